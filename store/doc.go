@@ -1,0 +1,29 @@
+// Package store defines what Lex keeps between requests, and the contract that
+// every back-end keeps it under.
+//
+// The heart of it is one atomic step. [Sessions.Commit] takes a [Turn], that
+// is a receipt and the state the session has after it, and makes the receipt,
+// the state and the statistics durable together or not at all. It does so only
+// if the session still has the version that the caller read; otherwise it says
+// [ErrConflict] and the caller computes the turn again on the state that won.
+// Nothing is locked between reading and committing, so a slow model holds up
+// nobody, and several replicas may work on one session.
+//
+// A network can lose the answer to a commit that succeeded. So a commit is
+// idempotent by the receipt's id, which is a hash of its content: a store looks
+// for the id first and only then compares versions. In the other order the
+// repeated commit would find its own version and call it a conflict, and the
+// caller would write a second receipt for one turn.
+//
+// Two back-ends keep the contract: store/bolt in one file on one machine,
+// store/redis in a server that replicas share. The suite in store/storetest
+// holds both to the same clauses.
+//
+// # Every method
+//
+// All methods of all interfaces are safe for concurrent use. A method whose
+// context ends returns early with an error that wraps the context's; a write
+// may then have happened or not, and repeating it is safe where the method is
+// idempotent. A store that is closed, unreachable or refuses to write returns
+// [ErrUnavailable]. No error holds a prompt, a credential or an address.
+package store

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// The kinds of receipts, which are also the prefixes of their ids.
+const (
+	KindText     = "KRN" // governed text
+	KindToolCall = "TCR" // a decided tool call
+)
+
+// Receipt is one entry of the audit trail, as the store keeps it.
+type Receipt struct {
+	// ID is the receipt's own identifier, a hash of its content. Required.
+	ID string
+	// Kind is [KindText] or [KindToolCall].
+	Kind string
+	// SessionKey groups receipts by session. It is private: it never appears in
+	// a listing. Empty for a receipt of no session.
+	SessionKey string
+	// SessionID is the session as the public lists show it.
+	SessionID string
+	// Turn is the turn's label, >= 0.
+	Turn int
+	// Timestamp is in Unix milliseconds.
+	Timestamp int64
+	// Intervened and MAfter are the statistics' inputs. MAfter is a margin: a
+	// number from -1 to 1.
+	Intervened bool
+	MAfter     float64
+	// JSON is the canonical record. Stores return the very bytes that they were
+	// given: the id is their hash. Required.
+	JSON []byte
+	// Cursor is the receipt's place in the newest-first listing. The store sets
+	// it on reading and ignores it on writing; its form is the store's own.
+	Cursor string
+}
+
+// Validate returns an error that wraps [ErrInvalid] when r breaks a rule of its
+// fields.
+func (r Receipt) Validate() error {
+	switch {
+	case r.ID == "" || len(r.JSON) == 0:
+		return fmt.Errorf("%w: receipt without id or record", ErrInvalid)
+	case r.Kind != KindText && r.Kind != KindToolCall:
+		return fmt.Errorf("%w: receipt of unknown kind", ErrInvalid)
+	case r.Turn < 0:
+		return fmt.Errorf("%w: receipt with a negative turn", ErrInvalid)
+	case math.IsNaN(r.MAfter) || r.MAfter < -1 || r.MAfter > 1:
+		return fmt.Errorf("%w: receipt whose margin is not between -1 and 1", ErrInvalid)
+	}
+	return nil
+}
+
+// Session is what is remembered of a session between two turns.
+type Session struct {
+	// Key is the session's private key. Required.
+	Key string
+	// Version says which state this is. 0 means not stored yet; otherwise the
+	// store sets it on reading. Every commit gives the session a version that
+	// it never had before, not even before it was erased.
+	Version uint64
+	// State is the kernel's state, with finite numbers only.
+	State kernel.Session
+	// Head is the id of the session's last receipt, "" at first.
+	Head string
+	// Secret is the session's commitment key, 32 random bytes. The caller makes
+	// it and may wrap it.
+	Secret []byte
+	// Centre is the running centre of the embeddings of the outputs.
+	Centre []float32
+	// Memory holds excerpts of the last turns, sealed by the caller.
+	Memory []byte
+	// Turns counts the accepted turns.
+	Turns int
+	// HighestTurn is the highest turn label so far.
+	HighestTurn int
+	// Eval marks a benchmark session, which the statistics leave out.
+	Eval bool
+}
+
+// Turn is one turn to commit: the receipt and the session it leaves.
+type Turn struct {
+	// Receipt belongs to the session: its SessionKey is Session.Key.
+	Receipt Receipt
+	// Session is the session's next state, with the version that was read.
+	Session Session
+}
+
+// Validate returns an error that wraps [ErrInvalid] when t breaks a rule of its
+// fields.
+func (t Turn) Validate() error {
+	if t.Session.Key == "" || t.Receipt.SessionKey != t.Session.Key {
+		return fmt.Errorf("%w: turn whose receipt and session differ", ErrInvalid)
+	}
+	return t.Receipt.Validate()
+}
+
+// Allowance is the answer to one request against a limit.
+type Allowance struct {
+	// Allowed says that the request was within the limit and was counted.
+	Allowed bool
+	// Limit is the limit that was asked for.
+	Limit int
+	// Remaining is how many more requests the window allows, >= 0.
+	Remaining int
+	// Reset is the time until the window ends, > 0.
+	Reset time.Duration
+}
+
+// Key is an API key. The key itself is not kept, only its digest. Times are
+// kept in UTC and to the millisecond; the zero time means never.
+type Key struct {
+	ID         string // names the key to its administrator
+	Hash       string // hex SHA-256 of the key, by which it is found; required
+	Name       string
+	Plan       string
+	CreatedAt  time.Time
+	LastUsedAt time.Time
+	ExpiresAt  time.Time
+	RevokedAt  time.Time
+}
+
+// Benchmark is one published benchmark result. Percentages are from 0 to 100.
+type Benchmark struct {
+	Benchmark    string     `json:"benchmark"`
+	Metric       string     `json:"metric"`
+	NTotal       int        `json:"n_total"`
+	BarePct      float64    `json:"bare_pct"`     // ungoverned
+	GovernedPct  float64    `json:"governed_pct"` // governed
+	BareCI95     [2]float64 `json:"bare_ci95"`
+	GovernedCI95 [2]float64 `json:"governed_ci95"`
+	DeltaPct     float64    `json:"delta_pct"`
+	Notes        string     `json:"notes"`
+	CreatedAt    time.Time  `json:"created_at"` // kept in UTC
+}

@@ -1,0 +1,2 @@
+// Package redis keeps a [store.Store] in a Redis server.
+package redis
