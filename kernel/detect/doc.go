@@ -1,0 +1,2 @@
+// Package detect is the local detector.
+package detect
