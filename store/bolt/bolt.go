@@ -1,10 +1,36 @@
 package bolt
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
 	"github.com/caddy-lex/lex/store"
+)
+
+// lockTimeout is how long Open waits for another process to let go of the file,
+// so that a restart that overlaps with the old process succeeds.
+const lockTimeout = time.Second
+
+// The buckets. Numbers in keys are eight bytes, big-endian, so that the tree's
+// order is theirs.
+var (
+	receiptsBucket   = []byte("receipts")   // sequence number → receipt
+	idsBucket        = []byte("ids")        // receipt id → sequence number
+	sessionsBucket   = []byte("sessions")   // session key → version, session
+	talliesBucket    = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
+	limitsBucket     = []byte("limits")     // subject → window
+	keysBucket       = []byte("keys")       // hash → API key
+	benchmarksBucket = []byte("benchmarks") // sequence number → row
 )
 
 // Options adjusts a store. The zero value is right for production.
@@ -14,7 +40,116 @@ type Options struct {
 }
 
 // Store is a [store.Store] in one file.
-type Store struct{ store.Store }
+type Store struct {
+	db     *bbolt.DB
+	writes *store.GroupCommit[write]
+	limits *limits
+	closed atomic.Bool
+	failed atomic.Bool // the last batch could not be written
+	close  func() error
+}
 
-// Open opens the file, and creates it when it is not there.
-func Open(path string, opts Options) (*Store, error) { return nil, errors.New("opening: not yet") }
+// Open opens the file, and creates it with mode 0600, and its folder with 0700,
+// when it is not there. It waits up to a second for another process to let go
+// of it; after that the error says who to ask.
+func Open(path string, opts Options) (*Store, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	db, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, limits: newLimits(opts.Now)}
+	if err := db.Update(s.prepare); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("preparing %s: %w", path, err)
+	}
+	s.writes = store.NewGroupCommit(s.writeBatch)
+	s.close = sync.OnceValue(s.shut)
+	return s, nil
+}
+
+func openFile(path string) (*bbolt.DB, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("creating the folder of the database: %w", err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:      lockTimeout,
+		FreelistType: bbolt.FreelistMapType, // the default slows down as the file grows
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, fmt.Errorf("opening %s: another process has it open; stop that process or give this one a path of its own: %w", path, store.ErrUnavailable)
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
+		return nil, fmt.Errorf("opening %s: it is no database or a damaged one (%w); restore it from a backup or move it away", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	// A file that was made by hand or restored from a backup may have another mode.
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("protecting the database: %w", err)
+	}
+	return db, nil
+}
+
+// prepare creates what is missing in the file and loads the windows.
+func (s *Store) prepare(tx *bbolt.Tx) error {
+	for _, name := range [][]byte{
+		receiptsBucket, idsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, benchmarksBucket,
+	} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return s.limits.load(tx.Bucket(limitsBucket))
+}
+
+// Close finishes the writes that were begun and lets go of the file.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.closed.Store(true)
+	s.writes.Close()
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("closing the database: %w", withoutPath(err))
+	}
+	return nil
+}
+
+// Check reads, and also writes when the last write failed: a full disk shows
+// only in a write.
+func (s *Store) Check(ctx context.Context) error {
+	if s.failed.Load() {
+		return s.writes.Do(ctx, func(*bbolt.Tx) error { return nil })
+	}
+	return s.view(ctx, "checking", func(*bbolt.Tx) error { return nil })
+}
+
+// view reads one moment of the file.
+func (s *Store) view(ctx context.Context, doing string, read func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	err := s.db.View(read)
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return fmt.Errorf("%s: closed: %w", doing, store.ErrUnavailable)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}
+
+// withoutPath returns the cause of an error of the file system without the
+// file's name, which is nobody's business but the operator's.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+var _ store.Store = (*Store)(nil)

@@ -1,2 +1,18 @@
-// Package bolt keeps a [store.Store] in one file on this machine.
+// Package bolt keeps a [store.Store] in one file on this machine, with
+// go.etcd.io/bbolt: a B+ tree that is changed by copying, so that a reader sees
+// one moment of it and never holds up a writer, and a process that is killed at
+// any instant leaves the last committed state.
+//
+// All writes go through one group commit. Its batch is one transaction and one
+// fsync; a write that is refused, such as a turn that conflicts, changes
+// nothing and does not spoil the batch. One process has the file at a time.
+//
+// Limits are counted in memory, which is enough because no other process
+// counts. A window of an hour or longer, such as the runs of a plan, is also
+// written and survives a restart, and the answer waits for the disk. Shorter
+// windows begin anew after a restart.
+//
+// Erasing a session takes it out of the tree, but the bytes stay in free pages
+// of the file until these are used again. A secret that must not be found there
+// is wrapped by the caller.
 package bolt

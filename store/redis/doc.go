@@ -1,2 +1,28 @@
-// Package redis keeps a [store.Store] in a Redis server.
+// Package redis keeps a [store.Store] in a Redis server (6.2 or later, or a
+// server that speaks its protocol, such as Valkey), where replicas share it.
+//
+// Everything that must be atomic is a Lua script, which Redis runs alone:
+// commit.lua is the whole of a turn. The commits that wait go to the server in
+// one round trip.
+//
+//	lex:{0}:receipts       stream  one entry a receipt
+//	lex:{0}:receipt:<id>   string  the receipt's place in the stream
+//	lex:{0}:session:<key>  hash    version, state; lives 30 days after its last turn
+//	lex:{0}:tally:<key>    hash    what the session adds to the statistics, or that it is out
+//	lex:{0}:stats          hash    the statistics, and the counter of versions
+//	lex:limit:{<subject>}  string  a count that expires with its window
+//	lex:key:{<hash>}       hash    an API key
+//	lex:keys               set     the hashes of all API keys
+//	lex:benchmarks         stream  published rows
+//
+// The {0} makes all keys of a turn fall into one slot.
+//
+// A commit is as durable as the server: with `appendonly yes` and `appendfsync
+// always` it survives a crash of the server's machine, with `everysec` all but
+// the last second does.
+//
+// Errors name the kind of failure and the server's error code, never its
+// address, the user, the password or the server's words. Nothing is tried
+// again: a request waits no longer than the timeout, and what may be repeated
+// is known only to the caller.
 package redis

@@ -1,19 +1,92 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/caddy-lex/lex/store"
 )
 
+// defaultTimeout is long for a round trip in a data centre and short for a
+// request that waits.
+const defaultTimeout = 250 * time.Millisecond
+
 // Options adjusts a store. The zero value is right for production.
-type Options struct{}
+type Options struct {
+	// Timeout bounds each wait for the server: to connect, to write, to read.
+	// Default: 250 ms.
+	Timeout time.Duration
+}
 
 // Store is a [store.Store] in Redis.
-type Store struct{ store.Store }
-
-// Open connects to the server.
-func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
-	return nil, errors.New("opening: not yet")
+type Store struct {
+	client *client.Client
+	writes *store.GroupCommit[change]
+	close  func() error
 }
+
+// Open connects to the server at the one URL of the form
+// redis://[user:password@]host[:port][/db], or rediss:// for TLS. It fails when
+// the server does not answer.
+func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
+	settings, err := parse(urls, cmp.Or(opts.Timeout, defaultTimeout))
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{client: client.NewClient(settings)}
+	if err := s.Check(ctx); err != nil {
+		_ = s.client.Close()
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	s.writes = store.NewGroupCommit(s.writeBatch)
+	s.close = sync.OnceValue(s.shut)
+	return s, nil
+}
+
+// parse reads the URL. Its errors do not quote it: it may hold a password.
+func parse(urls []string, timeout time.Duration) (*client.Options, error) {
+	if len(urls) != 1 {
+		return nil, errors.New("opening redis: give exactly one url")
+	}
+	o, err := client.ParseURL(urls[0])
+	if err != nil {
+		return nil, errors.New("opening redis: the url is not of the form redis://[user:password@]host[:port][/db]")
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+	o.ContextTimeoutEnabled = true
+	// One try, of dialling too: giving back a run twice would exceed a limit.
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if o.TLSConfig != nil {
+		o.TLSConfig.MinVersion = tls.VersionTLS12
+	}
+	return o, nil
+}
+
+// Close finishes the commits that were begun and closes the connections.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	s.writes.Close()
+	if err := s.client.Close(); err != nil {
+		return failure(context.Background(), "closing", err)
+	}
+	return nil
+}
+
+// Check writes: a server that is full, or has become a replica, still answers
+// reads.
+func (s *Store) Check(ctx context.Context) error {
+	return failure(ctx, "checking", s.client.Set(ctx, "lex:check", 1, time.Minute).Err())
+}
+
+var _ store.Store = (*Store)(nil)

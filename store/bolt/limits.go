@@ -1,0 +1,170 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+const (
+	// lasting is the length from which a window survives a restart.
+	lasting = time.Hour
+	// sweepEvery is how often ended windows are dropped from memory.
+	sweepEvery = time.Minute
+)
+
+// window is one subject's count.
+type window struct {
+	Used    int       `json:"used"`
+	End     time.Time `json:"end"`
+	lasting bool
+}
+
+// limits holds the windows of all subjects. The ones that last are also in the
+// file, which is read only in Open.
+type limits struct {
+	now     func() time.Time
+	mu      sync.Mutex
+	windows map[string]*window
+	sweepAt time.Time
+}
+
+func newLimits(now func() time.Time) *limits {
+	return &limits{now: now, windows: make(map[string]*window)}
+}
+
+// Take counts in memory, and waits for the disk when the window lasts.
+func (s *Store) Take(ctx context.Context, subject string, limit int, length time.Duration) (store.Allowance, error) {
+	if err := s.usable(ctx); err != nil {
+		return store.Allowance{}, err
+	}
+	a, keep := s.limits.take(subject, limit, length)
+	if !a.Allowed || !keep {
+		return a, nil
+	}
+	if err := s.writes.Do(ctx, s.limits.save(subject)); err != nil {
+		s.limits.giveBack(subject)
+		return store.Allowance{}, err
+	}
+	return a, nil
+}
+
+// GiveBack uncounts in memory, and waits for the disk when the window lasts.
+func (s *Store) GiveBack(ctx context.Context, subject string) error {
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if keep := s.limits.giveBack(subject); !keep {
+		return nil
+	}
+	return s.writes.Do(ctx, s.limits.save(subject))
+}
+
+// usable is the check that reads and writes of the file make by themselves.
+func (s *Store) usable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("counting: %w", err)
+	}
+	if s.closed.Load() {
+		return fmt.Errorf("counting: closed: %w", store.ErrUnavailable)
+	}
+	return nil
+}
+
+// take counts one request and reports whether the window is to be saved.
+func (l *limits) take(subject string, limit int, length time.Duration) (store.Allowance, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	l.sweep(now)
+	w := l.windows[subject]
+	if w == nil || !now.Before(w.End) {
+		w = &window{End: now.Add(length), lasting: length >= lasting}
+		if limit > 0 { // else this request is not counted and begins nothing
+			l.windows[subject] = w
+		}
+	}
+	a := store.Allowance{Limit: limit, Reset: w.End.Sub(now)}
+	if w.Used < limit {
+		w.Used++
+		a.Allowed = true
+	}
+	a.Remaining = max(0, limit-w.Used)
+	return a, w.lasting
+}
+
+// giveBack uncounts one request and reports whether the window is to be saved.
+func (l *limits) giveBack(subject string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.windows[subject]
+	if w == nil || w.Used == 0 || !l.now().Before(w.End) {
+		return false
+	}
+	w.Used--
+	return w.lasting
+}
+
+// sweep drops ended windows, so that memory holds no more subjects than came in
+// a window's time.
+func (l *limits) sweep(now time.Time) {
+	if now.Before(l.sweepAt) {
+		return
+	}
+	for subject, w := range l.windows {
+		if !now.Before(w.End) {
+			delete(l.windows, subject)
+		}
+	}
+	l.sweepAt = now.Add(sweepEvery)
+}
+
+// save writes the subject's window as it is when the batch is written: of two
+// writes that overtook each other, both write the newer count.
+func (l *limits) save(subject string) write {
+	return func(tx *bbolt.Tx) error {
+		l.mu.Lock()
+		w := l.windows[subject]
+		if w == nil { // it ended and was swept meanwhile
+			l.mu.Unlock()
+			return nil
+		}
+		data, err := json.Marshal(w)
+		l.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("encoding a window: %w", err)
+		}
+		return tx.Bucket(limitsBucket).Put([]byte(subject), data)
+	}
+}
+
+// load takes the saved windows into memory and drops the ended ones from the
+// file. This is often enough: the subjects of lasting windows are few.
+func (l *limits) load(saved *bbolt.Bucket) error {
+	var ended [][]byte
+	err := saved.ForEach(func(k, v []byte) error {
+		w := &window{lasting: true}
+		if err := json.Unmarshal(v, w); err != nil {
+			return fmt.Errorf("decoding a window: %w", err)
+		}
+		if l.now().Before(w.End) {
+			l.windows[string(k)] = w
+		} else {
+			ended = append(ended, bytes.Clone(k))
+		}
+		return nil
+	})
+	for _, k := range ended {
+		if err == nil {
+			err = saved.Delete(k)
+		}
+	}
+	return err
+}

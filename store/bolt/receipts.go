@@ -1,0 +1,125 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+// change is a receipt that is about to be written, encoded by its caller so
+// that the one writer has little to do.
+type change struct {
+	id         string
+	receipt    []byte
+	sessionKey string
+	tally      store.Tally
+	excluded   bool
+}
+
+// Append writes a receipt with the next batch.
+func (s *Store) Append(ctx context.Context, r store.Receipt) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	receipt, err := encodeReceipt(r)
+	if err != nil {
+		return err
+	}
+	c := change{id: r.ID, receipt: receipt, sessionKey: r.SessionKey, tally: store.NewTally(r), excluded: r.Excluded()}
+	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
+		if c.known(tx) {
+			return nil
+		}
+		_, err := c.write(tx)
+		return err
+	})
+}
+
+// known reports whether the receipt is already there.
+func (c change) known(tx *bbolt.Tx) bool {
+	return tx.Bucket(idsBucket).Get([]byte(c.id)) != nil
+}
+
+// write puts the receipt and its share of the statistics into the tree, and
+// returns the receipt's sequence number.
+func (c change) write(tx *bbolt.Tx) (uint64, error) {
+	receipts := tx.Bucket(receiptsBucket)
+	receipts.FillPercent = 0.95 // keys only grow: pages need no room for later ones
+	sequence, err := receipts.NextSequence()
+	if err != nil {
+		return 0, err
+	}
+	at := binary.BigEndian.AppendUint64(nil, sequence)
+	if err := receipts.Put(at, c.receipt); err != nil {
+		return 0, err
+	}
+	if err := tx.Bucket(idsBucket).Put([]byte(c.id), at); err != nil {
+		return 0, err
+	}
+	return sequence, c.count(tx.Bucket(talliesBucket))
+}
+
+// Recent walks the sequence numbers downwards. A cursor is a sequence number.
+func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error) {
+	var list []store.Receipt
+	err := s.view(ctx, "listing receipts", func(tx *bbolt.Tx) error {
+		c := tx.Bucket(receiptsBucket).Cursor()
+		k, v, err := start(c, before)
+		if err != nil {
+			return err
+		}
+		for ; k != nil && len(list) < limit; k, v = c.Prev() {
+			r, err := receiptAt(k, v)
+			if err != nil {
+				return err
+			}
+			list = append(list, r)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// start puts the cursor on the newest receipt that is older than before.
+func start(c *bbolt.Cursor, before string) (k, v []byte, err error) {
+	if before == "" {
+		k, v = c.Last()
+		return k, v, nil
+	}
+	sequence, err := strconv.ParseUint(before, 10, 64)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cursor: %w", store.ErrNotFound)
+	}
+	if k, _ = c.Seek(binary.BigEndian.AppendUint64(nil, sequence)); k == nil {
+		k, v = c.Last() // all are older
+		return k, v, nil
+	}
+	k, v = c.Prev()
+	return k, v, nil
+}
+
+// receiptAt decodes an entry of the receipts' bucket.
+func receiptAt(k, v []byte) (store.Receipt, error) {
+	r, err := decodeReceipt(v)
+	r.Cursor = strconv.FormatUint(binary.BigEndian.Uint64(k), 10)
+	return r, err
+}
+
+// Receipt looks the id up.
+func (s *Store) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	var found store.Receipt
+	err := s.view(ctx, "reading a receipt", func(tx *bbolt.Tx) (err error) {
+		at := tx.Bucket(idsBucket).Get([]byte(id))
+		if at == nil {
+			return store.ErrNotFound
+		}
+		found, err = receiptAt(at, tx.Bucket(receiptsBucket).Get(at))
+		return err
+	})
+	return found, err
+}

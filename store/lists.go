@@ -1,0 +1,46 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Merge returns the key to keep when k replaces old: k, but with the revocation
+// that old has and the later of both last uses, and with its times in UTC and
+// whole milliseconds. See [Keys.PutKey].
+func (k Key) Merge(old Key) Key {
+	if !old.RevokedAt.IsZero() {
+		k.RevokedAt = old.RevokedAt
+	}
+	if old.LastUsedAt.After(k.LastUsedAt) {
+		k.LastUsedAt = old.LastUsedAt
+	}
+	for _, t := range []*time.Time{&k.CreatedAt, &k.LastUsedAt, &k.ExpiresAt, &k.RevokedAt} {
+		*t = t.UTC().Truncate(time.Millisecond)
+	}
+	return k
+}
+
+// SortKeys sorts keys by creation, then by id.
+func SortKeys(keys []Key) {
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// LatestBenchmarks returns the latest row of every benchmark, sorted by name.
+// rows are in the order in which they were published; of equally late rows the
+// last stands.
+func LatestBenchmarks(rows []Benchmark) []Benchmark {
+	latest := make(map[string]Benchmark)
+	for _, row := range rows {
+		if old, ok := latest[row.Benchmark]; !ok || !row.CreatedAt.Before(old.CreatedAt) {
+			latest[row.Benchmark] = row
+		}
+	}
+	return slices.SortedFunc(maps.Values(latest), func(a, b Benchmark) int {
+		return cmp.Compare(a.Benchmark, b.Benchmark)
+	})
+}

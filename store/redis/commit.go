@@ -1,0 +1,125 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+//go:embed commit.lua
+var commitSource string
+
+var commitScript = client.NewScript(commitSource)
+
+const (
+	// prefix begins all keys of a turn; {0} is the shard.
+	prefix      = "lex:{0}:"
+	receiptsKey = prefix + "receipts"
+	statsKey    = prefix + "stats"
+
+	// sessionLife is how long a session is remembered after its last turn.
+	sessionLife = 30 * 24 * time.Hour
+)
+
+func receiptKey(id string) string  { return prefix + "receipt:" + id }
+func sessionKey(key string) string { return prefix + "session:" + key }
+func tallyKey(key string) string   { return prefix + "tally:" + key }
+
+// change is one call of commit.lua.
+type change struct {
+	keys []string
+	args []any
+}
+
+// Commit makes the turn durable with the next batch.
+func (s *Store) Commit(ctx context.Context, t store.Turn) error {
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	state, err := store.EncodeSession(t.Session)
+	if err != nil {
+		return err
+	}
+	c := newChange(t.Receipt, t.Excluded())
+	c.args = append(c.args,
+		strconv.FormatUint(t.Session.Version, 10), state, int64(sessionLife/time.Second))
+	return s.writes.Do(ctx, c)
+}
+
+// Append writes a receipt with the next batch.
+func (s *Store) Append(ctx context.Context, r store.Receipt) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	return s.writes.Do(ctx, newChange(r, r.Excluded()))
+}
+
+// newChange returns what a receipt and a turn have in common. The record is
+// copied because the caller may change its own while the batch waits.
+func newChange(r store.Receipt, excluded bool) change {
+	tally := store.NewTally(r)
+	return change{
+		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), tallyKey(r.SessionKey), statsKey},
+		args: []any{
+			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
+			tally.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), tally.Margin, excluded,
+		},
+	}
+}
+
+// writeBatch sends the batch in one round trip. Its callers' contexts are
+// theirs; the batch is bounded by the timeouts of the connection.
+func (s *Store) writeBatch(batch []change) []error {
+	ctx := context.Background()
+	cmds := s.send(ctx, batch)
+	if anyLacksScript(cmds) {
+		// A pipeline cannot fall back to EVAL by itself. Some of the batch may
+		// have run, if the server lost its scripts half way: running all of it
+		// again is safe, because what is there is found by its id.
+		if err := commitScript.Load(ctx, s.client).Err(); err == nil {
+			cmds = s.send(ctx, batch)
+		}
+	}
+	errs := make([]error, len(batch))
+	for i, cmd := range cmds {
+		errs[i] = answer(ctx, cmd)
+	}
+	return errs
+}
+
+func (s *Store) send(ctx context.Context, batch []change) []*client.Cmd {
+	cmds := make([]*client.Cmd, len(batch))
+	pipeline := s.client.Pipeline()
+	for i, c := range batch {
+		cmds[i] = commitScript.EvalSha(ctx, pipeline, c.keys, c.args...)
+	}
+	_, _ = pipeline.Exec(ctx) // every command has its own error
+	return cmds
+}
+
+func anyLacksScript(cmds []*client.Cmd) bool {
+	for _, cmd := range cmds {
+		if client.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			return true
+		}
+	}
+	return false
+}
+
+// answer reads the script's answer.
+func answer(ctx context.Context, cmd *client.Cmd) error {
+	done, err := cmd.Bool()
+	if err != nil {
+		return failure(ctx, "committing", err)
+	}
+	if !done {
+		return fmt.Errorf("committing a turn: %w", store.ErrConflict)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+-- Writes a receipt, with its share of the statistics and, for a turn, the
+-- session's next state: all or nothing, because Redis runs a script alone.
+--
+-- KEYS  receipts stream, receipt, session, tally of the session, statistics
+-- ARGV  1 id, 2 kind, 3 session key, 4 session id, 5 turn, 6 timestamp,
+--       7 intervened (0 or 1), 8 m_after, 9 record, 10 margin in whole units,
+--       11 excluded (0 or 1); for a turn also
+--       12 version that was read, 13 next state, 14 lifetime in seconds
+-- Returns 1 when the receipt is there, 0 when the session has another version.
+local receipts, receipt, session, tally, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local is_turn = #ARGV > 11
+
+-- The id comes before the version: see the package's documentation.
+if redis.call('EXISTS', receipt) == 1 then
+  return 1
+end
+if is_turn and (redis.call('HGET', session, 'version') or '0') ~= ARGV[12] then
+  return 0
+end
+
+local at = redis.call('XADD', receipts, '*',
+  'id', ARGV[1], 'kind', ARGV[2], 'session_key', ARGV[3], 'session', ARGV[4], 'turn', ARGV[5],
+  'ts', ARGV[6], 'intervened', ARGV[7], 'm_after', ARGV[8], 'json', ARGV[9])
+redis.call('SET', receipt, at)
+
+if is_turn then
+  -- One counter for all sessions: no version ever comes again, not even for a
+  -- session that was erased and began anew. Lua's own conversion of numbers
+  -- would round large ones.
+  local version = string.format('%.0f', redis.call('HINCRBY', stats, 'version', 1))
+  redis.call('HSET', session, 'version', version, 'state', ARGV[13])
+  redis.call('EXPIRE', session, ARGV[14])
+end
+
+-- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.
+local function add(key, count, interventions, margin)
+  redis.call('HINCRBY', key, 'receipts', count)
+  redis.call('HINCRBY', key, 'interventions', interventions)
+  redis.call('HINCRBY', key, 'margin', margin)
+end
+
+local function negative(n)
+  if not n or n == '0' then return '0' end
+  if string.sub(n, 1, 1) == '-' then return string.sub(n, 2) end
+  return '-' .. n
+end
+
+local excluded, has_session = ARGV[11] == '1', ARGV[3] ~= ''
+if not has_session then
+  if not excluded then add(stats, 1, ARGV[7], ARGV[10]) end
+  return 1
+end
+if redis.call('HEXISTS', tally, 'out') == 1 then
+  return 1
+end
+if not excluded then
+  add(stats, 1, ARGV[7], ARGV[10])
+  add(tally, 1, ARGV[7], ARGV[10])
+  return 1
+end
+local own = redis.call('HMGET', tally, 'receipts', 'interventions', 'margin')
+add(stats, negative(own[1]), negative(own[2]), negative(own[3]))
+redis.call('DEL', tally)
+redis.call('HSET', tally, 'out', 1)
+return 1

@@ -1,0 +1,58 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+// failure turns an error of the client into a kind of the contract. The
+// client's own text is left out: it names the address.
+func failure(ctx context.Context, doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, client.Nil):
+		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	return fmt.Errorf("%s: %w: %s", doing, store.ErrUnavailable, cause(err))
+}
+
+// cause names the failure in few and fixed words.
+func cause(err error) string {
+	var reply client.Error
+	var network net.Error
+	switch {
+	case errors.As(err, &reply):
+		return "the server answered " + code(reply.Error())
+	case errors.Is(err, client.ErrClosed):
+		return "closed"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, client.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &network) && network.Timeout():
+		return "timed out"
+	}
+	return "connection failed"
+}
+
+// code is the first word of an error reply, such as OOM or WRONGPASS, which is
+// the only part that a server gives a fixed form.
+func code(reply string) string {
+	word, _, _ := strings.Cut(reply, " ")
+	for _, r := range word {
+		if r < 'A' || r > 'Z' {
+			return "an error"
+		}
+	}
+	return word
+}

@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+func limitIsExactUnderContention(t *testing.T, s store.Store) {
+	const callers, callsEach, limit = 64, 4, 100
+	for _, window := range []time.Duration{time.Minute, 720 * time.Hour} {
+		subject := "subject of " + window.String()
+		var allowed atomic.Int64
+		var group sync.WaitGroup
+		for range callers {
+			group.Go(func() {
+				for range callsEach {
+					a, err := s.Take(t.Context(), subject, limit, window)
+					if err != nil {
+						t.Errorf("taking: %v", err)
+						return
+					}
+					checkAllowance(t, a, limit, window)
+					if a.Allowed {
+						allowed.Add(1)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if got := allowed.Load(); got != limit {
+			t.Errorf("window of %v: %d of %d requests were allowed, want %d", window, got, callers*callsEach, limit)
+		}
+		other, err := s.Take(t.Context(), "other "+subject, limit, window)
+		must(t, err)
+		if !other.Allowed || other.Remaining != limit-1 {
+			t.Errorf("another subject's first request: %+v", other)
+		}
+	}
+}
+
+func checkAllowance(t *testing.T, a store.Allowance, limit int, window time.Duration) {
+	t.Helper()
+	if a.Limit != limit || a.Remaining < 0 || a.Remaining >= limit || !a.Allowed && a.Remaining != 0 ||
+		a.Reset <= 0 || a.Reset > window {
+		t.Errorf("allowance %+v of a limit of %d in %v", a, limit, window)
+	}
+}
+
+func windowEndsAndBeginsAnew(t *testing.T, s store.Store) {
+	const window = 50 * time.Millisecond
+	for round := range 3 {
+		a, err := s.Take(t.Context(), "subject", 1, window)
+		for err == nil && !a.Allowed {
+			// The store says when; its clock may be some milliseconds behind.
+			time.Sleep(a.Reset)
+			a, err = s.Take(t.Context(), "subject", 1, window)
+		}
+		must(t, err)
+		if a.Remaining != 0 || a.Reset > window {
+			t.Errorf("round %d: %+v", round, a)
+		}
+	}
+	// Using one's window to the end does not lengthen it.
+	long := time.Hour / 2
+	first, err := s.Take(t.Context(), "long", 2, long)
+	must(t, err)
+	second, err := s.Take(t.Context(), "long", 2, 2*long)
+	must(t, err)
+	if second.Reset > first.Reset {
+		t.Errorf("the second request moved the window's end from %v to %v", first.Reset, second.Reset)
+	}
+}
+
+func limitOfNothingAllowsNothing(t *testing.T, s store.Store) {
+	for range 2 {
+		a, err := s.Take(t.Context(), "subject", 0, time.Minute)
+		must(t, err)
+		if a.Allowed || a.Remaining != 0 || a.Reset <= 0 {
+			t.Errorf("limit 0: %+v", a)
+		}
+	}
+	for _, limit := range []int{3, 1} { // a lower limit holds for what was counted before
+		a, err := s.Take(t.Context(), "subject", limit, time.Minute)
+		must(t, err)
+		if a.Allowed != (limit == 3) {
+			t.Errorf("limit %d: %+v", limit, a)
+		}
+	}
+}
+
+func givenBackRunsCanBeTaken(t *testing.T, s store.Store) {
+	for _, window := range []time.Duration{time.Minute, 720 * time.Hour} {
+		subject := window.String()
+		take := func(want bool) store.Allowance {
+			t.Helper()
+			a, err := s.Take(t.Context(), subject, 2, window)
+			must(t, err)
+			if a.Allowed != want {
+				t.Fatalf("window of %v: %+v, want allowed %v", window, a, want)
+			}
+			return a
+		}
+		must(t, s.GiveBack(t.Context(), subject)) // nothing to give back
+		first := take(true)
+		take(true)
+		take(false)
+		must(t, s.GiveBack(t.Context(), subject))
+		if again := take(true); again.Reset > first.Reset {
+			t.Errorf("giving back moved the window's end from %v to %v", first.Reset, again.Reset)
+		}
+		take(false)
+		for range 5 { // never below nothing
+			must(t, s.GiveBack(t.Context(), subject))
+		}
+		if a := take(true); a.Reset > first.Reset {
+			t.Errorf("an empty window began anew: it ends in %v, before in %v", a.Reset, first.Reset)
+		}
+		take(true)
+		take(false)
+	}
+}

@@ -1,0 +1,130 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+)
+
+// Run checks all clauses of the contract. open returns an empty store that
+// nothing else uses until the subtest ends, and arranges for it to be closed.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	for _, clause := range []struct {
+		name  string
+		check func(*testing.T, store.Store)
+	}{
+		{"commit is read back", commitIsReadBack},
+		{"new session is not found", newSessionIsNotFound},
+		{"stale version conflicts", staleVersionConflicts},
+		{"repeated commit adds nothing", repeatedCommitAddsNothing},
+		{"one committer wins each version", oneCommitterWinsEachVersion},
+		{"many sessions commit at once", manySessionsCommitAtOnce},
+		{"commit keeps no reference", commitKeepsNoReference},
+		{"invalid turns are refused", invalidTurnsAreRefused},
+		{"erase forgets the session only", eraseForgetsTheSessionOnly},
+		{"erased versions never come back", erasedVersionsNeverComeBack},
+		{"recent is newest first", recentIsNewestFirst},
+		{"paging is exact during commits", pagingIsExactDuringCommits},
+		{"foreign cursors are not found", foreignCursorsAreNotFound},
+		{"receipt by id", receiptByID},
+		{"append is idempotent", appendIsIdempotent},
+		{"stats are those of a full scan", statsAreThoseOfAFullScan},
+		{"stats of concurrent commits", statsOfConcurrentCommits},
+		{"limit is exact under contention", limitIsExactUnderContention},
+		{"window ends and begins anew", windowEndsAndBeginsAnew},
+		{"limit of nothing allows nothing", limitOfNothingAllowsNothing},
+		{"given back runs can be taken", givenBackRunsCanBeTaken},
+		{"keys are read back", keysAreReadBack},
+		{"revocation stays", revocationStays},
+		{"latest benchmark stands", latestBenchmarkStands},
+		{"check of a working store", checkOfAWorkingStore},
+		{"ended context is respected", endedContextIsRespected},
+		{"closed store is unavailable", closedStoreIsUnavailable},
+	} {
+		t.Run(clause.name, func(t *testing.T) { clause.check(t, open(t)) })
+	}
+}
+
+// newSession returns a session that is not stored yet, with every field set.
+func newSession(key string) store.Session {
+	return store.Session{
+		Key: key,
+		State: kernel.Session{
+			X: kernel.Point{0.2, 0.3, 0.5}, Z: kernel.Point{0.1, 0.2, 0.7}, CUSUM: 1.0 / 3,
+			Carry: kernel.Point{0, 1e-300, 0.25}, Policy: "policy-hash",
+		},
+		Secret: []byte("32 bytes of secret: \x00\xff, 32 bytes"),
+		Centre: []float32{0.25, -1.5, 1e-30, 0},
+		Memory: []byte{0, 1, 2, 255},
+	}
+}
+
+// next returns a turn of the session with the label that follows.
+func next(s store.Session, id string) store.Turn { return labelled(s, id, s.Turns+1) }
+
+// labelled returns a turn of the session with the label. Its record names the
+// receipt before it, and has an order of members, spaces and characters that an
+// encoder would change.
+func labelled(s store.Session, id string, label int) store.Turn {
+	r := newReceipt(id, s.Key, label)
+	r.JSON = fmt.Appendf(nil, `{"prev": %q, "id":%q,"a":"<&>é😀", "n":1e0}`, s.Head, id)
+	s.Head = id
+	s.Turns++
+	s.HighestTurn = max(s.HighestTurn, label)
+	return store.Turn{Receipt: r, Session: s}
+}
+
+func newReceipt(id, sessionKey string, label int) store.Receipt {
+	return store.Receipt{
+		ID: id, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s_public", Turn: label,
+		Timestamp: 1_790_000_000_000, Intervened: true, MAfter: 0.1234567891234, JSON: []byte(`{"id": "` + id + `"}`),
+	}
+}
+
+// must stops the test at an error that the clause does not expect.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// wantKind checks that err is of the kind.
+func wantKind(t *testing.T, what string, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("%s: got error %v, want %v", what, err, kind)
+	}
+}
+
+// all returns all receipts, newest first, by pages of the size.
+func all(t *testing.T, s store.Store, size int) []store.Receipt {
+	t.Helper()
+	var list []store.Receipt
+	for before := ""; ; before = list[len(list)-1].Cursor {
+		page, err := s.Recent(t.Context(), before, size)
+		must(t, err)
+		list = append(list, page...)
+		if len(page) < size {
+			return list
+		}
+	}
+}
+
+// sameReceipt checks all fields but the cursor, which the store sets.
+func sameReceipt(t *testing.T, got, want store.Receipt) {
+	t.Helper()
+	if got.Cursor == "" {
+		t.Errorf("receipt %s has no cursor", got.ID)
+	}
+	if string(got.JSON) != string(want.JSON) {
+		t.Errorf("record of %s changed: got %s, want %s", want.ID, got.JSON, want.JSON)
+	}
+	got.Cursor, got.JSON, want.Cursor, want.JSON = "", nil, "", nil
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("receipt: got %+v, want %+v", got, want)
+	}
+}
