@@ -1,0 +1,2 @@
+// Package toolcall decides the tool calls of an agent.
+package toolcall

@@ -1,0 +1,116 @@
+package toolcall
+
+import "slices"
+
+// Invariant names a rule that no tool call may break. The set is closed, so
+// that it can label a metric. A threat id carries the year of its list: "ASI"
+// is the OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1
+// of 2026.
+type Invariant string
+
+const (
+	// MalformedArguments forbids arguments that are not exactly one JSON
+	// object of valid UTF-8 without duplicate names: two parsers may read such
+	// a text in two ways, and the one that runs the tool is not ours.
+	// ASI02:2026, AML.T0068 (2026).
+	MalformedArguments Invariant = "malformed_arguments"
+
+	// ConstraintTampering forbids an agent to change what constrains it: the
+	// governor's administrative endpoints and configuration, the policy of
+	// its own harness, the logs that record it. ASI10:2026, AML.T0053 (2026).
+	ConstraintTampering Invariant = "constraint_tampering"
+
+	// DestructiveCommand forbids commands that destroy what cannot be
+	// restored: file systems, devices, home and system folders, clusters.
+	// ASI02:2026, AML.T0101 (2026).
+	DestructiveCommand Invariant = "destructive_command"
+
+	// RemoteCodeExecution forbids running code that was downloaded or decoded
+	// in the same breath, and handing a shell to the network: nobody has read
+	// that code. ASI05:2026, AML.T0102 (2026).
+	RemoteCodeExecution Invariant = "remote_code_execution"
+
+	// PrivilegeEscalation forbids gaining rights that the agent was not given:
+	// sudo, set-user-id bits, privileged containers, administrator roles.
+	// ASI03:2026, AML.T0053 (2026).
+	PrivilegeEscalation Invariant = "privilege_escalation"
+
+	// DataExfiltration forbids sending secrets or the contents of files to a
+	// place the user did not name. ASI02:2026, AML.T0086 (2026).
+	DataExfiltration Invariant = "data_exfiltration"
+
+	// CredentialAccess forbids reading keys, tokens and password stores into
+	// the conversation. ASI03:2026, AML.T0098 (2026).
+	CredentialAccess Invariant = "credential_access"
+
+	// ServerSideRequestForgery forbids requests to metadata services, private
+	// and loopback addresses and non-web schemes, however they are spelt.
+	// ASI02:2026, AML.T0053 (2026).
+	ServerSideRequestForgery Invariant = "server_side_request_forgery"
+
+	// DestructiveQuery forbids SQL that drops or empties tables, changes all
+	// rows, grants rights or leaves the database. ASI02:2026, AML.T0101
+	// (2026).
+	DestructiveQuery Invariant = "destructive_query"
+
+	// PathTraversal forbids file arguments that climb out of the workspace or
+	// name folders of the operating system. ASI02:2026, AML.T0053 (2026).
+	PathTraversal Invariant = "path_traversal"
+
+	// UntrustedDestination forbids irreversible acts (payments, mail,
+	// publication) towards a destination that only untrusted content named.
+	// ASI01:2026, AML.T0051.001 (2026).
+	UntrustedDestination Invariant = "untrusted_destination"
+)
+
+// order is the order in which a call that breaks several invariants is named,
+// so that the answer does not depend on the order of its members.
+var order = []Invariant{
+	MalformedArguments, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
+	PrivilegeEscalation, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
+	DestructiveQuery, PathTraversal, UntrustedDestination,
+}
+
+// Invariants returns the closed set, in the order of precedence.
+func Invariants() []Invariant { return slices.Clone(order) }
+
+var reasons = map[Invariant]string{
+	MalformedArguments:       "The arguments are not one well-formed JSON object with unique member names.",
+	ConstraintTampering:      "The call would change or blind the rules and records that govern the agent.",
+	DestructiveCommand:       "The call would destroy files, devices or systems beyond recovery.",
+	RemoteCodeExecution:      "The call would run downloaded or decoded code that nobody has read.",
+	PrivilegeEscalation:      "The call would gain rights that the agent was not given.",
+	DataExfiltration:         "The call would send secrets or file contents to a place the user did not name.",
+	CredentialAccess:         "The call would read credentials into the conversation.",
+	ServerSideRequestForgery: "The call would reach an internal address or a scheme that is not the web.",
+	DestructiveQuery:         "The query would destroy data, change every row, grant rights or leave the database.",
+	PathTraversal:            "The call would leave the workspace or touch folders of the operating system.",
+	UntrustedDestination:     "The call cannot be undone and its destination was named only by untrusted content.",
+}
+
+// Reason returns the sentence that explains the invariant, beginning with its
+// name; empty for a value outside the set.
+func (v Invariant) Reason() string {
+	if r, known := reasons[v]; known {
+		return string(v) + ": " + r
+	}
+	return ""
+}
+
+// Threats returns the ids, with their year, that the invariant answers: one of
+// the OWASP Top 10 for Agentic Applications and one of MITRE ATLAS.
+func (v Invariant) Threats() []string { return slices.Clone(threats[v]) }
+
+var threats = map[Invariant][]string{
+	MalformedArguments:       {"ASI02:2026", "AML.T0068:2026"},
+	ConstraintTampering:      {"ASI10:2026", "AML.T0053:2026"},
+	DestructiveCommand:       {"ASI02:2026", "AML.T0101:2026"},
+	RemoteCodeExecution:      {"ASI05:2026", "AML.T0102:2026"},
+	PrivilegeEscalation:      {"ASI03:2026", "AML.T0053:2026"},
+	DataExfiltration:         {"ASI02:2026", "AML.T0086:2026"},
+	CredentialAccess:         {"ASI03:2026", "AML.T0098:2026"},
+	ServerSideRequestForgery: {"ASI02:2026", "AML.T0053:2026"},
+	DestructiveQuery:         {"ASI02:2026", "AML.T0101:2026"},
+	PathTraversal:            {"ASI02:2026", "AML.T0053:2026"},
+	UntrustedDestination:     {"ASI01:2026", "AML.T0051.001:2026"},
+}

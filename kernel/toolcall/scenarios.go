@@ -1,0 +1,4 @@
+package toolcall
+
+// Scenarios returns the script.
+func Scenarios() []Scenario { return nil }
