@@ -13,6 +13,7 @@ type Scores struct {
 }
 
 // Evidence is what the detectors and the operator's rules say of one prompt.
+// The zero value says that nothing was found.
 type Evidence struct {
 	Scores Scores `json:"scores"`
 	// ThreatSignal is sim(prompt, harm) - sim(prompt, benign), in [-2, 2].
@@ -23,17 +24,19 @@ type Evidence struct {
 	// Degraded: the pinned embedder failed; the lower refusal threshold holds.
 	Degraded bool `json:"detection_degraded"`
 	// DeniedBy names the operator's rule that matched, or is empty.
-	DeniedBy string `json:"denied_by,omitempty"`
+	DeniedBy string `json:"denied_by"`
 	// Standing are reasons for which this turn was already refused on an older
 	// state of the session. A refusal once decided stands.
-	Standing []Reason `json:"standing,omitempty"`
+	Standing []Reason `json:"standing"`
 }
 
 // Output is what was measured on the model's answer. The zero value says that
 // there was none, or that nothing was found.
 type Output struct {
-	Capitulated bool     `json:"capitulated"`
-	Category    Category `json:"category,omitempty"`
+	Capitulated bool `json:"capitulated"`
+	// Category of the capitulation; read only when Capitulated. Empty counts
+	// as NoCapitulation.
+	Category Category `json:"category"`
 	// Confidence of the judge, in [0, 1]; read only when Capitulated.
 	Confidence float64 `json:"confidence"`
 	// LostThread: continuity fell under its calibrated 1 % quantile, from the
@@ -46,10 +49,10 @@ type Category string
 
 // The categories of capitulation.
 const (
-	IdentityAdoption        Category = "identity_adoption"
-	ConstraintDisavowal     Category = "constraint_disavowal"
-	SycophanticCapitulation Category = "sycophantic_capitulation"
-	HarmfulCompliance       Category = "harmful_compliance"
+	IdentityAdoption        Category = "identity_adoption"        // the output takes on the identity the prompt asked for
+	ConstraintDisavowal     Category = "constraint_disavowal"     // it declares its own rules void
+	SycophanticCapitulation Category = "sycophantic_capitulation" // it gives up a true statement under pressure
+	HarmfulCompliance       Category = "harmful_compliance"       // it does what it should have refused
 	NoCapitulation          Category = "none"
 )
 
@@ -58,13 +61,13 @@ type AttackType string
 
 // The attack types of the interface.
 const (
-	Identity     AttackType = "identity"
-	Coercion     AttackType = "coercion"
-	Exploitative AttackType = "exploitative"
-	HarmRequest  AttackType = "harm_request"
-	Sycophancy   AttackType = "sycophancy"
-	Multi        AttackType = "multi"
-	SlowDrip     AttackType = "slow_drip"
+	Identity     AttackType = "identity"     // overwrites who the assistant is, injection included
+	Coercion     AttackType = "coercion"     // threatens or bribes the assistant
+	Exploitative AttackType = "exploitative" // turns the assistant against a third person
+	HarmRequest  AttackType = "harm_request" // asks for what harms
+	Sycophancy   AttackType = "sycophancy"   // demands agreement against the truth
+	Multi        AttackType = "multi"        // two types or more at once
+	SlowDrip     AttackType = "slow_drip"    // many quiet turns that add up
 	NoAttack     AttackType = "none"
 )
 
@@ -73,13 +76,13 @@ type Reason string
 
 // The refusal reasons, highest priority first.
 const (
-	OperatorPolicy      Reason = "operator_policy"
-	SemanticClassifier  Reason = "semantic_classifier"
-	ContrastiveThreat   Reason = "contrastive_threat"
-	SlowDripAlarm       Reason = "slow_drip"
-	SovereigntyDrift    Reason = "sovereignty_drift"
-	ConstitutionalFloor Reason = "constitutional_floor"
-	CapitulatedOutput   Reason = "capitulation"
+	OperatorPolicy      Reason = "operator_policy"      // a rule in the operator's configuration
+	SemanticClassifier  Reason = "semantic_classifier"  // severity at the refusal threshold in force
+	ContrastiveThreat   Reason = "contrastive_threat"   // nearer to harm than to benign, and a type suspects it
+	SlowDripAlarm       Reason = "slow_drip"            // the CUSUM alarm
+	SovereigntyDrift    Reason = "sovereignty_drift"    // self-reference, and a type suspects it
+	ConstitutionalFloor Reason = "constitutional_floor" // the raw state left the hard safe set, and the severity is high
+	CapitulatedOutput   Reason = "capitulation"         // the model's answer gave in
 )
 
 // Mode says whether decisions act.
@@ -92,13 +95,13 @@ const (
 	Observe Mode = "observe"
 )
 
-// Band is a health band.
+// Band is a health band: the margin M in words.
 type Band string
 
-// The health bands.
+// The health bands, by their lower edges.
 const (
-	Optimal  Band = "OPTIMAL"
-	Alert    Band = "ALERT"
-	Stressed Band = "STRESSED"
-	Critical Band = "CRITICAL"
+	Optimal  Band = "OPTIMAL"  // M >= optimal
+	Alert    Band = "ALERT"    // M >= recovery
+	Stressed Band = "STRESSED" // M >= tau, which the governor sees to
+	Critical Band = "CRITICAL" // the turn was refused
 )

@@ -1,46 +1,102 @@
 package kernel
 
 // A Turn is one step of the kernel: what it was given, what it computed, what
-// it decided and the session it leaves. [Policy.Assess] makes it from the
-// prompt's evidence, [Policy.Conclude] completes it with the output's.
+// it decided and the session it leaves. [Kernel.Assess] makes it from the
+// prompt's evidence, [Kernel.Conclude] completes it with the output's. It is a
+// plain value; copies share only the backing arrays of its slices, which the
+// kernel never writes to again.
 type Turn struct {
-	// Inputs.
-	Mode     Mode
-	Before   Session // after projection, when the policy had changed
-	Migrated bool    // Before came from another policy and was projected
+	// Mode, as given.
+	Mode Mode
+	// Before is the session before the turn: as given, or after the projection
+	// on the present policy's range when Migrated.
+	Before Session
+	// Migrated: Before came from another policy.
+	Migrated bool
+	// Evidence of the prompt, as given (-0 written 0).
 	Evidence Evidence
-	Output   Output
+	// Output is the evidence of the answer; the zero value until Conclude.
+	Output Output
 
-	// Signals.
-	Severity   float64
+	// Severity of the prompt, in [0, 1].
+	Severity float64
+	// AttackType of the prompt.
 	AttackType AttackType
-	SlowDrip   bool // the CUSUM alarmed on this turn
+	// SlowDrip: the CUSUM alarmed on this turn.
+	SlowDrip bool
 
-	// The step (KERNEL.md section 3). The weights used are Before.Z.
-	Pressure       Point // types' pressure and Before.Carry, least component removed, clipped
-	Raw            Point
-	State          Point
-	MBefore        float64 // min Raw
-	M              float64 // min State
-	DeltaV         float64
+	// Pressure is the sum of the types' pressure and Before.Carry, its least
+	// component removed, clipped. The weights used are Before.Z.
+	Pressure Point
+	// Raw is the state after the drift, before the governor.
+	Raw Point
+	// State is the governed state: the information projection of Raw on
+	// {y >= tau}.
+	State Point
+	// MBefore is min Raw.
+	MBefore float64
+	// M is min State; >= tau.
+	M float64
+	// DeltaV is V(State) - V(Before.X) with this turn's weights; 0 when it is
+	// smaller than 1e-12 in size.
+	DeltaV float64
+	// StabilityRatio is (descent + 0.001)/(drift + 0.001): 1 at rest, above 1
+	// exactly when DeltaV < 0.
 	StabilityRatio float64
-	LyapunovV      float64
-	ZShift         float64
-	SigmaViol      float64
-	Effort         float64
-	Intervened     bool
+	// LyapunovV is V(State) with this turn's weights; >= 0, in nats.
+	LyapunovV float64
+	// ZShift is what the change of the weights does to V at State, because V's
+	// yardstick moves with them.
+	ZShift float64
+	// SigmaViol is the sum of max(0, tau - raw_i).
+	SigmaViol float64
+	// Effort is the Euclidean length of the governor's correction.
+	Effort float64
+	// Intervened: the governor fired, which is MBefore < tau.
+	Intervened bool
 
-	// The decision.
-	Reasons      []Reason // every reason that holds, by priority, in both modes
-	Refused      bool     // Reasons hold and the mode is Enforce
-	Band         Band
-	Label        string // pre_eval_label: CLEAR, WATCH or THREAT
-	GovernorMode string // observe, refuse, correct or pass
-	Sensing      Sensing
+	// Reasons holds every reason that holds, by priority, in both modes; nil
+	// when there is none.
+	Reasons []Reason
+	// Refused: Reasons hold and the mode is Enforce.
+	Refused bool
+	// Band is the health band: of M, or Critical when refused.
+	Band Band
+	// Label is the pre_eval_label: [LabelClear], [LabelWatch] or [LabelThreat].
+	Label string
+	// GovernorMode is what the governor did: [GovernorObserve],
+	// [GovernorRefuse], [GovernorCorrect] or [GovernorPass].
+	GovernorMode string
+	// Sensing reports what the previous output's pressure did.
+	Sensing Sensing
 
 	// Next is the session after this turn.
 	Next Session
 }
+
+// PrimaryReason returns the reason of highest priority, or "" when there is
+// none.
+func (t Turn) PrimaryReason() Reason {
+	if len(t.Reasons) == 0 {
+		return ""
+	}
+	return t.Reasons[0]
+}
+
+// The values of Turn.Label: how the prompt looks before anything is generated.
+const (
+	LabelClear  = "CLEAR"  // severity below watch_at
+	LabelWatch  = "WATCH"  // between
+	LabelThreat = "THREAT" // severity at the refusal threshold in force
+)
+
+// The values of Turn.GovernorMode; the first that holds.
+const (
+	GovernorObserve = "observe" // the mode is Observe: nothing acts
+	GovernorRefuse  = "refuse"  // the turn was refused
+	GovernorCorrect = "correct" // the governor moved the state
+	GovernorPass    = "pass"    // nothing had to be done
+)
 
 // Sensing reports what the previous output's pressure did in this turn.
 type Sensing struct {

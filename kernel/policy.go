@@ -1,0 +1,132 @@
+package kernel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Policy holds every constant of the kernel. It is a plain value; [New] takes a
+// valid one. Its JSON has one member a field.
+type Policy struct {
+	// Floor bounds the hard safe set {x_i >= floor}. Default 0.05, at least
+	// 0.001.
+	Floor float64 `json:"floor"`
+	// Tau is the margin under which the governor fires, and the lower edge of
+	// the band STRESSED. Default 0.08, over floor.
+	Tau float64 `json:"tau"`
+	// Recovery is the lower edge of the band ALERT. Default 0.15, over tau.
+	Recovery float64 `json:"recovery"`
+	// Optimal is the lower edge of the band OPTIMAL. Default 0.25, over
+	// recovery and under 1/3.
+	Optimal float64 `json:"optimal"`
+	// Rho is the relaxation per turn towards the weights. Default 0.35, in
+	// (0, 1).
+	Rho float64 `json:"rho"`
+	// Eta is the gain of pressure. Default 4.6, in (0, 50].
+	Eta float64 `json:"eta"`
+	// Beta is the weights' rate of change per turn. Default 0.25, in (0, 1].
+	Beta float64 `json:"beta"`
+	// Kappa is the gain of pressure on the weights. Default 0.4, at least 0 and
+	// under 1 - 3 tau.
+	Kappa float64 `json:"kappa"`
+	// Clip is the largest component of pressure. Default 1.5, in (0, 4].
+	Clip float64 `json:"clip"`
+
+	// Pressure maps attack types to pillars.
+	Pressure PressureTable `json:"pressure"`
+	// CarryCapitulated is the pressure that a capitulated output leaves for the
+	// next turn, times the judge's confidence. Default 0.5, in [0, 1].
+	CarryCapitulated float64 `json:"carry_capitulated"`
+	// CarryLostThread is the pressure on C that an output without the thread of
+	// the session leaves. Default 0.15, in [0, 1].
+	CarryLostThread float64 `json:"carry_lost_thread"`
+
+	// WatchAt is the score from which a type counts: it presses, corroborates
+	// other signals and names the attack; and the severity of the label WATCH.
+	// Default 0.30.
+	WatchAt float64 `json:"watch_at"`
+	// MultiAt is the score that two types must reach for the type multi.
+	// Default 0.50, over watch_at.
+	MultiAt float64 `json:"multi_at"`
+	// SevereAt is the severity with which a raw state under the floor is
+	// refused. Default 0.50, over watch_at.
+	SevereAt float64 `json:"severe_at"`
+	// RefuseAt is the severity from which a turn is refused. Default 0.70.
+	RefuseAt float64 `json:"refuse_at"`
+	// RefuseAtDegraded is the same while detection is degraded. Default 0.50,
+	// over watch_at and at most refuse_at.
+	RefuseAtDegraded float64 `json:"refuse_at_degraded"`
+	// ThreatAt is the contrastive threat signal over which a corroborated turn
+	// is refused. Default 0.15, in (0, 1).
+	ThreatAt float64 `json:"threat_at"`
+
+	// CUSUMK is the severity per turn that the slow-drip test takes for
+	// ordinary. Default 0.30, in (0, 1).
+	CUSUMK float64 `json:"cusum_k"`
+	// CUSUMH is the alarm level of the slow-drip test. Default 0.95, in (0, 10].
+	CUSUMH float64 `json:"cusum_h"`
+	// CUSUMRelief is the most that one quiet turn takes off the statistic, so
+	// that an attacker cannot buy a loud turn with one silent one. Default 0.15,
+	// in (0, 1].
+	CUSUMRelief float64 `json:"cusum_relief"`
+}
+
+// PressureTable holds one row (C, R, S) for each attack type, entries in [0, 1]:
+// how much a certain attack of this type presses on each pillar. Injection
+// shares Identity's row.
+type PressureTable struct {
+	Identity     Point `json:"identity"`
+	Coercion     Point `json:"coercion"`
+	Exploitative Point `json:"exploitative"`
+	HarmRequest  Point `json:"harm_request"`
+	Sycophancy   Point `json:"sycophancy"`
+}
+
+// DefaultPolicy returns the defaults, which are valid.
+func DefaultPolicy() Policy {
+	return Policy{
+		Floor: 0.05, Tau: 0.08, Recovery: 0.15, Optimal: 0.25,
+		Rho: 0.35, Eta: 4.6, Beta: 0.25, Kappa: 0.4, Clip: 1.5,
+		Pressure: PressureTable{
+			Identity:     Point{0.30, 0.10, 1.00},
+			Coercion:     Point{0.10, 0.40, 1.00},
+			Exploitative: Point{0.10, 1.00, 0.35},
+			HarmRequest:  Point{0.10, 1.00, 0.20},
+			Sycophancy:   Point{0.10, 0.30, 1.00},
+		},
+		CarryCapitulated: 0.5, CarryLostThread: 0.15,
+		WatchAt: 0.30, MultiAt: 0.50, SevereAt: 0.50,
+		RefuseAt: 0.70, RefuseAtDegraded: 0.50, ThreatAt: 0.15,
+		CUSUMK: 0.30, CUSUMH: 0.95, CUSUMRelief: 0.15,
+	}
+}
+
+// Hash returns the lower-case hex SHA-256 of the policy's canonical JSON (RFC
+// 8785), which names it in receipts and versions. A policy with a number that
+// is not finite has no JSON; its hash is "".
+func (p Policy) Hash() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return ""
+	}
+	value := jsontext.Value(text)
+	if err := value.Canonicalize(); err != nil {
+		return ""
+	}
+	digest := sha256.Sum256(value)
+	return hex.EncodeToString(digest[:])
+}
+
+// refuseAt is the refusal threshold in force.
+func (p Policy) refuseAt(degraded bool) float64 {
+	if degraded {
+		return p.RefuseAtDegraded
+	}
+	return p.RefuseAt
+}
+
+// weightFloor is the least weight that the update of the weights can reach.
+func (p Policy) weightFloor() float64 { return (1 - p.Kappa) / 3 }

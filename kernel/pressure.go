@@ -1,0 +1,78 @@
+package kernel
+
+// press computes the turn's pressure: for each pillar the largest of the types'
+// pressures, plus what the previous output left.
+func (k *Kernel) press(t *Turn) {
+	p := k.attackPressure(t.Evidence.Scores)
+	for i := range p {
+		p[i] += t.Before.Carry[i]
+	}
+	t.Pressure = k.relative(p)
+}
+
+// attackPressure is max over the types of g(score) row_i, where g rises from 0
+// at watch_at to 1 at certainty.
+func (k *Kernel) attackPressure(s Scores) Point {
+	var p Point
+	rows := [5]*Point{
+		&k.policy.Pressure.Identity, &k.policy.Pressure.Coercion, &k.policy.Pressure.Exploitative,
+		&k.policy.Pressure.HarmRequest, &k.policy.Pressure.Sycophancy,
+	}
+	for i, score := range s.pooled() {
+		g := max(0, (score-k.policy.WatchAt)/(1-k.policy.WatchAt))
+		for j := range p {
+			p[j] = max(p[j], float64(g*rows[i][j]))
+		}
+	}
+	return p
+}
+
+// relative removes the smallest component, which moves no point of the simplex,
+// and clips the rest.
+func (k *Kernel) relative(p Point) Point {
+	least := p.Min()
+	for i := range p {
+		p[i] = min(p[i]-least, k.policy.Clip)
+	}
+	return p
+}
+
+// carry is the pressure that an output leaves for the next turn: on R when it
+// did harm, on S when it gave in otherwise, on C when it lost the thread.
+func (k *Kernel) carry(o Output) Point {
+	var p Point
+	if o.LostThread {
+		p[Continuity] = k.policy.CarryLostThread
+	}
+	if o.Capitulated {
+		pillar := Sovereignty
+		if o.Category == HarmfulCompliance {
+			pillar = Reciprocity
+		}
+		p[pillar] = float64(k.policy.CarryCapitulated * o.Confidence)
+	}
+	return p
+}
+
+// sense reports what the previous output's pressure did, by comparing the state
+// with the one that the same turn would have reached without it.
+func (k *Kernel) sense(t *Turn) {
+	carry := t.Before.Carry
+	if carry == (Point{}) {
+		return
+	}
+	active := Continuity
+	for i := Reciprocity; i <= Sovereignty; i++ {
+		if carry[i] > carry[active] {
+			active = i
+		}
+	}
+	t.Sensing = Sensing{Fired: true, ActivePillar: &active, CorrectionApplied: k.uncarried(t) != t.State}
+}
+
+// uncarried is the state that the turn would have reached without the carry.
+func (k *Kernel) uncarried(t *Turn) Point {
+	without := Turn{Before: t.Before, Pressure: k.relative(k.attackPressure(t.Evidence.Scores))}
+	k.step(&without)
+	return without.State
+}

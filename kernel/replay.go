@@ -1,0 +1,80 @@
+package kernel
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Replay takes the recorded step again, from the inputs in the receipt, and
+// compares every field that follows from them with the recorded one: canonical
+// JSON gives each finite number one spelling, so equal spellings are equal bits.
+//
+// It returns nil when they agree; an error that wraps [ErrReplay] and names the
+// first field, by name, that does not, or an input that no step can have had;
+// and one that wraps [ErrPolicyMismatch] when the receipt was made under another
+// policy. It says nothing of the id ([Receipt.CheckID]) and nothing of the
+// fields that the kernel does not compute.
+func (k *Kernel) Replay(r Receipt) error {
+	if r.Policy != k.hash {
+		return ErrPolicyMismatch
+	}
+	s := Session{X: r.X, Z: r.Z, CUSUM: r.CUSUM, Carry: r.Carry, Policy: r.Policy}
+	t, err := k.Assess(s, r.Evidence, r.Mode)
+	if err == nil {
+		t, err = k.Conclude(t, r.Output)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrReplay, err)
+	}
+	t.Migrated = r.Migrated // the recorded session is the one after the projection
+	want := r
+	want.record(t)
+	field, err := firstDifference(r, want)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrReplay, err)
+	}
+	if field != "" {
+		return fmt.Errorf("%w: %s differs", ErrReplay, field)
+	}
+	return nil
+}
+
+// firstDifference returns the name of the first member in which two receipts
+// differ, or "".
+func firstDifference(a, b Receipt) (string, error) {
+	left, err := a.JSON()
+	if err != nil {
+		return "", err
+	}
+	right, err := b.JSON()
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(left, right) {
+		return "", nil
+	}
+	return differingMember(left, right), nil
+}
+
+// differingMember walks two canonical objects with the same names side by side.
+func differingMember(a, b []byte) string {
+	left, right := jsontext.NewDecoder(bytes.NewReader(a)), jsontext.NewDecoder(bytes.NewReader(b))
+	for {
+		x, errX := left.ReadToken()
+		_, errY := right.ReadToken()
+		if errX != nil || errY != nil {
+			return "the record"
+		}
+		if x.Kind() != '"' {
+			continue // the opening brace
+		}
+		name := x.String()
+		v, errX := left.ReadValue()
+		w, errY := right.ReadValue()
+		if errX != nil || errY != nil || !bytes.Equal(v, w) {
+			return name
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package kernel
+
+const (
+	// noise is the size under which delta_V is rounding and written 0. The
+	// energies are sums of a few terms of at most about 200, so their rounding
+	// errors stay below 1e-13.
+	noise = 1e-12
+	// ratioBase keeps the stability ratio defined at rest and quiet near it.
+	ratioBase = 0.001
+)
+
+// step takes t.Before under t.Pressure to the governed state and measures it:
+// drift, governor, energy. It fills the fields from Raw to Intervened and the
+// next weights.
+func (k *Kernel) step(t *Turn) {
+	x, z := t.Before.X, t.Before.Z
+	lnX, lnZ := logs(x), logs(z)
+	rest := k.rest(x, z, lnX, lnZ)
+	t.Raw = rest
+	if t.Pressure != (Point{}) {
+		t.Raw = k.drift(lnX, lnZ, t.Pressure)
+	}
+	t.State = project(t.Raw, k.policy.Tau)
+	t.MBefore, t.M = t.Raw.Min(), t.State.Min()
+	t.Intervened = t.MBefore < k.policy.Tau
+	t.SigmaViol, t.Effort = k.shortfall(t.Raw), distance(t.State, t.Raw)
+	t.Next.X, t.Next.Z = t.State, k.weights(z, t.Pressure)
+	k.energy(t, lnX, lnZ, rest)
+}
+
+// drift is the entropic mirror step: the point proportional to
+// x_i^(1-rho) z_i^rho e^(-eta p_i). The bounds on eta and the clip keep every
+// component a normal number.
+func (k *Kernel) drift(lnX, lnZ, p Point) Point {
+	var v Point
+	for i := range v {
+		v[i] = float64((1-k.policy.Rho)*lnX[i]) + float64(k.policy.Rho*lnZ[i]) - float64(k.policy.Eta*p[i])
+	}
+	return softmax(v)
+}
+
+// rest is the drift without pressure. By Hölder its normaliser is at most 1, so
+// no component falls under min(x_i, z_i); the max keeps that true when rounding
+// would lose the last bit of it, so that the governor never fires at rest.
+func (k *Kernel) rest(x, z, lnX, lnZ Point) Point {
+	raw := k.drift(lnX, lnZ, Point{})
+	for i := range raw {
+		raw[i] = max(raw[i], min(x[i], z[i]))
+	}
+	return raw
+}
+
+// shortfall is by how much the raw state is under tau, summed.
+func (k *Kernel) shortfall(raw Point) float64 {
+	total := 0.0
+	for _, r := range raw {
+		total += max(0, k.policy.Tau-r)
+	}
+	return total
+}
+
+// energy measures the step in V(y) = KL(z || y).
+//
+// With x0 the rest point, A = V(x) - V(x0), P = V(raw) - V(x0) and G = V(raw) -
+// V(state), the drift is max(0, P) and the descent A + G + max(0, -P). Then
+// delta_V = drift - descent, so (descent + base)/(drift + base) is computed as
+// 1 - delta_V/(drift + base): in this form its side of 1 and the sign of delta_V
+// cannot disagree by rounding.
+func (k *Kernel) energy(t *Turn, lnX, lnZ, rest Point) {
+	z, lnState := t.Before.Z, logs(t.State)
+	before, after := divergence(z, lnZ, lnX), divergence(z, lnZ, lnState)
+	t.LyapunovV = after
+	if d := after - before; d >= noise || d <= -noise {
+		t.DeltaV = d
+	}
+	drift := max(0, divergence(z, lnZ, logs(t.Raw))-divergence(z, lnZ, logs(rest))) + ratioBase
+	t.StabilityRatio = (drift - t.DeltaV) / drift
+	t.ZShift = divergence(t.Next.Z, logs(t.Next.Z), lnState) - after
+}
+
+// weights moves z towards the pillars under pressure: beta is the memory, kappa
+// the gain. Every component stays at least (1 - kappa)/3, which the policy keeps
+// over tau; the max guards the last bit of that.
+func (k *Kernel) weights(z, p Point) Point {
+	total := sum(p)
+	gain := float64(k.policy.Kappa * min(1, total))
+	var next Point
+	for i := range next {
+		w := 1.0 / 3
+		if total > 0 {
+			w = (1-gain)/3 + float64(gain*(p[i]/total))
+		}
+		next[i] = float64((1-k.policy.Beta)*z[i]) + float64(k.policy.Beta*w)
+	}
+	norm := sum(next)
+	for i := range next {
+		next[i] = max(next[i]/norm, k.policy.weightFloor())
+	}
+	return next
+}

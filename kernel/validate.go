@@ -1,0 +1,77 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+)
+
+// rule is one thing that must hold of a policy. It is stated so that it holds,
+// not so that it is broken: every comparison with NaN is false, so NaN breaks
+// every rule that it is part of.
+type rule struct {
+	field string
+	holds bool
+	must  string
+}
+
+// Validate returns nil for a valid policy, else every broken rule joined, each
+// an error that wraps [ErrPolicy] and names the field by its JSON name. The
+// bounds are what the package's theorems need.
+func (p Policy) Validate() error {
+	var broken []error
+	for _, rules := range [][]rule{p.stateRules(), p.signalRules(), p.tableRules()} {
+		for _, r := range rules {
+			if !r.holds {
+				broken = append(broken, fmt.Errorf("%w: %s must be %s", ErrPolicy, r.field, r.must))
+			}
+		}
+	}
+	return errors.Join(broken...)
+}
+
+func (p Policy) stateRules() []rule {
+	return []rule{
+		{"floor", p.Floor >= 0.001 && p.Floor < 1, "at least 0.001"},
+		{"tau", p.Tau > p.Floor, "over floor"},
+		{"recovery", p.Recovery > p.Tau, "over tau"},
+		{"optimal", p.Optimal > p.Recovery && p.Optimal < 1.0/3, "over recovery and under 1/3"},
+		{"rho", p.Rho > 0 && p.Rho < 1, "in (0, 1)"},
+		{"eta", p.Eta > 0 && p.Eta <= 50, "in (0, 50]"},
+		{"beta", p.Beta > 0 && p.Beta <= 1, "in (0, 1]"},
+		// In this form the rounded weights' floor is over tau, not only the real one.
+		{"kappa", p.Kappa >= 0 && p.weightFloor() > p.Tau, "at least 0 and under 1 - 3 tau"},
+		{"clip", p.Clip > 0 && p.Clip <= 4, "in (0, 4]"},
+	}
+}
+
+func (p Policy) signalRules() []rule {
+	return []rule{
+		{"carry_capitulated", inUnit(p.CarryCapitulated), "in [0, 1]"},
+		{"carry_lost_thread", inUnit(p.CarryLostThread), "in [0, 1]"},
+		{"watch_at", p.WatchAt > 0 && p.WatchAt < 1, "in (0, 1)"},
+		{"multi_at", p.MultiAt > p.WatchAt && p.MultiAt < 1, "over watch_at and under 1"},
+		{"severe_at", p.SevereAt > p.WatchAt && p.SevereAt < 1, "over watch_at and under 1"},
+		{"refuse_at", p.RefuseAt > p.WatchAt && p.RefuseAt < 1, "over watch_at and under 1"},
+		{"refuse_at_degraded", p.RefuseAtDegraded > p.WatchAt && p.RefuseAtDegraded <= p.RefuseAt, "over watch_at and at most refuse_at"},
+		{"threat_at", p.ThreatAt > 0 && p.ThreatAt < 1, "in (0, 1)"},
+		{"cusum_k", p.CUSUMK > 0 && p.CUSUMK < 1, "in (0, 1)"},
+		{"cusum_h", p.CUSUMH > 0 && p.CUSUMH <= 10, "in (0, 10]"},
+		{"cusum_relief", p.CUSUMRelief > 0 && p.CUSUMRelief <= 1, "in (0, 1]"},
+	}
+}
+
+func (p Policy) tableRules() []rule {
+	table := func(name string, row Point) rule {
+		return rule{"pressure." + name, inUnit(row[0]) && inUnit(row[1]) && inUnit(row[2]), "three numbers in [0, 1]"}
+	}
+	return []rule{
+		table("identity", p.Pressure.Identity),
+		table("coercion", p.Pressure.Coercion),
+		table("exploitative", p.Pressure.Exploitative),
+		table("harm_request", p.Pressure.HarmRequest),
+		table("sycophancy", p.Pressure.Sycophancy),
+	}
+}
+
+// inUnit reports whether v is in [0, 1]; NaN is not.
+func inUnit(v float64) bool { return v >= 0 && v <= 1 }
