@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,6 +20,9 @@ import (
 // so that a restart that overlaps with the old process succeeds.
 const lockTimeout = time.Second
 
+// probeSize is the size of a batch that Check tries to write.
+const probeSize = 256 << 10
+
 // The buckets. Numbers in keys are eight bytes, big-endian, so that the tree's
 // order is theirs.
 var (
@@ -31,6 +33,7 @@ var (
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
 	benchmarksBucket = []byte("benchmarks") // sequence number → row
+	probeBucket      = []byte("probe")      // empty, see Check
 )
 
 // Options adjusts a store. The zero value is right for production.
@@ -97,7 +100,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, idsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, benchmarksBucket,
+		receiptsBucket, idsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
@@ -113,18 +116,25 @@ func (s *Store) shut() error {
 	s.closed.Store(true)
 	s.writes.Close()
 	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("closing the database: %w", withoutPath(err))
+		return fmt.Errorf("closing the database: %s", cause(err))
 	}
 	return nil
 }
 
-// Check reads, and also writes when the last write failed: a full disk shows
-// only in a write.
+// Check reads. When the last write failed it also writes, because a full disk
+// shows only in a write, and more than a little, because a little finds room
+// between what is there.
 func (s *Store) Check(ctx context.Context) error {
-	if s.failed.Load() {
-		return s.writes.Do(ctx, func(*bbolt.Tx) error { return nil })
+	if !s.failed.Load() {
+		return s.view(ctx, "checking", func(*bbolt.Tx) error { return nil })
 	}
-	return s.view(ctx, "checking", func(*bbolt.Tx) error { return nil })
+	probe := []byte("probe")
+	if err := s.writes.Do(ctx, func(tx *bbolt.Tx) error {
+		return tx.Bucket(probeBucket).Put(probe, make([]byte, probeSize))
+	}); err != nil {
+		return err
+	}
+	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(probeBucket).Delete(probe) })
 }
 
 // view reads one moment of the file.
@@ -140,16 +150,6 @@ func (s *Store) view(ctx context.Context, doing string, read func(*bbolt.Tx) err
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
-}
-
-// withoutPath returns the cause of an error of the file system without the
-// file's name, which is nobody's business but the operator's.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 var _ store.Store = (*Store)(nil)

@@ -1,8 +1,15 @@
 package bolt_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
@@ -28,4 +35,177 @@ func open(t testing.TB, path string, opts bolt.Options) *bolt.Store {
 		}
 	})
 	return s
+}
+
+// advance commits the session's next turn and returns the receipt's id.
+func advance(ctx context.Context, s *bolt.Store, key string) (string, error) {
+	session, err := s.Session(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		session, err = store.Session{Key: key, Secret: make([]byte, 32)}, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	id := fmt.Sprintf("KRN-%s-%d", key, session.Turns+1)
+	record := fmt.Sprintf(`{"id":%q,"prev":%q,"padding":%q}`, id, session.Head, strings.Repeat("x", 500))
+	session.Head = id
+	session.Turns++
+	return id, s.Commit(ctx, store.Turn{Session: session, Receipt: store.Receipt{
+		ID: id, Kind: store.KindText, SessionKey: key, Turn: 1, MAfter: 0.25, JSON: []byte(record),
+	}})
+}
+
+func TestOpenMakesPrivateFiles(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a", "b")
+	path := filepath.Join(folder, "lex.db")
+	s := open(t, path, bolt.Options{})
+	mode := func(path string) os.FileMode {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	if got := mode(path); got != 0o600 {
+		t.Errorf("the file has mode %o, want 600", got)
+	}
+	if got := mode(folder); got != 0o700 {
+		t.Errorf("the folder has mode %o, want 700", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path, bolt.Options{})
+	if got := mode(path); got != 0o600 {
+		t.Errorf("after opening a file that others could read it has mode %o, want 600", got)
+	}
+}
+
+func TestOpenLockedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	first := open(t, path, bolt.Options{})
+	begin := time.Now()
+	_, err := bolt.Open(path, bolt.Options{})
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("opening a locked file: %v", err)
+	}
+	for _, want := range []string{path, "another process", "stop"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+	if waited := time.Since(begin); waited > 5*time.Second {
+		t.Errorf("opening a locked file took %v", waited)
+	}
+	opened := make(chan error, 1)
+	go func() { // a new process that waits for the old one to end
+		s, err := bolt.Open(path, bolt.Options{})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Errorf("opening while the other process closes: %v", err)
+	}
+}
+
+func TestOpenOtherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(path, []byte(strings.Repeat("no database\n", 2000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := bolt.Open(path, bolt.Options{})
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "backup") {
+		t.Errorf("opening a text file: %v", err)
+	}
+	_, err = bolt.Open(filepath.Join(path, "lex.db"), bolt.Options{})
+	if err == nil {
+		t.Error("opening below a file succeeded")
+	}
+}
+
+func TestReopenKeepsEverything(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	for range 3 {
+		if _, err := advance(t.Context(), s, "k1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, s.PutKey(t.Context(), store.Key{ID: "1", Hash: "h"}))
+	must(t, s.Publish(t.Context(), []store.Benchmark{{Benchmark: "b"}}))
+	wantSession, err := s.Session(t.Context(), "k1")
+	must(t, err)
+	wantStats, err := s.Stats(t.Context())
+	must(t, err)
+	must(t, s.Close())
+
+	s = open(t, path, bolt.Options{})
+	gotSession, err := s.Session(t.Context(), "k1")
+	must(t, err)
+	if fmt.Sprint(gotSession) != fmt.Sprint(wantSession) {
+		t.Errorf("session:\n got %+v\nwant %+v", gotSession, wantSession)
+	}
+	gotStats, err := s.Stats(t.Context())
+	must(t, err)
+	if gotStats != wantStats || gotStats.TotalReceipts != 3 {
+		t.Errorf("statistics: got %+v, want %+v", gotStats, wantStats)
+	}
+	_, err = s.Key(t.Context(), "h")
+	must(t, err)
+	rows, err := s.Benchmarks(t.Context())
+	must(t, err)
+	if len(rows) != 1 {
+		t.Errorf("%d benchmarks, want 1", len(rows))
+	}
+	checkChain(t, s, "k1", 3)
+}
+
+// A write that the tree refuses must not take the batch with it.
+func TestRefusedWriteDoesNotSpoilTheBatch(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
+	tooLong := strings.Repeat("k", 40_000)
+	var group sync.WaitGroup
+	for i := range 64 {
+		group.Go(func() {
+			if i%4 == 0 {
+				_, err := advance(t.Context(), s, tooLong+fmt.Sprint(i))
+				if !errors.Is(err, store.ErrInvalid) {
+					t.Errorf("a key of 40000 bytes: %v", err)
+				}
+				return
+			}
+			for range 5 {
+				if _, err := advance(t.Context(), s, fmt.Sprint("k", i)); err != nil {
+					t.Errorf("committing beside it: %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i := range 64 {
+		if i%4 != 0 {
+			checkChain(t, s, fmt.Sprint("k", i), 5)
+		}
+	}
+	stats, err := s.Stats(t.Context())
+	must(t, err)
+	if stats.TotalReceipts != 48*5 {
+		t.Errorf("statistics count %d receipts, want %d", stats.TotalReceipts, 48*5)
+	}
+	must(t, s.Check(t.Context()))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -49,7 +50,7 @@ func (s *Store) writeBatch(batch []write) []error {
 func failBatch(batch []write, errs []error, err error) []error {
 	for i := range batch {
 		if batch[i] != nil {
-			errs[i] = fmt.Errorf("writing the database: %w: %w", store.ErrUnavailable, withoutPath(err))
+			errs[i] = fmt.Errorf("writing the database: %w: %s", store.ErrUnavailable, cause(err))
 		}
 	}
 	return errs
@@ -63,4 +64,18 @@ func refusal(err error) error {
 		}
 	}
 	return err
+}
+
+// cause names why the file could not be written, without the file's name, which
+// is nobody's business but the operator's. The tree's own words have it in
+// them.
+func cause(err error) string {
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
+		return "closed"
+	}
+	return "the file cannot grow or be written; is the disk full?"
 }

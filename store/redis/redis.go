@@ -41,6 +41,7 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	quieten()
 	s := &Store{client: client.NewClient(settings)}
 	if err := s.Check(ctx); err != nil {
 		_ = s.client.Close()

@@ -1,0 +1,97 @@
+package bolt_test
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-lex/lex/store/bolt"
+)
+
+// clock is a clock that a test turns.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// take takes one of two and returns what is left of the window.
+func take(t *testing.T, s *bolt.Store, subject string, window time.Duration, want bool) time.Duration {
+	t.Helper()
+	a, err := s.Take(t.Context(), subject, 2, window)
+	must(t, err)
+	if a.Allowed != want {
+		t.Fatalf("%s: %+v, want allowed %v", subject, a, want)
+	}
+	return a.Reset
+}
+
+func TestWindowFollowsTheClock(t *testing.T) {
+	c := newClock()
+	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{Now: c.Now})
+	for _, window := range []time.Duration{time.Minute, 720 * time.Hour} {
+		subject := window.String()
+		if got := take(t, s, subject, window, true); got != window {
+			t.Errorf("a new window of %v ends in %v", window, got)
+		}
+		c.Advance(window / 4)
+		take(t, s, subject, window, true)
+		c.Advance(window/2 - time.Nanosecond)
+		if got, want := take(t, s, subject, window, false), window/4+time.Nanosecond; got != want {
+			t.Errorf("the window ends in %v, want %v", got, want)
+		}
+		c.Advance(window/4 + time.Nanosecond) // the very end belongs to the next window
+		if got := take(t, s, subject, window, true); got != window {
+			t.Errorf("the next window ends in %v, want %v", got, window)
+		}
+	}
+}
+
+func TestLastingWindowSurvivesRestart(t *testing.T) {
+	c := newClock()
+	path := filepath.Join(t.TempDir(), "lex.db")
+	const month, minute = 720 * time.Hour, time.Minute
+	restart := func(s *bolt.Store) *bolt.Store {
+		if s != nil {
+			must(t, s.Close())
+		}
+		return open(t, path, bolt.Options{Now: c.Now})
+	}
+	s := restart(nil)
+	take(t, s, "plan", month, true)
+	take(t, s, "plan", month, true)
+	take(t, s, "rate", minute, true)
+	take(t, s, "rate", minute, true)
+	c.Advance(time.Second)
+
+	s = restart(s)
+	if got, want := take(t, s, "plan", month, false), month-time.Second; got != want {
+		t.Errorf("the month ends in %v, want %v", got, want)
+	}
+	take(t, s, "rate", minute, true) // short windows begin anew
+	must(t, s.GiveBack(t.Context(), "plan"))
+
+	s = restart(s)
+	take(t, s, "plan", month, true) // the run that was given back
+	take(t, s, "plan", month, false)
+	c.Advance(month)
+
+	s = restart(s)
+	if got := take(t, s, "plan", month, true); got != month {
+		t.Errorf("after the month a new one ends in %v, want %v", got, month)
+	}
+}
