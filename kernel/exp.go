@@ -34,7 +34,7 @@ var expP = [5]float64{
 // e^r = 1 + r + r c/(2 - c) with c = r - r^2 (P1 + r^2 (P2 + …)).
 func exp(x float64) float64 {
 	const log2e = 0x1.71547652b82fep+0
-	k := int(float64(log2e*x) + 1024.5) - 1024 // rounds to nearest without math.Floor
+	k := int(float64(log2e*x)+1024.5) - 1024 // rounds to nearest without math.Floor
 	kf := float64(k)
 	hi := x - float64(kf*ln2Hi)
 	lo := float64(kf * ln2Lo)

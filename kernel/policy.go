@@ -15,9 +15,10 @@ type Policy struct {
 	// 0.001.
 	Floor float64 `json:"floor"`
 	// Tau is the margin under which the governor fires, and the lower edge of
-	// the band STRESSED. Default 0.08, over floor.
+	// the band STRESSED. Default 0.08, over floor and under 1/3.
 	Tau float64 `json:"tau"`
-	// Recovery is the lower edge of the band ALERT. Default 0.15, over tau.
+	// Recovery is the lower edge of the band ALERT. Default 0.15, over tau and
+	// under 1/3.
 	Recovery float64 `json:"recovery"`
 	// Optimal is the lower edge of the band OPTIMAL. Default 0.25, over
 	// recovery and under 1/3.

@@ -32,8 +32,8 @@ func (p Policy) Validate() error {
 func (p Policy) stateRules() []rule {
 	return []rule{
 		{"floor", p.Floor >= 0.001 && p.Floor < 1, "at least 0.001"},
-		{"tau", p.Tau > p.Floor, "over floor"},
-		{"recovery", p.Recovery > p.Tau, "over tau"},
+		{"tau", p.Tau > p.Floor && p.Tau < 1.0/3, "over floor and under 1/3"},
+		{"recovery", p.Recovery > p.Tau && p.Recovery < 1.0/3, "over tau and under 1/3"},
 		{"optimal", p.Optimal > p.Recovery && p.Optimal < 1.0/3, "over recovery and under 1/3"},
 		{"rho", p.Rho > 0 && p.Rho < 1, "in (0, 1)"},
 		{"eta", p.Eta > 0 && p.Eta <= 50, "in (0, 50]"},

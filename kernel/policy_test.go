@@ -1,0 +1,145 @@
+package kernel_test
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+func TestDefaultPolicyIsValid(t *testing.T) {
+	if err := kernel.DefaultPolicy().Validate(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every number of a policy, set to what is not a number, is refused by name.
+func TestPolicyRefusesNonFiniteNumbers(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		eachNumber(t, func(name string, set func(*kernel.Policy, float64)) {
+			p := kernel.DefaultPolicy()
+			set(&p, bad)
+			wantPolicyError(t, p, name)
+			if p.Hash() != "" {
+				t.Errorf("%s = %v has a hash", name, bad)
+			}
+		})
+	}
+}
+
+// eachNumber visits every number of a policy under its JSON name.
+func eachNumber(t *testing.T, visit func(name string, set func(*kernel.Policy, float64))) {
+	t.Helper()
+	count := 0
+	typ := reflect.TypeFor[kernel.Policy]()
+	for i := range typ.NumField() {
+		name := typ.Field(i).Tag.Get("json")
+		if typ.Field(i).Type.Kind() == reflect.Float64 {
+			visit(name, func(p *kernel.Policy, v float64) { reflect.ValueOf(p).Elem().Field(i).SetFloat(v) })
+			count++
+			continue
+		}
+		table := typ.Field(i).Type
+		for j := range table.NumField() {
+			for c := range 3 {
+				visit(name+"."+table.Field(j).Tag.Get("json"), func(p *kernel.Policy, v float64) {
+					reflect.ValueOf(p).Elem().Field(i).Field(j).Index(c).SetFloat(v)
+				})
+				count++
+			}
+		}
+	}
+	if count != 20+15 {
+		t.Fatalf("a policy has %d numbers, expected 35", count)
+	}
+}
+
+func wantPolicyError(t *testing.T, p kernel.Policy, field string) {
+	t.Helper()
+	err := p.Validate()
+	if !errors.Is(err, kernel.ErrPolicy) {
+		t.Errorf("%s: got %v, want ErrPolicy", field, err)
+		return
+	}
+	if !strings.Contains(err.Error(), ": "+field+" must be") {
+		t.Errorf("%s: the error does not name it: %v", field, err)
+	}
+	if _, err := kernel.New(p); !errors.Is(err, kernel.ErrPolicy) {
+		t.Errorf("%s: New gave %v", field, err)
+	}
+}
+
+func TestPolicyBounds(t *testing.T) {
+	type policy = kernel.Policy
+	for _, c := range []struct {
+		field string
+		set   func(*policy)
+	}{
+		{"floor", func(p *policy) { p.Floor = 0.0009 }},
+		{"tau", func(p *policy) { p.Tau = p.Floor }},
+		{"recovery", func(p *policy) { p.Recovery = p.Tau }},
+		{"optimal", func(p *policy) { p.Optimal = p.Recovery }},
+		{"optimal", func(p *policy) { p.Optimal = 1.0 / 3 }},
+		{"rho", func(p *policy) { p.Rho = 0 }},
+		{"rho", func(p *policy) { p.Rho = 1 }},
+		{"eta", func(p *policy) { p.Eta = 0 }},
+		{"eta", func(p *policy) { p.Eta = 50.001 }},
+		{"beta", func(p *policy) { p.Beta = 0 }},
+		{"beta", func(p *policy) { p.Beta = 1.001 }},
+		{"kappa", func(p *policy) { p.Kappa = -0.001 }},
+		{"kappa", func(p *policy) { p.Kappa = 1 - 3*p.Tau }},
+		{"clip", func(p *policy) { p.Clip = 0 }},
+		{"clip", func(p *policy) { p.Clip = 4.001 }},
+		{"pressure.sycophancy", func(p *policy) { p.Pressure.Sycophancy[2] = 1.001 }},
+		{"pressure.coercion", func(p *policy) { p.Pressure.Coercion[0] = -0.001 }},
+		{"carry_capitulated", func(p *policy) { p.CarryCapitulated = 1.1 }},
+		{"carry_lost_thread", func(p *policy) { p.CarryLostThread = -0.1 }},
+		{"watch_at", func(p *policy) { p.WatchAt = 0 }},
+		{"multi_at", func(p *policy) { p.MultiAt = p.WatchAt }},
+		{"severe_at", func(p *policy) { p.SevereAt = 1 }},
+		{"refuse_at", func(p *policy) { p.RefuseAt = p.WatchAt }},
+		{"refuse_at_degraded", func(p *policy) { p.RefuseAtDegraded = 0.71 }},
+		{"refuse_at_degraded", func(p *policy) { p.RefuseAtDegraded = p.WatchAt }},
+		{"threat_at", func(p *policy) { p.ThreatAt = 0 }},
+		{"cusum_k", func(p *policy) { p.CUSUMK = 1 }},
+		{"cusum_h", func(p *policy) { p.CUSUMH = 0 }},
+		{"cusum_h", func(p *policy) { p.CUSUMH = 10.1 }},
+		{"cusum_relief", func(p *policy) { p.CUSUMRelief = 0 }},
+	} {
+		p := kernel.DefaultPolicy()
+		c.set(&p)
+		wantPolicyError(t, p, c.field)
+	}
+}
+
+func TestPolicyReportsEveryFault(t *testing.T) {
+	p := kernel.DefaultPolicy()
+	p.Rho, p.Clip = 2, 9
+	wantPolicyError(t, p, "rho")
+	wantPolicyError(t, p, "clip")
+}
+
+// The hash tells any two policies apart, and names the default for good: if it
+// changes, every receipt made under the default stops replaying.
+func TestPolicyHash(t *testing.T) {
+	seen := map[string]string{kernel.DefaultPolicy().Hash(): "the default"}
+	eachNumber(t, func(name string, set func(*kernel.Policy, float64)) {
+		p := kernel.DefaultPolicy()
+		set(&p, 0.12345)
+		h := p.Hash()
+		if len(h) != 64 || strings.ToLower(h) != h {
+			t.Errorf("%s: %q is not lower-case hex SHA-256", name, h)
+		}
+		if other, taken := seen[h]; taken && !strings.HasPrefix(name, "pressure.") {
+			t.Errorf("%s hashes like %s", name, other)
+		}
+		seen[h] = name
+	})
+	if len(seen) != 36 {
+		t.Errorf("36 policies have %d hashes", len(seen))
+	}
+	golden(t, "policy.sha256", []byte(kernel.DefaultPolicy().Hash()+"\n"))
+}
