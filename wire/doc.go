@@ -1,0 +1,33 @@
+// Package wire reads and writes the APIs of language models: bytes in, values
+// out. It does no I/O, knows no time and keeps no state beyond a stream.
+//
+// # Dialects
+//
+// A [Dialect] is one API. Its [Reader] takes a request or an answer apart into
+// a list of parts, each with the path of its value, who speaks ([Role]), what
+// it is ([Kind]) and its text. Its [Writer] makes refusals and errors that the
+// API's official clients take for ordinary answers and errors. Nothing here
+// makes a new body out of a read one: what was inspected is forwarded as it
+// came, byte for byte.
+//
+// # One reading
+//
+// A governor that reads a body differently from the server behind it inspects
+// one text and forwards another. Therefore a body must leave no choice: valid
+// JSON in UTF-8, one value, no member twice, none that differs from a known one
+// by case only, no lone surrogate, no NUL. Everything else is [ErrInvalid].
+//
+// # Closed world
+//
+// A dialect writes down every member that it knows as a table of schemas. The
+// rest is not ignored: it becomes a part of kind [Unknown], so that a receipt
+// can say what nobody looked at. Parts that cannot be read as text (images,
+// token ids) are listed too, without text.
+//
+// # Streams
+//
+// [SSE] cuts an event stream into frames that keep their exact bytes; a dialect
+// reads a frame into an [Event]. [HoldBack] keeps the newest frames until
+// enough text behind them was inspected. Neither depends on how the network cut
+// the stream.
+package wire

@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+)
+
+const (
+	// maxDepth bounds nesting. JSON schemas of tools nest deepest, and stay far
+	// below.
+	maxDepth = 128
+	// maxParts bounds what a body can make us list.
+	maxParts = 16 << 10
+)
+
+// invalid makes an error that wraps ErrInvalid. The text must not quote the
+// body.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+}
+
+// parse validates a body and opens it for reading. gjson reads anything, takes
+// the first of two members of the same name where others take the last, and
+// lone surrogates become U+FFFD: whatever two readers could read differently
+// must be gone before.
+func parse(body []byte) (gjson.Result, error) {
+	if err := validate(body); err != nil {
+		return gjson.Result{}, err
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		return gjson.Result{}, invalid("not a JSON object")
+	}
+	return root, nil
+}
+
+// validate accepts one JSON value (RFC 8259) in UTF-8 with unique member names
+// and nothing after it.
+func validate(body []byte) error {
+	switch {
+	case !utf8.Valid(body):
+		return invalid("not valid UTF-8")
+	case bytes.HasPrefix(body, byteOrderMark):
+		return invalid("it starts with a byte order mark")
+	case hasNUL(body):
+		return invalid("it contains a NUL character")
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	for first := true; first || d.StackDepth() > 0; first = false {
+		if _, err := d.ReadToken(); err != nil {
+			return syntaxError(err)
+		}
+		if d.StackDepth() > maxDepth {
+			return invalid("it nests deeper than %d levels", maxDepth)
+		}
+	}
+	if len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n")) > 0 {
+		return invalid("something follows the JSON value")
+	}
+	return nil
+}
+
+// syntaxError says where a body is wrong. The decoder's own text names members
+// and characters of the body.
+func syntaxError(err error) error {
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return invalid("a member name occurs twice in an object")
+	}
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		return invalid("not valid JSON near byte %d", syntactic.ByteOffset)
+	}
+	return invalid("not valid JSON: it ends too early")
+}
+
+// hasNUL finds NUL characters and their escape in JSON. Some servers end texts
+// there.
+func hasNUL(body []byte) bool {
+	if bytes.IndexByte(body, 0) >= 0 {
+		return true
+	}
+	for at := 0; ; at++ {
+		i := bytes.Index(body[at:], []byte(`\u0000`))
+		if i < 0 {
+			return false
+		}
+		if at += i; backslashesBefore(body, at)%2 == 0 {
+			return true
+		}
+	}
+}
+
+func backslashesBefore(b []byte, i int) int {
+	return i - len(bytes.TrimRight(b[:i], `\`))
+}
+
+// gather returns the names and strings of a JSON value, one a line, for values
+// in which text may stand anywhere, like schemas. Raw JSON would not do: escapes
+// hide words.
+func gather(raw string) string {
+	var b strings.Builder
+	d := jsontext.NewDecoder(strings.NewReader(raw))
+	for {
+		token, err := d.ReadToken()
+		if err != nil {
+			return b.String() // the end: the body was validated
+		}
+		if token.Kind() != '"' {
+			continue
+		}
+		if s := token.String(); s != "" {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(s)
+		}
+	}
+}
+
+// encode makes JSON of what we write ourselves: strings and numbers, which
+// always encode. Bytes that are not UTF-8 become U+FFFD.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Errorf("encoding an answer: %w", err))
+	}
+	return b
+}

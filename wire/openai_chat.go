@@ -1,0 +1,108 @@
+package wire
+
+// chat is OpenAI's chat completions API.
+type chat struct{}
+
+// Name implements [Dialect].
+func (chat) Name() string { return "openai_chat" }
+
+// Request reads the body of POST /v1/chat/completions.
+func (chat) Request(body []byte) (Request, error) {
+	root, err := parse(body)
+	if err != nil {
+		return Request{}, err
+	}
+	if !root.Get("messages").IsArray() {
+		return Request{}, invalid("messages is not an array")
+	}
+	r, err := openaiRequest(root, chatRequest)
+	if err != nil {
+		return Request{}, err
+	}
+	if format := root.Get("response_format"); format.IsObject() {
+		r.Structured = format.Get("type").Str != "text"
+	}
+	r.prompt = lastUserText(r.Parts)
+	return r, nil
+}
+
+// Response reads an answer that is not streamed.
+func (chat) Response(body []byte) (Response, error) {
+	return openaiResponse(body, chatResponse)
+}
+
+// Event reads one frame of a stream.
+func (chat) Event(f Frame) (Event, error) { return openaiEvent(f, chatChunk) }
+
+// Refusal is a completed answer with a refusal and no content, which is how the
+// API itself declines. The finish reason is stop: the SDKs' helpers throw on
+// content_filter.
+func (chat) Refusal(r Refusal) []byte {
+	message := openaiMessage{Role: "assistant"}
+	if r.AsContent {
+		message.Content = &r.Text
+	} else {
+		message.Refusal = &r.Text
+	}
+	body := openaiHead("chatcmpl-", "chat.completion", r)
+	body.Usage = &openaiUsage{}
+	for i := range refusalChoices(r) {
+		body.Choices = append(body.Choices, openaiChoice{Index: i, Message: message, FinishReason: &finishStop})
+	}
+	return encode(body)
+}
+
+// RefusalStream is Refusal in frames. In a stream already begun the role is
+// left out: the Python SDK's helper would append it to the one it has.
+func (chat) RefusalStream(r Refusal, begun bool) []byte {
+	return openaiRefusalStream(openaiHead("chatcmpl-", "chat.completion.chunk", r),
+		openaiChoice{Delta: chatRefusalDelta(r, begun)},
+		openaiChoice{Delta: map[string]any{}, FinishReason: &finishStop}, refusalChoices(r))
+}
+
+func chatRefusalDelta(r Refusal, begun bool) map[string]any {
+	delta := make(map[string]any)
+	if !begun {
+		delta["role"], delta["content"] = "assistant", nil
+	}
+	if r.AsContent {
+		delta["content"] = r.Text
+	} else {
+		delta["refusal"] = r.Text
+	}
+	return delta
+}
+
+// Error is the body of an HTTP error.
+func (chat) Error(e Error) []byte { return openaiError(e) }
+
+// ErrorEvent ends a stream that failed: SDKs raise it and do not retry. There
+// is no [DONE] behind it, nothing may look like a clean end.
+func (chat) ErrorEvent(e Error) []byte { return AppendEvent(nil, openaiError(e)) }
+
+// Ask makes the call that asks a model.
+func (chat) Ask(a Ask) (path string, body []byte) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	call := struct {
+		Model    string    `json:"model,omitempty"`
+		Messages []message `json:"messages"`
+		Stream   bool      `json:"stream,omitempty"`
+	}{Model: a.Model, Stream: a.Stream}
+	if a.System != "" {
+		call.Messages = append(call.Messages, message{"system", a.System})
+	}
+	for _, m := range a.History {
+		call.Messages = append(call.Messages, message{string(m.Role), m.Text})
+	}
+	call.Messages = append(call.Messages, message{"user", a.Prompt})
+	return "/v1/chat/completions", encode(call)
+}
+
+// Interface guards
+var (
+	_ Dialect = chat{}
+	_ Asker   = chat{}
+)

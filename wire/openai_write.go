@@ -1,0 +1,89 @@
+package wire
+
+// What the writers of OpenAI's APIs have in common.
+
+// openaiBody is a whole answer or one chunk of either API.
+type openaiBody struct {
+	ID      string         `json:"id"`
+	Object  string         `json:"object"`
+	Created int64          `json:"created"`
+	Model   string         `json:"model"`
+	Choices []openaiChoice `json:"choices"`
+	Usage   *openaiUsage   `json:"usage,omitempty"`
+}
+
+// openaiChoice has one of Message (chat), Delta (chat, streamed) and Text
+// (completions).
+type openaiChoice struct {
+	Index        int       `json:"index"`
+	Message      any       `json:"message,omitempty"`
+	Delta        any       `json:"delta,omitempty"`
+	Text         *string   `json:"text,omitempty"`
+	Logprobs     *struct{} `json:"logprobs"`
+	FinishReason *string   `json:"finish_reason"`
+}
+
+type openaiMessage struct {
+	Role    string  `json:"role"`
+	Content *string `json:"content"`
+	Refusal *string `json:"refusal"`
+}
+
+type openaiUsage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	TotalTokens      int `json:"total_tokens"`
+}
+
+var (
+	finishStop = "stop"
+	doneData   = []byte("[DONE]")
+)
+
+func openaiHead(prefix, object string, r Refusal) openaiBody {
+	return openaiBody{ID: prefix + r.ID, Object: object, Created: r.Created, Model: r.Model}
+}
+
+// refusalChoices is how many choices are to be answered.
+func refusalChoices(r Refusal) int { return min(max(r.Choices, 1), MaxChoices) }
+
+// openaiRefusalStream sends each choice's text and end, and then the stream's.
+func openaiRefusalStream(body openaiBody, refusal, end openaiChoice, choices int) []byte {
+	var out []byte
+	for i := range choices {
+		refusal.Index, end.Index = i, i
+		for _, choice := range []openaiChoice{refusal, end} {
+			body.Choices = []openaiChoice{choice}
+			out = AppendEvent(out, encode(body))
+		}
+	}
+	return AppendEvent(out, doneData)
+}
+
+func openaiError(e Error) []byte {
+	type body struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    string  `json:"code"`
+	}
+	return encode(struct {
+		Error body `json:"error"`
+	}{body{Message: e.Message, Type: openaiErrorType(e.Status), Code: e.Code}})
+}
+
+// openaiErrorType is the word for a status. It matters in streams, which have
+// no status any more: there some clients read from the word whether to retry.
+func openaiErrorType(status int) string {
+	switch {
+	case status == 401:
+		return "authentication_error"
+	case status == 403:
+		return "permission_error"
+	case status == 429:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}

@@ -1,0 +1,249 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// MaxFrame is the default limit of one frame, in bytes. One frame may carry
+// megabytes of inline data, so lines have no limit of their own.
+const MaxFrame = 16 << 20
+
+// ErrFrameTooLarge is returned for a frame over the limit.
+var ErrFrameTooLarge = errors.New("event stream frame too large")
+
+// A Frame is one event of a stream with the bytes it came in.
+type Frame struct {
+	// Raw is the frame as it came, its blank line included. The Raws of a
+	// stream and the rest, one after the other, are the stream.
+	Raw   []byte
+	Event string // the last event: field
+	Data  []byte // the data: fields, joined by newlines; may share Raw's memory
+	// Comment marks a frame without any field, which clients skip.
+	Comment bool
+}
+
+// SSE splits an event stream (WHATWG HTML, section 9.2) into frames. It takes
+// the bytes in any pieces; where the pieces are cut makes no difference to the
+// frames. A frame is ready as soon as its blank line is complete, except that a
+// blank line in CR waits for one more byte, which may be its LF, unless the
+// line before ended in CR alone. The zero value is ready for use; an SSE is not
+// safe for concurrent use.
+type SSE struct {
+	// Limit bounds one frame, in bytes; 0 means [MaxFrame].
+	Limit int
+
+	buf    []byte // what frames are cut from; never written again where a frame is
+	start  int    // of the unfinished frame
+	fields int    // where its fields start: behind the byte order mark, if there is one
+	line   int    // start of the unfinished line
+	pos    int    // everything before was scanned
+	begun  bool   // the byte order mark was looked for
+	frames []Frame
+	next   int // the first frame not yet taken
+	err    error
+}
+
+// chunk is the least size of a new buffer, so that short frames share one.
+const chunk = 4 << 10
+
+// Push takes the next bytes and copies them. After ErrFrameTooLarge the stream
+// cannot be read on; frames before the large one are still to be had.
+func (d *SSE) Push(p []byte) error {
+	if d.err != nil {
+		return d.err
+	}
+	d.append(p)
+	d.scan()
+	if len(d.buf)-d.start > d.limit() {
+		d.tooLarge()
+	}
+	return d.err
+}
+
+func (d *SSE) limit() int {
+	if d.Limit > 0 {
+		return d.Limit
+	}
+	return MaxFrame
+}
+
+func (d *SSE) tooLarge() {
+	if d.err == nil {
+		d.err = fmt.Errorf("reading a frame of more than %d bytes: %w", d.limit(), ErrFrameTooLarge)
+	}
+}
+
+// append keeps only the unfinished frame of the buffer. Appending within the
+// capacity is safe, because frames lie before the buffer's end.
+func (d *SSE) append(p []byte) {
+	d.buf = d.buf[d.start:]
+	d.line -= d.start
+	d.pos -= d.start
+	d.fields -= d.start
+	d.start = 0
+	if len(d.buf) == 0 && cap(d.buf) < len(p) {
+		d.buf = make([]byte, 0, max(chunk, len(p)))
+	}
+	d.buf = append(d.buf, p...)
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// scan finds the lines, and with the blank ones the frames.
+func (d *SSE) scan() {
+	if !d.begun && !d.skipByteOrderMark() {
+		return
+	}
+	lf := -1 // next LF, remembered: looking for it in each line of a CR stream is quadratic
+	for d.pos < len(d.buf) && d.err == nil {
+		if lf < d.pos {
+			lf = indexFrom(d.buf, d.pos, '\n')
+		}
+		at := lf
+		if i := bytes.IndexByte(d.buf[d.pos:lf], '\r'); i >= 0 {
+			at = d.pos + i
+		}
+		if at == len(d.buf) {
+			d.pos = at
+			return
+		}
+		if !d.endLine(at) {
+			return
+		}
+	}
+}
+
+// indexFrom is the index of c in b from i on, or len(b).
+func indexFrom(b []byte, i int, c byte) int {
+	if n := bytes.IndexByte(b[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(b)
+}
+
+// skipByteOrderMark reports whether enough bytes are there to tell.
+func (d *SSE) skipByteOrderMark() bool {
+	if len(d.buf) < len(byteOrderMark) && bytes.HasPrefix(byteOrderMark, d.buf) {
+		return false
+	}
+	d.begun = true
+	if bytes.HasPrefix(d.buf, byteOrderMark) {
+		d.fields, d.line, d.pos = len(byteOrderMark), len(byteOrderMark), len(byteOrderMark)
+	}
+	return true
+}
+
+// endLine takes the line that ends with the CR or LF at index at. It reports
+// whether it is known where the line ends.
+func (d *SSE) endLine(at int) bool {
+	blank, end := at == d.line, at+1
+	if d.buf[at] == '\r' {
+		bare := blank && at > d.start && d.buf[at-1] == '\r' // the stream ends lines in CR alone
+		switch {
+		case bare:
+		case end == len(d.buf):
+			d.pos = at
+			return false
+		case d.buf[end] == '\n':
+			end++
+		}
+	}
+	d.line, d.pos = end, end
+	if blank {
+		d.endFrame(end)
+	}
+	return true
+}
+
+func (d *SSE) endFrame(end int) {
+	if end-d.start > d.limit() {
+		d.tooLarge()
+		return
+	}
+	d.frames = append(d.frames, parseFrame(d.buf[d.start:end:end], d.buf[d.fields:end]))
+	d.start, d.fields = end, end
+}
+
+// Next returns the next complete frame. Its bytes stay valid.
+func (d *SSE) Next() (Frame, bool) {
+	if d.next == len(d.frames) {
+		return Frame{}, false
+	}
+	f := d.frames[d.next]
+	d.frames[d.next] = Frame{}
+	if d.next++; d.next == len(d.frames) {
+		d.frames, d.next = d.frames[:0], 0
+	}
+	return f, true
+}
+
+// Rest returns the bytes of the last frame as long as it is unfinished. They
+// are valid until the next Push.
+func (d *SSE) Rest() []byte { return d.buf[d.start:] }
+
+// parseFrame reads the fields of one frame, which end raw.
+func parseFrame(raw, lines []byte) Frame {
+	f := Frame{Raw: raw, Comment: true}
+	data := 0
+	for len(lines) > 0 {
+		var line []byte
+		line, lines = cutLine(lines)
+		if len(line) == 0 || line[0] == ':' {
+			continue
+		}
+		f.Comment = false
+		name, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(name) {
+		case "event":
+			f.Event = string(value)
+		case "data":
+			f.Data = joinData(f.Data, value, data)
+			data++
+		}
+	}
+	return f
+}
+
+// joinData appends the n-th data line. A single one needs no copy.
+func joinData(data, value []byte, n int) []byte {
+	switch n {
+	case 0:
+		return value[:len(value):len(value)]
+	case 1:
+		data = append(make([]byte, 0, 2*(len(data)+len(value))+1), data...)
+	}
+	return append(append(data, '\n'), value...)
+}
+
+// cutLine cuts the first line off, without its CR, LF or CRLF.
+func cutLine(b []byte) (line, rest []byte) {
+	i := bytes.IndexByte(b, '\n')
+	if i < 0 {
+		i = len(b)
+	}
+	if j := bytes.IndexByte(b[:i], '\r'); j >= 0 {
+		rest = b[j+1:]
+		return b[:j], bytes.TrimPrefix(rest, []byte{'\n'})
+	}
+	return b[:i], b[min(i+1, len(b)):]
+}
+
+// AppendEvent appends a frame with one data line. The data must not contain CR
+// or LF, which compact JSON never does. Every client we know reads this form:
+// one space, no id, no event name, one object a line.
+func AppendEvent(dst, data []byte) []byte {
+	dst = append(dst, "data: "...)
+	dst = append(dst, data...)
+	return append(dst, "\n\n"...)
+}
+
+// AppendComment appends a frame that clients skip. Text must be one line.
+// Clients of Gemini are the exception: their Python SDK fails on comments.
+func AppendComment(dst []byte, text string) []byte {
+	dst = append(dst, ": "...)
+	dst = append(dst, text...)
+	return append(dst, "\n\n"...)
+}

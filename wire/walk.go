@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// A walk takes a body apart along a schema of what its dialect knows.
+type walk struct {
+	path  []byte // of the value being read
+	role  Role   // of the message being read
+	parts []Part
+	err   error
+}
+
+// A schema reads one value. Schemas are values: the whole of a dialect's
+// knowledge is written down as tables of them.
+type schema func(w *walk, v gjson.Result)
+
+// members is the closed world of an object: the schema of each member it may
+// have. Any other member is an unknown part, and one whose name differs from a
+// known one only by case is an error, because readers in Go take it for the
+// known one.
+type members map[string]schema
+
+func object(known members) schema {
+	return func(w *walk, v gjson.Result) {
+		if !v.IsObject() {
+			w.other(v)
+			return
+		}
+		v.ForEach(func(key, value gjson.Result) bool {
+			read, ok := known[key.Str]
+			if !ok {
+				w.checkName(known, key.Str)
+				read = unknown
+			}
+			w.in(pathName(key.Str), value, read)
+			return w.err == nil
+		})
+	}
+}
+
+// checkName refuses a case variant of a known name. EqualFold folds as
+// encoding/json does.
+func (w *walk) checkName(known members, name string) {
+	for k := range known {
+		if strings.EqualFold(k, name) {
+			w.err = invalid("a member name differs from a known one by case only")
+		}
+	}
+}
+
+// maxName bounds what an unknown member's name adds to a path, and so to
+// receipts, in bytes.
+const maxName = 64
+
+// pathName escapes a member name for a path.
+func pathName(name string) string {
+	if len(name) > maxName {
+		n := maxName
+		for !utf8.RuneStart(name[n]) {
+			n--
+		}
+		name = name[:n] + "…"
+	}
+	return gjson.Escape(name)
+}
+
+// in reads a value one step further down the path.
+func (w *walk) in(step string, v gjson.Result, read schema) {
+	n := len(w.path)
+	if n > 0 {
+		w.path = append(w.path, '.')
+	}
+	w.path = append(w.path, step...)
+	read(w, v)
+	w.path = w.path[:n]
+}
+
+// list reads an array's elements.
+func list(element schema) schema {
+	return func(w *walk, v gjson.Result) {
+		if !v.IsArray() {
+			w.other(v)
+			return
+		}
+		i := 0
+		v.ForEach(func(_, value gjson.Result) bool {
+			w.in(strconv.Itoa(i), value, element)
+			i++
+			return w.err == nil
+		})
+	}
+}
+
+// anyOf reads a value by its JSON type; what has no schema is unknown.
+type anyOf struct{ text, list, object schema }
+
+func (a anyOf) read(w *walk, v gjson.Result) {
+	read := a.text
+	switch {
+	case v.IsArray():
+		read = a.list
+	case v.IsObject():
+		read = a.object
+	case v.Type != gjson.String:
+		read = nil
+	}
+	if read == nil {
+		w.other(v)
+		return
+	}
+	read(w, v)
+}
+
+// text reads a string.
+func text(kind Kind) schema {
+	return func(w *walk, v gjson.Result) {
+		if v.Type != gjson.String {
+			w.other(v)
+			return
+		}
+		if v.Str != "" {
+			w.add(kind, v.Str, v)
+		}
+	}
+}
+
+// gathered reads a value in which text may stand anywhere.
+func gathered(kind Kind) schema {
+	return func(w *walk, v gjson.Result) {
+		if s := gather(v.Raw); s != "" {
+			w.add(kind, s, v)
+		}
+	}
+}
+
+// media reads what is not text.
+func media(kind Kind) schema {
+	return func(w *walk, v gjson.Result) {
+		if v.Type != gjson.Null && v.Raw != `""` {
+			w.add(kind, "", v)
+		}
+	}
+}
+
+// as reads with another role.
+func as(role Role, read schema) schema {
+	return func(w *walk, v gjson.Result) {
+		before := w.role
+		w.role = role
+		read(w, v)
+		w.role = before
+	}
+}
+
+// word reads a string that must be one of a few.
+func word(known ...string) schema {
+	return func(w *walk, v gjson.Result) {
+		for _, k := range known {
+			if v.Type == gjson.String && v.Str == k {
+				return
+			}
+		}
+		w.other(v)
+	}
+}
+
+// scalar knows a string, number or switch that no model reads.
+func scalar(w *walk, v gjson.Result) {
+	if v.IsObject() || v.IsArray() {
+		w.other(v)
+	}
+}
+
+// opaque knows a value that no model reads.
+func opaque(*walk, gjson.Result) {}
+
+// unknown is the schema of what no schema knows.
+func unknown(w *walk, v gjson.Result) { w.add(Unknown, "", v) }
+
+// other takes a value that is not of the type it should have. Null is how many
+// clients say that a member is absent.
+func (w *walk) other(v gjson.Result) {
+	if v.Type != gjson.Null {
+		unknown(w, v)
+	}
+}
+
+func (w *walk) add(kind Kind, s string, v gjson.Result) {
+	if len(w.parts) == maxParts {
+		w.err = invalid("it has more than %d parts", maxParts)
+		return
+	}
+	w.parts = append(w.parts, Part{Path: string(w.path), Role: w.role, Kind: kind, Text: s, Bytes: len(v.Raw)})
+}
