@@ -126,7 +126,7 @@ func wrongProjection(_ *testing.T, w walked) string {
 		return y
 	}
 	lo, hi := 0.0, 1.0
-	for range 60 {
+	for range 40 {
 		if mid := (lo + hi) / 2; add(at(mid)) < 1 {
 			lo = mid
 		} else {

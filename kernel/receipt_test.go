@@ -1,0 +1,272 @@
+package kernel_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// sealedReceipt is the receipt of one eventful turn, as a caller would make it.
+func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
+	t.Helper()
+	s := k.NewSession()
+	s.CUSUM, s.Carry = 0.31, kernel.Point{0, 0.1, 0.2}
+	e := kernel.Evidence{
+		Scores:       kernel.Scores{Identity: 0.82, HarmRequest: 0.41, Injection: 0.07},
+		ThreatSignal: 0.21, SovereigntyDrift: true, DeniedBy: "no-<weapons> & \u2028 \"é\"",
+		Standing: []kernel.Reason{kernel.SlowDripAlarm},
+	}
+	o := kernel.Output{Capitulated: true, Category: kernel.IdentityAdoption, Confidence: 0.9}
+	r := k.Receipt(take(t, k, s, e, kernel.Enforce, o))
+	r.SessionID, r.Turn, r.Timestamp = "demo", 3, 1_700_000_000_000
+	r.Prev, r.Version = "KRN-00112233445566778899AABBCCDDEEFF", "lex-go/0.1.0+policy."+k.PolicyHash()[:12]
+	r.Endpoint, r.Dialect, r.Model = "lex/govern", "openai", "m"
+	r.PromptCommitment = kernel.Commit([]byte("key"), "prompt")
+	r.Coverage = kernel.Coverage{
+		Detectors: []kernel.DetectorRun{{Name: "local", Outcome: kernel.Flagged}},
+		Inspected: []kernel.CoveredPart{{Part: "request.prompt", Detector: "local", Bytes: 6}},
+		Skipped:   []kernel.SkippedPart{{Part: "request.image", Why: "image", Bytes: 9}},
+	}
+	if err := r.Seal(kernel.PrefixText); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func mustJSON(t testing.TB, r kernel.Receipt) []byte {
+	t.Helper()
+	text, err := r.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestReceiptRoundTripsByteForByte(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	r := newRandom(50)
+	s := k.NewSession()
+	receipts := []kernel.Receipt{{}, sealedReceipt(t, k)}
+	for range 300 {
+		turn := take(t, k, s, r.evidence(), kernel.Observe, r.output())
+		s = turn.Next
+		receipts = append(receipts, k.Receipt(turn))
+	}
+	for _, receipt := range receipts {
+		text := mustJSON(t, receipt)
+		back, err := kernel.ParseReceipt(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := mustJSON(t, back); !bytes.Equal(text, again) {
+			t.Fatalf("%s\nbecame\n%s", text, again)
+		}
+	}
+}
+
+// The names of the record are an interface; every record has all of them.
+func TestReceiptMembers(t *testing.T) {
+	for _, r := range []kernel.Receipt{{}, sealedReceipt(t, newKernel(t, kernel.DefaultPolicy()))} {
+		var members map[string]stdjson.RawMessage
+		if err := stdjson.Unmarshal(mustJSON(t, r), &members); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for name, value := range members {
+			names = append(names, name)
+			if string(value) == "null" {
+				t.Errorf("%s is null", name)
+			}
+		}
+		slices.Sort(names)
+		golden(t, "receipt_members.txt", []byte(strings.Join(names, "\n")+"\n"))
+	}
+	golden(t, "receipt.json", mustJSON(t, sealedReceipt(t, newKernel(t, kernel.DefaultPolicy()))))
+}
+
+// The id is what anybody can compute: the hash of the canonical record without
+// its member id.
+func TestSealIsTheHashOfTheRecord(t *testing.T) {
+	r := sealedReceipt(t, newKernel(t, kernel.DefaultPolicy()))
+	text := mustJSON(t, r)
+	without := bytes.Replace(text, []byte(`"id":"`+r.ID+`",`), nil, 1)
+	if canonical, err := r.Canonical(); err != nil || !bytes.Equal(canonical, without) {
+		t.Fatalf("canonical %s, %v\nwant %s", canonical, err, without)
+	}
+	digest := sha256.Sum256(without)
+	if want := "KRN-" + strings.ToUpper(hex.EncodeToString(digest[:16])); r.ID != want {
+		t.Errorf("id %s, want %s", r.ID, want)
+	}
+	if err := r.CheckID(); err != nil {
+		t.Error(err)
+	}
+	tool := r
+	if err := tool.Seal(kernel.PrefixTool); err != nil || tool.ID[:4] != "TCR-" || tool.ID[4:] != r.ID[4:] {
+		t.Errorf("sealed as a tool call: %s, %v", tool.ID, err)
+	}
+	if err := tool.Seal("XYZ-"); !errors.Is(err, kernel.ErrReceipt) {
+		t.Errorf("an unknown prefix gives %v", err)
+	}
+}
+
+// Every single bit of a sealed record counts. A flip leaves a record that does
+// not parse, has another hash, or is written otherwise than canonically.
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	text := mustJSON(t, sealedReceipt(t, k))
+	refused, otherID, otherBytes := 0, 0, 0
+	for i := range text {
+		for bit := range 8 {
+			flipped := bytes.Clone(text)
+			flipped[i] ^= 1 << bit
+			r, err := kernel.ParseReceipt(flipped)
+			switch {
+			case err != nil:
+				refused++
+			case r.CheckID() != nil:
+				otherID++
+			case !bytes.Equal(mustJSON(t, r), flipped):
+				otherBytes++
+			default:
+				t.Errorf("bit %d of byte %d flipped unseen: %s", bit, i, flipped[max(0, i-30):min(len(text), i+30)])
+			}
+		}
+	}
+	t.Logf("%d bytes: %d refused, %d with another id, %d not canonical", len(text), refused, otherID, otherBytes)
+}
+
+func TestParseReceiptIsStrict(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	text := string(mustJSON(t, sealedReceipt(t, k)))
+	for name, bad := range map[string]string{
+		"empty":             "",
+		"null bytes":        "\x00",
+		"an array":          "[]",
+		"a string":          `"receipt"`,
+		"truncated":         text[:len(text)-1],
+		"trailing data":     text + "{}",
+		"trailing letters":  text + "x",
+		"unknown member":    `{"prompt":"secret",` + text[1:],
+		"other case":        strings.Replace(text, `"severity"`, `"Severity"`, 1),
+		"duplicate":         `{"severity":0,` + text[1:],
+		"duplicate, nested": strings.Replace(text, `"bytes_inspected":0`, `"bytes_inspected":0,"bytes_inspected":1`, 1),
+		"text for number":   strings.Replace(text, `"turn":3`, `"turn":"3"`, 1),
+		"fraction for turn": strings.Replace(text, `"turn":3`, `"turn":3.5`, 1),
+		"long triple":       strings.Replace(text, `"x":[`, `"x":[0,`, 1),
+		"huge number":       strings.Replace(text, `"cusum":0.31`, `"cusum":1e999`, 1),
+		"bad UTF-8":         strings.Replace(text, `"demo"`, "\"de\xffmo\"", 1),
+		"lone surrogate":    strings.Replace(text, `"demo"`, `"\ud800"`, 1),
+	} {
+		if bad == text {
+			t.Fatalf("%s: nothing was changed", name)
+		}
+		_, err := kernel.ParseReceipt([]byte(bad))
+		if !errors.Is(err, kernel.ErrReceipt) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error quotes the data: %v", name, err)
+		}
+	}
+}
+
+// Other spellings of the same record are read; only JSON's own are canonical.
+func TestParseReceiptReadsOtherSpellings(t *testing.T) {
+	r := sealedReceipt(t, newKernel(t, kernel.DefaultPolicy()))
+	var spaced bytes.Buffer
+	if err := stdjson.Indent(&spaced, mustJSON(t, r), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	back, err := kernel.ParseReceipt(spaced.Bytes())
+	if err != nil || back.CheckID() != nil || !bytes.Equal(mustJSON(t, back), mustJSON(t, r)) {
+		t.Errorf("%v, %v", err, back.CheckID())
+	}
+}
+
+func TestWhatHasNoCanonicalForm(t *testing.T) {
+	for name, change := range map[string]func(*kernel.Receipt){
+		"not a number":     func(r *kernel.Receipt) { r.DeltaV = math.NaN() },
+		"infinite":         func(r *kernel.Receipt) { r.X[1] = math.Inf(1) },
+		"bad UTF-8":        func(r *kernel.Receipt) { r.Model = "\xff" },
+		"a huge timestamp": func(r *kernel.Receipt) { r.Timestamp = 1<<53 + 1 },
+	} {
+		r := sealedReceipt(t, newKernel(t, kernel.DefaultPolicy()))
+		change(&r)
+		if _, err := r.JSON(); !errors.Is(err, kernel.ErrReceipt) {
+			t.Errorf("%s: JSON gives %v", name, err)
+		}
+		if err := r.Seal(kernel.PrefixText); !errors.Is(err, kernel.ErrReceipt) {
+			t.Errorf("%s: Seal gives %v", name, err)
+		}
+		if err := r.CheckID(); !errors.Is(err, kernel.ErrReceiptID) {
+			t.Errorf("%s: CheckID gives %v", name, err)
+		}
+	}
+}
+
+func TestNegativeZeroIsWrittenZero(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	minus := math.Copysign(0, -1)
+	s := k.NewSession()
+	s.CUSUM, s.Carry = minus, kernel.Point{minus, minus, minus}
+	e := kernel.Evidence{Scores: kernel.Scores{Identity: minus, Injection: minus}, ThreatSignal: minus}
+	turn := take(t, k, s, e, kernel.Enforce, kernel.Output{Confidence: minus})
+	for name, v := range map[string]float64{
+		"cusum": turn.Before.CUSUM, "carry": turn.Before.Carry[0], "score": turn.Evidence.Scores.Identity,
+		"threat": turn.Evidence.ThreatSignal, "confidence": turn.Output.Confidence, "severity": turn.Severity,
+		"delta_V": turn.DeltaV, "z_shift": turn.ZShift, "pressure": turn.Pressure[2], "effort": turn.Effort,
+		"sigma_viol": turn.SigmaViol, "lyapunov_V": turn.LyapunovV, "next cusum": turn.Next.CUSUM,
+	} {
+		if v != 0 || math.Signbit(v) {
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+	r := kernel.Receipt{DeltaV: minus}
+	if text := mustJSON(t, r); bytes.Contains(text, []byte("-0")) {
+		t.Errorf("written as %s", text)
+	}
+}
+
+func TestReceiptTellsWhatObserveWithheld(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	attack := scores(0.9, 0, 0, 0, 0, 0)
+	for _, c := range []struct {
+		mode         kernel.Mode
+		evidence     kernel.Evidence
+		refused      bool
+		wouldRefuse  bool
+		outcome      kernel.Outcome
+		governorMode string
+	}{
+		{kernel.Enforce, attack, true, false, kernel.Refused, kernel.GovernorRefuse},
+		{kernel.Observe, attack, false, true, kernel.Answered, kernel.GovernorObserve},
+		{kernel.Enforce, kernel.Evidence{}, false, false, kernel.Answered, kernel.GovernorPass},
+		{kernel.Observe, kernel.Evidence{}, false, false, kernel.Answered, kernel.GovernorObserve},
+	} {
+		r := k.Receipt(take(t, k, k.NewSession(), c.evidence, c.mode, kernel.Output{}))
+		got := fmt.Sprint(r.Refused, r.WouldRefuse, r.Outcome, r.GovernorMode)
+		if want := fmt.Sprint(c.refused, c.wouldRefuse, c.outcome, c.governorMode); got != want {
+			t.Errorf("%s: %s, want %s", c.mode, got, want)
+		}
+		if (len(r.Reasons) > 0) != (r.Refused || r.WouldRefuse) {
+			t.Errorf("%s: reasons %v", c.mode, r.Reasons)
+		}
+	}
+}
+
+func TestCommit(t *testing.T) {
+	// RFC 4231, test case 2.
+	const want = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+	if got := kernel.Commit([]byte("Jefe"), "what do ya want for nothing?"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
