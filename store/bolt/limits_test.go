@@ -43,7 +43,7 @@ func take(t *testing.T, s *bolt.Store, subject string, window time.Duration, wan
 func TestWindowFollowsTheClock(t *testing.T) {
 	c := newClock()
 	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{Now: c.Now})
-	for _, window := range []time.Duration{time.Minute, 720 * time.Hour} {
+	for _, window := range []time.Duration{20 * time.Second, time.Minute, 720 * time.Hour} {
 		subject := window.String()
 		if got := take(t, s, subject, window, true); got != window {
 			t.Errorf("a new window of %v ends in %v", window, got)

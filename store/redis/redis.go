@@ -65,6 +65,7 @@ func parse(urls []string, timeout time.Duration) (*client.Options, error) {
 	o.ContextTimeoutEnabled = true
 	// One try, of dialling too: giving back a run twice would exceed a limit.
 	o.MaxRetries, o.DialerRetries = -1, 1
+	o.PipelinePoolSize = -1 // one writer sends all: it needs no pool of its own, nor to wait for two
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.TLSConfig != nil {

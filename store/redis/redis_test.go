@@ -3,12 +3,8 @@ package redis_test
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -153,144 +149,6 @@ func TestCommitsWhileScriptsAreLost(t *testing.T) {
 	must(t, err)
 	if stats.TotalReceipts != sessions*turnsEach {
 		t.Errorf("%d receipts, want %d", stats.TotalReceipts, sessions*turnsEach)
-	}
-}
-
-// outage checks that every kind of call says that the store is unavailable, in
-// time, and does not say where it is.
-func outage(t *testing.T, s *redis.Store, server string) {
-	t.Helper()
-	_, errTake := s.Take(t.Context(), "subject", 1, time.Minute)
-	_, errSession := s.Session(t.Context(), "k")
-	_, errRecent := s.Recent(t.Context(), "", 1)
-	_, errStats := s.Stats(t.Context())
-	_, errKeys := s.Keys(t.Context())
-	for name, err := range map[string]error{
-		"Commit": s.Commit(t.Context(), turn(store.Session{Key: "new"}, "KRN-outage")),
-		"Append": s.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-9").Receipt),
-		"Take":   errTake, "Session": errSession, "Recent": errRecent, "Stats": errStats, "Keys": errKeys,
-		"Publish": s.Publish(t.Context(), []store.Benchmark{{}}),
-		"Check":   s.Check(t.Context()),
-	} {
-		if !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s during an outage: %v", name, err)
-		}
-		saysNothing(t, err, server)
-	}
-}
-
-// saysNothing checks that the error holds no part of the URL.
-func saysNothing(t *testing.T, err error, server string) {
-	t.Helper()
-	u, parseErr := url.Parse(server)
-	must(t, parseErr)
-	secrets := []string{u.Host, u.Hostname(), u.Port()}
-	if password, ok := u.User.Password(); ok {
-		secrets = append(secrets, password, u.User.Username())
-	}
-	for _, secret := range secrets {
-		if err != nil && secret != "" && strings.Contains(err.Error(), secret) {
-			t.Errorf("the error says %q: %v", secret, err)
-		}
-	}
-}
-
-func TestServerThatStalls(t *testing.T) {
-	url, process := storetest.StartRedisProcess(t)
-	s := open(t, url, redis.Options{})
-	must(t, process.Signal(syscall.SIGSTOP))
-	begin := time.Now()
-	outage(t, s, url)
-	// Nine calls of at most 250 ms each, and some for a busy machine.
-	if took := time.Since(begin); took > 8*time.Second {
-		t.Errorf("the calls took %v", took)
-	}
-	must(t, process.Signal(syscall.SIGCONT))
-	// The answer was lost, the commit may have happened: once is once. The
-	// server may still be busy with what it was sent before.
-	again := open(t, url, patient)
-	must(t, again.Commit(t.Context(), turn(store.Session{Key: "new"}, "KRN-outage")))
-	must(t, again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-9").Receipt))
-	list, err := again.Recent(t.Context(), "", 10)
-	must(t, err)
-	if len(list) != 2 {
-		t.Errorf("%d receipts, want 2", len(list))
-	}
-}
-
-func TestServerThatDies(t *testing.T) {
-	url, process := storetest.StartRedisProcess(t)
-	s := open(t, url, redis.Options{})
-	must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
-	must(t, process.Signal(os.Kill))
-	outage(t, s, url)
-	_, err := redis.Open(t.Context(), []string{url}, redis.Options{})
-	if !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("opening a dead server: %v", err)
-	}
-	saysNothing(t, err, url)
-}
-
-// A full server refuses the whole commit, not a part of it.
-func TestServerThatIsFull(t *testing.T) {
-	url := storetest.StartRedis(t)
-	s, raw := open(t, url, patient), connect(t, url)
-	must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
-	session, err := s.Session(t.Context(), "k")
-	must(t, err)
-	before, err := raw.Keys(t.Context(), "*").Result()
-	must(t, err)
-
-	must(t, raw.ConfigSet(t.Context(), "maxmemory", "1").Err())
-	err = s.Commit(t.Context(), turn(session, "KRN-2"))
-	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
-		t.Errorf("committing to a full server: %v", err)
-	}
-	if err := s.Check(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("checking a full server: %v", err)
-	}
-	after, err := raw.Keys(t.Context(), "*").Result()
-	must(t, err)
-	if len(after) != len(before) {
-		t.Errorf("keys %v, before %v", after, before)
-	}
-
-	must(t, raw.ConfigSet(t.Context(), "maxmemory", "0").Err())
-	must(t, s.Check(t.Context()))
-	must(t, s.Commit(t.Context(), turn(session, "KRN-2")))
-	stats, err := s.Stats(t.Context())
-	must(t, err)
-	if stats.TotalReceipts != 2 {
-		t.Errorf("%d receipts, want 2", stats.TotalReceipts)
-	}
-}
-
-func TestOpenRefuses(t *testing.T) {
-	guarded, _ := storetest.StartRedisProcess(t, "--requirepass", "correct-horse")
-	host := strings.TrimPrefix(guarded, "redis://")
-	open(t, "redis://:correct-horse@"+host, patient)
-	for name, c := range map[string]struct {
-		urls []string
-		kind error
-	}{
-		"no url":         {nil, nil},
-		"two urls":       {[]string{guarded, guarded}, nil},
-		"no password":    {[]string{guarded}, store.ErrUnavailable},
-		"wrong password": {[]string{"redis://:battery-staple@" + host}, store.ErrUnavailable},
-		"other scheme":   {[]string{"http://someone:battery-staple@" + host}, nil},
-		"not a url":      {[]string{"redis://someone:battery-staple@[" + host + "/%zz"}, nil},
-		"not a database": {[]string{"redis://someone:battery-staple@" + host + "/first"}, nil},
-	} {
-		_, err := redis.Open(t.Context(), c.urls, patient)
-		if err == nil || c.kind != nil && !errors.Is(err, c.kind) {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		for _, secret := range []string{"battery", "someone", "127.0.0.1"} {
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%s: the error says %q: %v", name, secret, err)
-			}
-		}
 	}
 }
 

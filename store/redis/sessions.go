@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -19,7 +20,7 @@ func (s *Store) Session(ctx context.Context, key string) (store.Session, error) 
 	}
 	version, err := strconv.ParseUint(fields["version"], 10, 64)
 	if err != nil {
-		return store.Session{}, fmt.Errorf("reading a session: its version is no number")
+		return store.Session{}, errors.New("reading a session: its version is no number")
 	}
 	return store.DecodeSession(key, version, []byte(fields["state"]))
 }

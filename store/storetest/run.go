@@ -111,6 +111,9 @@ func all(t *testing.T, s store.Store, size int) []store.Receipt {
 		if len(page) < size {
 			return list
 		}
+		if page[size-1].Cursor == before {
+			t.Fatalf("the page after %s ends where it began", before)
+		}
 	}
 }
 

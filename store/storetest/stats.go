@@ -114,7 +114,7 @@ func randomReceipt(random *rand.Rand, id, key string) store.Receipt {
 		r.Kind = store.KindToolCall
 	}
 	r.Intervened = random.IntN(3) == 0
-	r.MAfter = random.Float64()*0.4 - 0.05
+	r.MAfter = random.Float64()*0.8 - 0.45 // sums of either sign
 	return r
 }
 
