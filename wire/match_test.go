@@ -1,0 +1,90 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+func nameOf(d wire.Dialect, ok bool) string {
+	if !ok {
+		return ""
+	}
+	return d.Name()
+}
+
+func TestMatch(t *testing.T) {
+	const chat, completions = "openai_chat", "openai_completions"
+	for path, want := range map[string]string{
+		"/v1/chat/completions":                       chat,
+		"v1/chat/completions":                        chat,
+		"//v1//chat///completions":                   chat,
+		"/v1/chat/completions/":                      chat,
+		"/v1/./chat/x/../completions/.":              chat,
+		"/V1/Chat/COMPLETIONS":                       chat,
+		"/openai/deployments/gpt-x/chat/completions": chat,
+		"/v1beta/openai/chat/completions":            chat,
+		"/chat/completions":                          chat,
+		"/base/path/v1/chat/completions":             chat,
+		"/v1/completions":                            completions,
+		"/v1/Completions//":                          completions,
+		"/base/v1/completions":                       completions,
+		"/openai/deployments/gpt-x/completions":      completions,
+		"/v1/engines/davinci/completions":            completions,
+		"/":                                          "",
+		"":                                           "",
+		"/completions":                               "",
+		"/shell/completions":                         "",
+		"/v1/chat/completions/chatcmpl-1":            "",
+		"/v1/chat/completions/chatcmpl-1/messages":   "",
+		"/v1/xchat/completions":                      "",
+		"/v1/models":                                 "",
+		"/v1/responses":                              "",
+	} {
+		if got := nameOf(wire.Match(path)); got != want {
+			t.Errorf("%q is %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for name, want := range map[string]string{
+		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions", "OpenAI": "", "": "",
+	} {
+		if got := nameOf(wire.Named(name)); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A body is recognised as leniently as the most lenient server reads it, so
+// that no spelling slips by; whether it is valid is another question.
+func TestResembles(t *testing.T) {
+	const chat, completions = "openai_chat", "openai_completions"
+	for body, want := range map[string]string{
+		`{"messages":[{"role":"user","content":"hi"}]}`:          chat,
+		`{"model":"m","Messages":[{"content":"hi"}]}`:            chat,
+		`{"messag\u0065s":[{"ROLE":"user"}]}`:                    chat,
+		"\xef\xbb\xbf" + `{"messages":[{"role":"user"}]}`:        chat,
+		`{"messages":[1,{"role":"user"}]}`:                       chat,
+		`{"messages":5,"messages":[{"role":"user"}]}`:            chat,
+		`{"messages":[{"role":"user","content":"hi"}]} trailing`: chat,
+		`{"messages":[{"role":"user","content":"hi"`:             chat,
+		`{"prompt":"x","messages":[{"role":"user"}]}`:            chat,
+		`{"prompt":"hi"}`:                  completions,
+		`{"Prompt":["a","b"]}`:             completions,
+		`{"prompt":5}`:                     "",
+		`{"messages":["a","b"]}`:           "",
+		`{"messages":"x"}`:                 "",
+		`{"input":"x"}`:                    "",
+		`[{"messages":[{"role":"user"}]}]`: "",
+		``:                                 "",
+		`hello`:                            "",
+		`{"params":{"messages":[{"role":"user","content":"not ours"}]}}`:    "",
+		`{"messages":[],"prompt":"the messages are empty, the prompt not"}`: completions,
+	} {
+		if got := nameOf(wire.Resembles([]byte(body))); got != want {
+			t.Errorf("%s resembles %q, want %q", body, got, want)
+		}
+	}
+}
