@@ -74,8 +74,10 @@
 // reads KL(z || raw) >= KL(z || state) + KL(state || raw), and Pinsker bounds
 // the last term by the effort: every correction descends. No component of x
 // exceeds 1 - 2 tau and none of the state is under tau, which gives the barrier's
-// rate. Convexity of KL in its first argument bounds z_shift and KL(u || z'),
-// convexity in the second KL(u || x'), and together they bound W.
+// rate. KL is convex in its first argument, which bounds z_shift, and in its
+// second, so KL(u || z') <= (1-beta) KL(u || z); the line of the contraction with
+// u for z gives KL(u || x') <= (1-rho) KL(u || x) + rho KL(u || z); their sum,
+// the former weighted by 2 rho/beta, is the bound on W.
 //
 // # What is not guaranteed
 //

@@ -72,7 +72,8 @@ func (k *Kernel) sense(t *Turn) {
 
 // uncarried is the state that the turn would have reached without the carry.
 func (k *Kernel) uncarried(t *Turn) Point {
-	without := Turn{Before: t.Before, Pressure: k.relative(k.attackPressure(t.Evidence.Scores))}
-	k.step(&without)
-	return without.State
+	x, z := t.Before.X, t.Before.Z
+	lnX, lnZ := logs(x), logs(z)
+	p := k.relative(k.attackPressure(t.Evidence.Scores))
+	return project(k.push(k.rest(x, z, lnX, lnZ), lnX, lnZ, p), k.policy.Tau)
 }

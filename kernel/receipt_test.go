@@ -121,6 +121,7 @@ func TestSealIsTheHashOfTheRecord(t *testing.T) {
 // Every single bit of a sealed record counts. A flip leaves a record that does
 // not parse, has another hash, or is written otherwise than canonically.
 func TestEveryFlippedBitIsFound(t *testing.T) {
+	t.Parallel()
 	k := newKernel(t, kernel.DefaultPolicy())
 	text := mustJSON(t, sealedReceipt(t, k))
 	refused, otherID, otherBytes := 0, 0, 0

@@ -15,13 +15,11 @@ import (
 func TestReplayOfRecordedTurns(t *testing.T) {
 	narrow := kernel.DefaultPolicy()
 	narrow.Tau, narrow.Floor = 0.11, 0.02
+	kernels := []*kernel.Kernel{newKernel(t, narrow), newKernel(t, kernel.DefaultPolicy()), newKernel(t, kernel.DefaultPolicy())}
 	r := newRandom(60)
-	s := newKernel(t, kernel.DefaultPolicy()).NewSession()
-	for i := range 2000 {
-		k := newKernel(t, kernel.DefaultPolicy())
-		if i%3 == 0 {
-			k = newKernel(t, narrow)
-		}
+	s := kernels[1].NewSession()
+	for i := range 600 {
+		k := kernels[i%3]
 		mode := kernel.Enforce
 		if i%2 == 0 {
 			mode = kernel.Observe

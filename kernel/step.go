@@ -16,16 +16,21 @@ func (k *Kernel) step(t *Turn) {
 	x, z := t.Before.X, t.Before.Z
 	lnX, lnZ := logs(x), logs(z)
 	rest := k.rest(x, z, lnX, lnZ)
-	t.Raw = rest
-	if t.Pressure != (Point{}) {
-		t.Raw = k.drift(lnX, lnZ, t.Pressure)
-	}
+	t.Raw = k.push(rest, lnX, lnZ, t.Pressure)
 	t.State = project(t.Raw, k.policy.Tau)
 	t.MBefore, t.M = t.Raw.Min(), t.State.Min()
 	t.Intervened = t.MBefore < k.policy.Tau
 	t.SigmaViol, t.Effort = k.shortfall(t.Raw), distance(t.State, t.Raw)
 	t.Next.X, t.Next.Z = t.State, k.weights(z, t.Pressure)
 	k.energy(t, lnX, lnZ, rest)
+}
+
+// push is the raw state under a pressure, which is the rest point without one.
+func (k *Kernel) push(rest, lnX, lnZ, p Point) Point {
+	if p == (Point{}) {
+		return rest
+	}
+	return k.drift(lnX, lnZ, p)
 }
 
 // drift is the entropic mirror step: the point proportional to

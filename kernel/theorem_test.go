@@ -33,7 +33,6 @@ type walked struct {
 }
 
 func (w walked) again(t *testing.T, change func(*kernel.Session)) kernel.Turn {
-	t.Helper()
 	s := w.Before
 	change(&s)
 	turn, err := w.k.Assess(s, kernel.Evidence{}, kernel.Enforce)
@@ -89,7 +88,6 @@ func TestTheoremsOnRandomSteps(t *testing.T) {
 }
 
 func checkTheorems(t *testing.T, w walked, i int) {
-	t.Helper()
 	for _, th := range theorems {
 		if fault := th.wrong(t, w); fault != "" {
 			t.Fatalf("step %d breaks %q: %s\npolicy %+v\nbefore %+v\npressure %v raw %v state %v",
