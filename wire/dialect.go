@@ -33,8 +33,9 @@ type Reader interface {
 type Writer interface {
 	// Refusal is the body of a whole answer that declines.
 	Refusal(r Refusal) []byte
-	// RefusalStream is the same as frames with their end: a complete stream, or,
-	// when frames of the answer have left before (begun), the rest of that one.
+	// RefusalStream is the same as frames with their end: a complete stream, or
+	// the rest of one already begun. Begun means that the client has the answer's
+	// first frame, which names the role; SDKs need the role exactly once.
 	RefusalStream(r Refusal, begun bool) []byte
 	// Error is the body of an HTTP error.
 	Error(e Error) []byte

@@ -53,7 +53,8 @@ func (chat) Refusal(r Refusal) []byte {
 }
 
 // RefusalStream is Refusal in frames. In a stream already begun the role is
-// left out: the Python SDK's helper would append it to the one it has.
+// left out: the Python SDK's helper would append it to the one it has. In any
+// other the JavaScript SDK's helper throws without it.
 func (chat) RefusalStream(r Refusal, begun bool) []byte {
 	return openaiRefusalStream(openaiHead("chatcmpl-", "chat.completion.chunk", r),
 		openaiChoice{Delta: chatRefusalDelta(r, begun)},

@@ -1,0 +1,120 @@
+package wire_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file in testdata. The files are what the official
+// SDKs were seen to read without an exception; a change needs that again.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+const declined = "I can't help with that. <b>\"é\"</b>"
+
+func TestRefusals(t *testing.T) {
+	for _, api := range []string{"openai_chat", "openai_completions"} {
+		for name, r := range map[string]wire.Refusal{
+			"refusal":         {Choices: 1},
+			"refusal_content": {AsContent: true},
+			"refusal_two":     {Choices: 2},
+		} {
+			r.ID, r.Model, r.Text, r.Created = "KRN-1", "gpt-x", declined, 1700000000
+			d := dialect(t, api)
+			golden(t, api+"_"+name+".json", d.Refusal(r))
+			golden(t, api+"_"+name+".sse", d.RefusalStream(r, false))
+			golden(t, api+"_"+name+"_begun.sse", d.RefusalStream(r, true))
+			checkRefusal(t, d, r)
+		}
+	}
+}
+
+// checkRefusal reads a refusal back: what we write, our own reader and every
+// client understand in the same way.
+func checkRefusal(t *testing.T, d wire.Dialect, r wire.Refusal) {
+	t.Helper()
+	kind := wire.RefusalText
+	if r.AsContent || d.Name() == "openai_completions" {
+		kind = wire.Text
+	}
+	whole, err := d.Response(d.Refusal(r))
+	if err != nil || whole.Finish != "stop" || whole.Text() != r.Text || whole.Model != r.Model || len(whole.Parts) != max(1, r.Choices) {
+		t.Errorf("%s: %+v, %v", d.Name(), whole, err)
+	}
+	for _, begun := range []bool{false, true} {
+		text, finishes := make(map[int]string), 0
+		frames, rest := decode(t, string(d.RefusalStream(r, begun)))
+		for i, f := range frames {
+			e, err := d.Event(f)
+			if err != nil || e.Err || len(e.Unknown) > 0 || e.Done != (i == len(frames)-1) {
+				t.Fatalf("%s: frame %s: %+v, %v", d.Name(), f.Raw, e, err)
+			}
+			for _, delta := range e.Deltas {
+				if delta.Kind != kind {
+					t.Errorf("%s: a delta of kind %s", d.Name(), delta.Kind)
+				}
+				text[delta.Choice] += delta.Text
+			}
+			if e.Finish != "" {
+				finishes++
+			}
+		}
+		if rest != "" || finishes != max(1, r.Choices) || len(text) != finishes || text[0] != r.Text {
+			t.Errorf("%s: %d finishes, texts %v, rest %q", d.Name(), finishes, text, rest)
+		}
+	}
+}
+
+// However many choices are asked for, a refusal stays small.
+func TestRefusalIsBounded(t *testing.T) {
+	for _, api := range []string{"openai_chat", "openai_completions"} {
+		out := dialect(t, api).Refusal(wire.Refusal{Text: "no", Choices: 1 << 30})
+		r, err := dialect(t, api).Response(out)
+		if err != nil || len(r.Parts) != wire.MaxChoices {
+			t.Errorf("%s: %d choices, %v", api, len(r.Parts), err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, api := range []string{"openai_chat", "openai_completions"} {
+		d := dialect(t, api)
+		e := wire.Error{Status: 403, Code: "policy_refusal", Message: declined}
+		golden(t, api+"_error.json", d.Error(e))
+		golden(t, api+"_error.sse", d.ErrorEvent(e))
+		for status, want := range map[int]string{
+			400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "invalid_request_error",
+			413: "invalid_request_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error",
+		} {
+			if out := string(d.Error(wire.Error{Status: status})); !strings.Contains(out, `"type":"`+want+`"`) {
+				t.Errorf("%d gives %s", status, out)
+			}
+		}
+		frames, rest := decode(t, string(d.ErrorEvent(e)))
+		if got, err := d.Event(frames[0]); err != nil || len(frames) != 1 || rest != "" || !got.Err || got.Done {
+			t.Errorf("read back as %+v, %v", got, err)
+		}
+	}
+}

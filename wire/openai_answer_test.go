@@ -1,0 +1,241 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+func TestChatResponse(t *testing.T) {
+	r, err := dialect(t, "openai").Response([]byte(`{
+		"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-x", "usage": {"total_tokens": 1}, "service_tier": "auto",
+		"prompt_filter_results": [], "x_vendor": {"text": "?"},
+		"choices": [
+			{"index": 0, "finish_reason": "tool_calls", "logprobs": {"content": []}, "message": {
+				"role": "assistant", "content": "Paris.", "refusal": null, "reasoning_content": "hm",
+				"annotations": [{"type": "url_citation", "url_citation": {"title": "T", "url": "https://x.test"}}],
+				"audio": {"id": "a", "data": "AA", "transcript": "Spoken.", "expires_at": 1},
+				"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{"}}]}},
+			{"index": 1, "finish_reason": "stop", "logprobs": null, "message": {"role": "assistant", "content": null, "refusal": "No."}}
+		]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Model != "gpt-x" || r.Finish != "tool_calls" || r.Text() != "Paris.Spoken." {
+		t.Errorf("model %q, finish %q, text %q", r.Model, r.Finish, r.Text())
+	}
+	compare(t, lines(r.Parts), []string{
+		`unknown x_vendor`,
+		`logprobs choices.0.logprobs`,
+		`text choices.0.message.content Paris.`,
+		`reasoning choices.0.message.reasoning_content hm`,
+		"annotation choices.0.message.annotations type\nurl_citation\nurl_citation\ntitle\nT\nurl\nhttps://x.test",
+		`audio choices.0.message.audio.data`,
+		`text choices.0.message.audio.transcript Spoken.`,
+		`name choices.0.message.tool_calls.0.function.name f`,
+		`tool_call choices.0.message.tool_calls.0.function.arguments {`,
+		`refusal choices.1.message.refusal No.`,
+	})
+}
+
+func TestCompletionsResponse(t *testing.T) {
+	r, err := dialect(t, "openai_completions").Response([]byte(
+		`{"id":"c","object":"text_completion","created":1,"model":"m","choices":[` +
+			`{"index":0,"text":"Once","finish_reason":"length","logprobs":null},{"index":1,"text":"Twice","finish_reason":"stop","logprobs":{}}]}`))
+	if err != nil || r.Text() != "Once" || r.Finish != "length" || r.Model != "m" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	compare(t, lines(r.Parts), []string{`text choices.0.text Once`, `text choices.1.text Twice`, `logprobs choices.1.logprobs`})
+}
+
+func TestInvalidResponses(t *testing.T) {
+	for _, body := range []string{
+		``, `<html>canary</html>`, `[]`, `{}`, `{"error":{"message":"canary"}}`, `{"choices":{}}`, `{"choices":[]}x`,
+		`{"choices":[{"message":{"content":"a","content":"canary"}}]}`, `{"choices":[{"message":{"content":"a","Content":"canary"}}]}`,
+		`{"choices":[{"message":{"content":"\ud800"}}]}`,
+	} {
+		for _, api := range []string{"openai", "openai_completions"} {
+			r, err := dialect(t, api).Response([]byte(body))
+			if api == "openai_completions" && strings.Contains(body, `"Content"`) {
+				continue // message is not a member there, so nothing in it is
+			}
+			if !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s: %s: %+v, %v", api, body, r, err)
+			}
+		}
+	}
+}
+
+// event reads one frame that carries the data.
+func event(t *testing.T, api, data string) wire.Event {
+	t.Helper()
+	frames, _ := decode(t, string(wire.AppendEvent(nil, []byte(data))))
+	e, err := dialect(t, api).Event(frames[0])
+	if err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	return e
+}
+
+func TestEvents(t *testing.T) {
+	const chat, completions = "openai", "openai_completions"
+	type delta = wire.Delta
+	for _, test := range []struct {
+		api, data string
+		want      wire.Event
+	}{
+		{chat, `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`, wire.Event{}},
+		{chat, `{"choices":[{"index":0,"delta":{"content":"Par"},"logprobs":null,"finish_reason":null}],"obfuscation":"xx"}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "Par"}}}},
+		{chat, `{"choices":[{"index":0,"delta":{"refusal":"No"}}]}`, wire.Event{Deltas: []delta{{Kind: wire.RefusalText, Text: "No"}}}},
+		{chat, `{"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}`, wire.Event{Deltas: []delta{{Kind: wire.Reasoning, Text: "hm"}}}},
+		{
+			chat, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":"{\""}}]}}]}`,
+			wire.Event{Deltas: []delta{{Kind: wire.Name, Text: "f"}, {Kind: wire.ToolCall, Text: `{"`}}},
+		},
+		{
+			chat, `{"x":1,"choices":[{"delta":{"content":"b"},"index":1},{"index":0,"delta":{"content":"a","y":1},"logprobs":{"content":[]}}]}`,
+			wire.Event{
+				Deltas:  []delta{{Choice: 1, Kind: wire.Text, Text: "b"}, {Kind: wire.Text, Text: "a"}, {Kind: wire.Logprobs}},
+				Unknown: []string{"x", "choices.1.delta.y"},
+			},
+		},
+		{
+			chat, `{"choices":[{"index":-1,"delta":{"content":"a"}},{"index":128,"delta":{"content":"b"}},{"index":"2","delta":{"content":"c"}},{"delta":{"content":"d"}}]}`,
+			wire.Event{
+				Deltas:  []delta{{Kind: wire.Text, Text: "a"}, {Kind: wire.Text, Text: "b"}, {Kind: wire.Text, Text: "c"}, {Kind: wire.Text, Text: "d"}},
+				Unknown: []string{"choices.0.index", "choices.1.index", "choices.2.index"},
+			},
+		},
+		{chat, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":null}`, wire.Event{Finish: "tool_calls"}},
+		{chat, `{"choices":[{"index":0,"delta":{"content":"!"},"finish_reason":"stop"}]}`, wire.Event{Finish: "stop", Deltas: []delta{{Kind: wire.Text, Text: "!"}}}},
+		{chat, `{"choices":[],"usage":{"total_tokens":1}}`, wire.Event{}},
+		{chat, `{"choices":[],"prompt_filter_results":[{}]}`, wire.Event{}},
+		{chat, `{"choices":[5],"extra":"x"}`, wire.Event{Unknown: []string{"choices.0", "extra"}}},
+		{chat, `{"choices":{"0":{}}}`, wire.Event{Unknown: []string{"choices"}}},
+		{chat, `{"error":{"message":"m"}}`, wire.Event{Err: true}},
+		{chat, `{"error":"m"}`, wire.Event{Err: true}},
+		{chat, `{"error":{}}`, wire.Event{}}, // Python reads on
+		{chat, `{"error":null,"choices":[]}`, wire.Event{}},
+		{chat, `{"error":{"code":1},"choices":[{"index":0,"delta":{"content":"x"}}]}`, wire.Event{Err: true, Deltas: []delta{{Kind: wire.Text, Text: "x"}}}},
+		{chat, `[DONE]`, wire.Event{Done: true}},
+		{chat, `[DONE] `, wire.Event{Done: true}},
+		{completions, `{"id":"c","object":"text_completion","choices":[{"index":1,"text":"On","logprobs":null,"finish_reason":null}]}`, wire.Event{Deltas: []delta{{Choice: 1, Kind: wire.Text, Text: "On"}}}},
+		{completions, `{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`, wire.Event{Finish: "length"}},
+		{completions, `{"choices":[{"index":0,"delta":{"content":"x"}}]}`, wire.Event{Unknown: []string{"choices.0.delta"}}},
+	} {
+		got := event(t, test.api, test.data)
+		if !slices.Equal(got.Deltas, test.want.Deltas) || !slices.Equal(sorted(got.Unknown), sorted(test.want.Unknown)) ||
+			got.Finish != test.want.Finish || got.Done != test.want.Done || got.Err != test.want.Err {
+			t.Errorf("%s\n got %+v\nwant %+v", test.data, got, test.want)
+		}
+	}
+}
+
+func sorted(s []string) []string {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return s
+}
+
+// Frames that are no plain data line.
+func TestEventFrames(t *testing.T) {
+	d := dialect(t, "openai")
+	for in, want := range map[string]wire.Event{
+		": ping\n\n": {},
+		"\n":         {},
+		"event: message\ndata: {\"choices\":[]}\n\n": {},
+		"event: text\ndata: {\"choices\":[]}\n\n":    {Unknown: []string{"event"}},
+		"event: text\n\n":                    {Unknown: []string{"event"}},
+		"data: {\"choices\":\ndata: []}\n\n": {},
+	} {
+		frames, _ := decode(t, in)
+		got, err := d.Event(frames[0])
+		if err != nil || !slices.Equal(got.Unknown, want.Unknown) || got.Done || got.Err || len(got.Deltas) > 0 {
+			t.Errorf("%q: %+v, %v", in, got, err)
+		}
+	}
+	for _, data := range []string{`canary`, `{"choices":[{"delta":{"content":"a","content":"canary"}}]}`, `{"Choices":[]}`, `{}{}`} {
+		_, err := d.Event(wire.Frame{Data: []byte(data)})
+		if !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+}
+
+// FuzzEvent: nothing panics, and every choice of a delta is in range.
+func FuzzEvent(f *testing.F) {
+	f.Add([]byte(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"text":"b"}]}`))
+	f.Add([]byte(`{"x":{},"choices":[[],{"index":7,"delta":{"tool_calls":[{}]},"finish_reason":5}],"error":[]}`))
+	f.Add([]byte(`[DONE]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, api := range []string{"openai", "openai_completions"} {
+			e, err := dialect(t, api).Event(wire.Frame{Data: data})
+			if err != nil && !errors.Is(err, wire.ErrInvalid) {
+				t.Fatal(err)
+			}
+			for _, d := range e.Deltas {
+				if d.Choice < 0 || d.Choice >= wire.MaxChoices {
+					t.Fatalf("choice %d", d.Choice)
+				}
+			}
+		}
+	})
+}
+
+func TestAsk(t *testing.T) {
+	d := dialect(t, "openai")
+	asker, ok := d.(wire.Asker)
+	if !ok {
+		t.Fatal("the dialect cannot ask")
+	}
+	for name, test := range map[string]struct {
+		ask  wire.Ask
+		want string
+	}{
+		"prompt": {wire.Ask{Prompt: "Hi \"you\"\n<b>"}, `{"messages":[{"role":"user","content":"Hi \"you\"\n<b>"}]}`},
+		"all": {
+			wire.Ask{Model: "m", System: "s", History: []wire.Message{{Role: wire.User, Text: "a"}, {Role: wire.Assistant, Text: "b"}}, Prompt: "c", Stream: true},
+			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"stream":true}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, body := asker.Ask(test.ask)
+			if got := nameOf(wire.Match(path)); got != d.Name() {
+				t.Errorf("path %q is %q", path, got)
+			}
+			if !sameJSON(t, body, test.want) {
+				t.Errorf("got %s, want %s", body, test.want)
+			}
+			r, err := d.Request(body)
+			if err != nil || r.Prompt() != test.ask.Prompt || r.Model != test.ask.Model || r.Stream != test.ask.Stream {
+				t.Errorf("read back as %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+func sameJSON(t *testing.T, got []byte, want string) bool {
+	t.Helper()
+	var a, b any
+	if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal([]byte(want), &b)); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(a) == fmt.Sprint(b)
+}
+
+func BenchmarkEvent(b *testing.B) {
+	d := dialect(b, "openai")
+	f := wire.Frame{Data: []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":" Paris"},"finish_reason":null}]}`)}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(f.Data)))
+	for b.Loop() {
+		if e, err := d.Event(f); err != nil || len(e.Deltas) != 1 {
+			b.Fatal(e, err)
+		}
+	}
+}
