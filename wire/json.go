@@ -51,33 +51,56 @@ func validate(body []byte) error {
 		return invalid("it starts with a byte order mark")
 	case hasNUL(body):
 		return invalid("it contains a NUL character")
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	for first := true; first || d.StackDepth() > 0; first = false {
-		if _, err := d.ReadToken(); err != nil {
-			return syntaxError(err)
-		}
-		if d.StackDepth() > maxDepth {
-			return invalid("it nests deeper than %d levels", maxDepth)
-		}
-	}
-	if len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n")) > 0 {
-		return invalid("something follows the JSON value")
+	case !jsontext.Value(body).IsValid():
+		return whyInvalid(body)
+	case nesting(body) > maxDepth:
+		return invalid("it nests deeper than %d levels", maxDepth)
 	}
 	return nil
 }
 
-// syntaxError says where a body is wrong. The decoder's own text names members
+// whyInvalid says where a body is wrong. The decoder's own text names members
 // and characters of the body.
-func syntaxError(err error) error {
-	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return invalid("a member name occurs twice in an object")
-	}
+func whyInvalid(body []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	err := d.SkipValue()
 	var syntactic *jsontext.SyntacticError
-	if errors.As(err, &syntactic) {
+	switch {
+	case err == nil:
+		return invalid("something follows the JSON value")
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return invalid("a member name occurs twice in an object")
+	case errors.As(err, &syntactic):
 		return invalid("not valid JSON near byte %d", syntactic.ByteOffset)
 	}
-	return invalid("not valid JSON: it ends too early")
+	return invalid("it ends too early")
+}
+
+// nesting is how deep valid JSON nests.
+func nesting(body []byte) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		case '"':
+			i = closingQuote(body, i)
+		}
+	}
+	return deepest
+}
+
+// closingQuote is where the string that opens at index i ends.
+func closingQuote(b []byte, i int) int {
+	for i++; ; i++ {
+		i = indexFrom(b, i, '"')
+		if i == len(b) || backslashesBefore(b, i)%2 == 0 {
+			return i
+		}
+	}
 }
 
 // hasNUL finds NUL characters and their escape in JSON. Some servers end texts
