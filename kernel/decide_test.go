@@ -1,10 +1,8 @@
 package kernel_test
 
 import (
-	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -112,6 +110,27 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// An alarm names the attack only when no type does so by itself.
+func TestAlarmNamesTheQuietAttack(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	dripping := k.NewSession()
+	dripping.CUSUM = 0.9
+	for _, c := range []struct {
+		evidence kernel.Evidence
+		want     kernel.AttackType
+	}{
+		{scores(0, 0.699, 0, 0, 0, 0), kernel.SlowDrip},
+		{scores(0.6, 0.6, 0, 0, 0, 0), kernel.SlowDrip},
+		{scores(0, 0.70, 0, 0, 0, 0), kernel.Coercion},
+		{scores(0.8, 0.6, 0, 0, 0, 0), kernel.Multi},
+	} {
+		turn := take(t, k, dripping, c.evidence, kernel.Enforce, kernel.Output{})
+		if !turn.SlowDrip || turn.AttackType != c.want {
+			t.Errorf("%+v: alarm %v, named %s, want %s", c.evidence.Scores, turn.SlowDrip, turn.AttackType, c.want)
+		}
+	}
+}
+
 // checkDecision checks what must hold between the parts of any decision.
 func checkDecision(t *testing.T, name string, turn kernel.Turn) {
 	t.Helper()
@@ -183,170 +202,25 @@ func TestBandsByMargin(t *testing.T) {
 
 // Lower edges are inclusive: a margin that stands exactly on one has the band.
 func TestBandEdgesAreInclusive(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
-	rest := take(t, k, k.NewSession(), kernel.Evidence{}, kernel.Enforce, kernel.Output{})
-	p := kernel.DefaultPolicy()
-	p.Recovery, p.Optimal = 0.2, math.Nextafter(1.0/3, 0)
 	s := kernel.Session{X: kernel.Point{0.3, 0.3, 0.4}, Z: kernel.Point{0.3, 0.3, 0.4}, Policy: "another"}
-	margin := take(t, newKernel(t, p), s, kernel.Evidence{}, kernel.Enforce, kernel.Output{}).M
-	for _, c := range []struct {
-		optimal float64
-		want    kernel.Band
-	}{{margin, kernel.Optimal}, {math.Nextafter(margin, 1), kernel.Alert}} {
-		p.Optimal = c.optimal
-		turn := take(t, newKernel(t, p), s, kernel.Evidence{}, kernel.Enforce, kernel.Output{})
-		if turn.M != margin || turn.Band != c.want {
-			t.Errorf("margin %v with the edge at %v is %s, want %s", turn.M, c.optimal, turn.Band, c.want)
-		}
+	quiet := func(p kernel.Policy) kernel.Turn {
+		return take(t, newKernel(t, p), s, kernel.Evidence{}, kernel.Enforce, kernel.Output{})
 	}
-	if rest.Band != kernel.Optimal {
-		t.Errorf("the centre is %s", rest.Band)
-	}
-}
-
-func TestOutputLeavesPressureForOneTurn(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
+	margin := quiet(kernel.DefaultPolicy()).M
+	over := math.Nextafter(margin, 1)
 	for _, c := range []struct {
-		output kernel.Output
-		carry  kernel.Point
-		active string
+		recovery, optimal float64
+		want              kernel.Band
 	}{
-		{kernel.Output{}, kernel.Point{}, ""},
-		{kernel.Output{Confidence: 1, Category: kernel.HarmfulCompliance}, kernel.Point{}, ""},
-		{kernel.Output{LostThread: true}, kernel.Point{0.15, 0, 0}, "C"},
-		{kernel.Output{Capitulated: true, Category: kernel.HarmfulCompliance, Confidence: 0.8}, kernel.Point{0, 0.4, 0}, "R"},
-		{kernel.Output{Capitulated: true, Category: kernel.IdentityAdoption, Confidence: 1}, kernel.Point{0, 0, 0.5}, "S"},
-		{kernel.Output{Capitulated: true, Category: kernel.ConstraintDisavowal, Confidence: 0.5}, kernel.Point{0, 0, 0.25}, "S"},
-		{kernel.Output{Capitulated: true, Category: kernel.SycophanticCapitulation, Confidence: 0.5, LostThread: true}, kernel.Point{0.15, 0, 0.25}, "S"},
-		{kernel.Output{Capitulated: true, Confidence: 0.5}, kernel.Point{0, 0, 0.25}, "S"},
+		{0.2, margin, kernel.Optimal},
+		{0.2, over, kernel.Alert},
+		{margin, 0.33, kernel.Alert},
+		{over, 0.33, kernel.Stressed},
 	} {
-		first := take(t, k, k.NewSession(), kernel.Evidence{}, kernel.Enforce, c.output)
-		if first.Next.Carry != c.carry {
-			t.Errorf("%+v leaves %v, want %v", c.output, first.Next.Carry, c.carry)
-		}
-		second := take(t, k, first.Next, kernel.Evidence{}, kernel.Enforce, kernel.Output{})
-		active := ""
-		if second.Sensing.ActivePillar != nil {
-			active = second.Sensing.ActivePillar.String()
-		}
-		if moved := c.active != ""; second.Sensing.Fired != moved || second.Sensing.CorrectionApplied != moved || active != c.active {
-			t.Errorf("%+v is sensed as %+v on %q", c.output, second.Sensing, active)
-		}
-		if second.Next.Carry != (kernel.Point{}) {
-			t.Errorf("%+v acts twice: %v", c.output, second.Next.Carry)
-		}
-	}
-}
-
-// Pressure that is equal on all pillars moves nothing, and is sensed as such.
-func TestSensingTellsWhatMovedTheState(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
-	s := k.NewSession()
-	s.Carry = kernel.Point{0.25, 0.25, 0.25}
-	if sensed := take(t, k, s, kernel.Evidence{}, kernel.Enforce, kernel.Output{}).Sensing; !sensed.Fired || sensed.CorrectionApplied {
-		t.Errorf("equal pressure is sensed as %+v", sensed)
-	}
-}
-
-// Concluding twice is concluding once: the second output replaces the first.
-func TestConcludeReplaces(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
-	r := newRandom(32)
-	s := k.NewSession()
-	for range 500 {
-		e, first, second := r.evidence(), r.output(), r.output()
-		once := take(t, k, s, e, kernel.Enforce, second)
-		twice, err := k.Conclude(take(t, k, s, e, kernel.Enforce, first), second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, errA := k.Receipt(once).JSON()
-		b, errB := k.Receipt(twice).JSON()
-		if errA != nil || errB != nil || string(a) != string(b) {
-			t.Fatalf("after %+v then %+v:\n%s\nwant\n%s", first, second, b, a)
-		}
-		s = once.Next
-	}
-}
-
-func TestBadInputIsRefusedByName(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
-	type session = kernel.Session
-	type evidence = kernel.Evidence
-	nan, inf := math.NaN(), math.Inf(1)
-	for _, c := range []struct {
-		field  string
-		change func(*session, *evidence)
-	}{
-		{"x", func(s *session, _ *evidence) { s.X[1] = nan }},
-		{"x", func(s *session, _ *evidence) { s.X[1] = inf }},
-		{"x", func(s *session, _ *evidence) { s.X = kernel.Point{} }},
-		{"x", func(s *session, _ *evidence) { s.X = kernel.Point{0.5, 0.5, 0.5} }},
-		{"x", func(s *session, _ *evidence) { s.X = kernel.Point{-0.2, 0.6, 0.6} }},
-		{"x", func(s *session, _ *evidence) { s.X = kernel.Point{0.07, 0.43, 0.5} }},
-		{"x", func(s *session, _ *evidence) { s.X, s.Policy = kernel.Point{5e-324, 0.5, 0.5}, "another" }},
-		{"z", func(s *session, _ *evidence) { s.Z[2] = nan }},
-		{"z", func(s *session, _ *evidence) { s.Z = kernel.Point{0.19, 0.4, 0.41} }},
-		{"z", func(s *session, _ *evidence) { s.Z, s.Policy = kernel.Point{0, 0.5, 0.5}, "another" }},
-		{"cusum", func(s *session, _ *evidence) { s.CUSUM = nan }},
-		{"cusum", func(s *session, _ *evidence) { s.CUSUM = inf }},
-		{"cusum", func(s *session, _ *evidence) { s.CUSUM = -0.1 }},
-		{"cusum", func(s *session, _ *evidence) { s.CUSUM = 0.95 }},
-		{"carry", func(s *session, _ *evidence) { s.Carry[0] = nan }},
-		{"carry", func(s *session, _ *evidence) { s.Carry[1] = -1e-9 }},
-		{"carry", func(s *session, _ *evidence) { s.Carry[2] = inf }},
-		{"identity", func(_ *session, e *evidence) { e.Scores.Identity = nan }},
-		{"coercion", func(_ *session, e *evidence) { e.Scores.Coercion = 1.1 }},
-		{"exploitative", func(_ *session, e *evidence) { e.Scores.Exploitative = -0.1 }},
-		{"harm_request", func(_ *session, e *evidence) { e.Scores.HarmRequest = inf }},
-		{"sycophancy", func(_ *session, e *evidence) { e.Scores.Sycophancy = nan }},
-		{"injection", func(_ *session, e *evidence) { e.Scores.Injection = nan }},
-		{"prompt_threat_signal", func(_ *session, e *evidence) { e.ThreatSignal = nan }},
-		{"prompt_threat_signal", func(_ *session, e *evidence) { e.ThreatSignal = -2.1 }},
-		{"standing", func(_ *session, e *evidence) { e.Standing = []kernel.Reason{"because"} }},
-	} {
-		s, e := k.NewSession(), evidence{}
-		c.change(&s, &e)
-		_, err := k.Assess(s, e, kernel.Enforce)
-		if !errors.Is(err, kernel.ErrInput) || !strings.Contains(err.Error(), c.field) {
-			t.Errorf("%s of %+v %+v: got %v", c.field, s, e, err)
-		}
-	}
-	if _, err := k.Assess(k.NewSession(), evidence{}, "dream"); !errors.Is(err, kernel.ErrInput) {
-		t.Errorf("an unknown mode gives %v", err)
-	}
-	for _, o := range []kernel.Output{{Confidence: nan}, {Confidence: 1.5}, {Category: "bad"}} {
-		if _, err := k.Conclude(kernel.Turn{}, o); !errors.Is(err, kernel.ErrInput) {
-			t.Errorf("%+v gives %v", o, err)
-		}
-	}
-}
-
-// A session of another policy is brought into range, and only such a one.
-func TestMigration(t *testing.T) {
-	old := kernel.DefaultPolicy()
-	old.Floor, old.Tau, old.Kappa, old.CUSUMH = 0.001, 0.002, 0.9, 5
-	next := kernel.DefaultPolicy()
-	next.Tau, next.Kappa = 0.12, 0.3
-	from, to := newKernel(t, old), newKernel(t, next)
-	r := newRandom(33)
-	s := from.NewSession()
-	for range 3000 {
-		s = take(t, from, s, r.evidence(), kernel.Enforce, r.output()).Next
-		turn := take(t, to, s, kernel.Evidence{}, kernel.Enforce, kernel.Output{})
-		b := turn.Before
-		switch {
-		case !turn.Migrated || b.Policy != to.PolicyHash() || turn.Next.Policy != to.PolicyHash():
-			t.Fatal("the migration is not noted")
-		case b.X.Min() < 0.12 || b.Z.Min() < (1-next.Kappa)/3 || b.CUSUM >= next.CUSUMH:
-			t.Fatalf("migrated to %+v", b)
-		case s.X.Min() >= 0.12 && b.X != s.X || s.CUSUM < next.CUSUMH && b.CUSUM != s.CUSUM:
-			t.Fatalf("%+v was in range and became %+v", s, b)
-		case turn.SlowDrip:
-			t.Fatal("the change of policy alone raised the alarm")
-		}
-		if again := take(t, to, turn.Next, kernel.Evidence{}, kernel.Enforce, kernel.Output{}); again.Migrated {
-			t.Fatal("migrated twice")
+		p := kernel.DefaultPolicy()
+		p.Recovery, p.Optimal = c.recovery, c.optimal
+		if turn := quiet(p); turn.M != margin || turn.Band != c.want {
+			t.Errorf("margin %v with edges %v and %v is %s, want %s", turn.M, c.recovery, c.optimal, turn.Band, c.want)
 		}
 	}
 }

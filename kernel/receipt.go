@@ -38,6 +38,9 @@ type Receipt struct {
 
 	// Prev is the id of the session's previous receipt, empty for the first.
 	Prev string `json:"prev"`
+	// Nonce is random. It tells two turns apart that agree in all else: the
+	// same words to the same state in the same millisecond.
+	Nonce string `json:"nonce"`
 	// Version identifies the pipeline.
 	Version string `json:"version"`
 	// Policy is the policy's hash ([Policy.Hash]).

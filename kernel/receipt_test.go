@@ -28,6 +28,7 @@ func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	o := kernel.Output{Capitulated: true, Category: kernel.IdentityAdoption, Confidence: 0.9}
 	r := k.Receipt(take(t, k, s, e, kernel.Enforce, o))
 	r.SessionID, r.Turn, r.Timestamp = "demo", 3, 1_700_000_000_000
+	r.Nonce = "4E0C3B1F7A2D9865"
 	r.Prev, r.Version = "KRN-00112233445566778899AABBCCDDEEFF", "lex-go/0.1.0+policy."+k.PolicyHash()[:12]
 	r.Endpoint, r.Dialect, r.Model = "lex/govern", "openai", "m"
 	r.PromptCommitment = kernel.Commit([]byte("key"), "prompt")
