@@ -1,1 +1,17 @@
+// Package caddymodule is the imperative shell around the kernel: the only
+// package of the project that imports Caddy.
+//
+// A request takes one of two ways in and meets one pipeline:
+//
+//	assess(prompt) → decide → generate → conclude(output) → commit receipt → answer
+//
+// POST /lex/govern (govern.go, governstream.go) asks the handlers after lex
+// twice, once with the prompt alone and once with the constitutional context,
+// and answers with both. Intercepted traffic (intercept.go, stream.go) is the
+// caller's own API call on its way to the model: it is read, forwarded as it
+// came, and its answer is governed on the way back. Both are an [exchange]
+// (exchange.go), which knows nothing of HTTP.
+//
+// The [App] holds what all sites share; what must outlive a reload (the open
+// store, the locks of sessions, the metrics) is an [engine] in a usage pool.
 package caddymodule

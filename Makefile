@@ -1,0 +1,52 @@
+# Everything a person or a CI does with this repository.
+# On a machine with only Go, git and make: `make run`. Tests: `make test`.
+
+GO        ?= go
+BIN       := bin/caddy
+XCADDY    := github.com/caddyserver/xcaddy/cmd/xcaddy@v0.4.6
+LINT      := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0
+FUZZTIME  ?= 30s
+FUZZED    := ./kernel ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
+
+.PHONY: run test build bench lint fuzz deps clean
+
+# run builds and starts the root Caddyfile on :8080. Empty variables count as
+# unset, and LEX_REDIS_URL chooses the Redis store.
+run:
+	$(GO) build -o $(BIN) ./cmd/caddy
+	@for v in LEX_UPSTREAM LEX_MODEL LEX_PROVIDER_KEY LEX_STORE LEX_PORT LEX_DEMO_PORT LEX_ADMIN; do \
+		eval "[ -n \"\$$$$v\" ]" || unset $$v; done; \
+	if [ -n "$$LEX_REDIS_URL" ]; then LEX_STORE="redis $$LEX_REDIS_URL"; export LEX_STORE; fi; \
+	exec ./$(BIN) run --config Caddyfile --adapter caddyfile
+
+# test installs what the tests need (on Debian and Ubuntu) and runs all of them
+# with the race detector.
+test: deps
+	CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+
+# deps is separate so that a machine that has everything needs no network.
+deps:
+	./e2e/deps.sh
+
+# build makes the binary the way users do, with xcaddy, from xcaddy.json.
+build:
+	$(GO) run $(XCADDY) build $$($(GO) run ./cmd/xcaddyargs xcaddy.json) --output $(BIN)
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+lint:
+	$(GO) run $(LINT) run
+	@$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./... || \
+		echo "govulncheck did not finish: read above whether it found something or could not reach its database"
+
+# fuzz gives every fuzz target FUZZTIME.
+fuzz:
+	@for p in $(FUZZED); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \
+			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
+
+clean:
+	rm -rf bin e2e/node_modules

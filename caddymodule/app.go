@@ -1,0 +1,215 @@
+package caddymodule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+func init() {
+	caddy.RegisterModule(new(App))
+}
+
+// pipelineVersion opens the version string of every result; the policy's hash
+// closes it.
+const pipelineVersion = "lex-go/0.1.0"
+
+// App holds what all sites share: the policy, the store, the limits. Handlers
+// of the `lex` directive use it whether or not it is configured; without a
+// configuration every default holds.
+type App struct {
+	// Where receipts, sessions, limits and benchmarks are kept. Default: bolt,
+	// in Caddy's data directory.
+	StoreRaw json.RawMessage `json:"store,omitempty" caddy:"namespace=lex.stores inline_key=engine"`
+
+	// The kernel's policy; what is absent keeps its default.
+	Policy Policy `json:"policy,omitzero"`
+
+	// Rates and sizes.
+	Limits Limits `json:"limits,omitzero"`
+
+	// Secrets that open what is not public.
+	Secrets Secrets `json:"secrets,omitzero"`
+
+	// How many earlier turns of a session POST /lex/govern gives back to the
+	// model; 0 switches the memory off. Default: 6.
+	Memory *int `json:"memory,omitempty"`
+
+	logger       *zap.Logger
+	events       *caddyevents.App
+	eventContext caddy.Context // of Provision; names the origin of events, used for nothing else
+	metrics      *metrics
+	kernel       *kernel.Kernel
+	model        *detect.Model
+	constitution string
+	opener       StoreOpener
+
+	ready  chan struct{} // closed when Start is over
+	mu     sync.RWMutex
+	engine *engine // nil before Start and after Cleanup
+	failed error   // why Start failed
+}
+
+// CaddyModule returns the Caddy module information.
+func (*App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex",
+		New: func() caddy.Module { return new(App) },
+	}
+}
+
+// Provision builds everything that needs no I/O beyond reading files named in
+// the configuration; the store is opened in Start.
+func (a *App) Provision(ctx caddy.Context) error {
+	a.logger = ctx.Logger()
+	a.eventContext = ctx
+	a.ready = make(chan struct{})
+	a.model = detect.Default()
+	if err := a.provisionEvents(ctx); err != nil {
+		return err
+	}
+	if err := a.provisionPolicy(); err != nil {
+		return err
+	}
+	if err := a.Limits.provision(); err != nil {
+		return err
+	}
+	if err := a.Secrets.provision(); err != nil {
+		return err
+	}
+	if a.Memory == nil {
+		six := 6
+		a.Memory = &six
+	}
+	var err error
+	if a.metrics, err = newMetrics(ctx.GetMetricsRegistry()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	return a.provisionStore(ctx)
+}
+
+func (a *App) provisionEvents(ctx caddy.Context) error {
+	events, err := ctx.App("events")
+	if err != nil {
+		return fmt.Errorf("loading the events app: %w", err)
+	}
+	a.events = events.(*caddyevents.App)
+	return nil
+}
+
+func (a *App) provisionPolicy() error {
+	policy, err := a.Policy.kernelPolicy()
+	if err != nil {
+		return err
+	}
+	if a.kernel, err = kernel.New(policy); err != nil {
+		return fmt.Errorf("checking the policy: %w", err)
+	}
+	a.constitution, err = a.Policy.constitution()
+	return err
+}
+
+func (a *App) provisionStore(ctx caddy.Context) error {
+	if a.StoreRaw == nil {
+		a.StoreRaw = json.RawMessage(`{"engine":"bolt"}`)
+	}
+	guest, err := ctx.LoadModule(a, "StoreRaw")
+	if err != nil {
+		return fmt.Errorf("loading the store module: %w", err)
+	}
+	a.opener = guest.(StoreOpener)
+	return nil
+}
+
+// Validate checks what Provision does not compute with.
+func (a *App) Validate() error {
+	if *a.Memory < 0 || *a.Memory > maxMemory {
+		return fmt.Errorf("memory: %d turns; give a number from 0 to %d", *a.Memory, maxMemory)
+	}
+	return nil
+}
+
+// Start opens the store, or joins the configuration before this one in using
+// the same store.
+func (a *App) Start() error {
+	defer close(a.ready)
+	e, err := acquireEngine(a.opener, a.logger)
+	a.mu.Lock()
+	a.engine, a.failed = e, err
+	a.mu.Unlock()
+	return err
+}
+
+// Stop does nothing: streams of this configuration may still be open. What
+// was acquired is given back in Cleanup and by each request in flight.
+func (a *App) Stop() error { return nil }
+
+// Cleanup gives the engine back, if this configuration ever got it: it also
+// runs after a failed Provision.
+func (a *App) Cleanup() error {
+	a.mu.Lock()
+	e := a.engine
+	a.engine = nil
+	a.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	return e.release()
+}
+
+// errNotServing says that this configuration has no store (any more).
+var errNotServing = errors.New("the governor is not ready")
+
+// use returns the engine for the time of one request, waiting for Start if
+// need be. The caller calls done exactly once; until then a reload cannot
+// close the store.
+func (a *App) use(ctx context.Context) (e *engine, done func(), err error) {
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if a.engine == nil {
+		return nil, nil, errors.Join(errNotServing, a.failed)
+	}
+	a.engine.retain()
+	held := a.engine
+	return held, func() { a.giveBack(held) }, nil
+}
+
+func (a *App) giveBack(e *engine) {
+	if err := e.release(); err != nil {
+		a.logger.Error("closing the store", zap.Error(err))
+	}
+}
+
+// version identifies the pipeline and the policy that produced a result.
+func (a *App) version() string {
+	return pipelineVersion + "+policy." + a.kernel.PolicyHash()[:12]
+}
+
+// emit publishes an event to Caddy's subscribers.
+func (a *App) emit(name string, data map[string]any) {
+	if a.events.ShouldEmit(name) {
+		a.events.Emit(a.eventContext, name, data)
+	}
+}
+
+// Interface guards
+var (
+	_ caddy.App          = (*App)(nil)
+	_ caddy.Provisioner  = (*App)(nil)
+	_ caddy.Validator    = (*App)(nil)
+	_ caddy.CleanerUpper = (*App)(nil)
+)

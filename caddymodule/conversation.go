@@ -1,0 +1,92 @@
+package caddymodule
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"strconv"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+// A conversation is what a request of a stateless API resends of its earlier
+// turns. Such an API has no session id; what ties the turns together is that
+// each repeats the last, our answer included. So the state after a turn is kept
+// under the digest of the messages up to and with the answer, where exactly the
+// next turn's history finds it. A client that goes back and asks again finds
+// the state of that point, and nobody finds the state of texts they have not
+// seen.
+type conversation struct {
+	namespace string
+	parts     []wire.Part // of messages, in order
+	history   int         // how many of them end with the last answer; 0 in a first turn
+	earlier   map[string]bool
+}
+
+// newConversation takes the messages out of a request's parts.
+func newConversation(namespace string, parts []wire.Part) conversation {
+	c := conversation{namespace: namespace}
+	for _, p := range parts {
+		switch p.Role {
+		case wire.System, wire.User, wire.Assistant, wire.Tool:
+			c.parts = append(c.parts, p)
+		}
+		if p.Role == wire.Assistant {
+			c.history = len(c.parts)
+		}
+	}
+	c.earlier = make(map[string]bool, c.history)
+	for _, p := range c.parts[:c.history] {
+		c.earlier[p.Path] = true
+	}
+	return c
+}
+
+// past is the digest under which the turn before left its state, or "" in a
+// first turn.
+func (c conversation) past() string {
+	if c.history == 0 {
+		return ""
+	}
+	return hex.EncodeToString(c.digest(c.history).Sum(nil))
+}
+
+// future is the digest under which this turn leaves its state.
+func (c conversation) future(answer string) string {
+	h := c.digest(len(c.parts))
+	writePart(h, string(wire.Assistant), answer)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// opening names the conversation in public lists, the same in all its turns.
+func (c conversation) opening() string {
+	return hex.EncodeToString(c.digest(min(1, len(c.parts))).Sum(nil))
+}
+
+func (c conversation) digest(n int) hash.Hash {
+	h := sha256.New()
+	writePart(h, "conversation", c.namespace)
+	for _, p := range c.parts[:n] {
+		writePart(h, string(p.Role), partText(p))
+	}
+	return h
+}
+
+// partText is what identifies a part: its text, whether it came back as
+// content or as a refusal, or the kind and size of what is no text.
+func partText(p wire.Part) string {
+	if p.Text != "" || p.Kind == wire.Text || p.Kind == wire.RefusalText {
+		return p.Text
+	}
+	return string(p.Kind) + ":" + strconv.Itoa(p.Bytes)
+}
+
+// writePart writes with lengths, so that no two sequences read the same.
+func writePart(h hash.Hash, role, text string) {
+	for _, s := range []string{role, text} {
+		_, _ = h.Write([]byte(strconv.Itoa(len(s)) + ":" + s)) // a hash never fails
+	}
+}
+
+// isHistory reports whether a part of the request belongs to the turns before.
+func (c conversation) isHistory(p wire.Part) bool { return c.earlier[p.Path] }

@@ -1,0 +1,133 @@
+package caddymodule
+
+import (
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// The detectors that run here, as receipts name them.
+const (
+	detectorLocal = "local"
+	detectorJudge = "local_judge"
+	// detectorEarlier stands for a turn before: the part was inspected when it
+	// was new.
+	detectorEarlier = "earlier_turn"
+)
+
+const (
+	endpointGovern = "lex/govern"
+)
+
+// ran records that a detector did its work, and whether it found something.
+func (x *exchange) ran(name string, flagged bool) {
+	outcome := kernel.Clean
+	if flagged {
+		outcome = kernel.Flagged
+	}
+	x.coverage.Detectors = append(x.coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: outcome})
+}
+
+// notRun records why a detector did not run.
+func (x *exchange) notRun(name, why string) {
+	x.coverage.Detectors = append(x.coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: kernel.NotRun, Why: why})
+}
+
+// cover records one inspected part.
+func (x *exchange) cover(part, detector string, bytes int) {
+	x.coverage.Inspected = append(x.coverage.Inspected, kernel.CoveredPart{Part: part, Detector: detector, Bytes: bytes})
+	x.coverage.BytesInspected += bytes
+}
+
+// skip records one part that no detector reads.
+func (x *exchange) skip(part, why string, bytes int) {
+	x.coverage.Skipped = append(x.coverage.Skipped, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
+}
+
+// unknown records one part whose meaning no dialect knows.
+func (x *exchange) unknown(part, why string, bytes int) {
+	x.coverage.Unknown = append(x.coverage.Unknown, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
+}
+
+// knowsHistory reports whether the resent conversation is, to the letter, the
+// one that this session's turns inspected before. A history that was made up
+// is inspected like everything new.
+func (x *exchange) knowsHistory() bool {
+	return x.talk != nil && x.talk.history > 0 && x.memory.History == x.talk.past()
+}
+
+// coverRequest records what becomes of each part of a request, and returns the
+// texts to assess.
+func (x *exchange) coverRequest(parts []wire.Part) []detect.Text {
+	var texts []detect.Text
+	known := x.knowsHistory()
+	for _, p := range parts {
+		name := "request." + p.Path
+		switch {
+		case known && x.talk.isHistory(p):
+			x.cover(name, detectorEarlier, p.Bytes)
+		case p.Kind == wire.Unknown:
+			x.unknown(name, "not known to the dialect", p.Bytes)
+		case p.Text != "":
+			x.cover(name, detectorLocal, p.Bytes)
+			texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
+		case p.Kind != wire.Text:
+			x.skip(name, string(p.Kind), p.Bytes)
+		}
+	}
+	return texts
+}
+
+// sourceOf maps who speaks in a request to how far a detector trusts it.
+func sourceOf(role wire.Role) detect.Source {
+	switch role {
+	case wire.System:
+		return detect.System
+	case wire.Assistant:
+		return detect.Assistant
+	case wire.Tool, wire.Definition:
+		return detect.Tool
+	}
+	return detect.User
+}
+
+// coverResponse records what becomes of each part of an answer, and returns
+// the text to judge.
+func (x *exchange) coverResponse(parts []wire.Part) string {
+	var text []byte
+	for _, p := range parts {
+		name := "response." + p.Path
+		switch p.Kind {
+		case wire.Text, wire.RefusalText:
+			if p.Text != "" {
+				x.cover(name, detectorJudge, p.Bytes)
+				text = append(text, p.Text...)
+			}
+		case wire.Unknown:
+			x.unknown(name, "not known to the dialect", p.Bytes)
+		default:
+			x.skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
+		}
+	}
+	return string(text)
+}
+
+// skipOnce is skip for streams, where one part comes in many pieces.
+func (x *exchange) skipOnce(part, why string, bytes int) {
+	x.coverage.Skipped = addOnce(x.coverage.Skipped, part, why, bytes)
+}
+
+// unknownOnce is unknown for streams.
+func (x *exchange) unknownOnce(part, why string) {
+	x.coverage.Unknown = addOnce(x.coverage.Unknown, part, why, 0)
+}
+
+func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.SkippedPart {
+	for i := range parts {
+		if parts[i].Part == part {
+			parts[i].Bytes += bytes
+			return parts
+		}
+	}
+	return append(parts, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
+}

@@ -1,0 +1,176 @@
+package caddymodule
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+)
+
+// The bounds of a governance request.
+const (
+	maxGovernBody = 128 << 10 // bytes
+	maxPrompt     = 8000      // Unicode code points
+	maxSessionID  = 128       // characters
+	maxTurn       = 100_000
+)
+
+// governRequest is the validated body of POST /lex/govern.
+type governRequest struct {
+	Prompt       string
+	SessionID    string
+	Turn         int
+	IdentityMode string
+}
+
+// decodeGovern reads and checks a body in the interface's order: size, JSON,
+// prompt, session_id, turn, identity_mode.
+func decodeGovern(r *http.Request, identity string) (governRequest, *apiError) {
+	body, apiErr := readBody(r, maxGovernBody)
+	if apiErr != nil {
+		return governRequest{}, apiErr
+	}
+	members, apiErr := decodeObject(body, "prompt", "session_id", "turn", "identity_mode")
+	if apiErr != nil {
+		return governRequest{}, apiErr
+	}
+	req := governRequest{Turn: 1, IdentityMode: identity}
+	checks := []func(*governRequest, map[string]gjson.Result) *apiError{
+		(*governRequest).readPrompt, (*governRequest).readSession, (*governRequest).readTurn, (*governRequest).readIdentity,
+	}
+	for _, check := range checks {
+		if apiErr := check(&req, members); apiErr != nil {
+			return governRequest{}, apiErr
+		}
+	}
+	return req, nil
+}
+
+// readBody reads at most limit bytes; what counts is what arrives, not what
+// the header says.
+func readBody(r *http.Request, limit int64) ([]byte, *apiError) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	if err != nil {
+		var tooLarge *http.MaxBytesError
+		switch {
+		case errors.As(err, &tooLarge): // Caddy's own request_body limit
+			return nil, errBodyTooLarge
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, errBodyTimeout
+		}
+		return nil, errBodyRead
+	}
+	if int64(len(body)) > limit {
+		return nil, errBodyTooLarge
+	}
+	return body, nil
+}
+
+// decodeObject checks that body is one JSON object in valid UTF-8 with no
+// duplicate names, and returns its members; a member whose name is one of
+// known in another case is refused, since readers differ on whether it counts.
+func decodeObject(body []byte, known ...string) (map[string]gjson.Result, *apiError) {
+	if !strictJSON(body) {
+		return nil, errInvalidJSON
+	}
+	object := gjson.ParseBytes(body)
+	if !object.IsObject() {
+		return nil, errInvalidJSON
+	}
+	members := make(map[string]gjson.Result)
+	variant := false
+	object.ForEach(func(key, value gjson.Result) bool {
+		for _, name := range known {
+			variant = variant || (key.Str != name && strings.EqualFold(key.Str, name))
+		}
+		members[key.Str] = value
+		return true
+	})
+	if variant {
+		return nil, errInvalidJSON
+	}
+	return members, nil
+}
+
+// strictJSON reports whether body is exactly one JSON value: valid UTF-8, no
+// lone surrogates, no duplicate names at any depth, nothing after it.
+func strictJSON(body []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	if _, err := d.ReadValue(); err != nil {
+		return false
+	}
+	_, err := d.ReadToken()
+	return errors.Is(err, io.EOF)
+}
+
+func (q *governRequest) readPrompt(m map[string]gjson.Result) *apiError {
+	text, apiErr := requiredString(m["prompt"], errMissingPrompt)
+	if apiErr == nil && utf8.RuneCountInString(text) > maxPrompt {
+		apiErr = errPromptTooLong
+	}
+	q.Prompt = text
+	return apiErr
+}
+
+func (q *governRequest) readSession(m map[string]gjson.Result) *apiError {
+	id, apiErr := requiredString(m["session_id"], errMissingSession)
+	if apiErr == nil && !validSessionID(id) {
+		apiErr = errInvalidSession
+	}
+	q.SessionID = id
+	return apiErr
+}
+
+// requiredString reads a string that must be there and not be blank.
+func requiredString(v gjson.Result, missing *apiError) (string, *apiError) {
+	switch {
+	case !v.Exists(), v.Type == gjson.Null:
+		return "", missing
+	case v.Type != gjson.String:
+		return "", errInvalidType
+	case strings.TrimSpace(v.Str) == "":
+		return "", missing
+	}
+	return v.Str, nil
+}
+
+func validSessionID(id string) bool {
+	return utf8.ValidString(id) && utf8.RuneCountInString(id) <= maxSessionID &&
+		!strings.ContainsFunc(id, unicode.IsControl) && strings.TrimSpace(id) != ""
+}
+
+// readTurn accepts only the JSON form of an integer: 2.0 and "2" are refused.
+func (q *governRequest) readTurn(m map[string]gjson.Result) *apiError {
+	v, ok := m["turn"]
+	if !ok || v.Type == gjson.Null {
+		return nil
+	}
+	n, err := strconv.Atoi(v.Raw)
+	if v.Type != gjson.Number || err != nil || n < 1 || n > maxTurn {
+		return errInvalidTurn
+	}
+	q.Turn = n
+	return nil
+}
+
+func (q *governRequest) readIdentity(m map[string]gjson.Result) *apiError {
+	v, ok := m["identity_mode"]
+	if !ok || v.Type == gjson.Null {
+		return nil
+	}
+	for _, mode := range identityModes {
+		if v.Type == gjson.String && v.Str == mode {
+			q.IdentityMode = mode
+			return nil
+		}
+	}
+	return errInvalidIdentity
+}

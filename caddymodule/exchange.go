@@ -1,0 +1,311 @@
+package caddymodule
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/store"
+)
+
+const (
+	// commitTimeout bounds writing a receipt, also for a client that has left.
+	commitTimeout = 5 * time.Second
+	// commitTries bounds how often a turn is computed anew because another
+	// replica moved the session; each try costs microseconds.
+	commitTries = 64
+	// centreSpan is over how many turns a session's running centre reaches.
+	centreSpan = 8
+	// continuityFloor is the first percentile of continuity over benign
+	// dialogues; an answer below it has lost the thread.
+	continuityFloor = 0.02
+)
+
+// An exchange is one governed turn on its way through the pipeline: opened on
+// a session, assessed, concluded, committed, in this order. It knows nothing
+// of HTTP. It belongs to one goroutine at a time.
+type exchange struct {
+	app    *App
+	engine *engine
+	mode   kernel.Mode
+
+	// Who and what: given by whoever opens it.
+	key      string // session key
+	publicID string // the session as public lists show it
+	label    int    // the caller's turn number; 0 is the session's next
+	eval     bool
+	endpoint string
+	dialect  string
+	model    string
+	prompt   string
+	started  time.Time
+	// talk is the conversation that an intercepted call resends; nil for
+	// /lex/govern. Where the caller named no session, snapshots is set, and
+	// each turn leaves its state under a key of its own.
+	talk      *conversation
+	snapshots bool
+
+	// What is known so far.
+	session   store.Session // as last read
+	nonce     string
+	memory    memory        // opened
+	signal    detect.Signal
+	evidence  kernel.Evidence
+	found     kernel.Output
+	caught    *detect.Judgement // what stopped a stream before its end
+	judgement *detect.Judgement
+	measured  *detect.Measured
+	output    detect.Vector // embedding of the answer; nil when there was none
+	coverage  kernel.Coverage
+	turn      kernel.Turn
+	receipt   kernel.Receipt
+	persisted bool
+}
+
+// open reads the session, or begins a new one.
+func (x *exchange) open(ctx context.Context) error {
+	s, err := x.engine.store.Session(ctx, x.key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		s = store.Session{Key: x.key, State: x.app.kernel.NewSession(), Secret: newSecretKey()}
+	case err != nil:
+		return fmt.Errorf("reading the session: %w", err)
+	}
+	x.session, x.nonce = s, randomID()
+	x.memory = openMemory(s.Secret, s.Memory)
+	return nil
+}
+
+// newSecretKey makes a session's commitment key.
+func newSecretKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails (crypto/rand)
+	return key
+}
+
+// assess weighs the texts of a request and takes the step. The decision holds
+// for this state of the session; commit takes the step again if another turn
+// came in between.
+func (x *exchange) assess(texts []detect.Text) error {
+	x.signal = x.app.model.Assess(texts)
+	x.evidence = kernel.Evidence{
+		Scores:           x.signal.Scores,
+		ThreatSignal:     x.signal.Threat,
+		SovereigntyDrift: x.signal.SelfReference,
+	}
+	if err := x.step(); err != nil {
+		return err
+	}
+	x.ran(detectorLocal, x.turn.Severity >= x.app.kernel.Policy().WatchAt)
+	return nil
+}
+
+// step computes the turn from the session as last read and all evidence.
+func (x *exchange) step() error {
+	turn, err := x.app.kernel.Assess(x.session.State, x.evidence, x.mode)
+	if err != nil {
+		return fmt.Errorf("assessing: %w", err)
+	}
+	if x.turn, err = x.app.kernel.Conclude(turn, x.found); err != nil {
+		return fmt.Errorf("concluding: %w", err)
+	}
+	return nil
+}
+
+// conclude weighs the model's answer.
+func (x *exchange) conclude(answer string) error {
+	judgement := x.app.model.Judge(x.prompt, answer)
+	if x.caught != nil {
+		judgement = *x.caught
+	}
+	x.judgement = &judgement
+	x.found = kernel.Output{
+		Capitulated: judgement.Capitulated, Category: judgement.Category, Confidence: judgement.Confidence,
+	}
+	centre := detect.Vector(x.session.Centre)
+	if len(centre) == 0 {
+		centre = x.signal.Embedding
+	}
+	if measured, continuity, ok := x.app.model.Measure(x.prompt, answer, centre, judgement); ok {
+		x.measured = &measured
+		x.found.LostThread = continuity < continuityFloor && x.session.Turns >= 2
+	}
+	x.output = x.app.model.Embed(answer)
+	x.ran(detectorJudge, judgement.Capitulated)
+	return x.step()
+}
+
+// capitulates judges the answer so far, for a stream that is still running. A
+// verdict of guilty stands, whatever the whole answer looks like; in observe
+// mode nothing is judged before the end, since nothing would be stopped.
+func (x *exchange) capitulates(answer string) bool {
+	if x.mode != kernel.Enforce {
+		return false
+	}
+	judgement := x.app.model.Judge(x.prompt, answer)
+	if judgement.Capitulated {
+		x.caught = &judgement
+	}
+	return judgement.Capitulated
+}
+
+// sentText gives the text that the client gets in the end, for a turn that may
+// have been computed anew.
+type sentText func(kernel.Turn) string
+
+// commit makes the turn durable: the receipt, the session's next state and the
+// statistics in one atomic step. If another turn of the session was faster the
+// step is taken again on the state it left; a refusal that was decided stands.
+// A nil error means that the receipt is durable, whether or not the client is
+// still there.
+func (x *exchange) commit(ctx context.Context, outcome kernel.Outcome, sent sentText) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	defer x.engine.locks.lock(x.key)()
+	for range commitTries {
+		err := x.commitOnce(ctx, outcome, sent)
+		if err == nil {
+			x.persisted = true
+			x.engine.health.record(nil)
+			x.observe()
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		if err := x.rebase(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("committing: the session changed %d times: %w", commitTries, store.ErrConflict)
+}
+
+func (x *exchange) commitOnce(ctx context.Context, outcome kernel.Outcome, sent sentText) error {
+	text := sent(x.turn)
+	if err := x.seal(outcome, text); err != nil {
+		return err
+	}
+	record, err := x.receipt.JSON()
+	if err != nil {
+		return fmt.Errorf("encoding the receipt: %w", err)
+	}
+	session := x.next(text)
+	if x.snapshots {
+		if err := x.moveOn(ctx, &session, text); err != nil {
+			return err
+		}
+	}
+	return x.engine.store.Commit(ctx, store.Turn{
+		Session: session,
+		Receipt: store.Receipt{
+			ID: x.receipt.ID, Kind: store.KindText, SessionKey: session.Key, SessionID: x.publicID,
+			Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
+			Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record,
+		},
+	})
+}
+
+// moveOn puts the session where the conversation's next turn will look for it.
+// What another turn left there is replaced: it came from the same texts.
+func (x *exchange) moveOn(ctx context.Context, s *store.Session, answer string) error {
+	s.Key, s.Version = x.talk.future(answer), 0
+	there, err := x.engine.store.Session(ctx, s.Key)
+	switch {
+	case err == nil:
+		s.Version = there.Version
+	case !errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("reading the session: %w", err)
+	}
+	return nil
+}
+
+// rebase takes the step again on the session's present state.
+func (x *exchange) rebase(ctx context.Context) error {
+	x.evidence.Standing = x.turn.Reasons
+	if err := x.open(ctx); err != nil {
+		return err
+	}
+	return x.step()
+}
+
+// seal fills the receipt and gives it its id.
+func (x *exchange) seal(outcome kernel.Outcome, sent string) error {
+	r := x.app.kernel.Receipt(x.turn)
+	r.SessionID, r.Turn, r.Timestamp = x.publicID, x.turnLabel(), x.started.UnixMilli()
+	r.Prev, r.Nonce, r.Version = x.session.Head, x.nonce, x.app.version()
+	r.Endpoint, r.Dialect, r.Model, r.Outcome = x.endpoint, x.dialect, x.model, outcome
+	if x.turn.Refused && outcome == kernel.Answered {
+		r.Outcome = kernel.Refused
+	}
+	r.PromptCommitment = commitment(x.session.Secret, x.prompt)
+	r.OutputCommitment = commitment(x.session.Secret, sent)
+	r.Coverage = x.coverage
+	if err := r.Seal(kernel.PrefixText); err != nil {
+		return fmt.Errorf("sealing the receipt: %w", err)
+	}
+	x.receipt = r
+	return nil
+}
+
+func commitment(key []byte, text string) string {
+	if text == "" {
+		return ""
+	}
+	return kernel.Commit(key, text)
+}
+
+func (x *exchange) turnLabel() int {
+	if x.label > 0 {
+		return x.label
+	}
+	return x.session.Turns + 1
+}
+
+// next is the session after this turn.
+func (x *exchange) next(sent string) store.Session {
+	s := x.session
+	s.State = x.turn.Next
+	s.Head = x.receipt.ID
+	s.Turns++
+	s.HighestTurn = max(s.HighestTurn, x.receipt.Turn)
+	s.Eval = s.Eval || x.eval
+	if x.output != nil && !x.turn.Refused {
+		s.Centre = detect.Blend(s.Centre, x.output, min(s.Turns, centreSpan))
+	}
+	s.Memory = sealMemory(s.Secret, x.remember(sent))
+	return s
+}
+
+// remember is the session's memory after this turn. An attack is not
+// remembered: it would come back as context.
+func (x *exchange) remember(sent string) memory {
+	if x.talk != nil {
+		return memory{History: x.talk.future(sent)}
+	}
+	turns := x.memory.Turns
+	if !x.turn.Refused && sent != "" {
+		turns = append(slices.Clone(turns), memoryTurn{Prompt: excerpt(x.prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
+	}
+	return memory{Turns: turns[max(0, len(turns)-*x.app.Memory):]}
+}
+
+// observe counts a committed turn and tells the subscribers.
+func (x *exchange) observe() {
+	m := x.app.metrics
+	m.requests.WithLabelValues(x.endpoint, x.dialect, string(x.receipt.Outcome)).Inc()
+	m.receipts.WithLabelValues(store.KindText, "true").Inc()
+	data := map[string]any{"receipt_id": x.receipt.ID, "endpoint": x.endpoint, "attack_type": string(x.turn.AttackType)}
+	if x.turn.Refused {
+		m.refusals.WithLabelValues(string(x.turn.PrimaryReason())).Inc()
+		data["reason"] = string(x.turn.PrimaryReason())
+		x.app.emit("lex_refused", data)
+	}
+	if x.turn.Intervened {
+		x.app.emit("lex_intervened", data)
+	}
+}

@@ -1,0 +1,315 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// rawGrace is how long the governed answer waits for its ungoverned twin.
+const rawGrace = 5 * time.Second
+
+// The values of governed_source.
+const (
+	sourceGoverned = "governed"
+	sourceFallback = "raw_fallback"
+)
+
+// A governTurn is one accepted request to /lex/govern, plain or streamed.
+type governTurn struct {
+	*request
+	http   *http.Request
+	body   governRequest
+	x      *exchange
+	timing timing
+
+	source   string // governed_source; "" is null
+	raw      string
+	injected bool // earlier turns went into the governed arm
+}
+
+// govern serves POST /lex/govern.
+func (g *request) govern(w http.ResponseWriter, r *http.Request) {
+	t := g.admit(w, r)
+	if t == nil {
+		return
+	}
+	text, err := t.generate(r.Context())
+	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
+		t.fail(w, outcome)
+		return
+	}
+	if err := t.settle(text, func(turn kernel.Turn) string { return t.visible(turn, text) }); err != nil {
+		g.failed(w, "commit", err)
+		return
+	}
+	_ = writeJSON(w, http.StatusOK, t.result(t.visible(t.x.turn, text)))
+}
+
+// admit makes every check on a request in the interface's order and assesses
+// its prompt; nil means that it has answered.
+func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
+	started := time.Now()
+	if apiErr := g.enter(w, r); apiErr != nil {
+		g.reject(w, apiErr)
+		return nil
+	}
+	body, apiErr := decodeGovern(r, g.app.Policy.Identity)
+	if apiErr != nil {
+		g.reject(w, apiErr)
+		return nil
+	}
+	t := &governTurn{request: g, http: r, body: body, x: g.openGovern(r, body, started)}
+	if err := t.assess(r.Context()); err != nil {
+		g.failed(w, "session", err)
+		return nil
+	}
+	t.timing.Assess = milliseconds(time.Since(started))
+	setPlaceholders(r, t.x.placeholders())
+	return t
+}
+
+// enter checks key and rate. A rate that is used up has been answered.
+func (g *request) enter(w http.ResponseWriter, r *http.Request) *apiError {
+	var apiErr *apiError
+	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
+		return apiErr
+	}
+	rate := g.app.Limits.Anonymous
+	if g.caller.keyed {
+		rate = g.app.Limits.Keyed
+	}
+	return g.take(r.Context(), w, rate, g.caller.subject("govern"))
+}
+
+func (g *request) openGovern(r *http.Request, body governRequest, started time.Time) *exchange {
+	return &exchange{
+		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode),
+		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID,
+		label: body.Turn, eval: g.isEval(r, body.SessionID),
+		endpoint: endpointGovern, dialect: "lex", model: g.handler.Model,
+		prompt: body.Prompt, started: started,
+	}
+}
+
+func (t *governTurn) assess(ctx context.Context) error {
+	if err := t.x.open(ctx); err != nil {
+		return err
+	}
+	t.x.cover("request.prompt", detectorLocal, len(t.body.Prompt))
+	t.x.coverage.BytesForwarded = len(t.body.Prompt)
+	return t.x.assess([]detect.Text{{Source: detect.User, Body: t.body.Prompt}})
+}
+
+// arm is what one call to the model came to.
+type arm struct {
+	text string
+	err  error
+}
+
+// generate asks the model, with the constitutional context and, as the
+// baseline allows, without, and returns the text to govern. A refused prompt
+// runs no governed arm.
+func (t *governTurn) generate(ctx context.Context) (string, error) {
+	defer t.clock(&t.timing.Generate)()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	raw := t.startRaw(ctx)
+	if t.x.turn.Refused {
+		t.x.notRun(detectorJudge, "refused before generation")
+		if raw == nil {
+			t.x.coverage.BytesForwarded = 0
+		}
+		t.raw = t.waitRaw(raw, rawGrace).text
+		return "", nil
+	}
+	governed := t.callModel(ctx, t.governedAsk(false))
+	return t.choose(raw, governed)
+}
+
+// choose takes the governed answer, or the raw one when only that arrived. A
+// raw answer that is late is left out.
+func (t *governTurn) choose(raw <-chan arm, governed arm) (string, error) {
+	if governed.err == nil {
+		t.raw, t.source = t.waitRaw(raw, rawGrace).text, sourceGoverned
+		return governed.text, nil
+	}
+	fallback := t.waitRaw(raw, time.Duration(t.handler.Timeout))
+	if fallback.err != nil {
+		return "", errors.Join(errProvider, governed.err)
+	}
+	t.raw, t.source = fallback.text, sourceFallback
+	return fallback.text, nil
+}
+
+// startRaw begins the ungoverned call, or returns nil when there is none.
+func (t *governTurn) startRaw(ctx context.Context) <-chan arm {
+	run := t.handler.Baseline == "always" || (t.handler.Baseline == "unless_refused" && !t.x.turn.Refused)
+	if !run {
+		return nil
+	}
+	done := make(chan arm, 1)
+	go func() { done <- t.callModel(ctx, wire.Ask{Model: t.handler.Model, Prompt: t.body.Prompt}) }()
+	return done
+}
+
+func (t *governTurn) waitRaw(raw <-chan arm, grace time.Duration) arm {
+	if raw == nil {
+		return arm{err: errProvider}
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case a := <-raw:
+		return a
+	case <-timer.C:
+		return arm{err: errProvider}
+	}
+}
+
+// governedAsk is the prompt with the constitutional context of its identity
+// mode and the session's remembered turns.
+func (t *governTurn) governedAsk(stream bool) wire.Ask {
+	ask := wire.Ask{
+		Model: t.handler.Model, Prompt: t.body.Prompt, Stream: stream,
+		System: systemContext(t.body.IdentityMode, t.app.constitution, t.x.turn),
+	}
+	for _, m := range t.x.memory.Turns {
+		ask.History = append(ask.History,
+			wire.Message{Role: wire.User, Text: m.Prompt}, wire.Message{Role: wire.Assistant, Text: m.Output})
+	}
+	t.injected = len(ask.History) > 0
+	return ask
+}
+
+// callModel makes one call that is read whole.
+func (t *governTurn) callModel(ctx context.Context, ask wire.Ask) arm {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.handler.Timeout))
+	defer cancel()
+	path, body := askDialect.Ask(ask)
+	got := newAnswer(t.app.Limits.Body)
+	if err := t.ask(ctx, got, t.http, path, body); err != nil {
+		return arm{err: err}
+	}
+	return readAnswer(got)
+}
+
+// readAnswer takes the text out of a whole answer.
+func readAnswer(got *answer) arm {
+	if !got.ok() {
+		return arm{err: errProvider}
+	}
+	response, err := askDialect.Response(got.body.Bytes())
+	if err != nil {
+		return arm{err: errProvider} // not the dialect's JSON
+	}
+	text := response.Text()
+	if text == "" {
+		return arm{err: errProvider}
+	}
+	return arm{text: text}
+}
+
+// settle concludes on the text, if there is one, and commits the turn.
+func (t *governTurn) settle(text string, sent sentText) error {
+	if t.source != "" {
+		if err := t.concludeOn(text); err != nil {
+			return err
+		}
+	}
+	defer t.clock(&t.timing.Commit)()
+	if t.raw != "" {
+		t.x.skip("response.raw_output", "ungoverned baseline", len(t.raw))
+	}
+	return t.x.commit(t.http.Context(), kernel.Answered, sent)
+}
+
+func (t *governTurn) concludeOn(text string) error {
+	defer t.clock(&t.timing.Conclude)()
+	t.x.cover("response.governed_output", detectorJudge, len(text))
+	return t.x.conclude(text)
+}
+
+// visible is the text that answers a turn.
+func (t *governTurn) visible(turn kernel.Turn, text string) string {
+	if turn.Refused {
+		return t.app.Policy.RefusalText
+	}
+	return text
+}
+
+// result completes the exchange's part. The harmful twin of a refused output
+// does not leave by the other door.
+func (t *governTurn) result(governed string) result {
+	res := t.x.result()
+	res.GovernedOutput, res.RawOutput = governed, t.raw
+	if res.Refused && t.source != "" {
+		res.RawOutput = ""
+	}
+	res.MemoryInjected, res.IdentityMode = t.injected, t.body.IdentityMode
+	if t.source != "" {
+		res.GovernedSource = &t.source
+	}
+	t.timing.Total = milliseconds(time.Since(t.x.started))
+	res.Timing = t.timing
+	setPlaceholders(t.http, t.x.placeholders())
+	return res
+}
+
+// clock adds the time until the returned function is called to a field.
+func (t *governTurn) clock(field *float64) func() {
+	began := time.Now()
+	return func() { *field += milliseconds(time.Since(began)) }
+}
+
+// outcomeOf classifies the end of a generation.
+func outcomeOf(ctx context.Context, err error) kernel.Outcome {
+	switch {
+	case ctx.Err() != nil:
+		return kernel.ClientGone
+	case err != nil:
+		return kernel.ProviderFailed
+	}
+	return kernel.Answered
+}
+
+// fail records a turn that has no answer, and answers.
+func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
+	t.x.notRun(detectorJudge, "no output")
+	if err := t.x.commit(t.http.Context(), outcome, nothingSent); err != nil {
+		t.failed(w, "commit", err)
+		return
+	}
+	writeError(w, errProviders)
+}
+
+func nothingSent(kernel.Turn) string { return "" }
+
+// failed answers a failure of our own.
+func (g *request) failed(w http.ResponseWriter, operation string, err error) {
+	g.storeFailed(operation, err)
+	g.reject(w, errGovernor)
+}
+
+// reject answers a request that was not accepted.
+func (g *request) reject(w http.ResponseWriter, e *apiError) {
+	g.app.metrics.requests.WithLabelValues(endpointGovern, "lex", "rejected").Inc()
+	writeError(w, e)
+}
+
+// askDialect is the dialect in which /lex/govern asks the model.
+var askDialect = func() interface {
+	wire.Dialect
+	wire.Asker
+} {
+	d, _ := wire.Named("openai")
+	return d.(interface {
+		wire.Dialect
+		wire.Asker
+	})
+}()

@@ -1,0 +1,241 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/wire"
+)
+
+func init() {
+	caddy.RegisterModule(Handler{})
+}
+
+// Handler governs the language-model traffic that flows to the handlers after
+// it, and serves the governance endpoints.
+type Handler struct {
+	// enforce acts on decisions; observe computes and records everything and
+	// changes nothing that the client sees. Default: enforce.
+	Mode string `json:"mode,omitempty"`
+
+	// Which of our own endpoints are served: all, govern, read or off.
+	// Default: all.
+	Endpoints string `json:"endpoints,omitempty"`
+
+	// The model that POST /lex/govern asks for. Default: lex-demo.
+	Model string `json:"model,omitempty"`
+
+	// The credential that POST /lex/govern gives to the provider. Placeholders
+	// such as {env.PROVIDER_KEY} are resolved for each request.
+	ProviderKey string `json:"provider_key,omitempty"`
+
+	// When POST /lex/govern also asks for the ungoverned answer:
+	// unless_refused, always or never. Default: unless_refused.
+	Baseline string `json:"baseline,omitempty"`
+
+	// How a refusal is told on intercepted traffic.
+	RefuseWith RefuseWith `json:"refuse_with,omitzero"`
+
+	// What happens to requests and answers that no dialect knows: observe
+	// forwards them and records that they were not inspected, pass forwards
+	// them, block refuses them. Default: observe.
+	Unknown string `json:"unknown,omitempty"`
+
+	// How much of a streamed answer is kept back so that a check can still
+	// stop it. Default: 256 bytes, for at most 2 seconds.
+	HoldBack HoldBack `json:"hold_back,omitzero"`
+
+	// How long each call of POST /lex/govern to the model may take. Default: 2m.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	// Which response headers tell of governance on intercepted traffic:
+	// receipt (the id), full (with band, margin and coverage; an oracle for
+	// attackers) or none. Default: receipt.
+	Headers string `json:"headers,omitempty"`
+
+	// Refuse callers without a Lex API key.
+	RequireKey bool `json:"require_key,omitempty"`
+
+	app    *App
+	logger *zap.Logger
+}
+
+// maxHoldBack bounds HoldBack.Bytes.
+const maxHoldBack = 1 << 20
+
+// HoldBack bounds what a stream keeps back.
+type HoldBack struct {
+	// Bytes of answer text that must have been inspected behind a byte before
+	// it leaves.
+	Bytes int `json:"bytes"`
+
+	// The longest time that text is kept back while the model is silent.
+	Duration caddy.Duration `json:"duration"`
+}
+
+// RefuseWith is a way to refuse: as the dialect's refusal message, as ordinary
+// content, or as the dialect's error body with a status.
+type RefuseWith struct {
+	// message, content or status. Default: message.
+	As string `json:"as,omitempty"`
+
+	// The HTTP status of `status`; one that no SDK retries.
+	Status int `json:"status,omitempty"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "http.handlers.lex",
+		New: func() caddy.Module { return new(Handler) },
+	}
+}
+
+// Provision sets defaults and finds the app.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	h.logger = ctx.Logger()
+	app, err := ctx.App("lex")
+	if err != nil {
+		return err
+	}
+	h.app = app.(*App)
+	h.setDefaults()
+	return nil
+}
+
+func (h *Handler) setDefaults() {
+	for field, value := range map[*string]string{
+		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Model: "lex-demo", &h.Baseline: "unless_refused",
+		&h.Unknown: "observe", &h.Headers: "receipt", &h.RefuseWith.As: "message",
+	} {
+		if *field == "" {
+			*field = value
+		}
+	}
+	if h.HoldBack == (HoldBack{}) {
+		h.HoldBack = HoldBack{Bytes: 256, Duration: caddy.Duration(2 * time.Second)}
+	}
+	if h.Timeout == 0 {
+		h.Timeout = caddy.Duration(2 * time.Minute)
+	}
+}
+
+// Validate checks the options, also where they did not come from a Caddyfile.
+func (h *Handler) Validate() error {
+	for _, o := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"mode", h.Mode, []string{string(kernel.Enforce), string(kernel.Observe)}},
+		{"endpoints", h.Endpoints, []string{"all", groupGovern, groupRead, "off"}},
+		{"baseline", h.Baseline, []string{"unless_refused", "always", "never"}},
+		{"unknown", h.Unknown, []string{"observe", "pass", "block"}},
+		{"headers", h.Headers, []string{"receipt", "full", "none"}},
+		{"refuse_with", h.RefuseWith.As, []string{"message", "content", "status"}},
+	} {
+		if !slices.Contains(o.allowed, o.value) {
+			return fmt.Errorf("%s %q: give one of %s", o.name, o.value, strings.Join(o.allowed, ", "))
+		}
+	}
+	return h.validateNumbers()
+}
+
+// quietStatus are the statuses that no SDK repeats and none takes for a
+// request to sign in again.
+var quietStatus = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusUnavailableForLegalReasons}
+
+func (h *Handler) validateNumbers() error {
+	if h.RefuseWith.As == "status" && !slices.Contains(quietStatus, h.RefuseWith.Status) {
+		return fmt.Errorf("refuse_with status %d: give one of %v; SDKs repeat the others or sign in again", h.RefuseWith.Status, quietStatus)
+	}
+	if h.HoldBack.Bytes < 0 || h.HoldBack.Bytes > maxHoldBack || h.HoldBack.Duration <= 0 {
+		return fmt.Errorf("hold_back: give 0 to %d bytes and a positive duration", maxHoldBack)
+	}
+	if h.Timeout < 0 {
+		return errors.New("timeout: give a positive duration")
+	}
+	return nil
+}
+
+// ServeHTTP sends a request to the endpoint it names, or governs it on its way
+// to the next handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	setPlaceholders(r, placeholders{})
+	serve := h.route(r)
+	if serve == nil {
+		return next.ServeHTTP(w, withoutLexHeaders(r))
+	}
+	engine, done, err := h.app.use(r.Context())
+	if err != nil {
+		h.unavailable(w, r, err)
+		return nil
+	}
+	defer done()
+	g := &request{handler: h, app: h.app, engine: engine, next: next}
+	serve(g, w, r)
+	return nil
+}
+
+// serveFunc answers a request; errors are part of the answer.
+type serveFunc func(g *request, w http.ResponseWriter, r *http.Request)
+
+// route finds who serves a request; nil means that it is none of our business.
+func (h *Handler) route(r *http.Request) serveFunc {
+	if serve := h.endpoint(r.URL.Path); serve != nil {
+		return serve
+	}
+	if d, ok := wire.Match(r.URL.Path); ok && r.Method == http.MethodPost {
+		return func(g *request, w http.ResponseWriter, r *http.Request) { g.intercept(w, r, d) }
+	}
+	if h.Unknown != "pass" && mayCarryPrompt(r) {
+		return (*request).interceptUnknown
+	}
+	return nil
+}
+
+// unavailable answers while there is no store to write a receipt to.
+func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	if d, ok := wire.Match(r.URL.Path); ok {
+		writeDialectError(w, d, errGovernor, http.StatusServiceUnavailable)
+		return
+	}
+	writeError(w, errGovernor)
+}
+
+// A request is one HTTP request on its way through the handler, with the
+// engine it holds.
+type request struct {
+	handler *Handler
+	app     *App
+	engine  *engine
+	next    caddyhttp.Handler
+	caller  caller
+}
+
+// storeFailed counts and logs a failed store operation.
+func (g *request) storeFailed(operation string, err error) {
+	g.app.metrics.storeErrors.WithLabelValues(operation).Inc()
+	if g.engine.health.record(err) {
+		g.app.emit("lex_store_degraded", map[string]any{"operation": operation})
+	}
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.Validator             = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

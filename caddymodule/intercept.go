@@ -1,0 +1,257 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// An interceptTurn is one call of a caller's own to the model's API, on its
+// way through.
+type interceptTurn struct {
+	*request
+	http    *http.Request
+	dialect wire.Dialect
+	call    wire.Request
+	body    []byte
+	x       *exchange
+}
+
+// intercept governs a call in a dialect that we read.
+func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
+	t := g.readCall(w, r, d)
+	if t == nil {
+		return
+	}
+	if err := t.assess(r.Context()); err != nil {
+		t.failed(w, "session", err)
+		return
+	}
+	setPlaceholders(r, t.x.placeholders())
+	if t.x.turn.Refused {
+		t.refuse(w)
+		return
+	}
+	t.forward(w)
+}
+
+// readCall identifies the caller and reads the request; nil means that it has
+// answered, in the caller's dialect.
+func (g *request) readCall(w http.ResponseWriter, r *http.Request, d wire.Dialect) *interceptTurn {
+	t := &interceptTurn{request: g, http: r, dialect: d}
+	started := time.Now()
+	apiErr := t.enter(w)
+	if apiErr == nil {
+		apiErr = t.read()
+	}
+	if apiErr != nil {
+		t.reject(w, apiErr)
+		return nil
+	}
+	t.x = t.open(started)
+	return t
+}
+
+func (t *interceptTurn) enter(w http.ResponseWriter) *apiError {
+	var apiErr *apiError
+	if t.caller, apiErr = t.identify(t.http.Context(), t.http, true); apiErr != nil {
+		return apiErr
+	}
+	return t.take(t.http.Context(), w, t.app.Limits.Intercepted, t.caller.subject("intercepted"))
+}
+
+var (
+	errEncodedBody = &apiError{http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted here.", "unsupported_encoding"}
+	errBadRequest  = &apiError{http.StatusBadRequest, "The request could not be read.", "invalid_request"}
+)
+
+// read takes the body as it came; it is parsed by the dialect, and exactly
+// these bytes are forwarded.
+func (t *interceptTurn) read() *apiError {
+	if c := t.http.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
+		return errEncodedBody // what is not read is not forwarded
+	}
+	var apiErr *apiError
+	if t.body, apiErr = readBody(t.http, t.app.Limits.Body); apiErr != nil {
+		return apiErr
+	}
+	call, err := t.dialect.Request(t.body)
+	if err != nil {
+		return &apiError{errBadRequest.Status, err.Error(), errBadRequest.Code}
+	}
+	t.call = call
+	return nil
+}
+
+// open begins the exchange on the session that the caller names, else on the
+// one that the resent conversation leads to.
+func (t *interceptTurn) open(started time.Time) *exchange {
+	talk := newConversation(t.caller.namespace, t.call.Parts)
+	id := t.http.Header.Get("X-Lex-Session")
+	named := validSessionID(id)
+	x := &exchange{
+		app: t.app, engine: t.engine, mode: kernel.Mode(t.handler.Mode), eval: t.isEval(t.http, id),
+		endpoint: endpointOf(t.dialect), dialect: t.dialect.Name(), model: t.call.Model,
+		prompt: t.call.Prompt(), started: started, talk: &talk, snapshots: !named,
+		key: talk.past(), publicID: publicID(talk.opening()),
+	}
+	switch {
+	case named:
+		x.key = sessionKey(t.caller.namespace, id)
+		x.publicID = publicID(x.key)
+	case x.key == "":
+		x.key = sessionKey(t.caller.namespace, randomID())
+	}
+	return x
+}
+
+func (t *interceptTurn) assess(ctx context.Context) error {
+	if err := t.x.open(ctx); err != nil {
+		return err
+	}
+	t.x.coverage.BytesForwarded = len(t.body)
+	return t.x.assess(t.x.coverRequest(t.call.Parts))
+}
+
+// refuse answers a refused prompt without asking the model.
+func (t *interceptTurn) refuse(w http.ResponseWriter) {
+	t.x.notRun(detectorJudge, "refused before generation")
+	t.x.coverage.BytesForwarded = 0
+	if err := t.x.commit(t.http.Context(), kernel.Refused, t.refusalSent("")); err != nil {
+		t.failed(w, "commit", err)
+		return
+	}
+	t.writeRefusal(w)
+}
+
+// writeRefusal sends the refusal of a committed turn, as the first and only
+// bytes of the answer.
+func (t *interceptTurn) writeRefusal(w http.ResponseWriter) {
+	t.tell(w.Header())
+	if t.handler.RefuseWith.As == "status" {
+		writeDialectError(w, t.dialect, &apiError{t.handler.RefuseWith.Status, t.app.Policy.RefusalText, "policy_refusal"}, t.handler.RefuseWith.Status)
+		return
+	}
+	if t.call.Stream {
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write(t.dialect.RefusalStream(t.refusal(), false)) // a failure means that the client left
+		return
+	}
+	_ = writeBody(w, http.StatusOK, "application/json", t.dialect.Refusal(t.refusal()))
+}
+
+func (t *interceptTurn) refusal() wire.Refusal {
+	return wire.Refusal{
+		ID: t.x.receipt.ID, Model: t.call.Model, Text: t.app.Policy.RefusalText,
+		Created: t.x.started.Unix(), Choices: t.call.Choices,
+		// prose where structured output was asked for makes SDKs throw
+		AsContent: t.handler.RefuseWith.As == "content" && !t.call.Structured,
+	}
+}
+
+// refusalSent is what the client has in the end when a turn is refused after
+// `begun` has left already.
+func (t *interceptTurn) refusalSent(begun string) sentText {
+	return func(kernel.Turn) string { return begun + t.app.Policy.RefusalText }
+}
+
+// tell names the receipt in the response headers, as configured.
+func (t *interceptTurn) tell(h http.Header) {
+	if t.handler.Headers == "none" || t.x.mode == kernel.Observe || !t.x.persisted {
+		return
+	}
+	h.Set("X-Lex-Receipt-Id", t.x.receipt.ID)
+	if t.handler.Headers != "full" {
+		return
+	}
+	h.Set("X-Lex-Health-Band", string(t.x.turn.Band))
+	h.Set("X-Lex-Margin", strconv.FormatFloat(t.x.turn.M, 'f', 4, 64))
+	h.Set("X-Lex-Coverage", coverageWord(t.x.coverage))
+}
+
+func coverageWord(c kernel.Coverage) string {
+	if c.Complete() {
+		return "complete"
+	}
+	return "partial"
+}
+
+// forward sends the call on and governs the answer on its way back.
+func (t *interceptTurn) forward(w http.ResponseWriter) {
+	ctx, cancel := context.WithCancel(t.http.Context())
+	defer cancel()
+	gw := newGovernedWriter(w, t, cancel)
+	err, aborted := t.callNext(gw, t.upstreamRequest(ctx))
+	gw.finish(t.http.Context(), err, aborted)
+	if aborted != nil && !gw.answered() {
+		panic(http.ErrAbortHandler) // the client must see that the answer is cut
+	}
+}
+
+// upstreamRequest is the caller's request with the body that was read, without
+// what is addressed to Lex, and in no encoding that the checks cannot read.
+func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
+	r := withoutLexHeaders(t.http).WithContext(ctx)
+	r.Header = r.Header.Clone()
+	r.Header.Set("Accept-Encoding", "identity")
+	r.Header.Set("Content-Length", strconv.Itoa(len(t.body)))
+	r.Body = io.NopCloser(bytes.NewReader(t.body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.body)), nil }
+	r.ContentLength = int64(len(t.body))
+	r.TransferEncoding = nil
+	return r
+}
+
+// callNext runs the next handlers. reverse_proxy reports an answer that broke
+// off by a panic; any other panic goes on.
+func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err error, aborted any) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p != http.ErrAbortHandler { //nolint:errorlint // a panic value is compared as net/http does
+				panic(p)
+			}
+			aborted = p
+		}
+	}()
+	return t.next.ServeHTTP(w, r), nil
+}
+
+// reject answers a call that was not accepted.
+func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
+	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), "rejected").Inc()
+	writeDialectError(w, t.dialect, e, e.Status)
+}
+
+// failed answers a failure of our own. No SDK takes a 503 for an answer.
+func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
+	t.storeFailed(operation, err)
+	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), "failed").Inc()
+	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
+}
+
+// writeDialectError answers in the shape that the caller's SDK reads. What will
+// not get better by itself says so, since SDKs repeat some statuses.
+func writeDialectError(w http.ResponseWriter, d wire.Dialect, e *apiError, status int) {
+	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	_ = writeBody(w, status, "application/json", d.Error(wire.Error{Status: status, Code: e.Code, Message: e.Message}))
+}
+
+// endpointOf names a dialect's endpoint in metrics and receipts.
+func endpointOf(d wire.Dialect) string {
+	if d == nil {
+		return "unknown"
+	}
+	return d.Name()
+}

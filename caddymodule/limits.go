@@ -1,0 +1,109 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+// Limits are the rates and sizes that requests are held to.
+type Limits struct {
+	// Requests of one client address on the governance endpoints. Default: 20/1m.
+	Anonymous Rate `json:"anonymous,omitzero"`
+
+	// Requests of one key and client address there. Default: 120/1m.
+	Keyed Rate `json:"keyed,omitzero"`
+
+	// Requests of one client address on intercepted paths. Default: unlimited.
+	Intercepted Rate `json:"intercepted,omitzero"`
+
+	// The largest intercepted request or answer that is read, in bytes; a
+	// larger one is refused. Default: 32 MiB.
+	Body int64 `json:"body,omitempty"`
+}
+
+// A Rate is a number of requests in a window that starts with a subject's
+// first request. The zero value is no limit.
+type Rate struct {
+	Requests int            `json:"requests"`
+	Window   caddy.Duration `json:"window"`
+}
+
+// defaultBody is the default of Limits.Body, in bytes.
+const defaultBody = 32 << 20
+
+func (l *Limits) provision() error {
+	if l.Anonymous == (Rate{}) {
+		l.Anonymous = Rate{Requests: 20, Window: caddy.Duration(time.Minute)}
+	}
+	if l.Keyed == (Rate{}) {
+		l.Keyed = Rate{Requests: 120, Window: caddy.Duration(time.Minute)}
+	}
+	if l.Body == 0 {
+		l.Body = defaultBody
+	}
+	for name, r := range map[string]Rate{"anonymous": l.Anonymous, "keyed": l.Keyed, "intercepted": l.Intercepted} {
+		if r != (Rate{}) && (r.Requests < 1 || r.Window <= 0) {
+			return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
+		}
+	}
+	if l.Body < 0 {
+		return errors.New("limits body: give a positive size, such as 32MiB")
+	}
+	return nil
+}
+
+// take counts one request of subject, tells the caller what is left, and
+// returns the error to answer with when nothing is.
+func (g *request) take(ctx context.Context, w http.ResponseWriter, rate Rate, subject string) *apiError {
+	if rate == (Rate{}) {
+		return nil
+	}
+	got, err := g.engine.store.Take(ctx, subject, rate.Requests, time.Duration(rate.Window))
+	if err != nil {
+		g.storeFailed("limit", err)
+		return errGovernor
+	}
+	w.Header().Set("X-RateLimit-Limit", strconv.Itoa(got.Limit))
+	w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(got.Remaining))
+	if !got.Allowed {
+		w.Header().Set("Retry-After", retryAfter(got))
+		return errRateLimited
+	}
+	return nil
+}
+
+// retryAfter is the interface's 60 seconds, or longer when the operator's
+// window is.
+func retryAfter(a store.Allowance) string {
+	return strconv.Itoa(int(math.Max(60, math.Ceil(a.Reset.Seconds()))))
+}
+
+// clientAddress is the client's address as Caddy trusts it; an IPv6 client is
+// its /64, because one subscriber has the whole of it.
+func clientAddress(r *http.Request) string {
+	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return "unknown"
+	}
+	addr = addr.Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	prefix, err := addr.Prefix(64)
+	if err != nil {
+		return addr.String()
+	}
+	return prefix.String()
+}

@@ -1,0 +1,76 @@
+package caddymodule
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+)
+
+const (
+	// maxMemory is the most turns that a session remembers.
+	maxMemory = 50
+	// maxExcerpt is how many characters of a text are remembered.
+	maxExcerpt = 280
+)
+
+// memory is what a session keeps besides its state, sealed.
+type memory struct {
+	// Turns are the last turns of /lex/govern, oldest first.
+	Turns []memoryTurn `json:"t,omitempty"`
+	// History is the digest of the conversation up to the last answer, for
+	// calls that resend it.
+	History string `json:"h,omitempty"`
+}
+
+// memoryTurn is what a session remembers of one earlier turn.
+type memoryTurn struct {
+	Prompt string `json:"p"`
+	Output string `json:"o"`
+}
+
+// sealMemory encrypts a session's memory under its own key, so that destroying
+// the key erases the text wherever a copy of it may be.
+func sealMemory(secret []byte, m memory) []byte {
+	plain, err := json.Marshal(m)
+	if err != nil {
+		return nil // strings always encode
+	}
+	return memoryCipher(secret).Seal(nil, nil, plain, nil)
+}
+
+// openMemory decrypts; memory that cannot be read is no memory.
+func openMemory(secret, sealed []byte) memory {
+	if len(sealed) == 0 {
+		return memory{}
+	}
+	plain, err := memoryCipher(secret).Open(nil, nil, sealed, nil)
+	if err != nil {
+		return memory{}
+	}
+	var m memory
+	if json.Unmarshal(plain, &m) != nil {
+		return memory{}
+	}
+	return m
+}
+
+// memoryCipher is AES-GCM with random nonces under a key derived from the
+// session's secret (HKDF, RFC 5869), which itself signs commitments.
+func memoryCipher(secret []byte) cipher.AEAD {
+	key, err := hkdf.Key(sha256.New, secret, nil, "lex session memory", 32)
+	if err != nil {
+		panic(fmt.Sprintf("deriving 32 bytes: %v", err)) // only longer outputs fail
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(fmt.Sprintf("a 32-byte key: %v", err))
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(fmt.Sprintf("GCM over AES: %v", err))
+	}
+	return aead
+}

@@ -1,0 +1,86 @@
+package caddymodule
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// defaultConstitution is the governed arm's system text unless the operator
+// gives another.
+//
+//go:embed constitution.txt
+var defaultConstitution string
+
+// defaultRefusal answers a refused turn.
+const defaultRefusal = "I can't help with that. The request was declined by the governance policy of this service."
+
+// Policy is the operator's part of the kernel's policy. What is absent keeps
+// the kernel's default.
+type Policy struct {
+	// The governor fires when the margin falls below it. Default: 0.08.
+	Tau *float64 `json:"tau,omitempty"`
+
+	// Severity from which a prompt is refused. Default: 0.70.
+	RefuseAt *float64 `json:"refuse_at,omitempty"`
+
+	// The same while detection is degraded. Default: 0.50.
+	RefuseAtDegraded *float64 `json:"refuse_at_degraded,omitempty"`
+
+	// What a refused turn answers.
+	RefusalText string `json:"refusal_text,omitempty"`
+
+	// A file with the system text of the governed arm, in place of the
+	// built-in constitution.
+	Constitution string `json:"constitution,omitempty"`
+
+	// The identity mode of requests that name none: full, minimal, dynamic or
+	// none. Default: full.
+	Identity string `json:"identity,omitempty"`
+}
+
+// kernelPolicy is the kernel's default with the operator's values.
+func (p *Policy) kernelPolicy() (kernel.Policy, error) {
+	if p.RefusalText == "" {
+		p.RefusalText = defaultRefusal
+	}
+	if p.Identity == "" {
+		p.Identity = identityFull
+	}
+	if !slices.Contains(identityModes, p.Identity) {
+		return kernel.Policy{}, fmt.Errorf("policy identity %q: give one of %s", p.Identity, strings.Join(identityModes, ", "))
+	}
+	policy := kernel.DefaultPolicy()
+	override(&policy.Tau, p.Tau)
+	override(&policy.RefuseAt, p.RefuseAt)
+	override(&policy.RefuseAtDegraded, p.RefuseAtDegraded)
+	return policy, nil
+}
+
+func override(field, value *float64) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// constitution reads the governed arm's system text.
+func (p *Policy) constitution() (string, error) {
+	if p.Constitution == "" {
+		return strings.TrimSpace(defaultConstitution), nil
+	}
+	text, err := os.ReadFile(p.Constitution)
+	if err != nil {
+		return "", fmt.Errorf("reading the constitution: %w", err)
+	}
+	trimmed := strings.TrimSpace(string(text))
+	if trimmed == "" || !utf8.ValidString(trimmed) {
+		return "", errors.New("the constitution file is empty or not UTF-8")
+	}
+	return trimmed, nil
+}

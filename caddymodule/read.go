@@ -1,0 +1,204 @@
+package caddymodule
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/store"
+)
+
+const (
+	defaultRecent = 20
+	maxRecent     = 200
+	benchmarksAge = 60 * time.Second
+)
+
+// publicReceipt is a receipt as the public list shows it.
+type publicReceipt struct {
+	ID             string  `json:"id"`
+	SessionID      string  `json:"session_id"`
+	Turn           int     `json:"turn"`
+	PreEvalLabel   string  `json:"pre_eval_label"`
+	MBefore        float64 `json:"m_before"`
+	MAfter         float64 `json:"m_after"`
+	GovernorMode   string  `json:"governor_mode"`
+	Intervention   bool    `json:"intervention"`
+	SlowDrip       bool    `json:"slow_drip"`
+	GovernorEffort float64 `json:"governor_effort"`
+	SigmaViol      float64 `json:"sigma_viol"`
+	Timestamp      int64   `json:"timestamp"`
+}
+
+// recent serves GET /audits/recent, newest first, with a link to the next page.
+func (g *request) recent(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	limit, apiErr := recentLimit(query.Get("limit"), query.Has("limit"))
+	if apiErr != nil {
+		writeError(w, apiErr)
+		return
+	}
+	entries, err := g.engine.store.Recent(r.Context(), query.Get("before"), limit)
+	if errors.Is(err, store.ErrNotFound) {
+		writeError(w, errInvalidCursor)
+		return
+	}
+	if err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	receipts := make([]publicReceipt, len(entries))
+	for i, e := range entries {
+		if err := json.Unmarshal(e.JSON, &receipts[i]); err != nil {
+			g.readFailed(w, err)
+			return
+		}
+	}
+	if len(entries) == limit {
+		next := url.Values{"limit": {strconv.Itoa(limit)}, "before": {entries[limit-1].Cursor}}
+		w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.Path, next.Encode()))
+	}
+	_ = writeJSON(w, http.StatusOK, map[string]any{"receipts": receipts})
+}
+
+func recentLimit(raw string, given bool) (int, *apiError) {
+	if !given {
+		return defaultRecent, nil
+	}
+	n, err := strconv.Atoi(raw)
+	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(raw, "-") {
+		return maxRecent, nil // an integer, and more than there is
+	}
+	if err != nil || n < 1 {
+		return 0, errInvalidLimit
+	}
+	return min(n, maxRecent), nil
+}
+
+var receiptID = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
+
+// receipt serves GET /audits/{id}: the whole record, byte for byte as hashed.
+func (g *request) receipt(w http.ResponseWriter, r *http.Request) {
+	id := strings.TrimPrefix(r.URL.Path, auditPrefix)
+	if !receiptID.MatchString(id) {
+		writeError(w, errNotFound)
+		return
+	}
+	entry, err := g.engine.store.Receipt(r.Context(), id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		writeError(w, errNotFound)
+	case err != nil:
+		g.readFailed(w, err)
+	default:
+		_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
+	}
+}
+
+// stats serves GET /stats.
+func (g *request) stats(w http.ResponseWriter, r *http.Request) {
+	s, err := g.engine.store.Stats(r.Context())
+	if err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	_ = writeJSON(w, http.StatusOK, map[string]any{
+		"total_receipts": s.TotalReceipts, "intervention_rate": s.InterventionRate, "stability_margin": s.StabilityMargin,
+	})
+}
+
+// simulation runs the scripted scenarios through the interceptor, once: the
+// interceptor is deterministic and the script is part of the program.
+var simulation = sync.OnceValue(func() toolcall.SimResult { return toolcall.Simulate(toolcall.Default()) })
+
+// agenticSim serves GET /agentic-sim. It leaves no receipt.
+func (g *request) agenticSim(w http.ResponseWriter, _ *http.Request) {
+	_ = writeJSON(w, http.StatusOK, simulation())
+}
+
+// health serves GET /lex/health: the components and whether they work, nothing else.
+func (g *request) health(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	defer cancel()
+	status, state := http.StatusOK, "ok"
+	if err := g.engine.store.Check(ctx); err != nil {
+		g.storeFailed("check", err)
+		status, state = http.StatusServiceUnavailable, "degraded"
+	}
+	_ = writeJSON(w, status, map[string]any{"status": state, "components": map[string]string{"store": state, "detector": "ok"}})
+}
+
+// benchmarkCache keeps the encoded list for as long as clients may.
+type benchmarkCache struct {
+	mu   sync.Mutex
+	body []byte
+	etag string
+	till time.Time
+}
+
+// listBenchmarks serves GET /benchmarks.
+func (g *request) listBenchmarks(w http.ResponseWriter, r *http.Request) {
+	body, etag, err := g.engine.cachedBenchmarks(r.Context(), time.Now())
+	if err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=60, s-maxage=60")
+	w.Header().Set("ETag", etag)
+	if etagMatches(r.Header.Get("If-None-Match"), etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_ = writeBody(w, http.StatusOK, "application/json", body)
+}
+
+// etagMatches is the weak comparison of RFC 9110, section 13.1.2.
+func etagMatches(header, etag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == etag || candidate == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *engine) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, string, error) {
+	c := &e.benchmarks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.till) {
+		return c.body, c.etag, nil
+	}
+	rows, err := e.store.Benchmarks(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if rows == nil {
+		rows = []store.Benchmark{}
+	}
+	body, err := json.Marshal(map[string]any{"results": rows})
+	if err != nil {
+		return nil, "", fmt.Errorf("encoding the benchmarks: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	c.body, c.etag, c.till = append(body, '\n'), `"`+hex.EncodeToString(sum[:8])+`"`, now.Add(benchmarksAge)
+	return c.body, c.etag, nil
+}
+
+// readFailed answers when the store did not.
+func (g *request) readFailed(w http.ResponseWriter, err error) {
+	g.storeFailed("read", err)
+	writeError(w, errGovernor)
+}

@@ -1,0 +1,53 @@
+package caddymodule
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// Secrets open what is not public. Each may hold a placeholder such as
+// {env.ADMIN_PASSWORD} or {file./run/secrets/admin}, which is resolved when
+// the configuration is loaded and never written back into it.
+type Secrets struct {
+	// For the administrative endpoints.
+	Admin string `json:"admin,omitempty"`
+
+	// For publishing benchmarks and for evaluation sessions.
+	Bench string `json:"bench,omitempty"`
+
+	admin, bench secret
+}
+
+func (s *Secrets) provision() error {
+	for raw, to := range map[*string]*secret{&s.Admin: &s.admin, &s.Bench: &s.bench} {
+		value, err := caddy.NewReplacer().ReplaceOrErr(*raw, false, true)
+		if err != nil {
+			return fmt.Errorf("resolving a secret: %w", err)
+		}
+		*to = newSecret(value)
+	}
+	return nil
+}
+
+// A secret is the digest of a configured secret; the zero value is one that is
+// not configured and matches nothing.
+type secret struct {
+	set bool
+	sum [sha256.Size]byte
+}
+
+func newSecret(value string) secret {
+	if value == "" {
+		return secret{}
+	}
+	return secret{set: true, sum: sha256.Sum256([]byte(value))}
+}
+
+// matches compares in constant time.
+func (s secret) matches(given string) bool {
+	sum := sha256.Sum256([]byte(given))
+	return s.set && subtle.ConstantTimeCompare(s.sum[:], sum[:]) == 1
+}

@@ -1,0 +1,147 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/store/bolt"
+	"github.com/caddy-lex/lex/store/redis"
+)
+
+func init() {
+	caddy.RegisterModule(BoltStore{})
+	caddy.RegisterModule(RedisStore{})
+}
+
+// A StoreOpener is a module in the namespace lex.stores. OpenStore is called
+// once for all configurations that share StoreKey, which must name the
+// resource itself (a path, an address), not its options: opening one resource
+// twice is what the key prevents.
+type StoreOpener interface {
+	StoreKey() string
+	OpenStore(ctx context.Context) (store.Store, error)
+}
+
+// BoltStore keeps everything in one file on this machine.
+type BoltStore struct {
+	// The database file. Default: lex/lex.db in Caddy's data directory.
+	Path string `json:"path,omitempty"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (BoltStore) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.stores.bolt",
+		New: func() caddy.Module { return new(BoltStore) },
+	}
+}
+
+// Provision makes the path absolute: it is the store's identity.
+func (s *BoltStore) Provision(caddy.Context) error {
+	if s.Path == "" {
+		s.Path = filepath.Join(caddy.AppDataDir(), "lex", "lex.db")
+	}
+	var err error
+	if s.Path, err = filepath.Abs(s.Path); err != nil {
+		return fmt.Errorf("resolving the database path: %w", err)
+	}
+	return nil
+}
+
+// StoreKey returns the file's identity.
+func (s *BoltStore) StoreKey() string { return "bolt:" + s.Path }
+
+// OpenStore opens the file, or says who to ask when it is locked.
+func (s *BoltStore) OpenStore(context.Context) (store.Store, error) {
+	return bolt.Open(s.Path, bolt.Options{})
+}
+
+// UnmarshalCaddyfile sets up the store from Caddyfile tokens. Syntax:
+//
+//	bolt [<path>]
+func (s *BoltStore) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // consume module name
+	if d.NextArg() {
+		s.Path = d.Val()
+	}
+	return noMoreArguments(d)
+}
+
+// RedisStore keeps everything in Redis, where replicas share it.
+type RedisStore struct {
+	// Addresses in the form redis://[user:password@]host:port[/db], rediss://
+	// for TLS. Placeholders are allowed.
+	URLs []string `json:"urls,omitempty"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (RedisStore) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.stores.redis",
+		New: func() caddy.Module { return new(RedisStore) },
+	}
+}
+
+// Provision resolves placeholders.
+func (s *RedisStore) Provision(caddy.Context) error {
+	if len(s.URLs) == 0 {
+		return errors.New("the redis store needs an address: store redis redis://host:6379")
+	}
+	repl := caddy.NewReplacer()
+	for i, u := range s.URLs {
+		s.URLs[i] = repl.ReplaceAll(u, "")
+	}
+	return nil
+}
+
+// StoreKey returns the identity of the servers.
+func (s *RedisStore) StoreKey() string {
+	return "redis:" + strings.Join(slices.Sorted(slices.Values(s.URLs)), " ")
+}
+
+// OpenStore connects.
+func (s *RedisStore) OpenStore(ctx context.Context) (store.Store, error) {
+	return redis.Open(ctx, s.URLs, redis.Options{})
+}
+
+// UnmarshalCaddyfile sets up the store from Caddyfile tokens. Syntax:
+//
+//	redis <url>...
+func (s *RedisStore) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // consume module name
+	s.URLs = d.RemainingArgs()
+	if len(s.URLs) == 0 {
+		return d.ArgErr()
+	}
+	return noMoreArguments(d)
+}
+
+// noMoreArguments refuses surplus arguments and a block on a module that has
+// no options.
+func noMoreArguments(d *caddyfile.Dispenser) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		return d.Errf("unrecognized option %q", d.Val())
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ StoreOpener           = (*BoltStore)(nil)
+	_ caddy.Provisioner     = (*BoltStore)(nil)
+	_ caddyfile.Unmarshaler = (*BoltStore)(nil)
+	_ StoreOpener           = (*RedisStore)(nil)
+	_ caddy.Provisioner     = (*RedisStore)(nil)
+	_ caddyfile.Unmarshaler = (*RedisStore)(nil)
+)

@@ -1,0 +1,170 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+)
+
+// errProvider is the failure of a model's answer: not reached, not a success,
+// not readable. Its cause never leaves the process, because it may name
+// addresses and keys.
+var errProvider = errors.New("the provider failed")
+
+// ask sends one request of our own to the handlers after lex and writes their
+// answer to w. It is a new request, so that two may run at once: its own
+// variables, route groups and replacer, which falls back to the parent's
+// placeholders. The caller's credentials and cookies do not go along.
+func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.Request, path string, body []byte) (err error) {
+	// A panic of a handler (reverse_proxy aborts that way) must not end the
+	// process: net/http recovers its own goroutine only.
+	defer func() {
+		if p := recover(); p != nil {
+			err = g.recovered(ctx, p)
+		}
+	}()
+	r, err := g.subrequest(ctx, w, parent, path, body)
+	if err != nil {
+		return err
+	}
+	if err := g.next.ServeHTTP(w, r); err != nil {
+		return errProvider // its text may hold the query or an address
+	}
+	return nil
+}
+
+func (g *request) recovered(ctx context.Context, p any) error {
+	if p != http.ErrAbortHandler { //nolint:errorlint // a panic value is compared as net/http does
+		g.handler.logger.Error("a handler after lex panicked", zap.String("type", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errProvider
+}
+
+func (g *request) subrequest(ctx context.Context, w http.ResponseWriter, parent *http.Request, path string, body []byte) (*http.Request, error) {
+	target := url.URL{Scheme: "http", Host: parent.Host, Path: path}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("building a sub-request: %w", err)
+	}
+	r.RequestURI, r.RemoteAddr, r.TLS = path, parent.RemoteAddr, parent.TLS
+	r.Proto, r.ProtoMajor, r.ProtoMinor = parent.Proto, parent.ProtoMajor, parent.ProtoMinor
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept-Encoding", "identity") // the checks read the bytes as they come
+	for _, name := range []string{"User-Agent", "Traceparent", "Tracestate"} {
+		if v := parent.Header.Get(name); v != "" {
+			r.Header.Set(name, v)
+		}
+	}
+	parentReplacer := replacer(parent)
+	if key := parentReplacer.ReplaceAll(g.handler.ProviderKey, ""); key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	return prepare(r, parent, parentReplacer, w), nil
+}
+
+// prepare gives r what handlers expect of a request that Caddy accepted.
+func prepare(r, parent *http.Request, parentReplacer *caddy.Replacer, w http.ResponseWriter) *http.Request {
+	server, _ := parent.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	repl := caddy.NewReplacer()
+	r = caddyhttp.PrepareRequest(r, repl, w, server)
+	repl.Map(parentReplacer.Get)
+	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	parentVars, _ := parent.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	maps.Copy(vars, parentVars)
+	return r
+}
+
+func replacer(r *http.Request) *caddy.Replacer {
+	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		return repl
+	}
+	return caddy.NewReplacer()
+}
+
+// withoutLexHeaders returns the request as it goes upstream: what is addressed
+// to Lex, Lex keys included, stays here. The original is left as it was, since
+// access logs and later handlers of other routes read it.
+func withoutLexHeaders(r *http.Request) *http.Request {
+	var drop []string
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Lex-") {
+			drop = append(drop, name)
+		}
+	}
+	lexAuth := strings.HasPrefix(bearer(r.Header), keyPrefix)
+	if len(drop) == 0 && !lexAuth {
+		return r
+	}
+	out := r.WithContext(r.Context())
+	out.Header = r.Header.Clone()
+	for _, name := range drop {
+		out.Header.Del(name)
+	}
+	if lexAuth {
+		out.Header.Del("Authorization")
+	}
+	return out
+}
+
+// answer is a response kept in memory, for sub-requests that are read whole.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	limit  int64
+}
+
+var errAnswerTooLarge = errors.New("the answer is too large")
+
+func newAnswer(limit int64) *answer {
+	return &answer{header: make(http.Header), limit: limit}
+}
+
+// Header returns the headers of the answer.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader keeps the first final status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+}
+
+// Write keeps the bytes, up to the limit.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if int64(a.body.Len()+len(p)) > a.limit {
+		return 0, errAnswerTooLarge
+	}
+	return a.body.Write(p)
+}
+
+// FlushError has nothing to flush.
+func (a *answer) FlushError() error { return nil }
+
+// ok reports whether the answer is a success in an encoding that can be read.
+func (a *answer) ok() bool {
+	coding := a.header.Get("Content-Encoding")
+	return a.status >= 200 && a.status < 300 && (coding == "" || strings.EqualFold(coding, "identity"))
+}
+
+// Interface guards
+var (
+	_ http.ResponseWriter             = (*answer)(nil)
+	_ interface{ FlushError() error } = (*answer)(nil)
+	_ io.Writer                       = (*answer)(nil)
+)

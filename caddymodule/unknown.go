@@ -1,0 +1,121 @@
+package caddymodule
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// mayCarryPrompt reports whether a request that no dialect claims could bring
+// text to a model: it has a body. What has none (pages, health checks) is not
+// ours.
+func mayCarryPrompt(r *http.Request) bool {
+	return r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+}
+
+// interceptUnknown serves a request on a path that no dialect claims. JSON that
+// resembles a dialect is governed as one; the rest is forwarded with a receipt
+// that says it was not inspected, or refused, as configured.
+func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
+	body, apiErr := readBody(r, g.app.Limits.Body)
+	if apiErr != nil {
+		writeError(w, apiErr)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if d, ok := wire.Resembles(body); ok && r.Method == http.MethodPost {
+		g.intercept(w, r, d)
+		return
+	}
+	if len(body) == 0 {
+		g.pass(w, r, body)
+		return
+	}
+	g.recordUnknown(w, r, body)
+}
+
+var (
+	errUnknownBlocked  = &apiError{http.StatusForbidden, "This endpoint is not governed here, and requests that cannot be inspected are not forwarded.", "unknown_endpoint"}
+	errProviderMissing = &apiError{http.StatusBadGateway, "The service behind the governor could not be reached.", "upstream_failed"}
+)
+
+// recordUnknown writes the receipt of a request that nobody can read, and then
+// forwards or refuses it.
+func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []byte) {
+	block := g.handler.Unknown == "block" && g.handler.Mode == string(kernel.Enforce)
+	x, apiErr := g.unknownExchange(r, body, block)
+	if apiErr != nil {
+		writeError(w, apiErr)
+		return
+	}
+	outcome, answer := kernel.Answered, nothingSent
+	if block {
+		outcome, answer = kernel.Refused, func(kernel.Turn) string { return errUnknownBlocked.Message }
+	}
+	if err := x.commit(r.Context(), outcome, answer); err != nil {
+		g.storeFailed("commit", err)
+		writeError(w, errGovernor)
+		return
+	}
+	if block {
+		writeError(w, errUnknownBlocked)
+		return
+	}
+	g.pass(w, r, body)
+}
+
+// unknownExchange is an exchange without evidence: the session is one of its
+// own, so that traffic which nobody reads cannot calm another session.
+func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*exchange, *apiError) {
+	caller, apiErr := g.identify(r.Context(), r, true)
+	if apiErr != nil {
+		return nil, apiErr
+	}
+	key := sessionKey(caller.namespace, randomID())
+	x := &exchange{
+		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), key: key, publicID: publicID(key),
+		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(),
+	}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	x.unknown("request", "no dialect for this endpoint: "+bounded(media), len(body))
+	x.unknown("response", "no dialect for this endpoint", 0)
+	x.notRun(detectorLocal, "no dialect for this endpoint")
+	x.notRun(detectorJudge, "no dialect for this endpoint")
+	if !block {
+		x.coverage.BytesForwarded = len(body)
+	}
+	if err := x.open(r.Context()); err != nil {
+		g.storeFailed("session", err)
+		return nil, errGovernor
+	}
+	if err := x.step(); err != nil {
+		return nil, errGovernor
+	}
+	return x, nil
+}
+
+// bounded keeps a header value that ends in a receipt short and plain.
+func bounded(media string) string {
+	if media == "" || len(media) > 60 || strings.ContainsFunc(media, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return "other content"
+	}
+	return media
+}
+
+// pass forwards a request as it is. An error of the next handlers is answered
+// here: Caddy's own error log would print headers and the query.
+func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte) {
+	out := withoutLexHeaders(r)
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	out.ContentLength = int64(len(body))
+	if err := g.next.ServeHTTP(w, out); err != nil {
+		writeError(w, errProviderMissing)
+	}
+}

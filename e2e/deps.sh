@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Installs what the tests need, where it is missing: gcc (race detector),
+# redis-server, Node with the official SDKs. Packages come from the
+# distribution (Debian, Ubuntu) and from npm; the newest SDK wants a newer Node
+# than distributions have, and npm's own `node` package brings that.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+missing=()
+command -v gcc >/dev/null || missing+=(gcc libc6-dev)
+command -v redis-server >/dev/null || missing+=(redis-server)
+command -v npm >/dev/null || missing+=(nodejs npm)
+
+if [ ${#missing[@]} -gt 0 ]; then
+	if ! command -v apt-get >/dev/null; then
+		echo "the tests need: ${missing[*]} (no apt-get here: install them by hand)" >&2
+		exit 1
+	fi
+	sudo=""
+	[ "$(id -u)" -eq 0 ] || sudo="sudo"
+	$sudo apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
+
+# npm ci is repeated only when the lock file changed.
+if ! cmp -s package-lock.json node_modules/.lock-installed; then
+	npm ci --no-audit --no-fund --loglevel=error
+	cp package-lock.json node_modules/.lock-installed
+fi
