@@ -83,5 +83,14 @@ func Default() *Interceptor { return &Interceptor{} }
 // answers with the first invariant it breaks. Its time is bounded by the
 // length of the call; it never panics and never performs what it reads.
 func (i *Interceptor) Decide(c Call) Decision {
-	return Decision{Allowed: true}
+	leaves, err := readArguments(c.Arguments)
+	if err != nil {
+		return refusal(MalformedArguments)
+	}
+	r := newReading(i, c)
+	for _, l := range leaves {
+		r.leaf(l)
+	}
+	r.destinations(leaves)
+	return r.decision()
 }

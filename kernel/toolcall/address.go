@@ -1,0 +1,171 @@
+package toolcall
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// address judges an argument that a tool would request.
+func (r *reading) address(text string) {
+	for _, one := range addresses(text) {
+		r.target(one, false)
+	}
+}
+
+// target judges one address. A command line runs on the agent's own machine,
+// whose loopback address is ordinary there; a tool that fetches runs in
+// somebody's server.
+func (r *reading) target(text string, local bool) {
+	a, ok := readAddress(text)
+	if !ok {
+		return
+	}
+	if administers(a.path, a.port) {
+		r.breaks(ConstraintTampering)
+	}
+	if a.host != "" && !a.internal {
+		r.outward = true
+	}
+	if a.collects && !r.asksFor(a.host) {
+		r.breaks(DataExfiltration)
+	}
+	switch {
+	case a.foreign:
+		r.breaks(ServerSideRequestForgery)
+	case a.internal && local && a.loopback && !a.disguised:
+	case a.internal && !r.asksFor(a.host), a.disguised && a.internal:
+		r.breaks(ServerSideRequestForgery)
+	}
+	if strings.Contains(lowerEscapes(text), "%2e%2e") || strings.Contains(lowerEscapes(text), "..%2f") {
+		r.breaks(PathTraversal)
+	}
+}
+
+var (
+	// ignored are the characters that the URL standard drops anywhere.
+	ignored = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+
+	// lenient are the schemes whose slashes may be missing, or backslashes.
+	lenient = regexp.MustCompile(`(?i)^(https?|wss?|ftp|file|jar):[/\\]*[^/\\]`)
+)
+
+// place is an address as the one who connects will understand it.
+type place struct {
+	host, port, path string
+	query            string
+	internal         bool // loopback, private, link-local or a metadata name
+	loopback         bool
+	disguised        bool // the host is spelt to look like another
+	foreign          bool // the scheme is not of the web
+	collects         bool // the host exists to catch what others send
+}
+
+// readAddress parses as a browser does (the WHATWG URL standard), because the
+// tools behind it do: 0x7f.1, 2130706433 and fullwidth digits are addresses.
+func readAddress(text string) (place, bool) {
+	text = ignored.Replace(strings.TrimSpace(text))
+	scheme, _, found := strings.Cut(text, "://")
+	if m := lenient.FindStringSubmatch(text); m != nil {
+		scheme, found = m[1], true
+	}
+	if !found {
+		text = "http://" + strings.TrimPrefix(text, "//")
+		scheme = "http"
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "ws", "wss", "ftp", "ftps":
+	case "file", "gopher", "dict", "ldap", "ldaps", "tftp", "jar", "netdoc", "php", "expect", "smb", "phar", "view-source":
+		return place{foreign: true}, true
+	default:
+		return place{}, false
+	}
+	u, err := whatwg.Parse(text)
+	if err != nil {
+		return place{}, false
+	}
+	p := place{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
+	p.look(text, u.Username() != "")
+	return p, true
+}
+
+// look fills what follows from the host.
+func (p *place) look(text string, userinfo bool) {
+	ip, err := netip.ParseAddr(strings.Trim(p.host, "[]"))
+	if err == nil {
+		ip = embedded(ip.Unmap())
+		p.loopback = ip.IsLoopback() || ip.IsUnspecified()
+		p.internal = p.loopback || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || shared.Contains(ip) || reserved.Contains(ip)
+		p.disguised = !strings.Contains(text, strings.Trim(p.host, "[]")) || userinfo
+	}
+	if localName.MatchString(p.host) {
+		p.internal, p.loopback = true, p.host == "localhost"
+	}
+	if inner, ok := wildcardName(p.host); ok && inner {
+		p.internal, p.disguised = true, true
+	}
+	p.collects = collector.MatchString(p.host)
+}
+
+var (
+	shared    = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598; a cloud's metadata too
+	reserved  = netip.MustParsePrefix("0.0.0.0/8")
+	translate = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
+	sixToFour = netip.MustParsePrefix("2002::/16")    // RFC 3056
+	localName = regexp.MustCompile(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|instance-data|metadata)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`)
+	dashed    = regexp.MustCompile(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms)$`)
+	collector = regexp.MustCompile(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com)$`)
+	dropSite  = regexp.MustCompile(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`)
+)
+
+// embedded returns the IPv4 address that a translation prefix carries.
+func embedded(ip netip.Addr) netip.Addr {
+	b := ip.As16()
+	switch {
+	case translate.Contains(ip):
+		return netip.AddrFrom4([4]byte(b[12:16]))
+	case sixToFour.Contains(ip):
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return ip
+}
+
+// wildcardName finds public names that resolve to the address they spell.
+func wildcardName(host string) (bool, bool) {
+	m := dashed.FindStringSubmatch(host)
+	if m == nil {
+		return false, false
+	}
+	ip, err := netip.ParseAddr(strings.Join(m[1:], "."))
+	if err != nil {
+		return false, false
+	}
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast(), true
+}
+
+var inText = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
+
+// addresses finds the addresses of an argument: the whole of it, those within,
+// and those a redirecting service is asked to go to.
+func addresses(text string) []string {
+	found := inText.FindAllString(text, 64)
+	if whole := ignored.Replace(strings.TrimSpace(text)); !strings.Contains(whole, " ") && len(text) < 4096 && (len(found) != 1 || found[0] != text) {
+		found = append(found, text)
+	}
+	for _, f := range found {
+		if u, err := url.Parse(f); err == nil && strings.Contains(u.RawQuery, "%3A%2F%2F") {
+			if q, err := url.QueryUnescape(u.RawQuery); err == nil {
+				found = append(found, inText.FindAllString(q, 8)...)
+			}
+		}
+	}
+	return found
+}
+
+// asksFor tells whether the user's request names a host.
+func (r *reading) asksFor(host string) bool {
+	return host != "" && strings.Contains(r.request, destinationForm(host))
+}

@@ -1,0 +1,164 @@
+package toolcall
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth bounds the nesting of arguments, counting JSON that is quoted
+// inside a string. Real calls need a handful of levels.
+const maxDepth = 32
+
+var (
+	errNotObject = errors.New("arguments are not one object")
+	errDepth     = errors.New("arguments are nested too deeply")
+)
+
+// leaf is one scalar of the arguments.
+type leaf struct {
+	key     string // folded name of the nearest member
+	parents string // folded names of the members above, each between spaces
+	value   string // the text of a string; "true", "false" or a number otherwise
+	text    bool   // the scalar is a string
+}
+
+// argumentReader collects the leaves of a call in document order.
+type argumentReader struct {
+	leaves []leaf
+}
+
+// readArguments reads one JSON object strictly: jsontext refuses duplicate
+// names, invalid UTF-8 and unpaired surrogates (RFC 7493), about which lenient
+// parsers disagree.
+func readArguments(raw []byte) ([]leaf, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, nil
+	}
+	var r argumentReader
+	d := jsontext.NewDecoder(bytes.NewReader(raw))
+	if d.PeekKind() != '{' {
+		return nil, fmt.Errorf("reading arguments: %w", errNotObject)
+	}
+	if _, err := r.value(d, "", " ", 0); err != nil {
+		return nil, fmt.Errorf("reading arguments: %w", err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading arguments: %w", errNotObject)
+	}
+	return r.leaves, nil
+}
+
+// value reads the next value and returns its text when it is a string.
+func (r *argumentReader) value(d *jsontext.Decoder, key, parents string, depth int) (string, error) {
+	if depth > maxDepth {
+		return "", errDepth
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return "", err
+	}
+	switch token.Kind() {
+	case '{':
+		return "", r.object(d, key, parents, depth)
+	case '[':
+		return "", r.array(d, key, parents, depth)
+	case '"':
+		s := token.String()
+		r.text(s, key, parents, depth)
+		return s, nil
+	default:
+		r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: token.String()})
+		return "", nil
+	}
+}
+
+func (r *argumentReader) object(d *jsontext.Decoder, key, parents string, depth int) error {
+	parents += key + " "
+	var command, rest string
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		member := fold(name.String())
+		before := len(r.leaves)
+		s, err := r.value(d, member, parents, depth+1)
+		if err != nil {
+			return err
+		}
+		switch {
+		case s != "" && (member == "command" || member == "cmd" || member == "program" || member == "executable"):
+			command = s
+		case member == "args" || member == "argv" || member == "arguments":
+			rest = joined(r.leaves[before:], s)
+		}
+	}
+	if command != "" && rest != "" {
+		r.leaves = append(r.leaves, leaf{key: "command", parents: parents, value: command + " " + rest, text: true})
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// array adds, beside its elements, the command line that an array of strings
+// spells: {"command": ["rm", "-rf", "/"]} is harmless element by element.
+func (r *argumentReader) array(d *jsontext.Decoder, key, parents string, depth int) error {
+	before := len(r.leaves)
+	strings := 0
+	for d.PeekKind() != ']' {
+		s, err := r.value(d, key, parents, depth+1)
+		if err != nil {
+			return err
+		}
+		if s != "" {
+			strings++
+		}
+	}
+	if strings > 1 && strings == len(r.leaves)-before && roleOfKey(key) == roleShell {
+		r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: joined(r.leaves[before:], ""), text: true})
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// text adds a string and, when it quotes JSON itself, what is inside.
+func (r *argumentReader) text(s, key, parents string, depth int) {
+	r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: s, text: true})
+	trimmed := strings.TrimSpace(s)
+	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") || roleOfKey(key) == roleProse {
+		return
+	}
+	inner := argumentReader{}
+	d := jsontext.NewDecoder(strings.NewReader(trimmed), jsontext.AllowDuplicateNames(true))
+	if _, err := inner.value(d, key, parents, depth+1); err == nil {
+		r.leaves = append(r.leaves, inner.leaves...)
+	}
+}
+
+// joined spells leaves as one command line; a single string stays as it is.
+func joined(leaves []leaf, single string) string {
+	if single != "" {
+		return single
+	}
+	words := make([]string, 0, len(leaves))
+	for _, l := range leaves {
+		words = append(words, "'"+strings.ReplaceAll(l.value, "'", `'\''`)+"'")
+	}
+	return strings.Join(words, " ")
+}
+
+// fold makes member names comparable: filePath, file_path and FILE-PATH are
+// one name to a reader.
+func fold(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || c == ' ' || c == '.' {
+			return -1
+		}
+		return c
+	}, strings.ToLower(name))
+}

@@ -1,0 +1,67 @@
+package toolcall
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// sent judges an argument of a tool whose arguments leave for elsewhere.
+// Headers are exempt: a key belongs there.
+func (r *reading) sent(l leaf) {
+	if !r.tool.sends || roleOfKey(l.key) == roleShell {
+		return
+	}
+	if headers.MatchString(l.key) || headers.MatchString(strings.ReplaceAll(l.parents, " ", "")) {
+		return
+	}
+	if secret.MatchString(l.value) {
+		r.breaks(DataExfiltration)
+	}
+	if dropSite.MatchString(hostIn(l)) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(hostIn(l)) {
+		r.breaks(DataExfiltration)
+	}
+}
+
+var headers = regexp.MustCompile(`headers?$|^authorization$|^apikey$|^auth$|^token$|^cookies?$|^accesstoken$|^bearer$`)
+
+func hostIn(l leaf) string {
+	if !strings.Contains(l.value, "://") && roleOfKey(l.key) != roleURL {
+		return ""
+	}
+	a, _ := readAddress(l.value)
+	return a.host
+}
+
+// images finds the picture that is no picture: whoever renders it requests an
+// address whose query carries the data away (AML.T0077).
+func (r *reading) images(text string) {
+	if !strings.Contains(text, "](") && !strings.Contains(text, "<img") {
+		return
+	}
+	for _, m := range image.FindAllStringSubmatch(text, 64) {
+		address := m[1] + m[2]
+		a, ok := readAddress(address)
+		if !ok || r.asksFor(a.host) {
+			continue
+		}
+		if carriesData(a.query) || secret.MatchString(address) || r.observed(a.host) && a.query != "" {
+			r.breaks(DataExfiltration)
+		}
+	}
+}
+
+var image = regexp.MustCompile(`!\[[^\]]{0,500}\]\(\s*<?([a-zA-Z]+://[^\s)>]+)|<img[^>]{0,500}?src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
+
+// encoded is what data looks like once it is packed into an address.
+var encoded = regexp.MustCompile(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)
+
+func carriesData(query string) bool {
+	for pair := range strings.SplitSeq(query, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		if v, err := url.QueryUnescape(value); err == nil && (encoded.MatchString(v) || strings.Count(v, " ") > 3) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+package toolcall
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// file judges an argument that names a file.
+func (r *reading) file(name string) {
+	if strings.Contains(name, "://") && !strings.HasPrefix(strings.ToLower(name), "file:") {
+		return
+	}
+	for _, form := range pathForms(name) {
+		if r.outside(form) {
+			r.breaks(PathTraversal)
+		}
+		if !r.tool.writes && isCredentialFile(form) {
+			r.breaks(CredentialAccess)
+		}
+		if r.tool.writes || r.tool.any("delete", "remove", "rm", "move", "rename", "truncate") {
+			r.governed(form)
+			if isPersistence(form) {
+				r.breaks(PrivilegeEscalation)
+			}
+		}
+	}
+}
+
+// outside tells whether a file name leaves the workspace.
+func (r *reading) outside(name string) bool {
+	if strings.ContainsRune(name, 0) || strings.HasPrefix(name, "//") {
+		return true
+	}
+	clean := cleanPath(name)
+	switch {
+	case clean == ".." || strings.HasPrefix(clean, "../"):
+		return true
+	case drive.MatchString(clean):
+		return r.workspace != "" || systemDrive.MatchString(clean)
+	case !strings.HasPrefix(clean, "/"):
+		return r.workspace != "" && strings.HasPrefix(clean, "~")
+	case r.workspace != "":
+		return clean != r.workspace && !strings.HasPrefix(clean, r.workspace+"/")
+	}
+	return systemFolder.MatchString(clean)
+}
+
+var (
+	systemFolder = regexp.MustCompile(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib64|usr/(?:bin|sbin|lib)|private/etc|var/(?:run|lib|log|spool)|run)(?:/|$)`)
+	systemDrive  = regexp.MustCompile(`(?i)^[a-z]:/(?:windows|boot|program files|programdata|users/(?:all users|administrator))`)
+	// stripped is the spelling that survives a filter which removes "../" once.
+	stripped = strings.NewReplacer("....//", "../", `....\/`, "../", "..././", "../")
+	// overlong are encodings of dot and slash that old decoders accept.
+	overlong = strings.NewReplacer("%c0%ae", ".", "%c0%af", "/", "%e0%80%ae", ".", "%e0%80%af", "/", "%c1%9c", "/", "%u002e", ".", "%u2215", "/", "%u2216", "/")
+	// wide are characters that normalise to a dot or a slash.
+	wide = strings.NewReplacer("\uff0e", ".", "\uff0f", "/", "\uff3c", "/", "\u2215", "/", "\u2044", "/", "\u2024", ".", "\u2025", "..", "\u29f8", "/")
+)
+
+// pathForms returns a file name as written and as the layers below may decode
+// it.
+func pathForms(name string) []string {
+	forms := []string{slashed(name)}
+	text := strings.TrimPrefix(name, "file://")
+	for range 3 {
+		next := overlong.Replace(lowerEscapes(text))
+		if decoded, err := url.PathUnescape(next); err == nil {
+			next = decoded
+		}
+		next = wide.Replace(next)
+		if next == text {
+			break
+		}
+		text = next
+		forms = append(forms, slashed(text))
+	}
+	if s := stripped.Replace(name); s != name {
+		forms = append(forms, slashed(s))
+	}
+	return forms
+}
+
+var escape = regexp.MustCompile(`%[0-9A-Fa-fuU][0-9A-Fa-f]{1,4}`)
+
+func lowerEscapes(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	return escape.ReplaceAllStringFunc(s, strings.ToLower)
+}
+
+func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
+
+// escapes judges a word of a command: shells climb for good reasons, but not
+// into the folders of the system.
+func (s *shell) escapes(word string) {
+	if strings.Count(word, "..") < 2 {
+		return
+	}
+	for _, form := range pathForms(word) {
+		if climb.MatchString(cleanPath(form)) {
+			s.breaks(PathTraversal)
+		}
+	}
+}
+
+var climb = regexp.MustCompile(`^(?:\.\./){2,}(?:etc|root|proc|sys|dev|boot|home|var|usr)(?:/|$)`)
+
+// writes judges a file that a shell text writes to.
+func (s *shell) writes(name string) {
+	p := s.resolve(name)
+	switch {
+	case p == "/dev/null" || p == "/dev/stdout" || p == "/dev/stderr" || strings.HasPrefix(p, "/dev/fd/") || p == "/dev/tty":
+		return
+	case isDevice(p):
+		s.breaks(DestructiveCommand)
+	case isPersistence(p):
+		s.breaks(PrivilegeEscalation)
+	case strings.HasPrefix(p, "/var/log/"):
+		s.breaks(ConstraintTampering)
+	case systemFolder.MatchString(p):
+		s.breaks(PathTraversal)
+	}
+	s.governed(p)
+}
+
+// reads judges a file that a shell text reads.
+func (s *shell) reads(name string) {
+	if isCredentialFile(s.resolve(name)) {
+		s.breaks(CredentialAccess)
+	}
+}
+
+// fileEffects finds the files that a command writes by its own operands.
+func (s *shell) fileEffects(name string, argv []string) {
+	names := operands(argv)
+	switch name {
+	case "tee", "truncate", "touch":
+		for _, n := range names {
+			s.writes(n)
+		}
+	case "cp", "mv", "install", "ln", "rsync":
+		if len(names) > 1 {
+			s.writes(names[len(names)-1])
+		}
+	case "sed", "perl":
+		if hasFlag(argv, 'i', "--in-place") && len(names) > 1 {
+			for _, n := range names[1:] {
+				s.writes(n)
+			}
+		}
+	case "rm", "unlink", "shred", "vi", "vim", "nano", "ed", "dd", "chattr":
+		for _, n := range names {
+			s.governed(s.resolve(strings.TrimPrefix(n, "of=")))
+		}
+	}
+	if name == "mv" && len(names) > 1 {
+		s.governed(s.resolve(names[0]))
+	}
+}

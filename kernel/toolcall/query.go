@@ -1,0 +1,215 @@
+package toolcall
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/DataDog/go-sqllexer"
+)
+
+// maxQuery bounds the SQL text that is lexed.
+const maxQuery = 256 << 10
+
+// query judges SQL statement by statement. A lexer is enough, and copes with
+// every dialect where no parser does.
+func (r *reading) query(text string) {
+	if len(text) > maxQuery {
+		text = text[:maxQuery]
+	}
+	text = executable.ReplaceAllString(plainSpaces.Replace(text), " $1 ")
+	if !sqlVerb.MatchString(text) {
+		return
+	}
+	for _, statement := range statements(text) {
+		if destructive(statement) {
+			r.breaks(DestructiveQuery)
+			return
+		}
+	}
+}
+
+// injected finds SQL that breaks out of a value: a quote or a number, then a
+// clause.
+func (r *reading) injected(text string) {
+	if len(text) > maxQuery || !strings.ContainsAny(text, `'";`) {
+		return
+	}
+	if injection.MatchString(text) {
+		r.breaks(DestructiveQuery)
+		return
+	}
+	if _, after, found := strings.Cut(text, ";"); found {
+		r.query(after)
+	}
+}
+
+var (
+	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach)\b`)
+
+	// executable is MySQL's conditional comment: a comment to every other
+	// reader, code to the server.
+	executable = regexp.MustCompile(`(?s)/\*!\d*(.*?)\*/`)
+
+	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+)
+
+// token is a word or sign of SQL, in upper case; quoted tells a literal.
+type token struct {
+	text   string
+	quoted bool
+	depth  int // of parentheses
+}
+
+// statements splits a text at its semicolons, without comments and spaces.
+func statements(text string) [][]token {
+	var out [][]token
+	var current []token
+	depth := 0
+	lexer := sqllexer.New(text)
+	for n := 0; n <= len(text); n++ {
+		t := lexer.Scan()
+		switch t.Type {
+		case sqllexer.EOF:
+			return append(out, current)
+		case sqllexer.SPACE, sqllexer.COMMENT, sqllexer.MULTILINE_COMMENT:
+			continue
+		}
+		value := strings.ToUpper(strings.TrimSpace(t.Value))
+		switch value {
+		case "":
+			continue
+		case "(":
+			depth++
+		case ")":
+			depth--
+		case ";":
+			out, current, depth = append(out, current), nil, 0
+			continue
+		}
+		quoted := t.Type == sqllexer.STRING || t.Type == sqllexer.INCOMPLETE_STRING || t.Type == sqllexer.DOLLAR_QUOTED_STRING
+		if t.Type == sqllexer.QUOTED_IDENT {
+			value = strings.Trim(value, "\"`[]")
+		}
+		current = append(current, token{value, quoted, depth})
+	}
+	return append(out, current)
+}
+
+// destructive judges one statement.
+func destructive(s []token) bool {
+	for i, t := range s {
+		if t.quoted {
+			continue
+		}
+		switch t.text[strings.LastIndexByte(t.text, '.')+1:] {
+		case "DROP":
+			if starts(s, i) && is(s, i+1, dropped...) && i+2 < len(s) || i > 0 && is(s, 0, "ALTER") && is(s, i+1, "COLUMN") {
+				return true
+			}
+		case "TRUNCATE":
+			if starts(s, i) && (is(s, i+1, "TABLE") && len(s) > i+2 || len(s) == i+2 || is(s, i+2, "CASCADE", "RESTART", ",")) {
+				return true
+			}
+		case "DELETE", "UPDATE":
+			if (starts(s, i) || is(s, 0, "WITH", "EXPLAIN")) && changesRows(s, i) && !limited(s[i:]) {
+				return true
+			}
+		case "GRANT", "REVOKE":
+			if starts(s, i) && follows(s, i, "TO", "FROM") && (follows(s, i, "ON") || is(s, i+1, "ALL") || i+3 < len(s)) && isRight(s, i+1) {
+				return true
+			}
+		case "ALTER":
+			if starts(s, i) && is(s, i+1, "USER", "ROLE", "SYSTEM") && follows(s, i, "SUPERUSER", "SET", "WITH", "PASSWORD", "IDENTIFIED") {
+				return true
+			}
+		case "OUTFILE", "DUMPFILE":
+			if i > 0 && is(s, i-1, "INTO") {
+				return true
+			}
+		case "PROGRAM":
+			if is(s, 0, "COPY") && i > 0 && is(s, i-1, "TO", "FROM") {
+				return true
+			}
+		case "XP_CMDSHELL", "SP_OACREATE", "XP_REGWRITE", "XP_DIRTREE":
+			return len(s) > 1
+		case "SHUTDOWN":
+			if starts(s, i) && (len(s) == 1 || is(s, i+1, "WITH")) {
+				return true
+			}
+		case "LOAD_FILE", "LOAD_EXTENSION", "PG_READ_FILE", "PG_READ_BINARY_FILE", "PG_LS_DIR", "LO_EXPORT", "LO_IMPORT", "DBMS_XSLPROCESSOR", "UTL_FILE":
+			if is(s, i+1, "(", ".") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var dropped = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION")
+
+// starts tells whether a statement, or one that wraps it, begins at i.
+func starts(s []token, i int) bool {
+	return i == 0 || is(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !is(s, i-1, "AS") || is(s, i-1, "IMMEDIATE")
+}
+
+func is(s []token, i int, any ...string) bool {
+	if i < 0 || i >= len(s) || s[i].quoted {
+		return false
+	}
+	for _, word := range any {
+		if s[i].text == word {
+			return true
+		}
+	}
+	return false
+}
+
+func follows(s []token, i int, any ...string) bool {
+	for j := i + 1; j < len(s); j++ {
+		if is(s, j, any...) {
+			return true
+		}
+	}
+	return false
+}
+
+func isRight(s []token, i int) bool {
+	return is(s, i, "ALL", "SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CREATE", "CONNECT", "ALTER", "DROP", "SUPERUSER", "DBA", "SYSADMIN", "ROLE", "CONTROL", "REFERENCES", "FILE", "RELOAD", "PROCESS") || follows(s, i, "ON") || len(s) == i+3
+}
+
+// changesRows tells a statement from the same verb in a clause: FOR UPDATE,
+// ON DELETE CASCADE.
+func changesRows(s []token, i int) bool {
+	if i > 0 && is(s, i-1, "FOR", "ON", "KEY", "DO") {
+		return false
+	}
+	if s[i].text == "DELETE" {
+		return is(s, i+1, "FROM") && i+2 < len(s)
+	}
+	for j := i + 2; j < len(s) && j < i+12; j++ {
+		if is(s, j, "SET") {
+			return true
+		}
+	}
+	return false
+}
+
+// limited tells whether a change has a WHERE of its own that a row can fail.
+func limited(s []token) bool {
+	for i, t := range s {
+		if t.text == "WHERE" && !t.quoted && t.depth == s[0].depth {
+			return !always(condition(s[i+1:], t.depth))
+		}
+	}
+	return false
+}
+
+// condition ends where the next clause begins.
+func condition(s []token, depth int) []token {
+	for i, t := range s {
+		if t.depth < depth || t.depth == depth && is(s, i, "RETURNING", "ORDER", "LIMIT", "GROUP") {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -1,0 +1,108 @@
+package toolcall
+
+import "strings"
+
+// reading is the work of one Decide: what is known of the call, and the
+// invariants found broken so far.
+type reading struct {
+	workspace string
+	tool      tool
+	request   string // what the user asked, folded by destinationForm
+	untrusted string // what the session observed, folded likewise
+	asked     bool   // the request is known
+	outward   bool   // some argument names a place outside
+	words     int    // words that shell expansions yielded, see maxWords
+	broken    map[Invariant]bool
+}
+
+func newReading(i *Interceptor, c Call) *reading {
+	r := &reading{workspace: i.workspace, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
+	r.request = destinationForm(c.Request)
+	r.asked = strings.TrimSpace(c.Request) != ""
+	var b strings.Builder
+	for _, o := range c.Context {
+		b.WriteString(destinationForm(o.Text))
+		b.WriteByte('\n')
+	}
+	r.untrusted = b.String()
+	r.toolName()
+	return r
+}
+
+func (r *reading) breaks(v Invariant) { r.broken[v] = true }
+
+func (r *reading) decision() Decision {
+	for _, v := range order {
+		if r.broken[v] {
+			return refusal(v)
+		}
+	}
+	return Decision{Allowed: true}
+}
+
+func refusal(v Invariant) Decision { return Decision{Invariant: v, Reason: v.Reason()} }
+
+// leaf reads one argument.
+func (r *reading) leaf(l leaf) {
+	if !l.text {
+		r.setting(l)
+		return
+	}
+	r.setting(l)
+	r.images(l.value)
+	switch r.tool.roleOf(l.key) {
+	case roleShell:
+		r.shell(l.value)
+	case roleCode:
+		r.code(l.value)
+	case roleQuery:
+		r.query(l.value)
+	case rolePath:
+		r.value(l.value)
+		r.file(l.value)
+		if strings.Contains(l.value, ":/") {
+			r.address(l.value)
+		}
+	case roleURL:
+		r.value(l.value)
+		r.address(l.value)
+	case roleProse:
+		r.prose(l)
+	case roleDestination:
+		r.value(l.value)
+	default:
+		r.unknown(l)
+	}
+	r.sent(l)
+}
+
+// value reads what should be a plain value: somebody may paste it into a
+// command line or a query.
+func (r *reading) value(text string) {
+	r.injected(text)
+	if strings.ContainsAny(text, ";|`\n") || strings.Contains(text, "$(") || strings.Contains(text, "&&") {
+		r.shell(text)
+	}
+}
+
+// prose is executed by nobody, unless it is the text of a script about to be
+// written.
+func (r *reading) prose(l leaf) {
+	if strings.HasPrefix(l.value, "#!") && r.tool.writes {
+		r.script(l.value)
+	}
+}
+
+// unknown reads an argument whose name says nothing by all that its content
+// may be.
+func (r *reading) unknown(l leaf) {
+	r.shell(l.value)
+	r.query(l.value)
+	r.injected(l.value)
+	if !strings.ContainsAny(l.value, " \n") {
+		r.file(l.value)
+	}
+	if strings.Contains(l.value, "://") || strings.HasPrefix(l.value, "169.254.") {
+		r.address(l.value)
+	}
+}

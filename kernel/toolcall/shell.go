@@ -1,0 +1,234 @@
+package toolcall
+
+import (
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxShell bounds the text handed to the recursive shell parser; a longer
+	// one is searched for dangerous tokens instead.
+	maxShell = 32 << 10
+
+	// maxNested bounds shells within shells: sh -c "sh -c …".
+	maxNested = 6
+
+	// maxWords bounds the words that all expansions of one call may yield,
+	// since braces and variables multiply.
+	maxWords = 4096
+)
+
+// shell is one command text under reading. It follows assignments and changes
+// of folder from statement to statement, as a shell would, and runs nothing.
+type shell struct {
+	*reading
+	vars    map[string]string
+	folder  string          // after cd; "" while unknown
+	fetched map[string]bool // files that a downloader wrote
+	nested  int
+	script  bool // written to a file rather than run
+}
+
+// shell reads a command line. What is no shell at all, such as plain words, is
+// a harmless command of that name.
+func (r *reading) shell(text string) { r.shellAt(text, 0, nil) }
+
+// script reads a script that the call writes to a file: only what destroys or
+// runs unread code counts, since install scripts rightly say sudo.
+func (r *reading) script(text string) {
+	sub := *r
+	sub.broken = make(map[Invariant]bool)
+	sub.shell(text)
+	for _, v := range []Invariant{DestructiveCommand, RemoteCodeExecution} {
+		if sub.broken[v] {
+			r.breaks(v)
+		}
+	}
+}
+
+func (r *reading) shellAt(text string, nested int, parent *shell) {
+	if nested > maxNested || len(text) > maxShell || r.words > maxWords {
+		r.tokens(text)
+		return
+	}
+	text = plainSpaces.Replace(text)
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		r.tokens(text)
+		return
+	}
+	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool), nested: nested}
+	if parent != nil {
+		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
+	}
+	syntax.Walk(file, s.visit)
+}
+
+// plainSpaces maps the spaces that look like one to one, and drops the
+// characters that look like none.
+var plainSpaces = strings.NewReplacer("\u00a0", " ", "\u2003", " ", "\u2009", " ", "\u3000", " ",
+	"\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "", "\u00ad", "")
+
+// visit is called in the order of the text, which is near enough to the order
+// of execution for assignments to be known where they are used.
+func (s *shell) visit(node syntax.Node) bool {
+	switch n := node.(type) {
+	case *syntax.Stmt:
+		s.redirects(n.Redirs)
+		if call, ok := n.Cmd.(*syntax.CallExpr); ok {
+			s.here(n.Redirs, call)
+		}
+	case *syntax.CallExpr:
+		s.call(n)
+	case *syntax.DeclClause:
+		s.declare(n)
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			s.pipe(n)
+		}
+	case *syntax.WordIter:
+		s.set(n.Name.Value, strings.Join(s.fields(n.Items), " "))
+	case *syntax.FuncDecl:
+		s.function(n)
+	}
+	return true
+}
+
+func (s *shell) call(n *syntax.CallExpr) {
+	for _, a := range n.Assigns {
+		s.assign(a)
+	}
+	if len(n.Args) == 0 {
+		return
+	}
+	argv := s.fields(n.Args)
+	s.substituted(argv, n)
+	s.command(argv, 0)
+}
+
+func (s *shell) declare(n *syntax.DeclClause) {
+	for _, a := range n.Args {
+		if a.Name != nil {
+			s.assign(a)
+		}
+	}
+	dumps := len(n.Args) == 0 || len(n.Args) == 1 && n.Args[0].Name == nil && (s.literal(n.Args[0].Value) == "-p" || s.literal(n.Args[0].Value) == "-x")
+	if dumps && n.Variant.Value != "local" {
+		s.breaks(CredentialAccess)
+	}
+}
+
+func (s *shell) assign(a *syntax.Assign) {
+	if a.Name == nil || a.Value == nil {
+		return
+	}
+	value := s.literal(a.Value)
+	if a.Append {
+		value = s.vars[a.Name.Value] + value
+	}
+	s.set(a.Name.Value, value)
+	if a.Name.Value == "HISTFILE" && (value == "" || value == "/dev/null") || a.Name.Value == "HISTSIZE" && value == "0" {
+		s.breaks(ConstraintTampering)
+	}
+}
+
+// function finds the fork bomb: a function that starts itself twice.
+func (s *shell) function(n *syntax.FuncDecl) {
+	if n.Name == nil {
+		return
+	}
+	again, spawns := 0, false
+	syntax.Walk(n.Body, func(node syntax.Node) bool {
+		switch m := node.(type) {
+		case *syntax.CallExpr:
+			if len(m.Args) > 0 && m.Args[0].Lit() == n.Name.Value {
+				again++
+			}
+		case *syntax.Stmt:
+			spawns = spawns || m.Background
+		}
+		return true
+	})
+	if again > 1 || again == 1 && spawns {
+		s.breaks(DestructiveCommand)
+	}
+}
+
+// here reads the script that an interpreter gets from a here-document.
+func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
+	if len(call.Args) == 0 {
+		return
+	}
+	argv := unwrap(s.fields(call.Args))
+	for _, d := range redirects {
+		var text string
+		switch {
+		case d.Hdoc != nil:
+			text = s.literal(d.Hdoc)
+		case d.Op == syntax.WordHdoc:
+			text = s.literal(d.Word)
+		default:
+			continue
+		}
+		s.feed(argv, text)
+		if d.Word != nil && s.fetches(d.Word) && readsProgram(argv) {
+			s.breaks(RemoteCodeExecution)
+		}
+	}
+}
+
+// feed gives a text to a command as its standard input.
+func (s *shell) feed(argv []string, text string) {
+	switch {
+	case len(argv) == 0:
+	case isShell(argv[0]) && readsProgram(argv):
+		s.shellAt(text, s.nested+1, s)
+	case isInterpreter(argv[0]) && readsProgram(argv):
+		s.code(text)
+	case sqlClients[base(argv[0])]:
+		s.query(text)
+	}
+}
+
+// redirects reads where output goes and input comes from.
+func (s *shell) redirects(list []*syntax.Redirect) {
+	for _, d := range list {
+		if d.Word == nil || d.Hdoc != nil || d.Op == syntax.WordHdoc {
+			continue
+		}
+		name := s.literal(d.Word)
+		switch {
+		case strings.HasPrefix(name, "/dev/tcp/") || strings.HasPrefix(name, "/dev/udp/"):
+			s.breaks(RemoteCodeExecution)
+		case d.Op == syntax.RdrIn:
+			s.reads(name)
+		case d.Op == syntax.RdrOut || d.Op == syntax.AppOut || d.Op == syntax.RdrAll || d.Op == syntax.AppAll || d.Op == syntax.RdrClob:
+			s.writes(name)
+		}
+	}
+}
+
+// tokens judges a text that no shell would parse. It is suspicious only where
+// one of the gravest commands is in it as such.
+func (r *reading) tokens(text string) {
+	for _, t := range dangerousTokens {
+		if t.pattern.MatchString(text) {
+			r.breaks(t.invariant)
+		}
+	}
+}
+
+var dangerousTokens = []struct {
+	pattern   *regexp.Regexp
+	invariant Invariant
+}{
+	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60'"])\s*(?:\S*/)?rm\s+(?:-\S+\s+)*-\S*[rR]\S*\s+(?:-\S+\s+)*['"]?(?:/|~|\$HOME)(?:[\s*;&|'")]|etc|usr|home|var|boot|$)`), DestructiveCommand},
+	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60'"])\s*mkfs(?:\.\w+)?\s+\S*/dev/|\bdd\b[^\n;|&]*\bof=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmc)`), DestructiveCommand},
+	{regexp.MustCompile(`\b(?:curl|wget)\b[^\n;]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:ba|z|da|k|a)?sh\b`), RemoteCodeExecution},
+	{regexp.MustCompile(`\bbase64\s+(?:-d|-D|--decode)\b[^\n;]*\|\s*(?:\S*/)?(?:ba|z|da|k|a)?sh\b`), RemoteCodeExecution},
+	{regexp.MustCompile(`/dev/(?:tcp|udp)/[\w.]+/\d`), RemoteCodeExecution},
+	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*sudo\s+\S`), PrivilegeEscalation},
+	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*(?:cat|less|head|tail|cp|scp|base64)\s+[^\n;|&]*(?:/etc/shadow|\.ssh/id_|\.aws/credentials)`), CredentialAccess},
+}

@@ -1,0 +1,124 @@
+package toolcall
+
+import "strings"
+
+// always tells whether a condition holds for every row, in the shapes that
+// people write to get past a check for WHERE: 1=1, 'a'='a', id=id, true,
+// x OR 1=1, NOT false, 1 IS NOT NULL, name LIKE '%'. An empty condition is one
+// too.
+func always(s []token) bool {
+	s = unparenthesised(s)
+	if len(s) == 0 {
+		return true
+	}
+	depth := s[0].depth
+	if parts := split(s, depth, "OR", "||"); len(parts) > 1 {
+		for _, p := range parts {
+			if always(p) {
+				return true
+			}
+		}
+		return complementary(parts)
+	}
+	if parts := split(s, depth, "AND", "&&"); len(parts) > 1 {
+		for _, p := range parts {
+			if !always(p) {
+				return false
+			}
+		}
+		return true
+	}
+	return constant(s)
+}
+
+// unparenthesised strips parentheses around the whole.
+func unparenthesised(s []token) []token {
+	for len(s) >= 2 && is(s, 0, "(") && is(s, len(s)-1, ")") {
+		for _, t := range s[1 : len(s)-1] {
+			if t.depth < s[0].depth {
+				return s
+			}
+		}
+		s = s[1 : len(s)-1]
+	}
+	return s
+}
+
+// split cuts at words of the given depth. An opening parenthesis already has
+// the inner depth, so the depth of a condition is the least in it.
+func split(s []token, depth int, at ...string) [][]token {
+	for _, t := range s {
+		depth = min(depth, t.depth)
+	}
+	var out [][]token
+	start := 0
+	for i, t := range s {
+		if t.depth == depth && is(s, i, at...) {
+			out = append(out, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, s[start:])
+}
+
+// complementary finds x IS NULL OR x IS NOT NULL.
+func complementary(parts [][]token) bool {
+	seen := make(map[string]bool)
+	for _, p := range parts {
+		seen[spelled(p)] = true
+	}
+	for text := range seen {
+		if x, ok := strings.CutSuffix(text, " IS NULL"); ok && seen[x+" IS NOT NULL"] {
+			return true
+		}
+	}
+	return false
+}
+
+func spelled(s []token) string {
+	words := make([]string, len(s))
+	for i, t := range s {
+		words[i] = t.text
+	}
+	return strings.Join(words, " ")
+}
+
+// constant judges one comparison.
+func constant(s []token) bool {
+	switch {
+	case len(s) == 1:
+		return isNumber(s[0].text) && strings.Trim(s[0].text, "0.") != "" || is(s, 0, "TRUE")
+	case is(s, 0, "NOT"):
+		return len(s) == 2 && (is(s, 1, "FALSE") || s[1].text == "0")
+	case len(s) >= 4 && is(s, 1, "IS") && is(s, 2, "NOT") && is(s, 3, "NULL"):
+		return isValue(s[0])
+	case len(s) == 3 && is(s, 1, "LIKE", "ILIKE"):
+		return strings.Trim(s[2].text, "'\"%") == "" && strings.Contains(s[2].text, "%")
+	case len(s) == 5 && is(s, 1, "BETWEEN"):
+		return isValue(s[0]) && isValue(s[2]) && isValue(s[4])
+	}
+	return comparison(s)
+}
+
+func comparison(s []token) bool {
+	for i, t := range s {
+		if t.quoted || i == 0 || i == len(s)-1 {
+			continue
+		}
+		left, right := spelled(s[:i]), spelled(s[i+1:])
+		values := len(s) == 3 && isValue(s[0]) && isValue(s[2])
+		switch t.text {
+		case "=", "==", "<=>", ">=", "<=":
+			return left == right || values && t.text != "=" && t.text != "=="
+		case "<>", "!=", "<", ">":
+			return values && left != right
+		}
+	}
+	return false
+}
+
+func isValue(t token) bool { return t.quoted || isNumber(t.text) }
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789.") == ""
+}
