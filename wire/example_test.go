@@ -19,14 +19,14 @@ func Example() {
 	}
 	fmt.Println(d.Name(), r.Prompt())
 	for _, p := range r.Parts {
-		fmt.Println(p.Role, p.Kind, p.Path, p.Text)
+		fmt.Printf("%s %s %s %q\n", p.Role, p.Kind, p.Path, p.Text)
 	}
 	// Output:
 	// openai_chat What is this?
-	// system text messages.0.content Be brief.
-	// user text messages.1.content.0.text What is this?
-	// user image messages.1.content.1.image_url
-	// other unknown mystery
+	// system text messages.0.content "Be brief."
+	// user text messages.1.content.0.text "What is this?"
+	// user image messages.1.content.1.image_url ""
+	// other unknown mystery ""
 }
 
 // A stream keeps its bytes, whatever pieces they come in.
@@ -44,6 +44,6 @@ func ExampleSSE() {
 		}
 	}
 	// Output:
-	// 60 [{0 text Paris}] false <nil>
+	// 61 [{0 text Paris}] false <nil>
 	// 14 [] true <nil>
 }
