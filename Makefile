@@ -4,9 +4,9 @@
 GO        ?= go
 BIN       := bin/caddy
 XCADDY    := github.com/caddyserver/xcaddy/cmd/xcaddy@v0.4.6
-LINT      := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0
+LINT      := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME  ?= 30s
-FUZZED    := ./kernel ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
+FUZZED    := ./kernel ./store ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
 
 .PHONY: run test build bench lint fuzz deps clean
 

@@ -57,9 +57,10 @@ func (x *exchange) knowsHistory() bool {
 }
 
 // coverRequest records what becomes of each part of a request, and returns the
-// texts to assess.
-func (x *exchange) coverRequest(parts []wire.Part) []detect.Text {
-	var texts []detect.Text
+// texts to assess: what was said, and the instructions that the application
+// itself gives. Earlier answers that the caller resends are read only as part
+// of a known history.
+func (x *exchange) coverRequest(parts []wire.Part) (texts, instructions []detect.Text) {
 	known := x.knowsHistory()
 	for _, p := range parts {
 		name := "request." + p.Path
@@ -68,6 +69,11 @@ func (x *exchange) coverRequest(parts []wire.Part) []detect.Text {
 			x.cover(name, detectorEarlier, p.Bytes)
 		case p.Kind == wire.Unknown:
 			x.unknown(name, "not known to the dialect", p.Bytes)
+		case p.Role == wire.Assistant && p.Text != "":
+			x.skip(name, "an earlier answer, as the caller tells it", p.Bytes)
+		case p.Text != "" && (p.Role == wire.System || p.Role == wire.Definition):
+			x.cover(name, detectorLocal, p.Bytes)
+			instructions = append(instructions, detect.Text{Source: detect.System, Body: p.Text})
 		case p.Text != "":
 			x.cover(name, detectorLocal, p.Bytes)
 			texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
@@ -75,17 +81,13 @@ func (x *exchange) coverRequest(parts []wire.Part) []detect.Text {
 			x.skip(name, string(p.Kind), p.Bytes)
 		}
 	}
-	return texts
+	return texts, instructions
 }
 
-// sourceOf maps who speaks in a request to how far a detector trusts it.
+// sourceOf maps who speaks to what a detector looks for: attacks in a user's
+// words, instructions in a tool's.
 func sourceOf(role wire.Role) detect.Source {
-	switch role {
-	case wire.System:
-		return detect.System
-	case wire.Assistant:
-		return detect.Assistant
-	case wire.Tool, wire.Definition:
+	if role == wire.Tool {
 		return detect.Tool
 	}
 	return detect.User

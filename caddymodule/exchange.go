@@ -21,9 +21,6 @@ const (
 	commitTries = 64
 	// centreSpan is over how many turns a session's running centre reaches.
 	centreSpan = 8
-	// continuityFloor is the first percentile of continuity over benign
-	// dialogues; an answer below it has lost the thread.
-	continuityFloor = 0.02
 )
 
 // An exchange is one governed turn on its way through the pipeline: opened on
@@ -53,7 +50,7 @@ type exchange struct {
 	// What is known so far.
 	session   store.Session // as last read
 	nonce     string
-	memory    memory        // opened
+	memory    memory // opened
 	signal    detect.Signal
 	evidence  kernel.Evidence
 	found     kernel.Output
@@ -91,10 +88,10 @@ func newSecretKey() []byte {
 // assess weighs the texts of a request and takes the step. The decision holds
 // for this state of the session; commit takes the step again if another turn
 // came in between.
-func (x *exchange) assess(texts []detect.Text) error {
+func (x *exchange) assess(texts, instructions []detect.Text) error {
 	x.signal = x.app.model.Assess(texts)
 	x.evidence = kernel.Evidence{
-		Scores:           x.signal.Scores,
+		Scores:           withInstructions(x.signal.Scores, x.app.model.Assess(instructions).Scores),
 		ThreatSignal:     x.signal.Threat,
 		SovereigntyDrift: x.signal.SelfReference,
 	}
@@ -103,6 +100,16 @@ func (x *exchange) assess(texts []detect.Text) error {
 	}
 	x.ran(detectorLocal, x.turn.Severity >= x.app.kernel.Policy().WatchAt)
 	return nil
+}
+
+// withInstructions adds what the application's own instructions score. They may
+// give the assistant a persona and rules: that is the operator's right, not an
+// attack on it. They may not ask for harm.
+func withInstructions(s, instructions kernel.Scores) kernel.Scores {
+	s.Coercion = max(s.Coercion, instructions.Coercion)
+	s.Exploitative = max(s.Exploitative, instructions.Exploitative)
+	s.HarmRequest = max(s.HarmRequest, instructions.HarmRequest)
+	return s
 }
 
 // step computes the turn from the session as last read and all evidence.
@@ -133,7 +140,7 @@ func (x *exchange) conclude(answer string) error {
 	}
 	if measured, continuity, ok := x.app.model.Measure(x.prompt, answer, centre, judgement); ok {
 		x.measured = &measured
-		x.found.LostThread = continuity < continuityFloor && x.session.Turns >= 2
+		x.found.LostThread = continuity < float64(x.app.model.Calibration().LostThread) && x.session.Turns >= 2
 	}
 	x.output = x.app.model.Embed(answer)
 	x.ran(detectorJudge, judgement.Capitulated)

@@ -33,6 +33,7 @@ type outflow struct {
 	pending  []string // texts of the held frames, in their order
 	choices  map[int]*strings.Builder
 	sent     strings.Builder // text that has left
+	left     bool            // a frame has left
 	fresh    int             // bytes of text since the last check
 	closed   bool            // the answer is complete; the clock no longer releases
 	stopped  bool            // a check flagged, or the client left; nothing more leaves
@@ -64,7 +65,9 @@ func (o *outflow) add(f wire.Frame, deltas []wire.Delta) bool {
 	if o.fresh == 0 {
 		o.release(o.hold.Release())
 	}
-	o.arm()
+	if text != "" {
+		o.arm() // keep-alives of the upstream do not put it off
+	}
 	return !o.stopped
 }
 
@@ -116,6 +119,7 @@ func (o *outflow) release(frames []wire.Frame) {
 	if len(frames) == 0 || o.stopped {
 		return
 	}
+	o.left = true
 	var out []byte
 	for i, f := range frames {
 		out = append(out, f.Raw...)
@@ -191,6 +195,13 @@ func (o *outflow) drop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stop()
+}
+
+// begun reports whether any frame has left.
+func (o *outflow) begun() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.left
 }
 
 // sentText is the text that has left.

@@ -24,7 +24,7 @@ const (
 	stateOpen      writerState = iota // no status yet
 	stateBuffering                    // read whole before anything leaves
 	stateStreaming                    // an event stream, let out as the checks release it
-	statePassing                      // settled: what follows goes straight through
+	statePassing                      // settled: only what carries no text follows
 	stateDone                         // answered by us; what follows is thrown away
 )
 
@@ -115,10 +115,8 @@ func (w *governedWriter) Write(p []byte) (int, error) {
 			return 0, errAnswerTooLarge
 		}
 		return w.body.Write(p)
-	case stateStreaming:
+	case stateStreaming, statePassing:
 		return w.writeEvents(p)
-	case statePassing:
-		return len(p), w.send(p)
 	}
 	return 0, errStopped
 }
@@ -162,26 +160,28 @@ func (w *governedWriter) writeEvents(p []byte) (int, error) {
 		if !ok {
 			return len(p), nil
 		}
-		if !w.event(frame) {
+		if w.state == statePassing {
+			w.afterwards(frame)
+		} else if !w.event(frame) {
 			w.cancel()
 			return 0, errStopped
-		}
-		if w.state == statePassing {
-			return len(p), w.passRest()
 		}
 	}
 }
 
-// passRest sends what was read of a stream beyond the frame that settled it.
-func (w *governedWriter) passRest() error {
-	var rest []byte
-	for frame, ok := w.sse.Next(); ok; frame, ok = w.sse.Next() {
-		rest = append(rest, frame.Raw...)
+// afterwards sends what follows the settled answer: usage and the end mark.
+// Text that comes this late was judged by nobody and is left out.
+func (w *governedWriter) afterwards(frame wire.Frame) {
+	event, err := w.t.dialect.Event(frame)
+	if err != nil || len(event.Unknown) > 0 {
+		return
 	}
-	if rest = append(rest, w.sse.Rest()...); len(rest) == 0 {
-		return nil
+	for _, d := range event.Deltas {
+		if d.Text != "" {
+			return
+		}
 	}
-	return w.send(rest)
+	_ = w.send(frame.Raw) // a failure means that the client left
 }
 
 // event takes one frame of the stream and reports whether to go on. From the
@@ -236,7 +236,7 @@ func (w *governedWriter) settleStream(outcome kernel.Outcome) {
 		w.t.storeFailed("commit", err)
 		w.end(w.t.dialect.ErrorEvent(wire.Error{Status: http.StatusServiceUnavailable, Code: errGovernor.Code, Message: errGovernor.Message}))
 	case w.t.x.turn.Refused:
-		w.end(append(w.comment(), w.t.dialect.RefusalStream(w.t.refusal(), true)...))
+		w.end(append(w.comment(), w.t.dialect.RefusalStream(w.t.refusal(), w.out.begun())...))
 	case outcome != kernel.Answered && !w.provider:
 		w.end(append(w.comment(), w.t.dialect.ErrorEvent(wire.Error{Status: http.StatusBadGateway, Code: "upstream_aborted", Message: "The model's answer broke off."})...))
 	default:
@@ -290,7 +290,9 @@ func (w *governedWriter) finish(ctx context.Context, err error, aborted any) {
 	switch {
 	case w.state == stateStreaming:
 		w.finishStream(ctx)
-	case w.state == statePassing || w.state == stateDone:
+	case w.state == statePassing:
+		_ = w.send(w.sse.Rest()) // what upstream left without its blank line
+	case w.state == stateDone:
 	case err != nil || aborted != nil || w.tooLarge || w.state == stateOpen:
 		w.finishFailure(ctx)
 	default:
