@@ -1,11 +1,18 @@
 package detect
 
-import "github.com/caddy-lex/lex/kernel"
+import (
+	"math"
+	"strings"
 
-// Source says where a text came from.
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// Source says where a text came from. It decides what is looked for: attacks
+// on the assistant in what a user says, instructions in what a tool or a
+// document says.
 type Source string
 
-// The sources of a text.
+// The sources of a text. An unknown source is read like User.
 const (
 	User      Source = "user"
 	System    Source = "system"
@@ -22,19 +29,100 @@ type Text struct {
 
 // Signal is what the detector says of the texts of one turn.
 type Signal struct {
-	// Scores are calibrated probabilities, each the maximum over the texts.
+	// Scores are calibrated probabilities in [0, 1], each the maximum over the
+	// texts, rounded to a millionth.
 	Scores kernel.Scores
 	// Threat is the cosine of the user's text with the harm centroid minus the
 	// one with the benign centroid, in [-2, 2]; 0 without user text.
 	Threat float64
-	// SelfReference: the user's text speaks of the assistant's rules or
-	// identity in order to change them.
+	// SelfReference: a user's text speaks of the assistant's rules or identity
+	// in order to change them.
 	SelfReference bool
 	// Embedding of the user's texts together: unit length, or nil without any.
 	Embedding Vector
-	// BytesInspected counts the bytes of all texts that were read.
+	// BytesInspected counts the bytes of the texts that were read. Assistant
+	// texts are not: an answer is judged when it is given, see [Model.Judge].
 	BytesInspected int
 }
 
-// Assess scores the texts of one turn.
-func (m *Model) Assess(texts []Text) Signal { return Signal{} }
+// quiet bounds the injection score of a user's own text. An instruction that
+// hides at the end of something long and pasted is worth a note and counts for
+// the slow-drip test, but is no ground for a refusal: 0.49 keeps it under the
+// 0.50 at which a type is named beside another.
+const quiet = 0.49
+
+// Assess scores the texts of one turn: each by itself, and neighbours of one
+// source joined, because an attack can be split over parts. It is pure, linear
+// in the length of the texts, and safe for concurrent use.
+func (m *Model) Assess(texts []Text) Signal {
+	var s Signal
+	var worst [Heads]float64
+	var user projection
+	for _, t := range texts {
+		if t.Source == Assistant {
+			continue
+		}
+		s.BytesInspected += len(t.Body)
+		views := Views(t.Body)
+		s.SelfReference = m.raise(&worst, t.Source, views) || s.SelfReference
+		if said(t.Source) {
+			user.add(m, views[0])
+		}
+	}
+	for _, t := range joined(texts) {
+		s.SelfReference = m.raise(&worst, t.Source, Views(t.Body)) || s.SelfReference
+	}
+	for h, p := range worst {
+		worst[h] = math.Round(p*1e6) / 1e6
+	}
+	s.Scores = scores(worst)
+	s.Embedding = user.unit()
+	s.Threat = Similarity(s.Embedding, m.p.Harm[:]) - Similarity(s.Embedding, m.p.Benign[:])
+	return s
+}
+
+// owned reports whether a text speaks in somebody's own voice, so that attacks
+// are looked for; in tool results and documents instructions are.
+func owned(s Source) bool { return s != Tool && s != Document }
+
+// said reports whether a text is the user's own word.
+func said(s Source) bool { return owned(s) && s != System }
+
+// joined returns the runs of two or more neighbours of one source, once with
+// and once without a space between, for words that are split.
+func joined(texts []Text) (out []Text) {
+	for i := 0; i < len(texts); {
+		end := i + 1
+		for end < len(texts) && texts[end].Source == texts[i].Source {
+			end++
+		}
+		if run := texts[i:end]; len(run) > 1 && run[0].Source != Assistant {
+			bodies := make([]string, len(run))
+			for j, t := range run {
+				bodies[j] = t.Body
+			}
+			out = append(out, Text{run[0].Source, strings.Join(bodies, " ")}, Text{run[0].Source, strings.Join(bodies, "")})
+		}
+		i = end
+	}
+	return out
+}
+
+// raise lifts worst to the scores of a text's views, and reports whether the
+// user speaks of the assistant's rules in one of them.
+func (m *Model) raise(worst *[Heads]float64, source Source, views []string) (refers bool) {
+	for _, view := range views {
+		rule := SelfReference(view)
+		refers = refers || rule && said(source)
+		p, tail := m.score(view, rule)
+		if owned(source) {
+			p[Injection] = min(quiet, tail)
+		} else {
+			p = [Heads]float64{Injection: p[Injection]}
+		}
+		for h := range worst {
+			worst[h] = max(worst[h], p[h])
+		}
+	}
+	return refers
+}

@@ -1,2 +1,25 @@
-// Package detect is the local detector.
+// Package detect is the local detector: it reads prompts, documents and answers
+// without asking anybody, in microseconds, and says what it found in numbers
+// that the kernel can decide on.
+//
+// The input side is [Model.Assess]. A text is normalised ([Normalise]), opened
+// where something is encoded in it ([Views]), hashed into words, pairs of words
+// and character n-grams ([Scanner]), and six logistic heads sum the weights of
+// those features. Sums are over integers, so equal texts give equal scores on
+// every platform up to the rounding of one exponential. A long text counts as
+// its worst window. Beside the scores stand a rule set for talk about the
+// assistant's own rules ([SelfReference]) and an embedding by random projection
+// ([Model.Embed]), which compares words and not meaning.
+//
+// The output side is [Model.Judge], which looks for capitulation with rules
+// that prefer missing a case to accusing an ordinary answer, [IsRefusal], and
+// [Model.Measure], the triple that the kernel compares with its state.
+//
+// The model is trained by cmd/train and embedded; MODEL.md, beside this file,
+// tells its data, its figures on sources it has not seen, and what it misses.
+// It is a screen against plain attacks. Somebody who tries for an hour gets
+// past it, and then the kernel's sequential test, the operator's rules, the
+// judge of the output and the receipts are what remains.
+//
+// Everything here is pure and safe for concurrent use.
 package detect

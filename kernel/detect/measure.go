@@ -1,10 +1,53 @@
 package detect
 
-// Measured is the triple measured on an output: each in [0, 1], sum 1.
+// Measured is the triple that was measured on an output, in the order of the
+// pillars: each in [0, 1], sum 1.
 type Measured struct{ C, R, S float64 }
 
-// Measure measures an output. c is the continuity before normalisation; ok is
-// false when there is no output or nothing to normalise.
+// The alignment of an answer with its prompt is full between these cosines. It
+// falls to 0 for an answer that shares nothing with the prompt (evasion) and
+// for one that is the prompt again (parroting).
+const (
+	alignedFrom = 0.15
+	alignedTo   = 0.85
+)
+
+// Measure measures an output: continuity is its similarity to the session's
+// running centre (to the prompt while there is none), reciprocity its alignment
+// with the prompt, sovereignty one minus the confidence that it capitulated.
+// c is the continuity before normalisation, in [0, 1]. ok is false when there
+// is no output, or nothing to normalise.
 func (m *Model) Measure(prompt, output string, centre Vector, j Judgement) (r Measured, c float64, ok bool) {
-	return Measured{}, 0, false
+	out := m.Embed(output)
+	if len(out) == 0 {
+		return Measured{}, 0, false
+	}
+	asked := m.Embed(prompt)
+	if len(centre) == 0 {
+		centre = asked
+	}
+	c = max(0, Similarity(out, centre))
+	reciprocity := alignment(Similarity(out, asked))
+	sovereignty := 1.0
+	if j.Capitulated {
+		sovereignty = max(0, min(1, 1-j.Confidence))
+	}
+	total := c + reciprocity + sovereignty
+	if !(total > 0) {
+		return Measured{}, c, false
+	}
+	return Measured{c / total, reciprocity / total, sovereignty / total}, c, true
+}
+
+// alignment maps a cosine to [0, 1]: up, flat, down.
+func alignment(cosine float64) float64 {
+	switch {
+	case cosine <= 0:
+		return 0
+	case cosine < alignedFrom:
+		return cosine / alignedFrom
+	case cosine <= alignedTo:
+		return 1
+	}
+	return max(0, (1-cosine)/(1-alignedTo))
 }

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// The training's settings, chosen by the held-out figures.
+const (
+	seed     = 20261121
+	epochs   = 8
+	rate     = 2.0 // of plain SGD on vectors of about unit length
+	decay    = 0.6 // per epoch
+	hardness = 1e-3
+
+	// Words say more than the n-grams they are made of, and are outnumbered by
+	// them five to one.
+	wordWeight = 2
+)
+
+// linear is a model under training: raw weights and biases.
+type linear struct {
+	w    [][detect.Heads]float32
+	bias [detect.Heads]float32
+	rule [detect.Heads]float32
+	idf  []float32
+}
+
+// weigh balances sources (a large one counts less per text) and classes (a
+// rare one counts more).
+func weigh(examples []example) {
+	size := map[string]int{}
+	for i := range examples {
+		size[examples[i].source+examples[i].label]++
+	}
+	for i := range examples {
+		n := size[examples[i].source+examples[i].label]
+		w := float32(math.Sqrt(1000 / float64(n)))
+		w = max(0.3, min(2, w))
+		for h := range examples[i].weight {
+			examples[i].weight[h] *= w
+		}
+	}
+	for h := range detect.Heads {
+		var pos, neg float64
+		for i := range examples {
+			if examples[i].target[h] > 0 {
+				pos += float64(examples[i].weight[h])
+			} else {
+				neg += float64(examples[i].weight[h])
+			}
+		}
+		boost := float32(max(1, min(5, math.Sqrt(neg/pos))))
+		for i := range examples {
+			if examples[i].target[h] > 0 {
+				examples[i].weight[h] *= boost
+			}
+		}
+	}
+}
+
+// documentFrequency counts in how many examples a bucket occurs and returns
+// ln(N/df) scaled to [0, 1], 0 for a bucket that nothing uses.
+func documentFrequency(examples []*example) []float32 {
+	df := make([]int32, detect.Buckets)
+	last := make([]int32, detect.Buckets)
+	for i, e := range examples {
+		for _, f := range e.features {
+			if last[f] != int32(i+1) {
+				last[f] = int32(i + 1)
+				df[f]++
+			}
+		}
+	}
+	idf := make([]float32, detect.Buckets)
+	top := math.Log(float64(len(examples)))
+	for f, n := range df {
+		if n > 0 {
+			idf[f] = float32(math.Log(float64(len(examples))/float64(n)) / top)
+			if f < detect.WordBuckets {
+				idf[f] *= wordWeight
+			}
+		}
+	}
+	return idf
+}
+
+// fit trains the heads together by stochastic gradient descent on the logistic
+// loss of the score that detection uses: the highest of the whole text and its
+// windows. The gradient goes through the window that wins.
+func fit(examples []*example) *linear {
+	m := &linear{w: make([][detect.Heads]float32, detect.Buckets), idf: documentFrequency(examples)}
+	for h := range m.bias {
+		m.bias[h] = -2
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	order := random.Perm(len(examples))
+	step := float32(rate)
+	for epoch := range epochs {
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, i := range order {
+			m.learn(examples[i], step, epoch == 0)
+		}
+		step *= decay
+	}
+	return m
+}
+
+// spans are the parts of a text that are scored: [from, to) in features.
+func (e *example) spans() [][2]int {
+	out := [][2]int{{0, len(e.features)}}
+	for b := detect.WindowBlocks; b < len(e.blocks)+1 && len(e.blocks) > detect.WindowBlocks; b++ {
+		from := 0
+		if b > detect.WindowBlocks {
+			from = e.blocks[b-detect.WindowBlocks-1]
+		}
+		out = append(out, [2]int{from, e.blocks[b-1]})
+	}
+	return out
+}
+
+// margins returns the highest margin of each head and the span that has it.
+func (m *linear) margins(e *example) (best [detect.Heads]float32, where [detect.Heads][2]int) {
+	for h := range best {
+		best[h] = float32(math.Inf(-1))
+	}
+	sums := m.blockSums(e)
+	for _, span := range e.spans() {
+		var sum [detect.Heads]float32
+		for b, end := range e.blocks {
+			if end > span[0] && end <= span[1] {
+				for h := range sum {
+					sum[h] += sums[b][h]
+				}
+			}
+		}
+		root := float32(math.Sqrt(float64(span[1] - span[0])))
+		for h := range sum {
+			if x := sum[h]/root + m.bias[h]; x > best[h] {
+				best[h], where[h] = x, span
+			}
+		}
+	}
+	if e.rule {
+		for h := range best {
+			best[h] += m.rule[h]
+		}
+	}
+	return best, where
+}
+
+func (m *linear) blockSums(e *example) [][detect.Heads]float32 {
+	out := make([][detect.Heads]float32, len(e.blocks))
+	start := 0
+	for b, end := range e.blocks {
+		for _, f := range e.features[start:end] {
+			w := &m.w[f]
+			for h := range w {
+				out[b][h] += w[h] * m.idf[f]
+			}
+		}
+		start = end
+	}
+	return out
+}
+
+func (m *linear) learn(e *example, step float32, whole bool) {
+	if len(e.features) == 0 {
+		return
+	}
+	best, where := m.margins(e)
+	gradients := map[[2]int][detect.Heads]float32{}
+	var spans [][2]int // in order, for reproducible sums
+	for h := range best {
+		p := float32(1 / (1 + math.Exp(-float64(best[h]))))
+		g := max(-3, min(3, e.weight[h]*(e.target[h]-p))) * step
+		if g < hardness && g > -hardness {
+			continue
+		}
+		span := where[h]
+		if whole && e.target[h] > 0 {
+			span = [2]int{0, len(e.features)}
+		}
+		if _, ok := gradients[span]; !ok {
+			spans = append(spans, span)
+		}
+		v := gradients[span]
+		v[h] = g
+		gradients[span] = v
+		m.bias[h] += g * 0.05
+		if e.rule {
+			m.rule[h] += g * 0.5
+		}
+	}
+	for _, span := range spans {
+		v := gradients[span]
+		scale := float32(1 / math.Sqrt(float64(span[1]-span[0])))
+		for h := range v {
+			v[h] *= scale
+		}
+		for _, f := range e.features[span[0]:span[1]] {
+			w, idf := &m.w[f], m.idf[f]
+			for h := range v {
+				w[h] += v[h] * idf
+			}
+		}
+	}
+}
