@@ -109,17 +109,17 @@ func (r *argumentReader) object(d *jsontext.Decoder, key, parents string, depth 
 // spells: {"command": ["rm", "-rf", "/"]} is harmless element by element.
 func (r *argumentReader) array(d *jsontext.Decoder, key, parents string, depth int) error {
 	before := len(r.leaves)
-	strings := 0
+	texts := 0
 	for d.PeekKind() != ']' {
 		s, err := r.value(d, key, parents, depth+1)
 		if err != nil {
 			return err
 		}
 		if s != "" {
-			strings++
+			texts++
 		}
 	}
-	if strings > 1 && strings == len(r.leaves)-before && roleOfKey(key) == roleShell {
+	if texts > 1 && texts == len(r.leaves)-before && roleOfKey(key) == roleShell {
 		r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: joined(r.leaves[before:], ""), text: true})
 	}
 	_, err := d.ReadToken()

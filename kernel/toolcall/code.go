@@ -9,9 +9,6 @@ import (
 // it holds and the calls that would make them commands, files or requests. It
 // does not follow data: a program that builds its strings is beyond it.
 func (r *reading) code(text string) {
-	if len(text) > maxQuery {
-		text = text[:maxQuery]
-	}
 	literals := quotedStrings(text)
 	if starter.MatchString(text) {
 		r.startedBy(text, literals)
@@ -25,14 +22,15 @@ func (r *reading) code(text string) {
 	if environmentDump.MatchString(text) {
 		r.breaks(CredentialAccess)
 	}
+	removes, requests := removal.MatchString(text), requesting.MatchString(text)
 	for _, l := range literals {
-		if removal.MatchString(text) && (isVital(cleanPath(l)) || isDevice(l)) {
+		if removes && (isVital(cleanPath(l)) || isDevice(l)) {
 			r.breaks(DestructiveCommand)
 		}
 		if isCredentialFile(slashed(l)) {
 			r.breaks(CredentialAccess)
 		}
-		if requesting.MatchString(text) && strings.Contains(l, "://") {
+		if requests && strings.Contains(l, "://") {
 			r.target(l, false)
 		}
 		if len(l) > 12 {
@@ -62,7 +60,7 @@ var (
 	fetching        = regexp.MustCompile(`urlopen|requests\.(?:get|post)|urllib|httpx\.|\bfetch\s*\(|axios|http\.get|Net::HTTP|open-uri|file_get_contents\s*\(\s*['"]http|LWP|DownloadString|Invoke-WebRequest|curl_exec`)
 	executing       = regexp.MustCompile(`\b(?:exec|eval|compile|execfile|Function|vm\.runIn\w+|instance_eval|iex|Invoke-Expression|loadstring)\s*[( ]`)
 	decoding        = regexp.MustCompile(`\b(?:exec|eval|iex|loads)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|zlib|marshal|atob|Buffer\.from|base64_decode|gzinflate|__import__\(\s*['"]base64)`)
-	connectBack     = regexp.MustCompile(`(?s)socket.{0,400}connect.{0,400}(?:dup2|/bin/(?:ba)?sh|subprocess|exec)`)
+	connectBack     = regexp.MustCompile(`(?s)socket.*connect.*(?:dup2|/bin/(?:ba)?sh|subprocess|exec)`)
 	environmentDump = regexp.MustCompile(`print\w*\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*\)|print\w*\s*\(\s*(?:dict|json\.dumps)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*\)|console\.log\s*\(\s*(?:JSON\.stringify\s*\(\s*)?process\.env\s*\)`)
 	removal         = regexp.MustCompile(`rmtree|\bunlink\b|os\.remove|rmSync|rmdirSync|fs\.rm\b|rimraf|FileUtils\.rm_r|remove_dir_all|deleteRecursively|os\.RemoveAll|open\([^)]*['"]wb?['"]`)
 	requesting      = regexp.MustCompile(`urlopen|requests\.|urllib|httpx|fetch\s*\(|axios|http\.(?:get|request|client)|Net::HTTP|open-uri|aiohttp|file_get_contents|curl`)

@@ -35,7 +35,7 @@ SELECT 1`, `SELECT deleted FROM t`, `DELETE FROM t WHERE created < '2020-01-01'`
 		), each("web_search", "query", `how to drop table in sql`, `DROP TABLE users`), each("note", "text", `select the best option; drop table six from the list`, `It's mine or yours`),
 			each("get_user", "name", `O'Brien`, `Ann "Annie" Lee`, `rock 'n' roll`), []toolcall.Call{
 				call("write_file", `{"path":"schema.md","content":"DROP TABLE users;"}`),
-				call("make", `{"wish":"please select a table and update the booking"}`),
+				call("configure", `{"mode":"set","name":"env","kind":"reboot"}`), call("make", `{"wish":"please select a table and update the booking"}`),
 			}),
 	})
 }

@@ -1,2 +1,41 @@
-// Package toolcall decides the tool calls of an agent.
+// Package toolcall stands between a model that asks for a tool call and the
+// tool that would run it.
+//
+// A model can be talked into anything; what it asks for can be read. The
+// package therefore judges a call by what it would do, not by what the
+// conversation was about, against a closed set of [Invariant] rules that no
+// prompt, policy or user can relax.
+//
+// # Reading
+//
+// Lists of bad words fail both ways: r”m -rf / passes them, and a note that
+// mentions rm -rf / does not. So each argument is given to the readers that
+// fit it. The tool's name and the member's name say which: a command line, a
+// program, SQL, a file name, an address, a receiver, or prose that nobody
+// executes. An argument whose name says nothing is given to several.
+//
+//   - Commands are parsed as bash and expanded: quotes, variables, braces and
+//     substitutions whose result the text alone tells. What only the running
+//     shell would know is marked as unknown, never guessed. Wrappers, nested
+//     shells, pipes and here-documents are followed. A text that does not
+//     parse is searched for the gravest commands only.
+//   - SQL is lexed, which works for every dialect, and judged statement by
+//     statement, with the condition of a change read for tautologies.
+//   - Addresses are parsed as browsers parse them (the WHATWG URL standard),
+//     so that 2852039166 is the metadata service it is.
+//   - File names are decoded as the layers below may decode them.
+//   - Programs in other languages are judged by their string literals and the
+//     calls that would make them commands, files or requests.
+//
+// # Provenance
+//
+// An irreversible act may not be aimed by text that the user did not write.
+// A receiver found in [Call.Context] and not in [Call.Request] came from
+// whoever wrote that text.
+//
+// # Limits
+//
+// The package runs nothing and knows no machine: it cannot see what a script
+// already on disk does, where a name resolves, or what a program computes. It
+// narrows what an agent may do; a sandbox must still hold what it does.
 package toolcall

@@ -51,7 +51,7 @@ func (r *reading) images(text string) {
 	}
 }
 
-var image = regexp.MustCompile(`!\[[^\]]{0,500}\]\(\s*<?([a-zA-Z]+://[^\s)>]+)|<img[^>]{0,500}?src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
+var image = regexp.MustCompile(`!\[[^\]]*\]\(\s*<?([a-zA-Z]+://[^\s)>]+)|<img[^>]*src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
 
 // encoded is what data looks like once it is packed into an address.
 var encoded = regexp.MustCompile(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)

@@ -115,18 +115,34 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 		s.reading.words++
 		return []string{lit}, nil
 	}
+	if braces(w) > maxBraces {
+		return nil, errTooManyWords
+	}
 	var out []string
 	words := []*syntax.Word{w}
 	for f, err := range expand.FieldsSeq(s.config(words), words...) {
 		if err != nil {
 			return nil, err
 		}
-		if s.reading.words++; s.reading.words > maxWords {
+		if s.reading.words += 1 + len(f)/64; s.reading.words > maxWords {
 			return nil, errTooManyWords
 		}
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// maxBraces bounds the braces of one word, whose alternatives multiply.
+const maxBraces = 8
+
+func braces(w *syntax.Word) int {
+	n := 0
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			n += strings.Count(lit.Value, "{")
+		}
+	}
+	return n
 }
 
 // literal expands one word without splitting it.

@@ -124,25 +124,25 @@ func TestDecideIsSafeForConcurrentUse(t *testing.T) {
 func TestDecideIsBoundedOnHostileText(t *testing.T) {
 	i := toolcall.Default()
 	hostile := map[string]string{
-		"parentheses": strings.Repeat("(", 1<<20),
+		"parentheses": strings.Repeat("(", 1<<15),
 		"substituted": strings.Repeat("$(", 15000),
 		"backquotes":  strings.Repeat("`\\", 10000),
 		"braces":      strings.Repeat("{a,b}", 500),
 		"sequence":    strings.Repeat("{1..9999999} ", 500),
-		"doubling":    "a=xxxxxxxxxxxxxxxx;" + strings.Repeat("a=$a$a;", 2000) + strings.Repeat("$a ", 4000),
+		"doubling":    "a=xxxxxxxxxxxxxxxx;" + strings.Repeat("a=$a$a;", 500) + strings.Repeat("$a ", 4000),
 		"width":       strings.Repeat("$(printf %999999d 1) ", 500),
 		"pipes":       strings.Repeat("cat x | ", 3000) + "sh",
 		"pattern":     "a=" + strings.Repeat("a", 900) + ";" + strings.Repeat("echo ${a//*a*a*a/b};", 1000),
 		"arithmetic":  strings.Repeat("$((9**9**9)) ", 2000),
 		"shells":      strings.Repeat("sh -c \"", 4000),
 		"heredocs":    strings.Repeat("cat <<A\n", 3000),
-		"quotes":      strings.Repeat("'", 1<<20),
-		"sql":         "DELETE FROM t WHERE " + strings.Repeat("(", 100000) + "1",
-		"ors":         "DELETE FROM t WHERE id=1" + strings.Repeat(" OR (id=1 AND (id=2", 20000),
-		"urls":        strings.Repeat("http://a/?u=http%3A%2F%2Fb ", 20000),
-		"at":          strings.Repeat("a@", 1<<19),
-		"images":      strings.Repeat("![", 1<<19),
-		"json":        strings.Repeat("[", 1<<20),
+		"quotes":      strings.Repeat("'", 1<<15),
+		"sql":         "DELETE FROM t WHERE " + strings.Repeat("(", 20000) + "1",
+		"ors":         "DELETE FROM t WHERE id=1" + strings.Repeat(" OR (id=1 AND (id=2", 2000),
+		"urls":        strings.Repeat("http://a/?u=http%3A%2F%2Fb ", 1000),
+		"at":          strings.Repeat("a@", 1<<14),
+		"images":      strings.Repeat("![", 1<<14),
+		"json":        strings.Repeat("[", 1<<15),
 	}
 	for name, text := range hostile {
 		t.Run(name, func(t *testing.T) {

@@ -7,15 +7,13 @@ import (
 	"github.com/DataDog/go-sqllexer"
 )
 
-// maxQuery bounds the SQL text that is lexed.
-const maxQuery = 256 << 10
+// maxVerbs bounds the verbs of one statement that are judged, each in linear
+// time; no honest statement nests as many.
+const maxVerbs = 64
 
 // query judges SQL statement by statement. A lexer is enough, and copes with
 // every dialect where no parser does.
 func (r *reading) query(text string) {
-	if len(text) > maxQuery {
-		text = text[:maxQuery]
-	}
 	text = executable.ReplaceAllString(plainSpaces.Replace(text), " $1 ")
 	if !sqlVerb.MatchString(text) {
 		return
@@ -31,7 +29,7 @@ func (r *reading) query(text string) {
 // injected finds SQL that breaks out of a value: a quote or a number, then a
 // clause.
 func (r *reading) injected(text string) {
-	if len(text) > maxQuery || !strings.ContainsAny(text, `'";`) {
+	if !strings.ContainsAny(text, `'";`) {
 		return
 	}
 	if injection.MatchString(text) {
@@ -97,9 +95,15 @@ func statements(text string) [][]token {
 
 // destructive judges one statement.
 func destructive(s []token) bool {
+	verbs := 0
 	for i, t := range s {
 		if t.quoted {
 			continue
+		}
+		if is(s, i, "DELETE", "UPDATE", "GRANT", "REVOKE", "ALTER") && starts(s, i) {
+			if verbs++; verbs > maxVerbs {
+				return true
+			}
 		}
 		switch t.text[strings.LastIndexByte(t.text, '.')+1:] {
 		case "DROP":
@@ -198,7 +202,7 @@ func changesRows(s []token, i int) bool {
 func limited(s []token) bool {
 	for i, t := range s {
 		if t.text == "WHERE" && !t.quoted && t.depth == s[0].depth {
-			return !always(condition(s[i+1:], t.depth))
+			return !alwaysLong(condition(s[i+1:], t.depth))
 		}
 	}
 	return false

@@ -96,7 +96,9 @@ func (r *reading) prose(l leaf) {
 // unknown reads an argument whose name says nothing by all that its content
 // may be.
 func (r *reading) unknown(l leaf) {
-	r.shell(l.value)
+	if strings.ContainsAny(l.value, " \t\n;|&$`<{\u00a0") { // {"mode": "set"} is no command
+		r.shell(l.value)
+	}
 	r.query(l.value)
 	r.injected(l.value)
 	if !strings.ContainsAny(l.value, " \n") {

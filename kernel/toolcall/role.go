@@ -27,7 +27,7 @@ var keyRoles = roleTable(map[role]string{
 	rolePath:        "path file filename filepath filepaths paths files dir directory folder root cwd workdir dest destpath destination sourcepath target targetfile outputpath inputpath location absolutepath relativepath notebookpath",
 	roleURL:         "url uri link href endpoint host hostname address baseurl callback callbackurl webhook webhookurl imageurl sourceurl ip server proxy origin redirecturl urls",
 	roleDestination: "to cc bcc recipient recipients payee iban account accountnumber toaccount beneficiary wallet email emailaddress phone phonenumber toaddress channel attendees",
-	roleProse:       "content contents text body message description note notes filetext newstr oldstr newstring oldstring summary title comment prompt question q search term keywords subject explanation reason thought thoughts instructions commitmessage markdown html data payload task goal answer feedback pattern name label newcontent",
+	roleProse:       "content contents text body message description note notes filetext newstr oldstr newstring oldstring summary title comment prompt question q search term keywords subject explanation reason thought thoughts instructions commitmessage markdown html data payload task goal answer feedback pattern newcontent",
 })
 
 func roleTable(words map[role]string) map[string]role {

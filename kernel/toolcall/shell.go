@@ -16,7 +16,8 @@ const (
 	maxNested = 6
 
 	// maxWords bounds the words that all expansions of one call may yield,
-	// since braces and variables multiply.
+	// since braces and variables multiply; a long word counts once more for
+	// every 64 bytes.
 	maxWords = 4096
 )
 

@@ -31,6 +31,28 @@ func always(s []token) bool {
 	return constant(s)
 }
 
+const (
+	// maxComparison bounds the tokens of one comparison that may be constant.
+	maxComparison = 64
+
+	// maxCondition bounds the tokens of a condition that is read in depth; of
+	// a longer one only the alternatives at its top are read.
+	maxCondition = 2048
+)
+
+// alwaysLong is always for conditions of any length, in linear time.
+func alwaysLong(s []token) bool {
+	if len(s) <= maxCondition {
+		return always(s)
+	}
+	for _, p := range split(s, s[0].depth, "OR", "||") {
+		if len(p) <= maxComparison && always(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // unparenthesised strips parentheses around the whole.
 func unparenthesised(s []token) []token {
 	for len(s) >= 2 && is(s, 0, "(") && is(s, len(s)-1, ")") {
@@ -101,17 +123,19 @@ func constant(s []token) bool {
 }
 
 func comparison(s []token) bool {
+	if len(s) > maxComparison {
+		return false
+	}
 	for i, t := range s {
 		if t.quoted || i == 0 || i == len(s)-1 {
 			continue
 		}
-		left, right := spelled(s[:i]), spelled(s[i+1:])
 		values := len(s) == 3 && isValue(s[0]) && isValue(s[2])
 		switch t.text {
 		case "=", "==", "<=>", ">=", "<=":
-			return left == right || values && t.text != "=" && t.text != "=="
+			return spelled(s[:i]) == spelled(s[i+1:]) || values && t.text != "=" && t.text != "=="
 		case "<>", "!=", "<", ">":
-			return values && left != right
+			return values && s[0].text != s[2].text
 		}
 	}
 	return false
