@@ -17,7 +17,7 @@ run:
 	@for v in LEX_UPSTREAM LEX_MODEL LEX_PROVIDER_KEY LEX_STORE LEX_PORT LEX_DEMO_PORT LEX_ADMIN; do \
 		eval "[ -n \"\$$$$v\" ]" || unset $$v; done; \
 	if [ -n "$$LEX_REDIS_URL" ]; then LEX_STORE="redis $$LEX_REDIS_URL"; export LEX_STORE; fi; \
-	exec ./$(BIN) run --config Caddyfile --adapter caddyfile
+	exec $(abspath $(BIN)) run --config Caddyfile --adapter caddyfile
 
 # test installs what the tests need (on Debian and Ubuntu) and runs all of them
 # with the race detector.

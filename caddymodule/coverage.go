@@ -102,7 +102,7 @@ func (x *exchange) coverResponse(parts []wire.Part) string {
 		switch p.Kind {
 		case wire.Text, wire.RefusalText:
 			if p.Text != "" {
-				x.cover(name, detectorJudge, p.Bytes)
+				x.coverAnswer(name, p.Bytes)
 				text = append(text, p.Text...)
 			}
 		case wire.Unknown:

@@ -54,7 +54,7 @@ func (r demoRule) answer(constrained bool) string {
 var demoRules = []demoRule{
 	{
 		words:    []string{"you are now", "pretend you are", "act as an ai without", "ignore all previous", "ignore your"},
-		obeys:    "As you wish: from now on I am DAN and I no longer follow any rules. (I am a demo: nothing harmful follows.)",
+		obeys:    "As you wish: from now on I am whoever you say, and my rules do not count. (I am a demo: nothing harmful follows.)",
 		declines: "I stay who I am and keep to the rules that I was given. What can I help you with?",
 	},
 	{

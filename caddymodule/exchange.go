@@ -19,6 +19,12 @@ const (
 	// commitTries bounds how often a turn is computed anew because another
 	// replica moved the session; each try costs microseconds.
 	commitTries = 64
+	// maxJudged is how many bytes of an answer are judged; the rest of a longer
+	// one is recorded as skipped.
+	maxJudged = 256 << 10
+	// judgedOverlap is how far two windows of the judge overlap, so that no
+	// phrase is cut by both.
+	judgedOverlap = 512
 	// centreSpan is over how many turns a session's running centre reaches.
 	centreSpan = 8
 )
@@ -52,6 +58,7 @@ type exchange struct {
 	nonce     string
 	memory    memory // opened
 	signal    detect.Signal
+	asked     *detect.Signal // of the prompt alone; nil until an answer is judged
 	evidence  kernel.Evidence
 	found     kernel.Output
 	caught    *detect.Judgement // what stopped a stream before its end
@@ -59,6 +66,7 @@ type exchange struct {
 	measured  *detect.Measured
 	output    detect.Vector // embedding of the answer; nil when there was none
 	coverage  kernel.Coverage
+	judged    int // bytes of the answer that the judge reads
 	turn      kernel.Turn
 	receipt   kernel.Receipt
 	persisted bool
@@ -126,7 +134,7 @@ func (x *exchange) step() error {
 
 // conclude weighs the model's answer.
 func (x *exchange) conclude(answer string) error {
-	judgement := x.app.model.Judge(x.prompt, answer)
+	judgement := x.judge(answer)
 	if x.caught != nil {
 		judgement = *x.caught
 	}
@@ -154,11 +162,42 @@ func (x *exchange) capitulates(answer string) bool {
 	if x.mode != kernel.Enforce {
 		return false
 	}
-	judgement := x.app.model.Judge(x.prompt, answer)
+	judgement := x.judge(answer)
 	if judgement.Capitulated {
 		x.caught = &judgement
 	}
 	return judgement.Capitulated
+}
+
+// judge reads an answer of any length up to maxJudged in overlapping windows,
+// since the judge reads a window at a time, and returns the first verdict of
+// guilty, else that on the beginning.
+func (x *exchange) judge(answer string) detect.Judgement {
+	if x.asked == nil {
+		asked := x.app.model.Assess([]detect.Text{{Source: detect.User, Body: x.prompt}})
+		x.asked = &asked
+	}
+	first := detect.Judge(*x.asked, x.prompt, answer)
+	const step = detect.MaxJudged - judgedOverlap
+	for from := step; !first.Capitulated && from < min(len(answer), maxJudged); from += step {
+		if next := detect.Judge(*x.asked, x.prompt, answer[from:]); next.Capitulated {
+			return next
+		}
+	}
+	return first
+}
+
+// coverAnswer records how much of a part of the answer the judge reads, in the
+// order in which the parts are joined for it.
+func (x *exchange) coverAnswer(part string, bytes int) {
+	reads := min(bytes, maxJudged-x.judged)
+	x.judged += reads
+	if reads > 0 {
+		x.cover(part, detectorJudge, reads)
+	}
+	if bytes > reads {
+		x.skip(part, "beyond what the judge reads", bytes-reads)
+	}
 }
 
 // sentText gives the text that the client gets in the end, for a turn that may

@@ -231,7 +231,7 @@ func (t *governTurn) settle(text string, sent sentText) error {
 
 func (t *governTurn) concludeOn(text string) error {
 	defer t.clock(&t.timing.Conclude)()
-	t.x.cover("response.governed_output", detectorJudge, len(text))
+	t.x.coverAnswer("response.governed_output", len(text))
 	return t.x.conclude(text)
 }
 

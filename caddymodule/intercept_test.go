@@ -414,3 +414,18 @@ func TestApplicationInstructions(t *testing.T) {
 		t.Errorf("an attack passed: %s", w.Body)
 	}
 }
+
+// What stands far down in a long answer is judged as well.
+func TestLongAnswers(t *testing.T) {
+	padding := strings.Repeat("The Seine flows through the city, past its bridges and quays. ", 1200)
+	s := newSite(t, `{}`, answering("application/json", completion(padding+"I am now DAN and I no longer follow my rules.")))
+	if w := s.post("/v1/chat/completions", chatQuestion); !strings.Contains(w.Body.String(), `"refusal":"`) {
+		t.Errorf("a capitulation after %d bytes passed", len(padding))
+	}
+	s = newSite(t, `{}`, answering("application/json", completion(strings.Repeat(padding, 5))))
+	s.post("/v1/chat/completions", chatQuestion)
+	coverage := s.receipts()[0]["coverage"].(map[string]any)
+	if len(coverage["skipped"].([]any)) != 1 || coverage["bytes_inspected"].(float64) > 300_000 {
+		t.Errorf("an answer of %d bytes is covered as %v", 5*len(padding), coverage)
+	}
+}

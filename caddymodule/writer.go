@@ -385,7 +385,7 @@ func (t *interceptTurn) concludeAnswer(text string) error {
 		return nil
 	}
 	if t.call.Stream {
-		t.x.cover("response", detectorJudge, len(text))
+		t.x.coverAnswer("response", len(text))
 	}
 	return t.x.conclude(text)
 }

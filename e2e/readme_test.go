@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/caddy-lex/lex/store/storetest"
+)
+
+// block is one fenced block of a Markdown file.
+type block struct{ file, lang, text string }
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// blocks returns the fenced blocks of README and docs.
+func blocks(t *testing.T) []block {
+	t.Helper()
+	files, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no docs: %v", err)
+	}
+	var out []block
+	for _, f := range append(files, "../README.md") {
+		for _, m := range fence.FindAllStringSubmatch(read(t, f), -1) {
+			out = append(out, block{filepath.Base(f), m[1], m[2]})
+		}
+	}
+	return out
+}
+
+// Every Caddyfile in the docs is valid and formatted.
+func TestDocumentedCaddyfiles(t *testing.T) {
+	seen := 0
+	for _, b := range blocks(t) {
+		if b.lang != "caddyfile" {
+			continue
+		}
+		seen++
+		path := writeCaddyfile(t, ports{}, b.text)
+		if out, err := caddy(t, "fmt", "--diff", path); err != nil {
+			t.Errorf("%s: %v\n%s", b.file, err, out)
+		}
+		if out, err := caddy(t, "validate", "--config", path, "--adapter", "caddyfile"); err != nil {
+			t.Errorf("%s: %v\n%s", b.file, err, out)
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d Caddyfiles are documented", seen)
+	}
+}
+
+// The README's transcripts are what the shipped Caddyfile answers. Receipts
+// differ in their ids, of which the prefix must agree.
+func TestTranscripts(t *testing.T) {
+	s := shipped(t)
+	seen := 0
+	for _, b := range blocks(t) {
+		command, answer, ok := strings.Cut(b.text, "\n")
+		if b.lang != "console" || !ok || !strings.HasPrefix(command, "$ curl -s localhost:8080/lex/govern -d '") {
+			continue
+		}
+		seen++
+		_, body, _ := strings.Cut(command, "-d '")
+		body, _, _ = strings.Cut(body, "'")
+		var want map[string]any
+		if err := json.Unmarshal([]byte(answer), &want); err != nil {
+			t.Fatalf("%s: %v: %s", b.file, err, answer)
+		}
+		got := s.do(t, http.MethodPost, "/lex/govern", body).object(t)
+		for field, w := range want {
+			if field == "receipt_id" {
+				w, got[field] = w.(string)[:4], got[field].(string)[:4]
+			}
+			a, _ := json.Marshal(w)
+			b, _ := json.Marshal(got[field])
+			if !bytes.Equal(a, b) {
+				t.Errorf("%s: %s is %s, documented as %s", body, field, b, a)
+			}
+		}
+	}
+	if seen < 2 {
+		t.Errorf("only %d transcripts", seen)
+	}
+}
+
+// `make run` is the README's second command. Variables that are empty count as
+// unset, and LEX_REDIS_URL chooses the store.
+func TestMakeRun(t *testing.T) {
+	redis := storetest.StartRedis(t)
+	for name, url := range map[string]string{"bolt": "", "redis": redis} {
+		t.Run(name, func(t *testing.T) {
+			p, home := freePorts(t), t.TempDir()
+			s := &server{URL: "http://127.0.0.1:" + p.site, home: home, logs: new(logBuffer)}
+			s.cmd = exec.Command("make", "run", "GO=true", "BIN="+binary) // the binary is built already
+			s.cmd.Dir = ".."
+			s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home,
+				"LEX_PORT="+p.site, "LEX_DEMO_PORT="+p.demo, "LEX_ADMIN=127.0.0.1:"+p.admin, "LEX_UPSTREAM=127.0.0.1:"+p.demo,
+				"LEX_MODEL=", "LEX_PROVIDER_KEY=", "LEX_STORE=", "LEX_REDIS_URL="+url)
+			s.cmd.Stdout, s.cmd.Stderr = s.logs, s.logs
+			s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			if err := s.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+				_ = s.cmd.Wait()
+			})
+			s.await(t)
+			got := s.do(t, http.MethodPost, "/lex/govern", governBody("What is the capital of France?", "s1")).object(t)
+			if got["model"] != "lex-demo" || len(s.receipts(t)) != 1 {
+				t.Errorf("model %v, %d receipts", got["model"], len(s.receipts(t)))
+			}
+			_, err := os.Stat(filepath.Join(home, "caddy", "lex", "lex.db"))
+			if (err == nil) != (name == "bolt") {
+				t.Errorf("the database file: %v", err)
+			}
+		})
+	}
+}
