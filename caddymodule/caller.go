@@ -60,7 +60,20 @@ func (g *request) identify(ctx context.Context, r *http.Request, intercepted boo
 		return c, errInvalidKey
 	}
 	c.key, c.keyed, c.namespace = key, true, "key:"+key.ID
+	g.noteUse(ctx, key, time.Now())
 	return c, nil
+}
+
+// noteUse records when a key was last used, to the minute: a write for each
+// request would cost more than it tells.
+func (g *request) noteUse(ctx context.Context, key store.Key, now time.Time) {
+	if now.Sub(key.LastUsedAt) < time.Minute {
+		return
+	}
+	key.LastUsedAt = now
+	if err := g.engine.store.PutKey(ctx, key); err != nil {
+		g.storeFailed("key", err)
+	}
 }
 
 // usable reports whether a known key may be used at the time.

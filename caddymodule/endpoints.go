@@ -1,7 +1,9 @@
 package caddymodule
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -11,23 +13,36 @@ const (
 	groupRead   = "read"
 )
 
-// An endpoint is one path of our own.
+// An endpoint is one path of our own, with a handler for each method.
 type endpoint struct {
-	group  string
-	method string
-	serve  serveFunc
+	group   string
+	methods map[string]serveFunc
 }
 
 // endpoints are matched exactly, so that an upstream's own /stats is not
 // shadowed where the option is off.
 var endpoints = map[string]endpoint{
-	"/lex/govern":        {groupGovern, http.MethodPost, (*request).govern},
-	"/lex/govern/stream": {groupGovern, http.MethodPost, (*request).governStream},
-	"/lex/health":        {groupGovern, http.MethodGet, (*request).health},
-	"/audits/recent":     {groupRead, http.MethodGet, (*request).recent},
-	"/benchmarks":        {groupRead, http.MethodGet, (*request).listBenchmarks},
-	"/stats":             {groupRead, http.MethodGet, (*request).stats},
-	"/agentic-sim":       {groupRead, http.MethodGet, (*request).agenticSim},
+	"/lex/govern":        {groupGovern, map[string]serveFunc{http.MethodPost: (*request).govern}},
+	"/lex/govern/stream": {groupGovern, map[string]serveFunc{http.MethodPost: (*request).governStream}},
+	"/lex/health":        {groupGovern, get((*request).health)},
+	"/audits/recent":     {groupRead, get((*request).recent)},
+	"/benchmarks":        {groupRead, get((*request).listBenchmarks)},
+	"/stats":             {groupRead, get((*request).stats)},
+	"/agentic-sim":       {groupRead, get((*request).agenticSim)},
+	keysPath: {groupAdmin, map[string]serveFunc{
+		http.MethodGet: asAdmin((*request).listKeys), http.MethodPost: asAdmin((*request).createKey),
+	}},
+}
+
+// below are the endpoints whose path ends in an id.
+var below = map[string]endpoint{
+	auditPrefix: {groupRead, get((*request).receipt)},
+	keysPrefix:  {groupAdmin, map[string]serveFunc{http.MethodDelete: asAdmin((*request).revokeKey)}},
+}
+
+// get serves GET, and HEAD with it.
+func get(serve serveFunc) map[string]serveFunc {
+	return map[string]serveFunc{http.MethodGet: serve, http.MethodHead: serve}
 }
 
 // auditPrefix opens the path of one receipt.
@@ -37,30 +52,28 @@ const auditPrefix = "/audits/"
 // or that its group is switched off.
 func (h *Handler) endpoint(path string) serveFunc {
 	e, ok := endpoints[path]
-	if !ok && strings.HasPrefix(path, auditPrefix) && !strings.Contains(path[len(auditPrefix):], "/") {
-		e, ok = endpoint{groupRead, http.MethodGet, (*request).receipt}, true
+	if slash := strings.LastIndexByte(path, '/'); !ok && slash >= 0 {
+		e, ok = below[path[:slash+1]]
 	}
-	if !ok || (h.Endpoints != "all" && h.Endpoints != e.group) {
+	if !ok || !h.serves(e.group) {
 		return nil
 	}
-	return func(g *request, w http.ResponseWriter, r *http.Request) {
-		if !e.allows(r.Method) {
-			w.Header().Set("Allow", e.allow())
-			writeError(w, errMethod)
-			return
-		}
-		e.serve(g, w, r)
-	}
+	return e.serve
 }
 
-// allows reports whether a method is served; HEAD goes wherever GET does.
-func (e endpoint) allows(method string) bool {
-	return method == e.method || (method == http.MethodHead && e.method == http.MethodGet)
+// serves reports whether a group of endpoints is switched on.
+func (h *Handler) serves(group string) bool {
+	if group == groupAdmin {
+		group = groupGovern
+	}
+	return h.Endpoints == "all" || h.Endpoints == group
 }
 
-func (e endpoint) allow() string {
-	if e.method == http.MethodGet {
-		return "GET, HEAD"
+func (e endpoint) serve(g *request, w http.ResponseWriter, r *http.Request) {
+	if serve, ok := e.methods[r.Method]; ok {
+		serve(g, w, r)
+		return
 	}
-	return e.method
+	w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(e.methods)), ", "))
+	writeError(w, errMethod)
 }

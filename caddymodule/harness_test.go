@@ -75,8 +75,9 @@ func newSite(t testing.TB, config string, model caddyhttp.HandlerFunc) *site {
 	t.Helper()
 	s := &site{t: t, model: model, path: filepath.Join(t.TempDir(), "lex.db"), handler: new(caddymodule.Handler)}
 	app, err := json.Marshal(map[string]any{
-		"store":  map[string]any{"engine": "faulty", "path": s.path},
-		"limits": map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}},
+		"store":   map[string]any{"engine": "faulty", "path": s.path},
+		"secrets": map[string]any{"admin": "{env.LEX_TEST_ADMIN}"},
+		"limits":  map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}},
 	})
 	if err != nil {
 		t.Fatal(err)

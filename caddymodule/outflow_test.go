@@ -41,34 +41,32 @@ func TestOutflowKeepsTheWindowBack(t *testing.T) {
 
 func TestOutflowReleasesWhenTheModelIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got strings.Builder
-		o := newOutflow(1000, 2*time.Second, never, func(p []byte) error { got.Write(p); return nil })
+		o := newOutflow(1000, 2*time.Second, never, func([]byte) error { return nil })
 		feed(o, "Paris.")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got.Len() != 0 {
+		if o.sentText() != "" {
 			t.Fatal("text left before its time")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if got.String() != "Paris." {
-			t.Errorf("%q left", got.String())
+		if o.sentText() != "Paris." {
+			t.Errorf("%q left", o.sentText())
 		}
 		feed(o, " More.")
 		o.close()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got.String() != "Paris." {
-			t.Errorf("%q left after the end, without its receipt", got.String())
+		if o.sentText() != "Paris." {
+			t.Errorf("%q left after the end, without its receipt", o.sentText())
 		}
 	})
 }
 
 func TestOutflowStopsAtAViolation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got strings.Builder
 		flagged := func(text string) bool { return strings.Contains(text, "FORBIDDEN") }
-		o := newOutflow(80, time.Second, flagged, func(p []byte) error { got.Write(p); return nil })
+		o := newOutflow(80, time.Second, flagged, func([]byte) error { return nil })
 		ok := true
 		for _, piece := range []string{strings.Repeat("a", 100), "FORB", "IDDEN", strings.Repeat("b", 200)} {
 			ok = feed(o, piece)
@@ -79,8 +77,8 @@ func TestOutflowStopsAtAViolation(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		o.flush()
-		if strings.Contains(got.String(), "FORB") || strings.Contains(got.String(), "b") {
-			t.Errorf("%q left", got.String())
+		if strings.Contains(o.sentText(), "FORB") || strings.Contains(o.sentText(), "b") {
+			t.Errorf("%q left", o.sentText())
 		}
 	})
 }
@@ -88,14 +86,13 @@ func TestOutflowStopsAtAViolation(t *testing.T) {
 // A violation that only the clock's check sees stops the flow as well.
 func TestOutflowChecksBeforeTheClockReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got strings.Builder
 		flagged := func(text string) bool { return strings.Contains(text, "FORBIDDEN") }
-		o := newOutflow(1000, time.Second, flagged, func(p []byte) error { got.Write(p); return nil })
+		o := newOutflow(1000, time.Second, flagged, func([]byte) error { return nil })
 		feed(o, "FORBIDDEN")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got.Len() != 0 || !o.violated {
-			t.Errorf("%q left, violated %v", got.String(), o.violated)
+		if o.sentText() != "" || !o.violated {
+			t.Errorf("%q left, violated %v", o.sentText(), o.violated)
 		}
 	})
 }
