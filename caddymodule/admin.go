@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -192,22 +191,22 @@ func (g *request) revokeKey(w http.ResponseWriter, r *http.Request) {
 		key.RevokedAt = time.Now()
 		err = g.engine.store.PutKey(r.Context(), key)
 	}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		writeError(w, errNotFound)
-	case err != nil:
+	if err != nil {
 		g.readFailed(w, err)
-	default:
-		w.WriteHeader(http.StatusNoContent)
+		return
 	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func (g *request) keyByID(r *http.Request, id string) (store.Key, error) {
 	keys, err := g.engine.store.Keys(r.Context())
+	if err != nil {
+		return store.Key{}, err
+	}
 	for _, k := range keys {
 		if k.ID == id {
 			return k, nil
 		}
 	}
-	return store.Key{}, errors.Join(err, store.ErrNotFound)
+	return store.Key{}, store.ErrNotFound
 }

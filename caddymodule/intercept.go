@@ -191,9 +191,9 @@ func (t *interceptTurn) forward(w http.ResponseWriter) {
 	ctx, cancel := context.WithCancel(t.http.Context())
 	defer cancel()
 	gw := newGovernedWriter(w, t, cancel)
-	err, aborted := t.callNext(gw, t.upstreamRequest(ctx))
-	gw.finish(t.http.Context(), err, aborted)
-	if aborted != nil && !gw.answered() {
+	err, panicked := t.callNext(gw, t.upstreamRequest(ctx))
+	gw.finish(t.http.Context(), err)
+	if panicked && !gw.answered() {
 		panic(http.ErrAbortHandler) // the client must see that the answer is cut
 	}
 }
@@ -212,18 +212,15 @@ func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
 	return r
 }
 
-// callNext runs the next handlers. reverse_proxy reports an answer that broke
-// off by a panic; any other panic goes on.
-func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err error, aborted any) {
+// callNext runs the next handlers. A panic becomes an error: reverse_proxy
+// reports an answer that broke off that way, and the turn must be settled.
+func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err error, panicked bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			if p != http.ErrAbortHandler { //nolint:errorlint // a panic value is compared as net/http does
-				panic(p)
-			}
-			aborted = p
+			err, panicked = t.recovered(r.Context(), p), true
 		}
 	}()
-	return t.next.ServeHTTP(w, r), nil
+	return t.next.ServeHTTP(w, r), false
 }
 
 // reject answers a call that was not accepted.

@@ -429,3 +429,36 @@ func TestLongAnswers(t *testing.T) {
 		t.Errorf("an answer of %d bytes is covered as %v", 5*len(padding), coverage)
 	}
 }
+
+// A WebSocket is a way to the model that nobody reads.
+func TestUpgradeIsUnknownTraffic(t *testing.T) {
+	seen := new(recorder)
+	for policy, status := range map[string]int{"block": http.StatusForbidden, "observe": http.StatusSwitchingProtocols} {
+		s := newSite(t, `{"unknown":"`+policy+`"}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			return nil
+		})
+		if w := s.send(http.MethodGet, "/v1/realtime", "", "Connection", "Upgrade", "Upgrade", "websocket"); w.Code != status {
+			t.Errorf("%s: %d %s", policy, w.Code, w.Body)
+		}
+		if len(s.receipts()) != 1 {
+			t.Errorf("%s: %d receipts", policy, len(s.receipts()))
+		}
+	}
+	if seen.count.Load() != 1 {
+		t.Errorf("forwarded %d times", seen.count.Load())
+	}
+}
+
+// A handler that panics does not leave a turn without its receipt.
+func TestHandlerPanics(t *testing.T) {
+	s := newSite(t, `{}`, func(http.ResponseWriter, *http.Request) error { panic("canary-panic") })
+	w := s.post("/v1/chat/completions", chatQuestion)
+	if w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), "canary") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if got := s.receipts()[0]["outcome"]; got != "provider_failed" {
+		t.Errorf("outcome %v", got)
+	}
+}

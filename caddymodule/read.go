@@ -96,14 +96,11 @@ func (g *request) receipt(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	entry, err := g.engine.store.Receipt(r.Context(), id)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		writeError(w, errNotFound)
-	case err != nil:
+	if err != nil {
 		g.readFailed(w, err)
-	default:
-		_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
+		return
 	}
+	_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
 }
 
 // stats serves GET /stats.
@@ -197,8 +194,12 @@ func (e *engine) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, s
 	return c.body, c.etag, nil
 }
 
-// readFailed answers when the store did not.
+// readFailed answers when the store did not, or has no such thing.
 func (g *request) readFailed(w http.ResponseWriter, err error) {
+	if errors.Is(err, store.ErrNotFound) {
+		writeError(w, errNotFound)
+		return
+	}
 	g.storeFailed("read", err)
 	writeError(w, errGovernor)
 }

@@ -44,6 +44,8 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 	return nil
 }
 
+// recovered notes the panic of a handler after lex. Its value is not logged: it
+// may hold a piece of a prompt.
 func (g *request) recovered(ctx context.Context, p any) error {
 	if p != http.ErrAbortHandler { //nolint:errorlint // a panic value is compared as net/http does
 		g.handler.logger.Error("a handler after lex panicked", zap.String("type", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))

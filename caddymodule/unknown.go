@@ -13,10 +13,14 @@ import (
 )
 
 // mayCarryPrompt reports whether a request that no dialect claims could bring
-// text to a model: it has a body. What has none (pages, health checks) is not
-// ours.
+// text to a model: it has a body, or it opens a connection of another protocol
+// (a realtime API over WebSocket). What does neither is not ours.
 func mayCarryPrompt(r *http.Request) bool {
-	return r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+	return upgrades(r) || r.ContentLength != 0 && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+}
+
+func upgrades(r *http.Request) bool {
+	return r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect
 }
 
 // interceptUnknown serves a request on a path that no dialect claims. JSON that
@@ -33,7 +37,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		g.intercept(w, r, d)
 		return
 	}
-	if len(body) == 0 {
+	if len(body) == 0 && !upgrades(r) {
 		g.pass(w, r, body)
 		return
 	}

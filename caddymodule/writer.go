@@ -284,7 +284,7 @@ func (w *governedWriter) answered() bool {
 
 // finish settles what the handlers left: a whole answer, a stream without its
 // end, an error or nothing.
-func (w *governedWriter) finish(ctx context.Context, err error, aborted any) {
+func (w *governedWriter) finish(ctx context.Context, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -293,7 +293,7 @@ func (w *governedWriter) finish(ctx context.Context, err error, aborted any) {
 	case w.state == statePassing:
 		_ = w.send(w.sse.Rest()) // what upstream left without its blank line
 	case w.state == stateDone:
-	case err != nil || aborted != nil || w.tooLarge || w.state == stateOpen:
+	case err != nil || w.tooLarge || w.state == stateOpen:
 		w.finishFailure(ctx)
 	default:
 		w.finishWhole()

@@ -103,7 +103,12 @@ func start(t *testing.T, caddyfile, home string, p ports, env ...string) *server
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.kill() })
+	t.Cleanup(func() {
+		s.kill()
+		if strings.Contains(s.logs.String(), "DATA RACE") {
+			t.Errorf("the binary has a data race:\n%s", s.logs)
+		}
+	})
 	s.await(t)
 	return s
 }
