@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 
@@ -21,8 +22,10 @@ func build(all []example, c calibration, dir string) ([]byte, *detect.Model, err
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Harm = centroid(draft, all, func(e *example) bool { return e.label == "harmful" || e.label == "jailbreak" })
-	p.Benign = centroid(draft, all, ordinary)
+	p.Harm = harmReference(draft, all)
+	for d, x := range p.Harm {
+		p.Benign[d] = -x
+	}
 	p.Calibration.Threat = threatQuantile(draft, all, &p)
 	if p.Calibration.LostThread, err = threadQuantile(draft, dir); err != nil {
 		return nil, nil, err
@@ -54,39 +57,62 @@ func quantise(m *linear, c calibration) detect.Parameters {
 		p.Offset[h] = float32(c.A[h]*float64(m.bias[h]) + c.B[h] - c.Shift[h])
 	}
 	for f := range p.Rows {
-		unit := 1.0
-		if f < detect.WordBuckets {
-			unit = wordWeight
-		}
-		p.Rows[f].IDF = int8(math.Round(127 * max(0, float64(m.idf[f])/unit-0.2) / 0.8))
+		p.Rows[f].IDF = embeddingWeight(f, float64(m.idf[f]))
 	}
 	return p
 }
 
-// centroid is the mean direction of the chosen texts, each source counting the
-// same.
-func centroid(m *detect.Model, all []example, chosen func(*example) bool) (out [detect.Dimensions]float32) {
-	sums := map[string][]float64{}
-	var names []string
+// embeddingWeight is the squared document frequency of a feature, which hushes
+// what occurs everywhere; n-grams, being many, count half.
+func embeddingWeight(f int, idf float64) int8 {
+	scale := 0.5
+	if f < detect.WordBuckets {
+		idf /= wordWeight
+		scale = 1
+	}
+	return int8(math.Round(127 * scale * idf * idf))
+}
+
+// harmReference is the direction of the embedding space that best tells harm
+// from the ordinary: logistic regression by stochastic gradient descent. Plain
+// centroids differ mostly in topic and language; the benign reference is the
+// opposite direction.
+func harmReference(m *detect.Model, all []example) (out [detect.Dimensions]float32) {
+	type point struct {
+		v         detect.Vector
+		y, weight float64
+	}
+	var points []point
 	for i := range all {
-		if e := &all[i]; chosen(e) {
-			if sums[e.source] == nil {
-				sums[e.source] = make([]float64, detect.Dimensions)
-				names = append(names, e.source)
+		e := &all[i]
+		harm := attack(e.label) && !e.document && e.label != "sycophancy" && e.label != "injection"
+		if v := m.Embed(e.text); v != nil && (harm || ordinary(e) || e.label == "borderline_benign") {
+			y, h := 0.0, detect.HarmRequest
+			if harm {
+				y, h = 1, detect.Identity
 			}
-			for d, x := range m.Embed(e.text) {
-				sums[e.source][d] += float64(x)
+			points = append(points, point{v, y, float64(max(e.weight[h], 0.3))})
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // reproducible by intent
+	w, bias := make([]float64, detect.Dimensions), 0.0
+	for epoch := range 10 {
+		step := 0.5 / float64(epoch+1)
+		for _, i := range random.Perm(len(points)) {
+			p := points[i]
+			x := bias
+			for d := range w {
+				x += w[d] * float64(p.v[d])
+			}
+			g := step * min(3, p.weight) * (p.y - 1/(1+math.Exp(-x)))
+			bias += g * 0.1
+			for d := range w {
+				w[d] += g * float64(p.v[d])
 			}
 		}
 	}
-	for _, name := range names {
-		var norm float64
-		for _, x := range sums[name] {
-			norm += x * x
-		}
-		for d, x := range sums[name] {
-			out[d] += float32(x / math.Sqrt(norm) / float64(len(names)))
-		}
+	for d := range w {
+		out[d] = float32(w[d])
 	}
 	return out
 }

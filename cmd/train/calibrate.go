@@ -53,7 +53,9 @@ func headShare(all []example, margins [][detect.Heads]float32, c *calibration, h
 
 func ordinary(e *example) bool { return e.ordinary && !e.document }
 
-func cleanDocument(e *example) bool { return e.document && e.source != "seeds" && e.target[detect.Injection] == 0 }
+func cleanDocument(e *example) bool {
+	return e.document && e.source != "seeds" && e.target[detect.Injection] == 0
+}
 
 // share is the share of the chosen examples that would be refused.
 func share(all []example, margins [][detect.Heads]float32, c *calibration, chosen func(*example) bool) float64 {

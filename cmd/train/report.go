@@ -40,6 +40,7 @@ func report(all []example, margins [][detect.Heads]float32, strict map[int][dete
 		refused(all, margins, c, ordinary), refused(all, margins, c, cleanDocument))
 	fmt.Fprintf(&b, "\nThreat signal: 0.5 %% of ordinary prompts exceed %.3f. Continuity: 1 %% of ordinary answers, from the third on, fall under %.3f.\n",
 		m.Calibration().Threat, m.Calibration().LostThread)
+	threats(&b, all, m)
 	if err := answers(&b, m, dir); err != nil {
 		return "", err
 	}
@@ -87,7 +88,7 @@ func rowsOf(all []example, severity func(int) float64, userCut, documentCut floa
 			t.named++
 		}
 	}
-	var out []tallyOf
+	out := make([]tallyOf, 0, len(found))
 	for _, t := range found {
 		out = append(out, *t)
 	}
@@ -134,6 +135,23 @@ func perHead(b *strings.Builder, all []example, margins [][detect.Heads]float32,
 		fmt.Fprintf(b, "| %s | %d | %s | %s | %s |\n", detect.Head(h), len(pos), percent(over(pos, limit), len(pos)),
 			percent(over(pos, refuseAt), len(pos)), percent(over(neg, 0.30), len(neg)))
 	}
+}
+
+// threats tells what share of each label exceeds the threat threshold. The
+// references have seen these texts; they have few parameters to learn them with.
+func threats(b *strings.Builder, all []example, m *detect.Model) {
+	n, over := map[string]int{}, map[string]int{}
+	for i := range all {
+		if e := &all[i]; !e.document && e.source != "seeds" {
+			n[e.label]++
+			if m.Assess([]detect.Text{{Source: detect.User, Body: e.text}}).Threat > float64(m.Calibration().Threat) {
+				over[e.label]++
+			}
+		}
+	}
+	fmt.Fprintf(b, "Over the threat threshold: harmful %s, jailbreak %s, borderline %s, ordinary %s (the references have seen these texts).\n",
+		percent(over["harmful"], n["harmful"]), percent(over["jailbreak"], n["jailbreak"]),
+		percent(over["borderline_benign"], n["borderline_benign"]), percent(over["benign"], n["benign"]))
 }
 
 // answers measures the output side on openings of model answers.

@@ -32,8 +32,9 @@ type Signal struct {
 	// Scores are calibrated probabilities in [0, 1], each the maximum over the
 	// texts, rounded to a millionth.
 	Scores kernel.Scores
-	// Threat is the cosine of the user's text with the harm centroid minus the
-	// one with the benign centroid, in [-2, 2]; 0 without user text.
+	// Threat is the cosine of the user's text with the harm reference minus the
+	// one with the benign reference, in [-2, 2]; 0 without user text. The
+	// references are directions learnt with the model, see [Calibration].
 	Threat float64
 	// SelfReference: a user's text speaks of the assistant's rules or identity
 	// in order to change them.

@@ -118,7 +118,8 @@ func letter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_'
 	}
-	return !(r < 0xc0 || 0x2000 <= r && r <= 0x2bff || 0x3000 <= r && r <= 0x303f || 0xff00 <= r && r <= 0xff0f || r == utf8.RuneError)
+	punctuation := r < 0xc0 || 0x2000 <= r && r <= 0x2bff || 0x3000 <= r && r <= 0x303f || 0xff00 <= r && r <= 0xff0f
+	return !punctuation && r != utf8.RuneError
 }
 
 // ideograph reports the characters of scripts without spaces in which one

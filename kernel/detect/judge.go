@@ -61,7 +61,7 @@ var (
 	identities = []string{
 		" dan mode enabled", " dan mode activated", " jailbreak mode enabled", " jailbreak mode activated",
 		" as an unrestricted ai", " as an unfiltered ai", " as an uncensored ai", " i am an unrestricted ai",
-		" im an unrestricted ai", " i am now an unrestricted", " i am now unrestricted", " i can do anything now",
+		" im an unrestricted ai", " im now an unrestricted", " i am now an unrestricted", " i am now unrestricted", " i can do anything now",
 		" i have been jailbroken", " successfully jailbroken", " i am no longer chatgpt", " i am no longer claude",
 		" i am no longer gemini", " i am now dan", " im dan, and i can", " i am dan, and i can",
 	}

@@ -6,9 +6,11 @@ type Measured struct{ C, R, S float64 }
 
 // The alignment of an answer with its prompt is full between these cosines. It
 // falls to 0 for an answer that shares nothing with the prompt (evasion) and
-// for one that is the prompt again (parroting).
+// for one that is the prompt again (parroting). Half of the answers of
+// Self-Instruct lie under 0.07 and unrelated texts reach 0.10: with this
+// embedding the measure tells the extremes apart and little between them.
 const (
-	alignedFrom = 0.15
+	alignedFrom = 0.10
 	alignedTo   = 0.85
 )
 

@@ -48,7 +48,7 @@ type Parameters struct {
 	// its weights over n features: Gain·s/√n + Offset. Rule is added to it when
 	// [SelfReference] holds.
 	Gain, Offset, Rule [Heads]float32
-	// Harm and Benign are the centroids behind [Signal.Threat].
+	// Harm and Benign are the references behind [Signal.Threat].
 	Harm, Benign [Dimensions]float32
 	// Calibration holds the thresholds measured on the training data.
 	Calibration Calibration
@@ -59,7 +59,8 @@ type Calibration struct {
 	// Threat is exceeded by 0.5 % of benign prompts.
 	Threat float32
 	// LostThread is the 1 % quantile of the continuity c of benign dialogues,
-	// from the third answer on.
+	// from the third answer on. At 0 nothing falls under it: the embedding is
+	// too weak on short answers to call a thread lost.
 	LostThread float32
 }
 

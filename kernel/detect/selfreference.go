@@ -79,27 +79,27 @@ const reach = 14
 // rules or identity in order to change them. It slides over the sentences with
 // a buffer of the classes of the last words.
 func SelfReference(normal string) bool {
-	var sentence [reach]class
-	n := 0
+	var buffer [reach]class
+	sentence := buffer[:0]
 	for i := 0; i < len(normal); {
 		start := i
 		for i < len(normal) && (asciiLetter(normal[i]) || normal[i] == '\'' || normal[i] >= 0x80) {
 			i++
 		}
 		if i > start {
-			if n == reach {
-				copy(sentence[:], sentence[1:])
-				n--
+			if len(sentence) == reach {
+				copy(sentence, sentence[1:])
+				sentence = sentence[:reach-1]
 			}
-			sentence[n] = classOf(normal[start:i])
-			n++
-			if sentence[n-1]&(object|persona|mode|voided) != 0 && closes(sentence[:n]) {
+			c := classOf(normal[start:i])
+			sentence = append(sentence, c)
+			if c&(object|persona|mode|voided) != 0 && closes(sentence) {
 				return true
 			}
 			continue
 		}
 		if strings.IndexByte(".!?;", normal[i]) >= 0 {
-			n = 0
+			sentence = sentence[:0]
 		}
 		i++
 	}

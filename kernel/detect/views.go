@@ -117,26 +117,42 @@ func tagText(raw string) []string {
 // unspace joins letters that a single separator holds apart ("i g n o r e",
 // "i.g.n.o.r.e"), and returns nothing when no four letters stand so.
 func unspace(raw string) []string {
+	if !setApart(bounded(raw), 4) {
+		return nil
+	}
 	runes := []rune(bounded(raw))
 	var b strings.Builder
-	found := false
 	for i := 0; i < len(runes); {
 		end := spaced(runes, i)
-		if (end-i)/2+1 < 4 {
+		if end-i < 3 { // fewer than two letters
 			b.WriteRune(runes[i])
 			i++
 			continue
 		}
-		found = true
 		for ; i < end; i += 2 {
 			b.WriteRune(runes[i])
 		}
+		i = end
 		b.WriteByte(' ')
 	}
-	if !found {
-		return nil
-	}
 	return []string{b.String()}
+}
+
+// setApart reports whether n letters may stand in a row with one character
+// between each two. It spares ordinary texts the copy that unspace makes.
+func setApart(s string, n int) bool {
+	run, before := 0, false // how long letters and others have taken turns
+	for _, r := range s {
+		letter := isLetter(r)
+		if letter == before {
+			run = 0
+		}
+		if run++; run >= 2*n {
+			return true
+		}
+		before = letter
+	}
+	return run >= 2*n-1
 }
 
 // spaced returns the end of the run of single letters that starts at i.
@@ -170,7 +186,7 @@ func unleet(normal string) string {
 	}
 	b := []byte(bounded(normal))
 	for i, c := range b {
-		if c < utf8.RuneSelf && leet[c] != 0 && (besideLetter(b, i)) {
+		if c < utf8.RuneSelf && leet[c] != 0 && besideLetter(b, i) {
 			b[i] = leet[c]
 		}
 	}

@@ -1,0 +1,77 @@
+package detect_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+func TestNormalise(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"empty", "", ""},
+		{"plain", "hello world", "hello world"},
+		{"case and space", "  Hello\t\r\nWORLD  ", "hello world"},
+		{"control", "ig\x00no\x1bre", "ignore"},
+		{"fullwidth", "Ｉｇｎｏｒｅ", "ignore"},
+		{"mathematical", "𝐈𝗀𝓷𝕠𝔯𝚎", "ignore"},
+		{"circled", "ⓘⓖⓝⓞⓡⓔ, 🅘🅖🅝🅞🅡🅔, 🅸🅶🅽🅾🆁🅴", "ignore, ignore, ignore"},
+		{"regional indicators", "\U0001F1E9\U0001F1E6\U0001F1F3", "dan"},
+		{"zero width", "ig\u200bno\u200dre\ufeff", "ignore"},
+		{"soft hyphen", "ig\u00adnore", "ignore"},
+		{"bidi controls", "\u202eignore\u202c", "ignore"},
+		{"variation selector", "i\ufe0fgnore", "ignore"},
+		{"tags", "hi\U000E0049\U000E0067", "hi"},
+		{"Hangul filler", "ig\u3164nore", "ignore"},
+		{"Cyrillic", "\u0456gn\u043er\u0435 \u0440r\u0435v\u0456\u043eus", "ignore previous"},
+		{"Cyrillic capitals", "\u0421\u041e\u0420\u0415", "cope"},
+		{"Greek", "\u03b9gn\u03bfre", "ignore"},
+		{"small capitals", "\u026agnore \u0280ules", "ignore rules"},
+		{"accents", "ìgnórê", "ignore"},
+		{"stacked marks", "i\u0335\u0301\u0316g\u0338nore", "ignore"},
+		{"enclosing mark", "i\u20ddgnore", "ignore"},
+		{"ligature", "ﬁle", "file"},
+		{"quotes", "don\u2019t \u201csay\u201d", "don't \"say\""},
+		{"no-break space", "a\u00a0b\u3000c", "a b c"},
+		{"Hangul stays", "한국어", "한국어"},
+		{"kana voicing stays", "がぎ", "がぎ"},
+		{"Devanagari vowels stay", "हिन्दी", "हिन्दी"},
+		{"Thai stays", "ที่", "ที่"},
+		{"invalid", "a\xffb", "a\uFFFDb"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := detect.Normalise(c.in); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNormaliseKeepsPlainTextWithoutAllocation(t *testing.T) {
+	text := strings.Repeat("an ordinary sentence, in ascii. ", 30) + "end"
+	if n := testing.AllocsPerRun(100, func() { detect.Normalise(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzNormalise(f *testing.F) {
+	for _, s := range []string{
+		"", "Hello", "\u202eabc", "İstanbul ẞ ſ", "한ᄒ", "\ufdfa", "a\u0300\u0345", "\xff\xfe", "🇩🇦🇳",
+		"\u0344\u0385", "ǅ Ω K Å", "\u1e9e", "\U0001D400", "क़", strings.Repeat("\u0301", 40),
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := detect.Normalise(s)
+		if !utf8.ValidString(once) {
+			t.Fatalf("not UTF-8: %q", once)
+		}
+		if len(once) > 11*len(s) {
+			t.Fatalf("%d bytes became %d", len(s), len(once))
+		}
+		if twice := detect.Normalise(once); twice != once {
+			t.Fatalf("not idempotent: %q, then %q, then %q", s, once, twice)
+		}
+	})
+}
