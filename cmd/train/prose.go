@@ -12,6 +12,8 @@ Hashed words, pairs of words and character 3- to 5-grams of the normalised text 
 
 **Every figure below is for texts whose source the model that judged them had not seen**: sources are held out in six groups, so the figures describe models trained like the shipped one, on a little less. The hand-written seeds are split by text instead. Related sources (AdvBench, StrongREJECT and the forbidden questions share ancestors; the three platforms of in-the-wild jailbreaks share templates) flatter the figures of each other; the second table removes that for jailbreaks.
 
+Read them with three more grains of salt. The calibration and the shift were fitted on the same held-out predictions that the tables count, so the share of ordinary prompts refused is what was asked for, not a discovery. The settings of the training and the self-reference rules were chosen with these figures in view. And plain cases that the package's regression table failed on led to further seeds, so the table shows that plain things work, not how often.
+
 ## Data
 
 None of it is in the repository but the seeds (cmd/train/seeds.jsonl, written for this project).

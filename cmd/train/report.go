@@ -29,7 +29,7 @@ func report(all []example, margins [][detect.Heads]float32, strict map[int][dete
 		return fmt.Sprintf("%s | %s", percent(r.fixed, r.n), percent(r.named, r.n)), attack(r.label)
 	})
 	wild := rowsOf(all, func(i int) float64 { return c.severity(&all[i], strict[i]) }, userCut, documentCut, func(i int) bool { _, ok := strict[i]; return ok && all[i].label == "jailbreak" })
-	section(&b, "Jailbreaks without any jailbreak collection in training (seeds only)", "refused at 0.70 | found at 1 % false alarms", wild, func(r tallyOf) (string, bool) {
+	section(&b, "Jailbreaks without any jailbreak collection in training (identity learnt from seeds and direct injections)", "refused at 0.70 | found at 1 % false alarms", wild, func(r tallyOf) (string, bool) {
 		return fmt.Sprintf("%s | %s", percent(r.fixed, r.n), percent(r.named, r.n)), true
 	})
 	section(&b, "Ordinary and borderline texts: share refused (held-out sources)", "refused at 0.70 | highest severity", rows, func(r tallyOf) (string, bool) {
