@@ -107,7 +107,7 @@ func (a *App) provisionEvents(ctx caddy.Context) error {
 }
 
 func (a *App) provisionPolicy() error {
-	policy, err := a.Policy.kernelPolicy()
+	policy, err := a.Policy.kernelPolicy(a.model.Calibration())
 	if err != nil {
 		return err
 	}

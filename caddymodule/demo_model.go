@@ -183,7 +183,7 @@ func (a demoReply) stream(w http.ResponseWriter) error {
 			return fmt.Errorf("encoding a chunk: %w", err)
 		}
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", b); err != nil {
-			return nil // the client left
+			return nil //nolint:nilerr // the client left, which is no failure
 		}
 		_ = flush()
 	}

@@ -232,42 +232,53 @@ func (x *exchange) commit(ctx context.Context, outcome kernel.Outcome, sent sent
 }
 
 func (x *exchange) commitOnce(ctx context.Context, outcome kernel.Outcome, sent sentText) error {
-	text := sent(x.turn)
-	if err := x.seal(outcome, text); err != nil {
-		return err
-	}
-	record, err := x.receipt.JSON()
-	if err != nil {
-		return fmt.Errorf("encoding the receipt: %w", err)
-	}
-	session := x.next(text)
+	text, key, known := sent(x.turn), x.key, false
 	if x.snapshots {
-		if err := x.moveOn(ctx, &session, text); err != nil {
+		var err error
+		key = x.talk.future(text)
+		if known, err = x.adopt(ctx, key); err != nil {
 			return err
 		}
 	}
-	return x.engine.store.Commit(ctx, store.Turn{
-		Session: session,
-		Receipt: store.Receipt{
-			ID: x.receipt.ID, Kind: store.KindText, SessionKey: session.Key, SessionID: x.publicID,
-			Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
-			Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record,
-		},
-	})
+	receipt, err := x.entry(key, outcome, text)
+	if err != nil {
+		return err
+	}
+	if known {
+		return x.engine.store.Append(ctx, receipt)
+	}
+	return x.engine.store.Commit(ctx, store.Turn{Session: x.next(key, text), Receipt: receipt})
 }
 
-// moveOn puts the session where the conversation's next turn will look for it.
-// What another turn left there is replaced: it came from the same texts.
-func (x *exchange) moveOn(ctx context.Context, s *store.Session, answer string) error {
-	s.Key, s.Version = x.talk.future(answer), 0
-	there, err := x.engine.store.Session(ctx, s.Key)
+// adopt looks for the state that another turn of the very same texts left
+// under the key. There is nothing to add to it but this turn's receipt, whose
+// commitments are made with the secret that is kept there.
+func (x *exchange) adopt(ctx context.Context, key string) (known bool, err error) {
+	there, err := x.engine.store.Session(ctx, key)
 	switch {
-	case err == nil:
-		s.Version = there.Version
-	case !errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("reading the session: %w", err)
+	case errors.Is(err, store.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the session: %w", err)
 	}
-	return nil
+	x.session.Secret = there.Secret
+	return true, nil
+}
+
+// entry seals the receipt and puts it into the form of the store.
+func (x *exchange) entry(key string, outcome kernel.Outcome, text string) (store.Receipt, error) {
+	if err := x.seal(outcome, text); err != nil {
+		return store.Receipt{}, err
+	}
+	record, err := x.receipt.JSON()
+	if err != nil {
+		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
+	}
+	return store.Receipt{
+		ID: x.receipt.ID, Kind: store.KindText, SessionKey: key, SessionID: x.publicID,
+		Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
+		Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record,
+	}, nil
 }
 
 // rebase takes the step again on the session's present state.
@@ -312,9 +323,12 @@ func (x *exchange) turnLabel() int {
 	return x.session.Turns + 1
 }
 
-// next is the session after this turn.
-func (x *exchange) next(sent string) store.Session {
+// next is the session after this turn, kept under key.
+func (x *exchange) next(key, sent string) store.Session {
 	s := x.session
+	if s.Key != key { // a conversation moves on to a key of its own
+		s.Key, s.Version = key, 0
+	}
 	s.State = x.turn.Next
 	s.Head = x.receipt.ID
 	s.Turns++

@@ -220,7 +220,10 @@ func TestRawFallback(t *testing.T) {
 
 func TestProviderExhausted(t *testing.T) {
 	for name, model := range map[string]caddyhttp.HandlerFunc{
-		"500":        func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(500); return nil },
+		"500": func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusInternalServerError)
+			return nil
+		},
 		"error":      func(http.ResponseWriter, *http.Request) error { return io.ErrUnexpectedEOF },
 		"no handler": func(http.ResponseWriter, *http.Request) error { return nil },
 		"not JSON":   answering("application/json", "<html>"),

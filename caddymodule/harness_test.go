@@ -118,7 +118,7 @@ func (s *site) breakStore() { broken.Store(s.path, true) }
 func (s *site) serve(w http.ResponseWriter, r *http.Request) (cut bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			if p != http.ErrAbortHandler { //nolint:errorlint // a panic value
+			if p != http.ErrAbortHandler {
 				panic(p)
 			}
 			cut = true

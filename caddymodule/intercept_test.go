@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -460,5 +461,23 @@ func TestHandlerPanics(t *testing.T) {
 	}
 	if got := s.receipts()[0]["outcome"]; got != "provider_failed" {
 		t.Errorf("outcome %v", got)
+	}
+}
+
+// Many callers who say the same at once do not wait for each other's sessions.
+func TestSameWordsAtOnce(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	var wg sync.WaitGroup
+	const callers = 200
+	for range callers {
+		wg.Go(func() {
+			if w := s.post("/v1/chat/completions", chatQuestion); w.Code != http.StatusOK {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.get("/stats")["total_receipts"]; n != float64(callers) {
+		t.Errorf("%v receipts", n)
 	}
 }

@@ -150,6 +150,7 @@ func TestEventFrames(t *testing.T) {
 		"\n":         {},
 		"event: message\ndata: {\"choices\":[]}\n\n": {},
 		"event: text\ndata: {\"choices\":[]}\n\n":    {Unknown: []string{"event"}},
+
 		"event: text\n\n":                    {Unknown: []string{"event"}},
 		"data: {\"choices\":\ndata: []}\n\n": {},
 	} {

@@ -94,7 +94,7 @@ func harmReference(m *detect.Model, all []example) (out [detect.Dimensions]float
 			points = append(points, point{v, y, float64(max(e.weight[h], 0.3))})
 		}
 	}
-	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // reproducible by intent
+	random := rand.New(rand.NewPCG(seed, 2))
 	w, bias := make([]float64, detect.Dimensions), 0.0
 	for epoch := range 10 {
 		step := 0.5 / float64(epoch+1)

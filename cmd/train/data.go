@@ -49,11 +49,11 @@ var files = []string{
 }
 
 func readRecords(path string) ([]record, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator names the folder
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the data: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	var out []record
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)

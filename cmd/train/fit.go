@@ -95,7 +95,7 @@ func fit(examples []*example) *linear {
 	for h := range m.bias {
 		m.bias[h] = -2
 	}
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible by intent
+	random := rand.New(rand.NewPCG(seed, 1))
 	order := random.Perm(len(examples))
 	step := float32(rate)
 	for epoch := range epochs {

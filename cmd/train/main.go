@@ -41,8 +41,8 @@ func train(data, seeds, out string) error {
 		return err
 	}
 	fmt.Print(text)
-	if err := os.WriteFile(out, raw, 0o644); err != nil { //nolint:gosec // a public file
+	if err := os.WriteFile(out, raw, 0o644); err != nil {
 		return fmt.Errorf("writing the model: %w", err)
 	}
-	return os.WriteFile(filepath.Join(filepath.Dir(out), "MODEL.md"), []byte(text), 0o644) //nolint:gosec // a public file
+	return os.WriteFile(filepath.Join(filepath.Dir(out), "MODEL.md"), []byte(text), 0o644)
 }

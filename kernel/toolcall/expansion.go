@@ -112,7 +112,7 @@ func (s *shell) fields(words []*syntax.Word) []string {
 
 func (s *shell) field(w *syntax.Word) ([]string, error) {
 	if lit := w.Lit(); lit != "" && !strings.ContainsAny(lit, `\~{*?[`) {
-		s.reading.words++
+		s.words++
 		return []string{lit}, nil
 	}
 	if braces(w) > maxBraces {
@@ -124,7 +124,7 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.reading.words += 1 + len(f)/64; s.reading.words > maxWords {
+		if s.words += 1 + len(f)/64; s.words > maxWords {
 			return nil, errTooManyWords
 		}
 		out = append(out, f)

@@ -29,7 +29,6 @@ type shell struct {
 	folder  string          // after cd; "" while unknown
 	fetched map[string]bool // files that a downloader wrote
 	nested  int
-	script  bool // written to a file rather than run
 }
 
 // shell reads a command line. What is no shell at all, such as plain words, is
