@@ -15,8 +15,10 @@ const (
 	detectorEarlier = "earlier_turn"
 )
 
+// What receipts and metrics call POST /lex/govern, plain and streamed.
 const (
 	endpointGovern = "lex/govern"
+	dialectLex     = "lex"
 )
 
 // ran records that a detector did its work, and whether it found something.

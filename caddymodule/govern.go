@@ -92,7 +92,7 @@ func (g *request) openGovern(r *http.Request, body governRequest, started time.T
 		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode),
 		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID,
 		label: body.Turn, eval: g.isEval(r, body.SessionID),
-		endpoint: endpointGovern, dialect: "lex", model: g.handler.Model,
+		endpoint: endpointGovern, dialect: dialectLex, model: g.handler.Model,
 		prompt: body.Prompt, started: started,
 	}
 }
@@ -293,12 +293,13 @@ func nothingSent(kernel.Turn) string { return "" }
 // failed answers a failure of our own.
 func (g *request) failed(w http.ResponseWriter, operation string, err error) {
 	g.storeFailed(operation, err)
-	g.reject(w, errGovernor)
+	g.app.metrics.requests.WithLabelValues(endpointGovern, dialectLex, string(kernel.Failed)).Inc()
+	writeError(w, errGovernor)
 }
 
 // reject answers a request that was not accepted.
 func (g *request) reject(w http.ResponseWriter, e *apiError) {
-	g.app.metrics.requests.WithLabelValues(endpointGovern, "lex", "rejected").Inc()
+	g.app.metrics.requests.WithLabelValues(endpointGovern, dialectLex, outcomeRejected).Inc()
 	writeError(w, e)
 }
 

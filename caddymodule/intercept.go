@@ -225,14 +225,14 @@ func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err er
 
 // reject answers a call that was not accepted.
 func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
-	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), "rejected").Inc()
+	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeRejected).Inc()
 	writeDialectError(w, t.dialect, e, e.Status)
 }
 
 // failed answers a failure of our own. No SDK takes a 503 for an answer.
 func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
 	t.storeFailed(operation, err)
-	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), "failed").Inc()
+	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), string(kernel.Failed)).Inc()
 	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
 }
 

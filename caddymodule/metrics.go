@@ -7,6 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// outcomeRejected is the outcome of a request that was not accepted and so
+// leaves no receipt; the other outcomes are those of receipts.
+const outcomeRejected = "rejected"
+
 // metrics are the counters of one configuration's registry. Labels are bounded
 // sets; no key, session or prompt ever is one.
 type metrics struct {
