@@ -94,7 +94,7 @@ func (t *governTurn) stream(ctx context.Context, s *tokenStream) (string, error)
 	}
 	text, err := t.choose(raw, governed)
 	if err == nil && t.source == sourceFallback {
-		s.out = t.newOutflow(t.x, s.write)
+		s.out = t.newOutflow(t.x, cancel, s.write)
 		s.whole(text)
 	}
 	return text, err
@@ -105,7 +105,7 @@ func (t *governTurn) stream(ctx context.Context, s *tokenStream) (string, error)
 func (t *governTurn) streamModel(ctx context.Context, s *tokenStream) arm {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.handler.Timeout))
 	defer cancel()
-	s.out = t.newOutflow(t.x, s.write)
+	s.out = t.newOutflow(t.x, cancel, s.write)
 	got := &streamAnswer{answer: newAnswer(t.app.Limits.Body), out: s.out, stop: cancel}
 	path, body := askDialect.Ask(t.governedAsk(true))
 	err := t.ask(ctx, got, t.http, path, body)
@@ -126,13 +126,21 @@ func (t *governTurn) streamModel(ctx context.Context, s *tokenStream) arm {
 }
 
 // newOutflow builds the flow of one exchange; without enforcement nothing is
-// kept back.
-func (g *request) newOutflow(x *exchange, write func([]byte) error) *outflow {
+// kept back. What a check flags ends the call to the model as well: it may be
+// silent for long.
+func (g *request) newOutflow(x *exchange, stop context.CancelFunc, write func([]byte) error) *outflow {
 	window := g.handler.HoldBack.Bytes
 	if x.mode != kernel.Enforce {
 		window = 0
 	}
-	return newOutflow(window, time.Duration(g.handler.HoldBack.Duration), x.capitulates, write)
+	flagged := func(text string) bool {
+		bad := x.capitulates(text)
+		if bad {
+			stop()
+		}
+		return bad
+	}
+	return newOutflow(window, time.Duration(g.handler.HoldBack.Duration), flagged, write)
 }
 
 // streamAnswer reads a sub-request's answer: event by event when it is an

@@ -35,11 +35,32 @@ func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Diale
 		return
 	}
 	setPlaceholders(r, t.x.placeholders())
-	if t.x.turn.Refused {
+	switch {
+	case t.x.turn.Refused:
 		t.refuse(w)
+	case len(t.x.coverage.Unknown) > 0 && t.blocksUnknown():
+		t.refuseUnknown(w)
+	default:
+		t.forward(w)
+	}
+}
+
+// blocksUnknown reports whether what no dialect knows is kept from passing.
+func (g *request) blocksUnknown() bool {
+	return g.handler.Unknown == "block" && g.handler.Mode == string(kernel.Enforce)
+}
+
+// refuseUnknown answers a request with parts that nobody can read.
+func (t *interceptTurn) refuseUnknown(w http.ResponseWriter) {
+	t.x.notRun(detectorJudge, "refused before generation")
+	t.x.coverage.BytesForwarded = 0
+	err := t.x.commit(t.http.Context(), kernel.Refused, func(kernel.Turn) string { return errUnknownContent.Message })
+	if err != nil {
+		t.failed(w, "commit", err)
 		return
 	}
-	t.forward(w)
+	t.tell(w.Header())
+	writeDialectError(w, t.dialect, errUnknownContent, errUnknownContent.Status)
 }
 
 // readCall identifies the caller and reads the request; nil means that it has
@@ -68,8 +89,10 @@ func (t *interceptTurn) enter(w http.ResponseWriter) *apiError {
 }
 
 var (
-	errEncodedBody = &apiError{http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted here.", "unsupported_encoding"}
-	errBadRequest  = &apiError{http.StatusBadRequest, "The request could not be read.", "invalid_request"}
+	errEncodedBody    = &apiError{http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted here.", "unsupported_encoding"}
+	errUnknownContent = &apiError{http.StatusForbidden, "The request has parts that cannot be inspected here.", "unknown_content"}
+
+	errBadRequest = &apiError{http.StatusBadRequest, "The request could not be read.", "invalid_request"}
 )
 
 // read takes the body as it came; it is parsed by the dialect, and exactly

@@ -481,3 +481,31 @@ func TestSameWordsAtOnce(t *testing.T) {
 		t.Errorf("%v receipts", n)
 	}
 }
+
+// With `unknown block` nothing passes that nobody can read.
+func TestUnknownParts(t *testing.T) {
+	newMember := strings.Replace(chatQuestion, "{", `{"mind_reading":{"text":"hidden"},`, 1)
+	oddAnswer := strings.Replace(completion("Paris."), `"role"`, `"whisper":"hidden","role"`, 1)
+	oddStream := strings.Replace(stream("Paris ", "is it."), `"content":"is it."`, `"whisper":"hidden"`, 1)
+	for name, test := range map[string]struct{ body, contentType, answer string }{
+		"request":  {newMember, "application/json", completion("hidden")},
+		"answer":   {chatQuestion, "application/json", oddAnswer},
+		"streamed": {chatStreamed, "text/event-stream", oddStream},
+		"not JSON": {chatQuestion, "application/json", "hidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			blocking := newSite(t, `{"unknown":"block"}`, answering(test.contentType, test.answer))
+			if w := blocking.post("/v1/chat/completions", test.body); strings.Contains(w.Body.String(), "hidden") || !strings.Contains(w.Body.String(), `"error"`) {
+				t.Errorf("block: %d %s", w.Code, w.Body)
+			}
+			observing := newSite(t, `{}`, answering(test.contentType, test.answer))
+			if w := observing.post("/v1/chat/completions", test.body); !strings.Contains(w.Body.String(), "hidden") {
+				t.Errorf("observe: %d %s", w.Code, w.Body)
+			}
+			coverage := observing.receipts()[0]["coverage"].(map[string]any)
+			if len(coverage["unknown"].([]any)) == 0 {
+				t.Errorf("coverage %v", coverage)
+			}
+		})
+	}
+}

@@ -52,7 +52,7 @@ var (
 // recordUnknown writes the receipt of a request that nobody can read, and then
 // forwards or refuses it.
 func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []byte) {
-	block := g.handler.Unknown == "block" && g.handler.Mode == string(kernel.Enforce)
+	block := g.blocksUnknown()
 	x, apiErr := g.unknownExchange(r, body, block)
 	if apiErr != nil {
 		writeError(w, apiErr)

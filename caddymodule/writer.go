@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ func (w *governedWriter) WriteHeader(status int) {
 	}
 	w.state = stateStreaming
 	w.Header().Del("Content-Length") // a refusal may shorten the stream
-	w.out = w.t.newOutflow(w.t.x, w.send)
+	w.out = w.t.newOutflow(w.t.x, w.cancel, w.send)
 	w.ResponseWriter.WriteHeader(status)
 }
 
@@ -173,15 +174,11 @@ func (w *governedWriter) writeEvents(p []byte) (int, error) {
 // Text that comes this late was judged by nobody and is left out.
 func (w *governedWriter) afterwards(frame wire.Frame) {
 	event, err := w.t.dialect.Event(frame)
-	if err != nil || len(event.Unknown) > 0 {
-		return
+	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
+		slices.ContainsFunc(event.Unknown, func(path string) bool { return strings.HasPrefix(path, "choices") })
+	if err == nil && !late {
+		_ = w.send(frame.Raw) // a failure means that the client left
 	}
-	for _, d := range event.Deltas {
-		if d.Text != "" {
-			return
-		}
-	}
-	_ = w.send(frame.Raw) // a failure means that the client left
 }
 
 // event takes one frame of the stream and reports whether to go on. From the
@@ -193,6 +190,10 @@ func (w *governedWriter) event(frame wire.Frame) bool {
 		event = wire.Event{Unknown: []string{"frame"}}
 	}
 	w.note(event)
+	if len(event.Unknown) > 0 && w.t.blocksUnknown() {
+		w.settleStream(kernel.Aborted)
+		return false
+	}
 	if event.Finish != "" {
 		w.finishes++
 	}
@@ -296,7 +297,7 @@ func (w *governedWriter) finish(ctx context.Context, err error) {
 	case err != nil || w.tooLarge || w.state == stateOpen:
 		w.finishFailure(ctx)
 	default:
-		w.finishWhole()
+		w.finishWhole(ctx)
 	}
 }
 
@@ -332,8 +333,13 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 var errUpstream = &apiError{http.StatusBadGateway, "The model provider could not be reached or its answer could not be read.", "upstream_failed"}
 
 // finishWhole judges a whole answer and sends it, or the refusal in its place.
-func (w *governedWriter) finishWhole() {
+func (w *governedWriter) finishWhole(ctx context.Context) {
 	text, outcome := w.read()
+	if len(w.t.x.coverage.Unknown) > 0 && w.t.blocksUnknown() {
+		dropBodyHeaders(w.Header())
+		w.finishFailure(ctx)
+		return
+	}
 	err := w.t.concludeAnswer(text)
 	if err == nil {
 		err = w.t.x.commit(w.t.http.Context(), outcome, func(turn kernel.Turn) string {
