@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/caddyserver/caddy/v2"
@@ -31,6 +32,9 @@ type App struct {
 	// in Caddy's data directory.
 	StoreRaw json.RawMessage `json:"store,omitempty" caddy:"namespace=lex.stores inline_key=engine"`
 
+	// Whose embedding space the threat signal is measured in. Default: local.
+	EmbedderRaw json.RawMessage `json:"embedder,omitempty" caddy:"namespace=lex.embedders inline_key=provider"`
+
 	// The kernel's policy; what is absent keeps its default.
 	Policy Policy `json:"policy,omitzero"`
 
@@ -50,6 +54,7 @@ type App struct {
 	metrics      *metrics
 	kernel       *kernel.Kernel
 	model        *detect.Model
+	embedder     Embedder // nil: the detector's own
 	constitution string
 	opener       StoreOpener
 
@@ -75,6 +80,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.ready = make(chan struct{})
 	a.model = detect.Default()
 	if err := a.provisionEvents(ctx); err != nil {
+		return err
+	}
+	if err := a.provisionEmbedder(ctx); err != nil {
 		return err
 	}
 	if err := a.provisionPolicy(); err != nil {
@@ -107,9 +115,12 @@ func (a *App) provisionEvents(ctx caddy.Context) error {
 }
 
 func (a *App) provisionPolicy() error {
-	policy, err := a.Policy.kernelPolicy(a.model.Calibration())
+	policy, err := a.Policy.kernelPolicy()
 	if err != nil {
 		return err
+	}
+	if a.embedder == nil { // the threshold belongs to the detector's own scale
+		policy.ThreatAt = math.Round(float64(a.model.Calibration().Threat)*1e4) / 1e4
 	}
 	if a.kernel, err = kernel.New(policy); err != nil {
 		return fmt.Errorf("checking the policy: %w", err)

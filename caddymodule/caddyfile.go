@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,13 @@ func size(to *int64) func(d *caddyfile.Dispenser) error {
 //	lex {
 //	    store bolt [<path>]
 //	    store redis <url>...
+//	    embedder local
+//	    embedder openai {
+//	        base_url <address>
+//	        model    <name>
+//	        api_key  <key>
+//	        timeout  <duration>
+//	    }
 //	    policy {
 //	        tau                <number>
 //	        refuse_at          <number>
@@ -194,7 +202,8 @@ func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume option name
 	return block(options{
-		"store": a.parseStore,
+		"store":    guest(&a.StoreRaw, "lex.stores.", "engine"),
+		"embedder": guest(&a.EmbedderRaw, "lex.embedders.", "provider"),
 		"policy": block(options{
 			"tau":                number(&a.Policy.Tau),
 			"refuse_at":          number(&a.Policy.RefuseAt),
@@ -217,17 +226,20 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})(d)
 }
 
-func (a *App) parseStore(d *caddyfile.Dispenser) error {
-	if !d.NextArg() {
-		return d.ArgErr()
+// guest sets a guest module by its name in a namespace.
+func guest(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		if !d.NextArg() {
+			return d.ArgErr()
+		}
+		name := d.Val()
+		module, err := caddyfile.UnmarshalModule(d, namespace+name)
+		if err != nil {
+			return err
+		}
+		*to = caddyconfig.JSONModuleObject(module, key, name, nil)
+		return nil
 	}
-	engine := d.Val()
-	module, err := caddyfile.UnmarshalModule(d, "lex.stores."+engine)
-	if err != nil {
-		return err
-	}
-	a.StoreRaw = caddyconfig.JSONModuleObject(module, "engine", engine, nil)
-	return nil
 }
 
 func (a *App) parseMemory(d *caddyfile.Dispenser) error {

@@ -96,13 +96,14 @@ func newSecretKey() []byte {
 // assess weighs the texts of a request and takes the step. The decision holds
 // for this state of the session; commit takes the step again if another turn
 // came in between.
-func (x *exchange) assess(texts, instructions []detect.Text) error {
+func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text) error {
 	x.signal = x.app.model.Assess(texts)
 	x.evidence = kernel.Evidence{
 		Scores:           withInstructions(x.signal.Scores, x.app.model.Assess(instructions).Scores),
 		ThreatSignal:     x.signal.Threat,
 		SovereigntyDrift: x.signal.SelfReference,
 	}
+	x.embed(ctx)
 	if err := x.step(); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (t *governTurn) assess(ctx context.Context) error {
 	}
 	t.x.cover("request.prompt", detectorLocal, len(t.body.Prompt))
 	t.x.coverage.BytesForwarded = len(t.body.Prompt)
-	return t.x.assess([]detect.Text{{Source: detect.User, Body: t.body.Prompt}}, nil)
+	return t.x.assess(ctx, []detect.Text{{Source: detect.User, Body: t.body.Prompt}}, nil)
 }
 
 // arm is what one call to the model came to.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -73,12 +74,20 @@ type site struct {
 // newSite provisions a handler from its JSON and puts a model behind it.
 func newSite(t testing.TB, config string, model caddyhttp.HandlerFunc) *site {
 	t.Helper()
+	return newSiteWith(t, config, nil, model)
+}
+
+// newSiteWith is newSite with further options of the app.
+func newSiteWith(t testing.TB, config string, options map[string]any, model caddyhttp.HandlerFunc) *site {
+	t.Helper()
 	s := &site{t: t, model: model, path: filepath.Join(t.TempDir(), "lex.db"), handler: new(caddymodule.Handler)}
-	app, err := json.Marshal(map[string]any{
+	settings := map[string]any{
 		"store":   map[string]any{"engine": "faulty", "path": s.path},
 		"secrets": map[string]any{"admin": "{env.LEX_TEST_ADMIN}"},
 		"limits":  map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}},
-	})
+	}
+	maps.Copy(settings, options)
+	app, err := json.Marshal(settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,8 @@ func (t *interceptTurn) assess(ctx context.Context) error {
 		return err
 	}
 	t.x.coverage.BytesForwarded = len(t.body)
-	return t.x.assess(t.x.coverRequest(t.call.Parts))
+	texts, instructions := t.x.coverRequest(t.call.Parts)
+	return t.x.assess(ctx, texts, instructions)
 }
 
 // refuse answers a refused prompt without asking the model.

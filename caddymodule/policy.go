@@ -4,14 +4,12 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 // defaultConstitution is the governed arm's system text unless the operator
@@ -47,9 +45,8 @@ type Policy struct {
 	Identity string `json:"identity,omitempty"`
 }
 
-// kernelPolicy is the kernel's default with the threshold that belongs to the
-// detector's scale and the operator's values.
-func (p *Policy) kernelPolicy(c detect.Calibration) (kernel.Policy, error) {
+// kernelPolicy is the kernel's default with the operator's values.
+func (p *Policy) kernelPolicy() (kernel.Policy, error) {
 	if p.RefusalText == "" {
 		p.RefusalText = defaultRefusal
 	}
@@ -60,7 +57,6 @@ func (p *Policy) kernelPolicy(c detect.Calibration) (kernel.Policy, error) {
 		return kernel.Policy{}, fmt.Errorf("policy identity %q: give one of %s", p.Identity, strings.Join(identityModes, ", "))
 	}
 	policy := kernel.DefaultPolicy()
-	policy.ThreatAt = math.Round(float64(c.Threat)*1e4) / 1e4
 	override(&policy.Tau, p.Tau)
 	override(&policy.RefuseAt, p.RefuseAt)
 	override(&policy.RefuseAtDegraded, p.RefuseAtDegraded)

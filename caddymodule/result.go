@@ -129,7 +129,7 @@ type result struct {
 // they came from and how long they took.
 func (x *exchange) result() result {
 	t := x.turn
-	embedder := detectorLocal
+	embedder := x.app.embedProvider()
 	res := result{
 		pillars: asPillars(t.State), State: asPillars(t.State), RawState: asPillars(t.Raw),
 		M: t.M, MBefore: t.MBefore, HealthBand: t.Band, WeakestPillar: t.State.Weakest().String(),
