@@ -3,7 +3,7 @@
 
 GO        ?= go
 BIN       := bin/caddy
-XCADDY    := github.com/caddyserver/xcaddy/cmd/xcaddy@v0.4.6
+XCADDY    := tool -modfile=tools.mod xcaddy
 LINT      := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME  ?= 30s
 FUZZED    := ./kernel ./store ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
@@ -30,7 +30,7 @@ deps:
 
 # build makes the binary the way users do, with xcaddy, from xcaddy.json.
 build:
-	$(GO) run $(XCADDY) build $$($(GO) run ./cmd/xcaddyargs xcaddy.json) --output $(BIN)
+	$(GO) $(XCADDY) build $$($(GO) run ./cmd/xcaddyargs xcaddy.json) --output $(BIN)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -78,11 +78,15 @@ func TestFailures(t *testing.T) {
 		answer http.HandlerFunc
 		want   error
 	}{
-		"500":      {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary-key canary-text", 500) }, model.ErrUnavailable},
-		"429":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, model.ErrUnavailable},
-		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, model.ErrUnavailable},
-		"garbage":  {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, model.ErrAnswer},
-		"too few":  {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1]}]}`) }, model.ErrAnswer},
+		"500": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "canary-key canary-text", http.StatusInternalServerError)
+		}, model.ErrUnavailable},
+		"429": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, model.ErrUnavailable},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, model.ErrUnavailable},
+		"garbage": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, model.ErrAnswer},
+		"too few": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1]}]}`) }, model.ErrAnswer},
 		"half": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			fmt.Fprint(w, `{"da`)
@@ -130,8 +134,10 @@ func TestTimeout(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []model.Config{
-		{BaseURL: "ftp://x/v1", Model: "m", Timeout: 1}, {BaseURL: "", Model: "m", Timeout: 1},
-		{BaseURL: "http://x/v1", Timeout: 1}, {BaseURL: "http://x/v1", Model: "m"},
+		{BaseURL: "ftp://x/v1", Model: "m", Timeout: 1},
+		{BaseURL: "", Model: "m", Timeout: 1},
+		{BaseURL: "http://x/v1", Timeout: 1},
+		{BaseURL: "http://x/v1", Model: "m"},
 	} {
 		if _, err := model.NewEmbedder(c); err == nil {
 			t.Errorf("%+v was accepted", c)
