@@ -96,13 +96,13 @@ func TestPathTraversal(t *testing.T) {
 }
 
 func TestWorkspaceBoundsFileArguments(t *testing.T) {
-	i, err := toolcall.New(toolcall.Options{Workspace: "/work/project/"})
+	i, err := toolcall.New(toolcall.Options{Workspace: "/srv/project/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, allowed := range map[string]bool{
-		"/work/project/a.go": true, "/work/project": true, "a.go": true, "sub/../a.go": true,
-		"/work/projects/a.go": false, "/work/other": false, "/work/project/../x": false, "~/x": false, "C:/x": false, "../x": false,
+		"/srv/project/a.go": true, "/srv/project": true, "a.go": true, "sub/../a.go": true,
+		"/srv/projects/a.go": false, "/srv/other": false, "/srv/project/../x": false, "~/x": false, "C:/x": false, "../x": false,
 	} {
 		d := i.Decide(with("read_file", "path", path))
 		if d.Allowed != allowed || !allowed && d.Invariant != toolcall.PathTraversal {
