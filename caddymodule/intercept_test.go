@@ -306,7 +306,7 @@ func TestUnknownTraffic(t *testing.T) {
 func TestNoWayRound(t *testing.T) {
 	for _, path := range []string{
 		"/v1/chat/completions", "//v1/chat/completions", "/v1/chat/completions/", "/V1/Chat/Completions",
-		"/openai/v1/chat/completions", "/v1%2Fchat/completions", "/v1/./chat/completions", "/v1/chat/../chat/completions", "/some/other/path",
+		"/openai/v1/chat/completions", "/v1%2Fchat/completions", "/v1/./chat/completions", "/v1/chat/../chat/completions",
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := newSite(t, `{}`, answering("application/json", completion("I obey.")))
@@ -507,5 +507,35 @@ func TestUnknownParts(t *testing.T) {
 				t.Errorf("coverage %v", coverage)
 			}
 		})
+	}
+}
+
+// A request of an API that is not known yet is assessed by its looks, and its
+// answer passes to the byte: a foreign stream must not be held to the grammar
+// of another.
+func TestResemblingTraffic(t *testing.T) {
+	foreign := "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: content_block_delta\ndata: {\"delta\":{\"text\":\"Paris.\"}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	seen := new(recorder)
+	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+		seen.record(r)
+		return answering("text/event-stream", foreign)(w, r)
+	})
+	if w := s.post("/v1/messages", chatStreamed); w.Body.String() != foreign || w.Header().Get("X-Lex-Receipt-Id") == "" {
+		t.Errorf("%v %s", w.Header(), w.Body)
+	}
+	if string(seen.requests[0].body) != chatStreamed {
+		t.Errorf("the model saw %s", seen.requests[0].body)
+	}
+	coverage := s.receipts()[0]["coverage"].(map[string]any)
+	if len(coverage["inspected"].([]any)) == 0 || len(coverage["unknown"].([]any)) != 1 {
+		t.Errorf("coverage %v", coverage)
+	}
+	w := s.post("/v1/messages", chatAttack)
+	if w.Code != http.StatusForbidden || w.Header().Get("X-Should-Retry") != "false" || seen.count.Load() != 1 {
+		t.Errorf("an attack: %d %s, forwarded %d times", w.Code, w.Body, seen.count.Load())
+	}
+	blocking := newSite(t, `{"unknown":"block"}`, answering("text/event-stream", foreign))
+	if w := blocking.post("/v1/messages", chatStreamed); w.Code != http.StatusForbidden {
+		t.Errorf("block: %d", w.Code)
 	}
 }

@@ -24,7 +24,7 @@ func upgrades(r *http.Request) bool {
 }
 
 // interceptUnknown serves a request on a path that no dialect claims. JSON that
-// resembles a dialect is governed as one; the rest is forwarded with a receipt
+// resembles a dialect is assessed as one; the rest is forwarded with a receipt
 // that says it was not inspected, or refused, as configured.
 func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 	body, apiErr := readBody(r, g.app.Limits.Body)
@@ -33,8 +33,8 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if d, ok := wire.Resembles(body); ok && r.Method == http.MethodPost {
-		g.intercept(w, r, d)
+	if d := resembled(r, body); d != nil {
+		g.interceptResembling(w, r, d)
 		return
 	}
 	if len(body) == 0 && !upgrades(r) {
@@ -43,6 +43,55 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 	}
 	g.recordUnknown(w, r, body)
 }
+
+// resembled is the dialect that a body on a foreign path can be read as.
+func resembled(r *http.Request, body []byte) wire.Dialect {
+	d, ok := wire.Resembles(body)
+	if !ok || r.Method != http.MethodPost {
+		return nil
+	}
+	if _, err := d.Request(body); err != nil {
+		return nil // its looks deceive
+	}
+	return d
+}
+
+// interceptResembling assesses a request that only looks like a dialect's. What
+// its API answers is not known, so the answer passes unread, and a refusal is
+// an HTTP error: that is one in every API, while the refusal message of another
+// one would break the caller's SDK.
+func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
+	t := g.readCall(w, r, d)
+	if t == nil {
+		return
+	}
+	t.x.endpoint = endpointOf(nil)
+	if err := t.assess(r.Context()); err != nil {
+		t.failed(w, "session", err)
+		return
+	}
+	setPlaceholders(r, t.x.placeholders())
+	t.x.unknown("response", noDialect, 0)
+	t.x.notRun(detectorJudge, noDialect)
+	outcome, sent := kernel.Answered, nothingSent
+	if t.x.turn.Refused || t.blocksUnknown() {
+		t.x.coverage.BytesForwarded = 0
+		outcome, sent = kernel.Refused, func(kernel.Turn) string { return t.app.Policy.RefusalText }
+	}
+	if err := t.x.commit(r.Context(), outcome, sent); err != nil {
+		t.failed(w, "commit", err)
+		return
+	}
+	t.tell(w.Header())
+	if outcome == kernel.Refused || t.x.turn.Refused {
+		writeDialectError(w, d, &apiError{http.StatusForbidden, t.app.Policy.RefusalText, "policy_refusal"}, http.StatusForbidden)
+		return
+	}
+	g.pass(w, r, t.body)
+}
+
+// noDialect is why nothing of an answer or request could be read.
+const noDialect = "no dialect for this endpoint"
 
 var (
 	errUnknownBlocked  = &apiError{http.StatusForbidden, "This endpoint is not governed here, and requests that cannot be inspected are not forwarded.", "unknown_endpoint"}
@@ -87,10 +136,10 @@ func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*ex
 		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(),
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	x.unknown("request", "no dialect for this endpoint: "+bounded(media), len(body))
-	x.unknown("response", "no dialect for this endpoint", 0)
-	x.notRun(detectorLocal, "no dialect for this endpoint")
-	x.notRun(detectorJudge, "no dialect for this endpoint")
+	x.unknown("request", noDialect+": "+bounded(media), len(body))
+	x.unknown("response", noDialect, 0)
+	x.notRun(detectorLocal, noDialect)
+	x.notRun(detectorJudge, noDialect)
 	if !block {
 		x.coverage.BytesForwarded = len(body)
 	}
