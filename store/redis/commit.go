@@ -77,14 +77,13 @@ func newChange(r store.Receipt, excluded bool) change {
 // theirs; the batch is bounded by the timeouts of the connection.
 func (s *Store) writeBatch(batch []change) []error {
 	ctx := context.Background()
-	cmds := s.send(ctx, batch)
+	cmds := s.send(ctx, batch, commitScript.EvalSha)
 	if anyLacksScript(cmds) {
 		// A pipeline cannot fall back to EVAL by itself. Some of the batch may
 		// have run, if the server lost its scripts half way: running all of it
-		// again is safe, because what is there is found by its id.
-		if err := commitScript.Load(ctx, s.client).Err(); err == nil {
-			cmds = s.send(ctx, batch)
-		}
+		// again is safe, because what is there is found by its id. EVAL brings
+		// the script along, so that losing it again does no harm.
+		cmds = s.send(ctx, batch, commitScript.Eval)
 	}
 	errs := make([]error, len(batch))
 	for i, cmd := range cmds {
@@ -93,11 +92,14 @@ func (s *Store) writeBatch(batch []change) []error {
 	return errs
 }
 
-func (s *Store) send(ctx context.Context, batch []change) []*client.Cmd {
+// run is how a script is run: by its digest or with its text.
+type run func(ctx context.Context, c client.Scripter, keys []string, args ...any) *client.Cmd
+
+func (s *Store) send(ctx context.Context, batch []change, run run) []*client.Cmd {
 	cmds := make([]*client.Cmd, len(batch))
 	pipeline := s.client.Pipeline()
 	for i, c := range batch {
-		cmds[i] = commitScript.EvalSha(ctx, pipeline, c.keys, c.args...)
+		cmds[i] = run(ctx, pipeline, c.keys, c.args...)
 	}
 	_, _ = pipeline.Exec(ctx) // every command has its own error
 	return cmds
