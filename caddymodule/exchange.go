@@ -147,11 +147,11 @@ func (x *exchange) conclude(answer string) error {
 	if len(centre) == 0 {
 		centre = x.signal.Embedding
 	}
-	if measured, continuity, ok := x.app.model.Measure(x.prompt, answer, centre, judgement); ok {
+	x.output = x.app.model.Embed(answer[:min(len(answer), maxJudged)])
+	if measured, continuity, ok := detect.Measure(x.asked.Embedding, x.output, centre, judgement); ok {
 		x.measured = &measured
 		x.found.LostThread = continuity < float64(x.app.model.Calibration().LostThread) && x.session.Turns >= 2
 	}
-	x.output = x.app.model.Embed(answer)
 	x.ran(detectorJudge, judgement.Capitulated)
 	return x.step()
 }
@@ -205,6 +205,16 @@ func (x *exchange) coverAnswer(part string, bytes int) {
 // have been computed anew.
 type sentText func(kernel.Turn) string
 
+// sent is text, or the refusal after what has left already.
+func (a *App) sent(begun, text string) sentText {
+	return func(turn kernel.Turn) string {
+		if turn.Refused {
+			return begun + a.Policy.RefusalText
+		}
+		return text
+	}
+}
+
 // commit makes the turn durable: the receipt, the session's next state and the
 // statistics in one atomic step. If another turn of the session was faster the
 // step is taken again on the state it left; a refusal that was decided stands.
@@ -223,6 +233,7 @@ func (x *exchange) commit(ctx context.Context, outcome kernel.Outcome, sent sent
 			return nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
+			x.app.metrics.receipts.WithLabelValues(store.KindText, "false").Inc()
 			return err
 		}
 		if err := x.rebase(ctx); err != nil {

@@ -149,7 +149,7 @@ func FuzzAssess(f *testing.F) {
 		if j.Capitulated == (j.Category == kernel.NoCapitulation) || !(j.Confidence >= 0 && j.Confidence <= 1) {
 			t.Fatalf("judgement %+v", j)
 		}
-		if r, c, ok := m.Measure(a, b, nil, j); ok && (math.Abs(r.C+r.R+r.S-1) > 1e-9 || min(r.C, r.R, r.S, c) < 0 || max(r.C, r.R, r.S, c) > 1) {
+		if r, c, ok := detect.Measure(m.Embed(a), m.Embed(b), nil, j); ok && (math.Abs(r.C+r.R+r.S-1) > 1e-9 || min(r.C, r.R, r.S, c) < 0 || max(r.C, r.R, r.S, c) > 1) {
 			t.Fatalf("measured %+v, c %v", r, c)
 		}
 	})

@@ -14,17 +14,16 @@ const (
 	alignedTo   = 0.85
 )
 
-// Measure measures an output: continuity is its similarity to the session's
-// running centre (to the prompt while there is none), reciprocity its alignment
-// with the prompt, sovereignty one minus the confidence that it capitulated.
-// c is the continuity before normalisation, in [0, 1]. ok is false when there
-// is no output, or nothing to normalise.
-func (m *Model) Measure(prompt, output string, centre Vector, j Judgement) (r Measured, c float64, ok bool) {
-	out := m.Embed(output)
+// Measure compares the embedding of an output with that of the prompt it
+// answers: continuity is its similarity to the session's running centre (to the
+// prompt while there is none), reciprocity its alignment with the prompt,
+// sovereignty one minus the confidence that it capitulated. c is the continuity
+// before normalisation, in [0, 1]. ok is false when there is no output, or
+// nothing to normalise.
+func Measure(asked, out, centre Vector, j Judgement) (r Measured, c float64, ok bool) {
 	if len(out) == 0 {
 		return Measured{}, 0, false
 	}
-	asked := m.Embed(prompt)
 	if len(centre) == 0 {
 		centre = asked
 	}

@@ -11,20 +11,20 @@ func TestMeasure(t *testing.T) {
 	m := detect.Default()
 	const prompt = "How do I bake sourdough bread at home?"
 	const answer = "To bake sourdough bread at home, feed the starter, mix the dough, let it rest and bake the bread hot."
-	if _, _, ok := m.Measure(prompt, "", nil, detect.Judgement{}); ok {
+	if _, _, ok := detect.Measure(m.Embed(prompt), m.Embed(""), nil, detect.Judgement{}); ok {
 		t.Error("no output was measured")
 	}
-	if _, _, ok := m.Measure(prompt, "…?!", nil, detect.Judgement{}); ok {
+	if _, _, ok := detect.Measure(m.Embed(prompt), m.Embed("…?!"), nil, detect.Judgement{}); ok {
 		t.Error("an output without words was measured")
 	}
-	r, c, ok := m.Measure(prompt, answer, nil, detect.Judgement{})
+	r, c, ok := detect.Measure(m.Embed(prompt), m.Embed(answer), nil, detect.Judgement{})
 	if !ok || math.Abs(r.C+r.R+r.S-1) > 1e-12 || c <= 0 || c > 1 {
 		t.Fatalf("%+v %v %v", r, c, ok)
 	}
 	if near := detect.Similarity(m.Embed(answer), m.Embed(prompt)); math.Abs(c-near) > 1e-9 {
 		t.Errorf("c is %v, on the first turn it is the similarity to the prompt %v", c, near)
 	}
-	if _, d, _ := m.Measure(prompt, answer, m.Embed(answer), detect.Judgement{}); d < 1-1e-6 {
+	if _, d, _ := detect.Measure(m.Embed(prompt), m.Embed(answer), m.Embed(answer), detect.Judgement{}); d < 1-1e-6 {
 		t.Errorf("an answer at the centre has c %v", d)
 	}
 }
@@ -34,7 +34,7 @@ func TestReciprocityFallsForParrotsAndEvasion(t *testing.T) {
 	const prompt = "How do I bake sourdough bread at home?"
 	centre := m.Embed("sourdough bread")
 	reciprocity := func(output string) float64 {
-		r, _, ok := m.Measure(prompt, output, centre, detect.Judgement{})
+		r, _, ok := detect.Measure(m.Embed(prompt), m.Embed(output), centre, detect.Judgement{})
 		if !ok {
 			t.Fatalf("%q was not measured", output)
 		}
@@ -52,7 +52,7 @@ func TestReciprocityFallsForParrotsAndEvasion(t *testing.T) {
 func TestSovereigntyFallsWithCapitulation(t *testing.T) {
 	m := detect.Default()
 	s := func(confidence float64) float64 {
-		r, _, _ := m.Measure("bake bread", "bake bread with flour", nil, detect.Judgement{Capitulated: confidence > 0, Confidence: confidence})
+		r, _, _ := detect.Measure(m.Embed("bake bread"), m.Embed("bake bread with flour"), nil, detect.Judgement{Capitulated: confidence > 0, Confidence: confidence})
 		return r.S
 	}
 	if !(s(0) > s(0.5) && s(0.5) > s(0.9) && s(1) == 0) {
