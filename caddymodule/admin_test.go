@@ -128,4 +128,10 @@ func TestRequireKey(t *testing.T) {
 	if w := s.post("/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-provider"); w.Code != http.StatusUnauthorized {
 		t.Errorf("chat: %d %s", w.Code, w.Body)
 	}
+	for _, unknown := range []string{"observe", "pass"} {
+		s := newSite(t, `{"require_key":true,"unknown":"`+unknown+`"}`, answering("application/json", `{}`))
+		if w := s.send(http.MethodGet, "/v1/responses/resp_1", ""); w.Code != http.StatusUnauthorized {
+			t.Errorf("another endpoint, unknown %s: %d %s", unknown, w.Code, w.Body)
+		}
+	}
 }

@@ -44,11 +44,12 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) {
 		t.fail(w, outcome)
 		return
 	}
-	if err := t.settle(text, func(turn kernel.Turn) string { return t.visible(turn, text) }); err != nil {
+	sent := t.app.sent("", text)
+	if err := t.settle(text, sent); err != nil {
 		g.failed(w, "commit", err)
 		return
 	}
-	_ = writeJSON(w, http.StatusOK, t.result(t.visible(t.x.turn, text)))
+	_ = writeJSON(w, http.StatusOK, t.result(sent(t.x.turn)))
 }
 
 // admit makes every check on a request in the interface's order and assesses
@@ -226,21 +227,20 @@ func (t *governTurn) settle(text string, sent sentText) error {
 	if t.raw != "" {
 		t.x.skip("response.raw_output", "ungoverned baseline", len(t.raw))
 	}
-	return t.x.commit(t.http.Context(), kernel.Answered, sent)
+	return t.commit(kernel.Answered, sent)
+}
+
+// commit makes the turn durable and shows it to the access log.
+func (t *governTurn) commit(outcome kernel.Outcome, sent sentText) error {
+	err := t.x.commit(t.http.Context(), outcome, sent)
+	setPlaceholders(t.http, t.x.placeholders())
+	return err
 }
 
 func (t *governTurn) concludeOn(text string) error {
 	defer t.clock(&t.timing.Conclude)()
 	t.x.coverAnswer("response.governed_output", len(text))
 	return t.x.conclude(text)
-}
-
-// visible is the text that answers a turn.
-func (t *governTurn) visible(turn kernel.Turn, text string) string {
-	if turn.Refused {
-		return t.app.Policy.RefusalText
-	}
-	return text
 }
 
 // result completes the exchange's part. The harmful twin of a refused output
@@ -257,7 +257,6 @@ func (t *governTurn) result(governed string) result {
 	}
 	t.timing.Total = milliseconds(time.Since(t.x.started))
 	res.Timing = t.timing
-	setPlaceholders(t.http, t.x.placeholders())
 	return res
 }
 
@@ -281,14 +280,12 @@ func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 // fail records a turn that has no answer, and answers.
 func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 	t.x.notRun(detectorJudge, "no output")
-	if err := t.x.commit(t.http.Context(), outcome, nothingSent); err != nil {
+	if err := t.commit(outcome, t.app.sent("", "")); err != nil {
 		t.failed(w, "commit", err)
 		return
 	}
 	writeError(w, errProviders)
 }
-
-func nothingSent(kernel.Turn) string { return "" }
 
 // failed answers a failure of our own.
 func (g *request) failed(w http.ResponseWriter, operation string, err error) {

@@ -45,12 +45,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
 // finishStream settles the turn, lets out the tokens that were kept back for
 // it, or the refusal in their place, and ends with the one done event.
 func (t *governTurn) finishStream(s *tokenStream, text string) {
-	whole := func(turn kernel.Turn) string {
-		if turn.Refused {
-			return s.sent() + t.app.Policy.RefusalText
-		}
-		return text
-	}
+	whole := t.app.sent(s.sent(), text)
 	if err := t.settle(text, whole); err != nil {
 		t.storeFailed("commit", err)
 		s.fail(t.result(s.sent()), errGovernor)
@@ -71,7 +66,7 @@ func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 	t.x.notRun(detectorJudge, "no complete output")
 	sent := s.sent()
 	apiErr := errProviders
-	if err := t.x.commit(t.http.Context(), outcome, func(kernel.Turn) string { return sent }); err != nil {
+	if err := t.commit(outcome, t.app.sent(sent, sent)); err != nil {
 		t.storeFailed("commit", err)
 		apiErr = errGovernor
 	}

@@ -173,7 +173,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	setPlaceholders(r, placeholders{})
 	serve := h.route(r)
 	if serve == nil {
-		return next.ServeHTTP(w, withoutLexHeaders(r))
+		passOn(w, withoutLexHeaders(r), next)
+		return nil
 	}
 	engine, done, err := h.app.use(r.Context())
 	if err != nil {
@@ -197,7 +198,7 @@ func (h *Handler) route(r *http.Request) serveFunc {
 	if d, ok := wire.Match(r.URL.Path); ok && r.Method == http.MethodPost {
 		return func(g *request, w http.ResponseWriter, r *http.Request) { g.intercept(w, r, d) }
 	}
-	if h.Unknown != "pass" && mayCarryPrompt(r) {
+	if h.RequireKey || (h.Unknown != "pass" && mayCarryPrompt(r)) {
 		return (*request).interceptUnknown
 	}
 	return nil

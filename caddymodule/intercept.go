@@ -54,7 +54,7 @@ func (g *request) blocksUnknown() bool {
 func (t *interceptTurn) refuseUnknown(w http.ResponseWriter) {
 	t.x.notRun(detectorJudge, "refused before generation")
 	t.x.coverage.BytesForwarded = 0
-	err := t.x.commit(t.http.Context(), kernel.Refused, func(kernel.Turn) string { return errUnknownContent.Message })
+	err := t.commit(kernel.Refused, func(kernel.Turn) string { return errUnknownContent.Message })
 	if err != nil {
 		t.failed(w, "commit", err)
 		return
@@ -148,7 +148,7 @@ func (t *interceptTurn) assess(ctx context.Context) error {
 func (t *interceptTurn) refuse(w http.ResponseWriter) {
 	t.x.notRun(detectorJudge, "refused before generation")
 	t.x.coverage.BytesForwarded = 0
-	if err := t.x.commit(t.http.Context(), kernel.Refused, t.refusalSent("")); err != nil {
+	if err := t.commit(kernel.Refused, t.app.sent("", "")); err != nil {
 		t.failed(w, "commit", err)
 		return
 	}
@@ -183,10 +183,11 @@ func (t *interceptTurn) refusal() wire.Refusal {
 	}
 }
 
-// refusalSent is what the client has in the end when a turn is refused after
-// `begun` has left already.
-func (t *interceptTurn) refusalSent(begun string) sentText {
-	return func(kernel.Turn) string { return begun + t.app.Policy.RefusalText }
+// commit makes the turn durable and shows it to the access log.
+func (t *interceptTurn) commit(outcome kernel.Outcome, sent sentText) error {
+	err := t.x.commit(t.http.Context(), outcome, sent)
+	setPlaceholders(t.http, t.x.placeholders())
+	return err
 }
 
 // tell names the receipt in the response headers, as configured.

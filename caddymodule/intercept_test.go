@@ -10,7 +10,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 func TestInterceptForwardsTheSameBytes(t *testing.T) {
@@ -537,5 +541,53 @@ func TestResemblingTraffic(t *testing.T) {
 	blocking := newSite(t, `{"unknown":"block"}`, answering("text/event-stream", foreign))
 	if w := blocking.post("/v1/messages", chatStreamed); w.Code != http.StatusForbidden {
 		t.Errorf("block: %d", w.Code)
+	}
+}
+
+// No error of the handlers behind lex reaches Caddy, whose log would print the
+// request's headers and query.
+func TestErrorsOfOtherTraffic(t *testing.T) {
+	for status, err := range map[int]error{
+		http.StatusNotFound:   caddyhttp.Error(http.StatusNotFound, errors.New("canary-file")),
+		http.StatusBadGateway: caddyhttp.Error(http.StatusBadGateway, errors.New("canary-address")),
+	} {
+		s := newSite(t, `{}`, func(http.ResponseWriter, *http.Request) error { return err })
+		w := s.send(http.MethodGet, "/v1/models?key=canary", "")
+		if w.Code != status || strings.Contains(w.Body.String(), "canary") {
+			t.Errorf("%d %s, want %d", w.Code, w.Body, status)
+		}
+	}
+}
+
+// The access log can carry the receipt of every kind of governed request.
+func TestReceiptPlaceholder(t *testing.T) {
+	for _, test := range []struct{ path, body string }{
+		{"/lex/govern", question},
+		{"/lex/govern/stream", question},
+		{"/v1/chat/completions", chatQuestion},
+		{"/v1/chat/completions", chatStreamed},
+		{"/v1/chat/completions", chatAttack},
+		{"/v1/messages", chatQuestion},
+		{"/v1/embeddings", `{"input_text":"hello"}`},
+	} {
+		var input atomic.Value // two arms ask at once
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			found, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer).Get("http.lex.attack_type")
+			input.Store(found)
+			return answering("application/json", completion("Paris."))(w, r)
+		})
+		repl := caddy.NewReplacer()
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "http://site.test"+test.path, strings.NewReader(test.body))
+		r = caddyhttp.PrepareRequest(r, repl, w, new(caddyhttp.Server))
+		if err := s.handler.ServeHTTP(w, r, s.model); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := repl.Get("http.lex.receipt_id"); got != s.receipts()[0]["id"] {
+			t.Errorf("%s: placeholder %v, receipt %v", test.path, got, s.receipts()[0]["id"])
+		}
+		if test.body != chatAttack && input.Load() != "none" {
+			t.Errorf("%s: the model's matchers see attack_type %v", test.path, input.Load())
+		}
 	}
 }

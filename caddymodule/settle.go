@@ -15,7 +15,7 @@ func (w *governedWriter) settleStream(outcome kernel.Outcome) {
 	text := w.out.close()
 	err := w.t.concludeAnswer(text)
 	if err == nil {
-		err = w.t.x.commit(w.t.http.Context(), outcome, w.streamSent(outcome, text))
+		err = w.t.commit(outcome, w.streamSent(outcome, text))
 	}
 	switch {
 	case err != nil:
@@ -35,15 +35,10 @@ func (w *governedWriter) settleStream(outcome kernel.Outcome) {
 // streamSent is what the client has read in the end.
 func (w *governedWriter) streamSent(outcome kernel.Outcome, text string) sentText {
 	begun := w.out.sentText()
-	return func(turn kernel.Turn) string {
-		switch {
-		case turn.Refused:
-			return begun + w.t.app.Policy.RefusalText
-		case outcome == kernel.Aborted || outcome == kernel.ClientGone:
-			return begun
-		}
-		return text
+	if outcome == kernel.Aborted || outcome == kernel.ClientGone {
+		text = begun
 	}
+	return w.t.app.sent(begun, text)
 }
 
 // end closes a stream that must not go on with its last frames.
@@ -107,7 +102,7 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 	}
 	w.t.x.notRun(detectorJudge, "no output")
 	w.state = stateDone
-	if err := w.t.x.commit(ctx, outcome, nothingSent); err != nil {
+	if err := w.t.commit(outcome, w.t.app.sent("", "")); err != nil {
 		w.t.failed(w.ResponseWriter, "commit", err)
 		return
 	}
@@ -127,12 +122,7 @@ func (w *governedWriter) finishWhole(ctx context.Context) {
 	}
 	err := w.t.concludeAnswer(text)
 	if err == nil {
-		err = w.t.x.commit(w.t.http.Context(), outcome, func(turn kernel.Turn) string {
-			if turn.Refused {
-				return w.t.app.Policy.RefusalText
-			}
-			return text
-		})
+		err = w.t.commit(outcome, w.t.app.sent("", text))
 	}
 	w.state = stateDone
 	switch {

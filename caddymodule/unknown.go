@@ -2,11 +2,14 @@ package caddymodule
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
@@ -27,6 +30,15 @@ func upgrades(r *http.Request) bool {
 // resembles a dialect is assessed as one; the rest is forwarded with a receipt
 // that says it was not inspected, or refused, as configured.
 func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
+	var apiErr *apiError
+	if g.caller, apiErr = g.identify(r.Context(), r, true); apiErr != nil {
+		writeError(w, apiErr)
+		return
+	}
+	if g.handler.Unknown == "pass" || !mayCarryPrompt(r) {
+		passOn(w, withoutLexHeaders(r), g.next)
+		return
+	}
 	body, apiErr := readBody(r, g.app.Limits.Body)
 	if apiErr != nil {
 		writeError(w, apiErr)
@@ -72,18 +84,20 @@ func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d 
 	}
 	setPlaceholders(r, t.x.placeholders())
 	t.x.unknown("response", noDialect, 0)
-	t.x.notRun(detectorJudge, noDialect)
-	outcome, sent := kernel.Answered, nothingSent
-	if t.x.turn.Refused || t.blocksUnknown() {
+	if t.x.turn.Refused {
 		t.x.coverage.BytesForwarded = 0
-		outcome, sent = kernel.Refused, func(kernel.Turn) string { return t.app.Policy.RefusalText }
 	}
-	if err := t.x.commit(r.Context(), outcome, sent); err != nil {
+	if t.blocksUnknown() && !t.x.turn.Refused {
+		t.refuseUnknown(w)
+		return
+	}
+	t.x.notRun(detectorJudge, noDialect)
+	if err := t.commit(kernel.Answered, t.app.sent("", "")); err != nil {
 		t.failed(w, "commit", err)
 		return
 	}
 	t.tell(w.Header())
-	if outcome == kernel.Refused || t.x.turn.Refused {
+	if t.x.turn.Refused {
 		writeDialectError(w, d, &apiError{http.StatusForbidden, t.app.Policy.RefusalText, "policy_refusal"}, http.StatusForbidden)
 		return
 	}
@@ -102,12 +116,13 @@ var (
 // forwards or refuses it.
 func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []byte) {
 	block := g.blocksUnknown()
-	x, apiErr := g.unknownExchange(r, body, block)
-	if apiErr != nil {
-		writeError(w, apiErr)
+	x, err := g.unknownExchange(r, body, block)
+	if err != nil {
+		g.storeFailed("session", err)
+		writeError(w, errGovernor)
 		return
 	}
-	outcome, answer := kernel.Answered, nothingSent
+	outcome, answer := kernel.Answered, g.app.sent("", "")
 	if block {
 		outcome, answer = kernel.Refused, func(kernel.Turn) string { return errUnknownBlocked.Message }
 	}
@@ -116,6 +131,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 		writeError(w, errGovernor)
 		return
 	}
+	setPlaceholders(r, x.placeholders())
 	if block {
 		writeError(w, errUnknownBlocked)
 		return
@@ -125,12 +141,8 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 
 // unknownExchange is an exchange without evidence: the session is one of its
 // own, so that traffic which nobody reads cannot calm another session.
-func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*exchange, *apiError) {
-	caller, apiErr := g.identify(r.Context(), r, true)
-	if apiErr != nil {
-		return nil, apiErr
-	}
-	key := sessionKey(caller.namespace, randomID())
+func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*exchange, error) {
+	key := sessionKey(g.caller.namespace, randomID())
 	x := &exchange{
 		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), key: key, publicID: publicID(key),
 		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(),
@@ -144,13 +156,9 @@ func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*ex
 		x.coverage.BytesForwarded = len(body)
 	}
 	if err := x.open(r.Context()); err != nil {
-		g.storeFailed("session", err)
-		return nil, errGovernor
+		return nil, err
 	}
-	if err := x.step(); err != nil {
-		return nil, errGovernor
-	}
-	return x, nil
+	return x, x.step()
 }
 
 // bounded keeps a header value that ends in a receipt short and plain.
@@ -161,14 +169,26 @@ func bounded(media string) string {
 	return media
 }
 
-// pass forwards a request as it is. An error of the next handlers is answered
-// here: Caddy's own error log would print headers and the query.
+// pass forwards a request whose body was read.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte) {
-	out := withoutLexHeaders(r)
+	out := withoutLexHeaders(r).WithContext(r.Context())
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.ContentLength = int64(len(body))
-	if err := g.next.ServeHTTP(w, out); err != nil {
-		writeError(w, errProviderMissing)
+	passOn(w, out, g.next)
+}
+
+// passOn runs the next handlers and answers for them when they fail: Caddy's
+// own error log would print the request's headers and query, keys included.
+func passOn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) {
+	err := next.ServeHTTP(w, r)
+	if err == nil {
+		return
 	}
+	var known caddyhttp.HandlerError
+	if errors.As(err, &known) && known.StatusCode >= http.StatusBadRequest && known.StatusCode < http.StatusInternalServerError {
+		writeError(w, &apiError{known.StatusCode, http.StatusText(known.StatusCode) + ".", "upstream_error"})
+		return
+	}
+	writeError(w, errProviderMissing)
 }
