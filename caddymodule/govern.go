@@ -75,7 +75,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
 	return t
 }
 
-// enter checks key and rate. A rate that is used up has been answered.
+// enter checks key and rate.
 func (g *request) enter(w http.ResponseWriter, r *http.Request) *apiError {
 	var apiErr *apiError
 	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
