@@ -314,7 +314,7 @@ func (x *exchange) seal(outcome kernel.Outcome, sent string) error {
 	r.PromptCommitment = commitment(x.session.Secret, x.prompt)
 	r.OutputCommitment = commitment(x.session.Secret, sent)
 	r.Coverage = x.coverage
-	if err := r.Seal(kernel.PrefixText); err != nil {
+	if err := r.Seal(); err != nil {
 		return fmt.Errorf("sealing the receipt: %w", err)
 	}
 	x.receipt = r

@@ -40,7 +40,7 @@ func BenchmarkSealAndEncode(b *testing.B) {
 	r := sealedReceipt(b, newKernel(b, kernel.DefaultPolicy()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Seal(kernel.PrefixText); err != nil {
+		if err := r.Seal(); err != nil {
 			b.Fatal(err)
 		}
 		mustJSON(b, r)

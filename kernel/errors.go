@@ -16,6 +16,8 @@ var (
 	ErrReceiptID = errors.New("receipt id does not match its record")
 	// ErrReplay: a receipt's outputs do not follow from its inputs.
 	ErrReplay = errors.New("receipt does not replay")
+	// ErrChain: a receipt does not follow from the one before it.
+	ErrChain = errors.New("broken chain of receipts")
 	// ErrPolicyMismatch: a receipt was made under another policy than the one
 	// that replays it, so nothing can be said.
 	ErrPolicyMismatch = errors.New("receipt of another policy")

@@ -5,3 +5,6 @@ var (
 	Exp = exp
 	Log = log
 )
+
+// ScanReceipt is tested against the reader of any JSON.
+var ScanReceipt = scanReceipt

@@ -80,6 +80,7 @@ func FuzzParseReceipt(f *testing.F) {
 	f.Add(bytes.ToUpper(sealed))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := kernel.ParseReceipt(text)
+		checkScan(t, text, r, err)
 		if err != nil {
 			if !errors.Is(err, kernel.ErrReceipt) {
 				t.Fatalf("an error of another kind: %v", err)
@@ -100,6 +101,58 @@ func FuzzParseReceipt(f *testing.F) {
 		}
 		if (r.CheckID() == nil) != (again.CheckID() == nil) {
 			t.Fatal("the id depends on the spelling")
+		}
+	})
+}
+
+// checkScan compares the reader of canonical records with the reader of any: it
+// may leave a record to the other, and never reads one otherwise.
+func checkScan(t *testing.T, text []byte, want kernel.Receipt, err error) {
+	t.Helper()
+	var got kernel.Receipt
+	if !kernel.ScanReceipt(text, &got) {
+		return
+	}
+	if err != nil {
+		t.Fatalf("scanned, but refused by the parser: %v", err)
+	}
+	if a, b := mustJSON(t, got), mustJSON(t, want); !bytes.Equal(a, b) {
+		t.Fatalf("scanned as\n%s\nparsed as\n%s", a, b)
+	}
+}
+
+// FuzzPolicy: a policy is refused with its fault, or every step under it keeps
+// the state in the barrier set and the session acceptable.
+func FuzzPolicy(f *testing.F) {
+	d := kernel.DefaultPolicy()
+	f.Add(d.Floor, d.Tau, d.Recovery, d.Optimal, d.Rho, d.Eta, d.Beta, d.Kappa, d.Clip, d.CUSUMK, d.CUSUMH, 0.9)
+	f.Add(0.001, 0.0010000001, 0.3333, 0.33333, 5e-324, 50.0, 1.0, 0.0, 5e-324, 5e-324, 10.0, 1.0)
+	f.Add(0.32, 0.33, 0.331, 0.332, 0.999999, 1e-310, 5e-324, 0.009, 4.0, 0.999999, 5e-324, 5e-324)
+	f.Add(math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 1e308, -1e308, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+	f.Fuzz(func(t *testing.T, floor, tau, recovery, optimal, rho, eta, beta, kappa, clip, cusumK, cusumH, score float64) {
+		p := kernel.DefaultPolicy()
+		p.Floor, p.Tau, p.Recovery, p.Optimal, p.Rho, p.Eta = floor, tau, recovery, optimal, rho, eta
+		p.Beta, p.Kappa, p.Clip, p.CUSUMK, p.CUSUMH = beta, kappa, clip, cusumK, cusumH
+		k, err := kernel.New(p)
+		if err != nil {
+			if !errors.Is(err, kernel.ErrPolicy) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		s := k.NewSession()
+		for _, e := range []kernel.Evidence{scores(score, 0, 0, 0, 0, 0), scores(0, 0, score, score, 0, 0), {}, scores(0, 1, 0, 0, 1, 0)} {
+			turn, err := k.Assess(s, e, kernel.Enforce)
+			if errors.Is(err, kernel.ErrInput) && !(score >= 0 && score <= 1) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(add(turn.State)-1) > 1e-12 || turn.M < tau {
+				t.Fatalf("state %v under tau %v", turn.State, tau)
+			}
+			s = turn.Next
 		}
 	})
 }

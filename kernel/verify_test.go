@@ -1,0 +1,105 @@
+package kernel_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+func TestOpenReceiptTakesServedBytesOnly(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	r := sealedReceipt(t, k)
+	text := mustJSON(t, r)
+	opened, err := kernel.OpenReceipt(text)
+	if err != nil || opened.ID != r.ID {
+		t.Fatalf("%s, %v", opened.ID, err)
+	}
+	for name, form := range map[string][]byte{
+		"space":          bytes.Replace(text, []byte(`,"id"`), []byte(`, "id"`), 1),
+		"an exponent":    bytes.Replace(text, []byte(`"cusum":0.31`), []byte(`"cusum":31e-2`), 1),
+		"a digit of use": bytes.Replace(text, []byte(`"cusum":0.31`), []byte(`"cusum":0.310`), 1),
+		"an escape":      bytes.Replace(text, []byte(`"demo"`), []byte(`"d\u0065mo"`), 1),
+		"the id first":   append([]byte(`{"id":"`+r.ID+`",`), bytes.Replace(text, []byte(`,"id":"`+r.ID+`"`), nil, 1)[1:]...),
+		"a second id":    bytes.Replace(text, []byte(`"mode":`), []byte(`"id":"`+r.ID+`","mode":`), 1),
+		"another member": bytes.Replace(text, []byte(`"mode":`), []byte(`"mod":1,"mode":`), 1),
+		"half of it":     text[:len(text)/2],
+		"nothing":        nil,
+	} {
+		if bytes.Equal(form, text) {
+			t.Fatalf("%s changes nothing", name)
+		}
+		if _, err := kernel.OpenReceipt(form); !errors.Is(err, kernel.ErrReceipt) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	changed := bytes.Replace(text, []byte(`"turn":3`), []byte(`"turn":4`), 1)
+	if got, err := kernel.OpenReceipt(changed); !errors.Is(err, kernel.ErrReceiptID) || got.Turn != 4 {
+		t.Errorf("another turn: %v with turn %d", err, got.Turn)
+	}
+}
+
+// Canonical records are read by the fast reader, all of them but those with an
+// exponent or an escape, and read as the reader of any JSON reads them.
+func TestScanReadsWhatParseReads(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	receipts := append(session(t, k, 60, 500), sealedReceipt(t, k), kernel.Receipt{})
+	scanned := 0
+	for _, r := range receipts {
+		text := mustJSON(t, r)
+		back, err := kernel.ParseReceipt(text)
+		checkScan(t, text, back, err)
+		if kernel.ScanReceipt(text, new(kernel.Receipt)) {
+			scanned++
+		}
+	}
+	if scanned < 400 {
+		t.Errorf("only %d of %d records were read by the fast reader", scanned, len(receipts))
+	}
+}
+
+// One receipt as `caddy lex verify` checks it: seal, replay and chain.
+func BenchmarkVerify(b *testing.B) {
+	k := newKernel(b, kernel.DefaultPolicy())
+	for name, evidence := range map[string]func(random) kernel.Evidence{
+		"ordinary": func(r random) kernel.Evidence { return scores(hundredths(r), hundredths(r), hundredths(r), hundredths(r), 0, 0) },
+		"random":   random.evidence,
+	} {
+		b.Run(name, func(b *testing.B) {
+			records := archive(b, k, 1000, evidence)
+			b.SetBytes(int64(len(records[0])))
+			b.ReportAllocs()
+			var c kernel.Chain
+			for i := 0; b.Loop(); i++ {
+				if i%len(records) == 0 {
+					c = kernel.Chain{}
+				}
+				r, err := kernel.OpenReceipt(records[i%len(records)])
+				if err := errors.Join(err, k.Replay(r), c.Add(k, r)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// hundredths is a score as the detectors round it.
+func hundredths(r random) float64 { return float64(r.IntN(60)) / 100 }
+
+// archive returns the records of one session as a store would keep them.
+func archive(b *testing.B, k *kernel.Kernel, n int, evidence func(random) kernel.Evidence) [][]byte {
+	r, s, example, prev := newRandom(7), k.NewSession(), sealedReceipt(b, k), ""
+	records := make([][]byte, n)
+	for i := range records {
+		turn := take(b, k, s, evidence(r), kernel.Enforce, kernel.Output{})
+		receipt := k.Receipt(turn)
+		receipt.SessionID, receipt.Prev, receipt.Nonce, receipt.Timestamp = "demo", prev, example.Nonce, example.Timestamp
+		receipt.Version, receipt.Endpoint, receipt.Dialect, receipt.Model = example.Version, "lex/govern", "openai", "a-model"
+		receipt.PromptCommitment, receipt.OutputCommitment = example.PromptCommitment, example.PromptCommitment
+		receipt.Coverage = example.Coverage
+		receipt = sealed(b, receipt)
+		s, prev, records[i] = turn.Next, receipt.ID, mustJSON(b, receipt)
+	}
+	return records
+}
