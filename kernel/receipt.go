@@ -1,9 +1,9 @@
 package kernel
 
-// A Receipt is the record of one governed turn. It is flat, and holds the
-// inputs of the kernel's step and its outputs, so that the step can be replayed
-// ([Kernel.Replay]). Its id is a hash of everything else in it. It holds no
-// text of the conversation: only commitments to it.
+// A Receipt is the record of one governed turn or of one decided tool call. It
+// is flat, and holds the inputs of the kernel's step and its outputs, so that
+// the step can be replayed ([Kernel.Replay]). Its id is a hash of everything
+// else in it. It holds no text of the conversation: only commitments to it.
 //
 // JSON is the only form: [Receipt.JSON] writes it and [ParseReceipt] reads it.
 // A Receipt is a plain value.
@@ -58,7 +58,8 @@ type Receipt struct {
 	// The decision.
 
 	Refused bool `json:"refused"`
-	// WouldRefuse: only the mode observe kept Reasons from refusing the turn.
+	// WouldRefuse: only the mode observe kept Reasons, or the broken Invariant,
+	// from refusing the turn.
 	WouldRefuse bool       `json:"would_refuse"`
 	Reasons     []Reason   `json:"reasons"`
 	AttackType  AttackType `json:"attack_type"`
@@ -76,6 +77,11 @@ type Receipt struct {
 	Evidence
 	Output
 
+	// The tool call, empty in the record of governed text. Such a record holds
+	// no step: [Kernel.Hold].
+
+	ToolCall
+
 	// The outputs of the step, as in [Turn].
 
 	Pressure       Point   `json:"pressure"`
@@ -88,19 +94,6 @@ type Receipt struct {
 	StabilityRatio float64 `json:"stability_ratio"`
 	LyapunovV      float64 `json:"lyapunov_V"`
 	ZShift         float64 `json:"z_shift"`
-
-	// Of a decided tool call; empty in the record of governed text.
-
-	// Tool is the tool's name as it was called. It makes the record a tool
-	// call's, and its id one of [PrefixTool].
-	Tool string `json:"tool"`
-	// Decision is approve or block.
-	Decision string `json:"decision"`
-	// Invariant names what blocked the call; empty when approved.
-	Invariant string `json:"invariant"`
-	// ArgumentsCommitment is made by [Commit] over the arguments as they were
-	// sent.
-	ArgumentsCommitment string `json:"arguments_commitment"`
 
 	// What was said, sealed, and what was looked at.
 
@@ -142,10 +135,10 @@ func (r *Receipt) record(t Turn) {
 	r.MBefore, r.MAfter = t.MBefore, t.M
 	r.Intervened, r.Effort, r.SigmaViol = t.Intervened, t.Effort, t.SigmaViol
 	r.Policy, r.Mode, r.Migrated = t.Next.Policy, t.Mode, t.Migrated
-	r.Refused, r.WouldRefuse = t.Refused, len(t.Reasons) > 0 && !t.Refused
+	r.Refused, r.WouldRefuse = t.Refused, (len(t.Reasons) > 0 || t.Call.Invariant != "") && !t.Refused
 	r.Reasons, r.AttackType, r.Severity, r.SlowDrip = t.Reasons, t.AttackType, t.Severity, t.SlowDrip
 	r.X, r.Z, r.CUSUM, r.Carry = t.Before.X, t.Before.Z, t.Before.CUSUM, t.Before.Carry
-	r.Evidence, r.Output = t.Evidence, t.Output
+	r.Evidence, r.Output, r.ToolCall = t.Evidence, t.Output, t.Call
 	r.Pressure, r.Raw, r.State = t.Pressure, t.Raw, t.State
 	r.ZNext, r.CUSUMNext, r.CarryNext = t.Next.Z, t.Next.CUSUM, t.Next.Carry
 	r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift = t.DeltaV, t.StabilityRatio, t.LyapunovV, t.ZShift

@@ -22,18 +22,14 @@ func (k *Kernel) Replay(r Receipt) error {
 	if r.Policy != k.hash {
 		return ErrPolicyMismatch
 	}
-	s := Session{X: r.X, Z: r.Z, CUSUM: r.CUSUM, Carry: r.Carry, Policy: r.Policy}
-	t, err := k.Assess(s, r.Evidence, r.Mode)
-	if err == nil {
-		t, err = k.Conclude(t, r.Output)
-	}
+	t, err := k.again(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrReplay, err)
 	}
 	t.Migrated = r.Migrated // the recorded session is the one after the projection
 	want := r
 	want.record(t)
-	if r.derived() == want.derived() && slices.Equal(r.Reasons, want.Reasons) {
+	if r.derived() == want.derived() && slices.Equal(r.Reasons, want.Reasons) && slices.Equal(r.Standing, want.Standing) {
 		return nil
 	}
 	field, err := firstDifference(r, want)
@@ -44,26 +40,44 @@ func (k *Kernel) Replay(r Receipt) error {
 }
 
 // derived holds what follows from a step in a form that can be compared; its
-// reasons stand apart, being a list.
+// lists stand apart. A tool call takes no step and has no evidence, so the
+// inputs are among them.
 type derived struct {
-	words   [3]string
-	band    Band
-	attack  AttackType
-	flags   [5]bool
-	numbers [11]float64
-	points  [6]Point
+	start, next Session
+	scores      Scores
+	output      Output
+	call        ToolCall
+	words       [3]string
+	band        Band
+	attack      AttackType
+	flags       [7]bool
+	numbers     [10]float64
+	points      [2]Point
 }
 
 func (r *Receipt) derived() derived {
 	return derived{
-		words: [...]string{r.Label, r.GovernorMode, r.Policy}, band: r.Band, attack: r.AttackType,
-		flags: [...]bool{r.Intervened, r.SlowDrip, r.Refused, r.WouldRefuse, r.Migrated},
+		start: r.start(), next: r.next(), scores: r.Scores, output: r.Output, call: r.ToolCall,
+		words: [...]string{r.Label, r.GovernorMode, r.DeniedBy}, band: r.Band, attack: r.AttackType,
+		flags: [...]bool{r.Intervened, r.SlowDrip, r.Refused, r.WouldRefuse, r.Migrated, r.SovereigntyDrift, r.Degraded},
 		numbers: [...]float64{
-			r.MBefore, r.MAfter, r.Effort, r.SigmaViol, r.Severity, r.CUSUMNext,
-			r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift, r.CUSUM,
+			r.MBefore, r.MAfter, r.Effort, r.SigmaViol, r.Severity, r.ThreatSignal,
+			r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift,
 		},
-		points: [...]Point{r.Pressure, r.Raw, r.State, r.ZNext, r.CarryNext, r.X},
+		points: [...]Point{r.Pressure, r.Raw},
 	}
+}
+
+// again computes the recorded turn from its recorded inputs.
+func (k *Kernel) again(r Receipt) (Turn, error) {
+	if r.Tool != "" {
+		return k.Hold(r.start(), r.ToolCall, r.Mode)
+	}
+	t, err := k.Assess(r.start(), r.Evidence, r.Mode)
+	if err != nil {
+		return Turn{}, err
+	}
+	return k.Conclude(t, r.Output)
 }
 
 // firstDifference returns the name of the first member in which two receipts

@@ -37,7 +37,7 @@ var receiptMembers = [...]receiptMember{
 	{`,"coverage":`, func(s *scanner, r *Receipt) { r.Coverage = s.coverage() }},
 	{`,"cusum":`, numbers(func(r *Receipt) *float64 { return &r.CUSUM })},
 	{`,"cusum_next":`, numbers(func(r *Receipt) *float64 { return &r.CUSUMNext })},
-	{`,"decision":`, texts(func(r *Receipt) *string { return &r.Decision })},
+	{`,"decision":`, texts(func(r *Receipt) *ToolDecision { return &r.Decision })},
 	{`,"delta_V":`, numbers(func(r *Receipt) *float64 { return &r.DeltaV })},
 	{`,"denied_by":`, texts(func(r *Receipt) *string { return &r.DeniedBy })},
 	{`,"detection_degraded":`, flags(func(r *Receipt) *bool { return &r.Degraded })},

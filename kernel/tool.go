@@ -1,0 +1,63 @@
+package kernel
+
+import "fmt"
+
+// A ToolCall is what was decided of one tool call. The zero value says that the
+// turn is governed text.
+type ToolCall struct {
+	// Tool is the tool's name as the caller gave it; never empty for a call.
+	Tool string `json:"tool"`
+	// Decision is Approved or Blocked; empty for governed text.
+	Decision ToolDecision `json:"decision"`
+	// Invariant that the call breaks, or empty. In the mode observe a call that
+	// breaks one is approved all the same.
+	Invariant string `json:"invariant"`
+	// ArgumentsCommitment is made by [Commit] over the arguments as they were
+	// sent; empty when there were none.
+	ArgumentsCommitment string `json:"arguments_commitment"`
+}
+
+// ToolDecision is what became of a tool call.
+type ToolDecision string
+
+// The decisions on tool calls.
+const (
+	Approved ToolDecision = "approved"
+	Blocked  ToolDecision = "blocked"
+)
+
+// Hold returns the turn of a decided tool call. It takes no step: the session
+// it leaves is the one it was given, so that an agent cannot calm a session by
+// harmless calls, nor age it. c.Tool and c.Invariant are given, the decision
+// follows from the invariant and the mode. A call that breaks an invariant
+// counts as a threat; when it is blocked the turn counts as refused.
+//
+// Errors are those of [Kernel.Assess]; a call without a tool is one that wraps
+// [ErrInput].
+func (k *Kernel) Hold(s Session, c ToolCall, m Mode) (Turn, error) {
+	migrated, err := k.admit(&s)
+	switch {
+	case err != nil:
+		return Turn{}, fmt.Errorf("holding a session: %w", err)
+	case c.Tool == "":
+		return Turn{}, fmt.Errorf("holding a session: %w: no tool", ErrInput)
+	case m != Enforce && m != Observe:
+		return Turn{}, fmt.Errorf("holding a session: %w: mode", ErrInput)
+	}
+	t := Turn{Mode: m, Before: s, Next: s, Migrated: migrated, AttackType: NoAttack}
+	t.Raw, t.State, t.MBefore, t.M = s.X, s.X, s.X.Min(), s.X.Min()
+	t.StabilityRatio = 1 // at rest
+	t.LyapunovV = divergence(s.Z, logs(s.Z), logs(s.X))
+	t.Call = c
+	t.Call.Decision = Approved
+	t.Refused = c.Invariant != "" && m == Enforce
+	if t.Refused {
+		t.Call.Decision = Blocked
+	}
+	t.Label = LabelClear
+	if c.Invariant != "" {
+		t.Label = LabelThreat
+	}
+	t.Band, t.GovernorMode = k.band(&t), governorMode(&t)
+	return t, nil
+}
