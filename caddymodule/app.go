@@ -154,10 +154,28 @@ func (a *App) Validate() error {
 func (a *App) Start() error {
 	defer close(a.ready)
 	e, err := acquireEngine(a.opener, a.logger)
+	if err == nil {
+		if err = a.keepPolicy(e); err != nil {
+			err = errors.Join(err, e.release())
+			e = nil
+		}
+	}
 	a.mu.Lock()
 	a.engine, a.failed = e, err
 	a.mu.Unlock()
 	return err
+}
+
+// keepPolicy leaves the policy in the store before the first receipt that names
+// it, so that the receipt can be replayed for as long as it is kept.
+func (a *App) keepPolicy(e *engine) error {
+	text, err := a.kernel.Policy().JSON()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	return e.store.PutPolicy(ctx, a.kernel.PolicyHash(), text)
 }
 
 // Stop does nothing: streams of this configuration may still be open. What

@@ -26,6 +26,7 @@ var endpoints = map[string]endpoint{
 	"/lex/govern/stream": {groupGovern, map[string]serveFunc{http.MethodPost: (*request).governStream}},
 	"/lex/health":        {groupGovern, get((*request).health)},
 	"/audits/recent":     {groupRead, get((*request).recent)},
+	"/audits/verify":     {groupRead, map[string]serveFunc{http.MethodPost: (*request).verify}},
 	"/benchmarks":        {groupRead, get((*request).listBenchmarks)},
 	"/stats":             {groupRead, get((*request).stats)},
 	"/agentic-sim":       {groupRead, get((*request).agenticSim)},
@@ -36,7 +37,8 @@ var endpoints = map[string]endpoint{
 
 // below are the endpoints whose path ends in an id.
 var below = map[string]endpoint{
-	auditPrefix: {groupRead, get((*request).receipt)},
+	auditPrefix:    {groupRead, get((*request).receipt)},
+	policiesPrefix: {groupRead, get((*request).policy)},
 	keysPrefix:  {groupAdmin, map[string]serveFunc{http.MethodDelete: asAdmin((*request).revokeKey)}},
 }
 
@@ -45,8 +47,11 @@ func get(serve serveFunc) map[string]serveFunc {
 	return map[string]serveFunc{http.MethodGet: serve, http.MethodHead: serve}
 }
 
-// auditPrefix opens the path of one receipt.
-const auditPrefix = "/audits/"
+// What opens the path of one receipt, and of the policy that receipts name.
+const (
+	auditPrefix    = "/audits/"
+	policiesPrefix = "/lex/policies/"
+)
 
 // endpoint finds who serves a path of our own; nil means that it is not one,
 // or that its group is switched off.

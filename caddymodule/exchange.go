@@ -307,6 +307,7 @@ func (x *exchange) seal(outcome kernel.Outcome, sent string) error {
 	r := x.app.kernel.Receipt(x.turn)
 	r.SessionID, r.Turn, r.Timestamp = x.publicID, x.turnLabel(), x.started.UnixMilli()
 	r.Prev, r.Nonce, r.Version = x.session.Head, x.nonce, x.app.version()
+	r.Resent = x.snapshots
 	r.Endpoint, r.Dialect, r.Model, r.Outcome = x.endpoint, x.dialect, x.model, outcome
 	if x.turn.Refused && outcome == kernel.Answered {
 		r.Outcome = kernel.Refused

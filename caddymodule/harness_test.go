@@ -63,6 +63,20 @@ func (f *faulty) Commit(ctx context.Context, t store.Turn) error {
 	return f.Store.Commit(ctx, t)
 }
 
+// tampered holds records that somebody changed or removed (empty) behind the
+// store's back, by id.
+var tampered sync.Map
+
+func (f *faulty) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	r, err := f.Store.Receipt(ctx, id)
+	if record, touched := tampered.Load(id); touched && err == nil {
+		if r.JSON = record.([]byte); len(r.JSON) == 0 {
+			return store.Receipt{}, store.ErrNotFound
+		}
+	}
+	return r, err
+}
+
 // A site is the handler with an app, a store and a model behind it.
 type site struct {
 	t       testing.TB

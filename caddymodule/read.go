@@ -103,6 +103,24 @@ func (g *request) receipt(w http.ResponseWriter, r *http.Request) {
 	_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
 }
 
+var policyHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// policy serves GET /lex/policies/{hash}: the constants that a receipt of this
+// policy replays with, byte for byte as hashed. They never change.
+func (g *request) policy(w http.ResponseWriter, r *http.Request) {
+	hash := strings.TrimPrefix(r.URL.Path, policiesPrefix)
+	if !policyHash.MatchString(hash) {
+		writeError(w, errNotFound)
+		return
+	}
+	text, err := g.engine.store.Policy(r.Context(), hash)
+	if err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	_ = writeBody(w, http.StatusOK, "application/json", text)
+}
+
 // stats serves GET /stats.
 func (g *request) stats(w http.ResponseWriter, r *http.Request) {
 	s, err := g.engine.store.Stats(r.Context())

@@ -3,6 +3,7 @@ package kernel
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -105,20 +106,39 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Hash returns the lower-case hex SHA-256 of the policy's canonical JSON (RFC
-// 8785), which names it in receipts and versions. A policy with a number that
-// is not finite has no JSON; its hash is "".
-func (p Policy) Hash() string {
+// JSON returns the policy's canonical JSON (RFC 8785), of which the policy's name
+// is the hash. A number that is not finite is an error that wraps [ErrPolicy].
+func (p Policy) JSON() ([]byte, error) {
 	text, err := json.Marshal(p)
+	if err == nil {
+		err = (*jsontext.Value)(&text).Canonicalize()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding a policy: %w: a number is not finite", ErrPolicy)
+	}
+	return text, nil
+}
+
+// Hash returns the lower-case hex SHA-256 of [Policy.JSON], which names the
+// policy in receipts and versions; "" for a policy that has no JSON.
+func (p Policy) Hash() string {
+	text, err := p.JSON()
 	if err != nil {
 		return ""
 	}
-	value := jsontext.Value(text)
-	if err := value.Canonicalize(); err != nil {
-		return ""
-	}
-	digest := sha256.Sum256(value)
+	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:])
+}
+
+// ParsePolicy reads what [Policy.JSON] wrote. It refuses, with an error that
+// wraps [ErrPolicy], everything that is not one JSON object with a policy's
+// members only. Whether the numbers make a policy is for [New] to say.
+func ParsePolicy(text []byte) (Policy, error) {
+	var p Policy
+	if err := json.Unmarshal(text, &p, json.RejectUnknownMembers(true)); err != nil {
+		return Policy{}, fmt.Errorf("parsing a policy: %w: %s", ErrPolicy, where(err))
+	}
+	return p, nil
 }
 
 // refuseAt is the refusal threshold in force.

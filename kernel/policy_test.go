@@ -143,3 +143,27 @@ func TestPolicyHash(t *testing.T) {
 	}
 	golden(t, "policy.sha256", []byte(kernel.DefaultPolicy().Hash()+"\n"))
 }
+
+func TestPolicyRoundTrips(t *testing.T) {
+	p := kernel.DefaultPolicy()
+	p.Eta, p.CUSUMK = 1.0/3, 1e-9
+	text, err := p.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := kernel.ParsePolicy(text)
+	if err != nil || back != p || back.Hash() != p.Hash() {
+		t.Errorf("%+v became %+v: %v", p, back, err)
+	}
+	for name, text := range map[string]string{
+		"nothing": "", "no object": "[]", "unknown member": `{"rho":0.3,"secret":"canary"}`, "text": `{"rho":"canary"}`,
+	} {
+		if _, err := kernel.ParsePolicy([]byte(text)); !errors.Is(err, kernel.ErrPolicy) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	p.Rho = math.NaN()
+	if _, err := p.JSON(); !errors.Is(err, kernel.ErrPolicy) {
+		t.Errorf("NaN: got %v", err)
+	}
+}

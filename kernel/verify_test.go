@@ -63,8 +63,10 @@ func TestScanReadsWhatParseReads(t *testing.T) {
 func BenchmarkVerify(b *testing.B) {
 	k := newKernel(b, kernel.DefaultPolicy())
 	for name, evidence := range map[string]func(random) kernel.Evidence{
-		"ordinary": func(r random) kernel.Evidence { return scores(hundredths(r), hundredths(r), hundredths(r), hundredths(r), 0, 0) },
-		"random":   random.evidence,
+		"ordinary": func(r random) kernel.Evidence {
+			return scores(hundredths(r), hundredths(r), hundredths(r), hundredths(r), 0, 0)
+		},
+		"random": random.evidence,
 	} {
 		b.Run(name, func(b *testing.B) {
 			records := archive(b, k, 1000, evidence)

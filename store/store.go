@@ -82,6 +82,18 @@ type Keys interface {
 	Keys(ctx context.Context) ([]Key, error)
 }
 
+// Policies keeps the policies under which receipts were made, so that a receipt
+// can be replayed when its policy is no longer the one in force.
+type Policies interface {
+	// PutPolicy keeps the JSON of the policy with the hash. What is there already
+	// stays: a hash has one policy.
+	PutPolicy(ctx context.Context, hash string, text []byte) error
+
+	// Policy returns the JSON of the policy with the hash, byte for byte, or
+	// [ErrNotFound].
+	Policy(ctx context.Context, hash string) ([]byte, error)
+}
+
 // Benchmarks keeps published benchmark results.
 type Benchmarks interface {
 	// Publish adds the rows, all or none.
@@ -107,6 +119,7 @@ type Store interface {
 	Statistics
 	Limits
 	Keys
+	Policies
 	Benchmarks
 	Checker
 

@@ -32,6 +32,7 @@ var (
 	talliesBucket    = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
+	policiesBucket   = []byte("policies")   // hash → JSON of the policy
 	benchmarksBucket = []byte("benchmarks") // sequence number → row
 	probeBucket      = []byte("probe")      // empty, see Check
 )
@@ -100,7 +101,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, idsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, idsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -59,6 +60,32 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 	list, err := values[store.Key](ctx, s, "listing keys", keysBucket)
 	store.SortKeys(list)
 	return list, err
+}
+
+// PutPolicy keeps the first text for a hash.
+func (s *Store) PutPolicy(ctx context.Context, hash string, text []byte) error {
+	if hash == "" || len(text) == 0 {
+		return fmt.Errorf("%w: policy without hash or text", store.ErrInvalid)
+	}
+	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
+		policies := tx.Bucket(policiesBucket)
+		if policies.Get([]byte(hash)) != nil {
+			return nil
+		}
+		return policies.Put([]byte(hash), text)
+	})
+}
+
+// Policy looks the hash up.
+func (s *Store) Policy(ctx context.Context, hash string) ([]byte, error) {
+	var text []byte
+	err := s.view(ctx, "reading a policy", func(tx *bbolt.Tx) error {
+		if text = bytes.Clone(tx.Bucket(policiesBucket).Get([]byte(hash))); text == nil {
+			return store.ErrNotFound
+		}
+		return nil
+	})
+	return text, err
 }
 
 // Publish adds the rows in one transaction.

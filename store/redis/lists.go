@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	keysKey       = "lex:keys"
 	benchmarksKey = "lex:benchmarks"
 )
+
+func policyKey(hash string) string { return "lex:policy:{" + hash + "}" }
 
 func keyKey(hash string) string { return "lex:key:{" + hash + "}" }
 
@@ -94,6 +97,23 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 	}
 	store.SortKeys(list)
 	return list, nil
+}
+
+// PutPolicy keeps the first text for a hash, for good.
+func (s *Store) PutPolicy(ctx context.Context, hash string, text []byte) error {
+	if hash == "" || len(text) == 0 {
+		return fmt.Errorf("%w: policy without hash or text", store.ErrInvalid)
+	}
+	return failure(ctx, "writing a policy", s.client.SetNX(ctx, policyKey(hash), text, 0).Err())
+}
+
+// Policy looks the hash up.
+func (s *Store) Policy(ctx context.Context, hash string) ([]byte, error) {
+	text, err := s.client.Get(ctx, policyKey(hash)).Bytes()
+	if errors.Is(err, client.Nil) {
+		return nil, fmt.Errorf("reading a policy: %w", store.ErrNotFound)
+	}
+	return text, failure(ctx, "reading a policy", err)
 }
 
 // Publish adds the rows in one transaction.

@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"given back runs can be taken", givenBackRunsCanBeTaken},
 		{"keys are read back", keysAreReadBack},
 		{"revocation stays", revocationStays},
+		{"policies stay as they were", policiesStayAsTheyWere},
 		{"latest benchmark stands", latestBenchmarkStands},
 		{"check of a working store", checkOfAWorkingStore},
 		{"ended context is respected", endedContextIsRespected},

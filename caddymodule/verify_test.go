@@ -1,0 +1,221 @@
+package caddymodule_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+type verified struct {
+	Valid  bool
+	Checks []struct {
+		Name   string
+		OK     *bool
+		Detail string
+	}
+	Fault *string
+}
+
+// verify posts a body and returns the report.
+func (s *site) verify(body string, headers ...string) verified {
+	s.t.Helper()
+	w := s.send(http.MethodPost, "/audits/verify", body, headers...)
+	var v verified
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || w.Code != http.StatusOK {
+		s.t.Fatalf("%d %v %s", w.Code, err, w.Body)
+	}
+	if v.Valid != (v.Fault == nil) {
+		s.t.Errorf("valid %v with the fault %v", v.Valid, v.Fault)
+	}
+	return v
+}
+
+// outcomes writes the checks as "name+", "name-" or "name?".
+func (v verified) outcomes() string {
+	var out []string
+	for _, c := range v.Checks {
+		sign := "?"
+		if c.OK != nil {
+			sign = map[bool]string{true: "+", false: "-"}[*c.OK]
+		}
+		out = append(out, c.Name+sign)
+	}
+	return strings.Join(out, " ")
+}
+
+// ids are the receipts' ids, oldest first.
+func (s *site) ids() []string {
+	var ids []string
+	for _, r := range s.receipts() {
+		ids = append(ids, r["id"].(string))
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+func byID(id string) string { return `{"receipt_id":"` + id + `"}` }
+
+func TestVerifyEveryReceipt(t *testing.T) {
+	s := adminSite(t)
+	for range 3 {
+		govern(s, question)
+	}
+	govern(s, `{"prompt":"`+attack+`","session_id":"s"}`)
+	s.post("/v1/chat/completions", chatQuestion)
+	s.post("/v1/chat/completions", chatQuestion)
+	s.post("/v1/chat/completions", chatAttack)
+	s.post("/v1/embeddings", `{"input_text":"hello"}`)
+	ids := s.ids()
+	if len(ids) != 8 {
+		t.Fatalf("%d receipts", len(ids))
+	}
+	for _, id := range ids {
+		record := s.send(http.MethodGet, "/audits/"+id, "").Body.String()
+		if v := s.verify(byID(id)); !v.Valid || v.outcomes() != "id+ replay+ chain+ head+" {
+			t.Errorf("%+v of %s", v, record)
+		}
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, []byte(record), "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		if v := s.verify(`{"receipt":` + indented.String() + `}`); !v.Valid || v.outcomes() != "id+ replay+ chain+ head+ stored+" {
+			t.Errorf("held: %+v", v)
+		}
+	}
+}
+
+// Whoever can write to the store can change, remove and add records.
+func TestVerifyFindsTampering(t *testing.T) {
+	s := adminSite(t)
+	for range 4 {
+		govern(s, question)
+	}
+	ids := s.ids()
+	record := s.send(http.MethodGet, "/audits/"+ids[1], "").Body.Bytes()
+	resealed := func(change func(*kernel.Receipt)) []byte {
+		r, err := kernel.ParseReceipt(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&r)
+		if err := r.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for name, c := range map[string]struct {
+		id     string
+		record []byte
+		ask    string
+		want   string
+	}{
+		"a changed number":       {ids[1], bytes.Replace(record, []byte(`"turn":1`), []byte(`"turn":9`), 1), ids[1], "id-"},
+		"another id":             {ids[1], resealed(func(r *kernel.Receipt) { r.Turn = 9 }), ids[1], "id-"},
+		"no receipt at all":      {ids[1], []byte(`{}`), ids[1], "id-"},
+		"the one before removed": {ids[0], nil, ids[1], "id+ replay+ chain- head+"},
+		"the one before changed": {ids[0], []byte(`{}`), ids[1], "id+ replay+ chain- head+"},
+		"the one after removed":  {ids[2], nil, ids[1], "id+ replay+ chain+ head-"},
+		"the head removed":       {ids[3], nil, ids[1], "id+ replay+ chain+ head-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tampered.Store(c.id, c.record)
+			defer tampered.Delete(c.id)
+			if v := s.verify(byID(c.ask)); v.Valid || v.outcomes() != c.want {
+				t.Errorf("%s: %s", v.outcomes(), *v.Fault)
+			}
+		})
+	}
+	forged := resealed(func(r *kernel.Receipt) { r.Model = "another" })
+	if v := s.verify(`{"receipt":` + string(forged) + `}`); v.Valid || v.outcomes() != "id+ replay+ chain+ head? stored-" {
+		t.Errorf("a record of one's own: %+v", v)
+	}
+	made := resealed(func(r *kernel.Receipt) { r.DeltaV = -1 })
+	if v := s.verify(`{"receipt":` + string(made) + `}`); v.Valid || !strings.Contains(*v.Fault, "delta_V differs") {
+		t.Errorf("a number that does not follow: %+v", v)
+	}
+	if v := s.verify(`{"receipt":{"id":1,"canary":2}}`); v.Valid || v.outcomes() != "id-" || strings.Contains(*v.Fault, "canary") {
+		t.Errorf("no receipt: %+v", v)
+	}
+}
+
+// Comparing texts is for those who could read them: it answers guesses.
+func TestVerifyComparesTexts(t *testing.T) {
+	s := adminSite(t)
+	var made struct{ Key string }
+	if err := json.Unmarshal(s.send(http.MethodPost, "/admin/keys", `{"name":"app"}`, asAdmin, password).Body.Bytes(), &made); err != nil {
+		t.Fatal(err)
+	}
+	s.send(http.MethodPost, "/lex/govern", question, "X-Lex-Api-Key", made.Key)
+	ask := func(prompt, output string) string {
+		return `{"receipt_id":"` + s.ids()[0] + `","prompt":"` + prompt + `","output":"` + output + `"}`
+	}
+	right, wrong := ask("What is the capital of France?", "Paris."), ask("What is the capital of France?", "Rome.")
+	for _, who := range [][]string{{asAdmin, password}, {"X-Lex-Api-Key", made.Key}} {
+		if v := s.verify(right, who...); !v.Valid || v.outcomes() != "id+ replay+ chain+ head+ prompt_commitment+ output_commitment+" {
+			t.Errorf("as %s: %+v", who[0], v)
+		}
+		if v := s.verify(wrong, who...); v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment+ output_commitment-") {
+			t.Errorf("as %s: %+v", who[0], v)
+		}
+	}
+	var other struct{ Key string }
+	if err := json.Unmarshal(s.send(http.MethodPost, "/admin/keys", `{"name":"other"}`, asAdmin, password).Body.Bytes(), &other); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range [][]string{nil, {asAdmin, "wrong"}, {"X-Lex-Api-Key", other.Key}} {
+		if w := s.send(http.MethodPost, "/audits/verify", right, who...); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "commitment") {
+			t.Errorf("as %v: %d %s", who, w.Code, w.Body)
+		}
+	}
+}
+
+func TestVerifyRequests(t *testing.T) {
+	s := adminSite(t)
+	govern(s, question)
+	id := s.ids()[0]
+	for body, want := range map[string]string{
+		`{}`: "missing_receipt", `{"receipt_id":null}`: "missing_receipt", `{"receipt_id":"` + id + `","receipt":{}}`: "missing_receipt",
+		`{"receipt_id":1}`: "invalid_type", `{"receipt":"x"}`: "invalid_type", `{"receipt_id":"` + id + `","prompt":1}`: "invalid_type",
+		`{"receipt_id":"KRN-1"}`: "not_found", `{"receipt_id":"KRN-00112233445566778899AABBCCDDEEFF"}`: "not_found",
+		`[]`: "invalid_json", `{"receipt_id":"a","receipt_id":"b"}`: "invalid_json", `{"Receipt_ID":"a"}`: "invalid_json",
+	} {
+		if w := s.send(http.MethodPost, "/audits/verify", body); !strings.Contains(w.Body.String(), `"`+want+`"`) || w.Code < 400 || w.Code > 404 {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if w := s.send(http.MethodGet, "/audits/verify", ""); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "POST" {
+		t.Errorf("GET: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+// The policy that a receipt names is served for as long as the receipt is.
+func TestPoliciesAreServed(t *testing.T) {
+	s := adminSite(t)
+	govern(s, question)
+	r, err := kernel.ParseReceipt(s.send(http.MethodGet, "/audits/"+s.ids()[0], "").Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := kernel.ParsePolicy(s.send(http.MethodGet, "/lex/policies/"+r.Policy, "").Body.Bytes())
+	if err != nil || p.Hash() != r.Policy {
+		t.Fatalf("%s: %v", p.Hash(), err)
+	}
+	k, err := kernel.New(p)
+	if err != nil || k.Replay(r) != nil {
+		t.Error(err, k.Replay(r))
+	}
+	for _, hash := range []string{"", "x", strings.Repeat("0", 64)} {
+		if w := s.send(http.MethodGet, "/lex/policies/"+hash, ""); w.Code != http.StatusNotFound && hash != "" {
+			t.Errorf("%q: %d", hash, w.Code)
+		}
+	}
+}
