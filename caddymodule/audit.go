@@ -17,11 +17,16 @@ import (
 // to one of its receipts.
 const maxWalk = 1000
 
+// A policyReader reads what [store.Policies] keeps.
+type policyReader interface {
+	Policy(ctx context.Context, hash string) ([]byte, error)
+}
+
 // An archive is where receipts are kept with what verifying them needs.
 type archive interface {
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
 	Session(ctx context.Context, key string) (store.Session, error)
-	Policy(ctx context.Context, hash string) ([]byte, error)
+	policyReader
 }
 
 // A check is one thing that was looked at. OK is null when it could not be: the
@@ -96,9 +101,9 @@ func (a auditor) receipt(ctx context.Context, entry store.Receipt) (*report, ker
 	return out, r, nil
 }
 
-// kernel returns the kernel of a policy that the archive keeps.
-func (a auditor) kernel(ctx context.Context, hash string) (*kernel.Kernel, error) {
-	text, err := a.Policy(ctx, hash)
+// kernelOf returns the kernel of a policy that is kept under its hash.
+func kernelOf(ctx context.Context, from policyReader, hash string) (*kernel.Kernel, error) {
+	text, err := from.Policy(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +120,7 @@ func (a auditor) kernel(ctx context.Context, hash string) (*kernel.Kernel, error
 
 // replay takes the recorded step again.
 func (a auditor) replay(ctx context.Context, _ store.Receipt, r kernel.Receipt) (verdict, error) {
-	k, err := a.kernel(ctx, r.Policy)
+	k, err := kernelOf(ctx, a, r.Policy)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return failed("its policy is not known here"), nil
@@ -162,7 +167,7 @@ func (a auditor) chain(ctx context.Context, _ store.Receipt, r kernel.Receipt) (
 }
 
 func (a auditor) link(ctx context.Context, chain *kernel.Chain, r kernel.Receipt) error {
-	k, err := a.kernel(ctx, r.Policy)
+	k, err := kernelOf(ctx, a, r.Policy)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ var endpoints = map[string]endpoint{
 var below = map[string]endpoint{
 	auditPrefix:    {groupRead, get((*request).receipt)},
 	policiesPrefix: {groupRead, get((*request).policy)},
-	keysPrefix:  {groupAdmin, map[string]serveFunc{http.MethodDelete: asAdmin((*request).revokeKey)}},
+	keysPrefix:     {groupAdmin, map[string]serveFunc{http.MethodDelete: asAdmin((*request).revokeKey)}},
 }
 
 // get serves GET, and HEAD with it.

@@ -1,0 +1,31 @@
+package caddymodule
+
+import (
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "lex",
+		Usage: "<command>",
+		Short: "Audits and tries the governance of LLM traffic",
+		Long: `
+The commands of Lex. Those that need the data of a running proxy ask it over
+HTTP: the embedded database is locked while Caddy runs.`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.AddCommand(verifyCommand(), exportCommand())
+		},
+	})
+}
+
+// run makes a command's function out of one that returns only an error.
+func run(f func(cmd *cobra.Command, fl caddycmd.Flags) error, cmd *cobra.Command) {
+	cmd.RunE = caddycmd.WrapCommandFuncForCobra(func(fl caddycmd.Flags) (int, error) {
+		if err := f(cmd, fl); err != nil {
+			return caddy.ExitCodeFailedStartup, err
+		}
+		return caddy.ExitCodeSuccess, nil
+	})
+}
