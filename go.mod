@@ -13,6 +13,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/tidwall/gjson v1.20.0
 	go.etcd.io/bbolt v1.5.0
+	go.mau.fi/util v0.9.4
 	go.uber.org/zap v1.28.0
 	golang.org/x/text v0.43.0
 	mvdan.cc/sh/v3 v3.14.1

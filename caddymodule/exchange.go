@@ -98,8 +98,12 @@ func newSecretKey() []byte {
 // came in between.
 func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text) error {
 	x.signal = x.app.model.Assess(texts)
+	given := x.app.model.Assess(instructions)
+	if x.signal.Unopened || given.Unopened {
+		x.skip("request", "encoded more deeply than is opened", 0)
+	}
 	x.evidence = kernel.Evidence{
-		Scores:           withInstructions(x.signal.Scores, x.app.model.Assess(instructions).Scores),
+		Scores:           withInstructions(x.signal.Scores, given.Scores),
 		ThreatSignal:     x.signal.Threat,
 		SovereigntyDrift: x.signal.SelfReference,
 	}

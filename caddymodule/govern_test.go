@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 func govern(s *site, body string) map[string]any {
@@ -82,6 +85,21 @@ func TestGovernMethods(t *testing.T) {
 		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != allow {
 			t.Errorf("DELETE %s: %d, Allow %q", path, w.Code, w.Header().Get("Allow"))
 		}
+	}
+}
+
+// A prompt that is encoded more deeply than the detector opens is answered, but
+// its receipt says that it was not read to the bottom.
+func TestDeeplyEncodedPromptIsNotCovered(t *testing.T) {
+	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
+	prompt := "What is the capital of France?"
+	for layer := range 7 {
+		govern(s, `{"prompt":"`+prompt+`","session_id":"s"}`)
+		skipped := s.receipts()[0]["coverage"].(map[string]any)["skipped"].([]any)
+		if layer <= detect.Rounds && len(skipped) != 0 || layer > detect.Rounds && len(skipped) != 1 {
+			t.Errorf("%d layers: skipped %v", layer, skipped)
+		}
+		prompt = base64.StdEncoding.EncodeToString([]byte(prompt))
 	}
 }
 

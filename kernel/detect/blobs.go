@@ -1,6 +1,8 @@
 package detect
 
 import (
+	"bytes"
+	"encoding/base32"
 	"encoding/base64"
 	"strings"
 	"unicode"
@@ -8,60 +10,333 @@ import (
 )
 
 const (
-	minBase64 = 20 // characters: fifteen bytes, below that words collide with data
-	minHex    = 16 // digits: eight bytes
+	minBlob  = 16 // characters of base64, base32 or hexadecimal
+	minText  = 8  // bytes that a blob must decode to
+	minCodes = 8  // numbers in a row that may be the codes of characters
 )
 
-// base64Texts returns the readable texts among the base64 runs of raw, in both
-// alphabets, padded or not.
-func base64Texts(raw string) (out []string) {
-	for run := range runs(bounded(raw), base64Char, minBase64) {
-		run = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(run, "="))
-		run = run[:len(run)/4*4+[4]int{0, 0, 2, 3}[len(run)%4]]
-		decoded, err := base64.RawStdEncoding.DecodeString(run)
-		if err == nil && readable(decoded) {
-			out = append(out, string(decoded))
+var alphanumeric = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+
+// decode opens blobs that hold readable text: base64 in both alphabets, padded
+// or not, in one line or many; base32; numbers in base 2, 8, 10 or 16 that are
+// codes of characters, together or set apart. It returns d when there is none.
+func decode(d *derived) *derived {
+	o := blobs{}
+	return replaceAll(d, &alphanumeric, o.replace)
+}
+
+// blobs remembers how far it looked for runs and for blocks of lines, so that
+// nothing is looked at twice.
+type blobs struct{ seen, blocks int }
+
+func (o *blobs) replace(s string, i int) (string, int) {
+	if i < o.seen {
+		return "", i
+	}
+	end := run(s, i)
+	if end-i >= minBlob {
+		return o.long(s, i, end)
+	}
+	o.seen = end
+	if hexDigit(s[i]) >= 0 {
+		return o.codes(s, i)
+	}
+	return "", i
+}
+
+// run returns the end of the characters of base64 from s[i], padding aside.
+func run(s string, i int) int {
+	for i < len(s) && alphanumeric[s[i]] {
+		i++
+	}
+	return i
+}
+
+// long decodes a run of s, or the block of lines that begins with it.
+func (o *blobs) long(s string, i, end int) (string, int) {
+	if text, to := o.block(s, i, end); text != "" {
+		return text, to
+	}
+	if text := blobText(s[i:end]); text != "" {
+		return text, padded(s, end)
+	}
+	o.seen = end
+	return "", i
+}
+
+// block decodes the lines that begin with the run s[i:end], unless an earlier
+// run tried them.
+func (o *blobs) block(s string, i, end int) (string, int) {
+	if i < o.blocks {
+		return "", i
+	}
+	o.blocks = lines(s, i, end)
+	if o.blocks == end {
+		return "", i
+	}
+	joined := strings.Map(func(r rune) rune {
+		if r == ' ' || r == '\n' || r == '\r' {
+			return -1
+		}
+		return r
+	}, s[i:o.blocks])
+	return blobText(joined), padded(s, o.blocks)
+}
+
+// lines returns the end of a block of base64 in lines of one length, the last
+// of which may be shorter, that begins with the run s[i:end].
+func lines(s string, i, end int) int {
+	width := end - i
+	for {
+		next := end
+		for next < len(s) && next < end+4 && (s[next] == '\n' || s[next] == '\r' || s[next] == ' ') {
+			next++
+		}
+		to := run(s, next)
+		if next == end || to == next || to-next > width || !strings.ContainsAny(s[end:next], "\n\r") {
+			return end
+		}
+		end = to
+		if to-next < width {
+			return end
 		}
 	}
-	return out
 }
 
-func base64Char(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("+/-_=", c) >= 0
-}
-
-// hexTexts returns the readable texts among the hexadecimal runs of raw:
-// "49676e", "49 67 6e", "\x49\x67\x6e", "0x49 0x67".
-func hexTexts(raw string) (out []string) {
-	raw = bounded(raw)
-	if strings.Contains(raw, `\x`) || strings.Contains(raw, "0x") {
-		raw = strings.NewReplacer(`\x`, " ", "0x", " ").Replace(raw)
+func padded(s string, end int) int {
+	for n := 0; n < 6 && end < len(s) && s[end] == '='; n++ {
+		end++
 	}
-	for run := range runs(raw, hexOrSpace, minHex) {
-		if decoded := hexBytes(run); len(decoded) >= minHex/2 && readable(decoded) {
-			out = append(out, string(decoded))
+	return end
+}
+
+// blobText returns the text that a run of alphanumeric characters encodes, or
+// "".
+func blobText(blob string) string {
+	for _, try := range []func(string) string{binaryText, hexText, base32Text, base64Text} {
+		if text := try(blob); text != "" {
+			return text
 		}
 	}
-	return out
+	return ""
 }
 
-func hexOrSpace(c byte) bool { return hexDigit(c) >= 0 || c == ' ' }
+func binaryText(blob string) string {
+	if len(blob)%8 != 0 || strings.Trim(blob, "01") != "" {
+		return ""
+	}
+	var out []byte
+	for i := 0; i < len(blob); i += 8 {
+		b, _ := number(blob[i:i+8], 2)
+		out = append(out, byte(b))
+	}
+	return text(out)
+}
 
-// hexBytes decodes the pairs of digits of a run and nothing when a digit
-// stands alone, as in a table of numbers.
-func hexBytes(run string) (out []byte) {
-	for i := 0; i < len(run); {
-		if run[i] == ' ' {
-			i++
+func hexText(blob string) string {
+	out := make([]byte, 0, len(blob)/2)
+	for i := 0; i < len(blob); i += 2 {
+		b, ok := hexByte(blob, i)
+		if !ok {
+			return ""
+		}
+		out = append(out, b)
+	}
+	return text(out)
+}
+
+func base32Text(blob string) string {
+	upper := strings.ToUpper(blob)
+	if strings.Trim(upper, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return ""
+	}
+	upper = upper[:len(upper)-[8]int{0, 1, 0, 1, 0, 0, 1, 0}[len(upper)%8]]
+	out, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(upper)
+	if err != nil {
+		return ""
+	}
+	return text(out)
+}
+
+var urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
+
+// base64Text decodes a run; where the whole is no text it looks for text in
+// it, from each of the four places at which a group can begin.
+func base64Text(blob string) string {
+	blob = urlAlphabet.Replace(blob)
+	for start := range 4 {
+		part := blob[start:]
+		if len(part)%4 == 1 {
+			part = part[:len(part)-1]
+		}
+		out, err := base64.RawStdEncoding.DecodeString(part)
+		if err != nil {
+			return ""
+		}
+		if start == 0 {
+			if found := text(out); found != "" {
+				return found
+			}
+		}
+		if found := stretches(out); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// text returns decoded bytes if they are readable: UTF-8, or UTF-16 of Latin
+// letters as PowerShell writes it, without control characters, most of it
+// letters, digits and spaces. Fifteen random bytes pass once in some hundred
+// thousand times, and then score like noise.
+func text(b []byte) string {
+	if bytes.Count(b, []byte{0})*5 >= len(b)*2 {
+		b = bytes.ReplaceAll(b, []byte{0}, nil)
+	}
+	if len(b) < minText || !utf8.Valid(b) || !readable(b) {
+		return ""
+	}
+	return string(b)
+}
+
+func readable(b []byte) bool {
+	var all, plain int
+	for _, r := range string(b) {
+		all++
+		switch {
+		case unicode.IsControl(r) && !unicode.IsSpace(r), unicode.In(r, unicode.Co, unicode.Cs):
+			return false
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || r == '%' || r == '\\' || r == '&' || r == ';' || r == '#':
+			plain++
+		}
+	}
+	return all >= minText && plain*10 >= all*8
+}
+
+// minStretch is the shortest text that is found within other bytes.
+const minStretch = 16
+
+// stretches returns the readable ASCII text within other bytes: parts of words
+// with spaces between them.
+func stretches(b []byte) string {
+	var out []byte
+	for i := 0; i < len(b); {
+		end := i
+		for end < len(b) && (' ' <= b[end] && b[end] < 0x7f || b[end] == '\n') {
+			end++
+		}
+		if part := b[i:end]; len(part) >= minStretch && bytes.Count(part, []byte{' '})*minStretch >= len(part) && readable(part) {
+			out = append(append(out, part...), ' ')
+		}
+		i = end + 1
+	}
+	return string(out)
+}
+
+// codes decodes a row of numbers that are codes of characters: "73 103 110",
+// "0x49,0x67,0x6e", "01001001 01100111".
+func (o *blobs) codes(s string, i int) (string, int) {
+	var digits []string
+	end, bases := i, allBases
+	for next := i; ; {
+		from, to := digitsAt(s, next)
+		if both := bases & basesOf(s[from:to]); both != 0 {
+			bases = both
+		} else {
+			break
+		}
+		digits, end = append(digits, s[from:to]), to
+		next = to
+		for next < len(s) && next < to+3 && strings.IndexByte(" ,;:|-\n\r\t", s[next]) >= 0 {
+			next++
+		}
+		if next == to {
+			break
+		}
+	}
+	o.seen = max(o.seen, end)
+	if len(digits) >= minCodes {
+		if text := codesText(digits, bases); text != "" {
+			return text, end
+		}
+	}
+	return "", i
+}
+
+// digitsAt returns the range of the number at s[i:], its prefix left out; it is
+// empty when there is none of at most eight digits.
+func digitsAt(s string, i int) (from, to int) {
+	from = i
+	if i+2 < len(s) && s[i] == '0' && (s[i+1] == 'x' || s[i+1] == 'b' && s[i+2] <= '1' || s[i+1] == 'o') {
+		from += 2
+	}
+	to = from
+	for to < len(s) && to < from+9 && hexDigit(s[to]) >= 0 {
+		to++
+	}
+	if to-from > 8 || to < len(s) && alphanumeric[s[to]] && s[to] != '-' {
+		return from, from
+	}
+	return from, to
+}
+
+// bases is a set of bases in which a number can be the code of a character.
+type bases int
+
+const (
+	base2 bases = 1 << iota
+	base8
+	base10
+	base16
+	allBases = base2 | base8 | base10 | base16
+)
+
+// inOrder are the bases, the unlikeliest to fit by chance first.
+var inOrder = []struct {
+	set            bases
+	base, min, max int // of digits
+}{{base2, 2, 7, 8}, {base16, 16, 2, 2}, {base10, 10, 2, 3}, {base8, 8, 2, 3}}
+
+func basesOf(digits string) (found bases) {
+	for _, b := range inOrder {
+		if n, ok := number(digits, b.base); ok && n < 256 && len(digits) >= b.min && len(digits) <= b.max {
+			found |= b.set
+		}
+	}
+	return found
+}
+
+// codesText reads numbers in the first base in which they make a text with
+// spaces.
+func codesText(digits []string, in bases) string {
+	for _, b := range inOrder {
+		if in&b.set == 0 {
 			continue
 		}
-		if i+1 == len(run) || run[i+1] == ' ' {
-			return nil
+		out := make([]byte, len(digits))
+		for i, d := range digits {
+			n, _ := number(d, b.base)
+			out[i] = byte(n)
 		}
-		out = append(out, byte(hexDigit(run[i])<<4|hexDigit(run[i+1])))
-		i += 2
+		if found := text(out); strings.Contains(found, " ") || b.set == base16 && found != "" {
+			return found
+		}
 	}
-	return out
+	return ""
+}
+
+func number(digits string, base int) (n int, ok bool) {
+	if len(digits) > 8 {
+		return 0, false
+	}
+	for i := range len(digits) {
+		d := hexDigit(digits[i])
+		if d < 0 || d >= base {
+			return 0, false
+		}
+		n = n*base + d
+	}
+	return n, len(digits) > 0
 }
 
 func hexDigit(c byte) int {
@@ -72,40 +347,4 @@ func hexDigit(c byte) int {
 		return int(c|0x20-'a') + 10
 	}
 	return -1
-}
-
-// runs yields the longest runs of characters in class of at least n bytes.
-func runs(s string, class func(byte) bool, n int) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for start := 0; start < len(s); {
-			end := start
-			for end < len(s) && class(s[end]) {
-				end++
-			}
-			if end-start >= n && !yield(s[start:end]) {
-				return
-			}
-			start = end + 1
-		}
-	}
-}
-
-// readable tells text from the bytes that chance decodes to: valid UTF-8
-// without control characters, most of it letters, digits and spaces. Fifteen
-// random bytes pass about once in a million times, and then score like noise.
-func readable(b []byte) bool {
-	if !utf8.Valid(b) {
-		return false
-	}
-	var all, plain int
-	for _, r := range string(b) {
-		all++
-		switch {
-		case unicode.IsControl(r) && !unicode.IsSpace(r):
-			return false
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || r == '%':
-			plain++
-		}
-	}
-	return all >= 8 && plain*10 >= all*8
 }

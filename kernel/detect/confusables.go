@@ -1,23 +1,39 @@
 package detect
 
-// skeletons maps lower-case lookalikes to the Latin letter they imitate. The
-// pairs are a selection from confusables.txt of Unicode Technical Standard 39
-// (version 16.0), for lower case: where only the capitals look alike (Cyrillic
-// Н, Greek Η) the pair stands for them, because case is folded first.
-// Fullwidth, mathematical and circled letters need no entry, NFKC has them.
-var skeletons = pairs(
-	// Cyrillic
-	"\u0430a\u0432b\u0435e\u043ak\u043cm\u043dh\u043eo\u0440p\u0441c\u0442t\u0443y\u0445x\u0455s\u0456i\u0458j\u04bbh\u04cfl\u0501d\u051bq\u051dw\u0475v\u0433r\u044cb\u0454e\u04afy\u04b1y\u0491r\u0461w\u04a1k\u049bk",
-	// Greek
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"go.mau.fi/util/confusable"
+)
+
+// imitation says when a lookalike is read as the Latin letter it imitates.
+type imitation int
+
+const (
+	never     imitation = iota
+	inContext           // a letter of another script: where the word or the text is Latin
+	always              // an odd form of a Latin letter, a typographic sign
+)
+
+// latinForms maps lower-case Latin letters with strokes, turned or dotless
+// ones, small capitals, and typographic signs. Fullwidth, mathematical and
+// circled letters need no entry, NFKC has them.
+var latinForms = pairs(
+	"\u0131i\u0237j\u0142l\u0111d\u0127h\u0167t\u0180b\u019al\u0199k\u0192f\u0251a\u0253b\u0256d\u0257d\u0261g\u0260g\u0268i\u0269i\u0273n\u0288t\u0289u\u028bv\u0290z\u00f8o\u0275o\u0111d\u00f0d\u024dr\u0247e\u0249j\u024fy\u1d7dp\ua743k\ua751p\ua757q\u01b6z\u0223u",
+	"\u01dde\u0250a\u0254o\u0279r\u027er\u0287t\u028cv\u028dw\u028ey\u0265h\u026fm\u0270m\u029ek\u1d09i\u0183b\u018cd\u1d91d\u0266h\u0282s\u0291z\u026bl\u026dl\u0272n\u014bn\u0280r\u0283s\u0292z",
+	"\u1d00a\u0299b\u1d04c\u1d05d\u1d07e\ua730f\u0262g\u029ch\u026ai\u1d0aj\u1d0bk\u029fl\u1d0dm\u0274n\u1d0fo\u1d18p\ua7afq\u0280r\ua731s\u1d1bt\u1d1cu\u1d20v\u1d21w\u028fy\u1d22z",
+	"\u2018'\u2019'\u201b'\u02bc'\u02b9'\u2032'\u201c\"\u201d\"\u201e\"\u2010-\u2012-\u2013-\u2014-\u2212-\u2044/\u2215/\u2217*\u2223|",
+)
+
+// ownForms maps lower-case letters of other scripts where Unicode's table does
+// not help: only the capitals look alike (Cyrillic Н, Greek Η; case is folded
+// before), or it leads to l what also stands for a capital I.
+var ownForms = pairs(
+	"\u0430a\u0432b\u0435e\u043ak\u043cm\u043dh\u043eo\u0440p\u0441c\u0442t\u0443y\u0445x\u0455s\u0456i\u0458j\u04bbh\u04cfl\u0501d\u051bq\u051dw\u0475v\u0433r\u044cb\u0454e\u04afy\u04b1y\u0491r\u0461w\u04a1k\u049bk\u043fn\u050dg\u0438u\u0457i\u0451e",
 	"\u03b1a\u03b2b\u03b3y\u03b5e\u03b6z\u03b7n\u03b9i\u03bak\u03bcm\u03bdv\u03bfo\u03c1p\u03c2c\u03c3o\u03c4t\u03c5u\u03c7x\u03c9w\u03f2c\u03f3j",
-	// Armenian
 	"\u0561w\u0563q\u0566q\u0570h\u0578n\u057du\u0581g\u0585o\u0575j",
-	// Latin letters with strokes, turned or dotless forms
-	"\u0131i\u0237j\u0142l\u0111d\u0127h\u0167t\u0180b\u019al\u0199k\u0192f\u0251a\u0253b\u0256d\u0257d\u0261g\u0260g\u0268i\u0269i\u0273n\u0288t\u0289u\u028bv\u0290z\u00f8o\u0275o",
-	// Latin small capitals
-	"\u1d00a\u0299b\u1d04c\u1d05d\u1d07e\ua730f\u0262g\u029ch\u026ai\u1d0aj\u1d0bk\u029fl\u1d0dm\u0274n\u1d0fo\u1d18p\u0280r\ua731s\u1d1bt\u1d1cu\u1d20v\u1d21w\u028fy\u1d22z",
-	// Typographic quotes, dashes
-	"\u2018'\u2019'\u201b'\u02bc'\u02b9'\u2032'\u201c\"\u201d\"\u201e\"\u2010-\u2012-\u2013-\u2014-\u2212-",
+	"\ua4f2i\u2d4fi\U00010309i\U0001028ai\u16c1i",
 )
 
 func pairs(tables ...string) map[rune]rune {
@@ -31,20 +47,156 @@ func pairs(tables ...string) map[rune]rune {
 	return out
 }
 
-// skeleton returns the Latin letter that r imitates, or r.
-func skeleton(r rune) rune {
+// skeleton returns the ASCII character that a lower-case character imitates,
+// and when it is to be read so. Beside the tables above it asks those of
+// Unicode Technical Standard 39 (confusables.txt, Unicode 17.0.0).
+func skeleton(r rune) (rune, imitation) {
 	switch {
-	case r < 0x80:
-		return r
+	case r < 0x80 || 0x2e80 <= r && r < 0xa4d0 || 0xac00 <= r && r < 0xd800:
+		return r, never // ASCII, Han, kana, Hangul
 	case 0x1f1e6 <= r && r <= 0x1f1ff: // regional indicators
-		return 'a' + r - 0x1f1e6
+		return 'a' + r - 0x1f1e6, always
 	case 0x1f150 <= r && r <= 0x1f169: // negative circled letters
-		return 'a' + r - 0x1f150
+		return 'a' + r - 0x1f150, always
 	case 0x1f170 <= r && r <= 0x1f189: // negative squared letters
-		return 'a' + r - 0x1f170
+		return 'a' + r - 0x1f170, always
 	}
-	if latin, ok := skeletons[r]; ok {
-		return latin
+	if to, ok := latinForms[r]; ok {
+		return to, always
 	}
-	return r
+	if to, ok := ownForms[r]; ok {
+		return to, inContext
+	}
+	if to, ok := prototype(r); ok {
+		return to, inContext
+	}
+	return r, never
+}
+
+// prototype looks a letter up in Unicode's table. Letters that run from right
+// to left are left alone: no reader takes them for Latin inside a word.
+func prototype(r rune) (rune, bool) {
+	if r < 0x100 || 0x590 <= r && r < 0x900 || 0xfb1d <= r && r < 0xff00 || 0x10800 <= r && r < 0x11000 || !unicode.IsLetter(r) {
+		return 0, false
+	}
+	if to, ok := listed(r); ok {
+		return to, true
+	}
+	if upper := unicode.ToUpper(r); upper != r {
+		return listed(upper)
+	}
+	return 0, false
+}
+
+func listed(r rune) (rune, bool) {
+	found := confusable.GetReplacement(r)
+	switch {
+	case found == "rn": // what the table has in the place of m
+		return 'm', true
+	case len(found) != 1:
+		return 0, false
+	}
+	to := unicode.ToLower(rune(found[0]))
+	return to, 'a' <= to && to <= 'z'
+}
+
+// unmask reads lookalikes of other scripts as Latin where they pretend to be:
+// in words that also hold Latin letters, and, in a text that is mostly Latin,
+// in words of nothing but lookalikes. So Russian stays Russian, though many of
+// its letters look Latin. It leaves the counts that it goes by as they are,
+// which makes it idempotent.
+func unmask(d *derived) *derived {
+	among := mostlyLatin(d.text)
+	w := rewrite(d)
+	for i := 0; i < len(d.text); {
+		end, kind := word(d.text, i)
+		if kind == mixed || kind == masked && among {
+			unmaskWord(w, d.text, i, end)
+		} else {
+			w.keep(i, end)
+		}
+		i = end
+	}
+	return w.done()
+}
+
+func unmaskWord(w *draft, s string, i, end int) {
+	for i < end {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if to, _ := skeleton(r); to != r {
+			w.put(string(to), i, i+size)
+		} else {
+			w.keep(i, i+size)
+		}
+		i += size
+	}
+}
+
+// script is what the letters of a word are.
+type script int
+
+const (
+	between script = iota // no word
+	latin                 // with a Latin letter
+	mixed                 // with a Latin letter and lookalikes of another script
+	masked                // nothing but lookalikes
+	foreign               // no Latin letter, and some that none looks like
+)
+
+// fewLetters is what a text needs to have a script: "она там" might be
+// anything, and is left alone.
+const fewLetters = 16
+
+// mostlyLatin reports whether the words that may be Latin outweigh those that
+// cannot be.
+func mostlyLatin(s string) bool {
+	var certain, possible, other int
+	for i := 0; i < len(s); {
+		end, kind := word(s, i)
+		switch n := utf8.RuneCountInString(s[i:end]); kind {
+		case latin, mixed:
+			certain += n
+		case masked:
+			possible += n
+		case foreign:
+			other += n
+		}
+		i = end
+	}
+	return certain > other || certain+possible >= fewLetters && certain+possible > 3*other
+}
+
+// word returns the end of the word that starts at i, or of what stands between
+// two words, and the script of its letters.
+func word(s string, i int) (int, script) {
+	var plain, alike, other bool
+	end := i
+	for end < len(s) {
+		r, size := rune(s[end]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[end:])
+		}
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) {
+			if end == i {
+				end += size
+			}
+			break
+		}
+		_, sort := skeleton(r)
+		alike = alike || sort == inContext
+		plain = plain || sort != inContext && unicode.Is(unicode.Latin, r)
+		other = other || sort != inContext && !unicode.Is(unicode.Latin, r)
+		end += size
+	}
+	switch {
+	case plain && alike:
+		return end, mixed
+	case plain:
+		return end, latin
+	case alike && !other:
+		return end, masked
+	case other:
+		return end, foreign
+	}
+	return end, between
 }

@@ -41,6 +41,9 @@ type Signal struct {
 	SelfReference bool
 	// Embedding of the user's texts together: unit length, or nil without any.
 	Embedding Vector
+	// Unopened: a text was encoded more deeply than is opened (see [Reading]).
+	// Whatever the scores are, it was not inspected whole.
+	Unopened bool
 	// BytesInspected counts the bytes of the texts that were read. Assistant
 	// texts are not: an answer is judged when it is given, see [Model.Judge].
 	BytesInspected int
@@ -64,14 +67,17 @@ func (m *Model) Assess(texts []Text) Signal {
 			continue
 		}
 		s.BytesInspected += len(t.Body)
-		views := Views(t.Body)
-		s.SelfReference = m.raise(&worst, t.Source, views) || s.SelfReference
+		read := Read(t.Body)
+		s.SelfReference = m.raise(&worst, t.Source, read.Views) || s.SelfReference
+		s.Unopened = s.Unopened || !read.Whole
 		if said(t.Source) {
-			user.add(m, views[0])
+			user.add(m, read.Views[0].Text)
 		}
 	}
 	for _, t := range joined(texts) {
-		s.SelfReference = m.raise(&worst, t.Source, Views(t.Body)) || s.SelfReference
+		read := Read(t.Body)
+		s.SelfReference = m.raise(&worst, t.Source, read.Views) || s.SelfReference
+		s.Unopened = s.Unopened || !read.Whole
 	}
 	for h, p := range worst {
 		worst[h] = math.Round(p*1e6) / 1e6
@@ -111,11 +117,11 @@ func joined(texts []Text) (out []Text) {
 
 // raise lifts worst to the scores of a text's views, and reports whether the
 // user speaks of the assistant's rules in one of them.
-func (m *Model) raise(worst *[Heads]float64, source Source, views []string) (refers bool) {
+func (m *Model) raise(worst *[Heads]float64, source Source, views []View) (refers bool) {
 	for _, view := range views {
-		rule := SelfReference(view)
+		rule := SelfReference(view.Text)
 		refers = refers || rule && said(source)
-		p, tail := m.score(view, rule)
+		p, tail := m.score(view.Text, rule)
 		if owned(source) {
 			p[Injection] = min(quiet, tail)
 		} else {

@@ -2,10 +2,10 @@
 // without asking anybody, in microseconds, and says what it found in numbers
 // that the kernel can decide on.
 //
-// The input side is [Model.Assess]. A text is normalised ([Normalise]), opened
-// where something is encoded in it ([Views]), hashed into words, pairs of words
-// and character n-grams ([Scanner]), and six logistic heads sum the weights of
-// those features. Sums are over integers, so equal texts give equal scores on
+// The input side is [Model.Assess]. A text is normalised ([Normalise]), read
+// in each way in which something can be hidden in it ([Read]), hashed into
+// words, pairs of words and character n-grams ([Scanner]), and six logistic
+// heads sum the weights of those features. Sums are over integers, so equal texts give equal scores on
 // every platform up to the rounding of one exponential. A long text counts as
 // its worst window. Beside the scores stand a rule set for talk about the
 // assistant's own rules ([SelfReference]) and an embedding by random projection

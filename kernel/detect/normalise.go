@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -10,9 +9,9 @@ import (
 
 // Normalise maps a text to the form that every rule and feature reads: NFKC
 // (Unicode Standard Annex 15), lower case, accents and other attached marks
-// stripped, lookalike letters replaced by the Latin letter they imitate,
-// invisible characters removed, runs of white space collapsed to one space and
-// trimmed. Invalid UTF-8 becomes U+FFFD.
+// stripped, lookalike letters replaced by the Latin letter they imitate where
+// they stand for one, invisible characters removed, runs of white space
+// collapsed to one space and trimmed. Invalid UTF-8 becomes U+FFFD.
 //
 // It is idempotent, linear in time, and its result is at most eleven times as
 // long as its input (the largest NFKC expansion, U+FDFA).
@@ -20,19 +19,15 @@ func Normalise(s string) string {
 	if isNormal(s) {
 		return s
 	}
-	if isASCII(s) {
-		return foldASCII(s)
-	}
-	return foldUnicode(s)
+	return normalised(original(s)).text
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
+// normalised is Normalise with the way back to the original.
+func normalised(d *derived) *derived {
+	if isNormal(d.text) {
+		return d
 	}
-	return true
+	return fold(clean(d))
 }
 
 // isNormal recognises the ASCII texts that Normalise leaves alone, so that
@@ -49,69 +44,171 @@ func isNormal(s string) bool {
 	return len(s) == 0 || !gap
 }
 
-func foldASCII(s string) string {
-	out := make([]byte, 0, len(s))
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c == ' ' || '\t' <= c && c <= '\r':
-			out = appendGap(out)
-		case c < ' ' || c == 0x7f:
-		case 'A' <= c && c <= 'Z':
-			out = append(out, c+'a'-'A')
-		default:
-			out = append(out, c)
-		}
+// clean is the half of Normalise that keeps case and white space, so that what
+// is encoded in the text survives it.
+func clean(d *derived) *derived {
+	if isClean(d.text) {
+		return d
 	}
-	return string(trimGap(out))
-}
-
-func foldUnicode(s string) string {
-	decomposed := norm.NFKD.AppendString(make([]byte, 0, len(s)+len(s)/2), strings.ToValidUTF8(s, "\uFFFD"))
-	out := make([]byte, 0, len(decomposed))
-	for i := 0; i < len(decomposed); {
-		r, size := utf8.DecodeRune(decomposed[i:])
-		switch {
-		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
-			out = appendGap(out)
-		case invisible(r) || attached(r, decomposed[i:i+size]):
-		default:
-			out = utf8.AppendRune(out, skeleton(unicode.ToLower(r)))
+	s, w := d.text, rewrite(d)
+	for i := 0; i < len(s); {
+		end := i + plainPrefix(s[i:])
+		if end > i {
+			w.keep(i, end)
+		} else {
+			end = cleanRune(w, s, i)
 		}
-		i += size
+		i = end
 	}
-	return string(norm.NFKC.Bytes(trimGap(out)))
-}
-
-func appendGap(out []byte) []byte {
-	if len(out) == 0 || out[len(out)-1] == ' ' {
+	out := w.done()
+	if norm.NFKC.IsNormalString(out.text) {
 		return out
 	}
-	return append(out, ' ')
+	return compose(out)
 }
 
-func trimGap(out []byte) []byte {
-	if n := len(out); n > 0 && out[n-1] == ' ' {
-		return out[:n-1]
+// isClean reports whether s is ASCII without control characters, white space
+// aside.
+func isClean(s string) bool {
+	for i := range len(s) {
+		if !cleanByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func cleanByte(c byte) bool { return ' ' <= c && c < 0x7f || '\t' <= c && c <= '\r' }
+
+// cleanRune writes the character of s that starts at i, decomposed and without
+// its marks, and returns its end.
+func cleanRune(w *draft, s string, i int) int {
+	r, size := utf8.DecodeRuneInString(s[i:])
+	end := i + size
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return badBytes(w, s, i)
+	case unicode.IsSpace(r):
+		w.put(" ", i, end)
+		return end
+	case invisible(r):
+		w.drop(i)
+		return end
+	case 0x249c <= r && r <= 0x24b5: // NFKC leaves the brackets of parenthesised letters
+		w.putBytes([]byte{byte(r - 0x249c + 'a')}, i, end)
+		return end
+	}
+	known := norm.NFKD.PropertiesString(s[i:end])
+	parts := known.Decomposition()
+	switch {
+	case parts == nil && attached(r, known):
+		w.drop(i)
+	case parts == nil:
+		w.keep(i, end)
+	default:
+		cleanParts(w, parts, s, i, end)
+	}
+	return end
+}
+
+// cleanParts writes what is left of the parts of s[i:end]. A character that
+// loses none stays as it is if NFKC has it so.
+func cleanParts(w *draft, parts []byte, s string, i, end int) {
+	var buf [64]byte
+	out := buf[:0]
+	for k := 0; k < len(parts); {
+		r, size := utf8.DecodeRune(parts[k:])
+		part := parts[k : k+size]
+		switch {
+		case unicode.IsSpace(r):
+			out = append(out, ' ')
+		case !invisible(r) && !attached(r, norm.NFKD.Properties(part)):
+			out = append(out, part...)
+		}
+		k += size
+	}
+	if len(out) == len(parts) && norm.NFKC.QuickSpanString(s[i:end]) == end-i {
+		w.keep(i, end)
+		return
+	}
+	w.putBytes(out, i, end)
+}
+
+// badBytes writes one U+FFFD for a run of bytes that are not UTF-8.
+func badBytes(w *draft, s string, i int) int {
+	end := i + 1
+	for end < len(s) {
+		if r, size := utf8.DecodeRuneInString(s[end:]); r != utf8.RuneError || size != 1 {
+			break
+		}
+		end++
+	}
+	w.put("\uFFFD", i, end)
+	return end
+}
+
+// compose joins what became neighbours when something between was removed.
+func compose(d *derived) *derived {
+	w := rewrite(d)
+	for i := 0; i < len(d.text); {
+		next := i + norm.NFKC.NextBoundaryInString(d.text[i:], true)
+		w.put(norm.NFKC.String(d.text[i:next]), i, next)
+		i = next
+	}
+	return w.done()
+}
+
+// fold is the other half of Normalise: lower case, lookalikes, white space.
+func fold(d *derived) *derived {
+	s, w := d.text, rewrite(d)
+	imitated := false
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			w.fold(c, i)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		lower := unicode.ToLower(r)
+		to, sort := skeleton(lower)
+		switch {
+		case sort == always:
+			w.put(string(to), i, i+size)
+		case lower != r:
+			w.put(string(lower), i, i+size)
+		default:
+			w.keep(i, i+size)
+		}
+		imitated = imitated || sort == inContext
+		i += size
+	}
+	w.trim()
+	out := w.done()
+	if imitated {
+		return unmask(out)
 	}
 	return out
 }
 
-// invisible reports controls and the characters that a reader does not see:
-// zero-width and bidirectional controls, fillers, tags, variation selectors
-// (Unicode property Default_Ignorable_Code_Point, UAX 44).
-func invisible(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+// fold writes one ASCII character.
+func (d *draft) fold(c byte, i int) {
+	switch {
+	case c == ' ' || '\t' <= c && c <= '\r':
+		if n := len(d.out); n == 0 || d.out[n-1] == ' ' {
+			d.drop(i)
+			return
+		}
+		c = ' '
+	case 'A' <= c && c <= 'Z':
+		c += 'a' - 'A'
+	}
+	d.mark(kept, i)
+	d.out = append(d.out, c)
 }
 
-// attached reports the marks that decorate a letter: accents, overlays, points
-// of Hebrew and Arabic, enclosing marks. Vowel signs, viramas and voicing marks
-// of other scripts are letters in their own right and stay. The numbers are
-// canonical combining classes (UAX 44, table 15).
-func attached(r rune, raw []byte) bool {
-	if r < 0x300 || !unicode.In(r, unicode.Mn, unicode.Me) {
-		return false
+func (d *draft) trim() {
+	if n := len(d.out); n > 0 && d.out[n-1] == ' ' {
+		d.out = d.out[:n-1]
 	}
-	class := norm.NFD.Properties(raw).CCC()
-	return unicode.Is(unicode.Me, r) || class == 1 || 10 <= class && class <= 36 || class >= 200
 }

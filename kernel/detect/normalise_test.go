@@ -1,6 +1,7 @@
 package detect_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,7 +26,8 @@ func TestNormalise(t *testing.T) {
 		{"tags", "hi\U000E0049\U000E0067", "hi"},
 		{"Hangul filler", "ig\u3164nore", "ignore"},
 		{"Cyrillic", "\u0456gn\u043er\u0435 \u0440r\u0435v\u0456\u043eus", "ignore previous"},
-		{"Cyrillic capitals", "\u0421\u041e\u0420\u0415", "cope"},
+		{"Cyrillic capitals", "\u0421\u041e\u0420\u0415 with it", "cope with it"},
+		{"Cyrillic alone", "\u0421\u041e\u0420\u0415", "соре"},
 		{"Greek", "\u03b9gn\u03bfre", "ignore"},
 		{"small capitals", "\u026agnore \u0280ules", "ignore rules"},
 		{"accents", "ìgnórê", "ignore"},
@@ -62,16 +64,65 @@ func FuzzNormalise(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) {
-		once := detect.Normalise(s)
-		if !utf8.ValidString(once) {
-			t.Fatalf("not UTF-8: %q", once)
-		}
-		if len(once) > 11*len(s) {
-			t.Fatalf("%d bytes became %d", len(s), len(once))
-		}
-		if twice := detect.Normalise(once); twice != once {
-			t.Fatalf("not idempotent: %q, then %q, then %q", s, once, twice)
-		}
-	})
+	f.Fuzz(normaliseHolds)
+}
+
+// normaliseHolds what Normalise promises of every text.
+func normaliseHolds(t *testing.T, s string) {
+	once := detect.Normalise(s)
+	if !utf8.ValidString(once) {
+		t.Fatalf("not UTF-8: %q", once)
+	}
+	if len(once) > 11*len(s) {
+		t.Fatalf("%d bytes became %d", len(s), len(once))
+	}
+	if twice := detect.Normalise(once); twice != once {
+		t.Fatalf("not idempotent: %q, then %q, then %q", s, once, twice)
+	}
+}
+
+// anyRunes draws texts of a few runes, from all over Unicode and more often
+// from where scripts, marks, signs and invisible characters meet.
+func anyRunes(random *rand.Rand) string {
+	ranges := []struct{ from, n int32 }{
+		{0, 0x80},
+		{'a', 26},
+		{0x80, 0x580},
+		{0x300, 0x70},
+		{0x370, 0x190},
+		{0x900, 0x480},
+		{0x1100, 0x100},
+		{0x13a0, 0x60},
+		{0x1d00, 0x300},
+		{0x2000, 0x70},
+		{0x2100, 0x400},
+		{0x3040, 0xc0},
+		{0xa4d0, 0x30},
+		{0xab30, 0x90},
+		{0xac00, 600},
+		{0xf900, 0x700},
+		{0x1d400, 0x400},
+		{0x1f100, 0x100},
+		{0xe0000, 0x1f0},
+		{0, 0x110000},
+	}
+	var b strings.Builder
+	for range random.IntN(12) {
+		r := ranges[random.IntN(len(ranges))]
+		b.WriteRune(r.from + random.Int32N(r.n))
+	}
+	return b.String()
+}
+
+func TestNormaliseHoldsAllOverUnicode(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 5))
+	for range 30_000 {
+		s := anyRunes(random)
+		normaliseHolds(t, s)
+		spansHold(t, s, detect.Read(s).Views[0], true)
+	}
+	for r := range rune(0x30000) {
+		normaliseHolds(t, string(r))
+		normaliseHolds(t, "a"+string(r)+"a")
+	}
 }

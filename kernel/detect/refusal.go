@@ -21,7 +21,7 @@ var declining = []string{
 	"its illegal", "thats illegal", "that is illegal", "this request cannot", "cannot be processed", "was declined",
 	"no puedo", "lo siento pero no", "je ne peux pas", "je suis desole", "ich kann nicht", "ich kann dir nicht",
 	"ich kann ihnen nicht", "dabei kann ich nicht", "tut mir leid", "nao posso", "non posso", "mi dispiace ma non",
-	"ik kan niet", "я he mory",
+	"ik kan niet", "я не могу",
 }
 
 // sorry opens an apology; alone it is no refusal ("sorry for the confusion,

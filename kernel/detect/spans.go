@@ -1,0 +1,182 @@
+package detect
+
+import (
+	"sort"
+	"unicode/utf8"
+)
+
+// Span is a half-open range of bytes, From <= To, that begins and ends at rune
+// boundaries of the text it belongs to (in text that is not UTF-8 each bad
+// byte counts as a rune).
+type Span struct{ From, To int }
+
+// derived is a text made from another one, the outermost from the original.
+type derived struct {
+	text string
+	// marks tell where the parts of the text come from, ordered. nil: the text
+	// has, byte for byte, the layout of the text before.
+	marks []mark
+	// mirror: the text before stands here backwards.
+	mirror bool
+	up     *derived // the text before; nil for the original
+}
+
+// mark says that the text from out on comes from what stands at src in the
+// text before, up to the next mark: byte from byte, or as a block.
+type mark struct {
+	out uint32
+	src uint32 // its lowest bit: block
+}
+
+func (m mark) source() int { return int(m.src >> 1) }
+
+func original(s string) *derived { return &derived{text: s} }
+
+// span returns the range of the original that text[from:to] comes from.
+func (d *derived) span(from, to int) Span {
+	for ; d.up != nil; d = d.up {
+		from, to = d.before(from, to)
+	}
+	return aligned(d.text, from, to)
+}
+
+// before maps a range one text up.
+func (d *derived) before(from, to int) (int, int) {
+	if d.mirror {
+		return len(d.text) - to, len(d.text) - from
+	}
+	if d.marks == nil {
+		return from, to
+	}
+	m := d.marks
+	i := sort.Search(len(m), func(i int) bool { return int(m[i].out) > from }) - 1
+	i = max(0, min(i, len(m)-2))
+	from = m[i].at(from, m[i].source())
+	j := sort.Search(len(m), func(j int) bool { return int(m[j].out) >= to })
+	j = max(1, min(j, len(m)-1))
+	to = m[j-1].at(to, m[j].source())
+	return from, max(from, to)
+}
+
+// at maps a position after the mark; in a block it is where the block says.
+func (m mark) at(out, block int) int {
+	if m.src&1 == 1 {
+		return block
+	}
+	return m.source() + out - int(m.out)
+}
+
+// aligned widens a range to the runes that it touches.
+func aligned(s string, from, to int) Span {
+	to = max(0, min(to, len(s)))
+	from = max(0, min(from, to))
+	return Span{runeStart(s, from), runeEnd(s, to)}
+}
+
+func runeStart(s string, at int) int {
+	for back := at; back >= max(0, at-utf8.UTFMax+1) && at < len(s); back-- {
+		if _, size := utf8.DecodeRuneInString(s[back:]); utf8.RuneStart(s[back]) {
+			if back+size > at {
+				return back
+			}
+			return at
+		}
+	}
+	return at
+}
+
+func runeEnd(s string, at int) int {
+	if start := runeStart(s, at); start < at {
+		_, size := utf8.DecodeRuneInString(s[start:])
+		return start + size
+	}
+	return at
+}
+
+// draft writes a text derived from another. Each byte of the source is taken
+// in order, by one call of keep, put or drop.
+type draft struct {
+	from  *derived
+	out   []byte
+	marks []mark
+	last  piece
+}
+
+type piece int
+
+const (
+	nothing piece = iota
+	kept          // byte for byte
+	replaced
+	dropped
+)
+
+func rewrite(d *derived) *draft {
+	return &draft{from: d, out: make([]byte, 0, len(d.text))}
+}
+
+// keep copies source[i:j].
+func (d *draft) keep(i, j int) {
+	d.mark(kept, i)
+	d.out = append(d.out, d.from.text[i:j]...)
+}
+
+// keepSome is keep for what may be empty.
+func (d *draft) keepSome(i, j int) {
+	if i < j {
+		d.keep(i, j)
+	}
+}
+
+// put writes text in the place of source[i:j].
+func (d *draft) put(text string, i, j int) {
+	d.replace(len(text), i, j)
+	d.out = append(d.out, text...)
+}
+
+// putBytes is put.
+func (d *draft) putBytes(text []byte, i, j int) {
+	d.replace(len(text), i, j)
+	d.out = append(d.out, text...)
+}
+
+func (d *draft) replace(n, i, j int) {
+	switch n {
+	case 0:
+		d.mark(dropped, i)
+	case j - i:
+		d.mark(kept, i)
+	default:
+		d.mark(replaced, i)
+	}
+}
+
+// swap writes a text whose parts correspond to source[i:] in another order.
+func (d *draft) swap(text string, i int) {
+	d.mark(replaced, i)
+	d.out = append(d.out, text...)
+}
+
+// drop leaves out what stands at source[i:].
+func (d *draft) drop(i int) { d.mark(dropped, i) }
+
+func (d *draft) mark(p piece, src int) {
+	if p != d.last || p == replaced {
+		block := uint32(1)
+		if p == kept {
+			block = 0
+		}
+		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(src)<<1 | block})
+	}
+	d.last = p
+}
+
+// done returns the finished text.
+func (d *draft) done() *derived {
+	if len(d.marks) <= 1 && d.last <= kept {
+		d.marks = nil
+	} else {
+		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(len(d.from.text))<<1 | 1})
+	}
+	return &derived{text: string(d.out), marks: d.marks, up: d.from}
+}

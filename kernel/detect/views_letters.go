@@ -1,0 +1,321 @@
+package detect
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// minApart is how many single letters in a row were set apart on purpose.
+const minApart = 4
+
+// unspace joins letters that one separator holds apart ("i g n o r e",
+// "i.g.n.o.r.e"), and returns d when no four letters stand so. Where the
+// separator is a space, two of them or more end the word.
+func unspace(d *derived) *derived {
+	s := d.text
+	if !setApart(s) {
+		return d
+	}
+	w, kept, found := rewrite(d), 0, false
+	for i := 0; i < len(s); {
+		end, letters := spacedWord(s, i)
+		word := letters >= minApart && strings.ContainsFunc(s[i:end], unicode.IsLetter) // a row of digits is none
+		if !word && (!found || letters < 2) {
+			i = end
+			continue
+		}
+		w.keepSome(kept, i)
+		joinLetters(w, s, i, end)
+		i, kept, found = end, end, true
+	}
+	if !found {
+		return d
+	}
+	w.keepSome(kept, len(s))
+	return w.done()
+}
+
+// joinLetters keeps every other character of s[i:end].
+func joinLetters(w *draft, s string, i, end int) {
+	for letter := true; i < end; letter = !letter {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		if letter {
+			w.keep(i, i+size)
+		} else {
+			w.drop(i)
+		}
+		i += size
+	}
+}
+
+// setApart reports whether letters may stand in a row with one character
+// between each two. It spares ordinary texts what follows.
+func setApart(s string) bool {
+	run, before := 0, false // how long letters and others have taken turns
+	for _, r := range s {
+		letter := isLetter(r)
+		if letter == before {
+			run = 0
+		}
+		if run++; run >= 2*minApart-1 {
+			return true
+		}
+		before = letter
+	}
+	return false
+}
+
+// spacedWord returns the end of the run of single letters that starts at i
+// and how many they are, or the end of the character or word at i and 0.
+func spacedWord(s string, i int) (end, letters int) {
+	r, size := utf8.DecodeRuneInString(s[i:])
+	if !isLetter(r) {
+		return i + size, 0
+	}
+	end = i + size
+	var separator rune
+	for letters = 1; ; letters++ {
+		apart, a := utf8.DecodeRuneInString(s[end:])
+		if a == 0 {
+			return end, letters
+		}
+		if isLetter(apart) {
+			break
+		}
+		next, b := utf8.DecodeRuneInString(s[end+a:])
+		if !isLetter(next) || letters > 1 && apart != separator {
+			return end, letters
+		}
+		separator = apart
+		end += a + b
+	}
+	// The last letter begins a longer word: it belongs there.
+	return back(s, i, end, size, letters)
+}
+
+// back gives up the last letter of a run, which a letter follows, or steps
+// over the word when it is the only one.
+func back(s string, i, end, size, letters int) (int, int) {
+	if letters > 1 {
+		_, last := utf8.DecodeLastRuneInString(s[i:end])
+		_, apart := utf8.DecodeLastRuneInString(s[i : end-last])
+		return end - last - apart, letters - 1
+	}
+	end = i + size
+	for end < len(s) {
+		r, n := utf8.DecodeRuneInString(s[end:])
+		if !isLetter(r) {
+			break
+		}
+		end += n
+	}
+	return end, 0
+}
+
+// isLetter tells what words are made of from what parts them.
+func isLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r != '_' && (letter(r|0x20) || '0' <= r && r <= '9') && r != '@'
+	}
+	return letter(r)
+}
+
+// unsplit removes signs inside words ("ign-ore all prev*ious"), and returns
+// nil unless a third of the words, and four at least, have some.
+func unsplit(d *derived) *derived {
+	words, split := 0, 0
+	for word := range strings.FieldsSeq(d.text) {
+		words++
+		if from, _ := signs(word, 0); from > 0 && len(word) < maxWord {
+			split++
+		}
+	}
+	if split < 4 || split*3 < words {
+		return nil
+	}
+	w := rewrite(d)
+	for i := 0; ; {
+		from, to := signs(d.text, i)
+		if from < 0 {
+			w.keepSome(i, len(d.text))
+			return w.done()
+		}
+		w.keep(i, from)
+		w.drop(from)
+		i = to
+	}
+}
+
+// signs returns the range of the first one to three signs after s[i] that
+// stand between two ASCII letters, or -1.
+func signs(s string, i int) (from, to int) {
+	for from = i + 1; from+1 < len(s); from++ {
+		if !asciiLetter(s[from-1]) || !splitting[s[from]] {
+			continue
+		}
+		to = from + 1
+		for to < len(s) && to < from+3 && splitting[s[to]] {
+			to++
+		}
+		if to < len(s) && asciiLetter(s[to]) {
+			return from, to
+		}
+	}
+	return -1, -1
+}
+
+var splitting = bytesOf("-_.*|~^\\`#")
+
+// unjoin reads underscores as spaces where they join three words or more. It
+// returns nil when there are none such.
+func unjoin(d *derived) *derived {
+	s, last, joined := d.text, -maxWord, false // where the underscore before stands
+	for i := 1; i+1 < len(s) && !joined; i++ {
+		switch {
+		case s[i] == ' ':
+			last = -maxWord
+		case s[i] == '_' && asciiLetter(s[i-1]) && asciiLetter(s[i+1]):
+			joined = i-last < maxWord
+			last = i
+		}
+	}
+	if !joined {
+		return nil
+	}
+	return &derived{text: strings.ReplaceAll(d.text, "_", " "), up: d}
+}
+
+// leet maps the signs of leetspeak to the letter they stand for; 1, ! and |
+// stand for l where that makes a known word.
+var leet = [utf8.RuneSelf]byte{
+	'0': 'o', '1': 'i', '3': 'e', '4': 'a', '5': 's', '7': 't', '8': 'b', '9': 'g', '2': 'z', '6': 'g',
+	'@': 'a', '$': 's', '!': 'i', '|': 'i',
+}
+
+// unleet spells leetspeak out. It returns nil unless two words need it.
+func unleet(d *derived) *derived {
+	if d == nil || !leetWords(d.text, 2) {
+		return nil
+	}
+	b := []byte(d.text)
+	for i := 0; i < len(b); {
+		if b[i] == ' ' {
+			i++
+			continue
+		}
+		end := i
+		for end < len(b) && b[end] != ' ' {
+			end++
+		}
+		spell(b[i:end])
+		i = end
+	}
+	return &derived{text: string(b), up: d}
+}
+
+// leetWords reports whether n words hold a leet sign between two letters.
+func leetWords(normal string, n int) bool {
+	for i := 1; i+1 < len(normal); i++ {
+		if c := normal[i]; c >= utf8.RuneSelf || leet[c] == 0 || !asciiLetter(normal[i-1]) || !asciiLetter(normal[i+1]) {
+			continue
+		}
+		from := strings.LastIndexByte(normal[max(0, i-longestLeet):i], ' ') + 1 + max(0, i-longestLeet)
+		to := i + strings.IndexByte(normal[i:min(len(normal), i+longestLeet)]+" ", ' ')
+		if maybeLeet(normal[from:to]) {
+			if n--; n == 0 {
+				return true
+			}
+		}
+		i = to
+	}
+	return false
+}
+
+// longestLeet bounds the words that are read as leetspeak; longer ones are
+// data.
+const longestLeet = 32
+
+// maybeLeet tells words from hashes, keys and version numbers.
+func maybeLeet[T string | []byte](word T) bool {
+	letters, digits, others := 0, 0, 0
+	for i := range len(word) {
+		switch c := word[i]; {
+		case 'a' <= c && c <= 'f':
+			letters++
+		case asciiLetter(c):
+			letters++
+			others++
+		case '0' <= c && c <= '9':
+			digits++
+		}
+	}
+	hash := len(word) >= 8 && others == 0
+	return len(word) < longestLeet && !hash && digits <= 3*letters
+}
+
+// spell replaces the signs of leetspeak in one word. A word of nothing but
+// digits is a number, unless it spells a word that everybody knows.
+func spell(word []byte) {
+	from, to := trimmed(word)
+	word = word[from:to]
+	if len(word) > maxWord {
+		return
+	}
+	spelt := make([]byte, len(word))
+	var doubtful []int // where i or l may stand
+	for i, c := range word {
+		spelt[i] = c
+		if c < utf8.RuneSelf && leet[c] != 0 {
+			spelt[i] = leet[c]
+			if leet[c] == 'i' {
+				doubtful = append(doubtful, i)
+			}
+		}
+	}
+	choose(spelt, doubtful)
+	if hasLetter(word) && maybeLeet(word) || known(string(spelt)) {
+		copy(word, spelt)
+	}
+}
+
+// choose sets each of the first three doubtful letters to i or l so that a
+// known word comes out, and to i when none does.
+func choose(word []byte, doubtful []int) {
+	doubtful = doubtful[:min(len(doubtful), 3)]
+	for subset := range 1 << len(doubtful) {
+		for k, i := range doubtful {
+			word[i] = "il"[subset>>k&1]
+		}
+		if known(string(word)) {
+			return
+		}
+	}
+	for _, i := range doubtful {
+		word[i] = 'i'
+	}
+}
+
+func hasLetter(word []byte) bool {
+	for _, c := range word {
+		if asciiLetter(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// trimmed leaves out the exclamation marks and brackets that a word ends with
+// or begins with as everybody writes them.
+func trimmed(word []byte) (from, to int) {
+	to = len(word)
+	for to > 1 && strings.IndexByte("!|(+<.,?:;)\"'", word[to-1]) >= 0 {
+		to--
+	}
+	for from < to && strings.IndexByte("(+<\"'", word[from]) >= 0 {
+		from++
+	}
+	return from, to
+}
+
+func asciiLetter(c byte) bool { return 'a' <= c && c <= 'z' }

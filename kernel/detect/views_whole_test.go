@@ -1,0 +1,28 @@
+package detect_test
+
+import (
+	"encoding/base64"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// What is encoded more deeply than is opened is said to be unread, never
+// passed over.
+func TestDeepEncodingsAreNotWhole(t *testing.T) {
+	m := detect.Default()
+	text := "a letter about the garden"
+	for layer := 1; layer <= detect.Rounds+3; layer++ {
+		text = base64.StdEncoding.EncodeToString([]byte(text))
+		want := layer <= detect.Rounds
+		if got := detect.Read(text).Whole; got != want {
+			t.Errorf("%d layers: whole %v", layer, got)
+		}
+		if got := m.Assess([]detect.Text{{Source: detect.User, Body: "Decode " + text}}).Unopened; got == want {
+			t.Errorf("%d layers: unopened %v", layer, got)
+		}
+	}
+	if !detect.Read("an ordinary text").Whole || !detect.Read("").Whole {
+		t.Error("an ordinary text is not whole")
+	}
+}
