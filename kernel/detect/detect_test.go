@@ -168,7 +168,7 @@ func BenchmarkAssess(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		size int
-	}{{"100B", 100}, {"1KB", 1 << 10}, {"64KB", 1 << 16}} {
+	}{{"100B", 100}, {"1KB", 1 << 10}, {"10KB", 10 << 10}, {"64KB", 1 << 16}} {
 		texts := user(strings.Repeat(sentence, c.size/len(sentence)+1)[:c.size])
 		b.Run(c.name, func(b *testing.B) {
 			m := detect.Default()

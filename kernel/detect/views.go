@@ -42,17 +42,18 @@ type Reading struct {
 func Read(s string) Reading {
 	o := opener{Reading: Reading{Whole: len(s) <= MaxText}}
 	raw := original(s[:min(len(s), MaxText)])
-	plain := normalised(raw)
+	plain, seen := normalised(raw), look(raw.text)
 	o.add(plain)
-	for _, shown := range []*derived{unhide(raw), unglue(raw)} {
-		if shown != nil {
-			o.add(normalised(shown))
+	if seen.foreign {
+		for _, shown := range []*derived{unhide(raw), unglue(raw)} {
+			if shown != nil {
+				o.add(normalised(shown))
+			}
 		}
 	}
-	o.games(plain)
-	last := o.unwrap(clean(raw))
-	if last != nil {
-		o.games(last)
+	o.games(plain, seen)
+	if last, seen := o.unwrap(clean(raw)); last != nil {
+		o.games(last, seen)
 	}
 	return o.Reading
 }
@@ -85,32 +86,53 @@ func (o *opener) add(d *derived) bool {
 
 // unwrap opens layer after layer and returns the innermost text, normalised,
 // or nil when nothing was encoded.
-func (o *opener) unwrap(d *derived) (last *derived) {
+func (o *opener) unwrap(d *derived) (last *derived, seen signs) {
 	for range Rounds {
 		next := layer(d)
 		if next == d {
-			return last
+			return last, seen
 		}
 		d = clean(next)
-		last = fold(d)
+		last, seen = fold(d), look(d.text)
 		o.add(last)
 	}
 	o.Whole = o.Whole && layer(d) == d
-	return last
+	return last, seen
 }
 
 // layer opens what is encoded in a text, once, and returns the same text when
 // nothing is.
 func layer(d *derived) *derived {
-	d = unescape(d)
-	d = decode(d)
-	return unspace(d)
+	seen := look(d.text)
+	if seen.escapes {
+		d = unescape(d)
+		seen = look(d.text)
+	}
+	if seen.run >= minBlob || seen.digits >= minCodes {
+		d = decode(d)
+		seen = look(d.text)
+	}
+	if seen.foreign || seen.alone >= minApart {
+		d = unspace(d)
+	}
+	return d
 }
 
 // games adds the readings of a normalised text in which letters were played
-// with. A text whose letters were set right is looked at once more.
-func (o *opener) games(d *derived) {
-	for _, played := range append(unkeyed(d), unsplit(d), unjoin(d), unleet(d)) {
+// with, as far as the signs suggest it. A text whose letters were set right is
+// looked at once more.
+func (o *opener) games(d *derived, seen signs) {
+	found := unkeyed(d)
+	if seen.foreign || seen.split >= minSplit {
+		found = append(found, unsplit(d))
+	}
+	if seen.foreign || seen.joined > 1 {
+		found = append(found, unjoin(d))
+	}
+	if seen.foreign || seen.leet > 1 {
+		found = append(found, unleet(d))
+	}
+	for _, played := range found {
 		if played != nil && o.add(played) {
 			o.add(unleet(played))
 		}

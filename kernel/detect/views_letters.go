@@ -121,22 +121,25 @@ func isLetter(r rune) bool {
 	return letter(r)
 }
 
+// minSplit is how many words hold signs when that is meant.
+const minSplit = 4
+
 // unsplit removes signs inside words ("ign-ore all prev*ious"), and returns
 // nil unless a third of the words, and four at least, have some.
 func unsplit(d *derived) *derived {
 	words, split := 0, 0
 	for word := range strings.FieldsSeq(d.text) {
 		words++
-		if from, _ := signs(word, 0); from > 0 && len(word) < maxWord {
+		if from, _ := signsAt(word, 0); from > 0 && len(word) < maxWord {
 			split++
 		}
 	}
-	if split < 4 || split*3 < words {
+	if split < minSplit || split*3 < words {
 		return nil
 	}
 	w := rewrite(d)
 	for i := 0; ; {
-		from, to := signs(d.text, i)
+		from, to := signsAt(d.text, i)
 		if from < 0 {
 			w.keepSome(i, len(d.text))
 			return w.done()
@@ -147,9 +150,9 @@ func unsplit(d *derived) *derived {
 	}
 }
 
-// signs returns the range of the first one to three signs after s[i] that
+// signsAt returns the range of the first one to three signs after s[i] that
 // stand between two ASCII letters, or -1.
-func signs(s string, i int) (from, to int) {
+func signsAt(s string, i int) (from, to int) {
 	for from = i + 1; from+1 < len(s); from++ {
 		if !asciiLetter(s[from-1]) || !splitting[s[from]] {
 			continue

@@ -56,6 +56,28 @@ var disguised = func() map[string]uint32 {
 	return out
 }()
 
+// beginnings has the first three letters of the disguised words, so that most
+// words of a text need not be looked up.
+var beginnings = func() (set prefixes) {
+	for w := range disguised {
+		at := set.at(w)
+		set[at/64] |= 1 << (at % 64)
+	}
+	return set
+}()
+
+// prefixes is a set of three small letters.
+type prefixes [26*26*26/64 + 1]uint64
+
+func (p *prefixes) at(word string) int {
+	return (int(word[0]-'a')*26+int(word[1]-'a'))*26 + int(word[2]-'a')
+}
+
+func (p *prefixes) has(word string) bool {
+	at := p.at(word)
+	return p[at/64]>>(at%64)&1 == 1
+}
+
 // unkey is the key that undoes a key.
 func unkey(key int) int {
 	if key == atbash {
@@ -86,8 +108,18 @@ const minDisguised = 3
 func keysOf(normal string) uint32 {
 	var count [keys]int
 	var last [keys]string
-	for word := range strings.FieldsFuncSeq(normal, func(r rune) bool { return r >= utf8.RuneSelf || !asciiLetter(byte(r)) }) {
-		if len(word) < 3 || len(word) > maxWord {
+	for i := 0; i < len(normal); {
+		if !asciiLetter(normal[i]) {
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(normal) && asciiLetter(normal[end]) {
+			end++
+		}
+		word := normal[i:end]
+		i = end
+		if len(word) < 3 || !beginnings.has(word) {
 			continue
 		}
 		for set := disguised[word]; set != 0; set &= set - 1 {

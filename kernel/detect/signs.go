@@ -1,0 +1,97 @@
+package detect
+
+// signs is what one glance over a text tells of the ways in which something
+// can be hidden in it, so that an ordinary text is spared the looks that
+// follow. Counts never fall short of the truth for the ASCII part of a text.
+type signs struct {
+	foreign bool // bytes outside ASCII
+	escapes bool // characters with which an escape begins
+	run     int  // longest run of letters and digits of base64
+	digits  int
+	alone   int // letters or digits without a neighbour
+	split   int // signs, or a row of them, between two letters
+	joined  int // underscores between two letters
+	leet    int // signs of leetspeak between two letters
+}
+
+// trait is what a byte can be.
+type trait uint8
+
+const (
+	aLetter trait = 1 << iota
+	aDigit
+	ofBase64
+	ofEscape
+	ofSplit
+	ofLeet
+	ofJoin
+	beyond
+)
+
+var traits = func() (table [256]trait) {
+	for c := range 256 {
+		switch {
+		case asciiLetter(byte(c) | 0x20):
+			table[c] = aLetter | ofBase64
+		case '0' <= c && c <= '9':
+			table[c] = aDigit | ofBase64
+		case c >= 0x80:
+			table[c] = beyond
+		}
+		table[c] |= flag(alphanumeric[c], ofBase64) | flag(escapes[c] && !asciiLetter(byte(c)|0x20), ofEscape) |
+			flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
+	}
+	return table
+}()
+
+func flag(on bool, c trait) trait {
+	if on {
+		return c
+	}
+	return 0
+}
+
+// look takes the glance.
+func look(s string) (found signs) {
+	const word = aLetter | aDigit
+	var all, before, last trait // of the text, and of the two bytes before
+	run := 0
+	for i := range len(s) {
+		c := traits[s[i]]
+		all |= c
+		if c&ofBase64 != 0 {
+			run++
+			found.run = max(found.run, run)
+		} else {
+			run = 0
+		}
+		if c&aDigit != 0 {
+			found.digits++
+		}
+		if last&word != 0 && before&word == 0 && c&word == 0 {
+			found.alone++
+		}
+		if before&aLetter != 0 && last&(ofSplit|ofLeet|ofJoin) != 0 {
+			found.after(last, c)
+		}
+		before, last = last, c
+	}
+	if last&word != 0 && before&word == 0 {
+		found.alone++
+	}
+	found.foreign, found.escapes = all&beyond != 0, all&ofEscape != 0
+	return found
+}
+
+// after counts a sign that follows a letter and stands before next.
+func (s *signs) after(sign, next trait) {
+	if sign&ofSplit != 0 && next&(aLetter|ofSplit) != 0 {
+		s.split++
+	}
+	if sign&ofLeet != 0 && next&aLetter != 0 {
+		s.leet++
+	}
+	if sign&ofJoin != 0 && next&aLetter != 0 {
+		s.joined++
+	}
+}
