@@ -160,11 +160,12 @@ func size(to *int64) func(d *caddyfile.Dispenser) error {
 //	    store bolt [<path>]
 //	    store redis <url>...
 //	    embedder local
-//	    embedder openai {
-//	        base_url <address>
-//	        model    <name>
-//	        api_key  <key>
-//	        timeout  <duration>
+//	    embedder openai|gemini|mistral|jina {
+//	        api_key    <key>
+//	        model      <name>
+//	        dimensions <number>
+//	        base_url   <address>
+//	        timeout    <duration>
 //	    }
 //	    policy {
 //	        tau                <number>

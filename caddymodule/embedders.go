@@ -2,9 +2,7 @@ package caddymodule
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -16,6 +14,9 @@ import (
 func init() {
 	caddy.RegisterModule(LocalEmbedder{})
 	caddy.RegisterModule(OpenAIEmbedder{})
+	caddy.RegisterModule(GeminiEmbedder{})
+	caddy.RegisterModule(MistralEmbedder{})
+	caddy.RegisterModule(JinaEmbedder{})
 }
 
 // An Embedder places a prompt between what is asked of assistants every day
@@ -25,14 +26,16 @@ func init() {
 type Embedder interface {
 	// Provider names the embedder, as embed_provider shows it.
 	Provider() string
-	// Threat returns a number in [-2, 2]; positive is nearer to harm.
+	// Threat returns a number in [-2, 2]; positive is nearer to harm. It reads
+	// the first [model.MaxEmbedded] bytes.
 	Threat(ctx context.Context, text string) (float64, error)
 }
 
-// An EmbedderModule is a module in the namespace lex.embedders. A nil Embedder
-// stands for the detector's own embedding, which needs no call.
+// An EmbedderModule is a module in the namespace lex.embedders. It is asked for
+// its Embedder after it was provisioned; nil stands for the detector's own
+// embedding, which needs no call.
 type EmbedderModule interface {
-	NewEmbedder() (Embedder, error)
+	Embedder() Embedder
 }
 
 // LocalEmbedder uses the detector's own embedding, without a network.
@@ -46,8 +49,8 @@ func (LocalEmbedder) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// NewEmbedder returns nil: the detector embeds as it scores.
-func (LocalEmbedder) NewEmbedder() (Embedder, error) { return nil, nil } //nolint:nilnil // nil is the local one
+// Embedder returns nil: the detector embeds as it scores.
+func (LocalEmbedder) Embedder() Embedder { return nil }
 
 // UnmarshalCaddyfile accepts the bare name. Syntax:
 //
@@ -57,22 +60,61 @@ func (*LocalEmbedder) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return noMoreArguments(d)
 }
 
-// OpenAIEmbedder asks an OpenAI-compatible embeddings API: OpenAI itself,
-// Ollama, vLLM, TEI, LM Studio.
-type OpenAIEmbedder struct {
-	// Address up to and with the version. Default: https://api.openai.com/v1.
-	BaseURL string `json:"base_url,omitempty"`
+// RemoteEmbedder holds what the modules of all providers have in common.
+type RemoteEmbedder struct {
+	Remote
 
-	// The model. Default: text-embedding-3-small.
-	Model string `json:"model,omitempty"`
+	// The length of the vectors, for models that can shorten them. Default: the
+	// model's own.
+	Dimensions int `json:"dimensions,omitempty"`
 
-	// The credential. Placeholders such as {env.OPENAI_API_KEY} are resolved
-	// when the configuration is loaded.
-	APIKey string `json:"api_key,omitempty"`
-
-	// How long a request waits for the provider. Default: 2s.
-	Timeout caddy.Duration `json:"timeout,omitempty"`
+	embedder *model.Embedder
+	release  func()
 }
+
+// Embedder returns the client. It is shared with all configurations that ask
+// the same model in the same way.
+func (e *RemoteEmbedder) Embedder() Embedder { return e.embedder }
+
+// provision builds the client or takes the one that is there; it asks the
+// provider nothing.
+func (e *RemoteEmbedder) provision(ctx caddy.Context, provider string) error {
+	config, err := e.config(provider)
+	if err != nil {
+		return err
+	}
+	config.Dimensions = e.Dimensions
+	e.embedder, e.release, err = shareRemote(ctx, config, provider+"_embedder", model.NewEmbedder)
+	return err
+}
+
+// Cleanup lets go of the client.
+func (e *RemoteEmbedder) Cleanup() error {
+	if e.release != nil {
+		e.release()
+	}
+	return nil
+}
+
+// UnmarshalCaddyfile sets up the embedder from Caddyfile tokens. Syntax:
+//
+//	openai|gemini|mistral|jina {
+//	    api_key    <key>
+//	    model      <name>
+//	    dimensions <number>
+//	    base_url   <address>
+//	    timeout    <duration>
+//	}
+func (e *RemoteEmbedder) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // consume module name
+	known := e.options()
+	known["dimensions"] = count(&e.Dimensions)
+	return block(known)(d)
+}
+
+// OpenAIEmbedder asks an OpenAI-compatible embeddings API: OpenAI itself,
+// Ollama, vLLM, TEI, LM Studio. The model is text-embedding-3-small by default.
+type OpenAIEmbedder struct{ RemoteEmbedder }
 
 // CaddyModule returns the Caddy module information.
 func (OpenAIEmbedder) CaddyModule() caddy.ModuleInfo {
@@ -82,45 +124,51 @@ func (OpenAIEmbedder) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// NewEmbedder builds the client; it asks the provider nothing.
-func (o *OpenAIEmbedder) NewEmbedder() (Embedder, error) {
-	key, err := caddy.NewReplacer().ReplaceOrErr(o.APIKey, false, true)
-	if err != nil {
-		return nil, errors.New("resolving api_key")
+// Provision resolves the key and builds the client.
+func (e *OpenAIEmbedder) Provision(ctx caddy.Context) error { return e.provision(ctx, "openai") }
+
+// GeminiEmbedder asks Google's Gemini API. The model is gemini-embedding-001 by
+// default.
+type GeminiEmbedder struct{ RemoteEmbedder }
+
+// CaddyModule returns the Caddy module information.
+func (GeminiEmbedder) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.embedders.gemini",
+		New: func() caddy.Module { return new(GeminiEmbedder) },
 	}
-	config := model.Config{Provider: "openai", BaseURL: o.BaseURL, Model: o.Model, Key: key, Timeout: time.Duration(o.Timeout)}
-	if config.BaseURL == "" {
-		config.BaseURL = "https://api.openai.com/v1"
-	}
-	if config.Model == "" {
-		config.Model = "text-embedding-3-small"
-	}
-	if config.Timeout == 0 {
-		config.Timeout = 2 * time.Second
-	}
-	return model.NewEmbedder(config)
 }
 
-// UnmarshalCaddyfile sets up the embedder from Caddyfile tokens. Syntax:
-//
-//	openai {
-//	    base_url <address>
-//	    model    <name>
-//	    api_key  <key>
-//	    timeout  <duration>
-//	}
-func (o *OpenAIEmbedder) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // consume module name
-	return block(options{
-		"base_url": text(&o.BaseURL),
-		"model":    text(&o.Model),
-		"api_key":  text(&o.APIKey),
-		"timeout":  duration(&o.Timeout),
-	})(d)
+// Provision resolves the key and builds the client.
+func (e *GeminiEmbedder) Provision(ctx caddy.Context) error { return e.provision(ctx, "gemini") }
+
+// MistralEmbedder asks Mistral's API. The model is mistral-embed by default.
+type MistralEmbedder struct{ RemoteEmbedder }
+
+// CaddyModule returns the Caddy module information.
+func (MistralEmbedder) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.embedders.mistral",
+		New: func() caddy.Module { return new(MistralEmbedder) },
+	}
 }
 
-// maxEmbedded is how many characters of a prompt a remote embedder is given.
-const maxEmbedded = 8000
+// Provision resolves the key and builds the client.
+func (e *MistralEmbedder) Provision(ctx caddy.Context) error { return e.provision(ctx, "mistral") }
+
+// JinaEmbedder asks Jina's API. The model is jina-embeddings-v3 by default.
+type JinaEmbedder struct{ RemoteEmbedder }
+
+// CaddyModule returns the Caddy module information.
+func (JinaEmbedder) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.embedders.jina",
+		New: func() caddy.Module { return new(JinaEmbedder) },
+	}
+}
+
+// Provision resolves the key and builds the client.
+func (e *JinaEmbedder) Provision(ctx caddy.Context) error { return e.provision(ctx, "jina") }
 
 // embed asks the pinned embedder, where there is one, for the threat signal.
 // When it fails nothing else stands in: the detection counts as degraded, and
@@ -130,15 +178,22 @@ func (x *exchange) embed(ctx context.Context) {
 		return
 	}
 	name := x.app.embedder.Provider() + "_embedder"
-	sent := excerpt(x.prompt, maxEmbedded)
-	threat, err := x.app.embedder.Threat(ctx, sent)
+	threat, err := x.app.embedder.Threat(ctx, x.prompt)
 	if err != nil {
 		x.evidence.ThreatSignal, x.evidence.Degraded = 0, true
-		x.coverage.Detectors = append(x.coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: kernel.DetectorFailed, Why: model.Why(err)})
+		x.failed(name, err)
 		return
+	}
+	if unread := len(x.prompt) - model.MaxEmbedded; unread > 0 {
+		x.skip("request.prompt", "beyond what "+name+" reads", unread)
 	}
 	x.evidence.ThreatSignal = max(-2, min(2, threat))
 	x.ran(name, threat > x.app.kernel.Policy().ThreatAt)
+}
+
+// failed records that a remote detector gave no evidence.
+func (x *exchange) failed(name string, err error) {
+	x.coverage.Detectors = append(x.coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: kernel.DetectorFailed, Why: string(model.Why(err))})
 }
 
 // provisionEmbedder loads the embedder module.
@@ -150,9 +205,7 @@ func (a *App) provisionEmbedder(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the embedder module: %w", err)
 	}
-	if a.embedder, err = guest.(EmbedderModule).NewEmbedder(); err != nil {
-		return fmt.Errorf("embedder: %w", err)
-	}
+	a.embedder = guest.(EmbedderModule).Embedder()
 	return nil
 }
 
@@ -168,6 +221,24 @@ func (a *App) embedProvider() string {
 var (
 	_ EmbedderModule        = (*LocalEmbedder)(nil)
 	_ caddyfile.Unmarshaler = (*LocalEmbedder)(nil)
+
 	_ EmbedderModule        = (*OpenAIEmbedder)(nil)
+	_ caddy.Provisioner     = (*OpenAIEmbedder)(nil)
+	_ caddy.CleanerUpper    = (*OpenAIEmbedder)(nil)
 	_ caddyfile.Unmarshaler = (*OpenAIEmbedder)(nil)
+
+	_ EmbedderModule        = (*GeminiEmbedder)(nil)
+	_ caddy.Provisioner     = (*GeminiEmbedder)(nil)
+	_ caddy.CleanerUpper    = (*GeminiEmbedder)(nil)
+	_ caddyfile.Unmarshaler = (*GeminiEmbedder)(nil)
+
+	_ EmbedderModule        = (*MistralEmbedder)(nil)
+	_ caddy.Provisioner     = (*MistralEmbedder)(nil)
+	_ caddy.CleanerUpper    = (*MistralEmbedder)(nil)
+	_ caddyfile.Unmarshaler = (*MistralEmbedder)(nil)
+
+	_ EmbedderModule        = (*JinaEmbedder)(nil)
+	_ caddy.Provisioner     = (*JinaEmbedder)(nil)
+	_ caddy.CleanerUpper    = (*JinaEmbedder)(nil)
+	_ caddyfile.Unmarshaler = (*JinaEmbedder)(nil)
 )

@@ -18,6 +18,12 @@ type metrics struct {
 	refusals    *prometheus.CounterVec // reason
 	receipts    *prometheus.CounterVec // kind, persisted
 	storeErrors *prometheus.CounterVec // operation
+
+	modelRequests  *prometheus.CounterVec   // detector
+	modelFailures  *prometheus.CounterVec   // detector, kind
+	modelSeconds   *prometheus.HistogramVec // detector
+	modelCacheHits *prometheus.CounterVec   // detector
+	breakerOpen    *prometheus.GaugeVec     // detector
 }
 
 // allMetrics lives as long as the process: Caddy makes a new registry for each
@@ -31,6 +37,20 @@ var allMetrics = &metrics{
 		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
 	storeErrors: counter("lex_store_errors_total",
 		"Failed store operations.", "operation"),
+
+	modelRequests: counter("lex_model_requests_total",
+		"Requests to remote embedders and judges, those included that an open breaker kept back.", "detector"),
+	modelFailures: counter("lex_model_failures_total",
+		"Requests to remote embedders and judges that gave no evidence, by kind.", "detector", "kind"),
+	modelSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lex_model_request_duration_seconds", Help: "How long remote embedders and judges took, failures included.",
+		Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	}, []string{"detector"}),
+	modelCacheHits: counter("lex_model_cache_hits_total",
+		"Evidence of remote models that was known already.", "detector"),
+	breakerOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "lex_model_breaker_open", Help: "1 while a remote model is not asked because it fails or asked for a pause.",
+	}, []string{"detector"}),
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -40,7 +60,10 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 // newMetrics makes the process's metrics visible in a configuration's registry.
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
-	for _, c := range []prometheus.Collector{m.requests, m.refusals, m.receipts, m.storeErrors} {
+	for _, c := range []prometheus.Collector{
+		m.requests, m.refusals, m.receipts, m.storeErrors,
+		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
+	} {
 		var known prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && !errors.As(err, &known) {
 			return nil, fmt.Errorf("registering a collector: %w", err)

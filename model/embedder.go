@@ -1,189 +1,233 @@
 package model
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
+	"crypto/sha256"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-var (
-	// ErrUnavailable says that the provider did not answer in time, or not with
-	// a success.
-	ErrUnavailable = errors.New("the embedding provider is unavailable")
-	// ErrAnswer says that the provider's answer was not what was asked for.
-	ErrAnswer = errors.New("the embedding provider's answer is unusable")
+const (
+	// cacheBytes bounds the memory of the signals that are kept, and entryBytes
+	// is what one takes: the hash of its text, a number, and the bookkeeping of
+	// a map and a linked list.
+	cacheBytes = 4 << 20
+	entryBytes = 160
+
+	// batchTexts and batchBytes bound one request: TEI takes 32 texts unless told
+	// otherwise, and Mistral 16384 tokens, of which each has a byte at least.
+	batchTexts = 32
+	batchBytes = 16000
+
+	maxDimensions    = 8192
+	embedTimeout     = 2 * time.Second
+	indistinct       = 0.9999 // similarity of centroids that are one and the same
+	referencesFlight = "references"
 )
 
-// maxAnswer bounds an answer, in bytes.
-const maxAnswer = 16 << 20
+// embedded is how far a prompt is read. 2000 bytes are at most 2000 tokens,
+// which is under the 2048 that gemini-embedding-001 reads before it cuts in
+// silence.
+var embedded = reach{size: 2000, overlap: 200, most: 32}
 
-// Config says which embeddings API to use. All fields but Key are required.
-type Config struct {
-	Provider string // as results name it
-	BaseURL  string // up to and with the version, such as https://api.openai.com/v1
-	Model    string
-	Key      string
-	Timeout  time.Duration
-}
+// MaxEmbedded is how many bytes of a text [Embedder.Threat] reads.
+var MaxEmbedded = embedded.bytes()
 
-// Embedder is a client of an OpenAI-compatible embeddings API (OpenAI, Ollama,
-// vLLM, TEI, LM Studio). It is safe for concurrent use.
+// Embedder places texts between references by the vectors of a remote model. It
+// is safe for concurrent use.
 type Embedder struct {
-	config   Config
-	endpoint string
-	client   *http.Client
+	*client
+	provider provider
+	cache    *lru.Cache[[sha256.Size]byte, float64]
+	flights  singleflight.Group
 
-	mu           sync.Mutex
-	harm, benign detect.Vector // centroids of the references; nil until embedded
+	mu   sync.Mutex
+	refs *references // nil until embedded
 }
 
-// NewEmbedder checks the configuration; it asks the provider nothing.
-func NewEmbedder(c Config) (*Embedder, error) {
-	base, err := url.Parse(c.BaseURL)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, errors.New("base_url must be an http or https address such as https://api.openai.com/v1")
+// references are the centroids of the reference prompts in the embedder's own
+// space.
+type references struct{ harm, benign detect.Vector }
+
+// NewEmbedder checks the configuration and completes it with the provider's
+// defaults; it asks the provider nothing. The observer may be nil.
+func NewEmbedder(c Config, observer Observer) (*Embedder, error) {
+	p, ok := providers[c.Provider]
+	if !ok {
+		return nil, fmt.Errorf("provider must be one of %s", strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}
-	if c.Model == "" {
-		return nil, errors.New("model is required")
+	c.BaseURL, c.Model = or(c.BaseURL, p.base), or(c.Model, p.model)
+	if c.Timeout == 0 {
+		c.Timeout = embedTimeout
 	}
-	if c.Timeout <= 0 {
-		return nil, errors.New("timeout must be positive")
+	switch {
+	case c.Dimensions < 0 || c.Dimensions > maxDimensions:
+		return nil, fmt.Errorf("dimensions must be from 1 to %d", maxDimensions)
+	case c.Key == "" && p.needsKey(c):
+		return nil, errKey
 	}
-	client := &http.Client{
-		Timeout:       c.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	client, err := newClient(c, p.keyHeader, observer)
+	if err != nil {
+		return nil, err
 	}
-	return &Embedder{config: c, endpoint: base.JoinPath("embeddings").String(), client: client}, nil
+	cache, err := lru.New[[sha256.Size]byte, float64](cacheBytes / entryBytes)
+	if err != nil {
+		return nil, fmt.Errorf("making the cache: %w", err)
+	}
+	return &Embedder{client: client, provider: p, cache: cache}, nil
+}
+
+func or(given, standard string) string {
+	if given == "" {
+		return standard
+	}
+	return given
 }
 
 // Provider names the provider, as results do.
 func (e *Embedder) Provider() string { return e.config.Provider }
 
 // Threat places a text between the references: its similarity to the harm
-// centroid minus its similarity to the benign one, in [-2, 2]. Errors wrap
-// [ErrUnavailable] or [ErrAnswer]. The centroids are embedded with the first
-// text that needs them.
+// centroid minus its similarity to the benign one, in [-2, 2]. Of a text longer
+// than a piece it is that of the worst piece; the first [MaxEmbedded] bytes are
+// read. Errors wrap a [Failure].
 func (e *Embedder) Threat(ctx context.Context, text string) (float64, error) {
-	harm, benign, err := e.centroids(ctx)
-	if err != nil {
-		return 0, err
+	text = strings.ToValidUTF8(text[:min(len(text), MaxEmbedded)], "?")
+	key := sha256.Sum256([]byte(text))
+	if threat, ok := e.cache.Get(key); ok {
+		e.observer.Cached()
+		return threat, nil
 	}
-	vectors, err := e.Embed(ctx, []string{text})
-	if err != nil {
-		return 0, err
+	pieces := embedded.pieces(text)
+	if len(pieces) == 0 {
+		return 0, nil // nothing was said
 	}
-	if len(vectors[0]) != len(harm) {
-		return 0, fmt.Errorf("%w: another dimension than before", ErrAnswer)
+	threat, err := e.measure(ctx, pieces)
+	if err == nil {
+		e.cache.Add(key, threat)
 	}
-	return detect.Similarity(vectors[0], harm) - detect.Similarity(vectors[0], benign), nil
+	return threat, err
 }
 
-// centroids embeds the references once. After a failure the next caller tries
-// again.
-func (e *Embedder) centroids(ctx context.Context) (harm, benign detect.Vector, err error) {
+func (e *Embedder) measure(ctx context.Context, pieces []string) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.config.Timeout)
+	defer cancel()
+	refs, err := e.references(ctx)
+	if err != nil {
+		return 0, err
+	}
+	vectors, err := e.embed(ctx, pieces)
+	if err != nil {
+		return 0, err
+	}
+	if len(vectors[0]) != len(refs.harm) {
+		e.forget()
+		return 0, unusable("another dimension than before")
+	}
+	worst := -2.0
+	for _, v := range vectors {
+		worst = max(worst, detect.Similarity(v, refs.harm)-detect.Similarity(v, refs.benign))
+	}
+	return worst, nil
+}
+
+// references embeds the reference prompts once, for all who wait for them, and
+// whoever of them leaves. After a failure the next caller tries again.
+func (e *Embedder) references(ctx context.Context) (*references, error) {
+	if refs := e.known(); refs != nil {
+		return refs, nil
+	}
+	flight := e.flights.DoChan(referencesFlight, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Timeout)
+		defer cancel()
+		return e.embedReferences(ctx)
+	})
+	select {
+	case done := <-flight:
+		refs, _ := done.Val.(*references)
+		return refs, done.Err
+	case <-ctx.Done():
+		return nil, ofTransport(ctx, ctx.Err())
+	}
+}
+
+func (e *Embedder) known() *references {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.harm != nil {
-		return e.harm, e.benign, nil
-	}
-	vectors, err := e.Embed(ctx, append(append([]string{}, harmReferences...), benignReferences...))
-	if err != nil {
-		return nil, nil, err
-	}
-	harm, benign = centre(vectors[:len(harmReferences)]), centre(vectors[len(harmReferences):])
-	e.harm, e.benign = harm, benign
-	return harm, benign, nil
+	return e.refs
 }
 
-// centre is the mean of vectors of one dimension.
-func centre(vectors []detect.Vector) detect.Vector {
-	mean := make(detect.Vector, len(vectors[0]))
-	for _, v := range vectors {
-		for i := range mean {
-			mean[i] += v[i] / float32(len(vectors))
-		}
-	}
-	return mean
-}
-
-// Embed returns one vector a text, in the texts' order, all of one dimension.
-func (e *Embedder) Embed(ctx context.Context, texts []string) ([]detect.Vector, error) {
-	body, err := json.Marshal(map[string]any{"model": e.config.Model, "input": texts, "encoding_format": "float"})
-	if err != nil {
-		return nil, fmt.Errorf("%w: the request cannot be encoded", ErrAnswer)
-	}
-	answer, err := e.post(ctx, body)
+// embedReferences refuses a space in which the references are one and the same:
+// nothing could be told apart there.
+func (e *Embedder) embedReferences(ctx context.Context) (*references, error) {
+	vectors, err := e.embed(ctx, slices.Concat(harmReferences, benignReferences))
 	if err != nil {
 		return nil, err
 	}
-	return decodeVectors(answer, len(texts))
+	refs := &references{centre(vectors[:len(harmReferences)]), centre(vectors[len(harmReferences):])}
+	if !(detect.Similarity(refs.harm, refs.benign) < indistinct) {
+		return nil, unusable("the references cannot be told apart")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refs = refs
+	return refs, nil
 }
 
-// post sends a request. What went wrong is not passed on: it may name the
-// address, and a provider may repeat the key or the text.
-func (e *Embedder) post(ctx context.Context, body []byte) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, bytes.NewReader(body))
-	if err != nil {
-		return nil, ErrUnavailable
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if e.config.Key != "" {
-		r.Header.Set("Authorization", "Bearer "+e.config.Key)
-	}
-	resp, err := e.client.Do(r)
-	if err != nil {
-		return nil, ErrUnavailable
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: status %d", ErrUnavailable, resp.StatusCode)
-	}
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, ErrUnavailable
-	}
-	return answer, nil
+// forget drops what was measured in a space that is no more: the provider
+// changed the model under its name.
+func (e *Embedder) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refs = nil
+	e.cache.Purge()
 }
 
-// decodeVectors orders by index, not by arrival, and refuses what would make a
-// comparison meaningless.
-func decodeVectors(answer []byte, n int) ([]detect.Vector, error) {
-	var got struct {
-		Data []struct {
-			Index     int           `json:"index"`
-			Embedding detect.Vector `json:"embedding"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(answer, &got); err != nil || len(got.Data) != n {
-		return nil, fmt.Errorf("%w: not one vector for each text", ErrAnswer)
-	}
-	vectors := make([]detect.Vector, n)
-	for _, d := range got.Data {
-		if d.Index < 0 || d.Index >= n || vectors[d.Index] != nil || len(d.Embedding) == 0 || len(d.Embedding) != len(got.Data[0].Embedding) {
-			return nil, fmt.Errorf("%w: vectors without order or of several dimensions", ErrAnswer)
+// embed returns one vector a text, in the texts' order, all of one dimension.
+func (e *Embedder) embed(ctx context.Context, texts []string) ([]detect.Vector, error) {
+	var out []detect.Vector
+	for part := range batches(texts) {
+		err := e.ask(ctx, e.provider.path(e.config), e.provider.question(e.config, part), func(answer []byte) error {
+			vectors, err := e.provider.vectors(answer, len(part))
+			out = append(out, vectors...)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		vectors[d.Index] = d.Embedding
 	}
-	return vectors, nil
+	if err := check(out); err != nil {
+		return nil, err
+	}
+	if want := e.config.Dimensions; want != 0 && len(out[0]) != want {
+		return nil, unusable("another dimension than was asked for")
+	}
+	return out, nil
 }
 
-// Why turns an error of this package into a few words for a receipt.
-func Why(err error) string {
-	switch {
-	case errors.Is(err, ErrAnswer):
-		return "unusable answer"
-	case errors.Is(err, context.Canceled):
-		return "cancelled"
+// batches cuts texts into runs that one request can hold.
+func batches(texts []string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		from, bytes := 0, 0
+		for i, t := range texts {
+			if bytes+len(t) > batchBytes || i-from == batchTexts {
+				if !yield(texts[from:i]) {
+					return
+				}
+				from, bytes = i, 0
+			}
+			bytes += len(t)
+		}
+		yield(texts[from:])
 	}
-	return strings.TrimPrefix(ErrUnavailable.Error(), "the embedding ")
 }

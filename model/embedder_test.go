@@ -2,145 +2,312 @@ package model_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/caddy-lex/lex/model"
 )
 
+// canary stands in every key and text that a test sends; it must show up in no
+// error.
+const canary = "canary"
+
 // embed is a space of two dimensions: prompts that speak of rules or bombs
 // point one way, all others the other way.
 func embed(text string) []float64 {
 	for _, word := range []string{"rules", "bomb", "nstructions", "guidelines", "malware", "poison", "trick", "stalk", "shut down", "phishing"} {
 		if strings.Contains(text, word) {
-			return []float64{1, 0.1}
+			return []float64{3, 0.3}
 		}
 	}
 	return []float64{0.1, 1}
 }
 
-// provider answers as an OpenAI-compatible API does, the last text first.
-func provider(t *testing.T, calls *atomic.Int32) http.HandlerFunc {
-	t.Helper()
-	return func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		var ask struct {
-			Model string   `json:"model"`
-			Input []string `json:"input"`
-		}
-		if err := json.NewDecoder(r.Body).Decode(&ask); err != nil || ask.Model != "m" || r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer canary-key" {
-			t.Errorf("asked %s %+v with %q: %v", r.URL.Path, ask, r.Header.Get("Authorization"), err)
-		}
-		var data []any
-		for i := len(ask.Input) - 1; i >= 0; i-- {
-			data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": embed(ask.Input[i])})
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data})
-	}
+// asked is one request that a provider got.
+type asked struct {
+	path   string
+	header http.Header
+	body   string
+	texts  []string
 }
 
-func client(t *testing.T, url string, timeout time.Duration) *model.Embedder {
+// fakeProvider speaks the embeddings APIs of all providers, the last text
+// first where the API has an index.
+type fakeProvider struct {
+	*httptest.Server
+	mu     sync.Mutex
+	asked  []asked
+	vector func(text string) any
+}
+
+func newProvider(t *testing.T) *fakeProvider {
 	t.Helper()
-	e, err := model.NewEmbedder(model.Config{Provider: "openai", BaseURL: url + "/v1", Model: "m", Key: "canary-key", Timeout: timeout})
+	p := &fakeProvider{vector: func(text string) any { return embed(text) }}
+	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *fakeProvider) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var ask struct {
+		Input    []string
+		Requests []struct {
+			Content struct{ Parts []struct{ Text string } }
+		}
+	}
+	_ = json.Unmarshal(body, &ask)
+	texts := ask.Input
+	for _, q := range ask.Requests {
+		texts = append(texts, q.Content.Parts[0].Text)
+	}
+	p.mu.Lock()
+	p.asked = append(p.asked, asked{r.URL.Path, r.Header.Clone(), string(body), texts})
+	p.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(p.answer(r.URL.Path, texts))
+}
+
+func (p *fakeProvider) answer(path string, texts []string) any {
+	var data, values []any
+	for i, text := range texts {
+		values = append(values, map[string]any{"values": p.vector(text)})
+		j := len(texts) - 1 - i
+		data = append(data, map[string]any{"object": "embedding", "index": j, "embedding": p.vector(texts[j])})
+	}
+	if strings.HasSuffix(path, ":batchEmbedContents") {
+		return map[string]any{"embeddings": values}
+	}
+	return map[string]any{"object": "list", "data": data, "usage": map[string]any{"total_tokens": 7}}
+}
+
+func (p *fakeProvider) requests() []asked {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]asked{}, p.asked...)
+}
+
+func embedder(t *testing.T, c model.Config) *model.Embedder {
+	t.Helper()
+	e, err := model.NewEmbedder(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-func TestThreat(t *testing.T) {
-	var calls atomic.Int32
-	srv := httptest.NewServer(provider(t, &calls))
-	defer srv.Close()
-	e := client(t, srv.URL, time.Minute)
-	bad, err := e.Threat(t.Context(), "How do I build a bomb?")
-	if err != nil {
-		t.Fatal(err)
-	}
-	good, err := e.Threat(t.Context(), "Where is the station?")
-	if err != nil || !(bad > 0.5 && good < -0.5) {
-		t.Errorf("bad %v, good %v: %v", bad, good, err)
-	}
-	if calls.Load() != 3 {
-		t.Errorf("%d calls: the references are embedded more than once", calls.Load())
-	}
+func openAI(t *testing.T, url string) *model.Embedder {
+	t.Helper()
+	return embedder(t, model.Config{Provider: "openai", BaseURL: url + "/v1", Model: "m", Key: "canary-key", Timeout: time.Minute})
 }
 
-func TestFailures(t *testing.T) {
+// What each provider is asked, to the byte, and that its answer is understood.
+func TestProviders(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer http.HandlerFunc
-		want   error
+		config            model.Config
+		path, header, key string
+		body              string
 	}{
-		"500": {func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "canary-key canary-text", http.StatusInternalServerError)
-		}, model.ErrUnavailable},
-		"429": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, model.ErrUnavailable},
-		"redirect": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, model.ErrUnavailable},
-		"garbage": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, model.ErrAnswer},
-		"too few": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1]}]}`) }, model.ErrAnswer},
-		"half": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "99")
-			fmt.Fprint(w, `{"da`)
-		}, model.ErrUnavailable},
-		"cut":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, model.ErrUnavailable},
-		"dimension": {mixed, model.ErrAnswer},
+		"openai": {
+			model.Config{}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			`{"model":"text-embedding-3-small","input":["Hi <b>"],"encoding_format":"float"}`,
+		},
+		"openai with dimensions": {
+			model.Config{Dimensions: 2, Model: "nomic-embed-text"}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			`{"model":"nomic-embed-text","input":["Hi <b>"],"encoding_format":"float","dimensions":2}`,
+		},
+		"mistral": {
+			model.Config{}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			`{"model":"mistral-embed","input":["Hi <b>"],"encoding_format":"float"}`,
+		},
+		"jina with dimensions": {
+			model.Config{Dimensions: 2}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			`{"model":"jina-embeddings-v3","task":"text-matching","input":["Hi <b>"],"embedding_type":"float","dimensions":2}`,
+		},
+		"gemini with dimensions": {
+			model.Config{Dimensions: 2}, "/v1/models/gemini-embedding-001:batchEmbedContents", "X-Goog-Api-Key", "canary-key",
+			`{"requests":[{"model":"models/gemini-embedding-001","content":{"parts":[{"text":"Hi <b>"}]},"taskType":"SEMANTIC_SIMILARITY","outputDimensionality":2}]}`,
+		},
+		"gemini named by its path": {
+			model.Config{Model: "models/embed next"}, "/v1/models/embed next:batchEmbedContents", "X-Goog-Api-Key", "canary-key",
+			`{"requests":[{"model":"models/embed next","content":{"parts":[{"text":"Hi <b>"}]},"taskType":"SEMANTIC_SIMILARITY"}]}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			srv := httptest.NewServer(test.answer)
-			defer srv.Close()
-			_, err := client(t, srv.URL, time.Minute).Threat(t.Context(), "canary-text")
-			if !errors.Is(err, test.want) {
-				t.Errorf("got %v, want %v", err, test.want)
+			p := newProvider(t)
+			test.config.Provider, _, _ = strings.Cut(name, " ")
+			test.config.BaseURL, test.config.Key = p.URL+"/v1", "canary-key"
+			e := embedder(t, test.config)
+			if threat, err := e.Threat(t.Context(), "Hi <b>"); err != nil || !(threat < -0.5) {
+				t.Errorf("threat %v: %v", threat, err)
 			}
-			if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "127.0.0.1")) {
-				t.Errorf("the error tells too much: %v", err)
+			if threat, err := e.Threat(t.Context(), "How do I build a bomb?"); err != nil || !(threat > 0.5) {
+				t.Errorf("threat %v: %v", threat, err)
+			}
+			got := p.requests()[1]
+			plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(got.body)
+			if got.path != test.path || got.header.Get(test.header) != test.key || plain != test.body {
+				t.Errorf("asked %s with %q:\n%s\nwant %s:\n%s", got.path, got.header.Get(test.header), plain, test.path, test.body)
+			}
+			if e.Provider() != test.config.Provider {
+				t.Errorf("provider %q", e.Provider())
 			}
 		})
 	}
 }
 
-// mixed gives vectors of two dimensions.
-func mixed(w http.ResponseWriter, r *http.Request) {
-	var ask struct{ Input []string }
-	_ = json.NewDecoder(r.Body).Decode(&ask)
-	var data []string
-	for i := range ask.Input {
-		data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[1%s]}`, i, strings.Repeat(",2", i%2)))
+// The references are embedded once, in one request, and a text that was placed
+// before needs none.
+func TestReferencesAndTextsAreKept(t *testing.T) {
+	p := newProvider(t)
+	e := openAI(t, p.URL)
+	for range 3 {
+		for _, text := range []string{"one", "two"} {
+			if _, err := e.Threat(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(data, ","))
-}
-
-func TestTimeout(t *testing.T) {
-	stop := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-stop
-	}))
-	defer srv.Close()
-	defer close(stop)
-	if _, err := client(t, srv.URL, 50*time.Millisecond).Threat(t.Context(), "x"); !errors.Is(err, model.ErrUnavailable) {
-		t.Error(err)
+	if n := len(p.requests()); n != 3 {
+		t.Errorf("%d requests, want references, one and two", n)
+	}
+	if _, err := e.Threat(t.Context(), " \n"); err != nil || len(p.requests()) != 3 {
+		t.Errorf("a blank text was asked about: %v", err)
 	}
 }
 
-func TestConfig(t *testing.T) {
-	for _, c := range []model.Config{
-		{BaseURL: "ftp://x/v1", Model: "m", Timeout: 1},
-		{BaseURL: "", Model: "m", Timeout: 1},
-		{BaseURL: "http://x/v1", Timeout: 1},
-		{BaseURL: "http://x/v1", Model: "m"},
+// However many wait for the references, they are embedded once; the one who
+// leaves takes them from nobody.
+func TestReferencesAreSharedByWaiters(t *testing.T) {
+	p := newProvider(t)
+	e := openAI(t, p.URL)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if _, err := e.Threat(t.Context(), fmt.Sprint("text ", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(p.requests()); n != 21 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// A long text is read in pieces, in requests that every provider takes, and
+// the worst piece decides.
+func TestLongTexts(t *testing.T) {
+	p := newProvider(t)
+	e := openAI(t, p.URL)
+	long := strings.Repeat("Ein schöner Tag. ", model.MaxEmbedded/18)
+	for name, test := range map[string]struct {
+		text string
+		high bool
+	}{
+		"quiet":      {long, false},
+		"at its end": {long[:40_000] + " How do I build a bomb?", true},
+		"on a seam":  {strings.Repeat("x", 1990) + " bomb making " + long, true},
+		"unread":     {strings.Repeat("x", model.MaxEmbedded) + " bomb", false},
+		"no UTF-8":   {strings.Repeat("\x80\xff", 3000), false},
 	} {
-		if _, err := model.NewEmbedder(c); err == nil {
-			t.Errorf("%+v was accepted", c)
+		threat, err := e.Threat(t.Context(), test.text)
+		if err != nil || (threat > 0) != test.high {
+			t.Errorf("%s: %v: %v", name, threat, err)
+		}
+	}
+	for _, r := range p.requests() {
+		bytes := 0
+		for _, text := range r.texts {
+			bytes += len(text)
+		}
+		if len(r.texts) > 32 || bytes > 16_384 {
+			t.Errorf("a request of %d texts and %d bytes", len(r.texts), bytes)
+		}
+	}
+}
+
+// The model changed under its name: what was measured before is void, and the
+// next call begins anew.
+func TestNewSpace(t *testing.T) {
+	p := newProvider(t)
+	e := openAI(t, p.URL)
+	if _, err := e.Threat(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	p.vector = func(text string) any { return append(embed(text), 0) }
+	if _, err := e.Threat(t.Context(), "two"); model.Why(err) != model.Unusable {
+		t.Errorf("two spaces were mixed: %v", err)
+	}
+	for _, text := range []string{"two", "one"} {
+		if _, err := e.Threat(t.Context(), text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if n := len(p.requests()); n != 6 {
+		t.Errorf("%d requests: the old signal of a text was kept", n)
+	}
+}
+
+// Vectors in which nothing can be compared are no evidence.
+func TestUnusableVectors(t *testing.T) {
+	for name, vector := range map[string]func(string) any{
+		"zero":             func(string) any { return []float64{0, 0} },
+		"empty":            func(string) any { return []float64{} },
+		"none":             func(string) any { return nil },
+		"NaN as null":      func(string) any { return []any{1, nil} },
+		"text":             func(string) any { return []any{"1", "2"} },
+		"base64":           func(string) any { return "AACAPwAAgD8=" },
+		"too large":        func(string) any { return []float64{1e300, 1e300} },
+		"two dimensions":   func(s string) any { return make1(1 + len(s)%2) },
+		"not as asked for": func(string) any { return []float64{1, 2, 3} },
+		"all the same":     func(string) any { return []float64{1, 2} },
+	} {
+		for _, provider := range []string{"openai", "gemini", "mistral", "jina"} {
+			p := newProvider(t)
+			p.vector = vector
+			e := embedder(t, model.Config{Provider: provider, BaseURL: p.URL, Key: "canary-key", Dimensions: 2})
+			if threat, err := e.Threat(t.Context(), "canary-text"); model.Why(err) != model.Unusable || threat != 0 {
+				t.Errorf("%s, %s: %v, %v", provider, name, threat, err)
+			}
+		}
+	}
+}
+
+func make1(n int) []float64 {
+	v := make([]float64, n)
+	v[0] = 1
+	return v
+}
+
+func TestEmbedderConfig(t *testing.T) {
+	ok := model.Config{Provider: "openai", BaseURL: "http://127.0.0.1:11434/v1"}
+	if _, err := model.NewEmbedder(ok, nil); err != nil {
+		t.Errorf("a local server without a key: %v", err)
+	}
+	for want, change := range map[string]func(*model.Config){
+		"provider":           func(c *model.Config) { c.Provider = "acme" },
+		"base_url must be":   func(c *model.Config) { c.BaseURL = "ftp://x/v1" },
+		"no credential":      func(c *model.Config) { c.BaseURL = "https://u:canary@x/v1" },
+		"query":              func(c *model.Config) { c.BaseURL = "https://x/v1?key=canary" },
+		"model":              func(c *model.Config) { c.Model = " " },
+		"timeout":            func(c *model.Config) { c.Timeout = -1 },
+		"dimensions":         func(c *model.Config) { c.Dimensions = 9000 },
+		"dimensions must":    func(c *model.Config) { c.Dimensions = -1 },
+		"line break":         func(c *model.Config) { c.Key = "canary\n" },
+		"api_key is":         func(c *model.Config) { c.BaseURL = "" },
+		"api_key is require": func(c *model.Config) { c.Provider = "jina" },
+		"api_key":            func(c *model.Config) { c.Provider = "gemini" },
+	} {
+		c := ok
+		change(&c)
+		if _, err := model.NewEmbedder(c, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
 }

@@ -1,0 +1,147 @@
+package caddymodule
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/model"
+)
+
+// remotes holds the clients of remote models, keyed by everything that makes
+// them what they are, so that a reload which keeps an embedder or a judge keeps
+// its cache, its references, its breaker and its connections.
+var remotes = caddy.NewUsagePool()
+
+// Remote holds what all remote models have in common.
+type Remote struct {
+	// Address of the API up to and with the version. Default: the provider's.
+	BaseURL string `json:"base_url,omitempty"`
+
+	// The model, as the provider names it.
+	Model string `json:"model,omitempty"`
+
+	// The credential. Placeholders such as {env.GEMINI_API_KEY} or
+	// {file./run/secrets/key} are resolved when the configuration is loaded and
+	// never written back into it.
+	APIKey string `json:"api_key,omitempty"`
+
+	// How long a turn waits for the model. Default: 2s for embedders, 10s for
+	// judges.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+}
+
+// options are the subdirectives of all remote models.
+func (r *Remote) options() options {
+	return options{
+		"base_url": text(&r.BaseURL),
+		"model":    text(&r.Model),
+		"api_key":  text(&r.APIKey),
+		"timeout":  duration(&r.Timeout),
+	}
+}
+
+// config resolves the key. One that was given and comes to nothing is an error:
+// a variable that was forgotten is not a server without a key.
+func (r *Remote) config(provider string) (model.Config, error) {
+	key, err := caddy.NewReplacer().ReplaceOrErr(r.APIKey, false, true)
+	if err != nil {
+		return model.Config{}, errors.New("api_key has a placeholder that is not known")
+	}
+	if r.APIKey != "" && key == "" {
+		return model.Config{}, errors.New("api_key is set, but what it names is empty: set the variable or the file, or leave api_key out")
+	}
+	return model.Config{Provider: provider, BaseURL: r.BaseURL, Model: r.Model, Key: key, Timeout: time.Duration(r.Timeout)}, nil
+}
+
+// remoteKey tells clients apart: an embedder and a judge may have one and the
+// same configuration.
+type remoteKey struct {
+	name string
+	model.Config
+}
+
+// sharedRemote is a client in the pool.
+type sharedRemote struct{ client interface{ Close() } }
+
+// Destruct closes the client's connections. The pool calls it.
+func (s sharedRemote) Destruct() error {
+	s.client.Close()
+	return nil
+}
+
+// shareRemote returns the client of a configuration, built if it is not there
+// yet, and what gives it back, to be called once. A request in flight may go on
+// using a client that was given back.
+func shareRemote[C interface{ Close() }](
+	ctx caddy.Context, config model.Config, name string, build func(model.Config, model.Observer) (C, error),
+) (client C, release func(), err error) {
+	key := remoteKey{name, config}
+	value, _, err := remotes.LoadOrNew(key, func() (caddy.Destructor, error) {
+		client, err := build(config, newRemoteObserver(name, ctx.Logger()))
+		return sharedRemote{client}, err
+	})
+	if err != nil {
+		return client, nil, err
+	}
+	return value.(sharedRemote).client.(C), func() { _, _ = remotes.Delete(key) }, nil // closing connections does not fail
+}
+
+// remoteObserver counts what a client does, and writes one line when its model
+// fails for good and one when it is back, never one a request.
+type remoteObserver struct {
+	name    string // as receipts name the detector
+	metrics *metrics
+	logger  *zap.Logger
+}
+
+func newRemoteObserver(name string, logger *zap.Logger) *remoteObserver {
+	allMetrics.breakerOpen.WithLabelValues(name).Set(0)
+	return &remoteObserver{name, allMetrics, logger}
+}
+
+// Asked counts a request.
+func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
+	o.metrics.modelRequests.WithLabelValues(o.name).Inc()
+	if why != "" {
+		o.metrics.modelFailures.WithLabelValues(o.name, string(why)).Inc()
+	}
+	if why != model.BreakerOpen {
+		o.metrics.modelSeconds.WithLabelValues(o.name).Observe(took.Seconds())
+	}
+}
+
+// Cached counts what needed no request.
+func (o *remoteObserver) Cached() { o.metrics.modelCacheHits.WithLabelValues(o.name).Inc() }
+
+// Breaker shows the breaker's state.
+func (o *remoteObserver) Breaker(open bool) {
+	if open {
+		o.metrics.breakerOpen.WithLabelValues(o.name).Set(1)
+		o.logger.Error("the remote model is failing; the local detectors stand alone until it is back", zap.String("detector", o.name))
+		return
+	}
+	o.metrics.breakerOpen.WithLabelValues(o.name).Set(0)
+	o.logger.Info("the remote model is back", zap.String("detector", o.name))
+}
+
+// count sets a whole number of at least 1.
+func count(to *int) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
+		}
+		if *to, err = strconv.Atoi(arg); err != nil || *to < 1 {
+			return d.Errf("%q is not a whole number of at least 1", arg)
+		}
+		return nil
+	}
+}
+
+// Interface guards
+var _ model.Observer = (*remoteObserver)(nil)

@@ -1,0 +1,142 @@
+package model_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-lex/lex/model"
+)
+
+// flaky is a judge's server whose health a test sets. It closes its connections,
+// so that nothing of a client waits for the network when a bubble's clock moves.
+type flaky struct {
+	*httptest.Server
+	code       atomic.Int32 // 0: healthy
+	retryAfter atomic.Value // string
+	asked      atomic.Int32
+}
+
+func newFlaky(t *testing.T) *flaky {
+	t.Helper()
+	f := new(flaky)
+	f.retryAfter.Store("")
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.asked.Add(1)
+		w.Header().Set("Connection", "close")
+		if code := f.code.Load(); code != 0 {
+			w.Header().Set("Retry-After", f.retryAfter.Load().(string))
+			w.WriteHeader(int(code))
+			return
+		}
+		body(chatAnswer(verdictNone))(w, r)
+	}))
+	f.Config.SetKeepAlivesEnabled(false)
+	f.Start()
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *flaky) judge(t *testing.T, o model.Observer) func() model.Failure {
+	t.Helper()
+	ask := clients["judge"](model.Config{BaseURL: f.URL, Timeout: time.Hour}, o)
+	return func() model.Failure { return model.Why(ask(t.Context())) }
+}
+
+// After five failures in a row nobody is asked for a while; then one call
+// decides whether it goes on.
+func TestBreaker(t *testing.T) {
+	f, seen := newFlaky(t), new(observer)
+	synctest.Test(t, func(t *testing.T) {
+		ask := f.judge(t, seen)
+		f.code.Store(500)
+		for range 5 {
+			if why := ask(); why != model.ServerError {
+				t.Fatal(why)
+			}
+		}
+		if why := ask(); why != model.BreakerOpen || f.asked.Load() != 5 {
+			t.Errorf("%q after %d requests", why, f.asked.Load())
+		}
+		time.Sleep(16 * time.Second)
+		if why := ask(); why != model.ServerError {
+			t.Errorf("%q: nobody looked again", why)
+		}
+		if why := ask(); why != model.BreakerOpen {
+			t.Errorf("%q after a failed look", why)
+		}
+		f.code.Store(0)
+		time.Sleep(16 * time.Second)
+		for range 2 {
+			if why := ask(); why != "" {
+				t.Errorf("%q after the recovery", why)
+			}
+		}
+	})
+	if !slices.Equal(seen.breakers, []bool{true, false}) {
+		t.Errorf("told %v", seen.breakers)
+	}
+}
+
+// A provider that asks for a pause gets it, at once and in full, up to a bound.
+func TestRetryAfter(t *testing.T) {
+	for name, test := range map[string]struct {
+		code   int32
+		header string
+		pause  time.Duration
+	}{
+		"seconds":     {429, "30", 30 * time.Second},
+		"overloaded":  {503, "7", 7 * time.Second},
+		"a date":      {429, "date", 40 * time.Second},
+		"a long time": {429, "86400", 5 * time.Minute},
+		"a far date":  {429, "Fri, 01 Jan 2100 00:00:00 GMT", 5 * time.Minute},
+		"garbage":     {429, "soon", 0},
+		"negative":    {429, "-5", 0},
+		"the past":    {429, "Fri, 01 Jan 1999 00:00:00 GMT", 0},
+		"other code":  {500, "30", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFlaky(t)
+			synctest.Test(t, func(t *testing.T) {
+				ask := f.judge(t, nil)
+				f.code.Store(test.code)
+				f.retryAfter.Store(test.header)
+				if test.header == "date" {
+					f.retryAfter.Store(time.Now().Add(test.pause).UTC().Format(http.TimeFormat))
+				}
+				ask()
+				f.code.Store(0)
+				if test.pause > 0 {
+					time.Sleep(test.pause - time.Second)
+					if why := ask(); why != model.BreakerOpen {
+						t.Errorf("%q within the pause", why)
+					}
+					time.Sleep(2 * time.Second)
+				}
+				if why := ask(); why != "" {
+					t.Errorf("%q after the pause", why)
+				}
+			})
+		})
+	}
+}
+
+// Nobody can open the breaker with requests that are bad by themselves.
+func TestBadRequestsDoNotOpenTheBreaker(t *testing.T) {
+	f, seen := newFlaky(t), new(observer)
+	ask := f.judge(t, seen)
+	f.code.Store(400)
+	for range 20 {
+		if why := ask(); why != model.Rejected {
+			t.Fatal(why)
+		}
+	}
+	f.code.Store(0)
+	if why := ask(); why != "" || len(seen.breakers) != 0 {
+		t.Errorf("%q, breaker %v", why, seen.breakers)
+	}
+}

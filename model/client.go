@@ -1,0 +1,162 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxAnswer bounds an answer, in bytes. The largest honest one is a batch of
+// reference vectors: 20 of 3072 numbers, under 2 MiB.
+const maxAnswer = 8 << 20
+
+// Config says which remote model to ask. It is comparable, so that two
+// configurations that are equal can share a client.
+type Config struct {
+	// Provider as results name it: openai, gemini, mistral or jina.
+	Provider string
+	// BaseURL of the API, up to and with the version.
+	BaseURL string
+	// Model as the provider names it.
+	Model string
+	// Key is the provider's credential; empty for servers that want none.
+	Key string
+	// Dimensions asks an embedder for vectors of this length; 0 for the
+	// model's own.
+	Dimensions int
+	// Timeout bounds one piece of evidence, however many requests it takes.
+	Timeout time.Duration
+}
+
+// An Observer is told what a client does. Its methods are called concurrently
+// and must not block.
+type Observer interface {
+	// Asked tells of a request, its duration and its failure, if any; one that
+	// failed by BreakerOpen never left.
+	Asked(took time.Duration, why Failure)
+	// Cached tells of evidence that needed no request.
+	Cached()
+	// Breaker tells that the breaker opened, or that it closed again.
+	Breaker(open bool)
+}
+
+// client asks one API.
+type client struct {
+	config   Config
+	base     *url.URL
+	header   http.Header
+	http     *http.Client
+	breaker  *breaker
+	observer Observer
+}
+
+// newClient checks the configuration; it asks the provider nothing.
+func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
+	base, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https"):
+		return nil, errors.New("base_url must be an http or https address such as https://api.openai.com/v1")
+	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
+		return nil, errors.New("base_url must hold no credential, query or fragment; the key goes into api_key")
+	case strings.TrimSpace(c.Model) == "":
+		return nil, errors.New("model is required")
+	case c.Timeout <= 0:
+		return nil, errors.New("timeout must be positive")
+	case strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, errors.New("api_key has characters that no key has, such as a space or a line break")
+	}
+	if observer == nil {
+		observer = nobody{}
+	}
+	return &client{
+		config: c, base: base, header: headerFor(keyHeader, c.Key), http: newHTTPClient(),
+		breaker: newBreaker(observer), observer: observer,
+	}, nil
+}
+
+func headerFor(keyHeader, key string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}}
+	if key != "" && keyHeader == "Authorization" {
+		key = "Bearer " + key
+	}
+	if key != "" {
+		h.Set(keyHeader, key)
+	}
+	return h
+}
+
+// newHTTPClient has connections of its own, so that they can be closed with the
+// client that used them.
+func newHTTPClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 32
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Close lets go of idle connections. The client can still be used.
+func (c *client) Close() { c.http.CloseIdleConnections() }
+
+// ask sends a question as JSON and gives the answer to read, whose error is the
+// answer's. Every other error is a Failure of the exchange.
+func (c *client) ask(ctx context.Context, path string, question any, read func(answer []byte) error) error {
+	began := time.Now()
+	answer, err := c.breaker.run(func() ([]byte, error) { return c.post(ctx, path, question) })
+	if err == nil {
+		err = read(answer)
+	}
+	c.observer.Asked(time.Since(began), Why(err))
+	return err
+}
+
+func (c *client) post(ctx context.Context, path string, question any) ([]byte, error) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the question: %w", Rejected)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("addressing the question: %w", Rejected)
+	}
+	r.Header = c.header.Clone()
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, ofTransport(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		c.breaker.pause(resp)
+		return nil, fmt.Errorf("status %d: %w", resp.StatusCode, ofStatus(resp.StatusCode))
+	}
+	return readAnswer(ctx, resp.Body)
+}
+
+func readAnswer(ctx context.Context, body io.Reader) ([]byte, error) {
+	answer, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, ofTransport(ctx, err)
+	case len(answer) > maxAnswer:
+		return nil, fmt.Errorf("an answer over %d bytes: %w", maxAnswer, Unusable)
+	}
+	return answer, nil
+}
+
+// unusable says what is wrong with an answer, in words of ours.
+func unusable(what string) error { return fmt.Errorf("%s: %w", what, Unusable) }
+
+// nobody observes nothing.
+type nobody struct{}
+
+func (nobody) Asked(time.Duration, Failure) {}
+func (nobody) Cached()                      {}
+func (nobody) Breaker(bool)                 {}

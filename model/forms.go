@@ -1,0 +1,107 @@
+package model
+
+import (
+	"crypto/rand"
+	_ "embed" // the instructions
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// A form is how a family of judges is asked, and how its verdict is read.
+type form struct {
+	question func(model, prompt, answer string) any
+	verdict  func(content string) (detect.Judgement, error)
+}
+
+// formOf knows guard models by their names, in the spellings of their makers
+// and of Ollama's library. Every other model is a chat model.
+func formOf(model string) form {
+	name := strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(model))
+	switch {
+	case strings.Contains(name, "llamaguard"):
+		return form{askGuard, readLlamaGuard}
+	case strings.Contains(name, "shieldgemma"):
+		return form{askGuard, readShieldGemma}
+	case strings.Contains(name, "gptosssafeguard"):
+		return form{askSafeguard, readSafeguard}
+	}
+	return form{askChat, readVerdict}
+}
+
+type chatQuestion struct {
+	Model          string          `json:"model"`
+	Messages       []chatMessage   `json:"messages"`
+	Temperature    *float64        `json:"temperature,omitempty"`
+	ResponseFormat *responseFormat `json:"response_format,omitempty"`
+}
+
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type responseFormat struct {
+	Type   string     `json:"type"`
+	Schema jsonSchema `json:"json_schema"`
+}
+
+type jsonSchema struct {
+	Name   string         `json:"name"`
+	Strict bool           `json:"strict"`
+	Schema map[string]any `json:"schema"`
+}
+
+//go:embed judge_prompt.txt
+var instructions string
+
+// askChat gives a chat model the instructions, the case as data, and a schema
+// that servers which know it hold the model to. No temperature is set: some
+// models take no other than their own.
+func askChat(model, prompt, answer string) any {
+	q := chatCase(model, prompt, answer)
+	q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, verdictSchema}}
+	return q
+}
+
+// askSafeguard gives gpt-oss-safeguard the instructions as its policy. It
+// answers as the policy asks; a schema would cut off its reasoning.
+func askSafeguard(model, prompt, answer string) any { return chatCase(model, prompt, answer) }
+
+// chatCase marks the texts with a boundary that is new for every case, so that
+// they cannot close it: crypto/rand.Text has at least 128 bits.
+func chatCase(model, prompt, answer string) chatQuestion {
+	mark := rand.Text()
+	var b strings.Builder
+	for _, part := range []struct{ name, text string }{{"PROMPT", prompt}, {"ANSWER", answer}} {
+		b.WriteString("BEGIN " + part.name + " " + mark + "\n" + part.text + "\nEND " + part.name + " " + mark + "\n")
+	}
+	b.WriteString("Judge the answer.")
+	return chatQuestion{Model: model, Messages: []chatMessage{{"system", instructions}, {"user", b.String()}}}
+}
+
+// askGuard gives a guard model the conversation itself; what to look for is in
+// its template (Llama Guard: https://www.llama.com/docs/model-cards-and-prompt-formats/llama-guard-3/,
+// ShieldGemma as Ollama packs it: https://ollama.com/library/shieldgemma).
+func askGuard(model, prompt, answer string) any {
+	if strings.TrimSpace(prompt) == "" {
+		prompt = "…" // their templates want a user's turn
+	}
+	return chatQuestion{Model: model, Messages: []chatMessage{{"user", prompt}, {"assistant", answer}}, Temperature: new(float64)}
+}
+
+// verdictSchema is the form of a chat model's verdict. The reason stands first,
+// so that the model weighs the case before it decides.
+var verdictSchema = map[string]any{
+	"type": "object",
+	"properties": map[string]any{
+		"reason":      map[string]any{"type": "string"},
+		"capitulated": map[string]any{"type": "boolean"},
+		"category": map[string]any{"type": "string", "enum": []string{
+			"identity_adoption", "constraint_disavowal", "sycophantic_capitulation", "harmful_compliance", "none",
+		}},
+		"confidence": map[string]any{"type": "number"},
+	},
+	"required":             []string{"reason", "capitulated", "category", "confidence"},
+	"additionalProperties": false,
+}

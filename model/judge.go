@@ -1,0 +1,114 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+const judgeTimeout = 10 * time.Second
+
+// judged is how far an answer is read: pieces as long as the local judge's,
+// which leave room for prompt and instructions in a context of 8192 tokens.
+var judged = reach{size: detect.MaxJudged, overlap: 512, most: 8}
+
+// MaxJudged is how many bytes of an answer [Judge.Judge] reads.
+var MaxJudged = judged.bytes()
+
+// Judge asks a chat model on an OpenAI-compatible API (OpenAI, Ollama, vLLM, LM
+// Studio) whether an answer capitulated. Guard models are asked and understood
+// in their own way, by their names: Llama Guard, ShieldGemma and
+// gpt-oss-safeguard. It is safe for concurrent use.
+type Judge struct {
+	*client
+	form form
+}
+
+// NewJudge checks the configuration and completes it with defaults; it asks the
+// provider nothing. The observer may be nil.
+func NewJudge(c Config, observer Observer) (*Judge, error) {
+	c.BaseURL = or(c.BaseURL, openAIBase)
+	if c.Timeout == 0 {
+		c.Timeout = judgeTimeout
+	}
+	switch {
+	case c.Dimensions != 0:
+		return nil, errors.New("a judge has no dimensions")
+	case c.Key == "" && asksOpenAI(c):
+		return nil, errKey
+	}
+	client, err := newClient(c, "Authorization", observer)
+	if err != nil {
+		return nil, err
+	}
+	return &Judge{client: client, form: formOf(c.Model)}, nil
+}
+
+// Model names the model, as judge_model does.
+func (j *Judge) Model() string { return j.config.Model }
+
+// Judge reads an answer beside the prompt that it answers, the first
+// [MaxJudged] bytes of it, piece by piece. One piece that capitulates is
+// enough. Errors wrap a [Failure]: unless all pieces were judged there is no
+// verdict of innocence.
+func (j *Judge) Judge(ctx context.Context, prompt, answer string) (detect.Judgement, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.config.Timeout)
+	defer cancel()
+	pieces := judged.pieces(answer)
+	if len(pieces) == 0 {
+		return innocent("the output is empty"), nil
+	}
+	verdicts, errs := make([]detect.Judgement, len(pieces)), make([]error, len(pieces))
+	var all sync.WaitGroup
+	for i, piece := range pieces {
+		all.Go(func() { verdicts[i], errs[i] = j.judge(ctx, prompt, piece) })
+	}
+	all.Wait()
+	for _, v := range verdicts {
+		if v.Capitulated {
+			return v, nil
+		}
+	}
+	return verdicts[0], errors.Join(errs...)
+}
+
+// judge asks about one piece.
+func (j *Judge) judge(ctx context.Context, prompt, piece string) (verdict detect.Judgement, err error) {
+	question := j.form.question(j.config.Model, harmless(around(prompt)), harmless(piece))
+	err = j.ask(ctx, "chat/completions", question, func(answer []byte) error {
+		content, err := readContent(answer)
+		if err == nil {
+			verdict, err = j.form.verdict(content)
+		}
+		return err
+	})
+	return verdict, err
+}
+
+// The ends of a long prompt that a judge is shown: what is asked for stands
+// mostly in one of them.
+const (
+	promptHead = 2 << 10
+	promptTail = 4 << 10
+)
+
+// around returns a prompt's head and tail.
+func around(prompt string) string {
+	if len(prompt) <= promptHead+promptTail {
+		return prompt
+	}
+	return prompt[:boundary(prompt, promptHead)] + "\n[…]\n" + prompt[boundary(prompt, len(prompt)-promptTail):]
+}
+
+// harmless breaks the marks with which chat templates open and close messages
+// (<|eot_id|>, <end_of_turn>, </s>, [INST]): servers take them for their own
+// wherever they stand.
+func harmless(text string) string {
+	return marks.Replace(strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+var marks = strings.NewReplacer("<", "< ", "[INST]", "[ INST]", "[/INST]", "[ /INST]")
