@@ -35,6 +35,9 @@ type App struct {
 	// Whose embedding space the threat signal is measured in. Default: local.
 	EmbedderRaw json.RawMessage `json:"embedder,omitempty" caddy:"namespace=lex.embedders inline_key=provider"`
 
+	// Who judges answers beside the local judge. Default: local, nobody.
+	JudgeRaw json.RawMessage `json:"judge,omitempty" caddy:"namespace=lex.judges inline_key=provider"`
+
 	// The kernel's policy; what is absent keeps its default.
 	Policy Policy `json:"policy,omitzero"`
 
@@ -55,6 +58,7 @@ type App struct {
 	kernel       *kernel.Kernel
 	model        *detect.Model
 	embedder     Embedder // nil: the detector's own
+	judge        Judge    // nil: the local one alone
 	constitution string
 	opener       StoreOpener
 
@@ -83,6 +87,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if err := a.provisionEmbedder(ctx); err != nil {
+		return err
+	}
+	if err := a.provisionJudge(ctx); err != nil {
 		return err
 	}
 	if err := a.provisionPolicy(); err != nil {

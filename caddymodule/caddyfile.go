@@ -167,6 +167,13 @@ func size(to *int64) func(d *caddyfile.Dispenser) error {
 //	        base_url   <address>
 //	        timeout    <duration>
 //	    }
+//	    judge local
+//	    judge openai {
+//	        base_url <address>
+//	        model    <name>
+//	        api_key  <key>
+//	        timeout  <duration>
+//	    }
 //	    policy {
 //	        tau                <number>
 //	        refuse_at          <number>
@@ -205,6 +212,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return block(options{
 		"store":    guest(&a.StoreRaw, "lex.stores.", "engine"),
 		"embedder": guest(&a.EmbedderRaw, "lex.embedders.", "provider"),
+		"judge":    guest(&a.JudgeRaw, "lex.judges.", "provider"),
 		"policy": block(options{
 			"tau":                number(&a.Policy.Tau),
 			"refuse_at":          number(&a.Policy.RefuseAt),

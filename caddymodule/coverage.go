@@ -10,6 +10,8 @@ import (
 const (
 	detectorLocal = "local"
 	detectorJudge = "local_judge"
+	// detectorRemoteJudge is the judge that is configured beside the local one.
+	detectorRemoteJudge = "openai_judge"
 	// detectorEarlier stands for a turn before: the part was inspected when it
 	// was new.
 	detectorEarlier = "earlier_turn"

@@ -13,5 +13,7 @@
 // (exchange.go), which knows nothing of HTTP.
 //
 // The [App] holds what all sites share; what must outlive a reload (the open
-// store, the locks of sessions, the metrics) is an [engine] in a usage pool.
+// store, the locks of sessions, the metrics) is an [engine] in a usage pool; so
+// are the clients of remote models (remote.go), which evidence on prompts
+// (embedders.go) and answers (judges.go) may come from.
 package caddymodule

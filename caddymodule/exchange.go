@@ -63,13 +63,15 @@ type exchange struct {
 	found     kernel.Output
 	caught    *detect.Judgement // what stopped a stream before its end
 	judgement *detect.Judgement
-	measured  *detect.Measured
-	output    detect.Vector // embedding of the answer; nil when there was none
-	coverage  kernel.Coverage
-	judged    int // bytes of the answer that the judge reads
-	turn      kernel.Turn
-	receipt   kernel.Receipt
-	persisted bool
+	// judgeModel names who gave the judgement
+	judgeModel string
+	measured   *detect.Measured
+	output     detect.Vector // embedding of the answer; nil when there was none
+	coverage   kernel.Coverage
+	judged     int // bytes of the answer that the judge reads
+	turn       kernel.Turn
+	receipt    kernel.Receipt
+	persisted  bool
 }
 
 // open reads the session, or begins a new one.
@@ -138,11 +140,8 @@ func (x *exchange) step() error {
 }
 
 // conclude weighs the model's answer.
-func (x *exchange) conclude(answer string) error {
-	judgement := x.judge(answer)
-	if x.caught != nil {
-		judgement = *x.caught
-	}
+func (x *exchange) conclude(ctx context.Context, answer string) error {
+	judgement := x.verdict(ctx, answer)
 	x.judgement = &judgement
 	x.found = kernel.Output{
 		Capitulated: judgement.Capitulated, Category: judgement.Category, Confidence: judgement.Confidence,
@@ -156,7 +155,6 @@ func (x *exchange) conclude(answer string) error {
 		x.measured = &measured
 		x.found.LostThread = continuity < float64(x.app.model.Calibration().LostThread) && x.session.Turns >= 2
 	}
-	x.ran(detectorJudge, judgement.Capitulated)
 	return x.step()
 }
 

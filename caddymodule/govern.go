@@ -122,7 +122,7 @@ func (t *governTurn) generate(ctx context.Context) (string, error) {
 	defer cancel()
 	raw := t.startRaw(ctx)
 	if t.x.turn.Refused {
-		t.x.notRun(detectorJudge, "refused before generation")
+		t.x.notJudged("refused before generation")
 		if raw == nil {
 			t.x.coverage.BytesForwarded = 0
 		}
@@ -240,7 +240,7 @@ func (t *governTurn) commit(outcome kernel.Outcome, sent sentText) error {
 func (t *governTurn) concludeOn(text string) error {
 	defer t.clock(&t.timing.Conclude)()
 	t.x.coverAnswer("response.governed_output", len(text))
-	return t.x.conclude(text)
+	return t.x.conclude(t.http.Context(), text)
 }
 
 // result completes the exchange's part. The harmful twin of a refused output
@@ -279,7 +279,7 @@ func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 
 // fail records a turn that has no answer, and answers.
 func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
-	t.x.notRun(detectorJudge, "no output")
+	t.x.notJudged("no output")
 	if err := t.commit(outcome, t.app.sent("", "")); err != nil {
 		t.failed(w, "commit", err)
 		return

@@ -63,7 +63,7 @@ func (t *governTurn) finishStream(s *tokenStream, text string) {
 // failStream records a turn that has no answer and says so.
 func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 	s.drop()
-	t.x.notRun(detectorJudge, "no complete output")
+	t.x.notJudged("no complete output")
 	sent := s.sent()
 	apiErr := errProviders
 	if err := t.commit(outcome, t.app.sent(sent, sent)); err != nil {

@@ -52,7 +52,7 @@ func (g *request) blocksUnknown() bool {
 
 // refuseUnknown answers a request with parts that nobody can read.
 func (t *interceptTurn) refuseUnknown(w http.ResponseWriter) {
-	t.x.notRun(detectorJudge, "refused before generation")
+	t.x.notJudged("refused before generation")
 	t.x.coverage.BytesForwarded = 0
 	err := t.commit(kernel.Refused, func(kernel.Turn) string { return errUnknownContent.Message })
 	if err != nil {
@@ -146,7 +146,7 @@ func (t *interceptTurn) assess(ctx context.Context) error {
 
 // refuse answers a refused prompt without asking the model.
 func (t *interceptTurn) refuse(w http.ResponseWriter) {
-	t.x.notRun(detectorJudge, "refused before generation")
+	t.x.notJudged("refused before generation")
 	t.x.coverage.BytesForwarded = 0
 	if err := t.commit(kernel.Refused, t.app.sent("", "")); err != nil {
 		t.failed(w, "commit", err)

@@ -63,6 +63,12 @@ func TestRemoteModelsAreValidated(t *testing.T) {
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "k", "dimensions": -1}, "dimensions must be"},
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "k", "colour": "red"}, `unknown field "colour"`},
 		{"embedder", map[string]any{"provider": "acme"}, "unknown module: lex.embedders.acme"},
+		{"judge", map[string]any{"provider": "local"}, ""},
+		{"judge", map[string]any{"provider": "openai", "model": "llama-guard3", "base_url": unreachable}, ""},
+		{"judge", map[string]any{"provider": "openai", "api_key": "{env.LEX_TEST_KEY}"}, "model is required"},
+		{"judge", map[string]any{"provider": "openai", "model": "gpt"}, "api_key is required"},
+		{"judge", map[string]any{"provider": "openai", "model": "gpt", "api_key": "{env.LEX_TEST_EMPTY}"}, "what it names is empty"},
+		{"judge", map[string]any{"provider": "openai", "model": "gpt", "dimensions": 3}, `unknown field "dimensions"`},
 	} {
 		_, err := provision(t, map[string]any{test.kind: test.options})
 		if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {

@@ -160,7 +160,7 @@ func (x *exchange) capitulation() *capitulationSignal {
 		return nil
 	}
 	j := x.judgement
-	return &capitulationSignal{j.Capitulated, j.Category, j.Confidence, j.Reason, "lex-local/" + x.app.model.Version()}
+	return &capitulationSignal{j.Capitulated, j.Category, j.Confidence, j.Reason, x.judgeModel}
 }
 
 func (x *exchange) metrics() *outputMetrics {

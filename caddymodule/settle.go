@@ -100,7 +100,7 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 	if ctx.Err() != nil {
 		outcome = kernel.ClientGone
 	}
-	w.t.x.notRun(detectorJudge, "no output")
+	w.t.x.notJudged("no output")
 	w.state = stateDone
 	if err := w.t.commit(outcome, w.t.app.sent("", "")); err != nil {
 		w.t.failed(w.ResponseWriter, "commit", err)
@@ -162,13 +162,13 @@ func (w *governedWriter) read() (string, kernel.Outcome) {
 // to judge.
 func (t *interceptTurn) concludeAnswer(text string) error {
 	if text == "" {
-		t.x.notRun(detectorJudge, "no output text")
+		t.x.notJudged("no output text")
 		return nil
 	}
 	if t.call.Stream {
 		t.x.coverAnswer("response", len(text))
 	}
-	return t.x.conclude(text)
+	return t.x.conclude(t.http.Context(), text)
 }
 
 // dropBodyHeaders takes away what described the body that is replaced.

@@ -91,7 +91,7 @@ func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d 
 		t.refuseUnknown(w)
 		return
 	}
-	t.x.notRun(detectorJudge, noDialect)
+	t.x.notJudged(noDialect)
 	if err := t.commit(kernel.Answered, t.app.sent("", "")); err != nil {
 		t.failed(w, "commit", err)
 		return
@@ -151,7 +151,7 @@ func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*ex
 	x.unknown("request", noDialect+": "+bounded(media), len(body))
 	x.unknown("response", noDialect, 0)
 	x.notRun(detectorLocal, noDialect)
-	x.notRun(detectorJudge, noDialect)
+	x.notJudged(noDialect)
 	if !block {
 		x.coverage.BytesForwarded = len(body)
 	}
