@@ -65,6 +65,10 @@ type Limits interface {
 	// GiveBack takes one counted request out of the subject's window. The
 	// window's end does not move. It does nothing when nothing is counted.
 	GiveBack(ctx context.Context, subject string) error
+
+	// Taken returns how many requests are counted in the subject's window now,
+	// >= 0, and counts none.
+	Taken(ctx context.Context, subject string) (int, error)
 }
 
 // Keys keeps API keys.

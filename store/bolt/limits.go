@@ -67,6 +67,14 @@ func (s *Store) GiveBack(ctx context.Context, subject string) error {
 	return s.writes.Do(ctx, s.limits.save(subject))
 }
 
+// Taken reads the count in memory.
+func (s *Store) Taken(ctx context.Context, subject string) (int, error) {
+	if err := s.usable(ctx); err != nil {
+		return 0, err
+	}
+	return s.limits.taken(subject), nil
+}
+
 // usable is the check that reads and writes of the file make by themselves.
 func (s *Store) usable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -110,6 +118,17 @@ func (l *limits) giveBack(subject string) bool {
 	}
 	w.Used--
 	return w.lasting
+}
+
+// taken returns the count of a window that has not ended.
+func (l *limits) taken(subject string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.windows[subject]
+	if w == nil || !l.now().Before(w.End) {
+		return 0
+	}
+	return w.Used
 }
 
 // sweep drops ended windows, so that memory holds no more subjects than came in

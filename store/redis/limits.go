@@ -46,3 +46,12 @@ func (s *Store) Take(ctx context.Context, subject string, limit int, window time
 func (s *Store) GiveBack(ctx context.Context, subject string) error {
 	return failure(ctx, "giving back", giveBackScript.Run(ctx, s.client, []string{limitKey(subject)}).Err())
 }
+
+// Taken reads the count, which is gone with its window.
+func (s *Store) Taken(ctx context.Context, subject string) (int, error) {
+	n, err := s.client.Get(ctx, limitKey(subject)).Int()
+	if errors.Is(err, client.Nil) {
+		return 0, nil
+	}
+	return n, failure(ctx, "counting", err)
+}

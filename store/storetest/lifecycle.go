@@ -23,6 +23,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errStats := s.Stats(ctx)
 	_, errTake := s.Take(ctx, "subject", 1, time.Minute)
 	_, errTakeLong := s.Take(ctx, "plan", 1, 720*time.Hour)
+	_, errTaken := s.Taken(ctx, "subject")
 	_, errKey := s.Key(ctx, "h1")
 	_, errKeys := s.Keys(ctx)
 	_, errPolicy := s.Policy(ctx, "h1")
@@ -38,6 +39,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"Take":       errTake,
 		"Take long":  errTakeLong,
 		"GiveBack":   s.GiveBack(ctx, "subject"),
+		"Taken":      errTaken,
 		"PutKey":     s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
 		"Key":        errKey,
 		"Keys":       errKeys,

@@ -125,3 +125,40 @@ func givenBackRunsCanBeTaken(t *testing.T, s store.Store) {
 		take(false)
 	}
 }
+
+func takenCountsAndCountsNothing(t *testing.T, s store.Store) {
+	want := func(subject string, want int) {
+		t.Helper()
+		for range 2 { // looking changes nothing
+			got, err := s.Taken(t.Context(), subject)
+			must(t, err)
+			if got != want {
+				t.Fatalf("%s: %d requests are counted, want %d", subject, got, want)
+			}
+		}
+	}
+	want("subject", 0)
+	for i := range 5 {
+		_, err := s.Take(t.Context(), "subject", 3, time.Minute)
+		must(t, err)
+		want("subject", min(i+1, 3))
+	}
+	want("another", 0)
+	must(t, s.GiveBack(t.Context(), "subject"))
+	want("subject", 2)
+	a, err := s.Take(t.Context(), "short", 1, 20*time.Millisecond)
+	must(t, err)
+	for left := a.Reset; left > 0; { // until the window has ended
+		n, err := s.Taken(t.Context(), "short")
+		must(t, err)
+		if n == 0 {
+			return
+		}
+		again, err := s.Take(t.Context(), "short", 1, 20*time.Millisecond)
+		must(t, err)
+		if again.Allowed {
+			return // it ended in between
+		}
+		left = again.Reset
+	}
+}

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"window ends and begins anew", windowEndsAndBeginsAnew},
 		{"limit of nothing allows nothing", limitOfNothingAllowsNothing},
 		{"given back runs can be taken", givenBackRunsCanBeTaken},
+		{"taken counts and counts nothing", takenCountsAndCountsNothing},
 		{"keys are read back", keysAreReadBack},
 		{"revocation stays", revocationStays},
 		{"policies stay as they were", policiesStayAsTheyWere},
