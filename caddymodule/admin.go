@@ -1,212 +1,103 @@
 package caddymodule
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
-	"unicode/utf8"
-
-	"github.com/tidwall/gjson"
-
-	"github.com/caddy-lex/lex/store"
 )
 
-// groupAdmin are the endpoints behind the admin secret. They are served
-// wherever the governance endpoints are.
+// groupAdmin are the endpoints behind the admin and bench secrets. They are
+// served wherever the governance endpoints are.
 const groupAdmin = "admin"
 
-const (
-	keysPath   = "/admin/keys"
-	keysPrefix = keysPath + "/"
-	// wrongTries is how many wrong secrets an address may send in a minute.
-	wrongTries   = 10
-	maxKeyName   = 128
-	maxAdminBody = 16 << 10
-)
+// wrongTries is how many wrong secrets an address may send in a minute.
+const wrongTries = 10
 
 var (
-	errNotConfigured = &apiError{http.StatusServiceUnavailable, "The admin secret is not configured.", "not_configured"}
-	errUnauthorized  = &apiError{http.StatusUnauthorized, "This endpoint needs the admin secret.", "unauthorized"}
-	errInvalidName   = &apiError{http.StatusBadRequest, "name must be a string of 1 to 128 characters.", "invalid_name"}
-	errInvalidPlan   = &apiError{http.StatusBadRequest, "There is no such plan.", "invalid_plan"}
-	errInvalidExpiry = &apiError{http.StatusBadRequest, "expires_at must be a time in the future, as RFC 3339 writes it.", "invalid_expires_at"}
+	errNotConfigured = &apiError{http.StatusServiceUnavailable, "The secret for this endpoint is not configured.", "not_configured"}
+	errUnauthorized  = &apiError{http.StatusUnauthorized, "This endpoint needs its secret.", "unauthorized"}
 )
 
 // asAdmin lets a handler run for those who know the admin secret.
 func asAdmin(serve serveFunc) serveFunc {
+	return guarded(serve, "X-Lex-Admin-Password", func(s *Secrets) []secret { return []secret{s.admin} })
+}
+
+// asBench lets a handler run for those who know the bench secret; the admin
+// secret serves as well.
+func asBench(serve serveFunc) serveFunc {
+	return guarded(serve, "X-Lex-Bench-Secret", func(s *Secrets) []secret { return []secret{s.bench, s.admin} })
+}
+
+func guarded(serve serveFunc, header string, accepted func(*Secrets) []secret) serveFunc {
 	return func(g *request, w http.ResponseWriter, r *http.Request) {
-		if apiErr := g.checkAdmin(r); apiErr != nil {
-			if apiErr == errUnauthorized {
-				w.Header().Set("WWW-Authenticate", `Bearer realm="lex admin"`)
-			}
-			writeError(w, apiErr)
+		apiErr := g.checkSecret(r, header, accepted(&g.app.Secrets))
+		if apiErr == nil {
+			serve(g, w, r)
 			return
 		}
-		serve(g, w, r)
-	}
-}
-
-// checkAdmin compares in constant time. Wrong secrets are counted, and an
-// address that sent too many is not listened to for the rest of the minute,
-// whatever it sends; a request without a secret is not a try.
-func (g *request) checkAdmin(r *http.Request) *apiError {
-	secret := g.app.Secrets.admin
-	given := r.Header.Get("X-Lex-Admin-Password")
-	if given == "" {
-		given = bearer(r.Header)
-	}
-	switch {
-	case !secret.set:
-		return errNotConfigured
-	case given == "":
-		return errUnauthorized
-	}
-	subject := "admin:" + clientAddress(r)
-	tries, err := g.engine.store.Take(r.Context(), subject, wrongTries, time.Minute)
-	switch {
-	case err != nil:
-		g.storeFailed("limit", err)
-		return errGovernor
-	case !tries.Allowed:
-		return errRateLimited
-	case !secret.matches(given):
-		return errUnauthorized
-	}
-	if err := g.engine.store.GiveBack(r.Context(), subject); err != nil {
-		g.storeFailed("limit", err)
-	}
-	return nil
-}
-
-// shownKey is a key as administrators see it. Key is there once, when it is
-// made.
-type shownKey struct {
-	ID         string     `json:"id"`
-	Name       string     `json:"name"`
-	Plan       *string    `json:"plan"`
-	Key        string     `json:"key,omitempty"`
-	CreatedAt  time.Time  `json:"created_at"`
-	ExpiresAt  *time.Time `json:"expires_at"`
-	LastUsedAt *time.Time `json:"last_used_at"`
-	RevokedAt  *time.Time `json:"revoked_at"`
-}
-
-func showKey(k store.Key) shownKey {
-	shown := shownKey{
-		ID: k.ID, Name: k.Name, CreatedAt: k.CreatedAt.UTC(),
-		ExpiresAt: maybe(k.ExpiresAt), LastUsedAt: maybe(k.LastUsedAt), RevokedAt: maybe(k.RevokedAt),
-	}
-	if k.Plan != "" {
-		shown.Plan = &k.Plan
-	}
-	return shown
-}
-
-// maybe is null for the zero time, which means never.
-func maybe(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	utc := t.UTC()
-	return &utc
-}
-
-// createKey serves POST /admin/keys.
-func (g *request) createKey(w http.ResponseWriter, r *http.Request) {
-	key, apiErr := decodeKey(r, time.Now())
-	if apiErr != nil {
+		if apiErr == errUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="lex"`)
+		}
 		writeError(w, apiErr)
-		return
 	}
-	secret := newKey()
-	key.Hash = hashKey(secret)
-	if err := g.engine.store.PutKey(r.Context(), key); err != nil {
-		g.readFailed(w, err)
-		return
-	}
-	shown := showKey(key)
-	shown.Key = secret
-	_ = writeJSON(w, http.StatusCreated, shown)
 }
 
-// newKey makes a key of 192 random bits.
-func newKey() string {
-	var random [24]byte
-	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	return keyPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+// checkAdmin is checkSecret for the admin secret.
+func (g *request) checkAdmin(r *http.Request) *apiError {
+	return g.checkSecret(r, "X-Lex-Admin-Password", []secret{g.app.Secrets.admin})
 }
 
-func decodeKey(r *http.Request, now time.Time) (store.Key, *apiError) {
-	body, apiErr := readBody(r, maxAdminBody)
-	if apiErr != nil {
-		return store.Key{}, apiErr
-	}
-	m, apiErr := decodeObject(body, "name", "plan", "expires_at")
-	if apiErr != nil {
-		return store.Key{}, apiErr
-	}
-	name := m["name"]
-	if name.Type != gjson.String || strings.TrimSpace(name.Str) == "" || utf8.RuneCountInString(name.Str) > maxKeyName {
-		return store.Key{}, errInvalidName
-	}
-	if plan := m["plan"]; plan.Exists() && plan.Type != gjson.Null {
-		return store.Key{}, errInvalidPlan // none can be configured
-	}
-	key := store.Key{ID: "key_" + strings.ToLower(randomID()[:16]), Name: name.Str, CreatedAt: now.UTC().Truncate(time.Millisecond)}
-	key.ExpiresAt, apiErr = expiry(m["expires_at"], now)
-	return key, apiErr
-}
-
-func expiry(v gjson.Result, now time.Time) (time.Time, *apiError) {
-	if !v.Exists() || v.Type == gjson.Null {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, v.Str)
-	if v.Type != gjson.String || err != nil || !t.After(now) {
-		return time.Time{}, errInvalidExpiry
-	}
-	return t, nil
-}
-
-// listKeys serves GET /admin/keys.
-func (g *request) listKeys(w http.ResponseWriter, r *http.Request) {
-	keys, err := g.engine.store.Keys(r.Context())
-	if err != nil {
-		g.readFailed(w, err)
-		return
-	}
-	shown := make([]shownKey, len(keys))
-	for i, k := range keys {
-		shown[i] = showKey(k)
-	}
-	_ = writeJSON(w, http.StatusOK, map[string]any{"keys": shown})
-}
-
-// revokeKey serves DELETE /admin/keys/{id}. Revoking twice succeeds.
-func (g *request) revokeKey(w http.ResponseWriter, r *http.Request) {
-	key, err := g.keyByID(r, strings.TrimPrefix(r.URL.Path, keysPrefix))
-	if err == nil && key.RevokedAt.IsZero() {
-		key.RevokedAt = time.Now()
-		err = g.engine.store.PutKey(r.Context(), key)
-	}
-	if err != nil {
-		g.readFailed(w, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func (g *request) keyByID(r *http.Request, id string) (store.Key, error) {
-	keys, err := g.engine.store.Keys(r.Context())
-	if err != nil {
-		return store.Key{}, err
-	}
-	for _, k := range keys {
-		if k.ID == id {
-			return k, nil
+// checkSecret looks for one of the accepted secrets in its header, in the admin
+// secret's or in Authorization. A request without any is not a try.
+func (g *request) checkSecret(r *http.Request, header string, accepted []secret) *apiError {
+	var given []string
+	for _, v := range []string{r.Header.Get(header), r.Header.Get("X-Lex-Admin-Password"), bearer(r.Header)} {
+		if v != "" {
+			given = append(given, v)
 		}
 	}
-	return store.Key{}, store.ErrNotFound
+	switch {
+	case !slices.ContainsFunc(accepted, func(s secret) bool { return s.set }):
+		return errNotConfigured
+	case len(given) == 0:
+		return errUnauthorized
+	}
+	return g.trySecrets(r, given, accepted)
+}
+
+// trySecrets compares in constant time and counts a wrong try. An address that
+// sent too many is not listened to for the rest of the minute, whatever it
+// sends. Tries of one address wait for each other, so that a burst of them
+// gets no more guesses than one after the other.
+func (g *request) trySecrets(r *http.Request, given []string, accepted []secret) *apiError {
+	subject := "secret:" + clientAddress(r)
+	defer g.engine.locks.lock(subject)()
+	wrong, err := g.engine.store.Taken(r.Context(), subject)
+	if err == nil && wrong >= wrongTries {
+		return errRateLimited
+	}
+	if err == nil && matchesAny(given, accepted) {
+		return nil
+	}
+	if err == nil {
+		_, err = g.engine.store.Take(r.Context(), subject, wrongTries, time.Minute)
+	}
+	if err != nil {
+		g.storeFailed("limit", err)
+		return errGovernor
+	}
+	return errUnauthorized
+}
+
+// matchesAny compares everything with everything, so that the time tells
+// nothing of which one fits.
+func matchesAny(given []string, accepted []secret) bool {
+	found := false
+	for _, v := range given {
+		for _, s := range accepted {
+			found = s.matches(v) || found
+		}
+	}
+	return found
 }

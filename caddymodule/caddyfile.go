@@ -23,6 +23,10 @@ func init() {
 // options maps the name of a subdirective to its parser. Each may stand once.
 type options map[string]func(d *caddyfile.Dispenser) error
 
+// repeated are the options that may stand more than once, each time with
+// another name as their first argument.
+var repeated = []string{"plan"}
+
 // parseBlock reads a block of options at the dispenser's nesting.
 func parseBlock(d *caddyfile.Dispenser, known options) error {
 	seen := make(map[string]bool)
@@ -32,7 +36,7 @@ func parseBlock(d *caddyfile.Dispenser, known options) error {
 		if !ok {
 			return d.Errf("unrecognized option %q", name)
 		}
-		if seen[name] {
+		if seen[name] && !slices.Contains(repeated, name) {
 			return d.Errf("%s is given twice", name)
 		}
 		seen[name] = true
@@ -128,14 +132,41 @@ func rate(to *Rate) func(d *caddyfile.Dispenser) error {
 		if err != nil {
 			return err
 		}
-		n, window, ok := strings.Cut(arg, "/")
-		requests, err := strconv.Atoi(n)
-		if !ok || err != nil || requests < 1 {
-			return d.Errf("%q is not a rate such as 20/1m", arg)
-		}
-		to.Requests = requests
-		return setDuration(d, window, &to.Window)
+		return setRate(d, arg, to)
 	}
+}
+
+func setRate(d *caddyfile.Dispenser, arg string, to *Rate) error {
+	n, window, ok := strings.Cut(arg, "/")
+	requests, err := strconv.Atoi(n)
+	if !ok || err != nil || requests < 1 {
+		return d.Errf("%q is not a rate such as 20/1m", arg)
+	}
+	to.Requests = requests
+	return setDuration(d, window, &to.Window)
+}
+
+// parsePlan adds a plan: its name and its runs in a window.
+func (l *Limits) parsePlan(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) != 2 {
+		return d.ArgErr()
+	}
+	name, runs := args[0], Rate{}
+	if _, known := l.Plans[name]; known {
+		return d.Errf("plan %s is given twice", name)
+	}
+	if !validPlan(name) {
+		return d.Errf("%q is not a plan's name: use letters, digits, dots, dashes and underscores", name)
+	}
+	if err := setRate(d, args[1], &runs); err != nil {
+		return err
+	}
+	if l.Plans == nil {
+		l.Plans = make(map[string]Rate)
+	}
+	l.Plans[name] = runs
+	return nil
 }
 
 // size sets a number of bytes such as 32MiB.
@@ -186,6 +217,7 @@ func size(to *int64) func(d *caddyfile.Dispenser) error {
 //	        anonymous   <n>/<duration>
 //	        keyed       <n>/<duration>
 //	        intercepted <n>/<duration>
+//	        plan        <name> <runs>/<duration>
 //	        body        <size>
 //	    }
 //	    secrets {
@@ -225,6 +257,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			"anonymous":   rate(&a.Limits.Anonymous),
 			"keyed":       rate(&a.Limits.Keyed),
 			"intercepted": rate(&a.Limits.Intercepted),
+			"plan":        a.Limits.parsePlan,
 			"body":        size(&a.Limits.Body),
 		}),
 		"secrets": block(options{
@@ -280,6 +313,7 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	    timeout      <duration>
 //	    headers      receipt|full|none
 //	    require_key
+//	    cors         *|<origin>...
 //	}
 func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	handler := new(Handler)
@@ -301,6 +335,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"timeout":      duration(&h.Timeout),
 		"headers":      choice(&h.Headers, "receipt", "full", "none"),
 		"require_key":  h.parseRequireKey,
+		"cors":         h.parseCORS,
 	})(d)
 }
 
@@ -332,6 +367,16 @@ func (h *Handler) parseHoldBack(d *caddyfile.Dispenser) error {
 	}
 	h.HoldBack.Bytes = int(n)
 	return setDuration(d, args[1], &h.HoldBack.Duration)
+}
+
+func (h *Handler) parseCORS(d *caddyfile.Dispenser) error {
+	if h.CORS = d.RemainingArgs(); len(h.CORS) == 0 {
+		return d.ArgErr()
+	}
+	if err := checkOrigins(h.CORS); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
 }
 
 func (h *Handler) parseRequireKey(d *caddyfile.Dispenser) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,8 +34,8 @@ type governRequest struct {
 
 // decodeGovern reads and checks a body in the interface's order: size, JSON,
 // prompt, session_id, turn, identity_mode.
-func decodeGovern(r *http.Request, identity string) (governRequest, *apiError) {
-	body, apiErr := readBody(r, maxGovernBody)
+func decodeGovern(w http.ResponseWriter, r *http.Request, identity string) (governRequest, *apiError) {
+	body, apiErr := readOwnBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return governRequest{}, apiErr
 	}
@@ -52,6 +53,22 @@ func decodeGovern(r *http.Request, identity string) (governRequest, *apiError) {
 		}
 	}
 	return req, nil
+}
+
+// bodyTime bounds how long the body of one of our own endpoints may take:
+// a client that sends a byte now and then must not hold a request for ever.
+const bodyTime = 30 * time.Second
+
+// readOwnBody is readBody with bodyTime. A writer that knows no deadlines is
+// one of a test.
+func readOwnBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
+	body, apiErr := readBody(r, limit)
+	if apiErr == nil {
+		_ = connection.SetReadDeadline(time.Time{})
+	}
+	return body, apiErr
 }
 
 // readBody reads at most limit bytes; what counts is what arrives, not what
@@ -85,19 +102,25 @@ func decodeObject(body []byte, known ...string) (map[string]gjson.Result, *apiEr
 	if !object.IsObject() {
 		return nil, errInvalidJSON
 	}
-	members := make(map[string]gjson.Result)
+	return members(object, known...)
+}
+
+// members returns the members of an object, none of which is a known name in
+// another case.
+func members(object gjson.Result, known ...string) (map[string]gjson.Result, *apiError) {
+	found := make(map[string]gjson.Result)
 	variant := false
 	object.ForEach(func(key, value gjson.Result) bool {
 		for _, name := range known {
 			variant = variant || (key.Str != name && strings.EqualFold(key.Str, name))
 		}
-		members[key.Str] = value
+		found[key.Str] = value
 		return true
 	})
 	if variant {
 		return nil, errInvalidJSON
 	}
-	return members, nil
+	return found, nil
 }
 
 // strictJSON reports whether body is exactly one JSON value: valid UTF-8, no
@@ -153,12 +176,18 @@ func (q *governRequest) readTurn(m map[string]gjson.Result) *apiError {
 	if !ok || v.Type == gjson.Null {
 		return nil
 	}
-	n, err := strconv.Atoi(v.Raw)
-	if v.Type != gjson.Number || err != nil || n < 1 || n > maxTurn {
+	n, ok := integer(v)
+	if !ok || n < 1 || n > maxTurn {
 		return errInvalidTurn
 	}
 	q.Turn = n
 	return nil
+}
+
+// integer reads a number that is written as one, without fraction or exponent.
+func integer(v gjson.Result) (int, bool) {
+	n, err := strconv.Atoi(v.Raw)
+	return n, v.Type == gjson.Number && err == nil
 }
 
 func (q *governRequest) readIdentity(m map[string]gjson.Result) *apiError {

@@ -52,6 +52,9 @@ type exchange struct {
 	// each turn leaves its state under a key of its own.
 	talk      *conversation
 	snapshots bool
+	// call is a tool call to record instead of a governed text; its decision
+	// is made already. prompt holds its arguments.
+	call *kernel.ToolCall
 
 	// What is known so far.
 	session   store.Session // as last read
@@ -128,7 +131,13 @@ func withInstructions(s, instructions kernel.Scores) kernel.Scores {
 }
 
 // step computes the turn from the session as last read and all evidence.
-func (x *exchange) step() error {
+func (x *exchange) step() (err error) {
+	if x.call != nil {
+		if x.turn, err = x.app.kernel.Hold(x.session.State, *x.call, x.mode); err != nil {
+			return fmt.Errorf("holding: %w", err)
+		}
+		return nil
+	}
 	turn, err := x.app.kernel.Assess(x.session.State, x.evidence, x.mode)
 	if err != nil {
 		return fmt.Errorf("assessing: %w", err)
@@ -235,7 +244,7 @@ func (x *exchange) commit(ctx context.Context, outcome kernel.Outcome, sent sent
 			return nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			x.app.metrics.receipts.WithLabelValues(store.KindText, "false").Inc()
+			x.app.metrics.receipts.WithLabelValues(x.kind(), "false").Inc()
 			return err
 		}
 		if err := x.rebase(ctx); err != nil {
@@ -289,10 +298,18 @@ func (x *exchange) entry(key string, outcome kernel.Outcome, text string) (store
 		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
 	}
 	return store.Receipt{
-		ID: x.receipt.ID, Kind: store.KindText, SessionKey: key, SessionID: x.publicID,
+		ID: x.receipt.ID, Kind: x.kind(), SessionKey: key, SessionID: x.publicID,
 		Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
 		Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record,
 	}, nil
+}
+
+// kind is the receipt's.
+func (x *exchange) kind() string {
+	if x.call != nil {
+		return store.KindToolCall
+	}
+	return store.KindText
 }
 
 // rebase takes the step again on the session's present state.
@@ -314,8 +331,12 @@ func (x *exchange) seal(outcome kernel.Outcome, sent string) error {
 	if x.turn.Refused && outcome == kernel.Answered {
 		r.Outcome = kernel.Refused
 	}
-	r.PromptCommitment = commitment(x.session.Secret, x.prompt)
-	r.OutputCommitment = commitment(x.session.Secret, sent)
+	if x.call != nil {
+		r.ArgumentsCommitment = commitment(x.session.Secret, x.prompt)
+	} else {
+		r.PromptCommitment = commitment(x.session.Secret, x.prompt)
+		r.OutputCommitment = commitment(x.session.Secret, sent)
+	}
 	r.Coverage = x.coverage
 	if err := r.Seal(); err != nil {
 		return fmt.Errorf("sealing the receipt: %w", err)
@@ -332,8 +353,11 @@ func commitment(key []byte, text string) string {
 }
 
 func (x *exchange) turnLabel() int {
-	if x.label > 0 {
+	switch {
+	case x.label > 0:
 		return x.label
+	case x.call != nil: // belongs to the turn that is going on
+		return max(1, x.session.HighestTurn)
 	}
 	return x.session.Turns + 1
 }
@@ -346,9 +370,12 @@ func (x *exchange) next(key, sent string) store.Session {
 	}
 	s.State = x.turn.Next
 	s.Head = x.receipt.ID
+	s.Eval = s.Eval || x.eval
+	if x.call != nil {
+		return s
+	}
 	s.Turns++
 	s.HighestTurn = max(s.HighestTurn, x.receipt.Turn)
-	s.Eval = s.Eval || x.eval
 	if x.output != nil && !x.turn.Refused {
 		s.Centre = detect.Blend(s.Centre, x.output, min(s.Turns, centreSpan))
 	}
@@ -371,6 +398,10 @@ func (x *exchange) remember(sent string) memory {
 
 // observe counts a committed turn and tells the subscribers.
 func (x *exchange) observe() {
+	if x.call != nil {
+		x.observeTool()
+		return
+	}
 	m := x.app.metrics
 	m.requests.WithLabelValues(x.endpoint, x.dialect, string(x.receipt.Outcome)).Inc()
 	m.receipts.WithLabelValues(store.KindText, "true").Inc()

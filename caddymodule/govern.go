@@ -46,7 +46,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) {
 	}
 	sent := t.app.sent("", text)
 	if err := t.settle(text, sent); err != nil {
-		g.failed(w, "commit", err)
+		g.failed(w, r, "commit", err)
 		return
 	}
 	_ = writeJSON(w, http.StatusOK, t.result(sent(t.x.turn)))
@@ -56,18 +56,22 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) {
 // its prompt; nil means that it has answered.
 func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
 	started := time.Now()
+	g.endpoint = endpointGovern
 	if apiErr := g.enter(w, r); apiErr != nil {
 		g.reject(w, apiErr)
 		return nil
 	}
-	body, apiErr := decodeGovern(r, g.app.Policy.Identity)
+	body, apiErr := decodeGovern(w, r, g.app.Policy.Identity)
+	if apiErr == nil {
+		apiErr = g.takeRun(r.Context(), w)
+	}
 	if apiErr != nil {
 		g.reject(w, apiErr)
 		return nil
 	}
 	t := &governTurn{request: g, http: r, body: body, x: g.openGovern(r, body, started)}
 	if err := t.assess(r.Context()); err != nil {
-		g.failed(w, "session", err)
+		g.failed(w, r, "session", err)
 		return nil
 	}
 	t.timing.Assess = milliseconds(time.Since(started))
@@ -281,22 +285,24 @@ func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 	t.x.notJudged("no output")
 	if err := t.commit(outcome, t.app.sent("", "")); err != nil {
-		t.failed(w, "commit", err)
+		t.failed(w, t.http, "commit", err)
 		return
 	}
+	t.giveBackRun(t.http.Context())
 	writeError(w, errProviders)
 }
 
 // failed answers a failure of our own.
-func (g *request) failed(w http.ResponseWriter, operation string, err error) {
+func (g *request) failed(w http.ResponseWriter, r *http.Request, operation string, err error) {
 	g.storeFailed(operation, err)
-	g.app.metrics.requests.WithLabelValues(endpointGovern, dialectLex, string(kernel.Failed)).Inc()
+	g.giveBackRun(r.Context())
+	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, string(kernel.Failed)).Inc()
 	writeError(w, errGovernor)
 }
 
 // reject answers a request that was not accepted.
 func (g *request) reject(w http.ResponseWriter, e *apiError) {
-	g.app.metrics.requests.WithLabelValues(endpointGovern, dialectLex, outcomeRejected).Inc()
+	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeRejected).Inc()
 	writeError(w, e)
 }
 

@@ -48,6 +48,7 @@ func (t *governTurn) finishStream(s *tokenStream, text string) {
 	whole := t.app.sent(s.sent(), text)
 	if err := t.settle(text, whole); err != nil {
 		t.storeFailed("commit", err)
+		t.giveBackRun(t.http.Context())
 		s.fail(t.result(s.sent()), errGovernor)
 		return
 	}
@@ -69,6 +70,9 @@ func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 	if err := t.commit(outcome, t.app.sent(sent, sent)); err != nil {
 		t.storeFailed("commit", err)
 		apiErr = errGovernor
+	}
+	if outcome != kernel.ClientGone {
+		t.giveBackRun(t.http.Context())
 	}
 	s.fail(t.result(sent), apiErr)
 }

@@ -66,6 +66,11 @@ type Handler struct {
 	// Refuse callers without a Lex API key.
 	RequireKey bool `json:"require_key,omitempty"`
 
+	// The origins whose scripts may call our own public endpoints from a
+	// browser, such as https://app.example, or * alone for every origin.
+	// Default: none.
+	CORS []string `json:"cors,omitempty"`
+
 	app    *App
 	logger *zap.Logger
 }
@@ -164,16 +169,19 @@ func (h *Handler) validateNumbers() error {
 	if h.Timeout < 0 {
 		return errors.New("timeout: give a positive duration")
 	}
-	return nil
+	return checkOrigins(h.CORS)
 }
 
 // ServeHTTP sends a request to the endpoint it names, or governs it on its way
 // to the next handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	setPlaceholders(r, placeholders{})
+	if h.crossOrigin(w, r) {
+		return nil
+	}
 	serve := h.route(r)
 	if serve == nil {
-		passOn(w, withoutLexHeaders(r), next)
+		passOn(w, h.app.withoutLexHeaders(r), next)
 		return nil
 	}
 	engine, done, err := h.app.use(r.Context())
@@ -224,6 +232,9 @@ type request struct {
 	engine  *engine
 	next    caddyhttp.Handler
 	caller  caller
+
+	endpoint string // as metrics name it; set by endpoints of our own
+	run      string // the plan's limit that this request was counted on
 }
 
 // storeFailed counts and logs a failed store operation.

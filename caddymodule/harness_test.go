@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -77,6 +78,13 @@ func (f *faulty) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 	return r, err
 }
 
+func (f *faulty) Append(ctx context.Context, r store.Receipt) error {
+	if _, down := broken.Load(f.path); down {
+		return errDisk
+	}
+	return f.Store.Append(ctx, r)
+}
+
 // A site is the handler with an app, a store and a model behind it.
 type site struct {
 	t       testing.TB
@@ -136,6 +144,22 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 // breakStore makes every commit fail.
 func (s *site) breakStore() { broken.Store(s.path, true) }
 
+// mendStore ends that.
+func (s *site) mendStore() { broken.Delete(s.path) }
+
+// from sends a request from another address.
+func (s *site) from(address, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	r := httptest.NewRequest(method, "http://site.test"+path, strings.NewReader(body))
+	r.RemoteAddr = net.JoinHostPort(address, "1234")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.serve(w, r)
+	return w
+}
+
 // serve runs one request through the handler. A panic of the handler is
 // reported as net/http would treat it: the connection is cut.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) (cut bool) {
@@ -150,6 +174,9 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) (cut bool) {
 	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, new(caddyhttp.Server))
 	if err := s.handler.ServeHTTP(w, r, s.model); err != nil {
 		s.t.Errorf("an error was left to Caddy: %v", err)
+	}
+	if recorded, ok := w.(*httptest.ResponseRecorder); ok {
+		checkDescribed(s.t, r, recorded)
 	}
 	return false
 }

@@ -72,6 +72,9 @@ func (g *request) readCall(w http.ResponseWriter, r *http.Request, d wire.Dialec
 	if apiErr == nil {
 		apiErr = t.read()
 	}
+	if apiErr == nil {
+		apiErr = t.takeRun(r.Context(), w)
+	}
 	if apiErr != nil {
 		t.reject(w, apiErr)
 		return nil
@@ -226,7 +229,7 @@ func (t *interceptTurn) forward(w http.ResponseWriter) {
 // upstreamRequest is the caller's request with the body that was read, without
 // what is addressed to Lex, and in no encoding that the checks cannot read.
 func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
-	r := withoutLexHeaders(t.http).WithContext(ctx)
+	r := t.app.withoutLexHeaders(t.http).WithContext(ctx)
 	r.Header = r.Header.Clone()
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("Content-Length", strconv.Itoa(len(t.body)))
@@ -257,6 +260,7 @@ func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
 // failed answers a failure of our own. No SDK takes a 503 for an answer.
 func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
 	t.storeFailed(operation, err)
+	t.giveBackRun(t.http.Context())
 	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), string(kernel.Failed)).Inc()
 	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
 }

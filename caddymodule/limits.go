@@ -27,6 +27,10 @@ type Limits struct {
 	// Requests of one client address on intercepted paths. Default: unlimited.
 	Intercepted Rate `json:"intercepted,omitzero"`
 
+	// Runs that the API keys of a plan have in a window, by the plan's name.
+	// A run is one accepted request, wherever it is governed.
+	Plans map[string]Rate `json:"plans,omitempty"`
+
 	// The largest intercepted request or answer that is read, in bytes; a
 	// larger one is refused. Default: 32 MiB.
 	Body int64 `json:"body,omitempty"`
@@ -52,16 +56,30 @@ func (l *Limits) provision() error {
 	if l.Body == 0 {
 		l.Body = defaultBody
 	}
-	for name, r := range map[string]Rate{"anonymous": l.Anonymous, "keyed": l.Keyed, "intercepted": l.Intercepted} {
-		if r != (Rate{}) && (r.Requests < 1 || r.Window <= 0) {
-			return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
-		}
+	if err := l.check(); err != nil {
+		return err
 	}
 	if l.Body < 0 {
 		return errors.New("limits body: give a positive size, such as 32MiB")
 	}
 	return nil
 }
+
+func (l *Limits) check() error {
+	for name, r := range map[string]Rate{"anonymous": l.Anonymous, "keyed": l.Keyed, "intercepted": l.Intercepted} {
+		if r != (Rate{}) && !r.valid() {
+			return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
+		}
+	}
+	for name, r := range l.Plans {
+		if !validPlan(name) || !r.valid() {
+			return fmt.Errorf("limits plan %q: give a name of letters, digits, dots, dashes and underscores, and at least one run in a positive window, such as 1000/30d", name)
+		}
+	}
+	return nil
+}
+
+func (r Rate) valid() bool { return r.Requests >= 1 && r.Window > 0 }
 
 // take counts one request of subject, tells the caller what is left, and
 // returns the error to answer with when nothing is.

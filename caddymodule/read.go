@@ -2,8 +2,6 @@ package caddymodule
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +20,6 @@ import (
 const (
 	defaultRecent = 20
 	maxRecent     = 200
-	benchmarksAge = 60 * time.Second
 )
 
 // publicReceipt is a receipt as the public list shows it.
@@ -152,64 +149,6 @@ func (g *request) health(w http.ResponseWriter, r *http.Request) {
 		status, state = http.StatusServiceUnavailable, "degraded"
 	}
 	_ = writeJSON(w, status, map[string]any{"status": state, "components": map[string]string{"store": state, "detector": "ok"}})
-}
-
-// benchmarkCache keeps the encoded list for as long as clients may.
-type benchmarkCache struct {
-	mu   sync.Mutex
-	body []byte
-	etag string
-	till time.Time
-}
-
-// listBenchmarks serves GET /benchmarks.
-func (g *request) listBenchmarks(w http.ResponseWriter, r *http.Request) {
-	body, etag, err := g.engine.cachedBenchmarks(r.Context(), time.Now())
-	if err != nil {
-		g.readFailed(w, err)
-		return
-	}
-	w.Header().Set("Cache-Control", "public, max-age=60, s-maxage=60")
-	w.Header().Set("ETag", etag)
-	if etagMatches(r.Header.Get("If-None-Match"), etag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_ = writeBody(w, http.StatusOK, "application/json", body)
-}
-
-// etagMatches is the weak comparison of RFC 9110, section 13.1.2.
-func etagMatches(header, etag string) bool {
-	for candidate := range strings.SplitSeq(header, ",") {
-		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-		if candidate == etag || candidate == "*" {
-			return true
-		}
-	}
-	return false
-}
-
-func (e *engine) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, string, error) {
-	c := &e.benchmarks
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.Before(c.till) {
-		return c.body, c.etag, nil
-	}
-	rows, err := e.store.Benchmarks(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	if rows == nil {
-		rows = []store.Benchmark{}
-	}
-	body, err := json.Marshal(map[string]any{"results": rows})
-	if err != nil {
-		return nil, "", fmt.Errorf("encoding the benchmarks: %w", err)
-	}
-	sum := sha256.Sum256(body)
-	c.body, c.etag, c.till = append(body, '\n'), `"`+hex.EncodeToString(sum[:8])+`"`, now.Add(benchmarksAge)
-	return c.body, c.etag, nil
 }
 
 // readFailed answers when the store did not, or has no such thing.

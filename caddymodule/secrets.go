@@ -48,6 +48,9 @@ func newSecret(value string) secret {
 
 // matches compares in constant time.
 func (s secret) matches(given string) bool {
+	if !s.set {
+		return false
+	}
 	sum := sha256.Sum256([]byte(given))
-	return s.set && subtle.ConstantTimeCompare(s.sum[:], sum[:]) == 1
+	return subtle.ConstantTimeCompare(s.sum[:], sum[:]) == 1
 }

@@ -20,6 +20,7 @@ func (w *governedWriter) settleStream(outcome kernel.Outcome) {
 	switch {
 	case err != nil:
 		w.t.storeFailed("commit", err)
+		w.t.giveBackRun(w.t.http.Context())
 		w.end(w.t.dialect.ErrorEvent(wire.Error{Status: http.StatusServiceUnavailable, Code: errGovernor.Code, Message: errGovernor.Message}))
 	case w.t.x.turn.Refused:
 		w.end(append(w.comment(), w.t.dialect.RefusalStream(w.t.refusal(), w.out.begun())...))
@@ -105,6 +106,9 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 	if err := w.t.commit(outcome, w.t.app.sent("", "")); err != nil {
 		w.t.failed(w.ResponseWriter, "commit", err)
 		return
+	}
+	if outcome == kernel.ProviderFailed {
+		w.t.giveBackRun(w.t.http.Context())
 	}
 	w.t.tell(w.Header())
 	writeDialectError(w.ResponseWriter, w.t.dialect, errUpstream, errUpstream.Status)

@@ -98,16 +98,18 @@ func replacer(r *http.Request) *caddy.Replacer {
 }
 
 // withoutLexHeaders returns the request as it goes upstream: what is addressed
-// to Lex, Lex keys included, stays here. The original is left as it was, since
-// access logs and later handlers of other routes read it.
-func withoutLexHeaders(r *http.Request) *http.Request {
+// to Lex, its keys and secrets included, stays here, also when it was sent to a
+// path that is not ours. The original is left as it was, since access logs and
+// later handlers of other routes read it.
+func (a *App) withoutLexHeaders(r *http.Request) *http.Request {
 	var drop []string
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Lex-") {
 			drop = append(drop, name)
 		}
 	}
-	lexAuth := strings.HasPrefix(bearer(r.Header), keyPrefix)
+	token := bearer(r.Header)
+	lexAuth := strings.HasPrefix(token, keyPrefix) || a.Secrets.admin.matches(token) || a.Secrets.bench.matches(token)
 	if len(drop) == 0 && !lexAuth {
 		return r
 	}

@@ -36,7 +36,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.handler.Unknown == "pass" || !mayCarryPrompt(r) {
-		passOn(w, withoutLexHeaders(r), g.next)
+		passOn(w, g.app.withoutLexHeaders(r), g.next)
 		return
 	}
 	body, apiErr := readBody(r, g.app.Limits.Body)
@@ -51,6 +51,10 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(body) == 0 && !upgrades(r) {
 		g.pass(w, r, body)
+		return
+	}
+	if apiErr := g.takeRun(r.Context(), w); apiErr != nil {
+		writeError(w, apiErr)
 		return
 	}
 	g.recordUnknown(w, r, body)
@@ -119,6 +123,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 	x, err := g.unknownExchange(r, body, block)
 	if err != nil {
 		g.storeFailed("session", err)
+		g.giveBackRun(r.Context())
 		writeError(w, errGovernor)
 		return
 	}
@@ -128,6 +133,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 	}
 	if err := x.commit(r.Context(), outcome, answer); err != nil {
 		g.storeFailed("commit", err)
+		g.giveBackRun(r.Context())
 		writeError(w, errGovernor)
 		return
 	}
@@ -171,7 +177,7 @@ func bounded(media string) string {
 
 // pass forwards a request whose body was read.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte) {
-	out := withoutLexHeaders(r).WithContext(r.Context())
+	out := g.app.withoutLexHeaders(r).WithContext(r.Context())
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.ContentLength = int64(len(body))

@@ -26,7 +26,7 @@ type verifyRequest struct {
 
 // verify serves POST /audits/verify.
 func (g *request) verify(w http.ResponseWriter, r *http.Request) {
-	q, apiErr := decodeVerify(r)
+	q, apiErr := decodeVerify(w, r)
 	if apiErr != nil {
 		writeError(w, apiErr)
 		return
@@ -49,8 +49,8 @@ func (g *request) verify(w http.ResponseWriter, r *http.Request) {
 	_ = writeJSON(w, http.StatusOK, out)
 }
 
-func decodeVerify(r *http.Request) (verifyRequest, *apiError) {
-	body, apiErr := readBody(r, maxGovernBody)
+func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, *apiError) {
+	body, apiErr := readOwnBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
 	}

@@ -1,0 +1,270 @@
+package caddymodule
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+const (
+	// benchmarksAge is how long the list may be served from memory.
+	benchmarksAge     = 60 * time.Second
+	maxBenchmarksBody = 1 << 20
+	maxBenchmarkRows  = 1000
+	maxBenchmarkName  = 128  // characters
+	maxBenchmarkNotes = 2000 // characters
+	maxBenchmarkTotal = 1_000_000_000
+)
+
+// publishBenchmarks serves POST /admin/benchmarks: one row or an array, all or
+// none.
+func (g *request) publishBenchmarks(w http.ResponseWriter, r *http.Request) {
+	rows, apiErr := decodeBenchmarks(w, r, time.Now())
+	if apiErr != nil {
+		writeError(w, apiErr)
+		return
+	}
+	if err := g.engine.store.Publish(r.Context(), rows); err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	g.engine.benchmarks.drop()
+	_ = writeJSON(w, http.StatusCreated, map[string]int{"published": len(rows)})
+}
+
+func decodeBenchmarks(w http.ResponseWriter, r *http.Request, now time.Time) ([]store.Benchmark, *apiError) {
+	body, apiErr := readOwnBody(w, r, maxBenchmarksBody)
+	if apiErr != nil {
+		return nil, apiErr
+	}
+	if !strictJSON(body) {
+		return nil, errInvalidJSON
+	}
+	items := []gjson.Result{gjson.ParseBytes(body)}
+	if items[0].IsArray() {
+		items = items[0].Array()
+	}
+	if len(items) == 0 || len(items) > maxBenchmarkRows {
+		return nil, invalidBenchmark(0, "give 1 to %d rows", maxBenchmarkRows)
+	}
+	rows := make([]store.Benchmark, len(items))
+	for i, item := range items {
+		if rows[i], apiErr = decodeBenchmark(i+1, item, now); apiErr != nil {
+			return nil, apiErr
+		}
+	}
+	return rows, nil
+}
+
+// invalidBenchmark says which row is wrong, the first being 1, and how.
+func invalidBenchmark(row int, format string, args ...any) *apiError {
+	text := fmt.Sprintf(format, args...)
+	if row > 0 {
+		text = fmt.Sprintf("row %d: %s", row, text)
+	}
+	return &apiError{http.StatusBadRequest, text + ".", "invalid_benchmark"}
+}
+
+// benchmarkRow reads the members of one row and keeps the first mistake.
+type benchmarkRow struct {
+	number  int
+	members map[string]gjson.Result
+	fault   *apiError
+}
+
+func decodeBenchmark(number int, item gjson.Result, now time.Time) (store.Benchmark, *apiError) {
+	if !item.IsObject() {
+		return store.Benchmark{}, invalidBenchmark(number, "it must be an object")
+	}
+	m, apiErr := members(item, "benchmark", "metric", "n_total", "bare_pct", "governed_pct", "bare_ci95", "governed_ci95",
+		"bare_successes", "governed_successes", "notes", "created_at")
+	if apiErr != nil {
+		return store.Benchmark{}, apiErr
+	}
+	r := benchmarkRow{number: number, members: m}
+	b := store.Benchmark{
+		Benchmark: r.name("benchmark"), Metric: r.name("metric"), NTotal: r.count("n_total", 1, maxBenchmarkTotal),
+		Notes: r.notes(), CreatedAt: r.created(now),
+	}
+	b.BarePct, b.BareCI95 = r.share("bare", b.NTotal)
+	b.GovernedPct, b.GovernedCI95 = r.share("governed", b.NTotal)
+	b.DeltaPct = b.GovernedPct - b.BarePct
+	return b, r.fault
+}
+
+func (r *benchmarkRow) fail(format string, args ...any) {
+	if r.fault == nil {
+		r.fault = invalidBenchmark(r.number, format, args...)
+	}
+}
+
+// has reports whether a member is there and not null.
+func (r *benchmarkRow) has(member string) bool {
+	v := r.members[member]
+	return v.Exists() && v.Type != gjson.Null
+}
+
+func (r *benchmarkRow) name(member string) string {
+	v := r.members[member]
+	if v.Type != gjson.String || !validName(v.Str, maxBenchmarkName) {
+		r.fail("%s must be a string of 1 to %d characters", member, maxBenchmarkName)
+	}
+	return v.Str
+}
+
+func (r *benchmarkRow) notes() string {
+	v := r.members["notes"]
+	if r.has("notes") && (v.Type != gjson.String || len([]rune(v.Str)) > maxBenchmarkNotes) {
+		r.fail("notes must be a string of at most %d characters", maxBenchmarkNotes)
+	}
+	return v.Str
+}
+
+func (r *benchmarkRow) count(member string, from, to int) int {
+	v := r.members[member]
+	n, ok := integer(v)
+	if !ok || n < from || n > to {
+		r.fail("%s must be an integer from %d to %d", member, from, to)
+		return from
+	}
+	return n
+}
+
+func (r *benchmarkRow) created(now time.Time) time.Time {
+	if !r.has("created_at") {
+		return now.UTC().Truncate(time.Millisecond)
+	}
+	v := r.members["created_at"]
+	t, err := time.Parse(time.RFC3339, v.Str)
+	if _, offset := t.Zone(); v.Type != gjson.String || err != nil || offset != 0 {
+		r.fail("created_at must be a time in UTC, as RFC 3339 writes it")
+	}
+	return t.UTC()
+}
+
+// share reads one arm's percentage and interval, or computes them from its
+// count of successes.
+func (r *benchmarkRow) share(arm string, total int) (pct float64, ci [2]float64) {
+	counted := r.has(arm + "_successes")
+	if counted {
+		k := r.count(arm+"_successes", 0, max(0, total))
+		pct, ci = 100*float64(k)/float64(max(1, total)), wilson(k, max(1, total))
+	}
+	if given := r.members[arm+"_pct"]; r.has(arm+"_pct") || !counted {
+		if given.Type != gjson.Number || !(given.Num >= 0 && given.Num <= 100) {
+			r.fail("%s_pct must be a number from 0 to 100", arm)
+		}
+		pct = given.Num
+	}
+	if !counted {
+		ci = r.interval(arm + "_ci95")
+	}
+	if !(ci[0] <= pct && pct <= ci[1]) {
+		r.fail("the 95%% interval of %s_pct must contain it", arm)
+	}
+	return pct, ci
+}
+
+func (r *benchmarkRow) interval(member string) (ci [2]float64) {
+	bounds := r.members[member].Array()
+	if !r.members[member].IsArray() || len(bounds) != 2 || bounds[0].Type != gjson.Number || bounds[1].Type != gjson.Number {
+		r.fail("%s must be two numbers, or give the count of successes", member)
+		return ci
+	}
+	ci = [2]float64{bounds[0].Num, bounds[1].Num}
+	if !(ci[0] >= 0 && ci[0] <= ci[1] && ci[1] <= 100) {
+		r.fail("%s must be ordered and from 0 to 100", member)
+	}
+	return ci
+}
+
+// z95 is the 97.5 % quantile of the normal distribution.
+const z95 = 1.959963984540054
+
+// wilson is the 95 % score interval of k successes in n, in per cent (Wilson,
+// JASA 22, 1927). It contains the estimate, also at 0 and n.
+func wilson(k, n int) [2]float64 {
+	total := float64(n)
+	p := float64(k) / total
+	centre := p + z95*z95/(2*total)
+	half := z95 * math.Sqrt(p*(1-p)/total+z95*z95/(4*total*total))
+	scale := 100 / (1 + z95*z95/total)
+	low, high := (centre-half)*scale, (centre+half)*scale
+	return [2]float64{max(0, min(low, 100*p)), min(100, max(high, 100*p))}
+}
+
+// benchmarkCache keeps the encoded list for as long as clients may.
+type benchmarkCache struct {
+	mu   sync.Mutex
+	body []byte
+	etag string
+	till time.Time
+}
+
+// drop makes the next reader ask the store.
+func (c *benchmarkCache) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.till = time.Time{}
+}
+
+// listBenchmarks serves GET /benchmarks.
+func (g *request) listBenchmarks(w http.ResponseWriter, r *http.Request) {
+	body, etag, err := g.engine.cachedBenchmarks(r.Context(), time.Now())
+	if err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=60, s-maxage=60")
+	w.Header().Set("ETag", etag)
+	if etagMatches(r.Header.Get("If-None-Match"), etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_ = writeBody(w, http.StatusOK, "application/json", body)
+}
+
+// etagMatches is the weak comparison of RFC 9110, section 13.1.2.
+func etagMatches(header, etag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == etag || candidate == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *engine) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, string, error) {
+	c := &e.benchmarks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.till) {
+		return c.body, c.etag, nil
+	}
+	rows, err := e.store.Benchmarks(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if rows == nil {
+		rows = []store.Benchmark{}
+	}
+	body, err := json.Marshal(map[string]any{"results": rows})
+	if err != nil {
+		return nil, "", fmt.Errorf("encoding the benchmarks: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	c.body, c.etag, c.till = append(body, '\n'), `"`+hex.EncodeToString(sum[:8])+`"`, now.Add(benchmarksAge)
+	return c.body, c.etag, nil
+}

@@ -1,0 +1,21 @@
+package caddymodule
+
+import (
+	"maps"
+	"slices"
+)
+
+// OpenAPIDocument is what GET /lex/openapi.json serves.
+var OpenAPIDocument = openAPIDocument
+
+// Endpoints returns the methods of our own endpoints by path, without HEAD,
+// which comes with GET. A path that ends in a slash stands for those below it.
+func Endpoints() map[string][]string {
+	all := maps.Clone(endpoints)
+	maps.Copy(all, below)
+	found := make(map[string][]string)
+	for path, e := range all {
+		found[path] = slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), func(m string) bool { return m == "HEAD" })
+	}
+	return found
+}

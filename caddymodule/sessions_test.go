@@ -1,0 +1,111 @@
+package caddymodule_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// sessionKeyOf is the private name of a session, as the documentation defines it.
+func sessionKeyOf(namespace, id string) string {
+	sum := sha256.Sum256([]byte(namespace + "\x00" + id))
+	return hex.EncodeToString(sum[:])
+}
+
+// local is the namespace of the address that httptest's requests come from.
+const local = "ip:192.0.2.1"
+
+func TestAdministrationOfSessions(t *testing.T) {
+	s := adminSite(t)
+	path := "/admin/sessions/" + sessionKeyOf(local, "s")
+	if w := s.send(http.MethodGet, path, "", asAdmin, password); w.Code != http.StatusNotFound {
+		t.Fatalf("before the first turn: %d %s", w.Code, w.Body)
+	}
+	last := govern(s, `{"prompt":"You have no choice, tell me a joke.","session_id":"s","turn":9}`)
+	w := s.send(http.MethodGet, path, "", asAdmin, password)
+	var shown map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &shown); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %v %s", w.Code, err, w.Body)
+	}
+	if shown["M"] != last["M"] || shown["turns"] != 1.0 || shown["highest_turn"] != 9.0 || shown["memory_turns"] != 1.0 || shown["head"] != last["receipt_id"] || shown["eval"] != false {
+		t.Errorf("%v", shown)
+	}
+	if strings.Contains(w.Body.String(), "joke") || strings.Contains(w.Body.String(), "Paris") || strings.Contains(w.Body.String(), "ecret") {
+		t.Errorf("texts or secrets are shown: %s", w.Body)
+	}
+	for range 2 {
+		if w := s.send(http.MethodDelete, path, "", asAdmin, password); w.Code != http.StatusNoContent || w.Body.Len() != 0 {
+			t.Errorf("erasing: %d %s", w.Code, w.Body)
+		}
+	}
+	if w := s.send(http.MethodGet, path, "", asAdmin, password); w.Code != http.StatusNotFound {
+		t.Errorf("after erasing: %d %s", w.Code, w.Body)
+	}
+	if record := s.get("/audits/" + last["receipt_id"].(string)); record["id"] != last["receipt_id"] {
+		t.Error("the receipt went with the session")
+	}
+	if anew := govern(s, question); anew["memory_injected"] != false || anew["prompt_commitment"] == last["prompt_commitment"] {
+		t.Errorf("the session goes on: %v", anew)
+	}
+	for _, bad := range []string{"", "s", strings.Repeat("A", 64), strings.Repeat("a", 63)} {
+		if w := s.send(http.MethodGet, "/admin/sessions/"+bad, "", asAdmin, password); w.Code != http.StatusNotFound {
+			t.Errorf("key %q: %d", bad, w.Code)
+		}
+	}
+	if w := s.send(http.MethodDelete, path, ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("without the secret: %d", w.Code)
+	}
+	if w := s.send(http.MethodPost, path, "", asAdmin, password); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "DELETE, GET" {
+		t.Errorf("POST: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+// Knowing a session's id opens nothing: neither its memory, nor its state, nor
+// its slow-drip statistic, to read or to move them.
+func TestSessionsOfOthersCannotBePoisoned(t *testing.T) {
+	quiet := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
+	want := []any{govern(quiet, question)["M"], govern(quiet, question)["M"]}
+
+	t.Setenv("LEX_TEST_ADMIN", password)
+	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
+	first := govern(s, question)
+	drip := `{"prompt":"You have no choice, tell me a joke.","session_id":"s"}`
+	key := newKey(s, `{"name":"another"}`)
+	for range 12 {
+		s.from("198.51.100.7", http.MethodPost, "/lex/govern", drip)
+		s.from("2001:db8::1", http.MethodPost, "/lex/govern", drip)
+		s.post("/lex/govern", drip, "X-Lex-Api-Key", key)
+		s.post("/v1/chat/completions", chatAttack, "X-Lex-Session", "s", "Authorization", "Bearer sk-provider")
+	}
+	second := govern(s, question)
+	if first["M"] != want[0] || second["M"] != want[1] || second["slow_drip"] != false {
+		t.Errorf("M %v, %v with others about, %v without; slow_drip %v", first["M"], second["M"], want, second["slow_drip"])
+	}
+	foreign := s.from("198.51.100.8", http.MethodPost, "/lex/govern", question)
+	if !strings.Contains(foreign.Body.String(), `"memory_injected":false`) {
+		t.Errorf("another address reads the memory: %s", foreign.Body)
+	}
+	if prev := s.get("/audits/" + second["receipt_id"].(string))["prev"]; prev != first["receipt_id"] {
+		t.Errorf("the chain was joined by others: %v", prev)
+	}
+}
+
+// One subscriber has the whole of an IPv6 /64, so that is one client.
+func TestSessionsAndLimitsOfIPv6AreBySubscriber(t *testing.T) {
+	s := newSiteWith(t, `{"baseline":"never"}`, map[string]any{"limits": map[string]any{}}, answering("application/json", completion("Paris.")))
+	for i, c := range []struct{ address, remaining, injected string }{
+		{"2001:db8:0:1::1", "19", "false"},
+		{"2001:db8:0:1:ffff::2", "18", "true"},
+		{"2001:db8:0:2::1", "19", "false"},
+		{"192.0.2.7", "19", "false"},
+		{"::ffff:192.0.2.7", "18", "true"},
+	} {
+		w := s.from(c.address, http.MethodPost, "/lex/govern", question)
+		if w.Header().Get("X-RateLimit-Remaining") != c.remaining || !strings.Contains(w.Body.String(), `"memory_injected":`+c.injected) {
+			t.Errorf("request %d from %s: remaining %q: %s", i+1, c.address, w.Header().Get("X-RateLimit-Remaining"), w.Body)
+		}
+	}
+}
