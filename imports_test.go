@@ -28,6 +28,7 @@ var may = map[string][]string{
 	"model":           {"kernel", "kernel/detect"},
 	"caddymodule":     {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "model"},
 	"cmd/caddy":       {""},
+	"cmd/plot":        {"kernel"},
 	"cmd/train":       {"kernel", "kernel/detect"},
 	"cmd/xcaddyargs":  {},
 	"e2e":             {"store/storetest"},
