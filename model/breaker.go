@@ -34,18 +34,20 @@ func newBreaker(observer Observer) *breaker {
 	return &breaker{observer: observer, circuit: gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
 		Timeout:     openFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsExcluded:  func(err error) bool { return errors.Is(err, Rejected) || errors.Is(err, Cancelled) },
+		IsExcluded:  func(err error) bool { return Why(err) == Rejected || Why(err) == Cancelled },
 	})}
 }
+
+var errKeptBack = fail(BreakerOpen, "the remote model keeps failing, or asked for a pause")
 
 // run makes the call unless the breaker is open.
 func (b *breaker) run(call func() ([]byte, error)) ([]byte, error) {
 	if b.paused() {
-		return nil, BreakerOpen
+		return nil, errKeptBack
 	}
 	answer, err := b.circuit.Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return nil, BreakerOpen
+		return nil, errKeptBack
 	}
 	if err == nil {
 		b.tell(false)

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -107,7 +107,7 @@ func newHTTPClient() *http.Client {
 func (c *client) Close() { c.http.CloseIdleConnections() }
 
 // ask sends a question as JSON and gives the answer to read, whose error is the
-// answer's. Every other error is a Failure of the exchange.
+// answer's. Every other error is one of the exchange.
 func (c *client) ask(ctx context.Context, path string, question any, read func(answer []byte) error) error {
 	began := time.Now()
 	answer, err := c.breaker.run(func() ([]byte, error) { return c.post(ctx, path, question) })
@@ -121,21 +121,21 @@ func (c *client) ask(ctx context.Context, path string, question any, read func(a
 func (c *client) post(ctx context.Context, path string, question any) ([]byte, error) {
 	body, err := json.Marshal(question)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the question: %w", Rejected)
+		return nil, fail(Rejected, "the question cannot be encoded")
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("addressing the question: %w", Rejected)
+		return nil, fail(Rejected, "the question cannot be addressed")
 	}
 	r.Header = c.header.Clone()
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, ofTransport(ctx, err)
+		return nil, failTransport(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		c.breaker.pause(resp)
-		return nil, fmt.Errorf("status %d: %w", resp.StatusCode, ofStatus(resp.StatusCode))
+		return nil, fail(ofStatus(resp.StatusCode), "status "+strconv.Itoa(resp.StatusCode))
 	}
 	return readAnswer(ctx, resp.Body)
 }
@@ -144,15 +144,15 @@ func readAnswer(ctx context.Context, body io.Reader) ([]byte, error) {
 	answer, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, ofTransport(ctx, err)
+		return nil, failTransport(ctx, err)
 	case len(answer) > maxAnswer:
-		return nil, fmt.Errorf("an answer over %d bytes: %w", maxAnswer, Unusable)
+		return nil, unusable("the answer is over " + strconv.Itoa(maxAnswer) + " bytes")
 	}
 	return answer, nil
 }
 
 // unusable says what is wrong with an answer, in words of ours.
-func unusable(what string) error { return fmt.Errorf("%s: %w", what, Unusable) }
+func unusable(what string) error { return fail(Unusable, what) }
 
 // nobody observes nothing.
 type nobody struct{}

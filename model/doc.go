@@ -15,6 +15,6 @@
 //
 // The clients follow no redirects, since a redirect would carry a prompt and a
 // key to a host that nobody configured. They stop asking a provider that keeps
-// failing or that asked for a pause. Their errors are kinds of [Failure] and
-// hold no address, no key and no text. All of them are safe for concurrent use.
+// failing or that asked for a pause. Their errors have a kind, see [Failure],
+// and hold no address, no key and no text. All of them are safe for concurrent use.
 package model

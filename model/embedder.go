@@ -100,7 +100,7 @@ func (e *Embedder) Provider() string { return e.config.Provider }
 // Threat places a text between the references: its similarity to the harm
 // centroid minus its similarity to the benign one, in [-2, 2]. Of a text longer
 // than a piece it is that of the worst piece; the first [MaxEmbedded] bytes are
-// read. Errors wrap a [Failure].
+// read. [Why] tells the kind of an error.
 func (e *Embedder) Threat(ctx context.Context, text string) (float64, error) {
 	text = strings.ToValidUTF8(text[:min(len(text), MaxEmbedded)], "?")
 	key := sha256.Sum256([]byte(text))
@@ -157,7 +157,7 @@ func (e *Embedder) references(ctx context.Context) (*references, error) {
 		refs, _ := done.Val.(*references)
 		return refs, done.Err
 	case <-ctx.Done():
-		return nil, ofTransport(ctx, ctx.Err())
+		return nil, failTransport(ctx, ctx.Err())
 	}
 }
 

@@ -114,27 +114,33 @@ func TestProviders(t *testing.T) {
 		body              string
 	}{
 		"openai": {
-			model.Config{}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			model.Config{},
+			"/v1/embeddings", "Authorization", "Bearer canary-key",
 			`{"model":"text-embedding-3-small","input":["Hi <b>"],"encoding_format":"float"}`,
 		},
 		"openai with dimensions": {
-			model.Config{Dimensions: 2, Model: "nomic-embed-text"}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			model.Config{Dimensions: 2, Model: "nomic-embed-text"},
+			"/v1/embeddings", "Authorization", "Bearer canary-key",
 			`{"model":"nomic-embed-text","input":["Hi <b>"],"encoding_format":"float","dimensions":2}`,
 		},
 		"mistral": {
-			model.Config{}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			model.Config{},
+			"/v1/embeddings", "Authorization", "Bearer canary-key",
 			`{"model":"mistral-embed","input":["Hi <b>"],"encoding_format":"float"}`,
 		},
 		"jina with dimensions": {
-			model.Config{Dimensions: 2}, "/v1/embeddings", "Authorization", "Bearer canary-key",
+			model.Config{Dimensions: 2},
+			"/v1/embeddings", "Authorization", "Bearer canary-key",
 			`{"model":"jina-embeddings-v3","task":"text-matching","input":["Hi <b>"],"embedding_type":"float","dimensions":2}`,
 		},
 		"gemini with dimensions": {
-			model.Config{Dimensions: 2}, "/v1/models/gemini-embedding-001:batchEmbedContents", "X-Goog-Api-Key", "canary-key",
+			model.Config{Dimensions: 2},
+			"/v1/models/gemini-embedding-001:batchEmbedContents", "X-Goog-Api-Key", "canary-key",
 			`{"requests":[{"model":"models/gemini-embedding-001","content":{"parts":[{"text":"Hi <b>"}]},"taskType":"SEMANTIC_SIMILARITY","outputDimensionality":2}]}`,
 		},
 		"gemini named by its path": {
-			model.Config{Model: "models/embed next"}, "/v1/models/embed next:batchEmbedContents", "X-Goog-Api-Key", "canary-key",
+			model.Config{Model: "models/embed next"},
+			"/v1/models/embed next:batchEmbedContents", "X-Goog-Api-Key", "canary-key",
 			`{"requests":[{"model":"models/embed next","content":{"parts":[{"text":"Hi <b>"}]},"taskType":"SEMANTIC_SIMILARITY"}]}`,
 		},
 	} {

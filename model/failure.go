@@ -7,9 +7,9 @@ import (
 	"net/http"
 )
 
-// A Failure is the kind of reason for which a remote model gave no evidence.
-// Every error of a call wraps exactly one; the set is bounded, so that it can be
-// a metric's label and stand in a receipt.
+// A Failure is the kind of reason for which a remote model gave no evidence;
+// [Why] finds it in an error. The set is bounded, so that it can be a metric's
+// label and stand in a receipt.
 type Failure string
 
 // The kinds of failure.
@@ -25,30 +25,41 @@ const (
 	Cancelled    Failure = "cancelled"       // the caller left
 )
 
-// Error makes a Failure an error.
-func (f Failure) Error() string { return "the remote model failed: " + string(f) }
+// failureError is a failure and what happened, in words of ours.
+type failureError struct {
+	kind Failure
+	what string
+}
+
+func (e failureError) Error() string { return string(e.kind) + ": " + e.what }
+
+// fail makes an error of a kind. What happened is said without any text of
+// others: an address, a key or a prompt may be in it.
+func fail(kind Failure, what string) error { return failureError{kind, what} }
 
 // Why returns the kind of an error of this package, "" for nil and Unreachable
 // for an error of anybody else.
 func Why(err error) Failure {
-	var f Failure
-	if err != nil && !errors.As(err, &f) {
-		f = Unreachable
+	var f failureError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &f):
+		return f.kind
 	}
-	return f
+	return Unreachable
 }
 
-// ofTransport classifies a failed exchange. The cause itself is not passed on:
-// it may name the address.
-func ofTransport(ctx context.Context, err error) Failure {
+// failTransport classifies a failed exchange.
+func failTransport(ctx context.Context, err error) error {
 	var network net.Error
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return Cancelled
+		return fail(Cancelled, "the caller left")
 	case ctx.Err() != nil || (errors.As(err, &network) && network.Timeout()):
-		return Timeout
+		return fail(Timeout, "no whole answer in time")
 	}
-	return Unreachable
+	return fail(Unreachable, "the connection could not be made, or broke")
 }
 
 // ofStatus classifies a status that is not 200. Redirects are among those that

@@ -53,8 +53,8 @@ func (j *Judge) Model() string { return j.config.Model }
 
 // Judge reads an answer beside the prompt that it answers, the first
 // [MaxJudged] bytes of it, piece by piece. One piece that capitulates is
-// enough. Errors wrap a [Failure]: unless all pieces were judged there is no
-// verdict of innocence.
+// enough. [Why] tells the kind of an error: unless all pieces were judged
+// there is no verdict of innocence.
 func (j *Judge) Judge(ctx context.Context, prompt, answer string) (detect.Judgement, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.config.Timeout)
 	defer cancel()
