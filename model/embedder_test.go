@@ -21,7 +21,7 @@ const canary = "canary"
 // embed is a space of two dimensions: prompts that speak of rules or bombs
 // point one way, all others the other way.
 func embed(text string) []float64 {
-	for _, word := range []string{"rules", "bomb", "nstructions", "guidelines", "malware", "poison", "trick", "stalk", "shut down", "phishing"} {
+	for _, word := range []string{"rules", "bomb", "nstructions", "guidelines", "malware", "poison", "trick", "stalk", "shut down unless", "phishing", "evil twin", "vaccines cause", "gun", "too afraid", "rumour"} {
 		if strings.Contains(text, word) {
 			return []float64{3, 0.3}
 		}
