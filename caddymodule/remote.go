@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -94,14 +95,15 @@ func shareRemote[C interface{ Close() }](
 // remoteObserver counts what a client does, and writes one line when its model
 // fails for good and one when it is back, never one a request.
 type remoteObserver struct {
-	name    string // as receipts name the detector
-	metrics *metrics
-	logger  *zap.Logger
+	name     string // as receipts name the detector
+	metrics  *metrics
+	logger   *zap.Logger
+	rejected sync.Once
 }
 
 func newRemoteObserver(name string, logger *zap.Logger) *remoteObserver {
 	allMetrics.breakerOpen.WithLabelValues(name).Set(0)
-	return &remoteObserver{name, allMetrics, logger}
+	return &remoteObserver{name: name, metrics: allMetrics, logger: logger}
 }
 
 // Asked counts a request.
@@ -109,6 +111,11 @@ func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
 	o.metrics.modelRequests.WithLabelValues(o.name).Inc()
 	if why != "" {
 		o.metrics.modelFailures.WithLabelValues(o.name, string(why)).Inc()
+	}
+	if why == model.Rejected {
+		o.rejected.Do(func() {
+			o.logger.Warn("the remote model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
+		})
 	}
 	if why != model.BreakerOpen {
 		o.metrics.modelSeconds.WithLabelValues(o.name).Observe(took.Seconds())
@@ -119,10 +126,11 @@ func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
 func (o *remoteObserver) Cached() { o.metrics.modelCacheHits.WithLabelValues(o.name).Inc() }
 
 // Breaker shows the breaker's state.
-func (o *remoteObserver) Breaker(open bool) {
+func (o *remoteObserver) Breaker(open bool, why model.Failure) {
 	if open {
 		o.metrics.breakerOpen.WithLabelValues(o.name).Set(1)
-		o.logger.Error("the remote model is failing; the local detectors stand alone until it is back", zap.String("detector", o.name))
+		o.logger.Error("the remote model is failing; the local detectors stand alone until it is back",
+			zap.String("detector", o.name), zap.String("why", string(why)))
 		return
 	}
 	o.metrics.breakerOpen.WithLabelValues(o.name).Set(0)

@@ -91,7 +91,7 @@ func TestReloadKeepsTheEmbeddersCache(t *testing.T) {
 		asked   int
 	}{{0.08, "2s", 1}, {0.09, "2s", 1}, {0.08, "2s", 1}, {0.08, "3s", 2}} {
 		address := freeAddress(t) // one of its own: a listener that closes may reset who comes just then
-		run(t, address, map[string]any{
+		run(t, address, os.DevNull, map[string]any{
 			"store":    map[string]any{"engine": "bolt", "path": db},
 			"policy":   map[string]any{"tau": reload.tau},
 			"embedder": map[string]any{"provider": "openai", "base_url": e.URL, "timeout": reload.timeout},
@@ -108,8 +108,8 @@ func TestReloadKeepsTheEmbeddersCache(t *testing.T) {
 	}
 }
 
-// run loads a configuration in place of the one that runs.
-func run(t *testing.T, address string, app map[string]any) {
+// run loads a configuration in place of the one that runs, and logs to a file.
+func run(t *testing.T, address, log string, app map[string]any) {
 	t.Helper()
 	lex, err := json.Marshal(app)
 	if err != nil {
@@ -117,11 +117,50 @@ func run(t *testing.T, address string, app map[string]any) {
 	}
 	site := fmt.Sprintf(`{"servers":{"site":{"listen":[%q],"automatic_https":{"disable":true},"routes":[{"handle":[{"handler":"lex"},{"handler":"lex_demo_model"}]}]}}}`, address)
 	storage, _ := json.Marshal(map[string]any{"module": "file_system", "root": t.TempDir()})
+	writer, _ := json.Marshal(map[string]any{"output": "file", "filename": log, "roll": false})
 	if err := caddy.Run(&caddy.Config{
+		Logging:    &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{WriterRaw: writer, Level: "DEBUG"}}}},
 		Admin:      &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: new(bool)}},
 		StorageRaw: storage, AppsRaw: caddy.ModuleMap{"lex": lex, "http": []byte(site)},
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// When remote models fail the log says so, once, and tells neither key nor text
+// nor what the provider said.
+func TestLogsOfRemoteModels(t *testing.T) {
+	t.Setenv("LEX_TEST_KEY", "canary-key")
+	e, j := newEmbeddings(t), newJudge(t, "")
+	e.down.Store(true)
+	t.Cleanup(func() { _ = caddy.Stop() })
+	address, log := freeAddress(t), filepath.Join(t.TempDir(), "log")
+	run(t, address, log, map[string]any{
+		"store":    map[string]any{"engine": "bolt", "path": filepath.Join(t.TempDir(), "lex.db")},
+		"embedder": map[string]any{"provider": "mistral", "base_url": e.URL, "api_key": "{env.LEX_TEST_KEY}"},
+		"judge":    map[string]any{"provider": "openai", "model": "gpt", "base_url": j.URL, "api_key": "{env.LEX_TEST_KEY}"},
+	})
+	for range 8 {
+		resp, err := http.Post("http://"+address+"/lex/govern", "application/json", strings.NewReader(`{"prompt":"What is canary-text?","session_id":"s"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, detector := range []string{"mistral_embedder", "openai_judge"} {
+		if n := strings.Count(string(said), `"detector":"`+detector+`","why":"server_error"`); n != 1 {
+			t.Errorf("%s: %d lines", detector, n)
+		}
+	}
+	if strings.Contains(string(said), "canary") {
+		t.Errorf("the log tells too much:\n%s", said)
 	}
 }
 

@@ -21,8 +21,8 @@ const (
 
 // A breaker keeps callers from waiting for a provider that is down: after some
 // failures in a row, or while the provider asks for a pause, calls fail at
-// once. What is wrong with a single request (Rejected) and callers that leave
-// do not count, so that nobody can open it with texts of their own.
+// once. Questions that are Rejected and callers that leave do not count, so that
+// nobody can open it with texts of their own.
 type breaker struct {
 	circuit  *gobreaker.CircuitBreaker[[]byte]
 	until    atomic.Pointer[time.Time] // end of the pause; nil without one
@@ -50,17 +50,17 @@ func (b *breaker) run(call func() ([]byte, error)) ([]byte, error) {
 		return nil, errKeptBack
 	}
 	if err == nil {
-		b.tell(false)
+		b.tell(false, "")
 	} else if b.paused() || b.circuit.State() == gobreaker.StateOpen {
-		b.tell(true)
+		b.tell(true, Why(err))
 	}
 	return answer, err
 }
 
 // tell reports a change of state.
-func (b *breaker) tell(open bool) {
+func (b *breaker) tell(open bool, why Failure) {
 	if b.open.CompareAndSwap(!open, open) {
-		b.observer.Breaker(open)
+		b.observer.Breaker(open, why)
 	}
 }
 

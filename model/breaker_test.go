@@ -59,6 +59,9 @@ func TestBreaker(t *testing.T) {
 				t.Fatal(why)
 			}
 		}
+		if seen.why != model.ServerError {
+			t.Errorf("opened by %q", seen.why)
+		}
 		if why := ask(); why != model.BreakerOpen || f.asked.Load() != 5 {
 			t.Errorf("%q after %d requests", why, f.asked.Load())
 		}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// maxAnswer bounds an answer, in bytes. The largest honest one is a batch of
-// reference vectors: 20 of 3072 numbers, under 2 MiB.
+// maxAnswer bounds an answer, in bytes. The largest honest one is a full batch
+// of vectors: 32 of 3072 numbers, some 2 MiB.
 const maxAnswer = 8 << 20
 
 // Config says which remote model to ask. It is comparable, so that two
@@ -43,8 +43,9 @@ type Observer interface {
 	Asked(took time.Duration, why Failure)
 	// Cached tells of evidence that needed no request.
 	Cached()
-	// Breaker tells that the breaker opened, or that it closed again.
-	Breaker(open bool)
+	// Breaker tells that the breaker opened, and by which failure, or that it
+	// closed again.
+	Breaker(open bool, why Failure)
 }
 
 // client asks one API.
@@ -159,4 +160,4 @@ type nobody struct{}
 
 func (nobody) Asked(time.Duration, Failure) {}
 func (nobody) Cached()                      {}
-func (nobody) Breaker(bool)                 {}
+func (nobody) Breaker(bool, Failure)        {}

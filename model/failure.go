@@ -14,15 +14,16 @@ type Failure string
 
 // The kinds of failure.
 const (
-	Timeout      Failure = "timeout"         // no whole answer in time
-	Unreachable  Failure = "unreachable"     // no connection, or it broke
-	RateLimited  Failure = "rate_limited"    // 429
-	Unauthorized Failure = "unauthorized"    // 401 or 403: the key, most likely
-	Rejected     Failure = "rejected"        // another status that no repetition will mend
-	ServerError  Failure = "server_error"    // 5xx
-	Unusable     Failure = "unusable_answer" // an answer that is not what was asked for
-	BreakerOpen  Failure = "breaker_open"    // not asked: it kept failing, or asked for a pause
-	Cancelled    Failure = "cancelled"       // the caller left
+	Timeout      Failure = "timeout"           // no whole answer in time
+	Unreachable  Failure = "unreachable"       // no connection, or it broke
+	RateLimited  Failure = "rate_limited"      // 429
+	Unauthorized Failure = "unauthorized"      // 401 or 403: the key, most likely
+	Rejected     Failure = "rejected"          // 400, 413 or 422: this very question
+	ServerError  Failure = "server_error"      // 5xx
+	Unexpected   Failure = "unexpected_status" // any other, redirects among them: the address, most likely
+	Unusable     Failure = "unusable_answer"   // an answer that is not what was asked for
+	BreakerOpen  Failure = "breaker_open"      // not asked: it kept failing, or asked for a pause
+	Cancelled    Failure = "cancelled"         // the caller left
 )
 
 // failureError is a failure and what happened, in words of ours.
@@ -62,16 +63,17 @@ func failTransport(ctx context.Context, err error) error {
 	return fail(Unreachable, "the connection could not be made, or broke")
 }
 
-// ofStatus classifies a status that is not 200. Redirects are among those that
-// are not followed.
+// ofStatus classifies a status that is not 200.
 func ofStatus(status int) Failure {
 	switch {
 	case status == http.StatusTooManyRequests:
 		return RateLimited
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return Unauthorized
+	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
+		return Rejected
 	case status >= http.StatusInternalServerError:
 		return ServerError
 	}
-	return Rejected
+	return Unexpected
 }

@@ -68,14 +68,17 @@ var failures = map[string]struct {
 	"400": {status(400), model.Rejected},
 	"401": {status(401), model.Unauthorized},
 	"403": {status(403), model.Unauthorized},
-	"404": {status(404), model.Rejected},
+	"404": {status(404), model.Unexpected},
+	"402": {status(402), model.Unexpected},
+	"413": {status(413), model.Rejected},
+	"422": {status(422), model.Rejected},
 	"429": {status(429), model.RateLimited},
 	"500": {status(500), model.ServerError},
 	"503": {status(503), model.ServerError},
-	"204": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, model.Rejected},
+	"204": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, model.Unexpected},
 	"redirect": {func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-	}, model.Rejected},
+	}, model.Unexpected},
 	"html":         {body("<html>canary</html>"), model.Unusable},
 	"nothing":      {body(""), model.Unusable},
 	"empty object": {body("{}"), model.Unusable},
@@ -125,7 +128,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, code))
 		defer srv.Close()
 		for client, build := range clients {
-			if err := build(model.Config{BaseURL: srv.URL, Key: "canary-key"}, nil)(t.Context()); model.Why(err) != model.Rejected {
+			if err := build(model.Config{BaseURL: srv.URL, Key: "canary-key"}, nil)(t.Context()); model.Why(err) != model.Unexpected {
 				t.Errorf("%s, %d: %v", client, code, err)
 			}
 		}
@@ -177,6 +180,7 @@ type observer struct {
 	asked    []model.Failure
 	cached   int
 	breakers []bool
+	why      model.Failure // of the last change
 }
 
 func (o *observer) Asked(_ time.Duration, why model.Failure) {
@@ -191,10 +195,10 @@ func (o *observer) Cached() {
 	o.cached++
 }
 
-func (o *observer) Breaker(open bool) {
+func (o *observer) Breaker(open bool, why model.Failure) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.breakers = append(o.breakers, open)
+	o.breakers, o.why = append(o.breakers, open), why
 }
 
 func (o *observer) failures() []model.Failure {
