@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,16 +43,19 @@ func TestRemoteModelsAreValidated(t *testing.T) {
 	if err := os.WriteFile(file, []byte("canary-key\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	unreachable := "http://192.0.2.1:9/v1" // TEST-NET-1: nobody answers there
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a model was asked while the configuration was loaded")
+	}))
+	defer silent.Close()
 	for _, test := range []struct {
 		kind    string
 		options map[string]any
 		want    string // "" is no error
 	}{
 		{"embedder", map[string]any{"provider": "local"}, ""},
-		{"embedder", map[string]any{"provider": "gemini", "api_key": "{env.LEX_TEST_KEY}", "base_url": unreachable}, ""},
+		{"embedder", map[string]any{"provider": "gemini", "api_key": "{env.LEX_TEST_KEY}", "base_url": silent.URL}, ""},
 		{"embedder", map[string]any{"provider": "jina", "api_key": "{file." + file + "}"}, ""},
-		{"embedder", map[string]any{"provider": "openai", "base_url": unreachable}, ""},
+		{"embedder", map[string]any{"provider": "openai", "base_url": silent.URL}, ""},
 		{"embedder", map[string]any{"provider": "gemini"}, "api_key is required"},
 		{"embedder", map[string]any{"provider": "mistral"}, "api_key is required"},
 		{"embedder", map[string]any{"provider": "jina"}, "api_key is required"},
@@ -64,7 +68,7 @@ func TestRemoteModelsAreValidated(t *testing.T) {
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "k", "colour": "red"}, `unknown field "colour"`},
 		{"embedder", map[string]any{"provider": "acme"}, "unknown module: lex.embedders.acme"},
 		{"judge", map[string]any{"provider": "local"}, ""},
-		{"judge", map[string]any{"provider": "openai", "model": "llama-guard3", "base_url": unreachable}, ""},
+		{"judge", map[string]any{"provider": "openai", "model": "llama-guard3", "base_url": silent.URL}, ""},
 		{"judge", map[string]any{"provider": "openai", "api_key": "{env.LEX_TEST_KEY}"}, "model is required"},
 		{"judge", map[string]any{"provider": "openai", "model": "gpt"}, "api_key is required"},
 		{"judge", map[string]any{"provider": "openai", "model": "gpt", "api_key": "{env.LEX_TEST_EMPTY}"}, "what it names is empty"},
