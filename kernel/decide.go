@@ -34,14 +34,28 @@ func (k *Kernel) reasons(t *Turn) []Reason {
 		t.MBefore < p.Floor && t.Severity >= p.SevereAt,
 		t.Output.Capitulated,
 	}
-	var reasons []Reason
+	set := 0
 	for i, r := range priority {
 		if holds[i] || slices.Contains(e.Standing, r) {
-			reasons = append(reasons, r)
+			set |= 1 << i
 		}
 	}
-	return reasons
+	return reasonLists[set]
 }
+
+// reasonLists holds the list of every set of reasons, so that a turn need not
+// allocate its own.
+var reasonLists = func() (lists [1 << len(priority)][]Reason) {
+	for set := range lists {
+		for i, r := range priority {
+			if set&(1<<i) != 0 {
+				lists[set] = append(lists[set], r)
+			}
+		}
+		lists[set] = slices.Clip(lists[set]) // to append to one must not write into it
+	}
+	return lists
+}()
 
 func (k *Kernel) label(t *Turn) string {
 	switch {

@@ -103,10 +103,12 @@
 //
 // A [Receipt] holds the inputs and the outputs of one step in canonical JSON,
 // under an id that is its hash, chained to the session's previous one.
-// [Receipt.CheckID] finds any change of the record, [Kernel.Replay] any output
-// that does not follow from the inputs. A hash proves integrity, not origin: who
-// can write to the store can write another record with another id, and the chain
-// shows where. Texts stand in it only as commitments ([Commit]).
+// [OpenReceipt] finds any change of the record, to the bit, [Kernel.Replay] any
+// output that does not follow from the inputs, and [Chain] any receipt that was
+// removed, moved or put in. A hash proves integrity, not origin: who can rewrite
+// a whole session leaves one that verifies. Texts stand in a receipt only as
+// commitments ([Commit]). A decided tool call has a receipt of the same form,
+// which holds the session instead of taking a step ([Kernel.Hold]).
 //
 // # Arithmetic
 //

@@ -68,6 +68,9 @@ func (k *Kernel) Conclude(t Turn, o Output) (Turn, error) {
 	if err := checkOutput(&o); err != nil {
 		return Turn{}, fmt.Errorf("concluding a turn: %w", err)
 	}
+	if o == t.Output {
+		return t, nil // nothing that Assess did not take for granted
+	}
 	t.Output = o
 	t.Next.Carry = k.carry(o)
 	k.decide(&t)

@@ -19,7 +19,10 @@ func (k *Kernel) attackPressure(s Scores) Point {
 		&k.policy.Pressure.HarmRequest, &k.policy.Pressure.Sycophancy,
 	}
 	for i, score := range s.pooled() {
-		g := max(0, (score-k.policy.WatchAt)/(1-k.policy.WatchAt))
+		if score <= k.policy.WatchAt {
+			continue
+		}
+		g := (score - k.policy.WatchAt) / (1 - k.policy.WatchAt)
 		for j := range p {
 			p[j] = max(p[j], float64(g*rows[i][j]))
 		}
@@ -67,8 +70,11 @@ func (k *Kernel) sense(t *Turn) {
 			active = i
 		}
 	}
-	t.Sensing = Sensing{Fired: true, ActivePillar: &active, CorrectionApplied: k.uncarried(t) != t.State}
+	t.Sensing = Sensing{Fired: true, ActivePillar: pillars[active], CorrectionApplied: k.uncarried(t) != t.State}
 }
+
+// pillars are there to be pointed to, so that a turn need not allocate one.
+var pillars = [3]*Pillar{new(Continuity), new(Reciprocity), new(Sovereignty)}
 
 // uncarried is the state that the turn would have reached without the carry.
 func (k *Kernel) uncarried(t *Turn) Point {

@@ -78,7 +78,14 @@ func (k *Kernel) energy(t *Turn, lnX, lnZ, rest Point) {
 	if d := after - before; d >= noise || d <= -noise {
 		t.DeltaV = d
 	}
-	drift := max(0, divergence(z, lnZ, logs(t.Raw))-divergence(z, lnZ, logs(rest))) + ratioBase
+	drift := ratioBase
+	if t.Raw != rest {
+		lnRaw := lnState
+		if t.Intervened {
+			lnRaw = logs(t.Raw)
+		}
+		drift += max(0, divergence(z, lnZ, lnRaw)-divergence(z, lnZ, logs(rest)))
+	}
 	t.StabilityRatio = (drift - t.DeltaV) / drift
 	t.ZShift = divergence(t.Next.Z, logs(t.Next.Z), lnState) - after
 }
