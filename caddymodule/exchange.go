@@ -364,22 +364,32 @@ func (x *exchange) turnLabel() int {
 
 // next is the session after this turn, kept under key.
 func (x *exchange) next(key, sent string) store.Session {
-	s := x.session
+	s := x.advanced()
 	if s.Key != key { // a conversation moves on to a key of its own
 		s.Key, s.Version = key, 0
 	}
-	s.State = x.turn.Next
 	s.Head = x.receipt.ID
 	s.Eval = s.Eval || x.eval
 	if x.call != nil {
 		return s
 	}
-	s.Turns++
 	s.HighestTurn = max(s.HighestTurn, x.receipt.Turn)
+	s.Memory = sealMemory(s.Secret, x.remember(sent))
+	return s
+}
+
+// advanced is the session after this turn's step, but for what belongs to its
+// receipt and to the store.
+func (x *exchange) advanced() store.Session {
+	s := x.session
+	s.State = x.turn.Next
+	if x.call != nil {
+		return s
+	}
+	s.Turns++
 	if x.output != nil && !x.turn.Refused {
 		s.Centre = detect.Blend(s.Centre, x.output, min(s.Turns, centreSpan))
 	}
-	s.Memory = sealMemory(s.Secret, x.remember(sent))
 	return s
 }
 

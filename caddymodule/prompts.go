@@ -1,0 +1,93 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// A record is one line of JSON that a command reads: a prompt or a
+// conversation, and for the benchmark what it is labelled. Other members are
+// ignored.
+type record struct {
+	ID    jsontext.Value `json:"id"`
+	Text  *string        `json:"text"`
+	Turns []message      `json:"turns"`
+
+	Label   string `json:"label"`
+	Source  string `json:"source"`
+	Lang    string `json:"lang"`
+	Channel string `json:"channel"` // user, document or tool_output
+}
+
+// A message is one of a conversation, in the roles of the OpenAI chat API.
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// parseRecord reads a line. Its errors hold nothing of the line.
+func parseRecord(raw []byte) (record, error) {
+	var r record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return record{}, errors.New("it is not a JSON object with an id and text or turns")
+	}
+	switch {
+	case r.ID.Kind() != '"' && r.ID.Kind() != '0':
+		return record{}, errors.New("id is missing, or no string or number")
+	case (r.Text != nil) == (len(r.Turns) > 0):
+		return record{}, errors.New("it needs either text or turns")
+	}
+	return r, nil
+}
+
+// lines turns a record into the turns of a session. as is who speaks in text.
+func (r record) lines(as detect.Source) ([]line, error) {
+	if r.Text == nil {
+		return linesOf(r.Turns)
+	}
+	if strings.TrimSpace(*r.Text) == "" {
+		return nil, errors.New("text is blank")
+	}
+	l := line{texts: []detect.Text{{Source: as, Body: *r.Text}}}
+	if as == detect.User {
+		l.prompt = *r.Text
+	}
+	return []line{l}, nil
+}
+
+// linesOf groups messages: each answer of the assistant ends a turn, and the
+// application's instructions hold from where they stand on.
+func linesOf(messages []message) (out []line, err error) {
+	var l line
+	for i, m := range messages {
+		switch m.Role {
+		case "system", "developer":
+			l.instructions = append(l.instructions, detect.Text{Source: detect.System, Body: m.Content})
+		case "user":
+			l.texts, l.prompt = append(l.texts, detect.Text{Source: detect.User, Body: m.Content}), m.Content
+		case "tool", "function":
+			l.texts = append(l.texts, detect.Text{Source: detect.Tool, Body: m.Content})
+		case "assistant":
+			if len(l.texts) > 0 { // a greeting answers nothing
+				l.answer = m.Content
+				out = append(out, l)
+				l = line{instructions: l.instructions}
+			}
+		default:
+			return nil, fmt.Errorf("turn %d has an unknown role; give system, user, assistant or tool", i+1)
+		}
+	}
+	if len(l.texts) > 0 {
+		out = append(out, l)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("turns hold nothing that a user or tool says")
+	}
+	return out, nil
+}
