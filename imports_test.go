@@ -26,12 +26,13 @@ var may = map[string][]string{
 	"store/storetest": {"store", "kernel"},
 	"wire":            {"kernel"},
 	"model":           {"kernel", "kernel/detect"},
-	"caddymodule":     {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "model"},
+	"conformance":     {},
+	"caddymodule":     {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "model", "conformance"},
 	"cmd/caddy":       {""},
 	"cmd/plot":        {"kernel"},
 	"cmd/train":       {"kernel", "kernel/detect"},
 	"cmd/xcaddyargs":  {},
-	"e2e":             {"store/storetest"},
+	"e2e":             {"store/storetest", "conformance"},
 }
 
 // pure packages take time and randomness as arguments and do no I/O.

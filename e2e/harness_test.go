@@ -45,10 +45,11 @@ func run(m *testing.M) int {
 
 // A server is one running binary.
 type server struct {
-	URL  string // of the governed site
-	home string // data directory, kept over restarts
-	cmd  *exec.Cmd
-	logs *logBuffer
+	URL   string // of the governed site
+	admin string // of Caddy's admin endpoint, where a test asks for it
+	home  string // data directory, kept over restarts
+	cmd   *exec.Cmd
+	logs  *logBuffer
 }
 
 // logBuffer collects a process's output.

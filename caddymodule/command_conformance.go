@@ -1,0 +1,95 @@
+package caddymodule
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-lex/lex/conformance"
+)
+
+func conformanceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conformance --url <proxy> [--forwarded-for]",
+		Short: "Checks a running proxy against the HTTP interface",
+		Long: `
+Sends a running proxy some three hundred requests and checks the status, headers
+and body of every answer. It prints a line a case and ends with status 1 when
+one fails.
+
+Environment variables:
+  ADMIN_PASSWORD  the admin secret; without it the administration is left out
+  BENCH_SECRET    the bench secret; the admin secret serves as well
+  LEX_API_KEY     an API key for the governance requests
+
+It keeps to the rate limit: without a key and without the admin secret, with
+which it makes a key for the run, it waits and takes several minutes.
+--forwarded-for gives each case an address of its own instead, for a proxy that
+trusts this machine to tell client addresses.
+
+It leaves receipts of its own sessions and, with a secret, revoked API keys and
+a benchmark row named lex-conformance.`,
+	}
+	cmd.Flags().String("url", "", "Base URL of a running proxy")
+	cmd.Flags().Bool("forwarded-for", false, "Send each case with an X-Forwarded-For of its own")
+	run(checkConformance, cmd)
+	return cmd
+}
+
+func checkConformance(cmd *cobra.Command, fl caddycmd.Flags) error {
+	target := conformance.Target{
+		URL: fl.String("url"), ForwardedFor: fl.Bool("forwarded-for"),
+		Admin: os.Getenv("ADMIN_PASSWORD"), Bench: os.Getenv("BENCH_SECRET"), Key: os.Getenv("LEX_API_KEY"),
+		Wait: func(ctx context.Context, d time.Duration) error {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "waiting %v for the rate limit\n", d)
+			return waitFor(ctx, d)
+		},
+	}
+	passed, skipped := 0, 0
+	failed, err := conformance.Run(cmd.Context(), target, func(r conformance.Result) {
+		switch {
+		case r.Skipped != "":
+			skipped++
+		case r.Err == nil:
+			passed++
+		}
+		printResult(cmd.OutOrStdout(), r)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	if failed > 0 {
+		return fmt.Errorf("%d cases are not as promised", failed)
+	}
+	return err
+}
+
+// printResult writes one line; what it fails to write the last line fails on too.
+func printResult(out io.Writer, r conformance.Result) {
+	line := "ok    " + r.Name
+	switch {
+	case r.Skipped != "":
+		line = "skip  " + r.Name + ": needs " + r.Skipped
+	case r.Err != nil:
+		line = "FAIL  " + r.Name + ": " + strings.Join(strings.Fields(r.Err.Error()), " ")
+	}
+	_, _ = fmt.Fprintln(out, line)
+}
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,167 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+func keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys <command>",
+		Short: "Makes, lists and revokes API keys of a running proxy",
+		Long: `
+Makes, lists and revokes the API keys of a running proxy, over HTTP. The admin
+secret is read from the environment variable ADMIN_PASSWORD.`,
+	}
+	create := &cobra.Command{
+		Use:   "create --url <proxy> --name <name> [--plan <plan>] [--expires-in <duration>]",
+		Short: "Makes a key and prints it, this once",
+		Args:  cobra.NoArgs,
+	}
+	create.Flags().String("name", "", "Whose key it is, for the list")
+	create.Flags().String("plan", "", "A plan of the option limits")
+	create.Flags().String("expires-in", "", "How long the key may be used, such as 90d")
+	list := &cobra.Command{Use: "list --url <proxy>", Short: "Lists all keys, without the keys themselves", Args: cobra.NoArgs}
+	revoke := &cobra.Command{Use: "revoke --url <proxy> <id>", Short: "Revokes a key, at once and on all replicas", Args: cobra.ExactArgs(1)}
+	for _, sub := range []*cobra.Command{create, list, revoke} {
+		sub.Flags().String("url", "", "Base URL of a running proxy")
+	}
+	run(createKey, create)
+	run(listKeys, list)
+	run(revokeKey, revoke)
+	cmd.AddCommand(create, list, revoke)
+	return cmd
+}
+
+func createKey(cmd *cobra.Command, fl caddycmd.Flags) error {
+	body := map[string]any{"name": fl.String("name")}
+	if plan := fl.String("plan"); plan != "" {
+		body["plan"] = plan
+	}
+	if within := fl.String("expires-in"); within != "" {
+		d, err := caddy.ParseDuration(within)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("--expires-in %q is not a positive duration such as 90d", within)
+		}
+		body["expires_at"] = time.Now().Add(d).UTC().Format(time.RFC3339)
+	}
+	var made newKeyAnswer
+	if err := callAdmin(cmd.Context(), fl, http.MethodPost, keysPath, body, &made); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (%s) is shown this once:\n", made.ID, made.Name)
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), made.Key)
+	return err
+}
+
+func listKeys(cmd *cobra.Command, fl caddycmd.Flags) error {
+	var list struct{ Keys []shownKey }
+	if err := callAdmin(cmd.Context(), fl, http.MethodGet, keysPath, nil, &list); err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(out, "ID\tNAME\tPLAN\tCREATED\tLAST USED\tEXPIRES\tREVOKED")
+	for _, k := range list.Keys {
+		plan := "-"
+		if k.Plan != nil {
+			plan = *k.Plan
+		}
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, plan, k.CreatedAt.Format(time.RFC3339), orDash(k.LastUsedAt), orDash(k.ExpiresAt), orDash(k.RevokedAt))
+	}
+	return out.Flush() // fails where a line before could not be written
+}
+
+func orDash(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}
+
+func revokeKey(cmd *cobra.Command, fl caddycmd.Flags) error {
+	id := cmd.Flags().Arg(0)
+	if err := callAdmin(cmd.Context(), fl, http.MethodDelete, keysPrefix+url.PathEscape(id), nil, nil); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked\n", id)
+	return err
+}
+
+// adminTimeout bounds one request of a command.
+const adminTimeout = 30 * time.Second
+
+// callAdmin sends one request to the proxy of --url with the admin secret, and
+// decodes its answer. It follows no redirects: the secret is for that proxy.
+func callAdmin(ctx context.Context, fl caddycmd.Flags, method, path string, body, answer any) error {
+	r, err := adminRequest(ctx, fl, method, path, body)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: adminTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("asking the proxy: %w", err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBenchmarksBody))
+	if err != nil {
+		return fmt.Errorf("reading the proxy's answer: %w", err)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return refusedBy(resp.StatusCode, text)
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("reading the proxy's answer: %w", err)
+	}
+	return nil
+}
+
+func adminRequest(ctx context.Context, fl caddycmd.Flags, method, path string, body any) (*http.Request, error) {
+	base, err := url.Parse(fl.String("url"))
+	if err != nil || base.Host == "" {
+		return nil, errors.New("--url: give the base URL of a running proxy, such as http://localhost:8080")
+	}
+	secret := os.Getenv("ADMIN_PASSWORD")
+	if secret == "" {
+		return nil, errors.New("set the environment variable ADMIN_PASSWORD to the admin secret of the proxy")
+	}
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
+	}
+	if body == nil {
+		encoded = nil
+	}
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(base.String(), "/")+path, bytes.NewReader(encoded))
+	if err != nil {
+		return nil, fmt.Errorf("building the request: %w", err)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	return r, nil
+}
+
+// refusedBy is the error for an answer that is one.
+func refusedBy(status int, body []byte) error {
+	var e apiError
+	if json.Unmarshal(body, &e) != nil || e.Message == "" {
+		return fmt.Errorf("the proxy answered %d %s", status, http.StatusText(status))
+	}
+	return fmt.Errorf("the proxy answered %d %s: %s", status, e.Code, e.Message)
+}

@@ -1,0 +1,165 @@
+// Package conformance checks a running service against the HTTP interface that
+// it promises: a table of requests with the status, headers and body that must
+// come back, and a few flows of several requests.
+//
+// It talks HTTP only, so it can check any deployment, whatever stands between.
+// It keeps to the rate limit: where it is told to wait it waits, unless an API
+// key or the admin secret gives it a higher one. It leaves receipts of its own
+// sessions and, with the secrets, API keys that it revokes again and a benchmark
+// row named lex-conformance.
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Target is the service to check and what may be used to do so.
+type Target struct {
+	// URL is the base URL, such as http://localhost:8080.
+	URL string
+
+	// Admin and Bench are the secrets. Without one, the cases that need it are
+	// left out.
+	Admin, Bench string
+
+	// Key is an API key for the governance requests; they then have the keyed
+	// rate. With Admin one is made for the run.
+	Key string
+
+	// ForwardedFor sends every case with an X-Forwarded-For of its own, for
+	// services that trust this client to tell addresses (trusted_proxies).
+	ForwardedFor bool
+
+	// Client sends the requests; nil is one that follows no redirects and waits
+	// at most three minutes.
+	Client *http.Client
+
+	// Wait waits for the rate limit; nil sleeps. It returns early with the
+	// context's error when that ends.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// A Result is what became of one case.
+type Result struct {
+	Name string
+	// Skipped says what the case needs and was not given; then it did not run.
+	Skipped string
+	// Err says what is not as promised; nil means that all is.
+	Err error
+}
+
+// A Case is one request and what must come back.
+type Case struct {
+	Name    string
+	Needs   Need
+	Request Request
+	// Status that must come back.
+	Status int
+	// Header fields that must come back; an empty value stands for any.
+	Header map[string]string
+	// Body is what must hold of the body; nil expects nothing of it.
+	Body func(Response) error
+	// Flow runs instead of Request, for cases of several requests.
+	Flow func(ctx context.Context, c *Client) error
+}
+
+// Need is what a case needs besides the service.
+type Need string
+
+// The needs of cases.
+const (
+	Nothing     Need = ""
+	AdminSecret Need = "the admin secret"
+	BenchSecret Need = "the bench or admin secret"
+)
+
+// Cases returns all cases, in the order in which they run.
+func Cases() []Case {
+	var all []Case
+	for _, group := range [][]Case{
+		governCases(), streamCases(), toolCases(), methodCases(), readCases(), verifyCases(), adminCases(), limitCases(),
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// Run runs all cases one after the other, reports each, and returns how many
+// failed. An error means that the run could not be begun or was interrupted.
+func Run(ctx context.Context, t Target, report func(Result)) (failed int, err error) {
+	c, err := newClient(t)
+	if err != nil {
+		return 0, err
+	}
+	if t.Key == "" && t.Admin != "" {
+		id, err := c.borrowKey(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("making an API key for the run: %w", err)
+		}
+		defer c.returnKey(context.WithoutCancel(ctx), id)
+	}
+	for _, k := range Cases() {
+		r := c.runCase(ctx, k)
+		if ctx.Err() != nil {
+			return failed, ctx.Err()
+		}
+		if r.Err != nil {
+			failed++
+		}
+		report(r)
+	}
+	return failed, nil
+}
+
+func (c *Client) runCase(ctx context.Context, k Case) Result {
+	r := Result{Name: k.Name}
+	if !c.has(k.Needs) {
+		r.Skipped = string(k.Needs)
+		return r
+	}
+	c.nextAddress()
+	if k.Flow != nil {
+		r.Err = k.Flow(ctx, c)
+		return r
+	}
+	got, err := c.Do(ctx, k.Request)
+	if err == nil {
+		err = got.matches(k)
+	}
+	r.Err = err
+	return r
+}
+
+func (c *Client) has(n Need) bool {
+	switch n {
+	case AdminSecret:
+		return c.target.Admin != ""
+	case BenchSecret:
+		return c.target.Bench != "" || c.target.Admin != ""
+	}
+	return true
+}
+
+// matches holds an answer against a case.
+func (r Response) matches(k Case) error {
+	if r.Status != k.Status {
+		return fmt.Errorf("status %d, want %d: %s", r.Status, k.Status, r.excerpt())
+	}
+	for name, want := range k.Header {
+		if got := r.Header.Get(name); got == "" || (want != "" && got != want) {
+			return fmt.Errorf("header %s is %q, want %q", name, got, want)
+		}
+	}
+	if k.Body == nil {
+		return nil
+	}
+	return k.Body(r)
+}
+
+// newSession returns a session id that nobody has used.
+func newSession() string { return "conformance-" + strings.ToLower(rand.Text()[:16]) }
