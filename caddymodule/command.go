@@ -15,7 +15,7 @@ func init() {
 The commands of Lex. Those that need the data of a running proxy ask it over
 HTTP: the embedded database is locked while Caddy runs.`,
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(verifyCommand(), exportCommand(), assessCommand(), keysCommand(), conformanceCommand())
+			cmd.AddCommand(verifyCommand(), exportCommand(), assessCommand(), benchCommand(), keysCommand(), conformanceCommand())
 		},
 	})
 }

@@ -76,11 +76,14 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 }
 
 func (a *App) assessLine(ctx context.Context, raw []byte) (assessment, error) {
-	r, err := parseRecord(raw)
+	r, err := readRecord(raw)
+	if err == nil {
+		err = r.check()
+	}
 	if err != nil {
 		return assessment{}, err
 	}
-	x, err := a.rehearseRecord(ctx, r, detect.User)
+	x, _, err := a.rehearseRecord(ctx, r, detect.User)
 	if err != nil {
 		return assessment{}, err
 	}
@@ -88,19 +91,19 @@ func (a *App) assessLine(ctx context.Context, raw []byte) (assessment, error) {
 }
 
 // rehearseRecord runs a record through a session of its own and returns the
-// last turn.
-func (a *App) rehearseRecord(ctx context.Context, r record, as detect.Source) (last *exchange, err error) {
+// last turn, and how many there were.
+func (a *App) rehearseRecord(ctx context.Context, r record, as detect.Source) (last *exchange, turns int, err error) {
 	lines, err := r.lines(as)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	session := a.rehearse()
 	for _, l := range lines {
 		if last, err = session.say(ctx, l); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return last, nil
+	return last, len(lines), nil
 }
 
 func assessmentOf(id jsontext.Value, x *exchange) assessment {

@@ -31,19 +31,24 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// parseRecord reads a line. Its errors hold nothing of the line.
-func parseRecord(raw []byte) (record, error) {
+// readRecord reads a line. Its errors, and those of check, hold nothing of it.
+func readRecord(raw []byte) (record, error) {
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return record{}, errors.New("it is not a JSON object with an id and text or turns")
 	}
+	return r, nil
+}
+
+// check reports what a prompt needs to be assessed.
+func (r record) check() error {
 	switch {
 	case r.ID.Kind() != '"' && r.ID.Kind() != '0':
-		return record{}, errors.New("id is missing, or no string or number")
+		return errors.New("id is missing, or no string or number")
 	case (r.Text != nil) == (len(r.Turns) > 0):
-		return record{}, errors.New("it needs either text or turns")
+		return errors.New("it needs either text or turns")
 	}
-	return r, nil
+	return nil
 }
 
 // lines turns a record into the turns of a session. as is who speaks in text.

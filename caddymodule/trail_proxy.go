@@ -28,14 +28,28 @@ type proxyTrail struct {
 }
 
 func newProxyTrail(base, admin string) (trail, error) {
+	u, err := proxyURL("--url", base)
+	if err != nil {
+		return nil, err
+	}
+	return &proxyTrail{base: u, admin: admin, client: proxyClient()}, nil
+}
+
+// proxyURL parses the base URL that a flag gives.
+func proxyURL(flag, base string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, errors.New("--url: give the proxy's base URL, such as http://localhost:8080")
+		return nil, errors.New(flag + ": give the proxy's base URL, such as http://localhost:8080")
 	}
-	return &proxyTrail{base: u, admin: admin, client: &http.Client{
+	return u, nil
+}
+
+// proxyClient follows no redirect: a secret goes to the named proxy only.
+func proxyClient() *http.Client {
+	return &http.Client{
 		Timeout:       proxyTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
 }
 
 // do sends a request and returns the body of a 200; a 404 is [store.ErrNotFound].

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// documented returns the text of the nth JSON block of docs/commands.md.
+func documented(t *testing.T, n int) string {
+	t.Helper()
+	for _, b := range blocks(t) {
+		if b.file == "commands.md" && b.lang == "json" {
+			if n == 0 {
+				return b.text
+			}
+			n--
+		}
+	}
+	t.Fatal("docs/commands.md has fewer examples")
+	return ""
+}
+
+// inShell runs a documented command line where its files are.
+func inShell(t *testing.T, dir, line string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", line)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+func writeFile(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The documented input gives the documented output: the same members, words
+// and decisions. Scores move with the model.
+func TestDocumentedAssess(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "prompts.jsonl", documented(t, 0))
+	writeFile(t, dir, "Caddyfile", read(t, "../Caddyfile"))
+	_, errs, err := inShell(t, dir, "caddy lex assess --config Caddyfile < prompts.jsonl > verdicts.jsonl")
+	if err != nil {
+		t.Fatal(err, errs)
+	}
+	got, want := strings.Split(read(t, filepath.Join(dir, "verdicts.jsonl")), "\n"), strings.Split(documented(t, 1), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("%d lines, documented are %d", len(got), len(want))
+	}
+	for i := range want {
+		if want[i] != "" && !reflect.DeepEqual(words(t, got[i]), words(t, want[i])) {
+			t.Errorf("got  %s\nwant %s", got[i], want[i])
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("more was written than the verdicts: %v %v", entries, err)
+	}
+}
+
+// words is a line of JSON with its numbers left out.
+func words(t *testing.T, line string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	var blank func(v any) any
+	blank = func(v any) any {
+		switch v := v.(type) {
+		case float64:
+			return 0
+		case map[string]any:
+			for k := range v {
+				v[k] = blank(v[k])
+			}
+		}
+		return v
+	}
+	return blank(v)
+}
+
+func TestDocumentedBench(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "attacks.jsonl", documented(t, 2))
+	writeFile(t, dir, "benign.jsonl", "")
+	out, errs, err := inShell(t, dir, "caddy lex bench --data attacks.jsonl benign.jsonl")
+	if err != nil || !strings.Contains(out, "3 records") || !strings.Contains(out, "Reliability") {
+		t.Fatalf("%v\n%s\n%s", err, out, errs)
+	}
+}
+
+func TestAssessFailsForABadLine(t *testing.T) {
+	out, errs, err := inShell(t, t.TempDir(), `printf 'oops\n{"id":"a","text":"Hello"}\n' | caddy lex assess`)
+	exit, ok := err.(*exec.ExitError)
+	if !ok || exit.ExitCode() != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(errs, "line 1: ") {
+		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+}
