@@ -148,7 +148,7 @@ func (a auditor) chain(ctx context.Context, _ store.Receipt, r kernel.Receipt) (
 		}
 		prev, err := kernel.OpenReceipt(before.JSON)
 		if err != nil {
-			return failed("its predecessor " + r.Prev + " is broken"), nil
+			return faultOf(fmt.Errorf("its predecessor %s is broken: %w", r.Prev, err)), nil
 		}
 		if err := a.link(ctx, &chain, prev); err != nil && !errors.Is(err, kernel.ErrChain) {
 			return verdict{}, err // a fault of the predecessor's own is not this receipt's

@@ -58,7 +58,7 @@ func (t *fileTrail) eachOf(ctx context.Context, name string, visit func(context.
 	var file io.ReadCloser = os.Stdin
 	if name != "-" {
 		var err error
-		if file, err = os.Open(name); err != nil {
+		if file, err = os.Open(name); err != nil { //nolint:gosec // G304: whoever runs the command names the file
 			return fmt.Errorf("reading receipts: %w", err)
 		}
 	}
@@ -160,7 +160,7 @@ func (t storeTrail) head(ctx context.Context, id string) (verdict, error) {
 	}
 	r, err := kernel.ParseReceipt(entry.JSON)
 	if err != nil {
-		return unmade("the record is broken"), nil
+		return unmade("the record is broken: " + err.Error()), nil
 	}
 	return auditor{t}.head(ctx, entry, r)
 }

@@ -77,7 +77,7 @@ func (c *Chain) follow(k *Kernel, r *Receipt) error {
 
 // precede notes that r follows, and checks that it may.
 func (l *link) precede(k *Kernel, r *Receipt) error {
-	if l.followed && !(l.resent && r.Resent) {
+	if branches := l.resent && r.Resent; l.followed && !branches {
 		return fmt.Errorf("%w: %s is not the only one that follows %s: one of them was put in", ErrChain, r.ID, r.Prev)
 	}
 	if l.public != r.SessionID {
