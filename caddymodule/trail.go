@@ -160,7 +160,7 @@ func (t storeTrail) head(ctx context.Context, id string) (verdict, error) {
 	}
 	r, err := kernel.ParseReceipt(entry.JSON)
 	if err != nil {
-		return unmade("the record is broken: " + err.Error()), nil
+		return faultOf(err), nil
 	}
 	return auditor{t}.head(ctx, entry, r)
 }
