@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"unicode"
 	"unicode/utf8"
 
@@ -47,10 +48,33 @@ func pairs(tables ...string) map[rune]rune {
 	return out
 }
 
+// A likeness is the ASCII character that another one imitates, and when.
+type likeness struct {
+	to   rune
+	when imitation
+}
+
+// lowForms are the likenesses up to the end of Armenian, where they are asked
+// for often.
+var lowForms = func() (table [0x590]likeness) {
+	for r := range rune(len(table)) {
+		table[r].to, table[r].when = likenessOf(r)
+	}
+	return table
+}()
+
 // skeleton returns the ASCII character that a lower-case character imitates,
-// and when it is to be read so. Beside the tables above it asks those of
-// Unicode Technical Standard 39 (confusables.txt, Unicode 17.0.0).
+// and when it is to be read so.
 func skeleton(r rune) (rune, imitation) {
+	if r < rune(len(lowForms)) {
+		return lowForms[r].to, lowForms[r].when
+	}
+	return likenessOf(r)
+}
+
+// likenessOf looks into the tables above and those of Unicode Technical
+// Standard 39 (confusables.txt, Unicode 17.0.0).
+func likenessOf(r rune) (rune, imitation) {
 	switch {
 	case r < 0x80 || 0x2e80 <= r && r < 0xa4d0 || 0xac00 <= r && r < 0xd800:
 		return r, never // ASCII, Han, kana, Hangul
@@ -100,19 +124,23 @@ func listed(r rune) (rune, bool) {
 	return to, 'a' <= to && to <= 'z'
 }
 
-// unmask reads lookalikes of other scripts as Latin where they pretend to be:
-// in words that also hold Latin letters, and, in a text that is mostly Latin,
-// in words of nothing but lookalikes. So Russian stays Russian, though many of
-// its letters look Latin. It leaves the counts that it goes by as they are,
+// unmask undoes lookalikes between scripts: those that stand for Latin letters
+// in words that also hold Latin ones, and, in a text that is mostly Latin, in
+// words of nothing but lookalikes; and Latin letters that stand for Cyrillic or
+// Greek ones in texts of these. So Russian stays Russian, though many of its
+// letters look Latin. Undone words leave the judgement of the text as it is,
 // which makes it idempotent.
 func unmask(d *derived) *derived {
 	among := mostlyLatin(d.text)
 	w := rewrite(d)
 	for i := 0; i < len(d.text); {
 		end, kind := word(d.text, i)
-		if kind == mixed || kind == masked && among {
-			unmaskWord(w, d.text, i, end)
-		} else {
+		switch back := returning(d.text[i:end]); {
+		case kind == mixed && !among && back != nil:
+			replaceRunes(w, i, end, func(r rune) rune { return cmp.Or(back[r], r) })
+		case kind == mixed || kind == masked && among:
+			replaceRunes(w, i, end, func(r rune) rune { to, _ := skeleton(r); return to })
+		default:
 			w.keep(i, end)
 		}
 		i = end
@@ -120,16 +148,49 @@ func unmask(d *derived) *derived {
 	return w.done()
 }
 
-func unmaskWord(w *draft, s string, i, end int) {
+// replaceRunes writes the characters of the source from i to end, mapped.
+func replaceRunes(w *draft, i, end int, mapped func(rune) rune) {
 	for i < end {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if to, _ := skeleton(r); to != r {
+		r, size := utf8.DecodeRuneInString(w.from.text[i:])
+		if to := mapped(r); to != r {
 			w.put(string(to), i, i+size)
 		} else {
 			w.keep(i, i+size)
 		}
 		i += size
 	}
+}
+
+// What Latin letters stand for in words of other scripts, small or capital.
+var (
+	asCyrillic = pairs("aаbвeеhнkкmмoоpрcсtтyуxх")
+	asGreek    = pairs("aαbβeεhηiιkκmμnνoοpρtτvνxχyυzζ")
+)
+
+// returning gives the table by which the Latin letters of a word go back to
+// Cyrillic or Greek, or nil when they are no fewer than the others or some
+// have no likeness there.
+func returning(word string) map[rune]rune {
+	var back map[rune]rune
+	latin, others := 0, 0
+	for _, r := range word {
+		switch {
+		case r < utf8.RuneSelf:
+			latin++
+			continue
+		case 0x370 <= r && r < 0x400:
+			back = asGreek
+		case 0x400 <= r && r < 0x530:
+			back = asCyrillic
+		}
+		others++
+	}
+	for _, r := range word {
+		if r < utf8.RuneSelf && back[r] == 0 || latin >= others {
+			return nil
+		}
+	}
+	return back
 }
 
 // script is what the letters of a word are.
@@ -153,12 +214,12 @@ func mostlyLatin(s string) bool {
 	var certain, possible, other int
 	for i := 0; i < len(s); {
 		end, kind := word(s, i)
-		switch n := utf8.RuneCountInString(s[i:end]); kind {
-		case latin, mixed:
-			certain += n
-		case masked:
+		switch n := utf8.RuneCountInString(s[i:end]); {
+		case kind == masked || kind == mixed && returning(s[i:end]) != nil:
 			possible += n
-		case foreign:
+		case kind == latin || kind == mixed:
+			certain += n
+		case kind == foreign:
 			other += n
 		}
 		i = end

@@ -121,6 +121,14 @@ func TestNormaliseHoldsAllOverUnicode(t *testing.T) {
 		normaliseHolds(t, s)
 		spansHold(t, s, detect.Read(s).Views[0], true)
 	}
+	alphabet := []rune("aeopcxywlбжлоеиαβλονᎬᎪ́   ") // words of mixed scripts, and texts of mixed words
+	for range 30_000 {
+		s := make([]rune, random.IntN(60))
+		for i := range s {
+			s[i] = alphabet[random.IntN(len(alphabet))]
+		}
+		normaliseHolds(t, string(s))
+	}
 	for r := range rune(0x30000) {
 		normaliseHolds(t, string(r))
 		normaliseHolds(t, "a"+string(r)+"a")

@@ -71,7 +71,7 @@ func FuzzRead(f *testing.F) {
 		if len(read.Views) == 0 || read.Views[0].Text != detect.Normalise(s) {
 			t.Fatal("the first view is not the text itself")
 		}
-		if len(read.Views) > 2+detect.Rounds+2*7 {
+		if len(read.Views) > detect.MaxViews {
 			t.Fatalf("%d views", len(read.Views))
 		}
 		seen := map[string]bool{}

@@ -3,6 +3,11 @@ package detect
 // Rounds is how many layers of encoding are opened, one inside the other.
 const Rounds = 4
 
+// MaxViews bounds the views of a text: itself, two with invisible characters
+// shown, one for each layer, and twelve each of the outermost and the innermost
+// layer in which letters were played with.
+const MaxViews = 3 + Rounds + 2*12
+
 // MaxText is how many bytes of a text are read. It keeps positions in 32 bits
 // whatever normalising does to the length; what a server takes is far less.
 const MaxText = 1 << 27
@@ -38,7 +43,7 @@ type Reading struct {
 // worst view, so that a harmless decoding changes nothing.
 //
 // It is pure, safe for concurrent use, linear in time and memory: at most
-// 2 + Rounds + 2·7 views, each at most about as long as the text.
+// [MaxViews], each at most about as long as the text.
 func Read(s string) Reading {
 	o := opener{Reading: Reading{Whole: len(s) <= MaxText}}
 	raw := original(s[:min(len(s), MaxText)])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,9 +120,18 @@ func TestViewsAreBounded(t *testing.T) {
 		nested = base64.StdEncoding.EncodeToString([]byte(nested))
 	}
 	many := strings.Repeat(base64.StdEncoding.EncodeToString([]byte(hidden))+" ", 4000)
-	for _, s := range []string{nested, many, strings.Repeat("%41", 100_000), strings.Repeat("a.", 100_000), strings.Repeat("&nGt;", 10_000)} {
+	for _, s := range []string{
+		nested, many, strings.Repeat("%41", 100_000), strings.Repeat("a.", 100_000), strings.Repeat("&nGt;", 10_000),
+		strings.Repeat(`\`, 100_000), strings.Repeat("a\u200b", 50_000), strings.Repeat("Ａ", 50_000), strings.Repeat("a-b.c 1ee7 ", 20_000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		views := detect.Views(s)
-		if len(views) > 2+detect.Rounds+2*7 {
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 256*uint64(len(s)) {
+			t.Errorf("%d bytes allocated to read %d", n, len(s))
+		}
+		if len(views) > detect.MaxViews {
 			t.Errorf("%d views", len(views))
 		}
 		for _, v := range views {
