@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 )
 
@@ -18,4 +19,9 @@ func Endpoints() map[string][]string {
 		found[path] = slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), func(m string) bool { return m == "HEAD" })
 	}
 	return found
+}
+
+// KeepAlive is what a stream does while the model is silent.
+func KeepAlive(w http.ResponseWriter) (stop func()) {
+	return (&tokenStream{w: w}).keepAlive(keepAlive)
 }
