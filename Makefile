@@ -7,9 +7,10 @@ XCADDY    := tool -modfile=tools.mod xcaddy
 LINT      := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 FUZZTIME  ?= 30s
+LOADTIME  ?= 60s
 FUZZED    := ./kernel ./store ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
 
-.PHONY: run test build bench lint fuzz deps clean
+.PHONY: run test build bench lint fuzz load deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -45,6 +46,10 @@ lint:
 		[ $$rc -ne 3 ] || exit 3; \
 		[ $$rc -eq 0 ] || echo "govulncheck did not finish: its database cannot be reached"; \
 	else echo "govulncheck was not run: it cannot be fetched"; fi
+
+# load lets 64 clients use every endpoint for LOADTIME, under the race detector.
+load:
+	LEX_LOAD=$(LOADTIME) CGO_ENABLED=1 $(GO) test -run '^TestLoad$$' -count=1 -v ./e2e
 
 # fuzz gives every fuzz target FUZZTIME.
 fuzz:

@@ -65,8 +65,11 @@ func readOwnBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
 	body, apiErr := readBody(r, limit)
-	if apiErr == nil {
+	switch {
+	case apiErr == nil:
 		_ = connection.SetReadDeadline(time.Time{})
+	case r.ProtoMajor == 1: // or net/http waits for the rest before it answers
+		w.Header().Set("Connection", "close")
 	}
 	return body, apiErr
 }

@@ -22,6 +22,7 @@ const guardedCaddyfile = `{
 	admin 127.0.0.1:${admin}
 	servers {
 		trusted_proxies static 127.0.0.1/32
+		trusted_proxies_strict
 	}
 	lex {
 		limits {

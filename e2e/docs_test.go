@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The requests of docs/http.md are accepted, and the answers there are given.
+func TestDocumentedRequests(t *testing.T) {
+	s := shipped(t)
+	var last response
+	seen := 0
+	for _, b := range blocks(t) {
+		if b.file != "http.md" || b.lang != "json" {
+			continue
+		}
+		seen++
+		switch {
+		case strings.Contains(b.text, `"prompt"`):
+			last = s.do(t, http.MethodPost, "/lex/govern", b.text)
+		case strings.Contains(b.text, `"tool"`):
+			last = s.do(t, http.MethodPost, "/lex/tools/check", b.text)
+		default: // the answer to the request before
+			checkDocumentedAnswer(t, b.text, last)
+			continue
+		}
+		if last.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", b.text, last.Status, last.Body)
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d blocks of JSON", seen)
+	}
+}
+
+func checkDocumentedAnswer(t *testing.T, documented string, got response) {
+	t.Helper()
+	var want map[string]any
+	if err := json.Unmarshal([]byte(documented), &want); err != nil {
+		t.Fatal(err)
+	}
+	answer := got.object(t)
+	for name, w := range want {
+		if name == "receipt_id" {
+			w, answer[name] = w.(string)[:4], answer[name].(string)[:4]
+		}
+		if answer[name] != w {
+			t.Errorf("%s is %v, documented as %v", name, answer[name], w)
+		}
+	}
+	if len(answer) != len(want) {
+		t.Errorf("documented %s, answered %s", documented, got.Body)
+	}
+}
+
+// The shell lines of docs/http.md do what the text says.
+func TestDocumentedCommands(t *testing.T) {
+	s := guarded(t)
+	commands := make(map[string]string)
+	for _, b := range blocks(t) {
+		if b.file != "http.md" || b.lang != "sh" {
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			line = strings.TrimSpace(line)
+			commands[strings.Join(strings.Fields(line)[:min(4, len(strings.Fields(line)))], " ")] = line
+		}
+	}
+	out, err := exec.Command("sh", "-c", commands[`printf 'key:key_abc\0s1' | sha256sum`]).Output()
+	sum := sha256.Sum256([]byte("key:key_abc\x00s1"))
+	if err != nil || !strings.HasPrefix(string(out), hex.EncodeToString(sum[:])) {
+		t.Errorf("the key of a session: %v %s", err, out)
+	}
+	run := func(command string, replace ...string) string {
+		t.Helper()
+		line, ok := commands[command]
+		if !ok {
+			t.Fatalf("%s is not documented: %v", command, commands)
+		}
+		replace = append(replace, "http://localhost:8080", s.URL, "--plan pro", "--plan small")
+		stdout, stderr, err := s.lex(t, strings.Fields(strings.NewReplacer(replace...).Replace(line))[2:]...)
+		if err != nil {
+			t.Errorf("%s: %v %s", line, err, stderr)
+		}
+		return stdout
+	}
+	if key := run("caddy lex keys create"); !strings.HasPrefix(key, "lex_sk_") {
+		t.Errorf("created %s", key)
+	}
+	id := strings.Fields(strings.Split(run("caddy lex keys list"), "\n")[1])[0]
+	run("caddy lex keys revoke", "key_4gk2…", id)
+}
