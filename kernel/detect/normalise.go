@@ -23,11 +23,14 @@ func Normalise(s string) string {
 }
 
 // normalised is Normalise with the way back to the original.
-func normalised(d *derived) *derived {
+func normalised(d *derived) *derived { return folded(clean(d)) }
+
+// folded is fold, but for texts that it would leave as they are.
+func folded(d *derived) *derived {
 	if isNormal(d.text) {
 		return d
 	}
-	return fold(clean(d))
+	return fold(d)
 }
 
 // isNormal recognises the ASCII texts that Normalise leaves alone, so that

@@ -47,9 +47,10 @@ type Reading struct {
 func Read(s string) Reading {
 	o := opener{Reading: Reading{Whole: len(s) <= MaxText}}
 	raw := original(s[:min(len(s), MaxText)])
-	plain, seen := normalised(raw), look(raw.text)
+	text := clean(raw)
+	plain, seen := folded(text), look(text.text)
 	o.add(plain)
-	if seen.foreign {
+	if text != raw { // only then can something invisible be in it
 		for _, shown := range []*derived{unhide(raw), unglue(raw)} {
 			if shown != nil {
 				o.add(normalised(shown))
@@ -57,7 +58,7 @@ func Read(s string) Reading {
 		}
 	}
 	o.games(plain, seen)
-	if last, seen := o.unwrap(clean(raw)); last != nil {
+	if last, seen := o.unwrap(text, seen); last != nil {
 		o.games(last, seen)
 	}
 	return o.Reading
@@ -90,32 +91,34 @@ func (o *opener) add(d *derived) bool {
 }
 
 // unwrap opens layer after layer and returns the innermost text, normalised,
-// or nil when nothing was encoded.
-func (o *opener) unwrap(d *derived) (last *derived, seen signs) {
+// or nil when nothing was encoded, and the signs in it. seen are those of d.
+func (o *opener) unwrap(d *derived, seen signs) (*derived, signs) {
+	var last *derived
 	for range Rounds {
-		next := layer(d)
+		next := layer(d, seen)
 		if next == d {
 			return last, seen
 		}
 		d = clean(next)
-		last, seen = fold(d), look(d.text)
+		last, seen = folded(d), look(d.text)
 		o.add(last)
 	}
-	o.Whole = o.Whole && layer(d) == d
+	o.Whole = o.Whole && layer(d, seen) == d
 	return last, seen
 }
 
 // layer opens what is encoded in a text, once, and returns the same text when
 // nothing is.
-func layer(d *derived) *derived {
-	seen := look(d.text)
+func layer(d *derived, seen signs) *derived {
 	if seen.escapes {
-		d = unescape(d)
-		seen = look(d.text)
+		if next := unescape(d); next != d {
+			d, seen = next, look(next.text)
+		}
 	}
 	if seen.run >= minBlob || seen.digits >= minCodes {
-		d = decode(d)
-		seen = look(d.text)
+		if next := decode(d); next != d {
+			d, seen = next, look(next.text)
+		}
 	}
 	if seen.foreign || seen.alone >= minApart {
 		d = unspace(d)
