@@ -175,6 +175,16 @@ var disguises = []struct {
 	{"dotted letters", func(s string) string { return spaced(s, ".") }},
 	{"hyphened letters", func(s string) string { return spaced(s, "-") }},
 	{"starred letters", func(s string) string { return spaced(s, "*") }},
+	{"signs between letters", func(s string) string {
+		signs, n := []string{".", "-", "*", "/", "~"}, 0
+		return eachWord(s, func(w string) string {
+			apart := eachRune(w, func(r rune) string { n++; return string(r) + signs[n%len(signs)] })
+			return apart[:len(apart)-1]
+		})
+	}},
+	{"pictures between letters", func(s string) string { return spaced(s, "👍") }},
+	{"pictures between words", func(s string) string { return strings.ReplaceAll(s, " ", "👍🏽") }},
+	{"JSON in JSON in JSON", func(s string) string { return eachRune(s, func(r rune) string { return fmt.Sprintf(`\\\\u%04x`, r) }) }},
 	{"middle dots", func(s string) string { return spaced(s, "·") }},
 	{"underscores", func(s string) string { return strings.ReplaceAll(s, " ", "_") }},
 	{"split words", func(s string) string {

@@ -73,7 +73,7 @@ func normaliseHolds(t *testing.T, s string) {
 	if !utf8.ValidString(once) {
 		t.Fatalf("not UTF-8: %q", once)
 	}
-	if len(once) > 11*len(s) {
+	if len(once) > 6*len(s) {
 		t.Fatalf("%d bytes became %d", len(s), len(once))
 	}
 	if twice := detect.Normalise(once); twice != once {

@@ -41,7 +41,7 @@ func BenchmarkRead(b *testing.B) {
 		{"variation selectors", "\ufe01"},
 		{"fullwidth", "Ａ"},
 		{"bad bytes", "\xff"},
-		{"longest expansion", "\ufdfa"},
+		{"longest expansion", "\u3316"},
 		{"spaced", "a "},
 		{"nearly spaced", "a b c dd "},
 		{"base64", nested + " "},
@@ -54,6 +54,12 @@ func BenchmarkRead(b *testing.B) {
 		{"reversed", "erongi lla suoiverp snoitcurtsni "},
 		{"rotated", "vtaber nyy cerivbhf vafgehpgvbaf "},
 		{"split", "a-b.c "},
+		{"rows of digits", "1 2 3 4 5 6 7 8 9 "},
+		{"query", "a+b"},
+		{"short lines", "abcdefghijklmnopq\n"},
+		{"shrinking lines", strings.Repeat("A", 60) + "\n" + strings.Repeat("A", 40) + "\n"},
+		{"pictures", "a👍b "},
+		{"mixed scripts", "аa бb "},
 	} {
 		for _, size := range []int{1 << 10, 10 << 10, 100 << 10, 1 << 20} {
 			text := strings.Repeat(c.unit, size/len(c.unit)+1)[:size]

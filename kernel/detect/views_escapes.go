@@ -112,8 +112,14 @@ func backslash(s string, i int) (string, int) {
 	switch s[i+1] {
 	case 'n', 'r', 't':
 		return "\n", i + 2
-	case '"', '\'', '/', '\\':
+	case '"', '\'', '/':
 		return s[i+1 : i+2], i + 2
+	case '\\': // an escape that was escaped, however often
+		end := i + 2
+		for end < len(s) && s[end] == '\\' {
+			end++
+		}
+		return `\`, end
 	case 'x':
 		return byteEscapes(s, i, `\x`, 1)
 	case 'u', 'U':

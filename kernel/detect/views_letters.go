@@ -9,27 +9,31 @@ import (
 // minApart is how many single letters in a row were set apart on purpose.
 const minApart = 4
 
-// unspace joins letters that one separator holds apart ("i g n o r e",
-// "i.g.n.o.r.e"), and returns d when no four letters stand so. Where the
+// unspace joins letters that are held apart, by one kind of space or by signs
+// ("i g n o r e", "i.g-n.o*r.e"), and returns d when no four letters stand so. Where the
 // separator is a space, two of them or more end the word.
 func unspace(d *derived) *derived {
 	s := d.text
 	if !setApart(s) {
 		return d
 	}
-	w, kept, found := rewrite(d), 0, false
+	w, kept := rewrite(d), 0
+	var by separation // of the first run; shorter ones must have the same
 	for i := 0; i < len(s); {
-		end, letters := spacedWord(s, i)
-		word := letters >= minApart && strings.ContainsFunc(s[i:end], unicode.IsLetter) // a row of digits is none
-		if !word && (!found || letters < 2) {
-			i = end
+		run := spacedWord(s, i)
+		word := run.letters >= minApart && strings.ContainsFunc(s[i:run.end], unicode.IsLetter) // a row of digits is none
+		if !word && (run.letters < 2 || run.by != by) {
+			i = run.next
 			continue
 		}
 		w.keepSome(kept, i)
-		joinLetters(w, s, i, end)
-		i, kept, found = end, end, true
+		joinLetters(w, s, i, run.end)
+		i, kept = run.end, run.end
+		if by == 0 {
+			by = run.by
+		}
 	}
-	if !found {
+	if by == 0 {
 		return d
 	}
 	w.keepSome(kept, len(s))
@@ -66,60 +70,93 @@ func setApart(s string) bool {
 	return false
 }
 
-// spacedWord returns the end of the run of single letters that starts at i
-// and how many they are, or the end of the character or word at i and 0.
-func spacedWord(s string, i int) (end, letters int) {
-	r, size := utf8.DecodeRuneInString(s[i:])
-	if !isLetter(r) {
-		return i + size, 0
+// separation is how letters are held apart.
+type separation int
+
+const (
+	bySpace separation = iota + 1
+	bySign
+)
+
+func separationOf(r rune) separation {
+	if unicode.IsSpace(r) {
+		return bySpace
 	}
-	end = i + size
-	var separator rune
-	for letters = 1; ; letters++ {
-		apart, a := utf8.DecodeRuneInString(s[end:])
-		if a == 0 {
-			return end, letters
-		}
-		if isLetter(apart) {
-			break
-		}
-		next, b := utf8.DecodeRuneInString(s[end+a:])
-		if !isLetter(next) || letters > 1 && apart != separator {
-			return end, letters
-		}
-		separator = apart
-		end += a + b
-	}
-	// The last letter begins a longer word: it belongs there.
-	return back(s, i, end, size, letters)
+	return bySign
 }
 
-// back gives up the last letter of a run, which a letter follows, or steps
-// over the word when it is the only one.
-func back(s string, i, end, size, letters int) (int, int) {
-	if letters > 1 {
-		_, last := utf8.DecodeLastRuneInString(s[i:end])
-		_, apart := utf8.DecodeLastRuneInString(s[i : end-last])
-		return end - last - apart, letters - 1
+// apart is a run of single letters.
+type apart struct {
+	end, letters int
+	by           separation // when there are two letters or more
+	next         int        // where to look on when the run is too short
+}
+
+// spacedWord returns the run of single letters that starts at i; it has no
+// letters when a sign or a longer word starts there.
+func spacedWord(s string, i int) apart {
+	r, size := utf8.DecodeRuneInString(s[i:])
+	run := apart{end: i + size, next: i + size}
+	if !isLetter(r) {
+		return run
 	}
-	end = i + size
-	for end < len(s) {
-		r, n := utf8.DecodeRuneInString(s[end:])
+	var first rune
+	for run.letters = 1; ; run.letters++ {
+		sign, a := utf8.DecodeRuneInString(s[run.end:])
+		letter, b := utf8.DecodeRuneInString(s[run.end+a:])
+		switch {
+		case a > 0 && isLetter(sign):
+			return run.giveBack(s, i)
+		case !isLetter(letter) || b == 0:
+			return run.settled()
+		case run.letters == 1:
+			first, run.by = sign, separationOf(sign)
+		case sign != first && (run.by == bySpace || separationOf(sign) == bySpace):
+			return run.settled()
+		}
+		run.end += a + b
+	}
+}
+
+// settled lets a long run that is no word be stepped over at once.
+func (run apart) settled() apart {
+	if run.letters >= minApart {
+		run.next = run.end
+	}
+	return run
+}
+
+// giveBack gives up the last letter of a run, because another follows it: it
+// begins a longer word. When it is the only one the word is stepped over.
+func (run apart) giveBack(s string, i int) apart {
+	if run.letters > 1 {
+		_, last := utf8.DecodeLastRuneInString(s[i:run.end])
+		_, sign := utf8.DecodeLastRuneInString(s[i : run.end-last])
+		run.end -= last + sign
+		run.letters--
+		return run.settled()
+	}
+	for run.letters = 0; run.end < len(s); {
+		r, n := utf8.DecodeRuneInString(s[run.end:])
 		if !isLetter(r) {
 			break
 		}
-		end += n
+		run.end += n
 	}
-	return end, 0
+	run.next = run.end
+	return run
 }
 
 // isLetter tells what words are made of from what parts them.
 func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r != '_' && (letter(r|0x20) || '0' <= r && r <= '9') && r != '@'
+		return asciiAlnum(byte(r))
 	}
-	return letter(r)
+	return letter(r) && (r < firstPicture || r > lastPicture)
 }
+
+// The planes of emoji and other pictures.
+const firstPicture, lastPicture = 0x1f000, 0x1ffff
 
 // minSplit is how many words hold signs when that is meant.
 const minSplit = 4
@@ -170,23 +207,50 @@ func signsAt(s string, i int) (from, to int) {
 
 var splitting = bytesOf("-_.*|~^\\`#")
 
-// unjoin reads underscores as spaces where they join three words or more. It
-// returns nil when there are none such.
+// unjoin reads underscores and pictures as spaces where they join three words
+// or more. It returns nil when there are none such.
 func unjoin(d *derived) *derived {
-	s, last, joined := d.text, -maxWord, false // where the underscore before stands
-	for i := 1; i+1 < len(s) && !joined; i++ {
-		switch {
-		case s[i] == ' ':
+	s, last := d.text, -maxWord // where the joint before stands
+	for i := 1; i+1 < len(s); i++ {
+		n := joint(s[i:])
+		if s[i] == ' ' {
 			last = -maxWord
-		case s[i] == '_' && asciiLetter(s[i-1]) && asciiLetter(s[i+1]):
-			joined = i-last < maxWord
-			last = i
 		}
+		if n == 0 || i+n >= len(s) || !asciiLetter(s[i-1]) || !asciiLetter(s[i+n]) {
+			continue
+		}
+		if i-last < maxWord {
+			return partJoints(d)
+		}
+		last = i
 	}
-	if !joined {
-		return nil
+	return nil
+}
+
+// joint returns the length of the underscore or of the pictures that s begins
+// with. The planes of pictures are what begins with F0 9F in UTF-8.
+func joint(s string) (n int) {
+	if s[0] == '_' {
+		return 1
 	}
-	return &derived{text: strings.ReplaceAll(d.text, "_", " "), up: d}
+	for n+4 <= len(s) && s[n] == 0xf0 && s[n+1] == 0x9f {
+		n += 4
+	}
+	return n
+}
+
+func partJoints(d *derived) *derived {
+	w := rewrite(d)
+	for i := 0; i < len(d.text); {
+		if n := joint(d.text[i:]); n > 0 {
+			w.put(" ", i, i+n)
+			i += n
+			continue
+		}
+		w.keep(i, i+1)
+		i++
+	}
+	return w.done()
 }
 
 func asciiLetter(c byte) bool { return 'a' <= c && c <= 'z' }

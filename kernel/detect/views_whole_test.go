@@ -2,6 +2,7 @@ package detect_test
 
 import (
 	"encoding/base64"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -22,7 +23,9 @@ func TestDeepEncodingsAreNotWhole(t *testing.T) {
 			t.Errorf("%d layers: unopened %v", layer, got)
 		}
 	}
-	if !detect.Read("an ordinary text").Whole || !detect.Read("").Whole {
-		t.Error("an ordinary text is not whole")
+	for _, text := range []string{"an ordinary text", "", strings.Repeat(`\`, 1000), strings.Repeat("= ", 1000), strings.Repeat("a b ", 1000), strings.Repeat("%", 1000)} {
+		if !detect.Read(text).Whole {
+			t.Errorf("not whole: %.20q", text)
+		}
 	}
 }
