@@ -18,6 +18,7 @@ const rawGrace = 5 * time.Second
 const (
 	sourceGoverned = "governed"
 	sourceFallback = "raw_fallback"
+	sourceNone     = "unavailable" // no arm came to its end
 )
 
 // A governTurn is one accepted request to /lex/govern, plain or streamed.

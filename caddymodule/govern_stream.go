@@ -72,6 +72,7 @@ func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 		apiErr = errGovernor
 	}
 	if outcome != kernel.ClientGone {
+		t.source = sourceNone
 		t.giveBackRun(t.http.Context())
 	}
 	s.fail(t.result(sent), apiErr)

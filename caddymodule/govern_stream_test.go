@@ -134,6 +134,9 @@ func TestErrorAfterTheFirstByte(t *testing.T) {
 			if tokens == "" || done["done"] != true || done["code"] != "provider_exhausted" || done["error"] == "" || done["governed_output"] != tokens {
 				t.Errorf("%d tokens, done %v", len(frames)-1, done)
 			}
+			if done["governed_source"] != "unavailable" {
+				t.Errorf("governed_source %v", done["governed_source"])
+			}
 			if strings.Contains(w.Body.String(), "canary") {
 				t.Errorf("the upstream's words leak: %s", w.Body)
 			}
