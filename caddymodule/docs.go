@@ -21,6 +21,9 @@ import (
 //go:embed openapi.json
 var openAPIDocument []byte
 
+// The target of a link to a schema stands inside its details, because browsers
+// open those that hold a target (HTML standard, ancestor revealing algorithm).
+//
 //go:embed docs.html
 var docsHTML string
 
