@@ -90,9 +90,9 @@ func lastUsed(list Response, id string) (bool, error) {
 	return false, errors.New("the key is not listed")
 }
 
-// keysExpire makes a key of one second and uses it until it is refused.
+// keysExpire makes a key of a few seconds and uses it when they are over.
 func keysExpire(ctx context.Context, c *Client) error {
-	until := time.Now().Add(2 * time.Second)
+	until := time.Now().Add(4 * time.Second)
 	id, key, err := c.makeKey(ctx, `{"name":"lex conformance: expires","expires_at":"`+until.UTC().Format(time.RFC3339Nano)+`"}`)
 	if err != nil {
 		return err

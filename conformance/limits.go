@@ -31,7 +31,15 @@ func keyedRate(ctx context.Context, c *Client) error {
 	return c.exhaust(ctx, 120, Request{Path: toolsPath, Body: `{}`, Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
 }
 
+// exhaust tries twice: a window may end while it is being used up.
 func (c *Client) exhaust(ctx context.Context, limit int, q Request) error {
+	if err := c.useUp(ctx, limit, q); err == nil {
+		return nil
+	}
+	return c.useUp(ctx, limit, q)
+}
+
+func (c *Client) useUp(ctx context.Context, limit int, q Request) error {
 	first, err := c.Do(ctx, q) // may wait for a window that was used up before
 	if err != nil {
 		return err
