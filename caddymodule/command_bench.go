@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,7 +76,7 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 		return err
 	}
 	if url := fl.String("publish"); url != "" {
-		if err := card.publish(cmd.Context(), url, os.Getenv("BENCH_SECRET")); err != nil {
+		if err := card.publish(cmd.Context(), url); err != nil {
 			return err
 		}
 	}
@@ -177,36 +176,14 @@ func (c *scorecard) published() []publishedRow {
 	return rows
 }
 
-func (c *scorecard) publish(ctx context.Context, base, secret string) error {
-	u, err := proxyURL("--publish", base)
+func (c *scorecard) publish(ctx context.Context, base string) error {
+	p, err := newProxy("--publish", base)
 	if err != nil {
 		return err
 	}
-	if secret == "" {
-		return errors.New("--publish: the environment variable BENCH_SECRET is empty")
+	if !p.open(benchVariable, "X-Lex-Bench-Secret") {
+		return errors.New("--publish: the environment variable " + benchVariable + " is empty")
 	}
-	body, err := json.Marshal(c.published())
-	if err != nil {
-		return fmt.Errorf("encoding the rows: %w", err)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String()+"/admin/benchmarks", bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("publishing: %w", err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Lex-Bench-Secret", secret)
-	resp, err := proxyClient().Do(r)
-	if err != nil {
-		return fmt.Errorf("publishing: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusCreated {
-		return nil
-	}
-	var e struct {
-		Error string `json:"error"`
-	}
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxLine))
-	_ = json.Unmarshal(answer, &e)
-	return fmt.Errorf("publishing: status %d %s", resp.StatusCode, e.Error)
+	_, err = p.ask(ctx, http.MethodPost, "/admin/benchmarks", c.published(), nil)
+	return err
 }

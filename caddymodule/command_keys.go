@@ -1,16 +1,11 @@
 package caddymodule
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -101,67 +96,15 @@ func revokeKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 	return err
 }
 
-// adminTimeout bounds one request of a command.
-const adminTimeout = 30 * time.Second
-
-// callAdmin sends one request to the proxy of --url with the admin secret, and
-// decodes its answer. It follows no redirects: the secret is for that proxy.
+// callAdmin asks the proxy of --url with the admin secret.
 func callAdmin(ctx context.Context, fl caddycmd.Flags, method, path string, body, answer any) error {
-	r, err := adminRequest(ctx, fl, method, path, body)
+	p, err := newProxy("--url", fl.String("url"))
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Timeout: adminTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(r)
-	if err != nil {
-		return fmt.Errorf("asking the proxy: %w", err)
+	if !p.open(adminVariable, "X-Lex-Admin-Password") {
+		return errors.New("set the environment variable " + adminVariable + " to the admin secret of the proxy")
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBenchmarksBody))
-	if err != nil {
-		return fmt.Errorf("reading the proxy's answer: %w", err)
-	}
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		return refusedBy(resp.StatusCode, text)
-	}
-	if answer == nil {
-		return nil
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("reading the proxy's answer: %w", err)
-	}
-	return nil
-}
-
-func adminRequest(ctx context.Context, fl caddycmd.Flags, method, path string, body any) (*http.Request, error) {
-	base, err := url.Parse(fl.String("url"))
-	if err != nil || base.Host == "" {
-		return nil, errors.New("--url: give the base URL of a running proxy, such as http://localhost:8080")
-	}
-	secret := os.Getenv("ADMIN_PASSWORD")
-	if secret == "" {
-		return nil, errors.New("set the environment variable ADMIN_PASSWORD to the admin secret of the proxy")
-	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the request: %w", err)
-	}
-	if body == nil {
-		encoded = nil
-	}
-	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(base.String(), "/")+path, bytes.NewReader(encoded))
-	if err != nil {
-		return nil, fmt.Errorf("building the request: %w", err)
-	}
-	r.Header.Set("Authorization", "Bearer "+secret)
-	return r, nil
-}
-
-// refusedBy is the error for an answer that is one.
-func refusedBy(status int, body []byte) error {
-	var e apiError
-	if json.Unmarshal(body, &e) != nil || e.Message == "" {
-		return fmt.Errorf("the proxy answered %d %s", status, http.StatusText(status))
-	}
-	return fmt.Errorf("the proxy answered %d %s: %s", status, e.Code, e.Message)
+	_, err = p.ask(ctx, method, path, body, answer)
+	return err
 }

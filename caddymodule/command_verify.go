@@ -71,7 +71,7 @@ func openTrail(ctx context.Context, fl caddycmd.Flags) (trail, error) {
 	url, place, files := fl.String("url"), fl.String("store"), fl.Args()
 	switch {
 	case url != "" && place == "" && len(files) == 0:
-		return newProxyTrail(url, os.Getenv("ADMIN_PASSWORD"))
+		return newProxyTrail(url)
 	case url == "" && place != "" && len(files) == 0:
 		return openStoreTrail(ctx, caddy.NewReplacer().ReplaceAll(place, ""))
 	case url == "" && place == "" && len(files) > 0:

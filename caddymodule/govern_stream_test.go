@@ -49,6 +49,7 @@ func TestLeavingCancelsBothArms(t *testing.T) {
 	ended := make(chan string, 2)
 	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
 		arm := "raw"
+		defer func() { ended <- arm }() // whether it is a write that ends it or the wait
 		if isGoverned(r) {
 			arm = "governed"
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -59,7 +60,6 @@ func TestLeavingCancelsBothArms(t *testing.T) {
 			}
 		}
 		<-r.Context().Done()
-		ended <- arm
 		return r.Context().Err()
 	})
 	ctx, leave := context.WithCancel(t.Context())

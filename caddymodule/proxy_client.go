@@ -1,0 +1,124 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+// The environment variables with the secrets of the commands: a flag would show
+// them in the list of processes.
+const (
+	adminVariable = "ADMIN_PASSWORD"
+	benchVariable = "BENCH_SECRET"
+)
+
+// proxyTimeout bounds one request to a running proxy.
+const proxyTimeout = 30 * time.Second
+
+// A proxy is a running one, as the commands ask it over HTTP. It follows no
+// redirect: a secret goes to the proxy that was named, and nowhere else.
+type proxy struct {
+	base   string
+	secret http.Header // what opens its protected endpoints; may be empty
+	client *http.Client
+}
+
+// newProxy is the proxy of the base URL that a flag gives.
+func newProxy(flag, base string) (*proxy, error) {
+	u, err := url.Parse(strings.TrimSuffix(base, "/"))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, errors.New(flag + ": give the proxy's base URL, such as http://localhost:8080")
+	}
+	return &proxy{base: u.String(), secret: make(http.Header), client: &http.Client{
+		Timeout:       proxyTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// open takes a secret out of the environment and reports whether there was one.
+func (p *proxy) open(variable, header string) bool {
+	secret := os.Getenv(variable)
+	if secret != "" {
+		p.secret.Set(header, secret)
+	}
+	return secret != ""
+}
+
+// ask sends a request, with body as JSON unless it is nil, and decodes the
+// answer into answer unless that is nil; a *[]byte gets the bytes. A 404 is
+// [store.ErrNotFound].
+func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
+	r, err := p.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := p.client.Do(r) //nolint:gosec // G704: whoever runs the command names the proxy
+	if err != nil {
+		return nil, fmt.Errorf("asking the proxy: %w", err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine))
+	if err != nil {
+		return nil, fmt.Errorf("reading the proxy's answer: %w", err)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return nil, fmt.Errorf("asking the proxy for %s: %w", path, refusedBy(resp.StatusCode, text))
+	}
+	return resp.Header, decodeAnswer(text, answer)
+}
+
+func (p *proxy) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var encoded []byte
+	if body != nil {
+		var err error
+		if encoded, err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("encoding a request: %w", err)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, p.base+path, bytes.NewReader(encoded))
+	if err != nil {
+		return nil, fmt.Errorf("asking the proxy: %w", err)
+	}
+	r.Header = p.secret.Clone()
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+func decodeAnswer(text []byte, answer any) error {
+	switch to := answer.(type) {
+	case nil:
+		return nil
+	case *[]byte:
+		*to = text
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("reading the proxy's answer: %w", err)
+	}
+	return nil
+}
+
+// refusedBy is the error for an answer that is one.
+func refusedBy(status int, body []byte) error {
+	var e apiError
+	if status == http.StatusNotFound {
+		return store.ErrNotFound
+	}
+	if json.Unmarshal(body, &e) != nil || e.Message == "" {
+		return fmt.Errorf("it answered %d %s", status, http.StatusText(status))
+	}
+	return fmt.Errorf("it answered %d %s: %s", status, e.Code, e.Message)
+}
