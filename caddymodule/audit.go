@@ -15,7 +15,7 @@ import (
 
 // maxWalk bounds how many receipts are read to get from the head of a session
 // to one of its receipts.
-const maxWalk = 1000
+const maxWalk = 256
 
 // A policyReader reads what [store.Policies] keeps.
 type policyReader interface {

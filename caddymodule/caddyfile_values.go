@@ -1,0 +1,176 @@
+package caddymodule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
+)
+
+// options maps the name of a subdirective to its parser. Each may stand once.
+type options map[string]func(d *caddyfile.Dispenser) error
+
+// repeated are the options that may stand more than once, each time with
+// another name as their first argument.
+var repeated = []string{"plan"}
+
+// parseBlock reads a block of options at the dispenser's nesting.
+func parseBlock(d *caddyfile.Dispenser, known options) error {
+	seen := make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		name := d.Val()
+		parse, ok := known[name]
+		if !ok {
+			return d.Errf("unrecognized option %q", name)
+		}
+		if seen[name] && !slices.Contains(repeated, name) {
+			return d.Errf("%s is given twice", name)
+		}
+		seen[name] = true
+		if err := parse(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block wraps the options of a nested block; it takes no arguments.
+func block(known options) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		if d.NextArg() {
+			return d.ArgErr()
+		}
+		return parseBlock(d, known)
+	}
+}
+
+// one reads exactly one argument.
+func one(d *caddyfile.Dispenser) (string, error) {
+	args := d.RemainingArgs()
+	if len(args) != 1 {
+		return "", d.ArgErr()
+	}
+	return args[0], nil
+}
+
+// text sets a string.
+func text(to *string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) (err error) {
+		*to, err = one(d)
+		return err
+	}
+}
+
+// choice sets a string that must be one of values.
+func choice(to *string, values ...string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(values, arg) {
+			return d.Errf("%q is not one of %s", arg, strings.Join(values, ", "))
+		}
+		*to = arg
+		return nil
+	}
+}
+
+// number sets a float.
+func number(to **float64) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
+		}
+		f, err := strconv.ParseFloat(arg, 64)
+		if err != nil {
+			return d.Errf("%q is not a number", arg)
+		}
+		*to = &f
+		return nil
+	}
+}
+
+// duration sets a duration such as 30s or 2m.
+func duration(to *caddy.Duration) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
+		}
+		return setDuration(d, arg, to)
+	}
+}
+
+func setDuration(d *caddyfile.Dispenser, arg string, to *caddy.Duration) error {
+	v, err := caddy.ParseDuration(arg)
+	if err != nil || v <= 0 {
+		return d.Errf("%q is not a positive duration", arg)
+	}
+	*to = caddy.Duration(v)
+	return nil
+}
+
+// rate sets a rate such as 20/1m.
+func rate(to *Rate) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
+		}
+		return setRate(d, arg, to)
+	}
+}
+
+func setRate(d *caddyfile.Dispenser, arg string, to *Rate) error {
+	n, window, ok := strings.Cut(arg, "/")
+	requests, err := strconv.Atoi(n)
+	if !ok || err != nil || requests < 1 {
+		return d.Errf("%q is not a rate such as 20/1m", arg)
+	}
+	to.Requests = requests
+	return setDuration(d, window, &to.Window)
+}
+
+// parsePlan adds a plan: its name and its runs in a window.
+func (l *Limits) parsePlan(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) != 2 {
+		return d.ArgErr()
+	}
+	name, runs := args[0], Rate{}
+	if _, known := l.Plans[name]; known {
+		return d.Errf("plan %s is given twice", name)
+	}
+	if !validPlan(name) {
+		return d.Errf("%q is not a plan's name: use letters, digits, dots, dashes and underscores", name)
+	}
+	if err := setRate(d, args[1], &runs); err != nil {
+		return err
+	}
+	if l.Plans == nil {
+		l.Plans = make(map[string]Rate)
+	}
+	l.Plans[name] = runs
+	return nil
+}
+
+// size sets a number of bytes such as 32MiB.
+func size(to *int64) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
+		}
+		n, err := humanize.ParseBytes(arg)
+		if err != nil || n < 1 || n > 1<<40 {
+			return d.Errf("%q is not a size such as 32MiB", arg)
+		}
+		*to = int64(n)
+		return nil
+	}
+}
