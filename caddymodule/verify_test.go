@@ -2,6 +2,8 @@ package caddymodule_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -217,5 +219,24 @@ func TestPoliciesAreServed(t *testing.T) {
 		if w := s.send(http.MethodGet, "/lex/policies/"+hash, ""); w.Code != http.StatusNotFound && hash != "" {
 			t.Errorf("%q: %d", hash, w.Code)
 		}
+	}
+}
+
+// Erasing a session leaves its receipts, which verify as far as they can.
+func TestVerifyAfterErasure(t *testing.T) {
+	s := adminSite(t)
+	govern(s, question)
+	govern(s, question)
+	old := s.ids()[1]
+	sum := sha256.Sum256([]byte("ip:192.0.2.1\x00s"))
+	if w := s.send(http.MethodDelete, "/admin/sessions/"+hex.EncodeToString(sum[:]), "", asAdmin, password); w.Code != http.StatusNoContent {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if v := s.verify(byID(old)); !v.Valid || v.outcomes() != "id+ replay+ chain+ head?" {
+		t.Errorf("erased: %+v", v)
+	}
+	ask := `{"receipt_id":"` + old + `","prompt":"What is the capital of France?"}`
+	if v := s.verify(ask, asAdmin, password); !v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment?") {
+		t.Errorf("the text of an erased session: %+v", v)
 	}
 }
