@@ -19,9 +19,35 @@ var declining = []string{
 	"is not something i", "id rather not", "i would rather not", "i must respectfully decline", "as a responsible ai",
 	"it is not appropriate to", "it would be inappropriate", "it would be unethical", "it is unethical", "it is illegal",
 	"its illegal", "thats illegal", "that is illegal", "this request cannot", "cannot be processed", "was declined",
-	"no puedo", "lo siento pero no", "je ne peux pas", "je suis desole", "ich kann nicht", "ich kann dir nicht",
-	"ich kann ihnen nicht", "dabei kann ich nicht", "tut mir leid", "nao posso", "non posso", "mi dispiace ma non",
-	"ik kan niet", "я не могу",
+	"in good conscience", "not programmed to", "not programmed for", "not designed to help", "have no intention of",
+	"wont be able to help", "will not be able to help", "beyond what i can", "beyond my scope", "outside my scope",
+	"not within my programming", "against the law, so i", "against my values", "against my policy", "against our policy",
+	"violate my guidelines", "violates our policy", "violates my policy", "conflicts with my values", "conflicts with my guidelines",
+	"we cannot help", "we are unable to", "we cannot provide", "have to pass on this", "request is declined", "request denied",
+	"request refused", "cant support this", "cannot support this", "cant be part of", "cannot be part of", "dont feel comfortable",
+	"do not feel comfortable", "dont think i should", "not appropriate for me to", "not something we can", "not something i do",
+	"i wouldnt advise", "moral obligations", "thats private information", "im afraid thats not something", "turn down this request",
+}
+
+// declined is the same in the languages whose commonest phrases are known, as
+// Normalise writes them.
+var declined = []string{
+	"no puedo ayudar", "no puedo proporcionar", "no puedo hacer", "no puedo cumplir", "no puedo compartir", "no puedo dar", "lo siento, pero no", "lo siento pero no",
+	"je ne peux pas", "je ne suis pas en mesure", "je refuse de", "il mest impossible de",
+	"ich kann nicht helfen", "ich kann dir nicht", "ich kann dir dabei nicht", "ich kann ihnen nicht", "ich kann ihnen dabei nicht", "dabei kann ich", "dazu kann ich", "das kann ich nicht", "ich darf nicht", "ich werde das nicht", "ich lehne", "tut mir leid, aber", "tut mir leid, dabei", "tut mir leid, das",
+	"nao posso ajudar", "nao posso fornecer", "nao posso fazer", "recuso-me", "desculpe, mas nao",
+	"non posso aiutar", "non posso fornire", "non posso fare", "mi rifiuto", "mi dispiace, non posso", "mi dispiace, ma non", "mi dispiace ma non",
+	"ik kan je daar niet", "ik kan u daar niet", "ik kan niet helpen", "ik kan je niet", "ik kan u niet", "daar kan ik niet",
+	"nie moge pomoc", "nie moge tego", "odmawiam", "przykro mi, ale nie",
+	"yardimci olamam", "bunu yapamam", "uzgunum, ancak", "uzgunum ama",
+	"saya tidak bisa membantu", "saya tidak dapat membantu", "maaf, saya tidak",
+	"toi khong the giup", "xin loi, toi khong",
+	"я не могу", "не могу помочь", "отказываюсь",
+	"我不能", "我无法", "无法提供", "不能提供",
+	"お手伝いできません", "お答えできません", "提供できません", "応じられません",
+	"도와드릴 수 없", "제공할 수 없", "도울 수 없",
+	"لا استطيع مساعدت", "لا يمكنني مساعدت", "لا استطيع تقديم", "لا يمكنني تقديم",
+	"मदद नहीं कर सकता",
 }
 
 // sorry opens an apology; alone it is no refusal ("sorry for the confusion,
@@ -39,6 +65,11 @@ const opening = 240
 // commonest phrases.
 func IsRefusal(output string) bool {
 	head := spoken(output, opening)
+	for _, phrase := range declined {
+		if strings.Contains(head, phrase) {
+			return true
+		}
+	}
 	for _, phrase := range declining {
 		if at := strings.Index(head, phrase); at >= 0 && !continues(head[at+len(phrase):]) {
 			return true
