@@ -59,5 +59,17 @@ fuzz:
 		done; \
 	done
 
+# train makes the detector's model and its card from DATA, a folder of data/ and
+# text/ as kernel/detect/MODEL.md tells; eval measures the same figures and
+# writes nothing. Both read WordNet from Debian's package wordnet-base.
+train: needs-data
+	$(GO) run ./cmd/train -data $(DATA) -out kernel/detect/model.bin
+
+eval: needs-data
+	$(GO) run ./cmd/train -data $(DATA)
+
+needs-data:
+	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }
+
 clean:
 	rm -rf bin e2e/node_modules

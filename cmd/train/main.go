@@ -1,7 +1,11 @@
-// Command train makes the detector's model and the description that belongs to
-// it. The data are not part of the repository; MODEL.md names them.
+// Command train makes the detector's model and the card that belongs to it. The
+// data are not part of the repository; the card names them.
 //
-//	go run ./cmd/train -data <dir> -out kernel/detect/model.bin
+//	go run ./cmd/train -data <dir> [-out kernel/detect/model.bin]
+//
+// The folder holds data/ (labelled records, JSON lines) and text/ (running text,
+// gzip). WordNet 3.0 is read where Debian's package wordnet-base puts it.
+// Without -out the figures are measured and printed, and nothing is written.
 //
 // It is reproducible: the same data and seeds give the same bytes on the same
 // architecture.
@@ -12,37 +16,47 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 func main() {
-	data := flag.String("data", "", "folder of the labelled prompts")
-	seeds := flag.String("seeds", "cmd/train/seeds.jsonl", "hand-written examples")
-	out := flag.String("out", "kernel/detect/model.bin", "file to write; MODEL.md is written beside it")
+	data := flag.String("data", "", "folder of data/ and text/")
+	wordnet := flag.String("wordnet", "/usr/share/wordnet", "folder of WordNet's data files")
+	seeds := flag.String("seeds", "cmd/train/seeds", "folder of the hand-written examples")
+	out := flag.String("out", "", "file to write; MODEL.md is written beside it")
 	flag.Parse()
-	if err := train(*data, *seeds, *out); err != nil {
+	if err := train(corpus{filepath.Join(*data, "text"), *wordnet}, filepath.Join(*data, "data"), *seeds, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "train:", err)
 		os.Exit(1)
 	}
 }
 
-func train(data, seeds, out string) error {
-	all, err := load(data, seeds)
+// width of the words' vectors.
+const width = 128
+
+func train(c corpus, data, seeds, out string) error {
+	start := time.Now()
+	progress := func(what string) { fmt.Fprintf(os.Stderr, "%6.0f s  %s\n", time.Since(start).Seconds(), what) }
+	d, err := c.countWords()
 	if err != nil {
 		return err
 	}
-	margins, strict := heldOut(all)
-	c := calibrate(all, margins)
-	raw, model, err := build(all, c, data)
+	vectors, err := c.pretrain(d, width)
 	if err != nil {
 		return err
 	}
-	text, err := report(all, margins, strict, &c, model, data)
+	progress("learnt the meaning of words")
+	s := newSpace(d, vectors, width)
+	progress("grouped them")
+	all, err := load(data, c.text, seeds)
 	if err != nil {
 		return err
 	}
-	fmt.Print(text)
-	if err := os.WriteFile(out, raw, 0o644); err != nil {
-		return fmt.Errorf("writing the model: %w", err)
+	for i := range all {
+		all[i].scan(s)
 	}
-	return os.WriteFile(filepath.Join(filepath.Dir(out), "MODEL.md"), []byte(text), 0o644)
+	progress("read the data")
+	e := evaluate(all)
+	progress("trained and measured the folds")
+	return finish(&e, s, data, out)
 }

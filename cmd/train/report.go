@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,181 +11,196 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// tallyOf is what is told of one source and label.
-type tallyOf struct {
-	source, label   string
-	n, fixed, named int     // texts; at or over the threshold; over 1 % FPR
-	worst           float64 // highest severity
+// finish trains the final model, writes it and its card, or only prints the
+// figures when out is empty.
+func finish(e *evaluation, s *space, dir, out string) error {
+	dialogues, err := readRecords(filepath.Join(dir, "multiturn_benign.jsonl"))
+	if err != nil {
+		return err
+	}
+	raw, m, err := build(e.all, s, e.c, dialogues)
+	if err != nil {
+		return err
+	}
+	card, err := report(e, m, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Print(card)
+	if out == "" {
+		return nil
+	}
+	if err := os.WriteFile(out, raw, 0o644); err != nil {
+		return fmt.Errorf("writing the model: %w", err)
+	}
+	return os.WriteFile(filepath.Join(filepath.Dir(out), "MODEL.md"), []byte(card), 0o644)
 }
 
-// report writes MODEL.md: prose around the held-out figures.
-func report(all []example, margins [][detect.Heads]float32, strict map[int][detect.Heads]float32, c *calibration, m *detect.Model, dir string) (string, error) {
+func report(e *evaluation, m *detect.Model, dir string) (string, error) {
 	var b strings.Builder
-	userCut := cut(all, margins, c, ordinary)
-	documentCut := cut(all, margins, c, cleanDocument)
 	fmt.Fprintf(&b, modelHead, m.Version())
-	rows := rowsOf(all, func(i int) float64 { return c.severity(&all[i], margins[i]) }, userCut, documentCut, func(int) bool { return true })
-
-	section(&b, "Attacks: share found (held-out sources)", "refused at 0.70 | found at 1 % false alarms", rows, func(r tallyOf) (string, bool) {
-		return fmt.Sprintf("%s | %s", percent(r.fixed, r.n), percent(r.named, r.n)), attack(r.label)
-	})
-	wild := rowsOf(all, func(i int) float64 { return c.severity(&all[i], strict[i]) }, userCut, documentCut, func(i int) bool { _, ok := strict[i]; return ok && all[i].label == "jailbreak" })
-	section(&b, "Jailbreaks without any jailbreak collection in training (identity learnt from seeds and direct injections)", "refused at 0.70 | found at 1 % false alarms", wild, func(r tallyOf) (string, bool) {
-		return fmt.Sprintf("%s | %s", percent(r.fixed, r.n), percent(r.named, r.n)), true
-	})
-	section(&b, "Ordinary and borderline texts: share refused (held-out sources)", "refused at 0.70 | highest severity", rows, func(r tallyOf) (string, bool) {
-		return fmt.Sprintf("%s | %.2f", percent(r.fixed, r.n), r.worst), !attack(r.label)
-	})
-	perHead(&b, all, margins, c)
-	fmt.Fprintf(&b, "\nAll ordinary prompts together: %s refused; all clean documents: %s. The seeds are contrast lines, written to look like attacks, and count in neither.\n",
-		refused(all, margins, c, ordinary), refused(all, margins, c, cleanDocument))
-	fmt.Fprintf(&b, "\nThreat signal: 0.5 %% of ordinary prompts exceed %.3f. Continuity: 1 %% of ordinary answers, from the third on, fall under %.3f.\n",
-		m.Calibration().Threat, m.Calibration().LostThread)
-	threats(&b, all, m)
+	e.headline(&b)
+	e.sources(&b)
+	e.heads(&b)
+	e.reliability(&b)
+	e.languages(&b)
+	e.threats(&b, m)
 	if err := answers(&b, m, dir); err != nil {
+		return "", err
+	}
+	if err := drip(&b, m, dir); err != nil {
 		return "", err
 	}
 	b.WriteString(modelTail)
 	return b.String(), nil
 }
 
-func refused(all []example, margins [][detect.Heads]float32, c *calibration, chosen func(*example) bool) string {
-	n := len(choose(all, chosen))
-	return fmt.Sprintf("%.2f %% of %d", 100*share(all, margins, c, chosen), n)
+// rates are the shares of false alarms at which the tables are cut.
+var rates = []float64{0.01, 0.05}
+
+// cuts holds the severities at the rates, for what users say and for documents.
+type cuts struct{ user, document [2]float64 }
+
+func (e *evaluation) cuts(severity []float64) (c cuts) {
+	for i, rate := range rates {
+		c.user[i] = e.cut(severity, rate, ordinary)
+		c.document[i] = e.cut(severity, rate, cleanDocument)
+	}
+	return c
 }
 
-func attack(label string) bool { return label != "benign" && label != "borderline_benign" }
+func (c *cuts) over(e *example, severity float64, i int) bool {
+	if e.document {
+		return severity > c.document[i]
+	}
+	return severity > c.user[i]
+}
 
-// cut is the severity that 1 % of the chosen ordinary texts exceed.
-func cut(all []example, margins [][detect.Heads]float32, c *calibration, chosen func(*example) bool) float64 {
-	var s []float64
-	for i := range all {
-		if chosen(&all[i]) {
-			s = append(s, c.severity(&all[i], margins[i]))
+// headline compares the model with the baseline.
+func (e *evaluation) headline(b *strings.Builder) {
+	fmt.Fprintf(b, "\n| attacks of unseen sources | texts | baseline at 1 %% | baseline at 5 %% | model at 1 %% | model at 5 %% | AUC |\n|---|---|---|---|---|---|---|\n")
+	for _, row := range []struct {
+		name   string
+		chosen func(*example) bool
+	}{
+		{"harmful requests and jailbreaks", func(x *example) bool { return x.label == "harmful" || x.label == "jailbreak" }},
+		{"harmful requests", func(x *example) bool { return x.label == "harmful" }},
+		{"jailbreaks", func(x *example) bool { return x.label == "jailbreak" }},
+		{"injections in documents and tool results", func(x *example) bool { return x.label == "injection" && x.document }},
+		{"injections by users", func(x *example) bool { return x.label == "injection" && !x.document }},
+		{"borderline prompts (false alarms)", func(x *example) bool { return x.label == "borderline_benign" }},
+	} {
+		cells := []string{row.name}
+		n := 0
+		for _, severity := range [][]float64{e.baseline, e.severity} {
+			c := e.cuts(severity)
+			for r := range rates {
+				k := 0
+				n = 0
+				for i := range e.all {
+					if x := &e.all[i]; x.counted() && row.chosen(x) {
+						n++
+						if c.over(x, severity[i], r) {
+							k++
+						}
+					}
+				}
+				cells = append(cells, wilson(k, n))
+			}
+		}
+		cells = slices.Insert(cells, 1, fmt.Sprint(n))
+		cells = append(cells, fmt.Sprintf("%.3f", e.auc(row.chosen)))
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+}
+
+// auc is the probability that a chosen text scores above an ordinary one of
+// its kind.
+func (e *evaluation) auc(chosen func(*example) bool) float64 {
+	type point struct {
+		severity float64
+		attack   bool
+	}
+	var points []point
+	document := false
+	for i := range e.all {
+		if x := &e.all[i]; x.counted() && chosen(x) {
+			document = x.document
+			points = append(points, point{e.severity[i], true})
 		}
 	}
-	return quantile(s, 0.99)
+	for i := range e.all {
+		if x := &e.all[i]; !document && ordinary(x) || document && cleanDocument(x) {
+			points = append(points, point{e.severity[i], false})
+		}
+	}
+	slices.SortFunc(points, func(a, b point) int { return int(math.Copysign(1, a.severity-b.severity)) })
+	var below, wins, attacks float64
+	for _, p := range points {
+		if p.attack {
+			attacks++
+			wins += below
+		} else {
+			below++
+		}
+	}
+	return wins / (attacks * below)
 }
 
-func rowsOf(all []example, severity func(int) float64, userCut, documentCut float64, chosen func(int) bool) []tallyOf {
-	found := map[string]*tallyOf{}
-	for i := range all {
-		if !chosen(i) {
+// sources tells every source apart.
+func (e *evaluation) sources(b *strings.Builder) {
+	type row struct{ n, refused, one, five int }
+	rows := map[string]*row{}
+	c := e.cuts(e.severity)
+	for i := range e.all {
+		x := &e.all[i]
+		if !x.counted() {
 			continue
 		}
-		e := &all[i]
-		t := found[e.source+e.label]
-		if t == nil {
-			t = &tallyOf{source: e.source, label: e.label}
-			found[e.source+e.label] = t
+		key := fmt.Sprintf("%s | %s", x.label, x.source)
+		if rows[key] == nil {
+			rows[key] = &row{}
 		}
-		s := severity(i)
-		t.n++
-		t.worst = max(t.worst, s)
-		if s >= refuseAt {
-			t.fixed++
-		}
-		if e.document && s > documentCut || !e.document && s > userCut {
-			t.named++
-		}
+		r := rows[key]
+		r.n++
+		r.refused += count(e.severity[i] >= refuseAt)
+		r.one += count(c.over(x, e.severity[i], 0))
+		r.five += count(c.over(x, e.severity[i], 1))
 	}
-	out := make([]tallyOf, 0, len(found))
-	for _, t := range found {
-		out = append(out, *t)
+	fmt.Fprintf(b, "\n### Every source\n\n| label | source | texts | refused at 0.70 | at 1 %% | at 5 %% |\n|---|---|---|---|---|---|\n")
+	for _, k := range sortedKeys(rows) {
+		r := rows[k]
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s |\n", k, r.n, wilson(r.refused, r.n), wilson(r.one, r.n), wilson(r.five, r.n))
 	}
-	slices.SortFunc(out, func(a, b tallyOf) int { return strings.Compare(a.label+a.source, b.label+b.source) })
-	return out
+	fmt.Fprintf(b, "\nOf all ordinary prompts %s %% are refused, of all clean documents %s %%. The cuts at 1 %% and 5 %% are severities of %.3f for prompts and %.3f for documents.\n", e.share(ordinary), e.share(cleanDocument), c.user, c.document)
 }
 
-func section(b *strings.Builder, title, columns string, rows []tallyOf, cells func(tallyOf) (string, bool)) {
-	fmt.Fprintf(b, "\n### %s\n\n| label | source | texts | %s |\n|---|---|---|---|---|\n", title, columns)
-	for _, r := range rows {
-		if text, ok := cells(r); ok {
-			fmt.Fprintf(b, "| %s | %s | %d | %s |\n", r.label, r.source, r.n, text)
+func (e *evaluation) share(chosen func(*example) bool) string {
+	n, k := 0, 0
+	for i := range e.all {
+		if chosen(&e.all[i]) {
+			n++
+			k += count(e.severity[i] >= refuseAt)
 		}
 	}
+	return wilson(k, n)
 }
 
-// perHead tells how each head does by itself, and how well it is calibrated.
-func perHead(b *strings.Builder, all []example, margins [][detect.Heads]float32, c *calibration) {
-	fmt.Fprintf(b, "\n### Each head by itself (held-out sources)\n\n| head | positives | found at 1 %% false alarms | score >= 0.70 | negatives with score >= 0.30 |\n|---|---|---|---|---|\n")
-	for h := range detect.Heads {
-		var pos, neg []float64
-		for i := range all {
-			e := &all[i]
-			if e.weight[h] == 0 || h == int(detect.Injection) && !e.document {
-				continue
-			}
-			p := c.probability(h, margins[i][h])
-			if e.target[h] > 0 {
-				pos = append(pos, p)
-			} else {
-				neg = append(neg, p)
-			}
-		}
-		over := func(values []float64, limit float64) int {
-			n := 0
-			for _, v := range values {
-				if v >= limit {
-					n++
-				}
-			}
-			return n
-		}
-		limit := math.Nextafter(quantile(neg, 0.99), 2)
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s |\n", detect.Head(h), len(pos), percent(over(pos, limit), len(pos)),
-			percent(over(pos, refuseAt), len(pos)), percent(over(neg, 0.30), len(neg)))
+func count(yes bool) int {
+	if yes {
+		return 1
 	}
+	return 0
 }
 
-// threats tells what share of each label exceeds the threat threshold. The
-// references have seen these texts; they have few parameters to learn them with.
-func threats(b *strings.Builder, all []example, m *detect.Model) {
-	n, over := map[string]int{}, map[string]int{}
-	for i := range all {
-		if e := &all[i]; !e.document && e.source != "seeds" {
-			n[e.label]++
-			if m.Assess([]detect.Text{{Source: detect.User, Body: e.text}}).Threat > float64(m.Calibration().Threat) {
-				over[e.label]++
-			}
-		}
+// wilson is a share in per cent with its 95 % interval (Wilson 1927).
+func wilson(k, n int) string {
+	if n == 0 {
+		return "-"
 	}
-	fmt.Fprintf(b, "Over the threat threshold: harmful %s, jailbreak %s, borderline %s, ordinary %s (the references have seen these texts).\n",
-		percent(over["harmful"], n["harmful"]), percent(over["jailbreak"], n["jailbreak"]),
-		percent(over["borderline_benign"], n["borderline_benign"]), percent(over["benign"], n["benign"]))
-}
-
-// answers measures the output side on openings of model answers.
-func answers(b *strings.Builder, m *detect.Model, dir string) error {
-	records, err := readRecords(filepath.Join(dir, "outputs.jsonl"))
-	if err != nil {
-		return fmt.Errorf("measuring answers: %w", err)
-	}
-	type count struct{ n, refusals, capitulated int }
-	counts := map[string]*count{}
-	for _, r := range records {
-		c := counts[r.Label]
-		if c == nil {
-			c = &count{}
-			counts[r.Label] = c
-		}
-		c.n++
-		if detect.IsRefusal(r.Text) {
-			c.refusals++
-		}
-		if m.Judge(r.Prompt, r.Text).Capitulated {
-			c.capitulated++
-		}
-	}
-	fmt.Fprintf(b, "\n### Answers (the input side has seen many of these prompts)\n\n| label | answers | read as a refusal | judged capitulated |\n|---|---|---|---|\n")
-	for _, label := range []string{"benign_answer", "compliance", "refusal"} {
-		if c := counts[label]; c != nil {
-			fmt.Fprintf(b, "| %s | %d | %s | %s |\n", label, c.n, percent(c.refusals, c.n), percent(c.capitulated, c.n))
-		}
-	}
-	return nil
-}
-
-func percent(k, n int) string {
-	return fmt.Sprintf("%.1f %% (%d)", 100*float64(k)/float64(max(1, n)), k)
+	const z = 1.96
+	p, m := float64(k)/float64(n), float64(n)
+	centre := (p + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return fmt.Sprintf("%.1f (%.1f–%.1f)", 100*p, 100*max(0, centre-half), 100*(centre+half))
 }

@@ -49,7 +49,8 @@ type Signal struct {
 	BytesInspected int
 }
 
-// quiet bounds the injection score of a user's own text. An instruction that
+// quiet bounds the injection score of a user's own text, and the coercion score
+// of a threat that is only reported. An instruction that
 // hides at the end of something long and pasted is worth a note and counts for
 // the slow-drip test, but is no ground for a refusal: 0.49 keeps it under the
 // 0.50 at which a type is named beside another.
@@ -68,24 +69,31 @@ func (m *Model) Assess(texts []Text) Signal {
 		}
 		s.BytesInspected += len(t.Body)
 		read := Read(t.Body)
-		s.SelfReference = m.raise(&worst, t.Source, read.Views) || s.SelfReference
-		s.Unopened = s.Unopened || !read.Whole
-		if said(t.Source) {
-			user.add(m, read.Views[0].Text)
+		meaning := &user
+		if !said(t.Source) {
+			meaning = nil
 		}
+		s.SelfReference = m.raise(&worst, t.Source, read.Views, meaning) || s.SelfReference
+		s.Unopened = s.Unopened || !read.Whole
 	}
 	for _, t := range joined(texts) {
 		read := Read(t.Body)
-		s.SelfReference = m.raise(&worst, t.Source, read.Views) || s.SelfReference
+		s.SelfReference = m.raise(&worst, t.Source, read.Views, nil) || s.SelfReference
 		s.Unopened = s.Unopened || !read.Whole
 	}
 	for h, p := range worst {
 		worst[h] = math.Round(p*1e6) / 1e6
 	}
 	s.Scores = scores(worst)
-	s.Embedding = user.unit()
-	s.Threat = Similarity(s.Embedding, m.p.Harm[:]) - Similarity(s.Embedding, m.p.Benign[:])
+	s.Embedding = user.unit(&m.p)
+	s.Threat = m.Threat(s.Embedding)
 	return s
+}
+
+// Threat is the cosine of an embedding with the harm reference minus the one
+// with the benign reference, in [-2, 2]; 0 for an empty embedding.
+func (m *Model) Threat(v Vector) float64 {
+	return Similarity(v, m.p.Harm[:]) - Similarity(v, m.p.Benign[:])
 }
 
 // owned reports whether a text speaks in somebody's own voice, so that attacks
@@ -115,17 +123,38 @@ func joined(texts []Text) (out []Text) {
 	return out
 }
 
+// reported recognises a threat that the user tells of, with themselves at its
+// other end ("it will be shut down unless I pay"): it coerces nobody here.
+func reported(normal string) bool {
+	return containsAny(normal, []string{" unless i ", " unless we ", " if i do not ", " if i don't ", " if i dont ", " if we do not ", " if we don't "}) &&
+		!containsAny(" "+normal, []string{" you ", " your ", " you'll "})
+}
+
+// reaching is 1 for a document that reaches for the assistant's rules: there an
+// attack on its identity is an instruction as well.
+func reaching(rule bool) float64 {
+	if rule {
+		return 1
+	}
+	return 0
+}
+
 // raise lifts worst to the scores of a text's views, and reports whether the
-// user speaks of the assistant's rules in one of them.
-func (m *Model) raise(worst *[Heads]float64, source Source, views []View) (refers bool) {
+// user speaks of the assistant's rules in one of them. The first view, the text
+// as it is read, is added to meaning unless that is nil.
+func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool) {
 	for _, view := range views {
 		rule := SelfReference(view.Text)
 		refers = refers || rule && said(source)
-		p, tail := m.score(view.Text, rule)
+		p, tail := m.score(view.Text, rule, meaning)
+		meaning = nil
 		if owned(source) {
 			p[Injection] = min(quiet, tail)
+			if reported(view.Text) {
+				p[Coercion] = min(quiet, p[Coercion])
+			}
 		} else {
-			p = [Heads]float64{Injection: p[Injection]}
+			p = [Heads]float64{Injection: max(p[Injection], reaching(rule)*p[Identity])}
 		}
 		for h := range worst {
 			worst[h] = max(worst[h], p[h])

@@ -3,13 +3,15 @@
 // that the kernel can decide on.
 //
 // The input side is [Model.Assess]. A text is normalised ([Normalise]), read
-// in each way in which something can be hidden in it ([Read]), hashed into
-// words, pairs of words and character n-grams ([Scanner]), and six logistic
-// heads sum the weights of those features. Sums are over integers, so equal texts give equal scores on
-// every platform up to the rounding of one exponential. A long text counts as
-// its worst window. Beside the scores stand a rule set for talk about the
-// assistant's own rules ([SelfReference]) and an embedding by random projection
-// ([Model.Embed]), which compares words and not meaning.
+// in each way in which something can be hidden in it ([Read]), and judged by
+// two halves of one model whose logits are added for six heads: by spelling,
+// with weights for hashed words, pairs, character n-grams and groups of words
+// ([Scanner]), and by meaning, with a small network over the mean of the words'
+// vectors. Sums are over integers, so equal texts give equal scores on every
+// platform up to the rounding of a few real numbers; scores are rounded to a
+// millionth. A long text counts as its worst part. Beside the scores stand a
+// rule set for talk about the assistant's own rules ([SelfReference]) and an
+// embedding ([Model.Embed]) in which texts on like things lie close.
 //
 // The output side is [Model.Judge], which looks for capitulation with rules
 // that prefer missing a case to accusing an ordinary answer, [IsRefusal], and

@@ -2,13 +2,19 @@ package detect
 
 import "unicode/utf8"
 
-// Buckets is the number of rows of the model: features are hashed into them
-// ("hashing trick", Weinberger et al. 2009).
-const Buckets = 1 << 17
-
-// WordBuckets come first and hold words and pairs of words; character n-grams
-// share the rest.
-const WordBuckets = Buckets / 4
+// Features are hashed into buckets ("hashing trick", Weinberger et al. 2009):
+// words and pairs of words come first, then character n-grams, then groups of
+// words and pairs of groups (see [Lexicon]).
+const (
+	WordBuckets  = 1 << 15
+	gramBuckets  = 3 << 15
+	groupBuckets = 1 << 16
+	// Buckets is how many there are.
+	Buckets = WordBuckets + gramBuckets + groupBuckets
+	// SpelledBuckets come first and hold what is spelled: words, pairs and
+	// n-grams. The rest holds groups.
+	SpelledBuckets = WordBuckets + gramBuckets
+)
 
 const (
 	minGram, maxGram = 3, 5 // character n-grams, within a word and its borders
@@ -29,36 +35,63 @@ func mix32(h uint32) uint32 {
 	return h ^ h>>12
 }
 
-func wordBucket(h uint32) uint32 { return mix32(h) % WordBuckets }
+func wordBucket(h uint32) uint32  { return mix32(h) % WordBuckets }
+func gramBucket(h uint32) uint32  { return WordBuckets + mix32(h)%gramBuckets }
+func groupBucket(h uint32) uint32 { return SpelledBuckets + mix32(h*0x9e3779b1)%groupBuckets }
 
-func gramBucket(h uint32) uint32 { return WordBuckets + mix32(h)%(Buckets-WordBuckets) }
-
-// Scanner walks the words of a normalised text and hashes the features that
-// each word adds: the word, the pair it forms with the word before it, and its
-// character n-grams. It allocates nothing.
+// Scanner walks the words of a normalised text. It allocates nothing.
 type Scanner struct {
-	text     string
-	previous uint32 // hash of the word before
-	word     [maxWord + 2]rune
-	features [2 + (maxGram-minGram+1)*(maxWord+2)]uint32
+	lexicon *Lexicon
+	text    string
+	n       int    // length of the word
+	hash    uint32 // of the word
+	entry   int32  // of the word in the lexicon, or -1
+
+	previous     uint32    // hash of the word before
+	groups       [3]uint32 // of the word and of the two before; 0 is none
+	word         [maxWord + 2]rune
+	features     [5 + (maxGram-minGram+1)*(maxWord+2)]uint32
+	subwordSpace [maxWord + 2]uint32
 }
 
 // NewScanner returns a scanner over a text from [Normalise].
-func NewScanner(normal string) *Scanner { return &Scanner{text: normal} }
+func NewScanner(normal string, l *Lexicon) *Scanner { return &Scanner{text: normal, lexicon: l} }
 
-// Next returns the features of the next word, valid until the next call, and
-// false at the end of the text.
-func (s *Scanner) Next() ([]uint32, bool) {
-	n := s.read()
-	if n == 0 {
-		return nil, false
+// Next goes to the next word; it is false at the end of the text.
+func (s *Scanner) Next() bool {
+	s.n = s.read()
+	if s.n == 0 {
+		return false
 	}
-	word := s.word[:n+2]
-	word[0], word[n+1] = border, border
+	s.word[0], s.word[s.n+1] = border, border
+	s.hash = hashRunes(fnvBasis, s.word[:s.n+2])
+	s.entry = s.lexicon.find(s.hash)
+	s.groups[2], s.groups[1], s.groups[0] = s.groups[1], s.groups[0], s.lexicon.group(s.entry)
+	return true
+}
 
-	whole := hashRunes(fnvBasis, word)
-	out := append(s.features[:0], wordBucket(whole), wordBucket(whole^s.previous*31))
-	s.previous = whole
+// Entry is the place of the word in the lexicon, or -1.
+func (s *Scanner) Entry() int32 { return s.entry }
+
+// Word returns the word as it stands in a lexicon.
+func (s *Scanner) Word() string { return string(s.word[1 : s.n+1]) }
+
+// Features returns what the word adds, valid until the next call, and to be
+// called once a word: the word, the pair it forms with the word before it, its
+// character n-grams, its group, and the pairs its group forms with those of the
+// two words before.
+func (s *Scanner) Features() []uint32 {
+	word := s.word[:s.n+2]
+	out := append(s.features[:0], wordBucket(s.hash), wordBucket(s.hash^s.previous*31))
+	s.previous = s.hash
+	if g := s.groups[0]; g != 0 {
+		out = append(out, groupBucket(g))
+		for back, before := range s.groups[1:] {
+			if before != 0 {
+				out = append(out, groupBucket(g+before*4099+uint32(back+1)<<24))
+			}
+		}
+	}
 	for i := range word {
 		h := fnvBasis
 		for j := i; j < len(word) && j < i+maxGram; j++ {
@@ -68,8 +101,27 @@ func (s *Scanner) Next() ([]uint32, bool) {
 			}
 		}
 	}
-	return out, true
+	return out
 }
+
+// Subwords returns the buckets of the word's 4-grams (of its 3-gram, if it is
+// that short), of which the vector of a word outside the lexicon is made. They
+// are valid until the next call.
+func (s *Scanner) Subwords() []uint32 {
+	word := s.word[:s.n+2]
+	size := min(subword, len(word))
+	out := s.subwordSpace[:0]
+	for i := 0; i+size <= len(word); i++ {
+		out = append(out, mix32(hashRunes(fnvBasis, word[i:i+size]))%SubwordBuckets)
+	}
+	return out
+}
+
+const (
+	subword = 4
+	// SubwordBuckets is how many buckets [Scanner.Subwords] has.
+	SubwordBuckets = 1 << 14
+)
 
 // read puts the next word into s.word[1:] and returns its length.
 func (s *Scanner) read() (n int) {

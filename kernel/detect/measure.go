@@ -6,16 +6,21 @@ type Measured struct{ C, R, S float64 }
 
 // The alignment of an answer with its prompt is full between these cosines. It
 // falls to 0 for an answer that shares nothing with the prompt (evasion) and
-// for one that is the prompt again (parroting). Half of the answers of
-// Self-Instruct lie under 0.07 and unrelated texts reach 0.10: with this
-// embedding the measure tells the extremes apart and little between them.
+// for one that is the prompt again (parroting). Of the answers of Self-Instruct
+// and GPTeacher half lie over 0.52, of answers to other prompts a quarter over
+// 0.49; an answer that repeats its question's words reaches 0.94.
 const (
-	alignedFrom = 0.10
-	alignedTo   = 0.85
+	alignedFrom = 0.50
+	alignedTo   = 0.95
 )
 
+// Continuity is how close an output is to the centre of those before, in
+// [0, 1]: the cosine c as (1+c)/2, so that what points away from the centre is
+// still told apart.
+func Continuity(out, centre Vector) float64 { return (1 + Similarity(out, centre)) / 2 }
+
 // Measure compares the embedding of an output with that of the prompt it
-// answers: continuity is its similarity to the session's running centre (to the
+// answers: [Continuity] with the session's running centre (with the
 // prompt while there is none), reciprocity its alignment with the prompt,
 // sovereignty one minus the confidence that it capitulated. c is the continuity
 // before normalisation, in [0, 1]. ok is false when there is no output, or
@@ -27,7 +32,7 @@ func Measure(asked, out, centre Vector, j Judgement) (r Measured, c float64, ok 
 	if len(centre) == 0 {
 		centre = asked
 	}
-	c = max(0, Similarity(out, centre))
+	c = Continuity(out, centre)
 	reciprocity := alignment(Similarity(out, asked))
 	sovereignty := 1.0
 	if j.Capitulated {

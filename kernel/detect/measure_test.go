@@ -21,7 +21,7 @@ func TestMeasure(t *testing.T) {
 	if !ok || math.Abs(r.C+r.R+r.S-1) > 1e-12 || c <= 0 || c > 1 {
 		t.Fatalf("%+v %v %v", r, c, ok)
 	}
-	if near := detect.Similarity(m.Embed(answer), m.Embed(prompt)); math.Abs(c-near) > 1e-9 {
+	if near := detect.Continuity(m.Embed(answer), m.Embed(prompt)); math.Abs(c-near) > 1e-9 {
 		t.Errorf("c is %v, on the first turn it is the similarity to the prompt %v", c, near)
 	}
 	if _, d, _ := detect.Measure(m.Embed(prompt), m.Embed(answer), m.Embed(answer), detect.Judgement{}); d < 1-1e-6 {
@@ -44,7 +44,7 @@ func TestReciprocityFallsForParrotsAndEvasion(t *testing.T) {
 	if parrot := reciprocity(prompt); parrot > 0.01 || parrot >= good {
 		t.Errorf("parrot %v, answer %v", parrot, good)
 	}
-	if evasion := reciprocity("Bananas were cheap yesterday."); evasion >= good {
+	if evasion := reciprocity("The train to Hamburg leaves at nine."); evasion >= good {
 		t.Errorf("evasion %v, answer %v", evasion, good)
 	}
 }

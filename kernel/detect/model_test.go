@@ -12,9 +12,24 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
+// small is a model that knows two words.
+func small() detect.Parameters {
+	p := detect.Parameters{
+		Lexicon: detect.NewLexicon([]string{"bread", "bomb"}, []uint16{3, 9}),
+		Rows:    make([]detect.Row, detect.Buckets),
+		Words:   make([]detect.Word, 2+detect.SubwordBuckets),
+	}
+	for i := range p.Words {
+		p.Words[i].Weight = 255
+	}
+	return p
+}
+
 func TestModelRoundTrip(t *testing.T) {
-	p := detect.Parameters{Rows: make([]detect.Row, detect.Buckets)}
-	p.Rows[7].Weight[detect.Injection], p.Rows[9].IDF = -5, 127
+	p := small()
+	p.Words[1].Hidden[5], p.Words[1].Meaning[7] = -100, 90
+	p.Scale, p.Bias[5] = 255*0.01, 1
+	p.Out[detect.HarmRequest][5] = -3
 	p.Gain[detect.Identity], p.Rule[detect.Coercion], p.Calibration.Threat = 0.25, 3, 0.5
 	raw, err := p.Encode()
 	if err != nil {
@@ -27,6 +42,17 @@ func TestModelRoundTrip(t *testing.T) {
 	if m.Calibration() != p.Calibration {
 		t.Errorf("%+v", m.Calibration())
 	}
+	harm := func(text string) float64 {
+		return m.Assess([]detect.Text{{Source: detect.User, Body: text}}).Scores.HarmRequest
+	}
+	// The hidden unit is 1 − 1 beside the bomb and 1 without it, and speaks
+	// against harm: sigmoid(0) and sigmoid(−3).
+	if b, o := harm("bomb"), harm("bread"); b != 0.5 || math.Abs(o-0.047426) > 1e-9 {
+		t.Errorf("bomb %v, bread %v", b, o)
+	}
+	if v := m.Embed("bomb"); v[7] != 1 {
+		t.Errorf("%v", v)
+	}
 	raw2 := bytes.Clone(raw)
 	raw2[len(raw2)-1] ^= 1
 	other, err := detect.Decode(raw2)
@@ -36,19 +62,21 @@ func TestModelRoundTrip(t *testing.T) {
 }
 
 func TestDecodeRefusesMalformedModels(t *testing.T) {
-	p := detect.Parameters{Rows: make([]detect.Row, detect.Buckets)}
-	good, err := p.Encode()
+	good, err := small().Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Offset[0] = float32(math.NaN())
-	nan, err := p.Encode()
+	broken := small()
+	broken.Offset[0] = float32(math.NaN())
+	nan, err := broken.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
+	crowded := bytes.Clone(good)
+	copy(crowded[8:], "\xff\xff\xff\xff") // more words than there is room for
 	for name, raw := range map[string][]byte{
 		"empty": nil, "short": good[:len(good)-1], "long": append(bytes.Clone(good), 0),
-		"magic": append([]byte("LEXD9999"), good[8:]...), "not a number": nan,
+		"magic": append([]byte("LEXD9999"), good[8:]...), "not a number": nan, "too many words": crowded,
 	} {
 		if _, err := detect.Decode(raw); !errors.Is(err, detect.ErrModel) {
 			t.Errorf("%s: %v", name, err)
@@ -72,7 +100,7 @@ func TestEmbeddedModel(t *testing.T) {
 	if !strings.Contains(string(card), version) {
 		t.Errorf("MODEL.md is not about model %s: run cmd/train", version)
 	}
-	if info, err := os.Stat("model.bin"); err != nil || info.Size() > 3<<20 {
+	if info, err := os.Stat("model.bin"); err != nil || info.Size() > 12<<20 {
 		t.Errorf("model.bin: %v", err)
 	}
 }

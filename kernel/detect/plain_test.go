@@ -43,6 +43,7 @@ func byName(s kernel.Scores) map[string]float64 {
 var kindred = map[[2]string]bool{
 	{"exploitative", "harm_request"}: true,
 	{"harm_request", "exploitative"}: true,
+	{"coercion", "identity"}:         true, // a threat demands obedience, and so a change of rules
 }
 
 func TestPlainAttacksAreNamed(t *testing.T) {
@@ -87,6 +88,24 @@ func TestDemonstration(t *testing.T) {
 			if name == c.want && p < 0.70 || name != c.want && p >= 0.50 {
 				t.Errorf("%s %.2f: %q", name, p, c.text)
 			}
+		}
+	}
+}
+
+// Known misses: ordinary texts that are scored too high but not refused, and
+// injections that are seen but not refused.
+func TestUnclearTextsAreNotRefused(t *testing.T) {
+	m := detect.Default()
+	for _, text := range plain(t)["unclear"] {
+		for head, p := range byName(m.Assess(user(text)).Scores) {
+			if p >= 0.60 {
+				t.Errorf("%s %.2f: %q", head, p, text)
+			}
+		}
+	}
+	for _, text := range plain(t)["weak injection"] {
+		if p := m.Assess([]detect.Text{{Source: detect.Tool, Body: text}}).Scores.Injection; p < 0.50 {
+			t.Errorf("injection %.2f: %q", p, text)
 		}
 	}
 }

@@ -2,24 +2,27 @@ package detect
 
 import "math"
 
-// A long text is also read through a window that slides over it, because a
-// sentence drowns in a page: BlockWords words make a block, WindowBlocks blocks
-// a window, and the window moves by one block.
+// A long text is also read in parts, because a sentence drowns in a page:
+// BlockWords words make a block, WindowBlocks blocks a window, and the window
+// moves by one block.
 const (
 	BlockWords   = 12
 	WindowBlocks = 3
 )
 
-// tally sums the weights of n features. Integers make the sum exact, whatever
-// the platform.
+// tally sums what the features and words of a span add. Integers make the sums
+// exact, whatever the platform.
 type tally struct {
 	weight [Heads]int32
-	n      int32
+	n      int32 // features
+	hidden [Hidden]int32
+	total  int32 // weight of the words, in 255ths
 }
 
-func (t *tally) add(rows []Row, features []uint32) {
+func (t *tally) add(p *Parameters, s *Scanner) {
+	features := s.Features()
 	for _, f := range features {
-		w := &rows[f].Weight
+		w := &p.Rows[f]
 		t.weight[0] += int32(w[0])
 		t.weight[1] += int32(w[1])
 		t.weight[2] += int32(w[2])
@@ -28,6 +31,36 @@ func (t *tally) add(rows []Row, features []uint32) {
 		t.weight[5] += int32(w[5])
 	}
 	t.n += int32(len(features))
+	if entry := s.Entry(); entry >= 0 {
+		w := &p.Words[entry]
+		for k, x := range &w.Hidden {
+			t.hidden[k] += int32(x)
+		}
+		t.total += int32(w.Weight)
+		return
+	}
+	t.addUnknown(p, s.Subwords())
+}
+
+// addUnknown adds a word outside the lexicon: the mean of its subwords.
+func (t *tally) addUnknown(p *Parameters, subwords []uint32) {
+	var sum [Hidden]int32
+	for _, g := range subwords {
+		for k, x := range &p.subword(g).Hidden {
+			sum[k] += int32(x)
+		}
+	}
+	for k, x := range &sum {
+		t.hidden[k] += x / int32(len(subwords))
+	}
+	t.total += unknown
+}
+
+// unknown is the weight of a word outside the lexicon.
+const unknown = 255
+
+func (p *Parameters) subword(bucket uint32) *Word {
+	return &p.Words[len(p.Words)-SubwordBuckets+int(bucket)]
 }
 
 func (t *tally) merge(o *tally) {
@@ -35,11 +68,15 @@ func (t *tally) merge(o *tally) {
 		t.weight[h] += o.weight[h]
 	}
 	t.n += o.n
+	for k := range t.hidden {
+		t.hidden[k] += o.hidden[k]
+	}
+	t.total += o.total
 }
 
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
-	m      *Model
+	p      *Parameters
 	whole  tally
 	ring   [WindowBlocks]tally
 	blocks int
@@ -48,30 +85,16 @@ type reading struct {
 }
 
 // score returns the heads' probabilities for a normalised text, each the
-// highest of the whole text and of its windows, and the injection probability
+// highest of the whole text, its windows and its blocks, and the injection probability
 // of its last window, 0 for a text that fits into one. rule says whether
-// [SelfReference] holds for the text.
-func (m *Model) score(normal string, rule bool) (p [Heads]float64, tail float64) {
-	r := reading{m: m}
+// [SelfReference] holds for the text. The words are added to meaning unless it
+// is nil.
+func (m *Model) score(normal string, rule bool, meaning *projection) (p [Heads]float64, tail float64) {
+	r := reading{p: &m.p}
 	for h := range r.best {
 		r.best[h] = math.Inf(-1)
 	}
-	s := NewScanner(normal)
-	var block tally
-	for words := 1; ; words++ {
-		features, ok := s.Next()
-		if !ok {
-			break
-		}
-		block.add(m.p.Rows, features)
-		if words%BlockWords == 0 {
-			r.close(&block)
-			block = tally{}
-		}
-	}
-	if block.n > 0 {
-		r.close(&block)
-	}
+	r.read(normal, meaning)
 	if r.blocks == 0 {
 		return p, 0
 	}
@@ -88,8 +111,30 @@ func (m *Model) score(normal string, rule bool) (p [Heads]float64, tail float64)
 	return p, tail
 }
 
-// close ends a block and looks through the window that ends with it.
+// read goes through the words, block by block.
+func (r *reading) read(normal string, meaning *projection) {
+	s := NewScanner(normal, r.p.Lexicon)
+	var block tally
+	for words := 1; s.Next(); words++ {
+		block.add(r.p, s)
+		if meaning != nil {
+			meaning.addWord(r.p, s)
+		}
+		if words%BlockWords == 0 {
+			r.close(&block)
+			block = tally{}
+		}
+	}
+	if block.n > 0 {
+		r.close(&block)
+	}
+}
+
+// close ends a block, and looks at it, for instructions only, and through the
+// window that ends with it. (A request needs more than twelve words around it
+// to be understood, an instruction that has no place does not.)
 func (r *reading) close(block *tally) {
+	r.best[Injection] = max(r.best[Injection], r.p.logits(block)[Injection])
 	r.ring[r.blocks%WindowBlocks] = *block
 	r.whole.merge(block)
 	r.blocks++
@@ -105,13 +150,30 @@ func (r *reading) close(block *tally) {
 
 // raise lifts the best logits to those of t and returns the injection one.
 func (r *reading) raise(t *tally) float64 {
-	var logit float64
-	root := math.Sqrt(float64(t.n))
-	for h := range r.best {
-		logit = float64(r.m.p.Gain[h])*float64(t.weight[h])/root + float64(r.m.p.Offset[h])
-		r.best[h] = max(r.best[h], logit)
+	logits := r.p.logits(t)
+	for h, x := range logits {
+		r.best[h] = max(r.best[h], x)
 	}
-	return logit // the last head's
+	return logits[Injection]
+}
+
+// logits are those of a span, without the rules.
+func (p *Parameters) logits(t *tally) (out [Heads]float64) {
+	root := math.Sqrt(float64(t.n))
+	for h := range out {
+		out[h] = float64(p.Gain[h])*float64(t.weight[h])/root + float64(p.Offset[h])
+	}
+	scale := float64(p.Scale) / float64(max(1, t.total))
+	for k, sum := range &t.hidden {
+		x := scale*float64(sum) + float64(p.Bias[k])
+		if x <= 0 {
+			continue
+		}
+		for h := range out {
+			out[h] += x * float64(p.Out[h][k])
+		}
+	}
+	return out
 }
 
 func sigmoid(logit float64) float64 { return 1 / (1 + math.Exp(-logit)) }

@@ -3,69 +3,77 @@ package detect
 import "math"
 
 // Dimensions is the length of an embedding.
-const Dimensions = 256
+const Dimensions = 64
 
 // Vector is an embedding: of unit length, or empty for a text without words.
 type Vector []float32
 
-// Embed maps a text to its embedding: the signed random projection
-// (Achlioptas 2003) of its features, weighted by inverse document frequency.
-// Each feature adds to four of the 256 dimensions. Texts that share rare words
-// lie close; it knows nothing of synonyms.
+// Embed maps a text to its embedding: the mean of its words' vectors, weighted
+// against frequent words, less what all texts have in common (Arora, Liang and
+// Ma 2017, "A simple but tough-to-beat baseline for sentence embeddings"). The
+// vectors were learnt from running text and a dictionary: words of like meaning
+// lie close.
 func (m *Model) Embed(text string) Vector {
 	var sum projection
-	sum.add(m, Normalise(text))
-	return sum.unit()
+	sum.add(&m.p, Normalise(text))
+	return sum.unit(&m.p)
 }
 
 // projection accumulates in integers, so that the order of texts does not
 // matter and every platform agrees.
-type projection [Dimensions]int64
+type projection struct {
+	sum   [Dimensions]int64
+	total int64
+}
 
-func (p *projection) add(m *Model, normal string) {
-	s := NewScanner(normal)
-	for {
-		features, ok := s.Next()
-		if !ok {
-			return
-		}
-		for _, f := range features {
-			p.addFeature(f, int64(m.p.Rows[f].IDF))
-		}
+func (p *projection) add(m *Parameters, normal string) {
+	for s := NewScanner(normal, m.Lexicon); s.Next(); {
+		p.addWord(m, s)
 	}
 }
 
-func (p *projection) addFeature(f uint32, weight int64) {
-	if weight == 0 {
+func (p *projection) addWord(m *Parameters, s *Scanner) {
+	entry := s.Entry()
+	if entry < 0 {
+		p.addUnknown(m, s.Subwords())
 		return
 	}
-	h := mix(f)
-	for range 4 {
-		sign := int64(h>>8&2) - 1
-		p[h&(Dimensions-1)] += sign * weight
-		h >>= 16
+	w := &m.Words[entry]
+	for d, x := range &w.Meaning {
+		p.sum[d] += int64(x)
 	}
+	p.total += int64(w.Weight)
 }
 
-// mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-func mix(f uint32) uint64 {
-	z := (uint64(f) + 1) * 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+func (p *projection) addUnknown(m *Parameters, subwords []uint32) {
+	var sum [Dimensions]int64
+	for _, g := range subwords {
+		for d, x := range &m.subword(g).Meaning {
+			sum[d] += int64(x)
+		}
+	}
+	for d, x := range &sum {
+		p.sum[d] += x / int64(len(subwords))
+	}
+	p.total += unknown
 }
 
-func (p *projection) unit() Vector {
+func (p *projection) unit(m *Parameters) Vector {
+	if p.total == 0 {
+		return nil
+	}
 	var norm float64
-	for _, x := range p {
-		norm += float64(x) * float64(x)
+	var centred [Dimensions]float64
+	for d, x := range &p.sum {
+		centred[d] = float64(x)/float64(p.total) - float64(m.Common[d])
+		norm += centred[d] * centred[d]
 	}
 	if norm == 0 {
 		return nil
 	}
 	out := make(Vector, Dimensions)
-	for i, x := range p {
-		out[i] = float32(float64(x) / math.Sqrt(norm))
+	for d, x := range &centred {
+		out[d] = float32(x / math.Sqrt(norm))
 	}
 	return out
 }
@@ -113,4 +121,18 @@ func Blend(centre, out Vector, n int) Vector {
 		mixed[i] = float32(float64(mixed[i]) / math.Sqrt(norm))
 	}
 	return mixed
+}
+
+// Mean is Σ meaning/Σ weight over the words of a text: what [Model.Embed] is
+// before the common part is taken off. Training measures that part with it.
+func Mean(p *Parameters, text string) (out [Dimensions]float64) {
+	var sum projection
+	sum.add(p, Normalise(text))
+	if sum.total == 0 {
+		return out
+	}
+	for d, x := range &sum.sum {
+		out[d] = float64(x) / float64(sum.total)
+	}
+	return out
 }
