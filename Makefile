@@ -61,7 +61,7 @@ fuzz:
 
 # train makes the detector's model and its card from DATA, a folder of data/ and
 # text/ as kernel/detect/MODEL.md tells; eval measures the same figures and
-# writes nothing. Both read WordNet from Debian's package wordnet-base.
+# writes nothing. Both read WordNet, and install Debian's package of it.
 train: needs-data
 	$(GO) run ./cmd/train -data $(DATA) -out kernel/detect/model.bin
 
@@ -70,6 +70,7 @@ eval: needs-data
 
 needs-data:
 	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }
+	./cmd/train/deps.sh
 
 clean:
 	rm -rf bin e2e/node_modules
