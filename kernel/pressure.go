@@ -81,5 +81,5 @@ func (k *Kernel) uncarried(t *Turn) Point {
 	x, z := t.Before.X, t.Before.Z
 	lnX, lnZ := logs(x), logs(z)
 	p := k.relative(k.attackPressure(t.Evidence.Scores))
-	return project(k.push(k.rest(x, z, lnX, lnZ), lnX, lnZ, p), k.policy.Tau)
+	return project(k.push(k.rest(x, z, lnX, lnZ), lnX, lnZ, p).Point, k.policy.Tau)
 }

@@ -8,18 +8,34 @@ func logs(p Point) Point { return Point{log(p[0]), log(p[1]), log(p[2])} }
 // sum adds the components.
 func sum(p Point) float64 { return p[0] + p[1] + p[2] }
 
-// softmax returns the point of the simplex that is proportional to e^v. The
-// largest exponent is subtracted first, so that nothing overflows.
-func softmax(v Point) Point {
+// A blend is a point of the simplex that is proportional to e^v, with what its
+// logarithms are made of.
+type blend struct {
+	Point
+	v     Point // less their maximum, so that nothing overflows
+	total float64
+}
+
+func softmax(v Point) (b blend) {
 	top := max(v[0], v[1], v[2])
 	for i := range v {
-		v[i] = exp(v[i] - top)
+		b.v[i] = v[i] - top
+		b.Point[i] = exp(b.v[i])
 	}
-	total := sum(v)
-	for i := range v {
-		v[i] /= total
+	b.total = sum(b.Point)
+	for i := range b.Point {
+		b.Point[i] /= b.total
 	}
-	return v
+	return b
+}
+
+// logs returns the logarithms of the components, for the price of one.
+func (b *blend) logs() (ln Point) {
+	total := log(b.total)
+	for i := range ln {
+		ln[i] = b.v[i] - total
+	}
+	return ln
 }
 
 // project returns the information projection of a point of the simplex on

@@ -16,17 +16,18 @@ func (k *Kernel) step(t *Turn) {
 	x, z := t.Before.X, t.Before.Z
 	lnX, lnZ := logs(x), logs(z)
 	rest := k.rest(x, z, lnX, lnZ)
-	t.Raw = k.push(rest, lnX, lnZ, t.Pressure)
+	raw := k.push(rest, lnX, lnZ, t.Pressure)
+	t.Raw = raw.Point
 	t.State = project(t.Raw, k.policy.Tau)
 	t.MBefore, t.M = t.Raw.Min(), t.State.Min()
 	t.Intervened = t.MBefore < k.policy.Tau
 	t.SigmaViol, t.Effort = k.shortfall(t.Raw), distance(t.State, t.Raw)
 	t.Next.X, t.Next.Z = t.State, k.weights(z, t.Pressure)
-	k.energy(t, lnX, lnZ, rest)
+	k.energy(t, lnX, lnZ, &rest, &raw)
 }
 
 // push is the raw state under a pressure, which is the rest point without one.
-func (k *Kernel) push(rest, lnX, lnZ, p Point) Point {
+func (k *Kernel) push(rest blend, lnX, lnZ, p Point) blend {
 	if p == (Point{}) {
 		return rest
 	}
@@ -36,7 +37,7 @@ func (k *Kernel) push(rest, lnX, lnZ, p Point) Point {
 // drift is the entropic mirror step: the point proportional to
 // x_i^(1-rho) z_i^rho e^(-eta p_i). The bounds on eta and the clip keep every
 // component a normal number.
-func (k *Kernel) drift(lnX, lnZ, p Point) Point {
+func (k *Kernel) drift(lnX, lnZ, p Point) blend {
 	var v Point
 	for i := range v {
 		v[i] = float64((1-k.policy.Rho)*lnX[i]) + float64(k.policy.Rho*lnZ[i]) - float64(k.policy.Eta*p[i])
@@ -47,10 +48,10 @@ func (k *Kernel) drift(lnX, lnZ, p Point) Point {
 // rest is the drift without pressure. By Hölder its normaliser is at most 1, so
 // no component falls under min(x_i, z_i); the max keeps that true when rounding
 // would lose the last bit of it, so that the governor never fires at rest.
-func (k *Kernel) rest(x, z, lnX, lnZ Point) Point {
+func (k *Kernel) rest(x, z, lnX, lnZ Point) blend {
 	raw := k.drift(lnX, lnZ, Point{})
-	for i := range raw {
-		raw[i] = max(raw[i], min(x[i], z[i]))
+	for i := range raw.Point {
+		raw.Point[i] = max(raw.Point[i], min(x[i], z[i]))
 	}
 	return raw
 }
@@ -71,7 +72,7 @@ func (k *Kernel) shortfall(raw Point) float64 {
 // delta_V = drift - descent, so (descent + base)/(drift + base) is computed as
 // 1 - delta_V/(drift + base): in this form its side of 1 and the sign of delta_V
 // cannot disagree by rounding.
-func (k *Kernel) energy(t *Turn, lnX, lnZ, rest Point) {
+func (k *Kernel) energy(t *Turn, lnX, lnZ Point, rest, raw *blend) {
 	z, lnState := t.Before.Z, logs(t.State)
 	before, after := divergence(z, lnZ, lnX), divergence(z, lnZ, lnState)
 	t.LyapunovV = after
@@ -79,12 +80,8 @@ func (k *Kernel) energy(t *Turn, lnX, lnZ, rest Point) {
 		t.DeltaV = d
 	}
 	drift := ratioBase
-	if t.Raw != rest {
-		lnRaw := lnState
-		if t.Intervened {
-			lnRaw = logs(t.Raw)
-		}
-		drift += max(0, divergence(z, lnZ, lnRaw)-divergence(z, lnZ, logs(rest)))
+	if raw.Point != rest.Point {
+		drift += max(0, divergence(z, lnZ, raw.logs())-divergence(z, lnZ, rest.logs()))
 	}
 	t.StabilityRatio = (drift - t.DeltaV) / drift
 	t.ZShift = divergence(t.Next.Z, logs(t.Next.Z), lnState) - after

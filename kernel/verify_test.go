@@ -47,10 +47,7 @@ func TestScanReadsWhatParseReads(t *testing.T) {
 	receipts := append(session(t, k, 60, 500), sealedReceipt(t, k), kernel.Receipt{})
 	scanned := 0
 	for _, r := range receipts {
-		text := mustJSON(t, r)
-		back, err := kernel.ParseReceipt(text)
-		checkScan(t, text, back, err)
-		if kernel.ScanReceipt(text, new(kernel.Receipt)) {
+		if checkScan(t, r) {
 			scanned++
 		}
 	}
