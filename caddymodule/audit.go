@@ -59,15 +59,16 @@ func unmade(detail string) verdict { return verdict{nil, detail} }
 func (v verdict) isFault() bool    { return v.ok != nil && !*v.ok }
 func faultOf(err error) verdict    { return failed(err.Error()) }
 func newReport() *report           { return &report{Valid: true, Checks: []check{}} }
-func (r *report) fault() bool      { return r.Fault != nil }
 func commits(c, key, text string) bool {
 	return hmac.Equal([]byte(c), []byte(kernel.Commit([]byte(key), text)))
 }
 
-func (r *report) add(name string, v verdict) {
-	r.Checks = append(r.Checks, check{name, v.ok, v.detail})
-	if v.isFault() && r.Fault == nil {
-		fault := name + ": " + v.detail
+func (r *report) add(name string, v verdict) { r.addCheck(check{name, v.ok, v.detail}) }
+
+func (r *report) addCheck(c check) {
+	r.Checks = append(r.Checks, c)
+	if c.OK != nil && !*c.OK && r.Fault == nil {
+		fault := c.Name + ": " + c.Detail
 		r.Fault, r.Valid = &fault, false
 	}
 }
@@ -88,16 +89,28 @@ func (a auditor) receipt(ctx context.Context, entry store.Receipt) (*report, ker
 		return out, r, nil
 	}
 	out.add("id", passed("the id is the hash of the record"))
-	for _, c := range []struct {
-		name string
-		make func(context.Context, store.Receipt, kernel.Receipt) (verdict, error)
-	}{{"replay", a.replay}, {"chain", a.chain}, {"head", a.head}} {
-		v, err := c.make(ctx, entry, r)
-		if err != nil {
-			return nil, r, err
-		}
-		out.add(c.name, v)
+	k, err := kernelOf(ctx, a, r.Policy)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		out.add("replay", failed("its policy is not known here"))
+		return out, r, nil
+	case errors.Is(err, kernel.ErrPolicy):
+		out.add("replay", faultOf(err))
+		return out, r, nil
+	case err != nil:
+		return nil, r, err
 	}
+	out.add("replay", replay(k, r))
+	chain, err := a.chain(ctx, k, r)
+	if err != nil {
+		return nil, r, err
+	}
+	out.add("chain", chain)
+	head, err := a.head(ctx, entry, r)
+	if err != nil {
+		return nil, r, err
+	}
+	out.add("head", head)
 	return out, r, nil
 }
 
@@ -119,24 +132,15 @@ func kernelOf(ctx context.Context, from policyReader, hash string) (*kernel.Kern
 }
 
 // replay takes the recorded step again.
-func (a auditor) replay(ctx context.Context, _ store.Receipt, r kernel.Receipt) (verdict, error) {
-	k, err := kernelOf(ctx, a, r.Policy)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return failed("its policy is not known here"), nil
-	case errors.Is(err, kernel.ErrPolicy):
-		return faultOf(err), nil
-	case err != nil:
-		return verdict{}, err
-	}
+func replay(k *kernel.Kernel, r kernel.Receipt) verdict {
 	if err := k.Replay(r); err != nil {
-		return faultOf(err), nil
+		return faultOf(err)
 	}
-	return passed("the step gives the recorded numbers, bit by bit"), nil
+	return passed("the step gives the recorded numbers, bit by bit")
 }
 
 // chain compares the receipt with its predecessor.
-func (a auditor) chain(ctx context.Context, _ store.Receipt, r kernel.Receipt) (verdict, error) {
+func (a auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) (verdict, error) {
 	chain := kernel.Chain{Partial: true}
 	if r.Prev != "" {
 		before, err := a.Receipt(ctx, r.Prev)
@@ -150,36 +154,24 @@ func (a auditor) chain(ctx context.Context, _ store.Receipt, r kernel.Receipt) (
 		if err != nil {
 			return faultOf(fmt.Errorf("its predecessor %s is broken: %w", r.Prev, err)), nil
 		}
-		if err := a.link(ctx, &chain, prev); err != nil && !errors.Is(err, kernel.ErrChain) {
-			return verdict{}, err // a fault of the predecessor's own is not this receipt's
-		}
+		_ = chain.Add(k, prev) // a fault of the predecessor's own is not this receipt's
 	}
-	err := a.link(ctx, &chain, r)
-	switch {
-	case errors.Is(err, kernel.ErrChain), errors.Is(err, kernel.ErrPolicy), errors.Is(err, store.ErrNotFound):
+	if err := chain.Add(k, r); err != nil {
 		return faultOf(err), nil
-	case err != nil:
-		return verdict{}, err
-	case r.Prev == "":
+	}
+	if r.Prev == "" {
 		return passed("it is the first of its session"), nil
 	}
 	return passed("it starts from what " + r.Prev + " left"), nil
 }
 
-func (a auditor) link(ctx context.Context, chain *kernel.Chain, r kernel.Receipt) error {
-	k, err := kernelOf(ctx, a, r.Policy)
-	if err != nil {
-		return err
-	}
-	return chain.Add(k, r)
-}
-
 // head looks for the receipt in the chain that ends at its session's head.
 func (a auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt) (verdict, error) {
+	if entry.SessionKey == "" {
+		return unmade("it belongs to no session"), nil
+	}
 	s, err := a.Session(ctx, entry.SessionKey)
 	switch {
-	case entry.SessionKey == "":
-		return unmade("it belongs to no session"), nil
 	case errors.Is(err, store.ErrNotFound):
 		return unmade("its session was erased or forgotten, and the head with it"), nil
 	case err != nil:
@@ -236,6 +228,29 @@ func (a auditor) stored(ctx context.Context, id string, record []byte) (store.Re
 		return entry, failed("the record that is kept under this id is another"), nil
 	}
 	return entry, passed("the record is the one that is kept"), nil
+}
+
+// texts compares what was said, as far as it is given, with what the receipt
+// committed to.
+func (a auditor) texts(ctx context.Context, entry store.Receipt, r kernel.Receipt, prompt, output *string) ([]check, error) {
+	var checks []check
+	for _, c := range []struct {
+		name, recorded string
+		text           *string
+	}{
+		{"prompt_commitment", r.PromptCommitment, prompt},
+		{"output_commitment", r.OutputCommitment, output},
+	} {
+		if c.text == nil {
+			continue
+		}
+		v, err := a.commitment(ctx, entry, c.recorded, *c.text)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, check{c.name, v.ok, v.detail})
+	}
+	return checks, nil
 }
 
 // commitment compares a text with what the receipt committed to.

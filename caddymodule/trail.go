@@ -177,22 +177,12 @@ func (t storeTrail) compare(ctx context.Context, s spoken) ([]verdict, error) {
 	if err != nil {
 		return []verdict{faultOf(err)}, nil
 	}
+	checks, err := auditor{t}.texts(ctx, entry, r, s.Prompt, s.Output)
 	var out []verdict
-	for _, c := range []struct {
-		name, recorded string
-		text           *string
-	}{{"prompt", r.PromptCommitment, s.Prompt}, {"output", r.OutputCommitment, s.Output}} {
-		if c.text == nil {
-			continue
-		}
-		v, err := auditor{t}.commitment(ctx, entry, c.recorded, *c.text)
-		if err != nil {
-			return nil, err
-		}
-		v.detail = c.name + ": " + v.detail
-		out = append(out, v)
+	for _, c := range checks {
+		out = append(out, verdict{c.OK, c.Name + ": " + c.Detail})
 	}
-	return out, nil
+	return out, err
 }
 
 func (t storeTrail) close() error { return t.Close() }

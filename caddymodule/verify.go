@@ -148,21 +148,12 @@ func (g *request) ownsSession(r *http.Request, c caller, entry store.Receipt) bo
 // compare adds the checks of the texts to a report without a fault; of a receipt
 // that is broken nothing more can be said.
 func (g *request) compare(ctx context.Context, out *report, q verifyRequest, entry store.Receipt, r kernel.Receipt) error {
-	for _, c := range []struct {
-		name, recorded string
-		text           *string
-	}{
-		{"prompt_commitment", r.PromptCommitment, q.prompt},
-		{"output_commitment", r.OutputCommitment, q.output},
-	} {
-		if c.text == nil || out.fault() {
-			continue
-		}
-		v, err := auditor{g.engine.store}.commitment(ctx, entry, c.recorded, *c.text)
-		if err != nil {
-			return err
-		}
-		out.add(c.name, v)
+	if out.Fault != nil {
+		return nil
 	}
-	return nil
+	checks, err := auditor{g.engine.store}.texts(ctx, entry, r, q.prompt, q.output)
+	for _, c := range checks {
+		out.addCheck(c)
+	}
+	return err
 }

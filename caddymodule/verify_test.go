@@ -144,6 +144,10 @@ func TestVerifyFindsTampering(t *testing.T) {
 	if v := s.verify(`{"receipt":` + string(made) + `}`); v.Valid || !strings.Contains(*v.Fault, "delta_V differs") {
 		t.Errorf("a number that does not follow: %+v", v)
 	}
+	strange := resealed(func(r *kernel.Receipt) { r.Policy = strings.Repeat("0", 64) })
+	if v := s.verify(`{"receipt":` + string(strange) + `}`); v.Valid || v.outcomes() != "id+ replay- stored-" {
+		t.Errorf("a policy that nobody knows: %+v", v)
+	}
 	if v := s.verify(`{"receipt":{"id":1,"canary":2}}`); v.Valid || v.outcomes() != "id-" || strings.Contains(*v.Fault, "canary") {
 		t.Errorf("no receipt: %+v", v)
 	}
