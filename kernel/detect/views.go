@@ -64,16 +64,6 @@ func Read(s string) Reading {
 	return o.Reading
 }
 
-// Views returns the texts of [Read].
-func Views(s string) []string {
-	r := Read(s)
-	out := make([]string, len(r.Views))
-	for i, v := range r.Views {
-		out[i] = v.Text
-	}
-	return out
-}
-
 type opener struct{ Reading }
 
 // add appends a view unless it is nil or was seen.

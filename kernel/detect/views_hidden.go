@@ -16,30 +16,24 @@ func unhide(d *derived) *derived {
 	if !strings.Contains(d.text, "\U000E0020"[:2]) && !strings.Contains(d.text, "\uFE00"[:2]) {
 		return nil
 	}
-	s, kept := d.text, 0
-	var w *draft
-	for i := 0; i < len(s); {
-		text, end := hiddenText(s, i)
-		if len(text) < minHidden {
-			i = end
-			continue
-		}
-		if w == nil {
-			w = rewrite(d)
-		}
-		w.keepSome(kept, i)
-		w.put(text, i, end)
-		i, kept = end, end
+	if shown := replaceAll(d, &hiding, hidden); shown != d {
+		return shown
 	}
-	if w == nil {
-		return nil
-	}
-	w.keepSome(kept, len(s))
-	return w.done()
+	return nil
 }
 
-// hiddenText reads the run of hidden characters at s[i:]. Its end is after the
-// character at i when there is none.
+// hiding are the first bytes of hidden characters.
+var hiding = bytesOf("\U000E0020"[:1] + "\uFE00"[:1])
+
+// hidden replaces a run that is long enough to be a text.
+func hidden(s string, i int) (text string, end int) {
+	if text, end = hiddenText(s, i); len(text) < minHidden {
+		return "", i
+	}
+	return text, end
+}
+
+// hiddenText reads the run of hidden characters at s[i:].
 func hiddenText(s string, i int) (string, int) {
 	var out []byte
 	end := i
@@ -47,7 +41,7 @@ func hiddenText(s string, i int) (string, int) {
 		r, size := utf8.DecodeRuneInString(s[end:])
 		b, ok := hiddenByte(r)
 		if !ok {
-			return string(out), max(end, i+size)
+			break
 		}
 		out = append(out, b)
 		end += size

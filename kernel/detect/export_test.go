@@ -1,0 +1,11 @@
+package detect
+
+// Views returns the texts of [Read].
+func Views(s string) []string {
+	r := Read(s)
+	out := make([]string, len(r.Views))
+	for i, v := range r.Views {
+		out[i] = v.Text
+	}
+	return out
+}
