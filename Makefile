@@ -10,7 +10,7 @@ FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 FUZZED    := ./kernel ./store ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
 
-.PHONY: run test build bench lint fuzz load deps clean
+.PHONY: run test build bench lint fuzz load train eval needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.

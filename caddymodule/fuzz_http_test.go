@@ -55,7 +55,7 @@ func FuzzHandler(f *testing.F) {
 		s.t = t
 		target, err := url.ParseRequestURI(path)
 		if err != nil || !strings.HasPrefix(path, "/") || target.Host != "" {
-			t.Skip() // net/http itself refuses it
+			return // net/http itself refuses it
 		}
 		r := httptest.NewRequest(methods[int(method)%len(methods)], "http://site.test/", io.NopCloser(strings.NewReader(body)))
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.ContentLength = target.Path, target.RawPath, target.RawQuery, -1
