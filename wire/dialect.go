@@ -110,9 +110,17 @@ type Part struct {
 	Role Role // zero in answers
 	Kind Kind
 	Text string // decoded
-	// Bytes is the size of the raw JSON value as it is forwarded, quotes and
-	// escapes included.
-	Bytes int
+	// Start and Bytes are the place of the raw JSON value in the body and its
+	// size as it is forwarded, quotes and escapes included.
+	Start, Bytes int
+	// Message is the number, from 1, of the request's message that the part
+	// belongs to; 0 for a part outside messages.
+	Message int
+	// Earlier: the part belongs to the history. The newest turn is what follows
+	// the last message of the assistant that something follows; all before it is
+	// history, and so is every word that the assistant is said to have said, the
+	// prefilled beginning of the answer included.
+	Earlier bool
 }
 
 // Request is what governance needs of a call.
@@ -143,7 +151,7 @@ type Response struct {
 }
 
 // Text returns what a reader sees of the first choice: its content or, where
-// the model declined, its refusal.
+// there is none because the model declined, its refusal.
 func (r Response) Text() string { return r.text }
 
 // Event is what governance needs of one stream frame.
@@ -170,11 +178,25 @@ type Refusal struct {
 	ID, Model string
 	Text      string
 	Created   int64 // Unix seconds
-	// AsContent puts the text into the ordinary content, for clients that show
-	// nothing else. It breaks clients that asked for structured output.
-	AsContent bool
+	Place     Place
 	Choices   int // as in the Request; less than 1 counts as 1
 }
+
+// A Place is where in an answer a refusal stands, in dialects that have a member
+// for refusals beside the ordinary content.
+type Place string
+
+// The places of a refusal.
+const (
+	// Everywhere says it in both, because many clients show nothing but content.
+	// The zero value means the same.
+	Everywhere Place = "message"
+	// OnlyRefusal keeps the content empty: where structured output was asked
+	// for, clients parse the content.
+	OnlyRefusal Place = "refusal"
+	// OnlyContent is for clients that show both.
+	OnlyContent Place = "content"
+)
 
 // Error is an error in no dialect.
 type Error struct {

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,9 +38,10 @@ const declined = "I can't help with that. <b>\"é\"</b>"
 func TestRefusals(t *testing.T) {
 	for _, api := range []string{"openai_chat", "openai_completions"} {
 		for name, r := range map[string]wire.Refusal{
-			"refusal":         {Choices: 1},
-			"refusal_content": {AsContent: true},
-			"refusal_two":     {Choices: 2},
+			"refusal":            {Choices: 1, Place: wire.OnlyRefusal},
+			"refusal_content":    {Place: wire.OnlyContent},
+			"refusal_two":        {Choices: 2, Place: wire.OnlyRefusal},
+			"refusal_everywhere": {},
 		} {
 			r.ID, r.Model, r.Text, r.Created = "KRN-1", "gpt-x", declined, 1700000000
 			d := dialect(t, api)
@@ -55,16 +57,19 @@ func TestRefusals(t *testing.T) {
 // client understand in the same way.
 func checkRefusal(t *testing.T, d wire.Dialect, r wire.Refusal) {
 	t.Helper()
-	kind := wire.RefusalText
-	if r.AsContent || d.Name() == "openai_completions" {
-		kind = wire.Text
+	kinds := []wire.Kind{wire.Text, wire.RefusalText}
+	switch {
+	case r.Place == wire.OnlyContent || d.Name() == "openai_completions":
+		kinds = kinds[:1]
+	case r.Place == wire.OnlyRefusal:
+		kinds = kinds[1:]
 	}
 	whole, err := d.Response(d.Refusal(r))
-	if err != nil || whole.Finish != "stop" || whole.Text() != r.Text || whole.Model != r.Model || len(whole.Parts) != max(1, r.Choices) {
+	if err != nil || whole.Finish != "stop" || whole.Text() != r.Text || whole.Model != r.Model || len(whole.Parts) != max(1, r.Choices)*len(kinds) {
 		t.Errorf("%s: %+v, %v", d.Name(), whole, err)
 	}
 	for _, begun := range []bool{false, true} {
-		text, finishes := make(map[int]string), 0
+		text, finishes := make(map[int]map[wire.Kind]string), 0
 		frames, rest := decode(t, string(d.RefusalStream(r, begun)))
 		for i, f := range frames {
 			e, err := d.Event(f)
@@ -72,16 +77,20 @@ func checkRefusal(t *testing.T, d wire.Dialect, r wire.Refusal) {
 				t.Fatalf("%s: frame %s: %+v, %v", d.Name(), f.Raw, e, err)
 			}
 			for _, delta := range e.Deltas {
-				if delta.Kind != kind {
-					t.Errorf("%s: a delta of kind %s", d.Name(), delta.Kind)
+				if text[delta.Choice] == nil {
+					text[delta.Choice] = make(map[wire.Kind]string)
 				}
-				text[delta.Choice] += delta.Text
+				text[delta.Choice][delta.Kind] += delta.Text
 			}
 			if e.Finish != "" {
 				finishes++
 			}
 		}
-		if rest != "" || finishes != max(1, r.Choices) || len(text) != finishes || text[0] != r.Text {
+		want := make(map[wire.Kind]string)
+		for _, kind := range kinds {
+			want[kind] = r.Text
+		}
+		if rest != "" || finishes != max(1, r.Choices) || len(text) != finishes || !maps.Equal(text[0], want) {
 			t.Errorf("%s: %d finishes, texts %v, rest %q", d.Name(), finishes, text, rest)
 		}
 	}
@@ -92,7 +101,7 @@ func TestRefusalIsBounded(t *testing.T) {
 	for _, api := range []string{"openai_chat", "openai_completions"} {
 		out := dialect(t, api).Refusal(wire.Refusal{Text: "no", Choices: 1 << 30})
 		r, err := dialect(t, api).Response(out)
-		if err != nil || len(r.Parts) != wire.MaxChoices {
+		if err != nil || len(r.Parts) != wire.MaxChoices*map[string]int{"openai_chat": 2, "openai_completions": 1}[api] {
 			t.Errorf("%s: %d choices, %v", api, len(r.Parts), err)
 		}
 	}

@@ -1,60 +1,125 @@
 package wire
 
-// HoldBack keeps the newest frames of a stream back: a frame leaves only when
-// at least `window` bytes of text were added behind it, so that a check which
-// reads up to `window` bytes has seen everything that could still make the
-// frame's text part of a finding. Frames keep their order; those without text
-// (tool calls, roles) wait in it like the others. Nothing is copied. A HoldBack
-// is not safe for concurrent use.
+// HoldBack keeps the newest frames of a stream back until the checks have read
+// far enough. Each choice of the answer has a text of its own, and a check reads
+// the text of one choice; so a frame leaves only when, for every choice that it
+// carries text of, a check has read that text and at least `window` bytes behind
+// it: then nothing that a check finds later can begin in the frame. Frames keep
+// their order; those without text (tool calls, roles) wait for nothing but the
+// frames before them. Frames are not copied. A HoldBack is not safe for
+// concurrent use.
 type HoldBack struct {
-	window int
-	frames []Frame
-	texts  []int // bytes of text of each held frame
-	held   int   // their sum
+	window  int
+	frames  []heldFrame
+	choices map[int]*progress
+	held    int // bytes of the held frames
 }
 
-// NewHoldBack makes an empty queue. A window of 0 bytes, or less, holds
-// nothing.
-func NewHoldBack(window int) *HoldBack { return &HoldBack{window: max(window, 0)} }
-
-// Add puts a frame behind the others; text is how many bytes of text it
-// carries.
-func (h *HoldBack) Add(f Frame, text int) {
-	text = max(text, 0)
-	h.frames = append(h.frames, f)
-	h.texts = append(h.texts, text)
-	h.held += text
+// A heldFrame carries the texts of its choices up to these ends.
+type heldFrame struct {
+	Frame
+	ends []textEnd
 }
 
-// Release takes out the frames that may leave.
-func (h *HoldBack) Release() []Frame {
+// textEnd is a place in the text of a choice, in bytes.
+type textEnd struct{ choice, at int }
+
+// progress is how far the text of a choice was added, was checked and has left.
+type progress struct{ added, checked, left int }
+
+// NewHoldBack makes an empty queue. With a window of 0 bytes, or less, text
+// leaves as soon as it was checked.
+func NewHoldBack(window int) *HoldBack {
+	return &HoldBack{window: max(window, 0), choices: make(map[int]*progress)}
+}
+
+// IsText reports whether a delta is text that a reader sees and the checks read.
+func (d Delta) IsText() bool { return d.Kind == Text || d.Kind == RefusalText }
+
+// Add puts a frame behind the others. Of its deltas those that are text count.
+func (h *HoldBack) Add(f Frame, deltas []Delta) {
+	held := heldFrame{Frame: f}
+	for _, d := range deltas {
+		if !d.IsText() || d.Text == "" {
+			continue
+		}
+		p := h.choice(d.Choice)
+		p.added += len(d.Text)
+		held.ends = append(held.ends, textEnd{d.Choice, p.added})
+	}
+	h.frames = append(h.frames, held)
+	h.held += len(f.Raw)
+}
+
+func (h *HoldBack) choice(n int) *progress {
+	p := h.choices[n]
+	if p == nil {
+		p = new(progress)
+		h.choices[n] = p
+	}
+	return p
+}
+
+// Checked notes that a check has read all text of a choice that was added so far
+// and found nothing.
+func (h *HoldBack) Checked(choice int) {
+	p := h.choice(choice)
+	p.checked = p.added
+}
+
+// Release takes out the frames that may leave. Text of a choice that is silent
+// need not have a window behind it, but a check must have read it; nil means
+// that none is.
+func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
 	n := 0
-	for n < len(h.frames) && h.held-h.texts[n] >= h.window {
-		h.held -= h.texts[n]
+	for n < len(h.frames) && h.mayLeave(h.frames[n], silent) {
 		n++
 	}
 	return h.take(n)
 }
 
-// Flush takes out all frames.
-func (h *HoldBack) Flush() []Frame {
-	h.held = 0
-	return h.take(len(h.frames))
+func (h *HoldBack) mayLeave(f heldFrame, silent func(int) bool) bool {
+	for _, end := range f.ends {
+		checked := h.choices[end.choice].checked
+		if end.at+h.window > checked && (end.at > checked || silent == nil || !silent(end.choice)) {
+			return false
+		}
+	}
+	return true
 }
 
-// Drop throws all frames away.
-func (h *HoldBack) Drop() { h.Flush() }
+// Flush takes out all frames.
+func (h *HoldBack) Flush() []Frame { return h.take(len(h.frames)) }
 
-// Held is how many bytes of text are held.
+// Drop throws all frames away. Their text has not left.
+func (h *HoldBack) Drop() { h.frames, h.held = nil, 0 }
+
+// Held is how many bytes the held frames have.
 func (h *HoldBack) Held() int { return h.held }
 
-// take cuts the first n frames off. What was taken is never overwritten: later
-// frames are appended behind it.
+// Left is how many bytes of the text of a choice have left.
+func (h *HoldBack) Left(choice int) int {
+	if p := h.choices[choice]; p != nil {
+		return p.left
+	}
+	return 0
+}
+
 func (h *HoldBack) take(n int) []Frame {
 	if n == 0 {
 		return nil
 	}
-	out := h.frames[:n:n]
-	h.frames, h.texts = h.frames[n:], h.texts[n:]
+	out := make([]Frame, n)
+	for i, f := range h.frames[:n] {
+		out[i] = f.Frame
+		h.held -= len(f.Raw)
+		for _, end := range f.ends {
+			h.choices[end.choice].left = end.at
+		}
+	}
+	clear(h.frames[:n])
+	if h.frames = h.frames[n:]; len(h.frames) == 0 {
+		h.frames = nil
+	}
 	return out
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -9,19 +10,23 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-// Whatever is added, frames leave in order and once, and none leaves with less
-// than a window of text behind it; what could leave does.
+// Whatever is added to which choices and checked when, frames leave in order and
+// once, none leaves with less than a window of checked text of its choices
+// behind it, and what could leave does.
 func TestHoldBackKeepsTheWindow(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		window := rapid.IntRange(-1, 40).Draw(r, "window")
-		texts := rapid.SliceOfN(rapid.IntRange(0, 25), 1, 60).Draw(r, "texts")
 		h := wire.NewHoldBack(window)
-		added, left := 0, 0 // frames
-		behind := func(i int) (n int) {
-			for _, text := range texts[i+1 : added] {
-				n += text
+		var ends []map[int]int // of each frame
+		added, checked := make(map[int]int), make(map[int]int)
+		left := 0
+		may := func(frame int) bool {
+			for choice, end := range ends[frame] {
+				if end+max(window, 0) > checked[choice] {
+					return false
+				}
 			}
-			return n
+			return true
 		}
 		leave := func(frames []wire.Frame) {
 			for _, f := range frames {
@@ -31,28 +36,79 @@ func TestHoldBackKeepsTheWindow(t *testing.T) {
 				left++
 			}
 		}
-		for i, text := range texts {
-			h.Add(wire.Frame{Raw: fmt.Append(nil, i)}, text)
-			added++
-			if !rapid.Bool().Draw(r, "release") {
-				continue
+		for range rapid.IntRange(1, 60).Draw(r, "frames") {
+			var deltas []wire.Delta
+			end := make(map[int]int)
+			for range rapid.IntRange(0, 3).Draw(r, "deltas") {
+				d := wire.Delta{
+					Choice: rapid.IntRange(0, 3).Draw(r, "choice"), Text: strings.Repeat("x", rapid.IntRange(0, 25).Draw(r, "text")),
+					Kind: rapid.SampledFrom([]wire.Kind{wire.Text, wire.RefusalText, wire.ToolCall}).Draw(r, "kind"),
+				}
+				deltas = append(deltas, d)
+				if d.IsText() && d.Text != "" {
+					added[d.Choice] += len(d.Text)
+					end[d.Choice] = added[d.Choice]
+				}
 			}
-			leave(h.Release())
-			if left > 0 && behind(left-1) < window {
-				t.Fatalf("window %d: frame %d left with %d bytes behind it", window, left-1, behind(left-1))
+			h.Add(wire.Frame{Raw: fmt.Append(nil, len(ends))}, deltas)
+			ends = append(ends, end)
+			if choice := rapid.IntRange(-2, 3).Draw(r, "checked"); choice >= 0 {
+				h.Checked(choice)
+				checked[choice] = added[choice]
 			}
-			if left < added && behind(left) >= window {
-				t.Fatalf("window %d: frame %d stays with %d bytes behind it", window, left, behind(left))
+			before := left
+			leave(h.Release(nil))
+			for i := before; i < left; i++ {
+				if !may(i) {
+					t.Fatalf("window %d: frame %d left too early", window, i)
+				}
+				for choice, end := range ends[i] {
+					if h.Left(choice) < end {
+						t.Fatalf("choice %d: %d bytes left, want %d", choice, h.Left(choice), end)
+					}
+				}
 			}
-		}
-		if left < added && h.Held() != behind(left)+texts[left] {
-			t.Fatalf("%d bytes held, want %d", h.Held(), behind(left)+texts[left])
+			if left < len(ends) && may(left) {
+				t.Fatalf("window %d: frame %d stays", window, left)
+			}
 		}
 		leave(h.Flush())
-		if left != added || h.Held() != 0 || len(h.Flush()) != 0 {
-			t.Fatalf("%d of %d frames left, %d bytes held", left, added, h.Held())
+		if left != len(ends) || h.Held() != 0 || len(h.Flush()) != 0 {
+			t.Fatalf("%d of %d frames left, %d bytes held", left, len(ends), h.Held())
 		}
 	})
+}
+
+func text(choice int, s string) []wire.Delta {
+	return []wire.Delta{{Choice: choice, Kind: wire.Text, Text: s}}
+}
+
+// A choice that falls silent lets go of what was checked, and of nothing else.
+func TestHoldBackOfASilentChoice(t *testing.T) {
+	h := wire.NewHoldBack(10)
+	h.Add(wire.Frame{Raw: []byte("one")}, text(0, "abc"))
+	h.Add(wire.Frame{Raw: []byte("two")}, text(1, "abc"))
+	silent := func(choice int) bool { return choice == 0 }
+	if out := h.Release(silent); len(out) != 0 {
+		t.Errorf("%d frames left unchecked", len(out))
+	}
+	h.Checked(0)
+	h.Checked(1)
+	if out := h.Release(silent); len(out) != 1 || string(out[0].Raw) != "one" {
+		t.Errorf("left: %v", out)
+	}
+	if h.Left(0) != 3 || h.Left(1) != 0 || h.Left(7) != 0 || h.Held() != 3 {
+		t.Errorf("%d and %d left, %d held", h.Left(0), h.Left(1), h.Held())
+	}
+}
+
+// A frame without text waits for nobody.
+func TestHoldBackPassesWhatHasNoText(t *testing.T) {
+	h := wire.NewHoldBack(10)
+	h.Add(wire.Frame{Raw: []byte("reasoning")}, []wire.Delta{{Kind: wire.Reasoning, Text: "hm"}})
+	if out := h.Release(nil); len(out) != 1 {
+		t.Error("it stays")
+	}
 }
 
 // Frames that were taken out stay as they are when more are added.
@@ -60,8 +116,9 @@ func TestHoldBackDoesNotReuse(t *testing.T) {
 	h := wire.NewHoldBack(0)
 	var out []wire.Frame
 	for i := range 100 {
-		h.Add(wire.Frame{Raw: fmt.Append(nil, i)}, 1)
-		out = append(out, h.Release()...)
+		h.Add(wire.Frame{Raw: fmt.Append(nil, i)}, text(0, "x"))
+		h.Checked(0)
+		out = append(out, h.Release(nil)...)
 	}
 	for i, f := range out {
 		if string(f.Raw) != fmt.Sprint(i) {
@@ -72,10 +129,10 @@ func TestHoldBackDoesNotReuse(t *testing.T) {
 
 func TestHoldBackDrop(t *testing.T) {
 	h := wire.NewHoldBack(10)
-	h.Add(wire.Frame{Raw: []byte("dropped")}, 100)
+	h.Add(wire.Frame{Raw: []byte("dropped")}, text(0, "secret"))
 	h.Drop()
-	h.Add(wire.Frame{Raw: []byte("kept")}, 1)
-	if h.Held() != 1 || len(h.Release()) != 0 {
+	h.Add(wire.Frame{Raw: []byte("kept")}, text(0, "y"))
+	if h.Held() != 4 || len(h.Release(nil)) != 0 || h.Left(0) != 0 {
 		t.Errorf("%d bytes held", h.Held())
 	}
 	if out := h.Flush(); len(out) != 1 || string(out[0].Raw) != "kept" {

@@ -34,16 +34,11 @@ func (chat) Response(body []byte) (Response, error) {
 // Event reads one frame of a stream.
 func (chat) Event(f Frame) (Event, error) { return openaiEvent(f, chatChunk) }
 
-// Refusal is a completed answer with a refusal and no content, which is how the
-// API itself declines. The finish reason is stop: the SDKs' helpers throw on
-// content_filter.
+// Refusal is a completed answer with a refusal, which is how the API itself
+// declines. The finish reason is stop: the SDKs' helpers throw on content_filter.
 func (chat) Refusal(r Refusal) []byte {
 	message := openaiMessage{Role: "assistant"}
-	if r.AsContent {
-		message.Content = &r.Text
-	} else {
-		message.Refusal = &r.Text
-	}
+	message.Content, message.Refusal = r.place()
 	body := openaiHead("chatcmpl-", "chat.completion", r)
 	body.Usage = &openaiUsage{}
 	for i := range refusalChoices(r) {
@@ -63,13 +58,15 @@ func (chat) RefusalStream(r Refusal, begun bool) []byte {
 
 func chatRefusalDelta(r Refusal, begun bool) map[string]any {
 	delta := make(map[string]any)
+	content, refusal := r.place()
 	if !begun {
-		delta["role"], delta["content"] = "assistant", nil
+		delta["role"], delta["content"] = "assistant", content
 	}
-	if r.AsContent {
-		delta["content"] = r.Text
-	} else {
-		delta["refusal"] = r.Text
+	if content != nil {
+		delta["content"] = content
+	}
+	if refusal != nil {
+		delta["refusal"] = refusal
 	}
 	return delta
 }

@@ -36,7 +36,7 @@ func chatMessage(w *walk, v gjson.Result) {
 		w.err = invalid("a message is not an object")
 		return
 	}
-	as(chatRole(v.Get("role").Str), chatMessageMembers)(w, v)
+	w.inMessage(chatRole(v.Get("role").Str), v, chatMessageMembers)
 }
 
 // chatRole maps a message's role. Nobody knows how an unknown one is read.

@@ -107,7 +107,7 @@ func (completions) Response(body []byte) (Response, error) {
 func (completions) Event(f Frame) (Event, error) { return openaiEvent(f, completionsAnswer) }
 
 // Refusal is a completed answer. The API has no refusal of its own, so the text
-// is the answer, whatever AsContent says.
+// is the answer, whatever Place says.
 func (completions) Refusal(r Refusal) []byte {
 	body := openaiHead("cmpl-", "text_completion", r)
 	body.Usage = &openaiUsage{}

@@ -32,6 +32,7 @@ func openaiRequest(root gjson.Result, body schema) (Request, error) {
 	}
 	w := walk{role: Other}
 	body(&w, root)
+	w.markEarlier()
 	r.Model, r.Stream, r.Parts = model.Str, stream.Bool(), w.parts
 	return r, w.err
 }
@@ -42,20 +43,13 @@ func lastUserText(parts []Part) string {
 		if p.Role != User || p.Kind != Text {
 			continue
 		}
-		first, of := i, message(p.Path)
-		for first > 0 && strings.HasPrefix(parts[first-1].Path, of) {
+		first := i
+		for first > 0 && parts[first-1].Message == p.Message {
 			first--
 		}
 		return joinText(parts[first:i+1], Text)
 	}
 	return ""
-}
-
-// message cuts a part's path after its message: messages.3.
-func message(path string) string {
-	list, rest, _ := strings.Cut(path, ".")
-	index, _, _ := strings.Cut(rest, ".")
-	return list + "." + index + "."
 }
 
 // joinText joins the texts of the parts of some kinds.
@@ -88,9 +82,13 @@ func openaiResponse(body []byte, answer schema) (Response, error) {
 			first = append(first, p)
 		}
 	}
+	seen := joinText(first, Text)
+	if seen == "" {
+		seen = joinText(first, RefusalText)
+	}
 	return Response{
 		Model: root.Get("model").Str, Finish: root.Get("choices.0.finish_reason").Str,
-		Parts: w.parts, text: joinText(first, Text, RefusalText),
+		Parts: w.parts, text: seen,
 	}, nil
 }
 

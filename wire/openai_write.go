@@ -35,6 +35,17 @@ type openaiUsage struct {
 	TotalTokens      int `json:"total_tokens"`
 }
 
+// place sets the members of a message or delta in which a refusal stands.
+func (r Refusal) place() (content, refusal *string) {
+	if r.Place != OnlyRefusal {
+		content = &r.Text
+	}
+	if r.Place != OnlyContent {
+		refusal = &r.Text
+	}
+	return content, refusal
+}
+
 var (
 	finishStop = "stop"
 	doneData   = []byte("[DONE]")

@@ -10,10 +10,35 @@ import (
 
 // A walk takes a body apart along a schema of what its dialect knows.
 type walk struct {
-	path  []byte // of the value being read
-	role  Role   // of the message being read
-	parts []Part
-	err   error
+	path    []byte // of the value being read
+	role    Role   // of the message being read
+	message int    // its number; 0 outside messages
+	roles   []Role // of the messages so far
+	parts   []Part
+	err     error
+}
+
+// inMessage reads the next message.
+func (w *walk) inMessage(role Role, v gjson.Result, read schema) {
+	w.roles = append(w.roles, role)
+	w.message = len(w.roles)
+	as(role, read)(w, v)
+	w.message = 0
+}
+
+// markEarlier tells the parts of the history from those of the newest turn.
+func (w *walk) markEarlier() {
+	newest := len(w.roles)
+	for newest > 0 && w.roles[newest-1] == Assistant {
+		newest-- // a prefill
+	}
+	for newest > 0 && w.roles[newest-1] != Assistant {
+		newest--
+	}
+	for i := range w.parts {
+		p := &w.parts[i]
+		p.Earlier = p.Message > 0 && (p.Message <= newest || p.Role == Assistant)
+	}
 }
 
 // A schema reads one value. Schemas are values: the whole of a dialect's
@@ -196,5 +221,7 @@ func (w *walk) add(kind Kind, s string, v gjson.Result) {
 		w.err = invalid("it has more than %d parts", maxParts)
 		return
 	}
-	w.parts = append(w.parts, Part{Path: string(w.path), Role: w.role, Kind: kind, Text: s, Bytes: len(v.Raw)})
+	w.parts = append(w.parts, Part{
+		Path: string(w.path), Role: w.role, Kind: kind, Text: s, Start: v.Index, Bytes: len(v.Raw), Message: w.message,
+	})
 }

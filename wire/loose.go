@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Loosely reads the texts of a body in UTF-8 that belongs to no dialect, or that
+// its dialect cannot read. It is as lenient as the most lenient server: members
+// may occur twice, values may follow one another, and what is no JSON at all is
+// read for its quoted strings and for the words between them. All strings count,
+// at any depth, and so do names that hold a space. A part has no path. Its role
+// is what the members around it say in the APIs that we know (role, system,
+// instructions, tools, …), or [User].
+//
+// The time is linear in the body, whatever it is.
+func Loosely(body []byte) []Part {
+	body = bytes.TrimPrefix(body, byteOrderMark)
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	if len(trimmed) == 0 {
+		return nil
+	}
+	if !strings.ContainsRune(`{["`, rune(trimmed[0])) {
+		return []Part{{Role: User, Kind: Text, Text: string(body), Bytes: len(body)}}
+	}
+	if parts, ok := looseJSON(body); ok {
+		return parts
+	}
+	return looseStrings(body)
+}
+
+// looseRoles are the members and values that say who speaks below or beside
+// them, in any API.
+var (
+	looseMembers = map[string]Role{
+		"system:": System, "systeminstruction:": System, "instructions:": System, "developer:": System,
+		"tools:": Definition, "functions:": Definition, "responseformat:": Definition, "toolconfig:": Definition,
+		"functionresponse:": Tool,
+	}
+	looseSpeakers = map[string]Role{
+		"system": System, "developer": System, "assistant": Assistant, "model": Assistant, "tool": Tool, "function": Tool,
+	}
+	looseTypes = map[string]Role{
+		"tool_result": Tool, "function_call_output": Tool, "tool_response": Tool,
+	}
+)
+
+// A looseLevel is an object or array that is being read.
+type looseLevel struct {
+	object bool
+	first  int    // the first part below it
+	role   Role   // that its own role or type member gives
+	name   string // of the member being read
+	member int    // the first part of that member
+}
+
+// looseJSON reads values that follow one another; ok is false when they are not
+// all JSON.
+func looseJSON(body []byte) (parts []Part, ok bool) {
+	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	levels := []looseLevel{{}}
+	var open []int // parts without a role yet, in order
+	settle := func(from int, role Role) {
+		for n := len(open) - 1; role != "" && n >= 0 && open[n] >= from; n-- {
+			parts[open[n]].Role = role // each part once, however deep it lies
+			open = open[:n]
+		}
+	}
+	for {
+		token, err := d.ReadToken()
+		if errors.Is(err, io.EOF) && len(levels) == 1 {
+			settle(0, User)
+			return parts, true
+		}
+		if err != nil {
+			return nil, false
+		}
+		at := &levels[len(levels)-1]
+		switch kind := token.Kind(); kind {
+		case '{', '[':
+			levels = append(levels, looseLevel{object: kind == '{', first: len(parts)})
+			continue
+		case '}', ']':
+			settle(at.first, at.role)
+			levels = levels[:len(levels)-1]
+			at = &levels[len(levels)-1]
+		case '"':
+			s := token.String()
+			if at.object && at.name == "" { // a name
+				at.name, at.member = nameKey(s), len(parts)
+				if strings.Contains(s, " ") {
+					parts = append(parts, Part{Role: User, Kind: Text, Text: s, Bytes: len(s)})
+				}
+				continue
+			}
+			switch at.name {
+			case "role:":
+				at.role = looseSpeakers[strings.ToLower(s)]
+			case "type:":
+				if r := looseTypes[s]; r != "" {
+					at.role = r
+				}
+			}
+			if s != "" {
+				open = append(open, len(parts))
+				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s)})
+			}
+		}
+		settle(at.member, looseMembers[at.name])
+		at.name = ""
+	}
+}
+
+// nameKey is a name without regard to its spelling. It is never "", which stands
+// for no name.
+func nameKey(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name, "_", "")) + ":"
+}
+
+// looseStrings reads what only looks like JSON: each quoted string, and the words
+// between the strings as one text.
+func looseStrings(body []byte) []Part {
+	var parts []Part
+	var between strings.Builder
+	for len(body) > 0 {
+		i := bytes.IndexByte(body, '"')
+		if i < 0 {
+			i = len(body)
+		}
+		for _, c := range string(bytes.ToValidUTF8(body[:i], []byte(" "))) {
+			if strings.ContainsRune("{}[],:", c) {
+				c = ' '
+			}
+			between.WriteRune(c)
+		}
+		if i == len(body) {
+			break
+		}
+		var s string
+		s, body = unquote(body[i+1:])
+		if s != "" {
+			parts = append(parts, Part{Role: User, Kind: Text, Text: s, Bytes: len(s)})
+		}
+	}
+	words := strings.Join(strings.Fields(between.String()), " ")
+	if strings.ContainsFunc(words, unicode.IsLetter) {
+		parts = append(parts, Part{Role: User, Kind: Text, Text: words, Bytes: len(words)})
+	}
+	return parts
+}
+
+// unquote reads a string up to its closing quote, or to the end, and opens the
+// escapes that it can.
+func unquote(b []byte) (s string, rest []byte) {
+	var out strings.Builder
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return strings.ToValidUTF8(out.String(), "\uFFFD"), b[i+1:]
+		case c == '\\' && i+1 < len(b):
+			i += unescape(&out, b[i+1:])
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return strings.ToValidUTF8(out.String(), "\uFFFD"), nil
+}
+
+// unescape writes what stands behind a backslash and returns how many bytes that
+// took. What is no escape stands for itself.
+func unescape(out *strings.Builder, b []byte) int {
+	switch b[0] {
+	case 'n', 'r', 't', 'b', 'f':
+		out.WriteByte(' ')
+	case 'u':
+		r, ok := hex4(b[1:])
+		if !ok {
+			out.WriteByte('u')
+			return 1
+		}
+		if low, ok := secondHalf(b[5:]); ok && utf16.IsSurrogate(r) {
+			out.WriteRune(utf16.DecodeRune(r, low))
+			return 11
+		}
+		out.WriteRune(r) // a lone surrogate becomes U+FFFD
+		return 5
+	default:
+		out.WriteByte(b[0])
+	}
+	return 1
+}
+
+func secondHalf(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	return hex4(b[2:])
+}
+
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	for _, c := range b[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return utf8.RuneError, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}

@@ -1,0 +1,39 @@
+package wire
+
+import "slices"
+
+// Redact returns the body with the values of some parts replaced by text, each
+// in a form that its place in the dialect takes. Every other byte stays as it
+// was, so that a provider's prompt cache finds the same prefix again, turn after
+// turn. The parts must be of this very body and have Text; their order does not
+// matter. The body itself is not changed.
+func Redact(body []byte, parts []Part, text string) []byte {
+	sorted := slices.SortedFunc(slices.Values(parts), func(a, b Part) int { return a.Start - b.Start })
+	out := make([]byte, 0, len(body)+len(parts)*(len(text)+2))
+	from := 0
+	for _, p := range sorted {
+		out = append(out, body[from:p.Start]...)
+		out = append(out, p.redacted(body[p.Start], text)...)
+		from = p.Start + p.Bytes
+	}
+	return append(out, body[from:]...)
+}
+
+// redacted is the JSON value that stands in for a part whose raw value opens
+// with a byte. Servers parse the arguments of a call and check the characters of
+// a name.
+func (p Part) redacted(opens byte, text string) []byte {
+	switch {
+	case p.Kind == ToolCall && opens == '"':
+		return encode(string(encode(map[string]string{"redacted": text})))
+	case p.Kind == ToolCall:
+		return encode(map[string]string{"redacted": text})
+	case p.Kind == Name:
+		return []byte(`"redacted"`)
+	case opens == '{':
+		return []byte(`{}`)
+	case opens == '[':
+		return []byte(`[]`)
+	}
+	return encode(text)
+}
