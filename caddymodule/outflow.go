@@ -1,6 +1,8 @@
 package caddymodule
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -9,41 +11,48 @@ import (
 )
 
 const (
-	// checkEvery is how many bytes of new text a running stream may gain
-	// between two checks; what was not checked is not released.
+	// checkEvery is how many bytes of new text a choice of a running stream may
+	// gain between two checks; what was not checked is not released.
 	checkEvery = 64
-	// checkSpan is how many of the last bytes a check reads. The whole text is
-	// judged once more at the end, before the terminal frame leaves.
+	// checkSpan is how many of the last bytes of a choice a check reads. The
+	// whole text is judged once more at the end, before the terminal frame leaves.
 	checkSpan = 4096
 )
 
-// An outflow lets a streamed answer out as the checks release it. Text leaves
-// only after `window` more bytes behind it were checked, or after it was kept
-// back for `patience` while the model was silent; frames keep their order and
-// their bytes. It is safe for concurrent use: a timer releases text while the
-// model is silent.
+// An outflow lets a streamed answer out as the checks release it. Each choice of
+// the answer is checked for itself. Text leaves only after `window` more bytes of
+// its choice were checked behind it, or after its choice was silent for
+// `patience` and a last check; frames keep their order and their bytes. It is
+// safe for concurrent use: a timer releases text while the model is silent.
 type outflow struct {
 	window   int
 	patience time.Duration
+	limit    int64                  // bytes of text and of held frames
 	flagged  func(text string) bool // reports that the text so far must not go on
 	write    func(frames []byte) error
 
 	mu       sync.Mutex
 	hold     *wire.HoldBack
-	pending  []string // texts of the held frames, in their order
-	choices  map[int]*strings.Builder
-	sent     strings.Builder // text that has left
-	left     bool            // a frame has left
-	fresh    int             // bytes of text since the last check
-	closed   bool            // the answer is complete; the clock no longer releases
-	stopped  bool            // a check flagged, or the client left; nothing more leaves
-	violated bool            // a check flagged
+	choices  map[int]*choiceText
+	size     int64 // bytes of text
+	left     bool  // a frame has left
+	closed   bool  // the answer is complete; the clock no longer releases
+	stopped  bool  // nothing more leaves
+	violated bool  // because a check flagged
+	tooLarge bool  // because the limit was reached
 	timer    *time.Timer
 }
 
-func newOutflow(window int, patience time.Duration, flagged func(string) bool, write func([]byte) error) *outflow {
-	o := &outflow{window: window, patience: patience, flagged: flagged, write: write}
-	o.hold, o.choices = wire.NewHoldBack(window), make(map[int]*strings.Builder)
+// choiceText is the text of one choice so far.
+type choiceText struct {
+	strings.Builder
+	fresh int       // bytes since the last check
+	last  time.Time // when text came
+}
+
+func newOutflow(window int, patience time.Duration, limit int64, flagged func(string) bool, write func([]byte) error) *outflow {
+	o := &outflow{window: window, patience: patience, limit: limit, flagged: flagged, write: write}
+	o.hold, o.choices = wire.NewHoldBack(window), make(map[int]*choiceText)
 	return o
 }
 
@@ -55,49 +64,52 @@ func (o *outflow) add(f wire.Frame, deltas []wire.Delta) bool {
 	if o.stopped {
 		return false
 	}
-	text, choice := o.note(deltas)
-	o.hold.Add(f, len(text))
-	o.pending = append(o.pending, text)
-	o.fresh += len(text)
-	if o.fresh >= checkEvery || o.window == 0 {
-		o.check(choice)
+	o.note(deltas)
+	o.hold.Add(f, deltas)
+	if o.size+int64(o.hold.Held()) > o.limit {
+		o.tooLarge = true
+		o.stop()
+		return false
 	}
-	if o.fresh == 0 {
-		o.release(o.hold.Release())
+	for _, d := range deltas {
+		if c := o.choices[d.Choice]; c != nil && c.fresh > 0 && (c.fresh >= checkEvery || o.window == 0) {
+			o.check(d.Choice, c)
+		}
 	}
-	if text != "" {
-		o.arm() // keep-alives of the upstream do not put it off
-	}
+	o.release(o.hold.Release(nil))
+	o.arm()
 	return !o.stopped
 }
 
-// note appends the deltas to their choices and joins them.
-func (o *outflow) note(deltas []wire.Delta) (text string, choice int) {
+// note appends the deltas to their choices.
+func (o *outflow) note(deltas []wire.Delta) {
 	for _, d := range deltas {
-		if d.Kind != wire.Text && d.Kind != wire.RefusalText {
+		if !d.IsText() || d.Text == "" {
 			continue
 		}
-		b := o.choices[d.Choice]
-		if b == nil {
-			b = new(strings.Builder)
-			o.choices[d.Choice] = b
+		c := o.choices[d.Choice]
+		if c == nil {
+			c = new(choiceText)
+			o.choices[d.Choice] = c
 		}
-		b.WriteString(d.Text)
-		text, choice = text+d.Text, d.Choice
+		c.WriteString(d.Text)
+		c.fresh += len(d.Text)
+		c.last = time.Now()
+		o.size += int64(len(d.Text))
 	}
-	return text, choice
 }
 
-// check reads the end of a choice's text. Nothing that is held leaves after a
-// check that flags.
-func (o *outflow) check(choice int) {
-	o.fresh = 0
-	b := o.choices[choice]
-	if b == nil || !o.flagged(tail(b.String(), checkSpan)) {
+// check reads the end of a choice's text, as far as it is new and the span before
+// it. Nothing that is held leaves after a check that flags.
+func (o *outflow) check(choice int, c *choiceText) {
+	span := max(checkSpan, c.fresh+checkSpan/2)
+	c.fresh = 0
+	if o.stopped || o.flagged(tail(c.String(), span)) {
+		o.violated = !o.stopped || o.violated
+		o.stop()
 		return
 	}
-	o.violated = true
-	o.stop()
+	o.hold.Checked(choice)
 }
 
 // tail returns the last n bytes of s, from a character's start.
@@ -111,7 +123,6 @@ func tail(s string, n int) string {
 func (o *outflow) stop() {
 	o.stopped = true
 	o.hold.Drop()
-	o.pending = nil
 }
 
 // release writes frames that may leave.
@@ -121,67 +132,69 @@ func (o *outflow) release(frames []wire.Frame) {
 	}
 	o.left = true
 	var out []byte
-	for i, f := range frames {
+	for _, f := range frames {
 		out = append(out, f.Raw...)
-		o.sent.WriteString(o.pending[i])
 	}
-	o.pending = o.pending[len(frames):]
 	if o.write(out) != nil {
 		o.stop()
 	}
 }
 
-// arm starts the clock for text that is kept back.
+// arm starts the clock for text that is kept back, unless it runs. Text that
+// comes later does not put it off: another choice may be silent.
 func (o *outflow) arm() {
-	if o.stopped || len(o.pending) == 0 {
+	if o.stopped || o.closed || o.timer != nil || o.hold.Held() == 0 {
 		return
 	}
-	if o.timer == nil {
-		o.timer = time.AfterFunc(o.patience, o.expire)
-		return
-	}
-	o.timer.Reset(o.patience)
+	o.timer = time.AfterFunc(o.patience, o.expire)
 }
 
-// expire releases what is held after a last check on it.
+// expire releases what choices that fell silent kept back, after a last check on
+// it, and looks again when the next one may have.
 func (o *outflow) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	o.timer = nil
+	if o.closed || o.stopped {
 		return
 	}
-	for choice := range o.choices {
-		if !o.stopped {
-			o.check(choice)
+	now, next := time.Now(), o.patience
+	for choice, c := range o.choices {
+		switch rest := o.patience - now.Sub(c.last); {
+		case rest > 0:
+			next = min(next, rest)
+		case c.fresh > 0:
+			o.check(choice, c)
 		}
 	}
-	o.release(o.hold.Flush())
+	silent := func(choice int) bool { return now.Sub(o.choices[choice].last) >= o.patience }
+	o.release(o.hold.Release(silent))
+	if !o.stopped && o.hold.Held() > 0 {
+		o.timer = time.AfterFunc(next, o.expire)
+	}
 }
 
-// close ends the flow and returns the whole text of the answer, choice after
-// choice. What is still held stays until flush or drop.
-func (o *outflow) close() string {
+// close ends the flow and returns the whole text of each choice that has any, in
+// order. What is still held stays until flush or drop.
+func (o *outflow) close() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	if o.timer != nil {
 		o.timer.Stop()
 	}
-	var b strings.Builder
-	for n, seen := 0, 0; seen < len(o.choices); n++ {
-		if c := o.choices[n]; c != nil {
-			b.WriteString(c.String())
-			seen++
-		}
-		if n > maxChoices {
-			break
-		}
-	}
-	return b.String()
+	return o.texts(func(_ int, c *choiceText) string { return c.String() })
 }
 
-// maxChoices bounds the index of a choice that is read.
-const maxChoices = 128
+func (o *outflow) texts(of func(choice int, c *choiceText) string) []string {
+	var out []string
+	for _, choice := range slices.Sorted(maps.Keys(o.choices)) {
+		if text := of(choice, o.choices[choice]); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
 
 // flush writes everything that is held.
 func (o *outflow) flush() {
@@ -204,17 +217,27 @@ func (o *outflow) begun() bool {
 	return o.left
 }
 
-// sentText is the text that has left.
+// flags reports why nothing more leaves: a check flagged the text, or there is
+// too much of it.
+func (o *outflow) flags() (violated, tooLarge bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.violated, o.tooLarge
+}
+
+// sentText is the text that has left, choice after choice.
 func (o *outflow) sentText() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sent.String()
+	return strings.Join(o.texts(func(choice int, c *choiceText) string { return c.String()[:o.hold.Left(choice)] }), "")
 }
 
-// read counts text that is held elsewhere, behind the terminal frame of
-// another choice.
-func (o *outflow) read(deltas []wire.Delta) {
+// read counts text that is held elsewhere, behind the terminal frame of another
+// choice, and reports whether there is room for more.
+func (o *outflow) read(deltas []wire.Delta) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.note(deltas)
+	o.tooLarge = o.tooLarge || o.size > o.limit
+	return !o.tooLarge
 }

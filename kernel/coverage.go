@@ -13,6 +13,9 @@ type Coverage struct {
 	Detectors []DetectorRun `json:"detectors"`
 	// Inspected are the content-bearing parts that a detector read whole.
 	Inspected []CoveredPart `json:"inspected"`
+	// Redacted are parts of a resent history that were replaced before anything
+	// was forwarded, because they were refused when they were new or would be now.
+	Redacted []SkippedPart `json:"redacted,omitempty"`
 	// Skipped are parts that are known and that no detector read.
 	Skipped []SkippedPart `json:"skipped"`
 	// Unknown are parts whose meaning the dialect does not know.

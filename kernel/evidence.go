@@ -28,6 +28,11 @@ type Evidence struct {
 	// Standing are reasons for which this turn was already refused on an older
 	// state of the session. A refusal once decided stands.
 	Standing []Reason `json:"standing"`
+	// Repeated: the same turn again, after one of which the client got no answer.
+	// Its evidence is in the session already, so the decision is made and no step
+	// is taken: a client that repeats a failed call is not an attacker who
+	// insists.
+	Repeated bool `json:"repeated,omitzero"`
 }
 
 // Output is what was measured on the model's answer. The zero value says that

@@ -52,9 +52,13 @@ func (k *Kernel) Assess(s Session, e Evidence, m Mode) (Turn, error) {
 	t := Turn{Mode: m, Before: s, Migrated: migrated, Evidence: e}
 	t.Next.Policy = k.hash
 	k.classify(&t)
-	k.press(&t)
-	k.step(&t)
-	k.sense(&t)
+	if e.Repeated {
+		k.stay(&t)
+	} else {
+		k.press(&t)
+		k.step(&t)
+		k.sense(&t)
+	}
 	k.decide(&t)
 	return t, nil
 }

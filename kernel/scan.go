@@ -14,8 +14,13 @@ import (
 func scanReceipt(record []byte) (r Receipt, sealed bool) {
 	s := scanner{record: string(record), ok: true}
 	for i := range receiptMembers {
-		s.expect(receiptMembers[i].name)
-		receiptMembers[i].read(&s, &r)
+		m := &receiptMembers[i]
+		if m.name == `,"repeated":` { // it is left out when false
+			r.Repeated = s.take(`,"repeated":true`)
+			continue
+		}
+		s.expect(m.name)
+		m.read(&s, &r)
 	}
 	s.expect("}")
 	if !s.ok || s.at != len(record) {
@@ -84,6 +89,7 @@ var receiptMembers = [...]receiptMember{
 	{`,"raw_state":`, points(func(r *Receipt) *Point { return &r.Raw })},
 	{`,"reasons":`, func(s *scanner, r *Receipt) { r.Reasons = s.reasons() }},
 	{`,"refused":`, flags(func(r *Receipt) *bool { return &r.Refused })},
+	{`,"repeated":`, nil},
 	{`,"resent":`, flags(func(r *Receipt) *bool { return &r.Resent })},
 	{`,"scores":`, func(s *scanner, r *Receipt) { r.Scores = s.scores() }},
 	{`,"session_id":`, texts(func(r *Receipt) *string { return &r.SessionID })},
@@ -266,6 +272,10 @@ func (s *scanner) coverage() (v Coverage) {
 	s.list(func() { v.Detectors = append(v.Detectors, s.detectorRun()) })
 	s.expect(`,"inspected":`)
 	s.list(func() { v.Inspected = append(v.Inspected, s.coveredPart()) })
+	if s.take(`,"redacted":`) {
+		s.list(func() { v.Redacted = append(v.Redacted, s.skippedPart()) })
+		s.ok = s.ok && len(v.Redacted) > 0 // it is left out when empty
+	}
 	s.expect(`,"skipped":`)
 	s.list(func() { v.Skipped = append(v.Skipped, s.skippedPart()) })
 	s.expect(`,"unknown":`)

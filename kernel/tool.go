@@ -44,10 +44,9 @@ func (k *Kernel) Hold(s Session, c ToolCall, m Mode) (Turn, error) {
 	case m != Enforce && m != Observe:
 		return Turn{}, fmt.Errorf("holding a session: %w: mode", ErrInput)
 	}
-	t := Turn{Mode: m, Before: s, Next: s, Migrated: migrated, AttackType: NoAttack}
-	t.Raw, t.State, t.MBefore, t.M = s.X, s.X, s.X.Min(), s.X.Min()
-	t.StabilityRatio = 1 // at rest
-	t.LyapunovV = divergence(s.Z, logs(s.Z), logs(s.X))
+	t := Turn{Mode: m, Before: s, Migrated: migrated, AttackType: NoAttack}
+	k.stay(&t)
+	t.Next.Carry = s.Carry // it waits for a turn that generates
 	t.Call = c
 	t.Call.Decision = Approved
 	t.Refused = c.Invariant != "" && m == Enforce
@@ -60,4 +59,19 @@ func (k *Kernel) Hold(s Session, c ToolCall, m Mode) (Turn, error) {
 	}
 	t.Band, t.GovernorMode = k.band(&t), governorMode(&t)
 	return t, nil
+}
+
+// stay takes no step: the state after the turn is the one before, the slow-drip
+// statistic too. The carried pressure was used by the turn that is repeated.
+func (k *Kernel) stay(t *Turn) {
+	x, z := t.Before.X, t.Before.Z
+	t.Next = t.Before
+	t.Next.Carry = Point{}
+	t.SlowDrip = false
+	if t.AttackType == SlowDrip {
+		t.AttackType = k.attackType(t.Evidence.Scores.pooled())
+	}
+	t.Raw, t.State, t.MBefore, t.M = x, x, x.Min(), x.Min()
+	t.StabilityRatio = 1 // at rest
+	t.LyapunovV = divergence(z, logs(z), logs(x))
 }
