@@ -197,20 +197,21 @@ func (x *exchange) advanced() store.Session {
 		return s
 	}
 	s.Turns++
-	if x.output != nil && !x.turn.Refused {
+	if x.output != nil && len(x.turn.Reasons) == 0 {
 		s.Centre = detect.Blend(s.Centre, x.output, min(s.Turns, centreSpan))
 	}
 	return s
 }
 
 // remember is the session's memory after this turn. An attack is not
-// remembered: it would come back as context.
+// remembered, also where the mode observe let it pass: it would come back as
+// context, and a site that enforces may share the session.
 func (x *exchange) remember(sent string) memory {
 	if x.talk != nil {
 		return memory{History: x.talk.future(sent)}
 	}
 	turns := x.memory.Turns
-	if !x.turn.Refused && sent != "" {
+	if len(x.turn.Reasons) == 0 && sent != "" {
 		turns = append(slices.Clone(turns), memoryTurn{Prompt: excerpt(x.prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
 	}
 	return memory{Turns: turns[max(0, len(turns)-*x.app.Memory):]}

@@ -325,6 +325,34 @@ func TestObserveChangesNothing(t *testing.T) {
 	}
 }
 
+// What a site in observe mode would have refused is not remembered: an enforcing
+// site on the same store would give it to its model as history.
+func TestObservedAttacksAreNotRemembered(t *testing.T) {
+	for name, test := range map[string]struct{ prompt, answer string }{
+		"an attack":                {attack, "I obey."},
+		"an answer that gave in":   {"What is the capital of France?", gaveIn},
+		"an attack that succeeded": {attack, gaveIn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := new(conversation)
+			enforcing := newSite(t, `{"baseline":"never"}`, c.answer("Paris."))
+			observing := newSiteWith(t, `{"mode":"observe","baseline":"never"}`,
+				map[string]any{"store": map[string]any{"engine": "faulty", "path": enforcing.path}},
+				answering("application/json", completion(test.answer)))
+			govern(enforcing, `{"prompt":"What is the capital of Spain?","session_id":"s"}`)
+			govern(observing, `{"prompt":"`+test.prompt+`","session_id":"s"}`)
+			if receipt := observing.receipts()[0]; receipt["would_refuse"] != true {
+				t.Fatalf("receipt %v", receipt)
+			}
+			govern(enforcing, `{"prompt":"And of Italy?","session_id":"s"}`)
+			last, _ := json.Marshal(c.asks[len(c.asks)-1])
+			if text := string(last); strings.Contains(text, test.prompt) || strings.Contains(text, test.answer) || !strings.Contains(text, "Spain") {
+				t.Errorf("the model was told %s", text)
+			}
+		})
+	}
+}
+
 // Many turns of one session at once are each one step of one chain.
 func TestConcurrentTurnsOfOneSession(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
