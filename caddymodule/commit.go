@@ -227,8 +227,10 @@ func (x *exchange) observe() {
 	m.requests.WithLabelValues(x.endpoint, x.dialect, string(x.receipt.Outcome)).Inc()
 	m.receipts.WithLabelValues(store.KindText, "true").Inc()
 	data := map[string]any{"receipt_id": x.receipt.ID, "endpoint": x.endpoint, "attack_type": string(x.turn.AttackType)}
+	if primary := x.turn.PrimaryReason(); primary != "" {
+		m.refusals.WithLabelValues(string(primary), string(x.mode)).Inc()
+	}
 	if x.turn.Refused {
-		m.refusals.WithLabelValues(string(x.turn.PrimaryReason())).Inc()
 		data["reason"] = string(x.turn.PrimaryReason())
 		x.app.emit("lex_refused", data)
 	}

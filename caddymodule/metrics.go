@@ -15,7 +15,7 @@ const outcomeRejected = "rejected"
 // sets; no key, session or prompt ever is one.
 type metrics struct {
 	requests    *prometheus.CounterVec // endpoint, dialect, outcome
-	refusals    *prometheus.CounterVec // reason
+	refusals    *prometheus.CounterVec // reason, mode
 	receipts    *prometheus.CounterVec // kind, persisted
 	storeErrors *prometheus.CounterVec // operation
 
@@ -32,7 +32,7 @@ var allMetrics = &metrics{
 	requests: counter("lex_requests_total",
 		"Governed requests by endpoint, dialect and outcome.", "endpoint", "dialect", "outcome"),
 	refusals: counter("lex_refusals_total",
-		"Refused turns by primary reason.", "reason"),
+		"Turns that were refused, or in the mode observe would have been, by primary reason.", "reason", "mode"),
 	receipts: counter("lex_receipts_total",
 		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
 	storeErrors: counter("lex_store_errors_total",
