@@ -123,7 +123,7 @@ func (t *interceptTurn) open(started time.Time) *exchange {
 	id := t.http.Header.Get("X-Lex-Session")
 	named := validSessionID(id)
 	x := &exchange{
-		app: t.app, engine: t.engine, mode: kernel.Mode(t.handler.Mode), eval: t.isEval(t.http, id),
+		app: t.app, engine: t.engine, mode: kernel.Mode(t.handler.Mode), eval: t.isEval(t.http, id), namespace: t.caller.namespace,
 		endpoint: endpointOf(t.dialect), dialect: t.dialect.Name(), model: t.call.Model,
 		prompt: t.call.Prompt(), started: started, talk: &talk, snapshots: !named,
 		key: talk.past(), publicID: publicID(talk.opening()),
