@@ -297,7 +297,7 @@ func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 func (g *request) failed(w http.ResponseWriter, r *http.Request, operation string, err error) {
 	g.storeFailed(operation, err)
 	g.giveBackRun(r.Context())
-	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, string(kernel.Failed)).Inc()
+	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
 	writeError(w, errGovernor)
 }
 

@@ -261,7 +261,7 @@ func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
 func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
 	t.storeFailed(operation, err)
 	t.giveBackRun(t.http.Context())
-	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), string(kernel.Failed)).Inc()
+	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeOfFailure(err)).Inc()
 	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
 }
 

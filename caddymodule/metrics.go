@@ -19,6 +19,8 @@ type metrics struct {
 	receipts    *prometheus.CounterVec // kind, persisted
 	storeErrors *prometheus.CounterVec // operation
 
+	internalErrors *prometheus.CounterVec // operation, kind
+
 	modelRequests  *prometheus.CounterVec   // detector
 	modelFailures  *prometheus.CounterVec   // detector, kind
 	modelSeconds   *prometheus.HistogramVec // detector
@@ -37,6 +39,8 @@ var allMetrics = &metrics{
 		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
 	storeErrors: counter("lex_store_errors_total",
 		"Failed store operations.", "operation"),
+	internalErrors: counter("lex_internal_errors_total",
+		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
 	modelRequests: counter("lex_model_requests_total",
 		"Requests to remote embedders and judges, those included that an open breaker kept back.", "detector"),
@@ -61,7 +65,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError
