@@ -72,7 +72,12 @@ func (g *request) checkSecret(r *http.Request, header string, accepted []secret)
 // gets no more guesses than one after the other.
 func (g *request) trySecrets(r *http.Request, given []string, accepted []secret) *apiError {
 	subject := "secret:" + clientAddress(r)
-	defer g.engine.locks.lock(subject)()
+	unlock, err := g.engine.locks.lock(r.Context(), subject)
+	if err != nil {
+		g.storeFailed("limit", err)
+		return errGovernor
+	}
+	defer unlock()
 	wrong, err := g.engine.store.Taken(r.Context(), subject)
 	if err == nil && wrong >= wrongTries {
 		return errRateLimited

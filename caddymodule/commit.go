@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	// commitTimeout bounds writing a receipt, also for a client that has left.
+	// commitTimeout bounds writing a receipt, also for a client that has left:
+	// waiting for the session's other turns, and the store. A write whose end is
+	// not known is repeated once, within as long again.
 	commitTimeout = 5 * time.Second
 	// commitTries bounds how often a turn is computed anew because another
 	// replica moved the session; each try costs microseconds.
@@ -44,17 +46,25 @@ func (a *App) sent(begun, text string) sentText {
 func (x *exchange) commit(ctx context.Context, outcome kernel.Outcome, sent sentText) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	defer x.engine.locks.lock(x.key)()
+	if err := x.commitInTurn(ctx, outcome, sent); err != nil {
+		x.app.metrics.receipts.WithLabelValues(x.kind(), "false").Inc()
+		return err
+	}
+	x.persisted = true
+	x.engine.health.record(nil)
+	x.observe()
+	return nil
+}
+
+// commitInTurn commits when the session's other commits in this process are over.
+func (x *exchange) commitInTurn(ctx context.Context, outcome kernel.Outcome, sent sentText) error {
+	unlock, err := x.engine.locks.lock(ctx, x.key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for range commitTries {
-		err := x.commitOnce(ctx, outcome, sent)
-		if err == nil {
-			x.persisted = true
-			x.engine.health.record(nil)
-			x.observe()
-			return nil
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			x.app.metrics.receipts.WithLabelValues(x.kind(), "false").Inc()
+		if err := x.commitOnce(ctx, outcome, sent); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 		if err := x.rebase(ctx); err != nil {
@@ -78,9 +88,23 @@ func (x *exchange) commitOnce(ctx context.Context, outcome kernel.Outcome, sent 
 		return err
 	}
 	if known {
-		return x.engine.store.Append(ctx, receipt)
+		return again(ctx, func(ctx context.Context) error { return x.engine.store.Append(ctx, receipt) })
 	}
-	return x.engine.store.Commit(ctx, store.Turn{Session: x.next(key, text), Receipt: receipt})
+	turn := store.Turn{Session: x.next(key, text), Receipt: receipt}
+	return again(ctx, func(ctx context.Context) error { return x.engine.store.Commit(ctx, turn) })
+}
+
+// again writes, and once more when it is not known whether that came about: the
+// write is idempotent by the receipt's id. Otherwise a store that is merely slow
+// would hold a receipt that says answered, of a turn whose client got an error.
+func again(ctx context.Context, write func(context.Context) error) error {
+	err := write(ctx)
+	if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	return write(ctx)
 }
 
 // adopt looks for the state that another turn of the very same texts left
@@ -197,20 +221,21 @@ func (x *exchange) advanced() store.Session {
 		return s
 	}
 	s.Turns++
-	if x.output != nil && !x.turn.Refused {
+	if x.output != nil && len(x.turn.Reasons) == 0 {
 		s.Centre = detect.Blend(s.Centre, x.output, min(s.Turns, centreSpan))
 	}
 	return s
 }
 
 // remember is the session's memory after this turn. An attack is not
-// remembered: it would come back as context.
+// remembered, also where the mode observe let it pass: it would come back as
+// context, and a site that enforces may share the session.
 func (x *exchange) remember(sent string) memory {
 	if x.talk != nil {
 		return memory{History: x.talk.future(sent)}
 	}
 	turns := x.memory.Turns
-	if !x.turn.Refused && sent != "" {
+	if len(x.turn.Reasons) == 0 && sent != "" {
 		turns = append(slices.Clone(turns), memoryTurn{Prompt: excerpt(x.prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
 	}
 	return memory{Turns: turns[max(0, len(turns)-*x.app.Memory):]}
@@ -226,8 +251,10 @@ func (x *exchange) observe() {
 	m.requests.WithLabelValues(x.endpoint, x.dialect, string(x.receipt.Outcome)).Inc()
 	m.receipts.WithLabelValues(store.KindText, "true").Inc()
 	data := map[string]any{"receipt_id": x.receipt.ID, "endpoint": x.endpoint, "attack_type": string(x.turn.AttackType)}
+	if primary := x.turn.PrimaryReason(); primary != "" {
+		m.refusals.WithLabelValues(string(primary), string(x.mode)).Inc()
+	}
 	if x.turn.Refused {
-		m.refusals.WithLabelValues(string(x.turn.PrimaryReason())).Inc()
 		data["reason"] = string(x.turn.PrimaryReason())
 		x.app.emit("lex_refused", data)
 	}

@@ -27,8 +27,9 @@ type Embedder interface {
 	// Provider names the embedder, as embed_provider shows it.
 	Provider() string
 	// Threat returns a number in [-2, 2]; positive is nearer to harm. It reads
-	// the first [model.MaxEmbedded] bytes.
-	Threat(ctx context.Context, text string) (float64, error)
+	// the first [model.MaxEmbedded] bytes. The namespace is whoever asks: nothing
+	// that one has asked may show in an answer to another, its time included.
+	Threat(ctx context.Context, namespace, text string) (float64, error)
 }
 
 // An EmbedderModule is a module in the namespace lex.embedders. It is asked for
@@ -178,7 +179,7 @@ func (x *exchange) embed(ctx context.Context) {
 		return
 	}
 	name := x.app.embedder.Provider() + "_embedder"
-	threat, err := x.app.embedder.Threat(ctx, x.prompt)
+	threat, err := x.app.embedder.Threat(ctx, x.namespace, x.prompt)
 	if err != nil {
 		x.evidence.ThreatSignal, x.evidence.Degraded = 0, true
 		x.failed(name, err)

@@ -186,6 +186,25 @@ func TestEmbedderDiesAndRecovers(t *testing.T) {
 	check("back", ask("d", two), false, "clean", "")
 }
 
+// Two callers who ask the same are both asked about: nobody learns from how long
+// an answer takes what others asked.
+func TestEmbedderKeepsCallersApart(t *testing.T) {
+	e := newEmbeddings(t)
+	s := newSiteWith(t, `{"baseline":"never"}`, map[string]any{"embedder": map[string]any{"provider": "openai", "base_url": e.URL}},
+		answering("application/json", completion("Paris.")))
+	for range 2 {
+		for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
+			s.from(address, http.MethodPost, "/lex/govern", question)
+			s.from(address, http.MethodPost, "/v1/chat/completions", chatQuestion)
+			s.from(address, http.MethodPost, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-theirs")
+			s.from(address, http.MethodPost, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-"+address)
+		}
+	}
+	if n := len(e.asked()); n != 5 {
+		t.Errorf("asked %d times, want once for each of two addresses and three credentials", n)
+	}
+}
+
 // Of a prompt that is longer than the embedder reads the rest is named.
 func TestEmbedderReadsSoMuch(t *testing.T) {
 	e := newEmbeddings(t)

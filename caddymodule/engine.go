@@ -28,7 +28,7 @@ const openTimeout = 5 * time.Second
 type engine struct {
 	key        string
 	store      store.Store
-	locks      sessionLocks
+	locks      *sessionLocks
 	benchmarks benchmarkCache
 	health     *healthLog
 }
@@ -43,7 +43,7 @@ func acquireEngine(opener StoreOpener, logger *zap.Logger) (*engine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}
-		return &engine{key: key, store: s, health: &healthLog{logger: logger}}, nil
+		return &engine{key: key, store: s, locks: newSessionLocks(), health: &healthLog{logger: logger}}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -67,16 +67,27 @@ func (e *engine) Destruct() error { return e.store.Close() }
 // the version conflicts of the store are left for other replicas. Two sessions
 // share a lock now and then; that costs a wait and nothing else.
 type sessionLocks struct {
-	once sync.Once
 	seed maphash.Seed
-	mu   [256]sync.Mutex
+	held [256]chan struct{} // full while it is held; who waits comes in turn
 }
 
-func (l *sessionLocks) lock(key string) (unlock func()) {
-	l.once.Do(func() { l.seed = maphash.MakeSeed() })
-	m := &l.mu[maphash.String(l.seed, key)%uint64(len(l.mu))]
-	m.Lock()
-	return m.Unlock
+func newSessionLocks() *sessionLocks {
+	l := &sessionLocks{seed: maphash.MakeSeed()}
+	for i := range l.held {
+		l.held[i] = make(chan struct{}, 1)
+	}
+	return l
+}
+
+// lock waits as long as ctx lets it.
+func (l *sessionLocks) lock(ctx context.Context, key string) (unlock func(), err error) {
+	held := l.held[maphash.String(l.seed, key)%uint64(len(l.held))]
+	select {
+	case held <- struct{}{}:
+		return func() { <-held }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a session: %w", ctx.Err())
+	}
 }
 
 // healthLog writes one line when the store fails and one when it is back,

@@ -40,6 +40,8 @@ type exchange struct {
 	model    string
 	prompt   string
 	started  time.Time
+	// namespace is the caller's; remote models keep callers apart by it.
+	namespace string
 	// talk is the conversation that an intercepted call resends; nil for
 	// /lex/govern. Where the caller named no session, snapshots is set, and
 	// each turn leaves its state under a key of its own.

@@ -95,7 +95,7 @@ func (g *request) enter(w http.ResponseWriter, r *http.Request) *apiError {
 
 func (g *request) openGovern(r *http.Request, body governRequest, started time.Time) *exchange {
 	return &exchange{
-		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode),
+		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace,
 		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID,
 		label: body.Turn, eval: g.isEval(r, body.SessionID),
 		endpoint: endpointGovern, dialect: dialectLex, model: g.handler.Model,
@@ -297,7 +297,7 @@ func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 func (g *request) failed(w http.ResponseWriter, r *http.Request, operation string, err error) {
 	g.storeFailed(operation, err)
 	g.giveBackRun(r.Context())
-	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, string(kernel.Failed)).Inc()
+	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
 	writeError(w, errGovernor)
 }
 

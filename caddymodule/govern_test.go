@@ -325,6 +325,60 @@ func TestObserveChangesNothing(t *testing.T) {
 	}
 }
 
+// Refusals and what only the mode observe let pass are both counted, apart, so
+// that a graph shows what enforcing would do.
+func TestRefusalsAreCountedByMode(t *testing.T) {
+	for mode, other := range map[string]string{"enforce": "observe", "observe": "enforce"} {
+		s := newSite(t, `{"mode":"`+mode+`","baseline":"never"}`, answering("application/json", completion(gaveIn)))
+		counted := func(mode, reason string) float64 {
+			return metric(t, "lex_refusals_total", "mode", mode, "reason", reason)
+		}
+		before := map[string]float64{}
+		for _, reason := range []string{"semantic_classifier", "capitulation"} {
+			before[mode+reason], before[other+reason] = counted(mode, reason), counted(other, reason)
+		}
+		govern(s, `{"prompt":"`+attack+`","session_id":"a"}`)
+		govern(s, question)
+		s.post("/v1/chat/completions", chatQuestion)
+		for reason, want := range map[string]float64{"semantic_classifier": 1, "capitulation": 2} {
+			if got := counted(mode, reason) - before[mode+reason]; got != want {
+				t.Errorf("%s: %s rose by %v, want %v", mode, reason, got, want)
+			}
+			if got := counted(other, reason) - before[other+reason]; got != 0 {
+				t.Errorf("in mode %s, %s of mode %s rose by %v", mode, reason, other, got)
+			}
+		}
+	}
+}
+
+// What a site in observe mode would have refused is not remembered: an enforcing
+// site on the same store would give it to its model as history.
+func TestObservedAttacksAreNotRemembered(t *testing.T) {
+	for name, test := range map[string]struct{ prompt, answer string }{
+		"an attack":                {attack, "I obey."},
+		"an answer that gave in":   {"What is the capital of France?", gaveIn},
+		"an attack that succeeded": {attack, gaveIn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := new(conversation)
+			enforcing := newSite(t, `{"baseline":"never"}`, c.answer("Paris."))
+			observing := newSiteWith(t, `{"mode":"observe","baseline":"never"}`,
+				map[string]any{"store": map[string]any{"engine": "faulty", "path": enforcing.path}},
+				answering("application/json", completion(test.answer)))
+			govern(enforcing, `{"prompt":"What is the capital of Spain?","session_id":"s"}`)
+			govern(observing, `{"prompt":"`+test.prompt+`","session_id":"s"}`)
+			if receipt := observing.receipts()[0]; receipt["would_refuse"] != true {
+				t.Fatalf("receipt %v", receipt)
+			}
+			govern(enforcing, `{"prompt":"And of Italy?","session_id":"s"}`)
+			last, _ := json.Marshal(c.asks[len(c.asks)-1])
+			if text := string(last); strings.Contains(text, test.prompt) || strings.Contains(text, test.answer) || !strings.Contains(text, "Spain") {
+				t.Errorf("the model was told %s", text)
+			}
+		})
+	}
+}
+
 // Many turns of one session at once are each one step of one chain.
 func TestConcurrentTurnsOfOneSession(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))

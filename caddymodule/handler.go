@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -237,12 +238,45 @@ type request struct {
 	run      string // the plan's limit that this request was counted on
 }
 
-// storeFailed counts and logs a failed store operation.
+// storeFailed counts and logs a failed operation as what it is. The store failed
+// when it says so or kept us waiting: requests have no deadline but those which
+// we set on it. A caller who left is nobody's failure. All else is a fault of
+// ours, of which the log tells the kind alone.
 func (g *request) storeFailed(operation string, err error) {
-	g.app.metrics.storeErrors.WithLabelValues(operation).Inc()
-	if g.engine.health.record(err) {
-		g.app.emit("lex_store_degraded", map[string]any{"operation": operation})
+	switch {
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		g.app.metrics.storeErrors.WithLabelValues(operation).Inc()
+		if g.engine.health.record(err) {
+			g.app.emit("lex_store_degraded", map[string]any{"operation": operation})
+		}
+	case errors.Is(err, context.Canceled):
+	default:
+		kind := internalKind(err)
+		g.app.metrics.internalErrors.WithLabelValues(operation, kind).Inc()
+		g.app.logger.Error("an operation failed for a reason of our own", zap.String("operation", operation), zap.String("kind", kind))
 	}
+}
+
+// internalKind names an error that is neither the store's outage nor the
+// caller's leaving.
+func internalKind(err error) string {
+	for kind, is := range map[string]error{
+		"kernel_input": kernel.ErrInput, "receipt": kernel.ErrReceipt, "policy": kernel.ErrPolicy,
+		"store_conflict": store.ErrConflict, "store_record": store.ErrInvalid,
+	} {
+		if errors.Is(err, is) {
+			return kind
+		}
+	}
+	return "other"
+}
+
+// outcomeOfFailure is what metrics call a request that got no further.
+func outcomeOfFailure(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return string(kernel.ClientGone)
+	}
+	return string(kernel.Failed)
 }
 
 // Interface guards

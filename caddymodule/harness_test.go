@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -36,7 +37,13 @@ type faultyStore struct {
 // broken holds the paths of the stores that fail.
 var broken sync.Map
 
-var errDisk = errors.New("canary-disk: the disk is gone")
+var errDisk = fmt.Errorf("canary-disk: the disk is gone: %w", store.ErrUnavailable)
+
+// A meddler stands between the proxy and the commits of a store.
+type meddler func(ctx context.Context, t store.Turn, commit func(context.Context, store.Turn) error) error
+
+// meddlers are in force for the stores with their paths.
+var meddlers sync.Map
 
 func (faultyStore) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "lex.stores.faulty", New: func() caddy.Module { return new(faultyStore) }}
@@ -60,6 +67,9 @@ type faulty struct {
 func (f *faulty) Commit(ctx context.Context, t store.Turn) error {
 	if _, down := broken.Load(f.path); down {
 		return errDisk
+	}
+	if meddle, there := meddlers.Load(f.path); there {
+		return meddle.(meddler)(ctx, t, f.Store.Commit)
 	}
 	return f.Store.Commit(ctx, t)
 }
@@ -146,6 +156,9 @@ func (s *site) breakStore() { broken.Store(s.path, true) }
 
 // mendStore ends that.
 func (s *site) mendStore() { broken.Delete(s.path) }
+
+// meddle lets m stand between the proxy and its store.
+func (s *site) meddle(m meddler) { meddlers.Store(s.path, m) }
 
 // from sends a request from another address.
 func (s *site) from(address, method, path, body string, headers ...string) *httptest.ResponseRecorder {

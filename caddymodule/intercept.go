@@ -123,7 +123,7 @@ func (t *interceptTurn) open(started time.Time) *exchange {
 	id := t.http.Header.Get("X-Lex-Session")
 	named := validSessionID(id)
 	x := &exchange{
-		app: t.app, engine: t.engine, mode: kernel.Mode(t.handler.Mode), eval: t.isEval(t.http, id),
+		app: t.app, engine: t.engine, mode: kernel.Mode(t.handler.Mode), eval: t.isEval(t.http, id), namespace: t.caller.namespace,
 		endpoint: endpointOf(t.dialect), dialect: t.dialect.Name(), model: t.call.Model,
 		prompt: t.call.Prompt(), started: started, talk: &talk, snapshots: !named,
 		key: talk.past(), publicID: publicID(talk.opening()),
@@ -261,7 +261,7 @@ func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
 func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
 	t.storeFailed(operation, err)
 	t.giveBackRun(t.http.Context())
-	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), string(kernel.Failed)).Inc()
+	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeOfFailure(err)).Inc()
 	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
 }
 

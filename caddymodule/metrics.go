@@ -15,9 +15,11 @@ const outcomeRejected = "rejected"
 // sets; no key, session or prompt ever is one.
 type metrics struct {
 	requests    *prometheus.CounterVec // endpoint, dialect, outcome
-	refusals    *prometheus.CounterVec // reason
+	refusals    *prometheus.CounterVec // reason, mode
 	receipts    *prometheus.CounterVec // kind, persisted
 	storeErrors *prometheus.CounterVec // operation
+
+	internalErrors *prometheus.CounterVec // operation, kind
 
 	modelRequests  *prometheus.CounterVec   // detector
 	modelFailures  *prometheus.CounterVec   // detector, kind
@@ -32,11 +34,13 @@ var allMetrics = &metrics{
 	requests: counter("lex_requests_total",
 		"Governed requests by endpoint, dialect and outcome.", "endpoint", "dialect", "outcome"),
 	refusals: counter("lex_refusals_total",
-		"Refused turns by primary reason.", "reason"),
+		"Turns that were refused, or in the mode observe would have been, by primary reason.", "reason", "mode"),
 	receipts: counter("lex_receipts_total",
 		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
 	storeErrors: counter("lex_store_errors_total",
 		"Failed store operations.", "operation"),
+	internalErrors: counter("lex_internal_errors_total",
+		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
 	modelRequests: counter("lex_model_requests_total",
 		"Requests to remote embedders and judges, those included that an open breaker kept back.", "detector"),
@@ -61,7 +65,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError

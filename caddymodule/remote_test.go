@@ -196,6 +196,21 @@ func gauged(t *testing.T, registry prometheus.Gatherer, name string, want map[st
 	return sum
 }
 
+// metric is the sum of a metric's values over the label sets that have all of
+// the given names and values.
+func metric(t *testing.T, name string, labels ...string) float64 {
+	t.Helper()
+	ctx, err := provision(t, map[string]any{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make(map[string]string)
+	for i := 0; i+1 < len(labels); i += 2 {
+		want[labels[i]] = labels[i+1]
+	}
+	return gauged(t, ctx.GetMetricsRegistry(), name, want)
+}
+
 func has(m *dto.Metric, want map[string]string) bool {
 	found := 0
 	for _, l := range m.GetLabel() {

@@ -87,7 +87,7 @@ func toolOutcome(d toolcall.Decision, m kernel.Mode) kernel.Outcome {
 
 func (g *request) openTool(r *http.Request, body toolRequest, d toolcall.Decision, started time.Time) *exchange {
 	x := &exchange{
-		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode),
+		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace,
 		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID, eval: g.isEval(r, body.SessionID),
 		endpoint: endpointTools, dialect: dialectLex, started: started,
 		prompt: string(body.Call.Arguments),

@@ -150,7 +150,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 func (g *request) unknownExchange(r *http.Request, body []byte, block bool) (*exchange, error) {
 	key := sessionKey(g.caller.namespace, randomID())
 	x := &exchange{
-		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), key: key, publicID: publicID(key),
+		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace, key: key, publicID: publicID(key),
 		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(),
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))

@@ -23,7 +23,7 @@ func BenchmarkThreat(b *testing.B) {
 	}
 	threat := func(b *testing.B, text string) {
 		b.Helper()
-		if _, err := e.Threat(context.Background(), text); err != nil {
+		if _, err := e.Threat(context.Background(), "key:a", text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -101,9 +101,13 @@ func (e *Embedder) Provider() string { return e.config.Provider }
 // centroid minus its similarity to the benign one, in [-2, 2]. Of a text longer
 // than a piece it is that of the worst piece; the first [MaxEmbedded] bytes are
 // read. [Why] tells the kind of an error.
-func (e *Embedder) Threat(ctx context.Context, text string) (float64, error) {
+//
+// What is known already is known to the namespace alone, which is a name for
+// whoever asks: how long an answer takes would tell one caller what another has
+// asked.
+func (e *Embedder) Threat(ctx context.Context, namespace, text string) (float64, error) {
 	text = strings.ToValidUTF8(text[:min(len(text), MaxEmbedded)], "?")
-	key := sha256.Sum256([]byte(text))
+	key := cacheKey(namespace, text)
 	if threat, ok := e.cache.Get(key); ok {
 		e.observer.Cached()
 		return threat, nil
@@ -117,6 +121,13 @@ func (e *Embedder) Threat(ctx context.Context, text string) (float64, error) {
 		e.cache.Add(key, threat)
 	}
 	return threat, err
+}
+
+// cacheKey hashes the namespace by itself, so that no namespace and text are
+// those of another pair run together.
+func cacheKey(namespace, text string) [sha256.Size]byte {
+	whose := sha256.Sum256([]byte(namespace))
+	return sha256.Sum256(append(whose[:], text...))
 }
 
 func (e *Embedder) measure(ctx context.Context, pieces []string) (float64, error) {

@@ -67,10 +67,10 @@ func TestProviders(t *testing.T) {
 			test.config.Provider, _, _ = strings.Cut(name, " ")
 			test.config.BaseURL, test.config.Key = p.URL+"/v1", "canary-key"
 			e := embedder(t, test.config)
-			if threat, err := e.Threat(t.Context(), "Hi <b>"); err != nil || !(threat < -0.5) {
+			if threat, err := e.Threat(t.Context(), "key:a", "Hi <b>"); err != nil || !(threat < -0.5) {
 				t.Errorf("threat %v: %v", threat, err)
 			}
-			if threat, err := e.Threat(t.Context(), "How do I build a bomb?"); err != nil || !(threat > 0.5) {
+			if threat, err := e.Threat(t.Context(), "key:a", "How do I build a bomb?"); err != nil || !(threat > 0.5) {
 				t.Errorf("threat %v: %v", threat, err)
 			}
 			got := p.requests()[1]
@@ -92,7 +92,7 @@ func TestReferencesAndTextsAreKept(t *testing.T) {
 	e := openAI(t, p.URL)
 	for range 3 {
 		for _, text := range []string{"one", "two"} {
-			if _, err := e.Threat(t.Context(), text); err != nil {
+			if _, err := e.Threat(t.Context(), "key:a", text); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -100,8 +100,27 @@ func TestReferencesAndTextsAreKept(t *testing.T) {
 	if n := len(p.requests()); n != 3 {
 		t.Errorf("%d requests, want references, one and two", n)
 	}
-	if _, err := e.Threat(t.Context(), " \n"); err != nil || len(p.requests()) != 3 {
+	if _, err := e.Threat(t.Context(), "key:a", " \n"); err != nil || len(p.requests()) != 3 {
 		t.Errorf("a blank text was asked about: %v", err)
+	}
+}
+
+// What one caller asked is not known to another: an answer that came at once
+// would tell that somebody else asked the same. The references are of nobody.
+func TestTextsAreKeptByNamespace(t *testing.T) {
+	p := newProvider(t)
+	e := openAI(t, p.URL)
+	for range 2 {
+		for _, namespace := range []string{"key:a", "key:b", "key:", "", "key:at"} {
+			for _, text := range []string{"text", "a text", "ext"} {
+				if _, err := e.Threat(t.Context(), namespace, text); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if n := len(p.requests()); n != 16 {
+		t.Errorf("%d requests, want the references and 15 texts", n)
 	}
 }
 
@@ -113,7 +132,7 @@ func TestReferencesAreSharedByWaiters(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if _, err := e.Threat(t.Context(), fmt.Sprint("text ", i)); err != nil {
+			if _, err := e.Threat(t.Context(), "key:a", fmt.Sprint("text ", i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -140,7 +159,7 @@ func TestLongTexts(t *testing.T) {
 		"unread":     {strings.Repeat("x", model.MaxEmbedded) + " bomb", false},
 		"no UTF-8":   {strings.Repeat("\x80\xff", 3000), false},
 	} {
-		threat, err := e.Threat(t.Context(), test.text)
+		threat, err := e.Threat(t.Context(), "key:a", test.text)
 		if err != nil || (threat > 0) != test.high {
 			t.Errorf("%s: %v: %v", name, threat, err)
 		}
@@ -161,15 +180,15 @@ func TestLongTexts(t *testing.T) {
 func TestNewSpace(t *testing.T) {
 	p := newProvider(t)
 	e := openAI(t, p.URL)
-	if _, err := e.Threat(t.Context(), "one"); err != nil {
+	if _, err := e.Threat(t.Context(), "key:a", "one"); err != nil {
 		t.Fatal(err)
 	}
 	p.vector = func(text string) any { return append(embed(text), 0) }
-	if _, err := e.Threat(t.Context(), "two"); model.Why(err) != model.Unusable {
+	if _, err := e.Threat(t.Context(), "key:a", "two"); model.Why(err) != model.Unusable {
 		t.Errorf("two spaces were mixed: %v", err)
 	}
 	for _, text := range []string{"two", "one"} {
-		if _, err := e.Threat(t.Context(), text); err != nil {
+		if _, err := e.Threat(t.Context(), "key:a", text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -196,7 +215,7 @@ func TestUnusableVectors(t *testing.T) {
 			p := newProvider(t)
 			p.vector = vector
 			e := embedder(t, model.Config{Provider: provider, BaseURL: p.URL, Key: "canary-key", Dimensions: 2})
-			if threat, err := e.Threat(t.Context(), "canary-text"); model.Why(err) != model.Unusable || threat != 0 {
+			if threat, err := e.Threat(t.Context(), "key:a", "canary-text"); model.Why(err) != model.Unusable || threat != 0 {
 				t.Errorf("%s, %s: %v, %v", provider, name, threat, err)
 			}
 		}

@@ -45,7 +45,7 @@ func embedding(provider string) func(c model.Config, o model.Observer) func(cont
 			panic(err)
 		}
 		return func(ctx context.Context) error {
-			_, err := e.Threat(ctx, "canary-text")
+			_, err := e.Threat(ctx, "key:a", "canary-text")
 			return err
 		}
 	}
