@@ -75,6 +75,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
 		g.failed(w, r, "session", err)
 		return nil
 	}
+	t.tellTurn(w.Header(), t.x)
 	t.timing.Assess = milliseconds(time.Since(started))
 	setPlaceholders(r, t.x.placeholders())
 	return t

@@ -58,9 +58,9 @@ type Handler struct {
 	// How long each call of POST /lex/govern to the model may take. Default: 2m.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
-	// Which response headers tell of governance on intercepted traffic:
-	// receipt (the id), full (with band, margin and coverage; an oracle for
-	// attackers) or none. Default: receipt.
+	// Which response headers tell of governance: receipt (the turn's id and, on
+	// intercepted traffic, the receipt's), full (there also band, margin and
+	// coverage; an oracle for attackers) or none. Default: receipt.
 	Headers string `json:"headers,omitempty"`
 
 	// Refuse callers without a Lex API key.

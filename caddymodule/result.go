@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -123,6 +124,14 @@ type result struct {
 
 	Timing  timing `json:"timing_ms"`
 	Version string `json:"version"`
+}
+
+// tellTurn names the turn in an answer's headers, as configured: the turn has a
+// name before its first byte, its receipt only after the last.
+func (g *request) tellTurn(h http.Header, x *exchange) {
+	if g.handler.Headers != "none" && x.mode == kernel.Enforce && x.nonce != "" {
+		h.Set("X-Lex-Turn", x.nonce)
+	}
 }
 
 // result collects what the exchange knows. The caller adds the outputs, where
