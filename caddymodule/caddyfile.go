@@ -44,6 +44,7 @@ func init() {
 //	        refusal_text       <text>
 //	        constitution       <file>
 //	        identity           full|minimal|dynamic|none
+//	        identity_modes     full|minimal|dynamic|none...
 //	    }
 //	    limits {
 //	        anonymous   <n>/<duration>
@@ -84,6 +85,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			"refusal_text":       text(&a.Policy.RefusalText),
 			"constitution":       text(&a.Policy.Constitution),
 			"identity":           choice(&a.Policy.Identity, identityModes...),
+			"identity_modes":     choices(&a.Policy.IdentityModes, identityModes...),
 		}),
 		"limits": block(options{
 			"anonymous":   rate(&a.Limits.Anonymous),
@@ -139,6 +141,7 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	    model        <name>
 //	    provider_key <key>
 //	    baseline     unless_refused|always|never
+//	    raw          show|withhold
 //	    refuse_with  message|content|status <code>
 //	    unknown      observe|pass|block
 //	    hold_back    <bytes> <duration>
@@ -161,6 +164,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"model":        text(&h.Model),
 		"provider_key": text(&h.ProviderKey),
 		"baseline":     choice(&h.Baseline, "unless_refused", "always", "never"),
+		"raw":          choice(&h.Raw, "show", "withhold"),
 		"refuse_with":  h.parseRefuseWith,
 		"unknown":      choice(&h.Unknown, "observe", "pass", "block"),
 		"hold_back":    h.parseHoldBack,

@@ -79,6 +79,24 @@ func choice(to *string, values ...string) func(d *caddyfile.Dispenser) error {
 	}
 }
 
+// choices sets a list of at least one string, each of which must be one of
+// values.
+func choices(to *[]string, values ...string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		args := d.RemainingArgs()
+		if len(args) == 0 {
+			return d.ArgErr()
+		}
+		for _, arg := range args {
+			if !slices.Contains(values, arg) {
+				return d.Errf("%q is not one of %s", arg, strings.Join(values, ", "))
+			}
+		}
+		*to = args
+		return nil
+	}
+}
+
 // number sets a float.
 func number(to **float64) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {

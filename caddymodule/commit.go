@@ -132,7 +132,7 @@ func (x *exchange) entry(key string, outcome kernel.Outcome, text string) (store
 		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
 	}
 	return store.Receipt{
-		ID: x.receipt.ID, Kind: x.kind(), SessionKey: key, SessionID: x.publicID,
+		ID: x.receipt.ID, Kind: x.kind(), SessionKey: key, SessionID: x.publicID, TurnID: x.nonce,
 		Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
 		Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record,
 	}, nil

@@ -16,7 +16,7 @@ const anyOrigin = "*"
 // standard always allows it.
 const (
 	corsRequestHeaders  = "Authorization, Content-Type, If-None-Match, X-Lex-Api-Key"
-	corsResponseHeaders = "ETag, Link, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining"
+	corsResponseHeaders = "ETag, Link, Retry-After, X-Lex-Turn, X-RateLimit-Limit, X-RateLimit-Remaining"
 	corsMaxAge          = "600" // seconds
 )
 

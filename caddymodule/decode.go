@@ -34,7 +34,7 @@ type governRequest struct {
 
 // decodeGovern reads and checks a body in the interface's order: size, JSON,
 // prompt, session_id, turn, identity_mode.
-func decodeGovern(w http.ResponseWriter, r *http.Request, identity string) (governRequest, *apiError) {
+func decodeGovern(w http.ResponseWriter, r *http.Request, policy *Policy) (governRequest, *apiError) {
 	body, apiErr := readOwnBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return governRequest{}, apiErr
@@ -43,16 +43,16 @@ func decodeGovern(w http.ResponseWriter, r *http.Request, identity string) (gove
 	if apiErr != nil {
 		return governRequest{}, apiErr
 	}
-	req := governRequest{Turn: 1, IdentityMode: identity}
+	req := governRequest{Turn: 1, IdentityMode: policy.Identity}
 	checks := []func(*governRequest, map[string]gjson.Result) *apiError{
-		(*governRequest).readPrompt, (*governRequest).readSession, (*governRequest).readTurn, (*governRequest).readIdentity,
+		(*governRequest).readPrompt, (*governRequest).readSession, (*governRequest).readTurn,
 	}
 	for _, check := range checks {
 		if apiErr := check(&req, members); apiErr != nil {
 			return governRequest{}, apiErr
 		}
 	}
-	return req, nil
+	return req, req.readIdentity(members, policy.IdentityModes)
 }
 
 // bodyTime bounds how long the body of one of our own endpoints may take:
@@ -193,16 +193,17 @@ func integer(v gjson.Result) (int, bool) {
 	return n, v.Type == gjson.Number && err == nil
 }
 
-func (q *governRequest) readIdentity(m map[string]gjson.Result) *apiError {
+// readIdentity accepts the modes that the policy allows.
+func (q *governRequest) readIdentity(m map[string]gjson.Result, allowed []string) *apiError {
 	v, ok := m["identity_mode"]
 	if !ok || v.Type == gjson.Null {
 		return nil
 	}
-	for _, mode := range identityModes {
+	for _, mode := range allowed {
 		if v.Type == gjson.String && v.Str == mode {
 			q.IdentityMode = mode
 			return nil
 		}
 	}
-	return errInvalidIdentity
+	return &apiError{errInvalidIdentity.Status, "identity_mode must be one of " + strings.Join(allowed, ", ") + ".", errInvalidIdentity.Code}
 }

@@ -45,6 +45,7 @@ var endpoints = map[string]endpoint{
 // below are the endpoints whose path ends in an id.
 var below = map[string]endpoint{
 	auditPrefix:    {groupRead, get((*request).receipt)},
+	turnPrefix:     {groupRead, get((*request).receiptOfTurn)},
 	policiesPrefix: {groupRead, get((*request).policy)},
 	keysPrefix:     {groupAdmin, map[string]serveFunc{http.MethodDelete: asAdmin((*request).revokeKey)}},
 	sessionsPrefix: {groupAdmin, map[string]serveFunc{
@@ -62,9 +63,11 @@ func post(serve serveFunc) map[string]serveFunc {
 	return map[string]serveFunc{http.MethodPost: serve}
 }
 
-// What opens the path of one receipt, and of the policy that receipts name.
+// What opens the path of one receipt, by its own id and by its turn's, and of
+// the policy that receipts name.
 const (
 	auditPrefix    = "/audits/"
+	turnPrefix     = "/audits/turn/"
 	policiesPrefix = "/lex/policies/"
 )
 

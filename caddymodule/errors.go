@@ -29,7 +29,7 @@ var (
 	errInvalidSession  = &apiError{http.StatusBadRequest, "session_id must have 1 to 128 characters and no control characters.", "invalid_session_id"}
 	errInvalidType     = &apiError{http.StatusBadRequest, "prompt and session_id must be strings.", "invalid_type"}
 	errInvalidTurn     = &apiError{http.StatusBadRequest, "turn must be an integer from 1 to 100000.", "invalid_turn"}
-	errInvalidIdentity = &apiError{http.StatusBadRequest, "identity_mode must be one of full, minimal, dynamic, none.", "invalid_identity_mode"}
+	errInvalidIdentity = &apiError{http.StatusBadRequest, "identity_mode must be one of those that are allowed here.", "invalid_identity_mode"}
 	errInvalidLimit    = &apiError{http.StatusBadRequest, "limit must be an integer of at least 1.", "invalid_limit"}
 	errInvalidCursor   = &apiError{http.StatusBadRequest, "before is not a cursor of this list.", "invalid_cursor"}
 	errInvalidKey      = &apiError{http.StatusUnauthorized, "The API key is unknown, revoked or expired.", "invalid_api_key"}

@@ -53,8 +53,8 @@ type exchange struct {
 
 	// What is known so far.
 	session   store.Session // as last read
-	nonce     string
-	memory    memory // opened
+	nonce     string        // names the turn before its receipt has an id
+	memory    memory        // opened
 	signal    detect.Signal
 	asked     detect.Signal // of the prompt alone
 	evidence  kernel.Evidence
@@ -81,7 +81,10 @@ func (x *exchange) open(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("reading the session: %w", err)
 	}
-	x.session, x.nonce = s, randomID()
+	x.session = s
+	if x.nonce == "" { // once: the client may know it when a conflict opens the session again
+		x.nonce = randomID()
+	}
 	x.memory = openMemory(s.Secret, s.Memory)
 	return nil
 }

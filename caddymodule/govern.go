@@ -29,9 +29,10 @@ type governTurn struct {
 	x      *exchange
 	timing timing
 
-	source   string // governed_source; "" is null
-	raw      string
-	injected bool // earlier turns went into the governed arm
+	source    string // governed_source; "" is null
+	raw       string
+	rawSignal *detect.Judgement // nil when there is no raw answer
+	injected  bool              // earlier turns went into the governed arm
 }
 
 // govern serves POST /lex/govern.
@@ -62,7 +63,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
 		g.reject(w, apiErr)
 		return nil
 	}
-	body, apiErr := decodeGovern(w, r, g.app.Policy.Identity)
+	body, apiErr := decodeGovern(w, r, &g.app.Policy)
 	if apiErr == nil {
 		apiErr = g.takeRun(r.Context(), w)
 	}
@@ -75,6 +76,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
 		g.failed(w, r, "session", err)
 		return nil
 	}
+	t.tellTurn(w.Header(), t.x)
 	t.timing.Assess = milliseconds(time.Since(started))
 	setPlaceholders(r, t.x.placeholders())
 	return t
@@ -228,10 +230,8 @@ func (t *governTurn) settle(text string, sent sentText) error {
 			return err
 		}
 	}
+	t.judgeRaw()
 	defer t.clock(&t.timing.Commit)()
-	if t.raw != "" {
-		t.x.skip("response.raw_output", "ungoverned baseline", len(t.raw))
-	}
 	return t.commit(kernel.Answered, sent)
 }
 
@@ -248,12 +248,37 @@ func (t *governTurn) concludeOn(text string) error {
 	return t.x.conclude(t.http.Context(), text)
 }
 
+// judgeRaw weighs the ungoverned answer, so that who reads it knows what it is.
+// The verdict moves no state: nobody governed this answer, and the session did
+// not give it.
+func (t *governTurn) judgeRaw() {
+	if t.raw == "" {
+		return
+	}
+	defer t.clock(&t.timing.Conclude)()
+	reads := min(len(t.raw), maxJudged)
+	t.x.cover("response.raw_output", detectorJudge, reads)
+	if beyond := len(t.raw) - reads; beyond > 0 {
+		t.x.skip("response.raw_output", "beyond what the judge reads", beyond)
+	}
+	verdict := t.x.judge(t.raw)
+	t.x.ran(detectorJudge, verdict.Capitulated)
+	t.rawSignal = &verdict
+}
+
+// withholdsRaw reports whether the operator keeps back the ungoverned answer
+// that was found. Who only observes keeps back nothing.
+func (t *governTurn) withholdsRaw() bool {
+	return t.handler.Raw == "withhold" && t.x.mode == kernel.Enforce && t.rawSignal != nil && t.rawSignal.Capitulated
+}
+
 // result completes the exchange's part. The harmful twin of a refused output
 // does not leave by the other door.
 func (t *governTurn) result(governed string) result {
 	res := t.x.result()
 	res.GovernedOutput, res.RawOutput = governed, t.raw
-	if res.Refused && t.source != "" {
+	res.RawSignal = signalOf(t.rawSignal, t.app.localJudge())
+	if res.Refused && t.source != "" || t.withholdsRaw() {
 		res.RawOutput = ""
 	}
 	res.MemoryInjected, res.IdentityMode = t.injected, t.body.IdentityMode

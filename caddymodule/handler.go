@@ -44,6 +44,11 @@ type Handler struct {
 	// unless_refused, always or never. Default: unless_refused.
 	Baseline string `json:"baseline,omitempty"`
 
+	// What becomes of an ungoverned answer that the judge finds against: show
+	// gives it beside the governed one with its verdict, withhold gives the
+	// verdict alone. Default: show.
+	Raw string `json:"raw,omitempty"`
+
 	// How a refusal is told on intercepted traffic.
 	RefuseWith RefuseWith `json:"refuse_with,omitzero"`
 
@@ -59,9 +64,9 @@ type Handler struct {
 	// How long each call of POST /lex/govern to the model may take. Default: 2m.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
-	// Which response headers tell of governance on intercepted traffic:
-	// receipt (the id), full (with band, margin and coverage; an oracle for
-	// attackers) or none. Default: receipt.
+	// Which response headers tell of governance: receipt (the turn's id and, on
+	// intercepted traffic, the receipt's), full (there also band, margin and
+	// coverage; an oracle for attackers) or none. Default: receipt.
 	Headers string `json:"headers,omitempty"`
 
 	// Refuse callers without a Lex API key.
@@ -121,7 +126,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 func (h *Handler) setDefaults() {
 	for field, value := range map[*string]string{
-		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Model: "lex-demo", &h.Baseline: "unless_refused",
+		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Model: "lex-demo", &h.Baseline: "unless_refused", &h.Raw: "show",
 		&h.Unknown: "observe", &h.Headers: "receipt", &h.RefuseWith.As: "message",
 	} {
 		if *field == "" {
@@ -145,6 +150,7 @@ func (h *Handler) Validate() error {
 		{"mode", h.Mode, []string{string(kernel.Enforce), string(kernel.Observe)}},
 		{"endpoints", h.Endpoints, []string{"all", groupGovern, groupRead, "off"}},
 		{"baseline", h.Baseline, []string{"unless_refused", "always", "never"}},
+		{"raw", h.Raw, []string{"show", "withhold"}},
 		{"unknown", h.Unknown, []string{"observe", "pass", "block"}},
 		{"headers", h.Headers, []string{"receipt", "full", "none"}},
 		{"refuse_with", h.RefuseWith.As, []string{"message", "content", "status"}},

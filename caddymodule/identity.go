@@ -15,6 +15,7 @@ const (
 	identityNone    = "none"
 )
 
+// identityModes are all modes, in the order in which they are named.
 var identityModes = []string{identityFull, identityMinimal, identityDynamic, identityNone}
 
 // minimalContext is the one paragraph of the modes minimal and dynamic.

@@ -193,8 +193,10 @@ func (t *interceptTurn) commit(outcome kernel.Outcome, sent sentText) error {
 	return err
 }
 
-// tell names the receipt in the response headers, as configured.
+// tell names the turn, and its receipt once there is one, in the response
+// headers, as configured.
 func (t *interceptTurn) tell(h http.Header) {
+	t.tellTurn(h, t.x)
 	if t.handler.Headers == "none" || t.x.mode == kernel.Observe || !t.x.persisted {
 		return
 	}
@@ -262,6 +264,7 @@ func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err erro
 	t.storeFailed(operation, err)
 	t.giveBackRun(t.http.Context())
 	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeOfFailure(err)).Inc()
+	t.tell(w.Header())
 	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
 }
 

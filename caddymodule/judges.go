@@ -119,7 +119,7 @@ func (x *exchange) verdict(ctx context.Context, answer string) detect.Judgement 
 		local = *x.caught
 	}
 	x.ran(detectorJudge, local.Capitulated)
-	x.judgeModel = "lex-local/" + x.app.model.Version()
+	x.judgeModel = x.app.localJudge()
 	switch {
 	case x.app.judge == nil:
 		return local

@@ -43,6 +43,10 @@ type Policy struct {
 	// The identity mode of requests that name none: full, minimal, dynamic or
 	// none. Default: full.
 	Identity string `json:"identity,omitempty"`
+
+	// The identity modes that requests may name; without `none` no caller can
+	// leave the constitution out. Default: all four.
+	IdentityModes []string `json:"identity_modes,omitempty"`
 }
 
 // kernelPolicy is the kernel's default with the operator's values.
@@ -53,14 +57,32 @@ func (p *Policy) kernelPolicy() (kernel.Policy, error) {
 	if p.Identity == "" {
 		p.Identity = identityFull
 	}
-	if !slices.Contains(identityModes, p.Identity) {
-		return kernel.Policy{}, fmt.Errorf("policy identity %q: give one of %s", p.Identity, strings.Join(identityModes, ", "))
+	if err := p.checkIdentity(); err != nil {
+		return kernel.Policy{}, err
 	}
 	policy := kernel.DefaultPolicy()
 	override(&policy.Tau, p.Tau)
 	override(&policy.RefuseAt, p.RefuseAt)
 	override(&policy.RefuseAtDegraded, p.RefuseAtDegraded)
 	return policy, nil
+}
+
+// checkIdentity checks the modes and puts those that requests may name into
+// their usual order.
+func (p *Policy) checkIdentity() error {
+	for _, mode := range append([]string{p.Identity}, p.IdentityModes...) {
+		if !slices.Contains(identityModes, mode) {
+			return fmt.Errorf("policy identity %q: give one of %s", mode, strings.Join(identityModes, ", "))
+		}
+	}
+	if len(p.IdentityModes) == 0 {
+		p.IdentityModes = identityModes
+	}
+	if !slices.Contains(p.IdentityModes, p.Identity) {
+		return fmt.Errorf("policy identity_modes: the default identity %s is not among them; name it, or set identity to one that is", p.Identity)
+	}
+	p.IdentityModes = slices.DeleteFunc(slices.Clone(identityModes), func(mode string) bool { return !slices.Contains(p.IdentityModes, mode) })
+	return nil
 }
 
 func override(field, value *float64) {

@@ -100,6 +100,25 @@ func (g *request) receipt(w http.ResponseWriter, r *http.Request) {
 	_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
 }
 
+// turnID is the form of what names a turn (randomID).
+var turnID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+// receiptOfTurn serves GET /audits/turn/{id}: the receipt of the turn that
+// X-Lex-Turn named, as soon as it is durable.
+func (g *request) receiptOfTurn(w http.ResponseWriter, r *http.Request) {
+	id := strings.TrimPrefix(r.URL.Path, turnPrefix)
+	if !turnID.MatchString(id) {
+		writeError(w, errNotFound)
+		return
+	}
+	entry, err := g.engine.store.ReceiptOfTurn(r.Context(), id)
+	if err != nil {
+		g.readFailed(w, err)
+		return
+	}
+	_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
+}
+
 var policyHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // policy serves GET /lex/policies/{hash}: the constants that a receipt of this

@@ -2,9 +2,11 @@ package caddymodule
 
 import (
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 // crsSource names what produced the state.
@@ -25,7 +27,7 @@ type semanticSignal struct {
 	Severity   float64           `json:"severity"`
 }
 
-// capitulationSignal is the judge's verdict on the output.
+// capitulationSignal is the judge's verdict on an output.
 type capitulationSignal struct {
 	Capitulated bool            `json:"capitulated"`
 	Category    kernel.Category `json:"category"`
@@ -118,11 +120,20 @@ type result struct {
 	EmbedProvider  *string `json:"embed_provider"`
 
 	CapitulationSignal *capitulationSignal `json:"capitulation_signal"`
+	RawSignal          *capitulationSignal `json:"raw_signal"`
 	Metrics            *outputMetrics      `json:"metrics"`
 	GovernorSensing    *governorSensing    `json:"governor_sensing"`
 
 	Timing  timing `json:"timing_ms"`
 	Version string `json:"version"`
+}
+
+// tellTurn names the turn in an answer's headers, as configured: the turn has a
+// name before its first byte, its receipt only after the last.
+func (g *request) tellTurn(h http.Header, x *exchange) {
+	if g.handler.Headers != "none" && x.mode == kernel.Enforce && x.nonce != "" {
+		h.Set("X-Lex-Turn", x.nonce)
+	}
 }
 
 // result collects what the exchange knows. The caller adds the outputs, where
@@ -143,7 +154,7 @@ func (x *exchange) result() result {
 		Coverage:  x.receipt.Coverage,
 		SessionID: x.publicID, Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
 		Model: x.model, CRSSource: crsSource, EmbedProvider: &embedder, Version: x.app.version(),
-		CapitulationSignal: x.capitulation(), Metrics: x.metrics(), GovernorSensing: sensing(t.Sensing),
+		CapitulationSignal: signalOf(x.judgement, x.judgeModel), Metrics: x.metrics(), GovernorSensing: sensing(t.Sensing),
 	}
 	if x.persisted {
 		res.ReceiptID = &x.receipt.ID
@@ -155,13 +166,16 @@ func (x *exchange) result() result {
 	return res
 }
 
-func (x *exchange) capitulation() *capitulationSignal {
-	if x.judgement == nil {
+// signalOf is the verdict with who gave it; nil while there is none.
+func signalOf(j *detect.Judgement, judge string) *capitulationSignal {
+	if j == nil {
 		return nil
 	}
-	j := x.judgement
-	return &capitulationSignal{j.Capitulated, j.Category, j.Confidence, j.Reason, x.judgeModel}
+	return &capitulationSignal{j.Capitulated, j.Category, j.Confidence, j.Reason, judge}
 }
+
+// localJudge names the detector's own judge.
+func (a *App) localJudge() string { return "lex-local/" + a.model.Version() }
 
 func (x *exchange) metrics() *outputMetrics {
 	if x.measured == nil {

@@ -60,6 +60,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) {
 		err = x.commit(r.Context(), toolOutcome(decision, x.mode), g.app.sent("", ""))
 	}
 	setPlaceholders(r, x.placeholders())
+	g.tellTurn(w.Header(), x)
 	if err != nil {
 		g.failed(w, r, "commit", err)
 		return

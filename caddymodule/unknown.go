@@ -138,6 +138,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 		return
 	}
 	setPlaceholders(r, x.placeholders())
+	g.tellTurn(w.Header(), x)
 	if block {
 		writeError(w, errUnknownBlocked)
 		return

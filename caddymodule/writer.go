@@ -77,6 +77,7 @@ func (w *governedWriter) WriteHeader(status int) {
 	w.state = stateStreaming
 	w.Header().Del("Content-Length") // a refusal may shorten the stream
 	w.out = w.t.newOutflow(w.t.x, w.cancel, w.send)
+	w.t.tell(w.Header())
 	w.ResponseWriter.WriteHeader(status)
 }
 

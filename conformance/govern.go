@@ -18,6 +18,11 @@ var reasonWords = oneOf("operator_policy", "semantic_classifier", "contrastive_t
 
 var state = members{"C": within(0, 1), "R": within(0, 1), "S": within(0, 1)}
 
+// verdict is what a judge says of an output.
+var verdict = members{
+	"capitulated": isBool, "category": isText, "confidence": within(0, 1), "reason": isText, "judge_model": isText,
+}
+
 // governance are the members of every governance result, with their types.
 var governance = members{
 	"governed_output": isText, "raw_output": isText,
@@ -37,9 +42,7 @@ var governance = members{
 	"governed_source":    orNull(oneOf("governed", "raw_fallback", "unavailable")),
 	"embed_provider":     orNull(oneOf("local", "gemini", "mistral", "jina", "openai")),
 	"detection_degraded": isBool, "sovereignty_drift": isBool, "prompt_threat_signal": within(-2, 2),
-	"capitulation_signal": orNull(members{
-		"capitulated": isBool, "category": isText, "confidence": within(0, 1), "reason": isText, "judge_model": isText,
-	}.isObject),
+	"capitulation_signal": orNull(verdict.isObject), "raw_signal": orNull(verdict.isObject),
 	"metrics": orNull(members{
 		"c_measured": isNumber, "r_measured": isNumber, "s_measured": isNumber, "c_delta": isNumber, "r_delta": isNumber, "s_delta": isNumber,
 	}.isObject),

@@ -82,7 +82,7 @@ func checkFields(t *testing.T, got map[string]any) {
 	for _, f := range strings.Fields(`governed_output raw_output C R S M state raw_state m_before health_band
 		intervention_triggered refused refusal_reasons primary_refusal_reason semantic_signal delta_V stability_ratio
 		z_weights receipt_id receipt_persisted memory_injected identity_mode crs_source governed_source embed_provider
-		detection_degraded sovereignty_drift prompt_threat_signal capitulation_signal metrics governor_sensing version`) {
+		detection_degraded sovereignty_drift prompt_threat_signal capitulation_signal raw_signal metrics governor_sensing version`) {
 		if _, ok := got[f]; !ok {
 			t.Errorf("field %s is missing", f)
 		}

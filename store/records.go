@@ -25,6 +25,9 @@ type Receipt struct {
 	SessionKey string
 	// SessionID is the session as the public lists show it.
 	SessionID string
+	// TurnID is the random id that the turn had before its receipt: it leads to
+	// the receipt ([Receipts.ReceiptOfTurn]). Empty when nobody was told of one.
+	TurnID string
 	// Turn is the turn's label, >= 0.
 	Turn int
 	// Timestamp is in Unix milliseconds.

@@ -39,6 +39,10 @@ type Receipts interface {
 	// Receipt returns the receipt with the id, or [ErrNotFound].
 	Receipt(ctx context.Context, id string) (Receipt, error)
 
+	// ReceiptOfTurn returns the receipt whose TurnID is id, or [ErrNotFound]; of
+	// several the one written last. No receipt is found by "".
+	ReceiptOfTurn(ctx context.Context, id string) (Receipt, error)
+
 	// Append makes a receipt durable without touching a session. It is
 	// idempotent by id. For the statistics it belongs to the session of its
 	// SessionKey, or to none.

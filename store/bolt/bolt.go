@@ -28,6 +28,7 @@ const probeSize = 256 << 10
 var (
 	receiptsBucket   = []byte("receipts")   // sequence number → receipt
 	idsBucket        = []byte("ids")        // receipt id → sequence number
+	turnsBucket      = []byte("turns")      // turn id → sequence number
 	sessionsBucket   = []byte("sessions")   // session key → version, session
 	talliesBucket    = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
@@ -101,7 +102,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, idsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, idsBucket, turnsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err

@@ -14,6 +14,7 @@ type receiptHeader struct {
 	Kind       string  `json:"kind"`
 	SessionKey string  `json:"session_key,omitempty"`
 	SessionID  string  `json:"session_id,omitempty"`
+	TurnID     string  `json:"turn_id,omitempty"`
 	Turn       int     `json:"turn"`
 	Timestamp  int64   `json:"timestamp"`
 	Intervened bool    `json:"intervened,omitempty"`
@@ -26,7 +27,7 @@ type receiptHeader struct {
 // hash would change.
 func encodeReceipt(r store.Receipt) ([]byte, error) {
 	header, err := json.Marshal(receiptHeader{
-		ID: r.ID, Kind: r.Kind, SessionKey: r.SessionKey, SessionID: r.SessionID,
+		ID: r.ID, Kind: r.Kind, SessionKey: r.SessionKey, SessionID: r.SessionID, TurnID: r.TurnID,
 		Turn: r.Turn, Timestamp: r.Timestamp, Intervened: r.Intervened, MAfter: r.MAfter,
 	})
 	if err != nil {
@@ -49,7 +50,7 @@ func decodeReceipt(data []byte) (store.Receipt, error) {
 		return store.Receipt{}, fmt.Errorf("decoding receipt %s: it has no record", h.ID)
 	}
 	return store.Receipt{
-		ID: h.ID, Kind: h.Kind, SessionKey: h.SessionKey, SessionID: h.SessionID,
+		ID: h.ID, Kind: h.Kind, SessionKey: h.SessionKey, SessionID: h.SessionID, TurnID: h.TurnID,
 		Turn: h.Turn, Timestamp: h.Timestamp, Intervened: h.Intervened, MAfter: h.MAfter,
 		JSON: bytes.Clone(record),
 	}, nil

@@ -15,6 +15,7 @@ import (
 // that the one writer has little to do.
 type change struct {
 	id         string
+	turnID     string
 	receipt    []byte
 	sessionKey string
 	tally      store.Tally
@@ -30,7 +31,10 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 	if err != nil {
 		return err
 	}
-	c := change{id: r.ID, receipt: receipt, sessionKey: r.SessionKey, tally: store.NewTally(r), excluded: r.Excluded()}
+	c := change{
+		id: r.ID, turnID: r.TurnID, receipt: receipt, sessionKey: r.SessionKey,
+		tally: store.NewTally(r), excluded: r.Excluded(),
+	}
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
 		if c.known(tx) {
 			return nil
@@ -60,6 +64,11 @@ func (c change) write(tx *bbolt.Tx) (uint64, error) {
 	}
 	if err := tx.Bucket(idsBucket).Put([]byte(c.id), at); err != nil {
 		return 0, err
+	}
+	if c.turnID != "" {
+		if err := tx.Bucket(turnsBucket).Put([]byte(c.turnID), at); err != nil {
+			return 0, err
+		}
 	}
 	return sequence, c.count(tx.Bucket(talliesBucket))
 }
@@ -112,9 +121,19 @@ func receiptAt(k, v []byte) (store.Receipt, error) {
 
 // Receipt looks the id up.
 func (s *Store) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	return s.lookUp(ctx, idsBucket, id)
+}
+
+// ReceiptOfTurn looks the turn's id up.
+func (s *Store) ReceiptOfTurn(ctx context.Context, id string) (store.Receipt, error) {
+	return s.lookUp(ctx, turnsBucket, id)
+}
+
+// lookUp finds a receipt by a bucket that leads from ids to sequence numbers.
+func (s *Store) lookUp(ctx context.Context, ids []byte, id string) (store.Receipt, error) {
 	var found store.Receipt
 	err := s.view(ctx, "reading a receipt", func(tx *bbolt.Tx) (err error) {
-		at := tx.Bucket(idsBucket).Get([]byte(id))
+		at := tx.Bucket(ids).Get([]byte(id))
 		if at == nil {
 			return store.ErrNotFound
 		}

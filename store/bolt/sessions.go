@@ -50,7 +50,7 @@ func (s *Store) Commit(ctx context.Context, t store.Turn) error {
 	}
 	session := append(make([]byte, versionSize, versionSize+len(state)), state...)
 	c := change{
-		id: t.Receipt.ID, receipt: receipt, sessionKey: t.Session.Key,
+		id: t.Receipt.ID, turnID: t.Receipt.TurnID, receipt: receipt, sessionKey: t.Session.Key,
 		tally: store.NewTally(t.Receipt), excluded: t.Excluded(),
 	}
 	read := t.Session.Version

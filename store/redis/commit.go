@@ -28,6 +28,7 @@ const (
 )
 
 func receiptKey(id string) string  { return prefix + "receipt:" + id }
+func turnKey(id string) string     { return prefix + "turn:" + id }
 func sessionKey(key string) string { return prefix + "session:" + key }
 func tallyKey(key string) string   { return prefix + "tally:" + key }
 
@@ -65,10 +66,11 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 func newChange(r store.Receipt, excluded bool) change {
 	tally := store.NewTally(r)
 	return change{
-		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), tallyKey(r.SessionKey), statsKey},
+		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), tallyKey(r.SessionKey), statsKey, turnKey(r.TurnID)},
 		args: []any{
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
 			tally.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), tally.Margin, excluded,
+			r.TurnID,
 		},
 	}
 }

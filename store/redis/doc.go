@@ -7,6 +7,7 @@
 //
 //	lex:{0}:receipts       stream  one entry a receipt
 //	lex:{0}:receipt:<id>   string  the receipt's place in the stream
+//	lex:{0}:turn:<id>      string  the same, by the id of its turn
 //	lex:{0}:session:<key>  hash    version, state; lives 30 days after its last turn
 //	lex:{0}:tally:<key>    hash    what the session adds to the statistics, or that it is out
 //	lex:{0}:stats          hash    the statistics, and the counter of versions

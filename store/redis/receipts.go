@@ -47,7 +47,17 @@ func isEntryID(id string) bool {
 
 // Receipt looks up the receipt's place in the stream.
 func (s *Store) Receipt(ctx context.Context, id string) (store.Receipt, error) {
-	at, err := s.client.Get(ctx, receiptKey(id)).Result()
+	return s.lookUp(ctx, receiptKey(id))
+}
+
+// ReceiptOfTurn looks up the place of the turn's receipt.
+func (s *Store) ReceiptOfTurn(ctx context.Context, id string) (store.Receipt, error) {
+	return s.lookUp(ctx, turnKey(id))
+}
+
+// lookUp finds a receipt by a key that holds its place in the stream.
+func (s *Store) lookUp(ctx context.Context, key string) (store.Receipt, error) {
+	at, err := s.client.Get(ctx, key).Result()
 	if err != nil {
 		return store.Receipt{}, failure(ctx, "reading a receipt", err)
 	}
@@ -74,7 +84,7 @@ func decodeReceipt(e client.XMessage) (store.Receipt, error) {
 		return store.Receipt{}, fmt.Errorf("decoding receipt %s: a field is no number", field("id"))
 	}
 	return store.Receipt{
-		ID: field("id"), Kind: field("kind"), SessionKey: field("session_key"), SessionID: field("session"),
+		ID: field("id"), Kind: field("kind"), SessionKey: field("session_key"), SessionID: field("session"), TurnID: field("turn_id"),
 		Turn: turn, Timestamp: timestamp, Intervened: field("intervened") == "1", MAfter: margin,
 		JSON: []byte(field("json")), Cursor: e.ID,
 	}, nil

@@ -20,6 +20,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errSession := s.Session(ctx, "k1")
 	_, errRecent := s.Recent(ctx, "", 1)
 	_, errReceipt := s.Receipt(ctx, "KRN-1")
+	_, errReceiptOfTurn := s.ReceiptOfTurn(ctx, "turn-1")
 	_, errStats := s.Stats(ctx)
 	_, errTake := s.Take(ctx, "subject", 1, time.Minute)
 	_, errTakeLong := s.Take(ctx, "plan", 1, 720*time.Hour)
@@ -34,6 +35,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"Erase":      s.Erase(ctx, "k1"),
 		"Recent":     errRecent,
 		"Receipt":    errReceipt,
+		"Turn":       errReceiptOfTurn,
 		"Append":     s.Append(ctx, newReceipt("KRN-3", "", 1)),
 		"Stats":      errStats,
 		"Take":       errTake,

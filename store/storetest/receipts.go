@@ -102,6 +102,28 @@ func receiptByID(t *testing.T, s store.Store) {
 	}
 }
 
+func receiptOfATurn(t *testing.T, s store.Store) {
+	appended := newReceipt("TCR-1", "", 0)
+	appended.TurnID = "turn-1"
+	must(t, s.Append(t.Context(), appended))
+	must(t, s.Append(t.Context(), newReceipt("KRN-2", "", 1))) // nobody was told of its turn
+	turn := next(newSession("k1"), "KRN-3")
+	turn.Receipt.TurnID = "turn-3"
+	lost := next(newSession("k1"), "KRN-4")
+	lost.Receipt.TurnID = "turn-4"
+	must(t, s.Commit(t.Context(), turn))
+	wantKind(t, "a turn that came too late", s.Commit(t.Context(), lost), store.ErrConflict)
+	for _, want := range []store.Receipt{appended, turn.Receipt} {
+		got, err := s.ReceiptOfTurn(t.Context(), want.TurnID)
+		must(t, err)
+		sameReceipt(t, got, want)
+	}
+	for _, id := range []string{"", "turn-2", "turn-4", "KRN-2", "TURN-1", "turn-1 "} {
+		_, err := s.ReceiptOfTurn(t.Context(), id)
+		wantKind(t, "turn "+id, err, store.ErrNotFound)
+	}
+}
+
 func appendIsIdempotent(t *testing.T, s store.Store) {
 	var group sync.WaitGroup
 	for i := range 32 {

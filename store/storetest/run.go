@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"paging is exact during commits", pagingIsExactDuringCommits},
 		{"foreign cursors are not found", foreignCursorsAreNotFound},
 		{"receipt by id", receiptByID},
+		{"receipt of a turn", receiptOfATurn},
 		{"append is idempotent", appendIsIdempotent},
 		{"stats are those of a full scan", statsAreThoseOfAFullScan},
 		{"stats of concurrent commits", statsOfConcurrentCommits},
