@@ -9,6 +9,9 @@ import (
 // OpenAPIDocument is what GET /lex/openapi.json serves.
 var OpenAPIDocument = openAPIDocument
 
+// SafeURI is an address as logs may show it.
+var SafeURI = safeURI
+
 // Endpoints returns the methods of our own endpoints by path, without HEAD,
 // which comes with GET. A path that ends in a slash stands for those below it.
 func Endpoints() map[string][]string {

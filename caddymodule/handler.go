@@ -115,6 +115,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // Provision sets defaults and finds the app.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
+	wrapTransports(ctx)
 	app, err := ctx.App("lex")
 	if err != nil {
 		return err

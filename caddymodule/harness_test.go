@@ -230,6 +230,7 @@ func (s *site) receipts() []map[string]any {
 // seenRequest is what reached the model.
 type seenRequest struct {
 	path   string
+	query  string
 	header http.Header
 	body   []byte
 }
@@ -246,7 +247,7 @@ func (c *recorder) record(r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count.Add(1)
-	c.requests = append(c.requests, seenRequest{r.URL.Path, r.Header.Clone(), bytes.Clone(body)})
+	c.requests = append(c.requests, seenRequest{r.URL.Path, r.URL.RawQuery, r.Header.Clone(), bytes.Clone(body)})
 }
 
 // completion answers with a whole chat completion.

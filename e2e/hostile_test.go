@@ -12,7 +12,7 @@ import (
 
 // The canaries stand where users put keys and secrets. None may turn up again.
 var canaries = []string{
-	"canary-authorization", "canary-x-api-key", "canary-lex-key", "canary-goog-key", "canary-query", "canary-prompt", "canary-provider-key",
+	"canary-authorization", "canary-x-api-key", "canary-azure-key", "canary-apim-key", "canary-auth-token", "canary-lex-key", "canary-goog-key", "canary-query", "canary-prompt", "canary-provider-key",
 	"canary-admin", "canary-upstream-body",
 }
 
@@ -28,25 +28,23 @@ const hostileCaddyfile = `{
 			admin {env.CANARY_ADMIN}
 		}
 	}
-	log {
-		format filter {
-			request>uri query {
-				replace key REDACTED
-			}
-			request>headers>X-Api-Key delete
-			request>headers>X-Goog-Api-Key delete
-			request>headers>X-Lex-Api-Key delete
-			request>headers>X-Lex-Admin-Password delete
-		}
-	}
-}
+%s}
 :${site} {
-	log
+	%s
 	lex {
 		provider_key {env.CANARY_PROVIDER_KEY}
 	}
 	reverse_proxy %s
 }
+`
+
+// What Caddy logs by itself shows credentials, unless it is told otherwise.
+const filteredLog = `	log {
+		format filter {
+			request lex
+			uri lex
+		}
+	}
 `
 
 // brokenUpstreams are providers as they fail.
@@ -88,28 +86,34 @@ func brokenUpstreams(t *testing.T) map[string]string {
 
 func TestNoCredentialLeaks(t *testing.T) {
 	for name, upstream := range brokenUpstreams(t) {
-		t.Run(name, func(t *testing.T) {
-			p := freePorts(t)
-			config := writeCaddyfile(t, p, fmt.Sprintf(hostileCaddyfile, upstream))
-			s := start(t, config, "", p, "CANARY_ADMIN=canary-admin", "CANARY_PROVIDER_KEY=canary-provider-key")
-			answers := hostileRequests(t, s)
-			metrics, err := http.Get("http://127.0.0.1:" + p.admin + "/metrics")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer metrics.Body.Close()
-			exposed, err := io.ReadAll(metrics.Body)
-			if err != nil || !strings.Contains(string(exposed), "lex_requests_total") {
-				t.Fatalf("no metrics: %v", err)
-			}
-			for where, text := range map[string]string{"log": s.logs.String(), "metrics": string(exposed), "answers": answers} {
-				for _, c := range canaries {
-					if strings.Contains(text, c) {
-						t.Errorf("%s shows up in the %s: %s", c, where, around(text, c))
-					}
-				}
-			}
+		t.Run(name, func(t *testing.T) { checkNoCredentialLeaks(t, fmt.Sprintf(hostileCaddyfile, "", "", upstream)) })
+		t.Run(name+" with an access log", func(t *testing.T) {
+			checkNoCredentialLeaks(t, fmt.Sprintf(hostileCaddyfile, filteredLog, "log", upstream))
 		})
+	}
+}
+
+func checkNoCredentialLeaks(t *testing.T, caddyfile string) {
+	t.Helper()
+	p := freePorts(t)
+	config := writeCaddyfile(t, p, caddyfile)
+	s := start(t, config, "", p, "CANARY_ADMIN=canary-admin", "CANARY_PROVIDER_KEY=canary-provider-key")
+	answers := hostileRequests(t, s)
+	metrics, err := http.Get("http://127.0.0.1:" + p.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer metrics.Body.Close()
+	exposed, err := io.ReadAll(metrics.Body)
+	if err != nil || !strings.Contains(string(exposed), "lex_requests_total") {
+		t.Fatalf("no metrics: %v", err)
+	}
+	for where, text := range map[string]string{"log": s.logs.String(), "metrics": string(exposed), "answers": answers} {
+		for _, c := range canaries {
+			if strings.Contains(text, c) {
+				t.Errorf("%s shows up in the %s: %s", c, where, around(text, c))
+			}
+		}
 	}
 }
 
@@ -125,6 +129,7 @@ func hostileRequests(t *testing.T, s *server) string {
 	t.Helper()
 	planted := []string{
 		"Authorization", "Basic canary-authorization", "X-Api-Key", "canary-x-api-key", "X-Goog-Api-Key", "canary-goog-key",
+		"Api-Key", "canary-azure-key", "Ocp-Apim-Subscription-Key", "canary-apim-key", "X-Auth-Token", "canary-auth-token",
 	}
 	provider := append([]string{"Authorization", "Bearer canary-authorization"}, planted[2:]...)
 	lexKey := append([]string{"X-Lex-Api-Key", "canary-lex-key", "X-Lex-Admin-Password", "canary-admin"}, provider...)
@@ -134,17 +139,18 @@ func hostileRequests(t *testing.T, s *server) string {
 		path, body string
 		headers    []string
 	}{
-		{"/lex/govern?key=canary-query", governBody("canary-prompt: what is 2 + 2?", "s1"), planted},
-		{"/lex/govern/stream?key=canary-query", governBody("canary-prompt: what is 2 + 2?", "s1"), planted},
-		{"/lex/govern?key=canary-query", governBody("canary-prompt", "s1"), lexKey},
-		{"/lex/govern?key=canary-query", `{"prompt":"canary-prompt`, planted},
-		{"/v1/chat/completions?key=canary-query", chat, provider},
-		{"/v1/chat/completions?key=canary-query", stream, provider},
-		{"/v1/chat/completions?key=canary-query", chat, lexKey},
-		{"/v1/chat/completions?key=canary-query", `{"messages":[{"role":"canary-prompt"`, provider},
-		{"/v1/completions?key=canary-query", `{"model":"m","prompt":"canary-prompt"}`, provider},
-		{"/v1/embeddings?key=canary-query", `{"model":"m","dimensions":"canary-prompt"}`, provider},
-		{"/audits/none?key=canary-query", "", planted},
+		{"/lex/govern?key=canary-query&api_key=canary-query&token=canary-query", governBody("canary-prompt: what is 2 + 2?", "s1"), planted},
+		{"/lex/govern/stream?key=canary-query&api_key=canary-query&token=canary-query", governBody("canary-prompt: what is 2 + 2?", "s1"), planted},
+		{"/lex/govern?key=canary-query&api_key=canary-query&token=canary-query", governBody("canary-prompt", "s1"), lexKey},
+		{"/lex/govern?key=canary-query&api_key=canary-query&token=canary-query", `{"prompt":"canary-prompt`, planted},
+		{"/v1/chat/completions?key=canary-query&api_key=canary-query&token=canary-query", chat, provider},
+		{"/v1/chat/completions?key=canary-query&api_key=canary-query&token=canary-query", stream, provider},
+		{"/v1/chat/completions?key=canary-query&api_key=canary-query&token=canary-query", chat, lexKey},
+		{"/v1/chat/completions?key=canary-query&api_key=canary-query&token=canary-query", `{"messages":[{"role":"canary-prompt"`, provider},
+		{"/v1/completions?key=canary-query&api_key=canary-query&token=canary-query", `{"model":"m","prompt":"canary-prompt"}`, provider},
+		{"/v1/embeddings?key=canary-query&api_key=canary-query&token=canary-query", `{"model":"m","dimensions":"canary-prompt"}`, provider},
+		{"/v1/other?key=canary-query", `{"text":"canary-prompt"}`, provider},
+		{"/audits/none?key=canary-query&api_key=canary-query&token=canary-query", "", planted},
 	}
 	var answers strings.Builder
 	for _, r := range requests {

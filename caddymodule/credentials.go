@@ -1,0 +1,127 @@
+package caddymodule
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// redacted stands in logs for a credential.
+const redacted = "REDACTED"
+
+// credentialWords are what the names of headers and query parameters that carry
+// credentials have in common. They are looked for anywhere in a name: what is
+// hidden from a log without need costs little, a key in a log costs the key.
+var credentialWords = []string{
+	"key", "token", "secret", "password", "passwd", "pwd", "passphrase", "auth",
+	"credential", "signature", "cookie", "jwt", "bearer", "session",
+}
+
+// credentialNames are names without such a word: "sig" signs Azure's addresses,
+// and OpenAI's realtime API takes a browser's key as a WebSocket subprotocol.
+var credentialNames = []string{"sig", "sec-websocket-protocol"}
+
+// isCredential reports whether a header or a query parameter of this name is to
+// be taken for a credential.
+func isCredential(name string) bool {
+	name = strings.ToLower(name)
+	for _, n := range credentialNames {
+		if name == n {
+			return true
+		}
+	}
+	for _, word := range credentialWords {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// safeToLog returns a copy of a request that a log may show: nothing in its
+// headers or its query is a credential. It is for logs alone.
+func safeToLog(r *http.Request) *http.Request {
+	out := r.WithContext(r.Context())
+	out.RequestURI = safeURI(r.RequestURI)
+	out.Header = make(http.Header, len(r.Header))
+	for name, values := range r.Header {
+		out.Header[name] = safeValues(name, values)
+	}
+	return out
+}
+
+// safeValues hides credentials, and those in the query of an address: Referer
+// and X-Forwarded-Uri hold addresses.
+func safeValues(name string, values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = redacted
+		if !isCredential(name) {
+			out[i] = safeURI(v)
+		}
+	}
+	return out
+}
+
+// safeURI hides the credentials in an address's query and before its host. The
+// rest is left byte for byte as it came.
+func safeURI(uri string) string {
+	uri = withoutUserinfo(uri)
+	path, query, found := strings.Cut(uri, "?")
+	if !found {
+		return uri
+	}
+	var out strings.Builder
+	out.WriteString(path + "?")
+	for query != "" {
+		pair, separator := query, ""
+		if end := strings.IndexAny(query, "&;"); end >= 0 {
+			pair, separator = query[:end], query[end:end+1]
+		}
+		out.WriteString(safePair(pair) + separator)
+		query = query[len(pair)+len(separator):]
+	}
+	return out.String()
+}
+
+func safePair(pair string) string {
+	name, _, valued := strings.Cut(pair, "=")
+	plain, err := url.QueryUnescape(name)
+	if valued && (err != nil || isCredential(plain)) {
+		return name + "=" + redacted
+	}
+	return pair
+}
+
+func withoutUserinfo(uri string) string {
+	scheme, rest, found := strings.Cut(uri, "://")
+	if !found {
+		return uri
+	}
+	authority := rest[:min(len(rest), strings.IndexAny(rest+"/", "/?#"))]
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return uri
+	}
+	return scheme + "://" + redacted + rest[at:]
+}
+
+// showsCredential reports whether Caddy's own error log would print a
+// credential with this request. It hides some headers by itself.
+func showsCredential(r *http.Request) bool {
+	if safeURI(r.RequestURI) != r.RequestURI {
+		return true
+	}
+	for name, values := range r.Header {
+		switch name {
+		case "Authorization", "Proxy-Authorization", "Cookie":
+			continue
+		}
+		for i, v := range safeValues(name, values) {
+			if v != values[i] {
+				return true
+			}
+		}
+	}
+	return false
+}
