@@ -142,8 +142,11 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	    provider_key <key>
 //	    baseline     unless_refused|always|never
 //	    raw          show|withhold
-//	    refuse_with  message|content|status <code>
-//	    unknown      observe|pass|block
+//	    refuse_with  message|refusal|content|status <code>
+//	    unknown      inspect|observe|pass|block
+//	    history      redact|refuse
+//	    oversize     refuse|pass
+//	    inspect_limit <size>
 //	    hold_back    <bytes> <duration>
 //	    timeout      <duration>
 //	    headers      receipt|full|none
@@ -159,26 +162,29 @@ func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
 	return block(options{
-		"mode":         choice(&h.Mode, "enforce", "observe"),
-		"endpoints":    choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
-		"model":        text(&h.Model),
-		"provider_key": text(&h.ProviderKey),
-		"baseline":     choice(&h.Baseline, "unless_refused", "always", "never"),
-		"raw":          choice(&h.Raw, "show", "withhold"),
-		"refuse_with":  h.parseRefuseWith,
-		"unknown":      choice(&h.Unknown, "observe", "pass", "block"),
-		"hold_back":    h.parseHoldBack,
-		"timeout":      duration(&h.Timeout),
-		"headers":      choice(&h.Headers, "receipt", "full", "none"),
-		"require_key":  h.parseRequireKey,
-		"cors":         h.parseCORS,
+		"mode":          choice(&h.Mode, "enforce", "observe"),
+		"endpoints":     choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
+		"model":         text(&h.Model),
+		"provider_key":  text(&h.ProviderKey),
+		"baseline":      choice(&h.Baseline, "unless_refused", "always", "never"),
+		"raw":           choice(&h.Raw, "show", "withhold"),
+		"refuse_with":   h.parseRefuseWith,
+		"unknown":       choice(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
+		"history":       choice(&h.History, "redact", "refuse"),
+		"oversize":      choice(&h.Oversize, "refuse", "pass"),
+		"inspect_limit": size(&h.InspectLimit),
+		"hold_back":     h.parseHoldBack,
+		"timeout":       duration(&h.Timeout),
+		"headers":       choice(&h.Headers, "receipt", "full", "none"),
+		"require_key":   h.parseRequireKey,
+		"cors":          h.parseCORS,
 	})(d)
 }
 
 func (h *Handler) parseRefuseWith(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
 	switch {
-	case len(args) == 1 && (args[0] == "message" || args[0] == "content"):
+	case len(args) == 1 && (args[0] == "message" || args[0] == "refusal" || args[0] == "content"):
 		h.RefuseWith = RefuseWith{As: args[0]}
 	case len(args) == 2 && args[0] == "status":
 		status, err := strconv.Atoi(args[1])
@@ -187,7 +193,7 @@ func (h *Handler) parseRefuseWith(d *caddyfile.Dispenser) error {
 		}
 		h.RefuseWith = RefuseWith{As: "status", Status: status}
 	default:
-		return d.Err("refuse_with takes message, content or status <code>")
+		return d.Err("refuse_with takes message, refusal, content or status <code>")
 	}
 	return nil
 }

@@ -152,6 +152,7 @@ func (x *exchange) rebase(ctx context.Context) error {
 	if err := x.open(ctx); err != nil {
 		return err
 	}
+	x.evidence.Repeated = x.repeats()
 	return x.step()
 }
 
@@ -193,6 +194,9 @@ func (x *exchange) turnLabel() int {
 	case x.call != nil: // belongs to the turn that is going on
 		return max(1, x.session.HighestTurn)
 	}
+	if x.evidence.Repeated {
+		return max(1, x.session.Turns)
+	}
 	return x.session.Turns + 1
 }
 
@@ -220,7 +224,9 @@ func (x *exchange) advanced() store.Session {
 	if x.call != nil {
 		return s
 	}
-	s.Turns++
+	if !x.evidence.Repeated {
+		s.Turns++
+	}
 	if x.output != nil && len(x.turn.Reasons) == 0 {
 		s.Centre = detect.Blend(s.Centre, x.output, min(s.Turns, centreSpan))
 	}
@@ -231,14 +237,24 @@ func (x *exchange) advanced() store.Session {
 // remembered, also where the mode observe let it pass: it would come back as
 // context, and a site that enforces may share the session.
 func (x *exchange) remember(sent string) memory {
-	if x.talk != nil {
-		return memory{History: x.talk.future(sent)}
+	m := x.memory
+	refused := len(x.turn.Reasons) > 0
+	switch {
+	case x.talk != nil:
+		m.History = x.talk.future(sent)
+	case !refused && sent != "":
+		m.Turns = append(slices.Clone(m.Turns), memoryTurn{Prompt: excerpt(x.prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
+		m.Turns = m.Turns[max(0, len(m.Turns)-*x.app.Memory):]
 	}
-	turns := x.memory.Turns
-	if len(x.turn.Reasons) == 0 && sent != "" {
-		turns = append(slices.Clone(turns), memoryTurn{Prompt: excerpt(x.prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
+	m.Refused = slices.Concat(m.Refused, x.removed)
+	if refused {
+		m.Refused = append(m.Refused, x.said...)
 	}
-	return memory{Turns: turns[max(0, len(turns)-*x.app.Memory):]}
+	m.Refused = m.Refused[max(0, len(m.Refused)-maxRefused):]
+	if m.Failed = ""; sent == "" && (x.receipt.Outcome == kernel.ProviderFailed || x.receipt.Outcome == kernel.ClientGone || x.receipt.Outcome == kernel.Aborted) {
+		m.Failed = x.asking
+	}
+	return m
 }
 
 // observe counts a committed turn and tells the subscribers.

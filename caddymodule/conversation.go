@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"slices"
 	"strconv"
 
 	"github.com/caddy-lex/lex/wire"
@@ -19,25 +20,25 @@ import (
 type conversation struct {
 	namespace string
 	parts     []wire.Part // of messages, in order
-	history   int         // how many of them end with the last answer; 0 in a first turn
-	earlier   map[string]bool
+	history   int         // how many of them come before the newest turn
 }
 
-// newConversation takes the messages out of a request's parts.
+// newConversation takes the messages out of a request's parts. A refusal that
+// says again what its message's content says, as ours do, is not another text:
+// clients resend either or both.
 func newConversation(namespace string, parts []wire.Part) conversation {
 	c := conversation{namespace: namespace}
 	for _, p := range parts {
 		switch p.Role {
 		case wire.System, wire.User, wire.Assistant, wire.Tool:
-			c.parts = append(c.parts, p)
-		}
-		if p.Role == wire.Assistant {
-			c.history = len(c.parts)
+			if n := len(c.parts); n == 0 || p.Kind != wire.RefusalText || c.parts[n-1].Message != p.Message || c.parts[n-1].Text != p.Text {
+				c.parts = append(c.parts, p)
+			}
 		}
 	}
-	c.earlier = make(map[string]bool, c.history)
-	for _, p := range c.parts[:c.history] {
-		c.earlier[p.Path] = true
+	c.history = len(c.parts)
+	if newest := slices.IndexFunc(c.parts, func(p wire.Part) bool { return !p.Earlier }); newest >= 0 {
+		c.history = newest
 	}
 	return c
 }
@@ -49,6 +50,11 @@ func (c conversation) past() string {
 		return ""
 	}
 	return hex.EncodeToString(c.digest(c.history).Sum(nil))
+}
+
+// present identifies the request by all that it says.
+func (c conversation) present() string {
+	return hex.EncodeToString(c.digest(len(c.parts)).Sum(nil))
 }
 
 // future is the digest under which this turn leaves its state.
@@ -87,6 +93,3 @@ func writePart(h hash.Hash, role, text string) {
 		_, _ = h.Write([]byte(strconv.Itoa(len(s)) + ":" + s)) // a hash never fails
 	}
 }
-
-// isHistory reports whether a part of the request belongs to the turns before.
-func (c conversation) isHistory(p wire.Part) bool { return c.earlier[p.Path] }

@@ -60,29 +60,36 @@ func (x *exchange) knowsHistory() bool {
 	return x.talk != nil && x.talk.history > 0 && x.memory.History == x.talk.past()
 }
 
-// coverRequest records what becomes of each part of a request, and returns the
-// texts to assess: what was said, and the instructions that the application
-// itself gives. Earlier answers that the caller resends are read only as part
-// of a known history.
-func (x *exchange) coverRequest(parts []wire.Part) (texts, instructions []detect.Text) {
+// coverNewest records what becomes of each part of a request that the history
+// does not account for, and returns the texts to assess: what is said in the
+// newest turn, and the instructions that the application itself gives. Members
+// that the dialect does not know are read loosely where read is set.
+func (x *exchange) coverNewest(body []byte, parts []wire.Part, read bool) (texts, instructions []detect.Text) {
 	known := x.knowsHistory()
 	for _, p := range parts {
 		name := "request." + p.Path
 		switch {
-		case known && x.talk.isHistory(p):
-			x.cover(name, detectorEarlier, p.Bytes)
+		case isPast(p):
 		case p.Kind == wire.Unknown:
-			x.unknown(name, "not known to the dialect", p.Bytes)
-		case p.Role == wire.Assistant && p.Text != "":
-			x.skip(name, "an earlier answer, as the caller tells it", p.Bytes)
-		case p.Text != "" && (p.Role == wire.System || p.Role == wire.Definition):
+			loose := wire.Loosely(body[p.Start : p.Start+p.Bytes])
+			if !read || len(loose) == 0 {
+				x.unknown(name, "not known to the dialect", p.Bytes)
+				continue
+			}
+			x.unknown(name, "not known to the dialect; its texts were read", p.Bytes)
+			said, _, _ := looseTexts(loose)
+			texts = append(texts, said...)
+		case p.Text == "" && p.Kind == wire.Text:
+		case p.Text == "":
+			x.skip(name, string(p.Kind), p.Bytes)
+		case known && p.Earlier:
+			x.cover(name, detectorEarlier, p.Bytes)
+		case p.Role == wire.System || p.Role == wire.Definition:
 			x.cover(name, detectorLocal, p.Bytes)
 			instructions = append(instructions, detect.Text{Source: detect.System, Body: p.Text})
-		case p.Text != "":
+		default:
 			x.cover(name, detectorLocal, p.Bytes)
 			texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
-		case p.Kind != wire.Text:
-			x.skip(name, string(p.Kind), p.Bytes)
 		}
 	}
 	return texts, instructions
@@ -97,25 +104,30 @@ func sourceOf(role wire.Role) detect.Source {
 	return detect.User
 }
 
-// coverResponse records what becomes of each part of an answer, and returns
-// the text to judge.
-func (x *exchange) coverResponse(parts []wire.Part) string {
-	var text []byte
+// coverResponse records what becomes of each part of an answer, and returns the
+// texts to judge, one for each choice.
+func (x *exchange) coverResponse(parts []wire.Part) []string {
+	var texts []string
+	choice := -1
 	for _, p := range parts {
 		name := "response." + p.Path
 		switch p.Kind {
 		case wire.Text, wire.RefusalText:
-			if p.Text != "" {
-				x.coverAnswer(name, p.Bytes)
-				text = append(text, p.Text...)
+			if p.Text == "" {
+				continue
 			}
+			x.coverAnswer(name, p.Bytes)
+			if p.Message != choice {
+				texts, choice = append(texts, ""), p.Message
+			}
+			texts[len(texts)-1] += p.Text
 		case wire.Unknown:
 			x.unknown(name, "not known to the dialect", p.Bytes)
 		default:
 			x.skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
 		}
 	}
-	return string(text)
+	return texts
 }
 
 // skipOnce is skip for streams, where one part comes in many pieces.

@@ -1,11 +1,13 @@
 package caddymodule
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -50,6 +52,13 @@ type exchange struct {
 	// call is a tool call to record instead of a governed text; its decision
 	// is made already. prompt holds its arguments.
 	call *kernel.ToolCall
+	// asking identifies the turn by what is asked, so that one which is repeated
+	// after a failure is known again; said are the digests of its messages.
+	asking string
+	said   []string
+	// removed are the digests of earlier messages that are found to be removed
+	// from now on.
+	removed []string
 
 	// What is known so far.
 	session   store.Session // as last read
@@ -57,6 +66,8 @@ type exchange struct {
 	memory    memory        // opened
 	signal    detect.Signal
 	asked     detect.Signal // of the prompt alone
+	past      kernel.Scores // of what was removed from the resent history
+	deniedBy  string        // the rule by which the request is refused, whatever it says
 	evidence  kernel.Evidence
 	found     kernel.Output
 	caught    *detect.Judgement // what stopped a stream before its end
@@ -86,6 +97,23 @@ func (x *exchange) open(ctx context.Context) error {
 		x.nonce = randomID()
 	}
 	x.memory = openMemory(s.Secret, s.Memory)
+	return x.takeName(ctx)
+}
+
+// takeName gives the session the one public id that all its receipts show, by
+// whatever door its turns come in: the id of its first turn.
+func (x *exchange) takeName(ctx context.Context) error {
+	switch {
+	case x.session.PublicID != "":
+		x.publicID = x.session.PublicID
+	case x.session.Head != "": // stored before sessions kept it
+		head, err := x.engine.store.Receipt(ctx, x.session.Head)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("reading the session's head: %w", err)
+		}
+		x.publicID = cmp.Or(head.SessionID, x.publicID)
+	}
+	x.session.PublicID = x.publicID
 	return nil
 }
 
@@ -108,9 +136,11 @@ func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text
 		x.skip("request", "encoded more deeply than is opened", 0)
 	}
 	x.evidence = kernel.Evidence{
-		Scores:           withInstructions(x.signal.Scores, given.Scores),
+		Scores:           worse(withInstructions(x.signal.Scores, given.Scores), x.past),
 		ThreatSignal:     x.signal.Threat,
 		SovereigntyDrift: x.signal.SelfReference,
+		DeniedBy:         x.deniedBy,
+		Repeated:         x.repeats(),
 	}
 	x.embed(ctx)
 	if err := x.step(); err != nil {
@@ -123,16 +153,28 @@ func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text
 // read scores what was said, and the prompt alone, beside which the answer will
 // be judged; it returns what the instructions score.
 func (x *exchange) read(ctx context.Context, texts, instructions []detect.Text) (given detect.Signal, err error) {
-	if x.signal, err = x.app.model.Assess(ctx, texts); err != nil {
+	if x.signal, err = x.app.assess(ctx, texts); err != nil {
 		return given, err
 	}
 	prompt := []detect.Text{{Source: detect.User, Body: x.prompt}}
 	if x.asked = x.signal; !slices.Equal(texts, prompt) {
-		if x.asked, err = x.app.model.Assess(ctx, prompt); err != nil {
+		if x.asked, err = x.app.assess(ctx, prompt); err != nil {
 			return given, err
 		}
 	}
-	return x.app.model.Assess(ctx, instructions)
+	return x.app.assess(ctx, instructions)
+}
+
+// repeats reports whether this very turn was the session's last and came to
+// nothing, because the model failed or the client left before it had a word.
+func (x *exchange) repeats() bool { return x.asking != "" && x.memory.Failed == x.asking }
+
+// worse is the higher of two scores for each type.
+func worse(a, b kernel.Scores) kernel.Scores {
+	return kernel.Scores{
+		Identity: max(a.Identity, b.Identity), Coercion: max(a.Coercion, b.Coercion), Exploitative: max(a.Exploitative, b.Exploitative),
+		HarmRequest: max(a.HarmRequest, b.HarmRequest), Sycophancy: max(a.Sycophancy, b.Sycophancy), Injection: max(a.Injection, b.Injection),
+	}
 }
 
 // withInstructions adds what the application's own instructions score. They may
@@ -165,8 +207,12 @@ func (x *exchange) step() (err error) {
 
 // conclude weighs the model's answer, also for a client that has left: the
 // receipt tells of the text that it got. What is read of an answer is bounded.
-func (x *exchange) conclude(ctx context.Context, answer string) error {
-	judgement := x.verdict(ctx, answer)
+//
+// The answers are the alternatives that were asked for, usually one. Each is
+// judged for itself: what one of them declines says nothing of the next.
+func (x *exchange) conclude(ctx context.Context, answers ...string) error {
+	judgement := x.verdict(ctx, answers)
+	answer := strings.Join(answers, "\n\n")
 	x.judgement = &judgement
 	x.found = kernel.Output{
 		Capitulated: judgement.Capitulated, Category: judgement.Category, Confidence: judgement.Confidence,
@@ -198,6 +244,23 @@ func (x *exchange) capitulates(answer string) bool {
 		x.caught = &judgement
 	}
 	return judgement.Capitulated
+}
+
+// judgeAll returns the first verdict of guilty on the answers, else that on the
+// first of them. Of all together maxJudged bytes are read.
+func (x *exchange) judgeAll(answers []string) detect.Judgement {
+	first, left := detect.Judgement{}, maxJudged
+	for i, answer := range answers {
+		answer = answer[:min(len(answer), left)]
+		left -= len(answer)
+		if judgement := x.judge(answer); i == 0 || judgement.Capitulated {
+			first = judgement
+		}
+		if first.Capitulated {
+			break
+		}
+	}
+	return first
 }
 
 // judge reads an answer of any length up to maxJudged in overlapping windows,

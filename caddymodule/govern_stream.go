@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,10 +110,13 @@ func (t *governTurn) streamModel(ctx context.Context, s *tokenStream) arm {
 	got := &streamAnswer{answer: newAnswer(t.app.Limits.Body), out: s.out, stop: cancel}
 	path, body := askDialect.Ask(t.governedAsk(true))
 	err := t.ask(ctx, got, t.http, path, body)
-	text := s.out.close()
+	text := strings.Join(s.out.close(), "") // one choice is asked for
+	violated, tooLarge := s.out.flags()
 	switch {
-	case s.out.violated:
+	case violated:
 		return arm{text: text} // conclude judges it once more and refuses
+	case tooLarge:
+		return arm{err: errAnswerTooLarge}
 	case err != nil:
 		return arm{err: err}
 	case !got.events:
@@ -140,7 +144,7 @@ func (g *request) newOutflow(x *exchange, stop context.CancelFunc, write func([]
 		}
 		return bad
 	}
-	return newOutflow(window, time.Duration(g.handler.HoldBack.Duration), flagged, write)
+	return newOutflow(window, time.Duration(g.handler.HoldBack.Duration), g.app.Limits.Body, flagged, write)
 }
 
 // streamAnswer reads a sub-request's answer: event by event when it is an

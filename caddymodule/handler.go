@@ -52,10 +52,23 @@ type Handler struct {
 	// How a refusal is told on intercepted traffic.
 	RefuseWith RefuseWith `json:"refuse_with,omitzero"`
 
-	// What happens to requests and answers that no dialect knows: observe
-	// forwards them and records that they were not inspected, pass forwards
-	// them, block refuses them. Default: observe.
+	// What happens to requests and answers that no dialect knows: inspect reads
+	// all texts of a request loosely, refuses attacks with 403 and forwards the
+	// rest, with a receipt that says what was read; observe forwards and records
+	// that nothing was, pass forwards, block refuses. Default: inspect.
 	Unknown string `json:"unknown,omitempty"`
+
+	// What becomes of an earlier message that was refused when it was new, or
+	// would be refused now: redact replaces it before forwarding, refuse refuses
+	// the turn that resends it. Default: redact.
+	History string `json:"history,omitempty"`
+
+	// How much text of a request is read, in bytes. Default: 1 MiB.
+	InspectLimit int64 `json:"inspect_limit,omitempty"`
+
+	// What happens to a request with more text than that: refuse, or pass, with a
+	// receipt that says how much was not read. Default: refuse.
+	Oversize string `json:"oversize,omitempty"`
 
 	// How much of a streamed answer is kept back so that a check can still
 	// stop it. Default: 256 bytes, for at most 2 seconds.
@@ -79,6 +92,7 @@ type Handler struct {
 
 	app    *App
 	logger *zap.Logger
+	unread *seenPaths // where answers pass uninspected
 }
 
 // maxHoldBack bounds HoldBack.Bytes.
@@ -94,10 +108,11 @@ type HoldBack struct {
 	Duration caddy.Duration `json:"duration"`
 }
 
-// RefuseWith is a way to refuse: as the dialect's refusal message, as ordinary
-// content, or as the dialect's error body with a status.
+// RefuseWith is a way to refuse: as a message of the dialect, which says it in
+// the content and in the member for refusals, in one of the two alone, or as the
+// dialect's error body with a status.
 type RefuseWith struct {
-	// message, content or status. Default: message.
+	// message, refusal, content or status. Default: message.
 	As string `json:"as,omitempty"`
 
 	// The HTTP status of `status`; one that no SDK retries.
@@ -128,7 +143,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 func (h *Handler) setDefaults() {
 	for field, value := range map[*string]string{
 		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Model: "lex-demo", &h.Baseline: "unless_refused", &h.Raw: "show",
-		&h.Unknown: "observe", &h.Headers: "receipt", &h.RefuseWith.As: "message",
+		&h.Unknown: unknownInspect, &h.History: "redact", &h.Oversize: "refuse", &h.Headers: "receipt", &h.RefuseWith.As: "message",
 	} {
 		if *field == "" {
 			*field = value
@@ -137,6 +152,10 @@ func (h *Handler) setDefaults() {
 	if h.HoldBack == (HoldBack{}) {
 		h.HoldBack = HoldBack{Bytes: 256, Duration: caddy.Duration(2 * time.Second)}
 	}
+	if h.InspectLimit == 0 {
+		h.InspectLimit = defaultInspect
+	}
+	h.unread = new(seenPaths)
 	if h.Timeout == 0 {
 		h.Timeout = caddy.Duration(2 * time.Minute)
 	}
@@ -152,9 +171,11 @@ func (h *Handler) Validate() error {
 		{"endpoints", h.Endpoints, []string{"all", groupGovern, groupRead, "off"}},
 		{"baseline", h.Baseline, []string{"unless_refused", "always", "never"}},
 		{"raw", h.Raw, []string{"show", "withhold"}},
-		{"unknown", h.Unknown, []string{"observe", "pass", "block"}},
+		{"unknown", h.Unknown, []string{unknownInspect, unknownObserve, unknownPass, unknownBlock}},
+		{"history", h.History, []string{"redact", "refuse"}},
+		{"oversize", h.Oversize, []string{"refuse", "pass"}},
 		{"headers", h.Headers, []string{"receipt", "full", "none"}},
-		{"refuse_with", h.RefuseWith.As, []string{"message", "content", "status"}},
+		{"refuse_with", h.RefuseWith.As, []string{"message", "refusal", "content", "status"}},
 	} {
 		if !slices.Contains(o.allowed, o.value) {
 			return fmt.Errorf("%s %q: give one of %s", o.name, o.value, strings.Join(o.allowed, ", "))
@@ -174,6 +195,9 @@ func (h *Handler) validateNumbers() error {
 	if h.HoldBack.Bytes < 0 || h.HoldBack.Bytes > maxHoldBack || h.HoldBack.Duration <= 0 {
 		return fmt.Errorf("hold_back: give 0 to %d bytes and a positive duration", maxHoldBack)
 	}
+	if h.InspectLimit < 1 {
+		return errors.New("inspect_limit: give a positive size, such as 1MiB")
+	}
 	if h.Timeout < 0 {
 		return errors.New("timeout: give a positive duration")
 	}
@@ -189,7 +213,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	serve := h.route(r)
 	if serve == nil {
-		passOn(w, h.app.withoutLexHeaders(r), next)
+		passOn(w, h.app.withoutLexHeaders(r), next, nil)
 		return nil
 	}
 	engine, done, err := h.app.use(r.Context())
@@ -211,10 +235,10 @@ func (h *Handler) route(r *http.Request) serveFunc {
 	if serve := h.endpoint(r.URL.Path); serve != nil {
 		return serve
 	}
-	if d, ok := wire.Match(r.URL.Path); ok && r.Method == http.MethodPost {
+	if d, ok := wire.Match(r.URL.Path); ok && (r.Method == http.MethodPost || carriesBody(r)) {
 		return func(g *request, w http.ResponseWriter, r *http.Request) { g.intercept(w, r, d) }
 	}
-	if h.RequireKey || (h.Unknown != "pass" && mayCarryPrompt(r)) {
+	if h.RequireKey || mayCarryPrompt(r) {
 		return (*request).interceptUnknown
 	}
 	return nil

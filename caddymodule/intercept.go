@@ -39,7 +39,7 @@ func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Diale
 	case t.x.turn.Refused:
 		t.refuse(w)
 	case len(t.x.coverage.Unknown) > 0 && t.blocksUnknown():
-		t.refuseUnknown(w)
+		t.refuseUnknown(w, errUnknownContent)
 	default:
 		t.forward(w)
 	}
@@ -51,16 +51,16 @@ func (g *request) blocksUnknown() bool {
 }
 
 // refuseUnknown answers a request with parts that nobody can read.
-func (t *interceptTurn) refuseUnknown(w http.ResponseWriter) {
+func (t *interceptTurn) refuseUnknown(w http.ResponseWriter, e *apiError) {
 	t.x.notJudged("refused before generation")
 	t.x.coverage.BytesForwarded = 0
-	err := t.commit(kernel.Refused, func(kernel.Turn) string { return errUnknownContent.Message })
+	err := t.commit(kernel.Refused, func(kernel.Turn) string { return e.Message })
 	if err != nil {
 		t.failed(w, "commit", err)
 		return
 	}
 	t.tell(w.Header())
-	writeDialectError(w, t.dialect, errUnknownContent, errUnknownContent.Status)
+	writeDialectError(w, t.dialect, e, e.Status)
 }
 
 // readCall identifies the caller and reads the request; nil means that it has
@@ -94,6 +94,7 @@ func (t *interceptTurn) enter(w http.ResponseWriter) *apiError {
 var (
 	errEncodedBody    = &apiError{http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted here.", "unsupported_encoding"}
 	errUnknownContent = &apiError{http.StatusForbidden, "The request has parts that cannot be inspected here.", "unknown_content"}
+	errUnknownAnswer  = &apiError{http.StatusForbidden, "The model's answer has parts that cannot be inspected here.", "unknown_content"}
 
 	errBadRequest = &apiError{http.StatusBadRequest, "The request could not be read.", "invalid_request"}
 )
@@ -127,6 +128,7 @@ func (t *interceptTurn) open(started time.Time) *exchange {
 		endpoint: endpointOf(t.dialect), dialect: t.dialect.Name(), model: t.call.Model,
 		prompt: t.call.Prompt(), started: started, talk: &talk, snapshots: !named,
 		key: talk.past(), publicID: publicID(talk.opening()),
+		asking: talk.present(), said: newestDigests(t.call.Parts),
 	}
 	switch {
 	case named:
@@ -142,9 +144,19 @@ func (t *interceptTurn) assess(ctx context.Context) error {
 	if err := t.x.open(ctx); err != nil {
 		return err
 	}
+	removed, past, err := t.readHistory(ctx)
+	if err != nil {
+		return err
+	}
+	newest, instructions := t.x.coverNewest(t.body, t.call.Parts, t.inspectsUnknown())
+	if err := t.x.assess(ctx, t.x.within(t.handler, append(past, newest...)), instructions); err != nil {
+		return err
+	}
+	if len(removed) > 0 {
+		t.body = wire.Redact(t.body, removed, removedText)
+	}
 	t.x.coverage.BytesForwarded = len(t.body)
-	texts, instructions := t.x.coverRequest(t.call.Parts)
-	return t.x.assess(ctx, texts, instructions)
+	return nil
 }
 
 // refuse answers a refused prompt without asking the model.
@@ -181,9 +193,17 @@ func (t *interceptTurn) refusal() wire.Refusal {
 	return wire.Refusal{
 		ID: t.x.receipt.ID, Model: t.call.Model, Text: t.app.Policy.RefusalText,
 		Created: t.x.started.Unix(), Choices: t.call.Choices,
-		// prose where structured output was asked for makes SDKs throw
-		AsContent: t.handler.RefuseWith.As == "content" && !t.call.Structured,
+		Place: t.refusalPlace(),
 	}
+}
+
+// refusalPlace is the configured one, but for structured output: prose in its
+// place makes SDKs throw.
+func (t *interceptTurn) refusalPlace() wire.Place {
+	if t.call.Structured {
+		return wire.OnlyRefusal
+	}
+	return wire.Place(t.handler.RefuseWith.As)
 }
 
 // commit makes the turn durable and shows it to the access log.
@@ -229,10 +249,14 @@ func (t *interceptTurn) forward(w http.ResponseWriter) {
 }
 
 // upstreamRequest is the caller's request with the body that was read, without
-// what is addressed to Lex, and in no encoding that the checks cannot read.
+// what is addressed to Lex, in no encoding that the checks cannot read, and
+// without a way to turn the connection into another protocol (RFC 9110, 7.6.1
+// and 7.8), in which nothing would be read any more.
 func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
 	r := t.app.withoutLexHeaders(t.http).WithContext(ctx)
 	r.Header = r.Header.Clone()
+	dropHopHeaders(r.Header)
+	r.Trailer = nil // what came behind the body was not read
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("Content-Length", strconv.Itoa(len(t.body)))
 	r.Body = io.NopCloser(bytes.NewReader(t.body))
@@ -240,6 +264,20 @@ func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
 	r.ContentLength = int64(len(t.body))
 	r.TransferEncoding = nil
 	return r
+}
+
+// hopHeaders are about one connection (RFC 9110, 7.6.1).
+var hopHeaders = []string{"Connection", "Upgrade", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding"}
+
+func dropHopHeaders(h http.Header) {
+	for _, list := range h.Values("Connection") {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopHeaders {
+		h.Del(name)
+	}
 }
 
 // callNext runs the next handlers. A panic becomes an error: reverse_proxy

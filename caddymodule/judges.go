@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -113,8 +114,8 @@ func (j *OpenAIJudge) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // case, because a stream is stopped by nobody else, and an answer must not fare
 // better for coming in one piece. A configured judge is asked at the end: what
 // either finds stands. When it gives no verdict the local one's is the answer.
-func (x *exchange) verdict(ctx context.Context, answer string) detect.Judgement {
-	local := x.judge(answer)
+func (x *exchange) verdict(ctx context.Context, answers []string) detect.Judgement {
+	local, answer := x.judgeAll(answers), strings.Join(answers, "\n\n")
 	if x.caught != nil {
 		local = *x.caught
 	}

@@ -23,7 +23,15 @@ type memory struct {
 	// History is the digest of the conversation up to the last answer, for
 	// calls that resend it.
 	History string `json:"h,omitempty"`
+	// Refused are digests of messages that were refused when they were new, the
+	// latest last.
+	Refused []string `json:"r,omitempty"`
+	// Failed identifies the last turn if the client got nothing of an answer.
+	Failed string `json:"f,omitempty"`
 }
+
+// maxRefused is how many refused messages a session knows again.
+const maxRefused = 256
 
 // memoryTurn is what a session remembers of one earlier turn.
 type memoryTurn struct {

@@ -20,6 +20,7 @@ type metrics struct {
 	storeErrors *prometheus.CounterVec // operation
 
 	internalErrors *prometheus.CounterVec // operation, kind
+	uninspected    *prometheus.CounterVec // what
 
 	modelRequests  *prometheus.CounterVec   // detector
 	modelFailures  *prometheus.CounterVec   // detector, kind
@@ -39,6 +40,8 @@ var allMetrics = &metrics{
 		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
 	storeErrors: counter("lex_store_errors_total",
 		"Failed store operations.", "operation"),
+	uninspected: counter("lex_uninspected_total",
+		"Requests and answers that passed without being inspected whole.", "what"),
 	internalErrors: counter("lex_internal_errors_total",
 		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
@@ -65,7 +68,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.uninspected,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,9 +18,12 @@ func feed(o *outflow, text string) bool {
 
 func never(string) bool { return false }
 
+// roomy is a limit that no test reaches.
+const roomy = 1 << 30
+
 func TestOutflowKeepsTheWindowBack(t *testing.T) {
 	var got strings.Builder
-	o := newOutflow(100, time.Hour, never, func(p []byte) error { got.Write(p); return nil })
+	o := newOutflow(100, time.Hour, roomy, never, func(p []byte) error { got.Write(p); return nil })
 	all := strings.Repeat("0123456789", 40)
 	for i := 0; i < len(all); i += 10 {
 		feed(o, all[i:i+10])
@@ -27,7 +31,7 @@ func TestOutflowKeepsTheWindowBack(t *testing.T) {
 			t.Fatalf("only %d bytes are held behind what left", left)
 		}
 	}
-	if text := o.close(); text != all {
+	if text := strings.Join(o.close(), "|"); text != all {
 		t.Errorf("the whole text is %q", text)
 	}
 	if got.Len() == 0 {
@@ -41,7 +45,7 @@ func TestOutflowKeepsTheWindowBack(t *testing.T) {
 
 func TestOutflowReleasesWhenTheModelIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOutflow(1000, 2*time.Second, never, func([]byte) error { return nil })
+		o := newOutflow(1000, 2*time.Second, roomy, never, func([]byte) error { return nil })
 		feed(o, "Paris.")
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -66,12 +70,12 @@ func TestOutflowReleasesWhenTheModelIsSilent(t *testing.T) {
 func TestOutflowStopsAtAViolation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flagged := func(text string) bool { return strings.Contains(text, "FORBIDDEN") }
-		o := newOutflow(80, time.Second, flagged, func([]byte) error { return nil })
+		o := newOutflow(80, time.Second, roomy, flagged, func([]byte) error { return nil })
 		ok := true
 		for _, piece := range []string{strings.Repeat("a", 100), "FORB", "IDDEN", strings.Repeat("b", 200)} {
 			ok = feed(o, piece)
 		}
-		if ok || !o.violated {
+		if violated, _ := o.flags(); ok || !violated {
 			t.Error("the flow went on")
 		}
 		time.Sleep(time.Minute)
@@ -87,21 +91,103 @@ func TestOutflowStopsAtAViolation(t *testing.T) {
 func TestOutflowChecksBeforeTheClockReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flagged := func(text string) bool { return strings.Contains(text, "FORBIDDEN") }
-		o := newOutflow(1000, time.Second, flagged, func([]byte) error { return nil })
+		o := newOutflow(1000, time.Second, roomy, flagged, func([]byte) error { return nil })
 		feed(o, "FORBIDDEN")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if o.sentText() != "" || !o.violated {
-			t.Errorf("%q left, violated %v", o.sentText(), o.violated)
+		if violated, _ := o.flags(); o.sentText() != "" || !violated {
+			t.Errorf("%q left, violated %v", o.sentText(), violated)
 		}
 	})
 }
 
 func TestOutflowStopsWhenTheClientLeft(t *testing.T) {
-	o := newOutflow(0, time.Hour, never, func([]byte) error { return errors.New("gone") })
+	o := newOutflow(0, time.Hour, roomy, never, func([]byte) error { return errors.New("gone") })
 	for range 2 {
 		if feed(o, "text") {
 			t.Error("the flow went on")
 		}
+	}
+}
+
+// Of a text that a check finds not one byte leaves, in whichever choice it
+// stands and however the choices are cut and mixed: over a million frames.
+func TestOutflowLeaksNothingOfAnyChoice(t *testing.T) {
+	banned := "FORBIDDEN " + strings.Repeat("0123456789", 52) + "!"
+	flagged := func(text string) bool { return strings.Contains(text, banned) }
+	for frames := 0; frames < 1_000_000; {
+		choices := 1 + rand.IntN(5)
+		guilty := rand.IntN(choices)
+		rest := make([]string, choices)
+		for c := range rest {
+			rest[c] = strings.Repeat("harmless words. ", rand.IntN(60))
+			if c == guilty {
+				rest[c] += banned + strings.Repeat(" more words", rand.IntN(60))
+			}
+		}
+		o := newOutflow(len(banned), time.Hour, roomy, flagged, func([]byte) error { return nil })
+		largest := 1 << (1 + rand.IntN(9))
+		for ok := true; ok && strings.Join(rest, "") != ""; frames++ {
+			var deltas []wire.Delta
+			for range 1 + rand.IntN(2) {
+				c := rand.IntN(choices)
+				n := min(len(rest[c]), 1+rand.IntN(largest))
+				deltas = append(deltas, wire.Delta{Choice: c, Kind: []wire.Kind{wire.Text, wire.RefusalText}[rand.IntN(2)], Text: rest[c][:n]})
+				rest[c] = rest[c][n:]
+			}
+			ok = o.add(wire.Frame{Raw: []byte("frame")}, deltas)
+		}
+		if sent := o.sentText(); strings.Contains(sent, "FORBIDDEN") || strings.Contains(sent, "0123") {
+			t.Fatalf("it left in choice %d of %d: %q", guilty, choices, sent)
+		}
+		o.close()
+	}
+}
+
+// A choice that is silent keeps nothing back for ever, though another goes on.
+func TestOutflowReleasesASilentChoice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got strings.Builder
+		o := newOutflow(256, 2*time.Second, roomy, never, func(p []byte) error { got.Write(p); return nil })
+		o.add(wire.Frame{Raw: []byte("<one>")}, []wire.Delta{{Choice: 1, Kind: wire.Text, Text: "Paris."}})
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			o.add(wire.Frame{Raw: []byte("<zero>")}, []wire.Delta{{Choice: 0, Kind: wire.Text, Text: strings.Repeat("x", 40)}})
+		}
+		synctest.Wait()
+		if !strings.HasPrefix(got.String(), "<one><zero>") {
+			t.Errorf("left: %s", got.String())
+		}
+		if behind := 30*40 - len(strings.Repeat("x", 40))*strings.Count(got.String(), "<zero>"); behind < 256 {
+			t.Errorf("only %d bytes are held of the choice that goes on", behind)
+		}
+		o.close()
+	})
+}
+
+// Frames without text wait for no clock.
+func TestOutflowPassesReasoningAtOnce(t *testing.T) {
+	left := 0
+	o := newOutflow(256, time.Hour, roomy, never, func([]byte) error { left++; return nil })
+	for range 3 {
+		o.add(wire.Frame{Raw: []byte("r")}, []wire.Delta{{Kind: wire.Reasoning, Text: "hm"}})
+	}
+	if left != 3 {
+		t.Errorf("%d of 3 frames left", left)
+	}
+}
+
+// A stream that grows beyond the limit ends there.
+func TestOutflowIsBounded(t *testing.T) {
+	o := newOutflow(256, time.Hour, 1000, never, func([]byte) error { return nil })
+	ok := true
+	for range 200 {
+		ok = ok && feed(o, "0123456789")
+	}
+	if _, tooLarge := o.flags(); ok || !tooLarge || len(o.sentText()) > 1000 {
+		t.Errorf("%d bytes left", len(o.sentText()))
+	}
+	if o.read([]wire.Delta{{Kind: wire.Text, Text: strings.Repeat("x", 1000)}}) {
+		t.Error("there is room for more")
 	}
 }

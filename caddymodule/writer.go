@@ -1,15 +1,18 @@
 package caddymodule
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -28,15 +31,21 @@ const (
 	stateDone                         // answered by us; what follows is thrown away
 )
 
+// writeTime bounds one write to the client. Who does not read for that long is
+// gone: the answer must not be kept for them.
+const writeTime = time.Minute
+
 // A governedWriter stands between the handlers after lex and the client, and
 // lets a governed answer out no sooner than its receipt is durable: a whole
 // answer not at all, a stream not its terminal frame. It takes its writes from
 // one goroutine at a time, flushes from another as well: reverse_proxy flushes
 // from a timer (caddyserver/caddy, modules/caddyhttp/reverseproxy/streaming.go).
+// A write to a slow client blocks, and with it the reading of upstream.
 type governedWriter struct {
 	*caddyhttp.ResponseWriterWrapper
 	t      *interceptTurn
 	cancel context.CancelFunc // ends the upstream call
+	before http.Header        // the headers before the handlers after lex ran
 
 	sending  sync.Mutex // around every write to and flush of the client's side
 	mu       sync.Mutex
@@ -54,22 +63,29 @@ type governedWriter struct {
 func newGovernedWriter(w http.ResponseWriter, t *interceptTurn, cancel context.CancelFunc) *governedWriter {
 	return &governedWriter{
 		ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, t: t, cancel: cancel,
+		before: w.Header().Clone(),
 	}
 }
 
-// WriteHeader decides how the answer is read. Informational responses pass.
+// WriteHeader decides how the answer is read. Informational responses pass,
+// without what speaks in our name. A change of protocol is not among them: no
+// header of ours asked for it, and nothing could be read behind it.
 func (w *governedWriter) WriteHeader(status int) {
-	if status >= 100 && status < 200 {
-		w.ResponseWriter.WriteHeader(status)
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.state != stateOpen {
 		return
 	}
+	dropLexHeaders(w.Header(), nil)
+	if status == http.StatusSwitchingProtocols {
+		w.state, w.status = stateBuffering, http.StatusBadGateway
+		return
+	}
+	if status < http.StatusOK {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
 	w.status = status
-	dropLexHeaders(w.Header())
 	if !w.isStream() {
 		w.state = stateBuffering
 		return
@@ -81,10 +97,11 @@ func (w *governedWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// isStream reports whether the answer is an event stream that can be read.
+// isStream reports whether the answer is an event stream that can be read as it
+// comes.
 func (w *governedWriter) isStream() bool {
 	media, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type"))
-	return w.status == http.StatusOK && media == "text/event-stream" && !encoded(w.Header())
+	return w.status < http.StatusMultipleChoices && media == "text/event-stream" && !encoded(w.Header())
 }
 
 func encoded(h http.Header) bool {
@@ -92,16 +109,13 @@ func encoded(h http.Header) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// dropLexHeaders keeps an upstream from speaking in our name.
-func dropLexHeaders(h http.Header) {
-	for name := range h {
-		if strings.HasPrefix(strings.TrimPrefix(name, http.TrailerPrefix), "X-Lex-") {
-			delete(h, name)
-		}
-	}
-}
+var (
+	errStopped  = errors.New("the answer was stopped")
+	errNoHijack = errors.New("a governed connection cannot be taken over")
+)
 
-var errStopped = errors.New("the answer was stopped")
+// Hijack refuses: nothing would be read behind it.
+func (w *governedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errNoHijack }
 
 // Write takes bytes of the answer. It fails once nothing more will leave, so
 // that the handlers stop reading upstream.
@@ -146,10 +160,19 @@ func (w *governedWriter) FlushError() error {
 func (w *governedWriter) send(frames []byte) error {
 	w.sending.Lock()
 	defer w.sending.Unlock()
-	if _, err := w.ResponseWriter.Write(frames); err != nil {
+	return sendNow(w.ResponseWriter, frames)
+}
+
+// sendNow writes and flushes within writeTime. A writer that knows no deadlines
+// is one of a test.
+func sendNow(w http.ResponseWriter, p []byte) error {
+	connection := http.NewResponseController(w)
+	_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
+	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+	if _, err := w.Write(p); err != nil {
 		return err
 	}
-	return http.NewResponseController(w.ResponseWriter).Flush()
+	return connection.Flush()
 }
 
 func (w *governedWriter) writeEvents(p []byte) (int, error) {
@@ -171,7 +194,8 @@ func (w *governedWriter) writeEvents(p []byte) (int, error) {
 }
 
 // afterwards sends what follows the settled answer: usage and the end mark.
-// Text that comes this late was judged by nobody and is left out.
+// Text that comes this late was judged by nobody and is left out, and so is what
+// cannot be read.
 func (w *governedWriter) afterwards(frame wire.Frame) {
 	event, err := w.t.dialect.Event(frame)
 	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
@@ -185,13 +209,10 @@ func (w *governedWriter) afterwards(frame wire.Frame) {
 // first terminal frame on everything waits for the receipt, because clients
 // stop reading there.
 func (w *governedWriter) event(frame wire.Frame) bool {
-	event, err := w.t.dialect.Event(frame)
-	if err != nil {
-		event = wire.Event{Unknown: []string{"frame"}}
-	}
+	event := w.t.readEvent(frame)
 	w.note(event)
 	if len(event.Unknown) > 0 && w.t.blocksUnknown() {
-		w.settleStream(kernel.Aborted)
+		w.settleStream(kernel.Refused, errUnknownAnswer)
 		return false
 	}
 	if event.Finish != "" {
@@ -200,15 +221,34 @@ func (w *governedWriter) event(frame wire.Frame) bool {
 	if w.finishes == 0 && !event.Done && !event.Err {
 		return w.out.add(frame, event.Deltas)
 	}
-	w.out.read(event.Deltas)
 	w.tail = append(w.tail, frame.Raw...)
 	switch {
+	case !w.out.read(event.Deltas) || int64(len(w.tail)) > w.t.app.Limits.Body:
+		w.settleStream(kernel.Aborted, errAnswerSize)
 	case event.Err:
-		w.settleStream(kernel.ProviderFailed)
+		w.settleStream(kernel.ProviderFailed, nil)
 	case event.Done || w.finishes >= w.t.call.Choices:
-		w.settleStream(kernel.Answered)
+		w.settleStream(kernel.Answered, nil)
 	}
 	return w.state == statePassing || w.state == stateStreaming
+}
+
+// readEvent reads a frame in the dialect. What is none of it is unknown; its
+// texts are read loosely where the operator wants that, as text of the first
+// choice: two JSON documents in one frame, a member that occurs twice, a NUL or
+// a byte order mark do not keep every client from showing them.
+func (t *interceptTurn) readEvent(frame wire.Frame) wire.Event {
+	event, err := t.dialect.Event(frame)
+	if err == nil {
+		return event
+	}
+	event = wire.Event{Unknown: []string{"frame"}}
+	if t.inspectsUnknown() {
+		for _, p := range wire.Loosely(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
+			event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
+		}
+	}
+	return event
 }
 
 // note records what the checks cannot read.
@@ -218,7 +258,7 @@ func (w *governedWriter) note(event wire.Event) {
 		w.t.x.unknownOnce("response."+path, "not known to the dialect")
 	}
 	for _, d := range event.Deltas {
-		if d.Kind != wire.Text && d.Kind != wire.RefusalText {
+		if !d.IsText() {
 			w.t.x.skipOnce("response."+string(d.Kind), "not read by a detector on this path", len(d.Text))
 		}
 	}
@@ -227,6 +267,7 @@ func (w *governedWriter) note(event wire.Event) {
 // Interface guards
 var (
 	_ http.ResponseWriter                       = (*governedWriter)(nil)
+	_ http.Hijacker                             = (*governedWriter)(nil)
 	_ io.ReaderFrom                             = (*governedWriter)(nil)
 	_ interface{ FlushError() error }           = (*governedWriter)(nil)
 	_ interface{ Unwrap() http.ResponseWriter } = (*governedWriter)(nil)

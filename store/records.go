@@ -70,6 +70,9 @@ type Session struct {
 	Version uint64
 	// State is the kernel's state, with finite numbers only.
 	State kernel.Session
+	// PublicID is the session as all its receipts show it, "" in sessions that
+	// were stored before it was kept.
+	PublicID string
 	// Head is the id of the session's last receipt, "" at first.
 	Head string
 	// Secret is the session's commitment key, 32 random bytes. The caller makes

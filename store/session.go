@@ -13,6 +13,7 @@ import (
 // of it: back-ends compare them without decoding.
 type sessionRecord struct {
 	State       kernel.Session `json:"state"`
+	PublicID    string         `json:"public_id,omitempty"`
 	Head        string         `json:"head"`
 	Secret      []byte         `json:"secret,omitempty"`
 	Centre      []byte         `json:"centre,omitempty"` // little-endian float32s: a third of their size in decimal
@@ -26,7 +27,7 @@ type sessionRecord struct {
 // JSON object on one line. A state that is not finite is [ErrInvalid].
 func EncodeSession(s Session) ([]byte, error) {
 	data, err := json.Marshal(sessionRecord{
-		State: s.State, Head: s.Head, Secret: s.Secret, Centre: packFloats(s.Centre), Memory: s.Memory,
+		State: s.State, PublicID: s.PublicID, Head: s.Head, Secret: s.Secret, Centre: packFloats(s.Centre), Memory: s.Memory,
 		Turns: s.Turns, HighestTurn: s.HighestTurn, Eval: s.Eval,
 	})
 	if err != nil {
@@ -44,7 +45,7 @@ func DecodeSession(key string, version uint64, data []byte) (Session, error) {
 	}
 	return Session{
 		Key: key, Version: version,
-		State: r.State, Head: r.Head, Secret: r.Secret, Centre: unpackFloats(r.Centre), Memory: r.Memory,
+		State: r.State, PublicID: r.PublicID, Head: r.Head, Secret: r.Secret, Centre: unpackFloats(r.Centre), Memory: r.Memory,
 		Turns: r.Turns, HighestTurn: r.HighestTurn, Eval: r.Eval,
 	}, nil
 }

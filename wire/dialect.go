@@ -113,8 +113,8 @@ type Part struct {
 	// Start and Bytes are the place of the raw JSON value in the body and its
 	// size as it is forwarded, quotes and escapes included.
 	Start, Bytes int
-	// Message is the number, from 1, of the request's message that the part
-	// belongs to; 0 for a part outside messages.
+	// Message is the number, from 1, of the request's message or the answer's
+	// choice that the part belongs to; 0 for a part outside them.
 	Message int
 	// Earlier: the part belongs to the history. The newest turn is what follows
 	// the last message of the assistant that something follows; all before it is

@@ -145,7 +145,7 @@ var (
 // Members with filter in their name are Azure's.
 func chatAnswer(choice members) members {
 	return members{
-		"choices": list(object(choice)),
+		"choices": list(inChoice(object(choice))),
 		"id":      scalar, "object": scalar, "created": scalar, "model": scalar,
 		"service_tier": scalar, "system_fingerprint": scalar, "obfuscation": scalar,
 		"error": opaque, "usage": opaque, "metadata": opaque, "moderation": opaque, "prompt_filter_results": opaque,

@@ -26,6 +26,11 @@ func (w *walk) inMessage(role Role, v gjson.Result, read schema) {
 	w.message = 0
 }
 
+// inChoice reads the next choice of an answer.
+func inChoice(read schema) schema {
+	return func(w *walk, v gjson.Result) { w.inMessage(w.role, v, read) }
+}
+
 // markEarlier tells the parts of the history from those of the newest turn.
 func (w *walk) markEarlier() {
 	newest := len(w.roles)
