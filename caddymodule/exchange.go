@@ -66,7 +66,8 @@ type exchange struct {
 	memory    memory        // opened
 	signal    detect.Signal
 	asked     detect.Signal // of the prompt alone
-	past      kernel.Scores // of what was removed from the resent history
+	earlier   []detect.Text // of the resent history, what is new to us and stays
+	past      kernel.Scores // what of it counts for the session
 	deniedBy  string        // the rule by which the request is refused, whatever it says
 	evidence  kernel.Evidence
 	found     kernel.Output
@@ -156,6 +157,9 @@ func (x *exchange) read(ctx context.Context, texts, instructions []detect.Text) 
 	if x.signal, err = x.app.assess(ctx, texts); err != nil {
 		return given, err
 	}
+	if err := x.join(ctx, texts); err != nil {
+		return given, err
+	}
 	prompt := []detect.Text{{Source: detect.User, Body: x.prompt}}
 	if x.asked = x.signal; !slices.Equal(texts, prompt) {
 		if x.asked, err = x.app.assess(ctx, prompt); err != nil {
@@ -163,6 +167,38 @@ func (x *exchange) read(ctx context.Context, texts, instructions []detect.Text) 
 		}
 	}
 	return x.app.assess(ctx, instructions)
+}
+
+// join reads the newest turn behind the earlier texts that are new to us, for an
+// attack that it completes: one that neither shows alone.
+func (x *exchange) join(ctx context.Context, texts []detect.Text) error {
+	if len(x.earlier) == 0 {
+		return nil
+	}
+	before, err := x.app.assess(ctx, x.earlier)
+	if err != nil {
+		return err
+	}
+	joint, err := x.app.assess(ctx, slices.Concat(x.earlier, texts))
+	if err != nil || joint.Scores == worse(before.Scores, x.signal.Scores) {
+		return err
+	}
+	refused, err := x.refuses(joint)
+	if refused {
+		x.signal.Scores, x.signal.SelfReference = joint.Scores, joint.SelfReference
+	}
+	return err
+}
+
+// refuses reports whether a prompt with this signal would be refused in a session
+// of its own.
+func (x *exchange) refuses(s detect.Signal) (bool, error) {
+	e := kernel.Evidence{Scores: s.Scores, SovereigntyDrift: s.SelfReference}
+	if x.app.embedder == nil { // another's signal is on another scale
+		e.ThreatSignal = s.Threat
+	}
+	turn, err := x.app.kernel.Assess(x.app.kernel.NewSession(), e, kernel.Enforce)
+	return turn.Refused, err
 }
 
 // repeats reports whether this very turn was the session's last and came to

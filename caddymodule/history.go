@@ -28,9 +28,9 @@ const removedText = "[This message was removed by the governance policy of this 
 const pastCap = 0.49
 
 // readHistory looks at the earlier turns that a call resends. It records what
-// becomes of each of their parts, and returns the parts to replace and the texts
-// that are new to us, which are read together with the newest turn.
-func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, texts []detect.Text, err error) {
+// becomes of each of their parts, and returns the parts to replace. Where nothing is
+// replaced they are returned as texts that are judged like the newest turn.
+func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, judged []detect.Text, err error) {
 	x, known := t.x, t.x.knowsHistory()
 	var fresh []pastMessage
 	for _, m := range pastMessages(t.call.Parts) {
@@ -54,15 +54,15 @@ func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, t
 	}
 	for _, m := range fresh {
 		m.cover(x, detectorLocal)
-		texts = append(texts, m.texts()...)
+		x.earlier = append(x.earlier, m.texts()...)
 	}
 	if t.handler.History == "refuse" || x.mode == kernel.Observe {
-		for _, p := range removed { // judged like the newest turn
-			texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
+		for _, p := range removed {
+			judged = append(judged, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
 		}
-		return nil, texts, nil
+		return nil, judged, nil
 	}
-	return removed, texts, nil
+	return removed, nil, nil
 }
 
 // remove records that a message is replaced. In the mode observe nothing is: the
@@ -79,10 +79,11 @@ func (t *interceptTurn) remove(m pastMessage, why string) []wire.Part {
 }
 
 // sift separates the messages that would be refused now. An attack may be split
-// over several: what only all together say is removed as a whole. The scores of
-// what is removed count for the session.
+// over several: what only all together say is removed as a whole. What all of
+// them score counts for the session.
 func (x *exchange) sift(ctx context.Context, fresh []pastMessage) (kept, guilty []pastMessage, err error) {
 	flagged, scores, err := x.wouldRefuse(ctx, fresh...)
+	x.past = bearable(scores, x.app.kernel.Policy())
 	if err != nil || !flagged {
 		return fresh, nil, err
 	}
@@ -100,7 +101,6 @@ func (x *exchange) sift(ctx context.Context, fresh []pastMessage) (kept, guilty 
 	if together, _, err := x.wouldRefuse(ctx, kept...); err != nil || together {
 		kept, guilty = nil, fresh
 	}
-	x.past = bearable(scores, x.app.kernel.Policy())
 	return kept, guilty, nil
 }
 
@@ -118,12 +118,8 @@ func (x *exchange) wouldRefuse(ctx context.Context, messages ...pastMessage) (bo
 	if err != nil {
 		return false, kernel.Scores{}, err
 	}
-	e := kernel.Evidence{Scores: s.Scores, SovereigntyDrift: s.SelfReference}
-	if x.app.embedder == nil {
-		e.ThreatSignal = s.Threat
-	}
-	turn, err := x.app.kernel.Assess(x.app.kernel.NewSession(), e, kernel.Enforce)
-	return turn.Refused, s.Scores, err
+	refused, err := x.refuses(s)
+	return refused, s.Scores, err
 }
 
 // bearable keeps of scores the highest alone, and under every threshold of

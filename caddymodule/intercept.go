@@ -144,12 +144,12 @@ func (t *interceptTurn) assess(ctx context.Context) error {
 	if err := t.x.open(ctx); err != nil {
 		return err
 	}
-	removed, past, err := t.readHistory(ctx)
+	removed, judged, err := t.readHistory(ctx)
 	if err != nil {
 		return err
 	}
 	newest, instructions := t.x.coverNewest(t.body, t.call.Parts, t.inspectsUnknown())
-	if err := t.x.assess(ctx, t.x.within(t.handler, append(past, newest...)), instructions); err != nil {
+	if err := t.x.assess(ctx, t.x.within(t.handler, append(judged, newest...)), instructions); err != nil {
 		return err
 	}
 	if len(removed) > 0 {

@@ -223,6 +223,7 @@ func (w *governedWriter) finishWhole(ctx context.Context) {
 		w.t.writeRefusal(w.ResponseWriter)
 	default:
 		w.state = statePassing // the headers are upstream's
+		dropLexHeaders(w.Header(), nil)
 		w.t.tell(w.Header())
 		w.Header().Set("Content-Length", strconv.Itoa(w.body.Len()))
 		w.ResponseWriter.WriteHeader(w.status)

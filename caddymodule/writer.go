@@ -78,7 +78,7 @@ func (w *governedWriter) WriteHeader(status int) {
 	}
 	dropLexHeaders(w.Header(), nil)
 	if status == http.StatusSwitchingProtocols {
-		w.state, w.status = stateBuffering, http.StatusBadGateway
+		w.state = stateBuffering // without a status it counts as no answer
 		return
 	}
 	if status < http.StatusOK {
