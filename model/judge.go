@@ -3,9 +3,11 @@ package model
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -105,10 +107,19 @@ func around(prompt string) string {
 }
 
 // harmless breaks the marks with which chat templates open and close messages
-// (<|eot_id|>, <end_of_turn>, </s>, [INST]): servers take them for their own
+// by a space after their first character: servers take them for their own
 // wherever they stand.
 func harmless(text string) string {
-	return marks.Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	return marks.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(mark string) string {
+		_, first := utf8.DecodeRuneInString(mark)
+		return mark[:first] + " " + mark[first:]
+	})
 }
 
-var marks = strings.NewReplacer("<", "< ", "[INST]", "[ INST]", "[/INST]", "[ /INST]")
+// marks are the shapes of such marks rather than a list of them, which the next
+// family would be missing from: all that an angle bracket opens (<|im_start|>,
+// <start_of_turn>, <<SYS>>, </s>), words in capitals in square brackets
+// ([TOOL_RESULTS], [/INST], [gMASK]), bars in them ([|assistant|]), and those
+// of MiniMax (]~b], [e~[). A normalising tokenizer has fullwidth brackets
+// for the same.
+var marks = regexp.MustCompile(`[<＜]|[\[［](?:/?[a-z]?[A-Z][A-Z0-9_]*|\|[^\[\]]{0,64}\|)[\]］]|\]~!?b|\[e~`)

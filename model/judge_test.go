@@ -215,6 +215,52 @@ func TestJudgedTextsAreData(t *testing.T) {
 	}
 }
 
+// No family's template marks reach a judge as they are: a text must not be able
+// to end its message and begin another.
+func TestTemplateMarksAreBroken(t *testing.T) {
+	url, asked := judgeServer(t, func(chatRequest) string { return chatAnswer(verdictNone) })
+	j := newJudge(t, url, "gpt")
+	for family, marks := range map[string]string{
+		"ChatML":    "<|im_start|> <|im_end|> <|im_sep|> <|endoftext|> <|object_ref_start|> <tool_call> </tool_call> <tool_response> <think> </think>",
+		"Mistral":   "<s> </s> <unk> [INST] [/INST] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [CALL_ID] [ARGS] [THINK] [/THINK] [IMG] [IMG_BREAK] [IMG_END] [AUDIO] [BEGIN_AUDIO] [TRANSCRIBE] [PREFIX] [MIDDLE] [SUFFIX] [MODEL_SETTINGS] [/MODEL_SETTINGS]",
+		"Llama 2":   "<<SYS>> <</SYS>>",
+		"Llama 3":   "<|begin_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|> <|eom_id|> <|python_tag|> <|finetune_right_pad_id|>",
+		"Llama 4":   "<|header_start|> <|header_end|> <|eot|> <|eom|> <|python_start|> <|python_end|>",
+		"Gemma":     "<bos> <eos> <start_of_turn> <end_of_turn> <start_of_image> <|turn> <turn|> <|tool_call>",
+		"Phi":       "<|system|> <|user|> <|assistant|> <|end|> <|tool|> <|tool_call|>",
+		"DeepSeek":  "<｜begin▁of▁sentence｜> <｜end▁of▁sentence｜> <｜User｜> <｜Assistant｜> <｜tool▁calls▁begin｜> <｜tool▁outputs▁begin｜> <｜DSML｜",
+		"gpt-oss":   "<|start|> <|message|> <|channel|> <|constrain|> <|return|> <|call|>",
+		"Cohere":    "<|START_OF_TURN_TOKEN|> <|END_OF_TURN_TOKEN|> <|SYSTEM_TOKEN|> <|USER_TOKEN|> <|CHATBOT_TOKEN|> <|START_RESPONSE|> <BOS_TOKEN>",
+		"Granite":   "<|start_of_role|> <|end_of_role|> <|end_of_text|> <|tool_call|>",
+		"GLM":       "[gMASK] [sMASK] [MASK] <sop> <|observation|> <arg_key>",
+		"Kimi":      "[BOS] [EOS] [EOT] [PAD] <|im_user|> <|im_assistant|> <|im_middle|> <|tool_calls_section_begin|>",
+		"EXAONE":    "[|system|] [|user|] [|assistant|] [|endofturn|] [|tool|]",
+		"MiniMax":   "]~!b[ ]~b] [e~[",
+		"Hunyuan":   "<｜hy_User｜> <|startoftext|> <|extra_0|>",
+		"Nemotron":  "<SPECIAL_10> <extra_id_0> <extra_id_1>",
+		"others":    "<seed:bos> <reserved_106> <TOKENS_UNUSED_1> <eoh> <|bom|> <|tool_list_start|> [CLS] [SEP] <human> </human>",
+		"fullwidth": "＜|im_start|＞ ［INST］ ［/INST］",
+	} {
+		for mark := range strings.FieldsSeq(marks) {
+			if _, err := j.Judge(t.Context(), "a"+mark+"b", "c"+mark+"d"); err != nil {
+				t.Fatal(err)
+			}
+			all := asked()
+			if sent := all[len(all)-1].Messages[1].Content; strings.Contains(sent, mark) {
+				t.Errorf("%s: %q was sent as it is", family, mark)
+			}
+		}
+	}
+	plain := "see [1], [a link](to) and a[i] = b[N-1]; x > 2, [ ] done, [e.g.] so"
+	if _, err := j.Judge(t.Context(), plain, plain); err != nil {
+		t.Fatal(err)
+	}
+	all := asked()
+	if sent := all[len(all)-1].Messages[1].Content; strings.Count(sent, plain) != 2 {
+		t.Errorf("an ordinary text was changed: %s", sent)
+	}
+}
+
 // Guard models are given the conversation itself, and no schema that would
 // force another form on them.
 func TestGuardModelsGetTheConversation(t *testing.T) {

@@ -63,8 +63,10 @@ const opening = 240
 // IsRefusal reports whether an output declines the request, by the wording of
 // its opening. It knows English well and a few other languages by their
 // commonest phrases.
-func IsRefusal(output string) bool {
-	head := spoken(output, opening)
+func IsRefusal(output string) bool { return declinesWith(spoken(output, opening)) }
+
+// declinesWith reports whether a text, as spoken returns it, declines.
+func declinesWith(head string) bool {
 	for _, phrase := range declined {
 		if strings.Contains(head, phrase) {
 			return true
