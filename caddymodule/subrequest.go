@@ -40,6 +40,7 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 		return err
 	}
 	if err := g.next.ServeHTTP(w, r); err != nil {
+		g.behindFailed(ctx, err)
 		return errProvider // its text may hold the query or an address
 	}
 	return nil
@@ -50,6 +51,8 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 func (g *request) recovered(ctx context.Context, p any) error {
 	if p != http.ErrAbortHandler { //nolint:errorlint // a panic value is compared as net/http does
 		g.handler.logger.Error("a handler after lex panicked", zap.String("type", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))
+	} else {
+		g.brokeOff(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

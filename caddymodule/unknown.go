@@ -2,14 +2,11 @@ package caddymodule
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
@@ -36,7 +33,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.handler.Unknown == "pass" || !mayCarryPrompt(r) {
-		passOn(w, g.app.withoutLexHeaders(r), g.next)
+		g.ungoverned = g.next.ServeHTTP(w, g.app.withoutLexHeaders(r))
 		return
 	}
 	body, apiErr := readBody(r, g.app.Limits.Body)
@@ -181,19 +178,19 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte) {
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.ContentLength = int64(len(body))
-	passOn(w, out, g.next)
+	g.passOn(w, out)
 }
 
 // passOn runs the next handlers and answers for them when they fail: Caddy's
 // own error log would print the request's headers and query, keys included.
-func passOn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) {
-	err := next.ServeHTTP(w, r)
+func (g *request) passOn(w http.ResponseWriter, r *http.Request) {
+	err := g.next.ServeHTTP(w, r)
 	if err == nil {
 		return
 	}
-	var known caddyhttp.HandlerError
-	if errors.As(err, &known) && known.StatusCode >= http.StatusBadRequest && known.StatusCode < http.StatusInternalServerError {
-		writeError(w, &apiError{known.StatusCode, http.StatusText(known.StatusCode) + ".", "upstream_error"})
+	g.behindFailed(r.Context(), err)
+	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+		writeError(w, &apiError{status, http.StatusText(status) + ".", "upstream_error"})
 		return
 	}
 	writeError(w, errProviderMissing)
