@@ -163,7 +163,7 @@ func (a *App) Start() error {
 	e, err := acquireEngine(a.opener, a.logger)
 	if err == nil {
 		if err = a.keepPolicy(e); err != nil {
-			err = errors.Join(err, e.release())
+			err = errors.Join(err, e.leave(a.logger))
 			e = nil
 		}
 	}
@@ -199,7 +199,7 @@ func (a *App) Cleanup() error {
 	if e == nil {
 		return nil
 	}
-	return e.release()
+	return e.leave(a.logger)
 }
 
 // errNotServing says that this configuration has no store (any more).

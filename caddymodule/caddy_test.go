@@ -45,16 +45,31 @@ func runCaddy(t *testing.T, options, site string) *proxy {
 // load replaces the configuration.
 func (p *proxy) load(options, site string) error {
 	p.t.Helper()
+	config, err := p.adapt(options, site)
+	if err != nil {
+		return err
+	}
+	return caddy.Load(config, true)
+}
+
+// loadFaulty is load with a store that fails when told to.
+func (p *proxy) loadFaulty(options, site string) error {
+	p.t.Helper()
+	config, err := p.adapt(options, site)
+	if err != nil {
+		return err
+	}
+	return caddy.Load(bytes.ReplaceAll(config, []byte(`"engine":"bolt"`), []byte(`"engine":"faulty"`)), true)
+}
+
+func (p *proxy) adapt(options, site string) ([]byte, error) {
 	if !strings.Contains(options, "log {") {
 		options += "\nlog {\noutput file " + p.log + "\n}"
 	}
 	text := "{\nadmin off\ndebug\n" + options + "\n}\n" + p.url + " {\n" + site + "\n}\n"
 	text = strings.NewReplacer("${store}", p.data, "${log}", p.log).Replace(text)
 	config, _, err := caddyfile.Adapter{ServerType: httpcaddyfile.ServerType{}}.Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
-	if err != nil {
-		return err
-	}
-	return caddy.Load(config, true)
+	return config, err
 }
 
 // stop ends Caddy and returns all that it logged.

@@ -100,9 +100,16 @@ func lexKey(h http.Header, intercepted bool) (string, bool) {
 	return token, token != ""
 }
 
+// isLexKey reports whether an Authorization brings a Lex key.
+func isLexKey(authorization string) bool {
+	return strings.HasPrefix(bearerToken(authorization), keyPrefix)
+}
+
 // bearer returns the token of an Authorization header with that scheme.
-func bearer(h http.Header) string {
-	scheme, token, ok := strings.Cut(h.Get("Authorization"), " ")
+func bearer(h http.Header) string { return bearerToken(h.Get("Authorization")) }
+
+func bearerToken(authorization string) string {
+	scheme, token, ok := strings.Cut(authorization, " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}
@@ -144,13 +151,18 @@ func randomID() string { return rand.Text() }
 var evalPrefixes = []string{"lexbench-", "bench-", "synthetic_", "jbb_", "adv_", "hb_"}
 
 // isEval reports whether the request opens a benchmark session: by its id, or
-// by the header together with the secret.
+// by the header together with a secret. A secret that is wrong, or that nobody
+// listens to after too many that were, is no error here: the session is one like
+// all others.
 func (g *request) isEval(r *http.Request, id string) bool {
 	for _, p := range evalPrefixes {
 		if strings.HasPrefix(id, p) {
 			return true
 		}
 	}
-	given := r.Header.Get("X-Lex-Bench-Secret")
-	return r.Header.Get("X-Lex-Eval") == "1" && (g.app.Secrets.bench.matches(given) || g.app.Secrets.admin.matches(given))
+	given, secrets := r.Header.Get("X-Lex-Bench-Secret"), &g.app.Secrets
+	if r.Header.Get("X-Lex-Eval") != "1" || given == "" || !secrets.bench.set && !secrets.admin.set {
+		return false
+	}
+	return g.trySecrets(r, []string{given}, []secret{secrets.bench, secrets.admin}) == nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,12 +44,20 @@ func acquireEngine(opener StoreOpener, logger *zap.Logger) (*engine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}
-		return &engine{key: key, store: s, locks: newSessionLocks(), health: &healthLog{logger: logger}}, nil
+		return &engine{key: key, store: s, locks: newSessionLocks(), health: new(healthLog)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return value.(*engine), nil
+	e := value.(*engine)
+	e.health.loggers.join(logger)
+	return e, nil
+}
+
+// leave is release for a configuration, whose logger goes with it.
+func (e *engine) leave(logger *zap.Logger) error {
+	e.health.loggers.leave(logger)
+	return e.release()
 }
 
 // retain takes a reference for a holder of another reference.
@@ -93,9 +102,9 @@ func (l *sessionLocks) lock(ctx context.Context, key string) (unlock func(), err
 // healthLog writes one line when the store fails and one when it is back,
 // never one a request.
 type healthLog struct {
-	logger *zap.Logger
-	mu     sync.Mutex
-	down   bool
+	loggers loggers
+	mu      sync.Mutex
+	down    bool
 }
 
 // record notes the outcome of a store operation and reports whether the state
@@ -108,10 +117,43 @@ func (h *healthLog) record(err error) (changed bool) {
 		h.down, changed = down, true
 	}
 	if changed && h.down {
-		h.logger.Error("the store is failing; governed requests are answered with an error until it is back")
+		h.loggers.current().Error("the store is failing; governed requests are answered with an error until it is back")
 	}
 	if changed && !h.down {
-		h.logger.Info("the store is back")
+		h.loggers.current().Info("the store is back")
 	}
 	return changed
+}
+
+// loggers are those of the configurations that share something. The last one to
+// join is in force, until it leaves: a reload starts the new configuration
+// before it stops the old one, and takes back one that failed.
+type loggers struct {
+	mu     sync.Mutex
+	joined []*zap.Logger
+}
+
+func (l *loggers) join(logger *zap.Logger) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.joined = append(l.joined, logger)
+}
+
+func (l *loggers) leave(logger *zap.Logger) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.joined, logger); i >= 0 {
+		l.joined = slices.Delete(l.joined, i, i+1)
+	}
+}
+
+// current returns the logger in force. What outlives all configurations is not
+// logged: their logs are closed.
+func (l *loggers) current() *zap.Logger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.joined) == 0 {
+		return zap.NewNop()
+	}
+	return l.joined[len(l.joined)-1]
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -213,8 +214,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	serve := h.route(r)
 	if serve == nil {
-		passOn(w, h.app.withoutLexHeaders(r), next, nil)
-		return nil
+		return h.giveToCaddy(w, r, passCleanly(w, h.app.withoutLexHeaders(r), next, nil))
 	}
 	engine, done, err := h.app.use(r.Context())
 	if err != nil {
@@ -224,7 +224,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	defer done()
 	g := &request{handler: h, app: h.app, engine: engine, next: next}
 	serve(g, w, r)
-	return nil
+	return h.giveToCaddy(w, r, g.ungoverned)
 }
 
 // serveFunc answers a request; errors are part of the answer.
@@ -267,6 +267,9 @@ type request struct {
 
 	endpoint string // as metrics name it; set by endpoints of our own
 	run      string // the plan's limit that this request was counted on
+
+	failure    sync.Once // around the line about what failed behind lex
+	ungoverned error     // of the handlers after lex, where lex governs nothing
 }
 
 // storeFailed counts and logs a failed operation as what it is. The store failed

@@ -288,7 +288,9 @@ func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err er
 			err, panicked = t.recovered(r.Context(), p), true
 		}
 	}()
-	return t.next.ServeHTTP(w, r), false
+	err = t.next.ServeHTTP(w, r)
+	t.behindFailed(r.Context(), err)
+	return err, false
 }
 
 // reject answers a call that was not accepted.

@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -94,18 +95,19 @@ func TestPlanThatIsGone(t *testing.T) {
 	}
 }
 
-// A secret of ours that was sent to a path which is not ours stays here.
-func TestSecretsDoNotGoUpstream(t *testing.T) {
+// What is addressed to Lex does not go upstream, wherever it was sent.
+func TestLexHeadersDoNotGoUpstream(t *testing.T) {
 	t.Setenv("LEX_TEST_ADMIN", password)
 	seen := new(recorder)
 	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
 		seen.record(r)
 		return answering("application/json", completion("Paris."))(w, r)
 	})
+	key := newKey(s, `{"name":"app"}`)
 	for _, path := range []string{"/admin/keys/x/y", "/ADMIN/KEYS", "//admin/keys", "/v1/chat/completions"} {
-		s.send(http.MethodPost, path, chatQuestion, "Authorization", "Bearer "+password, asAdmin, password)
+		s.send(http.MethodPost, path, chatQuestion, "Authorization", "bearer  "+key, asAdmin, password)
 	}
-	s.send(http.MethodGet, "/elsewhere", "", "Authorization", "Bearer "+password)
+	s.send(http.MethodGet, "/elsewhere", "", "Authorization", "Bearer "+key)
 	if len(seen.requests) != 5 {
 		t.Fatalf("%d requests reached the model", len(seen.requests))
 	}
@@ -113,6 +115,71 @@ func TestSecretsDoNotGoUpstream(t *testing.T) {
 		if r.header.Get("Authorization") != "" || r.header.Get(asAdmin) != "" {
 			t.Errorf("%s: the provider saw %v", r.path, r.header)
 		}
+	}
+}
+
+// Whether an Authorization is a secret of ours cannot be seen behind us: there
+// is no limit to how many are tried.
+func TestNoOracleInAuthorization(t *testing.T) {
+	t.Setenv("LEX_TEST_ADMIN", password)
+	seen := new(recorder)
+	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+		seen.record(r)
+		return answering("application/json", completion("Paris."))(w, r)
+	})
+	for _, secret := range []string{password, "wrong"} {
+		s.send(http.MethodPost, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer "+secret)
+		s.send(http.MethodPost, "/v1/elsewhere", `{"a":"b"}`, "Authorization", "Bearer "+secret)
+		s.send(http.MethodGet, "/elsewhere", "", "Authorization", "Bearer "+secret)
+	}
+	if len(seen.requests) != 6 {
+		t.Fatalf("%d requests reached the model", len(seen.requests))
+	}
+	for i, r := range seen.requests {
+		if want := "Bearer " + map[bool]string{true: password, false: "wrong"}[i < 3]; r.header.Get("Authorization") != want {
+			t.Errorf("%s: the provider saw %q, want %q", r.path, r.header.Get("Authorization"), want)
+		}
+	}
+}
+
+// The secret of evaluation sessions is tried ten times a minute, like those of
+// the administration and together with them; what is beyond is no evaluation,
+// and no error.
+func TestEvaluationIsBehindTheGate(t *testing.T) {
+	for path, body := range map[string]string{
+		"/v1/chat/completions": strings.Replace(chatQuestion, "France", "country s", 1),
+		"/lex/govern":          question,
+		"/lex/tools/check":     harmlessCall,
+	} {
+		t.Run(path, func(t *testing.T) {
+			s, n := benchSite(t), 0
+			counted := func() float64 { return s.get("/stats")["total_receipts"].(float64) }
+			must := func(secret string, counts bool) {
+				t.Helper()
+				before := counted()
+				n++ // a session of evaluation stays one
+				session := strings.NewReplacer(`"s"`, fmt.Sprintf(`"s%d"`, n), "country s", fmt.Sprint("country ", n)).Replace(body)
+				if w := s.post(path, session, "X-Lex-Eval", "1", "X-Lex-Bench-Secret", secret); w.Code != http.StatusOK {
+					t.Fatalf("%q: %d %s", secret, w.Code, w.Body)
+				}
+				if got := counted() > before; got != counts {
+					t.Errorf("%q: counted in the statistics: %v, want %v", secret, got, counts)
+				}
+			}
+			must("battery staple", false)
+			must(password, false)
+			for range 9 {
+				must("wrong", true)
+			}
+			must("battery staple", false)
+			if w := s.send(http.MethodGet, "/admin/keys", "", asAdmin, "wrong"); w.Code != http.StatusUnauthorized {
+				t.Errorf("the tenth try: %d", w.Code)
+			}
+			must("battery staple", true) // nobody listens any more
+			if w := s.send(http.MethodGet, "/admin/keys", "", asAdmin, password); w.Code != http.StatusTooManyRequests {
+				t.Errorf("the administration after ten tries: %d", w.Code)
+			}
+		})
 	}
 }
 

@@ -66,8 +66,11 @@ type remoteKey struct {
 	model.Config
 }
 
-// sharedRemote is a client in the pool.
-type sharedRemote struct{ client interface{ Close() } }
+// sharedRemote is a client in the pool, with the loggers of those who share it.
+type sharedRemote struct {
+	client  interface{ Close() }
+	loggers *loggers
+}
 
 // Destruct closes the client's connections. The pool calls it.
 func (s sharedRemote) Destruct() error {
@@ -81,15 +84,21 @@ func (s sharedRemote) Destruct() error {
 func shareRemote[C interface{ Close() }](
 	ctx caddy.Context, config model.Config, name string, build func(model.Config, model.Observer) (C, error),
 ) (client C, release func(), err error) {
-	key := remoteKey{name, config}
+	key, logger := remoteKey{name, config}, ctx.Logger()
 	value, _, err := remotes.LoadOrNew(key, func() (caddy.Destructor, error) {
-		client, err := build(config, newRemoteObserver(name, ctx.Logger()))
-		return sharedRemote{client}, err
+		shared := new(loggers)
+		client, err := build(config, newRemoteObserver(name, shared))
+		return sharedRemote{client, shared}, err
 	})
 	if err != nil {
 		return client, nil, err
 	}
-	return value.(sharedRemote).client.(C), func() { _, _ = remotes.Delete(key) }, nil // closing connections does not fail
+	remote := value.(sharedRemote)
+	remote.loggers.join(logger)
+	return remote.client.(C), func() {
+		remote.loggers.leave(logger)
+		_, _ = remotes.Delete(key) // closing connections does not fail
+	}, nil
 }
 
 // remoteObserver counts what a client does, and writes one line when its model
@@ -97,13 +106,13 @@ func shareRemote[C interface{ Close() }](
 type remoteObserver struct {
 	name     string // as receipts name the detector
 	metrics  *metrics
-	logger   *zap.Logger
+	loggers  *loggers
 	rejected sync.Once
 }
 
-func newRemoteObserver(name string, logger *zap.Logger) *remoteObserver {
+func newRemoteObserver(name string, shared *loggers) *remoteObserver {
 	allMetrics.breakerOpen.WithLabelValues(name).Set(0)
-	return &remoteObserver{name: name, metrics: allMetrics, logger: logger}
+	return &remoteObserver{name: name, metrics: allMetrics, loggers: shared}
 }
 
 // Asked counts a request.
@@ -114,7 +123,7 @@ func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
 	}
 	if why == model.Rejected {
 		o.rejected.Do(func() {
-			o.logger.Warn("the remote model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
+			o.loggers.current().Warn("the remote model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
 		})
 	}
 	if why != model.BreakerOpen {
@@ -129,12 +138,12 @@ func (o *remoteObserver) Cached() { o.metrics.modelCacheHits.WithLabelValues(o.n
 func (o *remoteObserver) Breaker(open bool, why model.Failure) {
 	if open {
 		o.metrics.breakerOpen.WithLabelValues(o.name).Set(1)
-		o.logger.Error("the remote model is failing; the local detectors stand alone until it is back",
+		o.loggers.current().Error("the remote model is failing; the local detectors stand alone until it is back",
 			zap.String("detector", o.name), zap.String("why", string(why)))
 		return
 	}
 	o.metrics.breakerOpen.WithLabelValues(o.name).Set(0)
-	o.logger.Info("the remote model is back", zap.String("detector", o.name))
+	o.loggers.current().Info("the remote model is back", zap.String("detector", o.name))
 }
 
 // count sets a whole number of at least 1.

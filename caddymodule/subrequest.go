@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -39,6 +40,7 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 		return err
 	}
 	if err := g.next.ServeHTTP(w, r); err != nil {
+		g.behindFailed(ctx, err)
 		return errProvider // its text may hold the query or an address
 	}
 	return nil
@@ -49,6 +51,8 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 func (g *request) recovered(ctx context.Context, p any) error {
 	if p != http.ErrAbortHandler { //nolint:errorlint // a panic value is compared as net/http does
 		g.handler.logger.Error("a handler after lex panicked", zap.String("type", fmt.Sprintf("%T", p)), zap.ByteString("stack", debug.Stack()))
+	} else {
+		g.brokeOff(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -98,9 +102,11 @@ func replacer(r *http.Request) *caddy.Replacer {
 }
 
 // withoutLexHeaders returns the request as it goes upstream: what is addressed
-// to Lex, its keys and secrets included, stays here, also when it was sent to a
-// path that is not ours. The original is left as it was, since access logs and
-// later handlers of other routes read it.
+// to Lex, its keys included, stays here, also when it was sent to a path that is
+// not ours. An Authorization is known for ours by how Lex keys begin and by
+// nothing else: comparing it with a secret would tell whoever sees the request
+// behind us whether he guessed it, as often as he likes. The original is left
+// as it was, since access logs and later handlers of other routes read it.
 func (a *App) withoutLexHeaders(r *http.Request) *http.Request {
 	var drop []string
 	for name := range r.Header {
@@ -108,18 +114,16 @@ func (a *App) withoutLexHeaders(r *http.Request) *http.Request {
 			drop = append(drop, name)
 		}
 	}
-	token := bearer(r.Header)
-	lexAuth := strings.HasPrefix(token, keyPrefix) || a.Secrets.admin.matches(token) || a.Secrets.bench.matches(token)
-	if len(drop) == 0 && !lexAuth {
+	if slices.ContainsFunc(r.Header["Authorization"], isLexKey) {
+		drop = append(drop, "Authorization")
+	}
+	if len(drop) == 0 {
 		return r
 	}
 	out := r.WithContext(r.Context())
 	out.Header = r.Header.Clone()
 	for _, name := range drop {
 		out.Header.Del(name)
-	}
-	if lexAuth {
-		out.Header.Del("Authorization")
 	}
 	return out
 }

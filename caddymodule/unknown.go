@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -63,7 +62,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !mayCarryPrompt(r) {
-		g.passOn(w, g.app.withoutLexHeaders(r), nil)
+		g.ungoverned = passCleanly(w, g.app.withoutLexHeaders(r), g.next, nil)
 		return
 	}
 	if apiErr = g.take(r.Context(), w, g.app.Limits.Intercepted, g.caller.subject("intercepted")); apiErr == nil && g.handler.Unknown == unknownPass {
@@ -74,7 +73,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.handler.Unknown == unknownPass {
-		g.passOn(w, g.app.withoutLexHeaders(r), nil)
+		g.ungoverned = passCleanly(w, g.app.withoutLexHeaders(r), g.next, nil)
 		return
 	}
 	body, apiErr := readOwnBody(w, r, g.app.Limits.Body)
@@ -298,27 +297,28 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	g.passOn(w, out, tell)
 }
 
-// passOn runs the next handlers for a request whose answer is not governed.
-func (g *request) passOn(w http.ResponseWriter, r *http.Request, tell func(http.Header)) {
-	passOn(w, r, g.next, tell)
-}
-
 // passOn runs the next handlers and answers for them when they fail: Caddy's
-// own error log would print the request's headers and query, keys included. Of
-// the answer's headers tell writes ours; nil writes none.
-func passOn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, tell func(http.Header)) {
-	pw := &passingWriter{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, tell: tell}
-	err := next.ServeHTTP(pw, r)
-	dropLexHeaders(w.Header(), pw.ours) // of the trailers
+// own error log would print the request's headers and query, keys included.
+func (g *request) passOn(w http.ResponseWriter, r *http.Request, tell func(http.Header)) {
+	err := passCleanly(w, r, g.next, tell)
 	if err == nil {
 		return
 	}
-	var known caddyhttp.HandlerError
-	if errors.As(err, &known) && known.StatusCode >= http.StatusBadRequest && known.StatusCode < http.StatusInternalServerError {
-		writeError(w, &apiError{known.StatusCode, http.StatusText(known.StatusCode) + ".", "upstream_error"})
+	g.behindFailed(r.Context(), err)
+	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+		writeError(w, &apiError{status, http.StatusText(status) + ".", "upstream_error"})
 		return
 	}
 	writeError(w, errProviderMissing)
+}
+
+// passCleanly runs the next handlers for a request whose answer is not governed.
+// Of the answer's headers that are in our name tell writes ours; nil writes none.
+func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, tell func(http.Header)) error {
+	pw := &passingWriter{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, tell: tell}
+	err := next.ServeHTTP(pw, r)
+	dropLexHeaders(w.Header(), pw.ours) // of the trailers
+	return err
 }
 
 // A passingWriter lets an answer through that is not governed, without what

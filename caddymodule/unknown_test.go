@@ -117,17 +117,30 @@ func TestResemblingTraffic(t *testing.T) {
 	}
 }
 
-// No error of the handlers behind lex reaches Caddy, whose log would print the
-// request's headers and query.
+// Errors of what lex does not govern are Caddy's, as they are, unless its log
+// would print a credential; those of governed traffic never are.
 func TestErrorsOfOtherTraffic(t *testing.T) {
-	for status, err := range map[int]error{
-		http.StatusNotFound:   caddyhttp.Error(http.StatusNotFound, errors.New("canary-file")),
-		http.StatusBadGateway: caddyhttp.Error(http.StatusBadGateway, errors.New("canary-address")),
-	} {
-		s := newSite(t, `{}`, func(http.ResponseWriter, *http.Request) error { return err })
-		w := s.send(http.MethodGet, "/v1/models?key=canary", "")
-		if w.Code != status || strings.Contains(w.Body.String(), "canary") {
-			t.Errorf("%d %s, want %d", w.Code, w.Body, status)
+	for _, config := range []string{`{}`, `{"unknown":"pass"}`} {
+		for _, c := range []struct {
+			status int
+			err    error
+		}{
+			{http.StatusNotFound, caddyhttp.Error(http.StatusNotFound, errors.New("canary-file"))},
+			{http.StatusBadGateway, caddyhttp.Error(http.StatusBadGateway, errors.New("canary-address"))},
+			{http.StatusInternalServerError, errors.New("canary-plain")},
+		} {
+			s := newSite(t, config, func(http.ResponseWriter, *http.Request) error { return c.err })
+			s.left = []error{}
+			if s.send(http.MethodGet, "/v1/models?a=b", ""); len(s.left) != 1 || s.left[0] != c.err { //nolint:errorlint // the very error
+				t.Errorf("%v: left to Caddy: %v", c.err, s.left)
+			}
+			s.left = nil
+			if w := s.send(http.MethodGet, "/v1/models?key=canary", ""); w.Code != c.status || strings.Contains(w.Body.String(), "canary") {
+				t.Errorf("%v: %d %s, want %d", c.err, w.Code, w.Body, c.status)
+			}
+			if w := s.post("/v1/chat/completions", chatQuestion); w.Code != http.StatusBadGateway || strings.Contains(w.Body.String(), "canary") {
+				t.Errorf("%v: governed: %d %s", c.err, w.Code, w.Body)
+			}
 		}
 	}
 }
