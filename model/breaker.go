@@ -34,9 +34,10 @@ type circuit = gobreaker.CircuitBreaker[struct{}]
 //
 // Nobody can open it for others with texts of their own. Each namespace has a
 // circuit, which its own failures open for it alone; and of the failures that open
-// the circuit of all, each namespace has one, until somebody succeeds. Questions
-// that are Rejected, callers that leave or ask too much at once, and long texts
-// that take too long do not count at all.
+// the circuit of all, each namespace has one, until somebody succeeds. An answer
+// that is Unusable is not among those: it came, and a text can bring it about.
+// Questions that are Rejected, callers that leave or ask too much at once, and long
+// texts that take too long do not count at all.
 type breaker struct {
 	all      *circuit
 	own      *lru.Cache[string, *circuit]
@@ -128,7 +129,7 @@ func (b *breaker) onceEach(namespace string, err error) error {
 	case err == nil:
 		clear(b.failing)
 	case !counts(err):
-	case b.failing[namespace]:
+	case b.failing[namespace], Why(err) == Unusable:
 		return uncounted{err}
 	default:
 		if b.failing[namespace] = true; len(b.failing) == tripAfter {

@@ -98,6 +98,19 @@ func TestBreakerIsFair(t *testing.T) {
 	}
 }
 
+// Answers that are no verdicts can be brought about by a text, so no number of
+// callers who send such texts keeps another from asking.
+func TestUnusableAnswersAreTheCallersOwn(t *testing.T) {
+	m := newMoody(t)
+	ask := m.judge(t, time.Minute, nil)
+	for i := range 20 {
+		ask(t.Context(), fmt.Sprint("key:", i), "DECLINE")
+	}
+	if why := ask(t.Context(), "key:x", "fine"); why != "" {
+		t.Errorf("%q", why)
+	}
+}
+
 // When nobody succeeds the breaker opens for all, also for those who have not
 // asked yet.
 func TestBreakerOfAll(t *testing.T) {
