@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -28,10 +30,25 @@ import (
 // it holds none.
 type auditedProxy struct {
 	*httptest.Server
-	k         *kernel.Kernel
-	ids       []string // oldest first
-	model     string   // of every receipt
+	k     *kernel.Kernel
+	ids   []string // oldest first
+	model string   // of every receipt
+
+	mu        sync.Mutex
 	otherwise map[string]http.HandlerFunc
+}
+
+// only has one path answered otherwise.
+func (p *auditedProxy) only(path string, answer http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.otherwise = map[string]http.HandlerFunc{path: answer}
+}
+
+func (p *auditedProxy) instead(path string) http.HandlerFunc {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.otherwise[path]
 }
 
 func newAuditedProxy(t testing.TB, receipts int, model string) *auditedProxy {
@@ -40,7 +57,7 @@ func newAuditedProxy(t testing.TB, receipts int, model string) *auditedProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &auditedProxy{k: k, model: model, otherwise: make(map[string]http.HandlerFunc)}
+	p := &auditedProxy{k: k, model: model}
 	for i := range receipts {
 		p.ids = append(p.ids, p.receipt(i).ID)
 	}
@@ -72,7 +89,7 @@ func (p *auditedProxy) record(n int) []byte {
 }
 
 func (p *auditedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if answer, there := p.otherwise[r.URL.RequestURI()]; there {
+	if answer := p.instead(r.URL.RequestURI()); answer != nil {
 		answer(w, r)
 		return
 	}
@@ -183,7 +200,7 @@ func TestExportFailsLoudly(t *testing.T) {
 		return `{"receipts":[{"id":"` + strings.Join(ids, `"},{"id":"`) + `"}]}`
 	}
 	policy := "/lex/policies/" + p.k.PolicyHash()
-	shrinks := 0
+	var listed atomic.Int32
 	for name, c := range map[string]struct {
 		path   string
 		answer http.HandlerFunc
@@ -220,7 +237,7 @@ func TestExportFailsLoudly(t *testing.T) {
 		"link leads away":       {first, says(200, list(p.ids[0]), "Link", `<@127.0.0.1:1/audits/recent?before=50>; rel="next"`), []string{first, "Link"}},
 		"list is a circle":      {second, says(200, list(p.ids[0]), "Link", `<`+second+`>; rel="next"`), []string{second, "circle"}},
 		"list changes": {second, func(w http.ResponseWriter, r *http.Request) {
-			if shrinks++; shrinks%2 == 0 {
+			if listed.Add(1)%2 == 0 {
 				says(200, list(p.ids[:49]...))(w, r)
 				return
 			}
@@ -231,7 +248,7 @@ func TestExportFailsLoudly(t *testing.T) {
 	} {
 		for _, command := range []string{"export", "verify"} {
 			t.Run(name+"/"+command, func(t *testing.T) {
-				p.otherwise = map[string]http.HandlerFunc{c.path: c.answer}
+				p.only(c.path, c.answer)
 				out, _, err := lexCommand("", command, "--url", p.URL)
 				if err == nil {
 					t.Fatalf("it succeeded, with %d bytes", len(out))
