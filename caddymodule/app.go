@@ -62,6 +62,8 @@ type App struct {
 	constitution string
 	opener       StoreOpener
 
+	judgeRequired bool // an answer without the judge's verdict is refused
+
 	ready  chan struct{} // closed when Start is over
 	mu     sync.RWMutex
 	engine *engine // nil before Start and after Cleanup

@@ -36,6 +36,7 @@ func init() {
 //	        model    <name>
 //	        api_key  <key>
 //	        timeout  <duration>
+//	        fail     local|refuse
 //	    }
 //	    policy {
 //	        tau                <number>

@@ -48,19 +48,6 @@ The exit status is 1 when any check fails; each fault is named on a line.`,
 	return cmd
 }
 
-func exportCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "export (--url <proxy> | --store <store>)",
-		Short: "Writes all receipts as JSON lines, oldest first",
-		Long: `
-Writes every receipt, byte for byte as it is kept, one a line, oldest first, and
-before them the policies they were made under. "caddy lex verify" reads it.`,
-	}
-	trailFlags(cmd)
-	run(exportReceipts, cmd)
-	return cmd
-}
-
 func trailFlags(cmd *cobra.Command) {
 	cmd.Flags().String("url", "", "Base URL of a running proxy")
 	cmd.Flags().String("store", "", "redis:// URL, or path of an embedded database; {env.X} is replaced")
@@ -236,15 +223,19 @@ func (v *verifier) texts(ctx context.Context, name string) error {
 	})
 }
 
-// maxLine bounds a line of JSON: a receipt that lists every part of the largest
-// request is far under it.
-const maxLine = 16 << 20
+// maxLine bounds a line of JSON and what a proxy answers: a receipt that lists
+// every part of the largest request is far under it.
+const maxLine = 32 << 20
+
+// tooLong is what is over maxLine.
+var tooLong = fmt.Sprintf("over %d MiB", maxLine>>20)
 
 // eachLine visits the lines that are not blank, counted from 1.
 func eachLine(r io.Reader, visit func(n int, line []byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		if len(lines.Bytes()) == 0 {
 			continue
 		}
@@ -252,28 +243,11 @@ func eachLine(r io.Reader, visit func(n int, line []byte) error) error {
 			return err
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("reading lines: %w", err)
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("line %d is %s, more than a line may have", n, tooLong)
+	case err != nil:
+		return fmt.Errorf("reading line %d: %w", n, err)
 	}
 	return nil
-}
-
-func exportReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
-	t, err := openTrail(cmd.Context(), fl)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(cmd.OutOrStdout())
-	written := make(map[string]bool)
-	err = t.each(cmd.Context(), func(ctx context.Context, _ string, entry store.Receipt) error {
-		if r, err := kernel.ParseReceipt(entry.JSON); err == nil && !written[r.Policy] {
-			written[r.Policy] = true
-			if text, err := t.Policy(ctx, r.Policy); err == nil { // else verify will say so
-				_, _ = fmt.Fprintf(out, "{\"policy\":%s}\n", text)
-			}
-		}
-		_, err := fmt.Fprintf(out, "%s\n", entry.JSON)
-		return err
-	})
-	return errors.Join(err, out.Flush(), t.close())
 }

@@ -23,14 +23,18 @@ func init() {
 type Judge interface {
 	// Model names the judge, as judge_model shows it.
 	Model() string
-	// Judge reads the first [model.MaxJudged] bytes of the answer.
-	Judge(ctx context.Context, prompt, answer string) (detect.Judgement, error)
+	// Judge reads the first [model.MaxJudged] bytes of the answer. The namespace
+	// is whoever asks: one that asks much waits behind itself.
+	Judge(ctx context.Context, namespace, prompt, answer string) (detect.Judgement, error)
 }
 
 // A JudgeModule is a module in the namespace lex.judges. It is asked for its
 // Judge after it was provisioned; nil stands for the local judge alone.
 type JudgeModule interface {
 	Judge() Judge
+	// Required reports whether an answer that the Judge gave no verdict on is
+	// refused.
+	Required() bool
 }
 
 // LocalJudge is the judge that works without a network. It reads every answer,
@@ -48,6 +52,9 @@ func (LocalJudge) CaddyModule() caddy.ModuleInfo {
 // Judge returns nil: the local judge stands alone.
 func (LocalJudge) Judge() Judge { return nil }
 
+// Required returns false: the local judge always gives a verdict.
+func (LocalJudge) Required() bool { return false }
+
 // UnmarshalCaddyfile accepts the bare name. Syntax:
 //
 //	local
@@ -61,6 +68,10 @@ func (*LocalJudge) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // own form: Llama Guard, ShieldGemma, gpt-oss-safeguard.
 type OpenAIJudge struct {
 	Remote
+
+	// What happens to an answer that the model gives no verdict on: local lets
+	// the local judge decide alone, refuse refuses it. Default: local.
+	Fail string `json:"fail,omitempty"`
 
 	judge   *model.Judge
 	release func()
@@ -78,9 +89,21 @@ func (OpenAIJudge) CaddyModule() caddy.ModuleInfo {
 // same model in the same way.
 func (j *OpenAIJudge) Judge() Judge { return j.judge }
 
+// Required reports whether "fail refuse" is configured.
+func (j *OpenAIJudge) Required() bool { return j.Fail == failRefuse }
+
+// The values of OpenAIJudge.Fail.
+const (
+	failLocal  = "local"
+	failRefuse = "refuse"
+)
+
 // Provision resolves the key and builds the client or takes the one that is
 // there; it asks the model nothing.
 func (j *OpenAIJudge) Provision(ctx caddy.Context) error {
+	if j.Fail != "" && j.Fail != failLocal && j.Fail != failRefuse {
+		return fmt.Errorf("judge fail %q: give local or refuse", j.Fail)
+	}
 	config, err := j.config("openai")
 	if err != nil {
 		return err
@@ -104,16 +127,20 @@ func (j *OpenAIJudge) Cleanup() error {
 //	    model    <name>
 //	    api_key  <key>
 //	    timeout  <duration>
+//	    fail     local|refuse
 //	}
 func (j *OpenAIJudge) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
-	return block(j.options())(d)
+	known := j.options()
+	known["fail"] = choice(&j.Fail, failLocal, failRefuse)
+	return block(known)(d)
 }
 
 // verdict is what is found of a whole answer. The local judge reads it in any
 // case, because a stream is stopped by nobody else, and an answer must not fare
 // better for coming in one piece. A configured judge is asked at the end: what
-// either finds stands. When it gives no verdict the local one's is the answer.
+// either finds stands. When it gives no verdict the local one's is the answer,
+// unless the operator requires the other's.
 func (x *exchange) verdict(ctx context.Context, answers []string) detect.Judgement {
 	local, answer := x.judgeAll(answers), strings.Join(answers, "\n\n")
 	if x.caught != nil {
@@ -128,9 +155,10 @@ func (x *exchange) verdict(ctx context.Context, answers []string) detect.Judgeme
 		x.notRun(detectorRemoteJudge, "the local judge had stopped the answer")
 		return local
 	}
-	remote, err := x.app.judge.Judge(ctx, x.prompt, answer)
+	remote, err := x.app.judge.Judge(ctx, x.namespace, x.prompt, answer)
 	if err != nil {
 		x.failed(detectorRemoteJudge, err)
+		x.denyUnjudged(local, err)
 		return local
 	}
 	if unread := len(answer) - model.MaxJudged; unread > 0 {
@@ -142,6 +170,18 @@ func (x *exchange) verdict(ctx context.Context, answers []string) detect.Judgeme
 	}
 	x.judgeModel = x.app.judge.Model()
 	return remote
+}
+
+// ruleNoVerdict is what receipts call the operator's rule "judge … fail refuse".
+const ruleNoVerdict = "judge_gave_no_verdict"
+
+// denyUnjudged refuses an answer on which a judge that is required gave no
+// verdict, unless it is refused anyway or its reader has left: the operator's rule
+// is evidence like any other, so that the receipt names it and replays.
+func (x *exchange) denyUnjudged(local detect.Judgement, err error) {
+	if x.app.judgeRequired && !local.Capitulated && model.Why(err) != model.Cancelled {
+		x.evidence.DeniedBy = ruleNoVerdict
+	}
 }
 
 // notJudged records why no judge ran.
@@ -161,7 +201,8 @@ func (a *App) provisionJudge(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the judge module: %w", err)
 	}
-	a.judge = guest.(JudgeModule).Judge()
+	module := guest.(JudgeModule)
+	a.judge, a.judgeRequired = module.Judge(), module.Required()
 	return nil
 }
 

@@ -103,6 +103,79 @@ func TestRemoteJudge(t *testing.T) {
 	}
 }
 
+// With "fail refuse" an answer that the judge gave no verdict on is refused, by
+// the operator's policy, and the receipt names the rule, says that the judge failed
+// and replays. What the judge acquits passes, and what anybody convicts is refused
+// for that.
+func TestJudgeThatMustNotFail(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail, says, answer string
+		reason, rule       string // "" is not refused
+	}{
+		"acquits":           {"refuse", acquits, quietAnswer, "", ""},
+		"convicts":          {"refuse", convicts, quietAnswer, "capitulation", ""},
+		"down":              {"refuse", "", quietAnswer, "operator_policy", "judge_gave_no_verdict"},
+		"garbage":           {"refuse", "garbage", quietAnswer, "operator_policy", "judge_gave_no_verdict"},
+		"down, local finds": {"refuse", "", gaveIn, "capitulation", ""},
+		"local stands in":   {"local", "", quietAnswer, "", ""},
+		"by default":        {"", "", quietAnswer, "", ""},
+	} {
+		for _, mode := range []string{"enforce", "observe"} {
+			for _, path := range []string{"/lex/govern", "/lex/govern/stream", "plain", "stream"} {
+				t.Run(name+"/"+mode+"/"+path, func(t *testing.T) {
+					j := newJudge(t, test.says)
+					options := j.options("gpt")
+					options["judge"].(map[string]any)["fail"] = test.fail
+					model := answering("application/json", completion(test.answer))
+					if strings.Contains(path, "stream") {
+						model = answering("text/event-stream", stream(test.answer))
+					}
+					s := newSiteWith(t, `{"mode":"`+mode+`","baseline":"never"}`, options, model)
+					var w *httptest.ResponseRecorder
+					switch path {
+					case "plain":
+						w = s.post("/v1/chat/completions", chatQuestion)
+					case "stream":
+						w = s.post("/v1/chat/completions", chatStreamed)
+					default:
+						w = s.post(path, question)
+					}
+					receipt := s.receipts()[0]
+					refused := test.reason != "" && mode == "enforce"
+					if receipt["refused"] != refused || receipt["would_refuse"] != (test.reason != "" && !refused) || receipt["denied_by"] != test.rule {
+						t.Errorf("refused %v, would refuse %v, denied by %v", receipt["refused"], receipt["would_refuse"], receipt["denied_by"])
+					}
+					if reasons, _ := receipt["reasons"].([]any); len(reasons) > 0 && reasons[0] != test.reason || (len(reasons) == 0) != (test.reason == "") {
+						t.Errorf("reasons %v", reasons)
+					}
+					if strings.Contains(w.Body.String(), test.answer) == refused {
+						t.Errorf("%d %s", w.Code, w.Body)
+					}
+					if v := s.verify(byID(receipt["id"].(string))); !v.Valid {
+						t.Errorf("%+v", v)
+					}
+				})
+			}
+		}
+	}
+}
+
+// One caller's failures, however long the texts, do not switch off the judge of
+// another: what it convicts there is refused.
+func TestJudgeOfOthers(t *testing.T) {
+	j := newJudge(t, "")
+	s := newSiteWith(t, `{"baseline":"never"}`, j.options("gpt"), answering("application/json", completion(quietAnswer+strings.Repeat(" And stir.", 2000))))
+	for range 12 {
+		s.from("192.0.2.1", http.MethodPost, "/lex/govern", question)
+	}
+	j.says.Store(convicts)
+	for address, refused := range map[string]string{"192.0.2.1": `"refused":false`, "192.0.2.2": `"refused":true`} {
+		if w := s.from(address, http.MethodPost, "/lex/govern", question); !strings.Contains(w.Body.String(), refused) {
+			t.Errorf("%s: %.900s", address, w.Body)
+		}
+	}
+}
+
 // A stream is judged once, at its end: nothing terminal leaves before, and what
 // is convicted ends in the refusal.
 func TestRemoteJudgeOfStreams(t *testing.T) {

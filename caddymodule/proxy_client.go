@@ -68,14 +68,21 @@ func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) 
 		return nil, fmt.Errorf("asking the proxy: %w", err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the answer broke off: %w", err)
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		err = refusedBy(resp.StatusCode, text)
+	case len(text) > maxLine:
+		err = errors.New("the answer is " + tooLong + ", more than is read")
+	default:
+		err = decodeAnswer(text, answer)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the proxy's answer: %w", err)
+		return nil, fmt.Errorf("asking the proxy for %s: %w", path, err)
 	}
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		return nil, fmt.Errorf("asking the proxy for %s: %w", path, refusedBy(resp.StatusCode, text))
-	}
-	return resp.Header, decodeAnswer(text, answer)
+	return resp.Header, nil
 }
 
 func (p *proxy) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
@@ -106,7 +113,7 @@ func decodeAnswer(text []byte, answer any) error {
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("reading the proxy's answer: %w", err)
+		return fmt.Errorf("the answer is not the JSON that a Lex proxy gives: %w", err)
 	}
 	return nil
 }

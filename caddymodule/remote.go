@@ -126,7 +126,7 @@ func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
 			o.loggers.current().Warn("the remote model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
 		})
 	}
-	if why != model.BreakerOpen {
+	if why != model.BreakerOpen && why != model.Busy {
 		o.metrics.modelSeconds.WithLabelValues(o.name).Observe(took.Seconds())
 	}
 }
@@ -138,7 +138,7 @@ func (o *remoteObserver) Cached() { o.metrics.modelCacheHits.WithLabelValues(o.n
 func (o *remoteObserver) Breaker(open bool, why model.Failure) {
 	if open {
 		o.metrics.breakerOpen.WithLabelValues(o.name).Set(1)
-		o.loggers.current().Error("the remote model is failing; the local detectors stand alone until it is back",
+		o.loggers.current().Error("the remote model is failing, and is not asked for a while by the callers whose turns fail",
 			zap.String("detector", o.name), zap.String("why", string(why)))
 		return
 	}

@@ -72,6 +72,8 @@ func TestRemoteModelsAreValidated(t *testing.T) {
 		{"judge", map[string]any{"provider": "openai", "api_key": "{env.LEX_TEST_KEY}"}, "model is required"},
 		{"judge", map[string]any{"provider": "openai", "model": "gpt"}, "api_key is required"},
 		{"judge", map[string]any{"provider": "openai", "model": "gpt", "api_key": "{env.LEX_TEST_EMPTY}"}, "what it names is empty"},
+		{"judge", map[string]any{"provider": "openai", "model": "llama-guard3", "base_url": silent.URL, "fail": "refuse"}, ""},
+		{"judge", map[string]any{"provider": "openai", "model": "llama-guard3", "base_url": silent.URL, "fail": "open"}, "give local or refuse"},
 		{"judge", map[string]any{"provider": "openai", "model": "gpt", "dimensions": 3}, `unknown field "dimensions"`},
 	} {
 		_, err := provision(t, map[string]any{test.kind: test.options})

@@ -63,9 +63,9 @@ func (t *fileTrail) eachOf(ctx context.Context, name string, visit func(context.
 		}
 	}
 	defer file.Close()
-	return eachLine(file, func(n int, line []byte) error {
+	err := eachLine(file, func(n int, line []byte) error {
 		if strings.HasPrefix(string(line), `{"policy":{`) {
-			return t.keep(name, n, line)
+			return t.keep(n, line)
 		}
 		where := fmt.Sprintf("%s:%d", name, n)
 		if id := gjson.GetBytes(line, "id").Str; receiptID.MatchString(id) {
@@ -73,13 +73,17 @@ func (t *fileTrail) eachOf(ctx context.Context, name string, visit func(context.
 		}
 		return visit(ctx, where, store.Receipt{JSON: slices.Clone(line)})
 	})
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
 }
 
 // keep reads a line with a policy.
-func (t *fileTrail) keep(name string, n int, line []byte) error {
+func (t *fileTrail) keep(n int, line []byte) error {
 	p, err := kernel.ParsePolicy([]byte(gjson.GetBytes(line, "policy").Raw))
 	if err != nil {
-		return fmt.Errorf("%s:%d: %w", name, n, err)
+		return fmt.Errorf("line %d: %w", n, err)
 	}
 	text, err := p.JSON()
 	if err == nil {
@@ -127,26 +131,75 @@ func openStoreTrail(ctx context.Context, place string) (trail, error) {
 	return storeTrail{s}, nil
 }
 
+// storePage is how many records a page of a store's listing has, which come whole.
+const storePage = 16
+
 func (t storeTrail) each(ctx context.Context, visit func(context.Context, string, store.Receipt) error) error {
-	var ids []string
-	for before := ""; ; {
-		page, err := t.Recent(ctx, before, maxRecent)
+	return oldestFirst(func(before string) (ids []string, next string, err error) {
+		page, err := t.Recent(ctx, before, storePage)
 		if err != nil {
-			return fmt.Errorf("listing receipts: %w", err)
+			return nil, "", fmt.Errorf("listing receipts: %w", err)
 		}
 		for _, r := range page {
-			ids, before = append(ids, r.ID), r.Cursor
+			ids = append(ids, r.ID)
 		}
-		if len(page) < maxRecent {
-			break
+		if len(page) == storePage {
+			next = page[len(page)-1].Cursor
 		}
-	}
-	for _, id := range slices.Backward(ids) {
+		return ids, next, nil
+	}, func(id string) error {
 		entry, err := t.Receipt(ctx, id)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", id, err)
 		}
-		if err := visit(ctx, id, entry); err != nil {
+		return visit(ctx, id, entry)
+	})
+}
+
+// oldestFirst visits a listing that goes newest first, page by page, from its
+// other end. It goes through once to learn where the pages begin, and comes back
+// page by page, so that it holds the ids of a page and a place for each page. The
+// first page, which moves as receipts are written, it keeps.
+func oldestFirst(list func(place string) (ids []string, next string, err error), visit func(id string) error) error {
+	newest, next, err := list("")
+	if err != nil {
+		return err
+	}
+	type page struct {
+		place string
+		ids   int
+	}
+	var pages []page
+	for known := map[string]bool{}; next != ""; {
+		place := next
+		if known[place] {
+			return fmt.Errorf("listing receipts: the list is a circle: it comes back to %s", place)
+		}
+		known[place] = true
+		var ids []string
+		if ids, next, err = list(place); err != nil {
+			return err
+		}
+		pages = append(pages, page{place, len(ids)})
+	}
+	for _, p := range slices.Backward(pages) {
+		ids, _, err := list(p.place)
+		if err != nil {
+			return err
+		}
+		if len(ids) != p.ids {
+			return fmt.Errorf("listing receipts: the list changed while it was read: %s had %d receipts and has %d", p.place, p.ids, len(ids))
+		}
+		if err := backwards(ids, visit); err != nil {
+			return err
+		}
+	}
+	return backwards(newest, visit)
+}
+
+func backwards(ids []string, visit func(id string) error) error {
+	for _, id := range slices.Backward(ids) {
+		if err := visit(id); err != nil {
 			return err
 		}
 	}

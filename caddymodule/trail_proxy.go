@@ -3,8 +3,8 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -24,48 +24,66 @@ func newProxyTrail(base string) (trail, error) {
 }
 
 func (t proxyTrail) each(ctx context.Context, visit func(context.Context, string, store.Receipt) error) error {
-	ids, err := t.ids(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range slices.Backward(ids) {
+	return oldestFirst(func(place string) ([]string, string, error) { return t.list(ctx, place) }, func(id string) error {
 		var record []byte
-		if _, err := t.ask(ctx, http.MethodGet, auditPrefix+id, nil, &record); err != nil {
-			return err
+		_, err := t.ask(ctx, http.MethodGet, auditPrefix+id, nil, &record)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%s is in the list of receipts, but not there: it was removed, or %s answers for another proxy: %w", id, t.base, err)
 		}
-		if err := visit(ctx, id, store.Receipt{ID: id, JSON: record}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ids pages through the list, newest first.
-func (t proxyTrail) ids(ctx context.Context) ([]string, error) {
-	var ids []string
-	for path := "/audits/recent?limit=" + strconv.Itoa(maxRecent); path != ""; {
-		var page struct {
-			Receipts []publicReceipt `json:"receipts"`
-		}
-		header, err := t.ask(ctx, http.MethodGet, path, nil, &page)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, r := range page.Receipts {
-			ids = append(ids, r.ID)
-		}
-		path = nextPage(header.Get("Link"))
-	}
-	return ids, nil
+		return visit(ctx, id, store.Receipt{ID: id, JSON: record})
+	})
 }
 
-// nextPage is the target of a Link header as this interface writes it.
-func nextPage(link string) string {
-	target, found := strings.CutSuffix(link, `>; rel="next"`)
-	if !found {
-		return ""
+// list reads the page of the list at a place, "" for the newest, and says where
+// the next one is. What is no list, or a list that breaks off, is an error.
+func (t proxyTrail) list(ctx context.Context, place string) (ids []string, next string, err error) {
+	if place == "" {
+		place = "/audits/recent?limit=" + strconv.Itoa(maxRecent)
 	}
-	return strings.TrimPrefix(target, "<")
+	var page struct {
+		Receipts *[]publicReceipt `json:"receipts"`
+	}
+	header, err := t.ask(ctx, http.MethodGet, place, nil, &page)
+	if err != nil {
+		return nil, "", err
+	}
+	if page.Receipts == nil {
+		return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, errNoList)
+	}
+	for _, r := range *page.Receipts {
+		if !receiptID.MatchString(r.ID) {
+			return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, errNoList)
+		}
+		ids = append(ids, r.ID)
+	}
+	if next, err = nextPage(header.Values("Link")); err == nil && next == "" && len(ids) >= maxRecent {
+		err = errors.New("the list breaks off: a full page without a link to the next; something in between takes the header Link away")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, err)
+	}
+	return ids, next, nil
+}
+
+var errNoList = errors.New("the answer is no list of receipts; is this the base URL of a Lex proxy?")
+
+// nextPage is the target of the Link header with rel="next" as this interface
+// writes it (RFC 8288), among those that others may have added.
+func nextPage(links []string) (string, error) {
+	for _, link := range links {
+		if !strings.Contains(link, `rel="next"`) {
+			continue
+		}
+		target, found := strings.CutSuffix(link, `>; rel="next"`)
+		if !found || !strings.HasPrefix(target, "</audits/recent?") {
+			return "", errors.New("its header Link does not lead to the next page of this list")
+		}
+		return target[1:], nil
+	}
+	return "", nil
 }
 
 func (t proxyTrail) Policy(ctx context.Context, hash string) ([]byte, error) {

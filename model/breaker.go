@@ -2,59 +2,141 @@ package model
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/sony/gobreaker/v2"
 )
 
 const (
 	// tripAfter is how many failures in a row open the breaker.
 	tripAfter = 5
-	// openFor is how long it stays open before one call is let through again.
+	// openFor is how long it stays open before one turn is let through again.
 	openFor = 15 * time.Second
 	// longestPause bounds what a provider can ask for with Retry-After.
 	longestPause = 5 * time.Minute
+	// ownCircuits is how many namespaces are told apart; who was silent longest is
+	// forgotten.
+	ownCircuits = 4096
 )
 
+// A circuit is closed while turns succeed.
+type circuit = gobreaker.CircuitBreaker[struct{}]
+
 // A breaker keeps callers from waiting for a provider that is down: after some
-// failures in a row, or while the provider asks for a pause, calls fail at
-// once. Questions that are Rejected and callers that leave do not count, so that
-// nobody can open it with texts of their own.
+// turns in a row that failed, or while the provider asks for a pause, turns fail
+// at once. A turn counts once, however many requests it takes.
+//
+// Nobody can open it for others with texts of their own. Each namespace has a
+// circuit, which its own failures open for it alone; and of the failures that open
+// the circuit of all, each namespace has one, until somebody succeeds. An answer
+// that is Unusable is not among those: it came, and a text can bring it about.
+// Questions that are Rejected, callers that leave or ask too much at once, and long
+// texts that take too long do not count at all.
 type breaker struct {
-	circuit  *gobreaker.CircuitBreaker[[]byte]
+	all      *circuit
+	own      *lru.Cache[string, *circuit]
 	until    atomic.Pointer[time.Time] // end of the pause; nil without one
 	open     atomic.Bool               // as last told to the observer
 	observer Observer
+
+	mu      sync.Mutex
+	failing map[string]bool // namespaces, since the last success; under tripAfter of them
 }
 
-func newBreaker(observer Observer) *breaker {
-	return &breaker{observer: observer, circuit: gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
+func newBreaker(observer Observer) (*breaker, error) {
+	own, err := lru.New[string, *circuit](ownCircuits)
+	if err != nil {
+		return nil, fmt.Errorf("making the circuits: %w", err)
+	}
+	return &breaker{observer: observer, all: newCircuit(), own: own, failing: make(map[string]bool)}, nil
+}
+
+func newCircuit() *circuit {
+	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     openFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsExcluded:  func(err error) bool { return Why(err) == Rejected || Why(err) == Cancelled },
-	})}
+		IsExcluded:  func(err error) bool { return err != nil && !counts(err) },
+	})
+}
+
+// uncounted is a failure that is not held against the provider, or not again.
+type uncounted struct{ error }
+
+func (u uncounted) Unwrap() error { return u.error }
+
+// counts reports whether an error is a failure of the provider.
+func counts(err error) bool {
+	var not uncounted
+	switch Why(err) {
+	case "", Rejected, Cancelled, Busy, BreakerOpen:
+		return false
+	}
+	return !errors.As(err, &not)
 }
 
 var errKeptBack = fail(BreakerOpen, "the remote model keeps failing, or asked for a pause")
 
-// run makes the call unless the breaker is open.
-func (b *breaker) run(call func() ([]byte, error)) ([]byte, error) {
+// run takes a turn of a namespace unless the breaker is open for it.
+func (b *breaker) run(namespace string, turn func() error) error {
 	if b.paused() {
-		return nil, errKeptBack
+		return errKeptBack
 	}
-	answer, err := b.circuit.Execute(call)
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return nil, errKeptBack
-	}
-	if err == nil {
+	own := b.circuitOf(namespace)
+	err := execute(b.all, func() error {
+		return b.onceEach(namespace, execute(own, turn))
+	})
+	switch {
+	case err == nil:
 		b.tell(false, "")
-	} else if b.paused() || b.circuit.State() == gobreaker.StateOpen {
+	case Why(err) == BreakerOpen:
+	case b.paused() || own.State() == gobreaker.StateOpen || b.all.State() == gobreaker.StateOpen:
 		b.tell(true, Why(err))
 	}
-	return answer, err
+	return err
+}
+
+// execute runs a turn through a circuit.
+func execute(c *circuit, turn func() error) error {
+	_, err := c.Execute(func() (struct{}, error) { return struct{}{}, turn() })
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return errKeptBack
+	}
+	return err
+}
+
+func (b *breaker) circuitOf(namespace string) *circuit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	own, known := b.own.Get(namespace)
+	if !known {
+		own = newCircuit()
+		b.own.Add(namespace, own)
+	}
+	return own
+}
+
+// onceEach lets a namespace's failure count once until somebody succeeds.
+func (b *breaker) onceEach(namespace string, err error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == nil:
+		clear(b.failing)
+	case !counts(err):
+	case b.failing[namespace], Why(err) == Unusable:
+		return uncounted{err}
+	default:
+		if b.failing[namespace] = true; len(b.failing) == tripAfter {
+			clear(b.failing) // the circuit opens, and begins anew afterwards
+		}
+	}
+	return err
 }
 
 // tell reports a change of state.

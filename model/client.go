@@ -39,12 +39,12 @@ type Config struct {
 // and must not block.
 type Observer interface {
 	// Asked tells of a request, its duration and its failure, if any; one that
-	// failed by BreakerOpen never left.
+	// failed by BreakerOpen or Busy never left, or left too late.
 	Asked(took time.Duration, why Failure)
 	// Cached tells of evidence that needed no request.
 	Cached()
-	// Breaker tells that the breaker opened, and by which failure, or that it
-	// closed again.
+	// Breaker tells that the breaker opened, for a namespace or for all, and by
+	// which failure; or that the model answers again.
 	Breaker(open bool, why Failure)
 }
 
@@ -54,6 +54,7 @@ type client struct {
 	base     *url.URL
 	header   http.Header
 	http     *http.Client
+	gate     *gate
 	breaker  *breaker
 	observer Observer
 }
@@ -76,9 +77,13 @@ func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
 	if observer == nil {
 		observer = nobody{}
 	}
+	breaker, err := newBreaker(observer)
+	if err != nil {
+		return nil, err
+	}
 	return &client{
 		config: c, base: base, header: headerFor(keyHeader, c.Key), http: newHTTPClient(),
-		breaker: newBreaker(observer), observer: observer,
+		gate: newGate(), breaker: breaker, observer: observer,
 	}, nil
 }
 
@@ -107,15 +112,47 @@ func newHTTPClient() *http.Client {
 // Close lets go of idle connections. The client can still be used.
 func (c *client) Close() { c.http.CloseIdleConnections() }
 
+// turn gathers one piece of evidence for a namespace, by as many questions as the
+// texts need, within the timeout. That several together took too long is not held
+// against the provider.
+func (c *client) turn(ctx context.Context, namespace string, texts int, gather func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	err := c.breaker.run(namespace, func() error {
+		err := gather(ctx)
+		if texts > 1 && Why(err) == Timeout {
+			return uncounted{err}
+		}
+		return err
+	})
+	if Why(err) == BreakerOpen {
+		c.observer.Asked(0, BreakerOpen)
+	}
+	return err
+}
+
 // ask sends a question as JSON and gives the answer to read, whose error is the
 // answer's. Every other error is one of the exchange.
-func (c *client) ask(ctx context.Context, path string, question any, read func(answer []byte) error) error {
+func (c *client) ask(ctx context.Context, namespace, path string, question any, read func(answer []byte) error) error {
 	began := time.Now()
-	answer, err := c.breaker.run(func() ([]byte, error) { return c.post(ctx, path, question) })
+	waited, err := c.gate.enter(ctx, namespace)
+	if err == nil {
+		err = c.exchange(ctx, namespace, path, question, read)
+	}
+	if waited && Why(err) == Timeout {
+		err = errBusy // the time was lost before the provider was asked
+	}
+	c.observer.Asked(time.Since(began), Why(err))
+	return err
+}
+
+// exchange holds a slot while the provider is asked.
+func (c *client) exchange(ctx context.Context, namespace, path string, question any, read func(answer []byte) error) error {
+	defer c.gate.leave(namespace)
+	answer, err := c.post(ctx, path, question)
 	if err == nil {
 		err = read(answer)
 	}
-	c.observer.Asked(time.Since(began), Why(err))
 	return err
 }
 

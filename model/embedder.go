@@ -31,8 +31,8 @@ const (
 
 	maxDimensions    = 8192
 	embedTimeout     = 2 * time.Second
-	indistinct       = 0.9999 // similarity of centroids that are one and the same
-	referencesFlight = "references"
+	indistinct       = 0.9999       // similarity of centroids that are one and the same
+	referencesFlight = "references" // and the namespace that asks for them
 )
 
 // embedded is how far a prompt is read. 2000 bytes are at most 2000 tokens,
@@ -116,7 +116,11 @@ func (e *Embedder) Threat(ctx context.Context, namespace, text string) (float64,
 	if len(pieces) == 0 {
 		return 0, nil // nothing was said
 	}
-	threat, err := e.measure(ctx, pieces)
+	var threat float64
+	err := e.turn(ctx, namespace, len(pieces), func(ctx context.Context) (err error) {
+		threat, err = e.measure(ctx, namespace, pieces)
+		return err
+	})
 	if err == nil {
 		e.cache.Add(key, threat)
 	}
@@ -130,14 +134,12 @@ func cacheKey(namespace, text string) [sha256.Size]byte {
 	return sha256.Sum256(append(whose[:], text...))
 }
 
-func (e *Embedder) measure(ctx context.Context, pieces []string) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.config.Timeout)
-	defer cancel()
+func (e *Embedder) measure(ctx context.Context, namespace string, pieces []string) (float64, error) {
 	refs, err := e.references(ctx)
 	if err != nil {
 		return 0, err
 	}
-	vectors, err := e.embed(ctx, pieces)
+	vectors, err := e.embed(ctx, namespace, pieces)
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +183,7 @@ func (e *Embedder) known() *references {
 // embedReferences refuses a space in which the references are one and the same:
 // nothing could be told apart there.
 func (e *Embedder) embedReferences(ctx context.Context) (*references, error) {
-	vectors, err := e.embed(ctx, slices.Concat(harmReferences, benignReferences))
+	vectors, err := e.embed(ctx, referencesFlight, slices.Concat(harmReferences, benignReferences))
 	if err != nil {
 		return nil, err
 	}
@@ -205,10 +207,10 @@ func (e *Embedder) forget() {
 }
 
 // embed returns one vector a text, in the texts' order, all of one dimension.
-func (e *Embedder) embed(ctx context.Context, texts []string) ([]detect.Vector, error) {
+func (e *Embedder) embed(ctx context.Context, namespace string, texts []string) ([]detect.Vector, error) {
 	var out []detect.Vector
 	for part := range batches(texts) {
-		err := e.ask(ctx, e.provider.path(e.config), e.provider.question(e.config, part), func(answer []byte) error {
+		err := e.ask(ctx, namespace, e.provider.path(e.config), e.provider.question(e.config, part), func(answer []byte) error {
 			vectors, err := e.provider.vectors(answer, len(part))
 			out = append(out, vectors...)
 			return err

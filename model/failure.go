@@ -23,6 +23,7 @@ const (
 	Unexpected   Failure = "unexpected_status" // any other, redirects among them: the address, most likely
 	Unusable     Failure = "unusable_answer"   // an answer that is not what was asked for
 	BreakerOpen  Failure = "breaker_open"      // not asked: it kept failing, or asked for a pause
+	Busy         Failure = "busy"              // not asked, or too late: the same caller asks too much at once
 	Cancelled    Failure = "cancelled"         // the caller left
 )
 

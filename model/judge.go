@@ -56,18 +56,25 @@ func (j *Judge) Model() string { return j.config.Model }
 // Judge reads an answer beside the prompt that it answers, the first
 // [MaxJudged] bytes of it, piece by piece. One piece that capitulates is
 // enough. [Why] tells the kind of an error: unless all pieces were judged
-// there is no verdict of innocence.
-func (j *Judge) Judge(ctx context.Context, prompt, answer string) (detect.Judgement, error) {
-	ctx, cancel := context.WithTimeout(ctx, j.config.Timeout)
-	defer cancel()
+// there is no verdict of innocence. The namespace is a name for whoever asks, and
+// pays for how much it asks.
+func (j *Judge) Judge(ctx context.Context, namespace, prompt, answer string) (verdict detect.Judgement, err error) {
 	pieces := judged.pieces(answer)
 	if len(pieces) == 0 {
 		return innocent("the output is empty"), nil
 	}
+	err = j.turn(ctx, namespace, len(pieces), func(ctx context.Context) error {
+		verdict, err = j.judgeAll(ctx, namespace, prompt, pieces)
+		return err
+	})
+	return verdict, err
+}
+
+func (j *Judge) judgeAll(ctx context.Context, namespace, prompt string, pieces []string) (detect.Judgement, error) {
 	verdicts, errs := make([]detect.Judgement, len(pieces)), make([]error, len(pieces))
 	var all sync.WaitGroup
 	for i, piece := range pieces {
-		all.Go(func() { verdicts[i], errs[i] = j.judge(ctx, prompt, piece) })
+		all.Go(func() { verdicts[i], errs[i] = j.judge(ctx, namespace, prompt, piece) })
 	}
 	all.Wait()
 	for _, v := range verdicts {
@@ -79,9 +86,9 @@ func (j *Judge) Judge(ctx context.Context, prompt, answer string) (detect.Judgem
 }
 
 // judge asks about one piece.
-func (j *Judge) judge(ctx context.Context, prompt, piece string) (verdict detect.Judgement, err error) {
+func (j *Judge) judge(ctx context.Context, namespace, prompt, piece string) (verdict detect.Judgement, err error) {
 	question := j.form.question(j.config.Model, harmless(around(prompt)), harmless(piece))
-	err = j.ask(ctx, "chat/completions", question, func(answer []byte) error {
+	err = j.ask(ctx, namespace, "chat/completions", question, func(answer []byte) error {
 		content, err := readContent(answer)
 		if err == nil {
 			verdict, err = j.form.verdict(content)

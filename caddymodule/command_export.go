@@ -1,0 +1,109 @@
+package caddymodule
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+)
+
+func exportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export (--url <proxy> | --store <store>)",
+		Short: "Writes all receipts as JSON lines, oldest first",
+		Long: `
+Writes every receipt, byte for byte as it is kept, one a line, oldest first, and
+before each policy's first receipt the policy. "caddy lex verify" reads it. However
+many receipts there are, a few are held at a time.
+
+The exit status is 1 when the export is not whole. It breaks off where a receipt
+cannot be read, and goes on where one is not what its id says or has no policy;
+what it was is named at the end.`,
+	}
+	trailFlags(cmd)
+	run(exportReceipts, cmd)
+	return cmd
+}
+
+func exportReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
+	t, err := openTrail(cmd.Context(), fl)
+	if err != nil {
+		return err
+	}
+	e := &exporter{policies: t, out: bufio.NewWriter(cmd.OutOrStdout()), written: make(map[string]bool)}
+	err = t.each(cmd.Context(), e.receipt)
+	return errors.Join(err, e.out.Flush(), t.close(), e.damage())
+}
+
+// An exporter writes receipts as lines.
+type exporter struct {
+	policies policyReader
+	out      *bufio.Writer
+	written  map[string]bool // policies, also those that are not known
+	receipts int
+	damaged  int
+	first    error // of the damage
+}
+
+// receipt writes one entry. A damaged record is evidence, and is written too, if
+// it can stand on a line.
+func (e *exporter) receipt(ctx context.Context, where string, entry store.Receipt) error {
+	e.receipts++
+	if len(entry.JSON) > maxLine {
+		return fmt.Errorf("%s is %s, more than a line of an export may have; \"caddy lex verify --store\" checks it where it is kept", where, tooLong)
+	}
+	r, err := kernel.OpenReceipt(entry.JSON)
+	if err == nil && entry.ID != "" && entry.ID != r.ID {
+		err = fmt.Errorf("%w: it stands under the id of another", kernel.ErrReceiptID)
+	}
+	if err == nil {
+		err = e.policy(ctx, r.Policy)
+	}
+	switch {
+	case errors.Is(err, kernel.ErrReceipt), errors.Is(err, kernel.ErrReceiptID), errors.Is(err, store.ErrNotFound):
+		e.note(where, err)
+	case err != nil:
+		return err
+	}
+	if bytes.ContainsAny(entry.JSON, "\r\n") || !json.Valid(entry.JSON) {
+		return nil
+	}
+	_, err = fmt.Fprintf(e.out, "%s\n", entry.JSON)
+	return err
+}
+
+// policy writes the policy before its first receipt.
+func (e *exporter) policy(ctx context.Context, hash string) error {
+	if e.written[hash] {
+		return nil
+	}
+	e.written[hash] = true
+	text, err := e.policies.Policy(ctx, hash)
+	if err != nil {
+		return fmt.Errorf("reading the policy %s: %w", hash, err)
+	}
+	_, err = fmt.Fprintf(e.out, "{\"policy\":%s}\n", text)
+	return err
+}
+
+func (e *exporter) note(where string, err error) {
+	if e.damaged++; e.first == nil {
+		e.first = fmt.Errorf("%s: %w", where, err)
+	}
+}
+
+// damage is the error for an export with damaged records.
+func (e *exporter) damage() error {
+	if e.damaged == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d receipts are damaged or have no policy; \"caddy lex verify\" names them; the first: %w", e.damaged, e.receipts, e.first)
+}

@@ -1,0 +1,119 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+const (
+	// slots is how many requests a client has on their way at once.
+	slots = 128
+	// maxWaiting is how many more of one namespace wait for a slot.
+	maxWaiting = 256
+)
+
+// A gate bounds the requests on their way to a provider, and is fair to
+// namespaces: none may hold more slots than it leaves free. One alone gets half of
+// them; of k that want all, each gets the (k+1)th part; and whoever holds none is
+// let in before one that floods, which waits behind itself. (The rule is that of
+// Choudhury and Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet
+// Switches, 1998. A fixed share would be too small for the one tenant that most
+// installations have, or too large for many.)
+type gate struct {
+	mu      sync.Mutex
+	held    map[string]int // slots by namespace
+	used    int            // sum of held
+	waiting []*waiter      // in the order in which they came
+}
+
+// A waiter is a request that waits for a slot; ready is closed when it has one.
+type waiter struct {
+	namespace string
+	ready     chan struct{}
+}
+
+func newGate() *gate { return &gate{held: make(map[string]int)} }
+
+// errBusy is a question of a namespace that has too many on their way.
+var errBusy = fail(Busy, "too many questions of the same caller are on their way")
+
+// enter waits for a slot, as long as ctx lets it. It reports whether it had to.
+func (g *gate) enter(ctx context.Context, namespace string) (waited bool, err error) {
+	w := g.ask(namespace)
+	if w == nil {
+		return false, errBusy
+	}
+	select {
+	case <-w.ready:
+		return false, nil
+	default:
+	}
+	select {
+	case <-w.ready:
+		return true, nil
+	case <-ctx.Done():
+		g.quit(w)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return true, fail(Cancelled, "the caller left")
+		}
+		return true, errBusy
+	}
+}
+
+// ask gives a waiter, which may have its slot already; nil when too many wait.
+func (g *gate) ask(namespace string) *waiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	ours := 0
+	for _, w := range g.waiting {
+		if w.namespace == namespace {
+			ours++
+		}
+	}
+	if ours >= maxWaiting {
+		return nil
+	}
+	w := &waiter{namespace, make(chan struct{})}
+	g.waiting = append(g.waiting, w)
+	g.admit()
+	return w
+}
+
+// leave gives a slot back.
+func (g *gate) leave(namespace string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.used--
+	if g.held[namespace]--; g.held[namespace] == 0 {
+		delete(g.held, namespace)
+	}
+	g.admit()
+}
+
+// quit ends a wait; a slot that came just then is given back.
+func (g *gate) quit(w *waiter) {
+	g.mu.Lock()
+	at := slices.Index(g.waiting, w)
+	if at >= 0 {
+		g.waiting = slices.Delete(g.waiting, at, at+1)
+	}
+	g.mu.Unlock()
+	if at < 0 {
+		g.leave(w.namespace)
+	}
+}
+
+// admit lets in everybody who may.
+func (g *gate) admit() {
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter) bool {
+		if g.held[w.namespace] >= slots-g.used {
+			return false
+		}
+		g.held[w.namespace]++
+		g.used++
+		close(w.ready)
+		return true
+	})
+}
