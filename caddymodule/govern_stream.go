@@ -35,7 +35,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
 	stop := s.keepAlive(keepAlive)
 	text, err := t.stream(r.Context(), s)
 	stop()
-	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
+	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered && !s.violated() {
 		t.failStream(s, outcome)
 		return
 	}
@@ -111,7 +111,7 @@ func (t *governTurn) streamModel(ctx context.Context, s *tokenStream) arm {
 	err := t.ask(ctx, got, t.http, path, body)
 	text := s.out.close()
 	switch {
-	case s.out.violated:
+	case s.out.violated():
 		return arm{text: text} // conclude judges it once more and refuses
 	case err != nil:
 		return arm{err: err}
@@ -289,6 +289,10 @@ func (s *tokenStream) sent() string {
 	}
 	return s.out.sentText()
 }
+
+// violated reports whether a check stopped the stream: then its turn ends in the
+// refusal, also when the client has left meanwhile.
+func (s *tokenStream) violated() bool { return s.out != nil && s.out.violated() }
 
 func (s *tokenStream) flush() {
 	if s.out != nil {

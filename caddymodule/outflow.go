@@ -28,17 +28,17 @@ type outflow struct {
 	flagged  func(text string) bool // reports that the text so far must not go on
 	write    func(frames []byte) error
 
-	mu       sync.Mutex
-	hold     *wire.HoldBack
-	pending  []string // texts of the held frames, in their order
-	choices  map[int]*strings.Builder
-	sent     strings.Builder // text that has left
-	left     bool            // a frame has left
-	fresh    int             // bytes of text since the last check
-	closed   bool            // the answer is complete; the clock no longer releases
-	stopped  bool            // a check flagged, or the client left; nothing more leaves
-	violated bool            // a check flagged
-	timer    *time.Timer
+	mu      sync.Mutex
+	hold    *wire.HoldBack
+	pending []string // texts of the held frames, in their order
+	choices map[int]*strings.Builder
+	sent    strings.Builder // text that has left
+	left    bool            // a frame has left
+	fresh   int             // bytes of text since the last check
+	closed  bool            // the answer is complete; the clock no longer releases
+	stopped bool            // a check flagged, or the client left; nothing more leaves
+	caught  bool            // a check flagged
+	timer   *time.Timer
 }
 
 func newOutflow(window int, patience time.Duration, flagged func(string) bool, write func([]byte) error) *outflow {
@@ -96,7 +96,7 @@ func (o *outflow) check(choice int) {
 	if b == nil || !o.flagged(tail(b.String(), checkSpan)) {
 		return
 	}
-	o.violated = true
+	o.caught = true
 	o.stop()
 }
 
@@ -106,6 +106,14 @@ func tail(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// violated reports whether a check flagged. A check that is at work comes to its
+// end first: what it stops may be seen to have stopped before it says why.
+func (o *outflow) violated() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.caught
 }
 
 func (o *outflow) stop() {

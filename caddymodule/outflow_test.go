@@ -71,7 +71,7 @@ func TestOutflowStopsAtAViolation(t *testing.T) {
 		for _, piece := range []string{strings.Repeat("a", 100), "FORB", "IDDEN", strings.Repeat("b", 200)} {
 			ok = feed(o, piece)
 		}
-		if ok || !o.violated {
+		if ok || !o.violated() {
 			t.Error("the flow went on")
 		}
 		time.Sleep(time.Minute)
@@ -91,8 +91,8 @@ func TestOutflowChecksBeforeTheClockReleases(t *testing.T) {
 		feed(o, "FORBIDDEN")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if o.sentText() != "" || !o.violated {
-			t.Errorf("%q left, violated %v", o.sentText(), o.violated)
+		if o.sentText() != "" || !o.violated() {
+			t.Errorf("%q left, violated %v", o.sentText(), o.violated())
 		}
 	})
 }

@@ -86,7 +86,7 @@ func (w *governedWriter) finish(ctx context.Context, err error) {
 // that upstream broke off.
 func (w *governedWriter) finishStream(ctx context.Context) {
 	switch {
-	case w.out.violated:
+	case w.out.violated():
 		w.settleStream(kernel.Answered)
 	case ctx.Err() != nil:
 		w.settleStream(kernel.ClientGone)
