@@ -314,7 +314,9 @@ func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 		t.failed(w, t.http, "commit", err)
 		return
 	}
-	t.giveBackRun(t.http.Context())
+	if outcome != kernel.ClientGone {
+		t.giveBackRun(t.http.Context())
+	}
 	writeError(w, errProviders)
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -239,8 +240,9 @@ type request struct {
 	next    caddyhttp.Handler
 	caller  caller
 
-	endpoint string // as metrics name it; set by endpoints of our own
-	run      string // the plan's limit that this request was counted on
+	endpoint string      // as metrics name it; set by endpoints of our own
+	run      string      // the plan's limit that this request was counted on
+	asked    atomic.Bool // the model was called
 }
 
 // storeFailed counts and logs a failed store operation.

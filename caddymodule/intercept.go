@@ -250,6 +250,7 @@ func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err er
 			err, panicked = t.recovered(r.Context(), p), true
 		}
 	}()
+	t.asked.Store(true)
 	return t.next.ServeHTTP(w, r), false
 }
 
