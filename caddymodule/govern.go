@@ -299,12 +299,22 @@ func (t *governTurn) clock(field *float64) func() {
 // outcomeOf classifies the end of a generation.
 func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && exits(ctx):
+		return kernel.Aborted
+	case clientLeft(ctx):
 		return kernel.ClientGone
 	case err != nil:
 		return kernel.ProviderFailed
 	}
 	return kernel.Answered
+}
+
+// failureOf is what a turn that ended so is answered with.
+func failureOf(outcome kernel.Outcome) *apiError {
+	if outcome == kernel.Aborted { // by us, on the way out
+		return errGovernor
+	}
+	return errProviders
 }
 
 // fail records a turn that has no answer, and answers.
@@ -317,7 +327,7 @@ func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 	if outcome != kernel.ClientGone {
 		t.giveBackRun(t.http.Context())
 	}
-	writeError(w, errProviders)
+	writeError(w, failureOf(outcome))
 }
 
 // failed answers a failure of our own.

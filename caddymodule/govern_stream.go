@@ -66,7 +66,7 @@ func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 	s.drop()
 	t.x.notJudged("no complete output")
 	sent := s.sent()
-	apiErr := errProviders
+	apiErr := failureOf(outcome)
 	if err := t.commit(outcome, t.app.sent(sent, sent)); err != nil {
 		t.storeFailed("commit", err)
 		apiErr = errGovernor

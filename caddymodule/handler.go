@@ -191,6 +191,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		passOn(w, h.app.withoutLexHeaders(r), next)
 		return nil
 	}
+	governed, landed := process.begin(r)
+	if governed == nil {
+		h.unavailable(w, r, errExiting)
+		return nil
+	}
+	defer landed()
+	r = governed
 	engine, done, err := h.app.use(r.Context())
 	if err != nil {
 		h.unavailable(w, r, err)
@@ -199,6 +206,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	defer done()
 	g := &request{handler: h, app: h.app, engine: engine, next: next}
 	serve(g, w, r)
+	if exits(r.Context()) { // net/http may not get to it any more
+		_ = http.NewResponseController(w).Flush()
+	}
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (g *request) takeRun(ctx context.Context, w http.ResponseWriter) *apiError 
 // for somebody who hung up is theirs, or hanging up would make calls for free.
 // ctx is the request's.
 func (g *request) giveBackRun(ctx context.Context) {
-	if g.run == "" || g.asked.Load() && ctx.Err() != nil {
+	if g.run == "" || g.asked.Load() && clientLeft(ctx) {
 		return
 	}
 	subject := g.run

@@ -88,7 +88,7 @@ func (w *governedWriter) finishStream(ctx context.Context) {
 	switch {
 	case w.out.violated():
 		w.settleStream(kernel.Answered)
-	case ctx.Err() != nil:
+	case clientLeft(ctx):
 		w.settleStream(kernel.ClientGone)
 	default:
 		w.settleStream(kernel.Aborted)
@@ -97,8 +97,11 @@ func (w *governedWriter) finishStream(ctx context.Context) {
 
 // finishFailure answers for handlers that did not.
 func (w *governedWriter) finishFailure(ctx context.Context) {
-	outcome := kernel.ProviderFailed
-	if ctx.Err() != nil {
+	outcome, told := kernel.ProviderFailed, errUpstream
+	switch {
+	case exits(ctx):
+		outcome, told = kernel.Aborted, &apiError{http.StatusServiceUnavailable, errGovernor.Message, errGovernor.Code}
+	case ctx.Err() != nil:
 		outcome = kernel.ClientGone
 	}
 	w.t.x.notJudged("no output")
@@ -107,11 +110,11 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 		w.t.failed(w.ResponseWriter, "commit", err)
 		return
 	}
-	if outcome == kernel.ProviderFailed {
+	if outcome != kernel.ClientGone {
 		w.t.giveBackRun(w.t.http.Context())
 	}
 	w.t.tell(w.Header())
-	writeDialectError(w.ResponseWriter, w.t.dialect, errUpstream, errUpstream.Status)
+	writeDialectError(w.ResponseWriter, w.t.dialect, told, told.Status)
 }
 
 var errUpstream = &apiError{http.StatusBadGateway, "The model provider could not be reached or its answer could not be read.", "upstream_failed"}
