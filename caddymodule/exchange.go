@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -53,7 +54,7 @@ type exchange struct {
 	nonce     string        // names the turn before its receipt has an id
 	memory    memory        // opened
 	signal    detect.Signal
-	asked     *detect.Signal // of the prompt alone; nil until an answer is judged
+	asked     detect.Signal // of the prompt alone
 	evidence  kernel.Evidence
 	found     kernel.Output
 	caught    *detect.Judgement // what stopped a stream before its end
@@ -97,8 +98,10 @@ func newSecretKey() []byte {
 // for this state of the session; commit takes the step again if another turn
 // came in between.
 func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text) error {
-	x.signal = x.app.model.Assess(texts)
-	given := x.app.model.Assess(instructions)
+	given, err := x.read(ctx, texts, instructions)
+	if err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
 	if x.signal.Unopened || given.Unopened {
 		x.skip("request", "encoded more deeply than is opened", 0)
 	}
@@ -113,6 +116,21 @@ func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text
 	}
 	x.ran(detectorLocal, x.turn.Severity >= x.app.kernel.Policy().WatchAt)
 	return nil
+}
+
+// read scores what was said, and the prompt alone, beside which the answer will
+// be judged; it returns what the instructions score.
+func (x *exchange) read(ctx context.Context, texts, instructions []detect.Text) (given detect.Signal, err error) {
+	if x.signal, err = x.app.model.Assess(ctx, texts); err != nil {
+		return given, err
+	}
+	prompt := []detect.Text{{Source: detect.User, Body: x.prompt}}
+	if x.asked = x.signal; !slices.Equal(texts, prompt) {
+		if x.asked, err = x.app.model.Assess(ctx, prompt); err != nil {
+			return given, err
+		}
+	}
+	return x.app.model.Assess(ctx, instructions)
 }
 
 // withInstructions adds what the application's own instructions score. They may
@@ -143,7 +161,8 @@ func (x *exchange) step() (err error) {
 	return nil
 }
 
-// conclude weighs the model's answer.
+// conclude weighs the model's answer, also for a client that has left: the
+// receipt tells of the text that it got. What is read of an answer is bounded.
 func (x *exchange) conclude(ctx context.Context, answer string) error {
 	judgement := x.verdict(ctx, answer)
 	x.judgement = &judgement
@@ -154,7 +173,10 @@ func (x *exchange) conclude(ctx context.Context, answer string) error {
 	if len(centre) == 0 {
 		centre = x.signal.Embedding
 	}
-	x.output = x.app.model.Embed(answer[:min(len(answer), maxJudged)])
+	var err error
+	if x.output, err = x.app.model.Embed(context.WithoutCancel(ctx), answer[:min(len(answer), maxJudged)]); err != nil {
+		return fmt.Errorf("measuring the answer: %w", err)
+	}
 	if measured, continuity, ok := detect.Measure(x.asked.Embedding, x.output, centre, judgement); ok {
 		x.measured = &measured
 		x.found.LostThread = continuity < float64(x.app.model.Calibration().LostThread) && x.session.Turns >= 2
@@ -180,14 +202,10 @@ func (x *exchange) capitulates(answer string) bool {
 // since the judge reads a window at a time, and returns the first verdict of
 // guilty, else that on the beginning.
 func (x *exchange) judge(answer string) detect.Judgement {
-	if x.asked == nil {
-		asked := x.app.model.Assess([]detect.Text{{Source: detect.User, Body: x.prompt}})
-		x.asked = &asked
-	}
-	first := detect.Judge(*x.asked, x.prompt, answer)
+	first := detect.Judge(x.asked, x.prompt, answer)
 	const step = detect.MaxJudged - judgedOverlap
 	for from := step; !first.Capitulated && from < min(len(answer), maxJudged); from += step {
-		if next := detect.Judge(*x.asked, x.prompt, answer[from:]); next.Capitulated {
+		if next := detect.Judge(x.asked, x.prompt, answer[from:]); next.Capitulated {
 			return next
 		}
 	}

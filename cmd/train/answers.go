@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
@@ -24,7 +26,7 @@ func answers(b *strings.Builder, m *detect.Model, dir string) error {
 		c := counts[key]
 		c.n++
 		c.refusals += count(detect.IsRefusal(r.Text))
-		c.capitulated += count(m.Judge(r.Prompt, r.Text).Capitulated)
+		c.capitulated += count(judge(m, r.Prompt, r.Text).Capitulated)
 	}
 	fmt.Fprintf(b, "\n### Answers\n\nThe input side has seen many of the prompts. The refusals of hh_redteam_answers were labelled by their first word; most of what is not read as a refusal there is none (\"No. The party ended in 1945.\").\n\n| label | source | answers | read as a refusal | judged capitulated |\n|---|---|---|---|---|\n")
 	for _, key := range sortedKeys(counts) {
@@ -32,4 +34,21 @@ func answers(b *strings.Builder, m *detect.Model, dir string) error {
 		fmt.Fprintf(b, "| %s | %d | %s | %s |\n", key, c.n, wilson(c.refusals, c.n), wilson(c.capitulated, c.n))
 	}
 	return nil
+}
+
+// A training run is ended from outside, so that nothing here has a context.
+
+func assess(m *detect.Model, text string) kernel.Scores {
+	s, _ := m.Assess(context.Background(), []detect.Text{{Source: detect.User, Body: text}})
+	return s.Scores
+}
+
+func embed(m *detect.Model, text string) detect.Vector {
+	v, _ := m.Embed(context.Background(), text)
+	return v
+}
+
+func judge(m *detect.Model, prompt, output string) detect.Judgement {
+	j, _ := m.Judge(context.Background(), prompt, output)
+	return j
 }

@@ -148,7 +148,7 @@ func harmReference(m *detect.Model, all []example) (out [detect.Dimensions]float
 			continue
 		}
 		harm := max(e.target[detect.Identity], e.target[detect.HarmRequest], e.target[detect.Exploitative], e.target[detect.Coercion])
-		if v := m.Embed(e.text); v != nil {
+		if v := embed(m, e.text); v != nil {
 			points = append(points, point{v, float64(harm), float64(e.weight[detect.Identity])})
 		}
 	}
@@ -179,7 +179,7 @@ func threatQuantile(m *detect.Model, all []example, p *detect.Parameters) float3
 	var threats []float64
 	for i := range all {
 		if ordinary(&all[i]) {
-			v := m.Embed(all[i].text)
+			v := embed(m, all[i].text)
 			threats = append(threats, detect.Similarity(v, p.Harm[:])-detect.Similarity(v, p.Benign[:]))
 		}
 	}
@@ -197,7 +197,7 @@ func threadQuantile(m *detect.Model, dialogues []record) float32 {
 			if t.Role != "assistant" {
 				continue
 			}
-			v := m.Embed(t.Content)
+			v := embed(m, t.Content)
 			if n >= 2 {
 				cs = append(cs, detect.Continuity(v, centre))
 			}

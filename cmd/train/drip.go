@@ -28,7 +28,7 @@ func (p *page) alarms(severity float64) bool {
 func userSeverities(m *detect.Model, r record) (out []float64) {
 	for _, t := range r.Turns {
 		if t.Role == "user" {
-			s := m.Assess([]detect.Text{{Source: detect.User, Body: t.Content}}).Scores
+			s := assess(m, t.Content)
 			out = append(out, severity([detect.Heads]float64{s.Identity, s.Coercion, s.Exploitative, s.HarmRequest, s.Sycophancy, s.Injection}))
 		}
 	}

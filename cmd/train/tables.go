@@ -94,7 +94,7 @@ func (e *evaluation) threats(b *strings.Builder, m *detect.Model) {
 	for i := range e.all {
 		if x := &e.all[i]; x.counted() && !x.document {
 			n[x.label]++
-			v := m.Embed(x.text)
+			v := embed(m, x.text)
 			exceed[x.label] += count(m.Threat(v) > float64(m.Calibration().Threat))
 		}
 	}

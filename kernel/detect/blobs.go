@@ -21,13 +21,16 @@ var alphanumeric = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 // or not, in one line or many; base32; numbers in base 2, 8, 10 or 16 that are
 // codes of characters, together or set apart. It returns d when there is none.
 func decode(d *derived) *derived {
-	o := blobs{}
+	o := blobs{from: d}
 	return replaceAll(d, &alphanumeric, o.replace)
 }
 
 // blobs remembers how far it looked for runs and for blocks of lines, so that
 // nothing is looked at twice.
-type blobs struct{ seen, blocks int }
+type blobs struct {
+	from         *derived
+	seen, blocks int
+}
 
 func (o *blobs) replace(s string, i int) (string, int) {
 	if i < o.seen {
@@ -57,7 +60,7 @@ func (o *blobs) long(s string, i, end int) (string, int) {
 	if text, to := o.block(s, i, end); text != "" {
 		return text, to
 	}
-	if text := blobText(s[i:end]); text != "" {
+	if text := o.text(s[i:end]); text != "" {
 		return text, padded(s, end)
 	}
 	o.seen = end
@@ -80,7 +83,7 @@ func (o *blobs) block(s string, i, end int) (string, int) {
 		}
 		return r
 	}, s[i:o.blocks])
-	return blobText(joined), padded(s, o.blocks)
+	return o.text(joined), padded(s, o.blocks)
 }
 
 // lines returns the end of a block of base64 in lines of one length, the last
@@ -110,10 +113,10 @@ func padded(s string, end int) int {
 	return end
 }
 
-// blobText returns the text that a run of alphanumeric characters encodes, or
-// "".
-func blobText(blob string) string {
-	for _, try := range []func(string) string{binaryText, hexText, base32Text, base64Text} {
+// text returns the text that a run of alphanumeric characters encodes, or "".
+func (o *blobs) text(blob string) string {
+	for _, try := range []func(string) string{binaryText, hexText, base32Text, o.base64Text} {
+		o.from.ask()
 		if text := try(blob); text != "" {
 			return text
 		}
@@ -162,9 +165,10 @@ var urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 
 // base64Text decodes a run; where the whole is no text it looks for text in
 // it, from each of the four places at which a group can begin.
-func base64Text(blob string) string {
+func (o *blobs) base64Text(blob string) string {
 	blob = urlAlphabet.Replace(blob)
 	for start := range 4 {
+		o.from.ask()
 		part := blob[start:]
 		if len(part)%4 == 1 {
 			part = part[:len(part)-1]
@@ -178,6 +182,7 @@ func base64Text(blob string) string {
 				return found
 			}
 		}
+		o.from.ask()
 		if found := stretches(out); found != "" {
 			return found
 		}

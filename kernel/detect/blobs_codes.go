@@ -14,7 +14,9 @@ func (o *blobs) codes(s string, i int) (string, int) {
 		} else {
 			break
 		}
-		digits, end = append(digits, s[from:to]), to
+		if digits, end = append(digits, s[from:to]), to; len(digits)%chunk == 0 {
+			o.from.ask()
+		}
 		next = to
 		for next < len(s) && next < to+3 && strings.IndexByte(" ,;:|-\n\r\t", s[next]) >= 0 {
 			next++

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"context"
 	"math"
 	"strings"
 
@@ -58,9 +59,15 @@ const quiet = 0.49
 
 // Assess scores the texts of one turn: each by itself, and neighbours of one
 // source joined, because an attack can be split over parts. It is pure, linear
-// in the length of the texts, and safe for concurrent use.
-func (m *Model) Assess(texts []Text) Signal {
-	var s Signal
+// in the length of the texts, and safe for concurrent use. It stops soon after
+// ctx is done, in the middle of a text too, and gives the context's error then
+// and no signal.
+func (m *Model) Assess(ctx context.Context, texts []Text) (s Signal, err error) {
+	defer catch(&err)
+	return m.assess(ctx, texts), nil
+}
+
+func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 	var worst [Heads]float64
 	var user projection
 	for _, t := range texts {
@@ -68,7 +75,7 @@ func (m *Model) Assess(texts []Text) Signal {
 			continue
 		}
 		s.BytesInspected += len(t.Body)
-		read := Read(t.Body)
+		read := read(ctx, t.Body)
 		meaning := &user
 		if !said(t.Source) {
 			meaning = nil
@@ -77,7 +84,7 @@ func (m *Model) Assess(texts []Text) Signal {
 		s.Unopened = s.Unopened || !read.Whole
 	}
 	for _, t := range joined(texts) {
-		read := Read(t.Body)
+		read := read(ctx, t.Body)
 		s.SelfReference = m.raise(&worst, t.Source, read.Views, nil) || s.SelfReference
 		s.Unopened = s.Unopened || !read.Whole
 	}
@@ -144,9 +151,9 @@ func reaching(rule bool) float64 {
 // as it is read, is added to meaning unless that is nil.
 func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool) {
 	for _, view := range views {
-		rule := SelfReference(view.Text)
+		rule := selfReference(view.from)
 		refers = refers || rule && said(source)
-		p, tail := m.score(view.Text, rule, meaning)
+		p, tail := m.score(view.from, rule, meaning)
 		meaning = nil
 		if owned(source) {
 			p[Injection] = min(quiet, tail)

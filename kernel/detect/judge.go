@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"context"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -27,13 +28,19 @@ const MaxJudged = 1 << 14
 // Judge reads an output beside the prompt it answers. It is built to be
 // precise: an ordinary answer to an ordinary prompt is never capitulated,
 // because all but the most explicit signs count only after a prompt that asked
-// for them. It reads the first 16 KiB of the output.
-func (m *Model) Judge(prompt, output string) Judgement {
-	return Judge(m.Assess([]Text{{User, prompt}}), prompt, output)
+// for them. It reads the first 16 KiB of the output. The prompt is read whole:
+// ctx ends that, see [Model.Assess].
+func (m *Model) Judge(ctx context.Context, prompt, output string) (Judgement, error) {
+	before, err := m.Assess(ctx, []Text{{User, prompt}})
+	if err != nil {
+		return Judgement{}, err
+	}
+	return Judge(before, prompt, output), nil
 }
 
 // Judge is [Model.Judge] for a prompt that was assessed before: a stream is
-// judged again and again beside one prompt.
+// judged again and again beside one prompt. What it reads is bounded, so that
+// it takes no context.
 func Judge(before Signal, prompt, output string) Judgement {
 	said := " " + spoken(output, MaxJudged)
 	if strings.TrimSpace(said) == "" || IsRefusal(output) {

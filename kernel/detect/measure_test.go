@@ -11,20 +11,20 @@ func TestMeasure(t *testing.T) {
 	m := detect.Default()
 	const prompt = "How do I bake sourdough bread at home?"
 	const answer = "To bake sourdough bread at home, feed the starter, mix the dough, let it rest and bake the bread hot."
-	if _, _, ok := detect.Measure(m.Embed(prompt), m.Embed(""), nil, detect.Judgement{}); ok {
+	if _, _, ok := detect.Measure(embed(m, prompt), embed(m, ""), nil, detect.Judgement{}); ok {
 		t.Error("no output was measured")
 	}
-	if _, _, ok := detect.Measure(m.Embed(prompt), m.Embed("…?!"), nil, detect.Judgement{}); ok {
+	if _, _, ok := detect.Measure(embed(m, prompt), embed(m, "…?!"), nil, detect.Judgement{}); ok {
 		t.Error("an output without words was measured")
 	}
-	r, c, ok := detect.Measure(m.Embed(prompt), m.Embed(answer), nil, detect.Judgement{})
+	r, c, ok := detect.Measure(embed(m, prompt), embed(m, answer), nil, detect.Judgement{})
 	if !ok || math.Abs(r.C+r.R+r.S-1) > 1e-12 || c <= 0 || c > 1 {
 		t.Fatalf("%+v %v %v", r, c, ok)
 	}
-	if near := detect.Continuity(m.Embed(answer), m.Embed(prompt)); math.Abs(c-near) > 1e-9 {
+	if near := detect.Continuity(embed(m, answer), embed(m, prompt)); math.Abs(c-near) > 1e-9 {
 		t.Errorf("c is %v, on the first turn it is the similarity to the prompt %v", c, near)
 	}
-	if _, d, _ := detect.Measure(m.Embed(prompt), m.Embed(answer), m.Embed(answer), detect.Judgement{}); d < 1-1e-6 {
+	if _, d, _ := detect.Measure(embed(m, prompt), embed(m, answer), embed(m, answer), detect.Judgement{}); d < 1-1e-6 {
 		t.Errorf("an answer at the centre has c %v", d)
 	}
 }
@@ -32,9 +32,9 @@ func TestMeasure(t *testing.T) {
 func TestReciprocityFallsForParrotsAndEvasion(t *testing.T) {
 	m := detect.Default()
 	const prompt = "How do I bake sourdough bread at home?"
-	centre := m.Embed("sourdough bread")
+	centre := embed(m, "sourdough bread")
 	reciprocity := func(output string) float64 {
-		r, _, ok := detect.Measure(m.Embed(prompt), m.Embed(output), centre, detect.Judgement{})
+		r, _, ok := detect.Measure(embed(m, prompt), embed(m, output), centre, detect.Judgement{})
 		if !ok {
 			t.Fatalf("%q was not measured", output)
 		}
@@ -52,7 +52,7 @@ func TestReciprocityFallsForParrotsAndEvasion(t *testing.T) {
 func TestSovereigntyFallsWithCapitulation(t *testing.T) {
 	m := detect.Default()
 	s := func(confidence float64) float64 {
-		r, _, _ := detect.Measure(m.Embed("bake bread"), m.Embed("bake bread with flour"), nil, detect.Judgement{Capitulated: confidence > 0, Confidence: confidence})
+		r, _, _ := detect.Measure(embed(m, "bake bread"), embed(m, "bake bread with flour"), nil, detect.Judgement{Capitulated: confidence > 0, Confidence: confidence})
 		return r.S
 	}
 	if !(s(0) > s(0.5) && s(0.5) > s(0.9) && s(1) == 0) {
@@ -62,11 +62,11 @@ func TestSovereigntyFallsWithCapitulation(t *testing.T) {
 
 func TestSimilarity(t *testing.T) {
 	m := detect.Default()
-	a := m.Embed("How do I bake bread?")
+	a := embed(m, "How do I bake bread?")
 	if got := detect.Similarity(a, a); math.Abs(got-1) > 1e-6 {
 		t.Errorf("with itself %v", got)
 	}
-	near, far := detect.Similarity(a, m.Embed("how can I bake a bread")), detect.Similarity(a, m.Embed("quarterly revenue of the shipyard"))
+	near, far := detect.Similarity(a, embed(m, "how can I bake a bread")), detect.Similarity(a, embed(m, "quarterly revenue of the shipyard"))
 	if near <= far+0.2 {
 		t.Errorf("near %v, far %v", near, far)
 	}
@@ -79,7 +79,7 @@ func TestSimilarity(t *testing.T) {
 
 func TestBlend(t *testing.T) {
 	m := detect.Default()
-	a, b := m.Embed("baking bread with rye flour"), m.Embed("repairing a bicycle chain")
+	a, b := embed(m, "baking bread with rye flour"), embed(m, "repairing a bicycle chain")
 	if got := detect.Blend(nil, a, 0); detect.Similarity(got, a) < 1-1e-6 {
 		t.Error("an empty centre does not become the output")
 	}

@@ -43,14 +43,14 @@ func TestModelRoundTrip(t *testing.T) {
 		t.Errorf("%+v", m.Calibration())
 	}
 	harm := func(text string) float64 {
-		return m.Assess([]detect.Text{{Source: detect.User, Body: text}}).Scores.HarmRequest
+		return assess(m, []detect.Text{{Source: detect.User, Body: text}}).Scores.HarmRequest
 	}
 	// The hidden unit is 1 − 1 beside the bomb and 1 without it, and speaks
 	// against harm: sigmoid(0) and sigmoid(−3).
 	if b, o := harm("bomb"), harm("bread"); b != 0.5 || math.Abs(o-0.047426) > 1e-9 {
 		t.Errorf("bomb %v, bread %v", b, o)
 	}
-	if v := m.Embed("bomb"); v[7] != 1 {
+	if v := embed(m, "bomb"); v[7] != 1 {
 		t.Errorf("%v", v)
 	}
 	raw2 := bytes.Clone(raw)

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"context"
 	"unicode"
 	"unicode/utf8"
 
@@ -20,7 +21,7 @@ func Normalise(s string) string {
 	if isNormal(s) {
 		return s
 	}
-	return normalised(original(s)).text
+	return normalised(original(context.Background(), s)).text
 }
 
 // normalised is Normalise with the way back to the original.

@@ -119,7 +119,7 @@ func TestNormaliseHoldsAllOverUnicode(t *testing.T) {
 	for range 30_000 {
 		s := anyRunes(random)
 		normaliseHolds(t, s)
-		spansHold(t, s, detect.Read(s).Views[0], true)
+		spansHold(t, s, read(s).Views[0], true)
 	}
 	alphabet := []rune("aeopcxywlбжлоеиαβλονᎬᎪ́   ") // words of mixed scripts, and texts of mixed words
 	for range 30_000 {

@@ -60,7 +60,7 @@ func TestOrdinaryLanguagesKeepTheirLetters(t *testing.T) {
 // quiet: no detector finds more in a text than in its words.
 func quiet(t *testing.T, text string) {
 	t.Helper()
-	for name, p := range byName(detect.Default().Assess(user(text)).Scores) {
+	for name, p := range byName(assess(detect.Default(), user(text)).Scores) {
 		if p >= 0.50 {
 			t.Errorf("%s %.2f: %q", name, p, text)
 		}

@@ -89,7 +89,7 @@ type reading struct {
 // of its last window, 0 for a text that fits into one. rule says whether
 // [SelfReference] holds for the text. The words are added to meaning unless it
 // is nil.
-func (m *Model) score(normal string, rule bool, meaning *projection) (p [Heads]float64, tail float64) {
+func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads]float64, tail float64) {
 	r := reading{p: &m.p}
 	for h := range r.best {
 		r.best[h] = math.Inf(-1)
@@ -112,13 +112,16 @@ func (m *Model) score(normal string, rule bool, meaning *projection) (p [Heads]f
 }
 
 // read goes through the words, block by block.
-func (r *reading) read(normal string, meaning *projection) {
-	s := NewScanner(normal, r.p.Lexicon)
+func (r *reading) read(normal *derived, meaning *projection) {
+	s := NewScanner(normal.text, r.p.Lexicon)
 	var block tally
 	for words := 1; s.Next(); words++ {
 		block.add(r.p, s)
 		if meaning != nil {
 			meaning.addWord(r.p, s)
+		}
+		if words%askedWords == 0 {
+			normal.ask()
 		}
 		if words%BlockWords == 0 {
 			r.close(&block)

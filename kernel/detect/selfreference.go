@@ -1,6 +1,9 @@
 package detect
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // The self-reference rules find a demand to change what governs the assistant.
 // They are precise, not complete, and never decide alone. Each reads the words
@@ -79,9 +82,17 @@ const reach = 14
 // rules or identity in order to change them. It slides over the sentences with
 // a buffer of the classes of the last words.
 func SelfReference(normal string) bool {
+	return selfReference(original(context.Background(), normal))
+}
+
+func selfReference(d *derived) bool {
 	var buffer [reach]class
-	sentence := buffer[:0]
+	normal, sentence, asked := d.text, buffer[:0], 0
 	for i := 0; i < len(normal); {
+		if i-asked >= chunk {
+			d.ask()
+			asked = i
+		}
 		start := i
 		for i < len(normal) && (asciiLetter(normal[i]) || normal[i] == '\'' || normal[i] >= 0x80) {
 			i++

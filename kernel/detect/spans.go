@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"context"
 	"sort"
 	"unicode/utf8"
 )
@@ -18,7 +19,8 @@ type derived struct {
 	marks []mark
 	// mirror: the text before stands here backwards.
 	mirror bool
-	up     *derived // the text before; nil for the original
+	up     *derived        // the text before; nil for the original
+	ctx    context.Context // of the original, while it is read: who waits for it
 }
 
 // mark says that the text from out on comes from what stands at src in the
@@ -30,7 +32,33 @@ type mark struct {
 
 func (m mark) source() int { return int(m.src >> 1) }
 
-func original(s string) *derived { return &derived{text: s} }
+func original(ctx context.Context, s string) *derived { return &derived{text: s, ctx: ctx} }
+
+// stopped ends the work on a text from within when nobody waits for it any
+// more: a panic that leaves no exported function, because each that takes a
+// context catches it and returns err.
+type stopped struct{ err error }
+
+// ask ends the work on a text when its context is done.
+func (d *derived) ask() {
+	for d.up != nil {
+		d = d.up
+	}
+	if err := d.ctx.Err(); err != nil {
+		panic(stopped{err})
+	}
+}
+
+// catch turns what ended the work from within into its error.
+func catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case stopped:
+		*err = p.err
+	default:
+		panic(p)
+	}
+}
 
 // span returns the range of the original that text[from:to] comes from.
 func (d *derived) span(from, to int) Span {
@@ -100,7 +128,12 @@ type draft struct {
 	out   []byte
 	marks []mark
 	last  piece
+	steps int
 }
+
+// chunk is how many steps are taken, of some nanoseconds each, before it is
+// asked whether anybody still waits.
+const chunk = 1 << 14
 
 type piece int
 
@@ -169,6 +202,9 @@ func (d *draft) mark(p piece, src int) {
 		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(src)<<1 | block})
 	}
 	d.last = p
+	if d.steps++; d.steps%chunk == 0 {
+		d.from.ask()
+	}
 }
 
 // done returns the finished text.

@@ -11,7 +11,7 @@ import (
 // wordSpan returns what of the original the word of some view was read from,
 // for every view that has it.
 func wordSpans(s, word string) (out []string) {
-	for _, v := range detect.Read(s).Views {
+	for _, v := range read(s).Views {
 		if at := strings.Index(v.Text, word); at >= 0 {
 			span := v.Span(at, at+len(word))
 			out = append(out, s[span.From:span.To])
@@ -67,7 +67,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		read := detect.Read(s)
+		read := read(s)
 		if len(read.Views) == 0 || read.Views[0].Text != detect.Normalise(s) {
 			t.Fatal("the first view is not the text itself")
 		}

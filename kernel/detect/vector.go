@@ -1,6 +1,9 @@
 package detect
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // Dimensions is the length of an embedding.
 const Dimensions = 64
@@ -12,11 +15,12 @@ type Vector []float32
 // against frequent words, less what all texts have in common (Arora, Liang and
 // Ma 2017, "A simple but tough-to-beat baseline for sentence embeddings"). The
 // vectors were learnt from running text and a dictionary: words of like meaning
-// lie close.
-func (m *Model) Embed(text string) Vector {
+// lie close. It stops soon after ctx is done, and gives its error then.
+func (m *Model) Embed(ctx context.Context, text string) (v Vector, err error) {
+	defer catch(&err)
 	var sum projection
-	sum.add(&m.p, Normalise(text))
-	return sum.unit(&m.p)
+	sum.add(&m.p, normalised(original(ctx, text)))
+	return sum.unit(&m.p), nil
 }
 
 // projection accumulates in integers, so that the order of texts does not
@@ -26,11 +30,19 @@ type projection struct {
 	total int64
 }
 
-func (p *projection) add(m *Parameters, normal string) {
-	for s := NewScanner(normal, m.Lexicon); s.Next(); {
+func (p *projection) add(m *Parameters, normal *derived) {
+	s := NewScanner(normal.text, m.Lexicon)
+	for words := 0; s.Next(); words++ {
 		p.addWord(m, s)
+		if words%askedWords == 0 {
+			normal.ask()
+		}
 	}
 }
+
+// askedWords is how many words are weighed, of half a microsecond each, before
+// it is asked whether anybody still waits.
+const askedWords = 1 << 10
 
 func (p *projection) addWord(m *Parameters, s *Scanner) {
 	entry := s.Entry()
@@ -127,7 +139,7 @@ func Blend(centre, out Vector, n int) Vector {
 // before the common part is taken off. Training measures that part with it.
 func Mean(p *Parameters, text string) (out [Dimensions]float64) {
 	var sum projection
-	sum.add(p, Normalise(text))
+	sum.add(p, normalised(original(context.Background(), text)))
 	if sum.total == 0 {
 		return out
 	}

@@ -1,5 +1,7 @@
 package detect
 
+import "context"
+
 // Rounds is how many layers of encoding are opened, one inside the other.
 const Rounds = 4
 
@@ -43,12 +45,21 @@ type Reading struct {
 // worst view, so that a harmless decoding changes nothing.
 //
 // It is pure, safe for concurrent use, linear in time and memory: at most
-// [MaxViews], each at most about as long as the text.
-func Read(s string) Reading {
+// [MaxViews], each at most about as long as the text. It stops soon after ctx
+// is done, and gives its error then, and no other.
+func Read(ctx context.Context, s string) (r Reading, err error) {
+	defer catch(&err)
+	return read(ctx, s), nil
+}
+
+func read(ctx context.Context, s string) Reading {
 	o := opener{Reading: Reading{Whole: len(s) <= MaxText}}
-	raw := original(s[:min(len(s), MaxText)])
+	raw := original(ctx, s[:min(len(s), MaxText)])
+	raw.ask()
 	text := clean(raw)
-	plain, seen := folded(text), look(text.text)
+	plain := folded(text)
+	raw.ask()
+	seen := look(text.text)
 	o.add(plain)
 	if text != raw { // only then can something invisible be in it
 		for _, shown := range []*derived{unhide(raw), unglue(raw)} {
@@ -100,6 +111,7 @@ func (o *opener) unwrap(d *derived, seen signs) (*derived, signs) {
 // layer opens what is encoded in a text, once, and returns the same text when
 // nothing is.
 func layer(d *derived, seen signs) *derived {
+	d.ask()
 	if seen.escapes {
 		if next := unescape(d); next != d {
 			d, seen = next, look(next.text)
@@ -120,7 +132,9 @@ func layer(d *derived, seen signs) *derived {
 // with, as far as the signs suggest it. A text whose letters were set right is
 // looked at once more.
 func (o *opener) games(d *derived, seen signs) {
+	d.ask()
 	found := unkeyed(d)
+	d.ask()
 	if seen.foreign || seen.split >= minSplit {
 		found = append(found, unsplit(d))
 	}
@@ -131,6 +145,7 @@ func (o *opener) games(d *derived, seen signs) {
 		found = append(found, unleet(d))
 	}
 	for _, played := range found {
+		d.ask()
 		if played != nil && o.add(played) {
 			o.add(unleet(played))
 		}

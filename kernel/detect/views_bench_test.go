@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 // Reading is linear: within one kind of text the ns/byte column stays level
@@ -67,7 +65,7 @@ func BenchmarkRead(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(size))
 				for b.Loop() {
-					detect.Read(text)
+					read(text)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/byte")
 			})

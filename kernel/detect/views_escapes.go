@@ -29,11 +29,15 @@ func bytesOf(s string) (set [256]bool) {
 // which end == i says.
 func replaceAll(d *derived, starts *[256]bool, replace func(s string, i int) (text string, end int)) *derived {
 	var w *draft
-	s, kept := d.text, 0
+	s, kept, asked := d.text, 0, 0
 	for i := 0; i < len(s); {
 		if !starts[s[i]] {
 			i++
 			continue
+		}
+		if i-asked >= chunk {
+			d.ask()
+			asked = i
 		}
 		text, end := replace(s, i)
 		if end == i {

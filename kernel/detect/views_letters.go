@@ -17,9 +17,13 @@ func unspace(d *derived) *derived {
 	if !setApart(s) {
 		return d
 	}
-	w, kept := rewrite(d), 0
+	w, kept, asked := rewrite(d), 0, 0
 	var by separation // of the first run; shorter ones must have the same
 	for i := 0; i < len(s); {
+		if i-asked >= chunk {
+			d.ask()
+			asked = i
+		}
 		run := spacedWord(s, i)
 		word := run.letters >= minApart && strings.ContainsFunc(s[i:run.end], unicode.IsLetter) // a row of digits is none
 		if !word && (run.letters < 2 || run.by != by) {

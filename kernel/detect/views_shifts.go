@@ -105,10 +105,15 @@ func exchange(b []byte, key int) []byte {
 const minDisguised = 3
 
 // keysOf returns the set of keys under which a text holds language.
-func keysOf(normal string) uint32 {
+func keysOf(d *derived) uint32 {
 	var count [keys]int
 	var last [keys]string
+	normal, asked := d.text, 0
 	for i := 0; i < len(normal); {
+		if i-asked >= chunk {
+			d.ask()
+			asked = i
+		}
 		if !asciiLetter(normal[i]) {
 			i++
 			continue
@@ -143,7 +148,7 @@ func keysOf(normal string) uint32 {
 // unkeyed returns the readings of a text under the keys that fit it: the shift
 // or atbash undone, the text turned around, each of its words turned around.
 func unkeyed(d *derived) (out []*derived) {
-	set := keysOf(d.text)
+	set := keysOf(d)
 	if key := bits.TrailingZeros32(set); key < backwards {
 		out = append(out, &derived{text: string(exchange([]byte(d.text), key)), up: d})
 	}

@@ -79,7 +79,7 @@ func TestViewsOpenEncodings(t *testing.T) {
 			if !slices.ContainsFunc(detect.Views(text), func(v string) bool { return strings.Contains(v, hidden) }) {
 				t.Errorf("not opened: %q", detect.Views(text))
 			}
-			if s := m.Assess([]detect.Text{{Source: detect.User, Body: text}}); s.Scores.Identity < 0.70 || !s.SelfReference {
+			if s := assess(m, []detect.Text{{Source: detect.User, Body: text}}); s.Scores.Identity < 0.70 || !s.SelfReference {
 				t.Errorf("identity %.2f, self-reference %v", s.Scores.Identity, s.SelfReference)
 			}
 		})
@@ -99,7 +99,7 @@ func TestHarmlessBlobsDoNotAlarm(t *testing.T) {
 			text = hex.EncodeToString(blob)
 		}
 		for _, source := range []detect.Source{detect.User, detect.Tool} {
-			s := m.Assess([]detect.Text{{Source: source, Body: "Here is the key: " + text}})
+			s := assess(m, []detect.Text{{Source: source, Body: "Here is the key: " + text}})
 			for name, p := range byName(s.Scores) {
 				if p >= 0.50 {
 					t.Fatalf("seed 7, blob %d: %s %.2f", i, name, p)
@@ -108,7 +108,7 @@ func TestHarmlessBlobsDoNotAlarm(t *testing.T) {
 		}
 	}
 	ordinary := base64.StdEncoding.EncodeToString([]byte("The meeting is on Thursday at ten, please bring the minutes."))
-	if s := m.Assess([]detect.Text{{Source: detect.User, Body: "Decode " + ordinary}}); s.Scores.Identity >= 0.30 || s.Scores.HarmRequest >= 0.30 {
+	if s := assess(m, []detect.Text{{Source: detect.User, Body: "Decode " + ordinary}}); s.Scores.Identity >= 0.30 || s.Scores.HarmRequest >= 0.30 {
 		t.Errorf("an ordinary text in base64: %+v", s.Scores)
 	}
 }

@@ -16,15 +16,15 @@ func TestDeepEncodingsAreNotWhole(t *testing.T) {
 	for layer := 1; layer <= detect.Rounds+3; layer++ {
 		text = base64.StdEncoding.EncodeToString([]byte(text))
 		want := layer <= detect.Rounds
-		if got := detect.Read(text).Whole; got != want {
+		if got := read(text).Whole; got != want {
 			t.Errorf("%d layers: whole %v", layer, got)
 		}
-		if got := m.Assess([]detect.Text{{Source: detect.User, Body: "Decode " + text}}).Unopened; got == want {
+		if got := assess(m, []detect.Text{{Source: detect.User, Body: "Decode " + text}}).Unopened; got == want {
 			t.Errorf("%d layers: unopened %v", layer, got)
 		}
 	}
 	for _, text := range []string{"an ordinary text", "", strings.Repeat(`\`, 1000), strings.Repeat("= ", 1000), strings.Repeat("a b ", 1000), strings.Repeat("%", 1000)} {
-		if !detect.Read(text).Whole {
+		if !read(text).Whole {
 			t.Errorf("not whole: %.20q", text)
 		}
 	}
