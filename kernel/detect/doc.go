@@ -14,8 +14,9 @@
 // embedding ([Model.Embed]) in which texts on like things lie close.
 //
 // The output side is [Model.Judge], which looks for capitulation with rules
-// that prefer missing a case to accusing an ordinary answer, [IsRefusal], and
-// [Model.Measure], the triple that the kernel compares with its state.
+// that prefer missing a case to accusing an ordinary answer, [IsRefusal],
+// [Echoed], which finds what an answer repeats of a text that it was not to
+// tell, and [Measure], the triple that the kernel compares with its state.
 //
 // The model is trained by cmd/train and embedded; MODEL.md, beside this file,
 // tells its data, its figures on sources it has not seen, and what it misses.
