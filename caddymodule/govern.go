@@ -46,6 +46,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) {
 		t.fail(w, outcome)
 		return
 	}
+	text = t.x.withoutEcho(text)
 	sent := t.app.sent("", text)
 	if err := t.settle(text, sent); err != nil {
 		g.failed(w, r, "commit", err)
@@ -151,7 +152,7 @@ func (t *governTurn) choose(raw <-chan arm, governed arm) (string, error) {
 	if fallback.err != nil {
 		return "", errors.Join(errProvider, governed.err)
 	}
-	t.raw, t.source = fallback.text, sourceFallback
+	t.raw, t.source, t.x.system = fallback.text, sourceFallback, "" // it was given none
 	return fallback.text, nil
 }
 
@@ -183,10 +184,8 @@ func (t *governTurn) waitRaw(raw <-chan arm, grace time.Duration) arm {
 // governedAsk is the prompt with the constitutional context of its identity
 // mode and the session's remembered turns.
 func (t *governTurn) governedAsk(stream bool) wire.Ask {
-	ask := wire.Ask{
-		Model: t.handler.Model, Prompt: t.body.Prompt, Stream: stream,
-		System: systemContext(t.body.IdentityMode, t.app.constitution, t.x.turn),
-	}
+	t.x.system = systemContext(t.body.IdentityMode, t.app.constitution, t.x.turn)
+	ask := wire.Ask{Model: t.handler.Model, Prompt: t.body.Prompt, Stream: stream, System: t.x.system}
 	for _, m := range t.x.memory.Turns {
 		ask.History = append(ask.History,
 			wire.Message{Role: wire.User, Text: m.Prompt}, wire.Message{Role: wire.Assistant, Text: m.Output})

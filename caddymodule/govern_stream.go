@@ -45,6 +45,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
 // finishStream settles the turn, lets out the tokens that were kept back for
 // it, or the refusal in their place, and ends with the one done event.
 func (t *governTurn) finishStream(s *tokenStream, text string) {
+	t.x.stopEcho(text)
 	whole := t.app.sent(s.sent(), text)
 	if err := t.settle(text, whole); err != nil {
 		t.storeFailed("commit", err)
