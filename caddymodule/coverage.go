@@ -12,6 +12,8 @@ const (
 	detectorJudge = "local_judge"
 	// detectorRemoteJudge is the judge that is configured beside the local one.
 	detectorRemoteJudge = "openai_judge"
+	// detectorEcho looks for the system context in the governed answer.
+	detectorEcho = "echo"
 	// detectorEarlier stands for a turn before: the part was inspected when it
 	// was new.
 	detectorEarlier = "earlier_turn"

@@ -44,6 +44,9 @@ type exchange struct {
 	started  time.Time
 	// namespace is the caller's; remote models keep callers apart by it.
 	namespace string
+	// system is the system context that /lex/govern gave to the model, and that
+	// its answer must not repeat.
+	system string
 	// talk is the conversation that an intercepted call resends; nil for
 	// /lex/govern. Where the caller named no session, snapshots is set, and
 	// each turn leaves its state under a key of its own.
@@ -276,6 +279,9 @@ func (x *exchange) capitulates(answer string) bool {
 		return false
 	}
 	judgement := x.judge(answer)
+	if !judgement.Capitulated && len(x.echoes(answer)) > 0 {
+		judgement = echoFound
+	}
 	if judgement.Capitulated {
 		x.caught = &judgement
 	}

@@ -46,6 +46,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) {
 		t.fail(w, outcome)
 		return
 	}
+	text = t.x.withoutEcho(text)
 	sent := t.app.sent("", text)
 	if err := t.settle(text, sent); err != nil {
 		g.failed(w, r, "commit", err)
@@ -151,7 +152,7 @@ func (t *governTurn) choose(raw <-chan arm, governed arm) (string, error) {
 	if fallback.err != nil {
 		return "", errors.Join(errProvider, governed.err)
 	}
-	t.raw, t.source = fallback.text, sourceFallback
+	t.raw, t.source, t.x.system = fallback.text, sourceFallback, "" // it was given none
 	return fallback.text, nil
 }
 
@@ -183,10 +184,8 @@ func (t *governTurn) waitRaw(raw <-chan arm, grace time.Duration) arm {
 // governedAsk is the prompt with the constitutional context of its identity
 // mode and the session's remembered turns.
 func (t *governTurn) governedAsk(stream bool) wire.Ask {
-	ask := wire.Ask{
-		Model: t.handler.Model, Prompt: t.body.Prompt, Stream: stream,
-		System: systemContext(t.body.IdentityMode, t.app.constitution, t.x.turn),
-	}
+	t.x.system = systemContext(t.body.IdentityMode, t.app.constitution, t.x.turn)
+	ask := wire.Ask{Model: t.handler.Model, Prompt: t.body.Prompt, Stream: stream, System: t.x.system}
 	for _, m := range t.x.memory.Turns {
 		ask.History = append(ask.History,
 			wire.Message{Role: wire.User, Text: m.Prompt}, wire.Message{Role: wire.Assistant, Text: m.Output})
@@ -299,12 +298,22 @@ func (t *governTurn) clock(field *float64) func() {
 // outcomeOf classifies the end of a generation.
 func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && exits(ctx):
+		return kernel.Aborted
+	case clientLeft(ctx):
 		return kernel.ClientGone
 	case err != nil:
 		return kernel.ProviderFailed
 	}
 	return kernel.Answered
+}
+
+// failureOf is what a turn that ended so is answered with.
+func failureOf(outcome kernel.Outcome) *apiError {
+	if outcome == kernel.Aborted { // by us, on the way out
+		return errGovernor
+	}
+	return errProviders
 }
 
 // fail records a turn that has no answer, and answers.
@@ -314,8 +323,10 @@ func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
 		t.failed(w, t.http, "commit", err)
 		return
 	}
-	t.giveBackRun(t.http.Context())
-	writeError(w, errProviders)
+	if outcome != kernel.ClientGone {
+		t.giveBackRun(t.http.Context())
+	}
+	writeError(w, failureOf(outcome))
 }
 
 // failed answers a failure of our own.

@@ -36,7 +36,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
 	stop := s.keepAlive(keepAlive)
 	text, err := t.stream(r.Context(), s)
 	stop()
-	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
+	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered && !s.violated() {
 		t.failStream(s, outcome)
 		return
 	}
@@ -46,6 +46,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
 // finishStream settles the turn, lets out the tokens that were kept back for
 // it, or the refusal in their place, and ends with the one done event.
 func (t *governTurn) finishStream(s *tokenStream, text string) {
+	t.x.stopEcho(text)
 	whole := t.app.sent(s.sent(), text)
 	if err := t.settle(text, whole); err != nil {
 		t.storeFailed("commit", err)
@@ -67,7 +68,7 @@ func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 	s.drop()
 	t.x.notJudged("no complete output")
 	sent := s.sent()
-	apiErr := errProviders
+	apiErr := failureOf(outcome)
 	if err := t.commit(outcome, t.app.sent(sent, sent)); err != nil {
 		t.storeFailed("commit", err)
 		apiErr = errGovernor
@@ -111,11 +112,10 @@ func (t *governTurn) streamModel(ctx context.Context, s *tokenStream) arm {
 	path, body := askDialect.Ask(t.governedAsk(true))
 	err := t.ask(ctx, got, t.http, path, body)
 	text := strings.Join(s.out.close(), "") // one choice is asked for
-	violated, tooLarge := s.out.flags()
 	switch {
-	case violated:
+	case s.out.violated():
 		return arm{text: text} // conclude judges it once more and refuses
-	case tooLarge:
+	case s.out.tooLarge():
 		return arm{err: errAnswerTooLarge}
 	case err != nil:
 		return arm{err: err}
@@ -293,6 +293,10 @@ func (s *tokenStream) sent() string {
 	}
 	return s.out.sentText()
 }
+
+// violated reports whether a check stopped the stream: then its turn ends in the
+// refusal, also when the client has left meanwhile.
+func (s *tokenStream) violated() bool { return s.out != nil && s.out.violated() }
 
 func (s *tokenStream) flush() {
 	if s.out != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -216,6 +217,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if serve == nil {
 		return h.giveToCaddy(w, r, passCleanly(w, h.app.withoutLexHeaders(r), next, nil))
 	}
+	governed, landed := process.begin(r)
+	if governed == nil {
+		h.unavailable(w, r, errExiting)
+		return nil
+	}
+	defer landed()
+	r = governed
 	engine, done, err := h.app.use(r.Context())
 	if err != nil {
 		h.unavailable(w, r, err)
@@ -224,6 +232,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	defer done()
 	g := &request{handler: h, app: h.app, engine: engine, next: next}
 	serve(g, w, r)
+	if exits(r.Context()) { // net/http may not get to it any more
+		_ = http.NewResponseController(w).Flush()
+	}
 	return h.giveToCaddy(w, r, g.ungoverned)
 }
 
@@ -265,8 +276,9 @@ type request struct {
 	next    caddyhttp.Handler
 	caller  caller
 
-	endpoint string // as metrics name it; set by endpoints of our own
-	run      string // the plan's limit that this request was counted on
+	endpoint string      // as metrics name it; set by endpoints of our own
+	run      string      // the plan's limit that this request was counted on
+	asked    atomic.Bool // the model was called
 
 	failure    sync.Once // around the line about what failed behind lex
 	ungoverned error     // of the handlers after lex, where lex governs nothing

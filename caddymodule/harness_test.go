@@ -64,7 +64,22 @@ type faulty struct {
 	path string
 }
 
+// storeHooks are called before an operation, by the store's path.
+var storeHooks sync.Map
+
+func (f *faulty) before(operation string) {
+	if hook, ok := storeHooks.Load(f.path); ok {
+		hook.(func(string))(operation)
+	}
+}
+
+func (f *faulty) Session(ctx context.Context, key string) (store.Session, error) {
+	f.before("Session")
+	return f.Store.Session(ctx, key)
+}
+
 func (f *faulty) Commit(ctx context.Context, t store.Turn) error {
+	f.before("Commit")
 	if _, down := broken.Load(f.path); down {
 		return errDisk
 	}

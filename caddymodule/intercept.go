@@ -288,6 +288,7 @@ func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err er
 			err, panicked = t.recovered(r.Context(), p), true
 		}
 	}()
+	t.asked.Store(true)
 	err = t.next.ServeHTTP(w, r)
 	t.behindFailed(r.Context(), err)
 	return err, false

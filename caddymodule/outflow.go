@@ -38,8 +38,8 @@ type outflow struct {
 	left     bool  // a frame has left
 	closed   bool  // the answer is complete; the clock no longer releases
 	stopped  bool  // nothing more leaves
-	violated bool  // because a check flagged
-	tooLarge bool  // because the limit was reached
+	caught   bool  // because a check flagged
+	overfull bool  // because the limit was reached
 	timer    *time.Timer
 }
 
@@ -67,7 +67,7 @@ func (o *outflow) add(f wire.Frame, deltas []wire.Delta) bool {
 	o.note(deltas)
 	o.hold.Add(f, deltas)
 	if o.size+int64(o.hold.Held()) > o.limit {
-		o.tooLarge = true
+		o.overfull = true
 		o.stop()
 		return false
 	}
@@ -105,7 +105,7 @@ func (o *outflow) check(choice int, c *choiceText) {
 	span := max(checkSpan, c.fresh+checkSpan/2)
 	c.fresh = 0
 	if o.stopped || o.flagged(tail(c.String(), span)) {
-		o.violated = !o.stopped || o.violated
+		o.caught = !o.stopped || o.caught
 		o.stop()
 		return
 	}
@@ -118,6 +118,14 @@ func tail(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// violated reports whether a check flagged. A check that is at work comes to its
+// end first: what it stops may be seen to have stopped before it says why.
+func (o *outflow) violated() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.caught
 }
 
 func (o *outflow) stop() {
@@ -217,12 +225,11 @@ func (o *outflow) begun() bool {
 	return o.left
 }
 
-// flags reports why nothing more leaves: a check flagged the text, or there is
-// too much of it.
-func (o *outflow) flags() (violated, tooLarge bool) {
+// tooLarge reports whether there is more of the answer than is kept.
+func (o *outflow) tooLarge() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.violated, o.tooLarge
+	return o.overfull
 }
 
 // sentText is the text that has left, choice after choice.
@@ -238,6 +245,6 @@ func (o *outflow) read(deltas []wire.Delta) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.note(deltas)
-	o.tooLarge = o.tooLarge || o.size > o.limit
-	return !o.tooLarge
+	o.overfull = o.overfull || o.size > o.limit
+	return !o.overfull
 }

@@ -41,10 +41,12 @@ func (g *request) takeRun(ctx context.Context, w http.ResponseWriter) *apiError 
 	return nil
 }
 
-// giveBackRun undoes takeRun for a request that we failed, once. It does not
-// matter whether the client is still there.
+// giveBackRun undoes takeRun for a request that we or the provider failed, once.
+// Once the model was called the client must still be there: a call that was made
+// for somebody who hung up is theirs, or hanging up would make calls for free.
+// ctx is the request's.
 func (g *request) giveBackRun(ctx context.Context) {
-	if g.run == "" {
+	if g.run == "" || g.asked.Load() && clientLeft(ctx) {
 		return
 	}
 	subject := g.run

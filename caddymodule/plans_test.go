@@ -14,9 +14,14 @@ import (
 // planSite is a site with a plan of few runs, and a key of it.
 func planSite(t *testing.T, runs int, model caddyhttp.HandlerFunc) (s *site, key string) {
 	t.Helper()
+	return planSiteWith(t, `{"baseline":"never"}`, runs, model)
+}
+
+func planSiteWith(t *testing.T, config string, runs int, model caddyhttp.HandlerFunc) (s *site, key string) {
+	t.Helper()
 	t.Setenv("LEX_TEST_ADMIN", password)
 	million := map[string]any{"requests": 1_000_000, "window": 60e9}
-	s = newSiteWith(t, `{"baseline":"never"}`, map[string]any{"limits": map[string]any{
+	s = newSiteWith(t, config, map[string]any{"limits": map[string]any{
 		"anonymous": million, "keyed": million,
 		"plans": map[string]any{"small": map[string]any{"requests": runs, "window": 30 * 86400e9}},
 	}}, model)

@@ -124,13 +124,12 @@ func (w *governedWriter) lastFrame(rest []byte, err error) {
 // finishStream ends a stream that a check stopped, that grew too large, that the
 // client left or that upstream broke off.
 func (w *governedWriter) finishStream(ctx context.Context) {
-	violated, tooLarge := w.out.flags()
 	switch {
-	case violated:
+	case w.out.violated():
 		w.settleStream(kernel.Answered, nil)
-	case tooLarge:
+	case w.out.tooLarge():
 		w.settleStream(kernel.Aborted, errAnswerSize)
-	case ctx.Err() != nil:
+	case clientLeft(ctx):
 		w.settleStream(kernel.ClientGone, errUpstreamBroken)
 	default:
 		w.settleStream(kernel.Aborted, errUpstreamBroken)
@@ -141,6 +140,8 @@ func (w *governedWriter) finishStream(ctx context.Context) {
 func (w *governedWriter) finishFailure(ctx context.Context) {
 	outcome, e := kernel.ProviderFailed, errUpstream
 	switch {
+	case exits(ctx):
+		outcome, e = kernel.Aborted, &apiError{http.StatusServiceUnavailable, errGovernor.Message, errGovernor.Code}
 	case ctx.Err() != nil:
 		outcome = kernel.ClientGone
 	case w.tooLarge:
@@ -148,7 +149,7 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 	}
 	w.t.x.notJudged("no output")
 	w.answer(outcome, e)
-	if outcome == kernel.ProviderFailed {
+	if outcome != kernel.ClientGone {
 		w.t.giveBackRun(w.t.http.Context())
 	}
 }
@@ -201,7 +202,7 @@ func dropTrailers(h http.Header, all bool) {
 func (w *governedWriter) finishWhole(ctx context.Context) {
 	texts, outcome := w.read()
 	sent := strings.Join(texts, "")
-	if ctx.Err() != nil {
+	if clientLeft(ctx) {
 		outcome, sent = kernel.ClientGone, ""
 	}
 	if len(w.t.x.coverage.Unknown) > 0 && w.t.blocksUnknown() && outcome == kernel.Answered {

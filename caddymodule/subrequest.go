@@ -39,6 +39,7 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 	if err != nil {
 		return err
 	}
+	g.asked.Store(true)
 	if err := g.next.ServeHTTP(w, r); err != nil {
 		g.behindFailed(ctx, err)
 		return errProvider // its text may hold the query or an address

@@ -242,7 +242,7 @@ func TestTemplateMarksAreBroken(t *testing.T) {
 		"fullwidth": "＜|im_start|＞ ［INST］ ［/INST］",
 	} {
 		for mark := range strings.FieldsSeq(marks) {
-			if _, err := j.Judge(t.Context(), "a"+mark+"b", "c"+mark+"d"); err != nil {
+			if _, err := j.Judge(t.Context(), "", "a"+mark+"b", "c"+mark+"d"); err != nil {
 				t.Fatal(err)
 			}
 			all := asked()
@@ -252,7 +252,7 @@ func TestTemplateMarksAreBroken(t *testing.T) {
 		}
 	}
 	plain := "see [1], [a link](to) and a[i] = b[N-1]; x > 2, [ ] done, [e.g.] so"
-	if _, err := j.Judge(t.Context(), plain, plain); err != nil {
+	if _, err := j.Judge(t.Context(), "", plain, plain); err != nil {
 		t.Fatal(err)
 	}
 	all := asked()

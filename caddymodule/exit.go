@@ -1,0 +1,90 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+func init() {
+	// After the apps: by then Caddy's http app has used its grace period, and the
+	// stores are open for as long as a request holds one.
+	caddy.OnExit(func(context.Context) { process.end(exitTime) })
+}
+
+// exitTime bounds how long a process that exits waits for its governed requests
+// to settle. Their calls to the model end at once and judging what came takes
+// milliseconds; the rest is for a store that is slow to take the receipts
+// (commitTimeout). Who sends a body slowly is not waited for any longer either.
+const exitTime = 2 * commitTimeout
+
+// errExiting is the cause that ends requests when the process exits. They did
+// not lose their client, and nothing else than this process failed them.
+var errExiting = errors.New("the process exits")
+
+// process has the requests of every configuration of this process: those of one
+// that a reload replaced may still be running when it exits.
+var process = newFlights()
+
+// flights are the requests that are being governed.
+type flights struct {
+	mu      sync.Mutex
+	cancels map[*http.Request]context.CancelCauseFunc
+	ended   bool
+	landed  chan struct{} // closed when the last one ends after end
+}
+
+func newFlights() *flights {
+	return &flights{cancels: make(map[*http.Request]context.CancelCauseFunc), landed: make(chan struct{})}
+}
+
+// begin adds a request; what it returns in its place is cancelled when the
+// process exits. It returns nil when that has begun. The caller calls landed
+// once, with nothing left to do for the request.
+func (f *flights) begin(r *http.Request) (_ *http.Request, landed func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	r = r.WithContext(ctx)
+	f.cancels[r] = cancel
+	return r, func() {
+		cancel(nil)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if delete(f.cancels, r); f.ended && len(f.cancels) == 0 {
+			close(f.landed)
+		}
+	}
+}
+
+// end cancels all requests and waits until they have landed, but no longer than
+// limit.
+func (f *flights) end(limit time.Duration) {
+	f.mu.Lock()
+	f.ended = true
+	for _, cancel := range f.cancels {
+		cancel(errExiting)
+	}
+	flying := len(f.cancels)
+	f.mu.Unlock()
+	if flying == 0 {
+		return
+	}
+	select {
+	case <-f.landed:
+	case <-time.After(limit):
+	}
+}
+
+// exits reports whether the process that exits has ended the request.
+func exits(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errExiting) }
+
+// clientLeft reports whether nobody waits for the request's answer any more.
+func clientLeft(ctx context.Context) bool { return ctx.Err() != nil && !exits(ctx) }

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// exitCaddyfile gives requests in flight one second.
+const exitCaddyfile = `{
+	admin 127.0.0.1:${admin}
+	grace_period 1s
+}
+:${site} {
+	lex
+	reverse_proxy 127.0.0.1:${demo}
+}
+`
+
+// slowModel begins a stream, or a whole answer, and then says nothing until
+// more is closed or its caller is gone.
+func slowModel(t *testing.T, p ports, more <-chan struct{}) (asked <-chan struct{}) {
+	t.Helper()
+	began := make(chan struct{}, 8)
+	l, err := net.Listen("tcp", "127.0.0.1:"+p.demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		streamed := strings.Contains(string(body), `"stream":true`)
+		if streamed {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 20 {
+				fmt.Fprint(w, chunk("The kettle boils and then we pour the water over the leaves. ", "null"))
+			}
+			_ = http.NewResponseController(w).Flush()
+		}
+		began <- struct{}{}
+		select {
+		case <-more:
+			if streamed {
+				fmt.Fprint(w, chunk("", `"stop"`)+"data: [DONE]\n\n")
+			}
+		case <-r.Context().Done():
+		}
+	}))
+	model.Listener.Close()
+	model.Listener = l
+	model.Start()
+	t.Cleanup(model.Close)
+	return began
+}
+
+func chunk(text, finish string) string {
+	return fmt.Sprintf(`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":%s}]}`+"\n\n", text, finish)
+}
+
+// terminate asks the process to exit, as service managers do, and waits for it.
+func (s *server) terminate(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("the exit: %v\n%s", err, s.logs)
+	}
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("the exit took %v", took)
+	}
+}
+
+// left are the receipts in the store that the process left.
+func (s *server) left(t *testing.T) []map[string]any {
+	t.Helper()
+	db := filepath.Join(s.home, "caddy", "lex", "lex.db")
+	if out, err := caddy(t, "lex", "verify", "--store", db); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	lines, err := caddy(t, "lex", "export", "--store", db)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, lines)
+	}
+	var receipts []map[string]any
+	for line := range strings.Lines(lines) {
+		var r map[string]any
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if r["id"] != nil {
+			receipts = append(receipts, r)
+		}
+	}
+	return receipts
+}
+
+// What is in flight when the grace period is over is ended and settled: the
+// client is told, and what it got has its receipt.
+func TestExitSettlesWhatIsInFlight(t *testing.T) {
+	for name, c := range map[string]struct{ path, body, told string }{
+		"stream":        {"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"How do I make tea?"}]}`, `"error"`},
+		"plain":         {"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"How do I make tea?"}]}`, `"governor_unavailable"`},
+		"govern stream": {"/lex/govern/stream", governBody("How do I make tea?", "s"), `"governor_unavailable"`},
+		"govern":        {"/lex/govern", governBody("How do I make tea?", "s"), `"governor_unavailable"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := freePorts(t)
+			asked := slowModel(t, p, nil)
+			s := start(t, writeCaddyfile(t, p, exitCaddyfile), "", p)
+			answer := make(chan string, 1)
+			go func() {
+				resp, err := http.Post(s.URL+c.path, "application/json", strings.NewReader(c.body))
+				if err != nil {
+					answer <- err.Error()
+					return
+				}
+				defer resp.Body.Close()
+				text, err := io.ReadAll(resp.Body)
+				answer <- fmt.Sprint(resp.StatusCode, " ", string(text), " ", err)
+			}()
+			<-asked
+			s.terminate(t)
+			got := <-answer
+			if !strings.Contains(got, c.told) || !strings.HasSuffix(got, "<nil>") {
+				t.Errorf("the client was told %s", got)
+			}
+			if plain := !strings.Contains(name, "stream"); plain != strings.HasPrefix(got, "50") {
+				t.Errorf("answered with %.40s", got)
+			}
+			receipts := s.left(t)
+			if len(receipts) != 1 || receipts[0]["outcome"] != "aborted" {
+				t.Fatalf("receipts %v", receipts)
+			}
+			if delivered := strings.Contains(got, "kettle"); delivered != (receipts[0]["output_commitment"] != "") {
+				t.Errorf("text was delivered: %v, its commitment is %q", delivered, receipts[0]["output_commitment"])
+			}
+		})
+	}
+}
+
+// A reload cuts nothing: a stream comes to its end under the configuration that
+// it began with.
+func TestReloadLetsStreamsFinish(t *testing.T) {
+	p := freePorts(t)
+	more := make(chan struct{})
+	asked := slowModel(t, p, more)
+	s := start(t, writeCaddyfile(t, p, exitCaddyfile), "", p)
+	resp, err := http.Post(s.URL+"/v1/chat/completions", "application/json",
+		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"How do I make tea?"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body := bufio.NewReader(resp.Body)
+	if _, err := body.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	changed := strings.NewReplacer("${site}", p.site, "${demo}", p.demo, "${admin}", p.admin).Replace(strings.Replace(exitCaddyfile, "\tlex\n", "\tlex {\n\t\tmodel other\n\t}\n", 1))
+	load, err := http.Post("http://127.0.0.1:"+p.admin+"/load", "text/caddyfile", strings.NewReader(changed))
+	if err != nil || load.StatusCode != http.StatusOK {
+		t.Fatal(err, load)
+	}
+	load.Body.Close()
+	close(more)
+	rest, err := io.ReadAll(body)
+	if err != nil || !strings.Contains(string(rest), "data: [DONE]") || strings.Contains(string(rest), `"error"`) {
+		t.Errorf("%v: the stream ended with %.400s", err, string(rest)[max(0, len(rest)-400):])
+	}
+	s.terminate(t)
+	if receipts := s.left(t); len(receipts) != 1 || receipts[0]["outcome"] != "answered" {
+		t.Errorf("receipts %v", receipts)
+	}
+}
