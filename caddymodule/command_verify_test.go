@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -28,10 +30,25 @@ import (
 // it holds none.
 type auditedProxy struct {
 	*httptest.Server
-	k         *kernel.Kernel
-	ids       []string // oldest first
-	model     string   // of every receipt
+	k     *kernel.Kernel
+	ids   []string // oldest first
+	model string   // of every receipt
+
+	mu        sync.Mutex
 	otherwise map[string]http.HandlerFunc
+}
+
+// only has one path answered otherwise.
+func (p *auditedProxy) only(path string, answer http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.otherwise = map[string]http.HandlerFunc{path: answer}
+}
+
+func (p *auditedProxy) instead(path string) http.HandlerFunc {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.otherwise[path]
 }
 
 func newAuditedProxy(t testing.TB, receipts int, model string) *auditedProxy {
@@ -40,7 +57,7 @@ func newAuditedProxy(t testing.TB, receipts int, model string) *auditedProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &auditedProxy{k: k, model: model, otherwise: make(map[string]http.HandlerFunc)}
+	p := &auditedProxy{k: k, model: model}
 	for i := range receipts {
 		p.ids = append(p.ids, p.receipt(i).ID)
 	}
@@ -72,7 +89,7 @@ func (p *auditedProxy) record(n int) []byte {
 }
 
 func (p *auditedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if answer, there := p.otherwise[r.URL.RequestURI()]; there {
+	if answer := p.instead(r.URL.RequestURI()); answer != nil {
 		answer(w, r)
 		return
 	}
@@ -117,7 +134,7 @@ func (p *auditedProxy) list(w http.ResponseWriter, r *http.Request) {
 // What reaches the commands whole is exported and verified, however many pages
 // it has.
 func TestExportIsWhole(t *testing.T) {
-	for _, n := range []int{0, 1, 199, 200, 201, 400, 450} {
+	for _, n := range []int{0, 1, 200, 401} {
 		p := newAuditedProxy(t, n, "m")
 		out, _, err := lexCommand("", "export", "--url", p.URL)
 		if err != nil {
@@ -183,7 +200,7 @@ func TestExportFailsLoudly(t *testing.T) {
 		return `{"receipts":[{"id":"` + strings.Join(ids, `"},{"id":"`) + `"}]}`
 	}
 	policy := "/lex/policies/" + p.k.PolicyHash()
-	shrinks := 0
+	var listed atomic.Int32
 	for name, c := range map[string]struct {
 		path   string
 		answer http.HandlerFunc
@@ -220,7 +237,7 @@ func TestExportFailsLoudly(t *testing.T) {
 		"link leads away":       {first, says(200, list(p.ids[0]), "Link", `<@127.0.0.1:1/audits/recent?before=50>; rel="next"`), []string{first, "Link"}},
 		"list is a circle":      {second, says(200, list(p.ids[0]), "Link", `<`+second+`>; rel="next"`), []string{second, "circle"}},
 		"list changes": {second, func(w http.ResponseWriter, r *http.Request) {
-			if shrinks++; shrinks%2 == 0 {
+			if listed.Add(1)%2 == 0 {
 				says(200, list(p.ids[:49]...))(w, r)
 				return
 			}
@@ -231,7 +248,7 @@ func TestExportFailsLoudly(t *testing.T) {
 	} {
 		for _, command := range []string{"export", "verify"} {
 			t.Run(name+"/"+command, func(t *testing.T) {
-				p.otherwise = map[string]http.HandlerFunc{c.path: c.answer}
+				p.only(c.path, c.answer)
 				out, _, err := lexCommand("", command, "--url", p.URL)
 				if err == nil {
 					t.Fatalf("it succeeded, with %d bytes", len(out))
@@ -276,7 +293,7 @@ type heapWatch struct {
 }
 
 func (h *heapWatch) Write(b []byte) (int, error) {
-	if h.written += len(b); h.written-h.looked > 4<<20 {
+	if h.written += len(b); h.written-h.looked > 1<<20 {
 		h.looked = h.written
 		var m runtime.MemStats
 		runtime.GC()
@@ -288,7 +305,7 @@ func (h *heapWatch) Write(b []byte) (int, error) {
 
 // An export holds a few receipts at a time, however many there are.
 func TestExportStreams(t *testing.T) {
-	const receipts, size = 160, 512 << 10
+	const receipts, size = 64, 256 << 10
 	p := newAuditedProxy(t, receipts, strings.Repeat("m", size))
 	db := filepath.Join(t.TempDir(), "lex.db")
 	s, err := bolt.Open(db, bolt.Options{})
@@ -322,7 +339,7 @@ func TestExportStreams(t *testing.T) {
 		if watch.written < receipts*size {
 			t.Errorf("%v: %d bytes", source, watch.written)
 		}
-		if held := watch.most - int(before.HeapAlloc); held > 40<<20 {
+		if held := watch.most - int(before.HeapAlloc); held > 8<<20 {
 			t.Errorf("%v: %d MiB were held", source, held>>20)
 		}
 	}
