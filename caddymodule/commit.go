@@ -250,6 +250,9 @@ func (x *exchange) remember(sent string) memory {
 	if refused {
 		m.Refused = append(m.Refused, x.said...)
 	}
+	if refused && x.mode == kernel.Observe && sent != "" { // the answer itself left
+		m.Refused = append(m.Refused, messageDigest(sent))
+	}
 	m.Refused = m.Refused[max(0, len(m.Refused)-maxRefused):]
 	if m.Failed = ""; sent == "" && (x.receipt.Outcome == kernel.ProviderFailed || x.receipt.Outcome == kernel.ClientGone || x.receipt.Outcome == kernel.Aborted) {
 		m.Failed = x.asking
