@@ -38,7 +38,7 @@ var may = map[string][]string{
 // pure packages take time and randomness as arguments and do no I/O.
 var pure = []string{"kernel", "kernel/detect", "kernel/toolcall", "wire"}
 
-var impure = []string{"net", "net/http", "os", "time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "context", "io/fs"}
+var impure = []string{"net", "net/http", "os", "time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "io/fs"}
 
 func TestImportsRunOneWay(t *testing.T) {
 	for file, imports := range sources(t) {
