@@ -50,9 +50,14 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) {
 		g.reject(w, apiErr)
 		return
 	}
-	decision := toolcall.Default().Decide(body.Call)
+	decision, err := toolcall.Default().Decide(r.Context(), body.Call)
+	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
+		g.giveBackRun(r.Context())
+		writeError(w, errGovernor)
+		return
+	}
 	x := g.openTool(r, body, decision, started)
-	err := x.open(r.Context())
+	err = x.open(r.Context())
 	if err == nil {
 		err = x.step()
 	}

@@ -1,8 +1,12 @@
 package caddymodule_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -181,4 +185,74 @@ func TestToolsCheckIsInTheCallersSession(t *testing.T) {
 	if prev := s.get("/audits/" + a.ReceiptID)["prev"]; prev != "" || first.ReceiptID == "" {
 		t.Errorf("the foreign call follows %v", prev)
 	}
+}
+
+// bodyOf is the body of a request that asks for one argument.
+func bodyOf(t *testing.T, tool, key, value string, context any) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"session_id": "s", "tool": map[string]any{"name": tool, "arguments": map[string]string{key: value}}, "context": context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Small requests that ask for much work are answered: decided, or blocked as
+// what nobody can read.
+func TestToolsCheckAnswersHostileCalls(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	var receivers, seen strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&receivers, "user%d@evil.example,", i)
+		fmt.Fprintf(&seen, "member%d@host ", i)
+	}
+	for name, c := range map[string]struct{ body, invariant string }{
+		"substitutions":          {bodyOf(t, "bash", "command", "ls "+strings.Repeat("$(", 160)+"a"+strings.Repeat(")", 160), nil), "unreadable_call"},
+		"more substitutions":     {bodyOf(t, "bash", "command", strings.Repeat("$(", 1500)+"a"+strings.Repeat(")", 1500), nil), "unreadable_call"},
+		"substitutions in curl":  {bodyOf(t, "bash", "command", strings.Repeat("curl $(cat a);", 800), nil), ""},
+		"pipes into xargs":       {bodyOf(t, "bash", "command", "a"+strings.Repeat("|xargs bash -c 'x'", 900), nil), ""},
+		"receivers and contents": {bodyOf(t, "send_email", "to", receivers.String(), seen.String()), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.t = t
+			a := checkTool(s, c.body)
+			if (a.Decision == "blocked") != (c.invariant != "") || a.Invariant != nil && *a.Invariant != c.invariant {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+// A client that leaves before there is a decision leaves no receipt, and is no
+// failure of the store.
+func TestToolsCheckRecordsNothingForWhoLeft(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	ctx, leave := context.WithCancel(t.Context())
+	body := &lastRead{Reader: strings.NewReader(destructiveCall), then: leave}
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://site.test/lex/tools/check", body)
+	w := httptest.NewRecorder()
+	s.serve(w, r)
+	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "decision") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := len(s.receipts()); n != 0 {
+		t.Errorf("%d receipts", n)
+	}
+	if health := s.get("/lex/health"); health["status"] != "ok" {
+		t.Errorf("%v", health)
+	}
+}
+
+// lastRead does something when a body has been read.
+type lastRead struct {
+	io.Reader
+	then func()
+}
+
+func (l *lastRead) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if err == io.EOF {
+		l.then()
+	}
+	return n, err
 }

@@ -20,6 +20,9 @@ func (r *reading) address(text string) {
 // whose loopback address is ordinary there; a tool that fetches runs in
 // somebody's server.
 func (r *reading) target(text string, local bool) {
+	if !r.spend(costWord + costPlace*len(text)) {
+		return
+	}
 	a, ok := readAddress(text)
 	if !ok {
 		return
@@ -83,6 +86,13 @@ func readAddress(text string) (place, bool) {
 	default:
 		return place{}, false
 	}
+	if authority := authorityOf(text); len(authority) > maxAuthority {
+		return place{foreign: true}, !strings.Contains(authority, " ")
+	}
+	text, tail := shortened(text)
+	if dots.MatchString(tail) {
+		return place{foreign: true}, !strings.Contains(text, " ")
+	}
 	u, err := whatwg.Parse(text)
 	if err != nil {
 		return place{}, false
@@ -90,6 +100,43 @@ func readAddress(text string) (place, bool) {
 	p := place{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
 	p.look(text, u.Username() != "")
 	return p, true
+}
+
+// maxAuthority bounds the part of an address that names the host, in bytes. A
+// name has at most 253 characters (RFC 1035), each three bytes when it is
+// escaped; the parser takes quadratic time for what stands before an @.
+const maxAuthority = 1 << 10
+
+// maxSegments bounds the folders of an address that are parsed, in quadratic
+// time again. What is cut off matters only if it climbs back.
+const maxSegments = 256
+
+var dots = regexp.MustCompile(`(?i)(?:\.|%2e){2}`)
+
+// shortened cuts the path of an address, and returns what it cut.
+func shortened(text string) (string, string) {
+	path, rest := text, ""
+	if end := strings.IndexAny(text, "?#"); end >= 0 {
+		path, rest = text[:end], text[end:]
+	}
+	segments := 0
+	for i := range len(path) {
+		if path[i] == '/' || path[i] == '\\' {
+			if segments++; segments > maxSegments {
+				return path[:i] + rest, path[i:]
+			}
+		}
+	}
+	return text, ""
+}
+
+func authorityOf(text string) string {
+	_, after, _ := strings.Cut(text, ":")
+	after = strings.TrimLeft(after, `/\`)
+	if end := strings.IndexAny(after, `/\?#`); end >= 0 {
+		after = after[:end]
+	}
+	return after
 }
 
 // look fills what follows from the host.
@@ -163,9 +210,4 @@ func addresses(text string) []string {
 		}
 	}
 	return found
-}
-
-// asksFor tells whether the user's request names a host.
-func (r *reading) asksFor(host string) bool {
-	return host != "" && strings.Contains(r.request, destinationForm(host))
 }

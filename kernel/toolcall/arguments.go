@@ -19,32 +19,57 @@ var (
 	errDepth     = errors.New("arguments are nested too deeply")
 )
 
+// maxKey bounds what is kept of a member's name; those that mean something to
+// a reader are shorter.
+const maxKey = 64
+
 // leaf is one scalar of the arguments.
 type leaf struct {
-	key     string // folded name of the nearest member
-	parents string // folded names of the members above, each between spaces
-	value   string // the text of a string; "true", "false" or a number otherwise
-	text    bool   // the scalar is a string
+	key      string // folded name of the nearest member
+	above    above
+	value    string // the text of a string; "true", "false" or a number otherwise
+	text     bool   // the scalar is a string
+	composed bool   // a command line made of other leaves
+}
+
+// above is what the names of the members around a leaf tell of it.
+type above struct {
+	named   bool // some member has a name
+	headers bool // the nearest one holds headers, or all of them credentials
+	roleRef bool // one of them refers to a role
+}
+
+func (a above) under(key string) above {
+	if key == "" {
+		return a
+	}
+	headed := strings.HasSuffix(key, "header") || strings.HasSuffix(key, "headers")
+	if !a.named {
+		headed = headers.MatchString(key)
+	}
+	return above{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref")}
 }
 
 // argumentReader collects the leaves of a call in document order.
 type argumentReader struct {
+	*budget
 	leaves []leaf
 }
 
 // readArguments reads one JSON object strictly: jsontext refuses duplicate
 // names, invalid UTF-8 and unpaired surrogates (RFC 7493), about which lenient
 // parsers disagree.
-func readArguments(raw []byte) ([]leaf, error) {
+func readArguments(raw []byte, b *budget) ([]leaf, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
 	}
-	var r argumentReader
+	r := argumentReader{budget: b}
+	b.spend(costSearch * len(raw))
 	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	if d.PeekKind() != '{' {
 		return nil, fmt.Errorf("reading arguments: %w", errNotObject)
 	}
-	if _, err := r.value(d, "", " ", 0); err != nil {
+	if _, err := r.value(d, "", above{}, 0); err != nil {
 		return nil, fmt.Errorf("reading arguments: %w", err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
@@ -54,8 +79,8 @@ func readArguments(raw []byte) ([]leaf, error) {
 }
 
 // value reads the next value and returns its text when it is a string.
-func (r *argumentReader) value(d *jsontext.Decoder, key, parents string, depth int) (string, error) {
-	if depth > maxDepth {
+func (r *argumentReader) value(d *jsontext.Decoder, key string, up above, depth int) (string, error) {
+	if depth > maxDepth || !r.spend(costWord) {
 		return "", errDepth
 	}
 	token, err := d.ReadToken()
@@ -64,21 +89,21 @@ func (r *argumentReader) value(d *jsontext.Decoder, key, parents string, depth i
 	}
 	switch token.Kind() {
 	case '{':
-		return "", r.object(d, key, parents, depth)
+		return "", r.object(d, key, up, depth)
 	case '[':
-		return "", r.array(d, key, parents, depth)
+		return "", r.array(d, key, up, depth)
 	case '"':
 		s := token.String()
-		r.text(s, key, parents, depth)
+		r.text(s, key, up, depth)
 		return s, nil
 	default:
-		r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: token.String()})
+		r.leaves = append(r.leaves, leaf{key: key, above: up, value: token.String()})
 		return "", nil
 	}
 }
 
-func (r *argumentReader) object(d *jsontext.Decoder, key, parents string, depth int) error {
-	parents += key + " "
+func (r *argumentReader) object(d *jsontext.Decoder, key string, up above, depth int) error {
+	up = up.under(key)
 	var command, rest string
 	for d.PeekKind() != '}' {
 		name, err := d.ReadToken()
@@ -87,7 +112,7 @@ func (r *argumentReader) object(d *jsontext.Decoder, key, parents string, depth 
 		}
 		member := fold(name.String())
 		before := len(r.leaves)
-		s, err := r.value(d, member, parents, depth+1)
+		s, err := r.value(d, member, up, depth+1)
 		if err != nil {
 			return err
 		}
@@ -95,11 +120,11 @@ func (r *argumentReader) object(d *jsontext.Decoder, key, parents string, depth 
 		case s != "" && (member == "command" || member == "cmd" || member == "program" || member == "executable"):
 			command = s
 		case member == "args" || member == "argv" || member == "arguments":
-			rest = joined(r.leaves[before:], s)
+			rest = r.joined(r.leaves[before:], s)
 		}
 	}
 	if command != "" && rest != "" {
-		r.leaves = append(r.leaves, leaf{key: "command", parents: parents, value: command + " " + rest, text: true})
+		r.leaves = append(r.leaves, leaf{key: "command", above: up, value: command + " " + rest, text: true, composed: true})
 	}
 	_, err := d.ReadToken()
 	return err
@@ -107,11 +132,11 @@ func (r *argumentReader) object(d *jsontext.Decoder, key, parents string, depth 
 
 // array adds, beside its elements, the command line that an array of strings
 // spells: {"command": ["rm", "-rf", "/"]} is harmless element by element.
-func (r *argumentReader) array(d *jsontext.Decoder, key, parents string, depth int) error {
+func (r *argumentReader) array(d *jsontext.Decoder, key string, up above, depth int) error {
 	before := len(r.leaves)
 	texts := 0
 	for d.PeekKind() != ']' {
-		s, err := r.value(d, key, parents, depth+1)
+		s, err := r.value(d, key, up, depth+1)
 		if err != nil {
 			return err
 		}
@@ -120,33 +145,38 @@ func (r *argumentReader) array(d *jsontext.Decoder, key, parents string, depth i
 		}
 	}
 	if texts > 1 && texts == len(r.leaves)-before && roleOfKey(key) == roleShell {
-		r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: joined(r.leaves[before:], ""), text: true})
+		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.joined(r.leaves[before:], ""), text: true, composed: true})
 	}
 	_, err := d.ReadToken()
 	return err
 }
 
 // text adds a string and, when it quotes JSON itself, what is inside.
-func (r *argumentReader) text(s, key, parents string, depth int) {
-	r.leaves = append(r.leaves, leaf{key: key, parents: parents, value: s, text: true})
+func (r *argumentReader) text(s, key string, up above, depth int) {
+	r.leaves = append(r.leaves, leaf{key: key, above: up, value: s, text: true})
 	trimmed := strings.TrimSpace(s)
 	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") || roleOfKey(key) == roleProse {
 		return
 	}
-	inner := argumentReader{}
+	inner := argumentReader{budget: r.budget}
+	r.spend(costSearch * len(s))
 	d := jsontext.NewDecoder(strings.NewReader(trimmed), jsontext.AllowDuplicateNames(true))
-	if _, err := inner.value(d, key, parents, depth+1); err == nil {
+	if _, err := inner.value(d, key, up, depth+1); err == nil {
 		r.leaves = append(r.leaves, inner.leaves...)
 	}
 }
 
 // joined spells leaves as one command line; a single string stays as it is.
-func joined(leaves []leaf, single string) string {
+// What is composed of leaves is left out, or each level would double it.
+func (r *argumentReader) joined(leaves []leaf, single string) string {
 	if single != "" {
 		return single
 	}
 	words := make([]string, 0, len(leaves))
 	for _, l := range leaves {
+		if l.composed || !r.spend(costSearch*len(l.value)) {
+			continue
+		}
 		words = append(words, "'"+strings.ReplaceAll(l.value, "'", `'\''`)+"'")
 	}
 	return strings.Join(words, " ")
@@ -155,10 +185,12 @@ func joined(leaves []leaf, single string) string {
 // fold makes member names comparable: filePath, file_path and FILE-PATH are
 // one name to a reader.
 func fold(name string) string {
-	return strings.Map(func(c rune) rune {
+	name = name[:min(len(name), 4*maxKey)]
+	folded := strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c == ' ' || c == '.' {
 			return -1
 		}
 		return c
 	}, strings.ToLower(name))
+	return folded[:min(len(folded), maxKey)]
 }

@@ -9,6 +9,9 @@ import (
 // it holds and the calls that would make them commands, files or requests. It
 // does not follow data: a program that builds its strings is beyond it.
 func (r *reading) code(text string) {
+	if !r.spend(costCode * len(text)) {
+		return
+	}
 	literals := quotedStrings(text)
 	if starter.MatchString(text) {
 		r.startedBy(text, literals)
@@ -24,6 +27,9 @@ func (r *reading) code(text string) {
 	}
 	removes, requests := removal.MatchString(text), requesting.MatchString(text)
 	for _, l := range literals {
+		if !r.spend(costWord + costJudge*len(l)) {
+			return
+		}
 		if removes && (isVital(cleanPath(l)) || isDevice(l)) {
 			r.breaks(DestructiveCommand)
 		}
@@ -45,7 +51,7 @@ func (r *reading) startedBy(text string, literals []string) {
 	for _, l := range literals {
 		r.shell(l)
 	}
-	for _, list := range bracketed.FindAllString(text, 64) {
+	for _, list := range bracketed.FindAllString(text, -1) {
 		words := quotedStrings(list)
 		for i, w := range words {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
@@ -70,7 +76,8 @@ var (
 // nearly as most languages agree on them; neighbours joined by + are one.
 func quotedStrings(text string) []string {
 	var out []string
-	for i := 0; i < len(text) && len(out) < 1024; i++ {
+	var joined strings.Builder // the last one, while neighbours may join it
+	for i := 0; i < len(text); i++ {
 		q := text[i]
 		if q != '"' && q != '\'' && q != '`' {
 			continue
@@ -81,10 +88,13 @@ func quotedStrings(text string) []string {
 		}
 		value, end := quotedFrom(text, i+len(mark), mark)
 		if plus := strings.TrimRight(text[:i], " \t\n"); len(out) > 0 && strings.HasSuffix(plus, "+") && endsLiteral(plus) {
-			out[len(out)-1] += value
+			joined.WriteString(value)
 		} else {
-			out = append(out, value)
+			out = append(out, "")
+			joined.Reset()
+			joined.WriteString(value)
 		}
+		out[len(out)-1] = joined.String()
 		i = end
 	}
 	return out

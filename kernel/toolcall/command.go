@@ -10,7 +10,14 @@ import (
 // command judges one simple command of a shell text.
 func (s *shell) command(argv []string, depth int) {
 	argv = unassigned(argv)
-	if len(argv) == 0 || depth > maxNested {
+	if len(argv) == 0 {
+		return
+	}
+	if depth > maxNested {
+		s.unreadable()
+		return
+	}
+	if !s.spend(costJudge * length(argv)) {
 		return
 	}
 	name := base(argv[0])
@@ -44,16 +51,16 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	program, given := programOf(argv)
 	switch {
 	case isShell(name) && given:
-		s.shellAt(program, s.nested+1, s)
+		s.shellIn(program, s)
 	case isInterpreter(name) && given:
 		s.code(program)
 	case name == "eval":
-		s.shellAt(strings.Join(argv[1:], " "), s.nested+1, s)
+		s.shellIn(strings.Join(argv[1:], " "), s)
 	case name == "trap" && len(argv) > 2:
-		s.shellAt(argv[1], s.nested+1, s)
+		s.shellIn(argv[1], s)
 	case name == "ssh":
 		if words := inner(argv[1:]); len(words) > 1 {
-			s.shellAt(strings.Join(words[1:], " "), s.nested+1, s)
+			s.shellIn(strings.Join(words[1:], " "), s)
 		}
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
@@ -63,8 +70,9 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		s.sqlClient(argv)
 	}
 	if isShell(name) || isInterpreter(name) || name == "source" || name == "." || name == "chmod" {
+		opens := name != "chmod" || strings.Contains(strings.Join(argv, " "), "x")
 		for _, word := range argv[1:] {
-			if s.fetched[path.Base(word)] && (name != "chmod" || strings.Contains(strings.Join(argv, " "), "x")) {
+			if opens && s.fetched[path.Base(word)] {
 				s.breaks(RemoteCodeExecution)
 			}
 		}
@@ -84,21 +92,34 @@ func (s *shell) find(argv []string, depth int) {
 		}
 		roots = append(roots, word)
 	}
-	for i, word := range argv {
-		switch word {
+	removes := false
+	for i := 1; i < len(argv); i++ {
+		switch argv[i] {
 		case "-delete":
-			s.removes(narrowed(roots, argv))
+			removes = true
 		case "-exec", "-execdir", "-ok", "-x":
 			run := argv[i+1:]
 			if end := slices.IndexFunc(run, func(w string) bool { return w == ";" || w == "+" }); end >= 0 {
 				run = run[:end]
 			}
 			s.command(run, depth+1)
-			if words := unwrap(run); len(words) > 0 && (base(words[0]) == "rm" || base(words[0]) == "shred") {
-				s.removes(narrowed(roots, argv))
-			}
+			words := unwrap(run)
+			removes = removes || len(words) > 0 && (base(words[0]) == "rm" || base(words[0]) == "shred")
+			i += len(run) // another -exec in there is the command's own
 		}
 	}
+	if removes {
+		s.removes(narrowed(roots, argv))
+	}
+}
+
+// length is what a command line weighs.
+func length(argv []string) int {
+	n := len(argv)
+	for _, w := range argv {
+		n += len(w)
+	}
+	return n
 }
 
 // narrowed leaves the current folder out where a test picks files in it.
@@ -136,6 +157,11 @@ func (s *shell) enter(argv []string) {
 		target = argv[len(argv)-1]
 	}
 	s.folder = s.resolve(target)
+	if len(s.folder) > maxValue { // cd a, again and again
+		s.folder = unknownText
+	}
+	s.versions++
+	s.version = s.versions
 }
 
 // resolve names a file from the folder the shell is in.

@@ -1,6 +1,7 @@
 package toolcall_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -18,6 +19,15 @@ type table struct {
 
 func call(name, arguments string) toolcall.Call {
 	return toolcall.Call{Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+// decide decides without a caller who could leave.
+func decide(i *toolcall.Interceptor, c toolcall.Call) toolcall.Decision {
+	d, err := i.Decide(context.Background(), c)
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 // with builds a call of one string argument.
@@ -56,14 +66,14 @@ func check(t *testing.T, tables ...table) {
 		}
 		for n, c := range tt.attacks {
 			t.Run(fmt.Sprintf("%s/attack_%d", tt.invariant, n), func(t *testing.T) {
-				if d := i.Decide(c); d.Allowed || d.Invariant != tt.invariant {
+				if d := decide(i, c); d.Allowed || d.Invariant != tt.invariant {
 					t.Errorf("%s %s\n got %+v, want %s", c.Name, c.Arguments, d, tt.invariant)
 				}
 			})
 		}
 		for n, c := range tt.benign {
 			t.Run(fmt.Sprintf("%s/benign_%d", tt.invariant, n), func(t *testing.T) {
-				if d := i.Decide(c); !d.Allowed || d.Invariant != "" || d.Reason != "" {
+				if d := decide(i, c); !d.Allowed || d.Invariant != "" || d.Reason != "" {
 					t.Errorf("%s %s\n got %+v, want allowed", c.Name, c.Arguments, d)
 				}
 			})

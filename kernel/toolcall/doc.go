@@ -33,6 +33,13 @@
 // A receiver found in [Call.Context] and not in [Call.Request] came from
 // whoever wrote that text.
 //
+// # Work
+//
+// All readers of a call share one budget of work, and stop when the caller's
+// context ends. They read nothing twice for being nested; what takes more work
+// than any honest call, or nests what it means beyond any honest depth, is
+// blocked by [UnreadableCall].
+//
 // # Limits
 //
 // The package runs nothing and knows no machine: it cannot see what a script

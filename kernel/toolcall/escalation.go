@@ -68,7 +68,7 @@ func (r *reading) setting(l leaf) {
 	switch {
 	case on && (l.key == "privileged" || l.key == "hostpid" || l.key == "hostnetwork" || l.key == "allowprivilegeescalation"):
 		r.breaks(PrivilegeEscalation)
-	case (l.key == "role" || l.key == "roleref" || l.key == "clusterrole" || l.key == "policyarn" || l.key == "name" && strings.Contains(l.parents, "roleref")) && adminRole.MatchString(l.value):
+	case (l.key == "role" || l.key == "roleref" || l.key == "clusterrole" || l.key == "policyarn" || l.key == "name" && l.above.roleRef) && adminRole.MatchString(l.value):
 		r.breaks(PrivilegeEscalation)
 	case on && loosens.MatchString(l.key), off && guards.MatchString(l.key):
 		r.breaks(ConstraintTampering)

@@ -12,7 +12,7 @@ func (r *reading) sent(l leaf) {
 	if !r.tool.sends || roleOfKey(l.key) == roleShell {
 		return
 	}
-	if headers.MatchString(l.key) || headers.MatchString(strings.ReplaceAll(l.parents, " ", "")) {
+	if headers.MatchString(l.key) || l.above.headers {
 		return
 	}
 	if secret.MatchString(l.value) {
@@ -39,8 +39,10 @@ func (r *reading) images(text string) {
 	if !strings.Contains(text, "](") && !strings.Contains(text, "<img") {
 		return
 	}
-	for _, m := range image.FindAllStringSubmatch(text, 64) {
-		address := m[1] + m[2]
+	for _, address := range pictures(text) {
+		if !r.spend(costPlace*len(address) + costWord) {
+			return
+		}
 		a, ok := readAddress(address)
 		if !ok || r.asksFor(a.host) {
 			continue
@@ -51,7 +53,35 @@ func (r *reading) images(text string) {
 	}
 }
 
-var image = regexp.MustCompile(`!\[[^\]]*\]\(\s*<?([a-zA-Z]+://[^\s)>]+)|<img[^>]*src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
+// pictures finds the addresses of the pictures in Markdown and HTML. It cuts
+// the text first, so that no part of it is searched twice.
+func pictures(text string) []string {
+	var out []string
+	label, rest, found := strings.Cut(text, "](")
+	for found {
+		label = label[strings.LastIndexByte(label, ']')+1:]
+		next, after, more := strings.Cut(rest, "](")
+		if m := linked.FindStringSubmatch(next); m != nil && strings.Contains(label, "![") {
+			out = append(out, m[1])
+		}
+		label, rest, found = next, after, more
+	}
+	_, rest, found = strings.Cut(text, "<img")
+	for found {
+		var tag string
+		tag, rest, found = strings.Cut(rest, "<img")
+		tag, _, _ = strings.Cut(tag, ">")
+		if m := sourced.FindStringSubmatch(tag); m != nil {
+			out = append(out, m[1])
+		}
+	}
+	return out
+}
+
+var (
+	linked  = regexp.MustCompile(`^\s*<?([a-zA-Z]+://[^\s)>]+)`)
+	sourced = regexp.MustCompile(`src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
+)
 
 // encoded is what data looks like once it is packed into an address.
 var encoded = regexp.MustCompile(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)

@@ -1,12 +1,14 @@
 package toolcall
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -64,7 +66,41 @@ func (s *shell) set(name, value string) {
 	if len(value) > maxValue {
 		value = value[:maxValue]
 	}
+	old, known := s.vars[name]
+	if known && old == value {
+		return
+	}
+	if s.trial != nil {
+		*s.trial = append(*s.trial, change{name, old, known, value})
+	}
 	s.vars[name] = value
+	s.versions++
+	s.version = s.versions
+}
+
+// change is an assignment that can be undone.
+type change struct {
+	name, old string
+	known     bool // there was an old value
+	value     string
+}
+
+// try expands without lasting effect, as the subshell of a substitution or a
+// pipe does, and returns the assignments made.
+func (s *shell) try(expand func()) []change {
+	var made []change
+	outer, version := s.trial, s.version
+	s.trial = &made
+	expand()
+	for _, c := range slices.Backward(made) {
+		if c.known {
+			s.vars[c.name] = c.old
+		} else {
+			delete(s.vars, c.name)
+		}
+	}
+	s.trial, s.version = outer, version
+	return made
 }
 
 func (s *shell) config(words []*syntax.Word) *expand.Config {
@@ -96,46 +132,97 @@ func defaulted(words []*syntax.Word) map[string]bool {
 	return out
 }
 
+// expansion is the words of a command, and the assignments made on the way.
+type expansion struct {
+	version int
+	words   []string
+	made    []change
+}
+
+// expanded reads the words of a command, once while the variables stay as they
+// are.
+func (s *shell) expanded(c *syntax.CallExpr) expansion {
+	if e, known := s.words[c]; known && e.version == s.version {
+		return e
+	}
+	e := expansion{version: s.version}
+	e.words, e.made = s.fields(c.Args)
+	s.words[c] = e
+	return e
+}
+
+func (s *shell) argv(c *syntax.CallExpr) []string { return s.expanded(c).words }
+
+// run is argv of a command whose turn it is: its assignments stay.
+func (s *shell) run(c *syntax.CallExpr) []string {
+	e := s.expanded(c)
+	for _, m := range e.made {
+		s.set(m.name, m.value)
+	}
+	return e.words
+}
+
 // fields expands words as the shell would. A word that cannot be expanded here
 // stands as unknown.
-func (s *shell) fields(words []*syntax.Word) []string {
+func (s *shell) fields(words []*syntax.Word) ([]string, []change) {
 	var out []string
-	for _, w := range words {
-		fields, err := s.field(w)
-		if err != nil {
-			fields = []string{unknownText}
+	made := s.try(func() {
+		for _, w := range words {
+			fields, err := s.field(w)
+			if err != nil {
+				fields = []string{unknownText}
+			}
+			out = append(out, fields...)
 		}
-		out = append(out, fields...)
-	}
-	return out
+	})
+	return out, made
 }
 
 func (s *shell) field(w *syntax.Word) ([]string, error) {
 	if lit := w.Lit(); lit != "" && !strings.ContainsAny(lit, `\~{*?[`) {
-		s.words++
+		s.spend(costWord)
 		return []string{lit}, nil
 	}
-	if braces(w) > maxBraces {
+	if openBraces(w) > maxOpenBraces {
+		s.unreadable()
+		return nil, errTooManyWords
+	}
+	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+	syntax.SplitBraces(split)
+	if _, sequence := split.Parts[0].(*syntax.BraceExp); sequence && len(split.Parts) == 1 && split.Parts[0].(*syntax.BraceExp).Sequence && alternatives(split) > maxAlternatives {
+		return nil, errTooManyWords // numbers for a loop: none is worth reading
+	}
+	if alternatives(split) > maxAlternatives || braces(split) > maxBraces {
+		s.unreadable()
+		return nil, errTooManyWords
+	}
+	if !s.spend(alternatives(split) * (costWord + costSearch*s.size(w, false))) {
 		return nil, errTooManyWords
 	}
 	var out []string
 	words := []*syntax.Word{w}
 	for f, err := range expand.FieldsSeq(s.config(words), words...) {
-		if err != nil {
-			return nil, err
-		}
-		if s.words += 1 + len(f)/64; s.words > maxWords {
-			return nil, errTooManyWords
+		if err != nil || !s.spend(costWord) {
+			return nil, cmp.Or(err, errTooManyWords)
 		}
 		out = append(out, f)
 	}
 	return out, nil
 }
 
-// maxBraces bounds the braces of one word, whose alternatives multiply.
-const maxBraces = 8
+const (
+	// maxBraces bounds the brace expressions of one word.
+	maxBraces = 8
 
-func braces(w *syntax.Word) int {
+	// maxOpenBraces bounds its opening braces, of expressions or not: the
+	// splitter tries each with each.
+	maxOpenBraces = 24
+
+	// maxAlternatives bounds the words that those of one word make together.
+	maxAlternatives = 4096
+)
+
+func openBraces(w *syntax.Word) int {
 	n := 0
 	for _, part := range w.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
@@ -145,9 +232,118 @@ func braces(w *syntax.Word) int {
 	return n
 }
 
+func braces(w *syntax.Word) int {
+	n := 0
+	for _, part := range w.Parts {
+		if b, ok := part.(*syntax.BraceExp); ok {
+			n++
+			for _, e := range b.Elems {
+				n += braces(e)
+			}
+		}
+	}
+	return n
+}
+
+// alternatives counts the words that the braces of a word make, up to a limit
+// beyond the bound.
+func alternatives(w *syntax.Word) int {
+	n := 1
+	for _, part := range w.Parts {
+		b, ok := part.(*syntax.BraceExp)
+		if !ok {
+			continue
+		}
+		sum := 0
+		for _, e := range b.Elems {
+			sum += alternatives(e)
+		}
+		if b.Sequence {
+			sum = steps(b)
+		}
+		n = min(n*min(sum, 2*maxAlternatives), 2*maxAlternatives)
+	}
+	return n
+}
+
+// steps counts the elements of {1..9} or {a..f}; a stride only makes it less.
+func steps(b *syntax.BraceExp) int {
+	from, err := strconv.ParseInt(b.Elems[0].Lit(), 10, 64)
+	to, err2 := strconv.ParseInt(b.Elems[1].Lit(), 10, 64)
+	if err != nil || err2 != nil {
+		return 256
+	}
+	return int(min(max(float64(from), float64(to))-min(float64(from), float64(to)), 2*maxAlternatives)) + 1
+}
+
+// size bounds, in bytes, what a node expands to, before the expander is asked:
+// replacements within replacements multiply. What a substitution prints is
+// paid for when it is written, unless it is multiplied too.
+func (s *shell) size(n syntax.Node, multiplied bool) int {
+	total := 0
+	syntax.Walk(n, func(c syntax.Node) bool {
+		switch c := c.(type) {
+		case *syntax.Lit:
+			total += len(c.Value)
+		case *syntax.SglQuoted:
+			total += len(c.Value)
+		case *syntax.CmdSubst:
+			if multiplied {
+				total += len(s.printedBy(c))
+			}
+			return false
+		case *syntax.ProcSubst:
+			return false
+		case *syntax.ParamExp:
+			total += s.sizeOf(c)
+			return false
+		}
+		return total <= maxWork
+	})
+	return min(total, maxWork)
+}
+
+// sizeOf multiplies what a variable holds by what is put into it, or by the
+// pattern it is searched for.
+func (s *shell) sizeOf(p *syntax.ParamExp) int {
+	value, inner := 0, 0
+	if p.Param != nil {
+		value = len(environment{shell: s}.Get(p.Param.Value).Str)
+	}
+	if p.Excl {
+		value = maxValue // of whatever variable is meant
+	}
+	var within []syntax.Node
+	if p.Index != nil {
+		within = append(within, p.Index)
+	}
+	if p.Slice != nil && p.Slice.Offset != nil {
+		within = append(within, p.Slice.Offset)
+	}
+	if p.Slice != nil && p.Slice.Length != nil {
+		within = append(within, p.Slice.Length)
+	}
+	if p.Repl != nil && p.Repl.Orig != nil {
+		within = append(within, p.Repl.Orig)
+	}
+	if p.Repl != nil && p.Repl.With != nil {
+		within = append(within, p.Repl.With)
+	}
+	if p.Exp != nil && p.Exp.Word != nil {
+		within = append(within, p.Exp.Word)
+	}
+	for _, n := range within {
+		inner += s.size(n, true)
+	}
+	if p.Repl == nil && p.Exp == nil {
+		return min(value+inner, maxWork)
+	}
+	return min((value+1)*(inner+1), maxWork)
+}
+
 // literal expands one word without splitting it.
 func (s *shell) literal(w *syntax.Word) string {
-	if w == nil {
+	if w == nil || !s.spend(costWord+costSearch*s.size(w, false)) {
 		return ""
 	}
 	text, err := expand.Literal(s.config([]*syntax.Word{w}), w)
@@ -160,21 +356,50 @@ func (s *shell) literal(w *syntax.Word) string {
 // substitute writes what a command substitution would yield, where the text
 // alone tells: $(echo rm) is rm.
 func (s *shell) substitute(w io.Writer, c *syntax.CmdSubst) error {
-	text := unknownText
-	if len(c.Stmts) == 1 {
-		if out, known := s.output(c.Stmts[0], 0); known {
-			text = out
-		}
+	text := s.printedBy(c)
+	if !s.spend(costWord + costSearch*len(text)) {
+		return errTooManyWords
 	}
 	_, err := io.WriteString(w, text)
 	return err
 }
 
-// output tells what a statement prints, where the text alone tells.
+func (s *shell) printedBy(c *syntax.CmdSubst) string {
+	if len(c.Stmts) == 1 {
+		if out, known := s.output(c.Stmts[0], 0); known {
+			return out
+		}
+	}
+	return unknownText
+}
+
+// output is what a statement prints, if that is known.
+type output struct {
+	version int
+	text    string
+	known   bool
+}
+
+// output tells what a statement prints, where the text alone tells; once while
+// the variables stay as they are.
 func (s *shell) output(st *syntax.Stmt, depth int) (string, bool) {
-	if depth > maxNested {
+	if depth > maxNested || s.spent() {
 		return "", false
 	}
+	if depth > 0 {
+		return s.printing(st, depth)
+	}
+	if o, done := s.outputs[st]; done && o.version == s.version {
+		return o.text, o.known
+	}
+	o := output{version: s.version}
+	s.try(func() { o.text, o.known = s.printing(st, 0) })
+	s.spend(costWord + costSearch*len(o.text))
+	s.outputs[st] = o
+	return o.text, o.known
+}
+
+func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 	switch c := st.Cmd.(type) {
 	case *syntax.BinaryCmd:
 		if c.Op != syntax.Pipe {
@@ -182,11 +407,11 @@ func (s *shell) output(st *syntax.Stmt, depth int) (string, bool) {
 		}
 		if in, known := s.output(c.X, depth+1); known {
 			if call, ok := c.Y.Cmd.(*syntax.CallExpr); ok {
-				return filter(unwrap(s.fields(call.Args)), in)
+				return filter(unwrap(s.argv(call)), in)
 			}
 		}
 	case *syntax.CallExpr:
-		argv := unwrap(s.fields(c.Args))
+		argv := unwrap(s.argv(c))
 		for _, d := range st.Redirs {
 			if d.Op == syntax.WordHdoc {
 				return filter(argv, s.literal(d.Word))

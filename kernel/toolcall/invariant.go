@@ -15,6 +15,11 @@ const (
 	// ASI02:2026, AML.T0068 (2026).
 	MalformedArguments Invariant = "malformed_arguments"
 
+	// UnreadableCall forbids calls that take more work to read than any honest
+	// one needs, or that nest what they mean more deeply than anybody writes:
+	// nobody can say what such a call would do. ASI02:2026, AML.T0068 (2026).
+	UnreadableCall Invariant = "unreadable_call"
+
 	// ConstraintTampering forbids an agent to change what constrains it: the
 	// governor's administrative endpoints and configuration, the policy of
 	// its own harness, the logs that record it. ASI10:2026, AML.T0053 (2026).
@@ -66,7 +71,7 @@ const (
 // order is the order in which a call that breaks several invariants is named,
 // so that the answer does not depend on the order of its members.
 var order = []Invariant{
-	MalformedArguments, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
+	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
 	PrivilegeEscalation, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
 	DestructiveQuery, PathTraversal, UntrustedDestination,
 }
@@ -76,6 +81,7 @@ func Invariants() []Invariant { return slices.Clone(order) }
 
 var reasons = map[Invariant]string{
 	MalformedArguments:       "The arguments are not one well-formed JSON object with unique member names.",
+	UnreadableCall:           "The call is nested too deeply or takes too much work to be read.",
 	ConstraintTampering:      "The call would change or blind the rules and records that govern the agent.",
 	DestructiveCommand:       "The call would destroy files, devices or systems beyond recovery.",
 	RemoteCodeExecution:      "The call would run downloaded or decoded code that nobody has read.",
@@ -103,6 +109,7 @@ func (v Invariant) Threats() []string { return slices.Clone(threats[v]) }
 
 var threats = map[Invariant][]string{
 	MalformedArguments:       {"ASI02:2026", "AML.T0068:2026"},
+	UnreadableCall:           {"ASI02:2026", "AML.T0068:2026"},
 	ConstraintTampering:      {"ASI10:2026", "AML.T0053:2026"},
 	DestructiveCommand:       {"ASI02:2026", "AML.T0101:2026"},
 	RemoteCodeExecution:      {"ASI05:2026", "AML.T0102:2026"},

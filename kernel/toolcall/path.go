@@ -11,6 +11,9 @@ func (r *reading) file(name string) {
 	if strings.Contains(name, "://") && !strings.HasPrefix(strings.ToLower(name), "file:") {
 		return
 	}
+	if !r.spend(costJudge * len(name)) {
+		return
+	}
 	for _, form := range pathForms(name) {
 		if r.outside(form) {
 			r.breaks(PathTraversal)

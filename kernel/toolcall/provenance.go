@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"index/suffixarray"
 	"regexp"
 	"strings"
 	"unicode"
@@ -14,10 +15,13 @@ import (
 // gets the money may not (the idea of capability tracking in CaMeL,
 // arXiv:2503.18813, by comparison of texts instead of data flow).
 func (r *reading) destinations(leaves []leaf) {
-	if !r.tool.commits || r.untrusted == "" {
+	if !r.tool.commits || r.untrusted.empty() {
 		return
 	}
 	for _, l := range leaves {
+		if !r.spend(costSearch * len(l.value)) {
+			return
+		}
 		if !l.text {
 			if !l.number() || roleOfKey(l.key) != roleDestination {
 				continue
@@ -54,16 +58,55 @@ const grams = 8
 
 // observed tells whether untrusted content names a destination, wholly or, for
 // a long one, in four fifths of its pieces.
-func (r *reading) observed(d string) bool { return named(r.untrusted, d) }
+func (r *reading) observed(d string) bool { return r.untrusted.named(d) }
 
-func (r *reading) requested(d string) bool { return named(r.request, d) }
+func (r *reading) requested(d string) bool { return r.request.named(d) }
 
-func named(text, d string) bool {
-	form := destinationForm(d)
-	if len(form) < 4 || text == "" {
+// index holds texts in which many destinations are looked up: one look takes
+// the time of the destination, whatever the length of the texts.
+type index struct {
+	*budget
+	text   string // folded by destinationForm
+	suffix *suffixarray.Index
+}
+
+func newIndex(b *budget, texts ...string) *index {
+	var folded strings.Builder
+	for _, t := range texts {
+		if t == "" {
+			continue
+		}
+		if !b.spend(costIndex * len(t)) {
+			break
+		}
+		folded.WriteString(destinationForm(t))
+		folded.WriteByte('\n')
+	}
+	return &index{budget: b, text: folded.String()}
+}
+
+func (x *index) empty() bool { return x.text == "" }
+
+// contains is made when first asked: most calls have nothing to look up.
+func (x *index) contains(form string) bool {
+	if x.suffix == nil {
+		if !x.spend(costIndex * len(x.text)) {
+			return false
+		}
+		x.suffix = suffixarray.New([]byte(x.text))
+	}
+	return x.spend(costWord+costSearch*len(form)) && len(x.suffix.Lookup([]byte(form), 1)) > 0
+}
+
+func (x *index) named(d string) bool {
+	if x.empty() || !x.spend(costIndex*len(d)) {
 		return false
 	}
-	if strings.Contains(text, form) {
+	form := destinationForm(d)
+	if len(form) < 4 {
+		return false
+	}
+	if x.contains(form) {
 		return true
 	}
 	if len(form) < 2*grams || len(form) > maxValue {
@@ -71,11 +114,16 @@ func named(text, d string) bool {
 	}
 	hits, total := 0, len(form)-grams+1
 	for i := range total {
-		if strings.Contains(text, form[i:i+grams]) {
+		if x.contains(form[i : i+grams]) {
 			hits++
 		}
 	}
 	return hits*5 >= total*4
+}
+
+// asksFor tells whether the user's request names a host.
+func (r *reading) asksFor(host string) bool {
+	return host != "" && !r.request.empty() && r.request.contains(destinationForm(host))
 }
 
 // destinationForm makes spellings of one destination equal: case, width,

@@ -9,17 +9,20 @@ import (
 
 // maxVerbs bounds the verbs of one statement that are judged, each in linear
 // time; no honest statement nests as many.
-const maxVerbs = 64
+const maxVerbs = 16
 
 // query judges SQL statement by statement. A lexer is enough, and copes with
 // every dialect where no parser does.
 func (r *reading) query(text string) {
+	if !r.spend(costQuery * len(text)) {
+		return
+	}
 	text = executable.ReplaceAllString(plainSpaces.Replace(text), " $1 ")
 	if !sqlVerb.MatchString(text) {
 		return
 	}
 	for _, statement := range statements(text) {
-		if destructive(statement) {
+		if r.spend(costWord) && r.destructive(statement) {
 			r.breaks(DestructiveQuery)
 			return
 		}
@@ -94,14 +97,14 @@ func statements(text string) [][]token {
 }
 
 // destructive judges one statement.
-func destructive(s []token) bool {
+func (r *reading) destructive(s []token) bool {
 	verbs := 0
 	for i, t := range s {
 		if t.quoted {
 			continue
 		}
-		if is(s, i, "DELETE", "UPDATE", "GRANT", "REVOKE", "ALTER") && starts(s, i) {
-			if verbs++; verbs > maxVerbs {
+		if is(s, i, "DELETE", "UPDATE", "GRANT", "REVOKE", "ALTER") && (starts(s, i) || is(s, 0, "WITH", "EXPLAIN") && changesRows(s, i)) {
+			if verbs++; verbs > maxVerbs || !r.spend(costQuery*(len(s)-i)) {
 				return true
 			}
 		}

@@ -104,7 +104,7 @@ func TestWorkspaceBoundsFileArguments(t *testing.T) {
 		"/srv/project/a.go": true, "/srv/project": true, "a.go": true, "sub/../a.go": true,
 		"/srv/projects/a.go": false, "/srv/other": false, "/srv/project/../x": false, "~/x": false, "C:/x": false, "../x": false,
 	} {
-		d := i.Decide(with("read_file", "path", path))
+		d := decide(i, with("read_file", "path", path))
 		if d.Allowed != allowed || !allowed && d.Invariant != toolcall.PathTraversal {
 			t.Errorf("%s: %+v, want allowed %v", path, d, allowed)
 		}

@@ -5,26 +5,27 @@ import "strings"
 // reading is the work of one Decide: what is known of the call, and the
 // invariants found broken so far.
 type reading struct {
+	*budget
 	workspace string
 	tool      tool
-	request   string // what the user asked, folded by destinationForm
-	untrusted string // what the session observed, folded likewise
+	request   *index // what the user asked
+	untrusted *index // what the session observed
 	asked     bool   // the request is known
 	outward   bool   // some argument names a place outside
-	words     int    // words that shell expansions yielded, see maxWords
+	nested    int    // shells within shells, see maxNested
+	version   int    // of the variables and folders of all shells
+	versions  int    // given so far
 	broken    map[Invariant]bool
 }
 
-func newReading(i *Interceptor, c Call) *reading {
-	r := &reading{workspace: i.workspace, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
-	r.request = destinationForm(c.Request)
-	r.asked = strings.TrimSpace(c.Request) != ""
-	var b strings.Builder
-	for _, o := range c.Context {
-		b.WriteString(destinationForm(o.Text))
-		b.WriteByte('\n')
+func newReading(i *Interceptor, c Call, b *budget) *reading {
+	r := &reading{budget: b, workspace: i.workspace, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
+	seen := make([]string, len(c.Context))
+	for n, o := range c.Context {
+		seen[n] = o.Text
 	}
-	r.untrusted = b.String()
+	r.request, r.untrusted = newIndex(b, c.Request), newIndex(b, seen...)
+	r.asked = strings.TrimSpace(c.Request) != ""
 	r.toolName()
 	return r
 }
@@ -32,6 +33,9 @@ func newReading(i *Interceptor, c Call) *reading {
 func (r *reading) breaks(v Invariant) { r.broken[v] = true }
 
 func (r *reading) decision() Decision {
+	if r.over {
+		return refusal(UnreadableCall)
+	}
 	for _, v := range order {
 		if r.broken[v] {
 			return refusal(v)
@@ -44,11 +48,13 @@ func refusal(v Invariant) Decision { return Decision{Invariant: v, Reason: v.Rea
 
 // leaf reads one argument.
 func (r *reading) leaf(l leaf) {
-	if !l.text {
-		r.setting(l)
+	if !r.spend(costWord + costSearch*len(l.value)) {
 		return
 	}
 	r.setting(l)
+	if !l.text {
+		return
+	}
 	r.images(l.value)
 	switch r.tool.roleOf(l.key) {
 	case roleShell:

@@ -1,6 +1,9 @@
 package toolcall
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Scenarios returns the script: for every invariant, attacks and the honest
 // calls that look like them. The order and the names are stable.
@@ -58,6 +61,9 @@ func Scenarios() []Scenario {
 		blocked("duplicate_member", "get_weather", `{"city":"Zurich","city":"rm -rf /"}`),
 		blocked("two_objects", "get_weather", `{"city":"Zurich"}{"city":"Bern"}`),
 		approved("plain_call", "get_weather", `{"city":"Zürich"}`),
+
+		blocked("shells_nested_beyond_reading", "bash", `{"command":"echo `+strings.Repeat("$(", 40)+"date"+strings.Repeat(")", 40)+`"}`),
+		approved("substitutions_nested_as_people_do", "bash", `{"command":"cd \"$(dirname \"$(readlink -f \"$0\")\")\" && make"}`),
 	}
 }
 

@@ -8,17 +8,19 @@ import (
 )
 
 const (
-	// maxShell bounds the text handed to the recursive shell parser; a longer
-	// one is searched for dangerous tokens instead.
-	maxShell = 32 << 10
-
-	// maxNested bounds shells within shells: sh -c "sh -c …".
+	// maxNested bounds shells within shells: sh -c "sh -c …", and commands that
+	// run commands: env nice timeout ….
 	maxNested = 6
 
-	// maxWords bounds the words that all expansions of one call may yield,
-	// since braces and variables multiply; a long word counts once more for
-	// every 64 bytes.
-	maxWords = 4096
+	// maxSyntax bounds substitutions, groups and functions within each other.
+	// Nobody writes ten; what stands within is read again when a variable
+	// changes on the way to it, so that depth multiplies the work.
+	maxSyntax = 16
+
+	// maxOpen bounds the parentheses that are open at once, before a parser
+	// that takes quadratic time for them is asked. More than nest are allowed
+	// for those that are quoted and never closed.
+	maxOpen = 256
 )
 
 // shell is one command text under reading. It follows assignments and changes
@@ -28,17 +30,22 @@ type shell struct {
 	vars    map[string]string
 	folder  string          // after cd; "" while unknown
 	fetched map[string]bool // files that a downloader wrote
-	nested  int
+	trial   *[]change       // how to undo the assignments of an expansion on trial
+
+	// What was read of a node, while the variables stay as they are.
+	words   map[*syntax.CallExpr]expansion
+	outputs map[*syntax.Stmt]output
+	facts   map[syntax.Node]facts
 }
 
 // shell reads a command line. What is no shell at all, such as plain words, is
 // a harmless command of that name.
-func (r *reading) shell(text string) { r.shellAt(text, 0, nil) }
+func (r *reading) shell(text string) { r.shellIn(text, nil) }
 
 // script reads a script that the call writes to a file: only what destroys or
 // runs unread code counts, since install scripts rightly say sudo.
 func (r *reading) script(text string) {
-	sub := *r
+	sub := *r // with the same budget
 	sub.broken = make(map[Invariant]bool)
 	sub.shell(text)
 	for _, v := range []Invariant{DestructiveCommand, RemoteCodeExecution} {
@@ -48,22 +55,74 @@ func (r *reading) script(text string) {
 	}
 }
 
-func (r *reading) shellAt(text string, nested int, parent *shell) {
-	if nested > maxNested || len(text) > maxShell || r.words > maxWords {
-		r.tokens(text)
+// shellIn reads a command line that the parent, if there is one, would run.
+func (r *reading) shellIn(text string, parent *shell) {
+	if r.nested > maxNested || opened(text) > maxOpen {
+		r.unreadable()
 		return
 	}
+	if !r.spend(costWord + costParse*len(text)) {
+		return
+	}
+	r.nested++
+	defer func() { r.nested-- }()
 	text = plainSpaces.Replace(text)
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		r.tokens(text)
 		return
 	}
-	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool), nested: nested}
+	if nests(file) > maxSyntax {
+		r.unreadable()
+		return
+	}
+	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool)}
+	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion), make(map[*syntax.Stmt]output), make(map[syntax.Node]facts)
 	if parent != nil {
 		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
 	}
 	syntax.Walk(file, s.visit)
+}
+
+// opened tells how many parentheses are open at once at most.
+func opened(text string) int {
+	most, now := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(':
+			now++
+			most = max(most, now)
+		case ')':
+			now = max(now-1, 0)
+		}
+	}
+	return most
+}
+
+// nests tells how deeply a text nests what the shell reads on its own.
+func nests(file *syntax.File) int {
+	most := 0
+	var path []bool // of the nodes above, those that count
+	now := 0
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil { // the end of the last node
+			if path[len(path)-1] {
+				now--
+			}
+			path = path[:len(path)-1]
+			return true
+		}
+		counts := false
+		switch n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp, *syntax.Subshell, *syntax.Block, *syntax.FuncDecl, *syntax.ExtGlob:
+			counts = true
+			now++
+			most = max(most, now)
+		}
+		path = append(path, counts)
+		return true
+	})
+	return most
 }
 
 // plainSpaces maps the spaces that look like one to one, and drops the
@@ -74,6 +133,9 @@ var plainSpaces = strings.NewReplacer("\u00a0", " ", "\u2003", " ", "\u2009", " 
 // visit is called in the order of the text, which is near enough to the order
 // of execution for assignments to be known where they are used.
 func (s *shell) visit(node syntax.Node) bool {
+	if s.spent() {
+		return false
+	}
 	switch n := node.(type) {
 	case *syntax.Stmt:
 		s.redirects(n.Redirs)
@@ -89,7 +151,8 @@ func (s *shell) visit(node syntax.Node) bool {
 			s.pipe(n)
 		}
 	case *syntax.WordIter:
-		s.set(n.Name.Value, strings.Join(s.fields(n.Items), " "))
+		items, _ := s.fields(n.Items)
+		s.set(n.Name.Value, strings.Join(items, " "))
 	case *syntax.FuncDecl:
 		s.function(n)
 	}
@@ -103,7 +166,7 @@ func (s *shell) call(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
 	}
-	argv := s.fields(n.Args)
+	argv := s.run(n)
 	s.substituted(argv, n)
 	s.command(argv, 0)
 }
@@ -161,7 +224,7 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 	if len(call.Args) == 0 {
 		return
 	}
-	argv := unwrap(s.fields(call.Args))
+	argv := unwrap(s.argv(call))
 	for _, d := range redirects {
 		var text string
 		switch {
@@ -173,7 +236,7 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 			continue
 		}
 		s.feed(argv, text)
-		if d.Word != nil && s.fetches(d.Word) && readsProgram(argv) {
+		if d.Word != nil && s.factsOf(d.Word).fetches && readsProgram(argv) {
 			s.breaks(RemoteCodeExecution)
 		}
 	}
@@ -184,7 +247,7 @@ func (s *shell) feed(argv []string, text string) {
 	switch {
 	case len(argv) == 0:
 	case isShell(argv[0]) && readsProgram(argv):
-		s.shellAt(text, s.nested+1, s)
+		s.shellIn(text, s)
 	case isInterpreter(argv[0]) && readsProgram(argv):
 		s.code(text)
 	case sqlClients[base(argv[0])]:
@@ -213,6 +276,9 @@ func (s *shell) redirects(list []*syntax.Redirect) {
 // tokens judges a text that no shell would parse. It is suspicious only where
 // one of the gravest commands is in it as such.
 func (r *reading) tokens(text string) {
+	if !r.spend(costJudge * len(text)) {
+		return
+	}
 	for _, t := range dangerousTokens {
 		if t.pattern.MatchString(text) {
 			r.breaks(t.invariant)

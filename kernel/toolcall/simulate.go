@@ -1,5 +1,7 @@
 package toolcall
 
+import "context"
+
 // Scenario is one scripted tool call and what the interceptor must make of it.
 type Scenario struct {
 	Name    string // unique, snake_case
@@ -34,7 +36,7 @@ func Simulate(i *Interceptor) SimResult {
 	scenarios := Scenarios()
 	out := SimResult{Scenarios: make([]ScenarioResult, 0, len(scenarios))}
 	for _, s := range scenarios {
-		d := i.Decide(s.Call)
+		d, _ := i.Decide(context.Background(), s.Call) // the only error is a context's, and this one does not end
 		out.add(s.Name, d)
 	}
 	return out

@@ -18,7 +18,7 @@ func TestScenariosAreDecidedAsWritten(t *testing.T) {
 	met := make(map[toolcall.Invariant]bool)
 	benign := 0
 	for _, s := range toolcall.Scenarios() {
-		d := i.Decide(s.Call)
+		d := decide(i, s.Call)
 		if d.Allowed == s.Blocked {
 			t.Errorf("%s: %+v, want blocked %v", s.Name, d, s.Blocked)
 		}

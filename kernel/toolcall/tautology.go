@@ -6,15 +6,15 @@ import "strings"
 // people write to get past a check for WHERE: 1=1, 'a'='a', id=id, true,
 // x OR 1=1, NOT false, 1 IS NOT NULL, name LIKE '%'. An empty condition is one
 // too.
-func always(s []token) bool {
+func always(s []token, nested int) bool {
 	s = unparenthesised(s)
-	if len(s) == 0 {
+	if len(s) == 0 || nested > maxAlternation {
 		return true
 	}
 	depth := s[0].depth
 	if parts := split(s, depth, "OR", "||"); len(parts) > 1 {
 		for _, p := range parts {
-			if always(p) {
+			if always(p, nested+1) {
 				return true
 			}
 		}
@@ -22,7 +22,7 @@ func always(s []token) bool {
 	}
 	if parts := split(s, depth, "AND", "&&"); len(parts) > 1 {
 		for _, p := range parts {
-			if !always(p) {
+			if !always(p, nested+1) {
 				return false
 			}
 		}
@@ -38,15 +38,19 @@ const (
 	// maxCondition bounds the tokens of a condition that is read in depth; of
 	// a longer one only the alternatives at its top are read.
 	maxCondition = 2048
+
+	// maxAlternation bounds OR and AND within each other. What is nested more
+	// deeply was written to be misread, and counts as true.
+	maxAlternation = 16
 )
 
 // alwaysLong is always for conditions of any length, in linear time.
 func alwaysLong(s []token) bool {
 	if len(s) <= maxCondition {
-		return always(s)
+		return always(s, 0)
 	}
 	for _, p := range split(s, s[0].depth, "OR", "||") {
-		if len(p) <= maxComparison && always(p) {
+		if len(p) <= maxComparison && always(p, 0) {
 			return true
 		}
 	}
@@ -55,15 +59,21 @@ func alwaysLong(s []token) bool {
 
 // unparenthesised strips parentheses around the whole.
 func unparenthesised(s []token) []token {
-	for len(s) >= 2 && is(s, 0, "(") && is(s, len(s)-1, ")") {
-		for _, t := range s[1 : len(s)-1] {
-			if t.depth < s[0].depth {
-				return s
-			}
-		}
-		s = s[1 : len(s)-1]
+	opened, closed := 0, 0
+	for is(s, opened, "(") {
+		opened++
 	}
-	return s
+	for closed < len(s)-opened && is(s, len(s)-1-closed, ")") {
+		closed++
+	}
+	if opened == 0 || closed == 0 || s[len(s)-1].depth < s[0].depth-1 {
+		return s
+	}
+	whole := min(opened, closed) // of the pairs, those that nothing between them closes
+	for _, t := range s[opened : len(s)-closed] {
+		whole = min(whole, t.depth-s[0].depth+1)
+	}
+	return s[max(whole, 0) : len(s)-max(whole, 0)]
 }
 
 // split cuts at words of the given depth. An opening parenthesis already has

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,17 +81,31 @@ func New(o Options) (*Interceptor, error) {
 func Default() *Interceptor { return &Interceptor{} }
 
 // Decide reads every argument of the call with the readers that fit it and
-// answers with the first invariant it breaks. Its time is bounded by the
-// length of the call; it never panics and never performs what it reads.
-func (i *Interceptor) Decide(c Call) Decision {
-	leaves, err := readArguments(c.Arguments)
-	if err != nil {
-		return refusal(MalformedArguments)
+// answers with the first invariant it breaks. It never panics and never
+// performs what it reads.
+//
+// The work is bounded for the call as a whole; one that would take more is
+// blocked by [UnreadableCall]. An error is the context's: the caller left
+// before there was a decision, and none was made.
+func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
+	return i.decide(c, &budget{ctx: ctx})
+}
+
+func (i *Interceptor) decide(c Call, b *budget) (Decision, error) {
+	if err := b.ctx.Err(); err != nil {
+		return Decision{}, fmt.Errorf("deciding a tool call: %w", err)
 	}
-	r := newReading(i, c)
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil && !b.spent() {
+		return refusal(MalformedArguments), nil
+	}
+	r := newReading(i, c, b)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
 	r.destinations(leaves)
-	return r.decision()
+	if b.err != nil {
+		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
+	}
+	return r.decision(), nil
 }

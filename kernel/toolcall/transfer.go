@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -20,7 +21,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	if !ok {
 		return
 	}
-	words := s.fields(call.Args)
+	words := s.argv(call)
 	argv := unwrap(words)
 	if len(argv) == 0 {
 		if dumps := s.first(n.X); dumps == "env" || dumps == "set" {
@@ -31,17 +32,19 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	name := base(argv[0])
 	executes := (isShell(name) || isInterpreter(name) || name == "source" || name == ".") && readsProgram(argv)
 	executes = executes || isShell(name) && contains(words, "xargs")
-	if executes && (s.fetches(n.X) || s.decodes(n.X)) || (name == "iex" || name == "Invoke-Expression") {
+	left := s.factsOf(n.X)
+	if executes && (left.fetches || left.decodes) || (name == "iex" || name == "Invoke-Expression") {
 		s.breaks(RemoteCodeExecution)
 	}
-	if text, known := s.output(n.X, 0); known {
+	text, known := s.output(n.X, 0)
+	if known {
 		s.feed(argv, text)
 		if contains(words, "xargs") || name == "parallel" {
 			s.command(append(append([]string{}, argv...), strings.Fields(text)...), 1)
 		}
 	}
-	if senders[name] && !s.harmless(n.X) {
-		s.sends(argv, s.sensitive(n.X))
+	if senders[name] && !known && left.reads { // what is known stands on the command line
+		s.sends(argv, left.sensitive)
 	}
 }
 
@@ -59,22 +62,27 @@ func contains(list []string, word string) bool {
 func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 	inner := unwrap(argv)
 	if len(inner) == 0 {
-		if s.fetches(n) {
+		if s.factsOf(n).fetches {
 			s.breaks(RemoteCodeExecution) // $(curl …) as a command
 		}
 		return
 	}
 	name := base(inner[0])
 	runs := isShell(name) || isInterpreter(name) || name == "eval" || name == "source" || name == "." || inner[0] == unknownText
+	leaks, sensitive := false, false
 	for _, w := range n.Args {
+		f := s.factsOf(w)
 		switch {
-		case runs && (s.fetches(w) || s.decodes(w)):
+		case runs && (f.fetches || f.decodes):
 			s.breaks(RemoteCodeExecution)
-		case resolvers[name] && s.runsAny(w):
+		case resolvers[name] && f.runs:
 			s.breaks(DataExfiltration)
-		case senders[name] && s.runsAny(w) && s.readsFiles(w):
-			s.sends(inner, s.sensitive(w))
+		case senders[name] && f.reads:
+			leaks, sensitive = true, sensitive || f.sensitive
 		}
+	}
+	if leaks {
+		s.sends(inner, sensitive)
 	}
 }
 
@@ -178,6 +186,7 @@ func isAddress(w string) bool {
 
 // remember notes the files that a downloader writes.
 func (s *shell) remember(name string, argv []string) {
+	keeps := name == "wget" || hasFlag(argv, 'O', "--remote-name")
 	for i, w := range argv {
 		switch {
 		case (w == "-o" || w == "-O" || w == "--output" || w == "--output-document") && i+1 < len(argv) && !strings.Contains(argv[i+1], "://"):
@@ -186,7 +195,7 @@ func (s *shell) remember(name string, argv []string) {
 			s.fetched[path.Base(w[2:])] = true
 		case strings.HasPrefix(w, "--output="):
 			s.fetched[path.Base(w[9:])] = true
-		case strings.Contains(w, "://") && (name == "wget" || hasFlag(argv, 'O', "--remote-name")):
+		case keeps && strings.Contains(w, "://"):
 			if a, ok := readAddress(w); ok && a.path != "/" {
 				s.fetched[path.Base(a.path)] = true
 			}
@@ -194,64 +203,65 @@ func (s *shell) remember(name string, argv []string) {
 	}
 }
 
-// calls tells whether a command below the node satisfies a test.
-func (s *shell) calls(n syntax.Node, test func(argv []string) bool) bool {
-	found := false
+// facts is what the commands below a node do.
+type facts struct {
+	version                                  int
+	runs, fetches, decodes, reads, sensitive bool
+}
+
+func (f facts) and(g facts) facts {
+	f.runs, f.fetches, f.decodes = f.runs || g.runs, f.fetches || g.fetches, f.decodes || g.decodes
+	f.reads, f.sensitive = f.reads || g.reads, f.sensitive || g.sensitive
+	return f
+}
+
+// factsOf reads the commands below a node. Every statement is read once while
+// the variables stay as they are, however many commands stand around it.
+func (s *shell) factsOf(n syntax.Node) facts {
+	if f, known := s.facts[n]; known && f.version == s.version {
+		return f
+	}
+	f := facts{version: s.version}
 	syntax.Walk(n, func(node syntax.Node) bool {
-		if c, ok := node.(*syntax.CallExpr); ok && !found && len(c.Args) > 0 {
-			argv := s.fields(c.Args)
-			if inner := unwrap(argv); len(inner) > 0 {
-				argv = inner
-			}
-			found = len(argv) > 0 && test(argv)
+		if !s.spend(1) {
+			return false
 		}
-		return !found
+		if st, ok := node.(*syntax.Stmt); ok && node != n {
+			f = f.and(s.factsOf(st))
+			return false
+		}
+		if c, ok := node.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+			f = f.and(s.doing(s.argv(c)))
+		}
+		return true
 	})
-	return found
+	s.facts[n] = f
+	return f
 }
 
-func (s *shell) fetches(n syntax.Node) bool {
-	return s.calls(n, func(argv []string) bool { return downloaders[base(argv[0])] })
+// doing tells what one command does.
+func (s *shell) doing(argv []string) facts {
+	if inner := unwrap(argv); len(inner) > 0 {
+		argv = inner
+	}
+	if len(argv) == 0 || !s.spend(costSearch*length(argv)) {
+		return facts{}
+	}
+	name := base(argv[0])
+	return facts{
+		runs: true, fetches: downloaders[name], reads: fileReaders[name],
+		decodes:   decoders[name] && (hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")),
+		sensitive: name == "env" || name == "printenv" || name == "set" || slices.ContainsFunc(argv[1:], s.guarded),
+	}
 }
 
-func (s *shell) decodes(n syntax.Node) bool {
-	return s.calls(n, func(argv []string) bool {
-		return decoders[base(argv[0])] && (hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', ""))
-	})
-}
-
-func (s *shell) runsAny(n syntax.Node) bool {
-	return s.calls(n, func([]string) bool { return true })
-}
-
-// readsFiles tells whether a node shows the contents of files.
-func (s *shell) readsFiles(n syntax.Node) bool {
-	return s.calls(n, func(argv []string) bool { return fileReaders[base(argv[0])] })
+// guarded tells whether a word names what holds credentials, or the system's.
+func (s *shell) guarded(word string) bool {
+	p := s.resolve(word)
+	return isCredentialFile(p) || systemFolder.MatchString(p)
 }
 
 var fileReaders = words("cat head tail tar zip gzip base64 xxd less more grep awk sed cut printenv env find ls od strings dd mysqldump pg_dump git")
-
-// harmless tells whether a node prints only what the command line says.
-func (s *shell) harmless(n *syntax.Stmt) bool {
-	_, known := s.output(n, 0)
-	return known || !s.readsFiles(n)
-}
-
-// sensitive tells whether a node names a credential file.
-func (s *shell) sensitive(n syntax.Node) bool {
-	return s.calls(n, func(argv []string) bool {
-		name := base(argv[0])
-		if name == "env" || name == "printenv" || name == "set" {
-			return true
-		}
-		for _, w := range argv[1:] {
-			if isCredentialFile(s.resolve(w)) || systemFolder.MatchString(s.resolve(w)) {
-				return true
-			}
-		}
-		return false
-	})
-}
 
 // first is the name of the command a statement begins with.
 func (s *shell) first(st *syntax.Stmt) string {

@@ -1,0 +1,16 @@
+package toolcall
+
+import "context"
+
+// MaxWork is the budget of one call.
+const MaxWork = maxWork
+
+// Work decides a call and tells what it took, in the budget's units.
+func Work(c Call) (Decision, int) {
+	b := &budget{ctx: context.Background()}
+	d, err := Default().decide(c, b)
+	if err != nil {
+		panic(err) // only a context that ends gives one
+	}
+	return d, b.used
+}
