@@ -162,7 +162,7 @@ func (x *exchange) seal(outcome kernel.Outcome, sent string) error {
 	r.SessionID, r.Turn, r.Timestamp = x.publicID, x.turnLabel(), x.started.UnixMilli()
 	r.Prev, r.Nonce, r.Version = x.session.Head, x.nonce, x.app.version()
 	r.Resent = x.snapshots
-	r.Endpoint, r.Dialect, r.Model, r.Outcome = x.endpoint, x.dialect, x.model, outcome
+	r.Endpoint, r.Dialect, r.Model, r.Outcome = x.endpoint, x.dialect, plainName(x.model), outcome
 	if x.turn.Refused && outcome == kernel.Answered {
 		r.Outcome = kernel.Refused
 	}
@@ -172,7 +172,7 @@ func (x *exchange) seal(outcome kernel.Outcome, sent string) error {
 		r.PromptCommitment = commitment(x.session.Secret, x.prompt)
 		r.OutputCommitment = commitment(x.session.Secret, sent)
 	}
-	r.Coverage = x.coverage
+	r.Coverage = listed(x.coverage)
 	if err := r.Seal(); err != nil {
 		return fmt.Errorf("sealing the receipt: %w", err)
 	}

@@ -56,5 +56,10 @@ func FuzzIntercept(f *testing.F) {
 		if w.Code >= http.StatusInternalServerError {
 			t.Fatalf("%d %s for %q", w.Code, w.Body, body)
 		}
+		if turn := w.Header().Get("X-Lex-Turn"); turn != "" {
+			if record := s.send(http.MethodGet, "/audits/turn/"+turn, ""); record.Body.Len() == 0 || record.Body.Len() > maxReceipt {
+				t.Fatalf("a receipt of %d bytes for %q", record.Body.Len(), body)
+			}
+		}
 	})
 }

@@ -145,3 +145,17 @@ func TestHangingUpBuysNoCalls(t *testing.T) {
 		t.Errorf("%d calls to the model", n)
 	}
 }
+
+// A model that takes longer than we wait has failed; its client has not left.
+func TestOurTimeoutIsTheProvidersFailure(t *testing.T) {
+	for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
+		s := newSite(t, `{"timeout":1000000}`, func(_ http.ResponseWriter, r *http.Request) error {
+			<-r.Context().Done()
+			return r.Context().Err()
+		})
+		w := s.post(path, question)
+		if receipt := s.receipts()[0]; w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), `"provider_exhausted"`) || receipt["outcome"] != "provider_failed" {
+			t.Errorf("%s: %d %s, outcome %v", path, w.Code, w.Body, receipt["outcome"])
+		}
+	}
+}

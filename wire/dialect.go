@@ -104,8 +104,9 @@ const (
 // are none. An empty text is no part.
 type Part struct {
 	// Path finds the part's raw value with gjson, for example
-	// messages.3.content.1.text; it is unique within the body. The name of an
-	// unknown member is cut after 64 bytes, and then finds nothing.
+	// messages.3.content.1.text; it is unique within the body. In the place of
+	// the name of an unknown member is a hash, which finds nothing: the name is
+	// free text, and paths end in receipts.
 	Path string
 	Role Role // zero in answers
 	Kind Kind

@@ -26,7 +26,7 @@ func Example() {
 	// system text messages.0.content "Be brief."
 	// user text messages.1.content.0.text "What is this?"
 	// user image messages.1.content.1.image_url ""
-	// other unknown mystery ""
+	// other unknown sha256:4f0d9e5f2d159c8b ""
 }
 
 // A stream keeps its bytes, whatever pieces they come in.

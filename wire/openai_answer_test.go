@@ -30,7 +30,7 @@ func TestChatResponse(t *testing.T) {
 		t.Errorf("model %q, finish %q, text %q", r.Model, r.Finish, r.Text())
 	}
 	compare(t, lines(r.Parts), []string{
-		`unknown x_vendor`,
+		`unknown sha256:7b5dcdef6c94b138`,
 		`logprobs choices.0.logprobs`,
 		`text choices.0.message.content Paris.`,
 		`reasoning choices.0.message.reasoning_content hm`,
@@ -101,7 +101,7 @@ func TestEvents(t *testing.T) {
 			chat, `{"x":1,"choices":[{"delta":{"content":"b"},"index":1},{"index":0,"delta":{"content":"a","y":1},"logprobs":{"content":[]}}]}`,
 			wire.Event{
 				Deltas:  []delta{{Choice: 1, Kind: wire.Text, Text: "b"}, {Kind: wire.Text, Text: "a"}, {Kind: wire.Logprobs}},
-				Unknown: []string{"x", "choices.1.delta.y"},
+				Unknown: []string{"sha256:2d711642b726b044", "choices.1.delta.sha256:a1fce4363854ff88"},
 			},
 		},
 		{
@@ -115,7 +115,7 @@ func TestEvents(t *testing.T) {
 		{chat, `{"choices":[{"index":0,"delta":{"content":"!"},"finish_reason":"stop"}]}`, wire.Event{Finish: "stop", Deltas: []delta{{Kind: wire.Text, Text: "!"}}}},
 		{chat, `{"choices":[],"usage":{"total_tokens":1}}`, wire.Event{}},
 		{chat, `{"choices":[],"prompt_filter_results":[{}]}`, wire.Event{}},
-		{chat, `{"choices":[5],"extra":"x"}`, wire.Event{Unknown: []string{"choices.0", "extra"}}},
+		{chat, `{"choices":[5],"extra":"x"}`, wire.Event{Unknown: []string{"choices.0", "sha256:c8dee78f8c7b466c"}}},
 		{chat, `{"choices":{"0":{}}}`, wire.Event{Unknown: []string{"choices"}}},
 		{chat, `{"error":{"message":"m"}}`, wire.Event{Err: true}},
 		{chat, `{"error":"m"}`, wire.Event{Err: true}},
@@ -126,7 +126,7 @@ func TestEvents(t *testing.T) {
 		{chat, `[DONE] `, wire.Event{Done: true}},
 		{completions, `{"id":"c","object":"text_completion","choices":[{"index":1,"text":"On","logprobs":null,"finish_reason":null}]}`, wire.Event{Deltas: []delta{{Choice: 1, Kind: wire.Text, Text: "On"}}}},
 		{completions, `{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`, wire.Event{Finish: "length"}},
-		{completions, `{"choices":[{"index":0,"delta":{"content":"x"}}]}`, wire.Event{Unknown: []string{"choices.0.delta"}}},
+		{completions, `{"choices":[{"index":0,"delta":{"content":"x"}}]}`, wire.Event{Unknown: []string{"choices.0.sha256:4f4a9410ffcdf895"}}},
 	} {
 		got := event(t, test.api, test.data)
 		if !slices.Equal(got.Deltas, test.want.Deltas) || !slices.Equal(sorted(got.Unknown), sorted(test.want.Unknown)) ||

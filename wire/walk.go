@@ -1,9 +1,10 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -64,11 +65,12 @@ func object(known members) schema {
 		}
 		v.ForEach(func(key, value gjson.Result) bool {
 			read, ok := known[key.Str]
+			name := key.Str
 			if !ok {
 				w.checkName(known, key.Str)
-				read = unknown
+				read, name = unknown, pathName(key.Str)
 			}
-			w.in(pathName(key.Str), value, read)
+			w.in(name, value, read)
 			return w.err == nil
 		})
 	}
@@ -84,20 +86,11 @@ func (w *walk) checkName(known members, name string) {
 	}
 }
 
-// maxName bounds what an unknown member's name adds to a path, and so to
-// receipts, in bytes.
-const maxName = 64
-
-// pathName escapes a member name for a path.
+// pathName stands in a path, and so in receipts, for the name of a member that
+// the schema does not know: such a name is whatever the caller likes to write.
 func pathName(name string) string {
-	if len(name) > maxName {
-		n := maxName
-		for !utf8.RuneStart(name[n]) {
-			n--
-		}
-		name = name[:n] + "…"
-	}
-	return gjson.Escape(name)
+	sum := sha256.Sum256([]byte(name))
+	return "sha256:" + hex.EncodeToString(sum[:8])
 }
 
 // in reads a value one step further down the path.
