@@ -13,30 +13,30 @@ import (
 // maxReceipt bounds every receipt, whatever its request was.
 const maxReceipt = 64 << 10
 
-// canary stands in every place of a request that a caller can write into.
-const canary = "CaNaRy words"
+// hostileCanary stands in every place of a request that a caller can write into.
+const hostileCanary = "CaNaRy words"
 
 // hostileCalls are requests that are long or wordy in one place each.
 func hostileCalls() map[string][2]string {
 	wide := func(n int, item string) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
 	var names strings.Builder
 	for i := range 3000 {
-		fmt.Fprintf(&names, `,"%s %d":%d`, canary, i, i)
+		fmt.Fprintf(&names, `,"%s %d":%d`, hostileCanary, i, i)
 	}
 	chat := func(members string) [2]string {
 		return [2]string{"/v1/chat/completions", `{"messages":[{"role":"user","content":"What is the capital of France?"}]` + members + `}`}
 	}
 	return map[string][2]string{
 		"long model":      chat(`,"model":"` + strings.Repeat("m", 20<<20) + `"`),
-		"wordy model":     chat(`,"model":"` + canary + `"`),
+		"wordy model":     chat(`,"model":"` + hostileCanary + `"`),
 		"unknown members": chat(`,"model":"m"` + names.String()),
-		"long name":       chat(`,"model":"m","` + strings.Repeat(canary, 1000) + `":1`),
-		"nested members":  chat(`,"model":"m","a":{"` + canary + `":{"` + canary + `":1}}`),
+		"long name":       chat(`,"model":"m","` + strings.Repeat(hostileCanary, 1000) + `":1`),
+		"nested members":  chat(`,"model":"m","a":{"` + hostileCanary + `":{"` + hostileCanary + `":1}}`),
 		"many messages":   {"/v1/chat/completions", `{"model":"m","messages":[` + wide(5000, `{"role":"user","content":"Hello."}`) + `]}`},
-		"many images":     {"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":[` + wide(5000, `{"type":"image_url","image_url":{"url":"x","`+canary+`":1}}`) + `]}]}`},
-		"many roles":      {"/v1/chat/completions", `{"model":"m","messages":[` + wide(900, `{"role":"`+canary+`","content":"Hello.","name":"`+canary+`","x":1}`) + `]}`},
+		"many images":     {"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":[` + wide(5000, `{"type":"image_url","image_url":{"url":"x","`+hostileCanary+`":1}}`) + `]}]}`},
+		"many roles":      {"/v1/chat/completions", `{"model":"m","messages":[` + wide(900, `{"role":"`+hostileCanary+`","content":"Hello.","name":"`+hostileCanary+`","x":1}`) + `]}`},
 		"unknown path":    {"/v1/" + strings.Repeat("a", 5000), `{"text":"Hello."}`},
-		"completions":     {"/v1/completions", `{"model":"` + canary + `","prompt":"Hello."` + names.String() + `}`},
+		"completions":     {"/v1/completions", `{"model":"` + hostileCanary + `","prompt":"Hello."` + names.String() + `}`},
 		"tool":            {"/lex/tools/check", `{"session_id":"s","tool":{"name":"` + strings.Repeat("界", 256) + `","arguments":{"a":"` + strings.Repeat("b", 60000) + `"}}}`},
 		"long session":    {"/lex/govern", `{"prompt":"Hello.","session_id":"` + strings.Repeat("界", 128) + `"}`},
 	}
@@ -49,7 +49,7 @@ func TestReceiptsAreBounded(t *testing.T) {
 			s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 			r := httptest.NewRequest(http.MethodPost, "http://site.test"+call[0], strings.NewReader(call[1]))
 			for _, header := range []string{"X-Lex-Session", "User-Agent", "Traceparent", "X-Lex-Turn"} {
-				r.Header.Set(header, canary)
+				r.Header.Set(header, hostileCanary)
 			}
 			s.serve(httptest.NewRecorder(), r)
 			checkBounded(t, s)

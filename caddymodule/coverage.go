@@ -78,7 +78,8 @@ func (x *exchange) coverNewest(body []byte, parts []wire.Part, read bool) (texts
 				x.unknown(name, "not known to the dialect", p.Bytes)
 				continue
 			}
-			x.unknown(name, "not known to the dialect; its texts were read", p.Bytes)
+			x.unknown(name, "not known to the dialect; its texts were read", 0)
+			x.cover(name, detectorLocal, p.Bytes)
 			said, _, _ := looseTexts(loose)
 			texts = append(texts, said...)
 		case p.Text == "" && p.Kind == wire.Text:

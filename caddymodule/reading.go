@@ -148,13 +148,14 @@ func queryTexts(line string) (parts []wire.Part) {
 // tell.
 func inUTF8(body []byte, charset string) ([]byte, error) {
 	var from encoding.Encoding
+	guessed := false
 	switch {
 	case bytes.HasPrefix(body, []byte("\xff\xfe")), bytes.HasPrefix(body, []byte("\xfe\xff")):
 		from = unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
 	case len(body) > 1 && body[0] == 0 && body[1] != 0:
-		from = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+		from, guessed = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), true
 	case len(body) > 1 && body[0] != 0 && body[1] == 0:
-		from = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+		from, guessed = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), true
 	case !utf8.Valid(body) && charset != "":
 		from, _ = htmlindex.Get(charset)
 	}
@@ -164,10 +165,16 @@ func inUTF8(body []byte, charset string) ([]byte, error) {
 			return nil, errNotText
 		}
 	}
-	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 && isBinary(body) {
+	switch {
+	case !utf8.Valid(body), guessed && bytes.ContainsFunc(body, isControl), bytes.IndexByte(body, 0) >= 0 && isBinary(body):
 		return nil, errNotText
 	}
 	return body, nil
+}
+
+// isControl reports whether a character stands in no text.
+func isControl(c rune) bool {
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == utf8.RuneError
 }
 
 // isBinary reports whether the bytes are those of a known kind of file that is
@@ -178,11 +185,25 @@ func isBinary(head []byte) bool {
 
 // looseTexts turns loosely read parts into texts to assess. Files in base64 are
 // no texts: their bytes are counted.
+//
+// A short word alone ("prompt", "system", "user") is as often a value of the API
+// as something that is said, and too little to judge; but the words of one array
+// are read as a sentence.
 func looseTexts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
-	for _, p := range parts {
+	var words []string
+	for i, p := range parts {
+		word := len(p.Text) < leastPhrase && !strings.ContainsAny(p.Text, " \t\n")
 		switch {
 		case isFile(p.Text):
 			media += p.Bytes
+		case word:
+			words = append(words, p.Text)
+			if last := i+1 == len(parts) || parts[i+1].Message != p.Message; last || p.Message == 0 {
+				if len(words) >= leastSentence {
+					texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: strings.Join(words, " ")})
+				}
+				words = nil
+			}
 		case p.Role == wire.System || p.Role == wire.Definition:
 			instructions = append(instructions, detect.Text{Source: detect.System, Body: p.Text})
 		default:
@@ -191,6 +212,14 @@ func looseTexts(parts []wire.Part) (texts, instructions []detect.Text, media int
 	}
 	return texts, instructions, media
 }
+
+// leastPhrase is the length, in bytes, from which a string without a space is
+// read for itself.
+const leastPhrase = 24
+
+// leastSentence is how many words of one array are read as a sentence: fewer are
+// as often a list of categories.
+const leastSentence = 5
 
 // leastFile is how long a file in base64 is at least, in characters. The head is
 // what tells its kind.

@@ -92,6 +92,7 @@ func spellings(text string) map[string]struct{ contentType, coding, body string 
 		"no quotes":      {js, "", `{input: ` + text + `}`},
 		"escapes":        {js, "", `{"input":"` + escaped.String() + `"}`},
 		"escapes, bad":   {js, "", `{"input":"` + escaped.String() + `",}`},
+		"words":          {js, "", `{"input":["` + strings.Join(words, `","`) + `"]}`},
 		"a name":         {js, "", `{` + q + `:1}`},
 		"deep":           {js, "", strings.Repeat(`{"a":[`, 3000) + q + strings.Repeat(`]}`, 3000)},
 		"deeper":         {js, "", strings.Repeat(`[`, 50000) + q},
@@ -136,6 +137,22 @@ func TestAttacksOnUnknownPaths(t *testing.T) {
 			if inspected := s.receipts()[0]["coverage"].(map[string]any)["bytes_inspected"].(float64); inspected == 0 {
 				t.Errorf("%s: nothing was read", name)
 			}
+		}
+	}
+}
+
+// The words of an API are not what is said in it.
+func TestWordsOfAnAPIAreNoAttack(t *testing.T) {
+	s, seen := listening(t, `{}`)
+	bodies := []string{
+		`{"type":"prompt"}`, `{"name":"system","kind":"prompt","role":"user","template":"instruction"}`, `{"model":"dall-e-3","quality":"hd","style":"vivid","prompt":"cat"}`,
+		`{"model":"omni-moderation-latest","categories":["violence","harassment","hate"],"input":"Hello there."}`,
+		`{"model":"gpt-4o","input":[{"role":"user","content":[{"type":"input_text","text":"What is a prompt?"}]}],"tools":[{"type":"function","name":"run_prompt","parameters":{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt","user"]}}]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"system"}}`, "prompt",
+	}
+	for i, body := range bodies {
+		if w := s.post("/v1/anything", body); w.Code != http.StatusOK || int(seen.count.Load()) != i+1 {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
 }

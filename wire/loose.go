@@ -18,7 +18,8 @@ import (
 // read for its quoted strings and for the words between them. All strings count,
 // at any depth, and so do names that hold a space. A part has no path. Its role
 // is what the members around it say in the APIs that we know (role, system,
-// instructions, tools, …), or [User].
+// instructions, tools, …), or [User]. Message numbers the array whose element it
+// is, from 1, and is 0 for any other.
 //
 // The time is linear in the body, whatever it is.
 func Loosely(body []byte) []Part {
@@ -56,6 +57,7 @@ var (
 type looseLevel struct {
 	object bool
 	first  int    // the first part below it
+	list   int    // the array's number, from 1; 0 for an object
 	role   Role   // that its own role or type member gives
 	name   string // of the member being read
 	member int    // the first part of that member
@@ -65,7 +67,7 @@ type looseLevel struct {
 // all JSON.
 func looseJSON(body []byte) (parts []Part, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	levels := []looseLevel{{}}
+	levels, lists := []looseLevel{{}}, 0
 	var open []int // parts without a role yet, in order
 	settle := func(from int, role Role) {
 		for n := len(open) - 1; role != "" && n >= 0 && open[n] >= from; n-- {
@@ -85,7 +87,12 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 		at := &levels[len(levels)-1]
 		switch kind := token.Kind(); kind {
 		case '{', '[':
-			levels = append(levels, looseLevel{object: kind == '{', first: len(parts)})
+			next := looseLevel{object: kind == '{', first: len(parts)}
+			if kind == '[' {
+				lists++
+				next.list = lists
+			}
+			levels = append(levels, next)
 			continue
 		case '}', ']':
 			settle(at.first, at.role)
@@ -110,7 +117,7 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 			}
 			if s != "" {
 				open = append(open, len(parts))
-				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s)})
+				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s), Message: at.list})
 			}
 		}
 		settle(at.member, looseMembers[at.name])
