@@ -177,11 +177,39 @@ func (a auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 	case err != nil:
 		return verdict{}, err
 	}
+	if r.Resent {
+		return a.sameWords(ctx, s.Head, r)
+	}
 	return a.walk(ctx, s.Head, r)
 }
 
-// walk goes from a head back to the receipt. A resent history leaves each turn
-// under a key of its own, where another turn of the same words may stand.
+// sameWords looks at the head of a conversation that is known by its words alone.
+// Each turn leaves its state under a key of its own, the digest of all that was
+// said up to its end, and the first turn of these words is the head there for
+// good. Clients go back and ask again, so others of the same words may have come
+// from other states; they commit to the same texts under the same secret.
+func (a auditor) sameWords(ctx context.Context, head string, r kernel.Receipt) (verdict, error) {
+	if head == r.ID {
+		return passed("it is the head of its conversation"), nil
+	}
+	e, err := a.Receipt(ctx, head)
+	if errors.Is(err, store.ErrNotFound) {
+		return failed("the head of its conversation, " + head + ", is missing"), nil
+	}
+	if err != nil {
+		return verdict{}, err
+	}
+	first, err := kernel.OpenReceipt(e.JSON)
+	switch {
+	case err != nil:
+		return faultOf(fmt.Errorf("the head of its conversation, %s, is broken: %w", head, err)), nil
+	case first.Resent && first.SessionID == r.SessionID && first.PromptCommitment == r.PromptCommitment && first.OutputCommitment == r.OutputCommitment:
+		return passed("the head of its conversation, " + head + ", commits to the same words"), nil
+	}
+	return begunAnew(e, r), nil
+}
+
+// walk goes from a head back to the receipt.
 func (a auditor) walk(ctx context.Context, head string, r kernel.Receipt) (verdict, error) {
 	id := head
 	for n := range maxWalk {
@@ -196,9 +224,6 @@ func (a auditor) walk(ctx context.Context, head string, r kernel.Receipt) (verdi
 			return verdict{}, err
 		}
 		prev := gjson.GetBytes(e.JSON, "prev").Str
-		if r.Resent && prev == r.Prev {
-			return passed("another turn of the same words is the head of its session"), nil
-		}
 		if prev == "" {
 			return begunAnew(e, r), nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -102,7 +103,7 @@ func (g *request) openGovern(r *http.Request, body governRequest, started time.T
 		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID,
 		label: body.Turn, eval: g.isEval(r, body.SessionID),
 		endpoint: endpointGovern, dialect: dialectLex, model: g.handler.Model,
-		prompt: body.Prompt, started: started,
+		prompt: body.Prompt, started: started, asking: messageDigest(strconv.Itoa(body.Turn) + " " + body.Prompt),
 	}
 }
 
