@@ -236,10 +236,7 @@ func (s *tokenStream) write(p []byte) error {
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
 	}
-	if _, err := s.w.Write(p); err != nil {
-		return err
-	}
-	return http.NewResponseController(s.w).Flush()
+	return sendNow(s.w, p)
 }
 
 // keepAlive sends comments until the returned function is called; after that
