@@ -28,8 +28,10 @@ func decode(d *derived) *derived {
 // blobs remembers how far it looked for runs and for blocks of lines, so that
 // nothing is looked at twice.
 type blobs struct {
-	from         *derived
-	seen, blocks int
+	from                *derived
+	seen, blocks        int
+	inflated            int // bytes
+	unpackings, guesses int
 }
 
 func (o *blobs) replace(s string, i int) (string, int) {
@@ -38,7 +40,9 @@ func (o *blobs) replace(s string, i int) (string, int) {
 	}
 	end := run(s, i)
 	if end-i >= minBlob {
-		return o.long(s, i, end)
+		if text, to := o.long(s, i, end); to > i {
+			return text, to
+		}
 	}
 	o.seen = end
 	if hexDigit(s[i]) >= 0 {
@@ -63,7 +67,6 @@ func (o *blobs) long(s string, i, end int) (string, int) {
 	if text := o.text(s[i:end]); text != "" {
 		return text, padded(s, end)
 	}
-	o.seen = end
 	return "", i
 }
 
@@ -83,7 +86,10 @@ func (o *blobs) block(s string, i, end int) (string, int) {
 		}
 		return r
 	}, s[i:o.blocks])
-	return o.text(joined), padded(s, o.blocks)
+	if text := o.text(joined); text != "" {
+		return text, padded(s, o.blocks)
+	}
+	return "", i
 }
 
 // lines returns the end of a block of base64 in lines of one length, the last
@@ -115,7 +121,7 @@ func padded(s string, end int) int {
 
 // text returns the text that a run of alphanumeric characters encodes, or "".
 func (o *blobs) text(blob string) string {
-	for _, try := range []func(string) string{binaryText, hexText, base32Text, o.base64Text} {
+	for _, try := range []func(string) string{binaryText, hexText, base32Text, o.base64Text, hiddenBase64, base58Text} {
 		o.from.ask()
 		if text := try(blob); text != "" {
 			return text
@@ -179,6 +185,9 @@ func (o *blobs) base64Text(blob string) string {
 		}
 		if start == 0 {
 			if found := text(out); found != "" {
+				return found
+			}
+			if found := o.inflate(out); found != "" {
 				return found
 			}
 		}
