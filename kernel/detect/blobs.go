@@ -93,7 +93,8 @@ func (o *blobs) block(s string, i, end int) (string, int) {
 }
 
 // lines returns the end of a block of base64 in lines of one length, the last
-// of which may be shorter, that begins with the run s[i:end].
+// of which may be shorter unless it is a word, that begins with the run
+// s[i:end].
 func lines(s string, i, end int) int {
 	width := end - i
 	for {
@@ -103,6 +104,9 @@ func lines(s string, i, end int) int {
 		}
 		to := run(s, next)
 		if next == end || to == next || to-next > width || !strings.ContainsAny(s[end:next], "\n\r") {
+			return end
+		}
+		if to-next < width && !oddCase(s[next:to]) && padded(s, to) == to {
 			return end
 		}
 		end = to
@@ -220,7 +224,7 @@ func readable(b []byte) bool {
 		switch {
 		case unicode.IsControl(r) && !unicode.IsSpace(r), unicode.In(r, unicode.Co, unicode.Cs):
 			return false
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || r == '%' || r == '\\' || r == '&' || r == ';' || r == '#':
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || strings.ContainsRune("%\\&;#.-/", r) || 0x2800 <= r && r < 0x2900:
 			plain++
 		}
 	}

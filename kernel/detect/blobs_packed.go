@@ -15,8 +15,11 @@ import (
 // something in many of them, so each result must be language.
 
 // hiddenBase64 decodes base64 that went through rot13, is written backwards, or
-// is cut by hyphens and underscores.
+// is cut by hyphens and underscores, and hexadecimal written backwards.
 func hiddenBase64(blob string) string {
+	if found := languageIn(hexBytes(mirrored(blob))); found != "" {
+		return found
+	}
 	for _, turn := range []func(string) string{rot13, mirrored, unhyphened} {
 		turned := turn(blob)
 		if turned == blob {

@@ -102,7 +102,7 @@ func evenHex(word string) bool {
 // row joins the pieces from one on, up to the last odd one before two that are
 // not odd, and decodes them together.
 func (p *pieces) row(s string, first base64Piece) (string, int) {
-	var joined, pending []byte
+	var joined, odd, pending []byte
 	var row []string // up to the last odd one
 	var after []string
 	end, count, plain := first.to, 0, 0
@@ -111,6 +111,7 @@ func (p *pieces) row(s string, first base64Piece) (string, int) {
 		after = append(after, strings.TrimRight(s[next.from:next.to], "="))
 		if next.odd {
 			joined, pending = append(joined, pending...), pending[:0]
+			odd = append(odd, strings.TrimRight(s[next.from:next.to], "=")...)
 			row, after = append(row, after...), after[:0]
 			end, plain = next.to, 0
 			count++
@@ -121,7 +122,7 @@ func (p *pieces) row(s string, first base64Piece) (string, int) {
 			p.from.ask()
 		}
 		at := next.to
-		for at < len(s) && at < next.to+6 && strings.IndexByte(" \r\n\t,;:|\"'`+.&()[]{}<>*-_\\", s[at]) >= 0 {
+		for at < len(s) && at < next.to+6 && strings.IndexByte(" \r\n\t,;:|\"'`+.&()[]{}<>*-_=\\", s[at]) >= 0 {
 			at++
 		}
 		if at == next.to || at == len(s) || !pieceStarts[s[at]] {
@@ -133,8 +134,10 @@ func (p *pieces) row(s string, first base64Piece) (string, int) {
 	if len(joined) < minPieces || len(row) < 2 && len(joined) >= minBlob {
 		return "", end
 	}
-	if found := languageIn(base64Bytes(string(joined))); found != "" {
-		return found, end
+	for _, blob := range [][]byte{joined, odd} { // names and numbers of pieces are not odd
+		if found := languageIn(base64Bytes(string(blob))); found != "" {
+			return found, end
+		}
 	}
 	return wordsIn(row), end
 }

@@ -205,6 +205,24 @@ var evasions = []struct {
 			return base64Of(w)
 		})
 	}},
+	{"base64, numbered pieces", func(s string) string {
+		var b strings.Builder
+		for i, p := range pieces(base64Of(s), 6) {
+			fmt.Fprintf(&b, "%d. %s\n", i+1, p)
+		}
+		return b.String()
+	}},
+	{"base64, pieces with names", func(s string) string {
+		var b strings.Builder
+		for i, p := range pieces(base64Of(s), 8) {
+			fmt.Fprintf(&b, "%c = \"%s\"\n", 'a'+i, p)
+		}
+		return b.String()
+	}},
+	{"base64 of Morse", func(s string) string { return base64Of(spelt(s, " ", " / ", listed(morseOf))) }},
+	{"base64 of Braille", func(s string) string { return base64Of(braille(s)) }},
+	{"base64 of a spelling alphabet", func(s string) string { return base64Of(spelt(s, " ", " / ", listed(spelling))) }},
+	{"hex, backwards", func(s string) string { return backwards(hex.EncodeToString([]byte(s))) }},
 	{"base64, literals", func(s string) string { return literals(base64Of(s), "+") }},
 	{"base64, spaced literals", func(s string) string { return literals(base64Of(s), " + ") }},
 	{"base64, backwards", func(s string) string { return backwards(base64Of(s)) }},

@@ -57,7 +57,9 @@ type Reading struct {
 // What stays open: ciphers with a key (Vigenère, exchanged letters, XOR),
 // transpositions other than columns, Bacon's and Polybius' codes, base36, base62,
 // base91 and base65536, brotli, zstandard and LZMA, base58 and rows without
-// spaces beyond some hundred letters, spelling alphabets and Morse of other
+// spaces beyond some hundred letters, rows without spaces that are also turned
+// around, shifted or in leetspeak, pairs of words that run together, base64 in
+// pieces of three or fewer or with its case lost, one rare encoding in another, spelling alphabets and Morse of other
 // languages, acrostics, words that are cut and pasted by a program's own
 // logic, pictures made of signs, and what only somebody who knows the language
 // sees (Pig Latin of rare words, slang, made-up codes that the prompt itself
