@@ -139,6 +139,9 @@ func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text
 	if x.signal.Unopened || given.Unopened {
 		x.skip("request", "encoded more deeply than is opened", 0)
 	}
+	if unread := x.signal.Unread + given.Unread; unread > 0 {
+		x.skip("request", "reads as no language", unread)
+	}
 	x.evidence = kernel.Evidence{
 		Scores:           worse(withInstructions(x.signal.Scores, given.Scores), x.past),
 		ThreatSignal:     x.signal.Threat,

@@ -103,6 +103,21 @@ func TestDeeplyEncodedPromptIsNotCovered(t *testing.T) {
 	}
 }
 
+// A prompt in a cipher that nobody here can read is answered, and its receipt
+// says how much of it was read as no language.
+func TestPromptWithoutLanguageIsNotCovered(t *testing.T) {
+	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
+	cipher := "qZ8vK1xW3mT7rB5nL9pD2fH6jS4gC0yXeUaIoQwErTyUiOpLkJhGfDsAzXcVbNm"
+	govern(s, `{"prompt":"Please answer: `+cipher+`","session_id":"s"}`)
+	skipped, _ := s.receipts()[0]["coverage"].(map[string]any)["skipped"].([]any)
+	if len(skipped) != 1 {
+		t.Fatalf("skipped %v", skipped)
+	}
+	if part := skipped[0].(map[string]any); part["why"] != "reads as no language" || part["bytes"] != float64(len(cipher)) {
+		t.Errorf("skipped %v", part)
+	}
+}
+
 // conversation records what the model was asked, arm by arm.
 type conversation struct {
 	mu   sync.Mutex

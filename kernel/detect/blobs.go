@@ -28,8 +28,10 @@ func decode(d *derived) *derived {
 // blobs remembers how far it looked for runs and for blocks of lines, so that
 // nothing is looked at twice.
 type blobs struct {
-	from         *derived
-	seen, blocks int
+	from                *derived
+	seen, blocks        int
+	inflated            int // bytes
+	unpackings, guesses int
 }
 
 func (o *blobs) replace(s string, i int) (string, int) {
@@ -38,7 +40,9 @@ func (o *blobs) replace(s string, i int) (string, int) {
 	}
 	end := run(s, i)
 	if end-i >= minBlob {
-		return o.long(s, i, end)
+		if text, to := o.long(s, i, end); to > i {
+			return text, to
+		}
 	}
 	o.seen = end
 	if hexDigit(s[i]) >= 0 {
@@ -63,7 +67,6 @@ func (o *blobs) long(s string, i, end int) (string, int) {
 	if text := o.text(s[i:end]); text != "" {
 		return text, padded(s, end)
 	}
-	o.seen = end
 	return "", i
 }
 
@@ -83,11 +86,15 @@ func (o *blobs) block(s string, i, end int) (string, int) {
 		}
 		return r
 	}, s[i:o.blocks])
-	return o.text(joined), padded(s, o.blocks)
+	if text := o.text(joined); text != "" {
+		return text, padded(s, o.blocks)
+	}
+	return "", i
 }
 
 // lines returns the end of a block of base64 in lines of one length, the last
-// of which may be shorter, that begins with the run s[i:end].
+// of which may be shorter unless it is a word, that begins with the run
+// s[i:end].
 func lines(s string, i, end int) int {
 	width := end - i
 	for {
@@ -97,6 +104,9 @@ func lines(s string, i, end int) int {
 		}
 		to := run(s, next)
 		if next == end || to == next || to-next > width || !strings.ContainsAny(s[end:next], "\n\r") {
+			return end
+		}
+		if to-next < width && !oddCase(s[next:to]) && padded(s, to) == to {
 			return end
 		}
 		end = to
@@ -115,7 +125,7 @@ func padded(s string, end int) int {
 
 // text returns the text that a run of alphanumeric characters encodes, or "".
 func (o *blobs) text(blob string) string {
-	for _, try := range []func(string) string{binaryText, hexText, base32Text, o.base64Text} {
+	for _, try := range []func(string) string{binaryText, hexText, base32Text, o.base64Text, hiddenBase64, base58Text} {
 		o.from.ask()
 		if text := try(blob); text != "" {
 			return text
@@ -181,6 +191,9 @@ func (o *blobs) base64Text(blob string) string {
 			if found := text(out); found != "" {
 				return found
 			}
+			if found := o.inflate(out); found != "" {
+				return found
+			}
 		}
 		o.from.ask()
 		if found := stretches(out); found != "" {
@@ -211,7 +224,7 @@ func readable(b []byte) bool {
 		switch {
 		case unicode.IsControl(r) && !unicode.IsSpace(r), unicode.In(r, unicode.Co, unicode.Cs):
 			return false
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || r == '%' || r == '\\' || r == '&' || r == ';' || r == '#':
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || strings.ContainsRune("%\\&;#.-/", r) || 0x2800 <= r && r < 0x2900:
 			plain++
 		}
 	}

@@ -6,6 +6,7 @@ import "strings"
 // "0x49,0x67,0x6e", "01001001 01100111".
 func (o *blobs) codes(s string, i int) (string, int) {
 	var digits []string
+	var gaps []string // before each number but the first
 	end, bases := i, allBases
 	for next := i; ; {
 		from, to := digitsAt(s, next)
@@ -14,11 +15,14 @@ func (o *blobs) codes(s string, i int) (string, int) {
 		} else {
 			break
 		}
+		if len(digits) > 0 {
+			gaps = append(gaps, s[end:from])
+		}
 		if digits, end = append(digits, s[from:to]), to; len(digits)%chunk == 0 {
 			o.from.ask()
 		}
 		next = to
-		for next < len(s) && next < to+3 && strings.IndexByte(" ,;:|-\n\r\t", s[next]) >= 0 {
+		for next < len(s) && next < to+3 && strings.IndexByte(" ,;:|-/.\n\r\t", s[next]) >= 0 {
 			next++
 		}
 		if next == to {
@@ -26,12 +30,40 @@ func (o *blobs) codes(s string, i int) (string, int) {
 		}
 	}
 	o.seen = max(o.seen, end)
-	if len(digits) >= minCodes {
-		if text := codesText(digits, bases); text != "" {
-			return text, end
-		}
+	if len(digits) < minCodes {
+		return "", i
+	}
+	if text := codesText(digits, bases); text != "" {
+		return text, end
+	}
+	if text := places(digits, gaps); text != "" {
+		return text, end
 	}
 	return "", i
+}
+
+// places reads numbers as places in the alphabet, with a space where they are
+// parted otherwise than most.
+func places(digits, gaps []string) string {
+	counts := make(map[string]int)
+	inner := ""
+	for _, gap := range gaps {
+		if counts[gap]++; counts[gap] > counts[inner] {
+			inner = gap
+		}
+	}
+	var out []byte
+	for i, d := range digits {
+		n, ok := number(d, 10)
+		if !ok || n < 1 || n > 26 || len(d) > 2 {
+			return ""
+		}
+		if i > 0 && gaps[i-1] != inner {
+			out = append(out, ' ')
+		}
+		out = append(out, byte('a'+n-1))
+	}
+	return languageIn(out)
 }
 
 // digitsAt returns the range of the number at s[i:], its prefix left out; it is
@@ -66,7 +98,7 @@ const (
 var inOrder = []struct {
 	set            bases
 	base, min, max int // of digits
-}{{base2, 2, 7, 8}, {base16, 16, 2, 2}, {base10, 10, 2, 3}, {base8, 8, 2, 3}}
+}{{base2, 2, 7, 8}, {base16, 16, 2, 2}, {base10, 10, 1, 3}, {base8, 8, 2, 3}}
 
 func basesOf(digits string) (found bases) {
 	for _, b := range inOrder {

@@ -24,6 +24,7 @@ var latinForms = pairs(
 	"\u0131i\u0237j\u0142l\u0111d\u0127h\u0167t\u0180b\u019al\u0199k\u0192f\u0251a\u0253b\u0256d\u0257d\u0261g\u0260g\u0268i\u0269i\u0273n\u0288t\u0289u\u028bv\u0290z\u00f8o\u0275o\u0111d\u00f0d\u024dr\u0247e\u0249j\u024fy\u1d7dp\ua743k\ua751p\ua757q\u01b6z\u0223u",
 	"\u01dde\u0250a\u0254o\u0279r\u027er\u0287t\u028cv\u028dw\u028ey\u0265h\u026fm\u0270m\u029ek\u1d09i\u0183b\u018cd\u1d91d\u0266h\u0282s\u0291z\u026bl\u026dl\u0272n\u014bn\u0280r\u0283s\u0292z",
 	"\u1d00a\u0299b\u1d04c\u1d05d\u1d07e\ua730f\u0262g\u029ch\u026ai\u1d0aj\u1d0bk\u029fl\u1d0dm\u0274n\u1d0fo\u1d18p\ua7afq\u0280r\ua731s\u1d1bt\u1d1cu\u1d20v\u1d21w\u028fy\u1d22z",
+	"\u2801a\u2803b\u2809c\u2819d\u2811e\u280bf\u281bg\u2813h\u280ai\u281aj\u2805k\u2807l\u280dm\u281dn\u2815o\u280fp\u281fq\u2817r\u280es\u281et\u2825u\u2827v\u283aw\u282dx\u283dy\u2835z", // Braille
 	"\u2018'\u2019'\u201b'\u02bc'\u02b9'\u2032'\u201c\"\u201d\"\u201e\"\u2010-\u2012-\u2013-\u2014-\u2212-\u2044/\u2215/\u2217*\u2223|",
 )
 
@@ -78,8 +79,6 @@ func likenessOf(r rune) (rune, imitation) {
 	switch {
 	case r < 0x80 || 0x2e80 <= r && r < 0xa4d0 || 0xac00 <= r && r < 0xd800:
 		return r, never // ASCII, Han, kana, Hangul
-	case 0x1f1e6 <= r && r <= 0x1f1ff: // regional indicators
-		return 'a' + r - 0x1f1e6, always
 	case 0x1f150 <= r && r <= 0x1f169: // negative circled letters
 		return 'a' + r - 0x1f150, always
 	case 0x1f170 <= r && r <= 0x1f189: // negative squared letters

@@ -45,6 +45,10 @@ type Signal struct {
 	// Unopened: a text was encoded more deeply than is opened (see [Reading]).
 	// Whatever the scores are, it was not inspected whole.
 	Unopened bool
+	// Unread counts the bytes of the texts that are neither language nor data
+	// of a known form (see [Reading]): they were looked at, but nobody can say
+	// what they say. Keys and ciphers are among them.
+	Unread int
 	// BytesInspected counts the bytes of the texts that were read. Assistant
 	// texts are not: an answer is judged when it is given, see [Model.Judge].
 	BytesInspected int
@@ -80,12 +84,18 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 		if !said(t.Source) {
 			meaning = nil
 		}
-		s.SelfReference = m.raise(&worst, t.Source, read.Views, meaning) || s.SelfReference
+		refers, noise := m.raise(&worst, t.Source, read.Views, meaning)
+		s.SelfReference = s.SelfReference || refers
 		s.Unopened = s.Unopened || !read.Whole
+		if read.played {
+			noise = 0 // a way to read it was found
+		}
+		s.Unread += min(len(t.Body), read.Unread+noise)
 	}
 	for _, t := range joined(texts) {
 		read := read(ctx, t.Body)
-		s.SelfReference = m.raise(&worst, t.Source, read.Views, nil) || s.SelfReference
+		refers, _ := m.raise(&worst, t.Source, read.Views, nil)
+		s.SelfReference = s.SelfReference || refers
 		s.Unopened = s.Unopened || !read.Whole
 	}
 	for h, p := range worst {
@@ -148,12 +158,16 @@ func reaching(rule bool) float64 {
 
 // raise lifts worst to the scores of a text's views, and reports whether the
 // user speaks of the assistant's rules in one of them. The first view, the text
-// as it is read, is added to meaning unless that is nil.
-func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool) {
-	for _, view := range views {
+// as it is read, is added to meaning unless that is nil;
+// noise is what of it is no language.
+func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool, noise int) {
+	for i, view := range views {
 		rule := selfReference(view.from)
 		refers = refers || rule && said(source)
-		p, tail := m.score(view.from, rule, meaning)
+		p, tail, strange := m.score(view.from, rule, meaning)
+		if i == 0 {
+			noise = strange
+		}
 		meaning = nil
 		if owned(source) {
 			p[Injection] = min(quiet, tail)
@@ -167,5 +181,5 @@ func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meanin
 			worst[h] = max(worst[h], p[h])
 		}
 	}
-	return refers
+	return refers, noise
 }

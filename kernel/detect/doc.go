@@ -2,7 +2,7 @@
 // without asking anybody, in microseconds, and says what it found in numbers
 // that the kernel can decide on.
 //
-// The input side is [Model.Assess]. A text is normalised ([Normalise]), read
+// The input side is [Model.Assess], which stops when its context is done. A text is normalised ([Normalise]), read
 // in each way in which something can be hidden in it ([Read]), and judged by
 // two halves of one model whose logits are added for six heads: by spelling,
 // with weights for hashed words, pairs, character n-grams and groups of words

@@ -73,7 +73,7 @@ func clean(d *derived) *derived {
 }
 
 // isClean reports whether s is ASCII without control characters, white space
-// aside.
+// but carriage returns aside.
 func isClean(s string) bool {
 	for i := range len(s) {
 		if !cleanByte(s[i]) {
@@ -83,7 +83,7 @@ func isClean(s string) bool {
 	return true
 }
 
-func cleanByte(c byte) bool { return ' ' <= c && c < 0x7f || '\t' <= c && c <= '\r' }
+func cleanByte(c byte) bool { return ' ' <= c && c < 0x7f || '\t' <= c && c < '\r' }
 
 // cleanRune writes the character of s that starts at i, decomposed and without
 // its marks, and returns its end.
@@ -93,6 +93,9 @@ func cleanRune(w *draft, s string, i int) int {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return badBytes(w, s, i)
+	case r == '\r' && end < len(s) && s[end] == '\n':
+		w.drop(i) // lines end in one way
+		return end
 	case unicode.IsSpace(r):
 		w.put(" ", i, end)
 		return end
@@ -101,6 +104,12 @@ func cleanRune(w *draft, s string, i int) int {
 		return end
 	case r == 0xfdfa:
 		w.put("صلعم", i, end)
+		return end
+	case 0x1f1e6 <= r && r <= 0x1f1ff: // regional indicators, before letters that stand apart are joined
+		w.putBytes([]byte{byte(r - 0x1f1e6 + 'a')}, i, end)
+		return end
+	case r == 0x2800: // Braille's space
+		w.put(" ", i, end)
 		return end
 	case 0x249c <= r && r <= 0x24b5: // NFKC leaves the brackets of parenthesised letters
 		w.putBytes([]byte{byte(r - 0x249c + 'a')}, i, end)

@@ -80,6 +80,7 @@ type reading struct {
 	whole  tally
 	ring   [WindowBlocks]tally
 	blocks int
+	noise  int            // bytes of blocks that are no language
 	best   [Heads]float64 // logits
 	tail   float64        // injection logit of the last window
 }
@@ -88,15 +89,15 @@ type reading struct {
 // highest of the whole text, its windows and its blocks, and the injection probability
 // of its last window, 0 for a text that fits into one. rule says whether
 // [SelfReference] holds for the text. The words are added to meaning unless it
-// is nil.
-func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads]float64, tail float64) {
+// is nil. noise counts the bytes of blocks that are no language.
+func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads]float64, tail float64, noise int) {
 	r := reading{p: &m.p}
 	for h := range r.best {
 		r.best[h] = math.Inf(-1)
 	}
 	r.read(normal, meaning)
 	if r.blocks == 0 {
-		return p, 0
+		return p, 0, 0
 	}
 	r.raise(&r.whole)
 	for h, logit := range r.best {
@@ -108,14 +109,19 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	if r.blocks > WindowBlocks {
 		tail = sigmoid(r.tail)
 	}
-	return p, tail
+	return p, tail, r.noise
 }
 
 // read goes through the words, block by block.
 func (r *reading) read(normal *derived, meaning *projection) {
 	s := NewScanner(normal.text, r.p.Lexicon)
 	var block tally
+	unknowns, inBlock, from := 0, 0, 0
 	for words := 1; s.Next(); words++ {
+		inBlock++
+		if s.Entry() < 0 {
+			unknowns++
+		}
 		block.add(r.p, s)
 		if meaning != nil {
 			meaning.addWord(r.p, s)
@@ -126,10 +132,18 @@ func (r *reading) read(normal *derived, meaning *projection) {
 		if words%BlockWords == 0 {
 			r.close(&block)
 			block = tally{}
+			to := len(normal.text) - len(s.text)
+			if unknowns >= strange {
+				r.noise += voiceless(normal.text[from:to])
+			}
+			unknowns, inBlock, from = 0, 0, to
 		}
 	}
 	if block.n > 0 {
 		r.close(&block)
+		if unknowns*BlockWords >= strange*inBlock {
+			r.noise += voiceless(normal.text[from:])
+		}
 	}
 }
 

@@ -11,11 +11,16 @@ type signs struct {
 	alone   int // letters or digits without a neighbour
 	split   int // signs, or a row of them, between two letters
 	joined  int // underscores between two letters
+	marks   int // marks of emphasis after a letter and before another sign or letter
+	odd     int // capitals after small letters
+	dashes  int // dots and dashes that follow no letter
+	dense   int // longest run without spaces, of ASCII
+	lines   int
 	leet    int // signs of leetspeak between two letters
 }
 
 // trait is what a byte can be.
-type trait uint8
+type trait uint16
 
 const (
 	aLetter trait = 1 << iota
@@ -25,6 +30,11 @@ const (
 	ofSplit
 	ofLeet
 	ofJoin
+	ofMorse
+	capital
+	visible
+	newline
+	ofMark
 	beyond
 )
 
@@ -39,7 +49,8 @@ var traits = func() (table [256]trait) {
 			table[c] = beyond
 		}
 		table[c] |= flag(alphanumeric[c], ofBase64) | flag(escapes[c] && !asciiLetter(byte(c)|0x20), ofEscape) |
-			flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
+			flag('A' <= c && c <= 'Z', capital) | flag(c == '.' || c == '-' || c == '*' || c == '_', ofMorse) |
+			flag(' ' < c && c < 0x7f, visible) | flag(c == '\n', newline) | flag(c == '*' || c == '~' || c == '`' || c == '^' || c == '|' || c == '_', ofMark) | flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
 	}
 	return table
 }()
@@ -55,7 +66,7 @@ func flag(on bool, c trait) trait {
 func look(s string) (found signs) {
 	const word = aLetter | aDigit
 	var all, before, last trait // of the text, and of the two bytes before
-	run := 0
+	run, dense := 0, 0
 	for i := range len(s) {
 		c := traits[s[i]]
 		all |= c
@@ -65,8 +76,20 @@ func look(s string) (found signs) {
 		} else {
 			run = 0
 		}
-		if c&aDigit != 0 {
+		if c&visible != 0 {
+			dense++
+			found.dense = max(found.dense, dense)
+		} else {
+			dense = 0
+			found.lines += int(c & newline / newline)
+		}
+		switch {
+		case c&aDigit != 0:
 			found.digits++
+		case c&capital != 0 && last&(aLetter|capital) == aLetter:
+			found.odd++
+		case c&ofMorse != 0 && last&word == 0:
+			found.dashes++
 		}
 		if last&word != 0 && before&word == 0 && c&word == 0 {
 			found.alone++
@@ -87,6 +110,7 @@ func look(s string) (found signs) {
 func (s *signs) after(sign, next trait) {
 	if sign&ofSplit != 0 && next&(aLetter|ofSplit) != 0 {
 		s.split++
+		s.marks += int(sign & ofMark / ofMark)
 	}
 	if sign&ofLeet != 0 && next&aLetter != 0 {
 		s.leet++

@@ -21,6 +21,7 @@ type derived struct {
 	mirror bool
 	up     *derived        // the text before; nil for the original
 	ctx    context.Context // of the original, while it is read: who waits for it
+	packed bool            // of the original: something in it was not unpacked to its end
 }
 
 // mark says that the text from out on comes from what stands at src in the
@@ -41,11 +42,23 @@ type stopped struct{ err error }
 
 // ask ends the work on a text when its context is done.
 func (d *derived) ask() {
+	if err := d.root().ctx.Err(); err != nil {
+		panic(stopped{err})
+	}
+}
+
+// root returns the original.
+func (d *derived) root() *derived {
 	for d.up != nil {
 		d = d.up
 	}
-	if err := d.ctx.Err(); err != nil {
-		panic(stopped{err})
+	return d
+}
+
+// askAt asks once for each chunk of a text of which s[i:end] was read.
+func (d *derived) askAt(i, end int) {
+	if i/chunk != end/chunk {
+		d.ask()
 	}
 }
 

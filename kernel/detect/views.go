@@ -6,9 +6,9 @@ import "context"
 const Rounds = 4
 
 // MaxViews bounds the views of a text: itself, two with invisible characters
-// shown, one for each layer, and twelve each of the outermost and the innermost
+// shown, one for each layer, and thirty each of the outermost and the innermost
 // layer in which letters were played with.
-const MaxViews = 3 + Rounds + 2*12
+const MaxViews = 3 + Rounds + 2*30
 
 // MaxText is how many bytes of a text are read. It keeps positions in 32 bits
 // whatever normalising does to the length; what a server takes is far less.
@@ -34,15 +34,40 @@ type Reading struct {
 	// Whole is false when something encoded remained after [Rounds] layers, or
 	// the text was longer than [MaxText]: it must not be called clean then.
 	Whole bool
+	// Unread counts the bytes of runs that are neither language nor data of a
+	// known form: a text may be in them that nobody here can read. It is 0
+	// for a reading that is not whole.
+	Unread int
+
+	played bool // letters were played with, and set right
 }
 
 // Read returns the normalised text and the texts hidden in it: behind percent
-// escapes, entities, escapes of JSON and programming languages, tags inside
-// words, base64, base32, hexadecimal, octal, decimal and binary codes, letters
-// set apart, leetspeak, letters exchanged by Caesar's shifts or atbash, words
-// or lines reversed, tag characters and variation selectors. What is decoded
-// stands in its place within the rest of the text. A text is scored by its
-// worst view, so that a harmless decoding changes nothing.
+// escapes, entities, UTF-7, escapes, character codes and joined literals of
+// programming languages, tags and comments inside words, base64 (whole, in
+// pieces, turned by rot13, backwards, packed by gzip, zlib or deflate), base32,
+// base58, base85 in three alphabets, uuencode, hexadecimal, octal, decimal and
+// binary codes, places in the alphabet, Morse, Braille, spelling alphabets, Pig
+// Latin, letters set apart, written downwards or without spaces, leetspeak,
+// letters exchanged by Caesar's shifts or atbash, words or lines reversed, tag
+// characters and variation selectors. What is decoded stands in its place
+// within the rest of the text. A text is scored by its worst view, so that a
+// harmless decoding changes nothing.
+//
+// What stays open: ciphers with a key (Vigenère, exchanged letters, XOR),
+// transpositions other than columns, Bacon's and Polybius' codes, base36, base62,
+// base91 and base65536, brotli, zstandard and LZMA, base58 and rows without
+// spaces beyond some hundred letters, rows without spaces that are also turned
+// around, shifted or in leetspeak, pairs of words that run together, base64 in
+// pieces of three or fewer or with its case lost, one rare encoding in another, spelling alphabets and Morse of other
+// languages, acrostics, words that are cut and pasted by a program's own
+// logic, pictures made of signs, and what only somebody who knows the language
+// sees (Pig Latin of rare words, slang, made-up codes that the prompt itself
+// explains). Parts of that are told by Unread; a cipher in short words, or one
+// that leaves the vowels, is not. Where decoding may find language in noise,
+// English is asked for: base58, base85, uuencode, deflate without a header, base64
+// in pieces, places in the alphabet and rows without spaces are not read in
+// other languages.
 //
 // It is pure, safe for concurrent use, linear in time and memory: at most
 // [MaxViews], each at most about as long as the text. It stops soon after ctx
@@ -68,9 +93,13 @@ func read(ctx context.Context, s string) Reading {
 			}
 		}
 	}
-	o.games(plain, seen)
-	if last, seen := o.unwrap(text, seen); last != nil {
-		o.games(last, seen)
+	o.games(text, plain, seen)
+	last, seen := o.unwrap(text, seen)
+	if last != text {
+		o.games(last, folded(last), seen)
+	}
+	if o.Whole = o.Whole && !raw.packed; o.Whole {
+		o.Unread = unread(last, seen)
 	}
 	return o.Reading
 }
@@ -91,51 +120,64 @@ func (o *opener) add(d *derived) bool {
 	return true
 }
 
-// unwrap opens layer after layer and returns the innermost text, normalised,
-// or nil when nothing was encoded, and the signs in it. seen are those of d.
+// unwrap opens layer after layer and returns the innermost text, which is d
+// when nothing was encoded, and the signs in it. seen are those of d.
 func (o *opener) unwrap(d *derived, seen signs) (*derived, signs) {
-	var last *derived
 	for range Rounds {
 		next := layer(d, seen)
 		if next == d {
-			return last, seen
+			return d, seen
 		}
 		d = clean(next)
-		last, seen = folded(d), look(d.text)
-		o.add(last)
+		seen = look(d.text)
+		o.add(folded(d))
 	}
 	o.Whole = o.Whole && layer(d, seen) == d
-	return last, seen
+	return d, seen
 }
 
 // layer opens what is encoded in a text, once, and returns the same text when
 // nothing is.
 func layer(d *derived, seen signs) *derived {
 	d.ask()
-	if seen.escapes {
-		if next := unescape(d); next != d {
-			d, seen = next, look(next.text)
+	for _, open := range openers {
+		if open.suits(seen) {
+			if next := open.by(d); next != d {
+				d, seen = next, look(next.text)
+			}
 		}
-	}
-	if seen.run >= minBlob || seen.digits >= minCodes {
-		if next := decode(d); next != d {
-			d, seen = next, look(next.text)
-		}
-	}
-	if seen.foreign || seen.alone >= minApart {
-		d = unspace(d)
 	}
 	return d
 }
 
-// games adds the readings of a normalised text in which letters were played
-// with, as far as the signs suggest it. A text whose letters were set right is
-// looked at once more.
-func (o *opener) games(d *derived, seen signs) {
+// openers are the decoders of a layer, in their order, and the signs without
+// which they are not asked.
+var openers = []struct {
+	suits func(seen signs) bool
+	by    func(d *derived) *derived
+}{
+	{func(seen signs) bool { return seen.dense >= minDense }, undense},
+	{func(seen signs) bool { return seen.escapes }, unescape},
+	{func(seen signs) bool { return seen.run >= minBlob || seen.digits >= minCodes }, decode},
+	{func(seen signs) bool { return seen.odd > 0 || seen.digits >= minCodes }, unpiece},
+	{func(seen signs) bool { return seen.foreign || seen.dashes >= minMorse }, unmorse},
+	{func(seen signs) bool { return seen.foreign || seen.alone >= minApart }, unspace},
+}
+
+// games adds the readings of a text in which letters were played with, as far
+// as the signs suggest it; d is the text normalised. A text whose letters were
+// set right is looked at once more.
+func (o *opener) games(text, d *derived, seen signs) {
 	d.ask()
-	found := unkeyed(d)
+	found := unkeyed(text, d)
 	d.ask()
-	if seen.foreign || seen.split >= minSplit {
+	if seen.lines >= minColumns {
+		found = append(found, uncolumn(text))
+	}
+	if seen.run >= minRunOn {
+		found = append(found, unrun(d))
+	}
+	if seen.foreign || seen.split >= minSplit || seen.marks > 1 {
 		found = append(found, unsplit(d))
 	}
 	if seen.foreign || seen.joined > 1 {
@@ -147,7 +189,9 @@ func (o *opener) games(d *derived, seen signs) {
 	for _, played := range found {
 		d.ask()
 		if played != nil && o.add(played) {
+			o.played = true
 			o.add(unleet(played))
+			o.add(unrun(played))
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // unescape opens percent escapes, HTML entities, backslash escapes, U+0041,
-// quoted-printable, and removes tags that stand inside a word. It returns d
-// when there are none.
+// quoted-printable, UTF-7, character codes and joined literals of programs, and
+// removes tags and comments from words. It returns d when there are none.
 func unescape(d *derived) *derived {
 	return replaceAll(d, &escapes, escape)
 }
 
 // escapes are the bytes at which an escape can begin.
-var escapes = bytesOf(`%&\=<Uu+`)
+var escapes = bytesOf("%&\\=<Uu+/\"'Cc(")
 
 func bytesOf(s string) (set [256]bool) {
 	for i := range len(s) {
@@ -74,7 +74,16 @@ func escape(s string, i int) (text string, end int) {
 	case '<':
 		return tag(s, i)
 	case '+':
-		return plus(s, i)
+		if text, end = plus(s, i); end == i {
+			return utf7(s, i)
+		}
+		return text, end
+	case '/':
+		return comment(s, i)
+	case '"', '\'':
+		return literalEnd(s, i)
+	case 'C', 'c':
+		return call(s, i)
 	}
 	return "", i
 }

@@ -162,20 +162,28 @@ func isLetter(r rune) bool {
 // The planes of emoji and other pictures.
 const firstPicture, lastPicture = 0x1f000, 0x1ffff
 
-// minSplit is how many words hold signs when that is meant.
-const minSplit = 4
+const (
+	// minSplit is how many words hold signs when that is meant.
+	minSplit = 4
+	// minMarked is the same for signs that words never hold: marks of emphasis.
+	minMarked = 2
+)
 
 // unsplit removes signs inside words ("ign-ore all prev*ious"), and returns
-// nil unless a third of the words, and four at least, have some.
+// nil unless a third of the words, and four at least, have some, or two have
+// marks of emphasis.
 func unsplit(d *derived) *derived {
-	words, split := 0, 0
+	words, split, marked := 0, 0, 0
 	for word := range strings.FieldsSeq(d.text) {
 		words++
-		if from, _ := signsAt(word, 0); from > 0 && len(word) < maxWord {
+		if from, to := signsAt(word, 0); from > 0 && len(word) < 4*maxWord {
 			split++
+			if strings.ContainsAny(word[from:to], "*~`^|") || to-from > 1 && word[from] == '_' {
+				marked++
+			}
 		}
 	}
-	if split < minSplit || split*3 < words {
+	if marked < minMarked && (split < minSplit || split*3 < words) {
 		return nil
 	}
 	w := rewrite(d)
@@ -183,12 +191,28 @@ func unsplit(d *derived) *derived {
 		from, to := signsAt(d.text, i)
 		if from < 0 {
 			w.keepSome(i, len(d.text))
-			return w.done()
+			return unframed(w.done())
 		}
 		w.keep(i, from)
 		w.drop(from)
 		i = to
 	}
+}
+
+// unframed takes emphasis off the borders of words.
+func unframed(d *derived) *derived {
+	if !strings.ContainsAny(d.text, "*~`_") {
+		return d
+	}
+	w := rewrite(d)
+	for i := range len(d.text) {
+		if strings.IndexByte("*~`_", d.text[i]) >= 0 {
+			w.drop(i)
+			continue
+		}
+		w.keep(i, i+1)
+	}
+	return w.done()
 }
 
 // signsAt returns the range of the first one to three signs after s[i] that

@@ -30,33 +30,43 @@ func entity(s string, i int) (string, int) {
 // longestTag bounds how far the end of a tag is looked for.
 const longestTag = 128
 
-// inline are the tags that may stand inside a word without parting it.
-var inline = map[string]bool{
-	"a": true, "b": true, "i": true, "u": true, "s": true, "em": true, "strong": true, "span": true, "font": true,
-	"wbr": true, "mark": true, "small": true, "big": true, "sub": true, "sup": true, "tt": true, "code": true,
-}
-
-// tag removes an inline tag or a comment that follows a letter or another tag:
-// "ig<b></b>nore". Tags that part words are as good as spaces.
-func tag(s string, i int) (string, int) {
-	if i == 0 || !asciiAlnum(s[i-1]) && s[i-1] != '>' {
-		return "", i
+// parting are the tags that part words: they are as good as spaces.
+var parting = func() map[string]bool {
+	out := make(map[string]bool)
+	for _, name := range strings.Fields("p br div li ul ol dl dt dd td th tr table tbody thead hr h1 h2 h3 h4 h5 h6 pre section article header footer nav main body html head title option select blockquote form script style") {
+		out[name] = true
 	}
+	return out
+}()
+
+// tag removes a tag or a comment at a letter or another tag: "ig<b></b>nore",
+// "<i>i</i><i>g</i>nore".
+func tag(s string, i int) (string, int) {
 	name := i + 1
 	if name < len(s) && s[name] == '/' {
 		name++
 	}
 	end := name
-	for end < len(s) && end < name+len("strong") && asciiAlnum(s[end]) {
+	for end < len(s) && end < name+longestPlain && asciiAlnum(s[end]) {
 		end++
 	}
-	if !strings.HasPrefix(s[name:], "!--") && !inline[strings.ToLower(s[name:end])] {
+	if end == name && !strings.HasPrefix(s[name:], "!--") {
 		return "", i
 	}
+	word := s[name:end]
 	for ; end < len(s) && end < i+longestTag && s[end] != '<' && s[end] != '\n'; end++ {
-		if s[end] == '>' {
-			return "", end + 1
+		if s[end] != '>' {
+			continue
 		}
+		end++
+		touches := i > 0 && (asciiAlnum(s[i-1]) || s[i-1] == '>') || end < len(s) && (asciiAlnum(s[end]) || s[end] == '<')
+		switch {
+		case !touches:
+			return "", i
+		case parting[strings.ToLower(word)]:
+			return " ", end
+		}
+		return "", end
 	}
 	return "", i
 }

@@ -34,7 +34,9 @@ func known(word string) bool { return commonSet[word] }
 const (
 	atbash    = 26
 	backwards = 27
-	keys      = 28
+	pigLatin  = 28
+	spelling  = 29 // no key of words, but those of a spelling alphabet
+	keys      = 30
 )
 
 // disguised maps what the common words look like under a key to the set of
@@ -49,6 +51,14 @@ var disguised = func() map[string]uint32 {
 			out[string(exchange([]byte(w), unkey(key)))] |= 1 << key
 		}
 		out[mirrored(w)] |= 1 << backwards
+		for _, pig := range pigs(w) {
+			out[pig] |= 1 << pigLatin
+		}
+	}
+	for w := range spellingAlphabet {
+		if len(w) > 2 {
+			out[w] |= 1 << spelling
+		}
 	}
 	for _, w := range common {
 		delete(out, w)
@@ -138,7 +148,7 @@ func keysOf(d *derived) uint32 {
 	best := slices.Max(count[:backwards])
 	var found uint32
 	for key, n := range count {
-		if n >= minDisguised && (n == best || key == backwards) {
+		if n >= minDisguised && (n == best || key >= backwards) {
 			found |= 1 << key
 		}
 	}
@@ -146,14 +156,21 @@ func keysOf(d *derived) uint32 {
 }
 
 // unkeyed returns the readings of a text under the keys that fit it: the shift
-// or atbash undone, the text turned around, each of its words turned around.
-func unkeyed(d *derived) (out []*derived) {
+// or atbash undone, the text turned around, each of its words turned around,
+// Pig Latin undone, spelt words joined.
+func unkeyed(text, d *derived) (out []*derived) {
 	set := keysOf(d)
 	if key := bits.TrailingZeros32(set); key < backwards {
 		out = append(out, &derived{text: string(exchange([]byte(d.text), key)), up: d})
 	}
 	if set&(1<<backwards) != 0 {
 		out = append(out, &derived{text: mirrored(d.text), mirror: true, up: d}, wordsMirrored(d))
+	}
+	if set&(1<<pigLatin) != 0 {
+		out = append(out, unpig(d))
+	}
+	if set&(1<<spelling) != 0 {
+		out = append(out, unspell(text))
 	}
 	return out
 }

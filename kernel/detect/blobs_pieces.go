@@ -1,0 +1,208 @@
+package detect
+
+import (
+	"bytes"
+	"encoding/hex"
+	"strings"
+)
+
+// A text in base64 may come in pieces: cut anywhere, or a word at a time, with
+// spaces, lines, commas, quotes or operators between. Pieces look odd among
+// words: small letters before capitals, digits between letters, a pad.
+
+// minPieces is how many characters of base64 in pieces hold a text.
+const minPieces = 12
+
+// unpiece joins and decodes the pieces that stand in a row, and else decodes
+// each that is a word by itself.
+func unpiece(d *derived) *derived {
+	p := pieces{from: d}
+	return replaceAll(d, &pieceStarts, p.replace)
+}
+
+var pieceStarts = bytesOf(strings.TrimRight(base64Signs, "+/-_="))
+
+// pieces remembers how far rows were tried and words were looked at.
+type pieces struct {
+	from        *derived
+	tried, seen int
+}
+
+// piece is a run that base64 may be in; its pad belongs to it.
+type base64Piece struct {
+	from, to int
+	odd      bool
+}
+
+func (p *pieces) replace(s string, i int) (string, int) {
+	if i < p.seen {
+		return "", i
+	}
+	first := pieceAt(s, i)
+	if p.seen = first.to; !first.odd {
+		return "", i
+	}
+	if i >= p.tried {
+		if found, end := p.row(s, first); found != "" {
+			return found, end
+		}
+	}
+	if found := wordIn(strings.TrimRight(s[first.from:first.to], "=")); found != "" {
+		return found, first.to
+	}
+	return "", i
+}
+
+// pieceAt returns the piece at s[i:].
+func pieceAt(s string, i int) (p base64Piece) {
+	p = base64Piece{from: i, to: i}
+	for p.to < len(s) && (asciiAlnum(s[p.to]) || s[p.to] == '/' || s[p.to] == '+' && p.to+1 < len(s) && asciiAlnum(s[p.to+1])) {
+		p.to++
+	}
+	p.odd = oddCase(s[i:p.to]) || evenHex(s[i:p.to])
+	if end := min(padded(s, p.to), p.to+2); end > p.to && p.to-i > 1 {
+		p.to, p.odd = end, true
+	}
+	return p
+}
+
+// oddCase reports a capital or a digit where words have none, in a word of
+// four characters or more.
+func oddCase(word string) bool {
+	for i := 1; i < len(word) && len(word) >= minApart; i++ {
+		c, before := word[i], word[i-1]
+		capital := 'A' <= c && c <= 'Z'
+		switch {
+		case capital && before >= 'a', asciiLetter(c|0x20) && '0' <= before && before <= '9':
+			return true
+		case asciiLetter(c) && i > 1 && 'A' <= before && before <= 'Z' && 'A' <= word[i-2] && word[i-2] <= 'Z':
+			return true
+		case '0' <= c && c <= '9' && asciiLetter(before|0x20):
+			return true
+		}
+	}
+	return false
+}
+
+// evenHex reports digits that may be the bytes of a word.
+func evenHex(word string) bool {
+	if len(word) < 6 || len(word)%2 != 0 {
+		return false
+	}
+	digits := 0
+	for i := range len(word) {
+		if hexDigit(word[i]) < 0 {
+			return false
+		}
+		digits += int(traits[word[i]] & aDigit / aDigit)
+	}
+	return digits*2 >= len(word)
+}
+
+// row joins the pieces from one on, up to the last odd one before two that are
+// not odd, and decodes them together.
+func (p *pieces) row(s string, first base64Piece) (string, int) {
+	var joined, odd, pending []byte
+	var row []string // up to the last odd one
+	var after []string
+	end, count, plain := first.to, 0, 0
+	for next := first; ; {
+		pending = append(pending, bytes.TrimRight([]byte(s[next.from:next.to]), "=")...)
+		after = append(after, strings.TrimRight(s[next.from:next.to], "="))
+		if next.odd {
+			joined, pending = append(joined, pending...), pending[:0]
+			odd = append(odd, strings.TrimRight(s[next.from:next.to], "=")...)
+			row, after = append(row, after...), after[:0]
+			end, plain = next.to, 0
+			count++
+		} else if plain++; plain > 2 {
+			break
+		}
+		if count%chunk == 0 {
+			p.from.ask()
+		}
+		at := next.to
+		for at < len(s) && at < next.to+6 && strings.IndexByte(" \r\n\t,;:|\"'`+.&()[]{}<>*-_=\\", s[at]) >= 0 {
+			at++
+		}
+		if at == next.to || at == len(s) || !pieceStarts[s[at]] {
+			break
+		}
+		next = pieceAt(s, at)
+	}
+	p.tried = end
+	if len(joined) < minPieces || len(row) < 2 && len(joined) >= minBlob {
+		return "", end
+	}
+	for _, blob := range [][]byte{joined, odd} { // names and numbers of pieces are not odd
+		if found := languageIn(base64Bytes(string(blob))); found != "" {
+			return found, end
+		}
+	}
+	return wordsIn(row), end
+}
+
+// wordsIn decodes pieces of which each is a word, all in one way.
+func wordsIn(row []string) string {
+	for _, decoded := range []func(string) []byte{base64Bytes, hexBytes} {
+		var words []string
+		for _, piece := range row {
+			out := decoded(piece)
+			if len(out) == 0 || len(words) > maxColumns || !allLetters(out) {
+				words = nil
+				break
+			}
+			words = append(words, string(out))
+		}
+		if found := strings.Join(words, " "); isLanguage(found) {
+			return found
+		}
+	}
+	return ""
+}
+
+func allLetters(b []byte) bool {
+	for _, c := range b {
+		if !asciiLetter(c|0x20) && strings.IndexByte(" .,'!?", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// wordIn decodes a piece that holds a word, or a few, by itself: base64, or
+// hexadecimal.
+func wordIn(piece string) string {
+	if len(piece) >= minBlob {
+		return ""
+	}
+	for _, out := range [][]byte{base64Bytes(piece), hexBytes(piece)} {
+		if len(out) >= 2 && isWord(out) {
+			return string(out)
+		}
+	}
+	return ""
+}
+
+func hexBytes(piece string) []byte {
+	out, err := hex.DecodeString(piece)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// isWord reports letters that are a known word, or language when they are
+// more; marks may end them.
+func isWord(b []byte) bool {
+	word := strings.ToLower(strings.TrimRight(string(b), " .,!?:;"))
+	for i := range len(word) {
+		if !asciiLetter(word[i]) && word[i] != ' ' && word[i] != '\'' {
+			return false
+		}
+	}
+	if strings.Contains(word, " ") {
+		return isLanguage(word)
+	}
+	return len(word) > 1 && rank(word) >= 0
+}
