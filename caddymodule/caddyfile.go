@@ -142,6 +142,7 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	    refuse_with  message|content|status <code>
 //	    unknown      observe|pass|block
 //	    hold_back    <bytes> <duration>
+//	    upstream_path <prefix>
 //	    timeout      <duration>
 //	    headers      receipt|full|none
 //	    require_key
@@ -156,18 +157,19 @@ func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
 	return block(options{
-		"mode":         choice(&h.Mode, "enforce", "observe"),
-		"endpoints":    choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
-		"model":        text(&h.Model),
-		"provider_key": text(&h.ProviderKey),
-		"baseline":     choice(&h.Baseline, "unless_refused", "always", "never"),
-		"refuse_with":  h.parseRefuseWith,
-		"unknown":      choice(&h.Unknown, "observe", "pass", "block"),
-		"hold_back":    h.parseHoldBack,
-		"timeout":      duration(&h.Timeout),
-		"headers":      choice(&h.Headers, "receipt", "full", "none"),
-		"require_key":  h.parseRequireKey,
-		"cors":         h.parseCORS,
+		"mode":          choice(&h.Mode, "enforce", "observe"),
+		"endpoints":     choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
+		"model":         text(&h.Model),
+		"provider_key":  text(&h.ProviderKey),
+		"baseline":      choice(&h.Baseline, "unless_refused", "always", "never"),
+		"refuse_with":   h.parseRefuseWith,
+		"unknown":       choice(&h.Unknown, "observe", "pass", "block"),
+		"hold_back":     h.parseHoldBack,
+		"upstream_path": h.parseUpstreamPath,
+		"timeout":       duration(&h.Timeout),
+		"headers":       choice(&h.Headers, "receipt", "full", "none"),
+		"require_key":   h.parseRequireKey,
+		"cors":          h.parseCORS,
 	})(d)
 }
 
@@ -199,6 +201,16 @@ func (h *Handler) parseHoldBack(d *caddyfile.Dispenser) error {
 	}
 	h.HoldBack.Bytes = int(n)
 	return setDuration(d, args[1], &h.HoldBack.Duration)
+}
+
+func (h *Handler) parseUpstreamPath(d *caddyfile.Dispenser) (err error) {
+	if h.UpstreamPath, err = one(d); err != nil {
+		return err
+	}
+	if err := checkUpstreamPath(h.UpstreamPath); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
 }
 
 func (h *Handler) parseCORS(d *caddyfile.Dispenser) error {

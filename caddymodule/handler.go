@@ -56,6 +56,10 @@ type Handler struct {
 	// stop it. Default: 256 bytes, for at most 2 seconds.
 	HoldBack HoldBack `json:"hold_back,omitzero"`
 
+	// Put in front of the path of everything that goes to the handlers after
+	// lex, such as /openai for a provider whose API is below that path.
+	UpstreamPath string `json:"upstream_path,omitempty"`
+
 	// How long each call of POST /lex/govern to the model may take. Default: 2m.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
@@ -111,6 +115,9 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
 	wrapTransports(ctx)
+	if err := h.checkRoutes(ctx); err != nil {
+		return err
+	}
 	app, err := ctx.App("lex")
 	if err != nil {
 		return err
@@ -171,19 +178,27 @@ func (h *Handler) validateNumbers() error {
 	if h.Timeout < 0 {
 		return errors.New("timeout: give a positive duration")
 	}
+	if err := checkUpstreamPath(h.UpstreamPath); err != nil {
+		return err
+	}
 	return checkOrigins(h.CORS)
 }
 
 // ServeHTTP sends a request to the endpoint it names, or governs it on its way
 // to the next handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if governed(r.Context()) {
+		h.logger.Error(errTwice.Error())
+		writeError(w, errGovernedTwice)
+		return nil
+	}
 	setPlaceholders(r, placeholders{})
 	if h.crossOrigin(w, r) {
 		return nil
 	}
 	serve := h.route(r)
 	if serve == nil {
-		return h.giveToCaddy(w, r, next.ServeHTTP(w, h.app.withoutLexHeaders(r)))
+		return h.giveToCaddy(w, r, next.ServeHTTP(w, h.outbound(r.Context(), r)))
 	}
 	engine, done, err := h.app.use(r.Context())
 	if err != nil {

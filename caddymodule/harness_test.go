@@ -240,6 +240,12 @@ func (c *recorder) record(r *http.Request) {
 	c.requests = append(c.requests, seenRequest{r.URL.Path, r.URL.RawQuery, r.Header.Clone(), bytes.Clone(body)})
 }
 
+func (c *recorder) last() seenRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[len(c.requests)-1]
+}
+
 // completion answers with a whole chat completion.
 func completion(text string) string {
 	b, _ := json.Marshal(map[string]any{

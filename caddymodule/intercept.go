@@ -229,7 +229,7 @@ func (t *interceptTurn) forward(w http.ResponseWriter) {
 // upstreamRequest is the caller's request with the body that was read, without
 // what is addressed to Lex, and in no encoding that the checks cannot read.
 func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
-	r := t.app.withoutLexHeaders(t.http).WithContext(ctx)
+	r := t.handler.outbound(ctx, t.http)
 	r.Header = r.Header.Clone()
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("Content-Length", strconv.Itoa(len(t.body)))

@@ -33,7 +33,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.handler.Unknown == "pass" || !mayCarryPrompt(r) {
-		g.ungoverned = g.next.ServeHTTP(w, g.app.withoutLexHeaders(r))
+		g.ungoverned = g.next.ServeHTTP(w, g.handler.outbound(r.Context(), r))
 		return
 	}
 	body, apiErr := readBody(r, g.app.Limits.Body)
@@ -174,7 +174,7 @@ func bounded(media string) string {
 
 // pass forwards a request whose body was read.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte) {
-	out := g.app.withoutLexHeaders(r).WithContext(r.Context())
+	out := g.handler.outbound(r.Context(), r)
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.ContentLength = int64(len(body))
