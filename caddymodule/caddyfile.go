@@ -3,7 +3,9 @@ package caddymodule
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -106,7 +108,10 @@ func guest(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispens
 		if !d.NextArg() {
 			return d.ArgErr()
 		}
-		name := d.Val()
+		option, name := strings.TrimSuffix(strings.TrimPrefix(namespace, "lex."), "s."), d.Val()
+		if _, err := caddy.GetModule(namespace + name); err != nil {
+			return d.Errf("%s %q is not one of %s", option, name, strings.Join(guests(namespace), ", "))
+		}
 		module, err := caddyfile.UnmarshalModule(d, namespace+name)
 		if err != nil {
 			return err
@@ -114,6 +119,14 @@ func guest(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispens
 		*to = caddyconfig.JSONModuleObject(module, key, name, nil)
 		return nil
 	}
+}
+
+// guests are the names of the modules in a namespace.
+func guests(namespace string) (names []string) {
+	for _, module := range caddy.GetModules(strings.TrimSuffix(namespace, ".")) {
+		names = append(names, module.ID.Name())
+	}
+	return names
 }
 
 func (a *App) parseMemory(d *caddyfile.Dispenser) error {

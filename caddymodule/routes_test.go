@@ -115,3 +115,15 @@ func TestTwice(t *testing.T) {
 		t.Error("nothing was logged")
 	}
 }
+
+// A secret whose placeholder comes to nothing opens nothing, and says so.
+func TestSecretThatIsNotSet(t *testing.T) {
+	t.Setenv("LEX_TEST_EMPTY", "")
+	p := runCaddy(t, "lex {\nstore bolt ${store}\nsecrets {\nadmin {env.LEX_TEST_EMPTY}\nbench {env.LEX_TEST_UNKNOWN}\n}\n}", "lex")
+	if status, _, body := p.send(http.MethodGet, "/admin/keys", "", http.Header{"X-Lex-Admin-Password": {"x"}}); status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", status, body)
+	}
+	if logged := p.stop(); strings.Count(logged, "what it names is empty") != 2 || !strings.Contains(logged, `"secret":"bench"`) {
+		t.Errorf("no warning: %s", logged)
+	}
+}
