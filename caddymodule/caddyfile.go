@@ -51,6 +51,7 @@ func init() {
 //	        anonymous   <n>/<duration>
 //	        keyed       <n>/<duration>
 //	        intercepted <n>/<duration>
+//	        read        <n>/<duration>
 //	        plan        <name> <runs>/<duration>
 //	        body        <size>
 //	    }
@@ -91,6 +92,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			"anonymous":   rate(&a.Limits.Anonymous),
 			"keyed":       rate(&a.Limits.Keyed),
 			"intercepted": rate(&a.Limits.Intercepted),
+			"read":        rate(&a.Limits.Read),
 			"plan":        a.Limits.parsePlan,
 			"body":        size(&a.Limits.Body),
 		}),
@@ -149,6 +151,7 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	lex [<matcher>] {
 //	    mode         enforce|observe
 //	    endpoints    all|govern|read|off
+//	    read         public|keyed|admin
 //	    model        <name>
 //	    provider_key <key>
 //	    baseline     unless_refused|always|never
@@ -172,6 +175,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return block(options{
 		"mode":          choice(&h.Mode, "enforce", "observe"),
 		"endpoints":     choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
+		"read":          choice(&h.Read, readPublic, readKeyed, readAdmin),
 		"model":         text(&h.Model),
 		"provider_key":  text(&h.ProviderKey),
 		"baseline":      choice(&h.Baseline, "unless_refused", "always", "never"),

@@ -33,6 +33,11 @@ type Handler struct {
 	// Default: all.
 	Endpoints string `json:"endpoints,omitempty"`
 
+	// Who may use the read endpoints (/audits, /stats, /benchmarks,
+	// /agentic-sim, /lex/policies): public, keyed for those with a Lex key or the
+	// admin secret, or admin. Default: public.
+	Read string `json:"read,omitempty"`
+
 	// The model that POST /lex/govern asks for. Default: lex-demo.
 	Model string `json:"model,omitempty"`
 
@@ -129,7 +134,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 func (h *Handler) setDefaults() {
 	for field, value := range map[*string]string{
-		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Model: "lex-demo", &h.Baseline: "unless_refused",
+		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Read: readPublic, &h.Model: "lex-demo", &h.Baseline: "unless_refused",
 		&h.Unknown: "observe", &h.Headers: "receipt", &h.RefuseWith.As: "message",
 	} {
 		if *field == "" {
@@ -152,6 +157,7 @@ func (h *Handler) Validate() error {
 	}{
 		{"mode", h.Mode, []string{string(kernel.Enforce), string(kernel.Observe)}},
 		{"endpoints", h.Endpoints, []string{"all", groupGovern, groupRead, "off"}},
+		{"read", h.Read, []string{readPublic, readKeyed, readAdmin}},
 		{"baseline", h.Baseline, []string{"unless_refused", "always", "never"}},
 		{"unknown", h.Unknown, []string{"observe", "pass", "block"}},
 		{"headers", h.Headers, []string{"receipt", "full", "none"}},
@@ -251,6 +257,9 @@ type request struct {
 
 	endpoint string // as metrics name it; set by endpoints of our own
 	run      string // the plan's limit that this request was counted on
+
+	tried   bool      // whether the admin secret was checked,
+	asAdmin *apiError // and what came of it
 
 	failure    sync.Once // around the line about what failed behind lex
 	ungoverned error     // of the handlers after lex, where lex governs nothing

@@ -107,7 +107,7 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 	settings := map[string]any{
 		"store":   map[string]any{"engine": "faulty", "path": s.path},
 		"secrets": map[string]any{"admin": "{env.LEX_TEST_ADMIN}"},
-		"limits":  map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}},
+		"limits":  map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}, "read": map[string]any{"requests": 1_000_000, "window": 60e9}},
 	}
 	maps.Copy(settings, options)
 	app, err := json.Marshal(settings)
