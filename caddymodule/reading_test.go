@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -112,5 +113,34 @@ func TestReadingIsCounted(t *testing.T) {
 	}
 	if w := s.post("/lex/govern", question); w.Code != http.StatusOK {
 		t.Errorf("governing: %d", w.Code)
+	}
+}
+
+// The list says what became of each turn, in pages of any size.
+func TestRecentShowsDecisions(t *testing.T) {
+	for mode, want := range map[string]struct{ refused, would bool }{"enforce": {true, false}, "observe": {false, true}} {
+		s := newSite(t, `{"mode":"`+mode+`"}`, answering("application/json", completion("Paris.")))
+		s.post("/v1/chat/completions", chatAttack)
+		for range 22 {
+			s.post("/v1/chat/completions", chatQuestion)
+		}
+		seen := make(map[string]bool)
+		for path, last := "/audits/recent?limit=11", (map[string]any)(nil); path != ""; {
+			w := s.send(http.MethodGet, path, "")
+			var page struct{ Receipts []map[string]any }
+			if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
+				t.Fatalf("%v: %s", err, w.Body)
+			}
+			for _, r := range page.Receipts {
+				last, seen[r["id"].(string)] = r, true
+			}
+			path, _, _ = strings.Cut(strings.TrimPrefix(w.Header().Get("Link"), "<"), ">")
+			if path == "" && (last["refused"] != want.refused || last["would_refuse"] != want.would || last["attack_type"] != "identity" || last["severity"].(float64) < 0.7) {
+				t.Errorf("%s: the attack is listed as %v", mode, last)
+			}
+		}
+		if len(seen) != 23 {
+			t.Errorf("%s: %d receipts are listed", mode, len(seen))
+		}
 	}
 }

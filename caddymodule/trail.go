@@ -130,14 +130,14 @@ func openStoreTrail(ctx context.Context, place string) (trail, error) {
 func (t storeTrail) each(ctx context.Context, visit func(context.Context, string, store.Receipt) error) error {
 	var ids []string
 	for before := ""; ; {
-		page, err := t.Recent(ctx, before, maxRecent)
+		page, err := t.Recent(ctx, before, recentChunk)
 		if err != nil {
 			return fmt.Errorf("listing receipts: %w", err)
 		}
 		for _, r := range page {
 			ids, before = append(ids, r.ID), r.Cursor
 		}
-		if len(page) < maxRecent {
+		if len(page) < recentChunk {
 			break
 		}
 	}
