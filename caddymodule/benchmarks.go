@@ -45,7 +45,7 @@ func (g *request) publishBenchmarks(w http.ResponseWriter, r *http.Request) {
 }
 
 func decodeBenchmarks(w http.ResponseWriter, r *http.Request, now time.Time) ([]store.Benchmark, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxBenchmarksBody)
+	body, apiErr := readBody(w, r, maxBenchmarksBody)
 	if apiErr != nil {
 		return nil, apiErr
 	}

@@ -94,7 +94,7 @@ func newKey() string {
 }
 
 func (g *request) decodeKey(w http.ResponseWriter, r *http.Request, now time.Time) (store.Key, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxAdminBody)
+	body, apiErr := readBody(w, r, maxAdminBody)
 	if apiErr != nil {
 		return store.Key{}, apiErr
 	}

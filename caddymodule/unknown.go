@@ -36,7 +36,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		g.ungoverned = g.next.ServeHTTP(w, g.handler.outbound(r.Context(), r))
 		return
 	}
-	body, apiErr := readBody(r, g.app.Limits.Body)
+	body, apiErr := readBody(w, r, g.app.Limits.Body)
 	if apiErr != nil {
 		writeError(w, apiErr)
 		return
