@@ -30,22 +30,35 @@ func asBench(serve serveFunc) serveFunc {
 }
 
 func guarded(serve serveFunc, header string, accepted func(*Secrets) []secret) serveFunc {
+	return admitted(serve, func(g *request, _ http.ResponseWriter, r *http.Request) *apiError {
+		return g.checkSecret(r, header, accepted(&g.app.Secrets))
+	})
+}
+
+// asReader lets a handler run for those who may read.
+func asReader(serve serveFunc) serveFunc { return admitted(serve, (*request).mayRead) }
+
+func admitted(serve serveFunc, check func(*request, http.ResponseWriter, *http.Request) *apiError) serveFunc {
 	return func(g *request, w http.ResponseWriter, r *http.Request) {
-		apiErr := g.checkSecret(r, header, accepted(&g.app.Secrets))
+		apiErr := check(g, w, r)
 		if apiErr == nil {
 			serve(g, w, r)
 			return
 		}
-		if apiErr == errUnauthorized {
+		if apiErr.Status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="lex"`)
 		}
 		writeError(w, apiErr)
 	}
 }
 
-// checkAdmin is checkSecret for the admin secret.
+// checkAdmin is checkSecret for the admin secret. A request is one try, however
+// often it is asked about.
 func (g *request) checkAdmin(r *http.Request) *apiError {
-	return g.checkSecret(r, "X-Lex-Admin-Password", []secret{g.app.Secrets.admin})
+	if !g.tried {
+		g.tried, g.asAdmin = true, g.checkSecret(r, "X-Lex-Admin-Password", []secret{g.app.Secrets.admin})
+	}
+	return g.asAdmin
 }
 
 // checkSecret looks for one of the accepted secrets in its header, in the admin

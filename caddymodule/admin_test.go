@@ -91,6 +91,21 @@ func TestKeyValidation(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
+	for expires, created := range map[string]bool{
+		"9999-12-31T23:59:59Z": true, "9999-12-31T23:59:59.999999999Z": true, "9999-12-31T23:59:59+00:01": true,
+		"9999-12-31T23:59:59-00:01": false, "9999-12-31T23:59:59-23:59": false, "0001-01-01T00:00:00Z": false,
+		"0001-01-01T00:00:00+23:59": false, "0000-01-01T00:00:00Z": false, "10000-01-01T00:00:00Z": false,
+		"2999-01-01T00:00:00+24:00": false, "2999-01-01T00:00:00+23:60": false, "2999-01-01T00:00:00-24:00": false,
+		"2999-01-01T00:00:00,5Z": false, "2999-01-01T0:00:00Z": false, "2999-01-01 00:00:00Z": false, "2999-02-30T00:00:00Z": false,
+	} {
+		w := s.send(http.MethodPost, "/admin/keys", `{"name":"a","expires_at":"`+expires+`"}`, asAdmin, password)
+		if want := map[bool]int{true: http.StatusCreated, false: http.StatusBadRequest}[created]; w.Code != want {
+			t.Errorf("%s: %d %s, want %d", expires, w.Code, w.Body, want)
+		}
+	}
+	if w := s.send(http.MethodGet, "/admin/keys", "", asAdmin, password); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "9999-12-31T23:58:59Z") {
+		t.Errorf("the list: %d %s", w.Code, w.Body)
+	}
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	if w := s.send(http.MethodPost, "/admin/keys", `{"name":"a","expires_at":"`+later+`"}`, asAdmin, password); w.Code != http.StatusCreated {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -100,7 +100,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.Limits.provision(); err != nil {
 		return err
 	}
-	if err := a.Secrets.provision(); err != nil {
+	if err := a.Secrets.provision(a.logger); err != nil {
 		return err
 	}
 	if a.Memory == nil {

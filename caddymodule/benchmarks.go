@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ func (g *request) publishBenchmarks(w http.ResponseWriter, r *http.Request) {
 }
 
 func decodeBenchmarks(w http.ResponseWriter, r *http.Request, now time.Time) ([]store.Benchmark, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxBenchmarksBody)
+	body, apiErr := readBody(w, r, maxBenchmarksBody)
 	if apiErr != nil {
 		return nil, apiErr
 	}
@@ -141,16 +142,18 @@ func (r *benchmarkRow) count(member string, from, to int) int {
 	return n
 }
 
+var inUTC = regexp.MustCompile(`(Z|[+-]00:00)$`)
+
 func (r *benchmarkRow) created(now time.Time) time.Time {
 	if !r.has("created_at") {
 		return now.UTC().Truncate(time.Millisecond)
 	}
 	v := r.members["created_at"]
-	t, err := time.Parse(time.RFC3339, v.Str)
-	if _, offset := t.Zone(); v.Type != gjson.String || err != nil || offset != 0 {
+	t, ok := parseTime(v)
+	if !ok || !inUTC.MatchString(v.Str) {
 		r.fail("created_at must be a time in UTC, as RFC 3339 writes it")
 	}
-	return t.UTC()
+	return t
 }
 
 // share reads one arm's percentage and interval, or computes them from its

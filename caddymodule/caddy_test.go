@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -70,6 +71,15 @@ func (p *proxy) adapt(options, site string) ([]byte, error) {
 	text = strings.NewReplacer("${store}", p.data, "${log}", p.log).Replace(text)
 	config, _, err := caddyfile.Adapter{ServerType: httpcaddyfile.ServerType{}}.Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	return config, err
+}
+
+// validate provisions a configuration, as `caddy validate` does.
+func validate(config []byte) error {
+	var c caddy.Config
+	if err := json.Unmarshal(config, &c); err != nil {
+		return err
+	}
+	return caddy.Validate(&c)
 }
 
 // stop ends Caddy and returns all that it logged.

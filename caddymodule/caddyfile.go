@@ -3,7 +3,9 @@ package caddymodule
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -51,6 +53,7 @@ func init() {
 //	        anonymous   <n>/<duration>
 //	        keyed       <n>/<duration>
 //	        intercepted <n>/<duration>
+//	        read        <n>/<duration>
 //	        plan        <name> <runs>/<duration>
 //	        body        <size>
 //	    }
@@ -92,6 +95,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			"anonymous":   rate(&a.Limits.Anonymous),
 			"keyed":       rate(&a.Limits.Keyed),
 			"intercepted": rate(&a.Limits.Intercepted),
+			"read":        rate(&a.Limits.Read),
 			"plan":        a.Limits.parsePlan,
 			"body":        size(&a.Limits.Body),
 		}),
@@ -109,7 +113,10 @@ func guest(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispens
 		if !d.NextArg() {
 			return d.ArgErr()
 		}
-		name := d.Val()
+		option, name := strings.TrimSuffix(strings.TrimPrefix(namespace, "lex."), "s."), d.Val()
+		if _, err := caddy.GetModule(namespace + name); err != nil {
+			return d.Errf("%s %q is not one of %s", option, name, strings.Join(guests(namespace), ", "))
+		}
 		module, err := caddyfile.UnmarshalModule(d, namespace+name)
 		if err != nil {
 			return err
@@ -117,6 +124,14 @@ func guest(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispens
 		*to = caddyconfig.JSONModuleObject(module, key, name, nil)
 		return nil
 	}
+}
+
+// guests are the names of the modules in a namespace.
+func guests(namespace string) (names []string) {
+	for _, module := range caddy.GetModules(strings.TrimSuffix(namespace, ".")) {
+		names = append(names, module.ID.Name())
+	}
+	return names
 }
 
 func (a *App) parseMemory(d *caddyfile.Dispenser) error {
@@ -139,6 +154,7 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	lex [<matcher>] {
 //	    mode         enforce|observe
 //	    endpoints    all|govern|read|off
+//	    read         public|keyed|admin
 //	    model        <name>
 //	    provider_key <key>
 //	    baseline     unless_refused|always|never
@@ -149,6 +165,7 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 //	    oversize     refuse|pass
 //	    inspect_limit <size>
 //	    hold_back    <bytes> <duration>
+//	    upstream_path <prefix>
 //	    timeout      <duration>
 //	    headers      receipt|full|none
 //	    require_key
@@ -165,6 +182,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return block(options{
 		"mode":          choice(&h.Mode, "enforce", "observe"),
 		"endpoints":     choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
+		"read":          choice(&h.Read, readPublic, readKeyed, readAdmin),
 		"model":         text(&h.Model),
 		"provider_key":  text(&h.ProviderKey),
 		"baseline":      choice(&h.Baseline, "unless_refused", "always", "never"),
@@ -175,6 +193,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"oversize":      choice(&h.Oversize, "refuse", "pass"),
 		"inspect_limit": size(&h.InspectLimit),
 		"hold_back":     h.parseHoldBack,
+		"upstream_path": h.parseUpstreamPath,
 		"timeout":       duration(&h.Timeout),
 		"headers":       choice(&h.Headers, "receipt", "full", "none"),
 		"require_key":   h.parseRequireKey,
@@ -210,6 +229,16 @@ func (h *Handler) parseHoldBack(d *caddyfile.Dispenser) error {
 	}
 	h.HoldBack.Bytes = int(n)
 	return setDuration(d, args[1], &h.HoldBack.Duration)
+}
+
+func (h *Handler) parseUpstreamPath(d *caddyfile.Dispenser) (err error) {
+	if h.UpstreamPath, err = one(d); err != nil {
+		return err
+	}
+	if err := checkUpstreamPath(h.UpstreamPath); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
 }
 
 func (h *Handler) parseCORS(d *caddyfile.Dispenser) error {

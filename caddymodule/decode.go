@@ -35,7 +35,7 @@ type governRequest struct {
 // decodeGovern reads and checks a body in the interface's order: size, JSON,
 // prompt, session_id, turn, identity_mode.
 func decodeGovern(w http.ResponseWriter, r *http.Request, policy *Policy) (governRequest, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxGovernBody)
+	body, apiErr := readBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return governRequest{}, apiErr
 	}
@@ -55,16 +55,18 @@ func decodeGovern(w http.ResponseWriter, r *http.Request, policy *Policy) (gover
 	return req, req.readIdentity(members, policy.IdentityModes)
 }
 
-// bodyTime bounds how long the body of one of our own endpoints may take:
-// a client that sends a byte now and then must not hold a request for ever.
-const bodyTime = 30 * time.Second
+// bodyTime bounds how long each bodyPart of a body may take: a client that sends
+// a byte now and then must not hold a request, and what it sent, for ever.
+const (
+	bodyTime = 30 * time.Second
+	bodyPart = 1 << 20
+)
 
-// readOwnBody is readBody with bodyTime. A writer that knows no deadlines is
-// one of a test.
-func readOwnBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
+// readBody reads at most limit bytes, whatever the header announces, and takes
+// memory only as they arrive. A writer that knows no deadlines is one of a test.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
-	body, apiErr := readBody(r, limit)
+	body, apiErr := readParts(r.Body, limit, func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
 	switch {
 	case apiErr == nil:
 		_ = connection.SetReadDeadline(time.Time{})
@@ -74,24 +76,23 @@ func readOwnBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *
 	return body, apiErr
 }
 
-// readBody reads at most limit bytes; what counts is what arrives, not what
-// the header says.
-func readBody(r *http.Request, limit int64) ([]byte, *apiError) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
-	if err != nil {
-		var tooLarge *http.MaxBytesError
-		switch {
-		case errors.As(err, &tooLarge): // Caddy's own request_body limit
-			return nil, errBodyTooLarge
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, errBodyTimeout
-		}
+func readParts(from io.Reader, limit int64, beforeEach func()) ([]byte, *apiError) {
+	var body bytes.Buffer
+	var err error
+	for err == nil && int64(body.Len()) <= limit {
+		beforeEach()
+		_, err = io.CopyN(&body, from, min(bodyPart, limit+1-int64(body.Len())))
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge), int64(body.Len()) > limit: // the first is Caddy's own request_body limit
+		return nil, errBodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, errBodyTimeout
+	case err != nil && !errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errBodyRead
 	}
-	if int64(len(body)) > limit {
-		return nil, errBodyTooLarge
-	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // decodeObject checks that body is one JSON object in valid UTF-8 with no

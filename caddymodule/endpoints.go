@@ -32,7 +32,7 @@ var endpoints = map[string]endpoint{
 	"/lex/openapi.json":  {groupAbout, get((*request).openAPI)},
 	"/lex/docs":          {groupAbout, get((*request).docs)},
 	"/audits/recent":     {groupRead, get((*request).recent)},
-	"/audits/verify":     {groupRead, post((*request).verify)},
+	verifyPath:           {groupRead, post((*request).verify)},
 	"/benchmarks":        {groupRead, get((*request).listBenchmarks)},
 	"/stats":             {groupRead, get((*request).stats)},
 	"/agentic-sim":       {groupRead, get((*request).agenticSim)},
@@ -64,10 +64,11 @@ func post(serve serveFunc) map[string]serveFunc {
 }
 
 // What opens the path of one receipt, by its own id and by its turn's, and of
-// the policy that receipts name.
+// the policy that receipts name, and where receipts are verified.
 const (
 	auditPrefix    = "/audits/"
 	turnPrefix     = "/audits/turn/"
+	verifyPath     = auditPrefix + "verify"
 	policiesPrefix = "/lex/policies/"
 )
 
@@ -101,6 +102,9 @@ func (h *Handler) serves(group string) bool {
 
 func (e endpoint) serve(g *request, w http.ResponseWriter, r *http.Request) {
 	if serve, ok := e.methods[r.Method]; ok {
+		if e.group == groupRead {
+			serve = asReader(serve)
+		}
 		serve(g, w, r)
 		return
 	}

@@ -37,6 +37,7 @@ var (
 	errRateLimited     = &apiError{http.StatusTooManyRequests, "Rate limit exceeded; retry after 60 seconds.", "rate_limited"}
 	errNotFound        = &apiError{http.StatusNotFound, "There is no such resource.", "not_found"}
 	errMethod          = &apiError{http.StatusMethodNotAllowed, "This method is not allowed here.", "method_not_allowed"}
+	errGovernedTwice   = &apiError{http.StatusInternalServerError, "The service is configured to govern this request twice.", "governed_twice"}
 	errGovernor        = &apiError{http.StatusInternalServerError, "The governor is unavailable; retry.", "governor_unavailable"}
 	errProviders       = &apiError{http.StatusInternalServerError, "No model provider answered; retry.", "provider_exhausted"}
 )

@@ -9,6 +9,15 @@ import (
 // OpenAPIDocument is what GET /lex/openapi.json serves.
 var OpenAPIDocument = openAPIDocument
 
+// ReadBody reads a request's body and returns the status of its error, or 0.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, int) {
+	body, apiErr := readBody(w, r, limit)
+	if apiErr != nil {
+		return nil, apiErr.Status
+	}
+	return body, 0
+}
+
 // SafeURI is an address as logs may show it.
 var SafeURI = safeURI
 

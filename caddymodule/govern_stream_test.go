@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -226,10 +227,11 @@ func (b *slowBody) Read([]byte) (int, error) {
 	return 0, fmt.Errorf("reading: %w", os.ErrDeadlineExceeded)
 }
 
-// A body that does not come is not waited for longer than half a minute.
+// A body that does not come is not waited for longer than half a minute, on
+// whichever path.
 func TestSlowBody(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
-	for _, path := range []string{"/lex/govern", "/lex/govern/stream", "/lex/tools/check"} {
+	for _, path := range []string{"/lex/govern", "/lex/govern/stream", "/lex/tools/check", "/v1/chat/completions", "/v1/other", "/audits/verify"} {
 		synctest.Test(t, func(t *testing.T) {
 			b := &slowBody{ResponseRecorder: httptest.NewRecorder()}
 			r := httptest.NewRequest(http.MethodPost, "http://site.test"+path, b)
@@ -240,4 +242,64 @@ func TestSlowBody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tricklingBody sends a byte a second, until a deadline.
+type tricklingBody struct {
+	slowBody
+	sent int
+}
+
+func (b *tricklingBody) Read(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	if !time.Now().Before(b.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	b.sent++
+	return copy(p, "x"), nil
+}
+
+// uploadBody sends 100 KiB a second, as a slow line does.
+type uploadBody struct {
+	slowBody
+	left []byte
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	if !time.Now().Before(b.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n := copy(p[:min(len(p), 100<<10)], b.left)
+	if b.left = b.left[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// A byte now and then is no body; a slow line is given its time.
+func TestTricklingBody(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	for _, path := range []string{"/lex/govern", "/v1/chat/completions", "/v1/other"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &tricklingBody{slowBody: slowBody{ResponseRecorder: httptest.NewRecorder()}}
+			began := time.Now()
+			s.serve(b, httptest.NewRequest(http.MethodPost, "http://site.test"+path, b))
+			if b.Code != http.StatusRequestTimeout || time.Since(began) > 31*time.Second {
+				t.Errorf("%s: %d after %v and %d bytes: %s", path, b.Code, time.Since(began), b.sent, b.Body)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := &uploadBody{slowBody: slowBody{ResponseRecorder: httptest.NewRecorder()}, left: bytes.Repeat([]byte("x"), 8<<20)}
+		began := time.Now()
+		body, status := caddymodule.ReadBody(b, httptest.NewRequest(http.MethodPost, "/", b), 8<<20)
+		if status != 0 || len(body) != 8<<20 || time.Since(began) < time.Minute {
+			t.Errorf("a slow upload: %d, %d bytes after %v", status, len(body), time.Since(began))
+		}
+		b.left = bytes.Repeat([]byte("x"), 8<<20+1)
+		if _, status := caddymodule.ReadBody(b, httptest.NewRequest(http.MethodPost, "/", b), 8<<20); status != http.StatusRequestEntityTooLarge {
+			t.Errorf("one byte too many: %d", status)
+		}
+	})
 }

@@ -35,6 +35,11 @@ type Handler struct {
 	// Default: all.
 	Endpoints string `json:"endpoints,omitempty"`
 
+	// Who may use the read endpoints (/audits, /stats, /benchmarks,
+	// /agentic-sim, /lex/policies): public, keyed for those with a Lex key or the
+	// admin secret, or admin. Default: public.
+	Read string `json:"read,omitempty"`
+
 	// The model that POST /lex/govern asks for. Default: lex-demo.
 	Model string `json:"model,omitempty"`
 
@@ -75,6 +80,10 @@ type Handler struct {
 	// How much of a streamed answer is kept back so that a check can still
 	// stop it. Default: 256 bytes, for at most 2 seconds.
 	HoldBack HoldBack `json:"hold_back,omitzero"`
+
+	// Put in front of the path of everything that goes to the handlers after
+	// lex, such as /openai for a provider whose API is below that path.
+	UpstreamPath string `json:"upstream_path,omitempty"`
 
 	// How long each call of POST /lex/govern to the model may take. Default: 2m.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
@@ -133,6 +142,9 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
 	wrapTransports(ctx)
+	if err := h.checkRoutes(ctx); err != nil {
+		return err
+	}
 	app, err := ctx.App("lex")
 	if err != nil {
 		return err
@@ -144,7 +156,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 func (h *Handler) setDefaults() {
 	for field, value := range map[*string]string{
-		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Model: "lex-demo", &h.Baseline: "unless_refused", &h.Raw: "show",
+		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Read: readPublic, &h.Model: "lex-demo", &h.Baseline: "unless_refused", &h.Raw: "show",
 		&h.Unknown: unknownInspect, &h.History: "redact", &h.Oversize: "refuse", &h.Headers: "receipt", &h.RefuseWith.As: "message",
 	} {
 		if *field == "" {
@@ -171,6 +183,7 @@ func (h *Handler) Validate() error {
 	}{
 		{"mode", h.Mode, []string{string(kernel.Enforce), string(kernel.Observe)}},
 		{"endpoints", h.Endpoints, []string{"all", groupGovern, groupRead, "off"}},
+		{"read", h.Read, []string{readPublic, readKeyed, readAdmin}},
 		{"baseline", h.Baseline, []string{"unless_refused", "always", "never"}},
 		{"raw", h.Raw, []string{"show", "withhold"}},
 		{"unknown", h.Unknown, []string{unknownInspect, unknownObserve, unknownPass, unknownBlock}},
@@ -203,19 +216,27 @@ func (h *Handler) validateNumbers() error {
 	if h.Timeout < 0 {
 		return errors.New("timeout: give a positive duration")
 	}
+	if err := checkUpstreamPath(h.UpstreamPath); err != nil {
+		return err
+	}
 	return checkOrigins(h.CORS)
 }
 
 // ServeHTTP sends a request to the endpoint it names, or governs it on its way
 // to the next handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if governed(r.Context()) {
+		h.logger.Error(errTwice.Error())
+		writeError(w, errGovernedTwice)
+		return nil
+	}
 	setPlaceholders(r, placeholders{})
 	if h.crossOrigin(w, r) {
 		return nil
 	}
 	serve := h.route(r)
 	if serve == nil {
-		return h.giveToCaddy(w, r, passCleanly(w, h.app.withoutLexHeaders(r), next, nil))
+		return h.giveToCaddy(w, r, passCleanly(w, h.outbound(r.Context(), r), next, nil))
 	}
 	governed, landed := process.begin(r)
 	if governed == nil {
@@ -279,6 +300,9 @@ type request struct {
 	endpoint string      // as metrics name it; set by endpoints of our own
 	run      string      // the plan's limit that this request was counted on
 	asked    atomic.Bool // the model was called
+
+	tried   bool      // whether the admin secret was checked,
+	asAdmin *apiError // and what came of it
 
 	failure    sync.Once // around the line about what failed behind lex
 	ungoverned error     // of the handlers after lex, where lex governs nothing

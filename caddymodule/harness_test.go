@@ -132,7 +132,7 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 	settings := map[string]any{
 		"store":   map[string]any{"engine": "faulty", "path": s.path},
 		"secrets": map[string]any{"admin": "{env.LEX_TEST_ADMIN}"},
-		"limits":  map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}},
+		"limits":  map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}, "read": map[string]any{"requests": 1_000_000, "window": 60e9}},
 	}
 	maps.Copy(settings, options)
 	app, err := json.Marshal(settings)
@@ -266,6 +266,12 @@ func (c *recorder) record(r *http.Request) {
 	defer c.mu.Unlock()
 	c.count.Add(1)
 	c.requests = append(c.requests, seenRequest{r.URL.Path, r.URL.RawQuery, r.Header.Clone(), bytes.Clone(body)})
+}
+
+func (c *recorder) last() seenRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[len(c.requests)-1]
 }
 
 // completion answers with a whole chat completion.

@@ -70,7 +70,7 @@ func (g *request) readCall(w http.ResponseWriter, r *http.Request, d wire.Dialec
 	started := time.Now()
 	apiErr := t.enter(w)
 	if apiErr == nil {
-		apiErr = t.read()
+		apiErr = t.read(w)
 	}
 	if apiErr == nil {
 		apiErr = t.takeRun(r.Context(), w)
@@ -101,12 +101,12 @@ var (
 
 // read takes the body as it came; it is parsed by the dialect, and exactly
 // these bytes are forwarded.
-func (t *interceptTurn) read() *apiError {
+func (t *interceptTurn) read(w http.ResponseWriter) *apiError {
 	if c := t.http.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
 		return errEncodedBody // what is not read is not forwarded
 	}
 	var apiErr *apiError
-	if t.body, apiErr = readBody(t.http, t.app.Limits.Body); apiErr != nil {
+	if t.body, apiErr = readBody(w, t.http, t.app.Limits.Body); apiErr != nil {
 		return apiErr
 	}
 	call, err := t.dialect.Request(t.body)
@@ -253,7 +253,7 @@ func (t *interceptTurn) forward(w http.ResponseWriter) {
 // without a way to turn the connection into another protocol (RFC 9110, 7.6.1
 // and 7.8), in which nothing would be read any more.
 func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
-	r := t.app.withoutLexHeaders(t.http).WithContext(ctx)
+	r := t.handler.outbound(ctx, t.http)
 	r.Header = r.Header.Clone()
 	dropHopHeaders(r.Header)
 	r.Trailer = nil // what came behind the body was not read

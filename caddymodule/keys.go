@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -93,7 +94,7 @@ func newKey() string {
 }
 
 func (g *request) decodeKey(w http.ResponseWriter, r *http.Request, now time.Time) (store.Key, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxAdminBody)
+	body, apiErr := readBody(w, r, maxAdminBody)
 	if apiErr != nil {
 		return store.Key{}, apiErr
 	}
@@ -125,11 +126,23 @@ func expiry(v gjson.Result, now time.Time) (time.Time, *apiError) {
 	if !v.Exists() || v.Type == gjson.Null {
 		return time.Time{}, nil
 	}
-	t, err := time.Parse(time.RFC3339, v.Str)
-	if v.Type != gjson.String || err != nil || !t.After(now) {
+	t, ok := parseTime(v)
+	if !ok || !t.After(now) {
 		return time.Time{}, errInvalidExpiry
 	}
 	return t, nil
+}
+
+// rfc3339 is the form of a time in RFC 3339. time.Parse accepts more: offsets
+// of a day, hours of one digit, a comma.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseTime reads a time and returns it in UTC, where its year must have four
+// digits too: it could not be written otherwise.
+func parseTime(v gjson.Result) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339, v.Str)
+	t = t.UTC()
+	return t, v.Type == gjson.String && rfc3339.MatchString(v.Str) && err == nil && t.Year() >= 0 && t.Year() <= 9999
 }
 
 // listKeys serves GET /admin/keys.

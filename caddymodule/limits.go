@@ -27,6 +27,11 @@ type Limits struct {
 	// Requests of one client address on intercepted paths. Default: unlimited.
 	Intercepted Rate `json:"intercepted,omitzero"`
 
+	// Requests of one client address, or one key and client address, on the read
+	// endpoints, and as many verifications. The admin secret is not counted.
+	// Default: 600/1m.
+	Read Rate `json:"read,omitzero"`
+
 	// Runs that the API keys of a plan have in a window, by the plan's name.
 	// A run is one accepted request, wherever it is governed.
 	Plans map[string]Rate `json:"plans,omitempty"`
@@ -53,6 +58,9 @@ func (l *Limits) provision() error {
 	if l.Keyed == (Rate{}) {
 		l.Keyed = Rate{Requests: 120, Window: caddy.Duration(time.Minute)}
 	}
+	if l.Read == (Rate{}) {
+		l.Read = defaultRead
+	}
 	if l.Body == 0 {
 		l.Body = defaultBody
 	}
@@ -66,7 +74,7 @@ func (l *Limits) provision() error {
 }
 
 func (l *Limits) check() error {
-	for name, r := range map[string]Rate{"anonymous": l.Anonymous, "keyed": l.Keyed, "intercepted": l.Intercepted} {
+	for name, r := range map[string]Rate{"anonymous": l.Anonymous, "keyed": l.Keyed, "intercepted": l.Intercepted, "read": l.Read} {
 		if r != (Rate{}) && !r.valid() {
 			return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
 		}

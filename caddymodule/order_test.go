@@ -79,7 +79,7 @@ func TestWhatCountsAgainstTheRate(t *testing.T) {
 		t.Errorf("another address: %d", w.Code)
 	}
 	if w := s.send(http.MethodGet, "/audits/recent", ""); w.Code != http.StatusOK {
-		t.Errorf("reading is not limited: %d", w.Code)
+		t.Errorf("reading is counted on its own: %d", w.Code)
 	}
 }
 

@@ -36,7 +36,17 @@ type publicReceipt struct {
 	GovernorEffort float64 `json:"governor_effort"`
 	SigmaViol      float64 `json:"sigma_viol"`
 	Timestamp      int64   `json:"timestamp"`
+
+	// What became of the turn, beyond the interface.
+	Refused     bool    `json:"refused"`
+	WouldRefuse bool    `json:"would_refuse"`
+	AttackType  string  `json:"attack_type"`
+	Severity    float64 `json:"severity"`
 }
+
+// recentChunk is how many whole receipts are in memory at once while a page of
+// the list is made of them.
+const recentChunk = 10
 
 // recent serves GET /audits/recent, newest first, with a link to the next page.
 func (g *request) recent(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +56,7 @@ func (g *request) recent(w http.ResponseWriter, r *http.Request) {
 		writeError(w, apiErr)
 		return
 	}
-	entries, err := g.engine.store.Recent(r.Context(), query.Get("before"), limit)
+	receipts, last, err := g.listRecent(r.Context(), query.Get("before"), limit)
 	if errors.Is(err, store.ErrNotFound) {
 		writeError(w, errInvalidCursor)
 		return
@@ -55,18 +65,34 @@ func (g *request) recent(w http.ResponseWriter, r *http.Request) {
 		g.readFailed(w, err)
 		return
 	}
-	receipts := make([]publicReceipt, len(entries))
-	for i, e := range entries {
-		if err := json.Unmarshal(e.JSON, &receipts[i]); err != nil {
-			g.readFailed(w, err)
-			return
-		}
-	}
-	if len(entries) == limit {
-		next := url.Values{"limit": {strconv.Itoa(limit)}, "before": {entries[limit-1].Cursor}}
+	if len(receipts) == limit {
+		next := url.Values{"limit": {strconv.Itoa(limit)}, "before": {last}}
 		w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.Path, next.Encode()))
 	}
 	_ = writeJSON(w, http.StatusOK, map[string]any{"receipts": receipts})
+}
+
+// listRecent reads a page of the list, and the cursor of its last receipt.
+func (g *request) listRecent(ctx context.Context, before string, limit int) (page []publicReceipt, last string, err error) {
+	page = []publicReceipt{}
+	for last = before; len(page) < limit; {
+		size := min(recentChunk, limit-len(page))
+		entries, err := g.engine.store.Recent(ctx, last, size)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, e := range entries {
+			var shown publicReceipt
+			if err := json.Unmarshal(e.JSON, &shown); err != nil {
+				return nil, "", fmt.Errorf("reading receipt %s: %w", e.ID, err)
+			}
+			page, last = append(page, shown), e.Cursor
+		}
+		if len(entries) < size {
+			break
+		}
+	}
+	return page, last, nil
 }
 
 func recentLimit(raw string, given bool) (int, *apiError) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
 )
 
 // Secrets open what is not public. Each may hold a placeholder such as
@@ -21,13 +22,19 @@ type Secrets struct {
 	admin, bench secret
 }
 
-func (s *Secrets) provision() error {
-	for raw, to := range map[*string]*secret{&s.Admin: &s.admin, &s.Bench: &s.bench} {
-		value, err := caddy.NewReplacer().ReplaceOrErr(*raw, false, true)
+func (s *Secrets) provision(logger *zap.Logger) error {
+	for _, one := range []struct {
+		name, raw string
+		to        *secret
+	}{{"admin", s.Admin, &s.admin}, {"bench", s.Bench, &s.bench}} {
+		value, err := caddy.NewReplacer().ReplaceOrErr(one.raw, false, true)
 		if err != nil {
-			return fmt.Errorf("resolving a secret: %w", err)
+			return fmt.Errorf("resolving the secret %s: %w", one.name, err)
 		}
-		*to = newSecret(value)
+		if one.raw != "" && value == "" {
+			logger.Warn("a secret is configured, but what it names is empty: what it opens stays closed", zap.String("secret", one.name))
+		}
+		*one.to = newSecret(value)
 	}
 	return nil
 }

@@ -62,8 +62,9 @@ func (g *request) recovered(ctx context.Context, p any) error {
 }
 
 func (g *request) subrequest(ctx context.Context, w http.ResponseWriter, parent *http.Request, path string, body []byte) (*http.Request, error) {
+	path = g.handler.UpstreamPath + path
 	target := url.URL{Scheme: "http", Host: parent.Host, Path: path}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, governedKey{}, true), http.MethodPost, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("building a sub-request: %w", err)
 	}
@@ -108,7 +109,7 @@ func replacer(r *http.Request) *caddy.Replacer {
 // nothing else: comparing it with a secret would tell whoever sees the request
 // behind us whether he guessed it, as often as he likes. The original is left
 // as it was, since access logs and later handlers of other routes read it.
-func (a *App) withoutLexHeaders(r *http.Request) *http.Request {
+func withoutLexHeaders(r *http.Request) *http.Request {
 	var drop []string
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Lex-") {

@@ -136,7 +136,7 @@ func (x *exchange) observeTool() {
 
 // decodeTool reads and checks a body: size, JSON, session_id, tool, context.
 func decodeTool(w http.ResponseWriter, r *http.Request) (toolRequest, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxGovernBody)
+	body, apiErr := readBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return toolRequest{}, apiErr
 	}

@@ -124,7 +124,7 @@ func TestToolReceiptInTheChain(t *testing.T) {
 		t.Errorf("M after the tool call %v, without it %v", after["M"], want["M"])
 	}
 	listed := s.get("/audits/recent")["receipts"].([]any)[1].(map[string]any)
-	if listed["id"] != call.ReceiptID || len(listed) != 12 {
+	if listed["id"] != call.ReceiptID || len(listed) != 16 {
 		t.Errorf("listed as %v", listed)
 	}
 	if stats := s.get("/stats"); stats["total_receipts"] != 3.0 {

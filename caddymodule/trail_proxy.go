@@ -19,7 +19,7 @@ func newProxyTrail(base string) (trail, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.open(adminVariable, "X-Lex-Admin-Password") // only comparing texts needs it
+	p.open(adminVariable, "X-Lex-Admin-Password") // for comparing texts, and where reading is not public
 	return proxyTrail{p}, nil
 }
 

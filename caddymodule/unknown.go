@@ -62,7 +62,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !mayCarryPrompt(r) {
-		g.ungoverned = passCleanly(w, g.app.withoutLexHeaders(r), g.next, nil)
+		g.ungoverned = passCleanly(w, g.handler.outbound(r.Context(), r), g.next, nil)
 		return
 	}
 	if apiErr = g.take(r.Context(), w, g.app.Limits.Intercepted, g.caller.subject("intercepted")); apiErr == nil && g.handler.Unknown == unknownPass {
@@ -73,10 +73,10 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if g.handler.Unknown == unknownPass {
-		g.ungoverned = passCleanly(w, g.app.withoutLexHeaders(r), g.next, nil)
+		g.ungoverned = passCleanly(w, g.handler.outbound(r.Context(), r), g.next, nil)
 		return
 	}
-	body, apiErr := readOwnBody(w, r, g.app.Limits.Body)
+	body, apiErr := readBody(w, r, g.app.Limits.Body)
 	if apiErr != nil {
 		writeError(w, apiErr)
 		return
@@ -290,7 +290,7 @@ func bounded(media string) string {
 
 // pass forwards a request whose body was read.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell func(http.Header)) {
-	out := g.app.withoutLexHeaders(r).WithContext(r.Context())
+	out := g.handler.outbound(r.Context(), r)
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.ContentLength = int64(len(body))

@@ -50,7 +50,7 @@ func (g *request) verify(w http.ResponseWriter, r *http.Request) {
 }
 
 func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, *apiError) {
-	body, apiErr := readOwnBody(w, r, maxGovernBody)
+	body, apiErr := readBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
 	}

@@ -16,6 +16,7 @@ const loadCaddyfile = `{
 	lex {
 		limits {
 			anonymous 1000000/1m
+			read 1000000/1m
 		}
 	}
 }

@@ -12,12 +12,14 @@ import (
 const demoSite = `
 :${demo} {
 	bind 127.0.0.1
+	uri strip_prefix /openai
 	lex_demo_model
 }
 `
 
 // exampleAsks is what each example's expectation is an answer to.
 var exampleAsks = map[string]string{
+	"base-path":         "What is the capital of France?",
 	"existing-app":      attack,
 	"observe-first":     attack,
 	"route-by-severity": "What is the capital of France?",

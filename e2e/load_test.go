@@ -20,6 +20,7 @@ const crowdCaddyfile = `{
 	lex {
 		limits {
 			anonymous 10000000/1m
+			read 10000000/1m
 			keyed 10000000/1m
 		}
 		secrets {

@@ -1,0 +1,250 @@
+package caddymodule
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// What no dialect reads may still be text: these functions get at it, by what
+// the header says and by what the bytes look like. Whatever they cannot read they
+// say so, and never call it nothing.
+
+var (
+	errNotText    = errors.New("it is no text")
+	errUnpackSize = errors.New("it unpacks to more than is read")
+)
+
+// maxCodings is how often a body may be encoded.
+const maxCodings = 4
+
+// decoded undoes a Content-Encoding, the last coding first, up to limit bytes.
+func decoded(body []byte, codings string, limit int64) ([]byte, error) {
+	list := strings.Split(codings, ",")
+	if len(list) > maxCodings {
+		return nil, errNotText
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		r, err := decoder(strings.ToLower(strings.TrimSpace(list[i])), body)
+		if err != nil {
+			return nil, err
+		}
+		if body, err = io.ReadAll(io.LimitReader(r, limit+1)); err != nil {
+			return nil, err
+		}
+		if int64(len(body)) > limit {
+			return nil, errUnpackSize
+		}
+	}
+	return body, nil
+}
+
+func decoder(coding string, body []byte) (io.Reader, error) {
+	r := bytes.NewReader(body)
+	switch coding {
+	case "", "identity":
+		return r, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(r)
+	case "br":
+		return brotli.NewReader(r), nil
+	case "zstd":
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	case "deflate": // meant is zlib's form, sent is often the bare one
+		if z, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
+			return z, nil
+		}
+		return flate.NewReader(r), nil
+	}
+	return nil, errNotText
+}
+
+// bodyTexts are the texts of a body of any kind. The error says that it, or a
+// part of it, cannot be read; the texts of the other parts are returned with it.
+func bodyTexts(h http.Header, body []byte, limit int64) ([]wire.Part, error) {
+	body, err := decoded(body, h.Get("Content-Encoding"), limit)
+	if err != nil {
+		return nil, err
+	}
+	media, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	switch {
+	case media == "multipart/form-data" && params["boundary"] != "":
+		return formTexts(multipart.NewReader(bytes.NewReader(body), params["boundary"]), limit)
+	case media == "application/x-www-form-urlencoded":
+		return queryTexts(string(body)), nil
+	}
+	plain, err := inUTF8(body, params["charset"])
+	if err != nil {
+		return nil, err
+	}
+	return wire.Loosely(plain), nil
+}
+
+// formTexts reads the fields of a form, and those of its files that are text.
+func formTexts(form *multipart.Reader, limit int64) (parts []wire.Part, failed error) {
+	for {
+		part, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return parts, failed
+		}
+		if err != nil {
+			return parts, err
+		}
+		body, err := io.ReadAll(io.LimitReader(part, limit+1))
+		if err != nil {
+			return parts, err
+		}
+		if limit -= int64(len(body)); limit < 0 {
+			return parts, errUnpackSize
+		}
+		kind := part.Header.Get("Content-Type")
+		if strings.HasPrefix(strings.ToLower(kind), "multipart/") {
+			failed = errNotText // no API nests forms
+			continue
+		}
+		texts, err := bodyTexts(http.Header{"Content-Type": {kind}}, body, limit)
+		if err != nil {
+			failed = err
+		}
+		parts = append(parts, texts...)
+	}
+}
+
+// queryTexts are the names and values of a form in a line. What is not escaped
+// as it should be is read as it stands.
+func queryTexts(line string) (parts []wire.Part) {
+	for pair := range strings.SplitSeq(line, "&") {
+		for field := range strings.SplitSeq(pair, "=") {
+			if text, err := url.QueryUnescape(field); err == nil {
+				field = text
+			}
+			parts = append(parts, wire.Loosely([]byte(strings.ToValidUTF8(field, "\uFFFD")))...)
+		}
+	}
+	return parts
+}
+
+// inUTF8 reads a text in the charset that is named or that it begins with.
+// Without either it must be UTF-8, or UTF-16 of Latin script as the NULs in it
+// tell.
+func inUTF8(body []byte, charset string) ([]byte, error) {
+	var from encoding.Encoding
+	guessed := false
+	switch {
+	case bytes.HasPrefix(body, []byte("\xff\xfe")), bytes.HasPrefix(body, []byte("\xfe\xff")):
+		from = unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
+	case len(body) > 1 && body[0] == 0 && body[1] != 0:
+		from, guessed = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), true
+	case len(body) > 1 && body[0] != 0 && body[1] == 0:
+		from, guessed = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), true
+	case !utf8.Valid(body) && charset != "":
+		from, _ = htmlindex.Get(charset)
+	}
+	if from != nil {
+		var err error
+		if body, err = from.NewDecoder().Bytes(body); err != nil {
+			return nil, errNotText
+		}
+	}
+	switch {
+	case !utf8.Valid(body), guessed && bytes.ContainsFunc(body, isControl), bytes.IndexByte(body, 0) >= 0 && isBinary(body):
+		return nil, errNotText
+	}
+	return body, nil
+}
+
+// isControl reports whether a character stands in no text.
+func isControl(c rune) bool {
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == utf8.RuneError
+}
+
+// isBinary reports whether the bytes are those of a known kind of file that is
+// no text.
+func isBinary(head []byte) bool {
+	return !strings.HasPrefix(http.DetectContentType(head), "text/")
+}
+
+// looseTexts turns loosely read parts into texts to assess. Files in base64 are
+// no texts: their bytes are counted.
+//
+// A short word alone ("prompt", "system", "user") is as often a value of the API
+// as something that is said, and too little to judge; but the words of one array
+// are read as a sentence.
+func looseTexts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
+	var words []string
+	for i, p := range parts {
+		word := len(p.Text) < leastPhrase && !strings.ContainsAny(p.Text, " \t\n")
+		switch {
+		case isFile(p.Text):
+			media += p.Bytes
+		case word:
+			words = append(words, p.Text)
+			if last := i+1 == len(parts) || parts[i+1].Message != p.Message; last || p.Message == 0 {
+				if len(words) >= leastSentence {
+					texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: strings.Join(words, " ")})
+				}
+				words = nil
+			}
+		case p.Role == wire.System || p.Role == wire.Definition:
+			instructions = append(instructions, detect.Text{Source: detect.System, Body: p.Text})
+		default:
+			texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
+		}
+	}
+	return texts, instructions, media
+}
+
+// leastPhrase is the length, in bytes, from which a string without a space is
+// read for itself.
+const leastPhrase = 24
+
+// leastSentence is how many words of one array are read as a sentence: fewer are
+// as often a list of categories.
+const leastSentence = 5
+
+// leastFile is how long a file in base64 is at least, in characters. The head is
+// what tells its kind.
+const (
+	leastFile = 256
+	fileHead  = 64
+)
+
+// isFile reports whether a text is a file of a known binary kind in base64, as
+// such or as a data: URL, from its first character to its last.
+func isFile(s string) bool {
+	if strings.HasPrefix(s, "data:") {
+		_, s, _ = strings.Cut(s, ";base64,")
+	}
+	if len(s) < leastFile || strings.IndexFunc(s, notBase64) >= 0 {
+		return false
+	}
+	head, err := base64.StdEncoding.DecodeString(s[:fileHead])
+	if err != nil {
+		head, err = base64.URLEncoding.DecodeString(s[:fileHead])
+	}
+	kind := http.DetectContentType(head)
+	return err == nil && kind != "application/octet-stream" && !strings.HasPrefix(kind, "text/")
+}
+
+func notBase64(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+/-_=\r\n", c)
+}

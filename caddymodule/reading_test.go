@@ -1,0 +1,146 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+var readPaths = []string{"/audits/recent", "/audits/KRN-" + strings.Repeat("0", 32), "/stats", "/benchmarks", "/agentic-sim", "/lex/policies/" + strings.Repeat("0", 64)}
+
+func readSite(t *testing.T, read string, limit int) *site {
+	t.Helper()
+	t.Setenv("LEX_TEST_ADMIN", password)
+	return newSiteWith(t, `{"read":"`+read+`"}`, map[string]any{"limits": map[string]any{
+		"read": map[string]any{"requests": limit, "window": 60e9},
+	}}, answering("application/json", completion("Paris.")))
+}
+
+// Who may read is as configured; the admin secret always may.
+func TestWhoMayRead(t *testing.T) {
+	for read, may := range map[string]struct{ anonymous, keyed bool }{
+		"public": {true, true}, "keyed": {false, true}, "admin": {false, false},
+	} {
+		s := readSite(t, read, 1000)
+		key := newKey(s, `{"name":"app"}`)
+		for _, c := range []struct {
+			who     string
+			headers []string
+			may     bool
+		}{
+			{"nobody", nil, may.anonymous},
+			{"unknown key", []string{"X-Lex-Api-Key", "lex_sk_unknown"}, may.anonymous},
+			{"key", []string{"X-Lex-Api-Key", key}, may.keyed},
+			{"bearer key", []string{"Authorization", "Bearer " + key}, may.keyed},
+			{"admin", []string{asAdmin, password}, true},
+			{"bearer admin", []string{"Authorization", "Bearer " + password}, true},
+		} {
+			for _, path := range readPaths {
+				w := s.send(http.MethodGet, path, "", c.headers...)
+				if got := w.Code == http.StatusOK || w.Code == http.StatusNotFound; got != c.may {
+					t.Errorf("%s, %s, %s: %d %s", read, c.who, path, w.Code, w.Body)
+				}
+				if !c.may && (w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "") {
+					t.Errorf("%s, %s, %s: %d %v", read, c.who, path, w.Code, w.Header())
+				}
+			}
+			w := s.send(http.MethodPost, "/audits/verify", `{"receipt_id":"KRN-`+strings.Repeat("0", 32)+`"}`, c.headers...)
+			if (w.Code == http.StatusNotFound) != c.may {
+				t.Errorf("%s, %s, verify: %d %s", read, c.who, w.Code, w.Body)
+			}
+		}
+		for _, path := range []string{"/lex/health", "/lex/openapi.json"} {
+			if w := s.send(http.MethodGet, path, ""); w.Code != http.StatusOK {
+				t.Errorf("%s, %s: %d", read, path, w.Code)
+			}
+		}
+	}
+}
+
+// Wrong secrets are counted on the read endpoints as everywhere, one a request.
+func TestReadingIsBehindTheGate(t *testing.T) {
+	for _, read := range []string{"keyed", "admin"} {
+		s := readSite(t, read, 1000)
+		for i := range 12 {
+			want := map[bool]int{true: http.StatusUnauthorized, false: http.StatusTooManyRequests}[i < 10]
+			if w := s.send(http.MethodGet, "/stats", "", asAdmin, "wrong"); w.Code != want {
+				t.Errorf("%s: try %d: %d, want %d", read, i+1, w.Code, want)
+			}
+		}
+		if w := s.send(http.MethodGet, "/stats", "", asAdmin, password); w.Code != http.StatusTooManyRequests {
+			t.Errorf("%s: nobody should listen: %d", read, w.Code)
+		}
+	}
+	s := readSite(t, "public", 1000)
+	for range 9 {
+		if w := s.send(http.MethodPost, "/audits/verify", `{"receipt_id":"x","prompt":"y"}`, asAdmin, "wrong"); w.Code >= 500 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	if w := s.send(http.MethodGet, "/admin/keys", "", asAdmin, password); w.Code != http.StatusOK {
+		t.Errorf("nine tries: %d", w.Code)
+	}
+}
+
+// Reads are counted on their own, verifications on theirs, and the admin
+// secret's are not.
+func TestReadingIsCounted(t *testing.T) {
+	s := readSite(t, "public", 3)
+	verify := func() int {
+		return s.send(http.MethodPost, "/audits/verify", `{"receipt_id":"KRN-`+strings.Repeat("0", 32)+`"}`).Code
+	}
+	for i, left := range []string{"2", "1", "0"} {
+		if w := s.send(http.MethodGet, readPaths[i], ""); w.Header().Get("X-RateLimit-Remaining") != left || w.Header().Get("X-RateLimit-Limit") != "3" {
+			t.Errorf("%s: %d %v", readPaths[i], w.Code, w.Header())
+		}
+	}
+	if w := s.send(http.MethodGet, "/stats", ""); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" {
+		t.Errorf("the fourth: %d %v", w.Code, w.Header())
+	}
+	for range 3 {
+		if code := verify(); code != http.StatusNotFound {
+			t.Errorf("a verification: %d", code)
+		}
+	}
+	if code := verify(); code != http.StatusTooManyRequests {
+		t.Errorf("the fourth verification: %d", code)
+	}
+	for range 5 {
+		if w := s.send(http.MethodGet, "/stats", "", asAdmin, password); w.Code != http.StatusOK || w.Header().Get("X-RateLimit-Limit") != "" {
+			t.Errorf("the admin: %d %v", w.Code, w.Header())
+		}
+	}
+	if w := s.post("/lex/govern", question); w.Code != http.StatusOK {
+		t.Errorf("governing: %d", w.Code)
+	}
+}
+
+// The list says what became of each turn, in pages of any size.
+func TestRecentShowsDecisions(t *testing.T) {
+	for mode, want := range map[string]struct{ refused, would bool }{"enforce": {true, false}, "observe": {false, true}} {
+		s := newSite(t, `{"mode":"`+mode+`"}`, answering("application/json", completion("Paris.")))
+		s.post("/v1/chat/completions", chatAttack)
+		for range 22 {
+			s.post("/v1/chat/completions", chatQuestion)
+		}
+		seen := make(map[string]bool)
+		for path, last := "/audits/recent?limit=11", (map[string]any)(nil); path != ""; {
+			w := s.send(http.MethodGet, path, "")
+			var page struct{ Receipts []map[string]any }
+			if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
+				t.Fatalf("%v: %s", err, w.Body)
+			}
+			for _, r := range page.Receipts {
+				last, seen[r["id"].(string)] = r, true
+			}
+			path, _, _ = strings.Cut(strings.TrimPrefix(w.Header().Get("Link"), "<"), ">")
+			if path == "" && (last["refused"] != want.refused || last["would_refuse"] != want.would || last["attack_type"] != "identity" || last["severity"].(float64) < 0.7) {
+				t.Errorf("%s: the attack is listed as %v", mode, last)
+			}
+		}
+		if len(seen) != 23 {
+			t.Errorf("%s: %d receipts are listed", mode, len(seen))
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+)
+
+var errTwice = errors.New("a request would pass lex twice here: one lex governs it, records it and counts it; " +
+	"put each lex into a handle block of its own, or give them matchers that exclude each other")
+
+const rewriteBefore = "a rewrite stands before lex: Caddy sorts it there, so the paths of Lex's own endpoints are rewritten too; " +
+	"use the option upstream_path, or a route block with lex before rewrite"
+
+// checkRoutes looks at the routes of the server that this handler is loaded
+// for, as far as a configuration alone can tell. Those that are not loaded yet
+// are JSON, and the others hold no lex that this one could follow: that one has
+// seen to it.
+func (h *Handler) checkRoutes(ctx caddy.Context) error {
+	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !ok {
+		return nil
+	}
+	var ahead []routeJSON
+	for _, r := range server.Routes {
+		if r.HandlersRaw != nil {
+			ahead = append(ahead, routeJSON{Group: r.Group, Match: matchers(r), Handle: r.HandlersRaw, Terminal: r.Terminal})
+		}
+	}
+	if _, twice := chain(ahead); twice {
+		return errTwice
+	}
+	if len(ahead) > 0 && rewrites(server.Routes) || rewritesBefore(ahead[:min(1, len(ahead))]) {
+		h.logger.Warn(rewriteBefore)
+	}
+	return nil
+}
+
+// matchers stand for those of a route, which are loaded before any handler.
+func matchers(r caddyhttp.Route) []json.RawMessage {
+	return make([]json.RawMessage, len(r.MatcherSets)+len(r.MatcherSetsRaw))
+}
+
+// routeJSON and handlerJSON are what is read of a configuration.
+type (
+	routeJSON struct {
+		Group    string            `json:"group"`
+		Match    []json.RawMessage `json:"match"`
+		Handle   []json.RawMessage `json:"handle"`
+		Terminal bool              `json:"terminal"`
+	}
+	handlerJSON struct {
+		Handler    string          `json:"handler"`
+		Routes     []routeJSON     `json:"routes"`
+		URI        string          `json:"uri"`
+		PathRegexp json.RawMessage `json:"path_regexp"`
+		Substring  json.RawMessage `json:"uri_substring"`
+	}
+)
+
+// parseHandler reads a handler; of one that says other things under these names
+// nothing is known.
+func parseHandlerJSON(raw json.RawMessage) handlerJSON {
+	var h handlerJSON
+	if json.Unmarshal(raw, &h) != nil {
+		return handlerJSON{}
+	}
+	return h
+}
+
+// A passage is whether lex stands on a way: for some requests, or for all that
+// come there.
+type passage struct{ some, all bool }
+
+func (p passage) and(q passage) passage { return passage{p.some || q.some, p.all || q.all} }
+
+// meet reports whether a request surely passes both, if it comes to the one that
+// only some come to.
+func (p passage) meet(q passage) bool { return p.some && q.some && (p.all || q.all) }
+
+// chain follows routes in their order and reports whether a request would pass
+// lex twice. Of two routes in a group, and of one after a terminal one that
+// matches, a request takes one.
+func chain(routes []routeJSON) (all passage, twice bool) {
+	found := make([]passage, len(routes))
+	for i, route := range routes {
+		inner, again := sequence(route.Handle)
+		found[i] = passage{inner.some, inner.all && len(route.Match) == 0}
+		twice = twice || again
+		for j, earlier := range routes[:i] {
+			exclusive := earlier.Terminal || earlier.Group != "" && earlier.Group == route.Group
+			twice = twice || !exclusive && found[j].meet(found[i])
+		}
+		all = all.and(found[i])
+	}
+	return all, twice
+}
+
+func sequence(handlers []json.RawMessage) (all passage, twice bool) {
+	for _, raw := range handlers {
+		var one passage
+		h, again := parseHandlerJSON(raw), false
+		switch h.Handler {
+		case "lex":
+			one = passage{true, true}
+		case "subroute":
+			one, again = chain(h.Routes)
+		}
+		twice = twice || again || all.meet(one)
+		all = all.and(one)
+	}
+	return all, twice
+}
+
+// rewritesBefore reports whether a rewrite stands before the first lex. One that
+// only takes a prefix away mounts lex below a path, as handle_path does.
+func rewritesBefore(routes []routeJSON) bool {
+	for _, route := range routes {
+		for _, raw := range route.Handle {
+			h := parseHandlerJSON(raw)
+			one, _ := sequence([]json.RawMessage{raw})
+			switch {
+			case h.Handler == "rewrite" && (h.URI != "" || h.PathRegexp != nil || h.Substring != nil):
+				return laterLex(routes)
+			case h.Handler == "subroute" && one.some:
+				return rewritesBefore(h.Routes)
+			case one.some:
+				return false
+			}
+		}
+	}
+	return false
+}
+
+func laterLex(routes []routeJSON) bool {
+	found, _ := chain(routes)
+	return found.some
+}
+
+// rewrites reports whether routes that are loaded, and do not end there, rewrite.
+func rewrites(routes caddyhttp.RouteList) bool {
+	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
+		return !r.Terminal && slices.ContainsFunc(r.Handlers, func(h caddyhttp.MiddlewareHandler) bool {
+			w, ok := h.(*rewrite.Rewrite)
+			return ok && (w.URI != "" || len(w.PathRegexp) > 0 || len(w.URISubstring) > 0)
+		})
+	})
+}
