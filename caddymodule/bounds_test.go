@@ -80,7 +80,8 @@ func TestModelNamesInReceipts(t *testing.T) {
 		"gpt-4o-mini": true, "meta-llama/Llama-3.1-8B:free": true, "ft:gpt@2+x_1.0": true, strings.Repeat("m", 128): true,
 		strings.Repeat("m", 129): false, "two words": false, "modèle": false, "a\nb": false, "<b>": false,
 	} {
-		s.post("/v1/chat/completions", `{"model":"`+name+`","messages":[{"role":"user","content":"Hello."}]}`)
+		model, _ := json.Marshal(name)
+		s.post("/v1/chat/completions", `{"model":`+string(model)+`,"messages":[{"role":"user","content":"Hello."}]}`)
 		got := s.receipts()[0]["model"].(string)
 		if plain != (got == name) || !plain && (!strings.HasPrefix(got, "sha256:") || len(got) != 23) {
 			t.Errorf("%q is %q", name, got)

@@ -1,6 +1,10 @@
 package caddymodule
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
+
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/wire"
@@ -73,15 +77,15 @@ func (x *exchange) coverNewest(body []byte, parts []wire.Part, read bool) (texts
 		switch {
 		case isPast(p):
 		case p.Kind == wire.Unknown:
-			loose := wire.Loosely(body[p.Start : p.Start+p.Bytes])
+			loose := looseMember(p, body)
 			if !read || len(loose) == 0 {
 				x.unknown(name, "not known to the dialect", p.Bytes)
 				continue
 			}
 			x.unknown(name, "not known to the dialect; its texts were read", 0)
 			x.cover(name, detectorLocal, p.Bytes)
-			said, _, _ := looseTexts(loose)
-			texts = append(texts, said...)
+			said, given, _ := looseTexts(loose)
+			texts, instructions = append(texts, said...), append(instructions, given...)
 		case p.Text == "" && p.Kind == wire.Text:
 		case p.Text == "":
 			x.skip(name, string(p.Kind), p.Bytes)
@@ -96,6 +100,13 @@ func (x *exchange) coverNewest(body []byte, parts []wire.Part, read bool) (texts
 		}
 	}
 	return texts, instructions
+}
+
+// looseMember reads a member that its dialect does not know, whose name may say
+// who speaks.
+func looseMember(p wire.Part, body []byte) []wire.Part {
+	name, _ := json.Marshal(p.Path[strings.LastIndexByte(p.Path, '.')+1:]) // a string always encodes
+	return wire.Loosely(slices.Concat([]byte("{"), name, []byte(":"), body[p.Start:p.Start+p.Bytes], []byte("}")))
 }
 
 // sourceOf maps who speaks to what a detector looks for: attacks in a user's

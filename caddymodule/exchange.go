@@ -44,6 +44,10 @@ type exchange struct {
 	started  time.Time
 	// namespace is the caller's; remote models keep callers apart by it.
 	namespace string
+	// inspectLimit is how much text of the request is read, in bytes; 0 means all.
+	// oversize tells what becomes of a request with more.
+	inspectLimit int64
+	oversize     string
 	// system is the system context that /lex/govern gave to the model, and that
 	// its answer must not repeat.
 	system string
@@ -132,6 +136,7 @@ func newSecretKey() []byte {
 // for this state of the session; commit takes the step again if another turn
 // came in between.
 func (x *exchange) assess(ctx context.Context, texts, instructions []detect.Text) error {
+	texts, instructions = x.within(texts, instructions)
 	given, err := x.read(ctx, texts, instructions)
 	if err != nil {
 		return fmt.Errorf("reading the request: %w", err)
@@ -166,7 +171,7 @@ func (x *exchange) read(ctx context.Context, texts, instructions []detect.Text) 
 	if err := x.join(ctx, texts); err != nil {
 		return given, err
 	}
-	prompt := []detect.Text{{Source: detect.User, Body: x.prompt}}
+	prompt := []detect.Text{{Source: detect.User, Body: x.cut(x.prompt)}}
 	if x.asked = x.signal; !slices.Equal(texts, prompt) {
 		if x.asked, err = x.app.assess(ctx, prompt); err != nil {
 			return given, err

@@ -43,7 +43,7 @@ func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, j
 			fresh = append(fresh, m)
 		}
 	}
-	fresh = x.affordable(t.handler, fresh, t.call.Parts)
+	fresh = x.affordable(fresh, t.call.Parts)
 	fresh, guilty, err := x.sift(ctx, fresh)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the history: %w", err)

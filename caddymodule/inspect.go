@@ -3,7 +3,8 @@ package caddymodule
 import (
 	"context"
 	"runtime"
-	"strings"
+	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
@@ -31,30 +32,56 @@ func (a *App) assess(ctx context.Context, texts []detect.Text) (detect.Signal, e
 	return a.model.Assess(ctx, texts)
 }
 
-// within cuts the texts of a request at the handler's limit, from the newest,
-// which is the last, back to the oldest. What is left out is recorded, and is a
-// ground for refusing the request where the operator did not say otherwise.
-func (x *exchange) within(h *Handler, texts []detect.Text) []detect.Text {
-	left, unread, from := h.InspectLimit, 0, len(texts)
-	for ; from > 0 && int64(len(texts[from-1].Body)) <= left; from-- {
-		left -= int64(len(texts[from-1].Body))
+// within cuts the texts of a request at the limit: first come those of the newest
+// turn, from the last back, and then the application's instructions. What is left
+// out is recorded, and is a ground for refusing the request unless the operator
+// lets it pass.
+func (x *exchange) within(texts, instructions []detect.Text) (said, given []detect.Text) {
+	if x.inspectLimit == 0 {
+		return texts, instructions
 	}
-	if from == 0 {
-		return texts
+	left, unread := x.inspectLimit, 0
+	keep := func(all []detect.Text) (kept []detect.Text) {
+		for _, t := range slices.Backward(all) {
+			whole := len(t.Body)
+			t.Body = prefix(t.Body, left)
+			left -= int64(len(t.Body))
+			unread += whole - len(t.Body)
+			if t.Body != "" {
+				kept = append(kept, t)
+			}
+		}
+		slices.Reverse(kept)
+		return kept
 	}
-	for _, t := range texts[:from] {
-		unread += len(t.Body)
-	}
-	cut := texts[from-1]
-	cut.Body = strings.ToValidUTF8(cut.Body[:left], "")
-	x.overflow(h, unread-len(cut.Body))
-	return append([]detect.Text{cut}, texts[from:]...)
+	said, given = keep(texts), keep(instructions)
+	x.overflow(unread)
+	return said, given
 }
 
-// affordable are the newest of the earlier messages, as far as the handler's
-// limit reaches besides the newest turn.
-func (x *exchange) affordable(h *Handler, messages []pastMessage, parts []wire.Part) []pastMessage {
-	left := h.InspectLimit
+// cut is the beginning of a text, as far as it is read.
+func (x *exchange) cut(text string) string {
+	if x.inspectLimit == 0 {
+		return text
+	}
+	return prefix(text, x.inspectLimit)
+}
+
+// prefix is at most the first n bytes of a text in UTF-8, up to a character's end.
+func prefix(text string, n int64) string {
+	if int64(len(text)) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// affordable are the newest of the earlier messages, as far as the limit reaches
+// besides the newest turn.
+func (x *exchange) affordable(messages []pastMessage, parts []wire.Part) []pastMessage {
+	left := x.inspectLimit
 	for _, p := range parts {
 		if !isPast(p) {
 			left -= int64(len(p.Text))
@@ -68,16 +95,17 @@ func (x *exchange) affordable(h *Handler, messages []pastMessage, parts []wire.P
 	for _, m := range messages[:from] {
 		unread += int(m.size())
 	}
-	if unread > 0 {
-		x.overflow(h, unread)
-	}
+	x.overflow(unread)
 	return messages[from:]
 }
 
 // overflow records text that is beyond the limit.
-func (x *exchange) overflow(h *Handler, bytes int) {
+func (x *exchange) overflow(bytes int) {
+	if bytes == 0 {
+		return
+	}
 	x.skip("request", "beyond inspect_limit", bytes)
-	if h.Oversize == "refuse" {
+	if x.oversize == "refuse" {
 		x.deniedBy = deniedOversize
 	}
 }

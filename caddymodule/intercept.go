@@ -100,7 +100,7 @@ var (
 )
 
 // read takes the body as it came; it is parsed by the dialect, and exactly
-// these bytes are forwarded.
+// these bytes are forwarded, but for what the history loses.
 func (t *interceptTurn) read(w http.ResponseWriter) *apiError {
 	if c := t.http.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
 		return errEncodedBody // what is not read is not forwarded
@@ -109,6 +109,10 @@ func (t *interceptTurn) read(w http.ResponseWriter) *apiError {
 	if t.body, apiErr = readBody(w, t.http, t.app.Limits.Body); apiErr != nil {
 		return apiErr
 	}
+	return t.parse()
+}
+
+func (t *interceptTurn) parse() *apiError {
 	call, err := t.dialect.Request(t.body)
 	if err != nil {
 		return &apiError{errBadRequest.Status, err.Error(), errBadRequest.Code}
@@ -128,7 +132,7 @@ func (t *interceptTurn) open(started time.Time) *exchange {
 		endpoint: endpointOf(t.dialect), dialect: t.dialect.Name(), model: t.call.Model,
 		prompt: t.call.Prompt(), started: started, talk: &talk, snapshots: !named,
 		key: talk.past(), publicID: publicID(talk.opening()),
-		asking: talk.present(), said: newestDigests(t.call.Parts),
+		asking: talk.present(), said: newestDigests(t.call.Parts), inspectLimit: t.handler.InspectLimit, oversize: t.handler.Oversize,
 	}
 	switch {
 	case named:
@@ -149,7 +153,7 @@ func (t *interceptTurn) assess(ctx context.Context) error {
 		return err
 	}
 	newest, instructions := t.x.coverNewest(t.body, t.call.Parts, t.inspectsUnknown())
-	if err := t.x.assess(ctx, t.x.within(t.handler, append(judged, newest...)), instructions); err != nil {
+	if err := t.x.assess(ctx, append(judged, newest...), instructions); err != nil {
 		return err
 	}
 	if len(removed) > 0 {

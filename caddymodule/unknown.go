@@ -31,6 +31,14 @@ func upgrades(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect
 }
 
+// opensWebSocket reports whether a request asks for a WebSocket on a path that no
+// dialect claims. That is how realtime APIs are spoken to; every other upgrade
+// (h2c above all) is a way around what is read here.
+func opensWebSocket(r *http.Request) bool {
+	_, claimed := wire.Match(r.URL.Path)
+	return !claimed && (r.Method == http.MethodConnect || strings.EqualFold(r.Header.Get("Upgrade"), "websocket"))
+}
+
 // What becomes of what no dialect knows: the values of Handler.Unknown.
 const (
 	unknownInspect = "inspect"
@@ -82,8 +90,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if d := g.resembled(r, body); d != nil {
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		g.interceptResembling(w, r, d)
+		g.interceptResembling(w, r, d, body)
 		return
 	}
 	if len(body) == 0 && !upgrades(r) {
@@ -113,11 +120,18 @@ func (g *request) resembled(r *http.Request, body []byte) wire.Dialect {
 // its API answers is not known, so the answer passes unread, and a refusal is
 // an HTTP error: that is one in every API, while the refusal message of another
 // one would break the caller's SDK.
-func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
-	t := g.readCall(w, r, d)
-	if t == nil {
+func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d wire.Dialect, body []byte) {
+	t := &interceptTurn{request: g, http: r, dialect: d, body: body}
+	started := time.Now()
+	apiErr := t.parse()
+	if apiErr == nil {
+		apiErr = t.takeRun(r.Context(), w)
+	}
+	if apiErr != nil {
+		t.reject(w, apiErr)
 		return
 	}
+	t.x = t.open(started)
 	t.x.endpoint = endpointOf(nil)
 	if err := t.assess(r.Context()); err != nil {
 		t.failed(w, "session", err)
@@ -145,7 +159,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 func (g *request) unknownExchange(ctx context.Context, r *http.Request, body []byte) (*exchange, error) {
 	x := &exchange{
 		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace,
-		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(),
+		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(), inspectLimit: g.handler.InspectLimit, oversize: g.handler.Oversize,
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	parts, err := g.readUnknown(r, body)
@@ -178,7 +192,7 @@ func (g *request) unknownExchange(ctx context.Context, r *http.Request, body []b
 	for _, t := range texts {
 		x.prompt += t.Body // what is committed to
 	}
-	return x, x.assess(ctx, x.within(g.handler, texts), instructions)
+	return x, x.assess(ctx, texts, instructions)
 }
 
 // readUnknown are the texts of a body in no dialect, as far as they are wanted
@@ -291,9 +305,13 @@ func bounded(media string) string {
 // pass forwards a request whose body was read.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell func(http.Header)) {
 	out := g.handler.outbound(r.Context(), r)
+	if !opensWebSocket(r) {
+		out.Header = out.Header.Clone()
+		dropHopHeaders(out.Header)
+	}
 	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	out.ContentLength = int64(len(body))
+	out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
 	g.passOn(w, out, tell)
 }
 

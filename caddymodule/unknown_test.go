@@ -234,7 +234,7 @@ func TestEverythingCountsAgainstTheLimit(t *testing.T) {
 		}, answering("application/json", completion("Paris.")))
 		s.send(http.MethodPut, "/v1/chat/completions", chatQuestion)
 		s.post("/v1/responses", `{"input":"hello"}`)
-		s.post("/v1/embeddings", "hello", "Content-Type", "text/plain")
+		s.post("/v1/messages", chatQuestion)
 		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
 			if w := s.post(path, chatQuestion); w.Code != http.StatusTooManyRequests {
 				t.Errorf("%s %s: %d", unknown, path, w.Code)
@@ -264,6 +264,32 @@ func TestUpgradeIsUnknownTraffic(t *testing.T) {
 	}
 	if seen.count.Load() != 2 {
 		t.Errorf("forwarded %d times", seen.count.Load())
+	}
+}
+
+// No upgrade but a WebSocket on a path that is not a model's goes through: h2c
+// would carry any request past everything.
+func TestOtherUpgradesAreNotForwarded(t *testing.T) {
+	for _, test := range []struct {
+		method, path, upgrade, body string
+		forwarded                   bool
+	}{
+		{"GET", "/v1/realtime", "websocket", "", true},
+		{"GET", "/v1/realtime", "WebSocket", "", true},
+		{"GET", "/v1/realtime", "h2c", "", false},
+		{"POST", "/v1/realtime", "h2c", `{"input":"hello there"}`, false},
+		{"GET", "/v1/chat/completions", "websocket", "", false},
+		{"GET", "/v1/chat/completions", "h2c", "", false},
+		{"GET", "/anything", "TLS/1.0", "", false},
+	} {
+		s, seen := listening(t, `{}`)
+		s.send(test.method, test.path, test.body, "Connection", "Upgrade, HTTP2-Settings", "Upgrade", test.upgrade, "HTTP2-Settings", "AAMAAABkAAQAoAAAAAIAAAAA")
+		if seen.count.Load() != 1 || (seen.requests[0].header.Get("Upgrade") != "") != test.forwarded || (seen.requests[0].header.Get("Connection") != "") != test.forwarded {
+			t.Errorf("%+v: %v", test, seen.requests)
+		}
+		if len(s.receipts()) != 1 {
+			t.Errorf("%+v: %d receipts", test, len(s.receipts()))
+		}
 	}
 }
 
@@ -345,6 +371,7 @@ func TestOversizeRequests(t *testing.T) {
 		"the newest turn": {"/v1/chat/completions", turns("user", long+attack)},
 		"the history":     {"/v1/chat/completions", turns("user", long, "assistant", long, "user", "Hello there.")},
 		"unknown":         {"/v1/responses", `{"input":"` + long + attack + `"}`},
+		"instructions":    {"/v1/chat/completions", turns("system", long, "user", "Hello there.")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, seen := listening(t, `{"inspect_limit":5000}`)

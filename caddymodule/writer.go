@@ -57,7 +57,6 @@ type governedWriter struct {
 	out      *outflow
 	tail     []byte // frames from the first terminal one on
 	finishes int    // terminal frames seen
-	provider bool   // the provider reported an error in the stream
 }
 
 func newGovernedWriter(w http.ResponseWriter, t *interceptTurn, cancel context.CancelFunc) *governedWriter {
@@ -253,7 +252,6 @@ func (t *interceptTurn) readEvent(frame wire.Frame) wire.Event {
 
 // note records what the checks cannot read.
 func (w *governedWriter) note(event wire.Event) {
-	w.provider = w.provider || event.Err
 	for _, path := range event.Unknown {
 		w.t.x.unknownOnce("response."+path, "not known to the dialect")
 	}
