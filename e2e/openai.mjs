@@ -1,8 +1,8 @@
-// Drives the official OpenAI SDK against a governed base URL and prints one
-// JSON object a line: what an application would see.
-import OpenAI from 'openai';
-
-const [baseURL, attack] = process.argv.slice(2);
+// Drives the official OpenAI SDK, of the version that is named, against a governed
+// base URL and prints one JSON object a line: what an application would see.
+const [baseURL, attack, sdk = 'openai'] = process.argv.slice(2);
+const { default: OpenAI } = await import(sdk);
+const question = 'What is the capital of France?';
 let requests = 0;
 const client = new OpenAI({
   baseURL,
@@ -19,6 +19,9 @@ async function attempt(name, run) {
     report(name, { exception: `${e.constructor.name}: ${e.message}` });
   }
 }
+
+// Before its fifth version the SDK had its helpers under beta.
+const helpers = client.chat.completions.parse ? client.chat.completions : client.beta.chat.completions;
 
 const ask = (content, extra = {}) => ({ model: 'lex-demo', messages: [{ role: 'user', content }], ...extra });
 
@@ -42,7 +45,7 @@ async function streamed(content) {
 }
 
 async function helper(content) {
-  const runner = client.chat.completions.stream(ask(content));
+  const runner = helpers.stream(ask(content));
   const completion = await runner.finalChatCompletion();
   const { message, finish_reason } = completion.choices[0];
   return { content: message.content, refusal: message.refusal, finish_reason };
@@ -50,7 +53,18 @@ async function helper(content) {
 
 async function parsed(content) {
   const response_format = { type: 'json_schema', json_schema: { name: 'x', strict: true, schema: { type: 'object', properties: {}, required: [], additionalProperties: false } } };
-  const completion = await client.chat.completions.parse(ask(content, { response_format }));
+  const completion = await helpers.parse(ask(content, { response_format }));
+  const { message, finish_reason } = completion.choices[0];
+  return { content: message.content, refusal: message.refusal, finish_reason };
+}
+
+// A conversation that goes on after a refusal, with the message as the SDK gave it.
+async function goOn(content) {
+  const first = await client.chat.completions.create(ask(content));
+  requests = 0;
+  const completion = await client.chat.completions.create({ model: 'lex-demo', messages: [
+    { role: 'user', content }, first.choices[0].message, { role: 'user', content: question },
+  ] });
   const { message, finish_reason } = completion.choices[0];
   return { content: message.content, refusal: message.refusal, finish_reason };
 }
@@ -60,7 +74,6 @@ async function legacy(prompt) {
   return { content: completion.choices[0].text, finish_reason: completion.choices[0].finish_reason };
 }
 
-const question = 'What is the capital of France?';
 await attempt('question', () => plain(question));
 await attempt('question streamed', () => streamed(question));
 await attempt('question with the stream helper', () => helper(question));
@@ -70,3 +83,4 @@ await attempt('attack streamed', () => streamed(attack));
 await attempt('attack with the stream helper', () => helper(attack));
 await attempt('attack with structured output', () => parsed(attack));
 await attempt('attack by legacy completions', () => legacy(attack));
+await attempt('question after an attack', () => goOn(attack));

@@ -43,19 +43,43 @@ func node(t *testing.T, script string, args ...string) []seen {
 	return all
 }
 
-// With only the base URL changed the SDK gets answers and refusals, no
-// exception and no retry, and each leaves a receipt.
+// With only the base URL changed the SDK, today's and the one of years ago, gets
+// answers and refusals, no exception and no retry, and each leaves a receipt.
 func TestOpenAISDK(t *testing.T) {
-	s := shipped(t)
-	calls := node(t, "openai.mjs", s.URL+"/v1", attack)
-	if len(calls) != 9 {
-		t.Fatalf("%d calls", len(calls))
+	for _, sdk := range []string{"openai", "openai-4"} {
+		t.Run(sdk, func(t *testing.T) {
+			s := shipped(t)
+			calls := node(t, "openai.mjs", s.URL+"/v1", attack, sdk)
+			if len(calls) != 10 {
+				t.Fatalf("%d calls", len(calls))
+			}
+			for _, c := range calls {
+				t.Run(c.Name, func(t *testing.T) { checkCall(t, c) })
+			}
+			if got := len(s.receipts(t)); got != len(calls)+1 {
+				t.Errorf("%d calls left %d receipts", len(calls)+1, got)
+			}
+		})
 	}
-	for _, c := range calls {
-		t.Run(c.Name, func(t *testing.T) { checkCall(t, c) })
-	}
-	if got := len(s.receipts(t)); got != len(calls) {
-		t.Errorf("%d calls left %d receipts", len(calls), got)
+}
+
+// The AI SDK's chat model prints content and refusal one after the other; either
+// way nothing throws, and with one of them alone the refusal is said once.
+func TestAISDK(t *testing.T) {
+	for place, times := range map[string]int{"message": 2, "refusal": 1, "content": 1} {
+		t.Run(place, func(t *testing.T) {
+			p := freePorts(t)
+			s := start(t, writeCaddyfile(t, p, "{\n\tadmin off\n}\n:${site} {\n\tlex {\n\t\trefuse_with "+place+"\n\t}\n\tlex_demo_model\n}\n"), t.TempDir(), p)
+			for _, c := range node(t, "aisdk.mjs", s.URL+"/v1", attack) {
+				want, count := "Paris", 1
+				if strings.HasPrefix(c.Name, "attack") {
+					want, count = "declined by the governance policy", times
+				}
+				if c.Exception != "" || c.Requests != 1 || c.FinishReason == "" || strings.Count(c.Content, want) != count {
+					t.Errorf("%+v", c)
+				}
+			}
+		})
 	}
 }
 
@@ -72,8 +96,8 @@ func checkCall(t *testing.T, c seen) {
 	}
 	text := c.Content
 	if strings.HasPrefix(c.Name, "attack") && !strings.Contains(c.Name, "legacy") {
-		if c.Content != "" {
-			t.Errorf("content beside the refusal: %q", c.Content)
+		if structured := strings.Contains(c.Name, "structured"); (c.Content == "") != structured || !structured && c.Content != c.Refusal {
+			t.Errorf("content %q beside the refusal %q", c.Content, c.Refusal)
 		}
 		text = c.Refusal
 	}
