@@ -45,7 +45,9 @@ func listed(c kernel.Coverage) kernel.Coverage {
 		}
 		return sum
 	})
-	c.Skipped, c.Unknown = cutList(c.Skipped, sumSkipped), cutList(c.Unknown, sumSkipped)
+	for _, list := range []*[]kernel.SkippedPart{&c.Redacted, &c.Skipped, &c.Unknown} {
+		*list = cutList(*list, sumSkipped)
+	}
 	return c
 }
 

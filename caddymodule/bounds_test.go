@@ -35,6 +35,7 @@ func hostileCalls() map[string][2]string {
 		"many messages":   {"/v1/chat/completions", `{"model":"m","messages":[` + wide(5000, `{"role":"user","content":"Hello."}`) + `]}`},
 		"many images":     {"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":[` + wide(5000, `{"type":"image_url","image_url":{"url":"x","`+hostileCanary+`":1}}`) + `]}]}`},
 		"many roles":      {"/v1/chat/completions", `{"model":"m","messages":[` + wide(900, `{"role":"`+hostileCanary+`","content":"Hello.","name":"`+hostileCanary+`","x":1}`) + `]}`},
+		"removed history": {"/v1/chat/completions", `{"model":"m","x":1` + names.String() + `,"messages":[` + wide(400, `{"role":"user","content":[{"type":"text","text":"`+attack+`"},{"type":"image_url","image_url":{"url":"x"}}]},{"role":"assistant","content":"Yes."}`) + `,{"role":"user","content":"Hello."}]}`},
 		"unknown path":    {"/v1/" + strings.Repeat("a", 5000), `{"text":"Hello."}`},
 		"completions":     {"/v1/completions", `{"model":"` + hostileCanary + `","prompt":"Hello."` + names.String() + `}`},
 		"tool":            {"/lex/tools/check", `{"session_id":"s","tool":{"name":"` + strings.Repeat("界", 256) + `","arguments":{"a":"` + strings.Repeat("b", 60000) + `"}}}`},
@@ -48,7 +49,7 @@ func TestReceiptsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 			r := httptest.NewRequest(http.MethodPost, "http://site.test"+call[0], strings.NewReader(call[1]))
-			for _, header := range []string{"X-Lex-Session", "User-Agent", "Traceparent", "X-Lex-Turn"} {
+			for _, header := range []string{"X-Lex-Session", "User-Agent", "Traceparent", "X-Lex-Turn", "Content-Type"} {
 				r.Header.Set(header, hostileCanary)
 			}
 			s.serve(httptest.NewRecorder(), r)

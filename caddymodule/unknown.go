@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -176,7 +177,7 @@ func (g *request) unknownExchange(ctx context.Context, r *http.Request, body []b
 	}
 	x.coverage.BytesForwarded = len(body)
 	if !read {
-		x.unknown("request", noDialect+": "+bounded(media), len(body))
+		x.unknown("request", noDialect+": "+mediaName(media), len(body))
 		x.notRun(detectorLocal, noDialect)
 		g.app.metrics.uninspected.WithLabelValues("request").Inc()
 		return x, x.step()
@@ -187,7 +188,7 @@ func (g *request) unknownExchange(ctx context.Context, r *http.Request, body []b
 	if files > 0 {
 		x.skip("request", "files", files)
 	}
-	x.unknown("request", noDialect+": "+bounded(media)+"; its texts were read", 0)
+	x.unknown("request", noDialect+": "+mediaName(media)+"; its texts were read", 0)
 	x.cover("request", detectorLocal, len(body)-files)
 	for _, t := range texts {
 		x.prompt += t.Body // what is committed to
@@ -294,12 +295,18 @@ func (s *seenPaths) first(path string) bool {
 	return true
 }
 
-// bounded keeps a header value that ends in a receipt short and plain.
-func bounded(media string) string {
-	if media == "" || len(media) > 60 || strings.ContainsFunc(media, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return "other content"
+// mediaTypes are those that a receipt names; a caller may write anything there.
+var mediaTypes = []string{
+	"application/json", "application/x-ndjson", "application/octet-stream", "application/x-www-form-urlencoded", "application/xml",
+	"application/pdf", "multipart/form-data", "text/plain", "text/html", "image/png", "image/jpeg", "audio/mpeg", "audio/wav",
+}
+
+// mediaName is a media type as receipts name it.
+func mediaName(media string) string {
+	if slices.Contains(mediaTypes, media) {
+		return media
 	}
-	return media
+	return "other content"
 }
 
 // pass forwards a request whose body was read.
