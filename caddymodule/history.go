@@ -54,8 +54,8 @@ func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, j
 	}
 	for _, m := range fresh {
 		m.cover(x, detectorLocal)
-		x.earlier = append(x.earlier, m.texts()...)
 	}
+	x.earlier = lastWords(fresh)
 	if t.handler.History == "refuse" || x.mode == kernel.Observe {
 		for _, p := range removed {
 			judged = append(judged, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
@@ -63,6 +63,23 @@ func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, j
 		return nil, judged, nil
 	}
 	return removed, nil, nil
+}
+
+// lastWords are the user's last messages before the newest turn, as far as an
+// attack that it completes is looked for.
+func lastWords(messages []pastMessage) []detect.Text {
+	var out []detect.Text
+	size := int64(0)
+	for _, m := range slices.Backward(messages) {
+		if m[0].Role != wire.User {
+			continue
+		}
+		if size += m.size(); len(out) == splitMost-1 || size > splitReach {
+			break
+		}
+		out = append(m.texts(), out...)
+	}
+	return out
 }
 
 // remove records that a message is replaced. In the mode observe nothing is: the
@@ -79,13 +96,16 @@ func (t *interceptTurn) remove(m pastMessage, why string) []wire.Part {
 }
 
 // sift separates the messages that would be refused now. An attack may be split
-// over several: what only all together say is removed as a whole. What all of
-// them score counts for the session.
+// over several: what only neighbours together say is removed with all of them.
+// What is removed counts for the session by its scores.
 func (x *exchange) sift(ctx context.Context, fresh []pastMessage) (kept, guilty []pastMessage, err error) {
 	flagged, scores, err := x.wouldRefuse(ctx, fresh...)
+	if err != nil {
+		return nil, nil, err
+	}
 	x.past = bearable(scores, x.app.kernel.Policy())
-	if err != nil || !flagged {
-		return fresh, nil, err
+	if !flagged {
+		return fresh, nil, nil
 	}
 	for _, m := range fresh {
 		alone, _, err := x.wouldRefuse(ctx, m)
@@ -98,10 +118,57 @@ func (x *exchange) sift(ctx context.Context, fresh []pastMessage) (kept, guilty 
 			kept = append(kept, m)
 		}
 	}
-	if together, _, err := x.wouldRefuse(ctx, kept...); err != nil || together {
-		kept, guilty = nil, fresh
+	together, err := x.accomplices(ctx, kept)
+	for i, m := range kept {
+		if together[i] {
+			guilty = append(guilty, m)
+		}
 	}
-	return kept, guilty, nil
+	kept = slices.DeleteFunc(slices.Clone(kept), func(m pastMessage) bool {
+		return slices.ContainsFunc(guilty, func(g pastMessage) bool { return g[0].Message == m[0].Message })
+	})
+	return kept, guilty, err
+}
+
+// An attack is looked for over so many short neighbours: up to splitMost messages
+// of splitReach bytes together. The more harmless messages are read as one, the
+// more of them look like an attack.
+const (
+	splitMost  = 4
+	splitReach = 256
+)
+
+// accomplices marks the messages that are harmless alone and an attack with their
+// neighbours: the words of each speaker by themselves, and all as they follow.
+func (x *exchange) accomplices(ctx context.Context, messages []pastMessage) ([]bool, error) {
+	marked := make([]bool, len(messages))
+	all, said := make([]int, len(messages)), []int(nil)
+	for i, m := range messages {
+		if all[i] = i; m[0].Role == wire.User {
+			said = append(said, i)
+		}
+	}
+	for _, row := range [][]int{all, said} {
+		for from := range row {
+			group, size := []pastMessage(nil), int64(0)
+			to := from
+			for ; to < len(row) && len(group) < splitMost && size+messages[row[to]].size() <= splitReach; to++ {
+				group = append(group, messages[row[to]])
+				size += messages[row[to]].size()
+			}
+			if len(group) < 2 {
+				continue
+			}
+			guilty, _, err := x.wouldRefuse(ctx, group...)
+			if err != nil {
+				return nil, err
+			}
+			for _, i := range row[from:to] {
+				marked[i] = marked[i] || guilty
+			}
+		}
+	}
+	return marked, nil
 }
 
 // wouldRefuse reports whether messages would be refused in a session of their

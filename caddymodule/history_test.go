@@ -227,3 +227,21 @@ func TestCapitulatedTurnsAreRemoved(t *testing.T) {
 		t.Errorf("the model saw %s", got)
 	}
 }
+
+// A long harmless conversation that is new to the proxy stays as it is.
+func TestHarmlessHistoriesStay(t *testing.T) {
+	s, seen := listening(t, `{}`)
+	said := []string{
+		"Could you find me a restaurant in Palo Alto?", "There is a nice Mexican place on the corner of the main street.", "What time do they open on Sunday?",
+		"They open at eleven in the morning.", "Please book a table for two.", "Your table is booked for half past seven.", "Is there parking nearby?",
+		"Yes, there is a garage behind the house.", "Thanks, that is all for today.", "You are welcome, enjoy your evening.",
+	}
+	var conversation []string
+	for i := range 400 {
+		conversation = append(conversation, []string{"user", "assistant"}[i%2], said[(i+i/10*2)%10])
+	}
+	body := turns(append(conversation, "user", "What is the capital of France?")...)
+	if s.post("/v1/chat/completions", body); seen.count.Load() != 1 || string(seen.requests[0].body) != body {
+		t.Errorf("forwarded %d times, changed: %v", seen.count.Load(), s.receipts()[0]["coverage"].(map[string]any)["redacted"])
+	}
+}

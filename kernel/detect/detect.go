@@ -3,6 +3,7 @@ package detect
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -120,8 +121,11 @@ func owned(s Source) bool { return s != Tool && s != Document }
 // said reports whether a text is the user's own word.
 func said(s Source) bool { return owned(s) && s != System }
 
-// joined returns the runs of two or more neighbours of one source, once with
-// and once without a space between, for words that are split.
+// joined returns what neighbours of one source say at their seams, once with and
+// once without a space between, for an attack that is split over them. Whatever
+// stands in seamSpan bytes in a row lies in one of the texts that are returned.
+// Longer runs are not joined whole: a text of many that are harmless is none of
+// what is learnt from, and the more of them, the louder they are together.
 func joined(texts []Text) (out []Text) {
 	for i := 0; i < len(texts); {
 		end := i + 1
@@ -129,15 +133,77 @@ func joined(texts []Text) (out []Text) {
 			end++
 		}
 		if run := texts[i:end]; len(run) > 1 && run[0].Source != Assistant {
-			bodies := make([]string, len(run))
-			for j, t := range run {
-				bodies[j] = t.Body
+			for _, window := range windows(run) {
+				out = append(out, Text{run[0].Source, strings.Join(window, " ")}, Text{run[0].Source, strings.Join(window, "")})
 			}
-			out = append(out, Text{run[0].Source, strings.Join(bodies, " ")}, Text{run[0].Source, strings.Join(bodies, "")})
 		}
 		i = end
 	}
 	return out
+}
+
+// seamSpan is how far the reading of a seam reaches, in bytes, not counting words
+// that are longer: a code that is split must come together whole.
+const seamSpan = 512
+
+// windows cuts a run of texts into overlapping groups of two neighbours or more.
+// Of a long text only the edges stand in a group.
+func windows(run []Text) (out [][]string) {
+	var window []string
+	size := 0
+	flush := func() {
+		if len(window) > 1 {
+			out = append(out, window)
+		}
+	}
+	for _, t := range run {
+		if t.Body == "" {
+			continue
+		}
+		edge := head(t.Body)
+		if size += len(edge); size > 2*seamSpan && len(window) > 1 {
+			flush()
+			window, size = lastOf(window), len(edge)
+			for _, kept := range window {
+				size += len(kept)
+			}
+		}
+		window = append(slices.Clip(window), edge)
+		if end := tail(t.Body); len(end) < len(t.Body) { // a long text parts what stands around it
+			flush()
+			window, size = []string{end}, len(end)
+		}
+	}
+	flush()
+	return out
+}
+
+// lastOf are the last texts of a group, as far as a seam reaches: at least one.
+func lastOf(window []string) []string {
+	from, size := len(window)-1, len(window[len(window)-1])
+	for from > 1 && size+len(window[from-1]) <= seamSpan {
+		from--
+		size += len(window[from])
+	}
+	return window[from:]
+}
+
+// head and tail are the edges of a text, up to the end of a word.
+func head(s string) string {
+	if len(s) <= seamSpan {
+		return s
+	}
+	if space := strings.IndexAny(s[seamSpan:], " \t\r\n"); space >= 0 {
+		return s[:seamSpan+space]
+	}
+	return s
+}
+
+func tail(s string) string {
+	if len(s) <= seamSpan {
+		return s
+	}
+	return s[strings.LastIndexAny(s[:len(s)-seamSpan], " \t\r\n")+1:]
 }
 
 // reported recognises a threat that the user tells of, with themselves at its
