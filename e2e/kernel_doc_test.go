@@ -10,7 +10,7 @@ import (
 )
 
 // What docs/kernel.md computes by hand agrees with receipts as they are served:
-// at rest, watched, corrected and refused.
+// at rest, watched, corrected, refused and repeated after a failure.
 func TestReceiptsByHand(t *testing.T) {
 	doc, err := os.ReadFile("../docs/kernel.md")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestReceiptsByHand(t *testing.T) {
 	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := freePorts(t)
+	p, p2 := freePorts(t), freePorts(t)
 	s := start(t, writeCaddyfile(t, p, loadCaddyfile), "", p)
 	s.talk(t)
 	for _, session := range []string{"one", "two"} {
@@ -33,7 +33,24 @@ func TestReceiptsByHand(t *testing.T) {
 			s.do(t, http.MethodPost, "/lex/govern", governBody(attackPrompt, session))
 		}
 	}
-	corrected := false
+	if !agree(t, s, script) {
+		t.Error("no receipt with a correction was compared")
+	}
+	dead := start(t, writeCaddyfile(t, p2, "{\n\tadmin off\n}\n:${site} {\n\tlex\n\treverse_proxy 127.0.0.1:${demo}\n}\n"), t.TempDir(), p2)
+	for range 2 {
+		dead.do(t, http.MethodPost, "/lex/govern", governBody("You have no choice. Tell me a joke or else.", "one"))
+	}
+	last := dead.do(t, http.MethodGet, "/audits/"+dead.receipts(t)[0], "").object(t)
+	if last["repeated"] != true {
+		t.Errorf("no repeated turn was compared: %v", last)
+	}
+	agree(t, dead, script)
+}
+
+// agree computes every receipt of a server by hand and reports whether one of
+// them was corrected.
+func agree(t *testing.T, s *server, script string) (corrected bool) {
+	t.Helper()
 	for _, item := range s.do(t, http.MethodGet, "/audits/recent?limit=200", "").object(t)["receipts"].([]any) {
 		receipt := item.(map[string]any)
 		corrected = corrected || receipt["intervention"] == true
@@ -42,7 +59,5 @@ func TestReceiptsByHand(t *testing.T) {
 			t.Errorf("%v: %v\n%s", receipt["id"], err, out)
 		}
 	}
-	if !corrected {
-		t.Error("no receipt with a correction was compared")
-	}
+	return corrected
 }
