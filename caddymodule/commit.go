@@ -131,10 +131,14 @@ func (x *exchange) entry(key string, outcome kernel.Outcome, text string) (store
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
 	}
+	summary, err := summarise(record)
+	if err != nil {
+		return store.Receipt{}, err
+	}
 	return store.Receipt{
 		ID: x.receipt.ID, Kind: x.kind(), SessionKey: key, SessionID: x.publicID, TurnID: x.nonce,
 		Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
-		Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record,
+		Intervened: x.turn.Intervened, MAfter: x.turn.M, JSON: record, Summary: summary,
 	}, nil
 }
 

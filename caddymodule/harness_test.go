@@ -89,11 +89,17 @@ func (f *faulty) Commit(ctx context.Context, t store.Turn) error {
 	return f.Store.Commit(ctx, t)
 }
 
+func (f *faulty) Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error) {
+	f.before("Recent")
+	return f.Store.Recent(ctx, before, limit)
+}
+
 // tampered holds records that somebody changed or removed (empty) behind the
 // store's back, by id.
 var tampered sync.Map
 
 func (f *faulty) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	f.before("Receipt")
 	r, err := f.Store.Receipt(ctx, id)
 	if record, touched := tampered.Load(id); touched && err == nil {
 		if r.JSON = record.([]byte); len(r.JSON) == 0 {

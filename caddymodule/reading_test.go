@@ -1,10 +1,14 @@
 package caddymodule_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/caddy-lex/lex/store"
 )
 
 var readPaths = []string{"/audits/recent", "/audits/KRN-" + strings.Repeat("0", 32), "/stats", "/benchmarks", "/agentic-sim", "/lex/policies/" + strings.Repeat("0", 64)}
@@ -141,6 +145,67 @@ func TestRecentShowsDecisions(t *testing.T) {
 		}
 		if len(seen) != 23 {
 			t.Errorf("%s: %d receipts are listed", mode, len(seen))
+		}
+	}
+}
+
+// A page of the list costs its summaries, whatever the size of the records. Only
+// for a receipt that was written before there were summaries is the record read,
+// one at a time, and it is listed as it always was.
+func TestRecentReadsSummaries(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	unsummarised, written := map[any]bool{}, 0
+	s.meddle(func(ctx context.Context, turn store.Turn, commit func(context.Context, store.Turn) error) error {
+		if written++; written%3 == 0 { // an old receipt, and a huge one
+			turn.Receipt.Summary = nil
+			turn.Receipt.JSON = append([]byte("{"+strings.Repeat(" ", 8<<20)), turn.Receipt.JSON[1:]...)
+			unsummarised[turn.Receipt.ID] = true
+		}
+		return commit(ctx, turn)
+	})
+	for i := range 8 {
+		question := strings.Replace([]string{chatQuestion, chatAttack}[i%2], `"content":"`, fmt.Sprintf(`"content":"Question %d. `, i), 1)
+		s.post("/v1/chat/completions", question)
+	}
+	checkTool(s, destructiveCall)
+	read := map[string]int{}
+	storeHooks.Store(s.path, func(operation string) { read[operation]++ })
+	w := s.send(http.MethodGet, "/audits/recent", "")
+	storeHooks.Delete(s.path)
+	if len(unsummarised) == 0 || read["Recent"] != 0 || read["Receipt"] != len(unsummarised) {
+		t.Errorf("for %d receipts without a summary the list read %v", len(unsummarised), read)
+	}
+	var page struct{ Receipts []map[string]any }
+	if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || len(page.Receipts) != 9 || w.Body.Len() > 9*1000 {
+		t.Fatalf("%d receipts in %d bytes: %v", len(page.Receipts), w.Body.Len(), err)
+	}
+	for _, shown := range page.Receipts {
+		record := s.get("/audits/" + shown["id"].(string))
+		for member, value := range shown {
+			if record[member] != value {
+				t.Errorf("%s lists %s as %v, the record says %v", shown["id"], member, value, record[member])
+			}
+		}
+		if len(shown) != 16 {
+			t.Errorf("%s lists %d members, want 16: %v", shown["id"], len(shown), shown)
+		}
+	}
+}
+
+// A receipt that is listed and cannot be read is a fault of the store, neither a
+// wrong cursor nor a page that is not there.
+func TestRecentOfAMissingRecord(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	var id string
+	s.meddle(func(ctx context.Context, turn store.Turn, commit func(context.Context, store.Turn) error) error {
+		turn.Receipt.Summary, id = nil, turn.Receipt.ID
+		return commit(ctx, turn)
+	})
+	s.post("/v1/chat/completions", chatQuestion)
+	for name, record := range map[string][]byte{"removed": nil, "cut": []byte(`{"id":`)} {
+		tampered.Store(id, record)
+		if w := s.send(http.MethodGet, "/audits/recent", ""); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), id) {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
 }

@@ -19,6 +19,13 @@
 // store/redis in a server that replicas share. The suite in store/storetest
 // holds both to the same clauses.
 //
+// A record may be large and a list of records larger, so a receipt has a
+// summary, some hundred bytes of the caller's, which is written in the same step
+// and listed without the record ([Receipts.Summaries]). It is a copy: only the
+// record is what the id is a hash of. Receipts without one, such as those that
+// were written before there were summaries, are listed in their places all the
+// same, and their record says the rest.
+//
 // # Every method
 //
 // All methods of all interfaces are safe for concurrent use. A method whose

@@ -39,9 +39,24 @@ type Receipt struct {
 	// JSON is the canonical record. Stores return the very bytes that they were
 	// given: the id is their hash. Required.
 	JSON []byte
+	// Summary is what [Receipts.Summaries] lists of the receipt. The caller makes
+	// it and the store keeps the bytes. Only Summaries returns it: whoever reads
+	// the receipt has the record. Empty when there is none.
+	Summary []byte
 	// Cursor is the receipt's place in the newest-first listing. The store sets
 	// it on reading and ignores it on writing; its form is the store's own.
 	Cursor string
+}
+
+// Summary is a receipt as it is listed without its record.
+type Summary struct {
+	// ID is the receipt's.
+	ID string
+	// Cursor is the receipt's place in the listing, the same as [Receipt.Cursor].
+	Cursor string
+	// JSON is the summary that the receipt was written with, byte for byte. Nil
+	// when it was written without one.
+	JSON []byte
 }
 
 // Validate returns an error that wraps [ErrInvalid] when r breaks a rule of its

@@ -36,6 +36,13 @@ type Receipts interface {
 	// none. A cursor that is not of this store's form is [ErrNotFound].
 	Recent(ctx context.Context, before string, limit int) ([]Receipt, error)
 
+	// Summaries lists the same receipts as Recent, in the same order and with the
+	// same cursors, so that one may go on where the other ended. It reads their
+	// summaries and not their records: what it costs does not depend on how large
+	// the receipts are. Only to learn the id of one that was written without a
+	// summary may a store look into the receipt, one at a time.
+	Summaries(ctx context.Context, before string, limit int) ([]Summary, error)
+
 	// Receipt returns the receipt with the id, or [ErrNotFound].
 	Receipt(ctx context.Context, id string) (Receipt, error)
 

@@ -27,6 +27,7 @@ const probeSize = 256 << 10
 // order is theirs.
 var (
 	receiptsBucket   = []byte("receipts")   // sequence number → receipt
+	summariesBucket  = []byte("summaries")  // sequence number → id and summary, of receipts that have one
 	idsBucket        = []byte("ids")        // receipt id → sequence number
 	turnsBucket      = []byte("turns")      // turn id → sequence number
 	sessionsBucket   = []byte("sessions")   // session key → version, session
@@ -102,7 +103,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, idsBucket, turnsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, talliesBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err

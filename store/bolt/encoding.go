@@ -2,7 +2,9 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/caddy-lex/lex/store"
@@ -38,16 +40,47 @@ func encodeReceipt(r store.Receipt) ([]byte, error) {
 	return append(data, r.JSON...), nil
 }
 
-// decodeReceipt returns the receipt that encodeReceipt encoded, without a
+// encodeSummary returns the stored form of r's summary: the length of the id,
+// the id, the summary. It is nil when r has none.
+func encodeSummary(r store.Receipt) []byte {
+	if len(r.Summary) == 0 {
+		return nil
+	}
+	data := binary.AppendUvarint(nil, uint64(len(r.ID)))
+	return append(append(data, r.ID...), r.Summary...)
+}
+
+// decodeSummary returns the summary that encodeSummary encoded, without a
 // cursor. The result shares nothing with data.
-func decodeReceipt(data []byte) (store.Receipt, error) {
+func decodeSummary(data []byte) (store.Summary, error) {
+	length, n := binary.Uvarint(data)
+	if n <= 0 || length > uint64(len(data)-n) {
+		return store.Summary{}, errors.New("decoding a summary: it is cut")
+	}
+	id, summary := data[n:n+int(length)], data[n+int(length):]
+	return store.Summary{ID: string(id), JSON: bytes.Clone(summary)}, nil
+}
+
+// decodeHeader returns the fields of a stored receipt, and its record, which is
+// a part of data.
+func decodeHeader(data []byte) (receiptHeader, []byte, error) {
 	header, record, ok := bytes.Cut(data, []byte{'\n'})
 	var h receiptHeader
 	if err := json.Unmarshal(header, &h); err != nil {
-		return store.Receipt{}, fmt.Errorf("decoding a receipt: %w", err)
+		return h, nil, fmt.Errorf("decoding a receipt: %w", err)
 	}
 	if !ok {
-		return store.Receipt{}, fmt.Errorf("decoding receipt %s: it has no record", h.ID)
+		return h, nil, fmt.Errorf("decoding receipt %s: it has no record", h.ID)
+	}
+	return h, record, nil
+}
+
+// decodeReceipt returns the receipt that encodeReceipt encoded, without a
+// cursor. The result shares nothing with data.
+func decodeReceipt(data []byte) (store.Receipt, error) {
+	h, record, err := decodeHeader(data)
+	if err != nil {
+		return store.Receipt{}, err
 	}
 	return store.Receipt{
 		ID: h.ID, Kind: h.Kind, SessionKey: h.SessionKey, SessionID: h.SessionID, TurnID: h.TurnID,

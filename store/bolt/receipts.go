@@ -17,9 +17,20 @@ type change struct {
 	id         string
 	turnID     string
 	receipt    []byte
+	summary    []byte // nil when there is none
 	sessionKey string
 	tally      store.Tally
 	excluded   bool
+}
+
+// newChange returns what a receipt and a turn have in common. It shares nothing
+// with r.
+func newChange(r store.Receipt, excluded bool) (change, error) {
+	receipt, err := encodeReceipt(r)
+	return change{
+		id: r.ID, turnID: r.TurnID, receipt: receipt, summary: encodeSummary(r), sessionKey: r.SessionKey,
+		tally: store.NewTally(r), excluded: excluded,
+	}, err
 }
 
 // Append writes a receipt with the next batch.
@@ -27,13 +38,9 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	receipt, err := encodeReceipt(r)
+	c, err := newChange(r, r.Excluded())
 	if err != nil {
 		return err
-	}
-	c := change{
-		id: r.ID, turnID: r.TurnID, receipt: receipt, sessionKey: r.SessionKey,
-		tally: store.NewTally(r), excluded: r.Excluded(),
 	}
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
 		if c.known(tx) {
@@ -49,7 +56,7 @@ func (c change) known(tx *bbolt.Tx) bool {
 	return tx.Bucket(idsBucket).Get([]byte(c.id)) != nil
 }
 
-// write puts the receipt and its share of the statistics into the tree, and
+// write puts the receipt, its summary and its share of the statistics into the tree, and
 // returns the receipt's sequence number.
 func (c change) write(tx *bbolt.Tx) (uint64, error) {
 	receipts := tx.Bucket(receiptsBucket)
@@ -61,6 +68,13 @@ func (c change) write(tx *bbolt.Tx) (uint64, error) {
 	at := binary.BigEndian.AppendUint64(nil, sequence)
 	if err := receipts.Put(at, c.receipt); err != nil {
 		return 0, err
+	}
+	if c.summary != nil {
+		summaries := tx.Bucket(summariesBucket)
+		summaries.FillPercent = receipts.FillPercent
+		if err := summaries.Put(at, c.summary); err != nil {
+			return 0, err
+		}
 	}
 	if err := tx.Bucket(idsBucket).Put([]byte(c.id), at); err != nil {
 		return 0, err
@@ -100,9 +114,9 @@ func start(c *bbolt.Cursor, before string) (k, v []byte, err error) {
 		k, v = c.Last()
 		return k, v, nil
 	}
-	sequence, err := strconv.ParseUint(before, 10, 64)
+	sequence, err := sequenceOf(before)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cursor: %w", store.ErrNotFound)
+		return nil, nil, err
 	}
 	if k, _ = c.Seek(binary.BigEndian.AppendUint64(nil, sequence)); k == nil {
 		k, v = c.Last() // all are older
@@ -110,6 +124,56 @@ func start(c *bbolt.Cursor, before string) (k, v []byte, err error) {
 	}
 	k, v = c.Prev()
 	return k, v, nil
+}
+
+// sequenceOf reads a cursor.
+func sequenceOf(cursor string) (uint64, error) {
+	sequence, err := strconv.ParseUint(cursor, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("cursor: %w", store.ErrNotFound)
+	}
+	return sequence, nil
+}
+
+// Summaries counts the sequence numbers down, which have no gaps, and looks each
+// up among the summaries. Where there is none it reads the head of the receipt,
+// which has the id.
+func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]store.Summary, error) {
+	var list []store.Summary
+	err := s.view(ctx, "listing summaries", func(tx *bbolt.Tx) error {
+		end := tx.Bucket(receiptsBucket).Sequence() + 1
+		if before != "" {
+			sequence, err := sequenceOf(before)
+			if err != nil {
+				return err
+			}
+			end = min(end, sequence)
+		}
+		for ; end > 1 && len(list) < limit; end-- {
+			summary, err := summaryAt(tx, end-1)
+			if err != nil {
+				return err
+			}
+			list = append(list, summary)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// summaryAt reads the summary of the receipt with the sequence number, or its id
+// alone.
+func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary, err error) {
+	at := binary.BigEndian.AppendUint64(nil, sequence)
+	if data := tx.Bucket(summariesBucket).Get(at); data != nil {
+		found, err = decodeSummary(data)
+	} else {
+		var h receiptHeader
+		h, _, err = decodeHeader(tx.Bucket(receiptsBucket).Get(at))
+		found.ID = h.ID
+	}
+	found.Cursor = strconv.FormatUint(sequence, 10)
+	return found, err
 }
 
 // receiptAt decodes an entry of the receipts' bucket.

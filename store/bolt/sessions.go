@@ -40,7 +40,7 @@ func (s *Store) Commit(ctx context.Context, t store.Turn) error {
 	if err := t.Validate(); err != nil {
 		return err
 	}
-	receipt, err := encodeReceipt(t.Receipt)
+	c, err := newChange(t.Receipt, t.Excluded())
 	if err != nil {
 		return err
 	}
@@ -49,10 +49,6 @@ func (s *Store) Commit(ctx context.Context, t store.Turn) error {
 		return err
 	}
 	session := append(make([]byte, versionSize, versionSize+len(state)), state...)
-	c := change{
-		id: t.Receipt.ID, turnID: t.Receipt.TurnID, receipt: receipt, sessionKey: t.Session.Key,
-		tally: store.NewTally(t.Receipt), excluded: t.Excluded(),
-	}
 	read := t.Session.Version
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return c.commit(tx, session, read) })
 }

@@ -19,9 +19,10 @@ var commitScript = client.NewScript(commitSource)
 
 const (
 	// prefix begins all keys of a turn; {0} is the shard.
-	prefix      = "lex:{0}:"
-	receiptsKey = prefix + "receipts"
-	statsKey    = prefix + "stats"
+	prefix       = "lex:{0}:"
+	receiptsKey  = prefix + "receipts"
+	summariesKey = prefix + "summaries"
+	statsKey     = prefix + "stats"
 
 	// sessionLife is how long a session is remembered after its last turn.
 	sessionLife = 30 * 24 * time.Hour
@@ -61,16 +62,17 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 	return s.writes.Do(ctx, newChange(r, r.Excluded()))
 }
 
-// newChange returns what a receipt and a turn have in common. The record is
-// copied because the caller may change its own while the batch waits.
+// newChange returns what a receipt and a turn have in common. The record
+// and the summary are copied because the caller may change its own while the
+// batch waits.
 func newChange(r store.Receipt, excluded bool) change {
 	tally := store.NewTally(r)
 	return change{
-		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), tallyKey(r.SessionKey), statsKey, turnKey(r.TurnID)},
+		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), tallyKey(r.SessionKey), statsKey, turnKey(r.TurnID), summariesKey},
 		args: []any{
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
 			tally.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), tally.Margin, excluded,
-			r.TurnID,
+			r.TurnID, string(r.Summary),
 		},
 	}
 }

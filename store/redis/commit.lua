@@ -1,26 +1,30 @@
 -- Writes a receipt, with its share of the statistics and, for a turn, the
 -- session's next state: all or nothing, because Redis runs a script alone.
 --
--- KEYS  receipts stream, receipt, session, tally of the session, statistics, turn
+-- KEYS  receipts stream, receipt, session, tally of the session, statistics, turn,
+--       summaries stream
 -- ARGV  1 id, 2 kind, 3 session key, 4 session id, 5 turn, 6 timestamp,
 --       7 intervened (0 or 1), 8 m_after, 9 record, 10 margin in whole units,
---       11 excluded (0 or 1), 12 turn id or ""; for a turn also
---       13 version that was read, 14 next state, 15 lifetime in seconds
+--       11 excluded (0 or 1), 12 turn id or "", 13 summary or ""; for a turn also
+--       14 version that was read, 15 next state, 16 lifetime in seconds
 -- Returns 1 when the receipt is there, 0 when the session has another version.
 local receipts, receipt, session, tally, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local is_turn = #ARGV > 12
+local is_turn = #ARGV > 13
 
 -- The id comes before the version: see the package's documentation.
 if redis.call('EXISTS', receipt) == 1 then
   return 1
 end
-if is_turn and (redis.call('HGET', session, 'version') or '0') ~= ARGV[13] then
+if is_turn and (redis.call('HGET', session, 'version') or '0') ~= ARGV[14] then
   return 0
 end
 
 local at = redis.call('XADD', receipts, '*',
   'id', ARGV[1], 'kind', ARGV[2], 'session_key', ARGV[3], 'session', ARGV[4], 'turn', ARGV[5],
   'ts', ARGV[6], 'turn_id', ARGV[12], 'intervened', ARGV[7], 'm_after', ARGV[8], 'json', ARGV[9])
+-- The same place in both streams: it is the listing's cursor, and by it
+-- summaries.lua finds the receipts that have no summary.
+if ARGV[13] ~= '' then redis.call('XADD', KEYS[7], at, 'id', ARGV[1], 'json', ARGV[13]) end
 redis.call('SET', receipt, at)
 if ARGV[12] ~= '' then redis.call('SET', KEYS[6], at) end
 
@@ -29,8 +33,8 @@ if is_turn then
   -- session that was erased and began anew. Lua's own conversion of numbers
   -- would round large ones.
   local version = string.format('%.0f', redis.call('HINCRBY', stats, 'version', 1))
-  redis.call('HSET', session, 'version', version, 'state', ARGV[14])
-  redis.call('EXPIRE', session, ARGV[15])
+  redis.call('HSET', session, 'version', version, 'state', ARGV[15])
+  redis.call('EXPIRE', session, ARGV[16])
 end
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.

@@ -6,6 +6,7 @@
 // one round trip.
 //
 //	lex:{0}:receipts       stream  one entry a receipt
+//	lex:{0}:summaries      stream  the summaries of receipts, each at its receipt's place
 //	lex:{0}:receipt:<id>   string  the receipt's place in the stream
 //	lex:{0}:turn:<id>      string  the same, by the id of its turn
 //	lex:{0}:session:<key>  hash    version, state; lives 30 days after its last turn

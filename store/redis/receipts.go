@@ -2,7 +2,10 @@ package redis
 
 import (
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,15 +16,9 @@ import (
 
 // Recent reads the stream backwards. A cursor is the id of an entry.
 func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error) {
-	end := "+"
-	if before != "" {
-		if !isEntryID(before) {
-			return nil, fmt.Errorf("listing receipts: cursor: %w", store.ErrNotFound)
-		}
-		end = "(" + before
-	}
-	if limit < 1 {
-		return nil, nil
+	end, err := olderThan(before)
+	if err != nil || limit < 1 {
+		return nil, err
 	}
 	entries, err := s.client.XRevRangeN(ctx, receiptsKey, end, "-", int64(limit)).Result()
 	if err != nil {
@@ -31,6 +28,52 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 	for i, e := range entries {
 		if list[i], err = decodeReceipt(e); err != nil {
 			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// olderThan returns the end of the range of the entries before a cursor.
+func olderThan(cursor string) (end string, err error) {
+	switch {
+	case cursor == "":
+		return "+", nil
+	case !isEntryID(cursor):
+		return "", fmt.Errorf("listing receipts: cursor: %w", store.ErrNotFound)
+	}
+	return "(" + cursor, nil
+}
+
+//go:embed summaries.lua
+var summariesSource string
+
+var summariesScript = client.NewScript(summariesSource)
+
+// Summaries asks until the page is full or the script finds nothing more: the
+// script stops at each receipt without a summary.
+func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]store.Summary, error) {
+	end, err := olderThan(before)
+	if err != nil || limit < 1 {
+		return nil, err
+	}
+	var list []store.Summary
+	for len(list) < limit {
+		found, err := summariesScript.Run(ctx, s.client, []string{receiptsKey, summariesKey}, end, limit-len(list)).StringSlice()
+		if err != nil {
+			return nil, failure(ctx, "listing summaries", err)
+		}
+		if len(found) == 0 {
+			break
+		}
+		for entry := range slices.Chunk(found, 3) {
+			if len(entry) < 3 {
+				return nil, errors.New("listing summaries: unexpected answer")
+			}
+			summary := store.Summary{Cursor: entry[0], ID: entry[1]}
+			if entry[2] != "" {
+				summary.JSON = []byte(entry[2])
+			}
+			list, end = append(list, summary), "("+summary.Cursor
 		}
 	}
 	return list, nil

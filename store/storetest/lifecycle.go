@@ -19,6 +19,7 @@ func checkOfAWorkingStore(t *testing.T, s store.Store) {
 func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errSession := s.Session(ctx, "k1")
 	_, errRecent := s.Recent(ctx, "", 1)
+	_, errSummaries := s.Summaries(ctx, "", 1)
 	_, errReceipt := s.Receipt(ctx, "KRN-1")
 	_, errReceiptOfTurn := s.ReceiptOfTurn(ctx, "turn-1")
 	_, errStats := s.Stats(ctx)
@@ -34,6 +35,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"Commit":     s.Commit(ctx, next(newSession("k1"), "KRN-2")),
 		"Erase":      s.Erase(ctx, "k1"),
 		"Recent":     errRecent,
+		"Summaries":  errSummaries,
 		"Receipt":    errReceipt,
 		"Turn":       errReceiptOfTurn,
 		"Append":     s.Append(ctx, newReceipt("KRN-3", "", 1)),

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -56,23 +58,136 @@ func pagingIsExactDuringCommits(t *testing.T, s store.Store) {
 		})
 	}
 	for range 5 {
-		old := n
-		seen := map[string]bool{}
+		var recent, summarised []string
 		for _, r := range all(t, s, 7) {
-			if seen[r.ID] {
-				t.Errorf("%s is listed twice", r.ID)
-			}
-			seen[r.ID] = true
-			if seen[fmt.Sprint("KRN-old-", old-1)] {
-				old--
-			}
+			recent = append(recent, r.ID)
 		}
-		if old != 0 {
-			t.Errorf("%d of the receipts that were there are missing or out of order", old)
+		for _, l := range summaries(t, s, 7) {
+			summarised = append(summarised, l.ID)
 		}
+		listsOldOnce(t, n, recent)
+		listsOldOnce(t, n, summarised)
 	}
 	cancel()
 	group.Wait()
+}
+
+// listsOldOnce checks that ids are different and have the n old ones in order.
+func listsOldOnce(t *testing.T, n int, ids []string) {
+	t.Helper()
+	old := n
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if seen[id] {
+			t.Errorf("%s is listed twice", id)
+		}
+		seen[id] = true
+		if seen[fmt.Sprint("KRN-old-", old-1)] {
+			old--
+		}
+	}
+	if old != 0 {
+		t.Errorf("%d of the receipts that were there are missing or out of order", old)
+	}
+}
+
+// Receipts without a summary may be the oldest, those written before there were
+// summaries, and stand anywhere else, those of a replica that makes none yet.
+func summariesAreThoseOfRecent(t *testing.T, s store.Store) {
+	empty, err := s.Summaries(t.Context(), "", 10)
+	must(t, err)
+	if len(empty) != 0 {
+		t.Fatalf("an empty store lists %d summaries", len(empty))
+	}
+	const pattern = "oo+o++oo++o" // oldest first; + has a summary
+	for i, kind := range pattern {
+		r := newReceipt(fmt.Sprint("KRN-", i), "", 1)
+		if kind == 'o' {
+			r.Summary = nil
+		}
+		must(t, s.Append(t.Context(), r))
+	}
+	recent := all(t, s, 100)
+	for size := 1; size <= len(pattern)+1; size++ {
+		list := summaries(t, s, size)
+		if len(list) != len(pattern) {
+			t.Fatalf("pages of %d: %d summaries, want %d", size, len(list), len(pattern))
+		}
+		for i, got := range list {
+			want := store.Summary{ID: recent[i].ID, Cursor: recent[i].Cursor}
+			if pattern[len(pattern)-1-i] == '+' {
+				want.JSON = summaryOf(want.ID)
+			}
+			if got.ID != want.ID || got.Cursor != want.Cursor || (got.JSON == nil) != (want.JSON == nil) || string(got.JSON) != string(want.JSON) {
+				t.Errorf("pages of %d: got %q, want %q", size, got, want)
+			}
+		}
+	}
+	for i, r := range recent { // either goes on where the other ended
+		list, err := s.Summaries(t.Context(), r.Cursor, 1)
+		must(t, err)
+		if i+1 == len(recent) {
+			if len(list) != 0 {
+				t.Errorf("after the oldest: %q", list)
+			}
+		} else if len(list) != 1 || list[0].ID != recent[i+1].ID {
+			t.Errorf("after %s: %q", r.ID, list)
+		}
+	}
+	for _, limit := range []int{0, -1} {
+		none, err := s.Summaries(t.Context(), "", limit)
+		must(t, err)
+		if len(none) != 0 {
+			t.Errorf("limit %d lists %d summaries", limit, len(none))
+		}
+	}
+}
+
+// The id makes a receipt and its summary one: neither a second write of it, with
+// whatever summary, nor a turn that came too late adds any.
+func repeatedWritesAddNoSummary(t *testing.T, s store.Store) {
+	appended, bare, turn := newReceipt("TCR-1", "k1", 1), newReceipt("TCR-2", "k1", 1), next(newSession("k1"), "KRN-3")
+	bare.Summary = nil
+	late := next(newSession("k1"), "KRN-4")
+	for range 3 {
+		must(t, s.Append(t.Context(), appended))
+		must(t, s.Append(t.Context(), bare))
+		must(t, s.Commit(t.Context(), turn))
+		must(t, s.Append(t.Context(), turn.Receipt))
+		wantKind(t, "a turn that came too late", s.Commit(t.Context(), late), store.ErrConflict)
+		appended.Summary, bare.Summary, turn.Receipt.Summary = []byte("another"), []byte("another"), nil
+	}
+	list := summaries(t, s, 2)
+	if len(list) != 3 {
+		t.Fatalf("%d summaries, want 3: %q", len(list), list)
+	}
+	for i, want := range []string{string(summaryOf("KRN-3")), "", string(summaryOf("TCR-1"))} {
+		if string(list[i].JSON) != want {
+			t.Errorf("summary of %s: %q, want %q", list[i].ID, list[i].JSON, want)
+		}
+	}
+}
+
+// A page of summaries takes less memory than one of the records that it leaves
+// where they are, those of receipts without a summary too.
+func summariesLeaveRecordsAlone(t *testing.T, s store.Store) {
+	const n, size = 8, 1 << 20
+	for i := range n {
+		r := newReceipt(fmt.Sprint("KRN-", i), "", 1)
+		r.JSON = bytes.Repeat([]byte("x"), size)
+		if i%2 == 0 {
+			r.Summary = nil
+		}
+		must(t, s.Append(t.Context(), r))
+	}
+	summaries(t, s, n) // so that no connection is made below
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	list := summaries(t, s, n)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; len(list) != n || took >= size/2 {
+		t.Errorf("%d summaries took %d bytes, of receipts of %d", len(list), took, size)
+	}
 }
 
 func foreignCursorsAreNotFound(t *testing.T, s store.Store) {
@@ -80,6 +195,10 @@ func foreignCursorsAreNotFound(t *testing.T, s store.Store) {
 	for _, cursor := range []string{"x", "1-", "-1", "1-2-3", " ", "(1-1", "+", "99999999999999999999999"} {
 		_, err := s.Recent(t.Context(), cursor, 5)
 		wantKind(t, "cursor "+cursor, err, store.ErrNotFound)
+		for _, limit := range []int{5, 0} {
+			_, err = s.Summaries(t.Context(), cursor, limit)
+			wantKind(t, "summaries, cursor "+cursor, err, store.ErrNotFound)
+		}
 	}
 }
 

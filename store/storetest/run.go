@@ -29,6 +29,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"recent is newest first", recentIsNewestFirst},
 		{"paging is exact during commits", pagingIsExactDuringCommits},
 		{"foreign cursors are not found", foreignCursorsAreNotFound},
+		{"summaries are those of recent", summariesAreThoseOfRecent},
+		{"repeated writes add no summary", repeatedWritesAddNoSummary},
+		{"summaries leave records alone", summariesLeaveRecordsAlone},
 		{"receipt by id", receiptByID},
 		{"receipt of a turn", receiptOfATurn},
 		{"append is idempotent", appendIsIdempotent},
@@ -84,7 +87,14 @@ func newReceipt(id, sessionKey string, label int) store.Receipt {
 	return store.Receipt{
 		ID: id, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s_public", Turn: label,
 		Timestamp: 1_790_000_000_000, Intervened: true, MAfter: 0.1234567891234, JSON: []byte(`{"id": "` + id + `"}`),
+		Summary: summaryOf(id),
 	}
+}
+
+// summaryOf is the summary that newReceipt gives a receipt, with bytes that an
+// encoder would change.
+func summaryOf(id string) []byte {
+	return []byte(`{"n":1e0, "of": "` + id + "\", \"a\":\"<&>é😀\\n\"}\n")
 }
 
 // must stops the test at an error that the clause does not expect.
@@ -120,7 +130,25 @@ func all(t *testing.T, s store.Store, size int) []store.Receipt {
 	}
 }
 
-// sameReceipt checks all fields but the cursor, which the store sets.
+// summaries returns all summaries, newest first, by pages of the size.
+func summaries(t *testing.T, s store.Store, size int) []store.Summary {
+	t.Helper()
+	var list []store.Summary
+	for before := ""; ; before = list[len(list)-1].Cursor {
+		page, err := s.Summaries(t.Context(), before, size)
+		must(t, err)
+		list = append(list, page...)
+		if len(page) < size {
+			return list
+		}
+		if page[size-1].Cursor == before {
+			t.Fatalf("the page after %s ends where it began", before)
+		}
+	}
+}
+
+// sameReceipt checks all fields but the cursor, which the store sets, and the
+// summary, which is read on its own.
 func sameReceipt(t *testing.T, got, want store.Receipt) {
 	t.Helper()
 	if got.Cursor == "" {
@@ -129,7 +157,10 @@ func sameReceipt(t *testing.T, got, want store.Receipt) {
 	if string(got.JSON) != string(want.JSON) {
 		t.Errorf("record of %s changed: got %s, want %s", want.ID, got.JSON, want.JSON)
 	}
-	got.Cursor, got.JSON, want.Cursor, want.JSON = "", nil, "", nil
+	if got.Summary != nil {
+		t.Errorf("receipt %s is read with its summary", got.ID)
+	}
+	got.Cursor, got.JSON, want.Cursor, want.JSON, want.Summary = "", nil, "", nil, nil
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("receipt: got %+v, want %+v", got, want)
 	}

@@ -200,6 +200,7 @@ func commitKeepsNoReference(t *testing.T, s store.Store) {
 	want := next(newSession("k1"), "KRN-1")
 	must(t, s.Commit(t.Context(), turn))
 	clear(turn.Receipt.JSON)
+	clear(turn.Receipt.Summary)
 	clear(turn.Session.Secret)
 	clear(turn.Session.Centre)
 	for range 2 { // what the store returns is the caller's to change, too
@@ -207,6 +208,11 @@ func commitKeepsNoReference(t *testing.T, s store.Store) {
 		must(t, err)
 		sameReceipt(t, r, want.Receipt)
 		clear(r.JSON)
+		listed := summaries(t, s, 10)
+		if len(listed) != 1 || string(listed[0].JSON) != string(want.Receipt.Summary) {
+			t.Errorf("summaries changed with the caller's memory: %q", listed)
+		}
+		clear(listed[0].JSON)
 		session, err := s.Session(t.Context(), "k1")
 		must(t, err)
 		if !reflect.DeepEqual(session.Secret, want.Session.Secret) || !reflect.DeepEqual(session.Centre, want.Session.Centre) {
