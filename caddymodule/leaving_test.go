@@ -66,8 +66,10 @@ func TestLeavingKeepsTheRunCounted(t *testing.T) {
 		"leaves while the turn is committed":     {model: answers, store: whenCommitting(func(_ *site, leave func()) { leave() }), counted: true, outcome: "answered"},
 		"leaves while the store breaks":          {model: answers, store: whenCommitting(func(s *site, leave func()) { leave(); s.breakStore() }), counted: true},
 		"leaves a failing model, the store down": {model: thinks, store: whenCommitting(func(s *site, _ func()) { s.breakStore() }), counted: true},
-		"leaves before the model is asked": {model: answers, store: func(_ *site, leave func()) (string, func()) { return "Session", leave },
-			counted: false},
+		"leaves before the model is asked": {
+			model: answers, store: func(_ *site, leave func()) (string, func()) { return "Session", leave },
+			counted: false,
+		},
 		"leaves a refused prompt": {model: thinks, body: refused, counted: true, outcome: "client_gone"},
 		"the store breaks":        {model: answers, store: whenCommitting(func(s *site, _ func()) { s.breakStore() }), counted: false},
 		"the provider fails":      {model: fails, counted: false, outcome: "provider_failed"},

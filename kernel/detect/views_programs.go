@@ -108,7 +108,7 @@ func charCall(s string, i int) (rune, int) {
 	}
 	from = spaces(s, from+1)
 	to := from
-	for to < len(s) && to < from+8 && (asciiAlnum(s[to])) {
+	for to < len(s) && to < from+8 && asciiAlnum(s[to]) {
 		to++
 	}
 	n, err := strconv.ParseUint(s[from:to], 0, 21)

@@ -365,7 +365,7 @@ func shortLines(s string, i int) (rows []string, end int) {
 	return rows, end
 }
 
-func notColumn(r rune) bool { return r != ' ' && !(r < 0x80 && asciiLetter(byte(r)|0x20)) }
+func notColumn(r rune) bool { return r != ' ' && (r >= 0x80 || !asciiLetter(byte(r)|0x20)) }
 
 // downwards reads rows column by column.
 func downwards(rows []string) string {
