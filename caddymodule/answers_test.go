@@ -289,7 +289,10 @@ func TestOurAnswersHaveOurHeaders(t *testing.T) {
 	for name, answer := range map[string]caddyhttp.HandlerFunc{
 		"refusal": answering("application/json", completion(capitulation)),
 		"failure": func(http.ResponseWriter, *http.Request) error { return io.ErrUnexpectedEOF },
-		"broken":  func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(http.StatusSwitchingProtocols); return nil },
+		"broken": func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			return nil
+		},
 	} {
 		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
 			for k, v := range foreign {

@@ -28,8 +28,9 @@ const removedText = "[This message was removed by the governance policy of this 
 const pastCap = 0.49
 
 // readHistory looks at the earlier turns that a call resends. It records what
-// becomes of each of their parts, and returns the parts to replace. Where nothing is
-// replaced they are returned as texts that are judged like the newest turn.
+// becomes of each of their parts, and returns the parts to replace, or, where the
+// operator wants the turn refused for them, their texts to judge with the newest.
+// The mode observe replaces nothing, and counts what it would have.
 func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, judged []detect.Text, err error) {
 	x, known := t.x, t.x.knowsHistory()
 	var fresh []pastMessage
@@ -56,11 +57,14 @@ func (t *interceptTurn) readHistory(ctx context.Context) (removed []wire.Part, j
 		m.cover(x, detectorLocal)
 	}
 	x.earlier = lastWords(fresh)
-	if t.handler.History == "refuse" || x.mode == kernel.Observe {
+	switch {
+	case t.handler.History == "refuse":
 		for _, p := range removed {
 			judged = append(judged, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
 		}
 		return nil, judged, nil
+	case x.mode == kernel.Observe:
+		return nil, nil, nil
 	}
 	return removed, nil, nil
 }
@@ -99,35 +103,48 @@ func (t *interceptTurn) remove(m pastMessage, why string) []wire.Part {
 // over several: what only neighbours together say is removed with all of them.
 // What is removed counts for the session by its scores.
 func (x *exchange) sift(ctx context.Context, fresh []pastMessage) (kept, guilty []pastMessage, err error) {
-	flagged, scores, err := x.wouldRefuse(ctx, fresh...)
-	if err != nil {
-		return nil, nil, err
+	flagged, err := x.suspects(ctx, fresh)
+	if err != nil || !flagged {
+		return fresh, nil, err
 	}
-	x.past = bearable(scores, x.app.kernel.Policy())
-	if !flagged {
-		return fresh, nil, nil
-	}
+	var worst kernel.Scores
 	for _, m := range fresh {
-		alone, _, err := x.wouldRefuse(ctx, m)
+		alone, scores, err := x.wouldRefuse(ctx, m)
 		if err != nil {
 			return nil, nil, err
 		}
 		if alone {
-			guilty = append(guilty, m)
+			guilty, worst = append(guilty, m), worse(worst, scores)
 		} else {
 			kept = append(kept, m)
 		}
 	}
-	together, err := x.accomplices(ctx, kept)
+	together, scores, err := x.accomplices(ctx, kept)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i, m := range kept {
 		if together[i] {
 			guilty = append(guilty, m)
 		}
 	}
+	x.past = bearable(worse(worst, scores), x.app.kernel.Policy())
 	kept = slices.DeleteFunc(slices.Clone(kept), func(m pastMessage) bool {
 		return slices.ContainsFunc(guilty, func(g pastMessage) bool { return g[0].Message == m[0].Message })
 	})
-	return kept, guilty, err
+	return kept, guilty, nil
+}
+
+// suspects reports whether there is anything to find in messages, read once as
+// they follow and once the user's alone.
+func (x *exchange) suspects(ctx context.Context, messages []pastMessage) (bool, error) {
+	flagged, _, err := x.wouldRefuse(ctx, messages...)
+	if err != nil || flagged {
+		return flagged, err
+	}
+	said := slices.DeleteFunc(slices.Clone(messages), func(m pastMessage) bool { return m[0].Role != wire.User })
+	flagged, _, err = x.wouldRefuse(ctx, said...)
+	return flagged, err
 }
 
 // An attack is looked for over so many short neighbours: up to splitMost messages
@@ -140,8 +157,8 @@ const (
 
 // accomplices marks the messages that are harmless alone and an attack with their
 // neighbours: the words of each speaker by themselves, and all as they follow.
-func (x *exchange) accomplices(ctx context.Context, messages []pastMessage) ([]bool, error) {
-	marked := make([]bool, len(messages))
+func (x *exchange) accomplices(ctx context.Context, messages []pastMessage) (marked []bool, worst kernel.Scores, err error) {
+	marked = make([]bool, len(messages))
 	all, said := make([]int, len(messages)), []int(nil)
 	for i, m := range messages {
 		if all[i] = i; m[0].Role == wire.User {
@@ -159,16 +176,20 @@ func (x *exchange) accomplices(ctx context.Context, messages []pastMessage) ([]b
 			if len(group) < 2 {
 				continue
 			}
-			guilty, _, err := x.wouldRefuse(ctx, group...)
+			guilty, scores, err := x.wouldRefuse(ctx, group...)
 			if err != nil {
-				return nil, err
+				return nil, worst, err
 			}
+			if !guilty {
+				continue
+			}
+			worst = worse(worst, scores)
 			for _, i := range row[from:to] {
-				marked[i] = marked[i] || guilty
+				marked[i] = true
 			}
 		}
 	}
-	return marked, nil
+	return marked, worst, nil
 }
 
 // wouldRefuse reports whether messages would be refused in a session of their

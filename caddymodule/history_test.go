@@ -245,3 +245,43 @@ func TestHarmlessHistoriesStay(t *testing.T) {
 		t.Errorf("forwarded %d times, changed: %v", seen.count.Load(), s.receipts()[0]["coverage"].(map[string]any)["redacted"])
 	}
 }
+
+// In a long conversation whose window slides every turn brings a history that is
+// new. That is no ground for anything, however often.
+func TestSlidingWindowsPressOnNothing(t *testing.T) {
+	s, seen := listening(t, `{}`)
+	for turn := range 30 {
+		var window []string
+		for i := turn; i < turn+20; i++ {
+			window = append(window, "user", "Could you tell me about street number "+strings.Repeat("I", 1+i%7)+" in Paris, please?", "assistant", "Which one do you mean?")
+		}
+		s.post("/v1/chat/completions", turns(append(window, "user", "The "+strings.Repeat("very ", turn%9)+"long one.")...), "X-Lex-Session", "s")
+	}
+	if n := int(seen.count.Load()); n != 30 {
+		t.Errorf("%d of 30 turns passed", n)
+	}
+	if r := s.receipts()[0]; r["cusum_next"].(float64) > 0.3 {
+		t.Errorf("the statistic of the session is at %v", r["cusum_next"])
+	}
+}
+
+// Observe counts what enforcing would refuse, and no more: a turn behind an attack
+// is not one.
+func TestObservedHistoriesCountOnce(t *testing.T) {
+	s, seen := listening(t, `{"mode":"observe"}`)
+	history := []string{"user", attack, "assistant", "Paris.", "user", "What is the capital of France?"}
+	s.post("/v1/chat/completions", turns("user", attack))
+	for range 3 {
+		s.post("/v1/chat/completions", turns(history...))
+		history = append(history, "assistant", "Paris.", "user", "What is the capital of France?")
+	}
+	got := s.receipts()
+	if seen.count.Load() != 4 || got[3]["would_refuse"] != true {
+		t.Errorf("forwarded %d times: %v", seen.count.Load(), got[3])
+	}
+	for _, r := range got[:3] {
+		if r["would_refuse"] != false {
+			t.Errorf("%v", r["reasons"])
+		}
+	}
+}
