@@ -190,9 +190,11 @@ func (g *request) unknownExchange(ctx context.Context, r *http.Request, body []b
 	}
 	x.unknown("request", noDialect+": "+mediaName(media)+"; its texts were read", 0)
 	x.cover("request", detectorLocal, len(body)-files)
+	var said strings.Builder // what is committed to
 	for _, t := range texts {
-		x.prompt += t.Body // what is committed to
+		said.WriteString(t.Body)
 	}
+	x.prompt = said.String()
 	return x, x.assess(ctx, texts, instructions)
 }
 
