@@ -131,7 +131,7 @@ func (x *exchange) entry(key string, outcome kernel.Outcome, text string) (store
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
 	}
-	summary, err := summarise(record)
+	summary, err := summarise(&x.receipt)
 	if err != nil {
 		return store.Receipt{}, err
 	}

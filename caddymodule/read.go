@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 	"github.com/caddy-lex/lex/store"
 )
@@ -44,14 +45,14 @@ type publicReceipt struct {
 	Severity    float64 `json:"severity"`
 }
 
-// summarise makes what the list shows of a receipt from its record. It is made
-// when the receipt is written, so that the list reads no records.
-func summarise(record []byte) ([]byte, error) {
-	var shown publicReceipt
-	if err := json.Unmarshal(record, &shown); err != nil {
-		return nil, fmt.Errorf("summarising a receipt: %w", err)
-	}
-	return json.Marshal(shown)
+// summarise makes what the list shows of a receipt. It is made when the receipt is
+// written, so that the list reads no records.
+func summarise(r *kernel.Receipt) ([]byte, error) {
+	return json.Marshal(publicReceipt{
+		ID: r.ID, SessionID: r.SessionID, Turn: r.Turn, PreEvalLabel: r.Label, MBefore: r.MBefore, MAfter: r.MAfter,
+		GovernorMode: r.GovernorMode, Intervention: r.Intervened, SlowDrip: r.SlowDrip, GovernorEffort: r.Effort, SigmaViol: r.SigmaViol,
+		Timestamp: r.Timestamp, Refused: r.Refused, WouldRefuse: r.WouldRefuse, AttackType: string(r.AttackType), Severity: r.Severity,
+	})
 }
 
 // recent serves GET /audits/recent, newest first, with a link to the next page.
