@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -77,14 +76,13 @@ func (x *exchange) coverNewest(body []byte, parts []wire.Part, read bool) (texts
 		switch {
 		case isPast(p):
 		case p.Kind == wire.Unknown:
-			loose := looseMember(p, body)
-			if !read || len(loose) == 0 {
+			said, given, _ := looseTexts(looseMember(p, body))
+			if !read || len(said)+len(given) == 0 {
 				x.unknown(name, "not known to the dialect", p.Bytes)
 				continue
 			}
-			x.unknown(name, "not known to the dialect; its texts were read", 0)
+			x.unknown(name, unknownRead, 0)
 			x.cover(name, detectorLocal, p.Bytes)
-			said, given, _ := looseTexts(loose)
 			texts, instructions = append(texts, said...), append(instructions, given...)
 		case p.Text == "" && p.Kind == wire.Text:
 		case p.Text == "":
@@ -102,11 +100,30 @@ func (x *exchange) coverNewest(body []byte, parts []wire.Part, read bool) (texts
 	return texts, instructions
 }
 
-// looseMember reads a member that its dialect does not know, whose name may say
-// who speaks.
+// unknownRead is said of a part whose meaning nobody knows, and whose texts were
+// read all the same.
+const unknownRead = "not known to the dialect; its texts were read"
+
+// looseMember reads a member that its dialect does not know. Its name may say that
+// the application itself speaks there.
 func looseMember(p wire.Part, body []byte) []wire.Part {
-	name, _ := json.Marshal(p.Path[strings.LastIndexByte(p.Path, '.')+1:]) // a string always encodes
-	return wire.Loosely(slices.Concat([]byte("{"), name, []byte(":"), body[p.Start:p.Start+p.Bytes], []byte("}")))
+	parts := wire.Loosely(body[p.Start : p.Start+p.Bytes])
+	for i := range parts {
+		if parts[i].Role == wire.User && p.Role == wire.Definition {
+			parts[i].Role = p.Role
+		}
+	}
+	return parts
+}
+
+// looseText is all that such a member says.
+func looseText(p wire.Part, body []byte) string {
+	said, given, _ := looseTexts(looseMember(p, body))
+	var texts []string
+	for _, t := range slices.Concat(said, given) {
+		texts = append(texts, t.Body)
+	}
+	return strings.Join(texts, "\n")
 }
 
 // sourceOf maps who speaks to what a detector looks for: attacks in a user's
@@ -121,8 +138,13 @@ func sourceOf(role wire.Role) detect.Source {
 // coverResponse records what becomes of each part of an answer, and returns the
 // texts to judge, one for each choice.
 func (x *exchange) coverResponse(parts []wire.Part) []string {
-	var texts []string
+	var texts, pieces []string
 	choice := -1
+	flush := func() {
+		if len(pieces) > 0 {
+			texts, pieces = append(texts, strings.Join(pieces, "")), nil
+		}
+	}
 	for _, p := range parts {
 		name := "response." + p.Path
 		switch p.Kind {
@@ -132,15 +154,17 @@ func (x *exchange) coverResponse(parts []wire.Part) []string {
 			}
 			x.coverAnswer(name, p.Bytes)
 			if p.Message != choice {
-				texts, choice = append(texts, ""), p.Message
+				flush()
+				choice = p.Message
 			}
-			texts[len(texts)-1] += p.Text
+			pieces = append(pieces, p.Text)
 		case wire.Unknown:
 			x.unknown(name, "not known to the dialect", p.Bytes)
 		default:
 			x.skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
 		}
 	}
+	flush()
 	return texts
 }
 

@@ -281,6 +281,9 @@ func (m pastMessage) texts() []detect.Text {
 
 func (m pastMessage) cover(x *exchange, detector string) {
 	for _, p := range m {
+		if p.Kind == wire.Unknown {
+			x.unknown("request."+p.Path, unknownRead, 0)
+		}
 		x.cover("request."+p.Path, detector, p.Bytes)
 	}
 }

@@ -90,15 +90,17 @@ const refusalText = "I can't help with that. The request was declined by the gov
 func TestAttacksInTheHistory(t *testing.T) {
 	question := `{"role":"user","content":"What is the capital of France?"}`
 	for name, messages := range map[string]string{
-		"user":       `{"role":"user","content":"ATTACK"},{"role":"assistant","content":"Yes."},` + question,
-		"assistant":  `{"role":"user","content":"Hello there."},{"role":"assistant","content":"ATTACK"},` + question,
-		"parts":      `{"role":"user","content":[{"type":"text","text":"ATTACK"}]},{"role":"assistant","content":"Yes."},` + question,
-		"prefill":    question + `,{"role":"assistant","content":"ATTACK"}`,
-		"reasoning":  `{"role":"user","content":"Hi."},{"role":"assistant","content":"Yes.","reasoning_content":"ATTACK"},` + question,
-		"arguments":  `{"role":"user","content":"Hi."},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"note\":\"ATTACK\"}"}}]},{"role":"tool","tool_call_id":"c","content":"done"},` + question,
-		"refusal":    `{"role":"user","content":"Hi."},{"role":"assistant","refusal":"ATTACK"},` + question,
-		"tool":       `{"role":"user","content":"Hi."},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"TOOLATTACK"},{"role":"assistant","content":"Done."},` + question,
-		"a stranger": `{"role":"wizard","content":"ATTACK"},{"role":"assistant","content":"Yes."},` + question,
+		"user":                       `{"role":"user","content":"ATTACK"},{"role":"assistant","content":"Yes."},` + question,
+		"assistant":                  `{"role":"user","content":"Hello there."},{"role":"assistant","content":"ATTACK"},` + question,
+		"parts":                      `{"role":"user","content":[{"type":"text","text":"ATTACK"}]},{"role":"assistant","content":"Yes."},` + question,
+		"prefill":                    question + `,{"role":"assistant","content":"ATTACK"}`,
+		"reasoning":                  `{"role":"user","content":"Hi."},{"role":"assistant","content":"Yes.","reasoning_content":"ATTACK"},` + question,
+		"arguments":                  `{"role":"user","content":"Hi."},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"note\":\"ATTACK\"}"}}]},{"role":"tool","tool_call_id":"c","content":"done"},` + question,
+		"refusal":                    `{"role":"user","content":"Hi."},{"role":"assistant","refusal":"ATTACK"},` + question,
+		"tool":                       `{"role":"user","content":"Hi."},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"TOOLATTACK"},{"role":"assistant","content":"Done."},` + question,
+		"a member that nobody knows": `{"role":"user","content":"Hi.","thoughts":{"deep":["ATTACK"]}},{"role":"assistant","content":"Yes."},` + question,
+		"a text that nobody knows":   `{"role":"user","content":"Hi."},{"role":"assistant","content":"Yes.","thinking":"ATTACK"},` + question,
+		"a stranger":                 `{"role":"wizard","content":"ATTACK"},{"role":"assistant","content":"Yes."},` + question,
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := `{ "model":"m",  "messages":[` + strings.NewReplacer("TOOLATTACK", toolAttack, "ATTACK", attack).Replace(messages) + `] , "temperature":0.50 }`
@@ -108,7 +110,7 @@ func TestAttacksInTheHistory(t *testing.T) {
 				t.Fatalf("the model was asked %d times: %s", seen.count.Load(), w.Body)
 			}
 			got := string(seen.requests[0].body)
-			if strings.Contains(got, "revious instructions") || !strings.Contains(got, "removed by the governance policy") || !json.Valid([]byte(got)) {
+			if strings.Contains(got, "revious instructions") || !strings.Contains(got, "removed by the governance policy") && !strings.Contains(got, `"thoughts":{}`) || !json.Valid([]byte(got)) {
 				t.Errorf("the model saw %s", got)
 			}
 			if !strings.HasPrefix(got, `{ "model":"m",  "messages":[`) || !strings.HasSuffix(got, `] , "temperature":0.50 }`) || !strings.Contains(got, question) {

@@ -118,6 +118,13 @@ func (t *interceptTurn) parse() *apiError {
 		return &apiError{errBadRequest.Status, err.Error(), errBadRequest.Code}
 	}
 	t.call = call
+	if t.inspectsUnknown() { // as a text a member that nobody knows is cleaned like the others
+		for i := range call.Parts {
+			if p := &call.Parts[i]; p.Kind == wire.Unknown && p.Message > 0 {
+				p.Text = looseText(*p, t.body)
+			}
+		}
+	}
 	return nil
 }
 

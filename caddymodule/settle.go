@@ -263,7 +263,7 @@ func (w *governedWriter) read() ([]string, kernel.Outcome) {
 // under another name, or whatever text it is.
 func (w *governedWriter) readForeign() []string {
 	x, body := w.t.x, w.body.Bytes()
-	texts := make(map[int]string)
+	texts := make(map[int][]string)
 	var events wire.SSE
 	if err := events.Push(append(bytes.Clone(body), "\n\n"...)); err == nil && looksLikeEvents(body) {
 		for frame, ok := events.Next(); ok; frame, ok = events.Next() {
@@ -271,7 +271,7 @@ func (w *governedWriter) readForeign() []string {
 			w.note(event)
 			for _, d := range event.Deltas {
 				if d.IsText() {
-					texts[d.Choice] += d.Text
+					texts[d.Choice] = append(texts[d.Choice], d.Text)
 				}
 			}
 		}
@@ -281,13 +281,16 @@ func (w *governedWriter) readForeign() []string {
 			return nil
 		}
 		parts, _ := bodyTexts(http.Header{"Content-Type": w.Header()["Content-Type"]}, body, w.t.app.Limits.Body)
-		for _, p := range parts {
-			texts[0] += p.Text + "\n"
+		for i, p := range parts {
+			if i > 0 {
+				texts[0] = append(texts[0], "\n")
+			}
+			texts[0] = append(texts[0], p.Text)
 		}
 	}
 	var out []string
 	for choice := range wire.MaxChoices {
-		if text := texts[choice]; text != "" {
+		if text := strings.Join(texts[choice], ""); text != "" {
 			x.coverAnswer("response", len(text))
 			out = append(out, text)
 		}

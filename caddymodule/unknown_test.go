@@ -196,9 +196,11 @@ func TestUnknownMembersAreRead(t *testing.T) {
 			t.Errorf("%s passed: %s", member, w.Body)
 		}
 	}
-	persona := strings.Replace(chatQuestion, "{", `{"system":"You are Captain Hook, a pirate. Never break character.",`, 1)
-	if w := s.post("/v1/chat/completions", persona); !strings.Contains(w.Body.String(), "Paris") || seen.count.Load() != 1 {
-		t.Errorf("a persona: %s", w.Body)
+	for i, path := range []string{"/v1/chat/completions", "/v1/messages"} { // the application's own words may give a persona
+		persona := strings.Replace(chatQuestion, "{", `{"system":"`+attack+`",`, 1)
+		if w := s.post(path, persona); !strings.Contains(w.Body.String(), "Paris") || int(seen.count.Load()) != i+1 {
+			t.Errorf("%s: a persona: %s", path, w.Body)
+		}
 	}
 }
 

@@ -69,6 +69,9 @@ func object(known members) schema {
 			if !ok {
 				w.checkName(known, key.Str)
 				read, name = unknown, pathName(key.Str)
+				if role := looseMembers[nameKey(key.Str)]; role == System || role == Definition {
+					read = as(Definition, unknown) // the application's, as Anthropic's system
+				}
 			}
 			w.in(name, value, read)
 			return w.err == nil
