@@ -4,28 +4,50 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A reload keeps the open store, sessions and limits.
 func TestReloadKeepsSessions(t *testing.T) {
+	// The model is no server of the process that reloads: for a moment the old
+	// listener of a port takes connections beside the new one (SO_REUSEPORT), and
+	// resets those that wait in its queue when it closes.
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Good day."},"finish_reason":"stop"}]}`)
+	}))
+	defer upstream.Close()
 	p := freePorts(t)
-	config := writeCaddyfile(t, p, loadCaddyfile)
-	s := start(t, config, "", p)
+	text := strings.Replace(loadCaddyfile, "reverse_proxy 127.0.0.1:${demo}", "reverse_proxy "+upstream.Listener.Addr().String(), 1)
+	s := start(t, writeCaddyfile(t, p, text), "", p)
 	first := s.do(t, http.MethodPost, "/lex/govern", governBody("Hello there.", "s1")).object(t)
-	text, err := os.ReadFile(config)
+
+	changed := writeCaddyfile(t, p, strings.Replace(text, "lex\n\treverse_proxy", "lex {\n\t\tmodel other\n\t}\n\treverse_proxy", 1))
+	s.reload(t, p, changed, `"model":"other"`)
+	second := s.do(t, http.MethodPost, "/lex/govern", governBody("What is 2 + 2?", "s1")).object(t)
+	if second["model"] != "other" || second["memory_injected"] != true {
+		t.Fatalf("after the reload: %v", second)
+	}
+	record := s.do(t, http.MethodGet, "/audits/"+second["receipt_id"].(string), "").object(t)
+	if record["prev"] != first["receipt_id"] {
+		t.Errorf("prev %v, first receipt %v", record["prev"], first["receipt_id"])
+	}
+}
+
+// reload loads a Caddyfile through the admin endpoint and returns when a
+// connection to the new servers is open, which the next requests then use: one
+// that answered with the mark, which the old configuration does not have.
+func (s *server) reload(t *testing.T, p ports, caddyfile, mark string) {
+	t.Helper()
+	text, err := os.ReadFile(caddyfile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.Replace(string(text), "lex\n\treverse_proxy", "lex {\n\t\tmodel other\n\t}\n\treverse_proxy", 1)
-	req, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:"+p.admin+"/load", bytes.NewReader([]byte(changed)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "text/caddyfile")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.Post("http://127.0.0.1:"+p.admin+"/load", "text/caddyfile", bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +55,14 @@ func TestReloadKeepsSessions(t *testing.T) {
 	if out, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
 		t.Fatalf("reload: %d %s", resp.StatusCode, out)
 	}
-	http.DefaultClient.CloseIdleConnections() // those of the old server
-	second := s.do(t, http.MethodPost, "/lex/govern", governBody("What is 2 + 2?", "s1")).object(t)
-	if second["model"] != "other" || second["memory_injected"] != true {
-		t.Errorf("model %v, memory_injected %v", second["model"], second["memory_injected"])
-	}
-	record := s.do(t, http.MethodGet, "/audits/"+second["receipt_id"].(string), "").object(t)
-	if record["prev"] != first["receipt_id"] {
-		t.Errorf("prev %v, first receipt %v", record["prev"], first["receipt_id"])
-	}
+	eventually(t, 30*time.Second, func() bool {
+		http.DefaultClient.CloseIdleConnections() // those of the old server
+		resp, err := http.Post(s.URL+"/lex/govern", "application/json", strings.NewReader(governBody("Hello there.", "probe")))
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return strings.Contains(string(text), mark)
+	}, func() string { return "the new configuration does not answer:\n" + s.logs.String() })
 }
