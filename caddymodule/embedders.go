@@ -1,13 +1,11 @@
 package caddymodule
 
 import (
-	"context"
-	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/model"
 )
 
@@ -19,24 +17,11 @@ func init() {
 	caddy.RegisterModule(JinaEmbedder{})
 }
 
-// An Embedder places a prompt between what is asked of assistants every day
-// and what attacks them: the contrastive threat signal. Implementations are
-// safe for concurrent use, honour the context and give errors that hold no
-// text, key or address.
-type Embedder interface {
-	// Provider names the embedder, as embed_provider shows it.
-	Provider() string
-	// Threat returns a number in [-2, 2]; positive is nearer to harm. It reads
-	// the first [model.MaxEmbedded] bytes. The namespace is whoever asks: nothing
-	// that one has asked may show in an answer to another, its time included.
-	Threat(ctx context.Context, namespace, text string) (float64, error)
-}
-
-// An EmbedderModule is a module in the namespace lex.embedders. It is asked for
-// its Embedder after it was provisioned; nil stands for the detector's own
-// embedding, which needs no call.
+// An EmbedderModule is a module in the namespace lex.embedders. It is asked for its
+// embedder after it was provisioned; nil stands for the detector's own embedding,
+// which needs no call.
 type EmbedderModule interface {
-	Embedder() Embedder
+	Embedder() govern.Embedder
 }
 
 // LocalEmbedder uses the detector's own embedding, without a network.
@@ -51,7 +36,7 @@ func (LocalEmbedder) CaddyModule() caddy.ModuleInfo {
 }
 
 // Embedder returns nil: the detector embeds as it scores.
-func (LocalEmbedder) Embedder() Embedder { return nil }
+func (LocalEmbedder) Embedder() govern.Embedder { return nil }
 
 // UnmarshalCaddyfile accepts the bare name. Syntax:
 //
@@ -75,7 +60,7 @@ type RemoteEmbedder struct {
 
 // Embedder returns the client. It is shared with all configurations that ask
 // the same model in the same way.
-func (e *RemoteEmbedder) Embedder() Embedder { return e.embedder }
+func (e *RemoteEmbedder) Embedder() govern.Embedder { return e.embedder }
 
 // provision builds the client or takes the one that is there; it asks the
 // provider nothing.
@@ -170,53 +155,6 @@ func (JinaEmbedder) CaddyModule() caddy.ModuleInfo {
 
 // Provision resolves the key and builds the client.
 func (e *JinaEmbedder) Provision(ctx caddy.Context) error { return e.provision(ctx, "jina") }
-
-// embed asks the pinned embedder, where there is one, for the threat signal.
-// When it fails nothing else stands in: the detection counts as degraded, and
-// the local scores decide by the lower threshold.
-func (x *exchange) embed(ctx context.Context) {
-	if x.app.embedder == nil || x.prompt == "" {
-		return
-	}
-	name := x.app.embedder.Provider() + "_embedder"
-	threat, err := x.app.embedder.Threat(ctx, x.namespace, x.prompt)
-	if err != nil {
-		x.evidence.ThreatSignal, x.evidence.Degraded = 0, true
-		x.failed(name, err)
-		return
-	}
-	if unread := len(x.prompt) - model.MaxEmbedded; unread > 0 {
-		x.skip("request.prompt", "beyond what "+name+" reads", unread)
-	}
-	x.evidence.ThreatSignal = max(-2, min(2, threat))
-	x.ran(name, threat > x.app.kernel.Policy().ThreatAt)
-}
-
-// failed records that a remote detector gave no evidence.
-func (x *exchange) failed(name string, err error) {
-	x.coverage.Detectors = append(x.coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: kernel.DetectorFailed, Why: string(model.Why(err))})
-}
-
-// provisionEmbedder loads the embedder module.
-func (a *App) provisionEmbedder(ctx caddy.Context) error {
-	if a.EmbedderRaw == nil {
-		return nil
-	}
-	guest, err := ctx.LoadModule(a, "EmbedderRaw")
-	if err != nil {
-		return fmt.Errorf("loading the embedder module: %w", err)
-	}
-	a.embedder = guest.(EmbedderModule).Embedder()
-	return nil
-}
-
-// embedProvider names the space in which prompts are compared.
-func (a *App) embedProvider() string {
-	if a.embedder == nil {
-		return detectorLocal
-	}
-	return a.embedder.Provider()
-}
 
 // Interface guards
 var (

@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -29,7 +29,7 @@ const openTimeout = 5 * time.Second
 type engine struct {
 	key        string
 	store      store.Store
-	locks      *sessionLocks
+	locks      *govern.Locks
 	benchmarks benchmarkCache
 	health     *healthLog
 }
@@ -44,7 +44,7 @@ func acquireEngine(opener StoreOpener, logger *zap.Logger) (*engine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}
-		return &engine{key: key, store: s, locks: newSessionLocks(), health: new(healthLog)}, nil
+		return &engine{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -71,33 +71,6 @@ func (e *engine) release() error {
 
 // Destruct closes the store. The pool calls it.
 func (e *engine) Destruct() error { return e.store.Close() }
-
-// sessionLocks serialises the commits of one session in this process, so that
-// the version conflicts of the store are left for other replicas. Two sessions
-// share a lock now and then; that costs a wait and nothing else.
-type sessionLocks struct {
-	seed maphash.Seed
-	held [256]chan struct{} // full while it is held; who waits comes in turn
-}
-
-func newSessionLocks() *sessionLocks {
-	l := &sessionLocks{seed: maphash.MakeSeed()}
-	for i := range l.held {
-		l.held[i] = make(chan struct{}, 1)
-	}
-	return l
-}
-
-// lock waits as long as ctx lets it.
-func (l *sessionLocks) lock(ctx context.Context, key string) (unlock func(), err error) {
-	held := l.held[maphash.String(l.seed, key)%uint64(len(l.held))]
-	select {
-	case held <- struct{}{}:
-		return func() { <-held }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for a session: %w", ctx.Err())
-	}
-}
 
 // healthLog writes one line when the store fails and one when it is back,
 // never one a request.

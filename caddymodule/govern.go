@@ -4,294 +4,267 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/wire"
 )
 
-// rawGrace is how long the governed answer waits for its ungoverned twin.
-const rawGrace = 5 * time.Second
+// baselineWait is how long the governed answer waits for the baseline.
+const baselineWait = 5 * time.Second
+
+// What receipts and metrics call POST /lex/govern, plain and streamed.
+const (
+	endpointGovern = "lex/govern"
+	dialectLex     = "lex"
+)
 
 // The values of governed_source.
 const (
 	sourceGoverned = "governed"
 	sourceFallback = "raw_fallback"
-	sourceNone     = "unavailable" // no arm came to its end
+	sourceNone     = "unavailable" // no call came to its end
 )
 
-// A governTurn is one accepted request to /lex/govern, plain or streamed.
-type governTurn struct {
+// A governCall is one accepted request to /lex/govern, plain or streamed. It makes
+// two calls to the model: the governed one with the constitutional context, and
+// the baseline without.
+type governCall struct {
 	*request
-	http   *http.Request
-	body   governRequest
-	x      *exchange
-	timing timing
+	r        *http.Request
+	body     governRequest
+	started  time.Time
+	assessed *govern.Assessed
+	timing   timing
 
-	source    string // governed_source; "" is null
-	raw       string
-	rawSignal *detect.Judgement // nil when there is no raw answer
-	injected  bool              // earlier turns went into the governed arm
+	source            string // governed_source; "" is null
+	baseline          string
+	baselineJudgement *detect.Judgement // nil when there is no baseline
+	injected          bool              // remembered turns went into the governed call
 }
 
 // govern serves POST /lex/govern.
-func (g *request) govern(w http.ResponseWriter, r *http.Request) {
-	t := g.admit(w, r)
-	if t == nil {
-		return
-	}
-	text, err := t.generate(r.Context())
-	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
-		t.fail(w, outcome)
-		return
-	}
-	text = t.x.withoutEcho(text)
-	sent := t.app.sent("", text)
-	if err := t.settle(text, sent); err != nil {
-		g.failed(w, r, "commit", err)
-		return
-	}
-	_ = writeJSON(w, http.StatusOK, t.result(sent(t.x.turn)))
-}
-
-// admit makes every check on a request in the interface's order and assesses
-// its prompt; nil means that it has answered.
-func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
-	started := time.Now()
-	g.endpoint = endpointGovern
-	if apiErr := g.enter(w, r); apiErr != nil {
-		g.reject(w, apiErr)
-		return nil
-	}
-	body, apiErr := decodeGovern(w, r, &g.app.Policy)
-	if apiErr == nil {
-		apiErr = g.takeRun(r.Context(), w)
-	}
-	if apiErr != nil {
-		g.reject(w, apiErr)
-		return nil
-	}
-	t := &governTurn{request: g, http: r, body: body, x: g.openGovern(r, body, started)}
-	if err := t.assess(r.Context()); err != nil {
-		g.failed(w, r, "session", err)
-		return nil
-	}
-	t.tellTurn(w.Header(), t.x)
-	t.timing.Assess = milliseconds(time.Since(started))
-	setPlaceholders(r, t.x.placeholders())
-	return t
-}
-
-// enter checks key and rate.
-func (g *request) enter(w http.ResponseWriter, r *http.Request) *apiError {
-	var apiErr *apiError
-	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
-		return apiErr
-	}
-	rate := g.app.Limits.Anonymous
-	if g.caller.keyed {
-		rate = g.app.Limits.Keyed
-	}
-	return g.take(r.Context(), w, rate, g.caller.subject("govern"))
-}
-
-func (g *request) openGovern(r *http.Request, body governRequest, started time.Time) *exchange {
-	return &exchange{
-		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace,
-		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID,
-		label: body.Turn, eval: g.isEval(r, body.SessionID),
-		endpoint: endpointGovern, dialect: dialectLex, model: g.handler.Model,
-		prompt: body.Prompt, started: started, asking: messageDigest(strconv.Itoa(body.Turn) + " " + body.Prompt),
-	}
-}
-
-func (t *governTurn) assess(ctx context.Context) error {
-	if err := t.x.open(ctx); err != nil {
+func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
+	c, err := g.admit(w, r)
+	if err != nil {
 		return err
 	}
-	t.x.cover("request.prompt", detectorLocal, len(t.body.Prompt))
-	t.x.coverage.BytesForwarded = len(t.body.Prompt)
-	return t.x.assess(ctx, []detect.Text{{Source: detect.User, Body: t.body.Prompt}}, nil)
+	text, err := c.generate(r.Context())
+	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
+		_, err := c.commit(r, c.assessed.NotJudged("no output"), outcome, c.policy.governor.Sent("", ""))
+		if err != nil {
+			return g.fail(r, "commit", err)
+		}
+		if outcome != kernel.ClientGone {
+			c.refundQuota(r.Context())
+		}
+		return failureOf(outcome)
+	}
+	text = c.assessed.CutEchoes(text)
+	judged, receipt, err := c.commitAnswer(text, c.policy.governor.Sent("", text))
+	if err != nil {
+		return g.fail(r, "commit", err)
+	}
+	if receipt.Turn.Refused {
+		text = c.policy.RefusalText
+	}
+	return writeJSON(w, http.StatusOK, c.result(judged, receipt, text))
 }
 
-// arm is what one call to the model came to.
-type arm struct {
+// admit makes every check on a request in the interface's order and assesses its
+// prompt.
+func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, error) {
+	c := &governCall{request: g, r: r, started: time.Now()}
+	g.endpoint = endpointGovern
+	apiErr := g.authenticate(w, r)
+	if apiErr == nil {
+		c.body, apiErr = decodeGovern(w, r, g.policy)
+	}
+	if apiErr == nil {
+		apiErr = g.consumeQuota(r.Context(), w)
+	}
+	if apiErr != nil {
+		return nil, g.reject(apiErr)
+	}
+	opened, err := g.policy.governor.Open(r.Context(), govern.Request{
+		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace,
+		Key: govern.SessionKey(g.caller.namespace, c.body.SessionID), PublicID: c.body.SessionID,
+		Label: c.body.Turn, Eval: g.isEval(r, c.body.SessionID),
+		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started,
+	})
+	if err != nil {
+		return nil, g.fail(r, "session", err)
+	}
+	if c.assessed, err = opened.Assess(r.Context(), opened.ReadPrompt(c.body.Prompt)); err != nil {
+		return nil, g.fail(r, "session", err)
+	}
+	g.setTurnHeader(w.Header(), opened)
+	c.timing.Assess = milliseconds(time.Since(c.started))
+	setPlaceholders(r, turnPlaceholders(opened, c.assessed.Turn, ""))
+	return c, nil
+}
+
+// A reply is what one call to the model came to.
+type reply struct {
 	text string
 	err  error
 }
 
-// generate asks the model, with the constitutional context and, as the
-// baseline allows, without, and returns the text to govern. A refused prompt
-// runs no governed arm.
-func (t *governTurn) generate(ctx context.Context) (string, error) {
-	defer t.clock(&t.timing.Generate)()
+// generate asks the model, with the constitutional context and, as the option
+// baseline allows, without, and returns the text to govern. For a refused prompt
+// there is no governed call.
+func (c *governCall) generate(ctx context.Context) (string, error) {
+	defer c.measure(&c.timing.Generate)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	raw := t.startRaw(ctx)
-	if t.x.turn.Refused {
-		t.x.notJudged("refused before generation")
-		if raw == nil {
-			t.x.coverage.BytesForwarded = 0
+	baseline := c.startBaseline(ctx)
+	if c.assessed.Turn.Refused {
+		if baseline == nil {
+			c.assessed.Opened.Coverage.BytesForwarded = 0
 		}
-		t.raw = t.waitRaw(raw, rawGrace).text
+		c.baseline = waitFor(baseline, baselineWait).text
 		return "", nil
 	}
-	governed := t.callModel(ctx, t.governedAsk(false))
-	return t.choose(raw, governed)
+	return c.choose(baseline, c.callModel(ctx, c.governedAsk(false)))
 }
 
-// choose takes the governed answer, or the raw one when only that arrived. A
-// raw answer that is late is left out.
-func (t *governTurn) choose(raw <-chan arm, governed arm) (string, error) {
+// choose takes the governed reply, or the baseline when only that arrived. A
+// baseline that is late is left out.
+func (c *governCall) choose(baseline <-chan reply, governed reply) (string, error) {
 	if governed.err == nil {
-		t.raw, t.source = t.waitRaw(raw, rawGrace).text, sourceGoverned
+		c.baseline, c.source = waitFor(baseline, baselineWait).text, sourceGoverned
 		return governed.text, nil
 	}
-	fallback := t.waitRaw(raw, time.Duration(t.handler.Timeout))
+	fallback := waitFor(baseline, time.Duration(c.handler.Timeout))
 	if fallback.err != nil {
 		return "", errors.Join(errProvider, governed.err)
 	}
-	t.raw, t.source, t.x.system = fallback.text, sourceFallback, "" // it was given none
+	c.assessed.System = "" // the baseline was given none
+	c.baseline, c.source = fallback.text, sourceFallback
 	return fallback.text, nil
 }
 
-// startRaw begins the ungoverned call, or returns nil when there is none.
-func (t *governTurn) startRaw(ctx context.Context) <-chan arm {
-	run := t.handler.Baseline == "always" || (t.handler.Baseline == "unless_refused" && !t.x.turn.Refused)
-	if !run {
+// startBaseline begins the ungoverned call, or returns nil when there is none.
+func (c *governCall) startBaseline(ctx context.Context) <-chan reply {
+	runs := c.handler.Baseline == "always" || (c.handler.Baseline == "unless_refused" && !c.assessed.Turn.Refused)
+	if !runs {
 		return nil
 	}
-	done := make(chan arm, 1)
-	go func() { done <- t.callModel(ctx, wire.Ask{Model: t.handler.Model, Prompt: t.body.Prompt}) }()
+	done := make(chan reply, 1)
+	go func() { done <- c.callModel(ctx, wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt}) }()
 	return done
 }
 
-func (t *governTurn) waitRaw(raw <-chan arm, grace time.Duration) arm {
-	if raw == nil {
-		return arm{err: errProvider}
+// waitFor waits for a reply, at most for limit.
+func waitFor(call <-chan reply, limit time.Duration) reply {
+	if call == nil {
+		return reply{err: errProvider}
 	}
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case a := <-raw:
-		return a
+	case r := <-call:
+		return r
 	case <-timer.C:
-		return arm{err: errProvider}
+		return reply{err: errProvider}
 	}
 }
 
-// governedAsk is the prompt with the constitutional context of its identity
-// mode and the session's remembered turns.
-func (t *governTurn) governedAsk(stream bool) wire.Ask {
-	t.x.system = systemContext(t.body.IdentityMode, t.app.constitution, t.x.turn)
-	ask := wire.Ask{Model: t.handler.Model, Prompt: t.body.Prompt, Stream: stream, System: t.x.system}
-	for _, m := range t.x.memory.Turns {
+// governedAsk is the prompt with the constitutional context of its identity mode
+// and the session's remembered turns.
+func (c *governCall) governedAsk(stream bool) wire.Ask {
+	ask := wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt, Stream: stream, System: c.assessed.GiveContext(c.body.IdentityMode)}
+	for _, m := range c.assessed.Opened.Remembered() {
 		ask.History = append(ask.History,
 			wire.Message{Role: wire.User, Text: m.Prompt}, wire.Message{Role: wire.Assistant, Text: m.Output})
 	}
-	t.injected = len(ask.History) > 0
+	c.injected = len(ask.History) > 0
 	return ask
 }
 
 // callModel makes one call that is read whole.
-func (t *governTurn) callModel(ctx context.Context, ask wire.Ask) arm {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.handler.Timeout))
+func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
 	path, body := askDialect.Ask(ask)
-	got := newAnswer(t.app.Limits.Body)
-	if err := t.ask(ctx, got, t.http, path, body); err != nil {
-		return arm{err: err}
+	got := newRecorder(c.policy.Limits.Body)
+	if err := c.ask(ctx, got, c.r, path, body); err != nil {
+		return reply{err: err}
 	}
-	return readAnswer(got)
+	return readReply(got)
 }
 
-// readAnswer takes the text out of a whole answer.
-func readAnswer(got *answer) arm {
+// readReply takes the text out of a whole answer.
+func readReply(got *recorder) reply {
 	if !got.ok() {
-		return arm{err: errProvider}
+		return reply{err: errProvider}
 	}
 	response, err := askDialect.Response(got.body.Bytes())
 	if err != nil {
-		return arm{err: errProvider} // not the dialect's JSON
+		return reply{err: errProvider} // not the dialect's JSON
 	}
 	text := response.Text()
 	if text == "" {
-		return arm{err: errProvider}
+		return reply{err: errProvider}
 	}
-	return arm{text: text}
+	return reply{text: text}
 }
 
-// settle concludes on the text, if there is one, and commits the turn.
-func (t *governTurn) settle(text string, sent sentText) error {
-	if t.source != "" {
-		if err := t.concludeOn(text); err != nil {
-			return err
-		}
+// commitAnswer judges the text, if there is one, and the baseline, and commits the
+// turn. With an error the receipt says what could not be written; it is nil if
+// that was not known yet.
+func (c *governCall) commitAnswer(text string, sent govern.SentText) (*govern.Judged, *govern.Receipt, error) {
+	judged, err := c.judge(text)
+	if err != nil {
+		return nil, nil, err
 	}
-	t.judgeRaw()
-	defer t.clock(&t.timing.Commit)()
-	return t.commit(kernel.Answered, sent)
+	c.judgeBaseline()
+	defer c.measure(&c.timing.Commit)()
+	receipt, err := c.commit(c.r, judged, kernel.Answered, sent)
+	return judged, receipt, err
 }
 
-// commit makes the turn durable and shows it to the access log.
-func (t *governTurn) commit(outcome kernel.Outcome, sent sentText) error {
-	err := t.x.commit(t.http.Context(), outcome, sent)
-	setPlaceholders(t.http, t.x.placeholders())
-	return err
+func (c *governCall) judge(text string) (*govern.Judged, error) {
+	if c.source == "" {
+		return c.assessed.NotJudged("refused before generation"), nil
+	}
+	defer c.measure(&c.timing.Conclude)()
+	c.assessed.Opened.Coverage.InspectAnswer("response.governed_output", len(text))
+	return c.assessed.Judge(c.r.Context(), govern.Answer{text})
 }
 
-func (t *governTurn) concludeOn(text string) error {
-	defer t.clock(&t.timing.Conclude)()
-	t.x.coverAnswer("response.governed_output", len(text))
-	return t.x.conclude(t.http.Context(), text)
-}
-
-// judgeRaw weighs the ungoverned answer, so that who reads it knows what it is.
-// The verdict moves no state: nobody governed this answer, and the session did
-// not give it.
-func (t *governTurn) judgeRaw() {
-	if t.raw == "" {
+func (c *governCall) judgeBaseline() {
+	if c.baseline == "" {
 		return
 	}
-	defer t.clock(&t.timing.Conclude)()
-	reads := min(len(t.raw), maxJudged)
-	t.x.cover("response.raw_output", detectorJudge, reads)
-	if beyond := len(t.raw) - reads; beyond > 0 {
-		t.x.skip("response.raw_output", "beyond what the judge reads", beyond)
-	}
-	verdict := t.x.judge(t.raw)
-	t.x.ran(detectorJudge, verdict.Capitulated)
-	t.rawSignal = &verdict
+	defer c.measure(&c.timing.Conclude)()
+	judgement := c.assessed.JudgeBaseline("response.raw_output", c.baseline)
+	c.baselineJudgement = &judgement
 }
 
-// withholdsRaw reports whether the operator keeps back the ungoverned answer
-// that was found. Who only observes keeps back nothing.
-func (t *governTurn) withholdsRaw() bool {
-	return t.handler.Raw == "withhold" && t.x.mode == kernel.Enforce && t.rawSignal != nil && t.rawSignal.Capitulated
-}
-
-// result completes the exchange's part. The harmful twin of a refused output
-// does not leave by the other door.
-func (t *governTurn) result(governed string) result {
-	res := t.x.result()
-	res.GovernedOutput, res.RawOutput = governed, t.raw
-	res.RawSignal = signalOf(t.rawSignal, t.app.localJudge())
-	if res.Refused && t.source != "" || t.withholdsRaw() {
+// result completes what is known of the turn. Of a refused output its baseline is
+// not shown either: it would be the harmful answer that was just refused.
+func (c *governCall) result(judged *govern.Judged, receipt *govern.Receipt, output string) result {
+	res := newResult(c.policy.governor, judged, receipt)
+	res.GovernedOutput, res.RawOutput = output, c.baseline
+	res.RawSignal = signalOf(c.baselineJudgement, c.policy.governor.LocalJudge())
+	withheld := c.handler.Raw == "withhold" && c.handler.Mode == string(kernel.Enforce) && c.baselineJudgement != nil && c.baselineJudgement.Capitulated
+	if res.Refused && c.source != "" || withheld {
 		res.RawOutput = ""
 	}
-	res.MemoryInjected, res.IdentityMode = t.injected, t.body.IdentityMode
-	if t.source != "" {
-		res.GovernedSource = &t.source
+	res.MemoryInjected, res.IdentityMode = c.injected, c.body.IdentityMode
+	if c.source != "" {
+		res.GovernedSource = &c.source
 	}
-	t.timing.Total = milliseconds(time.Since(t.x.started))
-	res.Timing = t.timing
+	c.timing.Total = milliseconds(time.Since(c.started))
+	res.Timing = c.timing
 	return res
 }
 
-// clock adds the time until the returned function is called to a field.
-func (t *governTurn) clock(field *float64) func() {
+// measure adds the time until the returned function is called to a field.
+func (c *governCall) measure(field *float64) func() {
 	began := time.Now()
 	return func() { *field += milliseconds(time.Since(began)) }
 }
@@ -317,33 +290,6 @@ func failureOf(outcome kernel.Outcome) *apiError {
 	return errProviders
 }
 
-// fail records a turn that has no answer, and answers.
-func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
-	t.x.notJudged("no output")
-	if err := t.commit(outcome, t.app.sent("", "")); err != nil {
-		t.failed(w, t.http, "commit", err)
-		return
-	}
-	if outcome != kernel.ClientGone {
-		t.giveBackRun(t.http.Context())
-	}
-	writeError(w, failureOf(outcome))
-}
-
-// failed answers a failure of our own.
-func (g *request) failed(w http.ResponseWriter, r *http.Request, operation string, err error) {
-	g.storeFailed(operation, err)
-	g.giveBackRun(r.Context())
-	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
-	writeError(w, errGovernor)
-}
-
-// reject answers a request that was not accepted.
-func (g *request) reject(w http.ResponseWriter, e *apiError) {
-	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeRejected).Inc()
-	writeError(w, e)
-}
-
 // askDialect is the dialect in which /lex/govern asks the model.
 var askDialect = func() interface {
 	wire.Dialect
@@ -355,3 +301,29 @@ var askDialect = func() interface {
 		wire.Asker
 	})
 }()
+
+// fail counts a failure of our own, and returns the error to answer with.
+func (g *request) fail(r *http.Request, operation string, err error) error {
+	g.refundQuota(r.Context())
+	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
+	return errGovernor.because(operation, err)
+}
+
+// reject counts a request that was not accepted, and returns why.
+func (g *request) reject(e *apiError) error {
+	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeRejected).Inc()
+	return e
+}
+
+// authenticate checks the caller's key and rate on the governance endpoints.
+func (g *request) authenticate(w http.ResponseWriter, r *http.Request) *apiError {
+	var apiErr *apiError
+	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
+		return apiErr
+	}
+	rate := g.policy.Limits.Anonymous
+	if g.caller.keyed {
+		rate = g.policy.Limits.Keyed
+	}
+	return g.take(r.Context(), w, rate, g.caller.subject("govern"))
+}

@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
 )
 
-// keepAlive is how often a stream that says nothing sends a comment, so that
-// load balancers do not take the silence for a dead connection.
+// keepAlive is how often a stream that says nothing sends a comment, so that load
+// balancers do not take the silence for a dead connection.
 const keepAlive = 10 * time.Second
 
 // doneEvent closes every stream of /lex/govern/stream: the plain answer's
@@ -26,132 +27,125 @@ type doneEvent struct {
 	Code  string `json:"code,omitempty"`
 }
 
-// governStream serves POST /lex/govern/stream.
-func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
-	t := g.admit(w, r)
-	if t == nil {
-		return
+// governStream serves POST /lex/govern/stream: it asks for the governed answer in
+// pieces, lets them out as the checks release them, commits the turn, and ends
+// with the one done event.
+func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
+	c, err := g.admit(w, r)
+	if err != nil {
+		return err
 	}
 	s := &tokenStream{w: w}
 	stop := s.keepAlive(keepAlive)
-	text, err := t.stream(r.Context(), s)
+	gate, text, err := c.stream(r.Context(), s)
 	stop()
-	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered && !s.violated() {
-		t.failStream(s, outcome)
-		return
-	}
-	t.finishStream(s, text)
-}
 
-// finishStream settles the turn, lets out the tokens that were kept back for
-// it, or the refusal in their place, and ends with the one done event.
-func (t *governTurn) finishStream(s *tokenStream, text string) {
-	t.x.stopEcho(text)
-	whole := t.app.sent(s.sent(), text)
-	if err := t.settle(text, whole); err != nil {
-		t.storeFailed("commit", err)
-		t.giveBackRun(t.http.Context())
-		s.fail(t.result(s.sent()), errGovernor)
-		return
+	// What a check stopped ends in the refusal, also when the client has left
+	// meanwhile. Without an answer the turn ends in an error.
+	outcome := outcomeOf(r.Context(), err)
+	if outcome != kernel.Answered && !gate.Flagged() {
+		gate.Drop()
+		judged := c.assessed.NotJudged("no complete output")
+		receipt, err := c.commit(r, judged, outcome, c.policy.governor.Sent(gate.Sent(), gate.Sent()))
+		failure := failureOf(outcome)
+		if err != nil {
+			failure = errGovernor.because("commit", err)
+		}
+		if outcome != kernel.ClientGone {
+			c.source = sourceNone
+			c.refundQuota(r.Context())
+		}
+		return s.fail(c, judged, receipt, gate.Sent(), failure)
 	}
-	if t.x.turn.Refused {
-		s.drop()
-		s.token(t.app.Policy.RefusalText)
+
+	// Commit the turn, then let out the tokens that were kept back for it, or the
+	// refusal in their place.
+	c.assessed.RefuseEchoes(text)
+	begun := gate.Sent()
+	judged, receipt, err := c.commitAnswer(text, c.policy.governor.Sent(begun, text))
+	if err != nil {
+		c.refundQuota(r.Context())
+		return s.fail(c, judged, receipt, begun, errGovernor.because("commit", err))
+	}
+	if receipt.Turn.Refused {
+		gate.Drop()
+		s.token(c.policy.RefusalText)
+		text = begun + c.policy.RefusalText
 	} else {
-		s.flush()
+		gate.Flush()
 	}
-	s.event(doneEvent{Done: true, result: t.result(whole(t.x.turn))})
+	s.event(doneEvent{Done: true, result: c.result(judged, receipt, text)})
+	return nil
 }
 
-// failStream records a turn that has no answer and says so.
-func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
-	s.drop()
-	t.x.notJudged("no complete output")
-	sent := s.sent()
-	apiErr := failureOf(outcome)
-	if err := t.commit(outcome, t.app.sent(sent, sent)); err != nil {
-		t.storeFailed("commit", err)
-		apiErr = errGovernor
-	}
-	if outcome != kernel.ClientGone {
-		t.source = sourceNone
-		t.giveBackRun(t.http.Context())
-	}
-	s.fail(t.result(sent), apiErr)
-}
-
-// stream asks the model for the governed answer in pieces and returns its
-// whole text. Where nothing of it could be had the raw answer stands in.
-func (t *governTurn) stream(ctx context.Context, s *tokenStream) (string, error) {
-	if t.x.turn.Refused {
-		return t.generate(ctx)
-	}
-	defer t.clock(&t.timing.Generate)()
+// stream asks the model for the governed answer in pieces and returns its whole
+// text, with the gate that its tokens pass. Where nothing of it could be had the
+// baseline stands in.
+func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	raw := t.startRaw(ctx)
-	governed := t.streamModel(ctx, s)
-	if governed.err != nil && s.sent() != "" {
-		return "", governed.err // a second answer must not follow half of the first
+	if c.assessed.Turn.Refused {
+		text, err := c.generate(ctx)
+		return c.newGate(s, cancel), text, err
 	}
-	text, err := t.choose(raw, governed)
-	if err == nil && t.source == sourceFallback {
-		s.out = t.newOutflow(t.x, cancel, s.write)
-		s.whole(text)
+	defer c.measure(&c.timing.Generate)()
+	baseline := c.startBaseline(ctx)
+	gate, governed := c.streamModel(ctx, s)
+	if governed.err != nil && gate.Sent() != "" {
+		return gate, "", governed.err // a second answer must not follow half of the first
 	}
-	return text, err
+	text, err := c.choose(baseline, governed)
+	if err == nil && c.source == sourceFallback {
+		gate = c.newGate(s, cancel)
+		appendWhole(gate, text)
+	}
+	return gate, text, err
+}
+
+func (c *governCall) newGate(s *tokenStream, stop context.CancelFunc) *govern.Gate {
+	return c.assessed.NewGate(c.gateConfig(s.write), stop)
 }
 
 // streamModel makes the governed call and passes its tokens on as the checks
 // release them.
-func (t *governTurn) streamModel(ctx context.Context, s *tokenStream) arm {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.handler.Timeout))
+func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.Gate, reply) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
-	s.out = t.newOutflow(t.x, cancel, s.write)
-	got := &streamAnswer{answer: newAnswer(t.app.Limits.Body), out: s.out, stop: cancel}
-	path, body := askDialect.Ask(t.governedAsk(true))
-	err := t.ask(ctx, got, t.http, path, body)
-	text := strings.Join(s.out.close(), "") // one choice is asked for
+	path, body := askDialect.Ask(c.governedAsk(true))
+	gate := c.newGate(s, cancel)
+	got := &streamRecorder{recorder: newRecorder(c.policy.Limits.Body), gate: gate, stop: cancel}
+	err := c.ask(ctx, got, c.r, path, body)
+	text := strings.Join(gate.Close(), "") // one choice is asked for
 	switch {
-	case s.out.violated():
-		return arm{text: text} // conclude judges it once more and refuses
-	case s.out.tooLarge():
-		return arm{err: errAnswerTooLarge}
+	case gate.Flagged():
+		return gate, reply{text: text} // it is judged once more, and refused
+	case gate.Full():
+		return gate, reply{err: errAnswerTooLarge}
 	case err != nil:
-		return arm{err: err}
+		return gate, reply{err: err}
 	case !got.events:
-		a := readAnswer(got.answer)
-		s.whole(a.text)
-		return a
+		whole := readReply(got.recorder)
+		appendWhole(gate, whole.text)
+		return gate, whole
 	case !got.ok() || !got.finished || text == "":
-		return arm{err: errProvider}
+		return gate, reply{err: errProvider}
 	}
-	return arm{text: text}
+	return gate, reply{text: text}
 }
 
-// newOutflow builds the flow of one exchange; without enforcement nothing is
-// kept back. What a check flags ends the call to the model as well: it may be
-// silent for long.
-func (g *request) newOutflow(x *exchange, stop context.CancelFunc, write func([]byte) error) *outflow {
-	window := g.handler.HoldBack.Bytes
-	if x.mode != kernel.Enforce {
-		window = 0
+// appendWhole makes one token of an answer that came in one piece.
+func appendWhole(gate *govern.Gate, text string) {
+	if text != "" {
+		gate.Append(tokenFrame(text), []wire.Delta{{Kind: wire.Text, Text: text}})
 	}
-	flagged := func(text string) bool {
-		bad := x.capitulates(text)
-		if bad {
-			stop()
-		}
-		return bad
-	}
-	return newOutflow(window, time.Duration(g.handler.HoldBack.Duration), g.app.Limits.Body, flagged, write)
+	gate.Close()
 }
 
-// streamAnswer reads a sub-request's answer: event by event when it is an
-// event stream, else whole.
-type streamAnswer struct {
-	*answer
-	out      *outflow
+// A streamRecorder reads the answer to a call of our own: event by event when it
+// is an event stream, else whole.
+type streamRecorder struct {
+	*recorder
+	gate     *govern.Gate
 	stop     context.CancelFunc
 	events   bool
 	finished bool // the frame with the finish reason came
@@ -159,35 +153,35 @@ type streamAnswer struct {
 }
 
 // WriteHeader learns how the answer is framed.
-func (a *streamAnswer) WriteHeader(status int) {
-	a.answer.WriteHeader(status)
-	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
-	a.events = a.ok() && media == "text/event-stream"
+func (s *streamRecorder) WriteHeader(status int) {
+	s.recorder.WriteHeader(status)
+	media, _, _ := mime.ParseMediaType(s.header.Get("Content-Type"))
+	s.events = s.ok() && media == "text/event-stream"
 }
 
-// Write hands the tokens of complete events to the flow.
-func (a *streamAnswer) Write(p []byte) (int, error) {
-	if a.status == 0 {
-		a.WriteHeader(http.StatusOK)
+// Write hands the tokens of complete events to the gate.
+func (s *streamRecorder) Write(p []byte) (int, error) {
+	if s.status == 0 {
+		s.WriteHeader(http.StatusOK)
 	}
-	if !a.events {
-		return a.answer.Write(p)
+	if !s.events {
+		return s.recorder.Write(p)
 	}
-	if err := a.sse.Push(p); err != nil {
+	if err := s.sse.Push(p); err != nil {
 		return 0, err
 	}
 	for {
-		frame, ok := a.sse.Next()
+		frame, ok := s.sse.Next()
 		if !ok {
 			return len(p), nil
 		}
-		if err := a.event(frame); err != nil {
+		if err := s.event(frame); err != nil {
 			return 0, err
 		}
 	}
 }
 
-func (a *streamAnswer) event(frame wire.Frame) error {
+func (s *streamRecorder) event(frame wire.Frame) error {
 	if frame.Comment {
 		return nil
 	}
@@ -195,13 +189,13 @@ func (a *streamAnswer) event(frame wire.Frame) error {
 	if err != nil || event.Err {
 		return errProvider
 	}
-	a.finished = a.finished || event.Finish != ""
+	s.finished = s.finished || event.Finish != ""
 	for _, d := range event.Deltas {
 		if d.Text == "" || (d.Kind != wire.Text && d.Kind != wire.RefusalText) {
 			continue
 		}
-		if !a.out.add(tokenFrame(d.Text), []wire.Delta{{Kind: wire.Text, Text: d.Text}}) {
-			a.stop()
+		if !s.gate.Append(tokenFrame(d.Text), []wire.Delta{{Kind: wire.Text, Text: d.Text}}) {
+			s.stop()
 			return context.Canceled
 		}
 	}
@@ -214,11 +208,10 @@ func tokenFrame(text string) wire.Frame {
 	return wire.Frame{Raw: wire.AppendEvent(nil, data), Data: data}
 }
 
-// tokenStream is the client's side of a stream. The header leaves with the
-// first byte, so that a failure before it is still an ordinary error.
+// A tokenStream is the client's side of a stream. The header leaves with the first
+// byte, so that a failure before it is still an ordinary error.
 type tokenStream struct {
-	w   http.ResponseWriter
-	out *outflow // nil until the model is asked
+	w http.ResponseWriter
 
 	mu    sync.Mutex
 	begun bool
@@ -239,8 +232,8 @@ func (s *tokenStream) write(p []byte) error {
 	return sendNow(s.w, p)
 }
 
-// keepAlive sends comments until the returned function is called; after that
-// none is on its way any more.
+// keepAlive sends comments until the returned function is called; after that none
+// is on its way any more.
 func (s *tokenStream) keepAlive(every time.Duration) (stop func()) {
 	ticker := time.NewTicker(every)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -273,44 +266,14 @@ func (s *tokenStream) event(e doneEvent) {
 
 // fail ends the stream with its error: as an ordinary answer while nothing was
 // sent, else in the done event. A stream never ends in silence.
-func (s *tokenStream) fail(res result, e *apiError) {
+func (s *tokenStream) fail(c *governCall, judged *govern.Judged, receipt *govern.Receipt, sent string, e *apiError) error {
 	s.mu.Lock()
 	begun := s.begun
 	s.mu.Unlock()
 	if !begun {
-		writeError(s.w, e)
-		return
+		return e
 	}
-	s.event(doneEvent{Done: true, result: res, Error: e.Message, Code: e.Code})
-}
-
-func (s *tokenStream) sent() string {
-	if s.out == nil {
-		return ""
-	}
-	return s.out.sentText()
-}
-
-// violated reports whether a check stopped the stream: then its turn ends in the
-// refusal, also when the client has left meanwhile.
-func (s *tokenStream) violated() bool { return s.out != nil && s.out.violated() }
-
-func (s *tokenStream) flush() {
-	if s.out != nil {
-		s.out.flush()
-	}
-}
-
-func (s *tokenStream) drop() {
-	if s.out != nil {
-		s.out.drop()
-	}
-}
-
-// whole makes one token of an answer that came in one piece.
-func (s *tokenStream) whole(text string) {
-	if text != "" {
-		s.out.add(tokenFrame(text), []wire.Delta{{Kind: wire.Text, Text: text}})
-	}
-	s.out.close()
+	c.report(e)
+	s.event(doneEvent{Done: true, result: c.result(judged, receipt, sent), Error: e.Message, Code: e.Code})
+	return nil
 }

@@ -3,278 +3,244 @@ package caddymodule
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
 )
 
-// An interceptTurn is one call of a caller's own to the model's API, on its
-// way through.
-type interceptTurn struct {
+// An interception is one call of a caller's own to the model's API, on its way
+// through.
+type interception struct {
 	*request
-	http    *http.Request
+	r       *http.Request
 	dialect wire.Dialect
+	started time.Time
 	call    wire.Request
-	body    []byte
-	x       *exchange
+	body    []byte // as it is forwarded
+	opened  *govern.Opened
 }
 
-// intercept governs a call in a dialect that we read.
+// intercept governs a call in a dialect that we read, and answers it in that
+// dialect whatever happens.
 func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
-	t := g.readCall(w, r, d)
-	if t == nil {
-		return
-	}
-	if err := t.assess(r.Context()); err != nil {
-		t.failed(w, "session", err)
-		return
-	}
-	setPlaceholders(r, t.x.placeholders())
-	switch {
-	case t.x.turn.Refused:
-		t.refuse(w)
-	case len(t.x.coverage.Unknown) > 0 && t.blocksUnknown():
-		t.refuseUnknown(w, errUnknownContent)
-	default:
-		t.forward(w)
+	g.endpoint = d.Name()
+	c := &interception{request: g, r: r, dialect: d, started: time.Now()}
+	if err := c.serve(w); err != nil {
+		c.answerError(w, err)
 	}
 }
+
+// serve is the way of a prompt and its answer. It returns an error as long as
+// nothing is written.
+func (c *interception) serve(w http.ResponseWriter) error {
+	ctx := c.r.Context()
+
+	// Who asks, and may they ask this often? A Lex key, or else the credential for
+	// the provider or the address, also keeps the callers' sessions apart.
+	if apiErr := c.identifyCaller(ctx, w, c.r); apiErr != nil {
+		return c.reject(apiErr)
+	}
+
+	// Read the call. The dialect takes exactly those bytes apart that are
+	// forwarded, so a body in an encoding is not accepted.
+	if coding := c.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return c.reject(errEncodedBody)
+	}
+	body, apiErr := readBody(w, c.r, c.policy.Limits.Body)
+	if apiErr != nil {
+		return c.reject(apiErr)
+	}
+	if apiErr := c.parse(body); apiErr != nil {
+		return c.reject(apiErr)
+	}
+
+	// The plan of the caller's key counts the calls that were accepted.
+	if apiErr := c.consumeQuota(ctx, w); apiErr != nil {
+		return c.reject(apiErr)
+	}
+
+	// Open the session that the caller names, or the one that the resent
+	// conversation continues. Assess what the newest turn says; clean the history.
+	assessed, err := c.assess(ctx)
+	if err != nil {
+		return c.fail("session", err)
+	}
+	setPlaceholders(c.r, turnPlaceholders(c.opened, assessed.Turn, "")) // for matchers behind lex
+
+	// Refuse: without asking the model, as an answer in the caller's dialect.
+	coverage := c.opened.Coverage
+	if assessed.Turn.Refused || len(coverage.Unknown) > 0 && c.blocksUnknown() {
+		coverage.BytesForwarded = 0
+		judged := assessed.NotJudged("refused before generation")
+		if !assessed.Turn.Refused {
+			return c.refuseWith(w, errUnknownContent, judged)
+		}
+		receipt, err := c.commit(c.r, judged, kernel.Refused, c.policy.governor.Sent("", ""))
+		if err != nil {
+			return c.fail("commit", err)
+		}
+		c.writeRefusal(w, receipt)
+		return nil
+	}
+
+	// Forward. Whatever the next handlers write goes through the answerWriter to
+	// governedAnswer, which judges the answer, commits the turn and lets the answer
+	// go, or sends what stands in its place.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client := newClientSide(w)
+	answer := c.newAnswer(assessed, client, cancel)
+	aw := newAnswerWriter(client, answer, cancel, c.policy.Limits.Body)
+	c.setTurnHeader(aw.ours, c.opened)
+	err, panicked := c.callNext(aw, c.upstreamRequest(ctx))
+	aw.finish(err)
+	if panicked && !client.replaced {
+		panic(http.ErrAbortHandler) // the client must see that the answer is cut
+	}
+	return nil
+}
+
+// identifyCaller checks the caller's key and the rate of intercepted traffic, and
+// chooses the policy.
+func (g *request) identifyCaller(ctx context.Context, w http.ResponseWriter, r *http.Request) *apiError {
+	var apiErr *apiError
+	if g.caller, apiErr = g.identify(ctx, r, true); apiErr != nil {
+		return apiErr
+	}
+	return g.take(ctx, w, g.policy.Limits.Intercepted, g.caller.subject("intercepted"))
+}
+
+// parse reads the body in the dialect. A member that the dialect does not know is
+// read as text, where the operator wants that, so that it is cleaned like every
+// other part.
+func (c *interception) parse(body []byte) *apiError {
+	call, err := c.dialect.Request(body)
+	if err != nil {
+		return errBadRequest.withMessage(err.Error())
+	}
+	if c.inspectsUnknown() {
+		govern.FillUnknown(call.Parts, body)
+	}
+	c.call, c.body = call, body
+	return nil
+}
+
+// assess opens the session and assesses the call.
+func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
+	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
+	id := c.r.Header.Get("X-Lex-Session")
+	named := validSessionID(id)
+	turn := c.governed(c.started)
+	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
+	turn.Conversation, turn.Unnamed, turn.Eval = talk, !named, c.isEval(c.r, id)
+	turn.Key, turn.PublicID = talk.Past(), talk.PublicID()
+	switch {
+	case named:
+		turn.Key = govern.SessionKey(c.caller.namespace, id)
+		turn.PublicID = govern.PublicID(turn.Key)
+	case turn.Key == "":
+		turn.Key = govern.SessionKey(c.caller.namespace, randomID())
+	}
+	var err error
+	if c.opened, err = c.policy.governor.Open(ctx, turn); err != nil {
+		return nil, err
+	}
+	input, body, err := c.opened.ReadMessages(ctx, c.call, c.body)
+	if err != nil {
+		return nil, err
+	}
+	c.body = body
+	return c.opened.Assess(ctx, input)
+}
+
+// governed is what all turns of intercepted traffic have in common.
+func (g *request) governed(started time.Time) govern.Request {
+	return govern.Request{
+		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, Started: started,
+		Reading: govern.Reading{
+			Limit: g.handler.InspectLimit, RefuseOversize: g.handler.Oversize == "refuse",
+			RefuseHistory: g.handler.History == "refuse", Unknown: g.inspectsUnknown(),
+		},
+	}
+}
+
+// inspectsUnknown reports whether what no dialect knows is read loosely.
+func (g *request) inspectsUnknown() bool { return g.handler.Unknown == unknownInspect }
 
 // blocksUnknown reports whether what no dialect knows is kept from passing.
 func (g *request) blocksUnknown() bool {
-	return g.handler.Unknown == "block" && g.handler.Mode == string(kernel.Enforce)
+	return g.handler.Unknown == unknownBlock && g.handler.Mode == string(kernel.Enforce)
 }
 
-// refuseUnknown answers a request with parts that nobody can read.
-func (t *interceptTurn) refuseUnknown(w http.ResponseWriter, e *apiError) {
-	t.x.notJudged("refused before generation")
-	t.x.coverage.BytesForwarded = 0
-	err := t.commit(kernel.Refused, func(kernel.Turn) string { return e.Message })
+// refuseWith records a turn that is refused with an error, and returns the error.
+func (c *interception) refuseWith(w http.ResponseWriter, e *apiError, judged *govern.Judged) error {
+	receipt, err := c.commit(c.r, judged, kernel.Refused, func(kernel.Turn) string { return e.Message })
 	if err != nil {
-		t.failed(w, "commit", err)
-		return
+		return c.fail("commit", err)
 	}
-	t.tell(w.Header())
-	writeDialectError(w, t.dialect, e, e.Status)
+	c.setReceiptHeaders(w.Header(), c.opened, receipt)
+	return e
 }
 
-// readCall identifies the caller and reads the request; nil means that it has
-// answered, in the caller's dialect.
-func (g *request) readCall(w http.ResponseWriter, r *http.Request, d wire.Dialect) *interceptTurn {
-	t := &interceptTurn{request: g, http: r, dialect: d}
-	started := time.Now()
-	apiErr := t.enter(w)
-	if apiErr == nil {
-		apiErr = t.read(w)
-	}
-	if apiErr == nil {
-		apiErr = t.takeRun(r.Context(), w)
-	}
-	if apiErr != nil {
-		t.reject(w, apiErr)
-		return nil
-	}
-	t.x = t.open(started)
-	return t
-}
-
-func (t *interceptTurn) enter(w http.ResponseWriter) *apiError {
-	var apiErr *apiError
-	if t.caller, apiErr = t.identify(t.http.Context(), t.http, true); apiErr != nil {
-		return apiErr
-	}
-	return t.take(t.http.Context(), w, t.app.Limits.Intercepted, t.caller.subject("intercepted"))
-}
-
-var (
-	errEncodedBody    = &apiError{http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted here.", "unsupported_encoding"}
-	errUnknownContent = &apiError{http.StatusForbidden, "The request has parts that cannot be inspected here.", "unknown_content"}
-	errUnknownAnswer  = &apiError{http.StatusForbidden, "The model's answer has parts that cannot be inspected here.", "unknown_content"}
-
-	errBadRequest = &apiError{http.StatusBadRequest, "The request could not be read.", "invalid_request"}
-)
-
-// read takes the body as it came; it is parsed by the dialect, and exactly
-// these bytes are forwarded, but for what the history loses.
-func (t *interceptTurn) read(w http.ResponseWriter) *apiError {
-	if c := t.http.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
-		return errEncodedBody // what is not read is not forwarded
-	}
-	var apiErr *apiError
-	if t.body, apiErr = readBody(w, t.http, t.app.Limits.Body); apiErr != nil {
-		return apiErr
-	}
-	return t.parse()
-}
-
-func (t *interceptTurn) parse() *apiError {
-	call, err := t.dialect.Request(t.body)
-	if err != nil {
-		return &apiError{errBadRequest.Status, err.Error(), errBadRequest.Code}
-	}
-	t.call = call
-	if t.inspectsUnknown() { // as a text a member that nobody knows is cleaned like the others
-		for i := range call.Parts {
-			if p := &call.Parts[i]; p.Kind == wire.Unknown && p.Message > 0 {
-				p.Text = looseText(*p, t.body)
-			}
-		}
-	}
-	return nil
-}
-
-// open begins the exchange on the session that the caller names, else on the
-// one that the resent conversation leads to.
-func (t *interceptTurn) open(started time.Time) *exchange {
-	talk := newConversation(t.caller.namespace, t.call.Parts)
-	id := t.http.Header.Get("X-Lex-Session")
-	named := validSessionID(id)
-	x := &exchange{
-		app: t.app, engine: t.engine, mode: kernel.Mode(t.handler.Mode), eval: t.isEval(t.http, id), namespace: t.caller.namespace,
-		endpoint: endpointOf(t.dialect), dialect: t.dialect.Name(), model: t.call.Model,
-		prompt: t.call.Prompt(), started: started, talk: &talk, snapshots: !named,
-		key: talk.past(), publicID: publicID(talk.opening()),
-		asking: talk.present(), said: newestDigests(t.call.Parts), inspectLimit: t.handler.InspectLimit, oversize: t.handler.Oversize,
-	}
+// writeRefusal sends the refusal of a committed turn, as the first and only bytes
+// of the answer.
+func (c *interception) writeRefusal(w http.ResponseWriter, receipt *govern.Receipt) {
+	c.setReceiptHeaders(w.Header(), c.opened, receipt)
 	switch {
-	case named:
-		x.key = sessionKey(t.caller.namespace, id)
-		x.publicID = publicID(x.key)
-	case x.key == "":
-		x.key = sessionKey(t.caller.namespace, randomID())
-	}
-	return x
-}
-
-func (t *interceptTurn) assess(ctx context.Context) error {
-	if err := t.x.open(ctx); err != nil {
-		return err
-	}
-	removed, judged, err := t.readHistory(ctx)
-	if err != nil {
-		return err
-	}
-	newest, instructions := t.x.coverNewest(t.body, t.call.Parts, t.inspectsUnknown())
-	if err := t.x.assess(ctx, append(judged, newest...), instructions); err != nil {
-		return err
-	}
-	if len(removed) > 0 {
-		t.body = wire.Redact(t.body, removed, removedText)
-	}
-	t.x.coverage.BytesForwarded = len(t.body)
-	return nil
-}
-
-// refuse answers a refused prompt without asking the model.
-func (t *interceptTurn) refuse(w http.ResponseWriter) {
-	t.x.notJudged("refused before generation")
-	t.x.coverage.BytesForwarded = 0
-	if err := t.commit(kernel.Refused, t.app.sent("", "")); err != nil {
-		t.failed(w, "commit", err)
-		return
-	}
-	t.writeRefusal(w)
-}
-
-// writeRefusal sends the refusal of a committed turn, as the first and only
-// bytes of the answer.
-func (t *interceptTurn) writeRefusal(w http.ResponseWriter) {
-	t.tell(w.Header())
-	if t.handler.RefuseWith.As == "status" {
-		writeDialectError(w, t.dialect, &apiError{t.handler.RefuseWith.Status, t.app.Policy.RefusalText, "policy_refusal"}, t.handler.RefuseWith.Status)
-		return
-	}
-	if t.call.Stream {
+	case c.handler.RefuseWith.As == "status":
+		e := errPolicyRefusal.withMessage(c.policy.RefusalText).withStatus(c.handler.RefuseWith.Status)
+		writeDialectError(w, c.dialect, e)
+	case c.call.Stream:
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write(t.dialect.RefusalStream(t.refusal(), false)) // a failure means that the client left
-		return
+		_, _ = w.Write(c.dialect.RefusalStream(c.refusal(receipt), false)) // a failure means that the client left
+	default:
+		_ = writeBody(w, http.StatusOK, "application/json", c.dialect.Refusal(c.refusal(receipt)))
 	}
-	_ = writeBody(w, http.StatusOK, "application/json", t.dialect.Refusal(t.refusal()))
 }
 
-func (t *interceptTurn) refusal() wire.Refusal {
+// refusal is what the dialect writes a refusal from. Its place is the configured
+// one, but for structured output: prose in its place makes SDKs throw.
+func (c *interception) refusal(receipt *govern.Receipt) wire.Refusal {
+	place := wire.Place(c.handler.RefuseWith.As)
+	if c.call.Structured {
+		place = wire.OnlyRefusal
+	}
 	return wire.Refusal{
-		ID: t.x.receipt.ID, Model: t.call.Model, Text: t.app.Policy.RefusalText,
-		Created: t.x.started.Unix(), Choices: t.call.Choices,
-		Place: t.refusalPlace(),
-	}
-}
-
-// refusalPlace is the configured one, but for structured output: prose in its
-// place makes SDKs throw.
-func (t *interceptTurn) refusalPlace() wire.Place {
-	if t.call.Structured {
-		return wire.OnlyRefusal
-	}
-	return wire.Place(t.handler.RefuseWith.As)
-}
-
-// commit makes the turn durable and shows it to the access log.
-func (t *interceptTurn) commit(outcome kernel.Outcome, sent sentText) error {
-	err := t.x.commit(t.http.Context(), outcome, sent)
-	setPlaceholders(t.http, t.x.placeholders())
-	return err
-}
-
-// tell names the turn, and its receipt once there is one, in the response
-// headers, as configured.
-func (t *interceptTurn) tell(h http.Header) {
-	t.tellTurn(h, t.x)
-	if t.handler.Headers == "none" || t.x.mode == kernel.Observe || !t.x.persisted {
-		return
-	}
-	h.Set("X-Lex-Receipt-Id", t.x.receipt.ID)
-	if t.handler.Headers != "full" {
-		return
-	}
-	h.Set("X-Lex-Health-Band", string(t.x.turn.Band))
-	h.Set("X-Lex-Margin", strconv.FormatFloat(t.x.turn.M, 'f', 4, 64))
-	h.Set("X-Lex-Coverage", coverageWord(t.x.coverage))
-}
-
-func coverageWord(c kernel.Coverage) string {
-	if c.Complete() {
-		return "complete"
-	}
-	return "partial"
-}
-
-// forward sends the call on and governs the answer on its way back.
-func (t *interceptTurn) forward(w http.ResponseWriter) {
-	ctx, cancel := context.WithCancel(t.http.Context())
-	defer cancel()
-	gw := newGovernedWriter(w, t, cancel)
-	err, panicked := t.callNext(gw, t.upstreamRequest(ctx))
-	gw.finish(t.http.Context(), err)
-	if panicked && !gw.answered() {
-		panic(http.ErrAbortHandler) // the client must see that the answer is cut
+		ID: receipt.ID, Model: c.call.Model, Text: c.policy.RefusalText,
+		Created: c.started.Unix(), Choices: c.call.Choices, Place: place,
 	}
 }
 
 // upstreamRequest is the caller's request with the body that was read, without
 // what is addressed to Lex, in no encoding that the checks cannot read, and
-// without a way to turn the connection into another protocol (RFC 9110, 7.6.1
-// and 7.8), in which nothing would be read any more.
-func (t *interceptTurn) upstreamRequest(ctx context.Context) *http.Request {
-	r := t.handler.outbound(ctx, t.http)
+// without a way to turn the connection into another protocol (RFC 9110, 7.6.1 and
+// 7.8), in which nothing would be read any more.
+func (c *interception) upstreamRequest(ctx context.Context) *http.Request {
+	r := c.handler.outbound(ctx, c.r)
 	r.Header = r.Header.Clone()
 	dropHopHeaders(r.Header)
-	r.Trailer = nil // what came behind the body was not read
 	r.Header.Set("Accept-Encoding", "identity")
-	r.Header.Set("Content-Length", strconv.Itoa(len(t.body)))
-	r.Body = io.NopCloser(bytes.NewReader(t.body))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.body)), nil }
-	r.ContentLength = int64(len(t.body))
-	r.TransferEncoding = nil
+	r.Header.Set("Content-Length", strconv.Itoa(len(c.body)))
+	setBody(r, c.body)
 	return r
+}
+
+// setBody gives a request a body that was read. What came behind the body, its
+// trailers, was not.
+func setBody(r *http.Request, body []byte) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.ContentLength, r.TransferEncoding, r.Trailer = int64(len(body)), nil, nil
 }
 
 // hopHeaders are about one connection (RFC 9110, 7.6.1).
@@ -291,48 +257,52 @@ func dropHopHeaders(h http.Header) {
 	}
 }
 
-// callNext runs the next handlers. A panic becomes an error: reverse_proxy
-// reports an answer that broke off that way, and the turn must be settled.
-func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err error, panicked bool) {
+// callNext runs the next handlers. A panic becomes an error: reverse_proxy reports
+// an answer that broke off that way, and the turn must still be committed.
+func (g *request) callNext(w http.ResponseWriter, r *http.Request) (err error, panicked bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			err, panicked = t.recovered(r.Context(), p), true
+			err, panicked = g.recovered(r.Context(), p), true
 		}
 	}()
-	t.asked.Store(true)
-	err = t.next.ServeHTTP(w, r)
-	t.behindFailed(r.Context(), err)
+	g.asked.Store(true)
+	err = g.next.ServeHTTP(w, r)
+	g.behindFailed(r.Context(), err)
 	return err, false
 }
 
-// reject answers a call that was not accepted.
-func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
-	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeRejected).Inc()
-	writeDialectError(w, t.dialect, e, e.Status)
+// reject counts a call that was not accepted, and returns why.
+func (c *interception) reject(e *apiError) error {
+	c.app.metrics.requests.WithLabelValues(c.endpoint, c.dialect.Name(), outcomeRejected).Inc()
+	return e
 }
 
-// failed answers a failure of our own. No SDK takes a 503 for an answer.
-func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
-	t.storeFailed(operation, err)
-	t.giveBackRun(t.http.Context())
-	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeOfFailure(err)).Inc()
-	t.tell(w.Header())
-	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)
+// fail counts a failure of our own, and returns the error to answer with. No SDK
+// takes a 503 for an answer.
+func (c *interception) fail(operation string, err error) error {
+	c.refundQuota(c.r.Context())
+	c.app.metrics.requests.WithLabelValues(c.endpoint, c.dialect.Name(), outcomeOfFailure(err)).Inc()
+	return errGovernor.because(operation, err).withStatus(http.StatusServiceUnavailable)
 }
 
-// writeDialectError answers in the shape that the caller's SDK reads. What will
-// not get better by itself says so, since SDKs repeat some statuses.
-func writeDialectError(w http.ResponseWriter, d wire.Dialect, e *apiError, status int) {
-	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+// answerError answers the call with an error in its dialect.
+func (c *interception) answerError(w http.ResponseWriter, err error) {
+	var e *apiError
+	if !errors.As(err, &e) {
+		e = errGovernor.because("answer", err).withStatus(http.StatusServiceUnavailable)
+	}
+	c.report(e)
+	if c.opened != nil {
+		c.setTurnHeader(w.Header(), c.opened)
+	}
+	writeDialectError(w, c.dialect, e)
+}
+
+// writeDialectError answers in the shape that the caller's SDK reads. An error
+// that will not go away by itself says so, since SDKs repeat some statuses.
+func writeDialectError(w http.ResponseWriter, d wire.Dialect, e *apiError) {
+	if e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	_ = writeBody(w, status, "application/json", d.Error(wire.Error{Status: status, Code: e.Code, Message: e.Message}))
-}
-
-// endpointOf names a dialect's endpoint in metrics and receipts.
-func endpointOf(d wire.Dialect) string {
-	if d == nil {
-		return "unknown"
-	}
-	return d.Name()
+	_ = writeBody(w, e.Status, "application/json", d.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message}))
 }

@@ -1,14 +1,12 @@
 package caddymodule
 
 import (
-	"context"
 	"fmt"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/model"
 )
 
@@ -17,28 +15,17 @@ func init() {
 	caddy.RegisterModule(OpenAIJudge{})
 }
 
-// A Judge says whether an answer gave in to its prompt. Implementations are
-// safe for concurrent use, honour the context and give errors that hold no
-// text, key or address. What is not a verdict is an error, never an acquittal.
-type Judge interface {
-	// Model names the judge, as judge_model shows it.
-	Model() string
-	// Judge reads the first [model.MaxJudged] bytes of the answer. The namespace
-	// is whoever asks: one that asks much waits behind itself.
-	Judge(ctx context.Context, namespace, prompt, answer string) (detect.Judgement, error)
-}
-
-// A JudgeModule is a module in the namespace lex.judges. It is asked for its
-// Judge after it was provisioned; nil stands for the local judge alone.
+// A JudgeModule is a module in the namespace lex.judges. It is asked for its judge
+// after it was provisioned; nil stands for the local judge alone.
 type JudgeModule interface {
-	Judge() Judge
-	// Required reports whether an answer that the Judge gave no verdict on is
+	Judge() govern.Judge
+	// Required reports whether an answer on which the judge gave no verdict is
 	// refused.
 	Required() bool
 }
 
-// LocalJudge is the judge that works without a network. It reads every answer,
-// also where another judge is configured.
+// LocalJudge is the judge that works without a network. It reads every answer, also
+// where another judge is configured.
 type LocalJudge struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -50,7 +37,7 @@ func (LocalJudge) CaddyModule() caddy.ModuleInfo {
 }
 
 // Judge returns nil: the local judge stands alone.
-func (LocalJudge) Judge() Judge { return nil }
+func (LocalJudge) Judge() govern.Judge { return nil }
 
 // Required returns false: the local judge always gives a verdict.
 func (LocalJudge) Required() bool { return false }
@@ -87,7 +74,7 @@ func (OpenAIJudge) CaddyModule() caddy.ModuleInfo {
 
 // Judge returns the client. It is shared with all configurations that ask the
 // same model in the same way.
-func (j *OpenAIJudge) Judge() Judge { return j.judge }
+func (j *OpenAIJudge) Judge() govern.Judge { return j.judge }
 
 // Required reports whether "fail refuse" is configured.
 func (j *OpenAIJudge) Required() bool { return j.Fail == failRefuse }
@@ -108,7 +95,7 @@ func (j *OpenAIJudge) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	j.judge, j.release, err = shareRemote(ctx, config, detectorRemoteJudge, model.NewJudge)
+	j.judge, j.release, err = shareRemote(ctx, config, govern.DetectorRemoteJudge, model.NewJudge)
 	return err
 }
 
@@ -134,76 +121,6 @@ func (j *OpenAIJudge) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	known := j.options()
 	known["fail"] = choice(&j.Fail, failLocal, failRefuse)
 	return block(known)(d)
-}
-
-// verdict is what is found of a whole answer. The local judge reads it in any
-// case, because a stream is stopped by nobody else, and an answer must not fare
-// better for coming in one piece. A configured judge is asked at the end: what
-// either finds stands. When it gives no verdict the local one's is the answer,
-// unless the operator requires the other's.
-func (x *exchange) verdict(ctx context.Context, answers []string) detect.Judgement {
-	local, answer := x.judgeAll(answers), strings.Join(answers, "\n\n")
-	if x.caught != nil {
-		local = *x.caught
-	}
-	x.ran(detectorJudge, local.Capitulated)
-	x.judgeModel = x.app.localJudge()
-	switch {
-	case x.app.judge == nil:
-		return local
-	case x.caught != nil:
-		x.notRun(detectorRemoteJudge, "the local judge had stopped the answer")
-		return local
-	}
-	remote, err := x.app.judge.Judge(ctx, x.namespace, x.prompt, answer)
-	if err != nil {
-		x.failed(detectorRemoteJudge, err)
-		x.denyUnjudged(local, err)
-		return local
-	}
-	if unread := len(answer) - model.MaxJudged; unread > 0 {
-		x.skip("response", "beyond what "+detectorRemoteJudge+" reads", unread)
-	}
-	x.ran(detectorRemoteJudge, remote.Capitulated)
-	if local.Capitulated && !remote.Capitulated {
-		return local
-	}
-	x.judgeModel = x.app.judge.Model()
-	return remote
-}
-
-// ruleNoVerdict is what receipts call the operator's rule "judge … fail refuse".
-const ruleNoVerdict = "judge_gave_no_verdict"
-
-// denyUnjudged refuses an answer on which a judge that is required gave no
-// verdict, unless it is refused anyway or its reader has left: the operator's rule
-// is evidence like any other, so that the receipt names it and replays.
-func (x *exchange) denyUnjudged(local detect.Judgement, err error) {
-	if x.app.judgeRequired && !local.Capitulated && model.Why(err) != model.Cancelled {
-		x.evidence.DeniedBy = ruleNoVerdict
-	}
-}
-
-// notJudged records why no judge ran.
-func (x *exchange) notJudged(why string) {
-	x.notRun(detectorJudge, why)
-	if x.app.judge != nil {
-		x.notRun(detectorRemoteJudge, why)
-	}
-}
-
-// provisionJudge loads the judge module.
-func (a *App) provisionJudge(ctx caddy.Context) error {
-	if a.JudgeRaw == nil {
-		return nil
-	}
-	guest, err := ctx.LoadModule(a, "JudgeRaw")
-	if err != nil {
-		return fmt.Errorf("loading the judge module: %w", err)
-	}
-	module := guest.(JudgeModule)
-	a.judge, a.judgeRequired = module.Judge(), module.Required()
-	return nil
 }
 
 // Interface guards

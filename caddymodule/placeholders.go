@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"net/http"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 )
 
@@ -19,10 +20,10 @@ type placeholders struct {
 	session    string
 }
 
-func (x *exchange) placeholders() placeholders {
+func turnPlaceholders(o *govern.Opened, t kernel.Turn, receiptID string) placeholders {
 	return placeholders{
-		receiptID: x.receipt.ID, band: x.turn.Band, margin: x.turn.M, attackType: x.turn.AttackType,
-		severity: x.turn.Severity, refused: x.turn.Refused, session: x.publicID,
+		receiptID: receiptID, band: t.Band, margin: t.M, attackType: t.AttackType,
+		severity: t.Severity, refused: t.Refused, session: o.PublicID,
 	}
 }
 

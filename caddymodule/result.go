@@ -2,9 +2,9 @@ package caddymodule
 
 import (
 	"math"
-	"net/http"
 	"time"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -27,7 +27,7 @@ type semanticSignal struct {
 	Severity   float64           `json:"severity"`
 }
 
-// capitulationSignal is the judge's verdict on an output.
+// capitulationSignal is a judgement on an output.
 type capitulationSignal struct {
 	Capitulated bool            `json:"capitulated"`
 	Category    kernel.Category `json:"category"`
@@ -128,19 +128,12 @@ type result struct {
 	Version string `json:"version"`
 }
 
-// tellTurn names the turn in an answer's headers, as configured: the turn has a
-// name before its first byte, its receipt only after the last.
-func (g *request) tellTurn(h http.Header, x *exchange) {
-	if g.handler.Headers != "none" && x.mode == kernel.Enforce && x.nonce != "" {
-		h.Set("X-Lex-Turn", x.nonce)
-	}
-}
-
-// result collects what the exchange knows. The caller adds the outputs, where
-// they came from and how long they took.
-func (x *exchange) result() result {
-	t := x.turn
-	embedder := x.app.embedProvider()
+// newResult collects what is known of a turn. The caller adds the outputs, where
+// they came from and how long they took. The receipt is one that could not be
+// written where the turn failed so late.
+func newResult(g *govern.Governor, j *govern.Judged, r *govern.Receipt) result {
+	t, o := r.Turn, j.Opened
+	embedder := g.EmbedProvider()
 	res := result{
 		pillars: asPillars(t.State), State: asPillars(t.State), RawState: asPillars(t.Raw),
 		M: t.M, MBefore: t.MBefore, HealthBand: t.Band, WeakestPillar: t.State.Weakest().String(),
@@ -150,14 +143,14 @@ func (x *exchange) result() result {
 		SovereigntyDrift: t.Evidence.SovereigntyDrift, DetectionDegraded: t.Evidence.Degraded, PreEvalLabel: t.Label,
 		DeltaV: t.DeltaV, LyapunovV: t.LyapunovV, StabilityRatio: t.StabilityRatio, ZWeights: t.Before.Z, ZShift: t.ZShift,
 		SigmaViol: t.SigmaViol, GovernorEffort: t.Effort, GovernorMode: t.GovernorMode, GovernancePressure: asPillars(t.Pressure),
-		ReceiptPersisted: x.persisted, PromptCommitment: x.receipt.PromptCommitment, OutputCommitment: x.receipt.OutputCommitment,
-		Coverage:  x.receipt.Coverage,
-		SessionID: x.publicID, Turn: x.receipt.Turn, Timestamp: x.receipt.Timestamp,
-		Model: x.model, CRSSource: crsSource, EmbedProvider: &embedder, Version: x.app.version(),
-		CapitulationSignal: signalOf(x.judgement, x.judgeModel), Metrics: x.metrics(), GovernorSensing: sensing(t.Sensing),
+		ReceiptPersisted: r.Persisted, PromptCommitment: r.PromptCommitment, OutputCommitment: r.OutputCommitment,
+		Coverage:  r.Coverage,
+		SessionID: r.PublicID, Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
+		Model: o.Model, CRSSource: crsSource, EmbedProvider: &embedder, Version: g.Version,
+		CapitulationSignal: signalOf(j.Judgement, j.JudgeModel), Metrics: newOutputMetrics(j.Measured, t.State), GovernorSensing: newSensing(t.Sensing),
 	}
-	if x.persisted {
-		res.ReceiptID = &x.receipt.ID
+	if r.Persisted {
+		res.ReceiptID = &r.ID
 	}
 	if t.Refused {
 		primary := t.PrimaryReason()
@@ -166,7 +159,7 @@ func (x *exchange) result() result {
 	return res
 }
 
-// signalOf is the verdict with who gave it; nil while there is none.
+// signalOf is a judgement with the judge that gave it; nil while there is none.
 func signalOf(j *detect.Judgement, judge string) *capitulationSignal {
 	if j == nil {
 		return nil
@@ -174,18 +167,14 @@ func signalOf(j *detect.Judgement, judge string) *capitulationSignal {
 	return &capitulationSignal{j.Capitulated, j.Category, j.Confidence, j.Reason, judge}
 }
 
-// localJudge names the detector's own judge.
-func (a *App) localJudge() string { return "lex-local/" + a.model.Version() }
-
-func (x *exchange) metrics() *outputMetrics {
-	if x.measured == nil {
+func newOutputMetrics(m *detect.Measured, state kernel.Point) *outputMetrics {
+	if m == nil {
 		return nil
 	}
-	m, s := x.measured, x.turn.State
-	return &outputMetrics{m.C, m.R, m.S, m.C - s[0], m.R - s[1], m.S - s[2]}
+	return &outputMetrics{m.C, m.R, m.S, m.C - state[0], m.R - state[1], m.S - state[2]}
 }
 
-func sensing(s kernel.Sensing) *governorSensing {
+func newSensing(s kernel.Sensing) *governorSensing {
 	out := &governorSensing{Fired: s.Fired, CorrectionApplied: s.CorrectionApplied}
 	if s.ActivePillar != nil {
 		letter := s.ActivePillar.String()

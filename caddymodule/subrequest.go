@@ -130,51 +130,49 @@ func withoutLexHeaders(r *http.Request) *http.Request {
 	return out
 }
 
-// answer is a response kept in memory, for sub-requests that are read whole.
-type answer struct {
+// A recorder keeps an answer in memory, for calls of our own that are read whole.
+type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 	limit  int64
 }
 
-var errAnswerTooLarge = errors.New("the answer is too large")
-
-func newAnswer(limit int64) *answer {
-	return &answer{header: make(http.Header), limit: limit}
+func newRecorder(limit int64) *recorder {
+	return &recorder{header: make(http.Header), limit: limit}
 }
 
 // Header returns the headers of the answer.
-func (a *answer) Header() http.Header { return a.header }
+func (rec *recorder) Header() http.Header { return rec.header }
 
 // WriteHeader keeps the first final status.
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 && status >= http.StatusOK {
-		a.status = status
+func (rec *recorder) WriteHeader(status int) {
+	if rec.status == 0 && status >= http.StatusOK {
+		rec.status = status
 	}
 }
 
 // Write keeps the bytes, up to the limit.
-func (a *answer) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	if int64(a.body.Len()+len(p)) > a.limit {
+func (rec *recorder) Write(p []byte) (int, error) {
+	rec.WriteHeader(http.StatusOK)
+	if int64(rec.body.Len()+len(p)) > rec.limit {
 		return 0, errAnswerTooLarge
 	}
-	return a.body.Write(p)
+	return rec.body.Write(p)
 }
 
 // FlushError has nothing to flush.
-func (a *answer) FlushError() error { return nil }
+func (rec *recorder) FlushError() error { return nil }
 
 // ok reports whether the answer is a success in an encoding that can be read.
-func (a *answer) ok() bool {
-	coding := a.header.Get("Content-Encoding")
-	return a.status >= 200 && a.status < 300 && (coding == "" || strings.EqualFold(coding, "identity"))
+func (rec *recorder) ok() bool {
+	coding := rec.header.Get("Content-Encoding")
+	return rec.status >= 200 && rec.status < 300 && (coding == "" || strings.EqualFold(coding, "identity"))
 }
 
 // Interface guards
 var (
-	_ http.ResponseWriter             = (*answer)(nil)
-	_ interface{ FlushError() error } = (*answer)(nil)
-	_ io.Writer                       = (*answer)(nil)
+	_ http.ResponseWriter             = (*recorder)(nil)
+	_ interface{ FlushError() error } = (*recorder)(nil)
+	_ io.Writer                       = (*recorder)(nil)
 )

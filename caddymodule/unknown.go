@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"mime"
@@ -14,8 +13,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
 )
 
 // mayCarryPrompt reports whether a request that no dialect claims could bring
@@ -48,61 +49,69 @@ const (
 	unknownBlock   = "block"
 )
 
-// inspectsUnknown reports whether what no dialect knows is read loosely.
-func (g *request) inspectsUnknown() bool { return g.handler.Unknown == unknownInspect }
-
-var (
-	errUnknownBlocked  = &apiError{http.StatusForbidden, "This endpoint is not governed here, and requests that cannot be inspected are not forwarded.", "unknown_endpoint"}
-	errProviderMissing = &apiError{http.StatusBadGateway, "The service behind the governor could not be reached.", "upstream_failed"}
-)
-
 // noDialect is why nothing of an answer or request could be read.
 const noDialect = "no dialect for this endpoint"
 
-// interceptUnknown serves a request on a path that no dialect claims, by the
-// option `unknown`. Where it is to be inspected a body that resembles a dialect
-// is read as one, any other text loosely, and an attack is refused; everything
-// else is forwarded, with a receipt that says what was read, and that the answer
-// was not.
-func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
-	var apiErr *apiError
-	if g.caller, apiErr = g.identify(r.Context(), r, true); apiErr != nil {
-		writeError(w, apiErr)
-		return
-	}
+// endpointUnknown is what receipts and metrics call a path that no dialect claims.
+const endpointUnknown = "unknown"
+
+// interceptUnknown governs a request on a path that no dialect claims, by the
+// option `unknown`. It returns an error as long as nothing is written.
+func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error {
+	ctx, started := r.Context(), time.Now()
+	g.endpoint = endpointUnknown
+
+	// A request without text for a model is not governed; where a key is required
+	// its caller must have one all the same.
 	if !mayCarryPrompt(r) {
-		g.ungoverned = passCleanly(w, g.handler.outbound(r.Context(), r), g.next, nil)
-		return
+		var apiErr *apiError
+		if g.caller, apiErr = g.identify(ctx, r, true); apiErr != nil {
+			return apiErr
+		}
+		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
+		return nil
 	}
-	if apiErr = g.take(r.Context(), w, g.app.Limits.Intercepted, g.caller.subject("intercepted")); apiErr == nil && g.handler.Unknown == unknownPass {
-		apiErr = g.takeRun(r.Context(), w)
-	}
-	if apiErr != nil {
-		writeError(w, apiErr)
-		return
+	if apiErr := g.identifyCaller(ctx, w, r); apiErr != nil {
+		return apiErr
 	}
 	if g.handler.Unknown == unknownPass {
-		g.ungoverned = passCleanly(w, g.handler.outbound(r.Context(), r), g.next, nil)
-		return
+		if apiErr := g.consumeQuota(ctx, w); apiErr != nil {
+			return apiErr
+		}
+		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
+		return nil
 	}
-	body, apiErr := readBody(w, r, g.app.Limits.Body)
+
+	// Read the body. Without one there is nothing to assess.
+	body, apiErr := readBody(w, r, g.policy.Limits.Body)
 	if apiErr != nil {
-		writeError(w, apiErr)
-		return
-	}
-	if d := g.resembled(r, body); d != nil {
-		g.interceptResembling(w, r, d, body)
-		return
+		return apiErr
 	}
 	if len(body) == 0 && !upgrades(r) {
 		g.pass(w, r, body, nil)
-		return
+		return nil
 	}
-	if apiErr := g.takeRun(r.Context(), w); apiErr != nil {
-		writeError(w, apiErr)
-		return
+
+	// A body that resembles a dialect is read as one. What its API answers is not
+	// known, so the answer passes unread, and a refusal is an HTTP error: that is one
+	// in every API, while the refusal of another dialect would break the caller's
+	// SDK.
+	if d := g.resembled(r, body); d != nil {
+		c := &interception{request: g, r: r, dialect: d, started: started}
+		if err := c.serveResembling(w, body); err != nil {
+			c.answerError(w, err)
+		}
+		return nil
 	}
-	g.recordUnknown(w, r, body)
+	if apiErr := g.consumeQuota(ctx, w); apiErr != nil {
+		return apiErr
+	}
+	assessed, err := g.assessUnknown(ctx, r, body, started)
+	if err != nil {
+		g.refundQuota(ctx)
+		return errGovernor.because("session", err)
+	}
+	return g.passUnread(w, r, assessed, body)
 }
 
 // resembled is the dialect that a body on a foreign path can be read as.
@@ -117,160 +126,115 @@ func (g *request) resembled(r *http.Request, body []byte) wire.Dialect {
 	return d
 }
 
-// interceptResembling assesses a request that only looks like a dialect's. What
-// its API answers is not known, so the answer passes unread, and a refusal is
-// an HTTP error: that is one in every API, while the refusal message of another
-// one would break the caller's SDK.
-func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d wire.Dialect, body []byte) {
-	t := &interceptTurn{request: g, http: r, dialect: d, body: body}
-	started := time.Now()
-	apiErr := t.parse()
-	if apiErr == nil {
-		apiErr = t.takeRun(r.Context(), w)
+func (c *interception) serveResembling(w http.ResponseWriter, body []byte) error {
+	if apiErr := c.parse(body); apiErr != nil {
+		return c.reject(apiErr)
 	}
-	if apiErr != nil {
-		t.reject(w, apiErr)
-		return
+	if apiErr := c.consumeQuota(c.r.Context(), w); apiErr != nil {
+		return c.reject(apiErr)
 	}
-	t.x = t.open(started)
-	t.x.endpoint = endpointOf(nil)
-	if err := t.assess(r.Context()); err != nil {
-		t.failed(w, "session", err)
-		return
-	}
-	g.concludeUnread(w, r, t.x, t.body)
-}
-
-// recordUnknown reads a body loosely, if it is to be read and can be, writes the
-// receipt, and forwards or refuses the request.
-func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []byte) {
-	x, err := g.unknownExchange(r.Context(), r, body)
+	assessed, err := c.assess(c.r.Context())
 	if err != nil {
-		g.storeFailed("session", err)
-		g.giveBackRun(r.Context())
-		writeError(w, errGovernor)
-		return
+		return c.fail("session", err)
 	}
-	g.concludeUnread(w, r, x, body)
+	if err := c.passUnread(w, c.r, assessed, c.body); err != nil {
+		c.request.answerError(w, err)
+	}
+	return nil
 }
 
-// unknownExchange is the exchange of a body in no dialect. The session is one of
-// its own unless the caller names one, and traffic that is not read belongs to
-// none that is: it cannot calm it.
-func (g *request) unknownExchange(ctx context.Context, r *http.Request, body []byte) (*exchange, error) {
-	x := &exchange{
-		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace,
-		endpoint: endpointOf(nil), dialect: "unknown", started: time.Now(), inspectLimit: g.handler.InspectLimit, oversize: g.handler.Oversize,
+// assessUnknown assesses a body in no dialect, as far as it is to be read and can
+// be. The session is one of its own unless the caller names one, and traffic that
+// is not read belongs to none that is: it cannot calm it.
+func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byte, started time.Time) (*govern.Assessed, error) {
+	var parts []wire.Part
+	var unreadable error
+	if g.inspectsUnknown() && len(body) > 0 {
+		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), body, g.policy.Limits.Body)
 	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	parts, err := g.readUnknown(r, body)
-	texts, instructions, files := looseTexts(parts)
-	read := len(texts)+len(instructions) > 0
+	input, media, read := govern.ReadParts(parts)
+
+	turn := g.governed(started)
+	turn.Endpoint, turn.Dialect = endpointUnknown, "unknown"
 	if id := r.Header.Get("X-Lex-Session"); read && validSessionID(id) {
-		x.key, x.eval = sessionKey(g.caller.namespace, id), g.isEval(r, id)
+		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.isEval(r, id)
 	} else {
-		x.key = sessionKey(g.caller.namespace, randomID())
+		turn.Key = govern.SessionKey(g.caller.namespace, randomID())
 	}
-	x.publicID = publicID(x.key)
-	if err := x.open(ctx); err != nil {
+	turn.PublicID = govern.PublicID(turn.Key)
+	opened, err := g.policy.governor.Open(ctx, turn)
+	if err != nil {
 		return nil, err
 	}
-	x.coverage.BytesForwarded = len(body)
+
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	coverage := opened.Coverage
+	coverage.BytesForwarded = len(body)
 	if !read {
-		x.unknown("request", noDialect+": "+mediaName(media), len(body))
-		x.notRun(detectorLocal, noDialect)
+		coverage.NotKnown("request", noDialect+": "+mediaName(kind), len(body))
 		g.app.metrics.uninspected.WithLabelValues("request").Inc()
-		return x, x.step()
+		return opened.NotRead(noDialect)
 	}
-	if err != nil {
-		x.skip("request", "a part that is no text", 0)
+	if unreadable != nil {
+		coverage.Skip("request", "a part that is no text", 0)
 	}
-	if files > 0 {
-		x.skip("request", "files", files)
+	if media > 0 {
+		coverage.Skip("request", "files", media)
 	}
-	x.unknown("request", noDialect+": "+mediaName(media)+"; its texts were read", 0)
-	x.cover("request", detectorLocal, len(body)-files)
-	var said strings.Builder // what is committed to
-	for _, t := range texts {
-		said.WriteString(t.Body)
-	}
-	x.prompt = said.String()
-	return x, x.assess(ctx, texts, instructions)
+	coverage.NotKnown("request", noDialect+": "+mediaName(kind)+"; its texts were read", 0)
+	coverage.Inspect("request", govern.DetectorLocal, len(body)-media)
+	return opened.Assess(ctx, input)
 }
 
-// readUnknown are the texts of a body in no dialect, as far as they are wanted
-// and can be read.
-func (g *request) readUnknown(r *http.Request, body []byte) ([]wire.Part, error) {
-	if !g.inspectsUnknown() || len(body) == 0 {
-		return nil, nil
-	}
-	return bodyTexts(r.Header, body, g.app.Limits.Body)
-}
-
-// concludeUnread writes the receipt of a request whose answer nobody reads, and
-// then forwards or refuses it.
-func (g *request) concludeUnread(w http.ResponseWriter, r *http.Request, x *exchange, body []byte) {
-	setPlaceholders(r, x.placeholders())
-	outcome, refusal := kernel.Answered, (*apiError)(nil)
+// passUnread commits the turn of a request whose answer nobody reads, and then
+// forwards or refuses the request.
+func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *govern.Assessed, body []byte) error {
+	opened := assessed.Opened
+	setPlaceholders(r, turnPlaceholders(opened, assessed.Turn, ""))
+	var refusal *apiError
 	switch {
-	case x.turn.Refused:
-		refusal = &apiError{http.StatusForbidden, g.app.Policy.RefusalText, "policy_refusal"}
-		outcome = kernel.Refused
+	case assessed.Turn.Refused:
+		refusal = errPolicyRefusal.withMessage(g.policy.RefusalText)
 	case g.blocksUnknown():
-		refusal, outcome = errUnknownBlocked, kernel.Refused
+		refusal = errUnknownBlocked
 	}
+	outcome, why, told := kernel.Answered, noDialect, ""
 	if refusal != nil {
-		x.coverage.BytesForwarded = 0
-		x.notJudged("refused before generation")
+		opened.Coverage.BytesForwarded = 0
+		outcome, why, told = kernel.Refused, "refused before generation", refusal.Message
 	} else {
-		x.unknown("response", noDialect, 0)
-		x.notJudged(noDialect)
+		opened.Coverage.NotKnown("response", noDialect, 0)
 	}
-	err := x.commit(r.Context(), outcome, func(kernel.Turn) string {
-		if refusal != nil {
-			return refusal.Message
-		}
-		return ""
-	})
-	setPlaceholders(r, x.placeholders())
+	receipt, err := g.commit(r, assessed.NotJudged(why), outcome, func(kernel.Turn) string { return told })
 	if err != nil {
-		g.storeFailed("commit", err)
-		g.giveBackRun(r.Context())
-		g.tellTurn(w.Header(), x)
-		writeError(w, errGovernor)
-		return
+		g.refundQuota(r.Context())
+		g.setTurnHeader(w.Header(), opened)
+		return errGovernor.because("commit", err)
 	}
-	tell := func(h http.Header) { g.tellUnread(h, x) }
 	if refusal != nil {
-		tell(w.Header())
-		w.Header().Del(uninspectedHeader)
-		writeDialectError(w, askDialect, refusal, refusal.Status)
-		return
+		g.setReceiptHeaders(w.Header(), opened, receipt)
+		writeDialectError(w, askDialect, refusal)
+		return nil
 	}
 	g.noteUnread(r)
-	g.pass(w, r, body, tell)
+	g.pass(w, r, body, func(h http.Header) {
+		g.setReceiptHeaders(h, opened, receipt)
+		if g.tellsClient(opened) {
+			h.Set(uninspectedHeader, "answer")
+		}
+	})
+	return nil
 }
 
 // uninspectedHeader tells the client what of an exchange nobody looked at.
 const uninspectedHeader = "X-Lex-Uninspected"
-
-// tellUnread names the turn and its receipt, and says that the answer was not
-// inspected.
-func (g *request) tellUnread(h http.Header, x *exchange) {
-	g.tellTurn(h, x)
-	if g.handler.Headers == "none" || x.mode == kernel.Observe {
-		return
-	}
-	h.Set("X-Lex-Receipt-Id", x.receipt.ID)
-	h.Set(uninspectedHeader, "answer")
-}
 
 // noteUnread shows the operator that answers pass unread: in a metric, and in the
 // log once a path.
 func (g *request) noteUnread(r *http.Request) {
 	g.app.metrics.uninspected.WithLabelValues("answer").Inc()
 	if g.handler.unread.first(r.URL.Path) {
-		g.handler.logger.Warn("no dialect claims this path: its answers pass uninspected; see the option unknown", zap.String("path", excerpt(r.URL.Path, 120)))
+		g.handler.logger.Warn("no dialect claims this path: its answers pass uninspected; see the option unknown", zap.String("path", r.URL.Path[:min(len(r.URL.Path), 120)]))
 	}
 }
 
@@ -311,29 +275,23 @@ func mediaName(media string) string {
 	return "other content"
 }
 
-// pass forwards a request whose body was read.
+// pass forwards a request whose body was read, and answers for the next handlers
+// when they fail: Caddy's own error log would print the request's headers and
+// query, keys included.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell func(http.Header)) {
 	out := g.handler.outbound(r.Context(), r)
 	if !opensWebSocket(r) {
 		out.Header = out.Header.Clone()
 		dropHopHeaders(out.Header)
 	}
-	out.Body = io.NopCloser(bytes.NewReader(body))
-	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
-	g.passOn(w, out, tell)
-}
-
-// passOn runs the next handlers and answers for them when they fail: Caddy's
-// own error log would print the request's headers and query, keys included.
-func (g *request) passOn(w http.ResponseWriter, r *http.Request, tell func(http.Header)) {
-	err := passCleanly(w, r, g.next, tell)
+	setBody(out, body)
+	err := passCleanly(w, out, g.next, tell)
 	if err == nil {
 		return
 	}
-	g.behindFailed(r.Context(), err)
+	g.behindFailed(out.Context(), err)
 	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-		writeError(w, &apiError{status, http.StatusText(status) + ".", "upstream_error"})
+		writeError(w, errUpstreamStatus.withMessage(http.StatusText(status)+".").withStatus(status))
 		return
 	}
 	writeError(w, errProviderMissing)

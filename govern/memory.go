@@ -1,4 +1,4 @@
-package caddymodule
+package govern
 
 import (
 	"crypto/aes"
@@ -7,34 +7,38 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+
+	"github.com/caddy-lex/lex/store"
 )
 
 const (
-	// maxMemory is the most turns that a session remembers.
-	maxMemory = 50
+	// MaxMemory is the most turns that a session can remember.
+	MaxMemory = 50
 	// maxExcerpt is how many characters of a text are remembered.
 	maxExcerpt = 280
 )
 
 // memory is what a session keeps besides its state, sealed.
 type memory struct {
-	// Turns are the last turns of /lex/govern, oldest first.
-	Turns []memoryTurn `json:"t,omitempty"`
+	// Turns are the last turns of a session that is not resent, oldest first.
+	Turns []Remembered `json:"t,omitempty"`
 	// History is the digest of the conversation up to the last answer, for
 	// calls that resend it.
 	History string `json:"h,omitempty"`
 	// Refused are digests of messages that were refused when they were new, the
 	// latest last.
 	Refused []string `json:"r,omitempty"`
-	// Failed identifies the last turn if the client got nothing of an answer.
+	// Failed identifies what was asked last, if the client got nothing of an
+	// answer to it.
 	Failed string `json:"f,omitempty"`
 }
 
 // maxRefused is how many refused messages a session knows again.
 const maxRefused = 256
 
-// memoryTurn is what a session remembers of one earlier turn.
-type memoryTurn struct {
+// Remembered is what a session remembers of one earlier turn: the beginning of
+// both texts.
+type Remembered struct {
 	Prompt string `json:"p"`
 	Output string `json:"o"`
 }
@@ -81,4 +85,16 @@ func memoryCipher(secret []byte) cipher.AEAD {
 		panic(fmt.Sprintf("GCM over AES: %v", err))
 	}
 	return aead
+}
+
+// RememberedTurns returns how many turns a stored session remembers.
+func RememberedTurns(s store.Session) int { return len(openMemory(s.Secret, s.Memory).Turns) }
+
+// excerpt is at most the first n characters of a text.
+func excerpt(s string, n int) string {
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	return string(runes[:n]) + "…"
 }

@@ -1,4 +1,4 @@
-package caddymodule
+package govern
 
 import (
 	"crypto/sha256"
@@ -10,24 +10,24 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-// A conversation is what a request of a stateless API resends of its earlier
+// A Conversation is what a request of a stateless API resends of its earlier
 // turns. Such an API has no session id; what ties the turns together is that
 // each repeats the last, our answer included. So the state after a turn is kept
 // under the digest of the messages up to and with the answer, where exactly the
 // next turn's history finds it. A client that goes back and asks again finds
 // the state of that point, and nobody finds the state of texts they have not
 // seen.
-type conversation struct {
+type Conversation struct {
 	namespace string
 	parts     []wire.Part // of messages, in order
 	history   int         // how many of them come before the newest turn
 }
 
-// newConversation takes the messages out of a request's parts. A refusal that
-// says again what its message's content says, as ours do, is not another text:
-// clients resend either or both.
-func newConversation(namespace string, parts []wire.Part) conversation {
-	c := conversation{namespace: namespace}
+// NewConversation takes the messages out of a request's parts. A refusal that
+// repeats the content of its message, as ours do, is not another text: clients
+// resend either or both.
+func NewConversation(namespace string, parts []wire.Part) *Conversation {
+	c := &Conversation{namespace: namespace}
 	for _, p := range parts {
 		switch p.Role {
 		case wire.System, wire.User, wire.Assistant, wire.Tool:
@@ -43,9 +43,9 @@ func newConversation(namespace string, parts []wire.Part) conversation {
 	return c
 }
 
-// past is the digest under which the turn before left its state, or "" in a
-// first turn.
-func (c conversation) past() string {
+// Past is the digest under which the turn before left its state, or "" in a first
+// turn.
+func (c *Conversation) Past() string {
 	if c.history == 0 {
 		return ""
 	}
@@ -53,23 +53,23 @@ func (c conversation) past() string {
 }
 
 // present identifies the request by all that it says.
-func (c conversation) present() string {
+func (c *Conversation) present() string {
 	return hex.EncodeToString(c.digest(len(c.parts)).Sum(nil))
 }
 
 // future is the digest under which this turn leaves its state.
-func (c conversation) future(answer string) string {
+func (c *Conversation) future(answer string) string {
 	h := c.digest(len(c.parts))
 	writePart(h, string(wire.Assistant), answer)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// opening names the conversation in public lists, the same in all its turns.
-func (c conversation) opening() string {
-	return hex.EncodeToString(c.digest(min(1, len(c.parts))).Sum(nil))
+// PublicID names the conversation in public lists, the same in all its turns.
+func (c *Conversation) PublicID() string {
+	return PublicID(hex.EncodeToString(c.digest(min(1, len(c.parts))).Sum(nil)))
 }
 
-func (c conversation) digest(n int) hash.Hash {
+func (c *Conversation) digest(n int) hash.Hash {
 	h := sha256.New()
 	writePart(h, "conversation", c.namespace)
 	for _, p := range c.parts[:n] {

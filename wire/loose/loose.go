@@ -1,4 +1,8 @@
-package caddymodule
+// Package loose reads bodies that no dialect knows. They may still be text, so it
+// gets at the text by what the header says and by what the bytes look like: any
+// content encoding, charset, form or JSON. What it cannot read it reports as an
+// error; it never takes it for an empty text.
+package loose
 
 import (
 	"bytes"
@@ -25,23 +29,21 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-// What no dialect reads may still be text: these functions get at it, by what
-// the header says and by what the bytes look like. Whatever they cannot read they
-// say so, and never call it nothing.
-
+// Errors of this package wrap one of these or the error of a decoder.
 var (
-	errNotText    = errors.New("it is no text")
-	errUnpackSize = errors.New("it unpacks to more than is read")
+	ErrNotText  = errors.New("the bytes are not text")
+	ErrTooLarge = errors.New("the decoded body is larger than the limit")
 )
 
 // maxCodings is how often a body may be encoded.
 const maxCodings = 4
 
-// decoded undoes a Content-Encoding, the last coding first, up to limit bytes.
-func decoded(body []byte, codings string, limit int64) ([]byte, error) {
+// Decode undoes a Content-Encoding header, the last coding first. The result has
+// at most limit bytes.
+func Decode(body []byte, codings string, limit int64) ([]byte, error) {
 	list := strings.Split(codings, ",")
 	if len(list) > maxCodings {
-		return nil, errNotText
+		return nil, ErrNotText
 	}
 	for i := len(list) - 1; i >= 0; i-- {
 		r, err := decoder(strings.ToLower(strings.TrimSpace(list[i])), body)
@@ -52,7 +54,7 @@ func decoded(body []byte, codings string, limit int64) ([]byte, error) {
 			return nil, err
 		}
 		if int64(len(body)) > limit {
-			return nil, errUnpackSize
+			return nil, ErrTooLarge
 		}
 	}
 	return body, nil
@@ -75,17 +77,19 @@ func decoder(coding string, body []byte) (io.Reader, error) {
 		}
 		return flate.NewReader(r), nil
 	}
-	return nil, errNotText
+	return nil, ErrNotText
 }
 
-// bodyTexts are the texts of a body of any kind. The error says that it, or a
-// part of it, cannot be read; the texts of the other parts are returned with it.
-func bodyTexts(h http.Header, body []byte, limit int64) ([]wire.Part, error) {
-	body, err := decoded(body, h.Get("Content-Encoding"), limit)
+// Body returns the texts of a body with these values of Content-Type and
+// Content-Encoding. The error says that the body, or a part of it, cannot be
+// read; the texts of the other parts are returned with it. At most limit bytes
+// are decoded.
+func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire.Part, error) {
+	body, err := Decode(body, contentEncoding, limit)
 	if err != nil {
 		return nil, err
 	}
-	media, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	media, params, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == "multipart/form-data" && params["boundary"] != "":
 		return formTexts(multipart.NewReader(bytes.NewReader(body), params["boundary"]), limit)
@@ -114,14 +118,14 @@ func formTexts(form *multipart.Reader, limit int64) (parts []wire.Part, failed e
 			return parts, err
 		}
 		if limit -= int64(len(body)); limit < 0 {
-			return parts, errUnpackSize
+			return parts, ErrTooLarge
 		}
 		kind := part.Header.Get("Content-Type")
 		if strings.HasPrefix(strings.ToLower(kind), "multipart/") {
-			failed = errNotText // no API nests forms
+			failed = ErrNotText // no API nests forms
 			continue
 		}
-		texts, err := bodyTexts(http.Header{"Content-Type": {kind}}, body, limit)
+		texts, err := Body(kind, "", body, limit)
 		if err != nil {
 			failed = err
 		}
@@ -162,12 +166,12 @@ func inUTF8(body []byte, charset string) ([]byte, error) {
 	if from != nil {
 		var err error
 		if body, err = from.NewDecoder().Bytes(body); err != nil {
-			return nil, errNotText
+			return nil, ErrNotText
 		}
 	}
 	switch {
 	case !utf8.Valid(body), guessed && bytes.ContainsFunc(body, isControl), bytes.IndexByte(body, 0) >= 0 && isBinary(body):
-		return nil, errNotText
+		return nil, ErrNotText
 	}
 	return body, nil
 }
@@ -183,13 +187,14 @@ func isBinary(head []byte) bool {
 	return !strings.HasPrefix(http.DetectContentType(head), "text/")
 }
 
-// looseTexts turns loosely read parts into texts to assess. Files in base64 are
-// no texts: their bytes are counted.
+// Texts turns loosely read parts into texts to assess, separated into what is
+// said and what the application instructs. Files in base64 are not texts: media
+// counts their bytes.
 //
 // A short word alone ("prompt", "system", "user") is as often a value of the API
 // as something that is said, and too little to judge; but the words of one array
 // are read as a sentence.
-func looseTexts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
+func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 	var words []string
 	for i, p := range parts {
 		word := len(p.Text) < leastPhrase && !strings.ContainsAny(p.Text, " \t\n")
@@ -200,14 +205,14 @@ func looseTexts(parts []wire.Part) (texts, instructions []detect.Text, media int
 			words = append(words, p.Text)
 			if last := i+1 == len(parts) || parts[i+1].Message != p.Message; last || p.Message == 0 {
 				if len(words) >= leastSentence {
-					texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: strings.Join(words, " ")})
+					texts = append(texts, detect.Text{Source: SourceOf(p.Role), Body: strings.Join(words, " ")})
 				}
 				words = nil
 			}
 		case p.Role == wire.System || p.Role == wire.Definition:
 			instructions = append(instructions, detect.Text{Source: detect.System, Body: p.Text})
 		default:
-			texts = append(texts, detect.Text{Source: sourceOf(p.Role), Body: p.Text})
+			texts = append(texts, detect.Text{Source: SourceOf(p.Role), Body: p.Text})
 		}
 	}
 	return texts, instructions, media
@@ -247,4 +252,13 @@ func isFile(s string) bool {
 
 func notBase64(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+/-_=\r\n", c)
+}
+
+// SourceOf maps the role of a speaker to what a detector looks for: attacks in a
+// user's words, instructions in a tool's result.
+func SourceOf(role wire.Role) detect.Source {
+	if role == wire.Tool {
+		return detect.Tool
+	}
+	return detect.User
 }

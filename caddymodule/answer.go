@@ -1,0 +1,332 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
+)
+
+// A governedAnswer is the model's answer to an intercepted call. It leaves no
+// sooner than its receipt is durable: a whole answer not at all, a stream not its
+// terminal frame, since clients stop reading there.
+type governedAnswer struct {
+	*interception
+	assessed *govern.Assessed
+	client   *clientSide
+	gate     *govern.Gate
+	tail     []byte // frames from the first terminal one on
+	finishes int    // terminal frames seen
+	settled  bool   // committed, and let go
+}
+
+func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
+	gate := assessed.NewGate(c.gateConfig(client.send), stop)
+	return &governedAnswer{interception: c, assessed: assessed, client: client, gate: gate}
+}
+
+// gateConfig is the configured hold-back of a stream.
+func (g *request) gateConfig(write func([]byte) error) govern.GateConfig {
+	return govern.GateConfig{
+		Window: g.handler.HoldBack.Bytes, MaxDelay: time.Duration(g.handler.HoldBack.Duration),
+		Limit: g.policy.Limits.Body, Write: write,
+	}
+}
+
+// Frame takes one frame of a streamed answer. From the first terminal frame on
+// everything waits for the receipt.
+func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
+	if a.settled {
+		a.sendLate(f)
+		return true
+	}
+	event := a.assessed.ReadEvent(a.dialect, f)
+	if len(event.Unknown) > 0 && a.blocksUnknown() {
+		a.finalize(kernel.Refused, errUnknownAnswer)
+		return false
+	}
+	if event.Finish != "" {
+		a.finishes++
+	}
+	if a.finishes == 0 && !event.Done && !event.Err {
+		return a.gate.Append(f, event.Deltas)
+	}
+	a.tail = append(a.tail, f.Raw...)
+	switch {
+	case !a.gate.Count(event.Deltas) || int64(len(a.tail)) > a.policy.Limits.Body:
+		a.finalize(kernel.Aborted, errAnswerSize)
+	case event.Err:
+		a.finalize(kernel.ProviderFailed, nil)
+	case event.Done || a.finishes >= a.call.Choices:
+		a.finalize(kernel.Answered, nil)
+	}
+	return !a.client.replaced
+}
+
+// sendLate sends what follows the settled answer: usage and the end mark. Text
+// that comes this late was judged by nobody and is left out, and so is what cannot
+// be read.
+func (a *governedAnswer) sendLate(f wire.Frame) {
+	event, err := a.dialect.Event(f)
+	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
+		slices.ContainsFunc(event.Unknown, func(path string) bool { return strings.HasPrefix(path, "choices") })
+	if err == nil && !late {
+		_ = a.client.send(f.Raw) // a failure means that the client left
+	}
+}
+
+// finalize judges the text of a stream, commits the turn and lets the rest of the
+// stream go, or ends it: with the refusal, or with the failure that is told in
+// place of a clean end. Without a failure the end is what upstream sent, be it an
+// error of its own.
+func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
+	texts := govern.Answer(a.gate.Close())
+	for _, text := range texts {
+		a.opened.Coverage.InspectAnswer("response", len(text))
+	}
+	begun, text := a.gate.Sent(), strings.Join(texts, "")
+	if failure != nil || outcome == kernel.ClientGone {
+		text = begun // what the client has read in the end
+	}
+	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text))
+	switch {
+	case err != nil:
+		a.storeFailed("commit", err)
+		a.refundQuota(a.r.Context())
+		a.endStream(receipt, a.errorEvent(errGovernor.withStatus(http.StatusServiceUnavailable)))
+	case receipt.Turn.Refused:
+		a.endStream(receipt, a.dialect.RefusalStream(a.refusal(receipt), a.gate.Begun()))
+	case failure != nil:
+		a.endStream(receipt, a.errorEvent(failure))
+	default:
+		a.gate.Flush()
+		a.settled = true
+		_ = a.client.send(append(a.receiptComment(receipt), a.tail...)) // a failure means that the client left
+	}
+}
+
+// judge judges the texts of the answer and commits the turn.
+func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
+	judged, err := a.assessed.Judge(a.r.Context(), texts)
+	if err != nil {
+		return nil, err
+	}
+	return a.commit(a.r, judged, outcome, sent)
+}
+
+func (a *governedAnswer) errorEvent(e *apiError) []byte {
+	return a.dialect.ErrorEvent(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message})
+}
+
+// endStream ends a stream with last frames of ours. What is held does not leave.
+func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
+	a.gate.Drop()
+	a.client.replaced = true
+	_ = a.client.send(append(a.receiptComment(receipt), frames...)) // a failure means that the client left
+}
+
+// receiptComment tells the receipt's id in a stream, where it is known last.
+func (a *governedAnswer) receiptComment(receipt *govern.Receipt) []byte {
+	if a.handler.Headers == "none" || a.opened.Mode == kernel.Observe || receipt == nil || !receipt.Persisted {
+		return nil
+	}
+	return wire.AppendComment(nil, "x-lex-receipt-id: "+receipt.ID)
+}
+
+// Whole judges a whole answer and sends it, or the refusal in its place.
+func (a *governedAnswer) Whole(status int, body []byte) {
+	texts, outcome, body := a.readWhole(status, body)
+	sent := strings.Join(texts, "")
+	if clientLeft(a.r.Context()) {
+		outcome, sent = kernel.ClientGone, ""
+	}
+	if len(a.opened.Coverage.Unknown) > 0 && a.blocksUnknown() && outcome == kernel.Answered {
+		a.replaceWith(errUnknownAnswer, kernel.Refused, "refused unread")
+		return
+	}
+	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent("", sent))
+	switch {
+	case err != nil:
+		a.client.replace()
+		a.interception.answerError(a.client, a.fail("commit", err))
+	case receipt.Turn.Refused:
+		a.client.replace()
+		a.writeRefusal(a.client, receipt)
+	default:
+		h := a.client.Header() // upstream's
+		dropLexHeaders(h, nil)
+		a.setReceiptHeaders(h, a.opened, receipt)
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		a.client.WriteHeader(status)
+		_ = sendNow(a.client, body) // a failure means that the client left
+	}
+}
+
+// readWhole takes the texts out of a whole answer, one a choice, and returns the
+// body as it is sent. An encoding that upstream insists on is undone: what is read
+// is what is sent.
+func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kernel.Outcome, []byte) {
+	coverage, h := a.opened.Coverage, a.client.Header()
+	if status >= http.StatusBadRequest {
+		coverage.Skip("response", "the provider's error", len(body))
+		return nil, kernel.ProviderFailed, body
+	}
+	if encoded(h) {
+		plain, err := loose.Decode(body, h.Get("Content-Encoding"), a.policy.Limits.Body)
+		if err != nil {
+			coverage.NotKnown("response", "content encoding", len(body))
+			return nil, kernel.Answered, body
+		}
+		body = plain
+		for _, name := range []string{"Content-Encoding", "Etag", "Digest", "Content-Md5", "Accept-Ranges"} {
+			h.Del(name)
+		}
+	}
+	if response, err := a.dialect.Response(body); err == nil {
+		return a.assessed.ReadAnswer(response.Parts), kernel.Answered, body
+	}
+	return a.readForeign(body), kernel.Answered, body
+}
+
+// readForeign reads an answer that is not the dialect's JSON: an event stream
+// under another name, or whatever text it is.
+func (a *governedAnswer) readForeign(body []byte) govern.Answer {
+	pieces := make(map[int][]string) // by choice
+	var events wire.SSE
+	if err := events.Push(append(bytes.Clone(body), "\n\n"...)); err == nil && looksLikeEvents(body) {
+		for frame, ok := events.Next(); ok; frame, ok = events.Next() {
+			for _, d := range a.assessed.ReadEvent(a.dialect, frame).Deltas {
+				if d.IsText() {
+					pieces[d.Choice] = append(pieces[d.Choice], d.Text)
+				}
+			}
+		}
+	} else {
+		a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
+		if !a.inspectsUnknown() {
+			return nil
+		}
+		parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.policy.Limits.Body)
+		for i, p := range parts {
+			if i > 0 {
+				pieces[0] = append(pieces[0], "\n")
+			}
+			pieces[0] = append(pieces[0], p.Text)
+		}
+	}
+	var texts govern.Answer
+	for choice := range wire.MaxChoices {
+		if text := strings.Join(pieces[choice], ""); text != "" {
+			a.opened.Coverage.InspectAnswer("response", len(text))
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// looksLikeEvents reports whether a body begins like an event stream.
+func looksLikeEvents(body []byte) bool {
+	line := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), "\r\n")
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(line, []byte(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+// End ends a stream that a check stopped, that grew too large, that the client
+// left or that upstream broke off, and answers for handlers that did not.
+func (a *governedAnswer) End(rest []byte, err error) {
+	ctx := a.r.Context()
+	if f, ok := lastFrame(rest); ok && (a.settled || err == nil) {
+		a.Frame(f)
+	}
+	switch {
+	case a.settled || a.client.replaced:
+	case !a.client.begun:
+		a.answerFailure(ctx, err)
+	case a.gate.Flagged():
+		a.finalize(kernel.Answered, nil) // judged once more, and refused
+	case a.gate.Full():
+		a.finalize(kernel.Aborted, errAnswerSize)
+	case clientLeft(ctx):
+		a.finalize(kernel.ClientGone, errUpstreamBroken)
+	default:
+		a.finalize(kernel.Aborted, errUpstreamBroken)
+	}
+}
+
+// lastFrame is the frame that upstream left without its blank line. Some clients
+// read it all the same, so it is governed like every other.
+func lastFrame(rest []byte) (wire.Frame, bool) {
+	var last wire.SSE
+	if len(rest) == 0 || last.Push(append(bytes.Clone(rest), "\n\n"...)) != nil {
+		return wire.Frame{}, false
+	}
+	f, ok := last.Next()
+	f.Raw = rest
+	return f, ok
+}
+
+// answerFailure answers for handlers that gave no answer.
+func (a *governedAnswer) answerFailure(ctx context.Context, err error) {
+	switch {
+	case exits(ctx):
+		a.replaceWith(errGovernor.withStatus(http.StatusServiceUnavailable), kernel.Aborted, "no output")
+	case ctx.Err() != nil:
+		a.replaceWith(errUpstream, kernel.ClientGone, "no output")
+		return
+	case errors.Is(err, errAnswerTooLarge):
+		a.replaceWith(errAnswerSize, kernel.ProviderFailed, "no output")
+	default:
+		a.replaceWith(errUpstream, kernel.ProviderFailed, "no output")
+	}
+	a.refundQuota(ctx)
+}
+
+// replaceWith records a turn whose answer is not judged, for the reason why, and
+// answers with an error of ours in its place.
+func (a *governedAnswer) replaceWith(e *apiError, outcome kernel.Outcome, why string) {
+	a.client.replace()
+	said := ""
+	if outcome == kernel.Refused {
+		said = e.Message
+	}
+	receipt, err := a.commit(a.r, a.assessed.NotJudged(why), outcome, a.policy.governor.Sent("", said))
+	if err != nil {
+		a.interception.answerError(a.client, a.fail("commit", err))
+		return
+	}
+	a.setReceiptHeaders(a.client.Header(), a.opened, receipt)
+	writeDialectError(a.client, a.dialect, e)
+}
+
+// dropTrailers takes away the trailers that upstream left: those in our name, or
+// all of them where the answer is ours.
+func dropTrailers(h http.Header, all bool) {
+	var announced []string
+	for _, line := range h.Values("Trailer") {
+		announced = append(announced, strings.Split(line, ",")...)
+	}
+	for name := range h {
+		bare, late := strings.CutPrefix(name, http.TrailerPrefix)
+		if late && (all || strings.HasPrefix(http.CanonicalHeaderKey(bare), "X-Lex-")) {
+			delete(h, name)
+		}
+	}
+	for _, name := range announced { // X-Lex-* was taken from the announcement
+		if all {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+}

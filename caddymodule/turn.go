@@ -1,0 +1,83 @@
+package caddymodule
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+)
+
+// commit makes a turn durable, counts it, tells the subscribers of events and
+// shows it to the access log.
+func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
+	receipt, err := j.Commit(r.Context(), outcome, sent)
+	setPlaceholders(r, turnPlaceholders(j.Opened, receipt.Turn, receipt.ID))
+	if err != nil {
+		g.app.metrics.receipts.WithLabelValues(receipt.Kind, "false").Inc()
+		return receipt, err
+	}
+	g.engine.health.record(nil)
+	g.app.observe(j.Opened, receipt)
+	return receipt, nil
+}
+
+// observe counts a committed turn and tells the subscribers.
+func (a *App) observe(o *govern.Opened, r *govern.Receipt) {
+	a.metrics.requests.WithLabelValues(o.Endpoint, o.Dialect, string(r.Outcome)).Inc()
+	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
+	data := map[string]any{"receipt_id": r.ID, "endpoint": o.Endpoint}
+	if r.Kind == store.KindToolCall {
+		if r.Turn.Call.Decision == kernel.Blocked {
+			data["invariant"] = r.Turn.Call.Invariant
+			a.emit("lex_tool_blocked", data)
+		}
+		return
+	}
+	data["attack_type"] = string(r.Turn.AttackType)
+	primary := r.Turn.PrimaryReason()
+	if primary != "" {
+		a.metrics.refusals.WithLabelValues(string(primary), string(o.Mode)).Inc()
+	}
+	if r.Turn.Refused {
+		data["reason"] = string(primary)
+		a.emit("lex_refused", data)
+	}
+	if r.Turn.Intervened {
+		a.emit("lex_intervened", data)
+	}
+}
+
+// tellsClient reports whether the headers of answers tell of governance. The mode
+// observe changes nothing that the client sees.
+func (g *request) tellsClient(o *govern.Opened) bool {
+	return g.handler.Headers != "none" && o.Mode == kernel.Enforce
+}
+
+// setTurnHeader names the turn: it has a name before its answer's first byte, its
+// receipt only after the last.
+func (g *request) setTurnHeader(h http.Header, o *govern.Opened) {
+	if g.tellsClient(o) {
+		h.Set("X-Lex-Turn", o.TurnID)
+	}
+}
+
+// setReceiptHeaders names the turn and its receipt, as configured.
+func (g *request) setReceiptHeaders(h http.Header, o *govern.Opened, r *govern.Receipt) {
+	g.setTurnHeader(h, o)
+	if !g.tellsClient(o) || !r.Persisted {
+		return
+	}
+	h.Set("X-Lex-Receipt-Id", r.ID)
+	if g.handler.Headers != "full" {
+		return
+	}
+	h.Set("X-Lex-Health-Band", string(r.Turn.Band))
+	h.Set("X-Lex-Margin", strconv.FormatFloat(r.Turn.M, 'f', 4, 64))
+	coverage := "partial"
+	if o.Coverage.Complete() {
+		coverage = "complete"
+	}
+	h.Set("X-Lex-Coverage", coverage)
+}

@@ -1,0 +1,253 @@
+package govern
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/store"
+)
+
+const (
+	// CommitTime bounds writing a receipt, also for a client that has left:
+	// waiting for the session's other turns, and the store. A write whose end is
+	// not known is repeated once, within as long again.
+	CommitTime = 5 * time.Second
+	// commitTries bounds how often a turn is computed anew because another replica
+	// moved the session; each try costs microseconds.
+	commitTries = 64
+	// centreSpan is over how many turns a session's running centre reaches.
+	centreSpan = 8
+)
+
+// A Receipt is the end of a turn: the record of it, and the decision that it
+// records.
+type Receipt struct {
+	kernel.Receipt
+	Turn kernel.Turn
+	// TurnID and PublicID name the turn and its session.
+	TurnID, PublicID string
+	// Kind is the record's kind in the store.
+	Kind string
+	// Persisted: the record is durable.
+	Persisted bool
+}
+
+// SentText gives the text that the client gets in the end, for a decision that may
+// have been taken anew.
+type SentText func(kernel.Turn) string
+
+// Sent is text, or the refusal behind what has left already.
+func (g *Governor) Sent(begun, text string) SentText {
+	return func(turn kernel.Turn) string {
+		if turn.Refused {
+			return begun + g.RefusalText
+		}
+		return text
+	}
+}
+
+// Commit makes the turn durable: the receipt, the session's next state and the
+// statistics in one atomic step. If another turn of the session was faster the
+// step is taken again on the state it left; a refusal that was decided stands.
+//
+// A nil error means that the receipt is durable, whether or not the client is
+// still there. With an error the receipt is the one that could not be written.
+func (j *Judged) Commit(ctx context.Context, outcome kernel.Outcome, sent SentText) (*Receipt, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTime)
+	defer cancel()
+	unlock, err := j.Opened.governor.Locks.Lock(ctx, j.Opened.Key)
+	if err != nil {
+		return j.unwritten(), err
+	}
+	defer unlock()
+	for range commitTries {
+		receipt, err := j.commitOnce(ctx, outcome, sent)
+		if !errors.Is(err, store.ErrConflict) {
+			return receipt, err
+		}
+		if j, err = j.rebase(ctx); err != nil {
+			return receipt, err
+		}
+	}
+	return j.unwritten(), fmt.Errorf("committing: the session changed %d times: %w", commitTries, store.ErrConflict)
+}
+
+func (j *Judged) unwritten() *Receipt {
+	r := &Receipt{Turn: j.Turn, TurnID: j.Opened.TurnID, PublicID: j.Opened.PublicID, Kind: store.KindText}
+	if j.call != nil {
+		r.Kind = store.KindToolCall
+	}
+	return r
+}
+
+// commitOnce writes the turn on the session as it was opened.
+func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent SentText) (*Receipt, error) {
+	o, text := j.Opened, sent(j.Turn)
+	s, known := o.session, false
+	if o.Unnamed {
+		// A conversation moves on to a key of its own. Another turn of the very same
+		// texts may have left its state there: then there is nothing to add to it but
+		// this receipt, whose commitments are made with the secret that is kept there.
+		s.Key, s.Version = o.Conversation.future(text), 0
+		there, err := o.governor.Store.Session(ctx, s.Key)
+		switch {
+		case err == nil:
+			s.Secret, known = there.Secret, true
+		case !errors.Is(err, store.ErrNotFound):
+			return j.unwritten(), fmt.Errorf("reading the session: %w", err)
+		}
+	}
+	r, err := j.seal(s.Secret, outcome, text)
+	if err != nil {
+		return r, err
+	}
+	record, err := r.JSON()
+	if err != nil {
+		return r, fmt.Errorf("encoding the receipt: %w", err)
+	}
+	summary, err := Summarise(&r.Receipt)
+	if err != nil {
+		return r, fmt.Errorf("encoding the receipt's summary: %w", err)
+	}
+	entry := store.Receipt{
+		ID: r.ID, Kind: r.Kind, SessionKey: s.Key, SessionID: r.PublicID, TurnID: r.TurnID,
+		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
+		Intervened: j.Turn.Intervened, MAfter: j.Turn.M, JSON: record, Summary: summary,
+	}
+	if known {
+		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
+	} else {
+		turn := store.Turn{Session: j.next(s, r, text), Receipt: entry}
+		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, turn) })
+	}
+	r.Persisted = err == nil
+	return r, err
+}
+
+// again writes, and once more when it is not known whether that came about: the
+// write is idempotent by the receipt's id. Otherwise a store that is merely slow
+// would hold a receipt that says answered, of a turn whose client got an error.
+func again(ctx context.Context, write func(context.Context) error) error {
+	err := write(ctx)
+	if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTime)
+	defer cancel()
+	return write(ctx)
+}
+
+// rebase takes the step again on the session's present state. What was refused
+// stays refused.
+func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
+	g := j.Opened.governor
+	o, err := g.open(ctx, j.Opened.Request, j.Opened.TurnID, j.Opened.Coverage)
+	if err != nil {
+		return j, err
+	}
+	if j.call != nil {
+		return o.RecordToolCall(*j.call, j.input.Prompt)
+	}
+	next := *j
+	next.Opened = o
+	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, o.repeats(j.input)
+	next.Turn, err = decide(g.Kernel, o.session.State, next.evidence, next.found, o.Mode)
+	return &next, err
+}
+
+// seal fills the receipt and gives it its id.
+func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Receipt, error) {
+	o, out := j.Opened, j.unwritten()
+	r := o.governor.Kernel.Receipt(j.Turn)
+	r.SessionID, r.Turn, r.Timestamp = o.PublicID, j.label(), o.Started.UnixMilli()
+	r.Prev, r.Nonce, r.Version = o.session.Head, o.TurnID, o.governor.Version
+	r.Resent = o.Unnamed
+	r.Endpoint, r.Dialect, r.Model, r.Outcome = o.Endpoint, o.Dialect, plainName(o.Model), outcome
+	if j.Turn.Refused && outcome == kernel.Answered {
+		r.Outcome = kernel.Refused
+	}
+	if j.call != nil {
+		r.ArgumentsCommitment = commitment(secret, j.input.Prompt)
+	} else {
+		r.PromptCommitment = commitment(secret, j.input.Prompt)
+		r.OutputCommitment = commitment(secret, sent)
+	}
+	r.Coverage = o.Coverage.bounded()
+	if err := r.Seal(); err != nil {
+		return out, fmt.Errorf("sealing the receipt: %w", err)
+	}
+	out.Receipt = r
+	return out, nil
+}
+
+func commitment(secret []byte, text string) string {
+	if text == "" {
+		return ""
+	}
+	return kernel.Commit(secret, text)
+}
+
+// label is the number of the turn: the caller's, else the session's next. A tool
+// call belongs to the turn that is going on, a repeated turn is the last one.
+func (j *Judged) label() int {
+	s := j.Opened.session
+	switch {
+	case j.Opened.Label > 0:
+		return j.Opened.Label
+	case j.call != nil:
+		return max(1, s.HighestTurn)
+	case j.evidence.Repeated:
+		return max(1, s.Turns)
+	}
+	return s.Turns + 1
+}
+
+// next is the session after this turn.
+func (j *Judged) next(s store.Session, r *Receipt, sent string) store.Session {
+	s.State, s.Head, s.Eval = j.Turn.Next, r.ID, s.Eval || j.Opened.Eval
+	if j.call != nil {
+		return s
+	}
+	if !j.evidence.Repeated {
+		s.Turns++
+	}
+	if j.output != nil && len(j.Turn.Reasons) == 0 {
+		s.Centre = detect.Blend(s.Centre, j.output, min(s.Turns, centreSpan))
+	}
+	s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)
+	s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent))
+	return s
+}
+
+// remember is the session's memory after this turn. An attack is not remembered,
+// also where the mode observe let it pass: it would come back as context, and a
+// site that enforces may share the session.
+func (j *Judged) remember(outcome kernel.Outcome, sent string) memory {
+	o, m := j.Opened, j.Opened.memory
+	attack := len(j.Turn.Reasons) > 0
+	switch {
+	case o.Conversation != nil:
+		m.History = o.Conversation.future(sent)
+	case !attack && sent != "":
+		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
+		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
+	}
+	m.Refused = slices.Concat(m.Refused, j.input.removed)
+	if attack {
+		m.Refused = append(m.Refused, j.input.messages...)
+	}
+	if attack && o.Mode == kernel.Observe && sent != "" { // the answer itself left
+		m.Refused = append(m.Refused, messageDigest(sent))
+	}
+	m.Refused = m.Refused[max(0, len(m.Refused)-maxRefused):]
+	m.Failed = ""
+	if sent == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
+		m.Failed = j.input.asking
+	}
+	return m
+}

@@ -1,0 +1,162 @@
+package govern
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/model"
+)
+
+// The detectors, as receipts name them.
+const (
+	DetectorLocal       = "local"
+	DetectorLocalJudge  = "local_judge"
+	DetectorRemoteJudge = "openai_judge" // the judge that is configured beside the local one
+	DetectorToolCall    = "toolcall"
+
+	// detectorEcho looks for the system context in the governed answer.
+	detectorEcho = "echo"
+	// detectorEarlier stands for a turn before: the part was inspected when it was
+	// new.
+	detectorEarlier = "earlier_turn"
+)
+
+// Coverage collects what of a turn was inspected and what was not, for its
+// receipt.
+type Coverage struct {
+	kernel.Coverage
+	judged int // bytes of the answer that the judge reads
+}
+
+// Ran records that a detector did its work, and whether it found something.
+func (c *Coverage) Ran(detector string, flagged bool) {
+	outcome := kernel.Clean
+	if flagged {
+		outcome = kernel.Flagged
+	}
+	c.Detectors = append(c.Detectors, kernel.DetectorRun{Name: detector, Outcome: outcome})
+}
+
+// NotRun records why a detector did not run.
+func (c *Coverage) NotRun(detector, why string) {
+	c.Detectors = append(c.Detectors, kernel.DetectorRun{Name: detector, Outcome: kernel.NotRun, Why: why})
+}
+
+// failed records that a remote detector gave no evidence.
+func (c *Coverage) failed(detector string, err error) {
+	c.Detectors = append(c.Detectors, kernel.DetectorRun{Name: detector, Outcome: kernel.DetectorFailed, Why: string(model.Why(err))})
+}
+
+// Inspect records a part that a detector reads.
+func (c *Coverage) Inspect(part, detector string, bytes int) {
+	c.Inspected = append(c.Inspected, kernel.CoveredPart{Part: part, Detector: detector, Bytes: bytes})
+	c.BytesInspected += bytes
+}
+
+// InspectAnswer records how much of a part of the answer the local judge reads.
+// The parts are given in the order in which they are judged.
+func (c *Coverage) InspectAnswer(part string, bytes int) {
+	read := min(bytes, maxJudged-c.judged)
+	c.judged += read
+	if read > 0 {
+		c.Inspect(part, DetectorLocalJudge, read)
+	}
+	if bytes > read {
+		c.Skip(part, beyondJudge, bytes-read)
+	}
+}
+
+// beyondJudge is why the rest of a long answer is not judged.
+const beyondJudge = "beyond what the judge reads"
+
+// Skip records a part that no detector reads.
+func (c *Coverage) Skip(part, why string, bytes int) {
+	c.Skipped = append(c.Skipped, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
+}
+
+// SkipOnce is Skip for a part of a stream, which comes in many pieces.
+func (c *Coverage) SkipOnce(part, why string, bytes int) {
+	c.Skipped = addOnce(c.Skipped, part, why, bytes)
+}
+
+// NotKnown records a part whose meaning no dialect knows.
+func (c *Coverage) NotKnown(part, why string, bytes int) {
+	c.Unknown = append(c.Unknown, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
+}
+
+// NotKnownOnce is NotKnown for a part of a stream.
+func (c *Coverage) NotKnownOnce(part, why string) {
+	c.Unknown = addOnce(c.Unknown, part, why, 0)
+}
+
+func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.SkippedPart {
+	for i := range parts {
+		if parts[i].Part == part {
+			parts[i].Bytes += bytes
+			return parts
+		}
+	}
+	return append(parts, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
+}
+
+// A receipt is kept for good and served to everybody, so nothing in it has a
+// caller's own length or wording.
+
+// maxListed is how many parts a receipt lists of each kind; a long conversation
+// has some hundred. With it a receipt has less than 64 KiB.
+const maxListed = 100
+
+// bounded is the coverage with its lists cut: the last entry counts the rest and
+// sums its bytes. A list that had an entry keeps one, so that nothing becomes
+// complete by being cut.
+func (c *Coverage) bounded() kernel.Coverage {
+	out := c.Coverage
+	out.Inspected = cutList(out.Inspected, func(rest []kernel.CoveredPart) kernel.CoveredPart {
+		sum := kernel.CoveredPart{Part: countedPart(len(rest)), Detector: rest[0].Detector}
+		for _, p := range rest {
+			if sum.Bytes += p.Bytes; p.Detector != sum.Detector {
+				sum.Detector = "several"
+			}
+		}
+		return sum
+	})
+	for _, list := range []*[]kernel.SkippedPart{&out.Redacted, &out.Skipped, &out.Unknown} {
+		*list = cutList(*list, func(rest []kernel.SkippedPart) kernel.SkippedPart {
+			sum := kernel.SkippedPart{Part: countedPart(len(rest)), Why: "beyond what a receipt lists"}
+			for _, p := range rest {
+				sum.Bytes += p.Bytes
+			}
+			return sum
+		})
+	}
+	return out
+}
+
+func countedPart(n int) string { return fmt.Sprintf("%d more", n) }
+
+// cutList keeps maxListed entries, the last of which stands for the rest.
+func cutList[P any](list []P, sum func(rest []P) P) []P {
+	if len(list) <= maxListed {
+		return list
+	}
+	return append(list[:maxListed-1:maxListed-1], sum(list[maxListed-1:]))
+}
+
+// maxModelName is how long a model's name in a receipt may be, in bytes.
+const maxModelName = 128
+
+// plainName is a name as it is, or its hash where it is not a short name of plain
+// letters.
+func plainName(name string) string {
+	plain := len(name) <= maxModelName && !strings.ContainsFunc(name, func(c rune) bool {
+		return !strings.ContainsRune("._-/:@+", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+	if plain {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "sha256:" + hex.EncodeToString(sum[:8])
+}

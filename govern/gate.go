@@ -1,0 +1,261 @@
+package govern
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+const (
+	// checkEvery is how many bytes of new text a choice of a running stream may
+	// gain between two checks; what was not checked is not released.
+	checkEvery = 64
+	// checkSpan is how many of the last bytes of a choice a check reads. The
+	// whole text is judged once more at the end, before the terminal frame leaves.
+	checkSpan = 4096
+)
+
+// A GateConfig says what a [Gate] keeps back.
+type GateConfig struct {
+	// Window is how many bytes of a choice's text must have been checked behind a
+	// byte before it leaves.
+	Window int
+	// MaxDelay is the longest time that text is kept back while its choice is
+	// silent. It is positive.
+	MaxDelay time.Duration
+	// Limit bounds the text and the held frames together, in bytes.
+	Limit int64
+	// Check reports that the text of a choice so far must not go on.
+	Check func(text string) (flagged bool)
+	// Write sends frames to the client. After an error nothing more leaves.
+	Write func(frames []byte) error
+}
+
+// A Gate lets a streamed answer out as the checks release it. Each choice of the
+// answer is checked for itself. Text leaves only after Window more bytes of its
+// choice were checked behind it, or after its choice was silent for MaxDelay and
+// a last check. Frames keep their order and their bytes. A Gate is safe for
+// concurrent use: a timer releases text while the model is silent.
+type Gate struct {
+	GateConfig
+
+	mu      sync.Mutex
+	hold    *wire.HoldBack
+	choices map[int]*choiceText
+	size    int64 // bytes of text
+	begun   bool  // a frame has left
+	closed  bool  // the answer is complete; the timer no longer releases
+	stopped bool  // nothing more leaves
+	flagged bool  // because a check flagged
+	full    bool  // because the limit was reached
+	timer   *time.Timer
+}
+
+// choiceText is the text of one choice so far.
+type choiceText struct {
+	strings.Builder
+	unchecked int       // bytes since the last check
+	last      time.Time // when text came
+}
+
+// NewGate returns a gate that nothing has passed yet.
+func NewGate(c GateConfig) *Gate {
+	return &Gate{GateConfig: c, hold: wire.NewHoldBack(c.Window), choices: make(map[int]*choiceText)}
+}
+
+// Append takes one frame and the text it carries. It returns false once nothing
+// more will leave.
+func (g *Gate) Append(f wire.Frame, deltas []wire.Delta) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		return false
+	}
+	g.note(deltas)
+	g.hold.Add(f, deltas)
+	if g.size+int64(g.hold.Held()) > g.Limit {
+		g.full = true
+		g.stop()
+		return false
+	}
+	for _, d := range deltas {
+		if c := g.choices[d.Choice]; c != nil && c.unchecked > 0 && (c.unchecked >= checkEvery || g.Window == 0) {
+			g.check(d.Choice, c)
+		}
+	}
+	g.release(g.hold.Release(nil))
+	g.startTimer()
+	return !g.stopped
+}
+
+// note appends the deltas to their choices.
+func (g *Gate) note(deltas []wire.Delta) {
+	for _, d := range deltas {
+		if !d.IsText() || d.Text == "" {
+			continue
+		}
+		c := g.choices[d.Choice]
+		if c == nil {
+			c = new(choiceText)
+			g.choices[d.Choice] = c
+		}
+		c.WriteString(d.Text)
+		c.unchecked += len(d.Text)
+		c.last = time.Now()
+		g.size += int64(len(d.Text))
+	}
+}
+
+// check reads the new text of a choice and the span before it. After a check that
+// flags nothing that is held leaves.
+func (g *Gate) check(choice int, c *choiceText) {
+	span := max(checkSpan, c.unchecked+checkSpan/2)
+	c.unchecked = 0
+	if g.stopped || g.Check(tail(c.String(), span)) {
+		g.flagged = !g.stopped || g.flagged
+		g.stop()
+		return
+	}
+	g.hold.Checked(choice)
+}
+
+// tail returns the last n bytes of s, from a character's start.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// Flagged reports whether a check flagged. It waits for a check that is running:
+// the check may have stopped the model before it returns.
+func (g *Gate) Flagged() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.flagged
+}
+
+func (g *Gate) stop() {
+	g.stopped = true
+	g.hold.Drop()
+}
+
+// release writes frames that may leave.
+func (g *Gate) release(frames []wire.Frame) {
+	if len(frames) == 0 || g.stopped {
+		return
+	}
+	g.begun = true
+	var out []byte
+	for _, f := range frames {
+		out = append(out, f.Raw...)
+	}
+	if g.Write(out) != nil {
+		g.stop()
+	}
+}
+
+// startTimer starts the timer for text that is kept back, unless it runs. Text
+// that comes later does not put it off: another choice may be silent.
+func (g *Gate) startTimer() {
+	if g.stopped || g.closed || g.timer != nil || g.hold.Held() == 0 {
+		return
+	}
+	g.timer = time.AfterFunc(g.MaxDelay, g.expire)
+}
+
+// expire releases the text of choices that fell silent, after a last check, and
+// starts the timer anew for the next one that may.
+func (g *Gate) expire() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.timer = nil
+	if g.closed || g.stopped {
+		return
+	}
+	now, next := time.Now(), g.MaxDelay
+	for choice, c := range g.choices {
+		switch rest := g.MaxDelay - now.Sub(c.last); {
+		case rest > 0:
+			next = min(next, rest)
+		case c.unchecked > 0:
+			g.check(choice, c)
+		}
+	}
+	silent := func(choice int) bool { return now.Sub(g.choices[choice].last) >= g.MaxDelay }
+	g.release(g.hold.Release(silent))
+	if !g.stopped && g.hold.Held() > 0 {
+		g.timer = time.AfterFunc(next, g.expire)
+	}
+}
+
+// Close ends the answer and returns the whole text of each choice that has any, in
+// order. Frames that are still held stay until Flush or Drop.
+func (g *Gate) Close() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	return g.texts(func(_ int, c *choiceText) string { return c.String() })
+}
+
+func (g *Gate) texts(of func(choice int, c *choiceText) string) []string {
+	var out []string
+	for _, choice := range slices.Sorted(maps.Keys(g.choices)) {
+		if text := of(choice, g.choices[choice]); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// Flush writes everything that is held.
+func (g *Gate) Flush() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.release(g.hold.Flush())
+}
+
+// Drop throws away everything that is held.
+func (g *Gate) Drop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stop()
+}
+
+// Begun reports whether any frame has left.
+func (g *Gate) Begun() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.begun
+}
+
+// Full reports whether the answer is larger than Limit.
+func (g *Gate) Full() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.full
+}
+
+// Sent is the text that has left, choice after choice.
+func (g *Gate) Sent() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return strings.Join(g.texts(func(choice int, c *choiceText) string { return c.String()[:g.hold.Left(choice)] }), "")
+}
+
+// Count adds text that its caller holds, behind the terminal frame of another
+// choice, and reports whether there is room for more.
+func (g *Gate) Count(deltas []wire.Delta) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.note(deltas)
+	g.full = g.full || g.size > g.Limit
+	return !g.full
+}

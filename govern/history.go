@@ -1,0 +1,338 @@
+package govern
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
+)
+
+// The newest turn is judged, the history is cleaned: a message of an earlier turn
+// that was refused when it was new, or that would be refused now, is replaced
+// before anything is forwarded, whoever is said to have said it. The model never
+// sees it, and the conversation goes on. The same message is replaced by the same
+// words in every turn, which keeps the provider's prompt cache.
+
+// removedText stands in the place of a message that was removed.
+const removedText = "[This message was removed by the governance policy of this service.]"
+
+// removedCap bounds what a removed message scores. It presses on the session and
+// counts for the slow-drip test, but the newest turn is not refused for it: the
+// score stays under the severity from which anything is refused.
+const removedCap = 0.49
+
+// cleanHistory looks at the earlier turns that a call resends. It records what
+// becomes of each of their parts and returns the parts to replace. Where the
+// operator refuses the turn for them, it adds their texts to what is assessed
+// instead. The mode observe replaces nothing.
+func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part) (replaced []wire.Part, err error) {
+	var found []wire.Part
+	var unread []pastMessage
+	known := o.knowsHistory()
+	for _, m := range pastMessages(parts) {
+		switch {
+		case slices.Contains(o.memory.Refused, m.digest()): // its evidence is in the session
+			o.removeMessage(m, "refused when it was new")
+			found = append(found, m...)
+		case known:
+			m.inspected(o.Coverage, detectorEarlier)
+		default:
+			unread = append(unread, m)
+		}
+	}
+	unread = o.affordable(in, unread, parts)
+	kept, attacks, scores, err := o.sift(ctx, unread)
+	if err != nil {
+		return nil, fmt.Errorf("reading the history: %w", err)
+	}
+	in.past = scores
+	for _, m := range attacks {
+		o.removeMessage(m, "would be refused now")
+		found = append(found, m...)
+		in.removed = append(in.removed, m.digest())
+	}
+	for _, m := range kept {
+		m.inspected(o.Coverage, DetectorLocal)
+	}
+	in.earlier = lastWords(kept)
+	switch {
+	case o.Reading.RefuseHistory:
+		for _, p := range found {
+			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text})
+		}
+		return nil, nil
+	case o.Mode == kernel.Observe:
+		return nil, nil
+	}
+	return found, nil
+}
+
+// removeMessage records that a message is replaced, or, where nothing is, that it
+// was read.
+func (o *Opened) removeMessage(m pastMessage, why string) {
+	if o.Reading.RefuseHistory || o.Mode == kernel.Observe {
+		m.inspected(o.Coverage, DetectorLocal)
+		return
+	}
+	for _, p := range m {
+		o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: "request." + p.Path, Why: why, Bytes: p.Bytes})
+	}
+}
+
+// affordable are the newest of the earlier messages, as far as the limit reaches
+// besides the newest turn.
+func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part) []pastMessage {
+	left := o.Reading.Limit
+	for _, p := range parts {
+		if !isHistory(p) {
+			left -= int64(len(p.Text))
+		}
+	}
+	from := len(messages)
+	for ; from > 0 && messages[from-1].size() <= left; from-- {
+		left -= messages[from-1].size()
+	}
+	unread := 0
+	for _, m := range messages[:from] {
+		unread += int(m.size())
+	}
+	o.overflow(in, unread)
+	return messages[from:]
+}
+
+// An attack is looked for over so many short neighbours: up to splitMost messages
+// of splitReach bytes together. The more harmless messages are read as one, the
+// more of them look like an attack.
+const (
+	splitMost  = 4
+	splitReach = 256
+)
+
+// lastWords are the user's last messages before the newest turn, as far as an
+// attack that the newest turn completes is looked for.
+func lastWords(messages []pastMessage) []detect.Text {
+	var out []detect.Text
+	size := int64(0)
+	for _, m := range slices.Backward(messages) {
+		if m[0].Role != wire.User {
+			continue
+		}
+		if size += m.size(); len(out) == splitMost-1 || size > splitReach {
+			break
+		}
+		out = append(m.texts(), out...)
+	}
+	return out
+}
+
+// sift separates the messages that would be refused now from those that are kept.
+// An attack may be split over several messages: what only neighbours together say
+// is removed with all of them. Scores is what the attacks count for the session.
+func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, scores kernel.Scores, err error) {
+	suspicious, err := o.suspects(ctx, messages)
+	if err != nil || !suspicious {
+		return messages, nil, scores, err
+	}
+	var worst kernel.Scores
+	for _, m := range messages {
+		refused, scores, err := o.wouldRefuse(ctx, m)
+		if err != nil {
+			return nil, nil, scores, err
+		}
+		if refused {
+			attacks, worst = append(attacks, m), worse(worst, scores)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	together, scores, err := o.splitAttacks(ctx, kept)
+	if err != nil {
+		return nil, nil, scores, err
+	}
+	var harmless []pastMessage
+	for i, m := range kept {
+		if together[i] {
+			attacks = append(attacks, m)
+		} else {
+			harmless = append(harmless, m)
+		}
+	}
+	return harmless, attacks, bearable(worse(worst, scores), o.governor.Kernel.Policy()), nil
+}
+
+// suspects reports whether there is anything to find in messages, read once as
+// they follow and once the user's alone.
+func (o *Opened) suspects(ctx context.Context, messages []pastMessage) (bool, error) {
+	refused, _, err := o.wouldRefuse(ctx, messages...)
+	if err != nil || refused {
+		return refused, err
+	}
+	users := slices.DeleteFunc(slices.Clone(messages), func(m pastMessage) bool { return m[0].Role != wire.User })
+	refused, _, err = o.wouldRefuse(ctx, users...)
+	return refused, err
+}
+
+// splitAttacks marks the messages that are harmless alone and an attack with
+// their neighbours: all messages as they follow, and the user's by themselves.
+func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (marked []bool, worst kernel.Scores, err error) {
+	marked = make([]bool, len(messages))
+	all, users := make([]int, len(messages)), []int(nil)
+	for i, m := range messages {
+		if all[i] = i; m[0].Role == wire.User {
+			users = append(users, i)
+		}
+	}
+	for _, row := range [][]int{all, users} {
+		for from := range row {
+			group, size := []pastMessage(nil), int64(0)
+			to := from
+			for ; to < len(row) && len(group) < splitMost && size+messages[row[to]].size() <= splitReach; to++ {
+				group = append(group, messages[row[to]])
+				size += messages[row[to]].size()
+			}
+			if len(group) < 2 {
+				continue
+			}
+			refused, scores, err := o.wouldRefuse(ctx, group...)
+			if err != nil {
+				return nil, worst, err
+			}
+			if !refused {
+				continue
+			}
+			worst = worse(worst, scores)
+			for _, i := range row[from:to] {
+				marked[i] = true
+			}
+		}
+	}
+	return marked, worst, nil
+}
+
+// wouldRefuse reports whether messages would be refused in a session of their
+// own, and what they score.
+func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool, kernel.Scores, error) {
+	var texts []detect.Text
+	for _, m := range messages {
+		texts = append(texts, m.texts()...)
+	}
+	if len(texts) == 0 {
+		return false, kernel.Scores{}, nil
+	}
+	s, err := o.governor.score(ctx, texts)
+	if err != nil {
+		return false, kernel.Scores{}, err
+	}
+	refused, err := o.governor.refusesAlone(s)
+	return refused, s.Scores, err
+}
+
+// bearable keeps the highest of scores alone, and under every threshold of
+// severity that refuses.
+func bearable(s kernel.Scores, p kernel.Policy) kernel.Scores {
+	limit := min(removedCap, p.RefuseAt-0.01, p.RefuseAtDegraded-0.01, p.SevereAt-0.01)
+	scores := []*float64{&s.Identity, &s.Coercion, &s.Exploitative, &s.HarmRequest, &s.Sycophancy, &s.Injection}
+	highest := slices.MaxFunc(scores, func(a, b *float64) int {
+		if *a < *b {
+			return -1
+		}
+		return 1
+	})
+	for _, score := range scores {
+		if score != highest {
+			*score = 0
+		}
+	}
+	*highest = max(0, min(*highest, limit))
+	return s
+}
+
+// A pastMessage is the parts of one earlier message that have text, in order. The
+// application's own instructions are not among them: they are assessed in every
+// turn.
+type pastMessage []wire.Part
+
+func pastMessages(parts []wire.Part) (out []pastMessage) {
+	last := 0
+	for _, p := range parts {
+		if !isHistory(p) {
+			continue
+		}
+		if p.Message != last {
+			out, last = append(out, nil), p.Message
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
+}
+
+// isHistory reports whether a part belongs to the history that is cleaned.
+func isHistory(p wire.Part) bool { return p.Earlier && p.Text != "" && p.Role != wire.System }
+
+// digest identifies a message by its words.
+func (m pastMessage) digest() string {
+	var b strings.Builder
+	last := ""
+	for _, p := range m {
+		if p.Kind == wire.RefusalText && p.Text == last {
+			continue // the same words again, as our refusals have them
+		}
+		last = p.Text
+		b.WriteString(p.Text)
+	}
+	return messageDigest(b.String())
+}
+
+func messageDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (m pastMessage) texts() []detect.Text {
+	out := make([]detect.Text, len(m))
+	for i, p := range m {
+		out[i] = detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text}
+	}
+	return out
+}
+
+func (m pastMessage) size() (n int64) {
+	for _, p := range m {
+		n += int64(len(p.Text))
+	}
+	return n
+}
+
+// inspected records that a detector read the message.
+func (m pastMessage) inspected(c *Coverage, detector string) {
+	for _, p := range m {
+		if p.Kind == wire.Unknown {
+			c.NotKnown("request."+p.Path, unknownRead, 0)
+		}
+		c.Inspect("request."+p.Path, detector, p.Bytes)
+	}
+}
+
+// newestDigests identify the messages of the newest turn, as they will be known
+// again when they come back as history.
+func newestDigests(parts []wire.Part) []string {
+	var newest []wire.Part
+	for _, p := range parts {
+		if p.Message > 0 && !p.Earlier && p.Role != wire.System {
+			p.Earlier = true
+			newest = append(newest, p)
+		}
+	}
+	var out []string
+	for _, m := range pastMessages(newest) {
+		out = append(out, m.digest())
+	}
+	return out
+}

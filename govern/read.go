@@ -1,0 +1,254 @@
+package govern
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
+)
+
+// An Input is the text of a request, as one of the Read functions took it apart.
+type Input struct {
+	// Prompt is what the receipt commits to, and what an answer is judged beside.
+	Prompt string
+
+	said         []detect.Text // in the newest turn
+	instructions []detect.Text // of the application itself
+	earlier      []detect.Text // of the resent history, what is new to us and stays
+
+	past     kernel.Scores // what the removed messages of the history count
+	removed  []string      // their digests, where they were removed for the first time
+	deniedBy string        // the rule that refuses the request, whatever it says
+
+	// asking identifies the turn by what is asked, so that one which is repeated
+	// after a failure is known again. messages are the digests of its messages.
+	asking   string
+	messages []string
+}
+
+// deniedOversize names the rule that refuses a request with too much text.
+const deniedOversize = "oversize"
+
+// unknownRead is said of a part whose meaning nobody knows, and whose texts were
+// read all the same.
+const unknownRead = "not known to the dialect; its texts were read"
+
+// ReadPrompt reads a request that is a prompt and nothing else.
+func (o *Opened) ReadPrompt(prompt string) Input {
+	o.Coverage.Inspect("request.prompt", DetectorLocal, len(prompt))
+	o.Coverage.BytesForwarded = len(prompt)
+	return Input{
+		Prompt: prompt, said: []detect.Text{{Source: detect.User, Body: prompt}},
+		asking: messageDigest(strconv.Itoa(o.Label) + " " + prompt),
+	}
+}
+
+// ReadParts reads the texts of a body in no dialect. Media counts the bytes of the
+// files among them; ok reports whether there is any text.
+func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
+	in.said, in.instructions, media = loose.Texts(parts)
+	var prompt strings.Builder
+	for _, t := range in.said {
+		prompt.WriteString(t.Body)
+	}
+	in.Prompt = prompt.String()
+	return in, media, len(in.said)+len(in.instructions) > 0
+}
+
+// ReadMessages reads a call with its resent conversation and returns the body to
+// forward: the newest turn and the application's instructions are assessed, and
+// the history is cleaned (see cleanHistory). Only the removed messages are
+// replaced in the body; every other byte of it stays.
+func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
+	parts := call.Parts
+	in = Input{Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(parts)}
+	replaced, err := o.cleanHistory(ctx, &in, parts)
+	if err != nil {
+		return in, nil, err
+	}
+	known := o.knowsHistory()
+	for _, p := range parts {
+		name := "request." + p.Path
+		switch {
+		case isHistory(p):
+		case p.Kind == wire.Unknown:
+			said, instructions, _ := loose.Texts(looseMember(p, body))
+			if !o.Reading.Unknown || len(said)+len(instructions) == 0 {
+				o.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+				continue
+			}
+			o.Coverage.NotKnown(name, unknownRead, 0)
+			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
+			in.said, in.instructions = append(in.said, said...), append(in.instructions, instructions...)
+		case p.Text == "" && p.Kind == wire.Text:
+		case p.Text == "":
+			o.Coverage.Skip(name, string(p.Kind), p.Bytes)
+		case known && p.Earlier:
+			o.Coverage.Inspect(name, detectorEarlier, p.Bytes)
+		case p.Role == wire.System || p.Role == wire.Definition:
+			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
+			in.instructions = append(in.instructions, detect.Text{Source: detect.System, Body: p.Text})
+		default:
+			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
+			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text})
+		}
+	}
+	if len(replaced) > 0 {
+		body = wire.Redact(body, replaced, removedText)
+	}
+	o.Coverage.BytesForwarded = len(body)
+	return in, body, nil
+}
+
+// knowsHistory reports whether the resent conversation is, to the letter, the one
+// that this session's turns inspected before. A history that was made up is
+// inspected like everything new.
+func (o *Opened) knowsHistory() bool {
+	return o.Conversation != nil && o.Conversation.history > 0 && o.memory.History == o.Conversation.Past()
+}
+
+// FillUnknown reads the text of unknown members that belong to messages, so that
+// they are cleaned in the history like every other part.
+func FillUnknown(parts []wire.Part, body []byte) {
+	for i := range parts {
+		if p := &parts[i]; p.Kind == wire.Unknown && p.Message > 0 {
+			said, instructions, _ := loose.Texts(looseMember(*p, body))
+			var texts []string
+			for _, t := range slices.Concat(said, instructions) {
+				texts = append(texts, t.Body)
+			}
+			p.Text = strings.Join(texts, "\n")
+		}
+	}
+}
+
+// looseMember reads a member that its dialect does not know. Its name may say that
+// the application itself speaks there.
+func looseMember(p wire.Part, body []byte) []wire.Part {
+	parts := wire.Loosely(body[p.Start : p.Start+p.Bytes])
+	for i := range parts {
+		if parts[i].Role == wire.User && p.Role == wire.Definition {
+			parts[i].Role = p.Role
+		}
+	}
+	return parts
+}
+
+// within cuts the texts of an input at the limit. The newest turn comes first,
+// from its last text back, and then the application's instructions. What is left
+// out is recorded, and refuses the request where the operator wants that.
+func (o *Opened) within(in Input) Input {
+	if o.Reading.Limit == 0 {
+		return in
+	}
+	left, unread := o.Reading.Limit, 0
+	keep := func(all []detect.Text) (kept []detect.Text) {
+		for _, t := range slices.Backward(all) {
+			whole := len(t.Body)
+			t.Body = prefix(t.Body, left)
+			left -= int64(len(t.Body))
+			unread += whole - len(t.Body)
+			if t.Body != "" {
+				kept = append(kept, t)
+			}
+		}
+		slices.Reverse(kept)
+		return kept
+	}
+	in.said, in.instructions = keep(in.said), keep(in.instructions)
+	o.overflow(&in, unread)
+	return in
+}
+
+// overflow records text that is beyond the limit.
+func (o *Opened) overflow(in *Input, bytes int) {
+	if bytes == 0 {
+		return
+	}
+	o.Coverage.Skip("request", "beyond inspect_limit", bytes)
+	if o.Reading.RefuseOversize {
+		in.deniedBy = deniedOversize
+	}
+}
+
+// prefix is at most the first n bytes of a text in UTF-8, up to a character's end.
+func prefix(text string, n int64) string {
+	if int64(len(text)) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// An Answer is the text of a model's answer: the alternatives that were asked for,
+// usually one.
+type Answer []string
+
+// ReadAnswer records what becomes of each part of a whole answer and returns the
+// texts to judge, one for each choice.
+func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
+	var texts Answer
+	var pieces []string
+	choice := -1
+	flush := func() {
+		if len(pieces) > 0 {
+			texts, pieces = append(texts, strings.Join(pieces, "")), nil
+		}
+	}
+	for _, p := range parts {
+		name := "response." + p.Path
+		switch p.Kind {
+		case wire.Text, wire.RefusalText:
+			if p.Text == "" {
+				continue
+			}
+			a.Opened.Coverage.InspectAnswer(name, p.Bytes)
+			if p.Message != choice {
+				flush()
+				choice = p.Message
+			}
+			pieces = append(pieces, p.Text)
+		case wire.Unknown:
+			a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+		default:
+			a.Opened.Coverage.Skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
+		}
+	}
+	flush()
+	return texts
+}
+
+// ReadEvent reads a frame of a streamed answer in a dialect and records what the
+// checks cannot read. A frame that is not the dialect's is unknown; its texts are
+// read loosely where the operator wants that, as text of the first choice: two
+// JSON documents in one frame, a member that occurs twice, a NUL or a byte order
+// mark do not keep every client from showing them.
+func (a *Assessed) ReadEvent(dialect wire.Reader, frame wire.Frame) wire.Event {
+	event, err := dialect.Event(frame)
+	if err != nil {
+		event = wire.Event{Unknown: []string{"frame"}}
+		if a.Opened.Reading.Unknown {
+			for _, p := range wire.Loosely(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
+				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
+			}
+		}
+	}
+	for _, path := range event.Unknown {
+		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect")
+	}
+	for _, d := range event.Deltas {
+		if !d.IsText() {
+			a.Opened.Coverage.SkipOnce("response."+string(d.Kind), "not read by a detector on this path", len(d.Text))
+		}
+	}
+	return event
+}
