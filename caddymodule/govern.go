@@ -37,55 +37,50 @@ type governTurn struct {
 }
 
 // govern serves POST /lex/govern.
-func (g *request) govern(w http.ResponseWriter, r *http.Request) {
-	t := g.admit(w, r)
-	if t == nil {
-		return
+func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
+	t, err := g.admit(w, r)
+	if err != nil {
+		return err
 	}
 	text, err := t.generate(r.Context())
 	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
-		t.fail(w, outcome)
-		return
+		return t.fail(outcome)
 	}
 	text = t.x.withoutEcho(text)
 	sent := t.app.sent("", text)
 	if err := t.settle(text, sent); err != nil {
-		g.failed(w, r, "commit", err)
-		return
+		return g.failed(r, "commit", err)
 	}
-	_ = writeJSON(w, http.StatusOK, t.result(sent(t.x.turn)))
+	return writeJSON(w, http.StatusOK, t.result(sent(t.x.turn)))
 }
 
 // admit makes every check on a request in the interface's order and assesses
-// its prompt; nil means that it has answered.
-func (g *request) admit(w http.ResponseWriter, r *http.Request) *governTurn {
+// its prompt.
+func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governTurn, error) {
 	started := time.Now()
 	g.endpoint = endpointGovern
-	if apiErr := g.enter(w, r); apiErr != nil {
-		g.reject(w, apiErr)
-		return nil
+	if apiErr := g.authenticate(w, r); apiErr != nil {
+		return nil, g.reject(apiErr)
 	}
 	body, apiErr := decodeGovern(w, r, &g.app.Policy)
 	if apiErr == nil {
-		apiErr = g.takeRun(r.Context(), w)
+		apiErr = g.consumeQuota(r.Context(), w)
 	}
 	if apiErr != nil {
-		g.reject(w, apiErr)
-		return nil
+		return nil, g.reject(apiErr)
 	}
 	t := &governTurn{request: g, http: r, body: body, x: g.openGovern(r, body, started)}
 	if err := t.assess(r.Context()); err != nil {
-		g.failed(w, r, "session", err)
-		return nil
+		return nil, g.failed(r, "session", err)
 	}
 	t.tellTurn(w.Header(), t.x)
 	t.timing.Assess = milliseconds(time.Since(started))
 	setPlaceholders(r, t.x.placeholders())
-	return t
+	return t, nil
 }
 
-// enter checks key and rate.
-func (g *request) enter(w http.ResponseWriter, r *http.Request) *apiError {
+// authenticate checks key and rate.
+func (g *request) authenticate(w http.ResponseWriter, r *http.Request) *apiError {
 	var apiErr *apiError
 	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
 		return apiErr
@@ -317,31 +312,29 @@ func failureOf(outcome kernel.Outcome) *apiError {
 	return errProviders
 }
 
-// fail records a turn that has no answer, and answers.
-func (t *governTurn) fail(w http.ResponseWriter, outcome kernel.Outcome) {
+// fail records a turn that has no answer, and returns the error to answer with.
+func (t *governTurn) fail(outcome kernel.Outcome) error {
 	t.x.notJudged("no output")
 	if err := t.commit(outcome, t.app.sent("", "")); err != nil {
-		t.failed(w, t.http, "commit", err)
-		return
+		return t.failed(t.http, "commit", err)
 	}
 	if outcome != kernel.ClientGone {
-		t.giveBackRun(t.http.Context())
+		t.refundQuota(t.http.Context())
 	}
-	writeError(w, failureOf(outcome))
+	return failureOf(outcome)
 }
 
-// failed answers a failure of our own.
-func (g *request) failed(w http.ResponseWriter, r *http.Request, operation string, err error) {
-	g.storeFailed(operation, err)
-	g.giveBackRun(r.Context())
+// failed is the error to answer a failure of our own with.
+func (g *request) failed(r *http.Request, operation string, err error) error {
+	g.refundQuota(r.Context())
 	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
-	writeError(w, errGovernor)
+	return errGovernor.because(operation, err)
 }
 
-// reject answers a request that was not accepted.
-func (g *request) reject(w http.ResponseWriter, e *apiError) {
+// reject counts a request that was not accepted, and returns why.
+func (g *request) reject(e *apiError) error {
 	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeRejected).Inc()
-	writeError(w, e)
+	return e
 }
 
 // askDialect is the dialect in which /lex/govern asks the model.

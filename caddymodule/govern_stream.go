@@ -27,10 +27,10 @@ type doneEvent struct {
 }
 
 // governStream serves POST /lex/govern/stream.
-func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
-	t := g.admit(w, r)
-	if t == nil {
-		return
+func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
+	t, err := g.admit(w, r)
+	if err != nil {
+		return err
 	}
 	s := &tokenStream{w: w}
 	stop := s.keepAlive(keepAlive)
@@ -38,9 +38,10 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) {
 	stop()
 	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered && !s.violated() {
 		t.failStream(s, outcome)
-		return
+		return nil
 	}
 	t.finishStream(s, text)
+	return nil
 }
 
 // finishStream settles the turn, lets out the tokens that were kept back for
@@ -50,7 +51,7 @@ func (t *governTurn) finishStream(s *tokenStream, text string) {
 	whole := t.app.sent(s.sent(), text)
 	if err := t.settle(text, whole); err != nil {
 		t.storeFailed("commit", err)
-		t.giveBackRun(t.http.Context())
+		t.refundQuota(t.http.Context())
 		s.fail(t.result(s.sent()), errGovernor)
 		return
 	}
@@ -75,7 +76,7 @@ func (t *governTurn) failStream(s *tokenStream, outcome kernel.Outcome) {
 	}
 	if outcome != kernel.ClientGone {
 		t.source = sourceNone
-		t.giveBackRun(t.http.Context())
+		t.refundQuota(t.http.Context())
 	}
 	s.fail(t.result(sent), apiErr)
 }

@@ -68,12 +68,12 @@ func (t *interceptTurn) refuseUnknown(w http.ResponseWriter, e *apiError) {
 func (g *request) readCall(w http.ResponseWriter, r *http.Request, d wire.Dialect) *interceptTurn {
 	t := &interceptTurn{request: g, http: r, dialect: d}
 	started := time.Now()
-	apiErr := t.enter(w)
+	apiErr := t.authenticate(w)
 	if apiErr == nil {
 		apiErr = t.read(w)
 	}
 	if apiErr == nil {
-		apiErr = t.takeRun(r.Context(), w)
+		apiErr = t.consumeQuota(r.Context(), w)
 	}
 	if apiErr != nil {
 		t.reject(w, apiErr)
@@ -83,21 +83,13 @@ func (g *request) readCall(w http.ResponseWriter, r *http.Request, d wire.Dialec
 	return t
 }
 
-func (t *interceptTurn) enter(w http.ResponseWriter) *apiError {
+func (t *interceptTurn) authenticate(w http.ResponseWriter) *apiError {
 	var apiErr *apiError
 	if t.caller, apiErr = t.identify(t.http.Context(), t.http, true); apiErr != nil {
 		return apiErr
 	}
 	return t.take(t.http.Context(), w, t.app.Limits.Intercepted, t.caller.subject("intercepted"))
 }
-
-var (
-	errEncodedBody    = &apiError{http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted here.", "unsupported_encoding"}
-	errUnknownContent = &apiError{http.StatusForbidden, "The request has parts that cannot be inspected here.", "unknown_content"}
-	errUnknownAnswer  = &apiError{http.StatusForbidden, "The model's answer has parts that cannot be inspected here.", "unknown_content"}
-
-	errBadRequest = &apiError{http.StatusBadRequest, "The request could not be read.", "invalid_request"}
-)
 
 // read takes the body as it came; it is parsed by the dialect, and exactly
 // these bytes are forwarded, but for what the history loses.
@@ -115,7 +107,7 @@ func (t *interceptTurn) read(w http.ResponseWriter) *apiError {
 func (t *interceptTurn) parse() *apiError {
 	call, err := t.dialect.Request(t.body)
 	if err != nil {
-		return &apiError{errBadRequest.Status, err.Error(), errBadRequest.Code}
+		return errBadRequest.withMessage(err.Error())
 	}
 	t.call = call
 	if t.inspectsUnknown() { // as a text a member that nobody knows is cleaned like the others
@@ -186,7 +178,7 @@ func (t *interceptTurn) refuse(w http.ResponseWriter) {
 func (t *interceptTurn) writeRefusal(w http.ResponseWriter) {
 	t.tell(w.Header())
 	if t.handler.RefuseWith.As == "status" {
-		writeDialectError(w, t.dialect, &apiError{t.handler.RefuseWith.Status, t.app.Policy.RefusalText, "policy_refusal"}, t.handler.RefuseWith.Status)
+		writeDialectError(w, t.dialect, errPolicyRefusal.withMessage(t.app.Policy.RefusalText).withStatus(t.handler.RefuseWith.Status), t.handler.RefuseWith.Status)
 		return
 	}
 	if t.call.Stream {
@@ -307,6 +299,7 @@ func (t *interceptTurn) callNext(w http.ResponseWriter, r *http.Request) (err er
 
 // reject answers a call that was not accepted.
 func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
+	t.report(e)
 	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeRejected).Inc()
 	writeDialectError(w, t.dialect, e, e.Status)
 }
@@ -314,7 +307,7 @@ func (t *interceptTurn) reject(w http.ResponseWriter, e *apiError) {
 // failed answers a failure of our own. No SDK takes a 503 for an answer.
 func (t *interceptTurn) failed(w http.ResponseWriter, operation string, err error) {
 	t.storeFailed(operation, err)
-	t.giveBackRun(t.http.Context())
+	t.refundQuota(t.http.Context())
 	t.app.metrics.requests.WithLabelValues(endpointOf(t.dialect), t.dialect.Name(), outcomeOfFailure(err)).Inc()
 	t.tell(w.Header())
 	writeDialectError(w, t.dialect, errGovernor, http.StatusServiceUnavailable)

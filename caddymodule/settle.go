@@ -12,12 +12,6 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-var (
-	errUpstream       = &apiError{http.StatusBadGateway, "The model provider could not be reached or its answer could not be read.", "upstream_failed"}
-	errUpstreamBroken = &apiError{http.StatusBadGateway, "The model's answer broke off.", "upstream_aborted"}
-	errAnswerSize     = &apiError{http.StatusBadGateway, "The model's answer is larger than is read here.", "answer_too_large"}
-)
-
 // settleStream concludes on the texts that came, commits the turn and lets the
 // rest of the stream out, or ends it: with the refusal, or with the failure that
 // is told instead of a clean end. Without a failure what upstream sent is the
@@ -34,7 +28,7 @@ func (w *governedWriter) settleStream(outcome kernel.Outcome, failure *apiError)
 	switch {
 	case err != nil:
 		w.t.storeFailed("commit", err)
-		w.t.giveBackRun(w.t.http.Context())
+		w.t.refundQuota(w.t.http.Context())
 		w.end(w.failure(errGovernor, http.StatusServiceUnavailable))
 	case w.t.x.turn.Refused:
 		w.end(append(w.comment(), w.t.dialect.RefusalStream(w.t.refusal(), w.out.begun())...))
@@ -141,7 +135,7 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 	outcome, e := kernel.ProviderFailed, errUpstream
 	switch {
 	case exits(ctx):
-		outcome, e = kernel.Aborted, &apiError{http.StatusServiceUnavailable, errGovernor.Message, errGovernor.Code}
+		outcome, e = kernel.Aborted, errGovernor.withStatus(http.StatusServiceUnavailable)
 	case ctx.Err() != nil:
 		outcome = kernel.ClientGone
 	case w.tooLarge:
@@ -150,7 +144,7 @@ func (w *governedWriter) finishFailure(ctx context.Context) {
 	w.t.x.notJudged("no output")
 	w.answer(outcome, e)
 	if outcome != kernel.ClientGone {
-		w.t.giveBackRun(w.t.http.Context())
+		w.t.refundQuota(w.t.http.Context())
 	}
 }
 

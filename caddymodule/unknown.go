@@ -51,11 +51,6 @@ const (
 // inspectsUnknown reports whether what no dialect knows is read loosely.
 func (g *request) inspectsUnknown() bool { return g.handler.Unknown == unknownInspect }
 
-var (
-	errUnknownBlocked  = &apiError{http.StatusForbidden, "This endpoint is not governed here, and requests that cannot be inspected are not forwarded.", "unknown_endpoint"}
-	errProviderMissing = &apiError{http.StatusBadGateway, "The service behind the governor could not be reached.", "upstream_failed"}
-)
-
 // noDialect is why nothing of an answer or request could be read.
 const noDialect = "no dialect for this endpoint"
 
@@ -67,7 +62,7 @@ const noDialect = "no dialect for this endpoint"
 func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 	var apiErr *apiError
 	if g.caller, apiErr = g.identify(r.Context(), r, true); apiErr != nil {
-		writeError(w, apiErr)
+		g.answerError(w, apiErr)
 		return
 	}
 	if !mayCarryPrompt(r) {
@@ -75,10 +70,10 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if apiErr = g.take(r.Context(), w, g.app.Limits.Intercepted, g.caller.subject("intercepted")); apiErr == nil && g.handler.Unknown == unknownPass {
-		apiErr = g.takeRun(r.Context(), w)
+		apiErr = g.consumeQuota(r.Context(), w)
 	}
 	if apiErr != nil {
-		writeError(w, apiErr)
+		g.answerError(w, apiErr)
 		return
 	}
 	if g.handler.Unknown == unknownPass {
@@ -87,7 +82,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 	}
 	body, apiErr := readBody(w, r, g.app.Limits.Body)
 	if apiErr != nil {
-		writeError(w, apiErr)
+		g.answerError(w, apiErr)
 		return
 	}
 	if d := g.resembled(r, body); d != nil {
@@ -98,8 +93,8 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) {
 		g.pass(w, r, body, nil)
 		return
 	}
-	if apiErr := g.takeRun(r.Context(), w); apiErr != nil {
-		writeError(w, apiErr)
+	if apiErr := g.consumeQuota(r.Context(), w); apiErr != nil {
+		g.answerError(w, apiErr)
 		return
 	}
 	g.recordUnknown(w, r, body)
@@ -126,7 +121,7 @@ func (g *request) interceptResembling(w http.ResponseWriter, r *http.Request, d 
 	started := time.Now()
 	apiErr := t.parse()
 	if apiErr == nil {
-		apiErr = t.takeRun(r.Context(), w)
+		apiErr = t.consumeQuota(r.Context(), w)
 	}
 	if apiErr != nil {
 		t.reject(w, apiErr)
@@ -147,7 +142,7 @@ func (g *request) recordUnknown(w http.ResponseWriter, r *http.Request, body []b
 	x, err := g.unknownExchange(r.Context(), r, body)
 	if err != nil {
 		g.storeFailed("session", err)
-		g.giveBackRun(r.Context())
+		g.refundQuota(r.Context())
 		writeError(w, errGovernor)
 		return
 	}
@@ -214,7 +209,7 @@ func (g *request) concludeUnread(w http.ResponseWriter, r *http.Request, x *exch
 	outcome, refusal := kernel.Answered, (*apiError)(nil)
 	switch {
 	case x.turn.Refused:
-		refusal = &apiError{http.StatusForbidden, g.app.Policy.RefusalText, "policy_refusal"}
+		refusal = errPolicyRefusal.withMessage(g.app.Policy.RefusalText)
 		outcome = kernel.Refused
 	case g.blocksUnknown():
 		refusal, outcome = errUnknownBlocked, kernel.Refused
@@ -235,7 +230,7 @@ func (g *request) concludeUnread(w http.ResponseWriter, r *http.Request, x *exch
 	setPlaceholders(r, x.placeholders())
 	if err != nil {
 		g.storeFailed("commit", err)
-		g.giveBackRun(r.Context())
+		g.refundQuota(r.Context())
 		g.tellTurn(w.Header(), x)
 		writeError(w, errGovernor)
 		return
@@ -333,7 +328,7 @@ func (g *request) passOn(w http.ResponseWriter, r *http.Request, tell func(http.
 	}
 	g.behindFailed(r.Context(), err)
 	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-		writeError(w, &apiError{status, http.StatusText(status) + ".", "upstream_error"})
+		writeError(w, errUpstreamStatus.withStatus(status).withMessage(http.StatusText(status)+"."))
 		return
 	}
 	writeError(w, errProviderMissing)
