@@ -1,121 +1,272 @@
 package caddymodule
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"net/http"
-	"slices"
+	"regexp"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
 )
 
-// groupAdmin are the endpoints behind the admin and bench secrets. They are
-// served wherever the governance endpoints are.
-const groupAdmin = "admin"
-
-// wrongTries is how many wrong secrets an address may send in a minute.
-const wrongTries = 10
-
-var (
-	errNotConfigured = &apiError{http.StatusServiceUnavailable, "The secret for this endpoint is not configured.", "not_configured"}
-	errUnauthorized  = &apiError{http.StatusUnauthorized, "This endpoint needs its secret.", "unauthorized"}
+const (
+	maxKeyName   = 128 // characters
+	maxAdminBody = 16 << 10
 )
 
-// asAdmin lets a handler run for those who know the admin secret.
-func asAdmin(serve serveFunc) serveFunc {
-	return guarded(serve, "X-Lex-Admin-Password", func(s *Secrets) []secret { return []secret{s.admin} })
+// adminAPI are the endpoints behind the admin and bench secrets: keys, sessions
+// and the publication of benchmarks. There is one for each request.
+type adminAPI struct {
+	engine *engine
+	plans  map[string]Rate
 }
 
-// asBench lets a handler run for those who know the bench secret; the admin
-// secret serves as well.
-func asBench(serve serveFunc) serveFunc {
-	return guarded(serve, "X-Lex-Bench-Secret", func(s *Secrets) []secret { return []secret{s.bench, s.admin} })
+// withAdminSecret lets an endpoint run for callers that know the admin secret.
+func withAdminSecret(serve func(*adminAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
+	return withSecret((*authenticator).checkAdmin, serve)
 }
 
-func guarded(serve serveFunc, header string, accepted func(*Secrets) []secret) serveFunc {
-	return admitted(serve, func(g *request, _ http.ResponseWriter, r *http.Request) *apiError {
-		return g.checkSecret(r, header, accepted(&g.app.Secrets))
-	})
+// withBenchSecret lets an endpoint run for callers that know the bench secret or
+// the admin secret.
+func withBenchSecret(serve func(*adminAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
+	return withSecret((*authenticator).checkBench, serve)
 }
 
-// asReader lets a handler run for those who may read.
-func asReader(serve serveFunc) serveFunc { return admitted(serve, (*request).mayRead) }
-
-func admitted(serve serveFunc, check func(*request, http.ResponseWriter, *http.Request) *apiError) serveFunc {
-	return func(g *request, w http.ResponseWriter, r *http.Request) {
-		apiErr := check(g, w, r)
-		if apiErr == nil {
-			serve(g, w, r)
-			return
+func withSecret(check func(*authenticator, *http.Request) *apiError, serve func(*adminAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
+	return func(g *request, w http.ResponseWriter, r *http.Request) error {
+		if apiErr := check(&g.authenticator, r); apiErr != nil {
+			return challenged(w, apiErr)
 		}
-		if apiErr.Status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="lex"`)
-		}
-		writeError(w, apiErr)
+		return serve(&adminAPI{engine: g.engine, plans: g.app.Limits.Plans}, w, r)
 	}
 }
 
-// checkAdmin is checkSecret for the admin secret. A request is one try, however
-// often it is asked about.
-func (g *request) checkAdmin(r *http.Request) *apiError {
-	if !g.tried {
-		g.tried, g.asAdmin = true, g.checkSecret(r, "X-Lex-Admin-Password", []secret{g.app.Secrets.admin})
-	}
-	return g.asAdmin
+// newKeyAnswer is a key that was made just now, the only time that it is shown.
+type newKeyAnswer struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Plan      *string    `json:"plan"`
+	Key       string     `json:"key"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at"`
 }
 
-// checkSecret looks for one of the accepted secrets in its header, in the admin
-// secret's or in Authorization. A request without any is not a try.
-func (g *request) checkSecret(r *http.Request, header string, accepted []secret) *apiError {
-	var given []string
-	for _, v := range []string{r.Header.Get(header), r.Header.Get("X-Lex-Admin-Password"), bearer(r.Header)} {
-		if v != "" {
-			given = append(given, v)
-		}
-	}
-	switch {
-	case !slices.ContainsFunc(accepted, func(s secret) bool { return s.set }):
-		return errNotConfigured
-	case len(given) == 0:
-		return errUnauthorized
-	}
-	return g.trySecrets(r, given, accepted)
+// shownKey is a key as administrators see it in the list.
+type shownKey struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Plan       *string    `json:"plan"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
 }
 
-// trySecrets compares in constant time and counts a wrong try. An address that
-// sent too many is not listened to for the rest of the minute, whatever it
-// sends. Tries of one address wait for each other, so that a burst of them
-// gets no more guesses than one after the other.
-func (g *request) trySecrets(r *http.Request, given []string, accepted []secret) *apiError {
-	subject := "secret:" + clientAddress(r)
-	unlock, err := g.engine.locks.lock(r.Context(), subject)
-	if err != nil {
-		g.storeFailed("limit", err)
-		return errGovernor
+func showKey(k store.Key) shownKey {
+	shown := shownKey{
+		ID: k.ID, Name: k.Name, CreatedAt: k.CreatedAt.UTC(),
+		ExpiresAt: timeOrNull(k.ExpiresAt), LastUsedAt: timeOrNull(k.LastUsedAt), RevokedAt: timeOrNull(k.RevokedAt),
 	}
-	defer unlock()
-	wrong, err := g.engine.store.Taken(r.Context(), subject)
-	if err == nil && wrong >= wrongTries {
-		return errRateLimited
+	if k.Plan != "" {
+		shown.Plan = &k.Plan
 	}
-	if err == nil && matchesAny(given, accepted) {
+	return shown
+}
+
+// timeOrNull is null for the zero time, which means never.
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
 		return nil
 	}
-	if err == nil {
-		_, err = g.engine.store.Take(r.Context(), subject, wrongTries, time.Minute)
-	}
-	if err != nil {
-		g.storeFailed("limit", err)
-		return errGovernor
-	}
-	return errUnauthorized
+	utc := t.UTC()
+	return &utc
 }
 
-// matchesAny compares everything with everything, so that the time tells
-// nothing of which one fits.
-func matchesAny(given []string, accepted []secret) bool {
-	found := false
-	for _, v := range given {
-		for _, s := range accepted {
-			found = s.matches(v) || found
+// createKey serves POST /admin/keys.
+func (a *adminAPI) createKey(w http.ResponseWriter, r *http.Request) error {
+	key, err := a.decodeKey(w, r, time.Now())
+	if err != nil {
+		return err
+	}
+	secret := newKey()
+	key.Hash = hashKey(secret)
+	if err := a.engine.store.PutKey(r.Context(), key); err != nil {
+		return readFailed(err)
+	}
+	k := showKey(key)
+	return writeJSON(w, http.StatusCreated, newKeyAnswer{k.ID, k.Name, k.Plan, secret, k.CreatedAt, k.ExpiresAt})
+}
+
+// newKey makes a key of 192 random bits.
+func newKey() string {
+	var random [24]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	return keyPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+func (a *adminAPI) decodeKey(w http.ResponseWriter, r *http.Request, now time.Time) (store.Key, error) {
+	body, apiErr := readBody(w, r, maxAdminBody)
+	if apiErr != nil {
+		return store.Key{}, apiErr
+	}
+	m, apiErr := decodeObject(body, "name", "plan", "expires_at")
+	if apiErr != nil {
+		return store.Key{}, apiErr
+	}
+	name := m["name"]
+	if name.Type != gjson.String || !validName(name.Str, maxKeyName) {
+		return store.Key{}, errInvalidName
+	}
+	if plan := m["plan"]; plan.Exists() && plan.Type != gjson.Null {
+		if _, known := a.plans[plan.Str]; !known || plan.Type != gjson.String {
+			return store.Key{}, errInvalidPlan
 		}
 	}
-	return found
+	key := store.Key{ID: "key_" + strings.ToLower(randomID()[:16]), Name: name.Str, Plan: m["plan"].Str, CreatedAt: now.UTC().Truncate(time.Millisecond)}
+	var err error
+	key.ExpiresAt, err = expiry(m["expires_at"], now)
+	return key, err
+}
+
+// validName reports whether a name can be shown: not blank, of at most longest
+// characters, none of which could steer a terminal.
+func validName(name string, longest int) bool {
+	return strings.TrimSpace(name) != "" && utf8.RuneCountInString(name) <= longest && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+func expiry(v gjson.Result, now time.Time) (time.Time, error) {
+	if !v.Exists() || v.Type == gjson.Null {
+		return time.Time{}, nil
+	}
+	t, ok := parseTime(v)
+	if !ok || !t.After(now) {
+		return time.Time{}, errInvalidExpiry
+	}
+	return t, nil
+}
+
+// rfc3339 is the form of a time in RFC 3339. time.Parse accepts more: offsets
+// of a day, hours of one digit, a comma.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseTime reads a time and returns it in UTC, where its year must have four
+// digits too: it could not be written otherwise.
+func parseTime(v gjson.Result) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339, v.Str)
+	t = t.UTC()
+	return t, v.Type == gjson.String && rfc3339.MatchString(v.Str) && err == nil && t.Year() >= 0 && t.Year() <= 9999
+}
+
+// listKeys serves GET /admin/keys.
+func (a *adminAPI) listKeys(w http.ResponseWriter, r *http.Request) error {
+	keys, err := a.engine.store.Keys(r.Context())
+	if err != nil {
+		return readFailed(err)
+	}
+	shown := make([]shownKey, len(keys))
+	for i, k := range keys {
+		shown[i] = showKey(k)
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"keys": shown})
+}
+
+// revokeKey serves DELETE /admin/keys/{id}. Revoking twice succeeds.
+func (a *adminAPI) revokeKey(w http.ResponseWriter, r *http.Request) error {
+	key, err := a.keyByID(r.Context(), r.PathValue("id"))
+	if err == nil && key.RevokedAt.IsZero() {
+		key.RevokedAt = time.Now()
+		err = a.engine.store.PutKey(r.Context(), key)
+	}
+	if err != nil {
+		return readFailed(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *adminAPI) keyByID(ctx context.Context, id string) (store.Key, error) {
+	keys, err := a.engine.store.Keys(ctx)
+	if err != nil {
+		return store.Key{}, err
+	}
+	for _, k := range keys {
+		if k.ID == id {
+			return k, nil
+		}
+	}
+	return store.Key{}, store.ErrNotFound
+}
+
+// shownSession is a session's state as administrators see it: nothing that was
+// said in it, and not the secret that its commitments are made with.
+type shownSession struct {
+	SessionKey  string       `json:"session_key"`
+	State       pillars      `json:"state"`
+	M           float64      `json:"M"`
+	ZWeights    kernel.Point `json:"z_weights"`
+	CUSUM       float64      `json:"cusum"`
+	Carry       pillars      `json:"carry"`
+	Policy      string       `json:"policy"`
+	Turns       int          `json:"turns"`
+	HighestTurn int          `json:"highest_turn"`
+	Eval        bool         `json:"eval"`
+	MemoryTurns int          `json:"memory_turns"`
+	Head        string       `json:"head"` // id of the last receipt
+}
+
+func showSession(s store.Session) shownSession {
+	return shownSession{
+		SessionKey: s.Key, State: asPillars(s.State.X), M: s.State.X.Min(), ZWeights: s.State.Z,
+		CUSUM: s.State.CUSUM, Carry: asPillars(s.State.Carry), Policy: s.State.Policy,
+		Turns: s.Turns, HighestTurn: s.HighestTurn, Eval: s.Eval,
+		MemoryTurns: len(openMemory(s.Secret, s.Memory).Turns), Head: s.Head,
+	}
+}
+
+// sessionKeyForm is hex SHA-256: a session is named by its private key.
+var sessionKeyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// sessionOf reads the session key of a path.
+func sessionOf(r *http.Request) (string, error) {
+	key := r.PathValue("session_key")
+	if !sessionKeyForm.MatchString(key) {
+		return "", errNotFound
+	}
+	return key, nil
+}
+
+// session serves GET /admin/sessions/{session_key}.
+func (a *adminAPI) session(w http.ResponseWriter, r *http.Request) error {
+	key, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	s, err := a.engine.store.Session(r.Context(), key)
+	if err != nil {
+		return readFailed(err)
+	}
+	return writeJSON(w, http.StatusOK, showSession(s))
+}
+
+// eraseSession serves DELETE /admin/sessions/{session_key}: the session's
+// secret, state and memory are destroyed; its receipts stay and still verify.
+// Erasing what is not there succeeds.
+func (a *adminAPI) eraseSession(w http.ResponseWriter, r *http.Request) error {
+	key, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	if err := a.engine.store.Erase(r.Context(), key); err != nil {
+		return readFailed(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }

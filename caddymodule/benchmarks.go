@@ -30,21 +30,19 @@ const (
 
 // publishBenchmarks serves POST /admin/benchmarks: one row or an array, all or
 // none.
-func (g *request) publishBenchmarks(w http.ResponseWriter, r *http.Request) {
-	rows, apiErr := decodeBenchmarks(w, r, time.Now())
-	if apiErr != nil {
-		writeError(w, apiErr)
-		return
+func (a *adminAPI) publishBenchmarks(w http.ResponseWriter, r *http.Request) error {
+	rows, err := decodeBenchmarks(w, r, time.Now())
+	if err != nil {
+		return err
 	}
-	if err := g.engine.store.Publish(r.Context(), rows); err != nil {
-		g.readFailed(w, err)
-		return
+	if err := a.engine.store.Publish(r.Context(), rows); err != nil {
+		return readFailed(err)
 	}
-	g.engine.benchmarks.drop()
-	_ = writeJSON(w, http.StatusCreated, map[string]int{"published": len(rows)})
+	a.engine.benchmarks.drop()
+	return writeJSON(w, http.StatusCreated, map[string]int{"published": len(rows)})
 }
 
-func decodeBenchmarks(w http.ResponseWriter, r *http.Request, now time.Time) ([]store.Benchmark, *apiError) {
+func decodeBenchmarks(w http.ResponseWriter, r *http.Request, now time.Time) ([]store.Benchmark, error) {
 	body, apiErr := readBody(w, r, maxBenchmarksBody)
 	if apiErr != nil {
 		return nil, apiErr
@@ -74,7 +72,7 @@ func invalidBenchmark(row int, format string, args ...any) *apiError {
 	if row > 0 {
 		text = fmt.Sprintf("row %d: %s", row, text)
 	}
-	return &apiError{http.StatusBadRequest, text + ".", "invalid_benchmark"}
+	return errInvalidBenchmark.withMessage(text + ".")
 }
 
 // benchmarkRow reads the members of one row and keeps the first mistake.
@@ -223,19 +221,18 @@ func (c *benchmarkCache) drop() {
 }
 
 // listBenchmarks serves GET /benchmarks.
-func (g *request) listBenchmarks(w http.ResponseWriter, r *http.Request) {
-	body, etag, err := g.engine.cachedBenchmarks(r.Context(), time.Now())
+func (a *readAPI) listBenchmarks(w http.ResponseWriter, r *http.Request) error {
+	body, etag, err := a.engine.cachedBenchmarks(r.Context(), time.Now())
 	if err != nil {
-		g.readFailed(w, err)
-		return
+		return readFailed(err)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=60, s-maxage=60")
 	w.Header().Set("ETag", etag)
 	if etagMatches(r.Header.Get("If-None-Match"), etag) {
 		w.WriteHeader(http.StatusNotModified)
-		return
+		return nil
 	}
-	_ = writeBody(w, http.StatusOK, "application/json", body)
+	return writeRecord(w, body)
 }
 
 // etagMatches is the weak comparison of RFC 9110, section 13.1.2.

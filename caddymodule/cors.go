@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,8 +41,8 @@ func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request) (answered 
 	if len(h.CORS) == 0 {
 		return false
 	}
-	e, ours := h.served(r.URL.Path)
-	if !ours || e.group == groupAdmin {
+	res := h.resource(r)
+	if res == nil || res.group == groupAdmin {
 		return false
 	}
 	if h.CORS[0] != anyOrigin {
@@ -59,7 +58,7 @@ func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request) (answered 
 		w.Header().Set("Access-Control-Expose-Headers", corsResponseHeaders)
 		return false
 	}
-	w.Header().Set("Access-Control-Allow-Methods", strings.Join(slices.Sorted(maps.Keys(e.methods)), ", "))
+	w.Header().Set("Access-Control-Allow-Methods", res.allow())
 	w.Header().Set("Access-Control-Allow-Headers", corsRequestHeaders)
 	w.Header().Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)

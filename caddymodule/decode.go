@@ -66,7 +66,7 @@ const (
 // memory only as they arrive. A writer that knows no deadlines is one of a test.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
 	connection := http.NewResponseController(w)
-	body, apiErr := readParts(r.Body, limit, func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
+	body, apiErr := readParts(http.MaxBytesReader(w, r.Body, limit), func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
 	switch {
 	case apiErr == nil:
 		_ = connection.SetReadDeadline(time.Time{})
@@ -76,20 +76,20 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api
 	return body, apiErr
 }
 
-func readParts(from io.Reader, limit int64, beforeEach func()) ([]byte, *apiError) {
+func readParts(from io.Reader, beforeEach func()) ([]byte, *apiError) {
 	var body bytes.Buffer
 	var err error
-	for err == nil && int64(body.Len()) <= limit {
+	for err == nil {
 		beforeEach()
-		_, err = io.CopyN(&body, from, min(bodyPart, limit+1-int64(body.Len())))
+		_, err = io.CopyN(&body, from, bodyPart)
 	}
-	var tooLarge *http.MaxBytesError
+	var tooLarge *http.MaxBytesError // our limit, or the one of Caddy's request_body
 	switch {
-	case errors.As(err, &tooLarge), int64(body.Len()) > limit: // the first is Caddy's own request_body limit
+	case errors.As(err, &tooLarge):
 		return nil, errBodyTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errBodyTimeout
-	case err != nil && !errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case !errors.Is(err, io.EOF): // io.ErrUnexpectedEOF is another
 		return nil, errBodyRead
 	}
 	return body.Bytes(), nil
@@ -206,5 +206,5 @@ func (q *governRequest) readIdentity(m map[string]gjson.Result, allowed []string
 			return nil
 		}
 	}
-	return &apiError{errInvalidIdentity.Status, "identity_mode must be one of " + strings.Join(allowed, ", ") + ".", errInvalidIdentity.Code}
+	return errInvalidIdentity.withMessage("identity_mode must be one of " + strings.Join(allowed, ", ") + ".")
 }

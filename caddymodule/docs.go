@@ -31,20 +31,22 @@ var docsHTML string
 var docsStyle string
 
 // openAPI serves GET /lex/openapi.json.
-func (g *request) openAPI(w http.ResponseWriter, _ *http.Request) {
+func openAPI(_ *request, w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=3600")
-	_ = writeBody(w, http.StatusOK, "application/json", openAPIDocument)
+	_ = writeBody(w, http.StatusOK, "application/json", openAPIDocument) // a failure means that the client left
+	return nil
 }
 
 // docs serves GET /lex/docs: the same description as a page that needs nothing
 // from anywhere else. Its policy allows its own style sheet, by its hash, and
 // nothing more.
-func (g *request) docs(w http.ResponseWriter, _ *http.Request) {
+func docs(_ *request, w http.ResponseWriter, _ *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Security-Policy", docsPolicy())
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "public, max-age=3600")
-	_ = writeBody(w, http.StatusOK, "text/html; charset=utf-8", docsPage())
+	_ = writeBody(w, http.StatusOK, "text/html; charset=utf-8", docsPage()) // a failure means that the client left
+	return nil
 }
 
 var docsPolicy = sync.OnceValue(func() string {

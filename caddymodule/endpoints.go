@@ -1,92 +1,106 @@
 package caddymodule
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 )
 
-// The groups of endpoints that the `endpoints` option chooses from.
+// The groups of endpoints. The option `endpoints` chooses from the first two;
+// groupAdmin is served wherever groupGovern is, and groupAbout, which describes
+// the others, unless all are off.
 const (
 	groupGovern = "govern"
 	groupRead   = "read"
+	groupAdmin  = "admin"
+	groupAbout  = "about"
 )
 
-// groupAbout are the endpoints that describe the others.
-const groupAbout = "about"
-
-// An endpoint is one path of our own, with a handler for each method.
-type endpoint struct {
-	group   string
-	methods map[string]serveFunc
-}
-
-// endpoints are matched exactly, so that an upstream's own /stats is not
-// shadowed where the option is off.
-var endpoints = map[string]endpoint{
-	"/lex/govern":        {groupGovern, post((*request).govern)},
-	"/lex/govern/stream": {groupGovern, post((*request).governStream)},
-	"/lex/tools/check":   {groupGovern, post((*request).toolsCheck)},
-	"/lex/health":        {groupGovern, get((*request).health)},
-	"/lex/openapi.json":  {groupAbout, get((*request).openAPI)},
-	"/lex/docs":          {groupAbout, get((*request).docs)},
-	"/audits/recent":     {groupRead, get((*request).recent)},
-	verifyPath:           {groupRead, post((*request).verify)},
-	"/benchmarks":        {groupRead, get((*request).listBenchmarks)},
-	"/stats":             {groupRead, get((*request).stats)},
-	"/agentic-sim":       {groupRead, get((*request).agenticSim)},
-	keysPath: {groupAdmin, map[string]serveFunc{
-		http.MethodGet: asAdmin((*request).listKeys), http.MethodPost: asAdmin((*request).createKey),
-	}},
-	"/admin/benchmarks": {groupAdmin, post(asBench((*request).publishBenchmarks))},
-}
-
-// below are the endpoints whose path ends in an id.
-var below = map[string]endpoint{
-	auditPrefix:    {groupRead, get((*request).receipt)},
-	turnPrefix:     {groupRead, get((*request).receiptOfTurn)},
-	policiesPrefix: {groupRead, get((*request).policy)},
-	keysPrefix:     {groupAdmin, map[string]serveFunc{http.MethodDelete: asAdmin((*request).revokeKey)}},
-	sessionsPrefix: {groupAdmin, map[string]serveFunc{
-		http.MethodGet: asAdmin((*request).session), http.MethodDelete: asAdmin((*request).eraseSession),
-	}},
-}
-
-// get serves GET, and HEAD with it.
-func get(serve serveFunc) map[string]serveFunc {
-	return map[string]serveFunc{http.MethodGet: serve, http.MethodHead: serve}
-}
-
-// post serves POST alone.
-func post(serve serveFunc) map[string]serveFunc {
-	return map[string]serveFunc{http.MethodPost: serve}
-}
-
-// What opens the path of one receipt, by its own id and by its turn's, and of
-// the policy that receipts name, and where receipts are verified.
+// The paths that the commands of `caddy lex` ask for, too.
 const (
+	keysPath       = "/admin/keys"
+	keysPrefix     = keysPath + "/"
 	auditPrefix    = "/audits/"
-	turnPrefix     = "/audits/turn/"
-	verifyPath     = auditPrefix + "verify"
 	policiesPrefix = "/lex/policies/"
 )
 
-// endpoint finds who serves a path of our own; nil means that it is not one,
-// or that its group is switched off.
-func (h *Handler) endpoint(path string) serveFunc {
-	if e, ok := h.served(path); ok {
-		return e.serve
-	}
-	return nil
+// An endpointFunc serves an endpoint. Its error is answered, counted and logged
+// in one place (resource.ServeHTTP); it returns one only while it has written
+// nothing.
+type endpointFunc func(g *request, w http.ResponseWriter, r *http.Request) error
+
+// An endpoint is a method and a path of ours. GET serves HEAD too, except in the
+// administration.
+type endpoint struct {
+	pattern string // as http.ServeMux writes it
+	group   string
+	serve   endpointFunc
 }
 
-func (h *Handler) served(path string) (endpoint, bool) {
-	e, ok := endpoints[path]
-	if slash := strings.LastIndexByte(path, '/'); !ok && slash >= 0 {
-		e, ok = below[path[:slash+1]]
+// endpoints are all of our own. A new one is added here and described in
+// openapi.json; tests compare the two.
+var endpoints = []endpoint{
+	{"POST /lex/govern", groupGovern, (*request).govern},
+	{"POST /lex/govern/stream", groupGovern, (*request).governStream},
+	{"POST /lex/tools/check", groupGovern, (*request).toolsCheck},
+	{"GET /lex/health", groupGovern, health},
+
+	{"GET /lex/openapi.json", groupAbout, openAPI},
+	{"GET /lex/docs", groupAbout, docs},
+
+	{"GET /audits/recent", groupRead, reading((*readAPI).recent)},
+	{"GET " + auditPrefix + "{id}", groupRead, reading((*readAPI).receipt)},
+	{"GET /audits/turn/{id}", groupRead, reading((*readAPI).receiptOfTurn)},
+	{"POST /audits/verify", groupRead, verifying((*readAPI).verify)},
+	{"GET " + policiesPrefix + "{hash}", groupRead, reading((*readAPI).policy)},
+	{"GET /benchmarks", groupRead, reading((*readAPI).listBenchmarks)},
+	{"GET /stats", groupRead, reading((*readAPI).stats)},
+	{"GET /agentic-sim", groupRead, reading((*readAPI).agenticSim)},
+
+	{"GET " + keysPath, groupAdmin, withAdminSecret((*adminAPI).listKeys)},
+	{"POST " + keysPath, groupAdmin, withAdminSecret((*adminAPI).createKey)},
+	{"DELETE " + keysPrefix + "{id}", groupAdmin, withAdminSecret((*adminAPI).revokeKey)},
+	{"GET /admin/sessions/{session_key}", groupAdmin, withAdminSecret((*adminAPI).session)},
+	{"DELETE /admin/sessions/{session_key}", groupAdmin, withAdminSecret((*adminAPI).eraseSession)},
+	{"POST /admin/benchmarks", groupAdmin, withBenchSecret((*adminAPI).publishBenchmarks)},
+}
+
+// A resource is one path of ours with its methods. The mux knows paths only:
+// GET /audits/verify must not look for a receipt of that name, and another
+// method than ours is answered in our JSON.
+type resource struct {
+	group   string
+	methods map[string]endpointFunc
+}
+
+// newMux builds the mux of the groups that are served. A path that ends in an
+// empty name is ours like those that end in an unknown one: a client that forgot
+// the name has sent its secret all the same.
+func newMux(serves func(group string) bool) *http.ServeMux {
+	mux := http.NewServeMux()
+	resources := make(map[string]*resource)
+	for _, e := range endpoints {
+		if !serves(e.group) {
+			continue
+		}
+		method, path, _ := strings.Cut(e.pattern, " ")
+		res, known := resources[path]
+		if !known {
+			res = &resource{e.group, make(map[string]endpointFunc)}
+			resources[path] = res
+			mux.Handle(path, res)
+			if parent, _, named := strings.Cut(path, "{"); named {
+				mux.Handle(parent+"{$}", res)
+			}
+		}
+		res.methods[method] = e.serve
+		if method == http.MethodGet && e.group != groupAdmin {
+			res.methods[http.MethodHead] = e.serve
+		}
 	}
-	return e, ok && h.serves(e.group)
+	return mux
 }
 
 // serves reports whether a group of endpoints is switched on.
@@ -100,14 +114,50 @@ func (h *Handler) serves(group string) bool {
 	return h.Endpoints == "all" || h.Endpoints == group
 }
 
-func (e endpoint) serve(g *request, w http.ResponseWriter, r *http.Request) {
-	if serve, ok := e.methods[r.Method]; ok {
-		if e.group == groupRead {
-			serve = asReader(serve)
-		}
-		serve(g, w, r)
+// resource finds the resource of a path; nil means that it is not ours. ServeMux
+// has answers of its own for unknown paths, and redirects those that it would
+// write otherwise: none of these is a resource, so such a request goes on to the
+// upstream as it is.
+func (h *Handler) resource(r *http.Request) *resource {
+	found, _ := h.mux.Handler(plainlyWritten(r))
+	res, _ := found.(*resource)
+	return res
+}
+
+// plainlyWritten is the request with its path in one spelling, since paths are
+// ours whether or not a letter of theirs is escaped.
+func plainlyWritten(r *http.Request) *http.Request {
+	out := *r
+	address := *r.URL
+	address.RawPath, address.Host = "", ""
+	out.URL = &address
+	return &out
+}
+
+// requestKey is the key of a request's *request in its context.
+type requestKey struct{}
+
+// serveResource serves a request whose path is ours.
+func (g *request) serveResource(w http.ResponseWriter, r *http.Request) {
+	g.handler.mux.ServeHTTP(w, plainlyWritten(r).WithContext(context.WithValue(r.Context(), requestKey{}, g)))
+}
+
+// ServeHTTP serves the endpoint of the request's method. It is the one place
+// where the error of an endpoint becomes an answer, a count and a line in the log.
+func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g, _ := r.Context().Value(requestKey{}).(*request)
+	serve, allowed := res.methods[r.Method]
+	if !allowed {
+		w.Header().Set("Allow", res.allow())
+		g.answerError(w, errMethod)
 		return
 	}
-	w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(e.methods)), ", "))
-	writeError(w, errMethod)
+	if err := serve(g, w, r); err != nil {
+		g.answerError(w, err)
+	}
+}
+
+// allow lists the methods.
+func (res *resource) allow() string {
+	return strings.Join(slices.Sorted(maps.Keys(res.methods)), ", ")
 }

@@ -1,65 +1,248 @@
 package caddymodule
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
 )
 
-// apiError is an error as the /lex endpoints answer it. Message is a sentence
-// for people, Code is stable, and neither ever holds an internal detail, a
-// credential or a piece of a prompt.
+// apiError is an error of the HTTP interface: what the client is told, and
+// behind it the cause, which the client is not told. Message is a sentence for
+// people and Code is stable; neither ever holds an internal detail, a credential
+// or a piece of a prompt.
 type apiError struct {
 	Status  int    `json:"-"`
 	Message string `json:"error"`
 	Code    string `json:"code"`
+
+	operation string // ours that failed; empty where the client made the mistake
+	cause     error
 }
 
-// Error returns the message.
-func (e *apiError) Error() string { return e.Message }
+// Error names the operation and the code. The cause stays out, because the text
+// of a driver's error may name addresses and users.
+func (e *apiError) Error() string {
+	if e.operation == "" {
+		return "the request is answered with " + e.Code
+	}
+	return "the operation " + e.operation + " failed; the request is answered with " + e.Code
+}
 
-var (
-	errInvalidJSON     = &apiError{http.StatusBadRequest, "The body must be one JSON object in UTF-8, without duplicate members.", "invalid_json"}
-	errBodyRead        = &apiError{http.StatusBadRequest, "The body could not be read to its end.", "invalid_json"}
-	errBodyTimeout     = &apiError{http.StatusRequestTimeout, "The body did not arrive in time.", "request_timeout"}
-	errBodyTooLarge    = &apiError{http.StatusRequestEntityTooLarge, "The body is too large.", "body_too_large"}
-	errMissingPrompt   = &apiError{http.StatusBadRequest, "prompt is required and must not be blank.", "missing_prompt"}
-	errPromptTooLong   = &apiError{http.StatusBadRequest, "prompt exceeds 8000 characters.", "prompt_too_long"}
-	errMissingSession  = &apiError{http.StatusBadRequest, "session_id is required and must not be blank.", "missing_session_id"}
-	errInvalidSession  = &apiError{http.StatusBadRequest, "session_id must have 1 to 128 characters and no control characters.", "invalid_session_id"}
-	errInvalidType     = &apiError{http.StatusBadRequest, "prompt and session_id must be strings.", "invalid_type"}
-	errInvalidTurn     = &apiError{http.StatusBadRequest, "turn must be an integer from 1 to 100000.", "invalid_turn"}
-	errInvalidIdentity = &apiError{http.StatusBadRequest, "identity_mode must be one of those that are allowed here.", "invalid_identity_mode"}
-	errInvalidLimit    = &apiError{http.StatusBadRequest, "limit must be an integer of at least 1.", "invalid_limit"}
-	errInvalidCursor   = &apiError{http.StatusBadRequest, "before is not a cursor of this list.", "invalid_cursor"}
-	errInvalidKey      = &apiError{http.StatusUnauthorized, "The API key is unknown, revoked or expired.", "invalid_api_key"}
-	errKeyRequired     = &apiError{http.StatusUnauthorized, "This service requires an API key.", "api_key_required"}
-	errRateLimited     = &apiError{http.StatusTooManyRequests, "Rate limit exceeded; retry after 60 seconds.", "rate_limited"}
-	errNotFound        = &apiError{http.StatusNotFound, "There is no such resource.", "not_found"}
-	errMethod          = &apiError{http.StatusMethodNotAllowed, "This method is not allowed here.", "method_not_allowed"}
-	errGovernedTwice   = &apiError{http.StatusInternalServerError, "The service is configured to govern this request twice.", "governed_twice"}
-	errGovernor        = &apiError{http.StatusInternalServerError, "The governor is unavailable; retry.", "governor_unavailable"}
-	errProviders       = &apiError{http.StatusInternalServerError, "No model provider answered; retry.", "provider_exhausted"}
+// Unwrap returns the cause.
+func (e *apiError) Unwrap() error { return e.cause }
+
+// Is reports whether target is the same error of the interface, whatever the
+// cause and the wording.
+func (e *apiError) Is(target error) bool {
+	t, ok := target.(*apiError)
+	return ok && t.Status == e.Status && t.Code == e.Code
+}
+
+// because returns the error with the operation that failed and the cause.
+func (e *apiError) because(operation string, cause error) *apiError {
+	out := *e
+	out.operation, out.cause = operation, cause
+	return &out
+}
+
+// withMessage returns the error with another sentence.
+func (e *apiError) withMessage(message string) *apiError {
+	out := *e
+	out.Message = message
+	return &out
+}
+
+// withStatus returns the error with another status.
+func (e *apiError) withStatus(status int) *apiError {
+	out := *e
+	out.Status = status
+	return &out
+}
+
+// Where an error is answered. The first group is described in openapi.json; the
+// second is told in the dialect of the request.
+const (
+	onEndpoints   = "the endpoints of lex"
+	onIntercepted = "intercepted traffic"
 )
+
+// A definedError is an error of the interface with the place where it is
+// answered. One that is defined for the endpoints may also be answered on
+// intercepted traffic.
+type definedError struct {
+	*apiError
+	where string
+}
+
+// definedErrors are all errors of the interface. A test holds docs/http.md and
+// openapi.json against them.
+var definedErrors []definedError
+
+func defineError(status int, code, message, where string) *apiError {
+	e := &apiError{Status: status, Message: message, Code: code}
+	definedErrors = append(definedErrors, definedError{e, where})
+	return e
+}
+
+// The errors of every endpoint.
+var (
+	errInvalidJSON  = defineError(http.StatusBadRequest, "invalid_json", "The body must be one JSON object in UTF-8, without duplicate members.", onEndpoints)
+	errBodyRead     = defineError(http.StatusBadRequest, "invalid_json", "The body could not be read to its end.", onEndpoints)
+	errBodyTimeout  = defineError(http.StatusRequestTimeout, "request_timeout", "The body did not arrive in time.", onEndpoints)
+	errBodyTooLarge = defineError(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large.", onEndpoints)
+
+	errInvalidKey      = defineError(http.StatusUnauthorized, "invalid_api_key", "The API key is unknown, revoked or expired.", onEndpoints)
+	errKeyRequired     = defineError(http.StatusUnauthorized, "api_key_required", "This service requires an API key.", onEndpoints)
+	errUnauthorized    = defineError(http.StatusUnauthorized, "unauthorized", "This endpoint needs its secret.", onEndpoints)
+	errNotConfigured   = defineError(http.StatusServiceUnavailable, "not_configured", "The secret for this endpoint is not configured.", onEndpoints)
+	errRateLimited     = defineError(http.StatusTooManyRequests, "rate_limited", "Rate limit exceeded; retry after 60 seconds.", onEndpoints)
+	errPlanExhausted   = defineError(http.StatusTooManyRequests, "plan_exhausted", "The runs of this API key's plan are used up; retry when the plan renews.", onEndpoints)
+	errPlanUnavailable = defineError(http.StatusForbidden, "plan_unavailable", "The plan of this API key is not configured here; ask the operator for another key.", onEndpoints)
+
+	errNotFound      = defineError(http.StatusNotFound, "not_found", "There is no such resource.", onEndpoints)
+	errMethod        = defineError(http.StatusMethodNotAllowed, "method_not_allowed", "This method is not allowed here.", onEndpoints)
+	errGovernedTwice = defineError(http.StatusInternalServerError, "governed_twice", "The service is configured to govern this request twice.", onEndpoints)
+	errGovernor      = defineError(http.StatusInternalServerError, "governor_unavailable", "The governor is unavailable; retry.", onEndpoints)
+)
+
+// The errors of POST /lex/govern and /lex/govern/stream.
+var (
+	errMissingPrompt   = defineError(http.StatusBadRequest, "missing_prompt", "prompt is required and must not be blank.", onEndpoints)
+	errPromptTooLong   = defineError(http.StatusBadRequest, "prompt_too_long", "prompt exceeds 8000 characters.", onEndpoints)
+	errMissingSession  = defineError(http.StatusBadRequest, "missing_session_id", "session_id is required and must not be blank.", onEndpoints)
+	errInvalidSession  = defineError(http.StatusBadRequest, "invalid_session_id", "session_id must have 1 to 128 characters and no control characters.", onEndpoints)
+	errInvalidType     = defineError(http.StatusBadRequest, "invalid_type", "prompt and session_id must be strings.", onEndpoints)
+	errInvalidTurn     = defineError(http.StatusBadRequest, "invalid_turn", "turn must be an integer from 1 to 100000.", onEndpoints)
+	errInvalidIdentity = defineError(http.StatusBadRequest, "invalid_identity_mode", "identity_mode must be one of those that are allowed here.", onEndpoints)
+	errProviders       = defineError(http.StatusInternalServerError, "provider_exhausted", "No model provider answered; retry.", onEndpoints)
+)
+
+// The errors of POST /lex/tools/check.
+var (
+	errMissingTool    = defineError(http.StatusBadRequest, "missing_tool", "tool is required: an object with the tool's name, and its arguments if it has any.", onEndpoints)
+	errInvalidTool    = defineError(http.StatusBadRequest, "invalid_tool", "tool must be an object whose name is a string of 1 to 256 characters without control characters.", onEndpoints)
+	errInvalidContext = defineError(http.StatusBadRequest, "invalid_context", "context must be a text, an array of texts or {tool, text} objects, or an object with request and observations.", onEndpoints)
+)
+
+// The errors of the read endpoints.
+var (
+	errInvalidLimit   = defineError(http.StatusBadRequest, "invalid_limit", "limit must be an integer of at least 1.", onEndpoints)
+	errInvalidCursor  = defineError(http.StatusBadRequest, "invalid_cursor", "before is not a cursor of this list.", onEndpoints)
+	errMissingReceipt = defineError(http.StatusBadRequest, "missing_receipt", "Give either receipt_id or receipt.", onEndpoints)
+	errInvalidReceipt = defineError(http.StatusBadRequest, "invalid_type", "receipt_id, prompt and output must be strings, and receipt an object.", onEndpoints)
+	errTextsForbidden = defineError(http.StatusUnauthorized, "unauthorized", "Comparing texts needs the admin secret or the API key of the session.", onEndpoints)
+)
+
+// The errors of the administration.
+var (
+	errInvalidName      = defineError(http.StatusBadRequest, "invalid_name", "name must be a string of 1 to 128 characters without control characters.", onEndpoints)
+	errInvalidPlan      = defineError(http.StatusBadRequest, "invalid_plan", "There is no such plan; the option limits configures plans.", onEndpoints)
+	errInvalidExpiry    = defineError(http.StatusBadRequest, "invalid_expires_at", "expires_at must be a time in the future, as RFC 3339 writes it.", onEndpoints)
+	errInvalidBenchmark = defineError(http.StatusBadRequest, "invalid_benchmark", "A benchmark row is not valid.", onEndpoints)
+)
+
+// The errors of intercepted traffic.
+var (
+	errEncodedBody     = defineError(http.StatusUnsupportedMediaType, "unsupported_encoding", "Compressed request bodies are not accepted here.", onIntercepted)
+	errBadRequest      = defineError(http.StatusBadRequest, "invalid_request", "The request could not be read.", onIntercepted)
+	errPolicyRefusal   = defineError(http.StatusForbidden, "policy_refusal", "The policy refuses this request.", onIntercepted)
+	errUnknownContent  = defineError(http.StatusForbidden, "unknown_content", "The request has parts that cannot be inspected here.", onIntercepted)
+	errUnknownAnswer   = defineError(http.StatusForbidden, "unknown_content", "The model's answer has parts that cannot be inspected here.", onIntercepted)
+	errUnknownBlocked  = defineError(http.StatusForbidden, "unknown_endpoint", "This endpoint is not governed here, and requests that cannot be inspected are not forwarded.", onIntercepted)
+	errProviderMissing = defineError(http.StatusBadGateway, "upstream_failed", "The service behind the governor could not be reached.", onIntercepted)
+	errUpstream        = defineError(http.StatusBadGateway, "upstream_failed", "The model provider could not be reached or its answer could not be read.", onIntercepted)
+	errUpstreamStatus  = defineError(http.StatusBadGateway, "upstream_error", "The service behind the governor refused the request.", onIntercepted)
+	errUpstreamBroken  = defineError(http.StatusBadGateway, "upstream_aborted", "The model's answer broke off.", onIntercepted)
+	errAnswerSize      = defineError(http.StatusBadGateway, "answer_too_large", "The model's answer is larger than is read here.", onIntercepted)
+)
+
+// A failureReporter counts and logs what failed for a reason of our own. Its
+// zero value is not usable.
+type failureReporter struct {
+	app    *App
+	health *healthLog
+}
+
+// report records the cause of an answer's error, if the failure was ours. Whoever
+// writes the answer calls it, once.
+func (f failureReporter) report(err error) {
+	var e *apiError
+	if errors.As(err, &e) && e != nil && e.cause != nil {
+		f.storeFailed(e.operation, e.cause)
+	}
+}
+
+// storeFailed counts and logs a failed operation as what it is. The store failed
+// when it says so or kept us waiting: requests have no deadline but those which
+// we set on it. A caller who left is nobody's failure. All else is a fault of
+// ours, of which the log tells the kind alone.
+func (f failureReporter) storeFailed(operation string, err error) {
+	switch {
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		f.app.metrics.storeErrors.WithLabelValues(operation).Inc()
+		if f.health.record(err) {
+			f.app.emit("lex_store_degraded", map[string]any{"operation": operation})
+		}
+	case errors.Is(err, context.Canceled):
+	default:
+		kind := internalKind(err)
+		f.app.metrics.internalErrors.WithLabelValues(operation, kind).Inc()
+		f.app.logger.Error("an operation failed for a reason of our own", zap.String("operation", operation), zap.String("kind", kind))
+	}
+}
+
+// internalKind names an error that is neither the store's outage nor the
+// caller's leaving.
+func internalKind(err error) string {
+	for kind, is := range map[string]error{
+		"kernel_input": kernel.ErrInput, "receipt": kernel.ErrReceipt, "policy": kernel.ErrPolicy,
+		"store_conflict": store.ErrConflict, "store_record": store.ErrInvalid,
+	} {
+		if errors.Is(err, is) {
+			return kind
+		}
+	}
+	return "other"
+}
+
+// answerError answers a request of our own endpoints with err, and reports its
+// cause. An error that is none of the interface's is a fault of ours.
+func (f failureReporter) answerError(w http.ResponseWriter, err error) {
+	var e *apiError
+	if !errors.As(err, &e) {
+		e = errGovernor.because("answer", err)
+	}
+	f.report(e)
+	writeError(w, e)
+}
 
 // writeError answers with the error's status and body.
 func writeError(w http.ResponseWriter, e *apiError) {
 	if e.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "60")
 	}
-	_ = writeJSON(w, e.Status, e) // a failure means that the client left
+	_ = writeJSON(w, e.Status, e) // strings encode
 }
 
-// writeJSON answers with v. An error means that the client left: v is always
-// one of our own types, which encode.
+// writeJSON answers with v. After an error, which is v's, nothing was written.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return err
+		return fmt.Errorf("encoding an answer: %w", err)
 	}
-	return writeBody(w, status, "application/json", append(body, '\n'))
+	_ = writeBody(w, status, "application/json", append(body, '\n')) // a failure means that the client left
+	return nil
 }
 
+// writeBody answers with body. An error means that the client left.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", contentType)

@@ -1,9 +1,9 @@
 package caddymodule
 
 import (
-	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // OpenAPIDocument is what GET /lex/openapi.json serves.
@@ -22,15 +22,31 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, int)
 var SafeURI = safeURI
 
 // Endpoints returns the methods of our own endpoints by path, without HEAD,
-// which comes with GET. A path that ends in a slash stands for those below it.
+// which comes with GET.
 func Endpoints() map[string][]string {
-	all := maps.Clone(endpoints)
-	maps.Copy(all, below)
 	found := make(map[string][]string)
-	for path, e := range all {
-		found[path] = slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), func(m string) bool { return m == "HEAD" })
+	for _, e := range endpoints {
+		method, path, _ := strings.Cut(e.pattern, " ")
+		found[path] = append(found[path], method)
+		slices.Sort(found[path])
 	}
 	return found
+}
+
+// A DefinedError is an error of the HTTP interface.
+type DefinedError struct {
+	Status      int
+	Code        string
+	OnEndpoints bool
+}
+
+// DefinedErrors returns the errors of the HTTP interface.
+func DefinedErrors() []DefinedError {
+	out := make([]DefinedError, len(definedErrors))
+	for i, e := range definedErrors {
+		out[i] = DefinedError{e.Status, e.Code, e.where == onEndpoints}
+	}
+	return out
 }
 
 // KeepAlive is what a stream does while the model is silent.

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -102,6 +101,7 @@ type Handler struct {
 	CORS []string `json:"cors,omitempty"`
 
 	app    *App
+	mux    *http.ServeMux // of our own endpoints
 	logger *zap.Logger
 	unread *seenPaths // where answers pass uninspected
 }
@@ -151,6 +151,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.app = app.(*App)
 	h.setDefaults()
+	h.mux = newMux(h.serves)
 	return nil
 }
 
@@ -251,7 +252,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return nil
 	}
 	defer done()
-	g := &request{handler: h, app: h.app, engine: engine, next: next}
+	g := newRequest(h, engine, next)
 	serve(g, w, r)
 	if exits(r.Context()) { // net/http may not get to it any more
 		_ = http.NewResponseController(w).Flush()
@@ -259,13 +260,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return h.giveToCaddy(w, r, g.ungoverned)
 }
 
-// serveFunc answers a request; errors are part of the answer.
+// serveFunc governs a request; errors are part of the answer.
 type serveFunc func(g *request, w http.ResponseWriter, r *http.Request)
 
 // route finds who serves a request; nil means that it is none of our business.
 func (h *Handler) route(r *http.Request) serveFunc {
-	if serve := h.endpoint(r.URL.Path); serve != nil {
-		return serve
+	if h.resource(r) != nil {
+		return (*request).serveResource
 	}
 	if d, ok := wire.Match(r.URL.Path); ok && (r.Method == http.MethodPost || carriesBody(r)) {
 		return func(g *request, w http.ResponseWriter, r *http.Request) { g.intercept(w, r, d) }
@@ -291,6 +292,10 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error)
 // A request is one HTTP request on its way through the handler, with the
 // engine it holds.
 type request struct {
+	authenticator
+	limiter
+	failureReporter
+
 	handler *Handler
 	app     *App
 	engine  *engine
@@ -298,47 +303,21 @@ type request struct {
 	caller  caller
 
 	endpoint string      // as metrics name it; set by endpoints of our own
-	run      string      // the plan's limit that this request was counted on
+	quota    string      // the plan's limit that this request was counted on
 	asked    atomic.Bool // the model was called
-
-	tried   bool      // whether the admin secret was checked,
-	asAdmin *apiError // and what came of it
 
 	failure    sync.Once // around the line about what failed behind lex
 	ungoverned error     // of the handlers after lex, where lex governs nothing
 }
 
-// storeFailed counts and logs a failed operation as what it is. The store failed
-// when it says so or kept us waiting: requests have no deadline but those which
-// we set on it. A caller who left is nobody's failure. All else is a fault of
-// ours, of which the log tells the kind alone.
-func (g *request) storeFailed(operation string, err error) {
-	switch {
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		g.app.metrics.storeErrors.WithLabelValues(operation).Inc()
-		if g.engine.health.record(err) {
-			g.app.emit("lex_store_degraded", map[string]any{"operation": operation})
-		}
-	case errors.Is(err, context.Canceled):
-	default:
-		kind := internalKind(err)
-		g.app.metrics.internalErrors.WithLabelValues(operation, kind).Inc()
-		g.app.logger.Error("an operation failed for a reason of our own", zap.String("operation", operation), zap.String("kind", kind))
+func newRequest(h *Handler, e *engine, next caddyhttp.Handler) *request {
+	failures := failureReporter{h.app, e.health}
+	return &request{
+		authenticator:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
+		limiter:         limiter{e.store},
+		failureReporter: failures,
+		handler:         h, app: h.app, engine: e, next: next,
 	}
-}
-
-// internalKind names an error that is neither the store's outage nor the
-// caller's leaving.
-func internalKind(err error) string {
-	for kind, is := range map[string]error{
-		"kernel_input": kernel.ErrInput, "receipt": kernel.ErrReceipt, "policy": kernel.ErrPolicy,
-		"store_conflict": store.ErrConflict, "store_record": store.ErrInvalid,
-	} {
-		if errors.Is(err, is) {
-			return kind
-		}
-	}
-	return "other"
 }
 
 // outcomeOfFailure is what metrics call a request that got no further.

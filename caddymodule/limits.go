@@ -7,7 +7,9 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -59,7 +61,7 @@ func (l *Limits) provision() error {
 		l.Keyed = Rate{Requests: 120, Window: caddy.Duration(time.Minute)}
 	}
 	if l.Read == (Rate{}) {
-		l.Read = defaultRead
+		l.Read = Rate{Requests: 600, Window: caddy.Duration(time.Minute)} // a dashboard that asks for everything each second stays below it
 	}
 	if l.Body == 0 {
 		l.Body = defaultBody
@@ -89,16 +91,25 @@ func (l *Limits) check() error {
 
 func (r Rate) valid() bool { return r.Requests >= 1 && r.Window > 0 }
 
-// take counts one request of subject, tells the caller what is left, and
+// validPlan reports whether a plan can be configured under the name.
+func validPlan(name string) bool {
+	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
+		return !slices.Contains([]rune("-_."), c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// A limiter counts requests in the store.
+type limiter struct{ store store.Store }
+
+// take counts one request of subject, writes into the headers what is left, and
 // returns the error to answer with when nothing is.
-func (g *request) take(ctx context.Context, w http.ResponseWriter, rate Rate, subject string) *apiError {
+func (l limiter) take(ctx context.Context, w http.ResponseWriter, rate Rate, subject string) *apiError {
 	if rate == (Rate{}) {
 		return nil
 	}
-	got, err := g.engine.store.Take(ctx, subject, rate.Requests, time.Duration(rate.Window))
+	got, err := l.store.Take(ctx, subject, rate.Requests, time.Duration(rate.Window))
 	if err != nil {
-		g.storeFailed("limit", err)
-		return errGovernor
+		return errGovernor.because("limit", err)
 	}
 	w.Header().Set("X-RateLimit-Limit", strconv.Itoa(got.Limit))
 	w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(got.Remaining))
@@ -113,6 +124,47 @@ func (g *request) take(ctx context.Context, w http.ResponseWriter, rate Rate, su
 // window is.
 func retryAfter(a store.Allowance) string {
 	return strconv.Itoa(int(math.Max(60, math.Ceil(a.Reset.Seconds()))))
+}
+
+// consumeQuota counts one accepted request against the plan of the caller's key,
+// and returns the error to answer with when the plan is used up. A key without a
+// plan has no quota; one whose plan is no longer configured is refused, because
+// a renamed plan must not become an unlimited one.
+func (g *request) consumeQuota(ctx context.Context, w http.ResponseWriter) *apiError {
+	if g.caller.key.Plan == "" {
+		return nil
+	}
+	plan, known := g.app.Limits.Plans[g.caller.key.Plan]
+	if !known {
+		return errPlanUnavailable
+	}
+	subject := "plan:" + g.caller.key.ID
+	got, err := g.engine.store.Take(ctx, subject, plan.Requests, time.Duration(plan.Window))
+	if err != nil {
+		return errGovernor.because("limit", err)
+	}
+	if !got.Allowed {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(got.Reset.Seconds()))))
+		return errPlanExhausted
+	}
+	g.quota = subject
+	return nil
+}
+
+// refundQuota undoes consumeQuota for a request that we or the provider failed,
+// once. Once the model was called the client must still be there: otherwise
+// hanging up would make calls for free. ctx is the request's.
+func (g *request) refundQuota(ctx context.Context) {
+	if g.quota == "" || g.asked.Load() && clientLeft(ctx) {
+		return
+	}
+	subject := g.quota
+	g.quota = ""
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	if err := g.engine.store.GiveBack(ctx, subject); err != nil {
+		g.storeFailed("limit", err)
+	}
 }
 
 // clientAddress is the client's address as Caddy trusts it; an IPv6 client is

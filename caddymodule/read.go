@@ -18,10 +18,121 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
+// Who may use the read endpoints: the values of the option `read`.
+const (
+	readPublic = "public"
+	readKeyed  = "keyed" // those with a Lex key, or the admin secret
+	readAdmin  = "admin"
+)
+
+// groupVerify is what verifications are counted on: each reads many receipts.
+const groupVerify = "verify"
+
+// The limits of a page of GET /audits/recent.
 const (
 	defaultRecent = 20
 	maxRecent     = 200
 )
+
+// readAPI are the endpoints that read: receipts, policies, statistics and
+// benchmarks. There is one for each request.
+type readAPI struct {
+	engine *engine
+	auth   *authenticator
+	limits limiter
+
+	access string // the option `read`
+	rate   Rate
+}
+
+// reading lets an endpoint run for callers that may read.
+func reading(serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
+	return readingAs(groupRead, serve)
+}
+
+// verifying is reading with a count of its own.
+func verifying(serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
+	return readingAs(groupVerify, serve)
+}
+
+func readingAs(group string, serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
+	return func(g *request, w http.ResponseWriter, r *http.Request) error {
+		api := &readAPI{
+			engine: g.engine, auth: &g.authenticator, limits: g.limiter,
+			access: g.handler.Read, rate: g.app.Limits.Read,
+		}
+		if apiErr := api.admit(w, r, group); apiErr != nil {
+			return challenged(w, apiErr)
+		}
+		return serve(api, w, r)
+	}
+}
+
+// challenged tells the client of an answer with 401 how to authenticate.
+func challenged(w http.ResponseWriter, e *apiError) error {
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="lex"`)
+	}
+	return e
+}
+
+// admit lets callers of the read endpoints in, and counts them. A caller with
+// the admin secret is not counted.
+func (a *readAPI) admit(w http.ResponseWriter, r *http.Request, group string) *apiError {
+	if a.access == readAdmin {
+		return a.auth.checkAdmin(r)
+	}
+	reader, apiErr := a.identify(r)
+	if apiErr != nil {
+		return apiErr
+	}
+	apiErr = a.checkOffered(r, reader)
+	switch {
+	case apiErr == nil:
+		return nil
+	case a.access == readKeyed && !reader.keyed:
+		return apiErr
+	}
+	a.auth.failures.report(apiErr) // it is not answered
+	return a.limits.take(r.Context(), w, a.rate, reader.subject(group))
+}
+
+// identify finds the caller of a read endpoint. These are public, so a key that is
+// not one makes an anonymous caller.
+func (a *readAPI) identify(r *http.Request) (caller, *apiError) {
+	anonymous := caller{address: clientAddress(r)}
+	if _, given := lexKey(r.Header, false); !given {
+		return anonymous, nil
+	}
+	c, apiErr := a.auth.identify(r.Context(), r, false)
+	switch {
+	case apiErr == nil:
+		return c, nil
+	case errors.Is(apiErr, errInvalidKey):
+		return anonymous, nil
+	}
+	return anonymous, apiErr
+}
+
+// checkOffered checks the admin secret where the request brings something that is
+// meant for it: an Authorization may be meant for others while reading is
+// public, and a Lex key never is.
+func (a *readAPI) checkOffered(r *http.Request, reader caller) *apiError {
+	meant := r.Header.Get(adminHeader) != "" || a.access == readKeyed && !reader.keyed && bearer(r.Header) != ""
+	if !meant || !a.auth.secrets.admin.set {
+		return errKeyRequired
+	}
+	return a.auth.checkAdmin(r)
+}
+
+// readFailed is the error to answer with when the store has no such thing, or
+// did not say.
+func readFailed(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return errNotFound
+	}
+	return errGovernor.because("read", err)
+}
 
 // publicReceipt is a receipt as the public list shows it.
 type publicReceipt struct {
@@ -56,40 +167,36 @@ func summarise(r *kernel.Receipt) ([]byte, error) {
 }
 
 // recent serves GET /audits/recent, newest first, with a link to the next page.
-func (g *request) recent(w http.ResponseWriter, r *http.Request) {
+func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	limit, apiErr := recentLimit(query.Get("limit"), query.Has("limit"))
-	if apiErr != nil {
-		writeError(w, apiErr)
-		return
+	limit, err := recentLimit(query.Get("limit"), query.Has("limit"))
+	if err != nil {
+		return err
 	}
-	summaries, err := g.engine.store.Summaries(r.Context(), query.Get("before"), limit)
+	summaries, err := a.engine.store.Summaries(r.Context(), query.Get("before"), limit)
 	if errors.Is(err, store.ErrNotFound) {
-		writeError(w, errInvalidCursor)
-		return
+		return errInvalidCursor
 	}
 	receipts := make([]publicReceipt, len(summaries))
 	for i := 0; i < len(summaries) && err == nil; i++ {
-		receipts[i], err = g.shown(r.Context(), summaries[i])
+		receipts[i], err = a.shown(r.Context(), summaries[i])
 	}
 	if err != nil { // a receipt that is listed and not there is a fault, too
-		g.storeFailed("read", err)
-		writeError(w, errGovernor)
-		return
+		return errGovernor.because("read", err)
 	}
 	if len(summaries) == limit {
 		next := url.Values{"limit": {strconv.Itoa(limit)}, "before": {summaries[limit-1].Cursor}}
 		w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.Path, next.Encode()))
 	}
-	_ = writeJSON(w, http.StatusOK, map[string]any{"receipts": receipts})
+	return writeJSON(w, http.StatusOK, map[string]any{"receipts": receipts})
 }
 
-// shown is what the list shows of a receipt. Of one that was written before
-// there were summaries its record says the same.
-func (g *request) shown(ctx context.Context, s store.Summary) (shown publicReceipt, err error) {
+// shown is what the list shows of a receipt. A receipt that was written before
+// there were summaries is read from its record, which holds the same members.
+func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown publicReceipt, err error) {
 	text := s.JSON
 	if text == nil {
-		entry, err := g.engine.store.Receipt(ctx, s.ID)
+		entry, err := a.engine.store.Receipt(ctx, s.ID)
 		if err != nil {
 			return shown, err
 		}
@@ -101,7 +208,7 @@ func (g *request) shown(ctx context.Context, s store.Summary) (shown publicRecei
 	return shown, nil
 }
 
-func recentLimit(raw string, given bool) (int, *apiError) {
+func recentLimit(raw string, given bool) (int, error) {
 	if !given {
 		return defaultRecent, nil
 	}
@@ -115,68 +222,68 @@ func recentLimit(raw string, given bool) (int, *apiError) {
 	return min(n, maxRecent), nil
 }
 
-var receiptID = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
+// The forms of the names in paths: of a receipt, of a turn (randomID), and of a
+// policy. Nothing else is looked up.
+var (
+	receiptID  = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
+	turnID     = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+	policyHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // receipt serves GET /audits/{id}: the whole record, byte for byte as hashed.
-func (g *request) receipt(w http.ResponseWriter, r *http.Request) {
-	id := strings.TrimPrefix(r.URL.Path, auditPrefix)
+func (a *readAPI) receipt(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
 	if !receiptID.MatchString(id) {
-		writeError(w, errNotFound)
-		return
+		return errNotFound
 	}
-	entry, err := g.engine.store.Receipt(r.Context(), id)
+	entry, err := a.engine.store.Receipt(r.Context(), id)
 	if err != nil {
-		g.readFailed(w, err)
-		return
+		return readFailed(err)
 	}
-	_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
+	return writeRecord(w, entry.JSON)
 }
-
-// turnID is the form of what names a turn (randomID).
-var turnID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // receiptOfTurn serves GET /audits/turn/{id}: the receipt of the turn that
 // X-Lex-Turn named, as soon as it is durable.
-func (g *request) receiptOfTurn(w http.ResponseWriter, r *http.Request) {
-	id := strings.TrimPrefix(r.URL.Path, turnPrefix)
+func (a *readAPI) receiptOfTurn(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
 	if !turnID.MatchString(id) {
-		writeError(w, errNotFound)
-		return
+		return errNotFound
 	}
-	entry, err := g.engine.store.ReceiptOfTurn(r.Context(), id)
+	entry, err := a.engine.store.ReceiptOfTurn(r.Context(), id)
 	if err != nil {
-		g.readFailed(w, err)
-		return
+		return readFailed(err)
 	}
-	_ = writeBody(w, http.StatusOK, "application/json", entry.JSON)
+	return writeRecord(w, entry.JSON)
 }
-
-var policyHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // policy serves GET /lex/policies/{hash}: the constants that a receipt of this
 // policy replays with, byte for byte as hashed. They never change.
-func (g *request) policy(w http.ResponseWriter, r *http.Request) {
-	hash := strings.TrimPrefix(r.URL.Path, policiesPrefix)
+func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
+	hash := r.PathValue("hash")
 	if !policyHash.MatchString(hash) {
-		writeError(w, errNotFound)
-		return
+		return errNotFound
 	}
-	text, err := g.engine.store.Policy(r.Context(), hash)
+	text, err := a.engine.store.Policy(r.Context(), hash)
 	if err != nil {
-		g.readFailed(w, err)
-		return
+		return readFailed(err)
 	}
-	_ = writeBody(w, http.StatusOK, "application/json", text)
+	return writeRecord(w, text)
+}
+
+// writeRecord answers with a record as it is stored.
+func writeRecord(w http.ResponseWriter, record []byte) error {
+	_ = writeBody(w, http.StatusOK, "application/json", record) // a failure means that the client left
+	return nil
 }
 
 // stats serves GET /stats.
-func (g *request) stats(w http.ResponseWriter, r *http.Request) {
-	s, err := g.engine.store.Stats(r.Context())
+func (a *readAPI) stats(w http.ResponseWriter, r *http.Request) error {
+	s, err := a.engine.store.Stats(r.Context())
 	if err != nil {
-		g.readFailed(w, err)
-		return
+		return readFailed(err)
 	}
-	_ = writeJSON(w, http.StatusOK, map[string]any{
+	return writeJSON(w, http.StatusOK, map[string]any{
 		"total_receipts": s.TotalReceipts, "intervention_rate": s.InterventionRate, "stability_margin": s.StabilityMargin,
 	})
 }
@@ -186,12 +293,12 @@ func (g *request) stats(w http.ResponseWriter, r *http.Request) {
 var simulation = sync.OnceValue(func() toolcall.SimResult { return toolcall.Simulate(toolcall.Default()) })
 
 // agenticSim serves GET /agentic-sim. It leaves no receipt.
-func (g *request) agenticSim(w http.ResponseWriter, _ *http.Request) {
-	_ = writeJSON(w, http.StatusOK, simulation())
+func (a *readAPI) agenticSim(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, simulation())
 }
 
 // health serves GET /lex/health: the components and whether they work, nothing else.
-func (g *request) health(w http.ResponseWriter, r *http.Request) {
+func health(g *request, w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	status, state := http.StatusOK, "ok"
@@ -199,15 +306,5 @@ func (g *request) health(w http.ResponseWriter, r *http.Request) {
 		g.storeFailed("check", err)
 		status, state = http.StatusServiceUnavailable, "degraded"
 	}
-	_ = writeJSON(w, status, map[string]any{"status": state, "components": map[string]string{"store": state, "detector": "ok"}})
-}
-
-// readFailed answers when the store did not, or has no such thing.
-func (g *request) readFailed(w http.ResponseWriter, err error) {
-	if errors.Is(err, store.ErrNotFound) {
-		writeError(w, errNotFound)
-		return
-	}
-	g.storeFailed("read", err)
-	writeError(w, errGovernor)
+	return writeJSON(w, status, map[string]any{"status": state, "components": map[string]string{"store": state, "detector": "ok"}})
 }

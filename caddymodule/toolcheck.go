@@ -20,12 +20,6 @@ const (
 // maxToolName is in characters.
 const maxToolName = 256
 
-var (
-	errMissingTool    = &apiError{http.StatusBadRequest, "tool is required: an object with the tool's name, and its arguments if it has any.", "missing_tool"}
-	errInvalidTool    = &apiError{http.StatusBadRequest, "tool must be an object whose name is a string of 1 to 256 characters without control characters.", "invalid_tool"}
-	errInvalidContext = &apiError{http.StatusBadRequest, "context must be a text, an array of texts or {tool, text} objects, or an object with request and observations.", "invalid_context"}
-)
-
 // toolRequest is the validated body of POST /lex/tools/check.
 type toolRequest struct {
 	SessionID string
@@ -42,19 +36,17 @@ type toolAnswer struct {
 
 // toolsCheck serves POST /lex/tools/check: may an agent run this tool call? The
 // decision has its receipt in the session's chain before it is told.
-func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) {
+func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	g.endpoint = endpointTools
 	started := time.Now()
 	body, apiErr := g.admitTool(w, r)
 	if apiErr != nil {
-		g.reject(w, apiErr)
-		return
+		return g.reject(apiErr)
 	}
 	decision, err := toolcall.Default().Decide(r.Context(), body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
-		g.giveBackRun(r.Context())
-		writeError(w, errGovernor)
-		return
+		g.refundQuota(r.Context())
+		return errGovernor
 	}
 	x := g.openTool(r, body, decision, started)
 	err = x.open(r.Context())
@@ -67,21 +59,20 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) {
 	setPlaceholders(r, x.placeholders())
 	g.tellTurn(w.Header(), x)
 	if err != nil {
-		g.failed(w, r, "commit", err)
-		return
+		return g.failed(r, "commit", err)
 	}
-	_ = writeJSON(w, http.StatusOK, x.toolAnswer(decision))
+	return writeJSON(w, http.StatusOK, x.toolAnswer(decision))
 }
 
 func (g *request) admitTool(w http.ResponseWriter, r *http.Request) (toolRequest, *apiError) {
-	if apiErr := g.enter(w, r); apiErr != nil {
+	if apiErr := g.authenticate(w, r); apiErr != nil {
 		return toolRequest{}, apiErr
 	}
 	body, apiErr := decodeTool(w, r)
 	if apiErr != nil {
 		return toolRequest{}, apiErr
 	}
-	return body, g.takeRun(r.Context(), w)
+	return body, g.consumeQuota(r.Context(), w)
 }
 
 func toolOutcome(d toolcall.Decision, m kernel.Mode) kernel.Outcome {

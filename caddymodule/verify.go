@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,12 +10,6 @@ import (
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
-)
-
-var (
-	errMissingReceipt = &apiError{http.StatusBadRequest, "Give either receipt_id or receipt.", "missing_receipt"}
-	errInvalidReceipt = &apiError{http.StatusBadRequest, "receipt_id, prompt and output must be strings, and receipt an object.", "invalid_type"}
-	errTextsForbidden = &apiError{http.StatusUnauthorized, "Comparing texts needs the admin secret or the API key of the session.", "unauthorized"}
 )
 
 // verifyRequest is the body of POST /audits/verify.
@@ -25,31 +20,27 @@ type verifyRequest struct {
 }
 
 // verify serves POST /audits/verify.
-func (g *request) verify(w http.ResponseWriter, r *http.Request) {
-	q, apiErr := decodeVerify(w, r)
-	if apiErr != nil {
-		writeError(w, apiErr)
-		return
-	}
-	out, entry, receipt, err := g.audit(r.Context(), q)
+func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
+	q, err := decodeVerify(w, r)
 	if err != nil {
-		g.readFailed(w, err)
-		return
+		return err
+	}
+	out, entry, receipt, err := a.audit(r.Context(), q)
+	if err != nil {
+		return readFailed(err)
 	}
 	if q.prompt != nil || q.output != nil {
-		if apiErr := g.mayCompare(r, entry); apiErr != nil {
-			writeError(w, apiErr)
-			return
+		if err := a.mayCompare(r, entry); err != nil {
+			return err
 		}
-		if err := g.compare(r.Context(), out, q, entry, receipt); err != nil {
-			g.readFailed(w, err)
-			return
+		if err := a.compare(r.Context(), out, q, entry, receipt); err != nil {
+			return readFailed(err)
 		}
 	}
-	_ = writeJSON(w, http.StatusOK, out)
+	return writeJSON(w, http.StatusOK, out)
 }
 
-func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, *apiError) {
+func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error) {
 	body, apiErr := readBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
@@ -88,17 +79,17 @@ func present(v gjson.Result) bool { return v.Exists() && v.Type != gjson.Null }
 
 // audit verifies the receipt that the request names or holds. A receipt that is
 // held is looked for in the store: anybody can seal a record of their own.
-func (g *request) audit(ctx context.Context, q verifyRequest) (*report, store.Receipt, kernel.Receipt, error) {
-	a := auditor{g.engine.store}
+func (a *readAPI) audit(ctx context.Context, q verifyRequest) (*report, store.Receipt, kernel.Receipt, error) {
+	audits := auditor{a.engine.store}
 	if q.record == nil {
 		if !receiptID.MatchString(q.id) {
 			return nil, store.Receipt{}, kernel.Receipt{}, store.ErrNotFound
 		}
-		entry, err := a.Receipt(ctx, q.id)
+		entry, err := audits.Receipt(ctx, q.id)
 		if err != nil {
 			return nil, entry, kernel.Receipt{}, err
 		}
-		out, receipt, err := a.receipt(ctx, entry)
+		out, receipt, err := audits.receipt(ctx, entry)
 		return out, entry, receipt, err
 	}
 	receipt, err := kernel.OpenReceipt(q.record)
@@ -107,14 +98,14 @@ func (g *request) audit(ctx context.Context, q verifyRequest) (*report, store.Re
 		out.add("id", faultOf(err))
 		return out, store.Receipt{}, receipt, nil
 	}
-	entry, stored, err := a.stored(ctx, receipt.ID, q.record)
+	entry, stored, err := audits.stored(ctx, receipt.ID, q.record)
 	if err != nil {
 		return nil, entry, receipt, err
 	}
 	if entry.ID == "" { // everything that needs no neighbour
 		entry = store.Receipt{ID: receipt.ID, JSON: q.record}
 	}
-	out, _, err := a.receipt(ctx, entry)
+	out, _, err := audits.receipt(ctx, entry)
 	if err == nil {
 		out.add("stored", stored)
 	}
@@ -123,12 +114,19 @@ func (g *request) audit(ctx context.Context, q verifyRequest) (*report, store.Re
 
 // mayCompare lets those compare texts who could read them anyway: for anybody
 // else the answer would tell whether a guess is right.
-func (g *request) mayCompare(r *http.Request, entry store.Receipt) *apiError {
-	caller, apiErr := g.identify(r.Context(), r, false)
-	if apiErr == nil && caller.keyed && g.ownsSession(r, caller, entry) {
+func (a *readAPI) mayCompare(r *http.Request, entry store.Receipt) error {
+	caller, apiErr := a.auth.identify(r.Context(), r, false)
+	switch {
+	case apiErr != nil:
+		a.auth.failures.report(apiErr) // it is not answered: the admin secret may still do
+	case caller.keyed && ownsSession(r, caller, entry):
 		return nil
 	}
-	if apiErr := g.checkAdmin(r); apiErr == nil || apiErr == errRateLimited || apiErr == errGovernor {
+	apiErr = a.auth.checkAdmin(r)
+	switch {
+	case apiErr == nil:
+		return nil
+	case errors.Is(apiErr, errRateLimited), errors.Is(apiErr, errGovernor):
 		return apiErr
 	}
 	return errTextsForbidden
@@ -136,7 +134,7 @@ func (g *request) mayCompare(r *http.Request, entry store.Receipt) *apiError {
 
 // ownsSession reports whether the caller's namespace and a session id that they
 // give, or that the receipt shows, make the session's key.
-func (g *request) ownsSession(r *http.Request, c caller, entry store.Receipt) bool {
+func ownsSession(r *http.Request, c caller, entry store.Receipt) bool {
 	for _, id := range []string{entry.SessionID, r.Header.Get("X-Lex-Session")} {
 		if id != "" && sessionKey(c.namespace, id) == entry.SessionKey {
 			return true
@@ -147,11 +145,11 @@ func (g *request) ownsSession(r *http.Request, c caller, entry store.Receipt) bo
 
 // compare adds the checks of the texts to a report without a fault; of a receipt
 // that is broken nothing more can be said.
-func (g *request) compare(ctx context.Context, out *report, q verifyRequest, entry store.Receipt, r kernel.Receipt) error {
+func (a *readAPI) compare(ctx context.Context, out *report, q verifyRequest, entry store.Receipt, r kernel.Receipt) error {
 	if out.Fault != nil {
 		return nil
 	}
-	checks, err := auditor{g.engine.store}.texts(ctx, entry, r, q.prompt, q.output)
+	checks, err := auditor{a.engine.store}.texts(ctx, entry, r, q.prompt, q.output)
 	for _, c := range checks {
 		out.addCheck(c)
 	}
