@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
@@ -227,7 +228,7 @@ func showSession(s store.Session) shownSession {
 		SessionKey: s.Key, State: asPillars(s.State.X), M: s.State.X.Min(), ZWeights: s.State.Z,
 		CUSUM: s.State.CUSUM, Carry: asPillars(s.State.Carry), Policy: s.State.Policy,
 		Turns: s.Turns, HighestTurn: s.HighestTurn, Eval: s.Eval,
-		MemoryTurns: len(openMemory(s.Secret, s.Memory).Turns), Head: s.Head,
+		MemoryTurns: govern.RememberedTurns(s), Head: s.Head,
 	}
 }
 

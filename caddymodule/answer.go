@@ -38,7 +38,7 @@ func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, 
 func (g *request) gateConfig(write func([]byte) error) govern.GateConfig {
 	return govern.GateConfig{
 		Window: g.handler.HoldBack.Bytes, MaxDelay: time.Duration(g.handler.HoldBack.Duration),
-		Limit: g.policy.Limits.Body, Write: write,
+		Limit: g.app.Limits.Body, Write: write,
 	}
 }
 
@@ -62,7 +62,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	}
 	a.tail = append(a.tail, f.Raw...)
 	switch {
-	case !a.gate.Count(event.Deltas) || int64(len(a.tail)) > a.policy.Limits.Body:
+	case !a.gate.Count(event.Deltas) || int64(len(a.tail)) > a.app.Limits.Body:
 		a.finalize(kernel.Aborted, errAnswerSize)
 	case event.Err:
 		a.finalize(kernel.ProviderFailed, nil)
@@ -181,7 +181,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		return nil, kernel.ProviderFailed, body
 	}
 	if encoded(h) {
-		plain, err := loose.Decode(body, h.Get("Content-Encoding"), a.policy.Limits.Body)
+		plain, err := loose.Decode(body, h.Get("Content-Encoding"), a.app.Limits.Body)
 		if err != nil {
 			coverage.NotKnown("response", "content encoding", len(body))
 			return nil, kernel.Answered, body
@@ -215,7 +215,7 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 		if !a.inspectsUnknown() {
 			return nil
 		}
-		parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.policy.Limits.Body)
+		parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
 		for i, p := range parts {
 			if i > 0 {
 				pieces[0] = append(pieces[0], "\n")

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"go.uber.org/zap"
 
-	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/govern"
 )
 
 func init() {
@@ -55,14 +53,11 @@ type App struct {
 	events       *caddyevents.App
 	eventContext caddy.Context // of Provision; names the origin of events, used for nothing else
 	metrics      *metrics
-	kernel       *kernel.Kernel
-	model        *detect.Model
-	embedder     Embedder // nil: the detector's own
-	judge        Judge    // nil: the local one alone
-	constitution string
+	embedder     govern.Embedder // nil: the detector's own
+	judge        govern.Judge    // nil: the local one alone
 	opener       StoreOpener
 
-	judgeRequired bool // an answer without the judge's verdict is refused
+	judgeRequired bool // an answer on which the judge gives no verdict is refused
 
 	ready  chan struct{} // closed when Start is over
 	mu     sync.RWMutex
@@ -84,7 +79,6 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.logger = ctx.Logger()
 	a.eventContext = ctx
 	a.ready = make(chan struct{})
-	a.model = detect.Default()
 	if err := a.provisionEvents(ctx); err != nil {
 		return err
 	}
@@ -92,9 +86,6 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if err := a.provisionJudge(ctx); err != nil {
-		return err
-	}
-	if err := a.provisionPolicy(); err != nil {
 		return err
 	}
 	if err := a.Limits.provision(); err != nil {
@@ -106,6 +97,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.Memory == nil {
 		six := 6
 		a.Memory = &six
+	}
+	if err := a.Policy.provision(a); err != nil {
+		return err
 	}
 	var err error
 	if a.metrics, err = newMetrics(ctx.GetMetricsRegistry()); err != nil {
@@ -123,19 +117,31 @@ func (a *App) provisionEvents(ctx caddy.Context) error {
 	return nil
 }
 
-func (a *App) provisionPolicy() error {
-	policy, err := a.Policy.kernelPolicy()
+// provisionEmbedder loads the embedder module.
+func (a *App) provisionEmbedder(ctx caddy.Context) error {
+	if a.EmbedderRaw == nil {
+		return nil
+	}
+	guest, err := ctx.LoadModule(a, "EmbedderRaw")
 	if err != nil {
-		return err
+		return fmt.Errorf("loading the embedder module: %w", err)
 	}
-	if a.embedder == nil { // the threshold belongs to the detector's own scale
-		policy.ThreatAt = math.Round(float64(a.model.Calibration().Threat)*1e4) / 1e4
+	a.embedder = guest.(EmbedderModule).Embedder()
+	return nil
+}
+
+// provisionJudge loads the judge module.
+func (a *App) provisionJudge(ctx caddy.Context) error {
+	if a.JudgeRaw == nil {
+		return nil
 	}
-	if a.kernel, err = kernel.New(policy); err != nil {
-		return fmt.Errorf("checking the policy: %w", err)
+	guest, err := ctx.LoadModule(a, "JudgeRaw")
+	if err != nil {
+		return fmt.Errorf("loading the judge module: %w", err)
 	}
-	a.constitution, err = a.Policy.constitution()
-	return err
+	module := guest.(JudgeModule)
+	a.judge, a.judgeRequired = module.Judge(), module.Required()
+	return nil
 }
 
 func (a *App) provisionStore(ctx caddy.Context) error {
@@ -152,8 +158,8 @@ func (a *App) provisionStore(ctx caddy.Context) error {
 
 // Validate checks what Provision does not compute with.
 func (a *App) Validate() error {
-	if *a.Memory < 0 || *a.Memory > maxMemory {
-		return fmt.Errorf("memory: %d turns; give a number from 0 to %d", *a.Memory, maxMemory)
+	if *a.Memory < 0 || *a.Memory > govern.MaxMemory {
+		return fmt.Errorf("memory: %d turns; give a number from 0 to %d", *a.Memory, govern.MaxMemory)
 	}
 	return nil
 }
@@ -164,6 +170,7 @@ func (a *App) Start() error {
 	defer close(a.ready)
 	e, err := acquireEngine(a.opener, a.logger)
 	if err == nil {
+		a.Policy.governor.Store, a.Policy.governor.Locks = e.store, e.locks
 		if err = a.keepPolicy(e); err != nil {
 			err = errors.Join(err, e.leave(a.logger))
 			e = nil
@@ -178,13 +185,13 @@ func (a *App) Start() error {
 // keepPolicy leaves the policy in the store before the first receipt that names
 // it, so that the receipt can be replayed for as long as it is kept.
 func (a *App) keepPolicy(e *engine) error {
-	text, err := a.kernel.Policy().JSON()
+	text, err := a.Policy.governor.Kernel.Policy().JSON()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	return e.store.PutPolicy(ctx, a.kernel.PolicyHash(), text)
+	return e.store.PutPolicy(ctx, a.Policy.governor.Kernel.PolicyHash(), text)
 }
 
 // Stop does nothing: streams of this configuration may still be open. What
@@ -203,6 +210,10 @@ func (a *App) Cleanup() error {
 	}
 	return e.leave(a.logger)
 }
+
+// Governor returns the governor of the default policy. It has a store from Start
+// on.
+func (a *App) Governor() *govern.Governor { return a.Policy.governor }
 
 // errNotServing says that this configuration has no store (any more).
 var errNotServing = errors.New("the governor is not ready")
@@ -230,11 +241,6 @@ func (a *App) giveBack(e *engine) {
 	if err := e.release(); err != nil {
 		a.logger.Error("closing the store", zap.Error(err))
 	}
-}
-
-// version identifies the pipeline and the policy that produced a result.
-func (a *App) version() string {
-	return pipelineVersion + "+policy." + a.kernel.PolicyHash()[:12]
 }
 
 // emit publishes an event to Caddy's subscribers.

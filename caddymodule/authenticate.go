@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -105,7 +106,7 @@ func (c caller) subject(group string) string {
 // wrong secrets, and a request is one try however often it is asked about.
 type authenticator struct {
 	store      store.Store
-	locks      *sessionLocks
+	locks      *govern.Locks
 	secrets    *Secrets
 	requireKey bool
 	failures   failureReporter
@@ -198,7 +199,7 @@ func (a *authenticator) checkSecret(r *http.Request, header string, accepted ...
 // gets no more guesses than one after the other.
 func (a *authenticator) trySecrets(r *http.Request, given []string, accepted []secret) *apiError {
 	subject := "secret:" + clientAddress(r)
-	unlock, err := a.locks.lock(r.Context(), subject)
+	unlock, err := a.locks.Lock(r.Context(), subject)
 	if err != nil {
 		return errGovernor.because("limit", err)
 	}
@@ -307,16 +308,6 @@ func fingerprint(credential string) string {
 	mac.Write([]byte(credential))
 	return hex.EncodeToString(mac.Sum(nil))
 }
-
-// sessionKey is the private name of a session: knowing its id is not enough to
-// read or poison another caller's session.
-func sessionKey(namespace, id string) string {
-	sum := sha256.Sum256([]byte(namespace + "\x00" + id))
-	return hex.EncodeToString(sum[:])
-}
-
-// publicID shows a session that was not named through /lex/govern.
-func publicID(key string) string { return "s_" + key[:16] }
 
 // randomID names a new session that the caller did not name.
 func randomID() string { return rand.Text() }

@@ -11,6 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-lex/lex/govern"
 )
 
 func init() {
@@ -88,8 +90,8 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			"refuse_at_degraded": number(&a.Policy.RefuseAtDegraded),
 			"refusal_text":       text(&a.Policy.RefusalText),
 			"constitution":       text(&a.Policy.Constitution),
-			"identity":           choice(&a.Policy.Identity, identityModes...),
-			"identity_modes":     choices(&a.Policy.IdentityModes, identityModes...),
+			"identity":           choice(&a.Policy.Identity, govern.IdentityModes...),
+			"identity_modes":     choices(&a.Policy.IdentityModes, govern.IdentityModes...),
 		}),
 		"limits": block(options{
 			"anonymous":   rate(&a.Limits.Anonymous),
@@ -141,8 +143,8 @@ func (a *App) parseMemory(d *caddyfile.Dispenser) error {
 	}
 	turns := 0
 	if arg != "off" {
-		if turns, err = strconv.Atoi(arg); err != nil || turns < 1 || turns > maxMemory {
-			return d.Errf("memory: %q is neither off nor a number of turns from 1 to %d", arg, maxMemory)
+		if turns, err = strconv.Atoi(arg); err != nil || turns < 1 || turns > govern.MaxMemory {
+			return d.Errf("memory: %q is neither off nor a number of turns from 1 to %d", arg, govern.MaxMemory)
 		}
 	}
 	a.Memory = &turns

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -92,28 +93,31 @@ func (a *App) assessLine(ctx context.Context, raw []byte) (assessment, error) {
 
 // rehearseRecord runs a record through a session of its own and returns the
 // last turn, and how many there were.
-func (a *App) rehearseRecord(ctx context.Context, r record, as detect.Source) (last *exchange, turns int, err error) {
+func (a *App) rehearseRecord(ctx context.Context, r record, as detect.Source) (last *govern.Judged, turns int, err error) {
 	lines, err := r.lines(as)
 	if err != nil {
 		return nil, 0, err
 	}
-	session := a.rehearse()
+	session := a.Governor().DryRun()
 	for _, l := range lines {
-		if last, err = session.say(ctx, l); err != nil {
+		if last, err = session.Take(ctx, l); err != nil {
 			return nil, 0, err
 		}
 	}
 	return last, len(lines), nil
 }
 
-func assessmentOf(id jsontext.Value, x *exchange) assessment {
-	res := x.result()
+func assessmentOf(id jsontext.Value, j *govern.Judged) assessment {
+	t := j.Turn
 	v := assessment{
-		ID: id, AttackType: res.SemanticSignal.AttackType, Severity: res.SemanticSignal.Severity, Scores: res.Scores,
-		PromptThreatSignal: res.PromptThreatSignal, SlowDrip: res.SlowDrip,
-		Refused: res.Refused, RefusalReasons: res.RefusalReasons, M: res.M, HealthBand: res.HealthBand,
+		ID: id, AttackType: t.AttackType, Severity: t.Severity, Scores: t.Evidence.Scores,
+		PromptThreatSignal: t.Evidence.ThreatSignal, SlowDrip: t.SlowDrip,
+		Refused: t.Refused, RefusalReasons: []kernel.Reason{}, M: t.M, HealthBand: t.Band,
 	}
-	for _, part := range x.coverage.Skipped {
+	if t.Refused {
+		v.RefusalReasons = t.Reasons
+	}
+	for _, part := range j.Opened.Coverage.Skipped {
 		v.Uninspected = append(v.Uninspected, part.Why)
 	}
 	return v

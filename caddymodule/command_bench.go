@@ -123,15 +123,15 @@ func (b *benchmark) record(ctx context.Context, raw []byte) error {
 	}
 	b.outcomes = append(b.outcomes, outcome{
 		kind: as, label: r.Label, source: r.Source, lang: r.Lang,
-		severity: x.turn.Severity, refused: x.turn.Refused,
-		took: time.Since(began) / time.Duration(turns), notWhollyRead: len(x.coverage.Skipped) > 0,
+		severity: x.Turn.Severity, refused: x.Turn.Refused,
+		took: time.Since(began) / time.Duration(turns), notWhollyRead: len(x.Opened.Coverage.Skipped) > 0,
 	})
 	return nil
 }
 
 func (b *benchmark) card() scorecard {
 	card := score(b.outcomes)
-	card.Version, card.Detector, card.LeftOut = b.app.version(), b.app.model.Version(), b.leftOut
+	card.Version, card.Detector, card.LeftOut = b.app.Governor().Version, b.app.Governor().Detector.Version(), b.leftOut
 	return card
 }
 

@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 

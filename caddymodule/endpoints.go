@@ -138,8 +138,9 @@ func plainlyWritten(r *http.Request) *http.Request {
 type requestKey struct{}
 
 // serveResource serves a request whose path is ours.
-func (g *request) serveResource(w http.ResponseWriter, r *http.Request) {
+func (g *request) serveResource(w http.ResponseWriter, r *http.Request) error {
 	g.handler.mux.ServeHTTP(w, plainlyWritten(r).WithContext(context.WithValue(r.Context(), requestKey{}, g)))
+	return nil
 }
 
 // ServeHTTP serves the endpoint of the request's method. It is the one place

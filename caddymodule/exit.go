@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-lex/lex/govern"
 )
 
 func init() {
@@ -19,8 +21,8 @@ func init() {
 // exitTime bounds how long a process that exits waits for its governed requests
 // to settle. Their calls to the model end at once and judging what came takes
 // milliseconds; the rest is for a store that is slow to take the receipts
-// (commitTimeout). Who sends a body slowly is not waited for any longer either.
-const exitTime = 2 * commitTimeout
+// (govern.CommitTime). Who sends a body slowly is not waited for any longer either.
+const exitTime = 2 * govern.CommitTime
 
 // errExiting is the cause that ends requests when the process exits. They did
 // not lose their client, and nothing else than this process failed them.

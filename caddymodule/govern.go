@@ -124,7 +124,7 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 		if baseline == nil {
 			c.assessed.Opened.Coverage.BytesForwarded = 0
 		}
-		c.baseline = waitFor(baseline, baselineWait).text
+		c.baseline = awaitReply(baseline, baselineWait).text
 		return "", nil
 	}
 	return c.choose(baseline, c.callModel(ctx, c.governedAsk(false)))
@@ -134,10 +134,10 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 // baseline that is late is left out.
 func (c *governCall) choose(baseline <-chan reply, governed reply) (string, error) {
 	if governed.err == nil {
-		c.baseline, c.source = waitFor(baseline, baselineWait).text, sourceGoverned
+		c.baseline, c.source = awaitReply(baseline, baselineWait).text, sourceGoverned
 		return governed.text, nil
 	}
-	fallback := waitFor(baseline, time.Duration(c.handler.Timeout))
+	fallback := awaitReply(baseline, time.Duration(c.handler.Timeout))
 	if fallback.err != nil {
 		return "", errors.Join(errProvider, governed.err)
 	}
@@ -157,8 +157,8 @@ func (c *governCall) startBaseline(ctx context.Context) <-chan reply {
 	return done
 }
 
-// waitFor waits for a reply, at most for limit.
-func waitFor(call <-chan reply, limit time.Duration) reply {
+// awaitReply waits for a reply, at most for limit.
+func awaitReply(call <-chan reply, limit time.Duration) reply {
 	if call == nil {
 		return reply{err: errProvider}
 	}
@@ -189,7 +189,7 @@ func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
 	path, body := askDialect.Ask(ask)
-	got := newRecorder(c.policy.Limits.Body)
+	got := newRecorder(c.app.Limits.Body)
 	if err := c.ask(ctx, got, c.r, path, body); err != nil {
 		return reply{err: err}
 	}
@@ -321,9 +321,9 @@ func (g *request) authenticate(w http.ResponseWriter, r *http.Request) *apiError
 	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
 		return apiErr
 	}
-	rate := g.policy.Limits.Anonymous
+	rate := g.app.Limits.Anonymous
 	if g.caller.keyed {
-		rate = g.policy.Limits.Keyed
+		rate = g.app.Limits.Keyed
 	}
 	return g.take(r.Context(), w, rate, g.caller.subject("govern"))
 }

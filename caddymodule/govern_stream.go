@@ -113,7 +113,7 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 	defer cancel()
 	path, body := askDialect.Ask(c.governedAsk(true))
 	gate := c.newGate(s, cancel)
-	got := &streamRecorder{recorder: newRecorder(c.policy.Limits.Body), gate: gate, stop: cancel}
+	got := &streamRecorder{recorder: newRecorder(c.app.Limits.Body), gate: gate, stop: cancel}
 	err := c.ask(ctx, got, c.r, path, body)
 	text := strings.Join(gate.Close(), "") // one choice is asked for
 	switch {

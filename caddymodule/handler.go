@@ -106,6 +106,9 @@ type Handler struct {
 	unread *seenPaths // where answers pass uninspected
 }
 
+// defaultInspect is the default of Handler.InspectLimit, in bytes.
+const defaultInspect = 1 << 20
+
 // maxHoldBack bounds HoldBack.Bytes.
 const maxHoldBack = 1 << 20
 
@@ -253,23 +256,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer done()
 	g := newRequest(h, engine, next)
-	serve(g, w, r)
+	if err := serve(g, w, r); err != nil {
+		g.answerError(w, err)
+	}
 	if exits(r.Context()) { // net/http may not get to it any more
 		_ = http.NewResponseController(w).Flush()
 	}
 	return h.giveToCaddy(w, r, g.ungoverned)
 }
 
-// serveFunc governs a request; errors are part of the answer.
-type serveFunc func(g *request, w http.ResponseWriter, r *http.Request)
-
 // route finds who serves a request; nil means that it is none of our business.
-func (h *Handler) route(r *http.Request) serveFunc {
+func (h *Handler) route(r *http.Request) endpointFunc {
 	if h.resource(r) != nil {
 		return (*request).serveResource
 	}
 	if d, ok := wire.Match(r.URL.Path); ok && (r.Method == http.MethodPost || carriesBody(r)) {
-		return func(g *request, w http.ResponseWriter, r *http.Request) { g.intercept(w, r, d) }
+		return func(g *request, w http.ResponseWriter, r *http.Request) error {
+			g.intercept(w, r, d)
+			return nil
+		}
 	}
 	if h.RequireKey || mayCarryPrompt(r) {
 		return (*request).interceptUnknown
@@ -283,7 +288,7 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error)
 		return
 	}
 	if d, ok := wire.Match(r.URL.Path); ok {
-		writeDialectError(w, d, errGovernor, http.StatusServiceUnavailable)
+		writeDialectError(w, d, errGovernor.withStatus(http.StatusServiceUnavailable))
 		return
 	}
 	writeError(w, errGovernor)
@@ -299,6 +304,7 @@ type request struct {
 	handler *Handler
 	app     *App
 	engine  *engine
+	policy  *Policy
 	next    caddyhttp.Handler
 	caller  caller
 
@@ -316,7 +322,7 @@ func newRequest(h *Handler, e *engine, next caddyhttp.Handler) *request {
 		authenticator:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
 		limiter:         limiter{e.store},
 		failureReporter: failures,
-		handler:         h, app: h.app, engine: e, next: next,
+		handler:         h, app: h.app, engine: e, policy: &h.app.Policy, next: next,
 	}
 }
 

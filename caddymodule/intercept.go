@@ -53,7 +53,7 @@ func (c *interception) serve(w http.ResponseWriter) error {
 	if coding := c.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return c.reject(errEncodedBody)
 	}
-	body, apiErr := readBody(w, c.r, c.policy.Limits.Body)
+	body, apiErr := readBody(w, c.r, c.app.Limits.Body)
 	if apiErr != nil {
 		return c.reject(apiErr)
 	}
@@ -97,7 +97,7 @@ func (c *interception) serve(w http.ResponseWriter) error {
 	defer cancel()
 	client := newClientSide(w)
 	answer := c.newAnswer(assessed, client, cancel)
-	aw := newAnswerWriter(client, answer, cancel, c.policy.Limits.Body)
+	aw := newAnswerWriter(client, answer, cancel, c.app.Limits.Body)
 	c.setTurnHeader(aw.ours, c.opened)
 	err, panicked := c.callNext(aw, c.upstreamRequest(ctx))
 	aw.finish(err)
@@ -114,7 +114,7 @@ func (g *request) identifyCaller(ctx context.Context, w http.ResponseWriter, r *
 	if g.caller, apiErr = g.identify(ctx, r, true); apiErr != nil {
 		return apiErr
 	}
-	return g.take(ctx, w, g.policy.Limits.Intercepted, g.caller.subject("intercepted"))
+	return g.take(ctx, w, g.app.Limits.Intercepted, g.caller.subject("intercepted"))
 }
 
 // parse reads the body in the dialect. A member that the dialect does not know is

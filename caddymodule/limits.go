@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -160,7 +161,7 @@ func (g *request) refundQuota(ctx context.Context) {
 	}
 	subject := g.quota
 	g.quota = ""
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), govern.CommitTime)
 	defer cancel()
 	if err := g.engine.store.GiveBack(ctx, subject); err != nil {
 		g.storeFailed("limit", err)

@@ -1,25 +1,18 @@
 package caddymodule
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
 )
-
-// defaultConstitution is the governed arm's system text unless the operator
-// gives another.
-//
-//go:embed constitution.txt
-var defaultConstitution string
-
-// defaultRefusal answers a refused turn.
-const defaultRefusal = "I can't help with that. The request was declined by the governance policy of this service."
 
 // Policy is the operator's part of the kernel's policy. What is absent keeps
 // the kernel's default.
@@ -47,41 +40,61 @@ type Policy struct {
 	// The identity modes that requests may name; without `none` no caller can
 	// leave the constitution out. Default: all four.
 	IdentityModes []string `json:"identity_modes,omitempty"`
+
+	governor *govern.Governor
 }
 
-// kernelPolicy is the kernel's default with the operator's values.
-func (p *Policy) kernelPolicy() (kernel.Policy, error) {
+// provision builds the governor that works under the policy. Its store comes with
+// Start.
+func (p *Policy) provision(a *App) error {
 	if p.RefusalText == "" {
-		p.RefusalText = defaultRefusal
+		p.RefusalText = govern.DefaultRefusal
 	}
 	if p.Identity == "" {
-		p.Identity = identityFull
+		p.Identity = govern.IdentityFull
 	}
 	if err := p.checkIdentity(); err != nil {
-		return kernel.Policy{}, err
+		return err
+	}
+	constitution, err := p.constitution()
+	if err != nil {
+		return err
 	}
 	policy := kernel.DefaultPolicy()
 	override(&policy.Tau, p.Tau)
 	override(&policy.RefuseAt, p.RefuseAt)
 	override(&policy.RefuseAtDegraded, p.RefuseAtDegraded)
-	return policy, nil
+	detector := detect.Default()
+	if a.embedder == nil { // the threshold belongs to the detector's own scale
+		policy.ThreatAt = math.Round(float64(detector.Calibration().Threat)*1e4) / 1e4
+	}
+	k, err := kernel.New(policy)
+	if err != nil {
+		return fmt.Errorf("checking the policy: %w", err)
+	}
+	p.governor = &govern.Governor{
+		Kernel: k, Detector: detector, Embedder: a.embedder, Judge: a.judge, JudgeRequired: a.judgeRequired,
+		RefusalText: p.RefusalText, Constitution: constitution, Memory: *a.Memory,
+		Version: pipelineVersion + "+policy." + k.PolicyHash()[:12],
+	}
+	return nil
 }
 
 // checkIdentity checks the modes and puts those that requests may name into
 // their usual order.
 func (p *Policy) checkIdentity() error {
 	for _, mode := range append([]string{p.Identity}, p.IdentityModes...) {
-		if !slices.Contains(identityModes, mode) {
-			return fmt.Errorf("policy identity %q: give one of %s", mode, strings.Join(identityModes, ", "))
+		if !slices.Contains(govern.IdentityModes, mode) {
+			return fmt.Errorf("policy identity %q: give one of %s", mode, strings.Join(govern.IdentityModes, ", "))
 		}
 	}
 	if len(p.IdentityModes) == 0 {
-		p.IdentityModes = identityModes
+		p.IdentityModes = govern.IdentityModes
 	}
 	if !slices.Contains(p.IdentityModes, p.Identity) {
 		return fmt.Errorf("policy identity_modes: the default identity %s is not among them; name it, or set identity to one that is", p.Identity)
 	}
-	p.IdentityModes = slices.DeleteFunc(slices.Clone(identityModes), func(mode string) bool { return !slices.Contains(p.IdentityModes, mode) })
+	p.IdentityModes = slices.DeleteFunc(slices.Clone(govern.IdentityModes), func(mode string) bool { return !slices.Contains(p.IdentityModes, mode) })
 	return nil
 }
 
@@ -94,7 +107,7 @@ func override(field, value *float64) {
 // constitution reads the governed arm's system text.
 func (p *Policy) constitution() (string, error) {
 	if p.Constitution == "" {
-		return strings.TrimSpace(defaultConstitution), nil
+		return govern.DefaultConstitution(), nil
 	}
 	text, err := os.ReadFile(p.Constitution)
 	if err != nil {

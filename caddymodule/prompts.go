@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
@@ -52,43 +53,43 @@ func (r record) check() error {
 }
 
 // lines turns a record into the turns of a session. as is who speaks in text.
-func (r record) lines(as detect.Source) ([]line, error) {
+func (r record) lines(as detect.Source) ([]govern.DryTurn, error) {
 	if r.Text == nil {
 		return linesOf(r.Turns)
 	}
 	if strings.TrimSpace(*r.Text) == "" {
 		return nil, errors.New("text is blank")
 	}
-	l := line{texts: []detect.Text{{Source: as, Body: *r.Text}}}
+	l := govern.DryTurn{Said: []detect.Text{{Source: as, Body: *r.Text}}}
 	if as == detect.User {
-		l.prompt = *r.Text
+		l.Prompt = *r.Text
 	}
-	return []line{l}, nil
+	return []govern.DryTurn{l}, nil
 }
 
 // linesOf groups messages: each answer of the assistant ends a turn, and the
 // application's instructions hold from where they stand on.
-func linesOf(messages []message) (out []line, err error) {
-	var l line
+func linesOf(messages []message) (out []govern.DryTurn, err error) {
+	var l govern.DryTurn
 	for i, m := range messages {
 		switch m.Role {
 		case "system", "developer":
-			l.instructions = append(l.instructions, detect.Text{Source: detect.System, Body: m.Content})
+			l.Instructions = append(l.Instructions, detect.Text{Source: detect.System, Body: m.Content})
 		case "user":
-			l.texts, l.prompt = append(l.texts, detect.Text{Source: detect.User, Body: m.Content}), m.Content
+			l.Said, l.Prompt = append(l.Said, detect.Text{Source: detect.User, Body: m.Content}), m.Content
 		case "tool", "function":
-			l.texts = append(l.texts, detect.Text{Source: detect.Tool, Body: m.Content})
+			l.Said = append(l.Said, detect.Text{Source: detect.Tool, Body: m.Content})
 		case "assistant":
-			if len(l.texts) > 0 { // a greeting answers nothing
-				l.answer = m.Content
+			if len(l.Said) > 0 { // a greeting answers nothing
+				l.Answer = m.Content
 				out = append(out, l)
-				l = line{instructions: l.instructions}
+				l = govern.DryTurn{Instructions: l.Instructions}
 			}
 		default:
 			return nil, fmt.Errorf("turn %d has an unknown role; give system, user, assistant or tool", i+1)
 		}
 	}
-	if len(l.texts) > 0 {
+	if len(l.Said) > 0 {
 		out = append(out, l)
 	}
 	if len(out) == 0 {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 	"github.com/caddy-lex/lex/store"
 )
@@ -134,38 +134,6 @@ func readFailed(err error) error {
 	return errGovernor.because("read", err)
 }
 
-// publicReceipt is a receipt as the public list shows it.
-type publicReceipt struct {
-	ID             string  `json:"id"`
-	SessionID      string  `json:"session_id"`
-	Turn           int     `json:"turn"`
-	PreEvalLabel   string  `json:"pre_eval_label"`
-	MBefore        float64 `json:"m_before"`
-	MAfter         float64 `json:"m_after"`
-	GovernorMode   string  `json:"governor_mode"`
-	Intervention   bool    `json:"intervention"`
-	SlowDrip       bool    `json:"slow_drip"`
-	GovernorEffort float64 `json:"governor_effort"`
-	SigmaViol      float64 `json:"sigma_viol"`
-	Timestamp      int64   `json:"timestamp"`
-
-	// What became of the turn, beyond the interface.
-	Refused     bool    `json:"refused"`
-	WouldRefuse bool    `json:"would_refuse"`
-	AttackType  string  `json:"attack_type"`
-	Severity    float64 `json:"severity"`
-}
-
-// summarise makes what the list shows of a receipt. It is made when the receipt is
-// written, so that the list reads no records.
-func summarise(r *kernel.Receipt) ([]byte, error) {
-	return json.Marshal(publicReceipt{
-		ID: r.ID, SessionID: r.SessionID, Turn: r.Turn, PreEvalLabel: r.Label, MBefore: r.MBefore, MAfter: r.MAfter,
-		GovernorMode: r.GovernorMode, Intervention: r.Intervened, SlowDrip: r.SlowDrip, GovernorEffort: r.Effort, SigmaViol: r.SigmaViol,
-		Timestamp: r.Timestamp, Refused: r.Refused, WouldRefuse: r.WouldRefuse, AttackType: string(r.AttackType), Severity: r.Severity,
-	})
-}
-
 // recent serves GET /audits/recent, newest first, with a link to the next page.
 func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
@@ -177,7 +145,7 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return errInvalidCursor
 	}
-	receipts := make([]publicReceipt, len(summaries))
+	receipts := make([]govern.Summary, len(summaries))
 	for i := 0; i < len(summaries) && err == nil; i++ {
 		receipts[i], err = a.shown(r.Context(), summaries[i])
 	}
@@ -193,7 +161,7 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 
 // shown is what the list shows of a receipt. A receipt that was written before
 // there were summaries is read from its record, which holds the same members.
-func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown publicReceipt, err error) {
+func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown govern.Summary, err error) {
 	text := s.JSON
 	if text == nil {
 		entry, err := a.engine.store.Receipt(ctx, s.ID)

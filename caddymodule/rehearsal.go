@@ -1,62 +1,13 @@
 package caddymodule
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
-	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/detect"
-	"github.com/caddy-lex/lex/store"
 )
-
-// A rehearsal takes turns of one session through the very exchange that the
-// proxy uses, without a store and without a model: what it says of a prompt is
-// what the proxy would decide.
-type rehearsal struct {
-	app     *App
-	session store.Session
-}
-
-// A line is one turn of a rehearsal.
-type line struct {
-	prompt       string // what the user said; "" when only a tool or document spoke
-	texts        []detect.Text
-	instructions []detect.Text // the application's own
-	answer       string        // what the model answered; "" when it is not known
-}
-
-func (a *App) rehearse() *rehearsal {
-	return &rehearsal{app: a, session: store.Session{State: a.kernel.NewSession()}}
-}
-
-// say takes one turn and returns its exchange. An answer to a refused prompt
-// would not have been given, so it is not weighed.
-func (r *rehearsal) say(ctx context.Context, l line) (*exchange, error) {
-	x := &exchange{
-		app: r.app, mode: kernel.Enforce, session: r.session, prompt: l.prompt,
-		endpoint: endpointGovern, dialect: dialectLex, started: time.Now(),
-	}
-	for _, t := range l.texts {
-		x.cover("request."+string(t.Source), detectorLocal, len(t.Body))
-	}
-	if err := x.assess(ctx, l.texts, l.instructions); err != nil {
-		return nil, err
-	}
-	if l.answer != "" && !x.turn.Refused {
-		x.coverAnswer("response", len(l.answer))
-		if err := x.conclude(ctx, l.answer); err != nil {
-			return nil, err
-		}
-	}
-	r.session = x.advanced()
-	return x, nil
-}
 
 // rehearsed are the options of the app that bear on what is decided.
 var rehearsed = []string{"policy", "embedder"}

@@ -6,16 +6,13 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
-	"github.com/caddy-lex/lex/store"
 )
 
-// What receipts and metrics call POST /lex/tools/check, and who reads there.
-const (
-	endpointTools    = "lex/tools/check"
-	detectorToolcall = "toolcall"
-)
+// endpointTools is what receipts and metrics call POST /lex/tools/check.
+const endpointTools = "lex/tools/check"
 
 // maxToolName is in characters.
 const maxToolName = 256
@@ -38,64 +35,59 @@ type toolAnswer struct {
 // decision has its receipt in the session's chain before it is told.
 func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	g.endpoint = endpointTools
-	started := time.Now()
-	body, apiErr := g.admitTool(w, r)
+	ctx, started := r.Context(), time.Now()
+	apiErr := g.authenticate(w, r)
+	var body toolRequest
+	if apiErr == nil {
+		body, apiErr = decodeTool(w, r)
+	}
+	if apiErr == nil {
+		apiErr = g.consumeQuota(ctx, w)
+	}
 	if apiErr != nil {
 		return g.reject(apiErr)
 	}
-	decision, err := toolcall.Default().Decide(r.Context(), body.Call)
+	decision, err := toolcall.Default().Decide(ctx, body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
-		g.refundQuota(r.Context())
+		g.refundQuota(ctx)
 		return errGovernor
 	}
-	x := g.openTool(r, body, decision, started)
-	err = x.open(r.Context())
-	if err == nil {
-		err = x.step()
-	}
-	if err == nil {
-		err = x.commit(r.Context(), toolOutcome(decision, x.mode), g.app.sent("", ""))
-	}
-	setPlaceholders(r, x.placeholders())
-	g.tellTurn(w.Header(), x)
+
+	opened, err := g.policy.governor.Open(ctx, govern.Request{
+		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace,
+		Key: govern.SessionKey(g.caller.namespace, body.SessionID), PublicID: body.SessionID, Eval: g.isEval(r, body.SessionID),
+		Endpoint: endpointTools, Dialect: dialectLex, Started: started,
+	})
 	if err != nil {
-		return g.failed(r, "commit", err)
+		return g.fail(r, "commit", err)
 	}
-	return writeJSON(w, http.StatusOK, x.toolAnswer(decision))
-}
-
-func (g *request) admitTool(w http.ResponseWriter, r *http.Request) (toolRequest, *apiError) {
-	if apiErr := g.authenticate(w, r); apiErr != nil {
-		return toolRequest{}, apiErr
-	}
-	body, apiErr := decodeTool(w, r)
-	if apiErr != nil {
-		return toolRequest{}, apiErr
-	}
-	return body, g.consumeQuota(r.Context(), w)
-}
-
-func toolOutcome(d toolcall.Decision, m kernel.Mode) kernel.Outcome {
-	if !d.Allowed && m == kernel.Enforce {
-		return kernel.Refused
-	}
-	return kernel.Answered
-}
-
-func (g *request) openTool(r *http.Request, body toolRequest, d toolcall.Decision, started time.Time) *exchange {
-	x := &exchange{
-		app: g.app, engine: g.engine, mode: kernel.Mode(g.handler.Mode), namespace: g.caller.namespace,
-		key: sessionKey(g.caller.namespace, body.SessionID), publicID: body.SessionID, eval: g.isEval(r, body.SessionID),
-		endpoint: endpointTools, dialect: dialectLex, started: started,
-		prompt: string(body.Call.Arguments),
-		call:   &kernel.ToolCall{Tool: body.Call.Name, Invariant: string(d.Invariant)},
-	}
-	x.ran(detectorToolcall, !d.Allowed)
-	x.cover("request.tool", detectorToolcall, len(body.Call.Name)+len(body.Call.Arguments))
+	g.setTurnHeader(w.Header(), opened)
+	coverage := opened.Coverage
+	coverage.Ran(govern.DetectorToolCall, !decision.Allowed)
+	coverage.Inspect("request.tool", govern.DetectorToolCall, len(body.Call.Name)+len(body.Call.Arguments))
 	if said := contextBytes(body.Call); said > 0 {
-		x.cover("request.context", detectorToolcall, said)
+		coverage.Inspect("request.context", govern.DetectorToolCall, said)
 	}
-	return x
+
+	call := kernel.ToolCall{Tool: body.Call.Name, Invariant: string(decision.Invariant)}
+	judged, err := opened.RecordToolCall(call, string(body.Call.Arguments))
+	if err != nil {
+		return g.fail(r, "commit", err)
+	}
+	outcome := kernel.Answered
+	if !decision.Allowed && opened.Mode == kernel.Enforce {
+		outcome = kernel.Refused
+	}
+	receipt, err := g.commit(r, judged, outcome, g.policy.governor.Sent("", ""))
+	if err != nil {
+		return g.fail(r, "commit", err)
+	}
+	answer := toolAnswer{Decision: receipt.Turn.Call.Decision, ReceiptID: receipt.ID}
+	if answer.Decision == kernel.Blocked {
+		invariant := string(decision.Invariant)
+		answer.Reason, answer.Invariant = &decision.Reason, &invariant
+	}
+	return writeJSON(w, http.StatusOK, answer)
 }
 
 func contextBytes(c toolcall.Call) int {
@@ -104,25 +96,6 @@ func contextBytes(c toolcall.Call) int {
 		n += len(o.Text)
 	}
 	return n
-}
-
-func (x *exchange) toolAnswer(d toolcall.Decision) toolAnswer {
-	a := toolAnswer{Decision: x.turn.Call.Decision, ReceiptID: x.receipt.ID}
-	if a.Decision == kernel.Blocked {
-		invariant := string(d.Invariant)
-		a.Reason, a.Invariant = &d.Reason, &invariant
-	}
-	return a
-}
-
-// observeTool counts a committed tool call and tells the subscribers.
-func (x *exchange) observeTool() {
-	m := x.app.metrics
-	m.requests.WithLabelValues(x.endpoint, x.dialect, string(x.receipt.Outcome)).Inc()
-	m.receipts.WithLabelValues(store.KindToolCall, "true").Inc()
-	if x.turn.Call.Decision == kernel.Blocked {
-		x.app.emit("lex_tool_blocked", map[string]any{"receipt_id": x.receipt.ID, "endpoint": x.endpoint, "invariant": x.turn.Call.Invariant})
-	}
 }
 
 // decodeTool reads and checks a body: size, JSON, session_id, tool, context.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -44,7 +45,7 @@ func (t proxyTrail) list(ctx context.Context, place string) (ids []string, next 
 		place = "/audits/recent?limit=" + strconv.Itoa(maxRecent)
 	}
 	var page struct {
-		Receipts *[]publicReceipt `json:"receipts"`
+		Receipts *[]govern.Summary `json:"receipts"`
 	}
 	header, err := t.ask(ctx, http.MethodGet, place, nil, &page)
 	if err != nil {

@@ -83,7 +83,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 	}
 
 	// Read the body. Without one there is nothing to assess.
-	body, apiErr := readBody(w, r, g.policy.Limits.Body)
+	body, apiErr := readBody(w, r, g.app.Limits.Body)
 	if apiErr != nil {
 		return apiErr
 	}
@@ -150,7 +150,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	var parts []wire.Part
 	var unreadable error
 	if g.inspectsUnknown() && len(body) > 0 {
-		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), body, g.policy.Limits.Body)
+		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), body, g.app.Limits.Body)
 	}
 	input, media, read := govern.ReadParts(parts)
 

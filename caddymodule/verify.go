@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
@@ -136,7 +137,7 @@ func (a *readAPI) mayCompare(r *http.Request, entry store.Receipt) error {
 // give, or that the receipt shows, make the session's key.
 func ownsSession(r *http.Request, c caller, entry store.Receipt) bool {
 	for _, id := range []string{entry.SessionID, r.Header.Get("X-Lex-Session")} {
-		if id != "" && sessionKey(c.namespace, id) == entry.SessionKey {
+		if id != "" && govern.SessionKey(c.namespace, id) == entry.SessionKey {
 			return true
 		}
 	}

@@ -207,9 +207,20 @@ func (j *Judged) label() int {
 	return s.Turns + 1
 }
 
-// next is the session after this turn.
+// next is the session after this turn, with what its receipt adds.
 func (j *Judged) next(s store.Session, r *Receipt, sent string) store.Session {
-	s.State, s.Head, s.Eval = j.Turn.Next, r.ID, s.Eval || j.Opened.Eval
+	s = j.advance(s)
+	s.Head, s.Eval = r.ID, s.Eval || j.Opened.Eval
+	if j.call == nil {
+		s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)
+		s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent))
+	}
+	return s
+}
+
+// advance is the session after this turn's step.
+func (j *Judged) advance(s store.Session) store.Session {
+	s.State = j.Turn.Next
 	if j.call != nil {
 		return s
 	}
@@ -219,8 +230,6 @@ func (j *Judged) next(s store.Session, r *Receipt, sent string) store.Session {
 	if j.output != nil && len(j.Turn.Reasons) == 0 {
 		s.Centre = detect.Blend(s.Centre, j.output, min(s.Turns, centreSpan))
 	}
-	s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)
-	s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent))
 	return s
 }
 
