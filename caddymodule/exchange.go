@@ -237,7 +237,7 @@ func withInstructions(s, instructions kernel.Scores) kernel.Scores {
 // step computes the turn from the session as last read and all evidence.
 func (x *exchange) step() (err error) {
 	if x.call != nil {
-		if x.turn, err = x.app.kernel.Hold(x.session.State, *x.call, x.mode); err != nil {
+		if x.turn, err = x.app.kernel.RecordToolCall(x.session.State, *x.call, x.mode); err != nil {
 			return fmt.Errorf("holding: %w", err)
 		}
 		return nil
