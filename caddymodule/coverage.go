@@ -107,7 +107,7 @@ const unknownRead = "not known to the dialect; its texts were read"
 // looseMember reads a member that its dialect does not know. Its name may say that
 // the application itself speaks there.
 func looseMember(p wire.Part, body []byte) []wire.Part {
-	parts := wire.Loosely(body[p.Start : p.Start+p.Bytes])
+	parts := wire.LooseParts(body[p.Start : p.Start+p.Bytes])
 	for i := range parts {
 		if parts[i].Role == wire.User && p.Role == wire.Definition {
 			parts[i].Role = p.Role

@@ -96,7 +96,7 @@ func bodyTexts(h http.Header, body []byte, limit int64) ([]wire.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Loosely(plain), nil
+	return wire.LooseParts(plain), nil
 }
 
 // formTexts reads the fields of a form, and those of its files that are text.
@@ -137,7 +137,7 @@ func queryTexts(line string) (parts []wire.Part) {
 			if text, err := url.QueryUnescape(field); err == nil {
 				field = text
 			}
-			parts = append(parts, wire.Loosely([]byte(strings.ToValidUTF8(field, "\uFFFD")))...)
+			parts = append(parts, wire.LooseParts([]byte(strings.ToValidUTF8(field, "\uFFFD")))...)
 		}
 	}
 	return parts

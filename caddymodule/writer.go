@@ -243,7 +243,7 @@ func (t *interceptTurn) readEvent(frame wire.Frame) wire.Event {
 	}
 	event = wire.Event{Unknown: []string{"frame"}}
 	if t.inspectsUnknown() {
-		for _, p := range wire.Loosely(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
+		for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
 			event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
 		}
 	}
