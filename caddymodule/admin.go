@@ -91,7 +91,7 @@ func (g *request) trySecrets(r *http.Request, given []string, accepted []secret)
 		return errGovernor
 	}
 	defer unlock()
-	wrong, err := g.engine.store.Taken(r.Context(), subject)
+	wrong, err := g.engine.store.Consumed(r.Context(), subject)
 	if err == nil && wrong >= wrongTries {
 		return errRateLimited
 	}
@@ -99,7 +99,7 @@ func (g *request) trySecrets(r *http.Request, given []string, accepted []secret)
 		return nil
 	}
 	if err == nil {
-		_, err = g.engine.store.Take(r.Context(), subject, wrongTries, time.Minute)
+		_, err = g.engine.store.Consume(r.Context(), subject, wrongTries, time.Minute)
 	}
 	if err != nil {
 		g.storeFailed("limit", err)

@@ -90,7 +90,7 @@ func (x *exchange) commitOnce(ctx context.Context, outcome kernel.Outcome, sent 
 	if known {
 		return again(ctx, func(ctx context.Context) error { return x.engine.store.Append(ctx, receipt) })
 	}
-	turn := store.Turn{Session: x.next(key, text), Receipt: receipt}
+	turn := store.Change{Session: x.next(key, text), Receipt: receipt}
 	return again(ctx, func(ctx context.Context) error { return x.engine.store.Commit(ctx, turn) })
 }
 

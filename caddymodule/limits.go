@@ -95,7 +95,7 @@ func (g *request) take(ctx context.Context, w http.ResponseWriter, rate Rate, su
 	if rate == (Rate{}) {
 		return nil
 	}
-	got, err := g.engine.store.Take(ctx, subject, rate.Requests, time.Duration(rate.Window))
+	got, err := g.engine.store.Consume(ctx, subject, rate.Requests, time.Duration(rate.Window))
 	if err != nil {
 		g.storeFailed("limit", err)
 		return errGovernor

@@ -28,7 +28,7 @@ func (g *request) takeRun(ctx context.Context, w http.ResponseWriter) *apiError 
 		return errPlanUnavailable
 	}
 	subject := "plan:" + g.caller.key.ID
-	got, err := g.engine.store.Take(ctx, subject, plan.Requests, time.Duration(plan.Window))
+	got, err := g.engine.store.Consume(ctx, subject, plan.Requests, time.Duration(plan.Window))
 	if err != nil {
 		g.storeFailed("limit", err)
 		return errGovernor
@@ -53,7 +53,7 @@ func (g *request) giveBackRun(ctx context.Context) {
 	g.run = ""
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	if err := g.engine.store.GiveBack(ctx, subject); err != nil {
+	if err := g.engine.store.Refund(ctx, subject); err != nil {
 		g.storeFailed("limit", err)
 	}
 }
