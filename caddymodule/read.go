@@ -183,7 +183,7 @@ func (g *request) stats(w http.ResponseWriter, r *http.Request) {
 
 // simulation runs the scripted scenarios through the interceptor, once: the
 // interceptor is deterministic and the script is part of the program.
-var simulation = sync.OnceValue(func() toolcall.SimResult { return toolcall.Simulate(toolcall.Default()) })
+var simulation = sync.OnceValue(toolcall.Simulate)
 
 // agenticSim serves GET /agentic-sim. It leaves no receipt.
 func (g *request) agenticSim(w http.ResponseWriter, _ *http.Request) {

@@ -50,7 +50,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) {
 		g.reject(w, apiErr)
 		return
 	}
-	decision, err := toolcall.Default().Decide(r.Context(), body.Call)
+	decision, err := toolcall.Decide(r.Context(), body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
 		g.giveBackRun(r.Context())
 		writeError(w, errGovernor)

@@ -59,7 +59,9 @@ func TestHoldRefusesBadInput(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	call := kernel.ToolCall{Tool: "read"}
 	for name, try := range map[string]func() (kernel.Turn, error){
-		"no tool":    func() (kernel.Turn, error) { return k.RecordToolCall(k.NewSession(), kernel.ToolCall{}, kernel.Enforce) },
+		"no tool": func() (kernel.Turn, error) {
+			return k.RecordToolCall(k.NewSession(), kernel.ToolCall{}, kernel.Enforce)
+		},
 		"no mode":    func() (kernel.Turn, error) { return k.RecordToolCall(k.NewSession(), call, "") },
 		"no session": func() (kernel.Turn, error) { return k.RecordToolCall(kernel.Session{}, call, kernel.Enforce) },
 	} {
