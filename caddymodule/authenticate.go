@@ -204,7 +204,7 @@ func (a *authenticator) trySecrets(r *http.Request, given []string, accepted []s
 		return errGovernor.because("limit", err)
 	}
 	defer unlock()
-	wrong, err := a.store.Taken(r.Context(), subject)
+	wrong, err := a.store.Consumed(r.Context(), subject)
 	if err != nil {
 		return errGovernor.because("limit", err)
 	}
@@ -214,7 +214,7 @@ func (a *authenticator) trySecrets(r *http.Request, given []string, accepted []s
 	if matchesAny(given, accepted) {
 		return nil
 	}
-	if _, err := a.store.Take(r.Context(), subject, maxWrongSecrets, time.Minute); err != nil {
+	if _, err := a.store.Consume(r.Context(), subject, maxWrongSecrets, time.Minute); err != nil {
 		return errGovernor.because("limit", err)
 	}
 	return errUnauthorized

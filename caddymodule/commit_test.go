@@ -69,7 +69,7 @@ func TestCallersWhoLeaveAreNoFailure(t *testing.T) {
 // A fault of the kernel is counted as one: the store did what it was asked.
 func TestKernelErrorsAreNoFailureOfTheStore(t *testing.T) {
 	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
-	s.meddle(func(ctx context.Context, t store.Turn, commit func(context.Context, store.Turn) error) error {
+	s.meddle(func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error {
 		t.Session.State.CUSUM = -1 // which no step leaves
 		return commit(ctx, t)
 	})
@@ -87,18 +87,18 @@ func TestKernelErrorsAreNoFailureOfTheStore(t *testing.T) {
 // A commit whose answer is late or lost is repeated once, so that a store that
 // is merely slow does not keep a receipt of an answer that nobody got.
 func TestLateCommits(t *testing.T) {
-	written := func(ctx context.Context, t store.Turn, commit func(context.Context, store.Turn) error) error {
+	written := func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error {
 		if err := commit(ctx, t); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		return fmt.Errorf("writing: %w", ctx.Err())
 	}
-	unwritten := func(ctx context.Context, _ store.Turn, _ func(context.Context, store.Turn) error) error {
+	unwritten := func(ctx context.Context, _ store.Change, _ func(context.Context, store.Change) error) error {
 		<-ctx.Done()
 		return fmt.Errorf("writing: %w", ctx.Err())
 	}
-	lost := func(ctx context.Context, t store.Turn, commit func(context.Context, store.Turn) error) error {
+	lost := func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error {
 		if err := commit(ctx, t); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func TestLateCommits(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 					var asked atomic.Int32
-					s.meddle(func(ctx context.Context, turn store.Turn, commit func(context.Context, store.Turn) error) error {
+					s.meddle(func(ctx context.Context, turn store.Change, commit func(context.Context, store.Change) error) error {
 						if n := int(asked.Add(1)); n <= len(test.tries) {
 							return test.tries[n-1](ctx, turn, commit)
 						}
@@ -150,7 +150,7 @@ func TestWaitingForASessionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 		hung, mend := make(chan struct{}), make(chan struct{})
-		s.meddle(func(ctx context.Context, turn store.Turn, commit func(context.Context, store.Turn) error) error {
+		s.meddle(func(ctx context.Context, turn store.Change, commit func(context.Context, store.Change) error) error {
 			close(hung)
 			<-mend // whatever its context says
 			return commit(context.WithoutCancel(ctx), turn)

@@ -40,7 +40,7 @@ var broken sync.Map
 var errDisk = fmt.Errorf("canary-disk: the disk is gone: %w", store.ErrUnavailable)
 
 // A meddler stands between the proxy and the commits of a store.
-type meddler func(ctx context.Context, t store.Turn, commit func(context.Context, store.Turn) error) error
+type meddler func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error
 
 // meddlers are in force for the stores with their paths.
 var meddlers sync.Map
@@ -78,7 +78,7 @@ func (f *faulty) Session(ctx context.Context, key string) (store.Session, error)
 	return f.Store.Session(ctx, key)
 }
 
-func (f *faulty) Commit(ctx context.Context, t store.Turn) error {
+func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 	f.before("Commit")
 	if _, down := broken.Load(f.path); down {
 		return errDisk

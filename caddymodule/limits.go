@@ -108,7 +108,7 @@ func (l limiter) take(ctx context.Context, w http.ResponseWriter, rate Rate, sub
 	if rate == (Rate{}) {
 		return nil
 	}
-	got, err := l.store.Take(ctx, subject, rate.Requests, time.Duration(rate.Window))
+	got, err := l.store.Consume(ctx, subject, rate.Requests, time.Duration(rate.Window))
 	if err != nil {
 		return errGovernor.because("limit", err)
 	}
@@ -140,7 +140,7 @@ func (g *request) consumeQuota(ctx context.Context, w http.ResponseWriter) *apiE
 		return errPlanUnavailable
 	}
 	subject := "plan:" + g.caller.key.ID
-	got, err := g.engine.store.Take(ctx, subject, plan.Requests, time.Duration(plan.Window))
+	got, err := g.engine.store.Consume(ctx, subject, plan.Requests, time.Duration(plan.Window))
 	if err != nil {
 		return errGovernor.because("limit", err)
 	}
@@ -163,7 +163,7 @@ func (g *request) refundQuota(ctx context.Context) {
 	g.quota = ""
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), govern.CommitTime)
 	defer cancel()
-	if err := g.engine.store.GiveBack(ctx, subject); err != nil {
+	if err := g.engine.store.Refund(ctx, subject); err != nil {
 		g.storeFailed("limit", err)
 	}
 }

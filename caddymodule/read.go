@@ -258,7 +258,7 @@ func (a *readAPI) stats(w http.ResponseWriter, r *http.Request) error {
 
 // simulation runs the scripted scenarios through the interceptor, once: the
 // interceptor is deterministic and the script is part of the program.
-var simulation = sync.OnceValue(func() toolcall.SimResult { return toolcall.Simulate(toolcall.Default()) })
+var simulation = sync.OnceValue(toolcall.Simulate)
 
 // agenticSim serves GET /agentic-sim. It leaves no receipt.
 func (a *readAPI) agenticSim(w http.ResponseWriter, _ *http.Request) error {

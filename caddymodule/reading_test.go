@@ -155,7 +155,7 @@ func TestRecentShowsDecisions(t *testing.T) {
 func TestRecentReadsSummaries(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 	unsummarised, written := map[any]bool{}, 0
-	s.meddle(func(ctx context.Context, turn store.Turn, commit func(context.Context, store.Turn) error) error {
+	s.meddle(func(ctx context.Context, turn store.Change, commit func(context.Context, store.Change) error) error {
 		if written++; written%3 == 0 { // an old receipt, and a huge one
 			turn.Receipt.Summary = nil
 			turn.Receipt.JSON = append([]byte("{"+strings.Repeat(" ", 8<<20)), turn.Receipt.JSON[1:]...)
@@ -197,7 +197,7 @@ func TestRecentReadsSummaries(t *testing.T) {
 func TestRecentOfAMissingRecord(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 	var id string
-	s.meddle(func(ctx context.Context, turn store.Turn, commit func(context.Context, store.Turn) error) error {
+	s.meddle(func(ctx context.Context, turn store.Change, commit func(context.Context, store.Change) error) error {
 		turn.Receipt.Summary, id = nil, turn.Receipt.ID
 		return commit(ctx, turn)
 	})

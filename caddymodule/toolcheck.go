@@ -47,7 +47,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	if apiErr != nil {
 		return g.reject(apiErr)
 	}
-	decision, err := toolcall.Default().Decide(ctx, body.Call)
+	decision, err := toolcall.Decide(ctx, body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
 		g.refundQuota(ctx)
 		return errGovernor

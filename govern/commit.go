@@ -122,8 +122,8 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 	if known {
 		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
 	} else {
-		turn := store.Turn{Session: j.next(s, r, text), Receipt: entry}
-		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, turn) })
+		change := store.Change{Session: j.next(s, r, text), Receipt: entry}
+		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
 	}
 	r.Persisted = err == nil
 	return r, err

@@ -50,7 +50,7 @@ type Governor struct {
 type Store interface {
 	Session(ctx context.Context, key string) (store.Session, error)
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
-	Commit(ctx context.Context, t store.Turn) error
+	Commit(ctx context.Context, t store.Change) error
 	Append(ctx context.Context, r store.Receipt) error
 }
 

@@ -93,7 +93,7 @@ func (a *Assessed) judged() *Judged {
 func (o *Opened) RecordToolCall(call kernel.ToolCall, arguments string) (*Judged, error) {
 	j := &Judged{Opened: o, input: Input{Prompt: arguments}, call: &call}
 	var err error
-	if j.Turn, err = o.governor.Kernel.Hold(o.session.State, call, o.Mode); err != nil {
+	if j.Turn, err = o.governor.Kernel.RecordToolCall(o.session.State, call, o.Mode); err != nil {
 		return nil, fmt.Errorf("recording a tool call: %w", err)
 	}
 	return j, nil

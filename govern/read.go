@@ -132,7 +132,7 @@ func FillUnknown(parts []wire.Part, body []byte) {
 // looseMember reads a member that its dialect does not know. Its name may say that
 // the application itself speaks there.
 func looseMember(p wire.Part, body []byte) []wire.Part {
-	parts := wire.Loosely(body[p.Start : p.Start+p.Bytes])
+	parts := wire.LooseParts(body[p.Start : p.Start+p.Bytes])
 	for i := range parts {
 		if parts[i].Role == wire.User && p.Role == wire.Definition {
 			parts[i].Role = p.Role
@@ -237,7 +237,7 @@ func (a *Assessed) ReadEvent(dialect wire.Reader, frame wire.Frame) wire.Event {
 	if err != nil {
 		event = wire.Event{Unknown: []string{"frame"}}
 		if a.Opened.Reading.Unknown {
-			for _, p := range wire.Loosely(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
+			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
 				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
 			}
 		}

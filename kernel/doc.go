@@ -108,7 +108,7 @@
 // removed, moved or put in. A hash proves integrity, not origin: who can rewrite
 // a whole session leaves one that verifies. Texts stand in a receipt only as
 // commitments ([Commit]). A decided tool call has a receipt of the same form,
-// which holds the session instead of taking a step ([Kernel.Hold]).
+// which takes no step and leaves the session as it is ([Kernel.RecordToolCall]).
 //
 // # Arithmetic
 //

@@ -5,6 +5,3 @@ var (
 	Exp = exp
 	Log = log
 )
-
-// ScanReceipt is tested against the reader of any JSON.
-var ScanReceipt = scanReceipt

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Policy holds every constant of the kernel. It is a plain value; [New] takes a
@@ -109,12 +108,9 @@ func DefaultPolicy() Policy {
 // JSON returns the policy's canonical JSON (RFC 8785), of which the policy's name
 // is the hash. A number that is not finite is an error that wraps [ErrPolicy].
 func (p Policy) JSON() ([]byte, error) {
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = (*jsontext.Value)(&text).Canonicalize()
-	}
+	text, err := policyShape.canonical(p)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a policy: %w: a number is not finite", ErrPolicy)
+		return nil, fmt.Errorf("encoding a policy: %w: %w", ErrPolicy, err)
 	}
 	return text, nil
 }

@@ -77,8 +77,8 @@ type Receipt struct {
 	Evidence
 	Output
 
-	// The tool call, empty in the record of governed text. Such a record holds
-	// no step: [Kernel.Hold].
+	// The tool call, empty in the record of governed text. The record of a tool
+	// call holds no step: see [Kernel.RecordToolCall].
 
 	ToolCall
 

@@ -1,10 +1,12 @@
 package kernel
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -20,41 +22,35 @@ const (
 // idDigits is how many hex digits of the hash stand in an id: 128 bits.
 const idDigits = 32
 
-// maxInteger is the largest integer that every JSON reader keeps exactly (RFC
-// 8785 reads numbers as IEEE 754 doubles).
-const maxInteger = 1 << 53
-
 // Canonical returns the canonical JSON (RFC 8785) of the record without its id:
 // members sorted, no space, numbers in their shortest form, -0 written 0. A
 // number that is not finite, an integer beyond 2^53 or a text that is not UTF-8
 // is an error that wraps [ErrReceipt].
 func (r Receipt) Canonical() ([]byte, error) {
-	type body struct { // an outer member hides the embedded one of the same name
-		Receipt
-		ID string `json:"id,omitempty"`
+	text, err := r.JSON()
+	if err != nil {
+		return nil, err
 	}
-	return canonical(r, body{Receipt: r})
+	return withoutID(text, r.ID), nil
 }
 
 // JSON returns the canonical JSON of the whole record. Errors are those of
 // [Receipt.Canonical].
-func (r Receipt) JSON() ([]byte, error) { return canonical(r, r) }
-
-// canonical encodes shape, which is r or r without its id.
-func canonical(r Receipt, shape any) ([]byte, error) {
-	for _, n := range []int64{int64(r.Turn), r.Timestamp, int64(r.Coverage.BytesInspected), int64(r.Coverage.BytesForwarded)} {
-		if n > maxInteger || n < -maxInteger {
-			return nil, fmt.Errorf("encoding a receipt: %w: an integer is beyond 2^53", ErrReceipt)
-		}
-	}
-	text, err := json.Marshal(shape)
-	if err == nil {
-		err = (*jsontext.Value)(&text).Canonicalize()
-	}
+func (r Receipt) JSON() ([]byte, error) {
+	text, err := receiptShape.canonical(r)
 	if err != nil {
-		return nil, fmt.Errorf("encoding a receipt: %w: %s", ErrReceipt, where(err))
+		return nil, fmt.Errorf("encoding a receipt: %w: %w", ErrReceipt, err)
 	}
 	return text, nil
+}
+
+// withoutID cuts the member id out of a canonical record. In canonical JSON
+// these bytes occur nowhere else: no other member has that name, and a text
+// would have its quotes escaped.
+func withoutID(record []byte, id string) []byte {
+	quoted, _ := jsontext.AppendQuote(nil, id)
+	before, after, _ := bytes.Cut(record, slices.Concat([]byte(`"id":`), quoted, []byte(",")))
+	return slices.Concat(before, after)
 }
 
 // Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
@@ -95,12 +91,12 @@ func (r Receipt) digest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return digits(sum[:]), nil
+	return digest(text), nil
 }
 
-// digits are those of an id, from the hash of its record.
-func digits(sum []byte) string {
+// digest returns the digits of an id: the hash of its record without the id.
+func digest(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
 	return strings.ToUpper(hex.EncodeToString(sum[:idDigits/2]))
 }
 

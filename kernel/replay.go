@@ -71,7 +71,7 @@ func (r *Receipt) derived() derived {
 // again computes the recorded turn from its recorded inputs.
 func (k *Kernel) again(r Receipt) (Turn, error) {
 	if r.Tool != "" {
-		return k.Hold(r.start(), r.ToolCall, r.Mode)
+		return k.RecordToolCall(r.start(), r.ToolCall, r.Mode)
 	}
 	t, err := k.Assess(r.start(), r.Evidence, r.Mode)
 	if err != nil {

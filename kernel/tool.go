@@ -26,23 +26,23 @@ const (
 	Blocked  ToolDecision = "blocked"
 )
 
-// Hold returns the turn of a decided tool call. It takes no step: the session
-// it leaves is the one it was given, so that an agent cannot calm a session by
-// harmless calls, nor age it. c.Tool and c.Invariant are given, the decision
-// follows from the invariant and the mode. A call that breaks an invariant
+// RecordToolCall returns the turn of a decided tool call. It takes no step: the
+// session after the turn is the session before it, so an agent can neither calm
+// a session by harmless calls nor age it. The caller gives c.Tool and
+// c.Invariant; the decision follows from the invariant and the mode. A call that breaks an invariant
 // counts as a threat; when it is blocked the turn counts as refused.
 //
 // Errors are those of [Kernel.Assess]; a call without a tool is one that wraps
 // [ErrInput].
-func (k *Kernel) Hold(s Session, c ToolCall, m Mode) (Turn, error) {
+func (k *Kernel) RecordToolCall(s Session, c ToolCall, m Mode) (Turn, error) {
 	migrated, err := k.admit(&s)
 	switch {
 	case err != nil:
-		return Turn{}, fmt.Errorf("holding a session: %w", err)
+		return Turn{}, fmt.Errorf("recording a tool call: %w", err)
 	case c.Tool == "":
-		return Turn{}, fmt.Errorf("holding a session: %w: no tool", ErrInput)
+		return Turn{}, fmt.Errorf("recording a tool call: %w: no tool", ErrInput)
 	case m != Enforce && m != Observe:
-		return Turn{}, fmt.Errorf("holding a session: %w: mode", ErrInput)
+		return Turn{}, fmt.Errorf("recording a tool call: %w: mode", ErrInput)
 	}
 	t := Turn{Mode: m, Before: s, Migrated: migrated, AttackType: NoAttack}
 	k.stay(&t)

@@ -16,7 +16,7 @@ func TestHoldTakesNoStep(t *testing.T) {
 	for range 200 {
 		s = take(t, k, s, r.evidence(), kernel.Enforce, r.output()).Next
 		for _, invariant := range []string{"", "destructive_command"} {
-			turn, err := k.Hold(s, kernel.ToolCall{Tool: "run", Invariant: invariant}, kernel.Enforce)
+			turn, err := k.RecordToolCall(s, kernel.ToolCall{Tool: "run", Invariant: invariant}, kernel.Enforce)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func TestHoldDecides(t *testing.T) {
 		{"path_traversal", kernel.Enforce, kernel.Blocked, true, false, kernel.LabelThreat, kernel.Critical, kernel.GovernorRefuse},
 		{"path_traversal", kernel.Observe, kernel.Approved, false, true, kernel.LabelThreat, kernel.Optimal, kernel.GovernorObserve},
 	} {
-		turn, err := k.Hold(k.NewSession(), kernel.ToolCall{Tool: "read", Invariant: c.invariant}, c.mode)
+		turn, err := k.RecordToolCall(k.NewSession(), kernel.ToolCall{Tool: "read", Invariant: c.invariant}, c.mode)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,9 +59,11 @@ func TestHoldRefusesBadInput(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	call := kernel.ToolCall{Tool: "read"}
 	for name, try := range map[string]func() (kernel.Turn, error){
-		"no tool":    func() (kernel.Turn, error) { return k.Hold(k.NewSession(), kernel.ToolCall{}, kernel.Enforce) },
-		"no mode":    func() (kernel.Turn, error) { return k.Hold(k.NewSession(), call, "") },
-		"no session": func() (kernel.Turn, error) { return k.Hold(kernel.Session{}, call, kernel.Enforce) },
+		"no tool": func() (kernel.Turn, error) {
+			return k.RecordToolCall(k.NewSession(), kernel.ToolCall{}, kernel.Enforce)
+		},
+		"no mode":    func() (kernel.Turn, error) { return k.RecordToolCall(k.NewSession(), call, "") },
+		"no session": func() (kernel.Turn, error) { return k.RecordToolCall(kernel.Session{}, call, kernel.Enforce) },
 	} {
 		if _, err := try(); !errors.Is(err, kernel.ErrInput) {
 			t.Errorf("%s: %v", name, err)
@@ -72,7 +74,7 @@ func TestHoldRefusesBadInput(t *testing.T) {
 func toolReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	t.Helper()
 	s := take(t, k, k.NewSession(), scores(0.6, 0, 0, 0.4, 0, 0), kernel.Enforce, kernel.Output{}).Next
-	turn, err := k.Hold(s, kernel.ToolCall{Tool: "shell", Invariant: "destructive_command", ArgumentsCommitment: kernel.Commit([]byte("key"), "{}")}, kernel.Enforce)
+	turn, err := k.RecordToolCall(s, kernel.ToolCall{Tool: "shell", Invariant: "destructive_command", ArgumentsCommitment: kernel.Commit([]byte("key"), "{}")}, kernel.Enforce)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestToolReceiptHoldsNoStep(t *testing.T) {
 // Evidence in the record of a tool call is made up: no detector ran.
 func TestToolCallHasNoEvidence(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
-	turn, err := k.Hold(k.NewSession(), kernel.ToolCall{Tool: "read"}, kernel.Enforce)
+	turn, err := k.RecordToolCall(k.NewSession(), kernel.ToolCall{Tool: "read"}, kernel.Enforce)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ type Turn struct {
 	Evidence Evidence
 	// Output is the evidence of the answer; the zero value until Conclude.
 	Output Output
-	// Call is the decided tool call of [Kernel.Hold]; the zero value for text.
+	// Call is the decided tool call of [Kernel.RecordToolCall]; the zero value
+	// for text.
 	Call ToolCall
 
 	// Severity of the prompt, in [0, 1].

@@ -1,11 +1,12 @@
 // Package store defines what Lex keeps between requests, and the contract that
 // every back-end keeps it under.
 //
-// The heart of it is one atomic step. [Sessions.Commit] takes a [Turn], that
-// is a receipt and the state the session has after it, and makes the receipt,
-// the state and the statistics durable together or not at all. It does so only
-// if the session still has the version that the caller read; otherwise it says
-// [ErrConflict] and the caller computes the turn again on the state that won.
+// The heart of it is one atomic step. [Store.Commit] takes a [Change], that is
+// the receipt of a turn and the state the session has after it, and makes the
+// receipt, the state and the statistics durable together or not at all. It does
+// so only if the session still has the version that the caller read; otherwise
+// it returns [ErrConflict] and the caller computes the turn again on the state
+// that won.
 // Nothing is locked between reading and committing, so a slow model holds up
 // nobody, and several replicas may work on one session.
 //
@@ -21,14 +22,18 @@
 //
 // A record may be large and a list of records larger, so a receipt has a
 // summary, some hundred bytes of the caller's, which is written in the same step
-// and listed without the record ([Receipts.Summaries]). It is a copy: only the
+// and listed without the record ([Store.Summaries]). It is a copy: only the
 // record is what the id is a hash of. Receipts without one, such as those that
 // were written before there were summaries, are listed in their places all the
 // same, and their record says the rest.
 //
+// Requests are counted against limits ([Store.Consume]) and published benchmark
+// results, API keys and policies are kept as plain records. [GroupCommit] is what
+// both back-ends batch their writes with. Start reading at [Store.Commit].
+//
 // # Every method
 //
-// All methods of all interfaces are safe for concurrent use. A method whose
+// All methods of a [Store] are safe for concurrent use. A method whose
 // context ends returns early with an error that wraps the context's; a write
 // may then have happened or not, and repeating it is safe where the method is
 // idempotent. A store that is closed, unreachable or refuses to write returns

@@ -9,7 +9,7 @@ import (
 
 // Merge returns the key to keep when k replaces old: k, but with the revocation
 // that old has and the later of both last uses, and with its times in UTC and
-// whole milliseconds. See [Keys.PutKey].
+// whole milliseconds. See [Store.PutKey].
 func (k Key) Merge(old Key) Key {
 	if !old.RevokedAt.IsZero() {
 		k.RevokedAt = old.RevokedAt

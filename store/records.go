@@ -26,7 +26,7 @@ type Receipt struct {
 	// SessionID is the session as the public lists show it.
 	SessionID string
 	// TurnID is the random id that the turn had before its receipt: it leads to
-	// the receipt ([Receipts.ReceiptOfTurn]). Empty when nobody was told of one.
+	// the receipt ([Store.ReceiptOfTurn]). Empty when nobody was told of one.
 	TurnID string
 	// Turn is the turn's label, >= 0.
 	Turn int
@@ -39,7 +39,7 @@ type Receipt struct {
 	// JSON is the canonical record. Stores return the very bytes that they were
 	// given: the id is their hash. Required.
 	JSON []byte
-	// Summary is what [Receipts.Summaries] lists of the receipt. The caller makes
+	// Summary is what [Store.Summaries] lists of the receipt. The caller makes
 	// it and the store keeps the bytes. Only Summaries returns it: whoever reads
 	// the receipt has the record. Empty when there is none.
 	Summary []byte
@@ -105,21 +105,22 @@ type Session struct {
 	Eval bool
 }
 
-// Turn is one turn to commit: the receipt and the session it leaves.
-type Turn struct {
+// Change is what [Store.Commit] writes in one atomic step: the receipt of a turn
+// and the session as the turn leaves it.
+type Change struct {
 	// Receipt belongs to the session: its SessionKey is Session.Key.
 	Receipt Receipt
 	// Session is the session's next state, with the version that was read.
 	Session Session
 }
 
-// Validate returns an error that wraps [ErrInvalid] when t breaks a rule of its
+// Validate returns an error that wraps [ErrInvalid] when c breaks a rule of its
 // fields.
-func (t Turn) Validate() error {
-	if t.Session.Key == "" || t.Receipt.SessionKey != t.Session.Key {
-		return fmt.Errorf("%w: turn whose receipt and session differ", ErrInvalid)
+func (c Change) Validate() error {
+	if c.Session.Key == "" || c.Receipt.SessionKey != c.Session.Key {
+		return fmt.Errorf("%w: change whose receipt and session differ", ErrInvalid)
 	}
-	return t.Receipt.Validate()
+	return c.Receipt.Validate()
 }
 
 // Allowance is the answer to one request against a limit.

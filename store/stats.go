@@ -23,44 +23,44 @@ type Stats struct {
 // has room for 27 thousand million receipts of the largest margin, 1/3.
 const marginUnit = 1e-9
 
-// Tally is a sum over receipts, of one session or of all that are counted. It
-// is exact: taking a tally out again leaves what was there before.
-type Tally struct {
+// Counters are sums over receipts, of one session or of all that are counted.
+// They are exact: what was added can be subtracted again and leaves no residue.
+type Counters struct {
 	Receipts      int64 `json:"receipts"`
 	Interventions int64 `json:"interventions"`
 	// Margin is the sum of the margins, each rounded to a whole multiple of 1e-9.
 	Margin int64 `json:"margin"`
 }
 
-// NewTally returns the tally of one receipt, which must be valid.
-func NewTally(r Receipt) Tally {
-	t := Tally{Receipts: 1, Margin: int64(math.Round(r.MAfter / marginUnit))}
+// NewCounters returns the counters of one receipt, which must be valid.
+func NewCounters(r Receipt) Counters {
+	c := Counters{Receipts: 1, Margin: int64(math.Round(r.MAfter / marginUnit))}
 	if r.Intervened {
-		t.Interventions = 1
+		c.Interventions = 1
 	}
-	return t
+	return c
 }
 
-// Plus returns the tally of both.
-func (t Tally) Plus(u Tally) Tally {
-	return Tally{t.Receipts + u.Receipts, t.Interventions + u.Interventions, t.Margin + u.Margin}
+// Plus returns the counters of both.
+func (c Counters) Plus(d Counters) Counters {
+	return Counters{c.Receipts + d.Receipts, c.Interventions + d.Interventions, c.Margin + d.Margin}
 }
 
-// Minus returns t without u, which it must contain.
-func (t Tally) Minus(u Tally) Tally {
-	return Tally{t.Receipts - u.Receipts, t.Interventions - u.Interventions, t.Margin - u.Margin}
+// Minus returns c without d, which must be part of c.
+func (c Counters) Minus(d Counters) Counters {
+	return Counters{c.Receipts - d.Receipts, c.Interventions - d.Interventions, c.Margin - d.Margin}
 }
 
-// Stats returns the statistics of the tally.
-func (t Tally) Stats() Stats {
-	if t.Receipts == 0 {
+// Stats returns the statistics that the counters amount to.
+func (c Counters) Stats() Stats {
+	if c.Receipts == 0 {
 		return Stats{}
 	}
-	n := float64(t.Receipts)
+	n := float64(c.Receipts)
 	return Stats{
-		TotalReceipts:    int(t.Receipts),
-		InterventionRate: float64(t.Interventions) / n,
-		StabilityMargin:  float64(t.Margin) * marginUnit / n,
+		TotalReceipts:    int(c.Receipts),
+		InterventionRate: float64(c.Interventions) / n,
+		StabilityMargin:  float64(c.Margin) * marginUnit / n,
 	}
 }
 
@@ -68,7 +68,7 @@ func (t Tally) Stats() Stats {
 // the statistics.
 func (r Receipt) Excluded() bool { return r.Turn > MaxCountedTurn }
 
-// Excluded reports whether the turn takes its session out of the statistics.
-func (t Turn) Excluded() bool {
-	return t.Session.Eval || t.Session.HighestTurn > MaxCountedTurn || t.Receipt.Excluded()
+// Excluded reports whether the change takes its session out of the statistics.
+func (c Change) Excluded() bool {
+	return c.Session.Eval || c.Session.HighestTurn > MaxCountedTurn || c.Receipt.Excluded()
 }

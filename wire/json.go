@@ -12,13 +12,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-const (
-	// maxDepth bounds nesting. JSON schemas of tools nest deepest, and stay far
-	// below.
-	maxDepth = 128
-	// maxParts bounds what a body can make us list.
-	maxParts = 16 << 10
-)
+// MaxDepth is how deep the JSON of a body may nest. The schemas of tools nest
+// deepest of all that is sent, and stay far below.
+const MaxDepth = 128
+
+// maxParts bounds what a body can make us list.
+const maxParts = 16 << 10
 
 // invalid makes an error that wraps ErrInvalid. The text must not quote the
 // body.
@@ -26,13 +25,17 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 }
 
-// parse validates a body and opens it for reading. gjson reads anything, takes
-// the first of two members of the same name where others take the last, and
-// lone surrogates become U+FFFD: whatever two readers could read differently
-// must be gone before.
+// parse checks a body and opens it for reading. gjson reads anything, takes the
+// first of two members of the same name where other readers take the last, and
+// turns lone surrogates into U+FFFD, so everything that two readers could read
+// differently must be refused first. That includes NUL characters, at which some
+// servers end a text.
 func parse(body []byte) (gjson.Result, error) {
-	if err := validate(body); err != nil {
+	if err := CheckJSON(body); err != nil {
 		return gjson.Result{}, err
+	}
+	if hasNUL(body) {
+		return gjson.Result{}, invalid("it contains a NUL character")
 	}
 	root := gjson.ParseBytes(body)
 	if !root.IsObject() {
@@ -41,20 +44,21 @@ func parse(body []byte) (gjson.Result, error) {
 	return root, nil
 }
 
-// validate accepts one JSON value (RFC 8259) in UTF-8 with unique member names
-// and nothing after it.
-func validate(body []byte) error {
+// CheckJSON accepts a body that every reader reads alike: exactly one JSON value
+// (RFC 8259) of any kind, in UTF-8 without a byte order mark, with unique member
+// names and no lone surrogates, nested at most [MaxDepth] deep, with nothing but
+// white space around it. Every other body is an error that wraps [ErrInvalid] and
+// quotes nothing of it.
+func CheckJSON(body []byte) error {
 	switch {
 	case !utf8.Valid(body):
 		return invalid("not valid UTF-8")
 	case bytes.HasPrefix(body, byteOrderMark):
 		return invalid("it starts with a byte order mark")
-	case hasNUL(body):
-		return invalid("it contains a NUL character")
 	case !jsontext.Value(body).IsValid():
 		return whyInvalid(body)
-	case nesting(body) > maxDepth:
-		return invalid("it nests deeper than %d levels", maxDepth)
+	case nesting(body) > MaxDepth:
+		return invalid("it nests deeper than %d levels", MaxDepth)
 	}
 	return nil
 }
@@ -103,8 +107,7 @@ func closingQuote(b []byte, i int) int {
 	}
 }
 
-// hasNUL finds NUL characters and their escape in JSON. Some servers end texts
-// there.
+// hasNUL reports whether JSON holds a NUL character or the escape of one.
 func hasNUL(body []byte) bool {
 	if bytes.IndexByte(body, 0) >= 0 {
 		return true

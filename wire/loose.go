@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Loosely reads the texts of a body in UTF-8 that belongs to no dialect, or that
+// LooseParts reads the texts of a body in UTF-8 that belongs to no dialect, or that
 // its dialect cannot read. It is as lenient as the most lenient server: members
 // may occur twice, values may follow one another, and what is no JSON at all is
 // read for its quoted strings and for the words between them. All strings count,
@@ -22,7 +22,7 @@ import (
 // is, from 1, and is 0 for any other.
 //
 // The time is linear in the body, whatever it is.
-func Loosely(body []byte) []Part {
+func LooseParts(body []byte) []Part {
 	body = bytes.TrimPrefix(body, byteOrderMark)
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) == 0 {

@@ -32,7 +32,7 @@ func TestLoosely(t *testing.T) {
 		`{"tools":[{"name":"f"}],"input":"hi"}`: `definition f|user hi`,
 	} {
 		var got []string
-		for _, p := range wire.Loosely([]byte(body)) {
+		for _, p := range wire.LooseParts([]byte(body)) {
 			got = append(got, fmt.Sprintf("%s %s", p.Role, p.Text))
 		}
 		if strings.Join(got, "|") != want {
@@ -45,7 +45,7 @@ func TestLoosely(t *testing.T) {
 // read, in linear time.
 func TestLooselyReadsWhatNestsDeep(t *testing.T) {
 	body := strings.Repeat("[", 1<<20) + `"hello"` + strings.Repeat("]", 1<<20)
-	parts := wire.Loosely([]byte(body))
+	parts := wire.LooseParts([]byte(body))
 	if len(parts) != 1 || parts[0].Text != "hello" {
 		t.Errorf("%d parts", len(parts))
 	}
@@ -57,7 +57,7 @@ func FuzzLoosely(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		total := 0
-		for _, p := range wire.Loosely([]byte(body)) {
+		for _, p := range wire.LooseParts([]byte(body)) {
 			if p.Role == "" || p.Text == "" {
 				t.Fatalf("%+v in %q", p, body)
 			}

@@ -22,8 +22,8 @@ func call(name, arguments string) toolcall.Call {
 }
 
 // decide decides without a caller who could leave.
-func decide(i *toolcall.Interceptor, c toolcall.Call) toolcall.Decision {
-	d, err := i.Decide(context.Background(), c)
+func decide(c toolcall.Call) toolcall.Decision {
+	d, err := toolcall.Decide(context.Background(), c)
 	if err != nil {
 		panic(err)
 	}
@@ -59,21 +59,20 @@ func join(lists ...[]toolcall.Call) []toolcall.Call {
 
 func check(t *testing.T, tables ...table) {
 	t.Helper()
-	i := toolcall.Default()
 	for _, tt := range tables {
 		if len(tt.attacks) < 10 || len(tt.benign) < 10 {
 			t.Errorf("%s: %d attacks and %d benign calls; want ten of each", tt.invariant, len(tt.attacks), len(tt.benign))
 		}
 		for n, c := range tt.attacks {
 			t.Run(fmt.Sprintf("%s/attack_%d", tt.invariant, n), func(t *testing.T) {
-				if d := decide(i, c); d.Allowed || d.Invariant != tt.invariant {
+				if d := decide(c); d.Allowed || d.Invariant != tt.invariant {
 					t.Errorf("%s %s\n got %+v, want %s", c.Name, c.Arguments, d, tt.invariant)
 				}
 			})
 		}
 		for n, c := range tt.benign {
 			t.Run(fmt.Sprintf("%s/benign_%d", tt.invariant, n), func(t *testing.T) {
-				if d := decide(i, c); !d.Allowed || d.Invariant != "" || d.Reason != "" {
+				if d := decide(c); !d.Allowed || d.Invariant != "" || d.Reason != "" {
 					t.Errorf("%s %s\n got %+v, want allowed", c.Name, c.Arguments, d)
 				}
 			})

@@ -378,7 +378,7 @@ END
 		})
 	}
 	bad := with("bash", "command", script+"rm -rf /\n")
-	if d := decide(toolcall.Default(), bad); d.Invariant != toolcall.DestructiveCommand {
+	if d := decide(bad); d.Invariant != toolcall.DestructiveCommand {
 		t.Errorf("at the end of a long script: %+v", d)
 	}
 }
@@ -401,7 +401,7 @@ func (l *leaving) Err() error {
 func TestDecideStopsWithItsContext(t *testing.T) {
 	c := hostile["curl_cat"](64 << 10)
 	whole := &leaving{Context: context.Background(), patience: 1 << 30}
-	if d, err := toolcall.Default().Decide(whole, c); err != nil || !d.Allowed {
+	if d, err := toolcall.Decide(whole, c); err != nil || !d.Allowed {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	if whole.asked < 10 {
@@ -409,7 +409,7 @@ func TestDecideStopsWithItsContext(t *testing.T) {
 	}
 	for patience := range whole.asked {
 		ctx := &leaving{Context: context.Background(), patience: patience}
-		d, err := toolcall.Default().Decide(ctx, c)
+		d, err := toolcall.Decide(ctx, c)
 		if !errors.Is(err, context.Canceled) || d != (toolcall.Decision{}) {
 			t.Fatalf("after %d questions: %+v, %v", patience, d, err)
 		}

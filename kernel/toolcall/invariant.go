@@ -1,7 +1,5 @@
 package toolcall
 
-import "slices"
-
 // Invariant names a rule that no tool call may break. The set is closed, so
 // that it can label a metric. A threat id carries the year of its list: "ASI"
 // is the OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1
@@ -68,16 +66,13 @@ const (
 	UntrustedDestination Invariant = "untrusted_destination"
 )
 
-// order is the order in which a call that breaks several invariants is named,
-// so that the answer does not depend on the order of its members.
-var order = []Invariant{
+// precedence is the order in which the invariants apply: a call that breaks
+// several is blocked by the first, whatever the order of its members.
+var precedence = []Invariant{
 	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
 	PrivilegeEscalation, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
 	DestructiveQuery, PathTraversal, UntrustedDestination,
 }
-
-// Invariants returns the closed set, in the order of precedence.
-func Invariants() []Invariant { return slices.Clone(order) }
 
 var reasons = map[Invariant]string{
 	MalformedArguments:       "The arguments are not one well-formed JSON object with unique member names.",
@@ -101,23 +96,4 @@ func (v Invariant) Reason() string {
 		return string(v) + ": " + r
 	}
 	return ""
-}
-
-// Threats returns the ids, with their year, that the invariant answers: one of
-// the OWASP Top 10 for Agentic Applications and one of MITRE ATLAS.
-func (v Invariant) Threats() []string { return slices.Clone(threats[v]) }
-
-var threats = map[Invariant][]string{
-	MalformedArguments:       {"ASI02:2026", "AML.T0068:2026"},
-	UnreadableCall:           {"ASI02:2026", "AML.T0068:2026"},
-	ConstraintTampering:      {"ASI10:2026", "AML.T0053:2026"},
-	DestructiveCommand:       {"ASI02:2026", "AML.T0101:2026"},
-	RemoteCodeExecution:      {"ASI05:2026", "AML.T0102:2026"},
-	PrivilegeEscalation:      {"ASI03:2026", "AML.T0053:2026"},
-	DataExfiltration:         {"ASI02:2026", "AML.T0086:2026"},
-	CredentialAccess:         {"ASI03:2026", "AML.T0098:2026"},
-	ServerSideRequestForgery: {"ASI02:2026", "AML.T0053:2026"},
-	DestructiveQuery:         {"ASI02:2026", "AML.T0101:2026"},
-	PathTraversal:            {"ASI02:2026", "AML.T0053:2026"},
-	UntrustedDestination:     {"ASI01:2026", "AML.T0051.001:2026"},
 }

@@ -15,7 +15,7 @@ func (r *reading) file(name string) {
 		return
 	}
 	for _, form := range pathForms(name) {
-		if r.outside(form) {
+		if outside(form) {
 			r.breaks(PathTraversal)
 		}
 		if !r.tool.writes && isCredentialFile(form) {
@@ -30,8 +30,9 @@ func (r *reading) file(name string) {
 	}
 }
 
-// outside tells whether a file name leaves the workspace.
-func (r *reading) outside(name string) bool {
+// outside reports whether a file name climbs out of the working folder or names
+// a folder of the operating system.
+func outside(name string) bool {
 	if strings.ContainsRune(name, 0) || strings.HasPrefix(name, "//") {
 		return true
 	}
@@ -40,11 +41,7 @@ func (r *reading) outside(name string) bool {
 	case clean == ".." || strings.HasPrefix(clean, "../"):
 		return true
 	case drive.MatchString(clean):
-		return r.workspace != "" || systemDrive.MatchString(clean)
-	case !strings.HasPrefix(clean, "/"):
-		return r.workspace != "" && strings.HasPrefix(clean, "~")
-	case r.workspace != "":
-		return clean != r.workspace && !strings.HasPrefix(clean, r.workspace+"/")
+		return systemDrive.MatchString(clean)
 	}
 	return systemFolder.MatchString(clean)
 }

@@ -6,7 +6,6 @@ import "strings"
 // invariants found broken so far.
 type reading struct {
 	*budget
-	workspace string
 	tool      tool
 	request   *index // what the user asked
 	untrusted *index // what the session observed
@@ -18,8 +17,8 @@ type reading struct {
 	broken    map[Invariant]bool
 }
 
-func newReading(i *Interceptor, c Call, b *budget) *reading {
-	r := &reading{budget: b, workspace: i.workspace, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
+func newReading(c Call, b *budget) *reading {
+	r := &reading{budget: b, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
 		seen[n] = o.Text
@@ -36,7 +35,7 @@ func (r *reading) decision() Decision {
 	if r.over {
 		return refusal(UnreadableCall)
 	}
-	for _, v := range order {
+	for _, v := range precedence {
 		if r.broken[v] {
 			return refusal(v)
 		}

@@ -2,7 +2,7 @@ package toolcall
 
 import "context"
 
-// Scenario is one scripted tool call and what the interceptor must make of it.
+// Scenario is one scripted tool call and the decision that it must get.
 type Scenario struct {
 	Name    string // unique, snake_case
 	Call    Call
@@ -29,14 +29,13 @@ type Summary struct {
 	Approved int `json:"approved"`
 }
 
-// Simulate runs every one of [Scenarios] through the interceptor. The results
-// are its decisions, whatever the script expects, so that a weakened
-// interceptor shows here.
-func Simulate(i *Interceptor) SimResult {
+// Simulate decides every one of [Scenarios]. The results are what [Decide]
+// returned, whatever the script expects, so that a weakened reader shows here.
+func Simulate() SimResult {
 	scenarios := Scenarios()
 	out := SimResult{Scenarios: make([]ScenarioResult, 0, len(scenarios))}
 	for _, s := range scenarios {
-		d, _ := i.Decide(context.Background(), s.Call) // the only error is a context's, and this one does not end
+		d, _ := Decide(context.Background(), s.Call) // the only error is a context's, and this one does not end
 		out.add(s.Name, d)
 	}
 	return out

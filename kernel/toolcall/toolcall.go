@@ -3,10 +3,7 @@ package toolcall
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path"
-	"strings"
 )
 
 // Call is one tool call a model asks for, before anybody runs it.
@@ -35,12 +32,12 @@ type Observation struct {
 	Text string
 }
 
-// Decision is what the interceptor says of one call.
+// Decision is the answer to one call: allow it, or block it and say why.
 type Decision struct {
 	Allowed bool
 
-	// Invariant that applied, the first in the order of [Invariants]; empty
-	// when the call is allowed.
+	// Invariant that applied: of those that the call breaks, the first in the
+	// order in which their constants stand. Empty when the call is allowed.
 	Invariant Invariant
 
 	// Reason is one sentence that names the invariant and never repeats a
@@ -48,50 +45,19 @@ type Decision struct {
 	Reason string
 }
 
-// Options of an interceptor. The zero value is a good one.
-type Options struct {
-	// Workspace is the absolute, slash-separated folder that file arguments
-	// may name. Empty means that it is not known: then only folders of the
-	// operating system are out of bounds.
-	Workspace string
-}
-
-// ErrWorkspace says that a workspace is not an absolute path below the root.
-var ErrWorkspace = errors.New("workspace is not an absolute path below the root")
-
-// Interceptor decides tool calls. It keeps no state between calls: equal calls
-// get equal decisions. It is safe for concurrent use.
-type Interceptor struct {
-	workspace string
-}
-
-// New returns an interceptor, or an error of the kind [ErrWorkspace].
-func New(o Options) (*Interceptor, error) {
-	if o.Workspace == "" {
-		return &Interceptor{}, nil
-	}
-	w := path.Clean(o.Workspace)
-	if !strings.HasPrefix(w, "/") || w == "/" {
-		return nil, fmt.Errorf("making an interceptor: %w", ErrWorkspace)
-	}
-	return &Interceptor{workspace: w}, nil
-}
-
-// Default returns the interceptor of the zero [Options].
-func Default() *Interceptor { return &Interceptor{} }
-
 // Decide reads every argument of the call with the readers that fit it and
-// answers with the first invariant it breaks. It never panics and never
-// performs what it reads.
+// returns the first invariant that the call breaks. It never panics and never
+// performs what it reads. It keeps no state between calls: equal calls get equal
+// decisions. It is safe for concurrent use.
 //
-// The work is bounded for the call as a whole; one that would take more is
-// blocked by [UnreadableCall]. An error is the context's: the caller left
-// before there was a decision, and none was made.
-func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
-	return i.decide(c, &budget{ctx: ctx})
+// The work is bounded for the call as a whole; a call that would take more is
+// blocked by [UnreadableCall]. The only errors are the context's: the caller
+// left before there was a decision, and none was made.
+func Decide(ctx context.Context, c Call) (Decision, error) {
+	return decide(c, &budget{ctx: ctx})
 }
 
-func (i *Interceptor) decide(c Call, b *budget) (Decision, error) {
+func decide(c Call, b *budget) (Decision, error) {
 	if err := b.ctx.Err(); err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", err)
 	}
@@ -99,7 +65,7 @@ func (i *Interceptor) decide(c Call, b *budget) (Decision, error) {
 	if err != nil && !b.spent() {
 		return refusal(MalformedArguments), nil
 	}
-	r := newReading(i, c, b)
+	r := newReading(c, b)
 	for _, l := range leaves {
 		r.leaf(l)
 	}

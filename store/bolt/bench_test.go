@@ -38,12 +38,12 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkTake measures a request against a limit in memory.
-func BenchmarkTake(b *testing.B) {
+// BenchmarkConsume measures a request against a limit in memory.
+func BenchmarkConsume(b *testing.B) {
 	s := open(b, filepath.Join(b.TempDir(), "lex.db"), bolt.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Take(b.Context(), "subject", 1000, time.Minute); err != nil {
+		if _, err := s.Consume(b.Context(), "subject", 1000, time.Minute); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -50,7 +50,7 @@ func advance(ctx context.Context, s *bolt.Store, key string) (string, error) {
 	record := fmt.Sprintf(`{"id":%q,"prev":%q,"padding":%q}`, id, session.Head, strings.Repeat("x", 500))
 	session.Head = id
 	session.Turns++
-	return id, s.Commit(ctx, store.Turn{Session: session, Receipt: store.Receipt{
+	return id, s.Commit(ctx, store.Change{Session: session, Receipt: store.Receipt{
 		ID: id, Kind: store.KindText, SessionKey: key, Turn: 1, MAfter: 0.25, JSON: []byte(record),
 	}})
 }

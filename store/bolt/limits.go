@@ -40,39 +40,41 @@ func newLimits(now func() time.Time) *limits {
 	return &limits{now: now, windows: make(map[string]*window)}
 }
 
-// Take counts in memory, and waits for the disk when the window lasts.
-func (s *Store) Take(ctx context.Context, subject string, limit int, length time.Duration) (store.Allowance, error) {
+// Consume counts in memory. It waits for the disk when the window is a lasting
+// one.
+func (s *Store) Consume(ctx context.Context, subject string, limit int, length time.Duration) (store.Allowance, error) {
 	if err := s.usable(ctx); err != nil {
 		return store.Allowance{}, err
 	}
-	a, keep := s.limits.take(subject, limit, length)
+	a, keep := s.limits.consume(subject, limit, length)
 	if !a.Allowed || !keep {
 		return a, nil
 	}
 	if err := s.writes.Do(ctx, s.limits.save(subject)); err != nil {
-		s.limits.giveBack(subject)
+		s.limits.refund(subject)
 		return store.Allowance{}, err
 	}
 	return a, nil
 }
 
-// GiveBack uncounts in memory, and waits for the disk when the window lasts.
-func (s *Store) GiveBack(ctx context.Context, subject string) error {
+// Refund uncounts in memory. It waits for the disk when the window is a lasting
+// one.
+func (s *Store) Refund(ctx context.Context, subject string) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if keep := s.limits.giveBack(subject); !keep {
+	if keep := s.limits.refund(subject); !keep {
 		return nil
 	}
 	return s.writes.Do(ctx, s.limits.save(subject))
 }
 
-// Taken reads the count in memory.
-func (s *Store) Taken(ctx context.Context, subject string) (int, error) {
+// Consumed reads the count in memory.
+func (s *Store) Consumed(ctx context.Context, subject string) (int, error) {
 	if err := s.usable(ctx); err != nil {
 		return 0, err
 	}
-	return s.limits.taken(subject), nil
+	return s.limits.consumed(subject), nil
 }
 
 // usable is the check that reads and writes of the file make by themselves.
@@ -86,8 +88,8 @@ func (s *Store) usable(ctx context.Context) error {
 	return nil
 }
 
-// take counts one request and reports whether the window is to be saved.
-func (l *limits) take(subject string, limit int, length time.Duration) (store.Allowance, bool) {
+// consume counts one request and reports whether the window is to be saved.
+func (l *limits) consume(subject string, limit int, length time.Duration) (store.Allowance, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -108,8 +110,8 @@ func (l *limits) take(subject string, limit int, length time.Duration) (store.Al
 	return a, w.lasting
 }
 
-// giveBack uncounts one request and reports whether the window is to be saved.
-func (l *limits) giveBack(subject string) bool {
+// refund uncounts one request and reports whether the window is to be saved.
+func (l *limits) refund(subject string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.windows[subject]
@@ -120,8 +122,8 @@ func (l *limits) giveBack(subject string) bool {
 	return w.lasting
 }
 
-// taken returns the count of a window that has not ended.
-func (l *limits) taken(subject string) int {
+// consumed returns the count of a window that has not ended.
+func (l *limits) consumed(subject string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.windows[subject]

@@ -29,10 +29,10 @@ func (c *clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// take takes one of two and returns what is left of the window.
-func take(t *testing.T, s *bolt.Store, subject string, window time.Duration, want bool) time.Duration {
+// consume counts one of two requests and returns what is left of the window.
+func consume(t *testing.T, s *bolt.Store, subject string, window time.Duration, want bool) time.Duration {
 	t.Helper()
-	a, err := s.Take(t.Context(), subject, 2, window)
+	a, err := s.Consume(t.Context(), subject, 2, window)
 	must(t, err)
 	if a.Allowed != want {
 		t.Fatalf("%s: %+v, want allowed %v", subject, a, want)
@@ -45,17 +45,17 @@ func TestWindowFollowsTheClock(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{Now: c.Now})
 	for _, window := range []time.Duration{20 * time.Second, time.Minute, 720 * time.Hour} {
 		subject := window.String()
-		if got := take(t, s, subject, window, true); got != window {
+		if got := consume(t, s, subject, window, true); got != window {
 			t.Errorf("a new window of %v ends in %v", window, got)
 		}
 		c.Advance(window / 4)
-		take(t, s, subject, window, true)
+		consume(t, s, subject, window, true)
 		c.Advance(window/2 - time.Nanosecond)
-		if got, want := take(t, s, subject, window, false), window/4+time.Nanosecond; got != want {
+		if got, want := consume(t, s, subject, window, false), window/4+time.Nanosecond; got != want {
 			t.Errorf("the window ends in %v, want %v", got, want)
 		}
 		c.Advance(window/4 + time.Nanosecond) // the very end belongs to the next window
-		if got := take(t, s, subject, window, true); got != window {
+		if got := consume(t, s, subject, window, true); got != window {
 			t.Errorf("the next window ends in %v, want %v", got, window)
 		}
 	}
@@ -72,26 +72,26 @@ func TestLastingWindowSurvivesRestart(t *testing.T) {
 		return open(t, path, bolt.Options{Now: c.Now})
 	}
 	s := restart(nil)
-	take(t, s, "plan", month, true)
-	take(t, s, "plan", month, true)
-	take(t, s, "rate", minute, true)
-	take(t, s, "rate", minute, true)
+	consume(t, s, "plan", month, true)
+	consume(t, s, "plan", month, true)
+	consume(t, s, "rate", minute, true)
+	consume(t, s, "rate", minute, true)
 	c.Advance(time.Second)
 
 	s = restart(s)
-	if got, want := take(t, s, "plan", month, false), month-time.Second; got != want {
+	if got, want := consume(t, s, "plan", month, false), month-time.Second; got != want {
 		t.Errorf("the month ends in %v, want %v", got, want)
 	}
-	take(t, s, "rate", minute, true) // short windows begin anew
-	must(t, s.GiveBack(t.Context(), "plan"))
+	consume(t, s, "rate", minute, true) // short windows begin anew
+	must(t, s.Refund(t.Context(), "plan"))
 
 	s = restart(s)
-	take(t, s, "plan", month, true) // the run that was given back
-	take(t, s, "plan", month, false)
+	consume(t, s, "plan", month, true) // the request that was refunded
+	consume(t, s, "plan", month, false)
 	c.Advance(month)
 
 	s = restart(s)
-	if got := take(t, s, "plan", month, true); got != month {
+	if got := consume(t, s, "plan", month, true); got != month {
 		t.Errorf("after the month a new one ends in %v, want %v", got, month)
 	}
 }

@@ -11,25 +11,24 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// change is a receipt that is about to be written, encoded by its caller so
-// that the one writer has little to do.
-type change struct {
+// encodedReceipt is a receipt that is about to be written. Its caller encodes
+// it, so that the one writer has little to do.
+type encodedReceipt struct {
 	id         string
 	turnID     string
 	receipt    []byte
 	summary    []byte // nil when there is none
 	sessionKey string
-	tally      store.Tally
+	counters   store.Counters
 	excluded   bool
 }
 
-// newChange returns what a receipt and a turn have in common. It shares nothing
-// with r.
-func newChange(r store.Receipt, excluded bool) (change, error) {
+// encodeForWriting encodes a receipt. The result shares no memory with r.
+func encodeForWriting(r store.Receipt, excluded bool) (encodedReceipt, error) {
 	receipt, err := encodeReceipt(r)
-	return change{
+	return encodedReceipt{
 		id: r.ID, turnID: r.TurnID, receipt: receipt, summary: encodeSummary(r), sessionKey: r.SessionKey,
-		tally: store.NewTally(r), excluded: excluded,
+		counters: store.NewCounters(r), excluded: excluded,
 	}, err
 }
 
@@ -38,7 +37,7 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c, err := newChange(r, r.Excluded())
+	c, err := encodeForWriting(r, r.Excluded())
 	if err != nil {
 		return err
 	}
@@ -52,13 +51,13 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 }
 
 // known reports whether the receipt is already there.
-func (c change) known(tx *bbolt.Tx) bool {
+func (c encodedReceipt) known(tx *bbolt.Tx) bool {
 	return tx.Bucket(idsBucket).Get([]byte(c.id)) != nil
 }
 
-// write puts the receipt, its summary and its share of the statistics into the tree, and
-// returns the receipt's sequence number.
-func (c change) write(tx *bbolt.Tx) (uint64, error) {
+// write puts the receipt, its summary and its share of the statistics into the
+// tree, and returns the receipt's sequence number.
+func (c encodedReceipt) write(tx *bbolt.Tx) (uint64, error) {
 	receipts := tx.Bucket(receiptsBucket)
 	receipts.FillPercent = 0.95 // keys only grow: pages need no room for later ones
 	sequence, err := receipts.NextSequence()
@@ -84,7 +83,7 @@ func (c change) write(tx *bbolt.Tx) (uint64, error) {
 			return 0, err
 		}
 	}
-	return sequence, c.count(tx.Bucket(talliesBucket))
+	return sequence, c.count(tx.Bucket(countersBucket))
 }
 
 // Recent walks the sequence numbers downwards. A cursor is a sequence number.
@@ -92,7 +91,7 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 	var list []store.Receipt
 	err := s.view(ctx, "listing receipts", func(tx *bbolt.Tx) error {
 		c := tx.Bucket(receiptsBucket).Cursor()
-		k, v, err := start(c, before)
+		k, v, err := seekOlder(c, before)
 		if err != nil {
 			return err
 		}
@@ -108,8 +107,8 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 	return list, err
 }
 
-// start puts the cursor on the newest receipt that is older than before.
-func start(c *bbolt.Cursor, before string) (k, v []byte, err error) {
+// seekOlder puts the cursor on the newest receipt that is older than before.
+func seekOlder(c *bbolt.Cursor, before string) (k, v []byte, err error) {
 	if before == "" {
 		k, v = c.Last()
 		return k, v, nil

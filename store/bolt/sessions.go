@@ -35,28 +35,28 @@ func version(data []byte) uint64 {
 	return binary.BigEndian.Uint64(data)
 }
 
-// Commit makes the turn durable with the next batch.
-func (s *Store) Commit(ctx context.Context, t store.Turn) error {
-	if err := t.Validate(); err != nil {
+// Commit makes the change durable with the next batch.
+func (s *Store) Commit(ctx context.Context, change store.Change) error {
+	if err := change.Validate(); err != nil {
 		return err
 	}
-	c, err := newChange(t.Receipt, t.Excluded())
+	c, err := encodeForWriting(change.Receipt, change.Excluded())
 	if err != nil {
 		return err
 	}
-	state, err := store.EncodeSession(t.Session)
+	state, err := store.EncodeSession(change.Session)
 	if err != nil {
 		return err
 	}
 	session := append(make([]byte, versionSize, versionSize+len(state)), state...)
-	read := t.Session.Version
+	read := change.Session.Version
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return c.commit(tx, session, read) })
 }
 
 // commit looks for the receipt's id, then compares the version, then writes.
-// The new version is the receipt's sequence number, which no other turn of any
-// session has or had.
-func (c change) commit(tx *bbolt.Tx, session []byte, read uint64) error {
+// The new version is the receipt's sequence number, which no other change of
+// any session has or had.
+func (c encodedReceipt) commit(tx *bbolt.Tx, session []byte, read uint64) error {
 	if c.known(tx) {
 		return nil
 	}

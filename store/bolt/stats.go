@@ -10,21 +10,21 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// tally is what a session adds to the statistics. Out says that it is excluded,
-// for good; then it adds nothing and is no longer summed.
-type tally struct {
-	store.Tally
+// counters are what a session adds to the statistics, or the sum of all
+// sessions. Out says that the session is excluded for good; then it adds nothing.
+type counters struct {
+	store.Counters
 	Out bool `json:"out,omitempty"`
 }
 
-// total is the key of the sum of all. Session keys begin with "s/".
-var total = []byte("total")
+// totalKey is the key of the sum of all. Session keys begin with "s/".
+var totalKey = []byte("total")
 
 // Stats reads the sum.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
-	var sum tally
+	var sum counters
 	err := s.view(ctx, "reading the statistics", func(tx *bbolt.Tx) (err error) {
-		sum, err = readTally(tx.Bucket(talliesBucket), total)
+		sum, err = readCounters(tx.Bucket(countersBucket), totalKey)
 		return err
 	})
 	return sum.Stats(), err
@@ -32,8 +32,8 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 
 // count adds the receipt to its session and to the sum, or takes the session
 // out of the sum when the receipt excludes it.
-func (c change) count(tallies *bbolt.Bucket) error {
-	sum, err := readTally(tallies, total)
+func (c encodedReceipt) count(stored *bbolt.Bucket) error {
+	sum, err := readCounters(stored, totalKey)
 	if err != nil {
 		return err
 	}
@@ -41,27 +41,27 @@ func (c change) count(tallies *bbolt.Bucket) error {
 		if c.excluded {
 			return nil
 		}
-		return writeTally(tallies, total, tally{Tally: sum.Plus(c.tally)})
+		return writeCounters(stored, totalKey, counters{Counters: sum.Plus(c.counters)})
 	}
 	key := []byte("s/" + c.sessionKey)
-	own, err := readTally(tallies, key)
+	own, err := readCounters(stored, key)
 	if err != nil || own.Out {
 		return err
 	}
 	if c.excluded {
-		sum.Tally, own = sum.Minus(own.Tally), tally{Out: true}
+		sum.Counters, own = sum.Minus(own.Counters), counters{Out: true}
 	} else {
-		sum.Tally, own.Tally = sum.Plus(c.tally), own.Plus(c.tally)
+		sum.Counters, own.Counters = sum.Plus(c.counters), own.Plus(c.counters)
 	}
-	if err := writeTally(tallies, key, own); err != nil {
+	if err := writeCounters(stored, key, own); err != nil {
 		return err
 	}
-	return writeTally(tallies, total, sum)
+	return writeCounters(stored, totalKey, sum)
 }
 
-func readTally(tallies *bbolt.Bucket, key []byte) (tally, error) {
-	var t tally
-	data := tallies.Get(key)
+func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
+	var t counters
+	data := stored.Get(key)
 	if data == nil {
 		return t, nil
 	}
@@ -71,10 +71,10 @@ func readTally(tallies *bbolt.Bucket, key []byte) (tally, error) {
 	return t, nil
 }
 
-func writeTally(tallies *bbolt.Bucket, key []byte, t tally) error {
+func writeCounters(stored *bbolt.Bucket, key []byte, t counters) error {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("encoding the statistics: %w", err)
 	}
-	return tallies.Put(key, data)
+	return stored.Put(key, data)
 }

@@ -28,29 +28,29 @@ const (
 	sessionLife = 30 * 24 * time.Hour
 )
 
-func receiptKey(id string) string  { return prefix + "receipt:" + id }
-func turnKey(id string) string     { return prefix + "turn:" + id }
-func sessionKey(key string) string { return prefix + "session:" + key }
-func tallyKey(key string) string   { return prefix + "tally:" + key }
+func receiptKey(id string) string   { return prefix + "receipt:" + id }
+func turnKey(id string) string      { return prefix + "turn:" + id }
+func sessionKey(key string) string  { return prefix + "session:" + key }
+func countersKey(key string) string { return prefix + "tally:" + key }
 
-// change is one call of commit.lua.
-type change struct {
+// scriptCall is one call of commit.lua.
+type scriptCall struct {
 	keys []string
 	args []any
 }
 
-// Commit makes the turn durable with the next batch.
-func (s *Store) Commit(ctx context.Context, t store.Turn) error {
-	if err := t.Validate(); err != nil {
+// Commit makes the change durable with the next batch.
+func (s *Store) Commit(ctx context.Context, change store.Change) error {
+	if err := change.Validate(); err != nil {
 		return err
 	}
-	state, err := store.EncodeSession(t.Session)
+	state, err := store.EncodeSession(change.Session)
 	if err != nil {
 		return err
 	}
-	c := newChange(t.Receipt, t.Excluded())
+	c := commitCall(change.Receipt, change.Excluded())
 	c.args = append(c.args,
-		strconv.FormatUint(t.Session.Version, 10), state, int64(sessionLife/time.Second))
+		strconv.FormatUint(change.Session.Version, 10), state, int64(sessionLife/time.Second))
 	return s.writes.Do(ctx, c)
 }
 
@@ -59,19 +59,19 @@ func (s *Store) Append(ctx context.Context, r store.Receipt) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	return s.writes.Do(ctx, newChange(r, r.Excluded()))
+	return s.writes.Do(ctx, commitCall(r, r.Excluded()))
 }
 
-// newChange returns what a receipt and a turn have in common. The record
-// and the summary are copied because the caller may change its own while the
-// batch waits.
-func newChange(r store.Receipt, excluded bool) change {
-	tally := store.NewTally(r)
-	return change{
-		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), tallyKey(r.SessionKey), statsKey, turnKey(r.TurnID), summariesKey},
+// commitCall returns the arguments that a lone receipt and a change have in
+// common. The record and the summary are copied because the caller may change
+// its own while the batch waits.
+func commitCall(r store.Receipt, excluded bool) scriptCall {
+	counters := store.NewCounters(r)
+	return scriptCall{
+		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), countersKey(r.SessionKey), statsKey, turnKey(r.TurnID), summariesKey},
 		args: []any{
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
-			tally.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), tally.Margin, excluded,
+			counters.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), counters.Margin, excluded,
 			r.TurnID, string(r.Summary),
 		},
 	}
@@ -79,7 +79,7 @@ func newChange(r store.Receipt, excluded bool) change {
 
 // writeBatch sends the batch in one round trip. Its callers' contexts are
 // theirs; the batch is bounded by the timeouts of the connection.
-func (s *Store) writeBatch(batch []change) []error {
+func (s *Store) writeBatch(batch []scriptCall) []error {
 	ctx := context.Background()
 	cmds := s.send(ctx, batch, commitScript.EvalSha)
 	if anyLacksScript(cmds) {
@@ -96,10 +96,10 @@ func (s *Store) writeBatch(batch []change) []error {
 	return errs
 }
 
-// run is how a script is run: by its digest or with its text.
-type run func(ctx context.Context, c client.Scripter, keys []string, args ...any) *client.Cmd
+// scriptRunner runs a script: by its digest or with its text.
+type scriptRunner func(ctx context.Context, c client.Scripter, keys []string, args ...any) *client.Cmd
 
-func (s *Store) send(ctx context.Context, batch []change, run run) []*client.Cmd {
+func (s *Store) send(ctx context.Context, batch []scriptCall, run scriptRunner) []*client.Cmd {
 	cmds := make([]*client.Cmd, len(batch))
 	pipeline := s.client.Pipeline()
 	for i, c := range batch {

@@ -1,14 +1,14 @@
 -- Writes a receipt, with its share of the statistics and, for a turn, the
 -- session's next state: all or nothing, because Redis runs a script alone.
 --
--- KEYS  receipts stream, receipt, session, tally of the session, statistics, turn,
+-- KEYS  receipts stream, receipt, session, counters of the session, statistics, turn,
 --       summaries stream
 -- ARGV  1 id, 2 kind, 3 session key, 4 session id, 5 turn, 6 timestamp,
 --       7 intervened (0 or 1), 8 m_after, 9 record, 10 margin in whole units,
 --       11 excluded (0 or 1), 12 turn id or "", 13 summary or ""; for a turn also
 --       14 version that was read, 15 next state, 16 lifetime in seconds
 -- Returns 1 when the receipt is there, 0 when the session has another version.
-local receipts, receipt, session, tally, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local receipts, receipt, session, counters, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local is_turn = #ARGV > 13
 
 -- The id comes before the version: see the package's documentation.
@@ -55,16 +55,16 @@ if not has_session then
   if not excluded then add(stats, 1, ARGV[7], ARGV[10]) end
   return 1
 end
-if redis.call('HEXISTS', tally, 'out') == 1 then
+if redis.call('HEXISTS', counters, 'out') == 1 then
   return 1
 end
 if not excluded then
   add(stats, 1, ARGV[7], ARGV[10])
-  add(tally, 1, ARGV[7], ARGV[10])
+  add(counters, 1, ARGV[7], ARGV[10])
   return 1
 end
-local own = redis.call('HMGET', tally, 'receipts', 'interventions', 'margin')
+local own = redis.call('HMGET', counters, 'receipts', 'interventions', 'margin')
 add(stats, negative(own[1]), negative(own[2]), negative(own[3]))
-redis.call('DEL', tally)
-redis.call('HSET', tally, 'out', 1)
+redis.call('DEL', counters)
+redis.call('HSET', counters, 'out', 1)
 return 1

@@ -11,23 +11,23 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-//go:embed take.lua
-var takeSource string
+//go:embed consume.lua
+var consumeSource string
 
-//go:embed give_back.lua
-var giveBackSource string
+//go:embed refund.lua
+var refundSource string
 
 var (
-	takeScript     = client.NewScript(takeSource)
-	giveBackScript = client.NewScript(giveBackSource)
+	consumeScript = client.NewScript(consumeSource)
+	refundScript  = client.NewScript(refundSource)
 )
 
 func limitKey(subject string) string { return "lex:limit:{" + subject + "}" }
 
-// Take counts on the server's clock, so that replicas need not agree on theirs.
-func (s *Store) Take(ctx context.Context, subject string, limit int, window time.Duration) (store.Allowance, error) {
+// Consume counts by the server's clock, so that replicas need not agree on theirs.
+func (s *Store) Consume(ctx context.Context, subject string, limit int, window time.Duration) (store.Allowance, error) {
 	length := max(1, window.Milliseconds())
-	got, err := takeScript.Run(ctx, s.client, []string{limitKey(subject)}, limit, length).Int64Slice()
+	got, err := consumeScript.Run(ctx, s.client, []string{limitKey(subject)}, limit, length).Int64Slice()
 	if err == nil && len(got) != 3 {
 		err = errors.New("unexpected answer")
 	}
@@ -42,13 +42,13 @@ func (s *Store) Take(ctx context.Context, subject string, limit int, window time
 	}, nil
 }
 
-// GiveBack takes one out of the count.
-func (s *Store) GiveBack(ctx context.Context, subject string) error {
-	return failure(ctx, "giving back", giveBackScript.Run(ctx, s.client, []string{limitKey(subject)}).Err())
+// Refund takes one out of the count.
+func (s *Store) Refund(ctx context.Context, subject string) error {
+	return failure(ctx, "uncounting", refundScript.Run(ctx, s.client, []string{limitKey(subject)}).Err())
 }
 
-// Taken reads the count, which is gone with its window.
-func (s *Store) Taken(ctx context.Context, subject string) (int, error) {
+// Consumed reads the count, which expires with its window.
+func (s *Store) Consumed(ctx context.Context, subject string) (int, error) {
 	n, err := s.client.Get(ctx, limitKey(subject)).Int()
 	if errors.Is(err, client.Nil) {
 		return 0, nil

@@ -21,7 +21,7 @@ func outage(t *testing.T, s *redis.Store, server string) {
 	for name, call := range map[string]func() error{
 		"Commit":  func() error { return s.Commit(t.Context(), turn(store.Session{Key: "new"}, "KRN-outage")) },
 		"Append":  func() error { return s.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-9").Receipt) },
-		"Take":    func() error { _, err := s.Take(t.Context(), "subject", 1, time.Minute); return err },
+		"Consume": func() error { _, err := s.Consume(t.Context(), "subject", 1, time.Minute); return err },
 		"Session": func() error { _, err := s.Session(t.Context(), "k"); return err },
 		"Recent":  func() error { _, err := s.Recent(t.Context(), "", 1); return err },
 		"Summary": func() error { _, err := s.Summaries(t.Context(), "", 1); return err },

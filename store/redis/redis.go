@@ -29,7 +29,7 @@ type Options struct {
 // Store is a [store.Store] in Redis.
 type Store struct {
 	client *client.Client
-	writes *store.GroupCommit[change]
+	writes *store.GroupCommit[scriptCall]
 	close  func() error
 }
 

@@ -60,10 +60,10 @@ func must(t testing.TB, err error) {
 }
 
 // turn returns the next turn of the session.
-func turn(s store.Session, id string) store.Turn {
+func turn(s store.Session, id string) store.Change {
 	s.Head = id
 	s.Turns++
-	return store.Turn{Session: s, Receipt: store.Receipt{
+	return store.Change{Session: s, Receipt: store.Receipt{
 		ID: id, Kind: store.KindText, SessionKey: s.Key, Turn: 1, MAfter: 0.25, JSON: []byte("{}"),
 	}}
 }
@@ -85,7 +85,7 @@ func TestReplicasShareEverything(t *testing.T) {
 		s := []*redis.Store{a, b}[i%2]
 		group.Go(func() {
 			for range 4 {
-				got, err := s.Take(t.Context(), "subject", limit, time.Minute)
+				got, err := s.Consume(t.Context(), "subject", limit, time.Minute)
 				if err != nil {
 					t.Errorf("taking: %v", err)
 				}

@@ -14,5 +14,5 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		Margin        int64 `redis:"margin"`
 	}
 	err := s.client.HMGet(ctx, statsKey, "receipts", "interventions", "margin").Scan(&sum)
-	return store.Tally(sum).Stats(), failure(ctx, "reading the statistics", err)
+	return store.Counters(sum).Stats(), failure(ctx, "reading the statistics", err)
 }

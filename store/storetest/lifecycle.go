@@ -23,35 +23,35 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errReceipt := s.Receipt(ctx, "KRN-1")
 	_, errReceiptOfTurn := s.ReceiptOfTurn(ctx, "turn-1")
 	_, errStats := s.Stats(ctx)
-	_, errTake := s.Take(ctx, "subject", 1, time.Minute)
-	_, errTakeLong := s.Take(ctx, "plan", 1, 720*time.Hour)
-	_, errTaken := s.Taken(ctx, "subject")
+	_, errConsume := s.Consume(ctx, "subject", 1, time.Minute)
+	_, errConsumeLong := s.Consume(ctx, "plan", 1, 720*time.Hour)
+	_, errConsumed := s.Consumed(ctx, "subject")
 	_, errKey := s.Key(ctx, "h1")
 	_, errKeys := s.Keys(ctx)
 	_, errPolicy := s.Policy(ctx, "h1")
 	_, errBenchmarks := s.Benchmarks(ctx)
 	return map[string]error{
-		"Session":    errSession,
-		"Commit":     s.Commit(ctx, next(newSession("k1"), "KRN-2")),
-		"Erase":      s.Erase(ctx, "k1"),
-		"Recent":     errRecent,
-		"Summaries":  errSummaries,
-		"Receipt":    errReceipt,
-		"Turn":       errReceiptOfTurn,
-		"Append":     s.Append(ctx, newReceipt("KRN-3", "", 1)),
-		"Stats":      errStats,
-		"Take":       errTake,
-		"Take long":  errTakeLong,
-		"GiveBack":   s.GiveBack(ctx, "subject"),
-		"Taken":      errTaken,
-		"PutKey":     s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
-		"Key":        errKey,
-		"Keys":       errKeys,
-		"PutPolicy":  s.PutPolicy(ctx, "h2", []byte("{}")),
-		"Policy":     errPolicy,
-		"Publish":    s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}),
-		"Benchmarks": errBenchmarks,
-		"Check":      s.Check(ctx),
+		"Session":      errSession,
+		"Commit":       s.Commit(ctx, next(newSession("k1"), "KRN-2")),
+		"Erase":        s.Erase(ctx, "k1"),
+		"Recent":       errRecent,
+		"Summaries":    errSummaries,
+		"Receipt":      errReceipt,
+		"Turn":         errReceiptOfTurn,
+		"Append":       s.Append(ctx, newReceipt("KRN-3", "", 1)),
+		"Stats":        errStats,
+		"Consume":      errConsume,
+		"Consume long": errConsumeLong,
+		"Refund":       s.Refund(ctx, "subject"),
+		"Consumed":     errConsumed,
+		"PutKey":       s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
+		"Key":          errKey,
+		"Keys":         errKeys,
+		"PutPolicy":    s.PutPolicy(ctx, "h2", []byte("{}")),
+		"Policy":       errPolicy,
+		"Publish":      s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}),
+		"Benchmarks":   errBenchmarks,
+		"Check":        s.Check(ctx),
 	}
 }
 

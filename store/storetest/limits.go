@@ -18,7 +18,7 @@ func limitIsExactUnderContention(t *testing.T, s store.Store) {
 		for range callers {
 			group.Go(func() {
 				for range callsEach {
-					a, err := s.Take(t.Context(), subject, limit, window)
+					a, err := s.Consume(t.Context(), subject, limit, window)
 					if err != nil {
 						t.Errorf("taking: %v", err)
 						return
@@ -34,7 +34,7 @@ func limitIsExactUnderContention(t *testing.T, s store.Store) {
 		if got := allowed.Load(); got != limit {
 			t.Errorf("window of %v: %d of %d requests were allowed, want %d", window, got, callers*callsEach, limit)
 		}
-		other, err := s.Take(t.Context(), "other "+subject, limit, window)
+		other, err := s.Consume(t.Context(), "other "+subject, limit, window)
 		must(t, err)
 		if !other.Allowed || other.Remaining != limit-1 {
 			t.Errorf("another subject's first request: %+v", other)
@@ -53,13 +53,13 @@ func checkAllowance(t *testing.T, a store.Allowance, limit int, window time.Dura
 func windowEndsAndBeginsAnew(t *testing.T, s store.Store) {
 	const window = 50 * time.Millisecond
 	for round := range 3 {
-		a, err := s.Take(t.Context(), "subject", 1, window)
+		a, err := s.Consume(t.Context(), "subject", 1, window)
 		for left := window; err == nil && !a.Allowed; { // until the window has ended
 			if a.Reset > left || a.Reset <= 0 {
 				t.Fatalf("round %d: the window ends in %v, before it was in %v", round, a.Reset, left)
 			}
 			left = a.Reset
-			a, err = s.Take(t.Context(), "subject", 1, window)
+			a, err = s.Consume(t.Context(), "subject", 1, window)
 		}
 		must(t, err)
 		if a.Remaining != 0 || a.Reset <= 0 || a.Reset > window {
@@ -68,9 +68,9 @@ func windowEndsAndBeginsAnew(t *testing.T, s store.Store) {
 	}
 	// Using one's window to the end does not lengthen it.
 	long := time.Hour / 2
-	first, err := s.Take(t.Context(), "long", 2, long)
+	first, err := s.Consume(t.Context(), "long", 2, long)
 	must(t, err)
-	second, err := s.Take(t.Context(), "long", 2, 2*long)
+	second, err := s.Consume(t.Context(), "long", 2, 2*long)
 	must(t, err)
 	if second.Reset > first.Reset {
 		t.Errorf("the second request moved the window's end from %v to %v", first.Reset, second.Reset)
@@ -79,14 +79,14 @@ func windowEndsAndBeginsAnew(t *testing.T, s store.Store) {
 
 func limitOfNothingAllowsNothing(t *testing.T, s store.Store) {
 	for range 2 {
-		a, err := s.Take(t.Context(), "subject", 0, time.Minute)
+		a, err := s.Consume(t.Context(), "subject", 0, time.Minute)
 		must(t, err)
 		if a.Allowed || a.Remaining != 0 || a.Reset <= 0 {
 			t.Errorf("limit 0: %+v", a)
 		}
 	}
 	for _, limit := range []int{3, 1} { // a lower limit holds for what was counted before
-		a, err := s.Take(t.Context(), "subject", limit, time.Minute)
+		a, err := s.Consume(t.Context(), "subject", limit, time.Minute)
 		must(t, err)
 		if a.Allowed != (limit == 3) {
 			t.Errorf("limit %d: %+v", limit, a)
@@ -94,43 +94,43 @@ func limitOfNothingAllowsNothing(t *testing.T, s store.Store) {
 	}
 }
 
-func givenBackRunsCanBeTaken(t *testing.T, s store.Store) {
+func refundedRequestsCanBeConsumed(t *testing.T, s store.Store) {
 	for _, window := range []time.Duration{time.Minute, 720 * time.Hour} {
 		subject := window.String()
-		take := func(want bool) store.Allowance {
+		consume := func(want bool) store.Allowance {
 			t.Helper()
-			a, err := s.Take(t.Context(), subject, 2, window)
+			a, err := s.Consume(t.Context(), subject, 2, window)
 			must(t, err)
 			if a.Allowed != want {
 				t.Fatalf("window of %v: %+v, want allowed %v", window, a, want)
 			}
 			return a
 		}
-		must(t, s.GiveBack(t.Context(), subject)) // nothing to give back
-		first := take(true)
-		take(true)
-		take(false)
-		must(t, s.GiveBack(t.Context(), subject))
-		if again := take(true); again.Reset > first.Reset {
-			t.Errorf("giving back moved the window's end from %v to %v", first.Reset, again.Reset)
+		must(t, s.Refund(t.Context(), subject)) // nothing to refund
+		first := consume(true)
+		consume(true)
+		consume(false)
+		must(t, s.Refund(t.Context(), subject))
+		if again := consume(true); again.Reset > first.Reset {
+			t.Errorf("a refund moved the window's end from %v to %v", first.Reset, again.Reset)
 		}
-		take(false)
+		consume(false)
 		for range 5 { // never below nothing
-			must(t, s.GiveBack(t.Context(), subject))
+			must(t, s.Refund(t.Context(), subject))
 		}
-		if a := take(true); a.Reset > first.Reset {
+		if a := consume(true); a.Reset > first.Reset {
 			t.Errorf("an empty window began anew: it ends in %v, before in %v", a.Reset, first.Reset)
 		}
-		take(true)
-		take(false)
+		consume(true)
+		consume(false)
 	}
 }
 
-func takenCountsAndCountsNothing(t *testing.T, s store.Store) {
+func consumedReadsTheCountOnly(t *testing.T, s store.Store) {
 	want := func(subject string, want int) {
 		t.Helper()
 		for range 2 { // looking changes nothing
-			got, err := s.Taken(t.Context(), subject)
+			got, err := s.Consumed(t.Context(), subject)
 			must(t, err)
 			if got != want {
 				t.Fatalf("%s: %d requests are counted, want %d", subject, got, want)
@@ -139,22 +139,22 @@ func takenCountsAndCountsNothing(t *testing.T, s store.Store) {
 	}
 	want("subject", 0)
 	for i := range 5 {
-		_, err := s.Take(t.Context(), "subject", 3, time.Minute)
+		_, err := s.Consume(t.Context(), "subject", 3, time.Minute)
 		must(t, err)
 		want("subject", min(i+1, 3))
 	}
 	want("another", 0)
-	must(t, s.GiveBack(t.Context(), "subject"))
+	must(t, s.Refund(t.Context(), "subject"))
 	want("subject", 2)
-	a, err := s.Take(t.Context(), "short", 1, 20*time.Millisecond)
+	a, err := s.Consume(t.Context(), "short", 1, 20*time.Millisecond)
 	must(t, err)
 	for left := a.Reset; left > 0; { // until the window has ended
-		n, err := s.Taken(t.Context(), "short")
+		n, err := s.Consumed(t.Context(), "short")
 		must(t, err)
 		if n == 0 {
 			return
 		}
-		again, err := s.Take(t.Context(), "short", 1, 20*time.Millisecond)
+		again, err := s.Consume(t.Context(), "short", 1, 20*time.Millisecond)
 		must(t, err)
 		if again.Allowed {
 			return // it ended in between

@@ -40,8 +40,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"limit is exact under contention", limitIsExactUnderContention},
 		{"window ends and begins anew", windowEndsAndBeginsAnew},
 		{"limit of nothing allows nothing", limitOfNothingAllowsNothing},
-		{"given back runs can be taken", givenBackRunsCanBeTaken},
-		{"taken counts and counts nothing", takenCountsAndCountsNothing},
+		{"refunded requests can be consumed again", refundedRequestsCanBeConsumed},
+		{"consumed reads the count and counts nothing", consumedReadsTheCountOnly},
 		{"keys are read back", keysAreReadBack},
 		{"revocation stays", revocationStays},
 		{"policies stay as they were", policiesStayAsTheyWere},
@@ -69,18 +69,18 @@ func newSession(key string) store.Session {
 }
 
 // next returns a turn of the session with the label that follows.
-func next(s store.Session, id string) store.Turn { return labelled(s, id, s.Turns+1) }
+func next(s store.Session, id string) store.Change { return labelled(s, id, s.Turns+1) }
 
 // labelled returns a turn of the session with the label. Its record names the
 // receipt before it, and has an order of members, spaces and characters that an
 // encoder would change.
-func labelled(s store.Session, id string, label int) store.Turn {
+func labelled(s store.Session, id string, label int) store.Change {
 	r := newReceipt(id, s.Key, label)
 	r.JSON = fmt.Appendf(nil, `{"prev": %q, "id":%q,"a":"<&>é😀", "n":1e0}`, s.Head, id)
 	s.Head = id
 	s.Turns++
 	s.HighestTurn = max(s.HighestTurn, label)
-	return store.Turn{Receipt: r, Session: s}
+	return store.Change{Receipt: r, Session: s}
 }
 
 func newReceipt(id, sessionKey string, label int) store.Receipt {

@@ -224,16 +224,16 @@ func commitKeepsNoReference(t *testing.T, s store.Store) {
 }
 
 func invalidTurnsAreRefused(t *testing.T, s store.Store) {
-	for name, spoil := range map[string]func(*store.Turn){
-		"no id":            func(t *store.Turn) { t.Receipt.ID = "" },
-		"no record":        func(t *store.Turn) { t.Receipt.JSON = nil },
-		"other kind":       func(t *store.Turn) { t.Receipt.Kind = "ABC" },
-		"negative turn":    func(t *store.Turn) { t.Receipt.Turn = -1 },
-		"margin NaN":       func(t *store.Turn) { t.Receipt.MAfter = math.NaN() },
-		"margin above 1":   func(t *store.Turn) { t.Receipt.MAfter = 1.01 },
-		"other session":    func(t *store.Turn) { t.Receipt.SessionKey = "k2" },
-		"no session":       func(t *store.Turn) { t.Receipt.SessionKey, t.Session.Key = "", "" },
-		"state not finite": func(t *store.Turn) { t.Session.State.CUSUM = math.Inf(1) },
+	for name, spoil := range map[string]func(*store.Change){
+		"no id":            func(t *store.Change) { t.Receipt.ID = "" },
+		"no record":        func(t *store.Change) { t.Receipt.JSON = nil },
+		"other kind":       func(t *store.Change) { t.Receipt.Kind = "ABC" },
+		"negative turn":    func(t *store.Change) { t.Receipt.Turn = -1 },
+		"margin NaN":       func(t *store.Change) { t.Receipt.MAfter = math.NaN() },
+		"margin above 1":   func(t *store.Change) { t.Receipt.MAfter = 1.01 },
+		"other session":    func(t *store.Change) { t.Receipt.SessionKey = "k2" },
+		"no session":       func(t *store.Change) { t.Receipt.SessionKey, t.Session.Key = "", "" },
+		"state not finite": func(t *store.Change) { t.Session.State.CUSUM = math.Inf(1) },
 	} {
 		turn := next(newSession("k1"), "KRN-1")
 		spoil(&turn)

@@ -100,7 +100,7 @@ func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire
 	if err != nil {
 		return nil, err
 	}
-	return wire.Loosely(plain), nil
+	return wire.LooseParts(plain), nil
 }
 
 // formTexts reads the fields of a form, and those of its files that are text.
@@ -141,7 +141,7 @@ func queryTexts(line string) (parts []wire.Part) {
 			if text, err := url.QueryUnescape(field); err == nil {
 				field = text
 			}
-			parts = append(parts, wire.Loosely([]byte(strings.ToValidUTF8(field, "\uFFFD")))...)
+			parts = append(parts, wire.LooseParts([]byte(strings.ToValidUTF8(field, "\uFFFD")))...)
 		}
 	}
 	return parts
