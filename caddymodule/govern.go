@@ -73,7 +73,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governTurn, er
 	if err := t.assess(r.Context()); err != nil {
 		return nil, g.failed(r, "session", err)
 	}
-	t.tellTurn(w.Header(), t.x)
+	t.setTurnHeader(w.Header(), t.x)
 	t.timing.Assess = milliseconds(time.Since(started))
 	setPlaceholders(r, t.x.placeholders())
 	return t, nil

@@ -219,7 +219,7 @@ func (t *interceptTurn) commit(outcome kernel.Outcome, sent sentText) error {
 // tell names the turn, and its receipt once there is one, in the response
 // headers, as configured.
 func (t *interceptTurn) tell(h http.Header) {
-	t.tellTurn(h, t.x)
+	t.setTurnHeader(h, t.x)
 	if t.handler.Headers == "none" || t.x.mode == kernel.Observe || !t.x.persisted {
 		return
 	}

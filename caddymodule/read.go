@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
@@ -159,7 +160,7 @@ type publicReceipt struct {
 // summarise makes what the list shows of a receipt. It is made when the receipt is
 // written, so that the list reads no records.
 func summarise(r *kernel.Receipt) ([]byte, error) {
-	return json.Marshal(publicReceipt{
+	return encodeJSON(publicReceipt{
 		ID: r.ID, SessionID: r.SessionID, Turn: r.Turn, PreEvalLabel: r.Label, MBefore: r.MBefore, MAfter: r.MAfter,
 		GovernorMode: r.GovernorMode, Intervention: r.Intervened, SlowDrip: r.SlowDrip, GovernorEffort: r.Effort, SigmaViol: r.SigmaViol,
 		Timestamp: r.Timestamp, Refused: r.Refused, WouldRefuse: r.WouldRefuse, AttackType: string(r.AttackType), Severity: r.Severity,

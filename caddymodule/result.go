@@ -128,9 +128,9 @@ type result struct {
 	Version string `json:"version"`
 }
 
-// tellTurn names the turn in an answer's headers, as configured: the turn has a
+// setTurnHeader names the turn in an answer's headers, as configured: the turn has a
 // name before its first byte, its receipt only after the last.
-func (g *request) tellTurn(h http.Header, x *exchange) {
+func (g *request) setTurnHeader(h http.Header, x *exchange) {
 	if g.handler.Headers != "none" && x.mode == kernel.Enforce && x.nonce != "" {
 		h.Set("X-Lex-Turn", x.nonce)
 	}

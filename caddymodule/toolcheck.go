@@ -57,7 +57,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 		err = x.commit(r.Context(), toolOutcome(decision, x.mode), g.app.sent("", ""))
 	}
 	setPlaceholders(r, x.placeholders())
-	g.tellTurn(w.Header(), x)
+	g.setTurnHeader(w.Header(), x)
 	if err != nil {
 		return g.failed(r, "commit", err)
 	}

@@ -231,7 +231,7 @@ func (g *request) concludeUnread(w http.ResponseWriter, r *http.Request, x *exch
 	if err != nil {
 		g.storeFailed("commit", err)
 		g.refundQuota(r.Context())
-		g.tellTurn(w.Header(), x)
+		g.setTurnHeader(w.Header(), x)
 		writeError(w, errGovernor)
 		return
 	}
@@ -252,7 +252,7 @@ const uninspectedHeader = "X-Lex-Uninspected"
 // tellUnread names the turn and its receipt, and says that the answer was not
 // inspected.
 func (g *request) tellUnread(h http.Header, x *exchange) {
-	g.tellTurn(h, x)
+	g.setTurnHeader(h, x)
 	if g.handler.Headers == "none" || x.mode == kernel.Observe {
 		return
 	}
