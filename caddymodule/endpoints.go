@@ -2,10 +2,15 @@ package caddymodule
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The groups of endpoints. The option `endpoints` chooses from the first two;
@@ -161,4 +166,40 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // allow lists the methods.
 func (res *resource) allow() string {
 	return strings.Join(slices.Sorted(maps.Keys(res.methods)), ", ")
+}
+
+// encodeJSON writes v as encoding/json would: sorted members of maps, null for a
+// nil slice, and no character that a browser could take for markup.
+func encodeJSON(v any) ([]byte, error) {
+	text, err := json.Marshal(v,
+		json.Deterministic(true), json.FormatNilSliceAsNull(true), json.FormatNilMapAsNull(true),
+		jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
+	if err != nil {
+		return nil, fmt.Errorf("encoding an answer: %w", err)
+	}
+	return text, nil
+}
+
+// writeJSON answers with v. After an error, which is v's, nothing was written.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := encodeJSON(v)
+	if err != nil {
+		return err
+	}
+	_ = writeBody(w, status, "application/json", append(body, '\n')) // a failure means that the client left
+	return nil
+}
+
+// writeBody answers with body. An error means that the client left.
+func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	_, err := w.Write(body)
+	return err
 }

@@ -2,11 +2,8 @@ package caddymodule
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
 
 	"go.uber.org/zap"
 
@@ -230,28 +227,4 @@ func writeError(w http.ResponseWriter, e *apiError) {
 		w.Header().Set("Retry-After", "60")
 	}
 	_ = writeJSON(w, e.Status, e) // strings encode
-}
-
-// writeJSON answers with v. After an error, which is v's, nothing was written.
-func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding an answer: %w", err)
-	}
-	_ = writeBody(w, status, "application/json", append(body, '\n')) // a failure means that the client left
-	return nil
-}
-
-// writeBody answers with body. An error means that the client left.
-func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
-	h := w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("X-Content-Type-Options", "nosniff")
-	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-store")
-	}
-	w.WriteHeader(status)
-	_, err := w.Write(body)
-	return err
 }

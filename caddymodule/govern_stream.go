@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"context"
-	"encoding/json"
 	"mime"
 	"net/http"
 	"strings"
@@ -204,7 +203,7 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 
 // tokenFrame is one token event.
 func tokenFrame(text string) wire.Frame {
-	data, _ := json.Marshal(map[string]string{"token": text}) // strings always encode
+	data, _ := encodeJSON(map[string]string{"token": text}) // strings always encode
 	return wire.Frame{Raw: wire.AppendEvent(nil, data), Data: data}
 }
 
@@ -258,7 +257,7 @@ func (s *tokenStream) keepAlive(every time.Duration) (stop func()) {
 func (s *tokenStream) token(text string) { _ = s.write(tokenFrame(text).Raw) }
 
 func (s *tokenStream) event(e doneEvent) {
-	data, err := json.Marshal(e)
+	data, err := encodeJSON(e)
 	if err == nil { // numbers of a result are finite
 		_ = s.write(wire.AppendEvent(nil, data))
 	}

@@ -5,8 +5,9 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/store"
 )

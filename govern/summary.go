@@ -1,7 +1,7 @@
 package govern
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/kernel"
 )
