@@ -11,4 +11,7 @@
 // mathematics in kernel.
 package lex
 
-import _ "github.com/caddy-lex/lex/caddymodule"
+import (
+	_ "github.com/caddy-lex/lex/caddymodule"
+	_ "github.com/caddy-lex/lex/caddymodule/demo"
+)
