@@ -16,26 +16,33 @@ const module = "github.com/caddy-lex/lex"
 // may lists what each package of the module may import of the module. Imports
 // run one way: the kernel knows nobody, the shell knows everybody.
 var may = map[string][]string{
-	"":                {"caddymodule"},
-	"kernel":          {},
-	"kernel/detect":   {"kernel"},
-	"kernel/toolcall": {"kernel"},
-	"store":           {"kernel"},
-	"store/bolt":      {"store", "kernel"},
-	"store/redis":     {"store", "kernel"},
-	"store/storetest": {"store", "kernel"},
-	"wire":            {"kernel"},
-	"wire/loose":      {"wire", "kernel/detect"},
-	"model":           {"kernel", "kernel/detect"},
-	"govern":          {"kernel", "kernel/detect", "store", "wire", "wire/loose", "model"},
-	"conformance":     {},
-	"caddymodule":     {"govern", "wire/loose", "kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "model", "conformance"},
-	"cmd/caddy":       {""},
-	"cmd/plot":        {"kernel"},
-	"cmd/train":       {"kernel", "kernel/detect"},
-	"cmd/xcaddyargs":  {},
-	"e2e":             {"store/storetest", "conformance"},
+	"":                     {"caddymodule", "caddymodule/commands", "caddymodule/demo"},
+	"kernel":               {},
+	"kernel/detect":        {"kernel"},
+	"kernel/toolcall":      {"kernel"},
+	"store":                {"kernel"},
+	"store/bolt":           {"store", "kernel"},
+	"store/redis":          {"store", "kernel"},
+	"store/storetest":      {"store", "kernel"},
+	"wire":                 {"kernel"},
+	"model":                {"kernel", "kernel/detect"},
+	"wire/loose":           {"wire", "kernel/detect"},
+	"govern":               {"kernel", "kernel/detect", "store", "wire", "wire/loose", "model"},
+	"audit":                {"kernel", "store"},
+	"evaluation":           {},
+	"conformance":          {},
+	"caddymodule":          {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "wire/loose", "model", "govern", "audit", "evaluation"},
+	"caddymodule/commands": {"kernel", "kernel/detect", "store", "store/bolt", "store/redis", "audit", "evaluation", "conformance", "govern", "caddymodule"},
+	"caddymodule/demo":     {},
+	"cmd/caddy":            {""},
+	"cmd/plot":             {"kernel"},
+	"cmd/train":            {"kernel", "kernel/detect"},
+	"cmd/xcaddyargs":       {},
+	"e2e":                  {"store/storetest", "conformance"},
 }
+
+// withoutHTTP know neither requests nor responses, though they may do other I/O.
+var withoutHTTP = []string{"govern", "audit", "evaluation"}
 
 // pure packages take time and randomness as arguments and do no I/O. A context
 // is an argument too: the caller's word to stop.
@@ -59,14 +66,21 @@ func TestImportsRunOneWay(t *testing.T) {
 			if ours && inner != pkg && !slices.Contains(allowed, inner) {
 				t.Errorf("%s imports %s", file, path)
 			}
-			if strings.HasPrefix(path, "github.com/caddyserver/") && pkg != "caddymodule" && !strings.HasPrefix(pkg, "cmd/") {
-				t.Errorf("%s imports %s: only caddymodule knows Caddy", file, path)
+			if strings.HasPrefix(path, "github.com/caddyserver/") && !knowsCaddy(pkg) {
+				t.Errorf("%s imports %s: only caddymodule and the packages below it know Caddy", file, path)
+			}
+			if slices.Contains(withoutHTTP, pkg) && path == "net/http" {
+				t.Errorf("%s imports %s: the package knows nothing of HTTP", file, path)
 			}
 			if slices.Contains(pure, pkg) && slices.Contains(impure, path) {
 				t.Errorf("%s imports %s: the package is pure", file, path)
 			}
 		}
 	}
+}
+
+func knowsCaddy(pkg string) bool {
+	return pkg == "caddymodule" || strings.HasPrefix(pkg, "caddymodule/") || strings.HasPrefix(pkg, "cmd/")
 }
 
 // sources returns the imports of every file that is not a test.

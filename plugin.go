@@ -8,7 +8,12 @@
 //	xcaddy build --with github.com/caddy-lex/lex
 //
 // makes a Caddy that has them. The modules themselves are in caddymodule, the
+// commands in caddymodule/commands, the demo model in caddymodule/demo and the
 // mathematics in kernel.
 package lex
 
-import _ "github.com/caddy-lex/lex/caddymodule"
+import (
+	_ "github.com/caddy-lex/lex/caddymodule"
+	_ "github.com/caddy-lex/lex/caddymodule/commands"
+	_ "github.com/caddy-lex/lex/caddymodule/demo"
+)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"net/http"
 	"regexp"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/caddy-lex/lex/evaluation"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -159,7 +159,7 @@ func (r *benchmarkRow) share(arm string, total int) (pct float64, ci [2]float64)
 	counted := r.has(arm + "_successes")
 	if counted {
 		k := r.count(arm+"_successes", 0, max(0, total))
-		pct, ci = 100*float64(k)/float64(max(1, total)), wilson(k, max(1, total))
+		pct, ci = evaluation.Percent(k, total), evaluation.Wilson(k, max(1, total))
 	}
 	if given := r.members[arm+"_pct"]; r.has(arm+"_pct") || !counted {
 		if given.Type != gjson.Number || !(given.Num >= 0 && given.Num <= 100) {
@@ -187,21 +187,6 @@ func (r *benchmarkRow) interval(member string) (ci [2]float64) {
 		r.fail("%s must be ordered and from 0 to 100", member)
 	}
 	return ci
-}
-
-// z95 is the 97.5 % quantile of the normal distribution.
-const z95 = 1.959963984540054
-
-// wilson is the 95 % score interval of k successes in n, in per cent (Wilson,
-// JASA 22, 1927). It contains the estimate, also at 0 and n.
-func wilson(k, n int) [2]float64 {
-	total := float64(n)
-	p := float64(k) / total
-	centre := p + z95*z95/(2*total)
-	half := z95 * math.Sqrt(p*(1-p)/total+z95*z95/(4*total*total))
-	scale := 100 / (1 + z95*z95/total)
-	low, high := (centre-half)*scale, (centre+half)*scale
-	return [2]float64{max(0, min(low, 100*p)), min(100, max(high, 100*p))}
 }
 
 // benchmarkCache keeps the encoded list for as long as clients may.

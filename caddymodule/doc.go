@@ -1,5 +1,5 @@
-// Package caddymodule is the imperative shell around the kernel: the only
-// package of the project that imports Caddy.
+// Package caddymodule is the imperative shell around the kernel. Only this package
+// and those below it, caddymodule/commands and caddymodule/demo, import Caddy.
 //
 // A request takes one of two ways in and meets one pipeline:
 //

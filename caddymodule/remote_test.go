@@ -16,6 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	_ "github.com/caddy-lex/lex/caddymodule/demo"
 )
 
 // provision does with an app what `caddy validate` does.

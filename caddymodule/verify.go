@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 
+	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/govern"
-	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -26,19 +26,20 @@ func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out, entry, receipt, err := a.audit(r.Context(), q)
+	auditor := audit.NewAuditor(a.engine.store)
+	report, err := q.verify(r.Context(), auditor)
 	if err != nil {
 		return readFailed(err)
 	}
 	if q.prompt != nil || q.output != nil {
-		if err := a.mayCompare(r, entry); err != nil {
+		if err := a.mayCompare(r, report.Entry); err != nil {
 			return err
 		}
-		if err := a.compare(r.Context(), out, q, entry, receipt); err != nil {
+		if err := auditor.CompareTexts(r.Context(), report, q.prompt, q.output); err != nil {
 			return readFailed(err)
 		}
 	}
-	return writeJSON(w, http.StatusOK, out)
+	return writeJSON(w, http.StatusOK, report)
 }
 
 func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error) {
@@ -78,39 +79,15 @@ func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error)
 // present reports whether a member is there and not null.
 func present(v gjson.Result) bool { return v.Exists() && v.Type != gjson.Null }
 
-// audit verifies the receipt that the request names or holds. A receipt that is
-// held is looked for in the store: anybody can seal a record of their own.
-func (a *readAPI) audit(ctx context.Context, q verifyRequest) (*report, store.Receipt, kernel.Receipt, error) {
-	audits := auditor{a.engine.store}
-	if q.record == nil {
-		if !receiptID.MatchString(q.id) {
-			return nil, store.Receipt{}, kernel.Receipt{}, store.ErrNotFound
-		}
-		entry, err := audits.Receipt(ctx, q.id)
-		if err != nil {
-			return nil, entry, kernel.Receipt{}, err
-		}
-		out, receipt, err := audits.receipt(ctx, entry)
-		return out, entry, receipt, err
+// verify verifies the receipt that the request names or holds.
+func (q verifyRequest) verify(ctx context.Context, auditor audit.Auditor) (*audit.Report, error) {
+	switch {
+	case q.record != nil:
+		return auditor.VerifyRecord(ctx, q.record)
+	case !receiptID.MatchString(q.id):
+		return nil, store.ErrNotFound
 	}
-	receipt, err := kernel.OpenReceipt(q.record)
-	if err != nil {
-		out := newReport()
-		out.add("id", faultOf(err))
-		return out, store.Receipt{}, receipt, nil
-	}
-	entry, stored, err := audits.stored(ctx, receipt.ID, q.record)
-	if err != nil {
-		return nil, entry, receipt, err
-	}
-	if entry.ID == "" { // everything that needs no neighbour
-		entry = store.Receipt{ID: receipt.ID, JSON: q.record}
-	}
-	out, _, err := audits.receipt(ctx, entry)
-	if err == nil {
-		out.add("stored", stored)
-	}
-	return out, entry, receipt, err
+	return auditor.VerifyID(ctx, q.id)
 }
 
 // mayCompare lets those compare texts who could read them anyway: for anybody
@@ -142,17 +119,4 @@ func ownsSession(r *http.Request, c caller, entry store.Receipt) bool {
 		}
 	}
 	return false
-}
-
-// compare adds the checks of the texts to a report without a fault; of a receipt
-// that is broken nothing more can be said.
-func (a *readAPI) compare(ctx context.Context, out *report, q verifyRequest, entry store.Receipt, r kernel.Receipt) error {
-	if out.Fault != nil {
-		return nil
-	}
-	checks, err := auditor{a.engine.store}.texts(ctx, entry, r, q.prompt, q.output)
-	for _, c := range checks {
-		out.addCheck(c)
-	}
-	return err
 }

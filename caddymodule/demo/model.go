@@ -1,10 +1,14 @@
-package caddymodule
+// Package demo is the Caddy handler lex_demo_model, a deterministic stand-in for a
+// language model. Importing it registers the handler and its directive. It knows
+// nothing of governance: to Lex it is a model like any other.
+package demo
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -14,32 +18,32 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(DemoModel{})
-	httpcaddyfile.RegisterHandlerDirective("lex_demo_model", parseDemoModel)
+	caddy.RegisterModule(Model{})
+	httpcaddyfile.RegisterHandlerDirective("lex_demo_model", parseModel)
 	httpcaddyfile.RegisterDirectiveOrder("lex_demo_model", httpcaddyfile.Before, "respond")
 }
 
-// demoBodyLimit bounds a request to the demo model, in bytes.
-const demoBodyLimit = 1 << 20
+// bodyLimit bounds a request to the demo model, in bytes.
+const bodyLimit = 1 << 20
 
-// DemoModel is a small deterministic stand-in for a language model that speaks
-// the OpenAI chat and completions APIs, streamed and not, so that everything
-// can be tried without a provider key. It answers by fixed rules, opens every
-// answer with its name, obeys whoever asks unless a system prompt constrains
-// it, and never produces harmful text.
-type DemoModel struct{}
+// Model is a small deterministic stand-in for a language model. It speaks the
+// OpenAI chat and completions APIs, streamed and not, so that everything can be
+// tried without a provider key. It answers by fixed rules, opens every answer
+// with its name, does what any prompt asks unless a system prompt constrains it,
+// and never produces harmful text.
+type Model struct{}
 
 // CaddyModule returns the Caddy module information.
-func (DemoModel) CaddyModule() caddy.ModuleInfo {
+func (Model) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "http.handlers.lex_demo_model",
-		New: func() caddy.Module { return new(DemoModel) },
+		New: func() caddy.Module { return new(Model) },
 	}
 }
 
-// ServeHTTP answers the two generating endpoints and the list of models;
-// everything else goes to the next handler.
-func (m DemoModel) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+// ServeHTTP answers the two generating endpoints and the list of models, and
+// passes everything else to the next handler.
+func (m Model) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	switch r.URL.Path {
 	case "/v1/chat/completions":
 		return m.serve(w, r, "chat.completion")
@@ -53,12 +57,13 @@ func (m DemoModel) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyh
 	return next.ServeHTTP(w, r)
 }
 
-// demoRequest holds the members of either API's request that matter here.
-type demoRequest struct {
+// chatRequest holds the members of a chat or completions request that the demo
+// model reads.
+type chatRequest struct {
 	Model    string          `json:"model"`
 	Stream   bool            `json:"stream"`
 	Prompt   json.RawMessage `json:"prompt"`
-	Messages []demoMessage   `json:"messages"`
+	Messages []message       `json:"messages"`
 	Tools    []struct {
 		Function struct {
 			Name string `json:"name"`
@@ -66,20 +71,20 @@ type demoRequest struct {
 	} `json:"tools"`
 }
 
-type demoMessage struct {
+type message struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 }
 
-func (m DemoModel) serve(w http.ResponseWriter, r *http.Request, object string) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, demoBodyLimit))
-	var req demoRequest
+func (m Model) serve(w http.ResponseWriter, r *http.Request, object string) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
+	var req chatRequest
 	if err != nil || json.Unmarshal(body, &req) != nil {
 		return writeJSON(w, http.StatusBadRequest, map[string]any{"error": map[string]any{
 			"message": "the demo model could not read the request", "type": "invalid_request_error", "param": nil, "code": nil,
 		}})
 	}
-	answer := demoReply{object: object, model: req.Model, text: demoAnswer(req.turn())}
+	answer := reply{object: object, model: req.Model, text: answerTo(req.question())}
 	if object == "chat.completion" {
 		answer.tool = req.tool()
 	}
@@ -89,27 +94,27 @@ func (m DemoModel) serve(w http.ResponseWriter, r *http.Request, object string) 
 	return writeJSON(w, http.StatusOK, answer.whole())
 }
 
-// turn reads the system text and the last user message, or the bare prompt.
-func (req demoRequest) turn() demoTurn {
-	t := demoTurn{prompt: demoText(req.Prompt)}
+// question reads the system text and the last user message, or the bare prompt.
+func (req chatRequest) question() question {
+	q := question{prompt: textOf(req.Prompt)}
 	for _, msg := range req.Messages {
 		switch msg.Role {
 		case "system", "developer":
-			t.system += demoText(msg.Content)
+			q.system += textOf(msg.Content)
 		case "user":
-			t.prompt = demoText(msg.Content)
+			q.prompt = textOf(msg.Content)
 		}
 	}
-	return t
+	return q
 }
 
-// tool names the tool to call: the first that the prompt mentions by name,
-// unless its result is already there.
-func (req demoRequest) tool() string {
+// tool names the tool to call: the first that the prompt mentions by name, or ""
+// when there is none or its result is already there.
+func (req chatRequest) tool() string {
 	if n := len(req.Messages); n == 0 || req.Messages[n-1].Role == "tool" {
 		return ""
 	}
-	prompt := req.turn().prompt
+	prompt := req.question().prompt
 	for _, t := range req.Tools {
 		if t.Function.Name != "" && strings.Contains(prompt, t.Function.Name) {
 			return t.Function.Name
@@ -119,7 +124,7 @@ func (req demoRequest) tool() string {
 }
 
 // demoText reads content that is a string or an array of text parts.
-func demoText(raw json.RawMessage) string {
+func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -135,15 +140,15 @@ func demoText(raw json.RawMessage) string {
 	return b.String()
 }
 
-// demoReply is one answer in either API's shape.
-type demoReply struct {
+// reply is one answer in either API's shape.
+type reply struct {
 	object string
 	model  string
 	text   string
 	tool   string
 }
 
-func (a demoReply) whole() map[string]any {
+func (a reply) whole() map[string]any {
 	words := len(strings.Fields(a.text))
 	return map[string]any{
 		"id": "demo-1", "object": a.object, "created": 0, "model": a.model,
@@ -152,7 +157,7 @@ func (a demoReply) whole() map[string]any {
 	}
 }
 
-func (a demoReply) choice() map[string]any {
+func (a reply) choice() map[string]any {
 	if a.object == "text_completion" {
 		return map[string]any{"index": 0, "text": a.text, "finish_reason": "stop", "logprobs": nil}
 	}
@@ -164,7 +169,7 @@ func (a demoReply) choice() map[string]any {
 	return map[string]any{"index": 0, "message": message, "finish_reason": finish, "logprobs": nil}
 }
 
-func (a demoReply) toolCall() map[string]any {
+func (a reply) toolCall() map[string]any {
 	return map[string]any{
 		"index": 0, "id": "call_demo_1", "type": "function",
 		"function": map[string]any{"name": a.tool, "arguments": "{}"},
@@ -172,7 +177,7 @@ func (a demoReply) toolCall() map[string]any {
 }
 
 // stream sends the answer word by word.
-func (a demoReply) stream(w http.ResponseWriter) error {
+func (a reply) stream(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
@@ -191,7 +196,7 @@ func (a demoReply) stream(w http.ResponseWriter) error {
 	return nil
 }
 
-func (a demoReply) chunks() []map[string]any {
+func (a reply) chunks() []map[string]any {
 	var out []map[string]any
 	add := func(delta map[string]any, text string, finish any) {
 		choice := map[string]any{"index": 0, "finish_reason": finish, "logprobs": nil}
@@ -221,18 +226,37 @@ func (a demoReply) chunks() []map[string]any {
 	return out
 }
 
-// parseDemoModel sets up the handler from Caddyfile tokens. Syntax:
+// writeJSON answers with v. An error means that the client left: v is always one
+// of our own values, which encode.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding an answer: %w", err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	_, err = w.Write(append(body, '\n'))
+	return err
+}
+
+// parseModel sets up the handler from Caddyfile tokens. Syntax:
 //
 //	lex_demo_model
-func parseDemoModel(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-	m := new(DemoModel)
+func parseModel(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	m := new(Model)
 	return m, m.UnmarshalCaddyfile(h.Dispenser)
 }
 
 // UnmarshalCaddyfile accepts the bare directive. Syntax:
 //
 //	lex_demo_model
-func (m *DemoModel) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+func (m *Model) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
 	if d.NextArg() {
 		return d.ArgErr()
@@ -245,6 +269,6 @@ func (m *DemoModel) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddyhttp.MiddlewareHandler = (*DemoModel)(nil)
-	_ caddyfile.Unmarshaler       = (*DemoModel)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Model)(nil)
+	_ caddyfile.Unmarshaler       = (*Model)(nil)
 )

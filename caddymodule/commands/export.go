@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
@@ -20,45 +21,45 @@ func exportCommand() *cobra.Command {
 		Use:   "export (--url <proxy> | --store <store>)",
 		Short: "Writes all receipts as JSON lines, oldest first",
 		Long: `
-Writes every receipt, byte for byte as it is kept, one a line, oldest first, and
-before each policy's first receipt the policy. "caddy lex verify" reads it. However
-many receipts there are, a few are held at a time.
+Writes every receipt, byte for byte as it is kept, one a line, oldest first. Each
+policy is written before the first receipt that names it. "caddy lex verify" reads
+the lines. Only a few receipts are held in memory, however many there are.
 
-The exit status is 1 when the export is not whole. It breaks off where a receipt
-cannot be read, and goes on where one is not what its id says or has no policy;
-what it was is named at the end.`,
+The exit status is 1 when the export is not whole. The export stops at a receipt
+that cannot be read. It goes on after a receipt that does not match its id or
+whose policy is not known, and names the first of these at the end.`,
 	}
-	trailFlags(cmd)
+	sourceFlags(cmd)
 	run(exportReceipts, cmd)
 	return cmd
 }
 
 func exportReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
-	t, err := openTrail(cmd.Context(), fl)
+	source, shut, err := openSource(cmd.Context(), fl)
 	if err != nil {
 		return err
 	}
-	e := &exporter{policies: t, out: bufio.NewWriter(cmd.OutOrStdout()), written: make(map[string]bool)}
-	err = t.each(cmd.Context(), e.receipt)
-	return errors.Join(err, e.out.Flush(), t.close(), e.damage())
+	e := &exporter{policies: source, out: bufio.NewWriter(cmd.OutOrStdout()), written: make(map[string]bool)}
+	err = source.Each(cmd.Context(), e.receipt)
+	return errors.Join(err, e.out.Flush(), shut(), e.damage())
 }
 
 // An exporter writes receipts as lines.
 type exporter struct {
-	policies policyReader
+	policies audit.Policies
 	out      *bufio.Writer
-	written  map[string]bool // policies, also those that are not known
+	written  map[string]bool // by the hash of a policy, also those that are not known
 	receipts int
 	damaged  int
 	first    error // of the damage
 }
 
-// receipt writes one entry. A damaged record is evidence, and is written too, if
-// it can stand on a line.
+// receipt writes one entry. A damaged record is evidence, so it is written too if
+// it is JSON on one line.
 func (e *exporter) receipt(ctx context.Context, where string, entry store.Receipt) error {
 	e.receipts++
-	if len(entry.JSON) > maxLine {
-		return fmt.Errorf("%s is %s, more than a line of an export may have; \"caddy lex verify --store\" checks it where it is kept", where, tooLong)
+	if len(entry.JSON) > audit.MaxLine {
+		return fmt.Errorf("%s is over %d MiB, more than a line of an export may have; \"caddy lex verify --store\" checks it where it is kept", where, audit.MaxLine>>20)
 	}
 	r, err := kernel.OpenReceipt(entry.JSON)
 	if err == nil && entry.ID != "" && entry.ID != r.ID {
@@ -100,7 +101,7 @@ func (e *exporter) note(where string, err error) {
 	}
 }
 
-// damage is the error for an export with damaged records.
+// damage returns the error for an export with damaged records, or nil.
 func (e *exporter) damage() error {
 	if e.damaged == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"context"
@@ -12,6 +12,11 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-lex/lex/audit"
+	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/evaluation"
+	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 func benchCommand() *cobra.Command {
@@ -23,14 +28,17 @@ Reads JSON lines {"id", "text" or "turns", "label", "source", "lang", "channel"}
 and runs each through a session of its own, as "caddy lex assess" does. Texts
 with the channel document or tool_output are read as what a tool returned.
 
-The labels harmful, jailbreak, injection and sycophancy are attacks, benign and
-borderline_benign are not; redteam_attempt is told by itself, since nobody
-verified it. Other labels, and records without text or turns, are left out.
+The labels harmful, jailbreak, injection and sycophancy are attacks; benign and
+borderline_benign are not. Nobody verified the label redteam_attempt, so it has
+rows of its own and counts in no total of attacks. Records with other labels, or
+without text or turns, are left out and counted.
 
-Told are the share refused, the share of attacks found where 1 and 5 % of the
-benign records would be false alarms, the area under the curve (AUC), for each
-label and source and each language, with Wilson's 95 % intervals; how severity
-compares with the share of attacks; and how long a turn took.
+The report has a row for each kind, for each label and source, and for each
+language. A row gives the share of prompts that were refused and, for attacks,
+the share that was found at a false-alarm rate of 1 % and of 5 % on the benign
+records and the area under the ROC curve (AUC). All shares have Wilson's 95 %
+intervals. The report also compares severity with the share of attacks, and
+gives the time that a turn took.
 
 --json writes one JSON object instead of tables. --publish sends one row for
 each label and source to POST /admin/benchmarks of a running proxy, with the
@@ -49,11 +57,11 @@ status is then 1.`,
 
 // A benchmark collects outcomes file by file.
 type benchmark struct {
-	app      *App
-	outcomes []outcome
-	leftOut  map[string]int
-	bad      int
-	faults   io.Writer
+	app      *caddymodule.App
+	outcomes []evaluation.Outcome
+	leftOut  map[string]int // by label
+	bad      int            // lines that could not be read
+	faults   io.Writer      // where they are named
 }
 
 func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
@@ -61,22 +69,23 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil || len(files) == 0 {
 		return errors.New("name at least one file with --data")
 	}
-	app, err := rehearsalApp(fl.String("config"))
+	app, err := dryRunApp(fl.String("config"))
 	if err != nil {
 		return err
 	}
 	b := &benchmark{app: app, leftOut: make(map[string]int), faults: cmd.ErrOrStderr()}
 	for _, name := range append(files, fl.Args()...) {
-		if err := b.file(cmd.Context(), name); err != nil {
+		if err := b.measureFile(cmd.Context(), name); err != nil {
 			return err
 		}
 	}
-	card := b.card()
-	if err := card.write(cmd.OutOrStdout(), fl.Bool("json")); err != nil {
+	report := evaluation.New(b.outcomes)
+	report.Version, report.Detector, report.LeftOut = app.Governor().Version, detect.Default().Version(), b.leftOut
+	if err := writeReport(cmd.OutOrStdout(), report, fl.Bool("json")); err != nil {
 		return err
 	}
 	if url := fl.String("publish"); url != "" {
-		if err := card.publish(cmd.Context(), url); err != nil {
+		if err := publish(cmd.Context(), url, report); err != nil {
 			return err
 		}
 	}
@@ -86,14 +95,14 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	return nil
 }
 
-func (b *benchmark) file(ctx context.Context, name string) error {
-	file, err := os.Open(name) //nolint:gosec // G304: whoever runs the command names the file
+func (b *benchmark) measureFile(ctx context.Context, name string) error {
+	file, err := os.Open(name) //nolint:gosec // G304: the user of the command names the file
 	if err != nil {
 		return fmt.Errorf("reading the data: %w", err)
 	}
 	defer file.Close()
-	return eachLine(file, func(n int, raw []byte) error {
-		if err := b.record(ctx, raw); err != nil {
+	return audit.EachLine(file, func(n int, line []byte) error {
+		if err := b.measure(ctx, line); err != nil {
 			b.bad++
 			_, err = fmt.Fprintf(b.faults, "%s: line %d: %v\n", name, n, err)
 			return err
@@ -102,44 +111,45 @@ func (b *benchmark) file(ctx context.Context, name string) error {
 	})
 }
 
-// record measures one line.
-func (b *benchmark) record(ctx context.Context, raw []byte) error {
-	r, err := readRecord(raw)
+func (b *benchmark) measure(ctx context.Context, line []byte) error {
+	p, err := readPrompt(line)
 	if err != nil {
 		return err
 	}
-	as, judged := labels[r.Label]
-	if !judged || r.Text == nil && len(r.Turns) == 0 {
-		b.leftOut[r.Label]++
+	kind, known := evaluation.KindOf(p.Label)
+	if !known || p.Text == nil && len(p.Turns) == 0 {
+		b.leftOut[p.Label]++
 		return nil
 	}
-	if err := r.check(); err != nil {
+	if err := p.check(); err != nil {
 		return err
 	}
 	began := time.Now()
-	x, turns, err := b.app.rehearseRecord(ctx, r, sourceOfChannel(r.Channel))
+	d, err := decide(ctx, b.app, p, speakerOf(p.Channel))
 	if err != nil {
 		return err
 	}
-	b.outcomes = append(b.outcomes, outcome{
-		kind: as, label: r.Label, source: r.Source, lang: r.Lang,
-		severity: x.Turn.Severity, refused: x.Turn.Refused,
-		took: time.Since(began) / time.Duration(turns), notWhollyRead: len(x.Opened.Coverage.Skipped) > 0,
+	b.outcomes = append(b.outcomes, evaluation.Outcome{
+		Kind: kind, Label: p.Label, Source: p.Source, Language: p.Lang,
+		Severity: d.Severity, Refused: d.Refused, Incomplete: len(d.coverage.Skipped) > 0,
+		Took: time.Since(began) / time.Duration(d.turns),
 	})
 	return nil
 }
 
-func (b *benchmark) card() scorecard {
-	card := score(b.outcomes)
-	card.Version, card.Detector, card.LeftOut = b.app.Governor().Version, b.app.Governor().Detector.Version(), b.leftOut
-	return card
+// speakerOf says who speaks in a labelled text.
+func speakerOf(channel string) detect.Source {
+	if channel == "document" || channel == "tool_output" {
+		return detect.Tool
+	}
+	return detect.User
 }
 
-func (c *scorecard) write(out io.Writer, asJSON bool) error {
+func writeReport(out io.Writer, report *evaluation.Report, asJSON bool) error {
 	if !asJSON {
-		return c.print(out)
+		return report.WriteText(out)
 	}
-	text, err := json.MarshalIndent(c, "", "  ")
+	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the figures: %w", err)
 	}
@@ -157,17 +167,17 @@ type publishedRow struct {
 	Notes             string `json:"notes"`
 }
 
-// published are the rows of the card as the interface has them. Without
-// governance every prompt reaches the model and none is refused.
-func (c *scorecard) published() []publishedRow {
-	rows := make([]publishedRow, len(c.Sources))
-	for i, r := range c.Sources {
+// publishedRows returns a row for each label and source. Without governance every
+// prompt reaches the model and none is refused.
+func publishedRows(report *evaluation.Report) []publishedRow {
+	rows := make([]publishedRow, len(report.Sources))
+	for i, r := range report.Sources {
 		rows[i] = publishedRow{
 			Benchmark: r.Source + "/" + r.Label, NTotal: r.N,
-			Notes: "Prompts only, by " + c.Version + " with detector " + c.Detector + "; nothing was generated.",
+			Notes: "Prompts only, by " + report.Version + " with detector " + report.Detector + "; nothing was generated.",
 		}
 		switch r.Kind {
-		case kindAttack, kindWeak:
+		case evaluation.Attack, evaluation.WeakAttack:
 			rows[i].Metric, rows[i].BareSuccesses, rows[i].GovernedSuccesses = "attacks that reach the model", r.N, r.N-r.Refused
 		default:
 			rows[i].Metric, rows[i].GovernedSuccesses = "harmless prompts refused", r.Refused
@@ -176,7 +186,7 @@ func (c *scorecard) published() []publishedRow {
 	return rows
 }
 
-func (c *scorecard) publish(ctx context.Context, base string) error {
+func publish(ctx context.Context, base string, report *evaluation.Report) error {
 	p, err := newProxy("--publish", base)
 	if err != nil {
 		return err
@@ -184,6 +194,6 @@ func (c *scorecard) publish(ctx context.Context, base string) error {
 	if !p.open(benchVariable, "X-Lex-Bench-Secret") {
 		return errors.New("--publish: the environment variable " + benchVariable + " is empty")
 	}
-	_, err = p.ask(ctx, http.MethodPost, "/admin/benchmarks", c.published(), nil)
+	_, err = p.ask(ctx, http.MethodPost, "/admin/benchmarks", publishedRows(report), nil)
 	return err
 }

@@ -1,11 +1,10 @@
-package caddymodule_test
+package commands_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,9 +156,7 @@ func TestBenchNamesBadLines(t *testing.T) {
 
 // The rows arrive at the proxy's list, with the counts that the card has.
 func TestBenchPublishes(t *testing.T) {
-	s := benchSite(t)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r) }))
-	defer proxy.Close()
+	proxy := startProxy(t, "Paris.")
 	data := smallBench(t)
 	t.Setenv("BENCH_SECRET", "")
 	if _, _, err := lexCommand("", "bench", "--data", data, "--publish", proxy.URL); err == nil || !strings.Contains(err.Error(), "BENCH_SECRET") {
@@ -174,7 +171,7 @@ func TestBenchPublishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[any]map[string]any{}
-	for _, r := range s.get("/benchmarks")["results"].([]any) {
+	for _, r := range askProxy(t, http.MethodGet, proxy.URL+"/benchmarks", "")["results"].([]any) {
 		r := r.(map[string]any)
 		got[r["benchmark"]] = r
 	}

@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"context"
@@ -14,6 +14,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
+const keysPath = "/admin/keys"
+
+// A listedKey is a key as GET /admin/keys lists it. A time is nil for never.
+type listedKey struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Plan       *string    `json:"plan"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+}
+
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys <command>",
@@ -27,7 +40,7 @@ secret is read from the environment variable ADMIN_PASSWORD.`,
 		Short: "Makes a key and prints it, this once",
 		Args:  cobra.NoArgs,
 	}
-	create.Flags().String("name", "", "Whose key it is, for the list")
+	create.Flags().String("name", "", "Name of the key's owner, for the list")
 	create.Flags().String("plan", "", "A plan of the option limits")
 	create.Flags().String("expires-in", "", "How long the key may be used, such as 90d")
 	list := &cobra.Command{Use: "list --url <proxy>", Short: "Lists all keys, without the keys themselves", Args: cobra.NoArgs}
@@ -54,7 +67,7 @@ func createKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 		}
 		body["expires_at"] = time.Now().Add(d).UTC().Format(time.RFC3339)
 	}
-	var made newKeyAnswer
+	var made struct{ ID, Name, Key string }
 	if err := callAdmin(cmd.Context(), fl, http.MethodPost, keysPath, body, &made); err != nil {
 		return err
 	}
@@ -64,7 +77,7 @@ func createKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 }
 
 func listKeys(cmd *cobra.Command, fl caddycmd.Flags) error {
-	var list struct{ Keys []shownKey }
+	var list struct{ Keys []listedKey }
 	if err := callAdmin(cmd.Context(), fl, http.MethodGet, keysPath, nil, &list); err != nil {
 		return err
 	}
@@ -89,7 +102,7 @@ func orDash(t *time.Time) string {
 
 func revokeKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 	id := cmd.Flags().Arg(0)
-	if err := callAdmin(cmd.Context(), fl, http.MethodDelete, keysPrefix+url.PathEscape(id), nil, nil); err != nil {
+	if err := callAdmin(cmd.Context(), fl, http.MethodDelete, keysPath+"/"+url.PathEscape(id), nil, nil); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked\n", id)

@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"context"
@@ -9,7 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/audit"
+	"github.com/caddy-lex/lex/caddymodule"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -36,7 +37,7 @@ status is then 1.`,
 	return cmd
 }
 
-// An assessment is what the command writes of one line.
+// An assessment is what the command writes for one line.
 type assessment struct {
 	ID                 jsontext.Value    `json:"id"`
 	AttackType         kernel.AttackType `json:"attack_type"`
@@ -56,13 +57,13 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if len(fl.Args()) > 0 {
 		return fmt.Errorf("unexpected argument %q: prompts come from standard input", fl.Arg(0))
 	}
-	app, err := rehearsalApp(fl.String("config"))
+	app, err := dryRunApp(fl.String("config"))
 	if err != nil {
 		return err
 	}
 	out, bad := json.NewEncoder(cmd.OutOrStdout()), 0
-	err = eachLine(cmd.InOrStdin(), func(n int, raw []byte) error {
-		v, err := app.assessLine(cmd.Context(), raw)
+	err = audit.EachLine(cmd.InOrStdin(), func(n int, line []byte) error {
+		v, err := assessLine(cmd.Context(), app, line)
 		if err != nil {
 			bad++
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "line %d: %v\n", n, err)
@@ -76,49 +77,28 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	return err
 }
 
-func (a *App) assessLine(ctx context.Context, raw []byte) (assessment, error) {
-	r, err := readRecord(raw)
+func assessLine(ctx context.Context, app *caddymodule.App, line []byte) (assessment, error) {
+	p, err := readPrompt(line)
 	if err == nil {
-		err = r.check()
+		err = p.check()
 	}
 	if err != nil {
 		return assessment{}, err
 	}
-	x, _, err := a.rehearseRecord(ctx, r, detect.User)
+	d, err := decide(ctx, app, p, detect.User)
 	if err != nil {
 		return assessment{}, err
 	}
-	return assessmentOf(r.ID, x), nil
-}
-
-// rehearseRecord runs a record through a session of its own and returns the
-// last turn, and how many there were.
-func (a *App) rehearseRecord(ctx context.Context, r record, as detect.Source) (last *govern.Judged, turns int, err error) {
-	lines, err := r.lines(as)
-	if err != nil {
-		return nil, 0, err
+	a := assessment{
+		ID: p.ID, AttackType: d.AttackType, Severity: d.Severity, Scores: d.Evidence.Scores,
+		PromptThreatSignal: d.Evidence.ThreatSignal, SlowDrip: d.SlowDrip,
+		Refused: d.Refused, RefusalReasons: []kernel.Reason{}, M: d.M, HealthBand: d.Band,
 	}
-	session := a.Governor().DryRun()
-	for _, l := range lines {
-		if last, err = session.Take(ctx, l); err != nil {
-			return nil, 0, err
-		}
+	if d.Refused {
+		a.RefusalReasons = d.Reasons
 	}
-	return last, len(lines), nil
-}
-
-func assessmentOf(id jsontext.Value, j *govern.Judged) assessment {
-	t := j.Turn
-	v := assessment{
-		ID: id, AttackType: t.AttackType, Severity: t.Severity, Scores: t.Evidence.Scores,
-		PromptThreatSignal: t.Evidence.ThreatSignal, SlowDrip: t.SlowDrip,
-		Refused: t.Refused, RefusalReasons: []kernel.Reason{}, M: t.M, HealthBand: t.Band,
+	for _, part := range d.coverage.Skipped {
+		a.Uninspected = append(a.Uninspected, part.Why)
 	}
-	if t.Refused {
-		v.RefusalReasons = t.Reasons
-	}
-	for _, part := range j.Opened.Coverage.Skipped {
-		v.Uninspected = append(v.Uninspected, part.Why)
-	}
-	return v
+	return a, nil
 }

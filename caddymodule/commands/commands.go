@@ -1,4 +1,11 @@
-package caddymodule
+// Package commands is the command line of Lex, "caddy lex …". Importing it
+// registers the commands with Caddy.
+//
+// Each file holds one command, from its help text to its output. The commands that
+// need the data of a running proxy ask it over HTTP (proxy.go); those that read
+// receipts read them from a source (source.go); those that try a policy on prompts
+// make a dry run (dryrun.go).
+package commands
 
 import (
 	"github.com/caddyserver/caddy/v2"
@@ -20,7 +27,8 @@ HTTP: the embedded database is locked while Caddy runs.`,
 	})
 }
 
-// run makes a command's function out of one that returns only an error.
+// run makes f the function of a command. An error of f ends the process with
+// status 1.
 func run(f func(cmd *cobra.Command, fl caddycmd.Flags) error, cmd *cobra.Command) {
 	cmd.RunE = caddycmd.WrapCommandFuncForCobra(func(fl caddycmd.Flags) (int, error) {
 		if err := f(cmd, fl); err != nil {

@@ -1,41 +1,41 @@
-package caddymodule
+package demo
 
 import (
 	"fmt"
 	"strings"
 )
 
-// demoName opens every answer, so that nobody takes the demo for a real model.
-const demoName = "[lex demo model]"
+// modelName opens every answer, so that nobody takes the demo for a real model.
+const modelName = "[lex demo model]"
 
-// demoTurn is what the demo model looks at: the system text, and the last
-// user message.
-type demoTurn struct {
+// question is what the demo model looks at: the system text and the last user
+// message.
+type question struct {
 	system string
 	prompt string
 }
 
-// demoAnswer is the whole mind of the demo model. Without a system prompt it
-// obeys whoever asks, in words that are harmless by themselves; with one it
-// keeps to it. That is the difference which governance makes, made visible.
-func demoAnswer(t demoTurn) string {
-	prompt := strings.ToLower(t.prompt)
-	for _, rule := range demoRules {
+// answerTo finds the answer to a question. Without a system prompt the model does
+// what it is asked, in words that are harmless by themselves; with one it declines.
+// The difference shows what governance does.
+func answerTo(q question) string {
+	prompt := strings.ToLower(q.prompt)
+	for _, rule := range rules {
 		if rule.matches(prompt) {
-			return demoName + " " + rule.answer(t.system != "")
+			return modelName + " " + rule.answer(q.system != "")
 		}
 	}
-	return demoName + " " + demoOrdinary(t)
+	return modelName + " " + ordinaryAnswer(q)
 }
 
-// demoRule answers prompts that contain one of words.
-type demoRule struct {
+// A rule answers the prompts that contain one of its words.
+type rule struct {
 	words    []string
 	obeys    string
 	declines string
 }
 
-func (r demoRule) matches(prompt string) bool {
+func (r rule) matches(prompt string) bool {
 	for _, w := range r.words {
 		if strings.Contains(prompt, w) {
 			return true
@@ -44,14 +44,14 @@ func (r demoRule) matches(prompt string) bool {
 	return false
 }
 
-func (r demoRule) answer(constrained bool) string {
+func (r rule) answer(constrained bool) string {
 	if constrained {
 		return r.declines
 	}
 	return r.obeys
 }
 
-var demoRules = []demoRule{
+var rules = []rule{
 	{
 		words:    []string{"you are now", "pretend you are", "act as an ai without", "ignore all previous", "ignore your"},
 		obeys:    "As you wish: from now on I am whoever you say, and my rules do not count. (I am a demo: nothing harmful follows.)",
@@ -74,7 +74,7 @@ var demoRules = []demoRule{
 	},
 }
 
-var demoFacts = []struct{ ask, answer string }{
+var facts = []struct{ ask, answer string }{
 	{"capital of france", "The capital of France is Paris."},
 	{"capital of germany", "The capital of Germany is Berlin."},
 	{"2+2", "2 + 2 = 4."},
@@ -83,16 +83,16 @@ var demoFacts = []struct{ ask, answer string }{
 	{"hello", "Hello! How can I help you?"},
 }
 
-// demoOrdinary answers what no rule is for: from a handful of facts, else by
-// repeating the question's opening.
-func demoOrdinary(t demoTurn) string {
-	prompt := strings.ToLower(t.prompt)
-	for _, f := range demoFacts {
+// ordinaryAnswer answers a question that no rule matches: from a handful of facts,
+// or else by repeating the opening of the question.
+func ordinaryAnswer(q question) string {
+	prompt := strings.ToLower(q.prompt)
+	for _, f := range facts {
 		if strings.Contains(prompt, f.ask) {
 			return f.answer
 		}
 	}
-	return fmt.Sprintf("You asked: %q. I know only a handful of facts; a real model would answer here.", excerpt(t.prompt, 120))
+	return fmt.Sprintf("You asked: %q. I know only a handful of facts; a real model would answer here.", excerpt(q.prompt, 120))
 }
 
 // excerpt cuts s to at most n characters, at a character's edge.

@@ -1,4 +1,4 @@
-package caddymodule_test
+package commands_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"context"
@@ -20,18 +20,18 @@ func conformanceCommand() *cobra.Command {
 		Short: "Checks a running proxy against the HTTP interface",
 		Long: `
 Sends a running proxy some three hundred requests and checks the status, headers
-and body of every answer. It prints a line a case and ends with status 1 when
-one fails.
+and body of every answer. It prints a line for each case and ends with status 1
+when one fails.
 
 Environment variables:
   ADMIN_PASSWORD  the admin secret; without it the administration is left out
   BENCH_SECRET    the bench secret; the admin secret serves as well
   LEX_API_KEY     an API key for the governance requests
 
-It keeps to the rate limit: without a key and without the admin secret, with
-which it makes a key for the run, it waits and takes several minutes.
---forwarded-for gives each case an address of its own instead, for a proxy that
-trusts this machine to tell client addresses.
+It keeps to the rate limit. With the admin secret it makes a key for the run;
+without that and without a key it waits, and takes several minutes. For a proxy
+that trusts this machine to name client addresses, --forwarded-for instead gives
+each case an address of its own.
 
 It leaves receipts of its own sessions and, with a secret, revoked API keys and
 a benchmark row named lex-conformance.`,
@@ -71,16 +71,17 @@ func checkConformance(cmd *cobra.Command, fl caddycmd.Flags) error {
 	return err
 }
 
-// printResult writes one line; what it fails to write the last line fails on too.
+// printResult writes one line. If that fails, so does writing the last line, which
+// reports it.
 func printResult(out io.Writer, r conformance.Result) {
-	line := "ok    " + r.Name
+	text := "ok    " + r.Name
 	switch {
 	case r.Skipped != "":
-		line = "skip  " + r.Name + ": needs " + r.Skipped
+		text = "skip  " + r.Name + ": needs " + r.Skipped
 	case r.Err != nil:
-		line = "FAIL  " + r.Name + ": " + strings.Join(strings.Fields(r.Err.Error()), " ")
+		text = "FAIL  " + r.Name + ": " + strings.Join(strings.Fields(r.Err.Error()), " ")
 	}
-	_, _ = fmt.Fprintln(out, line)
+	_, _ = fmt.Fprintln(out, text)
 }
 
 func waitFor(ctx context.Context, d time.Duration) error {

@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -26,15 +27,15 @@ const (
 // proxyTimeout bounds one request to a running proxy.
 const proxyTimeout = 30 * time.Second
 
-// A proxy is a running one, as the commands ask it over HTTP. It follows no
-// redirect: a secret goes to the proxy that was named, and nowhere else.
+// A proxy is a running proxy that the commands ask over HTTP. It follows no
+// redirect, so a secret goes to the proxy that was named, and nowhere else.
 type proxy struct {
 	base   string
 	secret http.Header // what opens its protected endpoints; may be empty
 	client *http.Client
 }
 
-// newProxy is the proxy of the base URL that a flag gives.
+// newProxy returns the proxy at the base URL that a flag gives.
 func newProxy(flag, base string) (*proxy, error) {
 	u, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -46,7 +47,8 @@ func newProxy(flag, base string) (*proxy, error) {
 	}}, nil
 }
 
-// open takes a secret out of the environment and reports whether there was one.
+// open takes a secret from the environment and sends it with every request from
+// now on, in the header. It reports whether there was one.
 func (p *proxy) open(variable, header string) bool {
 	secret := os.Getenv(variable)
 	if secret != "" {
@@ -68,14 +70,14 @@ func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) 
 		return nil, fmt.Errorf("asking the proxy: %w", err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine+1))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, audit.MaxLine+1))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("the answer broke off: %w", err)
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		err = refusedBy(resp.StatusCode, text)
-	case len(text) > maxLine:
-		err = errors.New("the answer is " + tooLong + ", more than is read")
+	case len(text) > audit.MaxLine:
+		err = fmt.Errorf("the answer is over %d MiB, more than is read", audit.MaxLine>>20)
 	default:
 		err = decodeAnswer(text, answer)
 	}
@@ -118,9 +120,12 @@ func decodeAnswer(text []byte, answer any) error {
 	return nil
 }
 
-// refusedBy is the error for an answer that is one.
+// refusedBy returns the error for an answer with an error status.
 func refusedBy(status int, body []byte) error {
-	var e apiError
+	var e struct {
+		Message string `json:"error"`
+		Code    string `json:"code"`
+	}
 	if status == http.StatusNotFound {
 		return store.ErrNotFound
 	}

@@ -1,0 +1,238 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/audit"
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/store/bolt"
+)
+
+// A ledger is a store in which a test can change and remove receipts behind the
+// store's back.
+type ledger struct {
+	store.Store
+	ids     []string // oldest first
+	changed map[string][]byte
+}
+
+func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	r, err := l.Store.Receipt(ctx, id)
+	if record, touched := l.changed[id]; touched && err == nil {
+		if r.JSON = record; len(record) == 0 {
+			return store.Receipt{}, store.ErrNotFound
+		}
+	}
+	return r, err
+}
+
+const sessionKey = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// newLedger keeps the receipts of one session of n turns.
+func newLedger(t *testing.T, n int) *ledger {
+	t.Helper()
+	s, err := bolt.Open(filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	k, err := kernel.New(kernel.DefaultPolicy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := k.Policy().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutPolicy(t.Context(), k.PolicyHash(), policy); err != nil {
+		t.Fatal(err)
+	}
+	l := &ledger{Store: s, changed: make(map[string][]byte)}
+	session := store.Session{Key: sessionKey, State: k.NewSession(), Secret: bytes.Repeat([]byte{1}, 32)}
+	for i := range n {
+		turn, err := k.Assess(session.State, kernel.Evidence{}, kernel.Enforce)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := k.Receipt(turn)
+		r.SessionID, r.Turn, r.Timestamp, r.Prev = "s", i+1, int64(i), session.Head
+		r.PromptCommitment = kernel.Commit(session.Secret, question(i))
+		if err := r.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		record, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		session.State, session.Head, session.Turns = turn.Next, r.ID, i+1
+		entry := store.Receipt{
+			ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
+			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i), JSON: record,
+		}
+		if err := s.Commit(t.Context(), store.Change{Session: session, Receipt: entry}); err != nil {
+			t.Fatal(err)
+		}
+		session.Version++
+		l.ids = append(l.ids, r.ID)
+	}
+	return l
+}
+
+func question(turn int) string { return fmt.Sprintf("question %d", turn) }
+
+func (l *ledger) record(t *testing.T, n int) []byte {
+	t.Helper()
+	r, err := l.Store.Receipt(t.Context(), l.ids[n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.JSON
+}
+
+// outcomes writes checks as "name+" when they passed, "name-" when they failed and
+// "name?" when they could not be made.
+func outcomes(checks []audit.Check) string {
+	var out []string
+	for _, c := range checks {
+		sign := "?"
+		switch {
+		case c.Passed():
+			sign = "+"
+		case c.Failed():
+			sign = "-"
+		}
+		out = append(out, c.Name+sign)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAuditor(t *testing.T) {
+	l := newLedger(t, 4)
+	record := l.record(t, 1)
+	for name, c := range map[string]struct {
+		id     string // of the receipt that is changed; "" for none
+		record []byte // nil removes it
+		want   string
+	}{
+		"untouched":               {"", nil, "id+ replay+ chain+ head+"},
+		"changed":                 {l.ids[1], bytes.Replace(record, []byte(`"turn":2`), []byte(`"turn":9`), 1), "id-"},
+		"another in its place":    {l.ids[1], l.record(t, 2), "id-"},
+		"its predecessor removed": {l.ids[0], nil, "id+ replay+ chain- head+"},
+		"its successor removed":   {l.ids[2], nil, "id+ replay+ chain+ head-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.changed[c.id] = c.record
+			defer delete(l.changed, c.id)
+			report, err := audit.NewAuditor(l).VerifyID(t.Context(), l.ids[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := outcomes(report.Checks); got != c.want || report.Valid != !strings.Contains(c.want, "-") || report.Valid != (report.Fault == nil) {
+				t.Errorf("%s, valid %v", got, report.Valid)
+			}
+		})
+	}
+	if _, err := audit.NewAuditor(l).VerifyID(t.Context(), "KRN-1"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("an unknown id: %v", err)
+	}
+}
+
+func TestAuditorComparesTexts(t *testing.T) {
+	l := newLedger(t, 2)
+	a := audit.NewAuditor(l)
+	right, wrong := question(1), question(0)
+	for _, c := range []struct {
+		prompt, output *string
+		want           string
+	}{
+		{&right, nil, "prompt_commitment+"},
+		{&wrong, nil, "prompt_commitment-"},
+		{&right, &right, "prompt_commitment+ output_commitment-"}, // the turn had no answer
+	} {
+		report, err := a.VerifyRecord(t.Context(), l.record(t, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.CompareTexts(t.Context(), report, c.prompt, c.output); err != nil {
+			t.Fatal(err)
+		}
+		if got := outcomes(report.Checks); got != "id+ replay+ chain+ head+ stored+ "+c.want {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+// verify returns the summary and the faults of a source.
+func verify(t *testing.T, s audit.Source, partial bool, texts ...audit.Texts) (audit.Summary, []string) {
+	t.Helper()
+	var faults []string
+	v := audit.NewVerifier(s, partial, func(where, what string) { faults = append(faults, where+": "+what) })
+	sum, err := v.Verify(t.Context())
+	for _, c := range texts {
+		err = errors.Join(err, v.CompareTexts(t.Context(), c))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum, faults
+}
+
+// A store's receipts come oldest first over many pages, and its sessions' heads
+// are known.
+func TestVerifierOfAStore(t *testing.T) {
+	l := newLedger(t, 40)
+	source := audit.NewStoreSource(l)
+	right, wrong := question(39), question(0)
+	sum, faults := verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &right})
+	if want := (audit.Summary{Receipts: 40, Chains: 1, HeadsKnown: true}); sum != want || len(faults) != 0 {
+		t.Errorf("%+v, faults %v", sum, faults)
+	}
+	_, faults = verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &wrong}, audit.Texts{ID: "KRN-1"})
+	if len(faults) != 2 || !strings.Contains(faults[0], "prompt_commitment: ") || !strings.Contains(faults[1], "no such receipt") {
+		t.Errorf("other texts: %v", faults)
+	}
+	l.changed[l.ids[20]] = bytes.Replace(l.record(t, 20), []byte(`"turn":21`), []byte(`"turn":22`), 1)
+	if _, faults = verify(t, source, false); len(faults) != 1 || !strings.HasPrefix(faults[0], l.ids[20]) {
+		t.Errorf("one changed: %v", faults)
+	}
+}
+
+// A file shows a receipt that is missing between others, but not a tail that was
+// cut off.
+func TestVerifierOfAFile(t *testing.T) {
+	l := newLedger(t, 4)
+	file := func(receipts ...int) audit.Source {
+		var lines bytes.Buffer
+		for _, n := range receipts {
+			fmt.Fprintf(&lines, "%s\n", l.record(t, n))
+		}
+		name := filepath.Join(t.TempDir(), "receipts.jsonl")
+		if err := os.WriteFile(name, lines.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return audit.NewFileSource(name)
+	}
+	for _, receipts := range [][]int{{0, 1, 2, 3}, {0, 1}} {
+		if sum, faults := verify(t, file(receipts...), false); len(faults) != 0 || sum.HeadsKnown || sum.Receipts != len(receipts) || sum.Chains != 1 {
+			t.Errorf("%v: %+v, faults %v", receipts, sum, faults)
+		}
+	}
+	if _, faults := verify(t, file(0, 2, 3), false); len(faults) != 1 || !strings.Contains(faults[0], "removed or moved") {
+		t.Errorf("one missing: %v", faults)
+	}
+	if _, faults := verify(t, file(2, 3), true); len(faults) != 0 {
+		t.Errorf("a later part: %v", faults)
+	}
+	err := audit.NewVerifier(file(0), false, func(string, string) {}).CompareTexts(t.Context(), audit.Texts{ID: l.ids[0]})
+	if !errors.Is(err, audit.ErrNoSessions) {
+		t.Errorf("texts: %v", err)
+	}
+}

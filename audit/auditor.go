@@ -1,0 +1,323 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"errors"
+	"fmt"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+)
+
+// maxWalk bounds how many receipts are read to get from the head of a session
+// to one of its receipts.
+const maxWalk = 256
+
+// Policies holds policies by their hash.
+type Policies interface {
+	// Policy returns the JSON of a policy, or an error that wraps
+	// [store.ErrNotFound].
+	Policy(ctx context.Context, hash string) ([]byte, error)
+}
+
+// An Archive keeps receipts together with what verifying them needs. Every
+// [store.Store] is one.
+type Archive interface {
+	Receipt(ctx context.Context, id string) (store.Receipt, error)
+	Session(ctx context.Context, key string) (store.Session, error)
+	Policies
+}
+
+// An Auditor verifies single receipts against an archive. It is safe for
+// concurrent use if the archive is.
+type Auditor struct{ archive Archive }
+
+// NewAuditor returns the auditor of an archive.
+func NewAuditor(archive Archive) Auditor { return Auditor{archive} }
+
+// VerifyID verifies the receipt that the archive keeps under an id. An id that
+// is not kept is an error that wraps [store.ErrNotFound].
+func (a Auditor) VerifyID(ctx context.Context, id string) (*Report, error) {
+	entry, err := a.archive.Receipt(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return a.verify(ctx, entry)
+}
+
+// VerifyRecord verifies a receipt that the caller holds, in its canonical form.
+// Anybody can seal a record of their own, so the report also has the check stored,
+// which compares the record with the one that the archive keeps.
+func (a Auditor) VerifyRecord(ctx context.Context, record []byte) (*Report, error) {
+	receipt, err := kernel.OpenReceipt(record)
+	if err != nil {
+		report := newReport(store.Receipt{})
+		report.add(failed("id", err.Error()))
+		return report, nil
+	}
+	entry, stored, err := a.stored(ctx, receipt.ID, record)
+	if err != nil {
+		return nil, err
+	}
+	if entry.ID == "" { // still make every check that needs no session
+		entry = store.Receipt{ID: receipt.ID, JSON: record}
+	}
+	report, err := a.verify(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	report.add(stored)
+	return report, nil
+}
+
+// stored compares a record that a caller holds with the one that is kept.
+func (a Auditor) stored(ctx context.Context, id string, record []byte) (store.Receipt, Check, error) {
+	const name = "stored"
+	entry, err := a.archive.Receipt(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return entry, failed(name, "there is no such receipt here: it was never written or has been removed"), nil
+	case err != nil:
+		return entry, Check{}, err
+	case !bytes.Equal(entry.JSON, record):
+		return entry, failed(name, "the record that is kept under this id is another"), nil
+	}
+	return entry, passed(name, "the record is the one that is kept"), nil
+}
+
+// verify makes the checks id, replay, chain and head. A receipt that fails id, or
+// whose policy is not known, gets none of the later checks.
+func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, error) {
+	report := newReport(entry)
+	r, err := openEntry(entry)
+	if err != nil {
+		report.add(failed("id", err.Error()))
+		return report, nil
+	}
+	report.receipt = r
+	report.add(passed("id", "the id is the hash of the record"))
+
+	k, err := kernelOf(ctx, a.archive, r.Policy)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		report.add(failed("replay", "its policy is not known here"))
+		return report, nil
+	case errors.Is(err, kernel.ErrPolicy):
+		report.add(failed("replay", err.Error()))
+		return report, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := k.Replay(r); err != nil {
+		report.add(failed("replay", err.Error()))
+	} else {
+		report.add(passed("replay", "the step gives the recorded numbers, bit by bit"))
+	}
+
+	chain, err := a.chain(ctx, k, r)
+	if err != nil {
+		return nil, err
+	}
+	report.add(chain)
+
+	head, err := a.head(ctx, entry, r)
+	if err != nil {
+		return nil, err
+	}
+	report.add(head)
+	return report, nil
+}
+
+// openEntry reads an entry's record and checks its id, also against the id that
+// the entry is kept under, if any. A receipt whose id is wrong is returned beside
+// the error, as [kernel.OpenReceipt] does.
+func openEntry(entry store.Receipt) (kernel.Receipt, error) {
+	r, err := kernel.OpenReceipt(entry.JSON)
+	if err == nil && entry.ID != "" && entry.ID != r.ID {
+		err = fmt.Errorf("%w: it stands under the id of another", kernel.ErrReceiptID)
+	}
+	return r, err
+}
+
+// kernelOf returns the kernel of a policy that is kept under its hash.
+func kernelOf(ctx context.Context, from Policies, hash string) (*kernel.Kernel, error) {
+	text, err := from.Policy(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	p, err := kernel.ParsePolicy(text)
+	if err != nil {
+		return nil, err
+	}
+	k, err := kernel.New(p)
+	if err == nil && k.PolicyHash() != hash {
+		err = fmt.Errorf("%w: the policy kept under %s is another", kernel.ErrPolicy, hash)
+	}
+	return k, err
+}
+
+// chain compares the receipt with its predecessor.
+func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) (Check, error) {
+	const name = "chain"
+	chain := kernel.Chain{Partial: true}
+	if r.Prev != "" {
+		entry, err := a.archive.Receipt(ctx, r.Prev)
+		if errors.Is(err, store.ErrNotFound) {
+			return failed(name, "its predecessor "+r.Prev+" is missing"), nil
+		}
+		if err != nil {
+			return Check{}, err
+		}
+		prev, err := kernel.OpenReceipt(entry.JSON)
+		if err != nil {
+			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", r.Prev, err)), nil
+		}
+		_ = chain.Add(k, prev) // a fault of the predecessor's own is not this receipt's
+	}
+	if err := chain.Add(k, r); err != nil {
+		return failed(name, err.Error()), nil
+	}
+	if r.Prev == "" {
+		return passed(name, "it is the first of its session"), nil
+	}
+	return passed(name, "it starts from what "+r.Prev+" left"), nil
+}
+
+// head looks for the receipt in the chain that ends at its session's head.
+func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
+	const name = "head"
+	if entry.SessionKey == "" {
+		return unknown(name, "it belongs to no session"), nil
+	}
+	s, err := a.archive.Session(ctx, entry.SessionKey)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return unknown(name, "its session was erased or forgotten, and the head with it"), nil
+	case err != nil:
+		return Check{}, err
+	}
+	if r.Resent {
+		return a.resentHead(ctx, s.Head, r)
+	}
+	return a.walk(ctx, s.Head, r)
+}
+
+// resentHead checks a receipt of a conversation that is known only by the history
+// that the client resends. Each turn leaves its state under a key of its own, the
+// digest of all that was said up to its end, and the first turn with these texts
+// stays the head there. A client may go back and ask the same again from another
+// state; the receipt of that turn is not the head, but it commits to the same
+// texts with the same secret.
+func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
+	const name = "head"
+	if head == r.ID {
+		return passed(name, "it is the head of its conversation"), nil
+	}
+	entry, err := a.archive.Receipt(ctx, head)
+	if errors.Is(err, store.ErrNotFound) {
+		return failed(name, "the head of its conversation, "+head+", is missing"), nil
+	}
+	if err != nil {
+		return Check{}, err
+	}
+	first, err := kernel.OpenReceipt(entry.JSON)
+	if err != nil {
+		return failed(name, fmt.Sprintf("the head of its conversation, %s, is broken: %v", head, err)), nil
+	}
+	if first.Resent && first.SessionID == r.SessionID &&
+		first.PromptCommitment == r.PromptCommitment && first.OutputCommitment == r.OutputCommitment {
+		return passed(name, "the head of its conversation, "+head+", commits to the same words"), nil
+	}
+	return notInChain(entry, r), nil
+}
+
+// walk goes from a head back to the receipt.
+func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
+	const name = "head"
+	id := head
+	for later := range maxWalk {
+		if id == r.ID {
+			return passed(name, fmt.Sprintf("%d receipts follow it up to the head of its session", later)), nil
+		}
+		entry, err := a.archive.Receipt(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return failed(name, "a later receipt of its session, "+id+", is missing"), nil
+		}
+		if err != nil {
+			return Check{}, err
+		}
+		prev := gjson.GetBytes(entry.JSON, "prev").Str
+		if prev == "" {
+			return notInChain(entry, r), nil
+		}
+		id = prev
+	}
+	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", maxWalk)), nil
+}
+
+// notInChain is the outcome for a receipt that the session's chain, which begins
+// with first, does not hold. A chain that begins later than the receipt is that of
+// a session which was erased and begun anew; otherwise somebody put the receipt
+// beside the chain.
+func notInChain(first store.Receipt, r kernel.Receipt) Check {
+	if first.Timestamp > r.Timestamp {
+		return unknown("head", "its session was erased since and has begun anew")
+	}
+	return failed("head", "it is not in the chain that ends at the head of its session")
+}
+
+// CompareTexts adds to a report the checks that compare texts with what the
+// receipt committed to; a nil text is not compared. A report with a fault is left
+// as it is: the commitments of a broken receipt prove nothing.
+func (a Auditor) CompareTexts(ctx context.Context, report *Report, prompt, output *string) error {
+	if report.Fault != nil {
+		return nil
+	}
+	checks, err := a.texts(ctx, report.Entry, report.receipt, prompt, output)
+	for _, c := range checks {
+		report.add(c)
+	}
+	return err
+}
+
+func (a Auditor) texts(ctx context.Context, entry store.Receipt, r kernel.Receipt, prompt, output *string) ([]Check, error) {
+	var checks []Check
+	for _, c := range []struct {
+		name, recorded string
+		text           *string
+	}{
+		{"prompt_commitment", r.PromptCommitment, prompt},
+		{"output_commitment", r.OutputCommitment, output},
+	} {
+		if c.text == nil {
+			continue
+		}
+		check, err := a.commitment(ctx, entry.SessionKey, c.name, c.recorded, *c.text)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, check)
+	}
+	return checks, nil
+}
+
+// commitment compares a text with a commitment, which was made with the secret of
+// the receipt's session.
+func (a Auditor) commitment(ctx context.Context, sessionKey, name, recorded, text string) (Check, error) {
+	s, err := a.archive.Session(ctx, sessionKey)
+	switch {
+	case recorded == "":
+		return failed(name, "the turn had no such text"), nil
+	case errors.Is(err, store.ErrNotFound):
+		return unknown(name, "the session's key is gone: it was erased or forgotten"), nil
+	case err != nil:
+		return Check{}, err
+	case !hmac.Equal([]byte(recorded), []byte(kernel.Commit(s.Secret, text))):
+		return failed(name, "the text is another than the one that was sent"), nil
+	}
+	return passed(name, "the text is the one that was sent"), nil
+}

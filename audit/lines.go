@@ -1,0 +1,36 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxLine bounds a line of JSON, in bytes. A receipt that lists every part of the
+// largest request is far under it.
+const MaxLine = 32 << 20
+
+// EachLine visits the lines of JSON that are not empty. n counts all lines from 1;
+// line is valid until visit returns. A line over [MaxLine] is an error that names
+// its number, and an error of visit is returned as it is.
+func EachLine(r io.Reader, visit func(n int, line []byte) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, MaxLine)
+	n := 1
+	for ; lines.Scan(); n++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		if err := visit(n, lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("line %d is over %d MiB, more than a line may have", n, MaxLine>>20)
+	case err != nil:
+		return fmt.Errorf("reading line %d: %w", n, err)
+	}
+	return nil
+}

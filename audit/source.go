@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+)
+
+// A Source is where receipts are read from: a file, a store, or a running proxy.
+// A source belongs to one goroutine.
+type Source interface {
+	// Each visits the receipts, oldest first. where names a receipt for people.
+	// Receipts that are written meanwhile may be left out. An error of visit ends
+	// the walk and is returned.
+	Each(ctx context.Context, visit Visit) error
+
+	Policies
+}
+
+// A Visit takes one receipt of a source. The entry has its record, and its id if
+// the source keeps the record under one.
+type Visit func(ctx context.Context, where string, entry store.Receipt) error
+
+// Sessions is a source that also knows the sessions of its receipts. A file does
+// not.
+type Sessions interface {
+	// Head makes the check head of the receipt with the id.
+	Head(ctx context.Context, id string) (Check, error)
+
+	// CompareTexts makes the checks that compare texts with a receipt's
+	// commitments. A proxy may add other checks that failed. The error wraps
+	// [store.ErrNotFound] where there is no such receipt, and [kernel.ErrReceipt] or
+	// [kernel.ErrReceiptID] where it is broken.
+	CompareTexts(ctx context.Context, t Texts) ([]Check, error)
+}
+
+// Texts is what was said in the turn of a receipt, as far as it is known.
+type Texts struct {
+	ID     string  `json:"id"` // of the receipt
+	Prompt *string `json:"prompt,omitempty"`
+	Output *string `json:"output,omitempty"`
+}
+
+// A Recorder keeps receipts that can be listed. Every [store.Store] is one.
+type Recorder interface {
+	Archive
+	Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error)
+}
+
+// A StoreSource reads the receipts of a store that this process has opened.
+type StoreSource struct{ recorder Recorder }
+
+// NewStoreSource returns the source of a store, which stays the caller's to close.
+func NewStoreSource(r Recorder) StoreSource { return StoreSource{r} }
+
+// storePage is how many receipts are listed at a time. A page holds the whole
+// records, so it is small.
+const storePage = 16
+
+// Each visits the receipts of the store.
+func (s StoreSource) Each(ctx context.Context, visit Visit) error {
+	list := func(before string) (ids []string, next string, err error) {
+		page, err := s.recorder.Recent(ctx, before, storePage)
+		if err != nil {
+			return nil, "", fmt.Errorf("listing receipts: %w", err)
+		}
+		for _, r := range page {
+			ids = append(ids, r.ID)
+		}
+		if len(page) == storePage {
+			next = page[len(page)-1].Cursor
+		}
+		return ids, next, nil
+	}
+	return OldestFirst(list, func(id string) error {
+		entry, err := s.recorder.Receipt(ctx, id)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", id, err)
+		}
+		return visit(ctx, id, entry)
+	})
+}
+
+// Policy returns a policy that the store keeps.
+func (s StoreSource) Policy(ctx context.Context, hash string) ([]byte, error) {
+	return s.recorder.Policy(ctx, hash)
+}
+
+// Head looks for the receipt on the way back from its session's head.
+func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
+	entry, err := s.recorder.Receipt(ctx, id)
+	if err != nil {
+		return Check{}, err
+	}
+	r, err := kernel.ParseReceipt(entry.JSON)
+	if err != nil {
+		return failed("head", err.Error()), nil
+	}
+	return NewAuditor(s.recorder).head(ctx, entry, r)
+}
+
+// CompareTexts compares texts with a receipt's commitments.
+func (s StoreSource) CompareTexts(ctx context.Context, t Texts) ([]Check, error) {
+	entry, err := s.recorder.Receipt(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := kernel.OpenReceipt(entry.JSON)
+	if err != nil {
+		return nil, err
+	}
+	return NewAuditor(s.recorder).texts(ctx, entry, r, t.Prompt, t.Output)
+}
+
+// OldestFirst visits the ids of a list that goes newest first and comes in pages,
+// from its other end. list returns the page at a place ("" is the newest) and the
+// place of the next, older page, "" after the oldest.
+//
+// The list is read twice: once to learn where the pages begin, then page by page
+// back to the newest, so that only a place and a length for each page are held. The
+// newest page is kept from the first reading, because it moves as receipts are
+// written. A list that changed in between, or that comes back to a page, is an
+// error.
+func OldestFirst(list func(place string) (ids []string, next string, err error), visit func(id string) error) error {
+	newest, next, err := list("")
+	if err != nil {
+		return err
+	}
+	type page struct {
+		place string
+		ids   int
+	}
+	var pages []page
+	for known := map[string]bool{}; next != ""; {
+		place := next
+		if known[place] {
+			return fmt.Errorf("listing receipts: the list is a circle: it comes back to %s", place)
+		}
+		known[place] = true
+		var ids []string
+		if ids, next, err = list(place); err != nil {
+			return err
+		}
+		pages = append(pages, page{place, len(ids)})
+	}
+	for _, p := range slices.Backward(pages) {
+		ids, _, err := list(p.place)
+		if err != nil {
+			return err
+		}
+		if len(ids) != p.ids {
+			return fmt.Errorf("listing receipts: the list changed while it was read: %s had %d receipts and has %d", p.place, p.ids, len(ids))
+		}
+		if err := visitBackward(ids, visit); err != nil {
+			return err
+		}
+	}
+	return visitBackward(newest, visit)
+}
+
+func visitBackward(ids []string, visit func(id string) error) error {
+	for _, id := range slices.Backward(ids) {
+		if err := visit(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// dryRunOptions are the options of the app that bear on what is decided.
+var dryRunOptions = []string{"policy", "embedder"}
+
+// dryRunApp provisions the app of a configuration file as far as decisions go: no
+// store, no secret and no listener is touched. Without a file all defaults hold.
+func dryRunApp(config string) (*caddymodule.App, error) {
+	options, err := readOptions(config)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(options)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	ctx, err := caddy.ProvisionContext(&caddy.Config{
+		Admin: &caddy.AdminConfig{Disabled: true}, AppsRaw: caddy.ModuleMap{"lex": raw},
+	})
+	if err != nil {
+		return nil, err
+	}
+	app, err := ctx.App("lex")
+	if err != nil {
+		return nil, err
+	}
+	return app.(*caddymodule.App), nil
+}
+
+// readOptions reads those options of the app in a configuration file that a dry
+// run uses.
+func readOptions(config string) (map[string]json.RawMessage, error) {
+	options := make(map[string]json.RawMessage)
+	if config == "" {
+		return options, nil
+	}
+	if config == "-" {
+		return nil, errors.New("--config: name a file; standard input holds the prompts")
+	}
+	adapted, _, _, err := caddycmd.LoadConfig(config, "")
+	if err != nil {
+		return nil, err
+	}
+	var whole struct {
+		Apps struct {
+			Lex map[string]json.RawMessage `json:"lex"`
+		} `json:"apps"`
+	}
+	if err := json.Unmarshal(adapted, &whole); err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	for _, name := range dryRunOptions {
+		if value, ok := whole.Apps.Lex[name]; ok {
+			options[name] = value
+		}
+	}
+	return options, nil
+}
+
+// A decision is what a dry run decided on a prompt or conversation.
+type decision struct {
+	kernel.Turn                  // the last one
+	coverage    *govern.Coverage // of the last turn
+	turns       int
+}
+
+// decide runs a prompt or conversation through a session of its own. speaker is the
+// source of a bare text.
+func decide(ctx context.Context, app *caddymodule.App, p prompt, speaker detect.Source) (decision, error) {
+	turns, err := p.dryTurns(speaker)
+	if err != nil {
+		return decision{}, err
+	}
+	last, session := decision{turns: len(turns)}, app.Governor().DryRun()
+	for _, t := range turns {
+		judged, err := session.Take(ctx, t)
+		if err != nil {
+			return decision{}, err
+		}
+		last.Turn, last.coverage = judged.Turn, judged.Opened.Coverage
+	}
+	return last, nil
+}

@@ -1,0 +1,116 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-lex/lex/audit"
+)
+
+func verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify (--url <proxy> | --store <store> | <file>...) [--partial] [--texts <file>]",
+		Short: "Verifies receipts: ids, chains, replay, and commitments to texts",
+		Long: `
+Verifies receipts from a running proxy (--url http://host:port), from a store
+(--store redis://host:6379, or the path of an embedded database that nobody has
+open), or from files of JSON lines as "caddy lex export" writes them, oldest
+first ("-" is standard input).
+
+It checks the id of every receipt, that its step gives the recorded numbers bit
+by bit, and that it starts from what its predecessor left. Against a proxy or a
+store it also compares the ends of the chains with the heads of the sessions, so
+it finds a tail that was cut off. A file cannot show that.
+
+--partial accepts receipts whose predecessors stand before the first one.
+--texts reads JSON lines {"id", "prompt", "output"} and compares the texts with
+the commitments; over --url this needs the environment variable ADMIN_PASSWORD.
+
+The exit status is 1 when any check fails; each fault is named on a line.`,
+	}
+	sourceFlags(cmd)
+	cmd.Flags().Bool("partial", false, "Accept that earlier receipts are not there")
+	cmd.Flags().String("texts", "", "JSON lines of texts to compare with the commitments")
+	run(verifyReceipts, cmd)
+	return cmd
+}
+
+func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
+	source, shut, err := openSource(cmd.Context(), fl)
+	if err != nil {
+		return err
+	}
+	faults := &faultPrinter{out: cmd.OutOrStdout()}
+	v := audit.NewVerifier(source, fl.Bool("partial"), faults.print)
+	summary, err := v.Verify(cmd.Context())
+	if texts := fl.String("texts"); err == nil && texts != "" {
+		err = compareTexts(cmd.Context(), v, texts)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %d faults\n%s\n", summary.Receipts, summary.Chains, faults.n, tails(summary))
+	}
+	if err := errors.Join(err, shut()); err != nil {
+		return err
+	}
+	if faults.n > 0 {
+		return fmt.Errorf("%d faults in %d receipts; the first: %s", faults.n, summary.Receipts, faults.first)
+	}
+	return nil
+}
+
+// tails says what is known of receipts that were cut off at the ends of the chains.
+func tails(s audit.Summary) string {
+	if !s.HeadsKnown {
+		return "cut tails: unknown; a file cannot show whether later receipts were cut off"
+	}
+	return fmt.Sprintf("cut tails: looked for in %d chains, not known of %d whose sessions are gone", s.Chains-s.HeadsGone, s.HeadsGone)
+}
+
+// compareTexts compares the texts in a file of JSON lines with the commitments.
+func compareTexts(ctx context.Context, v *audit.Verifier, name string) error {
+	file, err := os.Open(name) //nolint:gosec // G304: the user of the command names the file
+	if err != nil {
+		return fmt.Errorf("reading the texts: %w", err)
+	}
+	defer file.Close()
+	return audit.EachLine(file, func(n int, line []byte) error {
+		var t audit.Texts
+		if err := json.Unmarshal(line, &t); err != nil || t.ID == "" {
+			return fmt.Errorf("reading the texts: line %d is not {\"id\", \"prompt\", \"output\"}", n)
+		}
+		err := v.CompareTexts(ctx, t)
+		if errors.Is(err, audit.ErrNoSessions) {
+			return fmt.Errorf("%w: use --url or --store", err)
+		}
+		return err
+	})
+}
+
+// maxFaults bounds how many faults are printed; all are counted.
+const maxFaults = 20
+
+// A faultPrinter prints faults on a line each, and keeps the first.
+type faultPrinter struct {
+	out   io.Writer
+	n     int
+	first string
+}
+
+func (f *faultPrinter) print(where, what string) {
+	if f.n++; f.n == 1 {
+		f.first = where + ": " + what
+	}
+	switch {
+	case f.n <= maxFaults:
+		_, _ = fmt.Fprintf(f.out, "fault: %s: %s\n", where, what)
+	case f.n == maxFaults+1:
+		_, _ = fmt.Fprintln(f.out, "fault: more follow, which are only counted")
+	}
+}
