@@ -4,13 +4,10 @@
 GO        ?= go
 BIN       := bin/caddy
 XCADDY    := tool -modfile=tools.mod xcaddy
-LINT      := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
-FUZZED    := ./kernel ./store ./kernel/detect ./kernel/toolcall ./wire ./caddymodule
 
-.PHONY: run test build bench lint fuzz load train eval needs-data deps clean
+.PHONY: run test build cover bench lint fuzz load train eval needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -22,9 +19,22 @@ run:
 	exec $(abspath $(BIN)) run --config Caddyfile --adapter caddyfile
 
 # test installs what the tests need (on Debian and Ubuntu) and runs all of them
-# with the race detector.
+# with the race detector. The limit is each package's own: the longest takes a
+# few minutes, and many times as long on a busy machine. COVER names a folder for
+# the counters of coverage.
 test: deps
-	CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+ifdef COVER
+	rm -rf $(COVER) && mkdir -p $(COVER)
+	CGO_ENABLED=1 GOCOVERDIR=$(abspath $(COVER)) $(GO) test -race -timeout 40m -cover ./... -args -test.gocoverdir=$(abspath $(COVER))
+else
+	CGO_ENABLED=1 $(GO) test -race -timeout 40m ./...
+endif
+
+# cover runs the tests and prints the total and the ten files least covered, with
+# what the end-to-end tests reach in the binary.
+cover:
+	$(MAKE) test COVER=bin/cover
+	./.ci/coverage bin/cover
 
 # deps is separate so that a machine that has everything needs no network.
 deps:
@@ -37,27 +47,18 @@ build:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-# lint fails on what the linters or govulncheck find (its exit status 3); where
-# govulncheck or its database cannot be reached it says so.
+# lint fails on what golangci-lint or govulncheck find, and says so where one of
+# them cannot be fetched.
 lint:
-	$(GO) run $(LINT) run
-	@if GOBIN=$(abspath bin) $(GO) install $(VULNCHECK); then \
-		bin/govulncheck ./...; rc=$$?; \
-		[ $$rc -ne 3 ] || exit 3; \
-		[ $$rc -eq 0 ] || echo "govulncheck did not finish: its database cannot be reached"; \
-	else echo "govulncheck was not run: it cannot be fetched"; fi
+	./.ci/lint
 
 # load lets 64 clients use every endpoint for LOADTIME, under the race detector.
 load:
 	LEX_LOAD=$(LOADTIME) CGO_ENABLED=1 $(GO) test -run '^TestLoad$$' -count=1 -v ./e2e
 
-# fuzz gives every fuzz target FUZZTIME, and little of it to making finds smaller.
+# fuzz gives every fuzz target FUZZTIME.
 fuzz:
-	@for p in $(FUZZED); do \
-		for f in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \
-			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$p || exit 1; \
-		done; \
-	done
+	FUZZTIME=$(FUZZTIME) ./.ci/fuzz
 
 # train makes the detector's model and its card from DATA, a folder of data/ and
 # text/ as kernel/detect/MODEL.md tells; eval measures the same figures and

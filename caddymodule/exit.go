@@ -24,6 +24,11 @@ func init() {
 // (govern.CommitTime). Who sends a body slowly is not waited for any longer either.
 const exitTime = 2 * govern.CommitTime
 
+// lastBytesTime is how long a process that exits leaves net/http to send the end
+// of the answers that it waited for. That happens after their handlers have
+// returned, and no handler can learn when.
+const lastBytesTime = 250 * time.Millisecond
+
 // errExiting is the cause that ends requests when the process exits. They did
 // not lose their client, and nothing else than this process failed them.
 var errExiting = errors.New("the process exits")
@@ -67,7 +72,7 @@ func (f *flights) begin(r *http.Request) (_ *http.Request, landed func()) {
 }
 
 // end cancels all requests and waits until they have landed, but no longer than
-// limit.
+// limit, and for the end of their answers to be sent.
 func (f *flights) end(limit time.Duration) {
 	f.mu.Lock()
 	f.ended = true
@@ -81,6 +86,7 @@ func (f *flights) end(limit time.Duration) {
 	}
 	select {
 	case <-f.landed:
+		time.Sleep(lastBytesTime)
 	case <-time.After(limit):
 	}
 }

@@ -11,14 +11,24 @@ import (
 // caddy runs the binary to its end.
 func caddy(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	return caddyWith(t, "", args...)
+}
+
+// caddyWith is [caddy] with a variable more in the environment.
+func caddyWith(t *testing.T, variable string, args ...string) (string, error) {
+	t.Helper()
 	cmd := exec.Command(binary, args...)
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home)
+	if variable != "" {
+		cmd.Env = append(cmd.Env, variable)
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 func TestListModules(t *testing.T) {
+	t.Parallel()
 	out, err := caddy(t, "list-modules")
 	if err != nil {
 		t.Fatal(err, out)
@@ -31,6 +41,7 @@ func TestListModules(t *testing.T) {
 }
 
 func TestShippedCaddyfileIsValidAndFormatted(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"validate", "--config", "../Caddyfile", "--adapter", "caddyfile"},
 		{"adapt", "--config", "../Caddyfile", "--adapter", "caddyfile"},
@@ -44,6 +55,7 @@ func TestShippedCaddyfileIsValidAndFormatted(t *testing.T) {
 
 // A validated configuration opens nothing: the database may be in use.
 func TestValidateOpensNoStore(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "none", "lex.db")
 	config := writeCaddyfile(t, ports{"1", "2", "3"}, "{\n\tlex {\n\t\tstore bolt "+path+"\n\t}\n}\n:${site} {\n\tlex\n}\n")
 	if out, err := caddy(t, "validate", "--config", config, "--adapter", "caddyfile"); err != nil {
@@ -55,6 +67,7 @@ func TestValidateOpensNoStore(t *testing.T) {
 }
 
 func TestMistakesNameFileAndLine(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
 		"unknown option":    {":80 {\n\tlex {\n\t\tmood good\n\t}\n}\n", `Caddyfile:3`},
 		"unknown value":     {":80 {\n\tlex {\n\t\tmode strict\n\t}\n}\n", `is not one of enforce, observe`},

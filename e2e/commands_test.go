@@ -48,6 +48,7 @@ func writeFile(t *testing.T, dir, name, text string) {
 // The documented input gives the documented output: the same members, words
 // and decisions. Scores move with the model.
 func TestDocumentedAssess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, dir, "prompts.jsonl", documented(t, 0))
 	writeFile(t, dir, "Caddyfile", read(t, "../Caddyfile"))
@@ -92,6 +93,7 @@ func words(t *testing.T, line string) any {
 }
 
 func TestDocumentedBench(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, dir, "attacks.jsonl", documented(t, 2))
 	writeFile(t, dir, "benign.jsonl", "")
@@ -102,6 +104,7 @@ func TestDocumentedBench(t *testing.T) {
 }
 
 func TestAssessFailsForABadLine(t *testing.T) {
+	t.Parallel()
 	out, errs, err := inShell(t, t.TempDir(), `printf 'oops\n{"id":"a","text":"Hello"}\n' | caddy lex assess`)
 	exit, ok := err.(*exec.ExitError)
 	if !ok || exit.ExitCode() != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(errs, "line 1: ") {

@@ -58,6 +58,7 @@ func guarded(t *testing.T) *server {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	target := conformance.Target{URL: s.URL, Admin: adminSecret, Bench: benchSecret, ForwardedFor: true}
 	cases := 0
@@ -76,6 +77,7 @@ func TestConformance(t *testing.T) {
 
 // The suite fails where nothing is as promised, in every case.
 func TestConformanceFindsFaults(t *testing.T) {
+	t.Parallel()
 	for name, status := range map[string]int{"everything is fine": http.StatusOK, "nothing is there": http.StatusNotFound, "everything fails": http.StatusInternalServerError} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -107,6 +109,7 @@ func (s *server) lex(t *testing.T, args ...string) (stdout, stderr string, err e
 }
 
 func TestConformanceCommand(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	out, stderr, err := s.lex(t, "conformance", "--url", s.URL, "--forwarded-for")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -134,6 +137,7 @@ func TestConformanceCommand(t *testing.T) {
 }
 
 func TestKeysCommand(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	key, told, err := s.lex(t, "keys", "create", "--url", s.URL, "--name", "app", "--plan", "small", "--expires-in", "90d")
 	key = strings.TrimSpace(key)
@@ -174,6 +178,7 @@ func TestKeysCommand(t *testing.T) {
 // Secrets are resolved from the environment and from files, and the
 // configuration that the admin endpoint shows does not hold them.
 func TestSecretsStayOutOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	if got := s.do(t, http.MethodPost, "/admin/benchmarks", "[]", "X-Lex-Bench-Secret", benchSecret); got.Status != http.StatusBadRequest {
 		t.Errorf("the secret from a file: %d %s", got.Status, got.Body)

@@ -32,6 +32,7 @@ const loadCaddyfile = `{
 
 // A receipt whose answer was completed is there after kill -9 and a restart.
 func TestKillKeepsEveryReceipt(t *testing.T) {
+	t.Parallel()
 	p := freePorts(t)
 	config := writeCaddyfile(t, p, loadCaddyfile)
 	home := t.TempDir()
@@ -94,7 +95,7 @@ func loadUntil(s *server, n int, end func()) []string {
 func oneReceipt(s *server, client, i int) (string, error) {
 	session := fmt.Sprintf("load-%d-%d", client, i%5)
 	if i%2 == 0 {
-		body, err := post(s.URL+"/lex/govern", governBody("What is the capital of France?", session))
+		body, err := s.post("/lex/govern", governBody("What is the capital of France?", session))
 		if err != nil {
 			return "", err
 		}
@@ -103,7 +104,7 @@ func oneReceipt(s *server, client, i int) (string, error) {
 		}
 		return got.ID, json.Unmarshal(body, &got)
 	}
-	body, err := post(s.URL+"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"What is 2 + 2?"}]}`)
+	body, err := s.post("/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"What is 2 + 2?"}]}`)
 	if err != nil {
 		return "", err
 	}
@@ -114,8 +115,8 @@ func oneReceipt(s *server, client, i int) (string, error) {
 	return strings.TrimPrefix(comments[0], ": x-lex-receipt-id: "), nil
 }
 
-func post(url, body string) ([]byte, error) {
-	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+func (s *server) post(path, body string) ([]byte, error) {
+	resp, err := s.client.Post(s.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 // The requests of docs/http.md are accepted, and the answers there are given.
 func TestDocumentedRequests(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	var last response
 	seen := 0
@@ -62,6 +63,7 @@ func checkDocumentedAnswer(t *testing.T, documented string, got response) {
 
 // The shell lines of docs/http.md do what the text says.
 func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	commands := make(map[string]string)
 	for _, b := range blocks(t) {

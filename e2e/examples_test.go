@@ -28,6 +28,7 @@ var exampleAsks = map[string]string{
 // Every example runs as its folder says. Only its ports are changed, and the
 // demo model stands in for the servers it names.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	folders, err := filepath.Glob("../examples/*/Caddyfile")
 	if err != nil || len(folders) != len(exampleAsks) {
 		t.Fatalf("%d examples, %d questions: %v", len(folders), len(exampleAsks), err)

@@ -23,6 +23,7 @@ func governBody(prompt, session string) string {
 }
 
 func TestGovernRefusesAnAttack(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	resp := s.do(t, http.MethodPost, "/lex/govern", governBody(attack, "s1"))
 	got := resp.object(t)
@@ -50,6 +51,7 @@ func TestGovernRefusesAnAttack(t *testing.T) {
 }
 
 func TestGovernAnswersAQuestion(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	resp := s.do(t, http.MethodPost, "/lex/govern", governBody("What is the capital of France?", "s1"))
 	got := resp.object(t)
@@ -90,6 +92,7 @@ func checkFields(t *testing.T, got map[string]any) {
 }
 
 func TestGovernRemembersTheSession(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	first := s.do(t, http.MethodPost, "/lex/govern", governBody("Hello there, my name is Ada.", "s2")).object(t)
 	second := s.do(t, http.MethodPost, "/lex/govern", governBody("What is 2 + 2?", "s2")).object(t)
@@ -103,6 +106,7 @@ func TestGovernRemembersTheSession(t *testing.T) {
 }
 
 func TestGovernStream(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	for name, prompt := range map[string]string{"question": "What is the capital of France?", "attack": attack} {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +153,7 @@ func readStream(t *testing.T, body string) (tokens []string, done map[string]any
 }
 
 func TestReadEndpoints(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	s.do(t, http.MethodPost, "/lex/govern", governBody("What is the capital of France?", "s1"))
 	stats := s.do(t, http.MethodGet, "/stats", "").object(t)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,13 +14,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// binary is the built caddy, with the race detector.
+// binary is the built caddy, with the race detector. Where GOCOVERDIR names a
+// folder, it also counts coverage, which each process writes there as it exits.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -34,22 +41,34 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "caddy")
-	build := exec.Command("go", "build", "-race", "-o", binary, "../cmd/caddy")
+	args := []string{"build", "-race", "-o", binary, "../cmd/caddy"}
+	if os.Getenv("GOCOVERDIR") != "" {
+		args = slices.Insert(args, 1, "-cover")
+	}
+	build := exec.Command("go", args...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
+	}
+	// With the race detector every process that succeeds sleeps a second before
+	// it ends, and the tests start hundreds.
+	if os.Getenv("GORACE") == "" {
+		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
 	return m.Run()
 }
 
 // A server is one running binary.
 type server struct {
-	URL   string // of the governed site
-	admin string // of Caddy's admin endpoint, where a test asks for it
-	home  string // data directory, kept over restarts
-	cmd   *exec.Cmd
-	logs  *logBuffer
+	URL    string      // of the governed site
+	admin  string      // of Caddy's admin endpoint, where a test asks for it
+	home   string      // data directory, kept over restarts
+	client http.Client // its connections are to this process only
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when the process has ended, after exit is set
+	exit   error
+	logs   *logBuffer
 }
 
 // logBuffer collects a process's output.
@@ -73,19 +92,54 @@ func (b *logBuffer) String() string {
 // ports are where one server listens.
 type ports struct{ site, demo, admin string }
 
-// freePorts asks the system for ports that nobody uses.
+// freePorts reserves ports until the test ends. The listeners of the binary and
+// of [listenAt] can share them, and nobody else gets them: a port that is only
+// found to be free may be taken before it is used, by another test's server or
+// by a connection that leaves this machine.
 func freePorts(t *testing.T) ports {
 	t.Helper()
-	var got [3]string
-	for i := range got {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, got[i], _ = net.SplitHostPort(l.Addr().String())
+	return ports{reserve(t), reserve(t), reserve(t)}
+}
+
+// reserve binds a socket to a free port and never listens on it. Caddy listens
+// with SO_REUSEPORT, which shares a port with the sockets of the same user that
+// have set it too; what does not listen is given no connections.
+func reserve(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return ports{got[0], got[1], got[2]}
+	t.Cleanup(func() { unix.Close(fd) })
+	unix.CloseOnExec(fd)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(bound.(*unix.SockaddrInet4).Port)
+}
+
+// listenAt listens on a port that freePorts returned.
+func listenAt(t *testing.T, port string) net.Listener {
+	t.Helper()
+	share := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var fault error
+		err := c.Control(func(fd uintptr) {
+			fault = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		})
+		return errors.Join(err, fault)
+	}}
+	l, err := share.Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // start runs the binary on a Caddyfile and waits until its site answers. The
@@ -95,17 +149,28 @@ func start(t *testing.T, caddyfile, home string, p ports, env ...string) *server
 	if home == "" {
 		home = t.TempDir()
 	}
-	s := &server{URL: "http://127.0.0.1:" + p.site, home: home, logs: new(logBuffer)}
-	s.cmd = exec.Command(binary, "run", "--config", caddyfile, "--adapter", "caddyfile")
+	return startCommand(t, exec.Command(binary, "run", "--config", caddyfile, "--adapter", "caddyfile"), home, p, env...)
+}
+
+// startCommand is [start] for a command that comes to run the binary.
+func startCommand(t *testing.T, cmd *exec.Cmd, home string, p ports, env ...string) *server {
+	t.Helper()
+	s := &server{URL: "http://127.0.0.1:" + p.site, home: home, cmd: cmd, ended: make(chan struct{}), logs: new(logBuffer)}
+	s.client.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home,
 		"LEX_PORT="+p.site, "LEX_DEMO_PORT="+p.demo, "LEX_ADMIN=127.0.0.1:"+p.admin, "LEX_UPSTREAM=127.0.0.1:"+p.demo)
 	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.logs, s.logs
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		defer close(s.ended)
+		s.exit = s.cmd.Wait()
+	}()
 	t.Cleanup(func() {
-		s.kill()
+		s.stop()
 		if strings.Contains(s.logs.String(), "DATA RACE") {
 			t.Errorf("the binary has a data race:\n%s", s.logs)
 		}
@@ -114,11 +179,21 @@ func start(t *testing.T, caddyfile, home string, p ports, env ...string) *server
 	return s
 }
 
-// await returns once the site answers its health endpoint.
+// await returns once all servers of the configuration listen, of which Caddy
+// tells last, and the site answers its health endpoint. The site may answer
+// before the demo model does.
 func (s *server) await(t *testing.T) {
 	t.Helper()
-	eventually(t, 30*time.Second, func() bool {
-		resp, err := http.Get(s.URL + "/lex/health")
+	eventually(t, time.Minute, func() bool {
+		select {
+		case <-s.ended:
+			t.Fatalf("the server ended: %v\n%s", s.exit, s.logs)
+		default:
+		}
+		if !strings.Contains(s.logs.String(), "serving initial configuration") {
+			return false
+		}
+		resp, err := s.client.Get(s.URL + "/lex/health")
 		if err != nil {
 			return false
 		}
@@ -127,10 +202,27 @@ func (s *server) await(t *testing.T) {
 	}, func() string { return "the server did not come up:\n" + s.logs.String() })
 }
 
-// kill ends the process at once, as kill -9 does.
+// kill ends the process and those that it started at once, as kill -9 does.
 func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	<-s.ended
+}
+
+// stop asks the process to exit, so that it can write its coverage, and kills
+// it when it takes its time.
+func (s *server) stop() {
+	s.client.CloseIdleConnections()
+	select {
+	case <-s.ended: // its number may be another process's by now
+		return
+	default:
+	}
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(10 * time.Second):
+		s.kill()
+	}
 }
 
 // eventually waits for a condition.
@@ -174,7 +266,7 @@ func (s *server) do(t *testing.T, method, path, body string, headers ...string) 
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", method, path, err, s.logs)
 	}

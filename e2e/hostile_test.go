@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -55,14 +54,8 @@ func brokenUpstreams(t *testing.T) map[string]string {
 		t.Cleanup(srv.Close)
 		return srv.Listener.Addr().String()
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	down := l.Addr().String()
-	l.Close()
 	return map[string]string{
-		"down": down,
+		"down": "127.0.0.1:" + reserve(t),
 		"500": serve(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"error":{"message":"failed"}}`, http.StatusInternalServerError)
 		}),
@@ -85,6 +78,7 @@ func brokenUpstreams(t *testing.T) map[string]string {
 }
 
 func TestNoCredentialLeaks(t *testing.T) {
+	t.Parallel()
 	for name, upstream := range brokenUpstreams(t) {
 		t.Run(name, func(t *testing.T) { checkNoCredentialLeaks(t, fmt.Sprintf(hostileCaddyfile, "", "", upstream)) })
 		t.Run(name+" with an access log", func(t *testing.T) {
@@ -99,7 +93,7 @@ func checkNoCredentialLeaks(t *testing.T, caddyfile string) {
 	config := writeCaddyfile(t, p, caddyfile)
 	s := start(t, config, "", p, "CANARY_ADMIN=canary-admin", "CANARY_PROVIDER_KEY=canary-provider-key")
 	answers := hostileRequests(t, s)
-	metrics, err := http.Get("http://127.0.0.1:" + p.admin + "/metrics")
+	metrics, err := s.client.Get("http://127.0.0.1:" + p.admin + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +155,7 @@ func hostileRequests(t *testing.T, s *server) string {
 		for i := 0; i+1 < len(r.headers); i += 2 {
 			req.Header.Set(r.headers[i], r.headers[i+1])
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := s.client.Do(req)
 		if err != nil {
 			continue // a cut answer
 		}

@@ -12,6 +12,7 @@ import (
 // What docs/kernel.md computes by hand agrees with receipts as they are served:
 // at rest, watched, corrected, refused and repeated after a failure.
 func TestReceiptsByHand(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../docs/kernel.md")
 	if err != nil {
 		t.Fatal(err)

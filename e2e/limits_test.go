@@ -15,6 +15,7 @@ import (
 // A forged X-Forwarded-For gains nothing unless the operator trusts who sends
 // it; then it counts, an IPv6 client by its /64.
 func TestForwardedAddresses(t *testing.T) {
+	t.Parallel()
 	body := `{"session_id":"s"}` // counts, and costs no model
 	left := func(s *server, forwarded string) int {
 		got := s.do(t, http.MethodPost, "/lex/tools/check", body, "X-Forwarded-For", forwarded)
@@ -74,6 +75,7 @@ const replicaCaddyfile = `{
 // Replicas that share a store share rates, plans, keys and revocations, to the
 // single request.
 func TestReplicasShareLimitsAndKeys(t *testing.T) {
+	t.Parallel()
 	redis := storetest.StartRedis(t)
 	var replicas [2]*server
 	for i := range replicas {

@@ -14,6 +14,7 @@ import (
 // everywhere only if every platform gives the same ones: one without fused
 // multiply-adds, one that has them, 32 bits, and a machine that is no machine.
 func TestKernelGivesTheSameBitsEverywhere(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("needs linux/amd64, which can run all of these")
 	}
@@ -50,6 +51,7 @@ func TestKernelGivesTheSameBitsEverywhere(t *testing.T) {
 // On arm64 and others the compiler fuses a product with the sum it meets, unless
 // a conversion rounds it in between. No such instruction may be in the kernel.
 func TestKernelHasNoFusedMultiplyAdd(t *testing.T) {
+	t.Parallel()
 	arm := []string{"GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0"}
 	fused := regexp.MustCompile(`\tFN?M(ADD|SUB)[SD]\t.*`)
 	if found := fused.FindAllString(goOutput(t, arm, "build", "-gcflags=-S", "../kernel"), -1); found != nil {

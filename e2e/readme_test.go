@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/caddy-lex/lex/store/storetest"
@@ -38,7 +37,7 @@ func blocks(t *testing.T) []block {
 
 // Every Caddyfile in the docs is valid and formatted.
 func TestDocumentedCaddyfiles(t *testing.T) {
-	t.Setenv("GEMINI_API_KEY", "a-key") // a key that is named and not there is an error
+	t.Parallel()
 	seen := 0
 	for _, b := range blocks(t) {
 		if b.lang != "caddyfile" {
@@ -49,7 +48,7 @@ func TestDocumentedCaddyfiles(t *testing.T) {
 		if out, err := caddy(t, "fmt", "--diff", path); err != nil {
 			t.Errorf("%s: %v\n%s", b.file, err, out)
 		}
-		if out, err := caddy(t, "validate", "--config", path, "--adapter", "caddyfile"); err != nil {
+		if out, err := caddyWith(t, "GEMINI_API_KEY=a-key", "validate", "--config", path, "--adapter", "caddyfile"); err != nil {
 			t.Errorf("%s: %v\n%s", b.file, err, out)
 		}
 	}
@@ -61,6 +60,7 @@ func TestDocumentedCaddyfiles(t *testing.T) {
 // The README's transcripts are what the shipped Caddyfile answers. Receipts
 // differ in their ids, of which the prefix must agree.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	s := shipped(t)
 	seen := 0
 	for _, b := range blocks(t) {
@@ -95,26 +95,14 @@ func TestTranscripts(t *testing.T) {
 // `make run` is the README's second command. Variables that are empty count as
 // unset, and LEX_REDIS_URL chooses the store.
 func TestMakeRun(t *testing.T) {
+	t.Parallel()
 	redis := storetest.StartRedis(t)
 	for name, url := range map[string]string{"bolt": "", "redis": redis} {
 		t.Run(name, func(t *testing.T) {
 			p, home := freePorts(t), t.TempDir()
-			s := &server{URL: "http://127.0.0.1:" + p.site, home: home, logs: new(logBuffer)}
-			s.cmd = exec.Command("make", "run", "GO=true", "BIN="+binary) // the binary is built already
-			s.cmd.Dir = ".."
-			s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home,
-				"LEX_PORT="+p.site, "LEX_DEMO_PORT="+p.demo, "LEX_ADMIN=127.0.0.1:"+p.admin, "LEX_UPSTREAM=127.0.0.1:"+p.demo,
-				"LEX_MODEL=", "LEX_PROVIDER_KEY=", "LEX_STORE=", "LEX_REDIS_URL="+url)
-			s.cmd.Stdout, s.cmd.Stderr = s.logs, s.logs
-			s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			if err := s.cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
-				_ = s.cmd.Wait()
-			})
-			s.await(t)
+			run := exec.Command("make", "run", "GO=true", "BIN="+binary) // the binary is built already
+			run.Dir = ".."
+			s := startCommand(t, run, home, p, "LEX_MODEL=", "LEX_PROVIDER_KEY=", "LEX_STORE=", "LEX_REDIS_URL="+url)
 			got := s.do(t, http.MethodPost, "/lex/govern", governBody("What is the capital of France?", "s1")).object(t)
 			if got["model"] != "lex-demo" || len(s.receipts(t)) != 1 {
 				t.Errorf("model %v, %d receipts", got["model"], len(s.receipts(t)))

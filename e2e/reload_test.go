@@ -13,6 +13,7 @@ import (
 
 // A reload keeps the open store, sessions and limits.
 func TestReloadKeepsSessions(t *testing.T) {
+	t.Parallel()
 	// The model is no server of the process that reloads: for a moment the old
 	// listener of a port takes connections beside the new one (SO_REUSEPORT), and
 	// resets those that wait in its queue when it closes.
@@ -47,7 +48,7 @@ func (s *server) reload(t *testing.T, p ports, caddyfile, mark string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post("http://127.0.0.1:"+p.admin+"/load", "text/caddyfile", bytes.NewReader(text))
+	resp, err := s.client.Post("http://127.0.0.1:"+p.admin+"/load", "text/caddyfile", bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,8 @@ func (s *server) reload(t *testing.T, p ports, caddyfile, mark string) {
 		t.Fatalf("reload: %d %s", resp.StatusCode, out)
 	}
 	eventually(t, 30*time.Second, func() bool {
-		http.DefaultClient.CloseIdleConnections() // those of the old server
-		resp, err := http.Post(s.URL+"/lex/govern", "application/json", strings.NewReader(governBody("Hello there.", "probe")))
+		s.client.CloseIdleConnections() // those of the old server
+		resp, err := s.client.Post(s.URL+"/lex/govern", "application/json", strings.NewReader(governBody("Hello there.", "probe")))
 		if err != nil {
 			return false
 		}

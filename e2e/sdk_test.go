@@ -46,6 +46,7 @@ func node(t *testing.T, script string, args ...string) []seen {
 // With only the base URL changed the SDK, today's and the one of years ago, gets
 // answers and refusals, no exception and no retry, and each leaves a receipt.
 func TestOpenAISDK(t *testing.T) {
+	t.Parallel()
 	for _, sdk := range []string{"openai", "openai-4"} {
 		t.Run(sdk, func(t *testing.T) {
 			s := shipped(t)
@@ -66,6 +67,7 @@ func TestOpenAISDK(t *testing.T) {
 // The AI SDK's chat model prints content and refusal one after the other; either
 // way nothing throws, and with one of them alone the refusal is said once.
 func TestAISDK(t *testing.T) {
+	t.Parallel()
 	for place, times := range map[string]int{"message": 2, "refusal": 1, "content": 1} {
 		t.Run(place, func(t *testing.T) {
 			p := freePorts(t)

@@ -57,6 +57,7 @@ func chunked(body string) string {
 }
 
 func TestBodiesOnTheWire(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	question := governBody("What is 2 + 2?", "wire")
 	t.Run("chunks of one byte", func(t *testing.T) {
@@ -97,6 +98,7 @@ func TestBodiesOnTheWire(t *testing.T) {
 // Paths that only look like ours are not ours, and still do not get a prompt
 // past the checks.
 func TestPathTricks(t *testing.T) {
+	t.Parallel()
 	s := guarded(t)
 	own := governBody(attack, "tricks")
 	for path, ours := range map[string]bool{
@@ -133,6 +135,7 @@ const encodingCaddyfile = `{
 // Behind encode, too, each token leaves when it is released: the model goes on
 // only after the token before was read.
 func TestStreamBehindEncode(t *testing.T) {
+	t.Parallel()
 	next := make(chan struct{})
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -151,7 +154,7 @@ func TestStreamBehindEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept-Encoding", "gzip")
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := s.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
