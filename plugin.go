@@ -1,14 +1,13 @@
-// Package lex puts a governance kernel in front of a language model: a set of
-// Caddy modules that assess the prompt, the model's answer and its tool calls,
-// refuse attacks in the caller's own dialect and leave a receipt of every
-// decision.
+// Package lex is a set of Caddy modules that govern the traffic to a language
+// model: they assess prompts, answers and tool calls, refuse attacks in the format
+// of the caller's own API, and store a receipt of every decision.
 //
-// This package holds no code. Importing it registers the modules, so that
+// The package contains no code. Importing it registers the modules, so that
 //
 //	xcaddy build --with github.com/caddy-lex/lex
 //
-// makes a Caddy that has them. The modules themselves are in caddymodule, the
-// mathematics in kernel.
+// builds a Caddy with all of them. The modules are in caddymodule, the mathematics
+// is in kernel, and docs/architecture.md follows a request through the packages.
 package lex
 
 import _ "github.com/caddy-lex/lex/caddymodule"
