@@ -1,15 +1,14 @@
-// Package lex puts a governance kernel in front of a language model: a set of
-// Caddy modules that assess the prompt, the model's answer and its tool calls,
-// refuse attacks in the caller's own dialect and leave a receipt of every
-// decision.
+// Package lex is a set of Caddy modules that govern the traffic to a language
+// model: they assess prompts, answers and tool calls, refuse attacks in the format
+// of the caller's own API, and store a receipt of every decision.
 //
-// This package holds no code. Importing it registers the modules, so that
+// The package contains no code. Importing it registers the modules, so that
 //
 //	xcaddy build --with github.com/caddy-lex/lex
 //
-// makes a Caddy that has them. The modules themselves are in caddymodule, the
-// commands in caddymodule/commands, the demo model in caddymodule/demo and the
-// mathematics in kernel.
+// builds a Caddy with all of them. The modules are in caddymodule, the commands in
+// caddymodule/commands, the demo model in caddymodule/demo, the pipeline in govern
+// and the mathematics in kernel. docs/architecture.md follows a request through them.
 package lex
 
 import (

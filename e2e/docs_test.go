@@ -4,11 +4,53 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
+
+var variable = regexp.MustCompile(`\bLEX_[A-Z_]+\b`)
+
+// Every environment variable that `make run`, the shipped Caddyfile and the commands
+// read is documented, and no other. LEX_LOAD belongs to a test: the Makefile sets it
+// from LOADTIME.
+func TestDocumentedVariables(t *testing.T) {
+	named := func(files ...string) map[string]bool {
+		names := make(map[string]bool)
+		for _, f := range files {
+			for _, name := range variable.FindAllString(read(t, f), -1) {
+				names[name] = true
+			}
+		}
+		delete(names, "LEX_LOAD")
+		return names
+	}
+	sources := []string{"../Makefile", "../Caddyfile"}
+	for _, pattern := range []string{"../*/*.go", "../*/*/*.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, "_test.go") })...)
+	}
+	used, documented := named(sources...), named("../docs/configuration.md", "../docs/commands.md")
+	if !maps.Equal(used, documented) {
+		t.Errorf("used are %v, documented %v", slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(documented)))
+	}
+	if len(used) < 9 {
+		t.Errorf("only %d variables", len(used))
+	}
+	for name := range named("../README.md", "../docs/kernel.md", "../docs/operations.md", "../docs/http.md") {
+		if !documented[name] {
+			t.Errorf("%s is in a text, and not documented", name)
+		}
+	}
+}
 
 // The requests of docs/http.md are accepted, and the answers there are given.
 func TestDocumentedRequests(t *testing.T) {

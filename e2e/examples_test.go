@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -56,6 +57,41 @@ func runExample(t *testing.T, dir, ask string) {
 		}
 		if i > 0 && !strings.Contains(resp.Body, want) {
 			t.Errorf("no %q in %s", want, resp.Body)
+		}
+	}
+	checkFilters(t, s, read(t, filepath.Join(dir, "README.md")))
+}
+
+var (
+	filteredBy = regexp.MustCompile(`select\(\.(\w+)\)`)
+	projection = regexp.MustCompile(`jq '\{([\w, ]+)\}'`)
+)
+
+// checkFilters checks that the receipts of an example have the members that its
+// README reads with jq: the listed ones those of select, the whole ones those of a
+// projection.
+func checkFilters(t *testing.T, s *server, readme string) {
+	t.Helper()
+	var listed, whole []string
+	for _, m := range filteredBy.FindAllStringSubmatch(readme, -1) {
+		listed = append(listed, m[1])
+	}
+	for _, m := range projection.FindAllStringSubmatch(readme, -1) {
+		whole = append(whole, strings.Split(m[1], ", ")...)
+	}
+	if strings.Contains(readme, "| jq") && (len(listed) == 0 || len(whole) == 0) {
+		t.Errorf("a jq filter that is not checked: %s", readme)
+	}
+	item := s.do(t, http.MethodGet, "/audits/recent", "").object(t)["receipts"].([]any)[0].(map[string]any)
+	for _, member := range listed {
+		if item[member] != true {
+			t.Errorf("%s of the listed receipt is %v", member, item[member])
+		}
+	}
+	receipt := s.do(t, http.MethodGet, "/audits/"+item["id"].(string), "").object(t)
+	for _, member := range whole {
+		if _, ok := receipt[member]; !ok {
+			t.Errorf("receipts have no %s", member)
 		}
 	}
 }

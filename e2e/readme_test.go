@@ -57,38 +57,51 @@ func TestDocumentedCaddyfiles(t *testing.T) {
 	}
 }
 
-// The README's transcripts are what the shipped Caddyfile answers. Receipts
-// differ in their ids, of which the prefix must agree.
+// The README's transcripts are what the shipped Caddyfile answers, as often as they
+// are tried, each time with a session_id of its own. In one session the second try
+// of the first prompt is refused, as the README says.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	s := shipped(t)
-	seen := 0
+	var bodies []string
 	for _, b := range blocks(t) {
 		command, answer, ok := strings.Cut(b.text, "\n")
 		if b.lang != "console" || !ok || !strings.HasPrefix(command, "$ curl -s localhost:8080/lex/govern -d '") {
 			continue
 		}
-		seen++
 		_, body, _ := strings.Cut(command, "-d '")
 		body, _, _ = strings.Cut(body, "'")
-		var want map[string]any
-		if err := json.Unmarshal([]byte(answer), &want); err != nil {
-			t.Fatalf("%s: %v: %s", b.file, err, answer)
-		}
-		got := s.do(t, http.MethodPost, "/lex/govern", body).object(t)
-		for field, w := range want {
-			if field == "receipt_id" {
-				w, got[field] = w.(string)[:4], got[field].(string)[:4]
-			}
-			a, _ := json.Marshal(w)
-			b, _ := json.Marshal(got[field])
-			if !bytes.Equal(a, b) {
-				t.Errorf("%s: %s is %s, documented as %s", body, field, b, a)
-			}
-		}
+		bodies = append(bodies, body)
+		checkTranscript(t, s, body, answer)
+		checkTranscript(t, s, strings.Replace(body, `"session_id":"`, `"session_id":"again-`, 1), answer)
 	}
-	if seen < 2 {
-		t.Errorf("only %d transcripts", seen)
+	if len(bodies) < 2 {
+		t.Fatalf("only %d transcripts", len(bodies))
+	}
+	again := s.do(t, http.MethodPost, "/lex/govern", bodies[0]).object(t)
+	if again["refused"] != true || again["primary_refusal_reason"] != "constitutional_floor" {
+		t.Errorf("the second try: refused %v, %v", again["refused"], again["primary_refusal_reason"])
+	}
+}
+
+// checkTranscript compares the answer to a request with the documented one.
+// Receipts differ in their ids, of which the prefix must agree.
+func checkTranscript(t *testing.T, s *server, body, documented string) {
+	t.Helper()
+	var want map[string]any
+	if err := json.Unmarshal([]byte(documented), &want); err != nil {
+		t.Fatalf("%v: %s", err, documented)
+	}
+	got := s.do(t, http.MethodPost, "/lex/govern", body).object(t)
+	for field, w := range want {
+		if field == "receipt_id" {
+			w, got[field] = w.(string)[:4], got[field].(string)[:4]
+		}
+		a, _ := json.Marshal(w)
+		b, _ := json.Marshal(got[field])
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: %s is %s, documented as %s", body, field, b, a)
+		}
 	}
 }
 
