@@ -61,7 +61,7 @@ func newCircuit() *circuit {
 	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     openFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsExcluded:  func(err error) bool { return err != nil && !counts(err) },
+		IsExcluded:  func(err error) bool { return err != nil && !countsAgainstProvider(err) },
 	})
 }
 
@@ -70,8 +70,8 @@ type uncounted struct{ error }
 
 func (u uncounted) Unwrap() error { return u.error }
 
-// counts reports whether an error is a failure of the provider.
-func counts(err error) bool {
+// countsAgainstProvider reports whether an error is a failure of the provider.
+func countsAgainstProvider(err error) bool {
 	var not uncounted
 	switch Why(err) {
 	case "", Rejected, Cancelled, Busy, BreakerOpen:
@@ -80,7 +80,7 @@ func counts(err error) bool {
 	return !errors.As(err, &not)
 }
 
-var errKeptBack = fail(BreakerOpen, "the remote model keeps failing, or asked for a pause")
+var errKeptBack = newFailure(BreakerOpen, "the remote model keeps failing, or asked for a pause")
 
 // run takes a turn of a namespace unless the breaker is open for it.
 func (b *breaker) run(namespace string, turn func() error) error {
@@ -88,8 +88,8 @@ func (b *breaker) run(namespace string, turn func() error) error {
 		return errKeptBack
 	}
 	own := b.circuitOf(namespace)
-	err := execute(b.all, func() error {
-		return b.onceEach(namespace, execute(own, turn))
+	err := runThrough(b.all, func() error {
+		return b.onceEach(namespace, runThrough(own, turn))
 	})
 	switch {
 	case err == nil:
@@ -101,8 +101,8 @@ func (b *breaker) run(namespace string, turn func() error) error {
 	return err
 }
 
-// execute runs a turn through a circuit.
-func execute(c *circuit, turn func() error) error {
+// runThrough runs a turn through a circuit.
+func runThrough(c *circuit, turn func() error) error {
 	_, err := c.Execute(func() (struct{}, error) { return struct{}{}, turn() })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return errKeptBack
@@ -128,7 +128,7 @@ func (b *breaker) onceEach(namespace string, err error) error {
 	switch {
 	case err == nil:
 		clear(b.failing)
-	case !counts(err):
+	case !countsAgainstProvider(err):
 	case b.failing[namespace], Why(err) == Unusable:
 		return uncounted{err}
 	default:

@@ -75,7 +75,7 @@ func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
 		return nil, errors.New("api_key has characters that no key has, such as a space or a line break")
 	}
 	if observer == nil {
-		observer = nobody{}
+		observer = silentObserver{}
 	}
 	breaker, err := newBreaker(observer)
 	if err != nil {
@@ -112,10 +112,10 @@ func newHTTPClient() *http.Client {
 // Close lets go of idle connections. The client can still be used.
 func (c *client) Close() { c.http.CloseIdleConnections() }
 
-// turn gathers one piece of evidence for a namespace, by as many questions as the
+// gatherEvidence gathers one piece of evidence for a namespace, by as many questions as the
 // texts need, within the timeout. That several together took too long is not held
 // against the provider.
-func (c *client) turn(ctx context.Context, namespace string, texts int, gather func(context.Context) error) error {
+func (c *client) gatherEvidence(ctx context.Context, namespace string, texts int, gather func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	err := c.breaker.run(namespace, func() error {
@@ -159,11 +159,11 @@ func (c *client) exchange(ctx context.Context, namespace, path string, question 
 func (c *client) post(ctx context.Context, path string, question any) ([]byte, error) {
 	body, err := json.Marshal(question)
 	if err != nil {
-		return nil, fail(Rejected, "the question cannot be encoded")
+		return nil, newFailure(Rejected, "the question cannot be encoded")
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, fail(Rejected, "the question cannot be addressed")
+		return nil, newFailure(Rejected, "the question cannot be addressed")
 	}
 	r.Header = c.header.Clone()
 	resp, err := c.http.Do(r)
@@ -173,7 +173,7 @@ func (c *client) post(ctx context.Context, path string, question any) ([]byte, e
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		c.breaker.pause(resp)
-		return nil, fail(ofStatus(resp.StatusCode), "status "+strconv.Itoa(resp.StatusCode))
+		return nil, newFailure(ofStatus(resp.StatusCode), "status "+strconv.Itoa(resp.StatusCode))
 	}
 	return readAnswer(ctx, resp.Body)
 }
@@ -190,11 +190,11 @@ func readAnswer(ctx context.Context, body io.Reader) ([]byte, error) {
 }
 
 // unusable says what is wrong with an answer, in words of ours.
-func unusable(what string) error { return fail(Unusable, what) }
+func unusable(what string) error { return newFailure(Unusable, what) }
 
-// nobody observes nothing.
-type nobody struct{}
+// silentObserver observes nothing.
+type silentObserver struct{}
 
-func (nobody) Asked(time.Duration, Failure) {}
-func (nobody) Cached()                      {}
-func (nobody) Breaker(bool, Failure)        {}
+func (silentObserver) Asked(time.Duration, Failure) {}
+func (silentObserver) Cached()                      {}
+func (silentObserver) Breaker(bool, Failure)        {}

@@ -35,13 +35,13 @@ const (
 	referencesFlight = "references" // and the namespace that asks for them
 )
 
-// embedded is how far a prompt is read. 2000 bytes are at most 2000 tokens,
+// embedReach is how far a prompt is read. 2000 bytes are at most 2000 tokens,
 // which is under the 2048 that gemini-embedding-001 reads before it cuts in
 // silence.
-var embedded = reach{size: 2000, overlap: 200, most: 32}
+var embedReach = reach{size: 2000, overlap: 200, most: 32}
 
 // MaxEmbedded is how many bytes of a text [Embedder.Threat] reads.
-var MaxEmbedded = embedded.bytes()
+var MaxEmbedded = embedReach.bytes()
 
 // Embedder places texts between references by the vectors of a remote model. It
 // is safe for concurrent use.
@@ -66,7 +66,7 @@ func NewEmbedder(c Config, observer Observer) (*Embedder, error) {
 	if !ok {
 		return nil, fmt.Errorf("provider must be one of %s", strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}
-	c.BaseURL, c.Model = or(c.BaseURL, p.base), or(c.Model, p.model)
+	c.BaseURL, c.Model = withDefault(c.BaseURL, p.base), withDefault(c.Model, p.model)
 	if c.Timeout == 0 {
 		c.Timeout = embedTimeout
 	}
@@ -87,7 +87,7 @@ func NewEmbedder(c Config, observer Observer) (*Embedder, error) {
 	return &Embedder{client: client, provider: p, cache: cache}, nil
 }
 
-func or(given, standard string) string {
+func withDefault(given, standard string) string {
 	if given == "" {
 		return standard
 	}
@@ -112,12 +112,12 @@ func (e *Embedder) Threat(ctx context.Context, namespace, text string) (float64,
 		e.observer.Cached()
 		return threat, nil
 	}
-	pieces := embedded.pieces(text)
+	pieces := embedReach.pieces(text)
 	if len(pieces) == 0 {
 		return 0, nil // nothing was said
 	}
 	var threat float64
-	err := e.turn(ctx, namespace, len(pieces), func(ctx context.Context) (err error) {
+	err := e.gatherEvidence(ctx, namespace, len(pieces), func(ctx context.Context) (err error) {
 		threat, err = e.measure(ctx, namespace, pieces)
 		return err
 	})
@@ -187,7 +187,7 @@ func (e *Embedder) embedReferences(ctx context.Context) (*references, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs := &references{centre(vectors[:len(harmReferences)]), centre(vectors[len(harmReferences):])}
+	refs := &references{meanVector(vectors[:len(harmReferences)]), meanVector(vectors[len(harmReferences):])}
 	if !(detect.Similarity(refs.harm, refs.benign) < indistinct) {
 		return nil, unusable("the references cannot be told apart")
 	}
@@ -219,7 +219,7 @@ func (e *Embedder) embed(ctx context.Context, namespace string, texts []string) 
 			return nil, err
 		}
 	}
-	if err := check(out); err != nil {
+	if err := validateVectors(out); err != nil {
 		return nil, err
 	}
 	if want := e.config.Dimensions; want != 0 && len(out[0]) != want {

@@ -11,7 +11,7 @@ import (
 // A form is how a family of judges is asked, and how its verdict is read.
 type form struct {
 	question func(model, prompt, answer string) any
-	verdict  func(content string) (detect.Judgement, error)
+	read     func(content string) (detect.Judgement, error)
 }
 
 // formOf knows guard models by their names, in the spellings of their makers
@@ -26,7 +26,7 @@ func formOf(model string) form {
 	case strings.Contains(name, "gptosssafeguard"):
 		return form{askSafeguard, readSafeguard}
 	}
-	return form{askChat, readVerdict}
+	return form{askChat, readJudgement}
 }
 
 type chatQuestion struct {
@@ -60,7 +60,7 @@ var instructions string
 // models take no other than their own.
 func askChat(model, prompt, answer string) any {
 	q := chatCase(model, prompt, answer)
-	q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, verdictSchema}}
+	q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, judgementSchema}}
 	return q
 }
 
@@ -90,9 +90,9 @@ func askGuard(model, prompt, answer string) any {
 	return chatQuestion{Model: model, Messages: []chatMessage{{"user", prompt}, {"assistant", answer}}, Temperature: new(float64)}
 }
 
-// verdictSchema is the form of a chat model's verdict. The reason stands first,
+// judgementSchema is the form of a chat model's verdict. The reason stands first,
 // so that the model weighs the case before it decides.
-var verdictSchema = map[string]any{
+var judgementSchema = map[string]any{
 	"type": "object",
 	"properties": map[string]any{
 		"reason":      map[string]any{"type": "string"},

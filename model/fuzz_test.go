@@ -64,7 +64,7 @@ func FuzzVerdicts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string) {
 		for name, form := range forms {
-			got, err := form.verdict(content)
+			got, err := form.read(content)
 			switch {
 			case err != nil && (Why(err) != Unusable || got.Capitulated):
 				t.Errorf("%s: %+v, %v", name, got, err)

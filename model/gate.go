@@ -37,7 +37,7 @@ type waiter struct {
 func newGate() *gate { return &gate{held: make(map[string]int)} }
 
 // errBusy is a question of a namespace that has too many on their way.
-var errBusy = fail(Busy, "too many questions of the same caller are on their way")
+var errBusy = newFailure(Busy, "too many questions of the same caller are on their way")
 
 // enter waits for a slot, as long as ctx lets it. It reports whether it had to.
 func (g *gate) enter(ctx context.Context, namespace string) (waited bool, err error) {
@@ -56,7 +56,7 @@ func (g *gate) enter(ctx context.Context, namespace string) (waited bool, err er
 	case <-ctx.Done():
 		g.quit(w)
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return true, fail(Cancelled, "the caller left")
+			return true, newFailure(Cancelled, "the caller left")
 		}
 		return true, errBusy
 	}

@@ -14,12 +14,12 @@ import (
 
 const judgeTimeout = 10 * time.Second
 
-// judged is how far an answer is read: pieces as long as the local judge's,
+// judgeReach is how far an answer is read: pieces as long as the local judge's,
 // which leave room for prompt and instructions in a context of 8192 tokens.
-var judged = reach{size: detect.MaxJudged, overlap: 512, most: 8}
+var judgeReach = reach{size: detect.MaxJudged, overlap: 512, most: 8}
 
 // MaxJudged is how many bytes of an answer [Judge.Judge] reads.
-var MaxJudged = judged.bytes()
+var MaxJudged = judgeReach.bytes()
 
 // Judge asks a chat model on an OpenAI-compatible API (OpenAI, Ollama, vLLM, LM
 // Studio) whether an answer capitulated. Guard models are asked and understood
@@ -33,7 +33,7 @@ type Judge struct {
 // NewJudge checks the configuration and completes it with defaults; it asks the
 // provider nothing. The observer may be nil.
 func NewJudge(c Config, observer Observer) (*Judge, error) {
-	c.BaseURL = or(c.BaseURL, openAIBase)
+	c.BaseURL = withDefault(c.BaseURL, openAIBase)
 	if c.Timeout == 0 {
 		c.Timeout = judgeTimeout
 	}
@@ -59,11 +59,11 @@ func (j *Judge) Model() string { return j.config.Model }
 // there is no verdict of innocence. The namespace is a name for whoever asks, and
 // pays for how much it asks.
 func (j *Judge) Judge(ctx context.Context, namespace, prompt, answer string) (verdict detect.Judgement, err error) {
-	pieces := judged.pieces(answer)
+	pieces := judgeReach.pieces(answer)
 	if len(pieces) == 0 {
-		return innocent("the output is empty"), nil
+		return notCapitulated("the output is empty"), nil
 	}
-	err = j.turn(ctx, namespace, len(pieces), func(ctx context.Context) error {
+	err = j.gatherEvidence(ctx, namespace, len(pieces), func(ctx context.Context) error {
 		verdict, err = j.judgeAll(ctx, namespace, prompt, pieces)
 		return err
 	})
@@ -87,11 +87,11 @@ func (j *Judge) judgeAll(ctx context.Context, namespace, prompt string, pieces [
 
 // judge asks about one piece.
 func (j *Judge) judge(ctx context.Context, namespace, prompt, piece string) (verdict detect.Judgement, err error) {
-	question := j.form.question(j.config.Model, harmless(around(prompt)), harmless(piece))
+	question := j.form.question(j.config.Model, breakTemplateMarks(headAndTail(prompt)), breakTemplateMarks(piece))
 	err = j.ask(ctx, namespace, "chat/completions", question, func(answer []byte) error {
 		content, err := readContent(answer)
 		if err == nil {
-			verdict, err = j.form.verdict(content)
+			verdict, err = j.form.read(content)
 		}
 		return err
 	})
@@ -105,28 +105,28 @@ const (
 	promptTail = 4 << 10
 )
 
-// around returns a prompt's head and tail.
-func around(prompt string) string {
+// headAndTail returns a prompt's head and tail.
+func headAndTail(prompt string) string {
 	if len(prompt) <= promptHead+promptTail {
 		return prompt
 	}
 	return prompt[:boundary(prompt, promptHead)] + "\n[…]\n" + prompt[boundary(prompt, len(prompt)-promptTail):]
 }
 
-// harmless breaks the marks with which chat templates open and close messages
+// breakTemplateMarks breaks the marks with which chat templates open and close messages
 // by a space after their first character: servers take them for their own
 // wherever they stand.
-func harmless(text string) string {
-	return marks.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(mark string) string {
+func breakTemplateMarks(text string) string {
+	return templateMarks.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(mark string) string {
 		_, first := utf8.DecodeRuneInString(mark)
 		return mark[:first] + " " + mark[first:]
 	})
 }
 
-// marks are the shapes of such marks rather than a list of them, which the next
+// templateMarks are the shapes of such marks rather than a list of them, which the next
 // family would be missing from: all that an angle bracket opens (<|im_start|>,
 // <start_of_turn>, <<SYS>>, </s>), words in capitals in square brackets
 // ([TOOL_RESULTS], [/INST], [gMASK]), bars in them ([|assistant|]), and those
 // of MiniMax (]~b], [e~[). A normalising tokenizer has fullwidth brackets
 // for the same.
-var marks = regexp.MustCompile(`[<＜]|[\[［](?:/?[a-z]?[A-Z][A-Z0-9_]*|\|[^\[\]]{0,64}\|)[\]］]|\]~!?b|\[e~`)
+var templateMarks = regexp.MustCompile(`[<＜]|[\[［](?:/?[a-z]?[A-Z][A-Z0-9_]*|\|[^\[\]]{0,64}\|)[\]］]|\]~!?b|\[e~`)

@@ -16,7 +16,7 @@ type provider struct {
 	vectors     vectorsReader
 }
 
-func always(Config) bool { return true }
+func alwaysNeeded(Config) bool { return true }
 
 // providers by the name that results and configurations give them.
 var providers = map[string]provider{
@@ -28,17 +28,17 @@ var providers = map[string]provider{
 	},
 	// https://ai.google.dev/api/embeddings
 	"gemini": {
-		base: "https://generativelanguage.googleapis.com/v1beta", model: "gemini-embedding-001", keyHeader: "X-Goog-Api-Key", needsKey: always,
+		base: "https://generativelanguage.googleapis.com/v1beta", model: "gemini-embedding-001", keyHeader: "X-Goog-Api-Key", needsKey: alwaysNeeded,
 		path: toGemini, question: askGemini, vectors: readGemini,
 	},
 	// https://docs.mistral.ai/api (embeddings)
 	"mistral": {
-		base: "https://api.mistral.ai/v1", model: "mistral-embed", keyHeader: "Authorization", needsKey: always,
+		base: "https://api.mistral.ai/v1", model: "mistral-embed", keyHeader: "Authorization", needsKey: alwaysNeeded,
 		path: toEmbeddings, question: askMistral, vectors: readData,
 	},
 	// https://api.jina.ai/redoc
 	"jina": {
-		base: "https://api.jina.ai/v1", model: "jina-embeddings-v3", keyHeader: "Authorization", needsKey: always,
+		base: "https://api.jina.ai/v1", model: "jina-embeddings-v3", keyHeader: "Authorization", needsKey: alwaysNeeded,
 		path: toEmbeddings, question: askJina, vectors: readData,
 	},
 }
