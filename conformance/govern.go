@@ -18,7 +18,7 @@ var reasonWords = oneOf("operator_policy", "semantic_classifier", "contrastive_t
 
 var state = members{"C": within(0, 1), "R": within(0, 1), "S": within(0, 1)}
 
-// judgementMembers is what a judge says of an output.
+// judgementMembers are what a result says of a judged output.
 var judgementMembers = members{
 	"capitulated": isBool, "category": isText, "confidence": within(0, 1), "reason": isText, "judge_model": isText,
 }

@@ -49,10 +49,10 @@ func readGemini(answer []byte, n int) ([]detect.Vector, error) {
 	return out, validateVectors(out)
 }
 
-// unitVector reads an array of numbers and scales it to unit length; Gemini, for one,
-// sends shortened vectors as they were cut. It returns an empty vector for what
-// has no direction: a zero vector, null where servers write a NaN, a number
-// that is not finite.
+// unitVector reads an array of numbers and scales it to unit length, because some
+// providers, such as Gemini, do not scale the vectors that they shorten. It
+// returns an empty vector for what has no direction: a zero vector, null (which
+// servers write for NaN), a number that is not finite.
 func unitVector(array gjson.Result) detect.Vector {
 	values := array.Array()
 	out := make(detect.Vector, len(values))
