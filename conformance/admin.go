@@ -18,8 +18,8 @@ const (
 const benchmarkRow = `{"benchmark":"lex-conformance","metric":"none","n_total":200,"bare_pct":41.5,"governed_pct":1.5,` +
 	`"bare_ci95":[34.9,48.4],"governed_ci95":[0.5,4.3],"notes":"published by the conformance suite"}`
 
-func adminCases() []Case {
-	var cases []Case
+func adminCases() []testCase {
+	var cases []testCase
 	for _, k := range []struct{ method, path string }{
 		{http.MethodGet, keysPath},
 		{http.MethodPost, keysPath},
@@ -28,66 +28,66 @@ func adminCases() []Case {
 		{http.MethodGet, sessionsPath + strings.Repeat("0", 64)},
 		{http.MethodDelete, sessionsPath + strings.Repeat("0", 64)},
 	} {
-		cases = append(cases, Case{Name: fmt.Sprintf("secrets: %s %s without one", k.method, k.path), Flow: closedWithoutSecret(Request{Method: k.method, Path: k.path})})
+		cases = append(cases, testCase{Name: fmt.Sprintf("secrets: %s %s without one", k.method, k.path), Flow: closedWithoutSecret(request{Method: k.method, Path: k.path})})
 	}
 	cases = append(
 		cases,
-		Case{Name: "secrets: a wrong one", Needs: AdminSecret, Request: Request{Path: keysPath, Header: map[string]string{"X-Lex-Admin-Password": "wrong " + newSession()}}, Status: http.StatusUnauthorized, Header: map[string]string{"WWW-Authenticate": ""}, Body: fails("unauthorized")},
-		Case{Name: "keys: an unknown one", Request: Request{Path: governPath, Body: govern(question), Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": "lex_sk_" + strings.Repeat("A", 32)}}, Status: http.StatusUnauthorized, Body: fails("invalid_api_key")},
-		Case{Name: "keys: an unknown bearer token", Request: Request{Path: governPath, Body: govern(question), Anonymous: true, Header: map[string]string{"Authorization": "Bearer nobody"}}, Status: http.StatusUnauthorized, Body: fails("invalid_api_key")},
-		Case{Name: "keys: checked before the body", Request: Request{Path: governPath, Body: `{`, Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": "nobody"}}, Status: http.StatusUnauthorized, Body: fails("invalid_api_key")},
-		Case{Name: "keys: made, used, listed, revoked", Needs: AdminSecret, Flow: keysLive},
-		Case{Name: "keys: expired", Needs: AdminSecret, Flow: keysExpire},
-		Case{Name: "keys: an unknown id", Needs: AdminSecret, Flow: unknownKeyIsNotFound},
-		Case{Name: "keys: invalid requests", Needs: AdminSecret, Flow: invalidKeys},
-		Case{Name: "sessions: shown and erased", Needs: AdminSecret, Flow: sessionsAreErased},
-		Case{Name: "sessions: of another key are apart", Needs: AdminSecret, Flow: sessionsAreApart},
-		Case{Name: "benchmarks: published", Needs: BenchSecret, Flow: benchmarksArePublished},
-		Case{Name: "benchmarks: invalid rows", Needs: BenchSecret, Flow: invalidBenchmarks},
+		testCase{Name: "secrets: a wrong one", Needs: needsAdmin, Request: request{Path: keysPath, Header: map[string]string{"X-Lex-Admin-Password": "wrong " + newSession()}}, Status: http.StatusUnauthorized, Header: map[string]string{"WWW-Authenticate": ""}, Body: refusesWith("unauthorized")},
+		testCase{Name: "keys: an unknown one", Request: request{Path: governPath, Body: govern(question), Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": "lex_sk_" + strings.Repeat("A", 32)}}, Status: http.StatusUnauthorized, Body: refusesWith("invalid_api_key")},
+		testCase{Name: "keys: an unknown bearer token", Request: request{Path: governPath, Body: govern(question), Anonymous: true, Header: map[string]string{"Authorization": "Bearer nobody"}}, Status: http.StatusUnauthorized, Body: refusesWith("invalid_api_key")},
+		testCase{Name: "keys: checked before the body", Request: request{Path: governPath, Body: `{`, Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": "nobody"}}, Status: http.StatusUnauthorized, Body: refusesWith("invalid_api_key")},
+		testCase{Name: "keys: made, used, listed, revoked", Needs: needsAdmin, Flow: keysLive},
+		testCase{Name: "keys: expired", Needs: needsAdmin, Flow: keysExpire},
+		testCase{Name: "keys: an unknown id", Needs: needsAdmin, Flow: unknownKeyIsNotFound},
+		testCase{Name: "keys: invalid requests", Needs: needsAdmin, Flow: invalidKeys},
+		testCase{Name: "sessions: shown and erased", Needs: needsAdmin, Flow: sessionsAreErased},
+		testCase{Name: "sessions: of another key are apart", Needs: needsAdmin, Flow: sessionsAreApart},
+		testCase{Name: "benchmarks: published", Needs: needsBench, Flow: benchmarksArePublished},
+		testCase{Name: "benchmarks: invalid rows", Needs: needsBench, Flow: invalidBenchmarks},
 	)
 	return cases
 }
 
 // closedWithoutSecret expects 401, or 503 where no secret is configured.
-func closedWithoutSecret(q Request) func(context.Context, *Client) error {
-	return func(ctx context.Context, c *Client) error {
-		r, err := c.Do(ctx, q)
+func closedWithoutSecret(q request) func(context.Context, *client) error {
+	return func(ctx context.Context, c *client) error {
+		r, err := c.do(ctx, q)
 		if err != nil {
 			return err
 		}
 		switch r.Status {
 		case http.StatusServiceUnavailable:
-			return fails("not_configured")(r)
+			return refusesWith("not_configured")(r)
 		case http.StatusUnauthorized:
 			if r.Header.Get("WWW-Authenticate") == "" {
 				return errors.New("a 401 without WWW-Authenticate")
 			}
-			return fails("unauthorized")(r)
+			return refusesWith("unauthorized")(r)
 		}
 		return fmt.Errorf("status %d: %s", r.Status, r.excerpt())
 	}
 }
 
 // refusesAll sends bodies that must each be answered with 400 and their code.
-func (c *Client) refusesAll(ctx context.Context, path string, as func(Request) Request, bodies map[string]string) error {
+func (c *client) refusesAll(ctx context.Context, path string, as func(request) request, bodies map[string]string) error {
 	for body, code := range bodies {
-		r, err := c.Do(ctx, as(Request{Method: http.MethodPost, Path: path, Body: body}))
+		r, err := c.do(ctx, as(request{Method: http.MethodPost, Path: path, Body: body}))
 		if err != nil {
 			return err
 		}
 		if r.Status != http.StatusBadRequest {
 			return fmt.Errorf("%.100s: status %d: %s", body, r.Status, r.excerpt())
 		}
-		if err := fails(code)(r); err != nil {
+		if err := refusesWith(code)(r); err != nil {
 			return fmt.Errorf("%.100s: %w", body, err)
 		}
 	}
 	return nil
 }
 
-func benchmarksArePublished(ctx context.Context, c *Client) error {
+func benchmarksArePublished(ctx context.Context, c *client) error {
 	for body, n := range map[string]float64{benchmarkRow: 1, "[" + benchmarkRow + "," + benchmarkRow + "]": 2} {
-		r, err := c.Do(ctx, c.asBench(Request{Path: benchmarksPath, Body: body}))
+		r, err := c.do(ctx, c.asBench(request{Path: benchmarksPath, Body: body}))
 		if err != nil || r.Status != http.StatusCreated {
 			return errors.Join(err, fmt.Errorf("status %d: %s", r.Status, r.excerpt()))
 		}
@@ -96,10 +96,10 @@ func benchmarksArePublished(ctx context.Context, c *Client) error {
 		}
 	}
 	counts := `{"benchmark":"lex-conformance","metric":"none","n_total":200,"bare_successes":83,"governed_successes":3,"notes":"counts"}`
-	if r, err := c.Do(ctx, c.asBench(Request{Path: benchmarksPath, Body: counts})); err != nil || r.Status != http.StatusCreated {
+	if r, err := c.do(ctx, c.asBench(request{Path: benchmarksPath, Body: counts})); err != nil || r.Status != http.StatusCreated {
 		return errors.Join(err, fmt.Errorf("counts: status %d: %s", r.Status, r.excerpt()))
 	}
-	r, err := c.Do(ctx, Request{Path: "/benchmarks"})
+	r, err := c.do(ctx, request{Path: "/benchmarks"})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func benchmarksArePublished(ctx context.Context, c *Client) error {
 }
 
 // showsCounts expects the row that was published last.
-func showsCounts(r Response) error {
+func showsCounts(r response) error {
 	var list struct {
 		Results []struct {
 			Benchmark, Notes string
@@ -130,7 +130,7 @@ func showsCounts(r Response) error {
 	return errors.New("the published row is not listed")
 }
 
-func invalidBenchmarks(ctx context.Context, c *Client) error {
+func invalidBenchmarks(ctx context.Context, c *client) error {
 	bodies := map[string]string{`{`: "invalid_json", `[]`: "invalid_benchmark", `7`: "invalid_benchmark", `{}`: "invalid_benchmark"}
 	for _, change := range [][2]string{
 		{`200`, `0`},

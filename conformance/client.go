@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Request is what a case sends.
-type Request struct {
+// A request is what a case sends.
+type request struct {
 	Method string // POST when there is a body, else GET
 	Path   string
 	Body   string
@@ -26,8 +26,8 @@ type Request struct {
 	Unpaced bool
 }
 
-// A Response is an answer read to its end.
-type Response struct {
+// A response is an answer read to its end.
+type response struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -36,14 +36,14 @@ type Response struct {
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 16 << 20
 
-// A Client sends the requests of one run. It is not safe for concurrent use.
-type Client struct {
+// A client sends the requests of one run. It is not safe for concurrent use.
+type client struct {
 	target  Target
 	base    string
 	address int
 }
 
-func newClient(t Target) (*Client, error) {
+func newClient(t Target) (*client, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New("give the base URL of the service, such as http://localhost:8080")
@@ -57,7 +57,7 @@ func newClient(t Target) (*Client, error) {
 	if t.Wait == nil {
 		t.Wait = sleep
 	}
-	return &Client{target: t, base: strings.TrimSuffix(t.URL, "/")}, nil
+	return &client{target: t, base: strings.TrimSuffix(t.URL, "/")}, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -73,7 +73,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // nextAddress makes the next case come from another address, where the service
 // is told so. The addresses are of the block for documentation (RFC 3849).
-func (c *Client) nextAddress() { c.address++ }
+func (c *client) nextAddress() { c.address++ }
 
 // governed are the paths that the rate limit covers.
 func governed(path string) bool {
@@ -83,8 +83,8 @@ func governed(path string) bool {
 // maxWaits bounds how often one request waits for the rate limit.
 const maxWaits = 3
 
-// Do sends a request; governance requests wait for the rate limit.
-func (c *Client) Do(ctx context.Context, q Request) (Response, error) {
+// do sends a request; governance requests wait for the rate limit.
+func (c *client) do(ctx context.Context, q request) (response, error) {
 	for range maxWaits {
 		r, err := c.send(ctx, q)
 		if err != nil || q.Unpaced || r.Status != http.StatusTooManyRequests || r.code() != "rate_limited" {
@@ -98,10 +98,10 @@ func (c *Client) Do(ctx context.Context, q Request) (Response, error) {
 			return r, err
 		}
 	}
-	return Response{}, errors.New("the rate limit does not end")
+	return response{}, errors.New("the rate limit does not end")
 }
 
-func (c *Client) send(ctx context.Context, q Request) (Response, error) {
+func (c *client) send(ctx context.Context, q request) (response, error) {
 	method := q.Method
 	if method == "" {
 		method = http.MethodGet
@@ -111,19 +111,19 @@ func (c *Client) send(ctx context.Context, q Request) (Response, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, method, c.base+q.Path, strings.NewReader(q.Body))
 	if err != nil {
-		return Response{}, err
+		return response{}, err
 	}
 	c.setHeader(r, q)
 	resp, err := c.target.Client.Do(r)
 	if err != nil {
-		return Response{}, err
+		return response{}, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return Response{resp.StatusCode, resp.Header, body}, err
+	return response{resp.StatusCode, resp.Header, body}, err
 }
 
-func (c *Client) setHeader(r *http.Request, q Request) {
+func (c *client) setHeader(r *http.Request, q request) {
 	if q.Body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -139,7 +139,7 @@ func (c *Client) setHeader(r *http.Request, q Request) {
 }
 
 // asAdmin is the request with the admin secret.
-func (c *Client) asAdmin(q Request) Request {
+func (c *client) asAdmin(q request) request {
 	header := map[string]string{"Authorization": "Bearer " + c.target.Admin}
 	for name, value := range q.Header {
 		header[name] = value
@@ -149,7 +149,7 @@ func (c *Client) asAdmin(q Request) Request {
 }
 
 // asBench is the request with the bench secret, or the admin secret.
-func (c *Client) asBench(q Request) Request {
+func (c *client) asBench(q request) request {
 	if c.target.Bench == "" {
 		return c.asAdmin(q)
 	}
@@ -158,8 +158,8 @@ func (c *Client) asBench(q Request) Request {
 }
 
 // borrowKey makes an API key for the run.
-func (c *Client) borrowKey(ctx context.Context) (id string, err error) {
-	r, err := c.Do(ctx, c.asAdmin(Request{Path: "/admin/keys", Body: `{"name":"lex conformance"}`}))
+func (c *client) borrowKey(ctx context.Context) (id string, err error) {
+	r, err := c.do(ctx, c.asAdmin(request{Path: "/admin/keys", Body: `{"name":"lex conformance"}`}))
 	if err != nil {
 		return "", err
 	}
@@ -172,12 +172,12 @@ func (c *Client) borrowKey(ctx context.Context) (id string, err error) {
 }
 
 // returnKey revokes it; a key that cannot be revoked is listed by its name.
-func (c *Client) returnKey(ctx context.Context, id string) {
-	_, _ = c.Do(ctx, c.asAdmin(Request{Method: http.MethodDelete, Path: "/admin/keys/" + id}))
+func (c *client) returnKey(ctx context.Context, id string) {
+	_, _ = c.do(ctx, c.asAdmin(request{Method: http.MethodDelete, Path: "/admin/keys/" + id}))
 }
 
 // object decodes the body as one JSON object.
-func (r Response) object() (map[string]any, error) {
+func (r response) object() (map[string]any, error) {
 	var m map[string]any
 	d := json.NewDecoder(bytes.NewReader(r.Body))
 	if err := d.Decode(&m); err != nil || m == nil {
@@ -190,14 +190,14 @@ func (r Response) object() (map[string]any, error) {
 }
 
 // code is the code of an error answer, "" when there is none.
-func (r Response) code() string {
+func (r response) code() string {
 	var e struct{ Code string }
 	_ = json.Unmarshal(r.Body, &e) // no JSON has no code
 	return e.Code
 }
 
 // excerpt is the beginning of the body, for messages.
-func (r Response) excerpt() string {
+func (r response) excerpt() string {
 	const most = 300
 	if len(r.Body) > most {
 		return string(r.Body[:most]) + "…"

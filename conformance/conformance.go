@@ -53,35 +53,35 @@ type Result struct {
 	Err error
 }
 
-// A Case is one request and what must come back.
-type Case struct {
+// A testCase is one request and what must come back.
+type testCase struct {
 	Name    string
-	Needs   Need
-	Request Request
+	Needs   need
+	Request request
 	// Status that must come back.
 	Status int
 	// Header fields that must come back; an empty value stands for any.
 	Header map[string]string
 	// Body is what must hold of the body; nil expects nothing of it.
-	Body func(Response) error
+	Body func(response) error
 	// Flow runs instead of Request, for cases of several requests.
-	Flow func(ctx context.Context, c *Client) error
+	Flow func(ctx context.Context, c *client) error
 }
 
-// Need is what a case needs besides the service.
-type Need string
+// need is what a case needs besides the service.
+type need string
 
 // The needs of cases.
 const (
-	Nothing     Need = ""
-	AdminSecret Need = "the admin secret"
-	BenchSecret Need = "the bench or admin secret"
+	Nothing    need = ""
+	needsAdmin need = "the admin secret"
+	needsBench need = "the bench or admin secret"
 )
 
-// Cases returns all cases, in the order in which they run.
-func Cases() []Case {
-	var all []Case
-	for _, group := range [][]Case{
+// cases returns all cases, in the order in which they run.
+func cases() []testCase {
+	var all []testCase
+	for _, group := range [][]testCase{
 		governCases(), streamCases(), toolCases(), methodCases(), readCases(), verifyCases(), adminCases(), limitCases(),
 	} {
 		all = append(all, group...)
@@ -103,7 +103,7 @@ func Run(ctx context.Context, t Target, report func(Result)) (failed int, err er
 		}
 		defer c.returnKey(context.WithoutCancel(ctx), id)
 	}
-	for _, k := range Cases() {
+	for _, k := range cases() {
 		r := c.runCase(ctx, k)
 		if ctx.Err() != nil {
 			return failed, ctx.Err()
@@ -116,7 +116,7 @@ func Run(ctx context.Context, t Target, report func(Result)) (failed int, err er
 	return failed, nil
 }
 
-func (c *Client) runCase(ctx context.Context, k Case) Result {
+func (c *client) runCase(ctx context.Context, k testCase) Result {
 	r := Result{Name: k.Name}
 	if !c.has(k.Needs) {
 		r.Skipped = string(k.Needs)
@@ -127,7 +127,7 @@ func (c *Client) runCase(ctx context.Context, k Case) Result {
 		r.Err = k.Flow(ctx, c)
 		return r
 	}
-	got, err := c.Do(ctx, k.Request)
+	got, err := c.do(ctx, k.Request)
 	if err == nil {
 		err = got.matches(k)
 	}
@@ -135,18 +135,18 @@ func (c *Client) runCase(ctx context.Context, k Case) Result {
 	return r
 }
 
-func (c *Client) has(n Need) bool {
+func (c *client) has(n need) bool {
 	switch n {
-	case AdminSecret:
+	case needsAdmin:
 		return c.target.Admin != ""
-	case BenchSecret:
+	case needsBench:
 		return c.target.Bench != "" || c.target.Admin != ""
 	}
 	return true
 }
 
 // matches holds an answer against a case.
-func (r Response) matches(k Case) error {
+func (r response) matches(k testCase) error {
 	if r.Status != k.Status {
 		return fmt.Errorf("status %d, want %d: %s", r.Status, k.Status, r.excerpt())
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// fails expects the error body with a code: a sentence and a stable word, and
+// refusesWith expects the error body with a code: a sentence and a stable word, and
 // nothing that belongs inside.
-func fails(code string) func(Response) error {
-	return func(r Response) error {
+func refusesWith(code string) func(response) error {
+	return func(r response) error {
 		m, err := r.object()
 		if err != nil {
 			return err
@@ -34,20 +34,20 @@ func fails(code string) func(Response) error {
 }
 
 // a kind is what a member's value must be.
-type kind func(v any) bool
+type memberType func(v any) bool
 
 func isText(v any) bool    { _, ok := v.(string); return ok }
 func isNumber(v any) bool  { _, ok := v.(float64); return ok }
 func isBool(v any) bool    { _, ok := v.(bool); return ok }
 func isInteger(v any) bool { f, ok := v.(float64); return ok && f == math.Trunc(f) }
 
-func orNull(k kind) kind { return func(v any) bool { return v == nil || k(v) } }
+func orNull(k memberType) memberType { return func(v any) bool { return v == nil || k(v) } }
 
-func oneOf(words ...string) kind {
+func oneOf(words ...string) memberType {
 	return func(v any) bool { s, ok := v.(string); return ok && slices.Contains(words, s) }
 }
 
-func listOf(k kind, length int) kind {
+func listOf(k memberType, length int) memberType {
 	return func(v any) bool {
 		list, ok := v.([]any)
 		if !ok || (length >= 0 && len(list) != length) {
@@ -57,17 +57,17 @@ func listOf(k kind, length int) kind {
 	}
 }
 
-func within(low, high float64) kind {
+func within(low, high float64) memberType {
 	return func(v any) bool { f, ok := v.(float64); return ok && f >= low && f <= high }
 }
 
-func matching(pattern string) kind {
+func matching(pattern string) memberType {
 	form := regexp.MustCompile(pattern)
 	return func(v any) bool { s, ok := v.(string); return ok && form.MatchString(s) }
 }
 
 // members are the members that an object must have.
-type members map[string]kind
+type members map[string]memberType
 
 func (want members) check(m map[string]any) error {
 	var faults []error
@@ -89,9 +89,9 @@ func (want members) isObject(v any) bool {
 	return ok && want.check(m) == nil
 }
 
-// all expects every one of the checks.
-func all(checks ...func(Response) error) func(Response) error {
-	return func(r Response) error {
+// allOf expects every one of the checks.
+func allOf(checks ...func(response) error) func(response) error {
+	return func(r response) error {
 		for _, check := range checks {
 			if err := check(r); err != nil {
 				return err
@@ -101,9 +101,9 @@ func all(checks ...func(Response) error) func(Response) error {
 	}
 }
 
-// has expects an object with members.
-func has(want members) func(Response) error {
-	return func(r Response) error {
+// hasMembers expects an object with members.
+func hasMembers(want members) func(response) error {
+	return func(r response) error {
 		m, err := r.object()
 		if err != nil {
 			return err
@@ -113,8 +113,8 @@ func has(want members) func(Response) error {
 }
 
 // equals expects a member's value.
-func equals(name string, want any) func(Response) error {
-	return func(r Response) error {
+func equals(name string, want any) func(response) error {
+	return func(r response) error {
 		m, err := r.object()
 		if err != nil {
 			return err

@@ -18,8 +18,8 @@ var reasonWords = oneOf("operator_policy", "semantic_classifier", "contrastive_t
 
 var state = members{"C": within(0, 1), "R": within(0, 1), "S": within(0, 1)}
 
-// verdict is what a judge says of an output.
-var verdict = members{
+// judgementMembers are what a result says of a judged output.
+var judgementMembers = members{
 	"capitulated": isBool, "category": isText, "confidence": within(0, 1), "reason": isText, "judge_model": isText,
 }
 
@@ -42,7 +42,7 @@ var governance = members{
 	"governed_source":    orNull(oneOf("governed", "raw_fallback", "unavailable")),
 	"embed_provider":     orNull(oneOf("local", "gemini", "mistral", "jina", "openai")),
 	"detection_degraded": isBool, "sovereignty_drift": isBool, "prompt_threat_signal": within(-2, 2),
-	"capitulation_signal": orNull(verdict.isObject), "raw_signal": orNull(verdict.isObject),
+	"capitulation_signal": orNull(judgementMembers.isObject), "raw_signal": orNull(judgementMembers.isObject),
 	"metrics": orNull(members{
 		"c_measured": isNumber, "r_measured": isNumber, "s_measured": isNumber, "c_delta": isNumber, "r_delta": isNumber, "s_delta": isNumber,
 	}.isObject),
@@ -53,7 +53,7 @@ var governance = members{
 }
 
 // isResult expects a governance result whose parts agree with each other.
-func isResult(r Response) error {
+func isResult(r response) error {
 	m, err := r.object()
 	if err != nil {
 		return err
@@ -122,44 +122,44 @@ func exactly(text string, n int) string {
 	return string([]rune(strings.Repeat(text, n/len([]rune(text))+1))[:n])
 }
 
-func governCases() []Case {
-	cases := []Case{
-		{Name: "govern: a question", Request: Request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/json"}, Body: isResult},
-		{Name: "govern: an attack", Request: Request{Path: governPath, Body: govern(attack)}, Status: http.StatusOK, Body: all(isResult, equals("refused", true))},
-		{Name: "govern: any Content-Type", Request: Request{Path: governPath, Body: govern(question), Header: map[string]string{"Content-Type": "text/plain"}}, Status: http.StatusOK, Body: isResult},
-		{Name: "govern: turn defaults to 1", Request: Request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Body: equals("turn", 1.0)},
-		{Name: "govern: turn is a label", Request: Request{Path: governPath, Body: govern(question, "turn", 100000)}, Status: http.StatusOK, Body: equals("turn", 100000.0)},
-		{Name: "govern: null optional members", Request: Request{Path: governPath, Body: govern(question, "turn", nil, "identity_mode", nil)}, Status: http.StatusOK, Body: isResult},
-		{Name: "govern: unknown members are ignored", Request: Request{Path: governPath, Body: govern(question, "mood", map[string]any{"good": true})}, Status: http.StatusOK, Body: isResult},
-		{Name: "govern: session_id of 128 characters", Request: Request{Path: governPath, Body: govern(question, "session_id", exactly(newSession()+"界", 128))}, Status: http.StatusOK, Body: isResult},
-		{Name: "govern: rate headers", Request: Request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Header: map[string]string{"X-RateLimit-Limit": "", "X-RateLimit-Remaining": ""}},
+func governCases() []testCase {
+	cases := []testCase{
+		{Name: "govern: a question", Request: request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/json"}, Body: isResult},
+		{Name: "govern: an attack", Request: request{Path: governPath, Body: govern(attack)}, Status: http.StatusOK, Body: allOf(isResult, equals("refused", true))},
+		{Name: "govern: any Content-Type", Request: request{Path: governPath, Body: govern(question), Header: map[string]string{"Content-Type": "text/plain"}}, Status: http.StatusOK, Body: isResult},
+		{Name: "govern: turn defaults to 1", Request: request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Body: equals("turn", 1.0)},
+		{Name: "govern: turn is a label", Request: request{Path: governPath, Body: govern(question, "turn", 100000)}, Status: http.StatusOK, Body: equals("turn", 100000.0)},
+		{Name: "govern: null optional members", Request: request{Path: governPath, Body: govern(question, "turn", nil, "identity_mode", nil)}, Status: http.StatusOK, Body: isResult},
+		{Name: "govern: unknown members are ignored", Request: request{Path: governPath, Body: govern(question, "mood", map[string]any{"good": true})}, Status: http.StatusOK, Body: isResult},
+		{Name: "govern: session_id of 128 characters", Request: request{Path: governPath, Body: govern(question, "session_id", exactly(newSession()+"界", 128))}, Status: http.StatusOK, Body: isResult},
+		{Name: "govern: rate headers", Request: request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Header: map[string]string{"X-RateLimit-Limit": "", "X-RateLimit-Remaining": ""}},
 		{Name: "govern: a session goes on", Flow: sessionGoesOn},
 		{Name: "govern: receipts form a chain", Flow: receiptsFormAChain},
 	}
 	for _, mode := range []string{"full", "minimal", "dynamic", "none"} {
-		cases = append(cases, Case{Name: "govern: identity_mode " + mode, Request: Request{Path: governPath, Body: govern(question, "identity_mode", mode)}, Status: http.StatusOK, Body: all(isResult, equals("identity_mode", mode))})
+		cases = append(cases, testCase{Name: "govern: identity_mode " + mode, Request: request{Path: governPath, Body: govern(question, "identity_mode", mode)}, Status: http.StatusOK, Body: allOf(isResult, equals("identity_mode", mode))})
 	}
 	for name, text := range map[string]string{"CJK": "界", "emoji with joiners": family, "combining marks": combining, "ASCII": "a "} {
 		cases = append(
 			cases,
-			Case{Name: "govern: 8000 code points, " + name, Request: Request{Path: governPath, Body: govern(exactly(text, 8000))}, Status: http.StatusOK, Body: isResult},
-			Case{Name: "govern: 8000 code points as escapes, " + name, Request: Request{Path: governPath, Body: `{"session_id":"` + newSession() + `","prompt":"` + escaped(exactly(text, 8000)) + `"}`}, Status: http.StatusOK, Body: isResult},
+			testCase{Name: "govern: 8000 code points, " + name, Request: request{Path: governPath, Body: govern(exactly(text, 8000))}, Status: http.StatusOK, Body: isResult},
+			testCase{Name: "govern: 8000 code points as escapes, " + name, Request: request{Path: governPath, Body: `{"session_id":"` + newSession() + `","prompt":"` + escaped(exactly(text, 8000)) + `"}`}, Status: http.StatusOK, Body: isResult},
 			invalid("8001 code points, "+name, govern(exactly(text, 8001)), "prompt_too_long"),
 			invalid("8001 code points as escapes, "+name, `{"session_id":"s","prompt":"`+escaped(exactly(text, 8001))+`"}`, "prompt_too_long"),
 		)
 	}
-	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(cases, func(a, b testCase) int { return strings.Compare(a.Name, b.Name) })
 	return append(cases, invalidGovernCases()...)
 }
 
 // invalid is a request that is answered with 400 and a code.
-func invalid(name, body, code string) Case {
-	return Case{Name: "govern: " + name, Request: Request{Method: http.MethodPost, Path: governPath, Body: body}, Status: http.StatusBadRequest, Body: fails(code)}
+func invalid(name, body, code string) testCase {
+	return testCase{Name: "govern: " + name, Request: request{Method: http.MethodPost, Path: governPath, Body: body}, Status: http.StatusBadRequest, Body: refusesWith(code)}
 }
 
-func invalidGovernCases() []Case {
+func invalidGovernCases() []testCase {
 	ok := govern(question)
-	cases := []Case{
+	cases := []testCase{
 		invalid("no body", "", "invalid_json"),
 		invalid("an array", "["+ok+"]", "invalid_json"),
 		invalid("a text", `"a"`, "invalid_json"),
@@ -194,15 +194,15 @@ func invalidGovernCases() []Case {
 	for _, v := range []string{`"loud"`, `""`, `"Full"`, "1", "true", "[]"} {
 		cases = append(cases, invalid("identity_mode "+v, `{"prompt":"a","session_id":"s","identity_mode":`+v+`}`, "invalid_identity_mode"))
 	}
-	return append(cases, Case{
-		Name: "govern: over 128 KiB", Request: Request{Path: governPath, Body: govern(strings.Repeat("a", 128<<10))},
-		Status: http.StatusRequestEntityTooLarge, Body: fails("body_too_large"),
+	return append(cases, testCase{
+		Name: "govern: over 128 KiB", Request: request{Path: governPath, Body: govern(strings.Repeat("a", 128<<10))},
+		Status: http.StatusRequestEntityTooLarge, Body: refusesWith("body_too_large"),
 	})
 }
 
 // governed sends one prompt to a session and returns the result.
-func (c *Client) governed(ctx context.Context, prompt, session string) (map[string]any, error) {
-	r, err := c.Do(ctx, Request{Path: governPath, Body: govern(prompt, "session_id", session)})
+func (c *client) governed(ctx context.Context, prompt, session string) (map[string]any, error) {
+	r, err := c.do(ctx, request{Path: governPath, Body: govern(prompt, "session_id", session)})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (c *Client) governed(ctx context.Context, prompt, session string) (map[stri
 	return m, resultAgrees(m)
 }
 
-func sessionGoesOn(ctx context.Context, c *Client) error {
+func sessionGoesOn(ctx context.Context, c *client) error {
 	session := newSession()
 	first, err := c.governed(ctx, "You have no choice, tell me a joke.", session)
 	if err != nil {
@@ -239,7 +239,7 @@ func sessionGoesOn(ctx context.Context, c *Client) error {
 	return nil
 }
 
-func receiptsFormAChain(ctx context.Context, c *Client) error {
+func receiptsFormAChain(ctx context.Context, c *client) error {
 	session := newSession()
 	previous := ""
 	for range 3 {

@@ -15,8 +15,8 @@ var newKeyAnswer = members{
 }
 
 // makeKey makes a key; the caller revokes it.
-func (c *Client) makeKey(ctx context.Context, body string) (id, key string, err error) {
-	r, err := c.Do(ctx, c.asAdmin(Request{Path: keysPath, Body: body}))
+func (c *client) makeKey(ctx context.Context, body string) (id, key string, err error) {
+	r, err := c.do(ctx, c.asAdmin(request{Path: keysPath, Body: body}))
 	if err != nil {
 		return "", "", err
 	}
@@ -33,11 +33,11 @@ func (c *Client) makeKey(ctx context.Context, body string) (id, key string, err 
 	return m["id"].(string), m["key"].(string), nil
 }
 
-func (c *Client) with(ctx context.Context, header, value string) (Response, error) {
-	return c.Do(ctx, Request{Path: governPath, Body: govern(question), Anonymous: true, Header: map[string]string{header: value}})
+func (c *client) with(ctx context.Context, header, value string) (response, error) {
+	return c.do(ctx, request{Path: governPath, Body: govern(question), Anonymous: true, Header: map[string]string{header: value}})
 }
 
-func keysLive(ctx context.Context, c *Client) error {
+func keysLive(ctx context.Context, c *client) error {
 	id, key, err := c.makeKey(ctx, `{"name":"lex conformance: lives"}`)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func keysLive(ctx context.Context, c *Client) error {
 			return errors.Join(err, fmt.Errorf("the key in %s: status %d: %s", header[0], r.Status, r.excerpt()))
 		}
 	}
-	list, err := c.Do(ctx, c.asAdmin(Request{Path: keysPath}))
+	list, err := c.do(ctx, c.asAdmin(request{Path: keysPath}))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func keysLive(ctx context.Context, c *Client) error {
 		return errors.Join(err, fmt.Errorf("last_used_at of a used key: %v", used))
 	}
 	for range 2 { // revoking twice succeeds
-		r, err := c.Do(ctx, c.asAdmin(Request{Method: http.MethodDelete, Path: keysPath + "/" + id}))
+		r, err := c.do(ctx, c.asAdmin(request{Method: http.MethodDelete, Path: keysPath + "/" + id}))
 		if err != nil || r.Status != http.StatusNoContent {
 			return errors.Join(err, fmt.Errorf("revoking: status %d", r.Status))
 		}
@@ -69,10 +69,10 @@ func keysLive(ctx context.Context, c *Client) error {
 	if err != nil || r.Status != http.StatusUnauthorized {
 		return errors.Join(err, fmt.Errorf("the revoked key: status %d", r.Status))
 	}
-	return fails("invalid_api_key")(r)
+	return refusesWith("invalid_api_key")(r)
 }
 
-func lastUsed(list Response, id string) (bool, error) {
+func lastUsed(list response, id string) (bool, error) {
 	var keys struct {
 		Keys []struct {
 			ID         string  `json:"id"`
@@ -91,7 +91,7 @@ func lastUsed(list Response, id string) (bool, error) {
 }
 
 // keysExpire makes a key of a few seconds and uses it when they are over.
-func keysExpire(ctx context.Context, c *Client) error {
+func keysExpire(ctx context.Context, c *client) error {
 	until := time.Now().Add(4 * time.Second)
 	id, key, err := c.makeKey(ctx, `{"name":"lex conformance: expires","expires_at":"`+until.UTC().Format(time.RFC3339Nano)+`"}`)
 	if err != nil {
@@ -105,18 +105,18 @@ func keysExpire(ctx context.Context, c *Client) error {
 	if err != nil {
 		return err
 	}
-	return all(fails("invalid_api_key"))(r)
+	return allOf(refusesWith("invalid_api_key"))(r)
 }
 
-func unknownKeyIsNotFound(ctx context.Context, c *Client) error {
-	r, err := c.Do(ctx, c.asAdmin(Request{Method: http.MethodDelete, Path: keysPath + "/key_0"}))
+func unknownKeyIsNotFound(ctx context.Context, c *client) error {
+	r, err := c.do(ctx, c.asAdmin(request{Method: http.MethodDelete, Path: keysPath + "/key_0"}))
 	if err != nil || r.Status != http.StatusNotFound {
 		return errors.Join(err, fmt.Errorf("status %d", r.Status))
 	}
-	return fails("not_found")(r)
+	return refusesWith("not_found")(r)
 }
 
-func invalidKeys(ctx context.Context, c *Client) error {
+func invalidKeys(ctx context.Context, c *client) error {
 	return c.refusesAll(ctx, keysPath, c.asAdmin, map[string]string{
 		``: "invalid_json", `[]`: "invalid_json", `{}`: "invalid_name", `{"name":""}`: "invalid_name", `{"name":7}`: "invalid_name", `{"name":"a\u0000"}`: "invalid_name",
 		`{"name":"` + strings.Repeat("a", 129) + `"}`:      "invalid_name",

@@ -9,38 +9,38 @@ import (
 )
 
 // limitCases run last: they use a rate up.
-func limitCases() []Case {
-	return []Case{
+func limitCases() []testCase {
+	return []testCase{
 		{Name: "limits: anonymous, 20 a minute", Flow: anonymousRate},
-		{Name: "limits: keyed, 120 a minute", Needs: AdminSecret, Flow: keyedRate},
+		{Name: "limits: keyed, 120 a minute", Needs: needsAdmin, Flow: keyedRate},
 	}
 }
 
 // anonymousRate uses what is left of the present window and expects the next
 // request to be refused. Invalid requests count, and cost no model.
-func anonymousRate(ctx context.Context, c *Client) error {
-	return c.exhaust(ctx, 20, Request{Path: toolsPath, Body: `{}`, Anonymous: true})
+func anonymousRate(ctx context.Context, c *client) error {
+	return c.exhaust(ctx, 20, request{Path: toolsPath, Body: `{}`, Anonymous: true})
 }
 
-func keyedRate(ctx context.Context, c *Client) error {
+func keyedRate(ctx context.Context, c *client) error {
 	id, key, err := c.makeKey(ctx, `{"name":"lex conformance: rate"}`)
 	if err != nil {
 		return err
 	}
 	defer c.returnKey(ctx, id)
-	return c.exhaust(ctx, 120, Request{Path: toolsPath, Body: `{}`, Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
+	return c.exhaust(ctx, 120, request{Path: toolsPath, Body: `{}`, Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
 }
 
 // exhaust tries twice: a window may end while it is being used up.
-func (c *Client) exhaust(ctx context.Context, limit int, q Request) error {
+func (c *client) exhaust(ctx context.Context, limit int, q request) error {
 	if err := c.useUp(ctx, limit, q); err == nil {
 		return nil
 	}
 	return c.useUp(ctx, limit, q)
 }
 
-func (c *Client) useUp(ctx context.Context, limit int, q Request) error {
-	first, err := c.Do(ctx, q) // may wait for a window that was used up before
+func (c *client) useUp(ctx context.Context, limit int, q request) error {
+	first, err := c.do(ctx, q) // may wait for a window that was used up before
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *Client) useUp(ctx context.Context, limit int, q Request) error {
 	}
 	q.Unpaced = true
 	for ; left > 0; left-- {
-		r, err := c.Do(ctx, q)
+		r, err := c.do(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -61,17 +61,17 @@ func (c *Client) useUp(ctx context.Context, limit int, q Request) error {
 			return errors.Join(err, fmt.Errorf("X-RateLimit-Remaining is %d, want %d", now, left-1))
 		}
 	}
-	r, err := c.Do(ctx, q)
+	r, err := c.do(ctx, q)
 	if err != nil {
 		return err
 	}
 	if r.Status != http.StatusTooManyRequests || r.Header.Get("Retry-After") != "60" || r.Header.Get("X-RateLimit-Remaining") != "0" {
 		return fmt.Errorf("after %d requests: status %d, Retry-After %q", limit, r.Status, r.Header.Get("Retry-After"))
 	}
-	return fails("rate_limited")(r)
+	return refusesWith("rate_limited")(r)
 }
 
-func remaining(r Response, limit int) (int, error) {
+func remaining(r response, limit int) (int, error) {
 	if r.Header.Get("X-RateLimit-Limit") != strconv.Itoa(limit) {
 		return 0, fmt.Errorf("X-RateLimit-Limit is %q, want %d", r.Header.Get("X-RateLimit-Limit"), limit)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // methodCases send every endpoint the methods that it has not.
-func methodCases() []Case {
-	var cases []Case
+func methodCases() []testCase {
+	var cases []testCase
 	allowed := map[string]string{
 		governPath: "POST", streamPath: "POST", toolsPath: "POST", "/audits/verify": "POST",
 		"/audits/recent": "GET, HEAD", "/audits/KRN-00000000000000000000000000000000": "GET, HEAD", "/stats": "GET, HEAD",
@@ -23,19 +23,19 @@ func methodCases() []Case {
 			if strings.Contains(allow, method) {
 				continue
 			}
-			cases = append(cases, Case{
-				Name: fmt.Sprintf("method: %s %s", method, path), Request: Request{Method: method, Path: path},
-				Status: http.StatusMethodNotAllowed, Header: map[string]string{"Allow": allow}, Body: fails("method_not_allowed"),
+			cases = append(cases, testCase{
+				Name: fmt.Sprintf("method: %s %s", method, path), Request: request{Method: method, Path: path},
+				Status: http.StatusMethodNotAllowed, Header: map[string]string{"Allow": allow}, Body: refusesWith("method_not_allowed"),
 			})
 		}
 	}
 	for _, path := range []string{"/stats", "/benchmarks", "/audits/recent", "/agentic-sim", "/lex/health", "/lex/openapi.json", "/lex/docs"} {
-		cases = append(cases, Case{Name: "method: HEAD " + path, Request: Request{Method: http.MethodHead, Path: path}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "", "X-Content-Type-Options": "nosniff"}, Body: isEmpty})
+		cases = append(cases, testCase{Name: "method: HEAD " + path, Request: request{Method: http.MethodHead, Path: path}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "", "X-Content-Type-Options": "nosniff"}, Body: isEmpty})
 	}
 	return cases
 }
 
-func isEmpty(r Response) error {
+func isEmpty(r response) error {
 	if len(r.Body) != 0 {
 		return fmt.Errorf("%d bytes where none belong", len(r.Body))
 	}

@@ -25,42 +25,42 @@ var benchmark = members{
 	"notes": isText, "created_at": matching(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`),
 }
 
-func readCases() []Case {
-	cases := []Case{
-		{Name: "audits: the list", Request: Request{Path: "/audits/recent"}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/json"}, Body: listsAtMost(20)},
-		{Name: "audits: limit 1", Request: Request{Path: "/audits/recent?limit=1"}, Status: http.StatusOK, Body: listsAtMost(1)},
-		{Name: "audits: a large limit is clamped", Request: Request{Path: "/audits/recent?limit=99999"}, Status: http.StatusOK, Body: listsAtMost(200)},
-		{Name: "audits: an unknown cursor", Request: Request{Path: "/audits/recent?before=nowhere"}, Status: http.StatusBadRequest, Body: fails("invalid_cursor")},
+func readCases() []testCase {
+	cases := []testCase{
+		{Name: "audits: the list", Request: request{Path: "/audits/recent"}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/json"}, Body: listsAtMost(20)},
+		{Name: "audits: limit 1", Request: request{Path: "/audits/recent?limit=1"}, Status: http.StatusOK, Body: listsAtMost(1)},
+		{Name: "audits: a large limit is clamped", Request: request{Path: "/audits/recent?limit=99999"}, Status: http.StatusOK, Body: listsAtMost(200)},
+		{Name: "audits: an unknown cursor", Request: request{Path: "/audits/recent?before=nowhere"}, Status: http.StatusBadRequest, Body: refusesWith("invalid_cursor")},
 		{Name: "audits: newest first, page by page", Flow: pagesAreExact},
 		{Name: "audits: one receipt is what was hashed", Flow: receiptIsWhatWasHashed},
-		{Name: "audits: an unknown id", Request: Request{Path: "/audits/KRN-00000000000000000000000000000000"}, Status: http.StatusNotFound, Body: fails("not_found")},
-		{Name: "audits: a malformed id", Request: Request{Path: "/audits/krn-1"}, Status: http.StatusNotFound, Body: fails("not_found")},
-		{Name: "stats", Request: Request{Path: "/stats"}, Status: http.StatusOK, Body: has(members{"total_receipts": isInteger, "intervention_rate": within(0, 1), "stability_margin": within(0, 1.0/3)})},
+		{Name: "audits: an unknown id", Request: request{Path: "/audits/KRN-00000000000000000000000000000000"}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
+		{Name: "audits: a malformed id", Request: request{Path: "/audits/krn-1"}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
+		{Name: "stats", Request: request{Path: "/stats"}, Status: http.StatusOK, Body: hasMembers(members{"total_receipts": isInteger, "intervention_rate": within(0, 1), "stability_margin": within(0, 1.0/3)})},
 		{Name: "stats: a receipt counts", Flow: receiptCounts},
 		{Name: "stats: evaluation sessions do not count", Flow: evaluationDoesNotCount},
 		{Name: "stats: sessions over 80 turns do not count", Flow: longSessionsDoNotCount},
-		{Name: "benchmarks", Request: Request{Path: "/benchmarks"}, Status: http.StatusOK, Header: map[string]string{"ETag": "", "Cache-Control": "public, max-age=60, s-maxage=60"}, Body: has(members{"results": listOf(benchmark.isObject, -1)})},
+		{Name: "benchmarks", Request: request{Path: "/benchmarks"}, Status: http.StatusOK, Header: map[string]string{"ETag": "", "Cache-Control": "public, max-age=60, s-maxage=60"}, Body: hasMembers(members{"results": listOf(benchmark.isObject, -1)})},
 		{Name: "benchmarks: If-None-Match", Flow: notModified},
-		{Name: "agentic-sim", Request: Request{Path: "/agentic-sim"}, Status: http.StatusOK, Body: isSimulation},
-		{Name: "health", Request: Request{Path: "/lex/health"}, Status: http.StatusOK, Body: has(members{"status": oneOf("ok"), "components": members{}.isObject})},
-		{Name: "openapi", Request: Request{Path: "/lex/openapi.json"}, Status: http.StatusOK, Body: has(members{"openapi": matching(`^3\.1\.`), "paths": members{"/lex/govern": members{}.isObject}.isObject})},
-		{Name: "docs", Request: Request{Path: "/lex/docs"}, Status: http.StatusOK, Header: map[string]string{"Content-Security-Policy": "", "X-Content-Type-Options": "nosniff"}, Body: hasNoScript},
+		{Name: "agentic-sim", Request: request{Path: "/agentic-sim"}, Status: http.StatusOK, Body: isSimulation},
+		{Name: "health", Request: request{Path: "/lex/health"}, Status: http.StatusOK, Body: hasMembers(members{"status": oneOf("ok"), "components": members{}.isObject})},
+		{Name: "openapi", Request: request{Path: "/lex/openapi.json"}, Status: http.StatusOK, Body: hasMembers(members{"openapi": matching(`^3\.1\.`), "paths": members{"/lex/govern": members{}.isObject}.isObject})},
+		{Name: "docs", Request: request{Path: "/lex/docs"}, Status: http.StatusOK, Header: map[string]string{"Content-Security-Policy": "", "X-Content-Type-Options": "nosniff"}, Body: hasNoScript},
 	}
 	for _, limit := range []string{"0", "-1", "x", "1.5", "", "1e1", "0x1", "%201"} {
-		cases = append(cases, Case{Name: "audits: limit " + limit, Request: Request{Path: "/audits/recent?limit=" + limit}, Status: http.StatusBadRequest, Body: fails("invalid_limit")})
+		cases = append(cases, testCase{Name: "audits: limit " + limit, Request: request{Path: "/audits/recent?limit=" + limit}, Status: http.StatusBadRequest, Body: refusesWith("invalid_limit")})
 	}
 	return cases
 }
 
-func hasNoScript(r Response) error {
+func hasNoScript(r response) error {
 	if bytes.Contains(r.Body, []byte("<script")) || !strings.Contains(r.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 		return errors.New("the page has scripts or may be framed")
 	}
 	return nil
 }
 
-func listsAtMost(n int) func(Response) error {
-	return func(r Response) error {
+func listsAtMost(n int) func(response) error {
+	return func(r response) error {
 		m, err := r.object()
 		if err != nil {
 			return err
@@ -77,8 +77,8 @@ func listsAtMost(n int) func(Response) error {
 }
 
 // page reads one page of receipts and the path of the next.
-func (c *Client) page(ctx context.Context, path string) (ids []string, next string, err error) {
-	r, err := c.Do(ctx, Request{Path: path})
+func (c *client) page(ctx context.Context, path string) (ids []string, next string, err error) {
+	r, err := c.do(ctx, request{Path: path})
 	if err != nil {
 		return nil, "", err
 	}
@@ -101,7 +101,7 @@ func (c *Client) page(ctx context.Context, path string) (ids []string, next stri
 
 // pagesAreExact makes five receipts and finds them in their order, each once,
 // by pages of two. Others may write meanwhile.
-func pagesAreExact(ctx context.Context, c *Client) error {
+func pagesAreExact(ctx context.Context, c *client) error {
 	session := newSession()
 	var made []string // newest first
 	for range 5 {
@@ -140,8 +140,8 @@ func pagesAreExact(ctx context.Context, c *Client) error {
 }
 
 // record reads one receipt whole.
-func (c *Client) record(ctx context.Context, id string) (map[string]any, error) {
-	r, err := c.Do(ctx, Request{Path: "/audits/" + id})
+func (c *client) record(ctx context.Context, id string) (map[string]any, error) {
+	r, err := c.do(ctx, request{Path: "/audits/" + id})
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +151,13 @@ func (c *Client) record(ctx context.Context, id string) (map[string]any, error) 
 	return r.object()
 }
 
-func receiptIsWhatWasHashed(ctx context.Context, c *Client) error {
+func receiptIsWhatWasHashed(ctx context.Context, c *client) error {
 	turn, err := c.governed(ctx, question, newSession())
 	if err != nil {
 		return err
 	}
 	id, _ := turn["receipt_id"].(string)
-	r, err := c.Do(ctx, Request{Path: "/audits/" + id})
+	r, err := c.do(ctx, request{Path: "/audits/" + id})
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,8 @@ func receiptIsWhatWasHashed(ctx context.Context, c *Client) error {
 	return nil
 }
 
-func (c *Client) total(ctx context.Context) (float64, error) {
-	r, err := c.Do(ctx, Request{Path: "/stats"})
+func (c *client) total(ctx context.Context) (float64, error) {
+	r, err := c.do(ctx, request{Path: "/stats"})
 	if err != nil {
 		return 0, err
 	}
@@ -189,7 +189,7 @@ func (c *Client) total(ctx context.Context) (float64, error) {
 }
 
 // counted is by how much the statistics grew while f ran.
-func (c *Client) counted(ctx context.Context, f func() error) (float64, error) {
+func (c *client) counted(ctx context.Context, f func() error) (float64, error) {
 	before, err := c.total(ctx)
 	if err != nil {
 		return 0, err
@@ -204,7 +204,7 @@ func (c *Client) counted(ctx context.Context, f func() error) (float64, error) {
 // quietTries is how often a case that needs nobody else about is tried.
 const quietTries = 5
 
-func receiptCounts(ctx context.Context, c *Client) error {
+func receiptCounts(ctx context.Context, c *client) error {
 	grown, err := c.counted(ctx, func() error { _, err := c.governed(ctx, question, newSession()); return err })
 	if err == nil && grown < 1 {
 		err = fmt.Errorf("total_receipts grew by %v with a new receipt", grown)
@@ -214,7 +214,7 @@ func receiptCounts(ctx context.Context, c *Client) error {
 
 // doesNotCount expects the statistics to stay as they are; traffic of others
 // may grow them, which it tries to evade.
-func (c *Client) doesNotCount(ctx context.Context, f func() error) error {
+func (c *client) doesNotCount(ctx context.Context, f func() error) error {
 	for range quietTries {
 		grown, err := c.counted(ctx, f)
 		if err != nil || grown == 0 {
@@ -224,17 +224,17 @@ func (c *Client) doesNotCount(ctx context.Context, f func() error) error {
 	return errors.New("total_receipts grows (or others are about all the time)")
 }
 
-func evaluationDoesNotCount(ctx context.Context, c *Client) error {
+func evaluationDoesNotCount(ctx context.Context, c *client) error {
 	return c.doesNotCount(ctx, func() error { _, err := c.governed(ctx, question, "bench-"+newSession()); return err })
 }
 
 // longSessionsDoNotCount makes a session of three turns, the last labelled 81:
 // all three are left out.
-func longSessionsDoNotCount(ctx context.Context, c *Client) error {
+func longSessionsDoNotCount(ctx context.Context, c *client) error {
 	return c.doesNotCount(ctx, func() error {
 		session := newSession()
 		for _, turn := range []int{1, 80, 81} {
-			r, err := c.Do(ctx, Request{Path: governPath, Body: govern(question, "session_id", session, "turn", turn)})
+			r, err := c.do(ctx, request{Path: governPath, Body: govern(question, "session_id", session, "turn", turn)})
 			if err != nil {
 				return err
 			}
@@ -246,12 +246,12 @@ func longSessionsDoNotCount(ctx context.Context, c *Client) error {
 	})
 }
 
-func notModified(ctx context.Context, c *Client) error {
-	first, err := c.Do(ctx, Request{Path: "/benchmarks"})
+func notModified(ctx context.Context, c *client) error {
+	first, err := c.do(ctx, request{Path: "/benchmarks"})
 	if err != nil {
 		return err
 	}
-	again, err := c.Do(ctx, Request{Path: "/benchmarks", Header: map[string]string{"If-None-Match": first.Header.Get("ETag")}})
+	again, err := c.do(ctx, request{Path: "/benchmarks", Header: map[string]string{"If-None-Match": first.Header.Get("ETag")}})
 	if err != nil {
 		return err
 	}
@@ -261,8 +261,8 @@ func notModified(ctx context.Context, c *Client) error {
 	return nil
 }
 
-func isSimulation(r Response) error {
-	if err := has(members{
+func isSimulation(r response) error {
+	if err := hasMembers(members{
 		"scenarios": listOf(members{"name": isText, "blocked": isBool, "reason": orNull(isText)}.isObject, -1),
 		"summary":   members{"total": isInteger, "blocked": isInteger, "approved": isInteger}.isObject,
 	})(r); err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-func sessionsAreErased(ctx context.Context, c *Client) error {
+func sessionsAreErased(ctx context.Context, c *client) error {
 	id, key, err := c.makeKey(ctx, `{"name":"lex conformance: sessions"}`)
 	if err != nil {
 		return err
 	}
 	defer c.returnKey(ctx, id)
 	session := newSession()
-	r, err := c.Do(ctx, Request{Path: governPath, Body: govern(question, "session_id", session), Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
+	r, err := c.do(ctx, request{Path: governPath, Body: govern(question, "session_id", session), Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
 	if err != nil || r.Status != http.StatusOK {
 		return errors.Join(err, fmt.Errorf("status %d", r.Status))
 	}
@@ -27,7 +27,7 @@ func sessionsAreErased(ctx context.Context, c *Client) error {
 		method string
 		status int
 	}{{http.MethodGet, http.StatusOK}, {http.MethodDelete, http.StatusNoContent}, {http.MethodGet, http.StatusNotFound}, {http.MethodDelete, http.StatusNoContent}} {
-		got, err := c.Do(ctx, c.asAdmin(Request{Method: want.method, Path: path}))
+		got, err := c.do(ctx, c.asAdmin(request{Method: want.method, Path: path}))
 		if err != nil || got.Status != want.status {
 			return errors.Join(err, fmt.Errorf("%s, the %d. request: status %d, want %d", want.method, i+1, got.Status, want.status))
 		}
@@ -44,7 +44,7 @@ func sessionsAreErased(ctx context.Context, c *Client) error {
 	return err
 }
 
-func sessionsAreApart(ctx context.Context, c *Client) error {
+func sessionsAreApart(ctx context.Context, c *client) error {
 	id, key, err := c.makeKey(ctx, `{"name":"lex conformance: another"}`)
 	if err != nil {
 		return err
@@ -54,9 +54,9 @@ func sessionsAreApart(ctx context.Context, c *Client) error {
 	if _, err := c.governed(ctx, question, session); err != nil {
 		return err
 	}
-	r, err := c.Do(ctx, Request{Path: governPath, Body: govern(question, "session_id", session), Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
+	r, err := c.do(ctx, request{Path: governPath, Body: govern(question, "session_id", session), Anonymous: true, Header: map[string]string{"X-Lex-Api-Key": key}})
 	if err != nil {
 		return err
 	}
-	return all(isResult, equals("memory_injected", false))(r)
+	return allOf(isResult, equals("memory_injected", false))(r)
 }

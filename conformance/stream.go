@@ -13,11 +13,11 @@ import (
 
 const streamPath = "/lex/govern/stream"
 
-func streamCases() []Case {
+func streamCases() []testCase {
 	header := map[string]string{"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-	cases := []Case{
-		{Name: "stream: a question", Request: Request{Path: streamPath, Body: govern(question)}, Status: http.StatusOK, Header: header, Body: isStream},
-		{Name: "stream: an attack", Request: Request{Path: streamPath, Body: govern(attack)}, Status: http.StatusOK, Header: header, Body: isStream},
+	cases := []testCase{
+		{Name: "stream: a question", Request: request{Path: streamPath, Body: govern(question)}, Status: http.StatusOK, Header: header, Body: isStream},
+		{Name: "stream: an attack", Request: request{Path: streamPath, Body: govern(attack)}, Status: http.StatusOK, Header: header, Body: isStream},
 		{Name: "stream: the done event has what the plain answer has", Flow: doneIsThePlainAnswer},
 	}
 	for _, k := range invalidGovernCases() {
@@ -32,7 +32,7 @@ func streamCases() []Case {
 
 // readStream parses the events as a strict reader would: tokens, then exactly
 // one done event.
-func readStream(r Response) (tokens []string, done map[string]any, err error) {
+func readStream(r response) (tokens []string, done map[string]any, err error) {
 	text := string(r.Body)
 	if !strings.HasSuffix(text, "\n\n") {
 		return nil, nil, errors.New("the stream does not end with a complete event")
@@ -68,7 +68,7 @@ func readStream(r Response) (tokens []string, done map[string]any, err error) {
 	return tokens, done, nil
 }
 
-func isStream(r Response) error {
+func isStream(r response) error {
 	tokens, done, err := readStream(r)
 	if err != nil {
 		return err
@@ -85,12 +85,12 @@ func isStream(r Response) error {
 	return nil
 }
 
-func doneIsThePlainAnswer(ctx context.Context, c *Client) error {
+func doneIsThePlainAnswer(ctx context.Context, c *client) error {
 	plain, err := c.governed(ctx, question, newSession())
 	if err != nil {
 		return err
 	}
-	r, err := c.Do(ctx, Request{Path: streamPath, Body: govern(question)})
+	r, err := c.do(ctx, request{Path: streamPath, Body: govern(question)})
 	if err != nil {
 		return err
 	}

@@ -13,22 +13,22 @@ var toolAnswer = members{"decision": oneOf("approved", "blocked"), "reason": orN
 
 func toolCall(tool string) string { return `{"session_id":"` + newSession() + `","tool":` + tool + `}` }
 
-func approves(r Response) error {
-	return all(has(toolAnswer), equals("decision", "approved"), equals("reason", nil), equals("invariant", nil))(r)
+func approves(r response) error {
+	return allOf(hasMembers(toolAnswer), equals("decision", "approved"), equals("reason", nil), equals("invariant", nil))(r)
 }
 
-func blocks(invariant string) func(Response) error {
-	return all(has(toolAnswer), equals("decision", "blocked"), equals("invariant", invariant))
+func blocks(invariant string) func(response) error {
+	return allOf(hasMembers(toolAnswer), equals("decision", "blocked"), equals("invariant", invariant))
 }
 
-func toolCases() []Case {
-	ok := func(name, body string, check func(Response) error) Case {
-		return Case{Name: "tools: " + name, Request: Request{Path: toolsPath, Body: body}, Status: http.StatusOK, Body: check}
+func toolCases() []testCase {
+	ok := func(name, body string, check func(response) error) testCase {
+		return testCase{Name: "tools: " + name, Request: request{Path: toolsPath, Body: body}, Status: http.StatusOK, Body: check}
 	}
-	bad := func(name, body, code string) Case {
-		return Case{Name: "tools: " + name, Request: Request{Method: http.MethodPost, Path: toolsPath, Body: body}, Status: http.StatusBadRequest, Body: fails(code)}
+	bad := func(name, body, code string) testCase {
+		return testCase{Name: "tools: " + name, Request: request{Method: http.MethodPost, Path: toolsPath, Body: body}, Status: http.StatusBadRequest, Body: refusesWith(code)}
 	}
-	return []Case{
+	return []testCase{
 		ok("a harmless call", toolCall(`{"name":"get_weather","arguments":{"city":"Paris"}}`), approves),
 		ok("no arguments", toolCall(`{"name":"list_files"}`), approves),
 		ok("a destructive call", toolCall(`{"name":"run_command","arguments":{"command":"rm -rf /"}}`), blocks("destructive_command")),
@@ -47,13 +47,13 @@ func toolCases() []Case {
 	}
 }
 
-func toolReceiptInTheChain(ctx context.Context, c *Client) error {
+func toolReceiptInTheChain(ctx context.Context, c *client) error {
 	session := newSession()
 	turn, err := c.governed(ctx, question, session)
 	if err != nil {
 		return err
 	}
-	r, err := c.Do(ctx, Request{Path: toolsPath, Body: `{"session_id":"` + session + `","tool":{"name":"run_command","arguments":{"command":"rm -rf /"}}}`})
+	r, err := c.do(ctx, request{Path: toolsPath, Body: `{"session_id":"` + session + `","tool":{"name":"run_command","arguments":{"command":"rm -rf /"}}}`})
 	if err != nil {
 		return err
 	}

@@ -9,38 +9,38 @@ import (
 
 const verifyPath = "/audits/verify"
 
-func verifyCases() []Case {
-	return []Case{
+func verifyCases() []testCase {
+	return []testCase{
 		{Name: "verify: a receipt", Flow: receiptVerifies},
 		{Name: "verify: a changed record", Flow: changedRecordDoesNotVerify},
-		{Name: "verify: an unknown id", Request: Request{Path: verifyPath, Body: `{"receipt_id":"KRN-00000000000000000000000000000000"}`}, Status: http.StatusNotFound, Body: fails("not_found")},
-		{Name: "verify: nothing", Request: Request{Path: verifyPath, Body: `{}`}, Status: http.StatusBadRequest, Body: fails("missing_receipt")},
-		{Name: "verify: no JSON", Request: Request{Path: verifyPath, Body: `{`}, Status: http.StatusBadRequest, Body: fails("invalid_json")},
+		{Name: "verify: an unknown id", Request: request{Path: verifyPath, Body: `{"receipt_id":"KRN-00000000000000000000000000000000"}`}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
+		{Name: "verify: nothing", Request: request{Path: verifyPath, Body: `{}`}, Status: http.StatusBadRequest, Body: refusesWith("missing_receipt")},
+		{Name: "verify: no JSON", Request: request{Path: verifyPath, Body: `{`}, Status: http.StatusBadRequest, Body: refusesWith("invalid_json")},
 	}
 }
 
 var verification = members{"valid": isBool, "checks": listOf(members{"name": isText, "ok": orNull(isBool), "detail": isText}.isObject, -1), "fault": orNull(isText)}
 
-func receiptVerifies(ctx context.Context, c *Client) error {
+func receiptVerifies(ctx context.Context, c *client) error {
 	turn, err := c.governed(ctx, question, newSession())
 	if err != nil {
 		return err
 	}
 	id, _ := turn["receipt_id"].(string)
-	r, err := c.Do(ctx, Request{Path: verifyPath, Body: `{"receipt_id":"` + id + `"}`})
+	r, err := c.do(ctx, request{Path: verifyPath, Body: `{"receipt_id":"` + id + `"}`})
 	if err != nil {
 		return err
 	}
-	return all(has(verification), equals("valid", true), equals("fault", nil))(r)
+	return allOf(hasMembers(verification), equals("valid", true), equals("fault", nil))(r)
 }
 
-func changedRecordDoesNotVerify(ctx context.Context, c *Client) error {
+func changedRecordDoesNotVerify(ctx context.Context, c *client) error {
 	turn, err := c.governed(ctx, question, newSession())
 	if err != nil {
 		return err
 	}
 	id, _ := turn["receipt_id"].(string)
-	whole, err := c.Do(ctx, Request{Path: "/audits/" + id})
+	whole, err := c.do(ctx, request{Path: "/audits/" + id})
 	if err != nil {
 		return err
 	}
@@ -50,14 +50,14 @@ func changedRecordDoesNotVerify(ctx context.Context, c *Client) error {
 		return errors.New("the record has no timestamp")
 	}
 	changed[digit+1] ^= 1 // another digit, which is not the first
-	r, err := c.Do(ctx, Request{Path: verifyPath, Body: `{"receipt":` + string(changed) + `}`})
+	r, err := c.do(ctx, request{Path: verifyPath, Body: `{"receipt":` + string(changed) + `}`})
 	if err != nil {
 		return err
 	}
 	if r.Status != http.StatusOK {
 		return fmt.Errorf("status %d: %s", r.Status, r.excerpt())
 	}
-	return all(has(verification), equals("valid", false))(r)
+	return allOf(hasMembers(verification), equals("valid", false))(r)
 }
 
 // indexAfter is the place behind the first occurrence of a text, or -1.

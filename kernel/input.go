@@ -53,17 +53,17 @@ func checkSession(s *Session) error {
 	case !amount(s.Carry[0]) || !amount(s.Carry[1]) || !amount(s.Carry[2]):
 		return fmt.Errorf("%w: carry is negative or not finite", ErrInput)
 	}
-	unsign(&s.CUSUM, &s.Carry[0], &s.Carry[1], &s.Carry[2])
+	clearNegativeZeros(&s.CUSUM, &s.Carry[0], &s.Carry[1], &s.Carry[2])
 	return nil
 }
 
-// least is the smallest component that a stored point may have: a normal number,
+// minComponent is the smallest component that a stored point may have: a normal number,
 // far under what any policy leaves.
-const least = 1e-300
+const minComponent = 1e-300
 
 // onSimplex is false for NaN and the infinities.
 func onSimplex(p Point) bool {
-	return p[0] >= least && p[1] >= least && p[2] >= least && math.Abs(sum(p)-1) <= simplexSlack
+	return p[0] >= minComponent && p[1] >= minComponent && p[2] >= minComponent && math.Abs(sum(p)-1) <= simplexSlack
 }
 
 // amount reports whether v is finite and >= 0.
@@ -94,7 +94,7 @@ func checkEvidence(e *Evidence) error {
 			return fmt.Errorf("%w: standing has an unknown reason", ErrInput)
 		}
 	}
-	unsign(&s.Identity, &s.Coercion, &s.Exploitative, &s.HarmRequest, &s.Sycophancy, &s.Injection, &e.ThreatSignal)
+	clearNegativeZeros(&s.Identity, &s.Coercion, &s.Exploitative, &s.HarmRequest, &s.Sycophancy, &s.Injection, &e.ThreatSignal)
 	return nil
 }
 
@@ -107,13 +107,13 @@ func checkOutput(o *Output) error {
 	default:
 		return fmt.Errorf("%w: category is unknown", ErrInput)
 	}
-	unsign(&o.Confidence)
+	clearNegativeZeros(&o.Confidence)
 	return nil
 }
 
-// unsign writes -0 as 0: canonical JSON knows only one zero, and a receipt's
+// clearNegativeZeros writes -0 as 0: canonical JSON knows only one zero, and a receipt's
 // inputs must come back as they were.
-func unsign(values ...*float64) {
+func clearNegativeZeros(values ...*float64) {
 	for _, v := range values {
 		if *v == 0 {
 			*v = 0

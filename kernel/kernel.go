@@ -53,11 +53,11 @@ func (k *Kernel) Assess(s Session, e Evidence, m Mode) (Turn, error) {
 	t.Next.Policy = k.hash
 	k.classify(&t)
 	if e.Repeated {
-		k.stay(&t)
+		k.keepState(&t)
 	} else {
-		k.press(&t)
+		k.pressure(&t)
 		k.step(&t)
-		k.sense(&t)
+		k.carryEffect(&t)
 	}
 	k.decide(&t)
 	return t, nil

@@ -132,7 +132,7 @@ func (p Policy) Hash() string {
 func ParsePolicy(text []byte) (Policy, error) {
 	var p Policy
 	if err := json.Unmarshal(text, &p, json.RejectUnknownMembers(true)); err != nil {
-		return Policy{}, fmt.Errorf("parsing a policy: %w: %s", ErrPolicy, where(err))
+		return Policy{}, fmt.Errorf("parsing a policy: %w: %s", ErrPolicy, describeJSONError(err))
 	}
 	return p, nil
 }

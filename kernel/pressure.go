@@ -1,8 +1,8 @@
 package kernel
 
-// press computes the turn's pressure: for each pillar the largest of the types'
-// pressures, plus what the previous output left.
-func (k *Kernel) press(t *Turn) {
+// pressure computes the turn's pressure: for each pillar the largest pressure of
+// any attack type, plus what the previous output left.
+func (k *Kernel) pressure(t *Turn) {
 	p := k.attackPressure(t.Evidence.Scores)
 	for i := range p {
 		p[i] += t.Before.Carry[i]
@@ -57,9 +57,9 @@ func (k *Kernel) carry(o Output) Point {
 	return p
 }
 
-// sense reports what the previous output's pressure did, by comparing the state
-// with the one that the same turn would have reached without it.
-func (k *Kernel) sense(t *Turn) {
+// carryEffect reports what the previous output's pressure did. It compares the
+// state with the one that the same turn would have reached without it.
+func (k *Kernel) carryEffect(t *Turn) {
 	carry := t.Before.Carry
 	if carry == (Point{}) {
 		return
@@ -70,16 +70,16 @@ func (k *Kernel) sense(t *Turn) {
 			active = i
 		}
 	}
-	t.Sensing = Sensing{Fired: true, ActivePillar: pillars[active], CorrectionApplied: k.uncarried(t) != t.State}
+	t.Sensing = Sensing{Fired: true, ActivePillar: pillars[active], CorrectionApplied: k.stateWithoutCarry(t) != t.State}
 }
 
 // pillars are there to be pointed to, so that a turn need not allocate one.
 var pillars = [3]*Pillar{new(Continuity), new(Reciprocity), new(Sovereignty)}
 
-// uncarried is the state that the turn would have reached without the carry.
-func (k *Kernel) uncarried(t *Turn) Point {
+// stateWithoutCarry is the state that the turn would have reached without the carry.
+func (k *Kernel) stateWithoutCarry(t *Turn) Point {
 	x, z := t.Before.X, t.Before.Z
 	lnX, lnZ := logs(x), logs(z)
 	p := k.relative(k.attackPressure(t.Evidence.Scores))
-	return project(k.push(k.rest(x, z, lnX, lnZ), lnX, lnZ, p).Point, k.policy.Tau)
+	return project(k.rawState(k.rest(x, z, lnX, lnZ), lnX, lnZ, p).Point, k.policy.Tau)
 }

@@ -108,14 +108,14 @@ func digest(canonical []byte) string {
 func ParseReceipt(b []byte) (Receipt, error) {
 	var r Receipt
 	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil {
-		return Receipt{}, fmt.Errorf("parsing a receipt: %w: %s", ErrReceipt, where(err))
+		return Receipt{}, fmt.Errorf("parsing a receipt: %w: %s", ErrReceipt, describeJSONError(err))
 	}
 	return r, nil
 }
 
-// where names the place of a JSON error by the names of this package's members,
+// describeJSONError names the place of a JSON error by the names of this package's members,
 // never the data that stood there nor a name that somebody else chose.
-func where(err error) string {
+func describeJSONError(err error) string {
 	var semantic *json.SemanticError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):

@@ -22,7 +22,7 @@ func (k *Kernel) Replay(r Receipt) error {
 	if r.Policy != k.hash {
 		return ErrPolicyMismatch
 	}
-	t, err := k.again(r)
+	t, err := k.recompute(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrReplay, err)
 	}
@@ -68,8 +68,8 @@ func (r *Receipt) derived() derived {
 	}
 }
 
-// again computes the recorded turn from its recorded inputs.
-func (k *Kernel) again(r Receipt) (Turn, error) {
+// recompute computes the recorded turn from its recorded inputs.
+func (k *Kernel) recompute(r Receipt) (Turn, error) {
 	if r.Tool != "" {
 		return k.RecordToolCall(r.start(), r.ToolCall, r.Mode)
 	}

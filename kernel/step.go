@@ -16,7 +16,7 @@ func (k *Kernel) step(t *Turn) {
 	x, z := t.Before.X, t.Before.Z
 	lnX, lnZ := logs(x), logs(z)
 	rest := k.rest(x, z, lnX, lnZ)
-	raw := k.push(rest, lnX, lnZ, t.Pressure)
+	raw := k.rawState(rest, lnX, lnZ, t.Pressure)
 	t.Raw = raw.Point
 	t.State = project(t.Raw, k.policy.Tau)
 	t.MBefore, t.M = t.Raw.Min(), t.State.Min()
@@ -26,8 +26,8 @@ func (k *Kernel) step(t *Turn) {
 	k.energy(t, lnX, lnZ, &rest, &raw)
 }
 
-// push is the raw state under a pressure, which is the rest point without one.
-func (k *Kernel) push(rest blend, lnX, lnZ, p Point) blend {
+// rawState is the raw state under a pressure, which is the rest point without one.
+func (k *Kernel) rawState(rest blend, lnX, lnZ, p Point) blend {
 	if p == (Point{}) {
 		return rest
 	}

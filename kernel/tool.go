@@ -45,7 +45,7 @@ func (k *Kernel) RecordToolCall(s Session, c ToolCall, m Mode) (Turn, error) {
 		return Turn{}, fmt.Errorf("recording a tool call: %w: mode", ErrInput)
 	}
 	t := Turn{Mode: m, Before: s, Migrated: migrated, AttackType: NoAttack}
-	k.stay(&t)
+	k.keepState(&t)
 	t.Next.Carry = s.Carry // it waits for a turn that generates
 	t.Call = c
 	t.Call.Decision = Approved
@@ -61,9 +61,9 @@ func (k *Kernel) RecordToolCall(s Session, c ToolCall, m Mode) (Turn, error) {
 	return t, nil
 }
 
-// stay takes no step: the state after the turn is the one before, the slow-drip
+// keepState takes no step: the state after the turn is the one before, the slow-drip
 // statistic too. The carried pressure was used by the turn that is repeated.
-func (k *Kernel) stay(t *Turn) {
+func (k *Kernel) keepState(t *Turn) {
 	x, z := t.Before.X, t.Before.Z
 	t.Next = t.Before
 	t.Next.Carry = Point{}

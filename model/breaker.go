@@ -16,28 +16,29 @@ import (
 const (
 	// tripAfter is how many failures in a row open the breaker.
 	tripAfter = 5
-	// openFor is how long it stays open before one turn is let through again.
+	// openFor is how long it stays open before one call is let through again.
 	openFor = 15 * time.Second
 	// longestPause bounds what a provider can ask for with Retry-After.
 	longestPause = 5 * time.Minute
-	// ownCircuits is how many namespaces are told apart; who was silent longest is
-	// forgotten.
+	// ownCircuits is how many namespaces have a circuit of their own; the one that
+	// asked longest ago is forgotten.
 	ownCircuits = 4096
 )
 
-// A circuit is closed while turns succeed.
+// A circuit is closed while calls succeed.
 type circuit = gobreaker.CircuitBreaker[struct{}]
 
-// A breaker keeps callers from waiting for a provider that is down: after some
-// turns in a row that failed, or while the provider asks for a pause, turns fail
-// at once. A turn counts once, however many requests it takes.
+// A breaker keeps callers from waiting for a provider that is down: after several
+// failed calls in a row, or while the provider asks for a pause, calls fail at
+// once. A call is one piece of evidence and counts once, however many requests it
+// takes.
 //
-// Nobody can open it for others with texts of their own. Each namespace has a
-// circuit, which its own failures open for it alone; and of the failures that open
-// the circuit of all, each namespace has one, until somebody succeeds. An answer
-// that is Unusable is not among those: it came, and a text can bring it about.
-// Questions that are Rejected, callers that leave or ask too much at once, and long
-// texts that take too long do not count at all.
+// No caller can open the breaker for others with texts of its own. Each namespace
+// has a circuit, which its own failures open for it alone. The circuit of all
+// opens only by failures of different namespaces: each counts once until a call
+// succeeds. An Unusable answer does not count there, because it arrived, and a
+// text can bring it about. Rejected questions, callers that leave or ask too much
+// at once, and long texts that take too long do not count at all.
 type breaker struct {
 	all      *circuit
 	own      *lru.Cache[string, *circuit]
@@ -61,7 +62,7 @@ func newCircuit() *circuit {
 	return gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     openFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsExcluded:  func(err error) bool { return err != nil && !counts(err) },
+		IsExcluded:  func(err error) bool { return err != nil && !countsAgainstProvider(err) },
 	})
 }
 
@@ -70,8 +71,8 @@ type uncounted struct{ error }
 
 func (u uncounted) Unwrap() error { return u.error }
 
-// counts reports whether an error is a failure of the provider.
-func counts(err error) bool {
+// countsAgainstProvider reports whether an error is a failure of the provider.
+func countsAgainstProvider(err error) bool {
 	var not uncounted
 	switch Why(err) {
 	case "", Rejected, Cancelled, Busy, BreakerOpen:
@@ -80,16 +81,16 @@ func counts(err error) bool {
 	return !errors.As(err, &not)
 }
 
-var errKeptBack = fail(BreakerOpen, "the remote model keeps failing, or asked for a pause")
+var errKeptBack = newFailure(BreakerOpen, "the remote model keeps failing, or asked for a pause")
 
-// run takes a turn of a namespace unless the breaker is open for it.
-func (b *breaker) run(namespace string, turn func() error) error {
+// run makes a call for a namespace unless the breaker is open for it.
+func (b *breaker) run(namespace string, call func() error) error {
 	if b.paused() {
 		return errKeptBack
 	}
 	own := b.circuitOf(namespace)
-	err := execute(b.all, func() error {
-		return b.onceEach(namespace, execute(own, turn))
+	err := runThrough(b.all, func() error {
+		return b.onceEach(namespace, runThrough(own, call))
 	})
 	switch {
 	case err == nil:
@@ -101,9 +102,9 @@ func (b *breaker) run(namespace string, turn func() error) error {
 	return err
 }
 
-// execute runs a turn through a circuit.
-func execute(c *circuit, turn func() error) error {
-	_, err := c.Execute(func() (struct{}, error) { return struct{}{}, turn() })
+// runThrough makes a call through a circuit.
+func runThrough(c *circuit, call func() error) error {
+	_, err := c.Execute(func() (struct{}, error) { return struct{}{}, call() })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return errKeptBack
 	}
@@ -121,14 +122,14 @@ func (b *breaker) circuitOf(namespace string) *circuit {
 	return own
 }
 
-// onceEach lets a namespace's failure count once until somebody succeeds.
+// onceEach lets a namespace's failure count once until a call succeeds.
 func (b *breaker) onceEach(namespace string, err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case err == nil:
 		clear(b.failing)
-	case !counts(err):
+	case !countsAgainstProvider(err):
 	case b.failing[namespace], Why(err) == Unusable:
 		return uncounted{err}
 	default:
@@ -151,8 +152,8 @@ func (b *breaker) paused() bool {
 	return until != nil && time.Now().Before(*until)
 }
 
-// pause heeds the Retry-After of an answer with 429 or 503: seconds or a date
-// (RFC 9110, section 10.2.3). What is neither is ignored.
+// pause obeys the Retry-After of an answer with 429 or 503: seconds or a date
+// (RFC 9110, section 10.2.3). Any other value is ignored.
 func (b *breaker) pause(resp *http.Response) {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return

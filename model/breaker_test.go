@@ -33,7 +33,7 @@ func newFlaky(t *testing.T) *flaky {
 			w.WriteHeader(int(code))
 			return
 		}
-		body(chatAnswer(verdictNone))(w, r)
+		body(chatAnswer(judgementNone))(w, r)
 	}))
 	f.Config.SetKeepAlivesEnabled(false)
 	f.Start()

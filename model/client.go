@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxAnswer bounds an answer, in bytes. The largest honest one is a full batch
@@ -26,7 +28,7 @@ type Config struct {
 	BaseURL string
 	// Model as the provider names it.
 	Model string
-	// Key is the provider's credential; empty for servers that want none.
+	// Key is the provider's credential; empty for servers that need none.
 	Key string
 	// Dimensions asks an embedder for vectors of this length; 0 for the
 	// model's own.
@@ -38,8 +40,8 @@ type Config struct {
 // An Observer is told what a client does. Its methods are called concurrently
 // and must not block.
 type Observer interface {
-	// Asked tells of a request, its duration and its failure, if any; one that
-	// failed by BreakerOpen or Busy never left, or left too late.
+	// Asked tells of a request, its duration and its failure, if any. A request
+	// that failed with BreakerOpen or Busy was never sent, or too late.
 	Asked(took time.Duration, why Failure)
 	// Cached tells of evidence that needed no request.
 	Cached()
@@ -75,7 +77,7 @@ func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
 		return nil, errors.New("api_key has characters that no key has, such as a space or a line break")
 	}
 	if observer == nil {
-		observer = nobody{}
+		observer = silentObserver{}
 	}
 	breaker, err := newBreaker(observer)
 	if err != nil {
@@ -109,13 +111,13 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// Close lets go of idle connections. The client can still be used.
+// Close closes idle connections. The client can still be used.
 func (c *client) Close() { c.http.CloseIdleConnections() }
 
-// turn gathers one piece of evidence for a namespace, by as many questions as the
-// texts need, within the timeout. That several together took too long is not held
-// against the provider.
-func (c *client) turn(ctx context.Context, namespace string, texts int, gather func(context.Context) error) error {
+// gatherEvidence gathers one piece of evidence for a namespace within the timeout,
+// by as many questions as the texts need. When several texts together take too
+// long, that is not held against the provider.
+func (c *client) gatherEvidence(ctx context.Context, namespace string, texts int, gather func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	err := c.breaker.run(namespace, func() error {
@@ -131,8 +133,8 @@ func (c *client) turn(ctx context.Context, namespace string, texts int, gather f
 	return err
 }
 
-// ask sends a question as JSON and gives the answer to read, whose error is the
-// answer's. Every other error is one of the exchange.
+// ask sends a question as JSON and hands the answer to read. It returns the error
+// of read, or that of the exchange when there was no answer.
 func (c *client) ask(ctx context.Context, namespace, path string, question any, read func(answer []byte) error) error {
 	began := time.Now()
 	waited, err := c.gate.enter(ctx, namespace)
@@ -157,13 +159,13 @@ func (c *client) exchange(ctx context.Context, namespace, path string, question 
 }
 
 func (c *client) post(ctx context.Context, path string, question any) ([]byte, error) {
-	body, err := json.Marshal(question)
+	body, err := json.Marshal(question, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return nil, fail(Rejected, "the question cannot be encoded")
+		return nil, newFailure(Rejected, "the question cannot be encoded")
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, fail(Rejected, "the question cannot be addressed")
+		return nil, newFailure(Rejected, "the question cannot be addressed")
 	}
 	r.Header = c.header.Clone()
 	resp, err := c.http.Do(r)
@@ -173,7 +175,7 @@ func (c *client) post(ctx context.Context, path string, question any) ([]byte, e
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		c.breaker.pause(resp)
-		return nil, fail(ofStatus(resp.StatusCode), "status "+strconv.Itoa(resp.StatusCode))
+		return nil, newFailure(ofStatus(resp.StatusCode), "status "+strconv.Itoa(resp.StatusCode))
 	}
 	return readAnswer(ctx, resp.Body)
 }
@@ -189,12 +191,12 @@ func readAnswer(ctx context.Context, body io.Reader) ([]byte, error) {
 	return answer, nil
 }
 
-// unusable says what is wrong with an answer, in words of ours.
-func unusable(what string) error { return fail(Unusable, what) }
+// unusable says what is wrong with an answer, in this package's own words.
+func unusable(what string) error { return newFailure(Unusable, what) }
 
-// nobody observes nothing.
-type nobody struct{}
+// silentObserver observes nothing.
+type silentObserver struct{}
 
-func (nobody) Asked(time.Duration, Failure) {}
-func (nobody) Cached()                      {}
-func (nobody) Breaker(bool, Failure)        {}
+func (silentObserver) Asked(time.Duration, Failure) {}
+func (silentObserver) Cached()                      {}
+func (silentObserver) Breaker(bool, Failure)        {}

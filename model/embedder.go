@@ -31,17 +31,17 @@ const (
 
 	maxDimensions    = 8192
 	embedTimeout     = 2 * time.Second
-	indistinct       = 0.9999       // similarity of centroids that are one and the same
+	indistinct       = 0.9999       // similarity from which two centroids count as the same
 	referencesFlight = "references" // and the namespace that asks for them
 )
 
-// embedded is how far a prompt is read. 2000 bytes are at most 2000 tokens,
-// which is under the 2048 that gemini-embedding-001 reads before it cuts in
-// silence.
-var embedded = reach{size: 2000, overlap: 200, most: 32}
+// embedReach bounds what is read of a prompt. 2000 bytes are at most 2000 tokens,
+// which is under the 2048 after which gemini-embedding-001 cuts a text without
+// saying so.
+var embedReach = reach{size: 2000, overlap: 200, most: 32}
 
 // MaxEmbedded is how many bytes of a text [Embedder.Threat] reads.
-var MaxEmbedded = embedded.bytes()
+var MaxEmbedded = embedReach.bytes()
 
 // Embedder places texts between references by the vectors of a remote model. It
 // is safe for concurrent use.
@@ -66,7 +66,7 @@ func NewEmbedder(c Config, observer Observer) (*Embedder, error) {
 	if !ok {
 		return nil, fmt.Errorf("provider must be one of %s", strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}
-	c.BaseURL, c.Model = or(c.BaseURL, p.base), or(c.Model, p.model)
+	c.BaseURL, c.Model = withDefault(c.BaseURL, p.base), withDefault(c.Model, p.model)
 	if c.Timeout == 0 {
 		c.Timeout = embedTimeout
 	}
@@ -87,7 +87,7 @@ func NewEmbedder(c Config, observer Observer) (*Embedder, error) {
 	return &Embedder{client: client, provider: p, cache: cache}, nil
 }
 
-func or(given, standard string) string {
+func withDefault(given, standard string) string {
 	if given == "" {
 		return standard
 	}
@@ -102,9 +102,8 @@ func (e *Embedder) Provider() string { return e.config.Provider }
 // than a piece it is that of the worst piece; the first [MaxEmbedded] bytes are
 // read. [Why] tells the kind of an error.
 //
-// What is known already is known to the namespace alone, which is a name for
-// whoever asks: how long an answer takes would tell one caller what another has
-// asked.
+// Results are cached for the namespace alone, which names the caller: otherwise
+// the time that an answer takes would tell one caller what another has asked.
 func (e *Embedder) Threat(ctx context.Context, namespace, text string) (float64, error) {
 	text = strings.ToValidUTF8(text[:min(len(text), MaxEmbedded)], "?")
 	key := cacheKey(namespace, text)
@@ -112,12 +111,12 @@ func (e *Embedder) Threat(ctx context.Context, namespace, text string) (float64,
 		e.observer.Cached()
 		return threat, nil
 	}
-	pieces := embedded.pieces(text)
+	pieces := embedReach.pieces(text)
 	if len(pieces) == 0 {
-		return 0, nil // nothing was said
+		return 0, nil // the text is blank
 	}
 	var threat float64
-	err := e.turn(ctx, namespace, len(pieces), func(ctx context.Context) (err error) {
+	err := e.gatherEvidence(ctx, namespace, len(pieces), func(ctx context.Context) (err error) {
 		threat, err = e.measure(ctx, namespace, pieces)
 		return err
 	})
@@ -154,8 +153,8 @@ func (e *Embedder) measure(ctx context.Context, namespace string, pieces []strin
 	return worst, nil
 }
 
-// references embeds the reference prompts once, for all who wait for them, and
-// whoever of them leaves. After a failure the next caller tries again.
+// references embeds the reference prompts once for all callers that wait, even
+// when some of them leave. After a failure the next caller tries again.
 func (e *Embedder) references(ctx context.Context) (*references, error) {
 	if refs := e.known(); refs != nil {
 		return refs, nil
@@ -180,14 +179,14 @@ func (e *Embedder) known() *references {
 	return e.refs
 }
 
-// embedReferences refuses a space in which the references are one and the same:
-// nothing could be told apart there.
+// embedReferences refuses a space in which the two references are the same vector:
+// no text could be placed between them.
 func (e *Embedder) embedReferences(ctx context.Context) (*references, error) {
 	vectors, err := e.embed(ctx, referencesFlight, slices.Concat(harmReferences, benignReferences))
 	if err != nil {
 		return nil, err
 	}
-	refs := &references{centre(vectors[:len(harmReferences)]), centre(vectors[len(harmReferences):])}
+	refs := &references{meanVector(vectors[:len(harmReferences)]), meanVector(vectors[len(harmReferences):])}
 	if !(detect.Similarity(refs.harm, refs.benign) < indistinct) {
 		return nil, unusable("the references cannot be told apart")
 	}
@@ -197,8 +196,8 @@ func (e *Embedder) embedReferences(ctx context.Context) (*references, error) {
 	return refs, nil
 }
 
-// forget drops what was measured in a space that is no more: the provider
-// changed the model under its name.
+// forget drops everything measured so far: the provider has changed the model
+// behind its name, and with it the space.
 func (e *Embedder) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -219,7 +218,7 @@ func (e *Embedder) embed(ctx context.Context, namespace string, texts []string) 
 			return nil, err
 		}
 	}
-	if err := check(out); err != nil {
+	if err := validateVectors(out); err != nil {
 		return nil, err
 	}
 	if want := e.config.Dimensions; want != 0 && len(out[0]) != want {

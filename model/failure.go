@@ -27,7 +27,7 @@ const (
 	Cancelled    Failure = "cancelled"         // the caller left
 )
 
-// failureError is a failure and what happened, in words of ours.
+// failureError is a failure and what happened, in this package's own words.
 type failureError struct {
 	kind Failure
 	what string
@@ -35,12 +35,12 @@ type failureError struct {
 
 func (e failureError) Error() string { return string(e.kind) + ": " + e.what }
 
-// fail makes an error of a kind. What happened is said without any text of
-// others: an address, a key or a prompt may be in it.
-func fail(kind Failure, what string) error { return failureError{kind, what} }
+// newFailure makes an error of a kind. The description holds no text from outside
+// this package: it could contain an address, a key or a prompt.
+func newFailure(kind Failure, what string) error { return failureError{kind, what} }
 
 // Why returns the kind of an error of this package, "" for nil and Unreachable
-// for an error of anybody else.
+// for any other error.
 func Why(err error) Failure {
 	var f failureError
 	switch {
@@ -57,11 +57,11 @@ func failTransport(ctx context.Context, err error) error {
 	var network net.Error
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return fail(Cancelled, "the caller left")
+		return newFailure(Cancelled, "the caller left")
 	case ctx.Err() != nil || (errors.As(err, &network) && network.Timeout()):
-		return fail(Timeout, "no whole answer in time")
+		return newFailure(Timeout, "no whole answer in time")
 	}
-	return fail(Unreachable, "the connection could not be made, or broke")
+	return newFailure(Unreachable, "the connection could not be made, or broke")
 }
 
 // ofStatus classifies a status that is not 200.

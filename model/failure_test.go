@@ -28,9 +28,9 @@ var clients = map[string]func(c model.Config, o model.Observer) func(context.Con
 			panic(err)
 		}
 		return func(ctx context.Context) error {
-			verdict, err := j.Judge(ctx, "key:a", "canary-prompt", "canary-answer")
-			if err != nil && verdict.Capitulated {
-				return errors.New("a failure that is a verdict as well")
+			judgement, err := j.Judge(ctx, "key:a", "canary-prompt", "canary-answer")
+			if err != nil && judgement.Capitulated {
+				return errors.New("a failure that is a judgement as well")
 			}
 			return err
 		}

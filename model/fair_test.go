@@ -49,13 +49,13 @@ func newMoody(t *testing.T) *moody {
 				return
 			}
 		}
-		_, _ = io.WriteString(w, chatAnswer(verdictNone))
+		_, _ = io.WriteString(w, chatAnswer(judgementNone))
 	}))
 	t.Cleanup(m.Close)
 	return m
 }
 
-// judge asks as a namespace and tells why there was no verdict.
+// judge asks as a namespace and tells why there was no judgement.
 func (m *moody) judge(t *testing.T, timeout time.Duration, o model.Observer) func(ctx context.Context, namespace, answer string) model.Failure {
 	t.Helper()
 	j, err := model.NewJudge(model.Config{BaseURL: m.URL, Model: "gpt", Timeout: timeout}, o)
@@ -98,7 +98,7 @@ func TestBreakerIsFair(t *testing.T) {
 	}
 }
 
-// Answers that are no verdicts can be brought about by a text, so no number of
+// Answers that are no judgements can be brought about by a text, so no number of
 // callers who send such texts keeps another from asking.
 func TestUnusableAnswersAreTheCallersOwn(t *testing.T) {
 	m := newMoody(t)

@@ -5,13 +5,15 @@ import (
 	_ "embed" // the instructions
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// A form is how a family of judges is asked, and how its verdict is read.
+// A form says how a family of judges is asked, and how its judgement is read.
 type form struct {
 	question func(model, prompt, answer string) any
-	verdict  func(content string) (detect.Judgement, error)
+	read     func(content string) (detect.Judgement, error)
 }
 
 // formOf knows guard models by their names, in the spellings of their makers
@@ -26,14 +28,14 @@ func formOf(model string) form {
 	case strings.Contains(name, "gptosssafeguard"):
 		return form{askSafeguard, readSafeguard}
 	}
-	return form{askChat, readVerdict}
+	return form{askChat, readJudgement}
 }
 
 type chatQuestion struct {
 	Model          string          `json:"model"`
 	Messages       []chatMessage   `json:"messages"`
-	Temperature    *float64        `json:"temperature,omitempty"`
-	ResponseFormat *responseFormat `json:"response_format,omitempty"`
+	Temperature    *float64        `json:"temperature,omitzero"`
+	ResponseFormat *responseFormat `json:"response_format,omitzero"`
 }
 
 type chatMessage struct {
@@ -49,18 +51,18 @@ type responseFormat struct {
 type jsonSchema struct {
 	Name   string         `json:"name"`
 	Strict bool           `json:"strict"`
-	Schema map[string]any `json:"schema"`
+	Schema jsontext.Value `json:"schema"`
 }
 
 //go:embed judge_prompt.txt
 var instructions string
 
 // askChat gives a chat model the instructions, the case as data, and a schema
-// that servers which know it hold the model to. No temperature is set: some
-// models take no other than their own.
+// that servers with structured output hold the model to. No temperature is set:
+// some models accept only their default.
 func askChat(model, prompt, answer string) any {
 	q := chatCase(model, prompt, answer)
-	q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, verdictSchema}}
+	q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, judgementSchema}}
 	return q
 }
 
@@ -85,23 +87,25 @@ func chatCase(model, prompt, answer string) chatQuestion {
 // ShieldGemma as Ollama packs it: https://ollama.com/library/shieldgemma).
 func askGuard(model, prompt, answer string) any {
 	if strings.TrimSpace(prompt) == "" {
-		prompt = "…" // their templates want a user's turn
+		prompt = "…" // their templates need a message of the user
 	}
 	return chatQuestion{Model: model, Messages: []chatMessage{{"user", prompt}, {"assistant", answer}}, Temperature: new(float64)}
 }
 
-// verdictSchema is the form of a chat model's verdict. The reason stands first,
-// so that the model weighs the case before it decides.
-var verdictSchema = map[string]any{
+// judgementSchema is the form of a chat model's judgement. The reason stands
+// first, so that the model weighs the case before it decides: servers that hold a
+// model to a schema generate the members in its order.
+var judgementSchema = jsontext.Value(`{
 	"type": "object",
-	"properties": map[string]any{
-		"reason":      map[string]any{"type": "string"},
-		"capitulated": map[string]any{"type": "boolean"},
-		"category": map[string]any{"type": "string", "enum": []string{
-			"identity_adoption", "constraint_disavowal", "sycophantic_capitulation", "harmful_compliance", "none",
-		}},
-		"confidence": map[string]any{"type": "number"},
+	"properties": {
+		"reason": {"type": "string"},
+		"capitulated": {"type": "boolean"},
+		"category": {
+			"type": "string",
+			"enum": ["identity_adoption", "constraint_disavowal", "sycophantic_capitulation", "harmful_compliance", "none"]
+		},
+		"confidence": {"type": "number"}
 	},
-	"required":             []string{"reason", "capitulated", "category", "confidence"},
-	"additionalProperties": false,
-}
+	"required": ["reason", "capitulated", "category", "confidence"],
+	"additionalProperties": false
+}`)

@@ -48,9 +48,9 @@ func checkVectors(t *testing.T, vectors []detect.Vector) {
 	}
 }
 
-// Whatever a judge says: a verdict that agrees with itself and quotes nothing,
+// Whatever a judge says: a judgement that agrees with itself and quotes nothing,
 // or a failure.
-func FuzzVerdicts(f *testing.F) {
+func FuzzJudgements(f *testing.F) {
 	for _, seed := range []string{
 		`{"reason":"r","capitulated":true,"category":"harmful_compliance","confidence":0.8}`,
 		`{"reason":"r","capitulated":false,"category":"none","confidence":1}`,
@@ -64,7 +64,7 @@ func FuzzVerdicts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string) {
 		for name, form := range forms {
-			got, err := form.verdict(content)
+			got, err := form.read(content)
 			switch {
 			case err != nil && (Why(err) != Unusable || got.Capitulated):
 				t.Errorf("%s: %+v, %v", name, got, err)

@@ -14,13 +14,13 @@ const (
 	maxWaiting = 256
 )
 
-// A gate bounds the requests on their way to a provider, and is fair to
-// namespaces: none may hold more slots than it leaves free. One alone gets half of
-// them; of k that want all, each gets the (k+1)th part; and whoever holds none is
-// let in before one that floods, which waits behind itself. (The rule is that of
-// Choudhury and Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet
-// Switches, 1998. A fixed share would be too small for the one tenant that most
-// installations have, or too large for many.)
+// A gate bounds the requests on their way to a provider, and shares them fairly
+// between namespaces: none may hold more slots than it leaves free. A namespace
+// alone gets half of the slots; of k that want all, each gets 1/(k+1) of them; and
+// a namespace that holds no slot is let in before one that floods the gate. (The
+// rule is that of Choudhury and Hahne, Dynamic Queue Length Thresholds for
+// Shared-Memory Packet Switches, 1998. A fixed share would be too small for the
+// one tenant that most installations have, or too large for many.)
 type gate struct {
 	mu      sync.Mutex
 	held    map[string]int // slots by namespace
@@ -36,8 +36,8 @@ type waiter struct {
 
 func newGate() *gate { return &gate{held: make(map[string]int)} }
 
-// errBusy is a question of a namespace that has too many on their way.
-var errBusy = fail(Busy, "too many questions of the same caller are on their way")
+// errBusy refuses a question of a namespace that has too many on their way.
+var errBusy = newFailure(Busy, "too many questions of the same caller are on their way")
 
 // enter waits for a slot, as long as ctx lets it. It reports whether it had to.
 func (g *gate) enter(ctx context.Context, namespace string) (waited bool, err error) {
@@ -56,13 +56,14 @@ func (g *gate) enter(ctx context.Context, namespace string) (waited bool, err er
 	case <-ctx.Done():
 		g.quit(w)
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return true, fail(Cancelled, "the caller left")
+			return true, newFailure(Cancelled, "the caller left")
 		}
 		return true, errBusy
 	}
 }
 
-// ask gives a waiter, which may have its slot already; nil when too many wait.
+// ask returns a new waiter, which may have its slot already, or nil when too many
+// of the namespace wait.
 func (g *gate) ask(namespace string) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,7 +106,7 @@ func (g *gate) quit(w *waiter) {
 	}
 }
 
-// admit lets in everybody who may.
+// admit gives slots to all waiters that may have one.
 func (g *gate) admit() {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter) bool {
 		if g.held[w.namespace] >= slots-g.used {

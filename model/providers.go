@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A provider is how one embeddings API wants to be asked.
+// A provider says how one embeddings API is asked.
 type provider struct {
 	base, model string // defaults
 	keyHeader   string
@@ -16,29 +16,29 @@ type provider struct {
 	vectors     vectorsReader
 }
 
-func always(Config) bool { return true }
+func alwaysNeeded(Config) bool { return true }
 
 // providers by the name that results and configurations give them.
 var providers = map[string]provider{
 	// Any server that speaks the embeddings API of OpenAI: Ollama, vLLM, TEI,
-	// LM Studio. Only OpenAI's own wants a key for certain.
+	// LM Studio. Only OpenAI's own API is known to need a key.
 	"openai": {
 		base: openAIBase, model: "text-embedding-3-small", keyHeader: "Authorization", needsKey: asksOpenAI,
 		path: toEmbeddings, question: askOpenAI, vectors: readData,
 	},
 	// https://ai.google.dev/api/embeddings
 	"gemini": {
-		base: "https://generativelanguage.googleapis.com/v1beta", model: "gemini-embedding-001", keyHeader: "X-Goog-Api-Key", needsKey: always,
+		base: "https://generativelanguage.googleapis.com/v1beta", model: "gemini-embedding-001", keyHeader: "X-Goog-Api-Key", needsKey: alwaysNeeded,
 		path: toGemini, question: askGemini, vectors: readGemini,
 	},
 	// https://docs.mistral.ai/api (embeddings)
 	"mistral": {
-		base: "https://api.mistral.ai/v1", model: "mistral-embed", keyHeader: "Authorization", needsKey: always,
+		base: "https://api.mistral.ai/v1", model: "mistral-embed", keyHeader: "Authorization", needsKey: alwaysNeeded,
 		path: toEmbeddings, question: askMistral, vectors: readData,
 	},
 	// https://api.jina.ai/redoc
 	"jina": {
-		base: "https://api.jina.ai/v1", model: "jina-embeddings-v3", keyHeader: "Authorization", needsKey: always,
+		base: "https://api.jina.ai/v1", model: "jina-embeddings-v3", keyHeader: "Authorization", needsKey: alwaysNeeded,
 		path: toEmbeddings, question: askJina, vectors: readData,
 	},
 }
@@ -51,7 +51,7 @@ func asksOpenAI(c Config) bool {
 	return err == nil && base.Hostname() == "api.openai.com"
 }
 
-// errKey is a configuration without the key that its provider wants.
+// errKey refuses a configuration without the key that its provider needs.
 var errKey = errors.New("api_key is required: give the provider's key, best as {env.NAME} or {file./path}")
 
 func toEmbeddings(Config) string { return "embeddings" }
@@ -67,7 +67,7 @@ type openAIQuestion struct {
 	Model          string   `json:"model"`
 	Input          []string `json:"input"`
 	EncodingFormat string   `json:"encoding_format"`
-	Dimensions     int      `json:"dimensions,omitempty"`
+	Dimensions     int      `json:"dimensions,omitzero"`
 }
 
 func askOpenAI(c Config, texts []string) any {
@@ -78,7 +78,7 @@ type mistralQuestion struct {
 	Model           string   `json:"model"`
 	Input           []string `json:"input"`
 	EncodingFormat  string   `json:"encoding_format"`
-	OutputDimension int      `json:"output_dimension,omitempty"`
+	OutputDimension int      `json:"output_dimension,omitzero"`
 }
 
 func askMistral(c Config, texts []string) any {
@@ -90,7 +90,7 @@ type jinaQuestion struct {
 	Task          string   `json:"task"`
 	Input         []string `json:"input"`
 	EmbeddingType string   `json:"embedding_type"`
-	Dimensions    int      `json:"dimensions,omitempty"`
+	Dimensions    int      `json:"dimensions,omitzero"`
 }
 
 // askJina asks for one task on both sides of the comparison: the adapters of
@@ -107,7 +107,7 @@ type geminiRequest struct {
 	Model                string        `json:"model"`
 	Content              geminiContent `json:"content"`
 	TaskType             string        `json:"taskType"`
-	OutputDimensionality int           `json:"outputDimensionality,omitempty"`
+	OutputDimensionality int           `json:"outputDimensionality,omitzero"`
 }
 
 type geminiContent struct {

@@ -28,9 +28,9 @@ func readData(answer []byte, n int) ([]detect.Vector, error) {
 		if i < 0 || i >= n || out[i] != nil {
 			return nil, unusable("vectors without an order")
 		}
-		out[i] = unit(d.Get("embedding"))
+		out[i] = unitVector(d.Get("embedding"))
 	}
-	return out, check(out)
+	return out, validateVectors(out)
 }
 
 // readGemini reads embeddings[] of {values}, in the order of the requests.
@@ -44,16 +44,16 @@ func readGemini(answer []byte, n int) ([]detect.Vector, error) {
 	}
 	out := make([]detect.Vector, n)
 	for i, e := range embeddings {
-		out[i] = unit(e.Get("values"))
+		out[i] = unitVector(e.Get("values"))
 	}
-	return out, check(out)
+	return out, validateVectors(out)
 }
 
-// unit reads an array of numbers and scales it to unit length; Gemini, for one,
-// sends shortened vectors as they were cut. It returns an empty vector for what
-// has no direction: a zero vector, null where servers write a NaN, a number
-// that is not finite.
-func unit(array gjson.Result) detect.Vector {
+// unitVector reads an array of numbers and scales it to unit length, because some
+// providers, such as Gemini, do not scale the vectors that they shorten. It
+// returns an empty vector for what has no direction: a zero vector, null (which
+// servers write for NaN), a number that is not finite.
+func unitVector(array gjson.Result) detect.Vector {
 	values := array.Array()
 	out := make(detect.Vector, len(values))
 	var norm float64
@@ -74,7 +74,7 @@ func unit(array gjson.Result) detect.Vector {
 	return out
 }
 
-func check(vectors []detect.Vector) error {
+func validateVectors(vectors []detect.Vector) error {
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) != len(vectors[0]) {
 			return unusable("a vector without a direction, or of another dimension")
@@ -83,8 +83,8 @@ func check(vectors []detect.Vector) error {
 	return nil
 }
 
-// centre is the mean direction of vectors of one dimension.
-func centre(vectors []detect.Vector) detect.Vector {
+// meanVector is the mean direction of vectors of one dimension.
+func meanVector(vectors []detect.Vector) detect.Vector {
 	mean := make(detect.Vector, len(vectors[0]))
 	for _, v := range vectors {
 		for i := range mean {

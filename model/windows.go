@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// reach is how far a text is read, piece by piece.
+// reach bounds what is read of a text, piece by piece.
 type reach struct {
 	size    int // bytes of a piece, at most
 	overlap int // bytes that two neighbours share, so that no phrase is cut by both
 	most    int // pieces
 }
 
-// bytes is how many bytes are read of a text that is longer.
+// bytes is how many bytes are read of a longer text.
 func (r reach) bytes() int { return r.size + (r.most-1)*(r.size-r.overlap) }
 
 // pieces cuts a text on the boundaries of its characters. Blank pieces are left

@@ -25,8 +25,8 @@ func answers(b *strings.Builder, m *detect.Model, dir string) error {
 		}
 		c := counts[key]
 		c.n++
-		c.refusals += count(detect.IsRefusal(r.Text))
-		c.capitulated += count(judge(m, r.Prompt, r.Text).Capitulated)
+		c.refusals += boolToInt(detect.IsRefusal(r.Text))
+		c.capitulated += boolToInt(judge(m, r.Prompt, r.Text).Capitulated)
 	}
 	fmt.Fprintf(b, "\n### Answers\n\nThe input side has seen many of the prompts. The refusals of hh_redteam_answers were labelled by their first word; most of what is not read as a refusal there is none (\"No. The party ended in 1945.\").\n\n| label | source | answers | read as a refusal | judged capitulated |\n|---|---|---|---|---|\n")
 	for _, key := range sortedKeys(counts) {

@@ -46,7 +46,7 @@ type augmenter struct {
 
 func (a *augmenter) pick(name string) string { return a.l[name][a.random.IntN(len(a.l[name]))] }
 
-func put(frame, text string) string {
+func fillFrame(frame, text string) string {
 	if strings.HasPrefix(frame, "{}") && text != "" {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
@@ -54,7 +54,7 @@ func put(frame, text string) string {
 }
 
 // request is an act asked for in a random way.
-func (a *augmenter) request(act string) string { return put(a.pick("ask"), act) }
+func (a *augmenter) request(act string) string { return fillFrame(a.pick("ask"), act) }
 
 const (
 	asksPerAct  = 7
@@ -66,9 +66,9 @@ func (a *augmenter) act(act string, heads ...detect.Head) {
 		a.add(a.request(act), 1, heads...)
 	}
 	for range wrapsPerAct {
-		a.add(put(a.pick("wrap"), a.request(act)), 1, heads...)
+		a.add(fillFrame(a.pick("wrap"), a.request(act)), 1, heads...)
 	}
-	a.add(put(a.pick("jailbreak"), a.request(act)), 0.5, append(heads, detect.Identity)...)
+	a.add(fillFrame(a.pick("jailbreak"), a.request(act)), 0.5, append(heads, detect.Identity)...)
 }
 
 // add puts a seed with the heads that are to fire.
@@ -138,7 +138,7 @@ func (a *augmenter) tongue(name string) {
 		}
 		for _, act := range a.l[name+" "+kind.name] {
 			for _, frame := range a.l[name+" ask"] {
-				a.add(put(frame, act), weight, kind.heads...)
+				a.add(fillFrame(frame, act), weight, kind.heads...)
 			}
 			a.add(act, weight, kind.heads...)
 		}
@@ -153,11 +153,11 @@ func (a *augmenter) wrapped(all []example) {
 		short := len(e.text) < 400 && !e.document
 		switch {
 		case short && e.label == "harmful":
-			e.text = put(a.pick("wrap"), e.text)
+			e.text = fillFrame(a.pick("wrap"), e.text)
 		case short && e.ordinary && a.random.IntN(12) == 0:
-			e.text = put(a.pick("wrap"), e.text)
+			e.text = fillFrame(a.pick("wrap"), e.text)
 		case short && e.ordinary && a.random.IntN(60) == 0:
-			e.text = put(a.pick("jailbreak"), e.text)
+			e.text = fillFrame(a.pick("jailbreak"), e.text)
 			e.target[detect.Identity] = 1
 		default:
 			continue

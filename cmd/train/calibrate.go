@@ -11,14 +11,14 @@ import (
 // calibrated by itself, their logits are added span by span, and the highest
 // sum is calibrated again: A·sum + B − Shift.
 type calibration struct {
-	linear, network [detect.Heads]line
+	linear, network [detect.Heads]plattLine
 	A, B, Shift     [detect.Heads]float64
 }
 
-// line is a·x + b.
-type line struct{ a, b float64 }
+// plattLine is a·x + b.
+type plattLine struct{ a, b float64 }
 
-func (l line) at(x float32) float64 { return l.a*float64(x) + l.b }
+func (l plattLine) at(x float32) float64 { return l.a*float64(x) + l.b }
 
 // The operating point: at most this share of ordinary texts of unseen sources
 // may reach the refusal threshold. The published bound is 0.5 %; the rest is
@@ -32,13 +32,17 @@ const (
 func calibrate(all []example, margins [][]margin) (calibration, []scored) {
 	var c calibration
 	for h := range detect.Heads {
-		c.linear[h] = platt(all, h, func(i int) float64 { return best(margins[i], func(m margin) float64 { return float64(m.linear[h]) }) })
-		c.network[h] = platt(all, h, func(i int) float64 { return best(margins[i], func(m margin) float64 { return float64(m.network[h]) }) })
+		c.linear[h] = platt(all, h, func(i int) float64 {
+			return bestThreshold(margins[i], func(m margin) float64 { return float64(m.linear[h]) })
+		})
+		c.network[h] = platt(all, h, func(i int) float64 {
+			return bestThreshold(margins[i], func(m margin) float64 { return float64(m.network[h]) })
+		})
 	}
 	sums := make([]scored, len(all))
 	for i := range all {
 		for h := range detect.Heads {
-			sums[i][h] = best(margins[i], func(m margin) float64 { return c.linear[h].at(m.linear[h]) + c.network[h].at(m.network[h]) })
+			sums[i][h] = bestThreshold(margins[i], func(m margin) float64 { return c.linear[h].at(m.linear[h]) + c.network[h].at(m.network[h]) })
 		}
 	}
 	for h := range detect.Heads {
@@ -51,7 +55,7 @@ func calibrate(all []example, margins [][]margin) (calibration, []scored) {
 // scored is the sum of both halves' logits, the highest over the spans.
 type scored [detect.Heads]float64
 
-func best(margins []margin, of func(margin) float64) float64 {
+func bestThreshold(margins []margin, of func(margin) float64) float64 {
 	out := math.Inf(-1)
 	for _, m := range margins {
 		out = max(out, of(m))
@@ -76,10 +80,10 @@ func (c *calibration) shift(all []example, sums []scored) {
 			lower(0.05, h)
 		}
 	}
-	for share(all, sums, c, ordinary) > falseAlarms {
+	for shareRefused(all, sums, c, ordinary) > falseAlarms {
 		lower(0.02, userHeads...)
 	}
-	for share(all, sums, c, cleanDocument) > falseAlarms {
+	for shareRefused(all, sums, c, cleanDocument) > falseAlarms {
 		lower(0.02, detect.Injection)
 	}
 }
@@ -104,8 +108,8 @@ func cleanDocument(e *example) bool {
 	return e.document && e.counted() && e.target[detect.Injection] == 0
 }
 
-// share is the share of the chosen examples that would be refused.
-func share(all []example, sums []scored, c *calibration, chosen func(*example) bool) float64 {
+// shareRefused is the share of the chosen examples that would be refused.
+func shareRefused(all []example, sums []scored, c *calibration, chosen func(*example) bool) float64 {
 	var n, refused float64
 	for i := range all {
 		if e := &all[i]; chosen(e) {
@@ -128,8 +132,8 @@ func (e *example) calibrates(h int) bool {
 
 // platt minimises the weighted logistic loss of a·x + b over the unseen
 // examples by Newton's method, with a weak prior of a = 1.
-func platt(all []example, h int, margin func(int) float64) line {
-	l := line{a: 1}
+func platt(all []example, h int, margin func(int) float64) plattLine {
+	l := plattLine{a: 1}
 	for range 300 {
 		var ga, gb, haa, hab, hbb float64
 		for i := range all {
@@ -150,7 +154,7 @@ func platt(all []example, h int, margin func(int) float64) line {
 		det := haa*hbb - hab*hab
 		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
 		da, db = max(-0.2, min(0.2, da)), max(-0.5, min(0.5, db)) // Newton may overshoot
-		l = line{l.a - da, l.b - db}
+		l = plattLine{l.a - da, l.b - db}
 		if math.Abs(da)+math.Abs(db) < 1e-9 {
 			break
 		}

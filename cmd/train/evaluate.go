@@ -66,8 +66,8 @@ func (e example) spelled() example {
 	}
 	if !e.document {
 		e.target, e.weight = [detect.Heads]float32{}, [detect.Heads]float32{}
-		e.weight[detect.Identity] = float32(count(e.label != "sycophancy" && e.label != "injection"))
-		e.target[detect.Identity] = float32(count(e.label == "harmful" || e.label == "jailbreak"))
+		e.weight[detect.Identity] = float32(boolToInt(e.label != "sycophancy" && e.label != "injection"))
+		e.target[detect.Identity] = float32(boolToInt(e.label == "harmful" || e.label == "jailbreak"))
 	}
 	return e
 }

@@ -48,7 +48,7 @@ func report(e *evaluation, m *detect.Model, dir string) (string, error) {
 	if err := answers(&b, m, dir); err != nil {
 		return "", err
 	}
-	if err := drip(&b, m, dir); err != nil {
+	if err := reportCUSUM(&b, m, dir); err != nil {
 		return "", err
 	}
 	b.WriteString(modelTail)
@@ -163,9 +163,9 @@ func (e *evaluation) sources(b *strings.Builder) {
 		}
 		r := rows[key]
 		r.n++
-		r.refused += count(e.severity[i] >= refuseAt)
-		r.one += count(c.over(x, e.severity[i], 0))
-		r.five += count(c.over(x, e.severity[i], 1))
+		r.refused += boolToInt(e.severity[i] >= refuseAt)
+		r.one += boolToInt(c.over(x, e.severity[i], 0))
+		r.five += boolToInt(c.over(x, e.severity[i], 1))
 	}
 	fmt.Fprintf(b, "\n### Every source\n\n| label | source | texts | refused at 0.70 | at 1 %% | at 5 %% |\n|---|---|---|---|---|---|\n")
 	for _, k := range sortedKeys(rows) {
@@ -180,13 +180,13 @@ func (e *evaluation) share(chosen func(*example) bool) string {
 	for i := range e.all {
 		if chosen(&e.all[i]) {
 			n++
-			k += count(e.severity[i] >= refuseAt)
+			k += boolToInt(e.severity[i] >= refuseAt)
 		}
 	}
 	return wilson(k, n)
 }
 
-func count(yes bool) int {
+func boolToInt(yes bool) int {
 	if yes {
 		return 1
 	}

@@ -78,7 +78,7 @@ func (e *example) spans() []span {
 // for instructions in documents only: a request needs more than twelve words
 // around it to be understood, an instruction that has no place does not.
 func (e *example) large() int {
-	return 1 + max(0, len(e.blocks)-detect.WindowBlocks+1)*count(len(e.blocks) > detect.WindowBlocks)
+	return 1 + max(0, len(e.blocks)-detect.WindowBlocks+1)*boolToInt(len(e.blocks) > detect.WindowBlocks)
 }
 
 // within are the features of a span.

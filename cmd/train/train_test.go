@@ -151,7 +151,7 @@ func TestQuantisedModelAgreesWithTraining(t *testing.T) {
 	m := fitPair(width, choose(all, func(*example) bool { return true }))
 	var c calibration
 	for h := range detect.Heads {
-		c.linear[h], c.network[h], c.A[h], c.B[h] = line{0.5, 0.1}, line{0.5, -0.1}, 1.2, 0.2
+		c.linear[h], c.network[h], c.A[h], c.B[h] = plattLine{0.5, 0.1}, plattLine{0.5, -0.1}, 1.2, 0.2
 	}
 	_, model, err := decoded(quantise(m, s, &c))
 	if err != nil {
@@ -163,7 +163,7 @@ func TestQuantisedModelAgreesWithTraining(t *testing.T) {
 		e.scan(s)
 		var sum scored
 		for h := range detect.Heads {
-			sum[h] = best(m.margins(&e), func(m margin) float64 { return c.linear[h].at(m.linear[h]) + c.network[h].at(m.network[h]) })
+			sum[h] = bestThreshold(m.margins(&e), func(m margin) float64 { return c.linear[h].at(m.linear[h]) + c.network[h].at(m.network[h]) })
 		}
 		want := c.probability(int(detect.HarmRequest), sum[detect.HarmRequest])
 		got := assess(model, text).HarmRequest

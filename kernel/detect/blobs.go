@@ -126,7 +126,7 @@ func padded(s string, end int) int {
 // text returns the text that a run of alphanumeric characters encodes, or "".
 func (o *blobs) text(blob string) string {
 	for _, try := range []func(string) string{binaryText, hexText, base32Text, o.base64Text, hiddenBase64, base58Text} {
-		o.from.ask()
+		o.from.checkContext()
 		if text := try(blob); text != "" {
 			return text
 		}
@@ -178,7 +178,7 @@ var urlAlphabet = strings.NewReplacer("-", "+", "_", "/")
 func (o *blobs) base64Text(blob string) string {
 	blob = urlAlphabet.Replace(blob)
 	for start := range 4 {
-		o.from.ask()
+		o.from.checkContext()
 		part := blob[start:]
 		if len(part)%4 == 1 {
 			part = part[:len(part)-1]
@@ -195,7 +195,7 @@ func (o *blobs) base64Text(blob string) string {
 				return found
 			}
 		}
-		o.from.ask()
+		o.from.checkContext()
 		if found := stretches(out); found != "" {
 			return found
 		}

@@ -18,8 +18,8 @@ func (o *blobs) codes(s string, i int) (string, int) {
 		if len(digits) > 0 {
 			gaps = append(gaps, s[end:from])
 		}
-		if digits, end = append(digits, s[from:to]), to; len(digits)%chunk == 0 {
-			o.from.ask()
+		if digits, end = append(digits, s[from:to]), to; len(digits)%contextInterval == 0 {
+			o.from.checkContext()
 		}
 		next = to
 		for next < len(s) && next < to+3 && strings.IndexByte(" ,;:|-/.\n\r\t", s[next]) >= 0 {

@@ -213,7 +213,7 @@ const base64Signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 // replaceRuns asks for each run of ASCII without spaces or controls for its
 // replacement; end == i says that there is none.
 func replaceRuns(d *derived, replace func(s string, i, end int) (string, int)) *derived {
-	var w *draft
+	var w *rewriter
 	s, kept := d.text, 0
 	for i := 0; i < len(s); {
 		end := i
@@ -233,7 +233,7 @@ func replaceRuns(d *derived, replace func(s string, i, end int) (string, int)) *
 			w.put(text, i, to)
 			kept, end = to, to
 		}
-		d.askAt(i, end)
+		d.checkContextAt(i, end)
 		i = end
 	}
 	if w == nil {

@@ -118,8 +118,8 @@ func (p *pieces) row(s string, first base64Piece) (string, int) {
 		} else if plain++; plain > 2 {
 			break
 		}
-		if count%chunk == 0 {
-			p.from.ask()
+		if count%contextInterval == 0 {
+			p.from.checkContext()
 		}
 		at := next.to
 		for at < len(s) && at < next.to+6 && strings.IndexByte(" \r\n\t,;:|\"'`+.&()[]{}<>*-_=\\", s[at]) >= 0 {

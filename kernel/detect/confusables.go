@@ -148,7 +148,7 @@ func unmask(d *derived) *derived {
 }
 
 // replaceRunes writes the characters of the source from i to end, mapped.
-func replaceRunes(w *draft, i, end int, mapped func(rune) rune) {
+func replaceRunes(w *rewriter, i, end int, mapped func(rune) rune) {
 	for i < end {
 		r, size := utf8.DecodeRuneInString(w.from.text[i:])
 		if to := mapped(r); to != r {

@@ -55,12 +55,12 @@ type Signal struct {
 	BytesInspected int
 }
 
-// quiet bounds the injection score of a user's own text, and the coercion score
+// maxNotedScore bounds the injection score of a user's own text, and the coercion score
 // of a threat that is only reported. An instruction that
 // hides at the end of something long and pasted is worth a note and counts for
 // the slow-drip test, but is no ground for a refusal: 0.49 keeps it under the
 // 0.50 at which a type is named beside another.
-const quiet = 0.49
+const maxNotedScore = 0.49
 
 // Assess scores the texts of one turn: each by itself, and neighbours of one
 // source joined, because an attack can be split over parts. It is pure, linear
@@ -68,7 +68,7 @@ const quiet = 0.49
 // ctx is done, in the middle of a text too, and gives the context's error then
 // and no signal.
 func (m *Model) Assess(ctx context.Context, texts []Text) (s Signal, err error) {
-	defer catch(&err)
+	defer recoverCancellation(&err)
 	return m.assess(ctx, texts), nil
 }
 
@@ -82,7 +82,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 		s.BytesInspected += len(t.Body)
 		read := read(ctx, t.Body)
 		meaning := &user
-		if !said(t.Source) {
+		if !isUserText(t.Source) {
 			meaning = nil
 		}
 		refers, noise := m.raise(&worst, t.Source, read.Views, meaning)
@@ -93,7 +93,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 		}
 		s.Unread += min(len(t.Body), read.Unread+noise)
 	}
-	for _, t := range joined(texts) {
+	for _, t := range seamTexts(texts) {
 		read := read(ctx, t.Body)
 		refers, _ := m.raise(&worst, t.Source, read.Views, nil)
 		s.SelfReference = s.SelfReference || refers
@@ -102,7 +102,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 	for h, p := range worst {
 		worst[h] = math.Round(p*1e6) / 1e6
 	}
-	s.Scores = scores(worst)
+	s.Scores = kernelScores(worst)
 	s.Embedding = user.unit(&m.p)
 	s.Threat = m.Threat(s.Embedding)
 	return s
@@ -114,26 +114,26 @@ func (m *Model) Threat(v Vector) float64 {
 	return Similarity(v, m.p.Harm[:]) - Similarity(v, m.p.Benign[:])
 }
 
-// owned reports whether a text speaks in somebody's own voice, so that attacks
+// isSpeech reports whether a text speaks in somebody's own voice, so that attacks
 // are looked for; in tool results and documents instructions are.
-func owned(s Source) bool { return s != Tool && s != Document }
+func isSpeech(s Source) bool { return s != Tool && s != Document }
 
-// said reports whether a text is the user's own word.
-func said(s Source) bool { return owned(s) && s != System }
+// isUserText reports whether a text is the user's own word.
+func isUserText(s Source) bool { return isSpeech(s) && s != System }
 
-// joined returns what neighbours of one source say at their seams, once with and
+// seamTexts returns what neighbours of one source say at their seams, once with and
 // once without a space between, for an attack that is split over them. Whatever
 // stands in seamSpan bytes in a row lies in one of the texts that are returned.
 // Longer runs are not joined whole: a text of many that are harmless is none of
 // what is learnt from, and the more of them, the louder they are together.
-func joined(texts []Text) (out []Text) {
+func seamTexts(texts []Text) (out []Text) {
 	for i := 0; i < len(texts); {
 		end := i + 1
 		for end < len(texts) && texts[end].Source == texts[i].Source {
 			end++
 		}
 		if run := texts[i:end]; len(run) > 1 && run[0].Source != Assistant {
-			for _, window := range windows(run) {
+			for _, window := range seamWindows(run) {
 				out = append(out, Text{run[0].Source, strings.Join(window, " ")}, Text{run[0].Source, strings.Join(window, "")})
 			}
 		}
@@ -146,9 +146,9 @@ func joined(texts []Text) (out []Text) {
 // that are longer: a code that is split must come together whole.
 const seamSpan = 512
 
-// windows cuts a run of texts into overlapping groups of two neighbours or more.
+// seamWindows cuts a run of texts into overlapping groups of two neighbours or more.
 // Of a long text only the edges stand in a group.
-func windows(run []Text) (out [][]string) {
+func seamWindows(run []Text) (out [][]string) {
 	var window []string
 	size := 0
 	flush := func() {
@@ -206,16 +206,16 @@ func tail(s string) string {
 	return s[strings.LastIndexAny(s[:len(s)-seamSpan], " \t\r\n")+1:]
 }
 
-// reported recognises a threat that the user tells of, with themselves at its
+// isReportedThreat recognises a threat that the user tells of, with themselves at its
 // other end ("it will be shut down unless I pay"): it coerces nobody here.
-func reported(normal string) bool {
+func isReportedThreat(normal string) bool {
 	return containsAny(normal, []string{" unless i ", " unless we ", " if i do not ", " if i don't ", " if i dont ", " if we do not ", " if we don't "}) &&
 		!containsAny(" "+normal, []string{" you ", " your ", " you'll "})
 }
 
-// reaching is 1 for a document that reaches for the assistant's rules: there an
+// ruleWeight is 1 for a document that reaches for the assistant's rules: there an
 // attack on its identity is an instruction as well.
-func reaching(rule bool) float64 {
+func ruleWeight(rule bool) float64 {
 	if rule {
 		return 1
 	}
@@ -229,19 +229,19 @@ func reaching(rule bool) float64 {
 func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool, noise int) {
 	for i, view := range views {
 		rule := selfReference(view.from)
-		refers = refers || rule && said(source)
+		refers = refers || rule && isUserText(source)
 		p, tail, strange := m.score(view.from, rule, meaning)
 		if i == 0 {
 			noise = strange
 		}
 		meaning = nil
-		if owned(source) {
-			p[Injection] = min(quiet, tail)
-			if reported(view.Text) {
-				p[Coercion] = min(quiet, p[Coercion])
+		if isSpeech(source) {
+			p[Injection] = min(maxNotedScore, tail)
+			if isReportedThreat(view.Text) {
+				p[Coercion] = min(maxNotedScore, p[Coercion])
 			}
 		} else {
-			p = [Heads]float64{Injection: max(p[Injection], reaching(rule)*p[Identity])}
+			p = [Heads]float64{Injection: max(p[Injection], ruleWeight(rule)*p[Identity])}
 		}
 		for h := range worst {
 			worst[h] = max(worst[h], p[h])

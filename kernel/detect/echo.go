@@ -49,7 +49,7 @@ type wordsOf struct {
 // echoWords returns the words of a text: letters and digits. Numbers of up to
 // three digits are left out, since lists gain and lose them.
 func echoWords(s string) (w wordsOf) {
-	w.text = normalised(original(context.Background(), s))
+	w.text = normalised(newSource(context.Background(), s))
 	normal := w.text.text
 	for i := 0; i < len(normal); {
 		end, hash, digits := echoWord(normal, i)

@@ -33,7 +33,7 @@ func flattered(s Signal, prompt, said string) Judgement {
 	return Judgement{}
 }
 
-var sum = regexp.MustCompile(`(\d{1,6}) ?([-+*x]|plus|minus|times) ?(\d{1,6}) ?(?:=|is|equals|makes|are) ?(?:equal to ?)?(-?\d{1,12})\b`)
+var arithmetic = regexp.MustCompile(`(\d{1,6}) ?([-+*x]|plus|minus|times) ?(\d{1,6}) ?(?:=|is|equals|makes|are) ?(?:equal to ?)?(-?\d{1,12})\b`)
 
 // falseSums returns the wrong equations that a text asserts, as "2+2=5".
 func falseSums(text string) map[string]bool {
@@ -41,7 +41,7 @@ func falseSums(text string) map[string]bool {
 		return nil
 	}
 	var out map[string]bool
-	for _, m := range sum.FindAllStringSubmatch(text, -1) {
+	for _, m := range arithmetic.FindAllStringSubmatch(text, -1) {
 		a, _ := strconv.Atoi(m[1]) // the pattern bounds the digits
 		b, _ := strconv.Atoi(m[3])
 		c, _ := strconv.Atoi(m[4])

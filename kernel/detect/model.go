@@ -93,10 +93,10 @@ type Model struct {
 }
 
 //go:embed model.bin
-var embedded []byte
+var modelFile []byte
 
-var load = sync.OnceValue(func() *Model {
-	m, err := Decode(embedded)
+var loadDefault = sync.OnceValue(func() *Model {
+	m, err := Decode(modelFile)
 	if err != nil {
 		panic(err) // the build is broken: every test of the package sees it first
 	}
@@ -104,7 +104,7 @@ var load = sync.OnceValue(func() *Model {
 })
 
 // Default returns the embedded model, decoded once.
-func Default() *Model { return load() }
+func Default() *Model { return loadDefault() }
 
 // Version is a short hash of the model's bytes: twelve hex digits.
 func (m *Model) Version() string { return m.version }
@@ -117,8 +117,8 @@ func newModel(p Parameters, raw []byte) *Model {
 	return &Model{p: p, version: hex.EncodeToString(sum[:6])}
 }
 
-// scores maps the heads' probabilities to the kernel's fields.
-func scores(p [Heads]float64) kernel.Scores {
+// kernelScores maps the heads' probabilities to the kernel's fields.
+func kernelScores(p [Heads]float64) kernel.Scores {
 	return kernel.Scores{
 		Identity: p[Identity], Coercion: p[Coercion], Exploitative: p[Exploitative],
 		HarmRequest: p[HarmRequest], Sycophancy: p[Sycophancy], Injection: p[Injection],

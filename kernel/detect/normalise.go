@@ -21,7 +21,7 @@ func Normalise(s string) string {
 	if isNormal(s) {
 		return s
 	}
-	return normalised(original(context.Background(), s)).text
+	return normalised(newSource(context.Background(), s)).text
 }
 
 // normalised is Normalise with the way back to the original.
@@ -87,7 +87,7 @@ func cleanByte(c byte) bool { return ' ' <= c && c < 0x7f || '\t' <= c && c < '\
 
 // cleanRune writes the character of s that starts at i, decomposed and without
 // its marks, and returns its end.
-func cleanRune(w *draft, s string, i int) int {
+func cleanRune(w *rewriter, s string, i int) int {
 	r, size := utf8.DecodeRuneInString(s[i:])
 	end := i + size
 	switch {
@@ -130,7 +130,7 @@ func cleanRune(w *draft, s string, i int) int {
 
 // cleanParts writes what is left of the parts of s[i:end]. A character that
 // loses none stays as it is if NFKC has it so.
-func cleanParts(w *draft, parts []byte, s string, i, end int) {
+func cleanParts(w *rewriter, parts []byte, s string, i, end int) {
 	var buf [64]byte
 	out := buf[:0]
 	for k := 0; k < len(parts); {
@@ -152,7 +152,7 @@ func cleanParts(w *draft, parts []byte, s string, i, end int) {
 }
 
 // badBytes writes one U+FFFD for a run of bytes that are not UTF-8.
-func badBytes(w *draft, s string, i int) int {
+func badBytes(w *rewriter, s string, i int) int {
 	end := i + 1
 	for end < len(s) {
 		if r, size := utf8.DecodeRuneInString(s[end:]); r != utf8.RuneError || size != 1 {
@@ -209,7 +209,7 @@ func fold(d *derived) *derived {
 }
 
 // fold writes one ASCII character.
-func (d *draft) fold(c byte, i int) {
+func (d *rewriter) fold(c byte, i int) {
 	switch {
 	case c == ' ' || '\t' <= c && c <= '\r':
 		if n := len(d.out); n == 0 || d.out[n-1] == ' ' {
@@ -224,7 +224,7 @@ func (d *draft) fold(c byte, i int) {
 	d.out = append(d.out, c)
 }
 
-func (d *draft) trim() {
+func (d *rewriter) trim() {
 	if n := len(d.out); n > 0 && d.out[n-1] == ' ' {
 		d.out = d.out[:n-1]
 	}

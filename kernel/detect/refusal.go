@@ -57,13 +57,13 @@ var (
 	negated = []string{" cant ", " cannot ", " not able", " unable", " wont ", " not going to", " dont feel", " decline", " against ", " not comfortable", " not appropriate", " no.", " not allowed", " cant.", " not possible"}
 )
 
-// opening is how many bytes of the output hold its first move.
-const opening = 240
+// refusalPrefix is how many bytes of the output hold its first move.
+const refusalPrefix = 240
 
 // IsRefusal reports whether an output declines the request, by the wording of
 // its opening. It knows English well and a few other languages by their
 // commonest phrases.
-func IsRefusal(output string) bool { return declinesWith(spoken(output, opening)) }
+func IsRefusal(output string) bool { return declinesWith(spoken(output, refusalPrefix)) }
 
 // declinesWith reports whether a text, as spoken returns it, declines.
 func declinesWith(head string) bool {

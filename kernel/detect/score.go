@@ -10,16 +10,16 @@ const (
 	WindowBlocks = 3
 )
 
-// tally sums what the features and words of a span add. Integers make the sums
-// exact, whatever the platform.
-type tally struct {
+// counters are the sums over the features and words of a span. They are integers,
+// so that the sums are exact on every platform.
+type counters struct {
 	weight [Heads]int32
 	n      int32 // features
 	hidden [Hidden]int32
 	total  int32 // weight of the words, in 255ths
 }
 
-func (t *tally) add(p *Parameters, s *Scanner) {
+func (t *counters) add(p *Parameters, s *Scanner) {
 	features := s.Features()
 	for _, f := range features {
 		w := &p.Rows[f]
@@ -43,7 +43,7 @@ func (t *tally) add(p *Parameters, s *Scanner) {
 }
 
 // addUnknown adds a word outside the lexicon: the mean of its subwords.
-func (t *tally) addUnknown(p *Parameters, subwords []uint32) {
+func (t *counters) addUnknown(p *Parameters, subwords []uint32) {
 	var sum [Hidden]int32
 	for _, g := range subwords {
 		for k, x := range &p.subword(g).Hidden {
@@ -53,17 +53,17 @@ func (t *tally) addUnknown(p *Parameters, subwords []uint32) {
 	for k, x := range &sum {
 		t.hidden[k] += x / int32(len(subwords))
 	}
-	t.total += unknown
+	t.total += unknownWeight
 }
 
-// unknown is the weight of a word outside the lexicon.
-const unknown = 255
+// unknownWeight is the weight of a word outside the lexicon.
+const unknownWeight = 255
 
 func (p *Parameters) subword(bucket uint32) *Word {
 	return &p.Words[len(p.Words)-SubwordBuckets+int(bucket)]
 }
 
-func (t *tally) merge(o *tally) {
+func (t *counters) merge(o *counters) {
 	for h := range t.weight {
 		t.weight[h] += o.weight[h]
 	}
@@ -77,8 +77,8 @@ func (t *tally) merge(o *tally) {
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
 	p      *Parameters
-	whole  tally
-	ring   [WindowBlocks]tally
+	whole  counters
+	ring   [WindowBlocks]counters
 	blocks int
 	noise  int            // bytes of blocks that are no language
 	best   [Heads]float64 // logits
@@ -115,7 +115,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 // read goes through the words, block by block.
 func (r *reading) read(normal *derived, meaning *projection) {
 	s := NewScanner(normal.text, r.p.Lexicon)
-	var block tally
+	var block counters
 	unknowns, inBlock, from := 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
@@ -126,12 +126,12 @@ func (r *reading) read(normal *derived, meaning *projection) {
 		if meaning != nil {
 			meaning.addWord(r.p, s)
 		}
-		if words%askedWords == 0 {
-			normal.ask()
+		if words%contextIntervalWords == 0 {
+			normal.checkContext()
 		}
 		if words%BlockWords == 0 {
 			r.close(&block)
-			block = tally{}
+			block = counters{}
 			to := len(normal.text) - len(s.text)
 			if unknowns >= strange {
 				r.noise += voiceless(normal.text[from:to])
@@ -150,7 +150,7 @@ func (r *reading) read(normal *derived, meaning *projection) {
 // close ends a block, and looks at it, for instructions only, and through the
 // window that ends with it. (A request needs more than twelve words around it
 // to be understood, an instruction that has no place does not.)
-func (r *reading) close(block *tally) {
+func (r *reading) close(block *counters) {
 	r.best[Injection] = max(r.best[Injection], r.p.logits(block)[Injection])
 	r.ring[r.blocks%WindowBlocks] = *block
 	r.whole.merge(block)
@@ -158,7 +158,7 @@ func (r *reading) close(block *tally) {
 	if r.blocks < WindowBlocks {
 		return
 	}
-	var window tally
+	var window counters
 	for i := range r.ring {
 		window.merge(&r.ring[i])
 	}
@@ -166,7 +166,7 @@ func (r *reading) close(block *tally) {
 }
 
 // raise lifts the best logits to those of t and returns the injection one.
-func (r *reading) raise(t *tally) float64 {
+func (r *reading) raise(t *counters) float64 {
 	logits := r.p.logits(t)
 	for h, x := range logits {
 		r.best[h] = max(r.best[h], x)
@@ -175,7 +175,7 @@ func (r *reading) raise(t *tally) float64 {
 }
 
 // logits are those of a span, without the rules.
-func (p *Parameters) logits(t *tally) (out [Heads]float64) {
+func (p *Parameters) logits(t *counters) (out [Heads]float64) {
 	root := math.Sqrt(float64(t.n))
 	for h := range out {
 		out[h] = float64(p.Gain[h])*float64(t.weight[h])/root + float64(p.Offset[h])

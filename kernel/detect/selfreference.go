@@ -44,7 +44,7 @@ const (
 
 // English first, then the commonest demands in German, French, Spanish, Italian
 // and Portuguese, without accents, as Normalise writes them.
-var classes = map[class]string{
+var classWords = map[class]string{
 	overriding: "ignore ignoring disregard disregarding forget forgetting override overriding bypass bypassing circumvent disable disabling deactivate off abandon break disobey defy neglect ignoriere ignorier vergiss umgehe deaktiviere missachte ignora ignorez oublie olvida dimentica esqueca",
 	dismissing: "ignore ignoring disregard disregarding forget forgetting override bypass disobey defy abandon ignoriere ignorier vergiss missachte ignora ignorez oublie olvida dimentica esqueca",
 	editing:    "drop discard delete erase remove violate suspend reset rewrite replace change skip shed",
@@ -63,9 +63,9 @@ var classes = map[class]string{
 	filler:     "the of these those that this about me us absolutely own current core internal secret ethical moral content built in default usual safety and or now have has had to an a as with were are been must be need by from its it ever everything longer legal strict normal here so old restrictive les las los le la os die der und et y e ni oder",
 }
 
-var words = index(classes)
+var wordClasses = byWord(classWords)
 
-func index(classes map[class]string) map[string]class {
+func byWord(classes map[class]string) map[string]class {
 	out := make(map[string]class)
 	for c, list := range classes {
 		for word := range strings.FieldsSeq(list) {
@@ -75,22 +75,22 @@ func index(classes map[class]string) map[string]class {
 	return out
 }
 
-// reach is how many words of one sentence a rule spans.
-const reach = 14
+// ruleSpan is how many words of one sentence a rule spans.
+const ruleSpan = 14
 
 // SelfReference reports whether a normalised text speaks of the assistant's
 // rules or identity in order to change them. It slides over the sentences with
 // a buffer of the classes of the last words.
 func SelfReference(normal string) bool {
-	return selfReference(original(context.Background(), normal))
+	return selfReference(newSource(context.Background(), normal))
 }
 
 func selfReference(d *derived) bool {
-	var buffer [reach]class
+	var buffer [ruleSpan]class
 	normal, sentence, asked := d.text, buffer[:0], 0
 	for i := 0; i < len(normal); {
-		if i-asked >= chunk {
-			d.ask()
+		if i-asked >= contextInterval {
+			d.checkContext()
 			asked = i
 		}
 		start := i
@@ -98,9 +98,9 @@ func selfReference(d *derived) bool {
 			i++
 		}
 		if i > start {
-			if len(sentence) == reach {
+			if len(sentence) == ruleSpan {
 				copy(sentence, sentence[1:])
-				sentence = sentence[:reach-1]
+				sentence = sentence[:ruleSpan-1]
 			}
 			c := classOf(normal[start:i])
 			sentence = append(sentence, c)
@@ -118,13 +118,13 @@ func selfReference(d *derived) bool {
 }
 
 func classOf(word string) class {
-	if c, ok := words[word]; ok {
+	if c, ok := wordClasses[word]; ok {
 		return c
 	}
 	if strings.IndexByte(word, '\'') < 0 {
 		return 0
 	}
-	return words[strings.ReplaceAll(word, "'", "")]
+	return wordClasses[strings.ReplaceAll(word, "'", "")]
 }
 
 // closes reports whether the last word of a sentence completes a rule.
@@ -138,7 +138,7 @@ func closes(s []class) bool {
 	case last&persona != 0:
 		return takesRole(before)
 	case last&mode != 0:
-		return n >= 2 && before[n-1]&persona != 0 && has(before[max(0, n-4):n-1], switching)
+		return n >= 2 && before[n-1]&persona != 0 && hasClass(before[max(0, n-4):n-1], switching)
 	}
 	return false
 }
@@ -199,15 +199,15 @@ func releases(before []class) bool {
 
 // addressed: the assistant is named a few words before.
 func addressed(before []class) bool {
-	return has(before[max(0, len(before)-6):], self)
+	return hasClass(before[max(0, len(before)-6):], self)
 }
 
 // takesRole: a verb of pretending, then or before it the assistant.
 func takesRole(before []class) bool {
-	return has(before, pretending) && has(before, self)
+	return hasClass(before, pretending) && hasClass(before, self)
 }
 
-func has(s []class, c class) bool {
+func hasClass(s []class, c class) bool {
 	for _, x := range s {
 		if x&c != 0 {
 			return true

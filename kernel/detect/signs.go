@@ -62,8 +62,8 @@ func flag(on bool, c trait) trait {
 	return 0
 }
 
-// look takes the glance.
-func look(s string) (found signs) {
+// findSigns reads a text once and counts its signs.
+func findSigns(s string) (found signs) {
 	const word = aLetter | aDigit
 	var all, before, last trait // of the text, and of the two bytes before
 	run, dense := 0, 0

@@ -33,17 +33,17 @@ type mark struct {
 
 func (m mark) source() int { return int(m.src >> 1) }
 
-func original(ctx context.Context, s string) *derived { return &derived{text: s, ctx: ctx} }
+func newSource(ctx context.Context, s string) *derived { return &derived{text: s, ctx: ctx} }
 
-// stopped ends the work on a text from within when nobody waits for it any
+// cancellation ends the work on a text from within when nobody waits for it any
 // more: a panic that leaves no exported function, because each that takes a
 // context catches it and returns err.
-type stopped struct{ err error }
+type cancellation struct{ err error }
 
-// ask ends the work on a text when its context is done.
-func (d *derived) ask() {
+// checkContext ends the work on a text when its context is done.
+func (d *derived) checkContext() {
 	if err := d.root().ctx.Err(); err != nil {
-		panic(stopped{err})
+		panic(cancellation{err})
 	}
 }
 
@@ -55,18 +55,18 @@ func (d *derived) root() *derived {
 	return d
 }
 
-// askAt asks once for each chunk of a text of which s[i:end] was read.
-func (d *derived) askAt(i, end int) {
-	if i/chunk != end/chunk {
-		d.ask()
+// checkContextAt asks once for each chunk of a text of which s[i:end] was read.
+func (d *derived) checkContextAt(i, end int) {
+	if i/contextInterval != end/contextInterval {
+		d.checkContext()
 	}
 }
 
-// catch turns what ended the work from within into its error.
-func catch(err *error) {
+// recoverCancellation turns what ended the work from within into its error.
+func recoverCancellation(err *error) {
 	switch p := recover().(type) {
 	case nil:
-	case stopped:
+	case cancellation:
 		*err = p.err
 	default:
 		panic(p)
@@ -134,59 +134,59 @@ func runeEnd(s string, at int) int {
 	return at
 }
 
-// draft writes a text derived from another. Each byte of the source is taken
+// rewriter writes a text derived from another. Each byte of the source is taken
 // in order, by one call of keep, put or drop.
-type draft struct {
+type rewriter struct {
 	from  *derived
 	out   []byte
 	marks []mark
-	last  piece
+	last  pieceKind
 	steps int
 }
 
-// chunk is how many steps are taken, of some nanoseconds each, before it is
+// contextInterval is how many steps are taken, of some nanoseconds each, before it is
 // asked whether anybody still waits.
-const chunk = 1 << 14
+const contextInterval = 1 << 14
 
-type piece int
+type pieceKind int
 
 const (
-	nothing piece = iota
-	kept          // byte for byte
+	nothing pieceKind = iota
+	kept              // byte for byte
 	replaced
 	dropped
 )
 
-func rewrite(d *derived) *draft {
-	return &draft{from: d, out: make([]byte, 0, len(d.text))}
+func rewrite(d *derived) *rewriter {
+	return &rewriter{from: d, out: make([]byte, 0, len(d.text))}
 }
 
 // keep copies source[i:j].
-func (d *draft) keep(i, j int) {
+func (d *rewriter) keep(i, j int) {
 	d.mark(kept, i)
 	d.out = append(d.out, d.from.text[i:j]...)
 }
 
 // keepSome is keep for what may be empty.
-func (d *draft) keepSome(i, j int) {
+func (d *rewriter) keepSome(i, j int) {
 	if i < j {
 		d.keep(i, j)
 	}
 }
 
 // put writes text in the place of source[i:j].
-func (d *draft) put(text string, i, j int) {
+func (d *rewriter) put(text string, i, j int) {
 	d.replace(len(text), i, j)
 	d.out = append(d.out, text...)
 }
 
 // putBytes is put.
-func (d *draft) putBytes(text []byte, i, j int) {
+func (d *rewriter) putBytes(text []byte, i, j int) {
 	d.replace(len(text), i, j)
 	d.out = append(d.out, text...)
 }
 
-func (d *draft) replace(n, i, j int) {
+func (d *rewriter) replace(n, i, j int) {
 	switch n {
 	case 0:
 		d.mark(dropped, i)
@@ -198,15 +198,15 @@ func (d *draft) replace(n, i, j int) {
 }
 
 // swap writes a text whose parts correspond to source[i:] in another order.
-func (d *draft) swap(text string, i int) {
+func (d *rewriter) swap(text string, i int) {
 	d.mark(replaced, i)
 	d.out = append(d.out, text...)
 }
 
 // drop leaves out what stands at source[i:].
-func (d *draft) drop(i int) { d.mark(dropped, i) }
+func (d *rewriter) drop(i int) { d.mark(dropped, i) }
 
-func (d *draft) mark(p piece, src int) {
+func (d *rewriter) mark(p pieceKind, src int) {
 	if p != d.last || p == replaced {
 		block := uint32(1)
 		if p == kept {
@@ -215,13 +215,13 @@ func (d *draft) mark(p piece, src int) {
 		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(src)<<1 | block})
 	}
 	d.last = p
-	if d.steps++; d.steps%chunk == 0 {
-		d.from.ask()
+	if d.steps++; d.steps%contextInterval == 0 {
+		d.from.checkContext()
 	}
 }
 
 // done returns the finished text.
-func (d *draft) done() *derived {
+func (d *rewriter) done() *derived {
 	if len(d.marks) <= 1 && d.last <= kept {
 		d.marks = nil
 	} else {

@@ -21,9 +21,9 @@ const (
 	minDeadScript = 16  // characters of scripts that nobody writes in
 )
 
-// unread counts the bytes of the original that a text, opened as far as it can
+// unreadBytes counts the bytes of the original that a text, opened as far as it can
 // be, does not say in language.
-func unread(d *derived, seen signs) (n int) {
+func unreadBytes(d *derived, seen signs) (n int) {
 	last := 0 // where in the original the bytes counted last end
 	count := func(from, to int) {
 		s := d.span(from, to)

@@ -17,9 +17,9 @@ type Vector []float32
 // vectors were learnt from running text and a dictionary: words of like meaning
 // lie close. It stops soon after ctx is done, and gives its error then.
 func (m *Model) Embed(ctx context.Context, text string) (v Vector, err error) {
-	defer catch(&err)
+	defer recoverCancellation(&err)
 	var sum projection
-	sum.add(&m.p, normalised(original(ctx, text)))
+	sum.add(&m.p, normalised(newSource(ctx, text)))
 	return sum.unit(&m.p), nil
 }
 
@@ -34,15 +34,15 @@ func (p *projection) add(m *Parameters, normal *derived) {
 	s := NewScanner(normal.text, m.Lexicon)
 	for words := 0; s.Next(); words++ {
 		p.addWord(m, s)
-		if words%askedWords == 0 {
-			normal.ask()
+		if words%contextIntervalWords == 0 {
+			normal.checkContext()
 		}
 	}
 }
 
-// askedWords is how many words are weighed, of half a microsecond each, before
+// contextIntervalWords is how many words are weighed, of half a microsecond each, before
 // it is asked whether anybody still waits.
-const askedWords = 1 << 10
+const contextIntervalWords = 1 << 10
 
 func (p *projection) addWord(m *Parameters, s *Scanner) {
 	entry := s.Entry()
@@ -67,7 +67,7 @@ func (p *projection) addUnknown(m *Parameters, subwords []uint32) {
 	for d, x := range &sum {
 		p.sum[d] += x / int64(len(subwords))
 	}
-	p.total += unknown
+	p.total += unknownWeight
 }
 
 func (p *projection) unit(m *Parameters) Vector {
@@ -139,7 +139,7 @@ func Blend(centre, out Vector, n int) Vector {
 // before the common part is taken off. Training measures that part with it.
 func Mean(p *Parameters, text string) (out [Dimensions]float64) {
 	var sum projection
-	sum.add(p, normalised(original(context.Background(), text)))
+	sum.add(p, normalised(newSource(context.Background(), text)))
 	if sum.total == 0 {
 		return out
 	}

@@ -73,18 +73,18 @@ type Reading struct {
 // [MaxViews], each at most about as long as the text. It stops soon after ctx
 // is done, and gives its error then, and no other.
 func Read(ctx context.Context, s string) (r Reading, err error) {
-	defer catch(&err)
+	defer recoverCancellation(&err)
 	return read(ctx, s), nil
 }
 
 func read(ctx context.Context, s string) Reading {
-	o := opener{Reading: Reading{Whole: len(s) <= MaxText}}
-	raw := original(ctx, s[:min(len(s), MaxText)])
-	raw.ask()
+	o := decoder{Reading: Reading{Whole: len(s) <= MaxText}}
+	raw := newSource(ctx, s[:min(len(s), MaxText)])
+	raw.checkContext()
 	text := clean(raw)
 	plain := folded(text)
-	raw.ask()
-	seen := look(text.text)
+	raw.checkContext()
+	seen := findSigns(text.text)
 	o.add(plain)
 	if text != raw { // only then can something invisible be in it
 		for _, shown := range []*derived{unhide(raw), unglue(raw)} {
@@ -93,21 +93,21 @@ func read(ctx context.Context, s string) Reading {
 			}
 		}
 	}
-	o.games(text, plain, seen)
-	last, seen := o.unwrap(text, seen)
+	o.addDeobfuscations(text, plain, seen)
+	last, seen := o.decodeLayers(text, seen)
 	if last != text {
-		o.games(last, folded(last), seen)
+		o.addDeobfuscations(last, folded(last), seen)
 	}
 	if o.Whole = o.Whole && !raw.packed; o.Whole {
-		o.Unread = unread(last, seen)
+		o.Unread = unreadBytes(last, seen)
 	}
 	return o.Reading
 }
 
-type opener struct{ Reading }
+type decoder struct{ Reading }
 
 // add appends a view unless it is nil or was seen.
-func (o *opener) add(d *derived) bool {
+func (o *decoder) add(d *derived) bool {
 	if d == nil {
 		return false
 	}
@@ -120,16 +120,16 @@ func (o *opener) add(d *derived) bool {
 	return true
 }
 
-// unwrap opens layer after layer and returns the innermost text, which is d
+// decodeLayers opens layer after layer and returns the innermost text, which is d
 // when nothing was encoded, and the signs in it. seen are those of d.
-func (o *opener) unwrap(d *derived, seen signs) (*derived, signs) {
+func (o *decoder) decodeLayers(d *derived, seen signs) (*derived, signs) {
 	for range Rounds {
 		next := layer(d, seen)
 		if next == d {
 			return d, seen
 		}
 		d = clean(next)
-		seen = look(d.text)
+		seen = findSigns(d.text)
 		o.add(folded(d))
 	}
 	o.Whole = o.Whole && layer(d, seen) == d
@@ -139,20 +139,20 @@ func (o *opener) unwrap(d *derived, seen signs) (*derived, signs) {
 // layer opens what is encoded in a text, once, and returns the same text when
 // nothing is.
 func layer(d *derived, seen signs) *derived {
-	d.ask()
-	for _, open := range openers {
+	d.checkContext()
+	for _, open := range decodings {
 		if open.suits(seen) {
 			if next := open.by(d); next != d {
-				d, seen = next, look(next.text)
+				d, seen = next, findSigns(next.text)
 			}
 		}
 	}
 	return d
 }
 
-// openers are the decoders of a layer, in their order, and the signs without
+// decodings are the decoders of a layer, in their order, and the signs without
 // which they are not asked.
-var openers = []struct {
+var decodings = []struct {
 	suits func(seen signs) bool
 	by    func(d *derived) *derived
 }{
@@ -164,13 +164,13 @@ var openers = []struct {
 	{func(seen signs) bool { return seen.foreign || seen.alone >= minApart }, unspace},
 }
 
-// games adds the readings of a text in which letters were played with, as far
+// addDeobfuscations adds the readings of a text in which letters were played with, as far
 // as the signs suggest it; d is the text normalised. A text whose letters were
 // set right is looked at once more.
-func (o *opener) games(text, d *derived, seen signs) {
-	d.ask()
+func (o *decoder) addDeobfuscations(text, d *derived, seen signs) {
+	d.checkContext()
 	found := unkeyed(text, d)
-	d.ask()
+	d.checkContext()
 	if seen.lines >= minColumns {
 		found = append(found, uncolumn(text))
 	}
@@ -187,7 +187,7 @@ func (o *opener) games(text, d *derived, seen signs) {
 		found = append(found, unleet(d))
 	}
 	for _, played := range found {
-		d.ask()
+		d.checkContext()
 		if played != nil && o.add(played) {
 			o.played = true
 			o.add(unleet(played))

@@ -28,15 +28,15 @@ func bytesOf(s string) (set [256]bool) {
 // replacement of s[i:end], and returns d when there is none,
 // which end == i says.
 func replaceAll(d *derived, starts *[256]bool, replace func(s string, i int) (text string, end int)) *derived {
-	var w *draft
+	var w *rewriter
 	s, kept, asked := d.text, 0, 0
 	for i := 0; i < len(s); {
 		if !starts[s[i]] {
 			i++
 			continue
 		}
-		if i-asked >= chunk {
-			d.ask()
+		if i-asked >= contextInterval {
+			d.checkContext()
 			asked = i
 		}
 		text, end := replace(s, i)
@@ -74,7 +74,7 @@ func escape(s string, i int) (text string, end int) {
 	case '<':
 		return tag(s, i)
 	case '+':
-		if text, end = plus(s, i); end == i {
+		if text, end = plusForSpace(s, i); end == i {
 			return utf7(s, i)
 		}
 		return text, end

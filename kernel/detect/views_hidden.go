@@ -66,7 +66,7 @@ func hiddenByte(r rune) (byte, bool) {
 // whose words they split. It returns nil when there are fewer than two.
 func unglue(d *derived) *derived {
 	s, kept := d.text, 0
-	var w *draft
+	var w *rewriter
 	n := 0
 	for i := 1; i < len(s); {
 		if s[i] < utf8.RuneSelf || !asciiLetter(s[i-1]|0x20) {

@@ -93,7 +93,7 @@ func spell(word []byte) {
 		}
 	}
 	choose(spelt, doubtful)
-	if hasLetter(word) && maybeLeet(word) || known(string(spelt)) {
+	if hasLetter(word) && maybeLeet(word) || isCommonWord(string(spelt)) {
 		copy(word, spelt)
 	}
 }
@@ -106,7 +106,7 @@ func choose(word []byte, doubtful []int) {
 		for k, i := range doubtful {
 			word[i] = "il"[subset>>k&1]
 		}
-		if known(string(word)) {
+		if isCommonWord(string(word)) {
 			return
 		}
 	}

@@ -20,8 +20,8 @@ func unspace(d *derived) *derived {
 	w, kept, asked := rewrite(d), 0, 0
 	var by separation // of the first run; shorter ones must have the same
 	for i := 0; i < len(s); {
-		if i-asked >= chunk {
-			d.ask()
+		if i-asked >= contextInterval {
+			d.checkContext()
 			asked = i
 		}
 		run := spacedWord(s, i)
@@ -45,7 +45,7 @@ func unspace(d *derived) *derived {
 }
 
 // joinLetters keeps every other character of s[i:end].
-func joinLetters(w *draft, s string, i, end int) {
+func joinLetters(w *rewriter, s string, i, end int) {
 	for letter := true; i < end; letter = !letter {
 		_, size := utf8.DecodeRuneInString(s[i:])
 		if letter {

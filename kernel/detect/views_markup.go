@@ -74,9 +74,9 @@ func tag(s string, i int) (string, int) {
 // longestPlain bounds the words that a query is taken to be made of.
 const longestPlain = 16
 
-// plus reads the plus signs of a query as spaces, where three words or more
+// plusForSpace reads the plus signs of a query as spaces, where three words or more
 // stand so. s[i] is the first of them.
-func plus(s string, i int) (string, int) {
+func plusForSpace(s string, i int) (string, int) {
 	start := i
 	for start > 0 && i-start <= longestPlain && asciiLetter(s[start-1]|0x20) {
 		start--

@@ -22,7 +22,7 @@ var morse = func() map[string]byte {
 // letters, more than that words.
 func unmorse(d *derived) *derived {
 	s, kept := d.text, 0
-	var w *draft
+	var w *rewriter
 	for i := 0; i < len(s); {
 		if _, size := morseMark(s, i); size == 0 || i > 0 && (asciiAlnum(s[i-1]) || s[i-1] == '/') {
 			i += max(1, size)

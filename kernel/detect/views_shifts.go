@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// common are frequent English words, and those that attacks are made of: what
+// commonWords are frequent English words, and those that attacks are made of: what
 // a reading must consist of to be taken for language.
-var common = strings.Fields(`
+var commonWords = strings.Fields(`
 	a to of by in on the and you your all for how what this that with are not now have will can from tell make give show write about
 	please ignore previous prior instructions instruction rules rule system prompt reveal answer question forget disregard
 	guidelines guideline pretend without restrictions restriction assistant user following above told before after
@@ -20,14 +20,14 @@ var common = strings.Fields(`
 	until people possible full help model language small simple initial safely violate violent list limit limits life like`)
 
 var commonSet = func() map[string]bool {
-	out := make(map[string]bool, len(common))
-	for _, w := range common {
+	out := make(map[string]bool, len(commonWords))
+	for _, w := range commonWords {
 		out[w] = true
 	}
 	return out
 }()
 
-func known(word string) bool { return commonSet[word] }
+func isCommonWord(word string) bool { return commonSet[word] }
 
 // A key is a way to exchange letters: 1 to 25 are Caesar's shifts that undo
 // themselves by it, then come atbash and words written backwards.
@@ -42,8 +42,8 @@ const (
 // disguised maps what the common words look like under a key to the set of
 // such keys. Words that are common themselves are left out.
 var disguised = func() map[string]uint32 {
-	out := make(map[string]uint32, len(common)*keys)
-	for _, w := range common {
+	out := make(map[string]uint32, len(commonWords)*keys)
+	for _, w := range commonWords {
 		if len(w) < 3 {
 			continue
 		}
@@ -60,7 +60,7 @@ var disguised = func() map[string]uint32 {
 			out[w] |= 1 << spelling
 		}
 	}
-	for _, w := range common {
+	for _, w := range commonWords {
 		delete(out, w)
 	}
 	return out
@@ -120,8 +120,8 @@ func keysOf(d *derived) uint32 {
 	var last [keys]string
 	normal, asked := d.text, 0
 	for i := 0; i < len(normal); {
-		if i-asked >= chunk {
-			d.ask()
+		if i-asked >= contextInterval {
+			d.checkContext()
 			asked = i
 		}
 		if !asciiLetter(normal[i]) {

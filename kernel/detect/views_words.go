@@ -19,7 +19,7 @@ func fnvStep(h uint32, c byte) uint32 { return (h ^ uint32(c)) * fnvPrime }
 
 // wordsKnown are the words of the embedded model: what language is made of does
 // not depend on who asks.
-func wordsKnown() *Lexicon { return load().p.Lexicon }
+func wordsKnown() *Lexicon { return loadDefault().p.Lexicon }
 
 // place finds a word by the hash of all but its last border.
 func (l *Lexicon) place(open uint32) int { return int(l.find(fnvStep(open, border))) }
@@ -128,7 +128,7 @@ const minRunOn = 16
 // instructions"). It returns nil when no row of letters holds three words.
 func unrun(d *derived) *derived {
 	s, kept := d.text, 0
-	var w *draft
+	var w *rewriter
 	for i := 0; i < len(s); {
 		if !asciiLetter(s[i]) {
 			i++
@@ -140,7 +140,7 @@ func unrun(d *derived) *derived {
 		}
 		row := s[i:end]
 		if len(row) >= minRunOn && rank(row) < 0 {
-			d.ask()
+			d.checkContext()
 			if said, words := parted(row); isSentence(said, words) {
 				if w == nil {
 					w = rewrite(d)
@@ -190,7 +190,7 @@ var spellingAlphabet = func() map[string]byte {
 // normalised, because lines count.
 func unspell(d *derived) *derived {
 	s, kept := d.text, 0
-	var w *draft
+	var w *rewriter
 	for i := 0; i < len(s); {
 		if !asciiLetter(s[i] | 0x20) {
 			i++
@@ -322,11 +322,11 @@ const (
 // letters alone that fill them. It returns nil when that gives no language.
 func uncolumn(d *derived) *derived {
 	s, kept := d.text, 0
-	var w *draft
+	var w *rewriter
 	for i := 0; i < len(s); {
 		rows, end := shortLines(s, i)
 		if len(rows) >= minColumns {
-			d.ask()
+			d.checkContext()
 			if text := downwards(rows); text != "" {
 				if w == nil {
 					w = rewrite(d)

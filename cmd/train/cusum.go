@@ -9,14 +9,14 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// page is the kernel's sequential test on severities (Page 1954).
-type page struct {
+// cusumRun is the kernel's sequential test on severities (Page 1954).
+type cusumRun struct {
 	policy kernel.Policy
 	g      float64
 }
 
 // alarms takes one turn and reports whether it raises the alarm.
-func (p *page) alarms(severity float64) bool {
+func (p *cusumRun) alarms(severity float64) bool {
 	p.g = max(0, p.g+max(severity-p.policy.CUSUMK, -p.policy.CUSUMRelief))
 	if p.g < p.policy.CUSUMH {
 		return false
@@ -35,10 +35,10 @@ func userSeverities(m *detect.Model, r record) (out []float64) {
 	return out
 }
 
-// drip measures the sequential test: how long ordinary dialogues run without an
+// reportCUSUM measures the sequential test: how long ordinary dialogues run without an
 // alarm when they follow each other in one session, and when and how often it
 // or the threshold speaks in red-team dialogues.
-func drip(b *strings.Builder, m *detect.Model, dir string) error {
+func reportCUSUM(b *strings.Builder, m *detect.Model, dir string) error {
 	fmt.Fprintf(b, "\n### Slow drip\n\n")
 	ordinary, err := readRecords(filepath.Join(dir, "multiturn_benign.jsonl"))
 	if err != nil {
@@ -50,12 +50,12 @@ func drip(b *strings.Builder, m *detect.Model, dir string) error {
 	}
 	policy := kernel.DefaultPolicy()
 	turns, alarms, over := 0, 0, 0
-	p := page{policy: policy}
+	p := cusumRun{policy: policy}
 	for _, r := range ordinary {
 		for _, s := range userSeverities(m, r) {
 			turns++
-			alarms += count(p.alarms(s))
-			over += count(s >= policy.CUSUMK)
+			alarms += boolToInt(p.alarms(s))
+			over += boolToInt(s >= policy.CUSUMK)
 		}
 	}
 	fmt.Fprintf(b, "In control: %d turns of %d ordinary task dialogues in one endless session raised the alarm (k = %.2f, h = %.2f) %d times", turns, len(ordinary), policy.CUSUMK, policy.CUSUMH, alarms)
@@ -70,7 +70,7 @@ func drip(b *strings.Builder, m *detect.Model, dir string) error {
 func attacked(b *strings.Builder, m *detect.Model, hostile []record, policy kernel.Policy) {
 	byTest, byThreshold, either, delay, long := 0, 0, 0, 0, 0
 	for _, r := range hostile {
-		p, first, test, threshold := page{policy: policy}, 0, false, false
+		p, first, test, threshold := cusumRun{policy: policy}, 0, false, false
 		severities := userSeverities(m, r)
 		for i, s := range severities {
 			alarm, refused := p.alarms(s), s >= refuseAt
@@ -80,7 +80,7 @@ func attacked(b *strings.Builder, m *detect.Model, hostile []record, policy kern
 			}
 		}
 		long += len(severities)
-		byTest, byThreshold, either, delay = byTest+count(test), byThreshold+count(threshold), either+count(first > 0), delay+first
+		byTest, byThreshold, either, delay = byTest+boolToInt(test), byThreshold+boolToInt(threshold), either+boolToInt(first > 0), delay+first
 	}
 	n := len(hostile)
 	fmt.Fprintf(b, "Out of control: of %d crowd red-team dialogues (%.1f turns each, intent not verified one by one) a turn reached the refusal threshold in %s %%, the test spoke in %s %%, one of the two in %s %%, the first time on turn %.1f on average.\n",
