@@ -27,14 +27,14 @@ func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
 	}
 	out, entry, receipt, err := a.audit(r.Context(), q)
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	if q.prompt != nil || q.output != nil {
 		if err := a.mayCompare(r, entry); err != nil {
 			return err
 		}
 		if err := a.compare(r.Context(), out, q, entry, receipt); err != nil {
-			return readFailed(err)
+			return storeError(err)
 		}
 	}
 	return writeJSON(w, http.StatusOK, out)
