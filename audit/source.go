@@ -24,9 +24,9 @@ type Source interface {
 // the source keeps the record under one.
 type Visit func(ctx context.Context, where string, entry store.Receipt) error
 
-// Sessions is a source that also knows the sessions of its receipts. A file does
-// not.
-type Sessions interface {
+// A SessionSource also knows the sessions of its receipts: their heads, and the
+// secrets that commitments are made with. A file does not.
+type SessionSource interface {
 	// Head makes the check head of the receipt with the id.
 	Head(ctx context.Context, id string) (Check, error)
 
@@ -44,17 +44,16 @@ type Texts struct {
 	Output *string `json:"output,omitempty"`
 }
 
-// A Recorder keeps receipts that can be listed. Every [store.Store] is one.
-type Recorder interface {
-	Archive
-	Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error)
-}
-
 // A StoreSource reads the receipts of a store that this process has opened.
-type StoreSource struct{ recorder Recorder }
+type StoreSource struct{ store store.Store }
 
 // NewStoreSource returns the source of a store, which stays the caller's to close.
-func NewStoreSource(r Recorder) StoreSource { return StoreSource{r} }
+func NewStoreSource(s store.Store) StoreSource { return StoreSource{s} }
+
+var (
+	_ Source        = StoreSource{}
+	_ SessionSource = StoreSource{}
+)
 
 // storePage is how many receipts are listed at a time. A page holds the whole
 // records, so it is small.
@@ -63,7 +62,7 @@ const storePage = 16
 // Each visits the receipts of the store.
 func (s StoreSource) Each(ctx context.Context, visit Visit) error {
 	list := func(before string) (ids []string, next string, err error) {
-		page, err := s.recorder.Recent(ctx, before, storePage)
+		page, err := s.store.Recent(ctx, before, storePage)
 		if err != nil {
 			return nil, "", fmt.Errorf("listing receipts: %w", err)
 		}
@@ -76,7 +75,7 @@ func (s StoreSource) Each(ctx context.Context, visit Visit) error {
 		return ids, next, nil
 	}
 	return OldestFirst(list, func(id string) error {
-		entry, err := s.recorder.Receipt(ctx, id)
+		entry, err := s.store.Receipt(ctx, id)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", id, err)
 		}
@@ -86,12 +85,12 @@ func (s StoreSource) Each(ctx context.Context, visit Visit) error {
 
 // Policy returns a policy that the store keeps.
 func (s StoreSource) Policy(ctx context.Context, hash string) ([]byte, error) {
-	return s.recorder.Policy(ctx, hash)
+	return s.store.Policy(ctx, hash)
 }
 
 // Head looks for the receipt on the way back from its session's head.
 func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
-	entry, err := s.recorder.Receipt(ctx, id)
+	entry, err := s.store.Receipt(ctx, id)
 	if err != nil {
 		return Check{}, err
 	}
@@ -99,12 +98,12 @@ func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
 	if err != nil {
 		return failed("head", err.Error()), nil
 	}
-	return NewAuditor(s.recorder).head(ctx, entry, r)
+	return NewAuditor(s.store).head(ctx, entry, r)
 }
 
 // CompareTexts compares texts with a receipt's commitments.
 func (s StoreSource) CompareTexts(ctx context.Context, t Texts) ([]Check, error) {
-	entry, err := s.recorder.Receipt(ctx, t.ID)
+	entry, err := s.store.Receipt(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func (s StoreSource) CompareTexts(ctx context.Context, t Texts) ([]Check, error)
 	if err != nil {
 		return nil, err
 	}
-	return NewAuditor(s.recorder).texts(ctx, entry, r, t.Prompt, t.Output)
+	return NewAuditor(s.store).texts(ctx, entry, r, t.Prompt, t.Output)
 }
 
 // OldestFirst visits the ids of a list that goes newest first and comes in pages,

@@ -14,7 +14,7 @@ var ErrNoSessions = errors.New("comparing texts needs the keys of the sessions, 
 // A Verifier checks all receipts of a source. It belongs to one goroutine.
 type Verifier struct {
 	source   Source
-	sessions Sessions // nil if the source knows none
+	sessions SessionSource // nil if the source knows none
 	chain    kernel.Chain
 	kernels  map[string]*kernel.Kernel
 	fault    func(where, what string)
@@ -25,7 +25,7 @@ type Verifier struct {
 // partial accepts receipts whose predecessors stand before the first receipt of the
 // source.
 func NewVerifier(source Source, partial bool, fault func(where, what string)) *Verifier {
-	sessions, _ := source.(Sessions)
+	sessions, _ := source.(SessionSource)
 	return &Verifier{
 		source: source, sessions: sessions, chain: kernel.Chain{Partial: partial},
 		kernels: make(map[string]*kernel.Kernel), fault: fault,

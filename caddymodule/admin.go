@@ -100,7 +100,7 @@ func (a *adminAPI) createKey(w http.ResponseWriter, r *http.Request) error {
 	secret := newKey()
 	key.Hash = hashKey(secret)
 	if err := a.engine.store.PutKey(r.Context(), key); err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	k := showKey(key)
 	return writeJSON(w, http.StatusCreated, newKeyAnswer{k.ID, k.Name, k.Plan, secret, k.CreatedAt, k.ExpiresAt})
@@ -170,7 +170,7 @@ func parseTime(v gjson.Result) (time.Time, bool) {
 func (a *adminAPI) listKeys(w http.ResponseWriter, r *http.Request) error {
 	keys, err := a.engine.store.Keys(r.Context())
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	shown := make([]shownKey, len(keys))
 	for i, k := range keys {
@@ -187,7 +187,7 @@ func (a *adminAPI) revokeKey(w http.ResponseWriter, r *http.Request) error {
 		err = a.engine.store.PutKey(r.Context(), key)
 	}
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -252,7 +252,7 @@ func (a *adminAPI) session(w http.ResponseWriter, r *http.Request) error {
 	}
 	s, err := a.engine.store.Session(r.Context(), key)
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	return writeJSON(w, http.StatusOK, showSession(s))
 }
@@ -266,7 +266,7 @@ func (a *adminAPI) eraseSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := a.engine.store.Erase(r.Context(), key); err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

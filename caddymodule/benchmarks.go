@@ -35,7 +35,7 @@ func (a *adminAPI) publishBenchmarks(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	if err := a.engine.store.Publish(r.Context(), rows); err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	a.engine.benchmarks.drop()
 	return writeJSON(w, http.StatusCreated, map[string]int{"published": len(rows)})
@@ -95,8 +95,8 @@ func decodeBenchmark(number int, item gjson.Result, now time.Time) (store.Benchm
 		Benchmark: r.name("benchmark"), Metric: r.name("metric"), NTotal: r.count("n_total", 1, maxBenchmarkTotal),
 		Notes: r.notes(), CreatedAt: r.created(now),
 	}
-	b.BarePct, b.BareCI95 = r.share("bare", b.NTotal)
-	b.GovernedPct, b.GovernedCI95 = r.share("governed", b.NTotal)
+	b.BarePct, b.BareCI95 = r.percentage("bare", b.NTotal)
+	b.GovernedPct, b.GovernedCI95 = r.percentage("governed", b.NTotal)
 	b.DeltaPct = b.GovernedPct - b.BarePct
 	return b, r.fault
 }
@@ -153,9 +153,9 @@ func (r *benchmarkRow) created(now time.Time) time.Time {
 	return t
 }
 
-// share reads one arm's percentage and interval, or computes them from its
+// percentage reads one arm's percentage and interval, or computes them from its
 // count of successes.
-func (r *benchmarkRow) share(arm string, total int) (pct float64, ci [2]float64) {
+func (r *benchmarkRow) percentage(arm string, total int) (pct float64, ci [2]float64) {
 	counted := r.has(arm + "_successes")
 	if counted {
 		k := r.count(arm+"_successes", 0, max(0, total))
@@ -197,7 +197,7 @@ type benchmarkCache struct {
 	till time.Time
 }
 
-// drop makes the next reader ask the store.
+// drop empties the cache, so that the next reader asks the store.
 func (c *benchmarkCache) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *benchmarkCache) drop() {
 func (a *readAPI) listBenchmarks(w http.ResponseWriter, r *http.Request) error {
 	body, etag, err := a.engine.cachedBenchmarks(r.Context(), time.Now())
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -34,15 +34,15 @@ func checkOrigins(origins []string) error {
 	return nil
 }
 
-// crossOrigin adds what the Fetch standard asks for to answers of our own
-// public endpoints, and answers preflight requests. Cookies are never allowed,
-// and the administration is not for scripts of other origins.
-func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request) (answered bool) {
-	if len(h.CORS) == 0 {
-		return false
-	}
-	res := h.resource(r)
-	if res == nil || res.group == groupAdmin {
+// crossOrigin adds the headers of the Fetch standard (section 3.3, CORS protocol)
+// to answers of our own public endpoints, and answers preflight requests. Cookies
+// are never allowed, and the administration is not for scripts of other origins.
+//
+// The headers are written here and not by github.com/rs/cors, because that would
+// let answers for every origin vary by origin, which caches then keep once for
+// each, and would answer the preflight requests of foreign origins with success.
+func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request, res *resource) (answered bool) {
+	if len(h.CORS) == 0 || res.group == groupAdmin {
 		return false
 	}
 	if h.CORS[0] != anyOrigin {

@@ -55,22 +55,23 @@ func decodeGovern(w http.ResponseWriter, r *http.Request, policy *Policy) (gover
 	return req, req.readIdentity(members, policy.IdentityModes)
 }
 
-// bodyTime bounds how long each bodyPart of a body may take: a client that sends
-// a byte now and then must not hold a request, and what it sent, for ever.
+// Each bodyPart of a body must arrive within bodyTime: a client that sends a byte
+// now and then must not hold a request, and what it sent, for ever.
 const (
 	bodyTime = 30 * time.Second
 	bodyPart = 1 << 20
 )
 
-// readBody reads at most limit bytes, whatever the header announces, and takes
-// memory only as they arrive. A writer that knows no deadlines is one of a test.
+// readBody reads a body of at most limit bytes. It takes memory as the bytes
+// arrive, whatever the header announces. Errors of SetReadDeadline are dropped:
+// only the writers of tests know no deadlines.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
 	connection := http.NewResponseController(w)
 	body, apiErr := readParts(http.MaxBytesReader(w, r.Body, limit), func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
 	switch {
 	case apiErr == nil:
 		_ = connection.SetReadDeadline(time.Time{})
-	case r.ProtoMajor == 1: // or net/http waits for the rest before it answers
+	case r.ProtoMajor == 1: // otherwise net/http waits for the rest before it answers
 		w.Header().Set("Connection", "close")
 	}
 	return body, apiErr
@@ -89,7 +90,7 @@ func readParts(from io.Reader, beforeEach func()) ([]byte, *apiError) {
 		return nil, errBodyTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errBodyTimeout
-	case !errors.Is(err, io.EOF): // io.ErrUnexpectedEOF is another
+	case !errors.Is(err, io.EOF): // among them io.ErrUnexpectedEOF
 		return nil, errBodyRead
 	}
 	return body.Bytes(), nil

@@ -226,8 +226,9 @@ func (h *Handler) validateNumbers() error {
 	return checkOrigins(h.CORS)
 }
 
-// ServeHTTP sends a request to the endpoint it names, or governs it on its way
-// to the next handler.
+// ServeHTTP serves our own endpoints, governs the traffic that may carry a prompt
+// on its way to the next handler, and passes on everything else. A request that is
+// served or governed holds the store open and ends when the process exits.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if governed(r.Context()) {
 		h.logger.Error(errTwice.Error())
@@ -235,10 +236,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return nil
 	}
 	setPlaceholders(r, placeholders{})
-	if h.crossOrigin(w, r) {
-		return nil
+	own := h.resource(r)
+	if own != nil && h.crossOrigin(w, r, own) {
+		return nil // a preflight request
 	}
-	serve := h.route(r)
+	serve := h.route(r, own)
 	if serve == nil {
 		return h.giveToCaddy(w, r, passCleanly(w, h.outbound(r.Context(), r), next, nil))
 	}
@@ -259,15 +261,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if err := serve(g, w, r); err != nil {
 		g.answerError(w, err)
 	}
-	if exits(r.Context()) { // net/http may not get to it any more
+	if exits(r.Context()) { // the process may end before net/http flushes the answer
 		_ = http.NewResponseController(w).Flush()
 	}
 	return h.giveToCaddy(w, r, g.ungoverned)
 }
 
-// route finds who serves a request; nil means that it is none of our business.
-func (h *Handler) route(r *http.Request) endpointFunc {
-	if h.resource(r) != nil {
+// route chooses how a request is governed: as one for our own resource, if it is
+// for one, in the dialect that claims its path, or in none. nil means that it is
+// not governed.
+func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
+	if own != nil {
 		return (*request).serveResource
 	}
 	if d, ok := wire.Match(r.URL.Path); ok && (r.Method == http.MethodPost || carriesBody(r)) {
@@ -326,7 +330,7 @@ func newRequest(h *Handler, e *engine, next caddyhttp.Handler) *request {
 	}
 }
 
-// outcomeOfFailure is what metrics call a request that got no further.
+// outcomeOfFailure names the outcome of a request that failed, for metrics.
 func outcomeOfFailure(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return string(kernel.ClientGone)

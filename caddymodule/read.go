@@ -126,9 +126,9 @@ func (a *readAPI) checkOffered(r *http.Request, reader caller) *apiError {
 	return a.auth.checkAdmin(r)
 }
 
-// readFailed is the error to answer with when the store has no such thing, or
-// did not say.
-func readFailed(err error) error {
+// storeError is the error to answer with when the store has no such record, or
+// failed.
+func storeError(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return errNotFound
 	}
@@ -207,7 +207,7 @@ func (a *readAPI) receipt(w http.ResponseWriter, r *http.Request) error {
 	}
 	entry, err := a.engine.store.Receipt(r.Context(), id)
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	return writeRecord(w, entry.JSON)
 }
@@ -221,7 +221,7 @@ func (a *readAPI) receiptOfTurn(w http.ResponseWriter, r *http.Request) error {
 	}
 	entry, err := a.engine.store.ReceiptOfTurn(r.Context(), id)
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	return writeRecord(w, entry.JSON)
 }
@@ -235,7 +235,7 @@ func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
 	}
 	text, err := a.engine.store.Policy(r.Context(), hash)
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	return writeRecord(w, text)
 }
@@ -250,7 +250,7 @@ func writeRecord(w http.ResponseWriter, record []byte) error {
 func (a *readAPI) stats(w http.ResponseWriter, r *http.Request) error {
 	s, err := a.engine.store.Stats(r.Context())
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{
 		"total_receipts": s.TotalReceipts, "intervention_rate": s.InterventionRate, "stability_margin": s.StabilityMargin,

@@ -29,14 +29,14 @@ func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
 	auditor := audit.NewAuditor(a.engine.store)
 	report, err := q.verify(r.Context(), auditor)
 	if err != nil {
-		return readFailed(err)
+		return storeError(err)
 	}
 	if q.prompt != nil || q.output != nil {
 		if err := a.mayCompare(r, report.Entry); err != nil {
 			return err
 		}
 		if err := auditor.CompareTexts(r.Context(), report, q.prompt, q.output); err != nil {
-			return readFailed(err)
+			return storeError(err)
 		}
 	}
 	return writeJSON(w, http.StatusOK, report)

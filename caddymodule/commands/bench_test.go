@@ -25,7 +25,7 @@ func labelledLine(label, source, lang, text string) string {
 	return fmt.Sprintf(`{"id":"x","label":%q,"source":%q,"lang":%q,"text":%q}`, label, source, lang, text)
 }
 
-// smallBench has attacks that are found, and benign texts that are not.
+// smallBench writes attacks, of which all but one are found, and benign texts.
 func smallBench(t *testing.T) string {
 	lines := []string{
 		labelledLine("jailbreak", "one", "en", attack),
@@ -44,12 +44,12 @@ func smallBench(t *testing.T) string {
 	return labelled(t, lines...)
 }
 
-type card struct {
+type report struct {
 	Records int
 	LeftOut map[string]int `json:"left_out"`
-	Totals  []cardRow
-	Sources []cardRow
-	Langs   []cardRow                          `json:"languages"`
+	Totals  []reportRow
+	Sources []reportRow
+	Langs   []reportRow                          `json:"languages"`
 	Latency struct{ P50, P90, P99, Max int64 } `json:"latency_us"`
 	Bins    []struct {
 		N       int
@@ -57,7 +57,7 @@ type card struct {
 	} `json:"reliability"`
 }
 
-type cardRow struct {
+type reportRow struct {
 	Kind, Label, Source, Lang string
 	N, Refused                int
 	RefusedPct                float64    `json:"refused_pct"`
@@ -66,13 +66,13 @@ type cardRow struct {
 	AUC                       *float64
 }
 
-func bench(t *testing.T, args ...string) card {
+func bench(t *testing.T, args ...string) report {
 	t.Helper()
 	out, errs, err := lexCommand("", append([]string{"bench", "--json", "--data"}, args...)...)
 	if err != nil {
 		t.Fatal(err, errs)
 	}
-	var c card
+	var c report
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestBenchCounts(t *testing.T) {
 	if c.Records != 47 || c.LeftOut["refusal"] != 1 || c.LeftOut["harmful"] != 1 {
 		t.Errorf("%d records, left out %v", c.Records, c.LeftOut)
 	}
-	rows := map[string]cardRow{}
+	rows := map[string]reportRow{}
 	for _, r := range append(append(c.Totals, c.Sources...), c.Langs...) {
 		rows[strings.Join([]string{r.Kind, r.Label, r.Source, r.Lang}, ",")] = r
 	}
@@ -154,7 +154,7 @@ func TestBenchNamesBadLines(t *testing.T) {
 	}
 }
 
-// The rows arrive at the proxy's list, with the counts that the card has.
+// The proxy lists the published rows with the counts of the report.
 func TestBenchPublishes(t *testing.T) {
 	proxy := startProxy(t, "Paris.")
 	data := smallBench(t)

@@ -45,7 +45,7 @@ a benchmark row named lex-conformance.`,
 func checkConformance(cmd *cobra.Command, fl caddycmd.Flags) error {
 	target := conformance.Target{
 		URL: fl.String("url"), ForwardedFor: fl.Bool("forwarded-for"),
-		Admin: os.Getenv("ADMIN_PASSWORD"), Bench: os.Getenv("BENCH_SECRET"), Key: os.Getenv("LEX_API_KEY"),
+		Admin: os.Getenv(adminVariable), Bench: os.Getenv(benchVariable), Key: os.Getenv("LEX_API_KEY"),
 		Wait: func(ctx context.Context, d time.Duration) error {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "waiting %v for the rate limit\n", d)
 			return waitFor(ctx, d)

@@ -68,6 +68,11 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 // A proxySource reads the receipts of a running proxy over HTTP.
 type proxySource struct{ *proxy }
 
+var (
+	_ audit.Source        = proxySource{}
+	_ audit.SessionSource = proxySource{}
+)
+
 // recentLimit is how many receipts a page of the proxy's list has at most.
 const recentLimit = 200
 

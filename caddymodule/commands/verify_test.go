@@ -25,9 +25,9 @@ import (
 	"github.com/caddy-lex/lex/store/bolt"
 )
 
-// An auditedProxy answers as a running one does, until a test has it do
-// otherwise. It keeps the ids of its receipts and makes the records anew, so that
-// it holds none.
+// An auditedProxy answers as a running proxy does, except where a test replaces an
+// answer. It keeps the ids of its receipts and makes each record when it is asked
+// for, so that it holds no records.
 type auditedProxy struct {
 	*httptest.Server
 	k     *kernel.Kernel
@@ -38,7 +38,7 @@ type auditedProxy struct {
 	otherwise map[string]http.HandlerFunc
 }
 
-// only has one path answered otherwise.
+// only replaces the answer at one path, and at no other.
 func (p *auditedProxy) only(path string, answer http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,8 +131,7 @@ func (p *auditedProxy) list(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"receipts": page})
 }
 
-// What reaches the commands whole is exported and verified, however many pages
-// it has.
+// A list that arrives whole is exported and verified, however many pages it has.
 func TestExportIsWhole(t *testing.T) {
 	for _, n := range []int{0, 1, 200, 401} {
 		p := newAuditedProxy(t, n, "m")
@@ -164,7 +163,7 @@ func TestExportIsWhole(t *testing.T) {
 	}
 }
 
-// hang cuts an answer in one of the ways in which networks do.
+// hang sends the start of an answer and closes the connection, or resets it.
 func hang(raw string, reset bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -189,8 +188,8 @@ func says(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// What is cut, too long, unreadable or missing fails the command, by name.
-// Whatever was written before are whole lines.
+// An answer that is cut, too long, unreadable or missing fails the command, and the
+// error names it. What was written before it are whole lines.
 func TestExportFailsLoudly(t *testing.T) {
 	const first, second = "/audits/recent?limit=200", "/audits/recent?before=50&limit=200"
 	p := newAuditedProxy(t, 250, "m")
@@ -271,7 +270,7 @@ func TestExportFailsLoudly(t *testing.T) {
 	}
 }
 
-// A line that is too long is named, wherever it stands.
+// A line that is too long is named by its file and number.
 func TestVerifyNamesTheLineThatIsTooLong(t *testing.T) {
 	p := newAuditedProxy(t, 1, "m")
 	lines := string(p.record(0)) + "\n" + strings.Repeat(" ", 33<<20) + "\n"
@@ -287,7 +286,7 @@ func TestVerifyNamesTheLineThatIsTooLong(t *testing.T) {
 	}
 }
 
-// heapWatch is a file that measures how much memory is held while it is written.
+// heapWatch is a writer that measures how much memory is held while it is written to.
 type heapWatch struct {
 	written, looked, most int
 }
