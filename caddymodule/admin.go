@@ -27,7 +27,7 @@ const (
 // and the publication of benchmarks. There is one for each request.
 type adminAPI struct {
 	engine *engine
-	plans  map[string]Rate
+	plans  map[string]Plan
 }
 
 // withAdminSecret lets an endpoint run for callers that know the admin secret.

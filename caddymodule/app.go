@@ -36,8 +36,11 @@ type App struct {
 	// Who judges answers beside the local judge. Default: local, nobody.
 	JudgeRaw json.RawMessage `json:"judge,omitempty" caddy:"namespace=lex.judges inline_key=provider"`
 
-	// The kernel's policy; what is absent keeps its default.
+	// What requests are governed under; what is absent keeps its default.
 	Policy Policy `json:"policy,omitzero"`
+
+	// Policies by name, for sites and for the plans of API keys that choose one.
+	Policies map[string]*Policy `json:"policies,omitempty"`
 
 	// Rates and sizes.
 	Limits Limits `json:"limits,omitzero"`
@@ -82,11 +85,16 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.provisionEvents(ctx); err != nil {
 		return err
 	}
-	if err := a.provisionEmbedder(ctx); err != nil {
-		return err
+	var err error
+	if a.EmbedderRaw != nil {
+		if a.embedder, err = loadEmbedder(ctx, a); err != nil {
+			return err
+		}
 	}
-	if err := a.provisionJudge(ctx); err != nil {
-		return err
+	if a.JudgeRaw != nil {
+		if a.judge, a.judgeRequired, err = loadJudge(ctx, a); err != nil {
+			return err
+		}
 	}
 	if err := a.Limits.provision(); err != nil {
 		return err
@@ -98,10 +106,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		six := 6
 		a.Memory = &six
 	}
-	if err := a.Policy.provision(a); err != nil {
+	if err := a.provisionPolicies(ctx); err != nil {
 		return err
 	}
-	var err error
 	if a.metrics, err = newMetrics(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -117,33 +124,6 @@ func (a *App) provisionEvents(ctx caddy.Context) error {
 	return nil
 }
 
-// provisionEmbedder loads the embedder module.
-func (a *App) provisionEmbedder(ctx caddy.Context) error {
-	if a.EmbedderRaw == nil {
-		return nil
-	}
-	guest, err := ctx.LoadModule(a, "EmbedderRaw")
-	if err != nil {
-		return fmt.Errorf("loading the embedder module: %w", err)
-	}
-	a.embedder = guest.(EmbedderModule).Embedder()
-	return nil
-}
-
-// provisionJudge loads the judge module.
-func (a *App) provisionJudge(ctx caddy.Context) error {
-	if a.JudgeRaw == nil {
-		return nil
-	}
-	guest, err := ctx.LoadModule(a, "JudgeRaw")
-	if err != nil {
-		return fmt.Errorf("loading the judge module: %w", err)
-	}
-	module := guest.(JudgeModule)
-	a.judge, a.judgeRequired = module.Judge(), module.Required()
-	return nil
-}
-
 func (a *App) provisionStore(ctx caddy.Context) error {
 	if a.StoreRaw == nil {
 		a.StoreRaw = json.RawMessage(`{"engine":"bolt"}`)
@@ -156,22 +136,13 @@ func (a *App) provisionStore(ctx caddy.Context) error {
 	return nil
 }
 
-// Validate checks what Provision does not compute with.
-func (a *App) Validate() error {
-	if *a.Memory < 0 || *a.Memory > govern.MaxMemory {
-		return fmt.Errorf("memory: %d turns; give a number from 0 to %d", *a.Memory, govern.MaxMemory)
-	}
-	return nil
-}
-
 // Start opens the store, or joins the configuration before this one in using
 // the same store.
 func (a *App) Start() error {
 	defer close(a.ready)
 	e, err := acquireEngine(a.opener, a.logger)
 	if err == nil {
-		a.Policy.governor.Store, a.Policy.governor.Locks = e.store, e.locks
-		if err = a.keepPolicy(e); err != nil {
+		if err = a.startPolicies(e); err != nil {
 			err = errors.Join(err, e.leave(a.logger))
 			e = nil
 		}
@@ -182,16 +153,15 @@ func (a *App) Start() error {
 	return err
 }
 
-// keepPolicy leaves the policy in the store before the first receipt that names
-// it, so that the receipt can be replayed for as long as it is kept.
-func (a *App) keepPolicy(e *engine) error {
-	text, err := a.Policy.governor.Kernel.Policy().JSON()
-	if err != nil {
-		return err
-	}
+func (a *App) startPolicies(e *engine) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	return e.store.PutPolicy(ctx, a.Policy.governor.Kernel.PolicyHash(), text)
+	for _, p := range a.policies() {
+		if err := p.start(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop does nothing: streams of this configuration may still be open. What
@@ -254,6 +224,5 @@ func (a *App) emit(name string, data map[string]any) {
 var (
 	_ caddy.App          = (*App)(nil)
 	_ caddy.Provisioner  = (*App)(nil)
-	_ caddy.Validator    = (*App)(nil)
 	_ caddy.CleanerUpper = (*App)(nil)
 )

@@ -145,6 +145,20 @@ func (a *authenticator) identify(ctx context.Context, r *http.Request, intercept
 	return c, nil
 }
 
+// authenticate finds the caller of a governed request, chooses the policy and
+// counts the request.
+func (g *request) authenticate(w http.ResponseWriter, r *http.Request, intercepted bool) *apiError {
+	var apiErr *apiError
+	if g.caller, apiErr = g.identify(r.Context(), r, intercepted); apiErr != nil {
+		return apiErr
+	}
+	// The plan of a key may have a policy of its own, on every site.
+	if name := g.app.Limits.Plans[g.caller.key.Plan].Policy; name != "" {
+		g.policy = g.app.Policies[name]
+	}
+	return g.countRequest(r.Context(), w, intercepted)
+}
+
 // noteUse records when a key was last used, to the minute: a write for each
 // request would cost more than it tells.
 func (a *authenticator) noteUse(ctx context.Context, key store.Key, now time.Time) {

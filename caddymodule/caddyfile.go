@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -51,12 +52,23 @@ func init() {
 //	        identity           full|minimal|dynamic|none
 //	        identity_modes     full|minimal|dynamic|none...
 //	    }
+//	    policy <name> {
+//	        # the options of the unnamed policy, and
+//	        embedder ...
+//	        judge    ...
+//	        memory   off|<turns>
+//	        limits {
+//	            anonymous   <n>/<duration>
+//	            keyed       <n>/<duration>
+//	            intercepted <n>/<duration>
+//	        }
+//	    }
 //	    limits {
 //	        anonymous   <n>/<duration>
 //	        keyed       <n>/<duration>
 //	        intercepted <n>/<duration>
 //	        read        <n>/<duration>
-//	        plan        <name> <runs>/<duration>
+//	        plan        <name> <runs>/<duration> [<policy>]
 //	        body        <size>
 //	    }
 //	    secrets {
@@ -84,15 +96,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"store":    guest(&a.StoreRaw, "lex.stores.", "engine"),
 		"embedder": guest(&a.EmbedderRaw, "lex.embedders.", "provider"),
 		"judge":    guest(&a.JudgeRaw, "lex.judges.", "provider"),
-		"policy": block(options{
-			"tau":                number(&a.Policy.Tau),
-			"refuse_at":          number(&a.Policy.RefuseAt),
-			"refuse_at_degraded": number(&a.Policy.RefuseAtDegraded),
-			"refusal_text":       text(&a.Policy.RefusalText),
-			"constitution":       text(&a.Policy.Constitution),
-			"identity":           choice(&a.Policy.Identity, govern.IdentityModes...),
-			"identity_modes":     choices(&a.Policy.IdentityModes, govern.IdentityModes...),
-		}),
+		"policy":   a.parsePolicy,
 		"limits": block(options{
 			"anonymous":   rate(&a.Limits.Anonymous),
 			"keyed":       rate(&a.Limits.Keyed),
@@ -105,8 +109,60 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			"admin": text(&a.Secrets.Admin),
 			"bench": text(&a.Secrets.Bench),
 		}),
-		"memory": a.parseMemory,
+		"memory": memory(&a.Memory),
 	})(d)
+}
+
+// parsePolicy sets up the unnamed policy or a named one.
+func (a *App) parsePolicy(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) > 1 {
+		return d.ArgErr()
+	}
+	if len(args) == 0 {
+		if !reflect.ValueOf(a.Policy).IsZero() {
+			return d.Err("policy is given twice")
+		}
+		return parseBlock(d, a.Policy.options())
+	}
+	name, p := args[0], new(Policy)
+	if _, known := a.Policies[name]; known {
+		return d.Errf("policy %s is given twice", name)
+	}
+	if !validIdentifier(name) {
+		return d.Errf("%q is not a policy's name: use letters, digits, dots, dashes and underscores", name)
+	}
+	if a.Policies == nil {
+		a.Policies = make(map[string]*Policy)
+	}
+	a.Policies[name] = p
+	known := p.options()
+	known["embedder"] = guest(&p.EmbedderRaw, "lex.embedders.", "provider")
+	known["judge"] = guest(&p.JudgeRaw, "lex.judges.", "provider")
+	known["memory"] = memory(&p.Memory)
+	known["limits"] = block(p.Limits.options())
+	return parseBlock(d, known)
+}
+
+// options are those that every policy has.
+func (p *Policy) options() options {
+	return options{
+		"tau":                number(&p.Tau),
+		"refuse_at":          number(&p.RefuseAt),
+		"refuse_at_degraded": number(&p.RefuseAtDegraded),
+		"refusal_text":       text(&p.RefusalText),
+		"constitution":       text(&p.Constitution),
+		"identity":           choice(&p.Identity, govern.IdentityModes...),
+		"identity_modes":     choices(&p.IdentityModes, govern.IdentityModes...),
+	}
+}
+
+func (r *Rates) options() options {
+	return options{
+		"anonymous":   rate(&r.Anonymous),
+		"keyed":       rate(&r.Keyed),
+		"intercepted": rate(&r.Intercepted),
+	}
 }
 
 // guest sets a guest module by its name in a namespace.
@@ -136,25 +192,29 @@ func guests(namespace string) (names []string) {
 	return names
 }
 
-func (a *App) parseMemory(d *caddyfile.Dispenser) error {
-	arg, err := one(d)
-	if err != nil {
-		return err
-	}
-	turns := 0
-	if arg != "off" {
-		if turns, err = strconv.Atoi(arg); err != nil || turns < 1 || turns > govern.MaxMemory {
-			return d.Errf("memory: %q is neither off nor a number of turns from 1 to %d", arg, govern.MaxMemory)
+// memory sets a number of turns.
+func memory(to **int) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		arg, err := one(d)
+		if err != nil {
+			return err
 		}
+		turns := 0
+		if arg != "off" {
+			if turns, err = strconv.Atoi(arg); err != nil || turns < 1 || turns > govern.MaxMemory {
+				return d.Errf("memory: %q is neither off nor a number of turns from 1 to %d", arg, govern.MaxMemory)
+			}
+		}
+		*to = &turns
+		return nil
 	}
-	a.Memory = &turns
-	return nil
 }
 
 // parseHandler sets up the handler from Caddyfile tokens. Syntax:
 //
 //	lex [<matcher>] {
 //	    mode         enforce|observe
+//	    policy       <name>
 //	    endpoints    all|govern|read|off
 //	    read         public|keyed|admin
 //	    model        <name>
@@ -183,6 +243,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
 	return block(options{
 		"mode":          choice(&h.Mode, "enforce", "observe"),
+		"policy":        text(&h.Policy),
 		"endpoints":     choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
 		"read":          choice(&h.Read, readPublic, readKeyed, readAdmin),
 		"model":         text(&h.Model),

@@ -15,7 +15,7 @@ type options map[string]func(d *caddyfile.Dispenser) error
 
 // repeated are the options that may stand more than once, each time with
 // another name as their first argument.
-var repeated = []string{"plan"}
+var repeated = []string{"plan", "policy"}
 
 // parseBlock reads a block of options at the dispenser's nesting.
 func parseBlock(d *caddyfile.Dispenser, known options) error {
@@ -154,26 +154,29 @@ func setRate(d *caddyfile.Dispenser, arg string, to *Rate) error {
 	return setDuration(d, window, &to.Window)
 }
 
-// parsePlan adds a plan: its name and its runs in a window.
+// parsePlan adds a plan: its name, its runs in a window, and its policy.
 func (l *Limits) parsePlan(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
-	if len(args) != 2 {
+	if len(args) != 2 && len(args) != 3 {
 		return d.ArgErr()
 	}
-	name, runs := args[0], Rate{}
+	name, plan := args[0], Plan{}
 	if _, known := l.Plans[name]; known {
 		return d.Errf("plan %s is given twice", name)
 	}
-	if !validPlan(name) {
+	if !validIdentifier(name) {
 		return d.Errf("%q is not a plan's name: use letters, digits, dots, dashes and underscores", name)
 	}
-	if err := setRate(d, args[1], &runs); err != nil {
+	if err := setRate(d, args[1], &plan.Rate); err != nil {
 		return err
 	}
-	if l.Plans == nil {
-		l.Plans = make(map[string]Rate)
+	if len(args) == 3 {
+		plan.Policy = args[2]
 	}
-	l.Plans[name] = runs
+	if l.Plans == nil {
+		l.Plans = make(map[string]Plan)
+	}
+	l.Plans[name] = plan
 	return nil
 }
 

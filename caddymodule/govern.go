@@ -78,7 +78,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, error) {
 	c := &governCall{request: g, r: r, started: time.Now()}
 	g.endpoint = endpointGovern
-	apiErr := g.authenticate(w, r)
+	apiErr := g.authenticate(w, r, false)
 	if apiErr == nil {
 		c.body, apiErr = decodeGovern(w, r, g.policy)
 	}
@@ -313,17 +313,4 @@ func (g *request) fail(r *http.Request, operation string, err error) error {
 func (g *request) reject(e *apiError) error {
 	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeRejected).Inc()
 	return e
-}
-
-// authenticate checks the caller's key and rate on the governance endpoints.
-func (g *request) authenticate(w http.ResponseWriter, r *http.Request) *apiError {
-	var apiErr *apiError
-	if g.caller, apiErr = g.identify(r.Context(), r, false); apiErr != nil {
-		return apiErr
-	}
-	rate := g.app.Limits.Anonymous
-	if g.caller.keyed {
-		rate = g.app.Limits.Keyed
-	}
-	return g.take(r.Context(), w, rate, g.caller.subject("govern"))
 }

@@ -30,6 +30,11 @@ type Handler struct {
 	// changes nothing that the client sees. Default: enforce.
 	Mode string `json:"mode,omitempty"`
 
+	// The name of the policy that requests are governed under, among those that the
+	// app defines. The plan of an API key may choose another. Default: the unnamed
+	// one.
+	Policy string `json:"policy,omitempty"`
+
 	// Which of our own endpoints are served: all, govern, read or off.
 	// Default: all.
 	Endpoints string `json:"endpoints,omitempty"`
@@ -101,6 +106,7 @@ type Handler struct {
 	CORS []string `json:"cors,omitempty"`
 
 	app    *App
+	policy *Policy
 	mux    *http.ServeMux // of our own endpoints
 	logger *zap.Logger
 	unread *seenPaths // where answers pass uninspected
@@ -153,6 +159,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.app = app.(*App)
+	if h.policy, err = h.app.policy(h.Policy); err != nil {
+		return err
+	}
 	h.setDefaults()
 	h.mux = newMux(h.serves)
 	return nil
@@ -326,7 +335,7 @@ func newRequest(h *Handler, e *engine, next caddyhttp.Handler) *request {
 		authenticator:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
 		limiter:         limiter{e.store},
 		failureReporter: failures,
-		handler:         h, app: h.app, engine: e, policy: &h.app.Policy, next: next,
+		handler:         h, app: h.app, engine: e, policy: h.policy, next: next,
 	}
 }
 

@@ -42,9 +42,10 @@ func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Diale
 func (c *interception) serve(w http.ResponseWriter) error {
 	ctx := c.r.Context()
 
-	// Who asks, and may they ask this often? A Lex key, or else the credential for
-	// the provider or the address, also keeps the callers' sessions apart.
-	if apiErr := c.identifyCaller(ctx, w, c.r); apiErr != nil {
+	// Who asks, under which policy, and may they ask this often? A Lex key, or else
+	// the credential for the provider or the address, also keeps the callers'
+	// sessions apart.
+	if apiErr := c.authenticate(w, c.r, true); apiErr != nil {
 		return c.reject(apiErr)
 	}
 
@@ -105,16 +106,6 @@ func (c *interception) serve(w http.ResponseWriter) error {
 		panic(http.ErrAbortHandler) // the client must see that the answer is cut
 	}
 	return nil
-}
-
-// identifyCaller checks the caller's key and the rate of intercepted traffic, and
-// chooses the policy.
-func (g *request) identifyCaller(ctx context.Context, w http.ResponseWriter, r *http.Request) *apiError {
-	var apiErr *apiError
-	if g.caller, apiErr = g.identify(ctx, r, true); apiErr != nil {
-		return apiErr
-	}
-	return g.take(ctx, w, g.app.Limits.Intercepted, g.caller.subject("intercepted"))
 }
 
 // parse reads the body in the dialect. A member that the dialect does not know is

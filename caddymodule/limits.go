@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +20,23 @@ import (
 
 // Limits are the rates and sizes that requests are held to.
 type Limits struct {
+	Rates
+
+	// Requests of one client address, or one key and client address, on the read
+	// endpoints, and as many verifications. The admin secret is not counted.
+	// Default: 600/1m.
+	Read Rate `json:"read,omitzero"`
+
+	// The plans of API keys, by name.
+	Plans map[string]Plan `json:"plans,omitempty"`
+
+	// The largest intercepted request or answer that is read, in bytes; a
+	// larger one is refused. Default: 32 MiB.
+	Body int64 `json:"body,omitempty"`
+}
+
+// Rates are the limits of governed requests.
+type Rates struct {
 	// Requests of one client address on the governance endpoints. Default: 20/1m.
 	Anonymous Rate `json:"anonymous,omitzero"`
 
@@ -29,19 +45,17 @@ type Limits struct {
 
 	// Requests of one client address on intercepted paths. Default: unlimited.
 	Intercepted Rate `json:"intercepted,omitzero"`
+}
 
-	// Requests of one client address, or one key and client address, on the read
-	// endpoints, and as many verifications. The admin secret is not counted.
-	// Default: 600/1m.
-	Read Rate `json:"read,omitzero"`
+// A Plan is what an API key may use.
+type Plan struct {
+	// Runs of each key in a window. A run is one accepted request, wherever it is
+	// governed.
+	Rate
 
-	// Runs that the API keys of a plan have in a window, by the plan's name.
-	// A run is one accepted request, wherever it is governed.
-	Plans map[string]Rate `json:"plans,omitempty"`
-
-	// The largest intercepted request or answer that is read, in bytes; a
-	// larger one is refused. Default: 32 MiB.
-	Body int64 `json:"body,omitempty"`
+	// The policy that requests with a key of this plan are governed under. Default:
+	// the site's.
+	Policy string `json:"policy,omitempty"`
 }
 
 // A Rate is a number of requests in a window that starts with a subject's
@@ -77,26 +91,71 @@ func (l *Limits) provision() error {
 }
 
 func (l *Limits) check() error {
-	for name, r := range map[string]Rate{"anonymous": l.Anonymous, "keyed": l.Keyed, "intercepted": l.Intercepted, "read": l.Read} {
-		if r != (Rate{}) && !r.valid() {
-			return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
+	if l.Read != (Rate{}) && !l.Read.valid() {
+		return errRate("read")
+	}
+	for name, plan := range l.Plans {
+		if !validIdentifier(name) {
+			return fmt.Errorf("limits plan %q: %s", name, nameRule)
+		}
+		if !plan.valid() {
+			return fmt.Errorf("limits plan %s: give at least one run in a positive window, such as 1000/30d", name)
 		}
 	}
-	for name, r := range l.Plans {
-		if !validPlan(name) || !r.valid() {
-			return fmt.Errorf("limits plan %q: give a name of letters, digits, dots, dashes and underscores, and at least one run in a positive window, such as 1000/30d", name)
+	return l.Rates.check()
+}
+
+func (r *Rates) check() error {
+	for name, rate := range map[string]Rate{"anonymous": r.Anonymous, "keyed": r.Keyed, "intercepted": r.Intercepted} {
+		if rate != (Rate{}) && !rate.valid() {
+			return errRate(name)
 		}
 	}
 	return nil
 }
 
+func errRate(name string) error {
+	return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
+}
+
 func (r Rate) valid() bool { return r.Requests >= 1 && r.Window > 0 }
 
-// validPlan reports whether a plan can be configured under the name.
-func validPlan(name string) bool {
+// nameRule says what validIdentifier accepts.
+const nameRule = "give a name of at most 64 letters, digits, dots, dashes and underscores"
+
+// validIdentifier reports whether a plan or a policy can be configured under the name.
+func validIdentifier(name string) bool {
 	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
-		return !slices.Contains([]rune("-_."), c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+		return !strings.ContainsRune("-_.", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	})
+}
+
+// A limit is one rate and the group of requests that are counted together for it.
+type limit struct {
+	Rate
+	group string
+}
+
+// limit is the rate of one kind of governed requests: the policy's own, counted
+// for it alone, or else the app's.
+func (g *request) limit(group string, rate func(*Rates) Rate) limit {
+	if own := rate(&g.policy.Limits); own != (Rate{}) {
+		return limit{own, group + "@" + g.policy.name}
+	}
+	return limit{rate(&g.app.Limits.Rates), group}
+}
+
+// countRequest counts a request of a caller on the governance endpoints or on
+// intercepted paths.
+func (g *request) countRequest(ctx context.Context, w http.ResponseWriter, intercepted bool) *apiError {
+	l := g.limit("govern", func(r *Rates) Rate { return r.Anonymous })
+	switch {
+	case intercepted:
+		l = g.limit("intercepted", func(r *Rates) Rate { return r.Intercepted })
+	case g.caller.keyed:
+		l = g.limit("govern", func(r *Rates) Rate { return r.Keyed })
+	}
+	return g.take(ctx, w, l.Rate, g.caller.subject(l.group))
 }
 
 // A limiter counts requests in the store.

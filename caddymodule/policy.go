@@ -1,21 +1,27 @@
 package caddymodule
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddyserver/caddy/v2"
+
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// Policy is the operator's part of the kernel's policy. What is absent keeps
-// the kernel's default.
+// Policy is what a request is governed under. What is absent keeps its default;
+// what is absent in a named policy is as in the unnamed one, and in the app.
 type Policy struct {
 	// The governor fires when the margin falls below it. Default: 0.08.
 	Tau *float64 `json:"tau,omitempty"`
@@ -29,8 +35,8 @@ type Policy struct {
 	// What a refused turn answers.
 	RefusalText string `json:"refusal_text,omitempty"`
 
-	// A file with the system text of the governed arm, in place of the
-	// built-in constitution.
+	// A file with the system text of the governed call of POST /lex/govern, in place
+	// of the built-in constitution.
 	Constitution string `json:"constitution,omitempty"`
 
 	// The identity mode of requests that name none: full, minimal, dynamic or
@@ -41,43 +47,160 @@ type Policy struct {
 	// leave the constitution out. Default: all four.
 	IdentityModes []string `json:"identity_modes,omitempty"`
 
+	// The embedder of a named policy. Default: the app's.
+	EmbedderRaw json.RawMessage `json:"embedder,omitempty" caddy:"namespace=lex.embedders inline_key=provider"`
+
+	// The judge of a named policy. Default: the app's.
+	JudgeRaw json.RawMessage `json:"judge,omitempty" caddy:"namespace=lex.judges inline_key=provider"`
+
+	// The memory of a named policy. Default: the app's.
+	Memory *int `json:"memory,omitempty"`
+
+	// The rates of a named policy. A rate that is given is counted for this policy
+	// alone. Default: the app's, counted together with all others.
+	Limits Rates `json:"limits,omitzero"`
+
+	name     string // "" of the unnamed one
 	governor *govern.Governor
+}
+
+// provisionPolicies builds the governors of all policies.
+func (a *App) provisionPolicies(ctx caddy.Context) error {
+	all := map[string]*Policy{"": &a.Policy}
+	for name, p := range a.Policies {
+		if !validIdentifier(name) {
+			return fmt.Errorf("policy %q: %s", name, nameRule)
+		}
+		p.name = name
+		p.inherit(a.Policy)
+		all[name] = p
+	}
+	for name, p := range all {
+		if err := p.provision(ctx, a); err != nil {
+			if name != "" {
+				err = fmt.Errorf("policy %s: %w", name, err)
+			}
+			return err
+		}
+	}
+	for name, plan := range a.Limits.Plans {
+		if _, err := a.policy(plan.Policy); err != nil {
+			return fmt.Errorf("limits plan %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// policy returns a policy by its name, "" for the unnamed one.
+func (a *App) policy(name string) (*Policy, error) {
+	if name == "" {
+		return &a.Policy, nil
+	}
+	if p, ok := a.Policies[name]; ok {
+		return p, nil
+	}
+	known := slices.Sorted(maps.Keys(a.Policies))
+	if len(known) == 0 {
+		return nil, fmt.Errorf("there is no policy %q; the option lex defines policies by name: policy %s { ... }", name, name)
+	}
+	return nil, fmt.Errorf("there is no policy %q; give one of %s", name, strings.Join(known, ", "))
+}
+
+// policies returns all policies.
+func (a *App) policies() []*Policy {
+	return append(slices.Collect(maps.Values(a.Policies)), &a.Policy)
+}
+
+// inherit takes over what the policy does not say itself.
+func (p *Policy) inherit(unnamed Policy) {
+	p.Tau = cmp.Or(p.Tau, unnamed.Tau)
+	p.RefuseAt = cmp.Or(p.RefuseAt, unnamed.RefuseAt)
+	p.RefuseAtDegraded = cmp.Or(p.RefuseAtDegraded, unnamed.RefuseAtDegraded)
+	p.RefusalText = cmp.Or(p.RefusalText, unnamed.RefusalText)
+	p.Constitution = cmp.Or(p.Constitution, unnamed.Constitution)
+	p.Identity = cmp.Or(p.Identity, unnamed.Identity)
+	if len(p.IdentityModes) == 0 {
+		p.IdentityModes = unnamed.IdentityModes
+	}
 }
 
 // provision builds the governor that works under the policy. Its store comes with
 // Start.
-func (p *Policy) provision(a *App) error {
-	if p.RefusalText == "" {
-		p.RefusalText = govern.DefaultRefusal
-	}
-	if p.Identity == "" {
-		p.Identity = govern.IdentityFull
-	}
+func (p *Policy) provision(ctx caddy.Context, a *App) error {
+	p.RefusalText = cmp.Or(p.RefusalText, govern.DefaultRefusal)
+	p.Identity = cmp.Or(p.Identity, govern.IdentityFull)
 	if err := p.checkIdentity(); err != nil {
+		return err
+	}
+	memory := *cmp.Or(p.Memory, a.Memory)
+	if memory < 0 || memory > govern.MaxMemory {
+		return fmt.Errorf("memory: %d turns; give a number from 0 to %d", memory, govern.MaxMemory)
+	}
+	if err := p.Limits.check(); err != nil {
 		return err
 	}
 	constitution, err := p.constitution()
 	if err != nil {
 		return err
 	}
+
+	g := &govern.Governor{Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Memory: memory}
+	g.Embedder, g.Judge, g.JudgeRequired = a.embedder, a.judge, a.judgeRequired
+	if p.EmbedderRaw != nil {
+		if g.Embedder, err = loadEmbedder(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.JudgeRaw != nil {
+		if g.Judge, g.JudgeRequired, err = loadJudge(ctx, p); err != nil {
+			return err
+		}
+	}
+
 	policy := kernel.DefaultPolicy()
 	override(&policy.Tau, p.Tau)
 	override(&policy.RefuseAt, p.RefuseAt)
 	override(&policy.RefuseAtDegraded, p.RefuseAtDegraded)
-	detector := detect.Default()
-	if a.embedder == nil { // the threshold belongs to the detector's own scale
-		policy.ThreatAt = math.Round(float64(detector.Calibration().Threat)*1e4) / 1e4
+	if g.Embedder == nil { // the threshold belongs to the detector's own scale
+		policy.ThreatAt = math.Round(float64(g.Detector.Calibration().Threat)*1e4) / 1e4
 	}
-	k, err := kernel.New(policy)
-	if err != nil {
+	if g.Kernel, err = kernel.New(policy); err != nil {
 		return fmt.Errorf("checking the policy: %w", err)
 	}
-	p.governor = &govern.Governor{
-		Kernel: k, Detector: detector, Embedder: a.embedder, Judge: a.judge, JudgeRequired: a.judgeRequired,
-		RefusalText: p.RefusalText, Constitution: constitution, Memory: *a.Memory,
-		Version: pipelineVersion + "+policy." + k.PolicyHash()[:12],
-	}
+	g.Version = pipelineVersion + "+policy." + g.Kernel.PolicyHash()[:12]
+	p.governor = g
 	return nil
+}
+
+// start gives the governor its store, and leaves the policy there before the first
+// receipt that names it, so that the receipt can be replayed for as long as it is
+// kept.
+func (p *Policy) start(ctx context.Context, e *engine) error {
+	p.governor.Store, p.governor.Locks = e.store, e.locks
+	text, err := p.governor.Kernel.Policy().JSON()
+	if err != nil {
+		return err
+	}
+	return e.store.PutPolicy(ctx, p.governor.Kernel.PolicyHash(), text)
+}
+
+// loadEmbedder loads the embedder module of the app or of a policy.
+func loadEmbedder(ctx caddy.Context, of any) (govern.Embedder, error) {
+	guest, err := ctx.LoadModule(of, "EmbedderRaw")
+	if err != nil {
+		return nil, fmt.Errorf("loading the embedder module: %w", err)
+	}
+	return guest.(EmbedderModule).Embedder(), nil
+}
+
+// loadJudge loads the judge module of the app or of a policy.
+func loadJudge(ctx caddy.Context, of any) (judge govern.Judge, required bool, err error) {
+	guest, err := ctx.LoadModule(of, "JudgeRaw")
+	if err != nil {
+		return nil, false, fmt.Errorf("loading the judge module: %w", err)
+	}
+	module := guest.(JudgeModule)
+	return module.Judge(), module.Required(), nil
 }
 
 // checkIdentity checks the modes and puts those that requests may name into

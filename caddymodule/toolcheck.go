@@ -36,7 +36,7 @@ type toolAnswer struct {
 func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	g.endpoint = endpointTools
 	ctx, started := r.Context(), time.Now()
-	apiErr := g.authenticate(w, r)
+	apiErr := g.authenticate(w, r, false)
 	var body toolRequest
 	if apiErr == nil {
 		body, apiErr = decodeTool(w, r)

@@ -71,7 +71,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
 		return nil
 	}
-	if apiErr := g.identifyCaller(ctx, w, r); apiErr != nil {
+	if apiErr := g.authenticate(w, r, true); apiErr != nil {
 		return apiErr
 	}
 	if g.handler.Unknown == unknownPass {
