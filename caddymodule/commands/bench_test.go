@@ -49,7 +49,7 @@ type report struct {
 	LeftOut map[string]int `json:"left_out"`
 	Totals  []reportRow
 	Sources []reportRow
-	Langs   []reportRow                          `json:"languages"`
+	Langs   []reportRow                        `json:"languages"`
 	Latency struct{ P50, P90, P99, Max int64 } `json:"latency_us"`
 	Bins    []struct {
 		N       int
