@@ -64,6 +64,7 @@ func (s spelling) object(b *bytes.Buffer, v map[string]any) {
 }
 
 func TestDecisionIgnoresOrderAndWhiteSpace(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	s := spelling{rand.New(rand.NewPCG(seed, 1))}
 	calls := []toolcall.Call{
@@ -117,6 +118,7 @@ func TestDecideIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestDecideIsBoundedOnHostileText(t *testing.T) {
+	t.Parallel()
 	hostile := map[string]string{
 		"parentheses": strings.Repeat("(", 1<<15),
 		"substituted": strings.Repeat("$(", 15000),
