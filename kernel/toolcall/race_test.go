@@ -6,5 +6,5 @@ package toolcall_test
 // the next, so hostile calls are smaller under it. Without it they are whole.
 const (
 	hostileSize = 4 << 10 // bytes of the largest hostile shapes
-	leavingSize = 4 << 10 // bytes of the call whose caller leaves
+	leavingSize = 8 << 10 // bytes of the call whose caller leaves
 )
