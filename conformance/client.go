@@ -174,7 +174,8 @@ func (c *client) borrowKey(ctx context.Context) (id string, err error) {
 	return made.ID, nil
 }
 
-// returnKey revokes it; a key that cannot be revoked is listed by its name.
+// returnKey revokes the key of the run. If that fails, its name in the list of keys
+// tells where it comes from.
 func (c *client) returnKey(ctx context.Context, id string) {
 	_, _ = c.do(ctx, c.asAdmin(request{Method: http.MethodDelete, Path: "/admin/keys/" + id}))
 }
