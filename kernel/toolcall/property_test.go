@@ -152,7 +152,7 @@ func TestDecideIsBoundedOnHostileText(t *testing.T) {
 
 func FuzzDecide(f *testing.F) {
 	for _, s := range toolcall.Scenarios() {
-		f.Add(s.Call.Name, []byte(s.Call.Arguments), s.Call.Request, "")
+		f.Add(s.Call.Name, s.Call.Arguments, s.Call.Request, "")
 	}
 	f.Add("bash", []byte(`{"command":"${x:=$(printf %s a)}{1..3}~bob/<(a)"}`), "", "x")
 	f.Fuzz(func(t *testing.T, name string, arguments []byte, request, seen string) {
