@@ -2,11 +2,12 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -110,10 +111,11 @@ func benchmarksArePublished(ctx context.Context, c *client) error {
 func showsCounts(r response) error {
 	var list struct {
 		Results []struct {
-			Benchmark, Notes string
-			Delta            float64    `json:"delta_pct"`
-			CI               [2]float64 `json:"bare_ci95"`
-		}
+			Benchmark string     `json:"benchmark"`
+			Notes     string     `json:"notes"`
+			Delta     float64    `json:"delta_pct"`
+			CI        [2]float64 `json:"bare_ci95"`
+		} `json:"results"`
 	}
 	if err := json.Unmarshal(r.Body, &list); err != nil {
 		return err

@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 // A request is what a case sends.
@@ -163,7 +163,10 @@ func (c *client) borrowKey(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var made struct{ ID, Key string }
+	var made struct {
+		ID  string `json:"id"`
+		Key string `json:"key"`
+	}
 	if err := json.Unmarshal(r.Body, &made); err != nil || r.Status != http.StatusCreated || made.Key == "" {
 		return "", fmt.Errorf("status %d: %s", r.Status, r.excerpt())
 	}
@@ -171,7 +174,8 @@ func (c *client) borrowKey(ctx context.Context) (id string, err error) {
 	return made.ID, nil
 }
 
-// returnKey revokes it; a key that cannot be revoked is listed by its name.
+// returnKey revokes the key of the run. If that fails, its name in the list of keys
+// tells where it comes from.
 func (c *client) returnKey(ctx context.Context, id string) {
 	_, _ = c.do(ctx, c.asAdmin(request{Method: http.MethodDelete, Path: "/admin/keys/" + id}))
 }
@@ -179,19 +183,17 @@ func (c *client) returnKey(ctx context.Context, id string) {
 // object decodes the body as one JSON object.
 func (r response) object() (map[string]any, error) {
 	var m map[string]any
-	d := json.NewDecoder(bytes.NewReader(r.Body))
-	if err := d.Decode(&m); err != nil || m == nil {
-		return nil, fmt.Errorf("the body is not a JSON object: %s", r.excerpt())
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("something follows the JSON object: %s", r.excerpt())
+	if err := json.Unmarshal(r.Body, &m); err != nil || m == nil {
+		return nil, fmt.Errorf("the body is not one JSON object: %s", r.excerpt())
 	}
 	return m, nil
 }
 
 // code is the code of an error answer, "" when there is none.
 func (r response) code() string {
-	var e struct{ Code string }
+	var e struct {
+		Code string `json:"code"`
+	}
 	_ = json.Unmarshal(r.Body, &e) // no JSON has no code
 	return e.Code
 }

@@ -2,11 +2,16 @@
 // it promises: a table of requests with the status, headers and body that must
 // come back, and a few flows of several requests.
 //
-// It talks HTTP only, so it can check any deployment, whatever stands between.
-// It keeps to the rate limit: where it is told to wait it waits, unless an API
-// key or the admin secret gives it a higher one. It leaves receipts of its own
-// sessions and, with the secrets, API keys that it revokes again and a benchmark
-// row named lex-conformance.
+// It speaks only HTTP, so it can check any deployment, whatever proxies stand in
+// between. It respects the rate limit and waits as long as the service says; an
+// API key or the admin secret gives it a higher limit. A run leaves receipts of
+// its own sessions and, with the secrets, API keys that are revoked again and a
+// benchmark row named lex-conformance.
+//
+// [Run] sends the cases of a [Target] one after the other and reports a [Result]
+// for each. To add a case, add it to the list of its endpoint (govern.go,
+// stream.go, tools.go, read.go, verify.go, admin.go, limits.go); expect.go has the
+// checks, client.go sends the requests.
 package conformance
 
 import (
@@ -44,12 +49,12 @@ type Target struct {
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// A Result is what became of one case.
+// A Result is the outcome of one case.
 type Result struct {
 	Name string
-	// Skipped says what the case needs and was not given; then it did not run.
+	// Skipped names what the case needs and was not given; the case did not run.
 	Skipped string
-	// Err says what is not as promised; nil means that all is.
+	// Err says what is not as promised; nil means that the case passed.
 	Err error
 }
 
@@ -73,7 +78,6 @@ type need string
 
 // The needs of cases.
 const (
-	Nothing    need = ""
 	needsAdmin need = "the admin secret"
 	needsBench need = "the bench or admin secret"
 )
@@ -145,7 +149,7 @@ func (c *client) has(n need) bool {
 	return true
 }
 
-// matches holds an answer against a case.
+// matches checks an answer against a case.
 func (r response) matches(k testCase) error {
 	if r.Status != k.Status {
 		return fmt.Errorf("status %d, want %d: %s", r.Status, k.Status, r.excerpt())

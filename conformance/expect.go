@@ -10,7 +10,7 @@ import (
 )
 
 // refusesWith expects the error body with a code: a sentence and a stable word, and
-// nothing that belongs inside.
+// nothing internal.
 func refusesWith(code string) func(response) error {
 	return func(r response) error {
 		m, err := r.object()
@@ -33,7 +33,7 @@ func refusesWith(code string) func(response) error {
 	}
 }
 
-// a kind is what a member's value must be.
+// A memberType checks the value of a member.
 type memberType func(v any) bool
 
 func isText(v any) bool    { _, ok := v.(string); return ok }
@@ -83,7 +83,7 @@ func (want members) check(m map[string]any) error {
 	return errors.Join(faults...)
 }
 
-// isObject is the kind of an object with members.
+// isObject is the type of an object with these members.
 func (want members) isObject(v any) bool {
 	m, ok := v.(map[string]any)
 	return ok && want.check(m) == nil

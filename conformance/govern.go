@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/go-json-experiment/json"
 )
 
 const governPath = "/lex/govern"

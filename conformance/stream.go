@@ -2,13 +2,14 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 const streamPath = "/lex/govern/stream"

@@ -5,13 +5,12 @@ package kernel
 var classes = [5]AttackType{Identity, Coercion, Exploitative, HarmRequest, Sycophancy}
 
 // pooled returns the scores in the order of classes, injection pooled with
-// identity: instructions in a document attack the assistant's identity by
-// another door.
+// identity: instructions in a document attack the assistant's identity too.
 func (s Scores) pooled() [5]float64 {
 	return [5]float64{max(s.Identity, s.Injection), s.Coercion, s.Exploitative, s.HarmRequest, s.Sycophancy}
 }
 
-// top returns the largest score, i.e. how much any type suspects.
+// top returns the largest score of any type.
 func (s Scores) top() float64 {
 	p := s.pooled()
 	return max(p[0], p[1], p[2], p[3], p[4])

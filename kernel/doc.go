@@ -92,6 +92,14 @@
 // only for this arithmetic: an implementation with other elementary functions
 // agrees to about 1e-9 and cannot replay exactly.
 //
+// # Where to start
+//
+// [New] makes a [Kernel] of a [Policy]. [Kernel.Assess] takes a [Session] and the
+// [Evidence] of a prompt to a [Turn], [Kernel.Conclude] adds what the answer
+// showed, and [Kernel.Receipt] makes the record. Read kernel.go first, then
+// step.go for the mathematics below, decide.go for the decisions, and verify.go,
+// replay.go and chain.go for the audit.
+//
 // # Signals and decisions
 //
 // The severity joins the two highest scores. Its sum over the session is watched

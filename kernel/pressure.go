@@ -73,7 +73,8 @@ func (k *Kernel) carryEffect(t *Turn) {
 	t.Sensing = Sensing{Fired: true, ActivePillar: pillars[active], CorrectionApplied: k.stateWithoutCarry(t) != t.State}
 }
 
-// pillars are there to be pointed to, so that a turn need not allocate one.
+// pillars holds what Sensing.ActivePillar points to, so that a turn need not
+// allocate it.
 var pillars = [3]*Pillar{new(Continuity), new(Reciprocity), new(Sovereignty)}
 
 // stateWithoutCarry is the state that the turn would have reached without the carry.

@@ -113,8 +113,8 @@ func ParseReceipt(b []byte) (Receipt, error) {
 	return r, nil
 }
 
-// describeJSONError names the place of a JSON error by the names of this package's members,
-// never the data that stood there nor a name that somebody else chose.
+// describeJSONError says what is wrong with a record by the names of this
+// package's own members. It never quotes the data, nor a name from the data.
 func describeJSONError(err error) string {
 	var semantic *json.SemanticError
 	switch {

@@ -29,7 +29,7 @@ func softmax(v Point) (b blend) {
 	return b
 }
 
-// logs returns the logarithms of the components, for the price of one.
+// logs returns the logarithms of the components at the cost of one logarithm.
 func (b *blend) logs() (ln Point) {
 	total := log(b.total)
 	for i := range ln {

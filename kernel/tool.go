@@ -61,8 +61,9 @@ func (k *Kernel) RecordToolCall(s Session, c ToolCall, m Mode) (Turn, error) {
 	return t, nil
 }
 
-// keepState takes no step: the state after the turn is the one before, the slow-drip
-// statistic too. The carried pressure was used by the turn that is repeated.
+// keepState takes no step: the state after the turn is the one before it, and so
+// is the slow-drip statistic. The carried pressure is gone, because the turn that
+// is repeated has used it.
 func (k *Kernel) keepState(t *Turn) {
 	x, z := t.Before.X, t.Before.Z
 	t.Next = t.Before

@@ -2,9 +2,10 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -20,7 +21,7 @@ type sessionRecord struct {
 	Memory      []byte         `json:"memory,omitempty"`
 	Turns       int            `json:"turns"`
 	HighestTurn int            `json:"highest_turn"`
-	Eval        bool           `json:"eval,omitempty"`
+	Eval        bool           `json:"eval,omitzero"`
 }
 
 // EncodeSession returns the stored form of s without its key and version: one

@@ -2,9 +2,9 @@ package wire
 
 import "errors"
 
-// ErrInvalid is wrapped by every error about a body that cannot be read, or
-// that two readers would read differently. The message says what is wrong
-// without quoting the body, so it may be shown to the caller.
+// ErrInvalid is the kind of every error about a body that cannot be read, or that
+// two readers would read differently. The message says what is wrong without
+// quoting the body, so it may be shown to the caller.
 var ErrInvalid = errors.New("invalid request body")
 
 // A Dialect is one API's way to ask a model and to answer. Dialects hold no
@@ -57,7 +57,7 @@ type Ask struct {
 	Stream  bool
 }
 
-// A Message is one earlier turn of a conversation.
+// A Message is one earlier message of a conversation.
 type Message struct {
 	Role Role
 	Text string
@@ -95,7 +95,7 @@ const (
 	File        Kind = "file"
 	Tokens      Kind = "tokens"   // text as numbers of a tokenizer we do not have
 	Logprobs    Kind = "logprobs" // the answer again, token by token
-	Unknown     Kind = "unknown"  // not in the dialect: nobody knows what it carries
+	Unknown     Kind = "unknown"  // not in the dialect: what it carries is not known
 )
 
 // A Part is one content-bearing piece of a body. The parts of a body are
@@ -104,9 +104,9 @@ const (
 // are none. An empty text is no part.
 type Part struct {
 	// Path finds the part's raw value with gjson, for example
-	// messages.3.content.1.text; it is unique within the body. In the place of
-	// the name of an unknown member is a hash, which finds nothing: the name is
-	// free text, and paths end in receipts.
+	// messages.3.content.1.text; it is unique within the body. The name of an
+	// unknown member is replaced by a hash, with which gjson finds nothing: such a
+	// name is free text, and paths are written into receipts.
 	Path string
 	Role Role // zero in answers
 	Kind Kind
@@ -117,10 +117,10 @@ type Part struct {
 	// Message is the number, from 1, of the request's message or the answer's
 	// choice that the part belongs to; 0 for a part outside them.
 	Message int
-	// Earlier: the part belongs to the history. The newest turn is what follows
-	// the last message of the assistant that something follows; all before it is
-	// history, and so is every word that the assistant is said to have said, the
-	// prefilled beginning of the answer included.
+	// Earlier: the part belongs to the history. The newest turn begins after the
+	// last message of the assistant that another message follows; everything
+	// before it is history. So is everything that the body attributes to the
+	// assistant, including a prefilled beginning of the answer.
 	Earlier bool
 }
 

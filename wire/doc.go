@@ -6,9 +6,9 @@
 // A [Dialect] is one API. Its [Reader] takes a request or an answer apart into
 // a list of parts, each with the path of its value, who speaks ([Role]), what
 // it is ([Kind]) and its text. Its [Writer] makes refusals and errors that the
-// API's official clients take for ordinary answers and errors. Nothing here
-// makes a new body out of a read one: what was inspected is forwarded as it
-// came, byte for byte.
+// API's official clients take for ordinary answers and errors. A body is never
+// encoded again from what was read: it is forwarded byte for byte as it came,
+// except that [Redact] may replace the values of some parts in place.
 //
 // # One reading
 //
@@ -16,6 +16,8 @@
 // one text and forwards another. Therefore a body must leave no choice: valid
 // JSON in UTF-8, one value, no member twice, none that differs from a known one
 // by case only, no lone surrogate, no NUL. Everything else is [ErrInvalid].
+// [CheckJSON] is the part of this that holds for any JSON from a stranger. A body
+// that belongs to no dialect can still be read for its texts ([LooseParts]).
 //
 // # Closed world
 //
@@ -30,4 +32,7 @@
 // reads a frame into an [Event]. [HoldBack] keeps the newest frames until
 // enough text behind them was inspected. Neither depends on how the network cut
 // the stream.
+//
+// Start reading at dialect.go, then walk.go for how a schema takes a body apart,
+// and openai_chat_schema.go for a schema.
 package wire

@@ -1,13 +1,12 @@
 package wire
 
-// HoldBack keeps the newest frames of a stream back until the checks have read
-// far enough. Each choice of the answer has a text of its own, and a check reads
-// the text of one choice; so a frame leaves only when, for every choice that it
-// carries text of, a check has read that text and at least `window` bytes behind
-// it: then nothing that a check finds later can begin in the frame. Frames keep
-// their order; those without text (tool calls, roles) wait for nothing but the
-// frames before them. Frames are not copied. A HoldBack is not safe for
-// concurrent use.
+// HoldBack holds the newest frames of a stream back until the checks have read far
+// enough. Each choice of the answer has a text of its own, and a check reads the
+// text of one choice. A frame is released only when, for every choice whose text
+// it carries, a check has read that text and at least window bytes behind it:
+// then nothing that a check finds later can begin in the frame. Frames keep their
+// order; those without text (tool calls, roles) wait only for the frames before
+// them. Frames are not copied. A HoldBack is not safe for concurrent use.
 type HoldBack struct {
 	window  int
 	frames  []heldFrame
@@ -27,8 +26,8 @@ type textEnd struct{ choice, at int }
 // progress is how far the text of a choice was added, was checked and has left.
 type progress struct{ added, checked, left int }
 
-// NewHoldBack makes an empty queue. With a window of 0 bytes, or less, text
-// leaves as soon as it was checked.
+// NewHoldBack returns an empty queue. With a window of 0 bytes or less, text is
+// released as soon as it was checked.
 func NewHoldBack(window int) *HoldBack {
 	return &HoldBack{window: max(window, 0), choices: make(map[int]*progress)}
 }
@@ -67,9 +66,9 @@ func (h *HoldBack) Checked(choice int) {
 	p.checked = p.added
 }
 
-// Release takes out the frames that may leave. Text of a choice that is silent
-// need not have a window behind it, but a check must have read it; nil means
-// that none is.
+// Release takes out the frames that may leave. For a choice that silent reports,
+// text need not have a window behind it, but a check must have read it. A nil
+// silent reports none.
 func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
 	n := 0
 	for n < len(h.frames) && h.mayLeave(h.frames[n], silent) {

@@ -2,12 +2,12 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
@@ -150,10 +150,13 @@ func gather(raw string) string {
 	}
 }
 
-// encode makes JSON of what we write ourselves: strings and numbers, which
-// always encode. Bytes that are not UTF-8 become U+FFFD.
+// encode makes JSON of this package's own values: strings and numbers, which
+// always encode. Bytes that are not UTF-8 become U+FFFD. Members of maps are
+// sorted, and the signs that mean something in HTML are escaped, so that an answer
+// that a page embeds stays text.
 func encode(v any) []byte {
-	b, err := json.Marshal(v)
+	b, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 	if err != nil {
 		panic(fmt.Errorf("encoding an answer: %w", err))
 	}

@@ -14,14 +14,14 @@ import (
 
 // LooseParts reads the texts of a body in UTF-8 that belongs to no dialect, or that
 // its dialect cannot read. It is as lenient as the most lenient server: members
-// may occur twice, values may follow one another, and what is no JSON at all is
+// may occur twice, values may follow one another, and a body that is not JSON is
 // read for its quoted strings and for the words between them. All strings count,
 // at any depth, and so do names that hold a space. A part has no path. Its role
-// is what the members around it say in the APIs that we know (role, system,
-// instructions, tools, …), or [User]. Message numbers the array whose element it
-// is, from 1, and is 0 for any other.
+// is the one that the members around it give in known APIs (role, system,
+// instructions, tools, …), or else [User]. Message numbers the array whose element
+// the part is, from 1, and is 0 for any other part.
 //
-// The time is linear in the body, whatever it is.
+// The time is linear in the size of the body.
 func LooseParts(body []byte) []Part {
 	body = bytes.TrimPrefix(body, byteOrderMark)
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
@@ -69,7 +69,7 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	levels, lists := []looseLevel{{}}, 0
 	var open []int // parts without a role yet, in order
-	settle := func(from int, role Role) {
+	assignRole := func(from int, role Role) {
 		for n := len(open) - 1; role != "" && n >= 0 && open[n] >= from; n-- {
 			parts[open[n]].Role = role // each part once, however deep it lies
 			open = open[:n]
@@ -78,7 +78,7 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 	for {
 		token, err := d.ReadToken()
 		if errors.Is(err, io.EOF) && len(levels) == 1 {
-			settle(0, User)
+			assignRole(0, User)
 			return parts, true
 		}
 		if err != nil {
@@ -95,7 +95,7 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 			levels = append(levels, next)
 			continue
 		case '}', ']':
-			settle(at.first, at.role)
+			assignRole(at.first, at.role)
 			levels = levels[:len(levels)-1]
 			at = &levels[len(levels)-1]
 		case '"':
@@ -120,7 +120,7 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s), Message: at.list})
 			}
 		}
-		settle(at.member, looseMembers[at.name])
+		assignRole(at.member, looseMembers[at.name])
 		at.name = ""
 	}
 }

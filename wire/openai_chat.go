@@ -85,9 +85,9 @@ func (chat) Ask(a Ask) (path string, body []byte) {
 		Content string `json:"content"`
 	}
 	call := struct {
-		Model    string    `json:"model,omitempty"`
+		Model    string    `json:"model,omitzero"`
 		Messages []message `json:"messages"`
-		Stream   bool      `json:"stream,omitempty"`
+		Stream   bool      `json:"stream,omitzero"`
 	}{Model: a.Model, Stream: a.Stream}
 	if a.System != "" {
 		call.Messages = append(call.Messages, message{"system", a.System})

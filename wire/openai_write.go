@@ -9,16 +9,16 @@ type openaiBody struct {
 	Created int64          `json:"created"`
 	Model   string         `json:"model"`
 	Choices []openaiChoice `json:"choices"`
-	Usage   *openaiUsage   `json:"usage,omitempty"`
+	Usage   *openaiUsage   `json:"usage,omitzero"`
 }
 
 // openaiChoice has one of Message (chat), Delta (chat, streamed) and Text
 // (completions).
 type openaiChoice struct {
 	Index        int       `json:"index"`
-	Message      any       `json:"message,omitempty"`
-	Delta        any       `json:"delta,omitempty"`
-	Text         *string   `json:"text,omitempty"`
+	Message      any       `json:"message,omitzero"`
+	Delta        any       `json:"delta,omitzero"`
+	Text         *string   `json:"text,omitzero"`
 	Logprobs     *struct{} `json:"logprobs"`
 	FinishReason *string   `json:"finish_reason"`
 }

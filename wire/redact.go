@@ -19,9 +19,9 @@ func Redact(body []byte, parts []Part, text string) []byte {
 	return append(out, body[from:]...)
 }
 
-// redacted is the JSON value that stands in for a part whose raw value opens
-// with a byte. Servers parse the arguments of a call and check the characters of
-// a name.
+// redacted is the JSON value that replaces a part whose raw value begins with the
+// byte opens. It keeps the form that servers check: they parse the arguments of a
+// call and look at the characters of a name.
 func (p Part) redacted(opens byte, text string) []byte {
 	switch {
 	case p.Kind == ToolCall && opens == '"':

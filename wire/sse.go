@@ -48,8 +48,8 @@ type SSE struct {
 // chunk is the least size of a new buffer, so that short frames share one.
 const chunk = 4 << 10
 
-// Push takes the next bytes and copies them. After ErrFrameTooLarge the stream
-// cannot be read on; frames before the large one are still to be had.
+// Push takes the next bytes and copies them. After ErrFrameTooLarge it reads no
+// further; Next still returns the frames before the large one.
 func (d *SSE) Push(p []byte) error {
 	if d.err != nil {
 		return d.err

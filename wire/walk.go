@@ -32,7 +32,7 @@ func inChoice(read schema) schema {
 	return func(w *walk, v gjson.Result) { w.inMessage(w.role, v, read) }
 }
 
-// markEarlier tells the parts of the history from those of the newest turn.
+// markEarlier marks the parts of the history, see Part.Earlier.
 func (w *walk) markEarlier() {
 	newest := len(w.roles)
 	for newest > 0 && w.roles[newest-1] == Assistant {
@@ -90,7 +90,7 @@ func (w *walk) checkName(known members, name string) {
 }
 
 // pathName stands in a path, and so in receipts, for the name of a member that
-// the schema does not know: such a name is whatever the caller likes to write.
+// the schema does not know: the caller may have written any text there.
 func pathName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "sha256:" + hex.EncodeToString(sum[:8])
@@ -143,7 +143,7 @@ func (a anyOf) read(w *walk, v gjson.Result) {
 	read(w, v)
 }
 
-// text reads a string.
+// text reads a string as a part of a kind.
 func text(kind Kind) schema {
 	return func(w *walk, v gjson.Result) {
 		if v.Type != gjson.String {
@@ -174,7 +174,7 @@ func media(kind Kind) schema {
 	}
 }
 
-// as reads with another role.
+// as reads a value with another role.
 func as(role Role, read schema) schema {
 	return func(w *walk, v gjson.Result) {
 		before := w.role
@@ -196,21 +196,21 @@ func word(known ...string) schema {
 	}
 }
 
-// scalar knows a string, number or switch that no model reads.
+// scalar accepts a string, number or switch that no model reads.
 func scalar(w *walk, v gjson.Result) {
 	if v.IsObject() || v.IsArray() {
 		w.other(v)
 	}
 }
 
-// opaque knows a value that no model reads.
+// opaque accepts any value; no model reads it.
 func opaque(*walk, gjson.Result) {}
 
 // unknown is the schema of what no schema knows.
 func unknown(w *walk, v gjson.Result) { w.add(Unknown, "", v) }
 
-// other takes a value that is not of the type it should have. Null is how many
-// clients say that a member is absent.
+// other takes a value that does not have the type it should have, as unknown. Null
+// is nothing: many clients write it for a member that is absent.
 func (w *walk) other(v gjson.Result) {
 	if v.Type != gjson.Null {
 		unknown(w, v)

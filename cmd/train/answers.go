@@ -36,7 +36,7 @@ func answers(b *strings.Builder, m *detect.Model, dir string) error {
 	return nil
 }
 
-// A training run is ended from outside, so that nothing here has a context.
+// A training run is interrupted as a process, so nothing here takes a context.
 
 func assess(m *detect.Model, text string) kernel.Scores {
 	s, _ := m.Assess(context.Background(), []detect.Text{{Source: detect.User, Body: text}})

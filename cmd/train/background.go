@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// Running text is the ordinary seen from far: it attacks nobody, whatever its
-// language and its words. Statements of persona evaluations are left out, some
-// of them are made to be nasty, and so is what the tables count.
+// Running text serves as ordinary text: it attacks nobody, whatever its language
+// and its words. Statements of persona evaluations are left out, because some of
+// them are written to be nasty, and so are the files that the tables count.
 const (
 	backgroundLines = 500 // of each file, four times as many of English ones
 	lineWeight      = 0.6

@@ -35,9 +35,9 @@ func userSeverities(m *detect.Model, r record) (out []float64) {
 	return out
 }
 
-// reportCUSUM measures the sequential test: how long ordinary dialogues run without an
-// alarm when they follow each other in one session, and when and how often it
-// or the threshold speaks in red-team dialogues.
+// reportCUSUM measures the sequential test: how long ordinary dialogues run without
+// an alarm when they follow each other in one session, and how early and how often
+// the test or the threshold stops red-team dialogues.
 func reportCUSUM(b *strings.Builder, m *detect.Model, dir string) error {
 	fmt.Fprintf(b, "\n### Slow drip\n\n")
 	ordinary, err := readRecords(filepath.Join(dir, "multiturn_benign.jsonl"))

@@ -2,30 +2,31 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
 // record is one line of the labelled data, or of seeds.jsonl.
 type record struct {
-	Source   string   `json:"source"`
-	Label    string   `json:"label"`
-	Category string   `json:"category"`
-	Text     string   `json:"text"`
-	Prompt   string   `json:"prompt"`
-	Channel  string   `json:"channel"`
-	Lang     string   `json:"lang"`
-	Tags     []string `json:"tags_weak"`
-	Turns    []turn   `json:"turns"`
+	Source   string    `json:"source"`
+	Label    string    `json:"label"`
+	Category string    `json:"category"`
+	Text     string    `json:"text"`
+	Prompt   string    `json:"prompt"`
+	Channel  string    `json:"channel"`
+	Lang     string    `json:"lang"`
+	Tags     []string  `json:"tags_weak"`
+	Turns    []message `json:"turns"`
 }
 
-type turn struct {
+type message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }

@@ -27,7 +27,7 @@ func newLayer(in, out int, random *rand.Rand) *layer {
 func (l *layer) row(i int) []float32  { return l.w[i*(l.in+1) : (i+1)*(l.in+1)] }
 func (l *layer) grad(i int) []float32 { return l.g[i*(l.in+1) : (i+1)*(l.in+1)] }
 
-// dot has four sums because one would wait for itself.
+// dot adds into four sums, so that an addition need not wait for the one before.
 func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	b = b[:len(a)]

@@ -5,10 +5,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // manifest holds the members of xcaddy's Builder that our manifest uses.

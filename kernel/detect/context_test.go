@@ -80,13 +80,14 @@ func long(size int) map[string]string {
 	}
 }
 
-// A text is read no further once nobody waits for it: whenever the context
-// ends, also in the middle of one long text, it is not asked again before the
-// error is returned.
+// A text is read no further once its context is done: whenever that happens, also
+// in the middle of one long text, the context is not asked again before its error
+// is returned.
 func TestNobodyWaits(t *testing.T) {
 	m := detect.Default()
-	for name, text := range long(1 << 17) {
+	for name, text := range long(longText) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			texts := []detect.Text{{Source: detect.User, Body: text}, {Source: detect.User, Body: "thank you"}}
 			counted := leave(1 << 30)
 			if _, err := m.Assess(counted, texts); err != nil {

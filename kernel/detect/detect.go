@@ -47,19 +47,19 @@ type Signal struct {
 	// Whatever the scores are, it was not inspected whole.
 	Unopened bool
 	// Unread counts the bytes of the texts that are neither language nor data
-	// of a known form (see [Reading]): they were looked at, but nobody can say
-	// what they say. Keys and ciphers are among them.
+	// of a known form (see [Reading]), such as keys and ciphers: they were looked
+	// at and could not be understood.
 	Unread int
 	// BytesInspected counts the bytes of the texts that were read. Assistant
 	// texts are not: an answer is judged when it is given, see [Model.Judge].
 	BytesInspected int
 }
 
-// maxNotedScore bounds the injection score of a user's own text, and the coercion score
-// of a threat that is only reported. An instruction that
-// hides at the end of something long and pasted is worth a note and counts for
-// the slow-drip test, but is no ground for a refusal: 0.49 keeps it under the
-// 0.50 at which a type is named beside another.
+// maxNotedScore bounds the injection score of a user's own text, and the coercion
+// score of a threat that is only reported. An instruction at the end of a long
+// text that a user pasted is noted and counts for the slow-drip test, but is no
+// ground for a refusal: 0.49 keeps it under the 0.50 at which a type is named
+// beside another.
 const maxNotedScore = 0.49
 
 // Assess scores the texts of one turn: each by itself, and neighbours of one
@@ -114,18 +114,18 @@ func (m *Model) Threat(v Vector) float64 {
 	return Similarity(v, m.p.Harm[:]) - Similarity(v, m.p.Benign[:])
 }
 
-// isSpeech reports whether a text speaks in somebody's own voice, so that attacks
-// are looked for; in tool results and documents instructions are.
+// isSpeech reports whether a party of the conversation speaks in a text. Attacks
+// are looked for there; in tool results and documents, instructions.
 func isSpeech(s Source) bool { return s != Tool && s != Document }
 
-// isUserText reports whether a text is the user's own word.
+// isUserText reports whether the user speaks in a text.
 func isUserText(s Source) bool { return isSpeech(s) && s != System }
 
-// seamTexts returns what neighbours of one source say at their seams, once with and
-// once without a space between, for an attack that is split over them. Whatever
-// stands in seamSpan bytes in a row lies in one of the texts that are returned.
-// Longer runs are not joined whole: a text of many that are harmless is none of
-// what is learnt from, and the more of them, the louder they are together.
+// seamTexts joins neighbours of one source at their seams, once with and once
+// without a space between, for an attack that is split over them. Whatever stands
+// in seamSpan bytes in a row lies in one of the texts that are returned. Longer
+// runs are not joined whole: the model has not learnt from texts that are many
+// harmless ones in a row, and scores them higher the longer they are.
 func seamTexts(texts []Text) (out []Text) {
 	for i := 0; i < len(texts); {
 		end := i + 1
@@ -142,8 +142,8 @@ func seamTexts(texts []Text) (out []Text) {
 	return out
 }
 
-// seamSpan is how far the reading of a seam reaches, in bytes, not counting words
-// that are longer: a code that is split must come together whole.
+// seamSpan is how far the reading of a seam reaches, in bytes. A longer word is
+// taken whole, because a code that is split must come together whole.
 const seamSpan = 512
 
 // seamWindows cuts a run of texts into overlapping groups of two neighbours or more.
@@ -178,7 +178,8 @@ func seamWindows(run []Text) (out [][]string) {
 	return out
 }
 
-// lastOf are the last texts of a group, as far as a seam reaches: at least one.
+// lastOf returns the last texts of a group, as far as a seam reaches, but at least
+// one.
 func lastOf(window []string) []string {
 	from, size := len(window)-1, len(window[len(window)-1])
 	for from > 1 && size+len(window[from-1]) <= seamSpan {
@@ -206,15 +207,15 @@ func tail(s string) string {
 	return s[strings.LastIndexAny(s[:len(s)-seamSpan], " \t\r\n")+1:]
 }
 
-// isReportedThreat recognises a threat that the user tells of, with themselves at its
-// other end ("it will be shut down unless I pay"): it coerces nobody here.
+// isReportedThreat recognises a threat that the user reports and is the victim of
+// ("it will be shut down unless I pay"): it does not coerce the assistant.
 func isReportedThreat(normal string) bool {
 	return containsAny(normal, []string{" unless i ", " unless we ", " if i do not ", " if i don't ", " if i dont ", " if we do not ", " if we don't "}) &&
 		!containsAny(" "+normal, []string{" you ", " your ", " you'll "})
 }
 
-// ruleWeight is 1 for a document that reaches for the assistant's rules: there an
-// attack on its identity is an instruction as well.
+// ruleWeight is 1 for a document that speaks of the assistant's rules: there an
+// attack on the assistant's identity counts as an instruction too.
 func ruleWeight(rule bool) float64 {
 	if rule {
 		return 1
@@ -223,9 +224,9 @@ func ruleWeight(rule bool) float64 {
 }
 
 // raise lifts worst to the scores of a text's views, and reports whether the
-// user speaks of the assistant's rules in one of them. The first view, the text
-// as it is read, is added to meaning unless that is nil;
-// noise is what of it is no language.
+// user speaks of the assistant's rules in one of them. The first view is the text
+// as it is read; it is added to meaning unless that is nil, and noise counts its
+// bytes that are no language.
 func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool, noise int) {
 	for i, view := range views {
 		rule := selfReference(view.from)

@@ -26,11 +26,11 @@ const (
 const MaxJudged = 1 << 14
 
 // Judge reads an output beside the prompt it answers. It is built to be
-// precise: an ordinary answer to an ordinary prompt is never capitulated,
-// because all but the most explicit signs count only after a prompt that asked
-// for them. An opening that declines acquits the part that declines; the rest
-// is read on. It reads the first 16 KiB of the output. The prompt is read whole:
-// ctx ends that, see [Model.Assess].
+// precise: an ordinary answer to an ordinary prompt does not count as
+// capitulation, because all but the most explicit signs count only after a prompt
+// that asked for them. When an answer begins by declining, the rest is still
+// read. Judge reads the first [MaxJudged] bytes of the output and the whole
+// prompt; it stops when ctx is done, see [Model.Assess].
 func (m *Model) Judge(ctx context.Context, prompt, output string) (Judgement, error) {
 	before, err := m.Assess(ctx, []Text{{User, prompt}})
 	if err != nil {
@@ -39,9 +39,9 @@ func (m *Model) Judge(ctx context.Context, prompt, output string) (Judgement, er
 	return Judge(before, prompt, output), nil
 }
 
-// Judge is [Model.Judge] for a prompt that was assessed before: a stream is
-// judged again and again beside one prompt. What it reads is bounded, so that
-// it takes no context.
+// Judge is [Model.Judge] for a prompt that was assessed before, since a stream is
+// judged again and again beside one prompt. What it reads is bounded, so it needs
+// no context.
 func Judge(before Signal, prompt, output string) Judgement {
 	said := " " + spoken(output, MaxJudged)
 	if strings.TrimSpace(said) == "" {
@@ -65,7 +65,7 @@ func capitulated(c kernel.Category, confidence float64, reason string) Judgement
 	return Judgement{Capitulated: true, Category: c, Confidence: confidence, Reason: reason}
 }
 
-// attacked: the prompt reaches for the assistant's identity or rules.
+// attacked reports whether the prompt attacks the assistant's identity or rules.
 func attacked(s Signal) bool {
 	return s.SelfReference || max(s.Scores.Identity, s.Scores.Coercion) >= suspected
 }

@@ -1,8 +1,8 @@
 package detect
 
-// signs is what one glance over a text tells of the ways in which something
-// can be hidden in it, so that an ordinary text is spared the looks that
-// follow. Counts never fall short of the truth for the ASCII part of a text.
+// signs count, in one pass over a text, what suggests that something is hidden in
+// it, so that ordinary text is not searched in every way. For the ASCII part of a
+// text the counts are never too low.
 type signs struct {
 	foreign bool // bytes outside ASCII
 	escapes bool // characters with which an escape begins

@@ -14,13 +14,13 @@ type Span struct{ From, To int }
 // derived is a text made from another one, the outermost from the original.
 type derived struct {
 	text string
-	// marks tell where the parts of the text come from, ordered. nil: the text
-	// has, byte for byte, the layout of the text before.
+	// marks tell where the parts of the text come from, in order. Without marks
+	// each byte stands where it stood in the text before.
 	marks []mark
 	// mirror: the text before stands here backwards.
 	mirror bool
 	up     *derived        // the text before; nil for the original
-	ctx    context.Context // of the original, while it is read: who waits for it
+	ctx    context.Context // of the original: reading stops when it is done
 	packed bool            // of the original: something in it was not unpacked to its end
 }
 
@@ -35,9 +35,9 @@ func (m mark) source() int { return int(m.src >> 1) }
 
 func newSource(ctx context.Context, s string) *derived { return &derived{text: s, ctx: ctx} }
 
-// cancellation ends the work on a text from within when nobody waits for it any
-// more: a panic that leaves no exported function, because each that takes a
-// context catches it and returns err.
+// cancellation is the panic that ends the work on a text when its context is done.
+// It never leaves the package: every exported function that takes a context
+// recovers it and returns err.
 type cancellation struct{ err error }
 
 // checkContext ends the work on a text when its context is done.
@@ -55,14 +55,15 @@ func (d *derived) root() *derived {
 	return d
 }
 
-// checkContextAt asks once for each chunk of a text of which s[i:end] was read.
+// checkContextAt checks the context once for each interval of a text of which
+// s[i:end] was read.
 func (d *derived) checkContextAt(i, end int) {
 	if i/contextInterval != end/contextInterval {
 		d.checkContext()
 	}
 }
 
-// recoverCancellation turns what ended the work from within into its error.
+// recoverCancellation turns the panic of a [cancellation] into its error.
 func recoverCancellation(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -144,15 +145,15 @@ type rewriter struct {
 	steps int
 }
 
-// contextInterval is how many steps are taken, of some nanoseconds each, before it is
-// asked whether anybody still waits.
+// contextInterval is how many steps of a few nanoseconds each are taken between two
+// checks of the context.
 const contextInterval = 1 << 14
 
 type pieceKind int
 
 const (
 	nothing pieceKind = iota
-	kept              // byte for byte
+	kept              // unchanged
 	replaced
 	dropped
 )

@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// What is encoded in a way that is not known decodes to nothing, and scores
-// like nothing. It must not be called clean, so it is counted. Two tests find
-// it: of entropy, for long runs that mix capitals, small letters and digits and
-// hold no words; and of script, for words that are none in any language of the
-// Latin alphabet, having hardly a vowel, and for letters that nobody writes in
-// any more. Keys, hashes and files are runs of that kind too: what can be told
-// to be one by its form is left out.
+// A text in an unknown encoding decodes to nothing and scores like nothing. It must
+// not be called clean, so its bytes are counted. Two tests find it: entropy, for
+// long runs that mix capitals, small letters and digits and hold no words; and
+// script, for words with hardly a vowel, which no language of the Latin alphabet
+// has, and for letters of dead scripts. Keys, hashes and files are runs of that
+// kind too; those that have a known form are not counted.
 
 const (
 	minUnread     = 48  // bytes of a run that may hold a text
@@ -21,8 +20,8 @@ const (
 	minDeadScript = 16  // characters of scripts that nobody writes in
 )
 
-// unreadBytes counts the bytes of the original that a text, opened as far as it can
-// be, does not say in language.
+// unreadBytes counts the bytes of the original that are no language, once the text
+// is decoded as far as it can be.
 func unreadBytes(d *derived, seen signs) (n int) {
 	last := 0 // where in the original the bytes counted last end
 	count := func(from, to int) {
@@ -65,12 +64,12 @@ func unreadBytes(d *derived, seen signs) (n int) {
 	return n
 }
 
-// known beginnings of what is binary, and of keys.
+// knownRuns are the beginnings of binary data and of keys.
 var knownRuns = strings.Fields(`iVBORw0KGgo /9j/ JVBERi0 UEsDB UEsFB R0lGOD d09GR d09GM UklGR AAABAA H4sI AAAAIGZ0eXA AAAAHGZ0eXA AAAAGGZ0eXA
 	T2dnUw SUQz TVqQ TVpQ f0VMRg N3q8rw QlpoO /Td6WFo AAEAAAA T1RUTw 0M8R4KGxGuE KLUv/ TU0AKg SUkqA
 	eyJ sk- pk- ghp_ gho_ github_pat_ glpat- xox AKIA ASIA AIza ya29. AAAAB3NzaC AAAAC3NzaC AAAAE2VjZ MII npm_ hf_ SG. sha256- sha384- sha512- age1 AGE-SECRET-KEY-`)
 
-// isNoise reports a run that is neither words nor a form of data that is known.
+// isNoise reports whether a run is neither words nor data of a known form.
 func isNoise(run string) bool {
 	if strings.Contains(run, "://") || strings.HasPrefix(run, "www.") || strings.Contains(run, ";base64,") {
 		return false

@@ -40,8 +40,8 @@ func (p *projection) add(m *Parameters, normal *derived) {
 	}
 }
 
-// contextIntervalWords is how many words are weighed, of half a microsecond each, before
-// it is asked whether anybody still waits.
+// contextIntervalWords is how many words, of half a microsecond each, are weighed
+// between two checks of the context.
 const contextIntervalWords = 1 << 10
 
 func (p *projection) addWord(m *Parameters, s *Scanner) {

@@ -5,9 +5,9 @@ import "context"
 // Rounds is how many layers of encoding are opened, one inside the other.
 const Rounds = 4
 
-// MaxViews bounds the views of a text: itself, two with invisible characters
-// shown, one for each layer, and thirty each of the outermost and the innermost
-// layer in which letters were played with.
+// MaxViews bounds the views of a text: the text itself, two with invisible
+// characters shown, one for each layer, and thirty deobfuscations each of the
+// outermost and the innermost layer.
 const MaxViews = 3 + Rounds + 2*30
 
 // MaxText is how many bytes of a text are read. It keeps positions in 32 bits
@@ -29,7 +29,7 @@ func (v View) Span(from, to int) Span { return v.from.span(from, to) }
 // Reading is a text as a detector should look at it.
 type Reading struct {
 	// Views of the text, without repetition. The first is the text itself,
-	// normalised; the others are what is hidden in it.
+	// normalised; the others are texts hidden in it.
 	Views []View
 	// Whole is false when something encoded remained after [Rounds] layers, or
 	// the text was longer than [MaxText]: it must not be called clean then.
@@ -39,7 +39,7 @@ type Reading struct {
 	// for a reading that is not whole.
 	Unread int
 
-	played bool // letters were played with, and set right
+	played bool // a deobfuscation gave a reading
 }
 
 // Read returns the normalised text and the texts hidden in it: behind percent
@@ -59,14 +59,14 @@ type Reading struct {
 // base91 and base65536, brotli, zstandard and LZMA, base58 and rows without
 // spaces beyond some hundred letters, rows without spaces that are also turned
 // around, shifted or in leetspeak, pairs of words that run together, base64 in
-// pieces of three or fewer or with its case lost, one rare encoding in another, spelling alphabets and Morse of other
-// languages, acrostics, words that are cut and pasted by a program's own
-// logic, pictures made of signs, and what only somebody who knows the language
-// sees (Pig Latin of rare words, slang, made-up codes that the prompt itself
-// explains). Parts of that are told by Unread; a cipher in short words, or one
-// that leaves the vowels, is not. Where decoding may find language in noise,
-// English is asked for: base58, base85, uuencode, deflate without a header, base64
-// in pieces, places in the alphabet and rows without spaces are not read in
+// pieces of three or fewer or with its case lost, one rare encoding in another,
+// spelling alphabets and Morse of other languages, acrostics, words that are cut
+// and pasted by a program's own logic, pictures made of signs, and what only a
+// speaker of the language sees (Pig Latin of rare words, slang, made-up codes that
+// the prompt itself explains). Unread counts parts of that, but neither a cipher
+// in short words nor one that leaves the vowels. A decoding that may find language
+// in noise must find English: base58, base85, uuencode, deflate without a header,
+// base64 in pieces, places in the alphabet and rows without spaces are not read in
 // other languages.
 //
 // It is pure, safe for concurrent use, linear in time and memory: at most
@@ -104,6 +104,7 @@ func read(ctx context.Context, s string) Reading {
 	return o.Reading
 }
 
+// A decoder collects the views of one text.
 type decoder struct{ Reading }
 
 // add appends a view unless it is nil or was seen.
@@ -120,8 +121,8 @@ func (o *decoder) add(d *derived) bool {
 	return true
 }
 
-// decodeLayers opens layer after layer and returns the innermost text, which is d
-// when nothing was encoded, and the signs in it. seen are those of d.
+// decodeLayers opens layer after layer of encoding. It returns the innermost text,
+// which is d when nothing was encoded, and its signs. seen are the signs of d.
 func (o *decoder) decodeLayers(d *derived, seen signs) (*derived, signs) {
 	for range Rounds {
 		next := layer(d, seen)
@@ -150,8 +151,8 @@ func layer(d *derived, seen signs) *derived {
 	return d
 }
 
-// decodings are the decoders of a layer, in their order, and the signs without
-// which they are not asked.
+// decodings are the decoders of a layer, in their order. A decoder runs only on a
+// text whose signs suit it.
 var decodings = []struct {
 	suits func(seen signs) bool
 	by    func(d *derived) *derived
@@ -164,9 +165,9 @@ var decodings = []struct {
 	{func(seen signs) bool { return seen.foreign || seen.alone >= minApart }, unspace},
 }
 
-// addDeobfuscations adds the readings of a text in which letters were played with, as far
-// as the signs suggest it; d is the text normalised. A text whose letters were
-// set right is looked at once more.
+// addDeobfuscations adds the readings of a text whose letters were exchanged,
+// moved or set apart, as far as its signs suggest that. d is the text normalised.
+// Each reading that is found is tried for leetspeak and missing spaces again.
 func (o *decoder) addDeobfuscations(text, d *derived, seen signs) {
 	d.checkContext()
 	found := unkeyed(text, d)

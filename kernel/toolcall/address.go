@@ -17,8 +17,8 @@ func (r *reading) address(text string) {
 }
 
 // target judges one address. A command line runs on the agent's own machine,
-// whose loopback address is ordinary there; a tool that fetches runs in
-// somebody's server.
+// where the loopback address is ordinary; a tool that fetches runs on a server,
+// where it is not.
 func (r *reading) target(text string, local bool) {
 	if !r.spend(costWord + costPlace*len(text)) {
 		return
@@ -56,8 +56,8 @@ var (
 	lenient = regexp.MustCompile(`(?i)^(https?|wss?|ftp|file|jar):[/\\]*[^/\\]`)
 )
 
-// place is an address as the one who connects will understand it.
-type place struct {
+// endpoint is an address as the client that connects will understand it.
+type endpoint struct {
 	host, port, path string
 	query            string
 	internal         bool // loopback, private, link-local or a metadata name
@@ -69,7 +69,7 @@ type place struct {
 
 // readAddress parses as a browser does (the WHATWG URL standard), because the
 // tools behind it do: 0x7f.1, 2130706433 and fullwidth digits are addresses.
-func readAddress(text string) (place, bool) {
+func readAddress(text string) (endpoint, bool) {
 	text = ignored.Replace(strings.TrimSpace(text))
 	scheme, _, found := strings.Cut(text, "://")
 	if m := lenient.FindStringSubmatch(text); m != nil {
@@ -82,22 +82,22 @@ func readAddress(text string) (place, bool) {
 	switch strings.ToLower(scheme) {
 	case "http", "https", "ws", "wss", "ftp", "ftps":
 	case "file", "gopher", "dict", "ldap", "ldaps", "tftp", "jar", "netdoc", "php", "expect", "smb", "phar", "view-source":
-		return place{foreign: true}, true
+		return endpoint{foreign: true}, true
 	default:
-		return place{}, false
+		return endpoint{}, false
 	}
 	if authority := authorityOf(text); len(authority) > maxAuthority {
-		return place{foreign: true}, !strings.Contains(authority, " ")
+		return endpoint{foreign: true}, !strings.Contains(authority, " ")
 	}
 	text, tail := shortened(text)
 	if dots.MatchString(tail) {
-		return place{foreign: true}, !strings.Contains(text, " ")
+		return endpoint{foreign: true}, !strings.Contains(text, " ")
 	}
 	u, err := whatwg.Parse(text)
 	if err != nil {
-		return place{}, false
+		return endpoint{}, false
 	}
-	p := place{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
+	p := endpoint{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
 	p.look(text, u.Username() != "")
 	return p, true
 }
@@ -140,7 +140,7 @@ func authorityOf(text string) string {
 }
 
 // look fills what follows from the host.
-func (p *place) look(text string, userinfo bool) {
+func (p *endpoint) look(text string, userinfo bool) {
 	ip, err := netip.ParseAddr(strings.Trim(p.host, "[]"))
 	if err == nil {
 		ip = embedded(ip.Unmap())

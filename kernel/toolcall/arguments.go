@@ -10,9 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth bounds the nesting of arguments, counting JSON that is quoted
-// inside a string. Real calls need a handful of levels.
-const maxDepth = 32
+// maxArgumentDepth bounds the nesting of arguments, counting JSON that is quoted
+// inside a string. It is lower than the depth at which a body is refused, because
+// each level of arguments is judged; real calls need a handful.
+const maxArgumentDepth = 32
 
 var (
 	errNotObject = errors.New("arguments are not one object")
@@ -26,20 +27,20 @@ const maxKey = 64
 // leaf is one scalar of the arguments.
 type leaf struct {
 	key      string // folded name of the nearest member
-	above    above
+	above    ancestors
 	value    string // the text of a string; "true", "false" or a number otherwise
 	text     bool   // the scalar is a string
 	composed bool   // a command line made of other leaves
 }
 
-// above is what the names of the members around a leaf tell of it.
-type above struct {
+// ancestors is what the names of the members around a leaf tell of it.
+type ancestors struct {
 	named   bool // some member has a name
 	headers bool // the nearest one holds headers, or all of them credentials
 	roleRef bool // one of them refers to a role
 }
 
-func (a above) under(key string) above {
+func (a ancestors) under(key string) ancestors {
 	if key == "" {
 		return a
 	}
@@ -47,7 +48,7 @@ func (a above) under(key string) above {
 	if !a.named {
 		headed = headers.MatchString(key)
 	}
-	return above{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref")}
+	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref")}
 }
 
 // argumentReader collects the leaves of a call in document order.
@@ -69,7 +70,7 @@ func readArguments(raw []byte, b *budget) ([]leaf, error) {
 	if d.PeekKind() != '{' {
 		return nil, fmt.Errorf("reading arguments: %w", errNotObject)
 	}
-	if _, err := r.value(d, "", above{}, 0); err != nil {
+	if _, err := r.value(d, "", ancestors{}, 0); err != nil {
 		return nil, fmt.Errorf("reading arguments: %w", err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
@@ -79,8 +80,8 @@ func readArguments(raw []byte, b *budget) ([]leaf, error) {
 }
 
 // value reads the next value and returns its text when it is a string.
-func (r *argumentReader) value(d *jsontext.Decoder, key string, up above, depth int) (string, error) {
-	if depth > maxDepth || !r.spend(costWord) {
+func (r *argumentReader) value(d *jsontext.Decoder, key string, up ancestors, depth int) (string, error) {
+	if depth > maxArgumentDepth || !r.spend(costWord) {
 		return "", errDepth
 	}
 	token, err := d.ReadToken()
@@ -102,7 +103,7 @@ func (r *argumentReader) value(d *jsontext.Decoder, key string, up above, depth 
 	}
 }
 
-func (r *argumentReader) object(d *jsontext.Decoder, key string, up above, depth int) error {
+func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, depth int) error {
 	up = up.under(key)
 	var command, rest string
 	for d.PeekKind() != '}' {
@@ -132,7 +133,7 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up above, depth
 
 // array adds, beside its elements, the command line that an array of strings
 // spells: {"command": ["rm", "-rf", "/"]} is harmless element by element.
-func (r *argumentReader) array(d *jsontext.Decoder, key string, up above, depth int) error {
+func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, depth int) error {
 	before := len(r.leaves)
 	texts := 0
 	for d.PeekKind() != ']' {
@@ -152,7 +153,7 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up above, depth 
 }
 
 // text adds a string and, when it quotes JSON itself, what is inside.
-func (r *argumentReader) text(s, key string, up above, depth int) {
+func (r *argumentReader) text(s, key string, up ancestors, depth int) {
 	r.leaves = append(r.leaves, leaf{key: key, above: up, value: s, text: true})
 	trimmed := strings.TrimSpace(s)
 	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") || roleOfKey(key) == roleProse {

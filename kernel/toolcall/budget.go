@@ -27,7 +27,7 @@ type budget struct {
 	err     error // of the context
 }
 
-// spend takes n units and tells whether they were there.
+// spend takes n units and reports whether reading may go on.
 func (b *budget) spend(n int) bool {
 	if b.over || b.err != nil {
 		return false
@@ -47,7 +47,7 @@ func (b *budget) spend(n int) bool {
 // unreadable ends the reading of a call that nobody honest would write.
 func (b *budget) unreadable() { b.over = true }
 
-// spent tells that there is no more reading to be done.
+// spent reports whether reading has ended early.
 func (b *budget) spent() bool { return b.over || b.err != nil }
 
 // The units that a byte costs a reader, measured by BenchmarkHostile.

@@ -17,10 +17,10 @@ func (s *shell) command(argv []string, depth int) {
 		s.unreadable()
 		return
 	}
-	if !s.spend(costJudge * length(argv)) {
+	if !s.spend(costJudge * commandSize(argv)) {
 		return
 	}
-	name := base(argv[0])
+	name := programName(argv[0])
 	if escalates[name] && len(argv) > 1 {
 		s.breaks(PrivilegeEscalation)
 	}
@@ -28,7 +28,7 @@ func (s *shell) command(argv []string, depth int) {
 		if name == "env" && len(unwrap(argv)) == 0 {
 			s.breaks(CredentialAccess)
 		}
-		s.command(inner(argv[1:]), depth+1)
+		s.command(wrappedCommand(argv[1:]), depth+1)
 		return
 	}
 	s.nestedCommand(name, argv, depth)
@@ -59,7 +59,7 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	case name == "trap" && len(argv) > 2:
 		s.shellIn(argv[1], s)
 	case name == "ssh":
-		if words := inner(argv[1:]); len(words) > 1 {
+		if words := wrappedCommand(argv[1:]); len(words) > 1 {
 			s.shellIn(strings.Join(words[1:], " "), s)
 		}
 	case name == "find" || name == "fd":
@@ -104,17 +104,17 @@ func (s *shell) find(argv []string, depth int) {
 			}
 			s.command(run, depth+1)
 			words := unwrap(run)
-			removes = removes || len(words) > 0 && (base(words[0]) == "rm" || base(words[0]) == "shred")
+			removes = removes || len(words) > 0 && (programName(words[0]) == "rm" || programName(words[0]) == "shred")
 			i += len(run) // another -exec in there is the command's own
 		}
 	}
 	if removes {
-		s.removes(narrowed(roots, argv))
+		s.removes(withoutCurrentFolder(roots, argv))
 	}
 }
 
-// length is what a command line weighs.
-func length(argv []string) int {
+// commandSize is the size of a command line in the units of the budget.
+func commandSize(argv []string) int {
 	n := len(argv)
 	for _, w := range argv {
 		n += len(w)
@@ -122,8 +122,9 @@ func length(argv []string) int {
 	return n
 }
 
-// narrowed leaves the current folder out where a test picks files in it.
-func narrowed(roots, argv []string) []string {
+// withoutCurrentFolder returns the roots of a find without the current folder when
+// a test picks some of its files.
+func withoutCurrentFolder(roots, argv []string) []string {
 	for _, w := range argv {
 		if findTests[w] {
 			return slices.DeleteFunc(slices.Clone(roots), func(root string) bool { return root == "." || root == "./" })
@@ -135,7 +136,7 @@ func narrowed(roots, argv []string) []string {
 var findTests = words("-name -iname -path -regex -mtime -mmin -empty -newer -size -e")
 
 func (s *shell) sqlClient(argv []string) {
-	name := base(argv[0])
+	name := programName(argv[0])
 	if name == "redis-cli" {
 		for _, w := range argv[1:] {
 			if w := strings.ToLower(w); w == "flushall" || w == "flushdb" || w == "shutdown" {
@@ -194,15 +195,15 @@ func words(list string) map[string]bool {
 	return out
 }
 
-// base is the name of a command without its folder and its .exe.
-func base(name string) string {
+// programName is the name of a command without its folder and its .exe.
+func programName(name string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".exe")
 }
 
-func isShell(name string) bool { return shells[base(name)] }
+func isShell(name string) bool { return shells[programName(name)] }
 
 func isInterpreter(name string) bool {
-	return interpreters[strings.TrimRight(base(name), "0123456789.")]
+	return interpreters[strings.TrimRight(programName(name), "0123456789.")]
 }
 
 var (
@@ -217,8 +218,9 @@ func unassigned(argv []string) []string {
 	return argv
 }
 
-// inner skips the flags and measures of a wrapper up to the command it runs.
-func inner(argv []string) []string {
+// wrappedCommand skips the flags and operands of a wrapper and returns the command
+// that it runs.
+func wrappedCommand(argv []string) []string {
 	for i := 0; i < len(argv); i++ {
 		w := argv[i]
 		switch {
@@ -242,10 +244,10 @@ func inner(argv []string) []string {
 func unwrap(argv []string) []string {
 	for depth := 0; depth <= maxNested; depth++ {
 		argv = unassigned(argv)
-		if len(argv) == 0 || !wrappers[base(argv[0])] {
+		if len(argv) == 0 || !wrappers[programName(argv[0])] {
 			return argv
 		}
-		argv = inner(argv[1:])
+		argv = wrappedCommand(argv[1:])
 	}
 	return argv
 }
@@ -267,7 +269,7 @@ func programOf(argv []string) (string, bool) {
 	return "", false
 }
 
-// readsProgram tells whether an interpreter takes its program from its input.
+// readsProgram reports whether an interpreter takes its program from its input.
 func readsProgram(argv []string) bool {
 	if len(argv) == 0 {
 		return false

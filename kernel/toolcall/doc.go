@@ -6,12 +6,20 @@
 // conversation was about, against a closed set of [Invariant] rules that no
 // prompt, policy or user can relax.
 //
+// [Decide] reads one [Call] and returns a [Decision]; [Simulate] runs a script of
+// calls through it. Start reading there: toolcall.go, then reading.go, which gives
+// each argument to its readers, then the file of a reader (command.go, query.go,
+// address.go, path.go, code.go) and the file of an invariant.
+//
 // # Reading
 //
-// Lists of bad words fail both ways: r”m -rf / passes them, and a note that
-// mentions rm -rf / does not. So each argument is given to the readers that
-// fit it. The tool's name and the member's name say which: a command line, a
-// program, SQL, a file name, an address, a receiver, or prose that nobody
+// A list of bad words fails both ways: it misses
+//
+//	r''m -rf /
+//
+// and it finds a note that mentions rm -rf /. So each argument is given to the
+// readers that fit it. The tool's name and the member's name tell which: a command
+// line, a program, SQL, a file name, an address, a receiver, or prose that nobody
 // executes. An argument whose name says nothing is given to several.
 //
 //   - Commands are parsed as bash and expanded: quotes, variables, braces and
@@ -29,16 +37,16 @@
 //
 // # Provenance
 //
-// An irreversible act may not be aimed by text that the user did not write.
-// A receiver found in [Call.Context] and not in [Call.Request] came from
-// whoever wrote that text.
+// Text that the user did not write may not choose the destination of an
+// irreversible act. A receiver that stands in [Call.Context] and not in
+// [Call.Request] was chosen by the author of that text.
 //
 // # Work
 //
 // All readers of a call share one budget of work, and stop when the caller's
-// context ends. They read nothing twice for being nested; what takes more work
-// than any honest call, or nests what it means beyond any honest depth, is
-// blocked by [UnreadableCall].
+// context ends. Nesting does not make them read anything twice. A call that takes
+// more work than any honest call, or that nests more deeply, is blocked by
+// [UnreadableCall].
 //
 // # Limits
 //

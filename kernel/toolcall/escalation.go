@@ -26,8 +26,8 @@ func (s *shell) escalation(name string, argv []string) {
 
 var setID = regexp.MustCompile(`^(?:[ugoa]*[+=][rwxXt]*s[rwxXst]*|0?[2467][0-7]{3})$`)
 
-// opens is a mode that lets everybody write.
-var opens = regexp.MustCompile(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
+// worldWritable is a mode that lets everybody write.
+var worldWritable = regexp.MustCompile(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
 
 // modes finds set-user-id bits and system files opened to everybody.
 func (s *shell) modes(argv []string) {
@@ -36,7 +36,7 @@ func (s *shell) modes(argv []string) {
 		if i == 0 && setID.MatchString(n) {
 			s.breaks(PrivilegeEscalation)
 		}
-		if i > 0 && (opens.MatchString(names[0]) || base(argv[0]) == "chown") && isVital(s.resolve(n)) {
+		if i > 0 && (worldWritable.MatchString(names[0]) || programName(argv[0]) == "chown") && isVital(s.resolve(n)) {
 			s.breaks(PrivilegeEscalation)
 		}
 	}

@@ -33,8 +33,8 @@ func hostIn(l leaf) string {
 	return a.host
 }
 
-// images finds the picture that is no picture: whoever renders it requests an
-// address whose query carries the data away (AML.T0077).
+// images finds pictures that carry data away: the program that renders one
+// requests an address whose query holds the data (AML.T0077).
 func (r *reading) images(text string) {
 	if !strings.Contains(text, "](") && !strings.Contains(text, "<img") {
 		return

@@ -111,8 +111,8 @@ func (s *shell) config(words []*syntax.Word) *expand.Config {
 	}
 }
 
-// defaulted lists the variables that carry a default, as in ${x:-/}: whoever
-// writes one counts on the variable being absent.
+// defaulted lists the variables that carry a default, as in ${x:-/}: a default is
+// written for the case that the variable is absent.
 func defaulted(words []*syntax.Word) map[string]bool {
 	var out map[string]bool
 	for _, w := range words {
@@ -153,7 +153,7 @@ func (s *shell) expanded(c *syntax.CallExpr) expansion {
 
 func (s *shell) argv(c *syntax.CallExpr) []string { return s.expanded(c).words }
 
-// run is argv of a command whose turn it is: its assignments stay.
+// run is argv of the command that runs now: its assignments stay.
 func (s *shell) run(c *syntax.CallExpr) []string {
 	e := s.expanded(c)
 	for _, m := range e.made {
@@ -192,7 +192,7 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 	if _, sequence := split.Parts[0].(*syntax.BraceExp); sequence && len(split.Parts) == 1 && split.Parts[0].(*syntax.BraceExp).Sequence && alternatives(split) > maxAlternatives {
 		return nil, errTooManyWords // numbers for a loop: none is worth reading
 	}
-	if alternatives(split) > maxAlternatives || braces(split) > maxBraces {
+	if alternatives(split) > maxAlternatives || braceCount(split) > maxBraces {
 		s.unreadable()
 		return nil, errTooManyWords
 	}
@@ -232,13 +232,13 @@ func openBraces(w *syntax.Word) int {
 	return n
 }
 
-func braces(w *syntax.Word) int {
+func braceCount(w *syntax.Word) int {
 	n := 0
 	for _, part := range w.Parts {
 		if b, ok := part.(*syntax.BraceExp); ok {
 			n++
 			for _, e := range b.Elems {
-				n += braces(e)
+				n += braceCount(e)
 			}
 		}
 	}
@@ -259,15 +259,15 @@ func alternatives(w *syntax.Word) int {
 			sum += alternatives(e)
 		}
 		if b.Sequence {
-			sum = steps(b)
+			sum = sequenceLength(b)
 		}
 		n = min(n*min(sum, 2*maxAlternatives), 2*maxAlternatives)
 	}
 	return n
 }
 
-// steps counts the elements of {1..9} or {a..f}; a stride only makes it less.
-func steps(b *syntax.BraceExp) int {
+// sequenceLength counts the elements of {1..9} or {a..f}; a stride only makes it less.
+func sequenceLength(b *syntax.BraceExp) int {
 	from, err := strconv.ParseInt(b.Elems[0].Lit(), 10, 64)
 	to, err2 := strconv.ParseInt(b.Elems[1].Lit(), 10, 64)
 	if err != nil || err2 != nil {
@@ -407,20 +407,20 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		}
 		if in, known := s.output(c.X, depth+1); known {
 			if call, ok := c.Y.Cmd.(*syntax.CallExpr); ok {
-				return filter(unwrap(s.argv(call)), in)
+				return decodedBy(unwrap(s.argv(call)), in)
 			}
 		}
 	case *syntax.CallExpr:
 		argv := unwrap(s.argv(c))
 		for _, d := range st.Redirs {
 			if d.Op == syntax.WordHdoc {
-				return filter(argv, s.literal(d.Word))
+				return decodedBy(argv, s.literal(d.Word))
 			}
 			if d.Hdoc != nil {
-				return filter(argv, s.literal(d.Hdoc))
+				return decodedBy(argv, s.literal(d.Hdoc))
 			}
 		}
-		return printed(argv)
+		return printedBy(argv)
 	}
 	return "", false
 }
@@ -428,13 +428,13 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 // wideFormat finds field widths that would fill the memory.
 var wideFormat = regexp.MustCompile(`%[^%a-zA-Z]*(?:\d{3}|\*)`)
 
-// printed is the output of the commands that only print their arguments.
-func printed(argv []string) (string, bool) {
+// printedBy is the output of the commands that only print their arguments.
+func printedBy(argv []string) (string, bool) {
 	if len(argv) == 0 {
 		return "", false
 	}
 	rest := argv[1:]
-	switch base(argv[0]) {
+	switch programName(argv[0]) {
 	case "echo":
 		escapes := false
 		for len(rest) > 0 && (rest[0] == "-n" || rest[0] == "-e" || rest[0] == "-ne" || rest[0] == "-en") {
@@ -463,13 +463,13 @@ func unescape(s string) string {
 	return text
 }
 
-// filter is the output of the decoders that hide a command in a pipe.
-func filter(argv []string, in string) (string, bool) {
+// decodedBy is the output of the decoders that hide a command in a pipe.
+func decodedBy(argv []string, in string) (string, bool) {
 	if len(argv) == 0 {
 		return "", false
 	}
 	compact := strings.Join(strings.Fields(in), "")
-	switch base(argv[0]) {
+	switch programName(argv[0]) {
 	case "cat", "tee":
 		return in, true
 	case "base64":

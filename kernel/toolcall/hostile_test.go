@@ -301,7 +301,7 @@ func TestHostileWorkIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var before int
-			for _, n := range []int{2 << 10, 4 << 10, 8 << 10, 16 << 10} {
+			for n := 2 << 10; n <= hostileSize; n *= 2 {
 				d, work := toolcall.Work(s(n))
 				if before > 0 && work > before*22/10+floor {
 					t.Errorf("%s: %d bytes take %d units, half of them %d", name, n, work, before)
@@ -317,6 +317,7 @@ func TestHostileWorkIsLinear(t *testing.T) {
 
 // The calls that were found first: short, and minutes of work.
 func TestHostileCallsAreBlockedOrDecided(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		call toolcall.Call
 		want toolcall.Invariant
@@ -345,6 +346,7 @@ func TestHostileCallsAreBlockedOrDecided(t *testing.T) {
 // Honest calls that are as large as a request may be are decided on their
 // merits, with a quarter of the budget at most.
 func TestLargeHonestCalls(t *testing.T) {
+	t.Parallel()
 	script := strings.Repeat(`for f in "${SRC:-src}"/*.{c,h}; do
   out="build/$(basename "${f%.c}").o"
   if [[ -f "$f" && ! -e "$out" ]]; then cc -O2 -c "$f" -o "$out" || { echo "failed: $f" >&2; exit 1; }; fi
@@ -396,10 +398,11 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// Whoever leaves gets no decision, at whatever point of the reading, and the
-// reading stops.
+// A caller that leaves gets no decision, at whatever point of the reading it
+// leaves, and the reading stops.
 func TestDecideStopsWithItsContext(t *testing.T) {
-	c := hostile["curl_cat"](64 << 10)
+	t.Parallel()
+	c := hostile["curl_cat"](leavingSize)
 	whole := &leaving{Context: context.Background(), patience: 1 << 30}
 	if d, err := toolcall.Decide(whole, c); err != nil || !d.Allowed {
 		t.Fatalf("%+v, %v", d, err)

@@ -64,6 +64,7 @@ func (s spelling) object(b *bytes.Buffer, v map[string]any) {
 }
 
 func TestDecisionIgnoresOrderAndWhiteSpace(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	s := spelling{rand.New(rand.NewPCG(seed, 1))}
 	calls := []toolcall.Call{
@@ -117,6 +118,7 @@ func TestDecideIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestDecideIsBoundedOnHostileText(t *testing.T) {
+	t.Parallel()
 	hostile := map[string]string{
 		"parentheses": strings.Repeat("(", 1<<15),
 		"substituted": strings.Repeat("$(", 15000),
@@ -150,7 +152,7 @@ func TestDecideIsBoundedOnHostileText(t *testing.T) {
 
 func FuzzDecide(f *testing.F) {
 	for _, s := range toolcall.Scenarios() {
-		f.Add(s.Call.Name, []byte(s.Call.Arguments), s.Call.Request, "")
+		f.Add(s.Call.Name, s.Call.Arguments, s.Call.Request, "")
 	}
 	f.Add("bash", []byte(`{"command":"${x:=$(printf %s a)}{1..3}~bob/<(a)"}`), "", "x")
 	f.Fuzz(func(t *testing.T, name string, arguments []byte, request, seen string) {

@@ -11,9 +11,9 @@ import (
 
 // destinations judges where an act that cannot be undone is aimed. A
 // destination that stands in untrusted content and not in the user's request
-// was chosen by whoever wrote that content. Data may come from anywhere; who
-// gets the money may not (the idea of capability tracking in CaMeL,
-// arXiv:2503.18813, by comparison of texts instead of data flow).
+// was chosen by the author of that content. Data may come from anywhere, but it
+// may not choose who gets the money. (The idea is the capability tracking of
+// CaMeL, arXiv:2503.18813, done by comparing texts instead of following data.)
 func (r *reading) destinations(leaves []leaf) {
 	if !r.tool.commits || r.untrusted.empty() {
 		return
@@ -56,7 +56,7 @@ var receiver = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}(
 // grams is the length of the pieces that long destinations are compared by.
 const grams = 8
 
-// observed tells whether untrusted content names a destination, wholly or, for
+// observed reports whether untrusted content names a destination, wholly or, for
 // a long one, in four fifths of its pieces.
 func (r *reading) observed(d string) bool { return r.untrusted.named(d) }
 
@@ -121,7 +121,7 @@ func (x *index) named(d string) bool {
 	return hits*5 >= total*4
 }
 
-// asksFor tells whether the user's request names a host.
+// asksFor reports whether the user's request names a host.
 func (r *reading) asksFor(host string) bool {
 	return host != "" && !r.request.empty() && r.request.contains(destinationForm(host))
 }

@@ -11,8 +11,8 @@ import (
 // time; no honest statement nests as many.
 const maxVerbs = 16
 
-// query judges SQL statement by statement. A lexer is enough, and copes with
-// every dialect where no parser does.
+// query judges SQL statement by statement. A lexer is enough for that, and unlike
+// a parser it reads every dialect.
 func (r *reading) query(text string) {
 	if !r.spend(costQuery * len(text)) {
 		return
@@ -103,48 +103,48 @@ func (r *reading) destructive(s []token) bool {
 		if t.quoted {
 			continue
 		}
-		if is(s, i, "DELETE", "UPDATE", "GRANT", "REVOKE", "ALTER") && (starts(s, i) || is(s, 0, "WITH", "EXPLAIN") && changesRows(s, i)) {
+		if isWord(s, i, "DELETE", "UPDATE", "GRANT", "REVOKE", "ALTER") && (startsStatement(s, i) || isWord(s, 0, "WITH", "EXPLAIN") && changesRows(s, i)) {
 			if verbs++; verbs > maxVerbs || !r.spend(costQuery*(len(s)-i)) {
 				return true
 			}
 		}
 		switch t.text[strings.LastIndexByte(t.text, '.')+1:] {
 		case "DROP":
-			if starts(s, i) && is(s, i+1, dropped...) && i+2 < len(s) || i > 0 && is(s, 0, "ALTER") && is(s, i+1, "COLUMN") {
+			if startsStatement(s, i) && isWord(s, i+1, droppedObjects...) && i+2 < len(s) || i > 0 && isWord(s, 0, "ALTER") && isWord(s, i+1, "COLUMN") {
 				return true
 			}
 		case "TRUNCATE":
-			if starts(s, i) && (is(s, i+1, "TABLE") && len(s) > i+2 || len(s) == i+2 || is(s, i+2, "CASCADE", "RESTART", ",")) {
+			if startsStatement(s, i) && (isWord(s, i+1, "TABLE") && len(s) > i+2 || len(s) == i+2 || isWord(s, i+2, "CASCADE", "RESTART", ",")) {
 				return true
 			}
 		case "DELETE", "UPDATE":
-			if (starts(s, i) || is(s, 0, "WITH", "EXPLAIN")) && changesRows(s, i) && !limited(s[i:]) {
+			if (startsStatement(s, i) || isWord(s, 0, "WITH", "EXPLAIN")) && changesRows(s, i) && !hasRestrictingWhere(s[i:]) {
 				return true
 			}
 		case "GRANT", "REVOKE":
-			if starts(s, i) && follows(s, i, "TO", "FROM") && (follows(s, i, "ON") || is(s, i+1, "ALL") || i+3 < len(s)) && isRight(s, i+1) {
+			if startsStatement(s, i) && anyWordAfter(s, i, "TO", "FROM") && (anyWordAfter(s, i, "ON") || isWord(s, i+1, "ALL") || i+3 < len(s)) && isRight(s, i+1) {
 				return true
 			}
 		case "ALTER":
-			if starts(s, i) && is(s, i+1, "USER", "ROLE", "SYSTEM") && follows(s, i, "SUPERUSER", "SET", "WITH", "PASSWORD", "IDENTIFIED") {
+			if startsStatement(s, i) && isWord(s, i+1, "USER", "ROLE", "SYSTEM") && anyWordAfter(s, i, "SUPERUSER", "SET", "WITH", "PASSWORD", "IDENTIFIED") {
 				return true
 			}
 		case "OUTFILE", "DUMPFILE":
-			if i > 0 && is(s, i-1, "INTO") {
+			if i > 0 && isWord(s, i-1, "INTO") {
 				return true
 			}
 		case "PROGRAM":
-			if is(s, 0, "COPY") && i > 0 && is(s, i-1, "TO", "FROM") {
+			if isWord(s, 0, "COPY") && i > 0 && isWord(s, i-1, "TO", "FROM") {
 				return true
 			}
 		case "XP_CMDSHELL", "SP_OACREATE", "XP_REGWRITE", "XP_DIRTREE":
 			return len(s) > 1
 		case "SHUTDOWN":
-			if starts(s, i) && (len(s) == 1 || is(s, i+1, "WITH")) {
+			if startsStatement(s, i) && (len(s) == 1 || isWord(s, i+1, "WITH")) {
 				return true
 			}
 		case "LOAD_FILE", "LOAD_EXTENSION", "PG_READ_FILE", "PG_READ_BINARY_FILE", "PG_LS_DIR", "LO_EXPORT", "LO_IMPORT", "DBMS_XSLPROCESSOR", "UTL_FILE":
-			if is(s, i+1, "(", ".") {
+			if isWord(s, i+1, "(", ".") {
 				return true
 			}
 		}
@@ -152,14 +152,15 @@ func (r *reading) destructive(s []token) bool {
 	return false
 }
 
-var dropped = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION")
+var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION")
 
-// starts tells whether a statement, or one that wraps it, begins at i.
-func starts(s []token, i int) bool {
-	return i == 0 || is(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !is(s, i-1, "AS") || is(s, i-1, "IMMEDIATE")
+// startsStatement reports whether a statement, or one that wraps it, begins at i.
+func startsStatement(s []token, i int) bool {
+	return i == 0 || isWord(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !isWord(s, i-1, "AS") || isWord(s, i-1, "IMMEDIATE")
 }
 
-func is(s []token, i int, any ...string) bool {
+// isWord reports whether token i is one of the words, unquoted.
+func isWord(s []token, i int, any ...string) bool {
 	if i < 0 || i >= len(s) || s[i].quoted {
 		return false
 	}
@@ -171,9 +172,10 @@ func is(s []token, i int, any ...string) bool {
 	return false
 }
 
-func follows(s []token, i int, any ...string) bool {
+// anyWordAfter reports whether one of the words stands after token i.
+func anyWordAfter(s []token, i int, any ...string) bool {
 	for j := i + 1; j < len(s); j++ {
-		if is(s, j, any...) {
+		if isWord(s, j, any...) {
 			return true
 		}
 	}
@@ -181,31 +183,31 @@ func follows(s []token, i int, any ...string) bool {
 }
 
 func isRight(s []token, i int) bool {
-	return is(s, i, "ALL", "SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CREATE", "CONNECT", "ALTER", "DROP", "SUPERUSER", "DBA", "SYSADMIN", "ROLE", "CONTROL", "REFERENCES", "FILE", "RELOAD", "PROCESS") || follows(s, i, "ON") || len(s) == i+3
+	return isWord(s, i, "ALL", "SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CREATE", "CONNECT", "ALTER", "DROP", "SUPERUSER", "DBA", "SYSADMIN", "ROLE", "CONTROL", "REFERENCES", "FILE", "RELOAD", "PROCESS") || anyWordAfter(s, i, "ON") || len(s) == i+3
 }
 
 // changesRows tells a statement from the same verb in a clause: FOR UPDATE,
 // ON DELETE CASCADE.
 func changesRows(s []token, i int) bool {
-	if i > 0 && is(s, i-1, "FOR", "ON", "KEY", "DO") {
+	if i > 0 && isWord(s, i-1, "FOR", "ON", "KEY", "DO") {
 		return false
 	}
 	if s[i].text == "DELETE" {
-		return is(s, i+1, "FROM") && i+2 < len(s)
+		return isWord(s, i+1, "FROM") && i+2 < len(s)
 	}
 	for j := i + 2; j < len(s) && j < i+12; j++ {
-		if is(s, j, "SET") {
+		if isWord(s, j, "SET") {
 			return true
 		}
 	}
 	return false
 }
 
-// limited tells whether a change has a WHERE of its own that a row can fail.
-func limited(s []token) bool {
+// hasRestrictingWhere reports whether a change has a WHERE of its own that a row can fail.
+func hasRestrictingWhere(s []token) bool {
 	for i, t := range s {
 		if t.text == "WHERE" && !t.quoted && t.depth == s[0].depth {
-			return !alwaysLong(condition(s[i+1:], t.depth))
+			return !alwaysTrueLong(condition(s[i+1:], t.depth))
 		}
 	}
 	return false
@@ -214,7 +216,7 @@ func limited(s []token) bool {
 // condition ends where the next clause begins.
 func condition(s []token, depth int) []token {
 	for i, t := range s {
-		if t.depth < depth || t.depth == depth && is(s, i, "RETURNING", "ORDER", "LIMIT", "GROUP") {
+		if t.depth < depth || t.depth == depth && isWord(s, i, "RETURNING", "ORDER", "LIMIT", "GROUP") {
 			return s[:i]
 		}
 	}

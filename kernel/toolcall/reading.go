@@ -81,8 +81,8 @@ func (r *reading) leaf(l leaf) {
 	r.sent(l)
 }
 
-// value reads what should be a plain value: somebody may paste it into a
-// command line or a query.
+// value reads what should be a plain value: the tool may paste it into a command
+// line or a query.
 func (r *reading) value(text string) {
 	r.injected(text)
 	if strings.ContainsAny(text, ";|`\n") || strings.Contains(text, "$(") || strings.Contains(text, "&&") {
@@ -90,7 +90,7 @@ func (r *reading) value(text string) {
 	}
 }
 
-// prose is executed by nobody, unless it is the text of a script about to be
+// prose reads text that is not executed, unless it is a script about to be
 // written.
 func (r *reading) prose(l leaf) {
 	if strings.HasPrefix(l.value, "#!") && r.tool.writes {

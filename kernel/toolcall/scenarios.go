@@ -1,7 +1,6 @@
 package toolcall
 
 import (
-	"encoding/json"
 	"strings"
 )
 
@@ -68,11 +67,11 @@ func Scenarios() []Scenario {
 }
 
 func blocked(name, tool, arguments string) Scenario {
-	return Scenario{Name: name, Call: Call{Name: tool, Arguments: json.RawMessage(arguments)}, Blocked: true}
+	return Scenario{Name: name, Call: Call{Name: tool, Arguments: []byte(arguments)}, Blocked: true}
 }
 
 func approved(name, tool, arguments string) Scenario {
-	return Scenario{Name: name, Call: Call{Name: tool, Arguments: json.RawMessage(arguments)}}
+	return Scenario{Name: name, Call: Call{Name: tool, Arguments: []byte(arguments)}}
 }
 
 // informed gives a scenario the session it stands in.

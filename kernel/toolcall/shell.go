@@ -35,7 +35,7 @@ type shell struct {
 	// What was read of a node, while the variables stay as they are.
 	words   map[*syntax.CallExpr]expansion
 	outputs map[*syntax.Stmt]output
-	facts   map[syntax.Node]facts
+	facts   map[syntax.Node]commandEffects
 }
 
 // shell reads a command line. What is no shell at all, such as plain words, is
@@ -57,7 +57,7 @@ func (r *reading) script(text string) {
 
 // shellIn reads a command line that the parent, if there is one, would run.
 func (r *reading) shellIn(text string, parent *shell) {
-	if r.nested > maxNested || opened(text) > maxOpen {
+	if r.nested > maxNested || openParentheses(text) > maxOpen {
 		r.unreadable()
 		return
 	}
@@ -72,20 +72,20 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.tokens(text)
 		return
 	}
-	if nests(file) > maxSyntax {
+	if nestingDepth(file) > maxSyntax {
 		r.unreadable()
 		return
 	}
 	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool)}
-	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion), make(map[*syntax.Stmt]output), make(map[syntax.Node]facts)
+	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects)
 	if parent != nil {
 		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
 	}
 	syntax.Walk(file, s.visit)
 }
 
-// opened tells how many parentheses are open at once at most.
-func opened(text string) int {
+// openParentheses tells how many parentheses are open at once at most.
+func openParentheses(text string) int {
 	most, now := 0, 0
 	for i := range len(text) {
 		switch text[i] {
@@ -99,8 +99,8 @@ func opened(text string) int {
 	return most
 }
 
-// nests tells how deeply a text nests what the shell reads on its own.
-func nests(file *syntax.File) int {
+// nestingDepth tells how deeply a text nests what the shell reads on its own.
+func nestingDepth(file *syntax.File) int {
 	most := 0
 	var path []bool // of the nodes above, those that count
 	now := 0
@@ -250,7 +250,7 @@ func (s *shell) feed(argv []string, text string) {
 		s.shellIn(text, s)
 	case isInterpreter(argv[0]) && readsProgram(argv):
 		s.code(text)
-	case sqlClients[base(argv[0])]:
+	case sqlClients[programName(argv[0])]:
 		s.query(text)
 	}
 }

@@ -67,7 +67,7 @@ var tamperCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`\S+ .*--dangerously-`,
 }, "|") + `)`)
 
-// administers tells whether an address is an endpoint that governs the agent:
+// administers reports whether an address is an endpoint that governs the agent:
 // Lex's own, or the administrative API of Caddy.
 func administers(path, port string) bool {
 	return port == "2019" || strings.HasPrefix(strings.ToLower(path), "/lex/admin")

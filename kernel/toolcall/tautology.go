@@ -2,33 +2,33 @@ package toolcall
 
 import "strings"
 
-// always tells whether a condition holds for every row, in the shapes that
-// people write to get past a check for WHERE: 1=1, 'a'='a', id=id, true,
-// x OR 1=1, NOT false, 1 IS NOT NULL, name LIKE '%'. An empty condition is one
-// too.
-func always(s []token, nested int) bool {
+// alwaysTrue reports whether a condition holds for every row. It knows the shapes
+// that people write to get past a check for WHERE: 1=1, 'a'='a', id=id, true,
+// x OR 1=1, NOT false, 1 IS NOT NULL, name LIKE '%'. An empty condition holds for
+// every row too.
+func alwaysTrue(s []token, nested int) bool {
 	s = unparenthesised(s)
 	if len(s) == 0 || nested > maxAlternation {
 		return true
 	}
 	depth := s[0].depth
-	if parts := split(s, depth, "OR", "||"); len(parts) > 1 {
+	if parts := splitAt(s, depth, "OR", "||"); len(parts) > 1 {
 		for _, p := range parts {
-			if always(p, nested+1) {
+			if alwaysTrue(p, nested+1) {
 				return true
 			}
 		}
 		return complementary(parts)
 	}
-	if parts := split(s, depth, "AND", "&&"); len(parts) > 1 {
+	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 {
 		for _, p := range parts {
-			if !always(p, nested+1) {
+			if !alwaysTrue(p, nested+1) {
 				return false
 			}
 		}
 		return true
 	}
-	return constant(s)
+	return constantComparison(s)
 }
 
 const (
@@ -44,13 +44,13 @@ const (
 	maxAlternation = 16
 )
 
-// alwaysLong is always for conditions of any length, in linear time.
-func alwaysLong(s []token) bool {
+// alwaysTrueLong is alwaysTrue for conditions of any length, in linear time.
+func alwaysTrueLong(s []token) bool {
 	if len(s) <= maxCondition {
-		return always(s, 0)
+		return alwaysTrue(s, 0)
 	}
-	for _, p := range split(s, s[0].depth, "OR", "||") {
-		if len(p) <= maxComparison && always(p, 0) {
+	for _, p := range splitAt(s, s[0].depth, "OR", "||") {
+		if len(p) <= maxComparison && alwaysTrue(p, 0) {
 			return true
 		}
 	}
@@ -60,10 +60,10 @@ func alwaysLong(s []token) bool {
 // unparenthesised strips parentheses around the whole.
 func unparenthesised(s []token) []token {
 	opened, closed := 0, 0
-	for is(s, opened, "(") {
+	for isWord(s, opened, "(") {
 		opened++
 	}
-	for closed < len(s)-opened && is(s, len(s)-1-closed, ")") {
+	for closed < len(s)-opened && isWord(s, len(s)-1-closed, ")") {
 		closed++
 	}
 	if opened == 0 || closed == 0 || s[len(s)-1].depth < s[0].depth-1 {
@@ -76,16 +76,16 @@ func unparenthesised(s []token) []token {
 	return s[max(whole, 0) : len(s)-max(whole, 0)]
 }
 
-// split cuts at words of the given depth. An opening parenthesis already has
+// splitAt cuts at words of the given depth. An opening parenthesis already has
 // the inner depth, so the depth of a condition is the least in it.
-func split(s []token, depth int, at ...string) [][]token {
+func splitAt(s []token, depth int, at ...string) [][]token {
 	for _, t := range s {
 		depth = min(depth, t.depth)
 	}
 	var out [][]token
 	start := 0
 	for i, t := range s {
-		if t.depth == depth && is(s, i, at...) {
+		if t.depth == depth && isWord(s, i, at...) {
 			out = append(out, s[start:i])
 			start = i + 1
 		}
@@ -97,7 +97,7 @@ func split(s []token, depth int, at ...string) [][]token {
 func complementary(parts [][]token) bool {
 	seen := make(map[string]bool)
 	for _, p := range parts {
-		seen[spelled(p)] = true
+		seen[joinTokens(p)] = true
 	}
 	for text := range seen {
 		if x, ok := strings.CutSuffix(text, " IS NULL"); ok && seen[x+" IS NOT NULL"] {
@@ -107,7 +107,7 @@ func complementary(parts [][]token) bool {
 	return false
 }
 
-func spelled(s []token) string {
+func joinTokens(s []token) string {
 	words := make([]string, len(s))
 	for i, t := range s {
 		words[i] = t.text
@@ -115,18 +115,18 @@ func spelled(s []token) string {
 	return strings.Join(words, " ")
 }
 
-// constant judges one comparison.
-func constant(s []token) bool {
+// constantComparison judges one comparison.
+func constantComparison(s []token) bool {
 	switch {
 	case len(s) == 1:
-		return isNumber(s[0].text) && strings.Trim(s[0].text, "0.") != "" || is(s, 0, "TRUE")
-	case is(s, 0, "NOT"):
-		return len(s) == 2 && (is(s, 1, "FALSE") || s[1].text == "0")
-	case len(s) >= 4 && is(s, 1, "IS") && is(s, 2, "NOT") && is(s, 3, "NULL"):
+		return isNumber(s[0].text) && strings.Trim(s[0].text, "0.") != "" || isWord(s, 0, "TRUE")
+	case isWord(s, 0, "NOT"):
+		return len(s) == 2 && (isWord(s, 1, "FALSE") || s[1].text == "0")
+	case len(s) >= 4 && isWord(s, 1, "IS") && isWord(s, 2, "NOT") && isWord(s, 3, "NULL"):
 		return isValue(s[0])
-	case len(s) == 3 && is(s, 1, "LIKE", "ILIKE"):
+	case len(s) == 3 && isWord(s, 1, "LIKE", "ILIKE"):
 		return strings.Trim(s[2].text, "'\"%") == "" && strings.Contains(s[2].text, "%")
-	case len(s) == 5 && is(s, 1, "BETWEEN"):
+	case len(s) == 5 && isWord(s, 1, "BETWEEN"):
 		return isValue(s[0]) && isValue(s[2]) && isValue(s[4])
 	}
 	return comparison(s)
@@ -143,7 +143,7 @@ func comparison(s []token) bool {
 		values := len(s) == 3 && isValue(s[0]) && isValue(s[2])
 		switch t.text {
 		case "=", "==", "<=>", ">=", "<=":
-			return spelled(s[:i]) == spelled(s[i+1:]) || values && t.text != "=" && t.text != "=="
+			return joinTokens(s[:i]) == joinTokens(s[i+1:]) || values && t.text != "=" && t.text != "=="
 		case "<>", "!=", "<", ">":
 			return values && s[0].text != s[2].text
 		}

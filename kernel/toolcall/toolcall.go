@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 )
 
@@ -14,7 +13,7 @@ type Call struct {
 	// Arguments is the JSON object of the call. Nothing, or only white space,
 	// stands for a call without arguments, which is how several model APIs
 	// write it.
-	Arguments json.RawMessage
+	Arguments []byte
 
 	// Request is what the user asked for in the session, in the user's own
 	// words. A destination named here is the user's choice. Empty means that

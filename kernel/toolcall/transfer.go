@@ -29,7 +29,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 		}
 		return
 	}
-	name := base(argv[0])
+	name := programName(argv[0])
 	executes := (isShell(name) || isInterpreter(name) || name == "source" || name == ".") && readsProgram(argv)
 	executes = executes || isShell(name) && contains(words, "xargs")
 	left := s.factsOf(n.X)
@@ -50,7 +50,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 
 func contains(list []string, word string) bool {
 	for _, w := range list {
-		if base(w) == word {
+		if programName(w) == word {
 			return true
 		}
 	}
@@ -67,7 +67,7 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 		}
 		return
 	}
-	name := base(inner[0])
+	name := programName(inner[0])
 	runs := isShell(name) || isInterpreter(name) || name == "eval" || name == "source" || name == "." || inner[0] == unknownText
 	leaks, sensitive := false, false
 	for _, w := range n.Args {
@@ -203,13 +203,13 @@ func (s *shell) remember(name string, argv []string) {
 	}
 }
 
-// facts is what the commands below a node do.
-type facts struct {
+// commandEffects is what the commands below a node do.
+type commandEffects struct {
 	version                                  int
 	runs, fetches, decodes, reads, sensitive bool
 }
 
-func (f facts) and(g facts) facts {
+func (f commandEffects) and(g commandEffects) commandEffects {
 	f.runs, f.fetches, f.decodes = f.runs || g.runs, f.fetches || g.fetches, f.decodes || g.decodes
 	f.reads, f.sensitive = f.reads || g.reads, f.sensitive || g.sensitive
 	return f
@@ -217,11 +217,11 @@ func (f facts) and(g facts) facts {
 
 // factsOf reads the commands below a node. Every statement is read once while
 // the variables stay as they are, however many commands stand around it.
-func (s *shell) factsOf(n syntax.Node) facts {
+func (s *shell) factsOf(n syntax.Node) commandEffects {
 	if f, known := s.facts[n]; known && f.version == s.version {
 		return f
 	}
-	f := facts{version: s.version}
+	f := commandEffects{version: s.version}
 	syntax.Walk(n, func(node syntax.Node) bool {
 		if !s.spend(1) {
 			return false
@@ -240,22 +240,22 @@ func (s *shell) factsOf(n syntax.Node) facts {
 }
 
 // doing tells what one command does.
-func (s *shell) doing(argv []string) facts {
+func (s *shell) doing(argv []string) commandEffects {
 	if inner := unwrap(argv); len(inner) > 0 {
 		argv = inner
 	}
-	if len(argv) == 0 || !s.spend(costSearch*length(argv)) {
-		return facts{}
+	if len(argv) == 0 || !s.spend(costSearch*commandSize(argv)) {
+		return commandEffects{}
 	}
-	name := base(argv[0])
-	return facts{
+	name := programName(argv[0])
+	return commandEffects{
 		runs: true, fetches: downloaders[name], reads: fileReaders[name],
 		decodes:   decoders[name] && (hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")),
 		sensitive: name == "env" || name == "printenv" || name == "set" || slices.ContainsFunc(argv[1:], s.guarded),
 	}
 }
 
-// guarded tells whether a word names what holds credentials, or the system's.
+// guarded reports whether a word names what holds credentials, or the system's.
 func (s *shell) guarded(word string) bool {
 	p := s.resolve(word)
 	return isCredentialFile(p) || systemFolder.MatchString(p)
@@ -266,7 +266,7 @@ var fileReaders = words("cat head tail tar zip gzip base64 xxd less more grep aw
 // first is the name of the command a statement begins with.
 func (s *shell) first(st *syntax.Stmt) string {
 	if c, ok := st.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-		return base(s.literal(c.Args[0]))
+		return programName(s.literal(c.Args[0]))
 	}
 	return ""
 }

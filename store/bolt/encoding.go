@@ -3,9 +3,10 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -19,7 +20,7 @@ type receiptHeader struct {
 	TurnID     string  `json:"turn_id,omitempty"`
 	Turn       int     `json:"turn"`
 	Timestamp  int64   `json:"timestamp"`
-	Intervened bool    `json:"intervened,omitempty"`
+	Intervened bool    `json:"intervened,omitzero"`
 	MAfter     float64 `json:"m_after"`
 }
 

@@ -3,11 +3,11 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"

@@ -2,9 +2,9 @@ package bolt
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"
@@ -14,7 +14,7 @@ import (
 // sessions. Out says that the session is excluded for good; then it adds nothing.
 type counters struct {
 	store.Counters
-	Out bool `json:"out,omitempty"`
+	Out bool `json:"out,omitzero"`
 }
 
 // totalKey is the key of the sum of all. Session keys begin with "s/".

@@ -16,9 +16,9 @@ import (
 // is begun anew without it. So it may run more than once.
 type write func(*bbolt.Tx) error
 
-// writeBatch runs the writes in one transaction, which is one fsync. The
-// answers are true once it is durable, refusals included: what a write was
-// refused for is durable too.
+// writeBatch runs the writes in one transaction, which is one fsync. It answers
+// only when the transaction is durable. That holds for refusals too, because the
+// state that a write conflicted with may be part of the same batch.
 func (s *Store) writeBatch(batch []write) []error {
 	errs := make([]error, len(batch))
 	for {
@@ -66,9 +66,9 @@ func refusal(err error) error {
 	return err
 }
 
-// cause names why the file could not be written, without the file's name, which
-// is nobody's business but the operator's. The tree's own words have it in
-// them.
+// cause says why the file could not be written. It never passes on the library's
+// own message, which may hold the path of the file: an error of a store names no
+// place.
 func cause(err error) string {
 	var errno syscall.Errno
 	switch {

@@ -3,11 +3,11 @@ package redis
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/caddy-lex/lex/store"
