@@ -50,7 +50,7 @@ func withSecret(check func(*authenticator, *http.Request) *apiError, serve func(
 	}
 }
 
-// newKeyAnswer is a key that was made just now, the only time that it is shown.
+// newKeyAnswer is the answer with a new key, which is shown only this once.
 type newKeyAnswer struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
@@ -158,8 +158,8 @@ func expiry(v gjson.Result, now time.Time) (time.Time, error) {
 // of a day, hours of one digit, a comma.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// parseTime reads a time and returns it in UTC, where its year must have four
-// digits too: it could not be written otherwise.
+// parseTime reads a time and returns it in UTC. There, too, its year must have four
+// digits, because RFC 3339 cannot write any other.
 func parseTime(v gjson.Result) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339, v.Str)
 	t = t.UTC()

@@ -80,9 +80,9 @@ type resource struct {
 	methods map[string]endpointFunc
 }
 
-// newMux builds the mux of the groups that are served. A path that ends in an
-// empty name is ours like those that end in an unknown one: a client that forgot
-// the name has sent its secret all the same.
+// newMux builds the mux of the groups that are served. A path without the name at
+// its end, such as DELETE /admin/keys/, is ours too: the request may bring a secret,
+// which must not reach the upstream.
 func newMux(serves func(group string) bool) *http.ServeMux {
 	mux := http.NewServeMux()
 	resources := make(map[string]*resource)
@@ -119,18 +119,18 @@ func (h *Handler) serves(group string) bool {
 	return h.Endpoints == "all" || h.Endpoints == group
 }
 
-// resource finds the resource of a path; nil means that it is not ours. ServeMux
-// has answers of its own for unknown paths, and redirects those that it would
-// write otherwise: none of these is a resource, so such a request goes on to the
-// upstream as it is.
+// resource finds the resource of a path; nil means that the path is not ours. For
+// an unknown path ServeMux returns a handler that answers 404, and for one with
+// double slashes or dots a handler that redirects. Neither is a resource, so such a
+// request goes on to the upstream as it is.
 func (h *Handler) resource(r *http.Request) *resource {
 	found, _ := h.mux.Handler(plainlyWritten(r))
 	res, _ := found.(*resource)
 	return res
 }
 
-// plainlyWritten is the request with its path in one spelling, since paths are
-// ours whether or not a letter of theirs is escaped.
+// plainlyWritten returns the request without the original spelling of its path, so
+// that the mux matches the decoded path, as Caddy's matchers do.
 func plainlyWritten(r *http.Request) *http.Request {
 	out := *r
 	address := *r.URL

@@ -1,15 +1,19 @@
 package caddymodule_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/store"
 )
 
 // documentedErrors are the rows of the error table in docs/http.md: the
@@ -72,5 +76,63 @@ func TestEveryCodeIsDescribed(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("described are %q, defined %q", got, want)
+	}
+}
+
+// unreadable holds the paths of the stores that cannot be read.
+var unreadable sync.Map
+
+func (f *faulty) unreadable() error {
+	if _, down := unreadable.Load(f.path); down {
+		return errDisk
+	}
+	return nil
+}
+
+func (f *faulty) Key(ctx context.Context, hash string) (store.Key, error) {
+	if err := f.unreadable(); err != nil {
+		return store.Key{}, err
+	}
+	return f.Store.Key(ctx, hash)
+}
+
+func (f *faulty) Stats(ctx context.Context) (store.Stats, error) {
+	if err := f.unreadable(); err != nil {
+		return store.Stats{}, err
+	}
+	return f.Store.Stats(ctx)
+}
+
+func (f *faulty) Policy(ctx context.Context, hash string) ([]byte, error) {
+	if err := f.unreadable(); err != nil {
+		return nil, err
+	}
+	return f.Store.Policy(ctx, hash)
+}
+
+// A failure of the store is answered without its cause, and counted once, on
+// the operation that failed, wherever it happens.
+func TestFailuresAreCountedOnce(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	unreadable.Store(s.path, true)
+	for _, c := range []struct{ operation, method, path, body, key string }{
+		{"read", http.MethodGet, "/lex/policies/" + strings.Repeat("0", 64), "", ""},
+		{"read", http.MethodGet, "/stats", "", ""},
+		{"key", http.MethodGet, "/stats", "", "lex_sk_unknown"},
+		{"key", http.MethodPost, "/lex/govern", question, "lex_sk_unknown"},
+		{"key", http.MethodPost, "/lex/govern/stream", question, "lex_sk_unknown"},
+		{"key", http.MethodPost, "/lex/tools/check", harmlessCall, "lex_sk_unknown"},
+		{"key", http.MethodPost, "/v1/chat/completions", chatQuestion, "lex_sk_unknown"},
+		{"key", http.MethodPost, "/v1/other", chatQuestion, "lex_sk_unknown"},
+	} {
+		all, counted := metric(t, "lex_store_errors_total"), metric(t, "lex_store_errors_total", "operation", c.operation)
+		w := s.send(c.method, c.path, c.body, "X-Lex-Api-Key", c.key)
+		all, counted = metric(t, "lex_store_errors_total")-all, metric(t, "lex_store_errors_total", "operation", c.operation)-counted
+		if w.Code < 500 || !strings.Contains(w.Body.String(), `"governor_unavailable"`) || strings.Contains(w.Body.String(), "canary") {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
+		if all != 1 || counted != 1 {
+			t.Errorf("%s %s: counted %v, %v of them on %s", c.method, c.path, all, counted, c.operation)
+		}
 	}
 }

@@ -46,12 +46,13 @@ type readAPI struct {
 	rate   Rate
 }
 
-// reading lets an endpoint run for callers that may read.
+// reading lets an endpoint run for callers that may read. They are counted
+// together, except those of verifying.
 func reading(serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
 	return readingAs(groupRead, serve)
 }
 
-// verifying is reading with a count of its own.
+// verifying is reading for an endpoint that is counted by itself.
 func verifying(serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
 	return readingAs(groupVerify, serve)
 }
@@ -94,7 +95,7 @@ func (a *readAPI) admit(w http.ResponseWriter, r *http.Request, group string) *a
 	case a.access == readKeyed && !reader.keyed:
 		return apiErr
 	}
-	a.auth.failures.report(apiErr) // it is not answered
+	a.auth.failures.report(apiErr) // the secret could not be checked, and reading needs none
 	return a.limits.take(r.Context(), w, a.rate, reader.subject(group))
 }
 
