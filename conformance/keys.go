@@ -30,7 +30,7 @@ func (c *Client) makeKey(ctx context.Context, body string) (id, key string, err 
 	if err != nil {
 		return "", "", err
 	}
-	return m["id"].(string), m["key"].(string), nil
+	return text(m["id"]), text(m["key"]), nil
 }
 
 func (c *Client) with(ctx context.Context, header, value string) (Response, error) {
