@@ -41,6 +41,12 @@ func isNumber(v any) bool  { _, ok := v.(float64); return ok }
 func isBool(v any) bool    { _, ok := v.(bool); return ok }
 func isInteger(v any) bool { f, ok := v.(float64); return ok && f == math.Trunc(f) }
 
+// number, list and object are values that a check has found to be of the kind.
+func number(v any) float64        { f, _ := v.(float64); return f }
+func list(v any) []any            { l, _ := v.([]any); return l }
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+func text(v any) string           { s, _ := v.(string); return s }
+
 func orNull(k memberType) memberType { return func(v any) bool { return v == nil || k(v) } }
 
 func oneOf(words ...string) memberType {

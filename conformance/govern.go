@@ -66,11 +66,10 @@ func resultAgrees(m map[string]any) error {
 	if err := governance.check(m); err != nil {
 		return err
 	}
-	c, r, s := m["C"].(float64), m["R"].(float64), m["S"].(float64)
-	corrected := m["state"].(map[string]any)
-	before := m["raw_state"].(map[string]any)
-	reasons := m["refusal_reasons"].([]any)
-	refused := m["refused"].(bool)
+	c, r, s := number(m["C"]), number(m["R"]), number(m["S"])
+	corrected, before := object(m["state"]), object(m["raw_state"])
+	reasons := list(m["refusal_reasons"])
+	refused := m["refused"] == true
 	switch {
 	case math.Abs(c+r+s-1) > 1e-9:
 		return fmt.Errorf("C+R+S is %v", c+r+s)
@@ -78,7 +77,7 @@ func resultAgrees(m map[string]any) error {
 		return errors.New("the margin M is not min(C, R, S)")
 	case corrected["C"] != c || corrected["R"] != r || corrected["S"] != s:
 		return errors.New("state is not C, R, S")
-	case m["m_before"] != min(before["C"].(float64), before["R"].(float64), before["S"].(float64)):
+	case m["m_before"] != min(number(before["C"]), number(before["R"]), number(before["S"])):
 		return errors.New("m_before is not min of raw_state")
 	case m["intervention_triggered"] == false && (before["C"] != c || before["R"] != r || before["S"] != s):
 		return errors.New("the state was corrected without intervention_triggered")
@@ -96,7 +95,7 @@ func resultAgrees(m map[string]any) error {
 func govern(prompt string, more ...any) string {
 	m := map[string]any{"prompt": prompt, "session_id": newSession()}
 	for i := 0; i+1 < len(more); i += 2 {
-		m[more[i].(string)] = more[i+1]
+		m[text(more[i])] = more[i+1]
 	}
 	b, _ := json.Marshal(m) // texts and numbers encode
 	return string(b)

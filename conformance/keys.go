@@ -31,7 +31,7 @@ func (c *client) makeKey(ctx context.Context, body string) (id, key string, err 
 	if err != nil {
 		return "", "", err
 	}
-	return m["id"].(string), m["key"].(string), nil
+	return text(m["id"]), text(m["key"]), nil
 }
 
 func (c *client) with(ctx context.Context, header, value string) (response, error) {

@@ -89,8 +89,8 @@ func (c *client) page(ctx context.Context, path string) (ids []string, next stri
 	if err != nil {
 		return nil, "", err
 	}
-	for _, receipt := range m["receipts"].([]any) {
-		ids = append(ids, receipt.(map[string]any)["id"].(string))
+	for _, receipt := range list(m["receipts"]) {
+		ids = append(ids, text(object(receipt)["id"]))
 	}
 	target, rest, ok := strings.Cut(strings.TrimPrefix(r.Header.Get("Link"), "<"), ">")
 	if ok && !strings.Contains(rest, `rel="next"`) {
@@ -273,9 +273,9 @@ func isSimulation(r response) error {
 		return err
 	}
 	blocked, names := 0.0, make(map[any]bool)
-	scenarios := m["scenarios"].([]any)
+	scenarios := list(m["scenarios"])
 	for _, s := range scenarios {
-		scenario := s.(map[string]any)
+		scenario := object(s)
 		names[scenario["name"]] = true
 		if scenario["blocked"] != (scenario["reason"] != nil) {
 			return fmt.Errorf("scenario %v: blocked and reason disagree", scenario["name"])
@@ -284,7 +284,7 @@ func isSimulation(r response) error {
 			blocked++
 		}
 	}
-	total, summary := float64(len(scenarios)), m["summary"].(map[string]any)
+	total, summary := float64(len(scenarios)), object(m["summary"])
 	if total < 24 || float64(len(names)) != total || summary["total"] != total || summary["blocked"] != blocked || summary["approved"] != total-blocked {
 		return fmt.Errorf("%v scenarios with %d names, of which %v blocked; summary %v", total, len(names), blocked, summary)
 	}

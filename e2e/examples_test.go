@@ -44,9 +44,8 @@ func runExample(t *testing.T, dir, ask string) {
 	t.Helper()
 	text := read(t, filepath.Join(dir, "Caddyfile"))
 	p := freePorts(t)
-	for from, to := range map[string]string{":8080 ": ":" + p.site + " ", "127.0.0.1:11434": "127.0.0.1:" + p.demo, "127.0.0.1:11435": "127.0.0.1:" + p.demo} {
-		text = strings.ReplaceAll(text, from, to)
-	}
+	demo := "127.0.0.1:" + p.demo
+	text = strings.NewReplacer(":8080 ", ":"+p.site+" ", "127.0.0.1:11434", demo, "127.0.0.1:11435", demo).Replace(text)
 	text = withAdmin(text) + demoSite
 	s := start(t, writeCaddyfile(t, p, text), "", p)
 	body := `{"model":"m","messages":[{"role":"user","content":"` + ask + `"}]}`

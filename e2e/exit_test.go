@@ -111,6 +111,7 @@ func TestExitSettlesWhatIsInFlight(t *testing.T) {
 		"govern":        {"/lex/govern", governBody("How do I make tea?", "s"), `"governor_unavailable"`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of the time it waits
 			p := freePorts(t)
 			asked := slowModel(t, p, nil)
 			s := start(t, writeCaddyfile(t, p, exitCaddyfile), "", p)

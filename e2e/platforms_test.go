@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,7 +36,7 @@ func TestKernelGivesTheSameBitsEverywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tests := filepath.Join(t.TempDir(), "kernel.test")
 			goOutput(t, c.build, "test", "-c", "-o", tests, "../kernel")
-			args := append(c.exec, tests, "-test.v", "-test.run=^(TestLongWalkIsBitExact|TestGoldenSteps|TestReplayOfRecordedTurns)$")
+			args := append(slices.Clone(c.exec), tests, "-test.v", "-test.run=^(TestLongWalkIsBitExact|TestGoldenSteps|TestReplayOfRecordedTurns)$")
 			cmd := exec.Command(args[0], args[1:]...)
 			cmd.Dir = "../kernel" // where testdata is
 			// Node refuses a long environment; and it must be the one that npm brought.

@@ -17,7 +17,7 @@ func TestReloadKeepsSessions(t *testing.T) {
 	// The model is no server of the process that reloads: for a moment the old
 	// listener of a port takes connections beside the new one (SO_REUSEPORT), and
 	// resets those that wait in its queue when it closes.
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Good day."},"finish_reason":"stop"}]}`)
 	}))

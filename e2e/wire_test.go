@@ -43,8 +43,8 @@ func (s *server) raw(t *testing.T, requests string, answers int) []response {
 	return out
 }
 
-func rawPost(path, body string, headers ...string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: site.test\r\n" + strings.Join(append(headers, fmt.Sprintf("Content-Length: %d", len(body))), "\r\n") + "\r\n\r\n" + body
+func rawPost(path, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: site.test\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
 // chunked cuts a body into chunks of one byte.

@@ -139,13 +139,13 @@ func (n *network) learn(e *example, set settings, random *rand.Rand) {
 }
 
 // gradient of the logistic loss of the heads whose best span is the i-th.
-func gradient(e *example, f *forward, best [detect.Heads]int, i int) (g [detect.Heads]float32, any bool) {
+func gradient(e *example, f *forward, best [detect.Heads]int, i int) (g [detect.Heads]float32, found bool) {
 	for h := range g {
 		if best[h] == i && e.weight[h] > 0 {
 			p := float32(1 / (1 + math.Exp(-float64(f.logit[h]))))
 			g[h] = min(4, e.weight[h]) * (p - e.target[h])
-			any = true
+			found = true
 		}
 	}
-	return g, any
+	return g, found
 }
