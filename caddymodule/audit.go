@@ -17,7 +17,7 @@ import (
 // to one of its receipts.
 const maxWalk = 256
 
-// A policyReader reads what [store.Policies] keeps.
+// A policyReader reads what a [store.Store] keeps of policies.
 type policyReader interface {
 	Policy(ctx context.Context, hash string) ([]byte, error)
 }
