@@ -31,7 +31,7 @@ func (r Receipt) Canonical() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withoutID(text, r.ID), nil
+	return slices.Concat(withoutID(text, r.ID)...), nil
 }
 
 // JSON returns the canonical JSON of the whole record. Errors are those of
@@ -44,13 +44,13 @@ func (r Receipt) JSON() ([]byte, error) {
 	return text, nil
 }
 
-// withoutID cuts the member id out of a canonical record. In canonical JSON
-// these bytes occur nowhere else: no other member has that name, and a text
-// would have its quotes escaped.
-func withoutID(record []byte, id string) []byte {
-	quoted, _ := jsontext.AppendQuote(nil, id)
-	before, after, _ := bytes.Cut(record, slices.Concat([]byte(`"id":`), quoted, []byte(",")))
-	return slices.Concat(before, after)
+// withoutID returns what stands before and after the member id in a canonical
+// record. In canonical JSON these bytes occur nowhere else: no other member has
+// that name, and a text would have its quotes escaped.
+func withoutID(record []byte, id string) [][]byte {
+	member, _ := jsontext.AppendQuote([]byte(`"id":`), id)
+	before, after, _ := bytes.Cut(record, append(member, ','))
+	return [][]byte{before, after}
 }
 
 // Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
@@ -87,17 +87,20 @@ func (r Receipt) CheckID() error {
 }
 
 func (r Receipt) digest() (string, error) {
-	text, err := r.Canonical()
+	text, err := r.JSON()
 	if err != nil {
 		return "", err
 	}
-	return digest(text), nil
+	return digest(withoutID(text, r.ID)), nil
 }
 
 // digest returns the digits of an id: the hash of its record without the id.
-func digest(canonical []byte) string {
-	sum := sha256.Sum256(canonical)
-	return strings.ToUpper(hex.EncodeToString(sum[:idDigits/2]))
+func digest(parts [][]byte) string {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write(part)
+	}
+	return strings.ToUpper(hex.EncodeToString(h.Sum(nil)[:idDigits/2]))
 }
 
 // ParseReceipt reads a record. It refuses, with an error that wraps
