@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-lex/lex/evaluation"
 	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
 )
 
 const (
@@ -46,7 +47,7 @@ func decodeBenchmarks(w http.ResponseWriter, r *http.Request, now time.Time) ([]
 	if apiErr != nil {
 		return nil, apiErr
 	}
-	if !strictJSON(body) {
+	if wire.CheckJSON(body) != nil {
 		return nil, errInvalidJSON
 	}
 	items := []gjson.Result{gjson.ParseBytes(body)}

@@ -12,8 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/wire"
 )
 
 // The bounds of a governance request.
@@ -100,7 +101,7 @@ func readParts(from io.Reader, beforeEach func()) ([]byte, *apiError) {
 // duplicate names, and returns its members; a member whose name is one of
 // known in another case is refused, since readers differ on whether it counts.
 func decodeObject(body []byte, known ...string) (map[string]gjson.Result, *apiError) {
-	if !strictJSON(body) {
+	if wire.CheckJSON(body) != nil {
 		return nil, errInvalidJSON
 	}
 	object := gjson.ParseBytes(body)
@@ -126,17 +127,6 @@ func members(object gjson.Result, known ...string) (map[string]gjson.Result, *ap
 		return nil, errInvalidJSON
 	}
 	return found, nil
-}
-
-// strictJSON reports whether body is exactly one JSON value: valid UTF-8, no
-// lone surrogates, no duplicate names at any depth, nothing after it.
-func strictJSON(body []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewReader(body))
-	if _, err := d.ReadValue(); err != nil {
-		return false
-	}
-	_, err := d.ReadToken()
-	return errors.Is(err, io.EOF)
 }
 
 func (q *governRequest) readPrompt(m map[string]gjson.Result) *apiError {
