@@ -157,7 +157,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	switch {
 	case err != nil:
 		a.client.replace()
-		a.interception.answerError(a.client, a.fail("commit", err))
+		a.answerError(a.client, a.fail("commit", err))
 	case receipt.Turn.Refused:
 		a.client.replace()
 		a.writeRefusal(a.client, receipt)
@@ -304,7 +304,7 @@ func (a *governedAnswer) replaceWith(e *apiError, outcome kernel.Outcome, why st
 	}
 	receipt, err := a.commit(a.r, a.assessed.NotJudged(why), outcome, a.policy.governor.Sent("", said))
 	if err != nil {
-		a.interception.answerError(a.client, a.fail("commit", err))
+		a.answerError(a.client, a.fail("commit", err))
 		return
 	}
 	a.setReceiptHeaders(a.client.Header(), a.opened, receipt)

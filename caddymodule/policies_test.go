@@ -149,8 +149,10 @@ func TestAPlanChoosesThePolicy(t *testing.T) {
 		keys[plan] = made["key"].(string)
 	}
 	for _, c := range []struct{ plan, app, want string }{
-		{"careful", "other", "Not there."}, {"careful", "strict", "Not there."},
-		{"usual", "other", "Not here."}, {"usual", "strict", "Not there."},
+		{"careful", "other", "Not there."},
+		{"careful", "strict", "Not there."},
+		{"usual", "other", "Not here."},
+		{"usual", "strict", "Not there."},
 	} {
 		_, answer := p.ask("/v1/chat/completions", chatAttack, "X-App", c.app, "X-Lex-Api-Key", keys[c.plan])
 		if text, _ := json.Marshal(answer["choices"]); !strings.Contains(string(text), c.want) {
