@@ -130,30 +130,30 @@ func validIdentifier(name string) bool {
 	})
 }
 
-// A limit is one rate and the group of requests that are counted together for it.
+// A limit is a rate and the group of requests that are counted together for it.
 type limit struct {
 	Rate
 	group string
 }
 
-// limit is the rate of one kind of governed requests: the policy's own, counted
-// for it alone, or else the app's.
-func (g *request) limit(group string, rate func(*Rates) Rate) limit {
-	if own := rate(&g.policy.Limits); own != (Rate{}) {
-		return limit{own, group + "@" + g.policy.name}
+// newLimit returns the limit of a group under a policy: its own rate, which is
+// counted for it alone, or else the app's.
+func newLimit(group string, p *Policy, own, app Rate) limit {
+	if own != (Rate{}) {
+		return limit{own, group + "@" + p.name}
 	}
-	return limit{rate(&g.app.Limits.Rates), group}
+	return limit{app, group}
 }
 
 // countRequest counts a request of a caller on the governance endpoints or on
 // intercepted paths.
 func (g *request) countRequest(ctx context.Context, w http.ResponseWriter, intercepted bool) *apiError {
-	l := g.limit("govern", func(r *Rates) Rate { return r.Anonymous })
+	l := g.policy.anonymous
 	switch {
 	case intercepted:
-		l = g.limit("intercepted", func(r *Rates) Rate { return r.Intercepted })
+		l = g.policy.intercepted
 	case g.caller.keyed:
-		l = g.limit("govern", func(r *Rates) Rate { return r.Keyed })
+		l = g.policy.keyed
 	}
 	return g.take(ctx, w, l.Rate, g.caller.subject(l.group))
 }

@@ -62,6 +62,8 @@ type Policy struct {
 
 	name     string // "" of the unnamed one
 	governor *govern.Governor
+
+	anonymous, keyed, intercepted limit
 }
 
 // provisionPolicies builds the governors of all policies.
@@ -139,6 +141,9 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	if err := p.Limits.check(); err != nil {
 		return err
 	}
+	p.anonymous = newLimit("govern", p, p.Limits.Anonymous, a.Limits.Anonymous)
+	p.keyed = newLimit("govern", p, p.Limits.Keyed, a.Limits.Keyed)
+	p.intercepted = newLimit("intercepted", p, p.Limits.Intercepted, a.Limits.Intercepted)
 	constitution, err := p.constitution()
 	if err != nil {
 		return err
