@@ -25,7 +25,7 @@ run:
 test: deps
 ifdef COVER
 	rm -rf $(COVER) && mkdir -p $(COVER)
-	CGO_ENABLED=1 GOCOVERDIR=$(abspath $(COVER)) $(GO) test -race -timeout 40m -cover ./... -args -test.gocoverdir=$(abspath $(COVER))
+	CGO_ENABLED=1 LEX_COVER=$(abspath $(COVER)) $(GO) test -race -timeout 40m -cover ./... -args -test.gocoverdir=$(abspath $(COVER))
 else
 	CGO_ENABLED=1 $(GO) test -race -timeout 40m ./...
 endif

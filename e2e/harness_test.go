@@ -25,8 +25,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// binary is the built caddy, with the race detector. Where GOCOVERDIR names a
+// binary is the built caddy, with the race detector. Where LEX_COVER names a
 // folder, it also counts coverage, which each process writes there as it exits.
+// The name is not GOCOVERDIR, because `go test` sets that for itself.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -42,7 +43,8 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "caddy")
 	args := []string{"build", "-race", "-o", binary, "../cmd/caddy"}
-	if os.Getenv("GOCOVERDIR") != "" {
+	if folder := os.Getenv("LEX_COVER"); folder != "" {
+		os.Setenv("GOCOVERDIR", folder)
 		args = slices.Insert(args, 1, "-cover")
 	}
 	build := exec.Command("go", args...)

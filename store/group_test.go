@@ -84,9 +84,11 @@ func TestGroupCommitDelay(t *testing.T) {
 		if got := took(); got != 10*time.Millisecond {
 			t.Errorf("a lone write took %v: it waited for company", got)
 		}
+		// One is being written while the others come, so that they make one batch.
 		var group sync.WaitGroup
 		for range 20 {
 			group.Go(func() { took() })
+			synctest.Wait()
 		}
 		group.Wait()
 		if got := took(); got != 12*time.Millisecond {
