@@ -199,7 +199,23 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 	if !s.spend(alternatives(split) * (costWord + costSearch*s.size(w, false))) {
 		return nil, errTooManyWords
 	}
-	var out []string
+	return s.expandFields(w)
+}
+
+// errNotExpanded is the error of a word that the library parses and cannot expand.
+var errNotExpanded = errors.New("the word cannot be expanded")
+
+// recoverExpansion turns a panic of the library into errNotExpanded. It panics on
+// words that it parses and does not know how to expand, such as ${x@A$0}, whose
+// operator is no literal.
+func recoverExpansion(err *error) {
+	if recover() != nil {
+		*err = errNotExpanded
+	}
+}
+
+func (s *shell) expandFields(w *syntax.Word) (out []string, err error) {
+	defer recoverExpansion(&err)
 	words := []*syntax.Word{w}
 	for f, err := range expand.FieldsSeq(s.config(words), words...) {
 		if err != nil || !s.spend(costWord) {
@@ -346,11 +362,16 @@ func (s *shell) literal(w *syntax.Word) string {
 	if w == nil || !s.spend(costWord+costSearch*s.size(w, false)) {
 		return ""
 	}
-	text, err := expand.Literal(s.config([]*syntax.Word{w}), w)
+	text, err := s.expandLiteral(w)
 	if err != nil {
 		return unknownText
 	}
 	return text
+}
+
+func (s *shell) expandLiteral(w *syntax.Word) (text string, err error) {
+	defer recoverExpansion(&err)
+	return expand.Literal(s.config([]*syntax.Word{w}), w)
 }
 
 // substitute writes what a command substitution would yield, where the text

@@ -167,8 +167,21 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
+// The library parses words that it cannot expand, and panics on them. They stand as
+// unknown, and what runs beside them is still read.
+func TestWordsThatCannotBeExpanded(t *testing.T) {
+	for _, text := range []string{"echo ${HOME@A$0}", "echo ${a[0]@A$0000000000}", "x=${y@Q$z}; echo $x", "cat <<A\n${HOME@A$0}\nA"} {
+		if d := decide(with("bash", "command", text)); !d.Allowed {
+			t.Errorf("%s: blocked by %s", text, d.Invariant)
+		}
+		if d := decide(with("bash", "command", text+"\nrm -rf /")); d.Allowed {
+			t.Errorf("%s: the command after it is allowed", text)
+		}
+	}
+}
+
 func FuzzShell(f *testing.F) {
-	for _, s := range []string{"rm -rf /", "a=${b:-$((1<<2))}; $a", "cat <<A | sh\nx\nA", "f(){ f|f& };f", "x=([1]=a); echo ${x[@]} ${!x} ${x@Q} ${#x}", "echo {a,b}{1..3} ~x $'\\x41' <(a) | xargs b", "find . -exec a \\;", "export -p; declare -A m=([a]=b); let x=1"} {
+	for _, s := range []string{"rm -rf /", "a=${b:-$((1<<2))}; $a", "cat <<A | sh\nx\nA", "f(){ f|f& };f", "x=([1]=a); echo ${x[@]} ${!x} ${x@Q} ${#x}", "echo {a,b}{1..3} ~x $'\\x41' <(a) | xargs b", "find . -exec a \\;", "export -p; declare -A m=([a]=b); let x=1", "echo ${HOME@A$0} ${a[0]@A$0}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) { decide(with("bash", "command", strings.ToValidUTF8(text, "?"))) })
