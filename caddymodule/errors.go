@@ -212,9 +212,9 @@ func internalKind(err error) string {
 	return "other"
 }
 
-// answerError answers a request of our own endpoints with err, and reports its
+// answer answers a request to one of our own endpoints with err and reports its
 // cause. An error that is none of the interface's is a fault of ours.
-func (f failureReporter) answerError(w http.ResponseWriter, err error) {
+func (f failureReporter) answer(w http.ResponseWriter, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {
 		e = errGovernor.because("answer", err)

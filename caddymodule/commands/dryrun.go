@@ -35,11 +35,15 @@ func dryRunApp(config string) (*caddymodule.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := ctx.App("lex")
+	module, err := ctx.App("lex")
 	if err != nil {
 		return nil, err
 	}
-	return app.(*caddymodule.App), nil
+	app, ok := module.(*caddymodule.App)
+	if !ok {
+		return nil, fmt.Errorf("the app lex is a %T", module)
+	}
+	return app, nil
 }
 
 // readOptions reads those options of the app in a configuration file that a dry
