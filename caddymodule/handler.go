@@ -242,7 +242,7 @@ func (h *Handler) validateNumbers() error {
 // on its way to the next handler, and passes on everything else. A request that is
 // served or governed holds the store open and ends when the process exits.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if governed(r.Context()) {
+	if isGoverned(r.Context()) {
 		h.logger.Error(errTwice.Error())
 		writeError(w, errGovernedTwice)
 		return nil

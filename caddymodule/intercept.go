@@ -126,7 +126,7 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.r.Header.Get("X-Lex-Session")
 	named := validSessionID(id)
-	turn := c.governed(c.started)
+	turn := c.interceptedTurn(c.started)
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
 	turn.Conversation, turn.Unnamed, turn.Eval = talk, !named, c.auth.isEval(c.r, id)
 	turn.Key, turn.PublicID = talk.Past(), talk.PublicID()
@@ -149,8 +149,8 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	return c.opened.Assess(ctx, input)
 }
 
-// governed is what all turns of intercepted traffic have in common.
-func (g *request) governed(started time.Time) govern.Request {
+// interceptedTurn is what all turns of intercepted traffic have in common.
+func (g *request) interceptedTurn(started time.Time) govern.Request {
 	return govern.Request{
 		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, Started: started,
 		Reading: govern.Reading{

@@ -40,10 +40,10 @@ type Remote struct {
 // options are the subdirectives of all remote models.
 func (r *Remote) options() options {
 	return options{
-		"base_url": text(&r.BaseURL),
-		"model":    text(&r.Model),
-		"api_key":  text(&r.APIKey),
-		"timeout":  duration(&r.Timeout),
+		"base_url": stringOption(&r.BaseURL),
+		"model":    stringOption(&r.Model),
+		"api_key":  stringOption(&r.APIKey),
+		"timeout":  durationOption(&r.Timeout),
 	}
 }
 
@@ -151,10 +151,10 @@ func (o *remoteObserver) Breaker(open bool, why model.Failure) {
 	o.loggers.current().Info("the remote model is back", zap.String("detector", o.name))
 }
 
-// count sets a whole number of at least 1.
-func count(to *int) func(d *caddyfile.Dispenser) error {
+// countOption sets a whole number of at least 1.
+func countOption(to *int) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	}
 	input, media, read := govern.ReadParts(parts)
 
-	turn := g.governed(started)
+	turn := g.interceptedTurn(started)
 	turn.Endpoint, turn.Dialect = endpointUnknown, "unknown"
 	if id := r.Header.Get("X-Lex-Session"); read && validSessionID(id) {
 		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.auth.isEval(r, id)

@@ -33,7 +33,7 @@ type Assessed struct {
 // as it was opened. Commit takes the step again if another turn came in between.
 func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	g := o.governor
-	in = o.within(in)
+	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
 
 	// What was said is scored as a whole, also behind the earlier messages that
@@ -46,7 +46,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err := a.joinEarlier(ctx); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	prompt := []detect.Text{{Source: detect.User, Body: o.cut(in.Prompt)}}
+	prompt := []detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}}
 	if a.prompt = a.said; !slices.Equal(in.said, prompt) {
 		if a.prompt, err = g.score(ctx, prompt); err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
@@ -64,7 +64,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	}
 
 	a.evidence = kernel.Evidence{
-		Scores:           worse(withInstructions(a.said.Scores, instructions.Scores), in.past),
+		Scores:           maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past),
 		ThreatSignal:     a.said.Threat,
 		SovereigntyDrift: a.said.SelfReference,
 		DeniedBy:         in.deniedBy,
@@ -125,7 +125,7 @@ func (a *Assessed) joinEarlier(ctx context.Context) error {
 		return err
 	}
 	joint, err := g.score(ctx, slices.Concat(earlier, a.input.said))
-	if err != nil || joint.Scores == worse(before.Scores, a.said.Scores) {
+	if err != nil || joint.Scores == maxScores(before.Scores, a.said.Scores) {
 		return err
 	}
 	refused, err := g.refusesAlone(joint)
@@ -181,16 +181,16 @@ func (g *Governor) EmbedProvider() string {
 	return g.Embedder.Provider()
 }
 
-// cut is the beginning of a text, as far as it is read.
-func (o *Opened) cut(text string) string {
+// truncate is the beginning of a text, as far as it is read.
+func (o *Opened) truncate(text string) string {
 	if o.Reading.Limit == 0 {
 		return text
 	}
 	return prefix(text, o.Reading.Limit)
 }
 
-// worse is the higher of two scores for each type of attack.
-func worse(a, b kernel.Scores) kernel.Scores {
+// maxScores is the higher of two scores for each type of attack.
+func maxScores(a, b kernel.Scores) kernel.Scores {
 	return kernel.Scores{
 		Identity: max(a.Identity, b.Identity), Coercion: max(a.Coercion, b.Coercion), Exploitative: max(a.Exploitative, b.Exploitative),
 		HarmRequest: max(a.HarmRequest, b.HarmRequest), Sycophancy: max(a.Sycophancy, b.Sycophancy), Injection: max(a.Injection, b.Injection),

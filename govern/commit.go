@@ -120,19 +120,19 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 		Intervened: j.Turn.Intervened, MAfter: j.Turn.M, JSON: record, Summary: summary,
 	}
 	if known {
-		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
+		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
 	} else {
 		change := store.Change{Session: j.next(s, r, text), Receipt: entry}
-		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
+		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
 	}
 	r.Persisted = err == nil
 	return r, err
 }
 
-// again writes, and once more when it is not known whether that came about: the
+// writeAndRetry writes, and once more when it is not known whether that came about: the
 // write is idempotent by the receipt's id. Otherwise a store that is merely slow
 // would hold a receipt that says answered, of a turn whose client got an error.
-func again(ctx context.Context, write func(context.Context) error) error {
+func writeAndRetry(ctx context.Context, write func(context.Context) error) error {
 	err := write(ctx)
 	if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -48,7 +48,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		}
 	}
 	unread = o.affordable(in, unread, parts)
-	kept, attacks, scores, err := o.sift(ctx, unread)
+	kept, attacks, scores, err := o.separateAttacks(ctx, unread)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
@@ -132,10 +132,10 @@ func lastWords(messages []pastMessage) []detect.Text {
 	return out
 }
 
-// sift separates the messages that would be refused now from those that are kept.
+// separateAttacks separates the messages that would be refused now from those that are kept.
 // An attack may be split over several messages: what only neighbours together say
 // is removed with all of them. Scores is what the attacks count for the session.
-func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, scores kernel.Scores, err error) {
+func (o *Opened) separateAttacks(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, scores kernel.Scores, err error) {
 	suspicious, err := o.suspects(ctx, messages)
 	if err != nil || !suspicious {
 		return messages, nil, scores, err
@@ -147,7 +147,7 @@ func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attack
 			return nil, nil, scores, err
 		}
 		if refused {
-			attacks, worst = append(attacks, m), worse(worst, scores)
+			attacks, worst = append(attacks, m), maxScores(worst, scores)
 		} else {
 			kept = append(kept, m)
 		}
@@ -164,7 +164,7 @@ func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attack
 			harmless = append(harmless, m)
 		}
 	}
-	return harmless, attacks, bearable(worse(worst, scores), o.governor.Kernel.Policy()), nil
+	return harmless, attacks, capScores(maxScores(worst, scores), o.governor.Kernel.Policy()), nil
 }
 
 // suspects reports whether there is anything to find in messages, read once as
@@ -207,7 +207,7 @@ func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (mark
 			if !refused {
 				continue
 			}
-			worst = worse(worst, scores)
+			worst = maxScores(worst, scores)
 			for _, i := range row[from:to] {
 				marked[i] = true
 			}
@@ -234,9 +234,9 @@ func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool
 	return refused, s.Scores, err
 }
 
-// bearable keeps the highest of scores alone, and under every threshold of
+// capScores keeps the highest of scores alone, and under every threshold of
 // severity that refuses.
-func bearable(s kernel.Scores, p kernel.Policy) kernel.Scores {
+func capScores(s kernel.Scores, p kernel.Policy) kernel.Scores {
 	limit := min(removedCap, p.RefuseAt-0.01, p.RefuseAtDegraded-0.01, p.SevereAt-0.01)
 	scores := []*float64{&s.Identity, &s.Coercion, &s.Exploitative, &s.HarmRequest, &s.Sycophancy, &s.Injection}
 	highest := slices.MaxFunc(scores, func(a, b *float64) int {

@@ -141,10 +141,10 @@ func looseMember(p wire.Part, body []byte) []wire.Part {
 	return parts
 }
 
-// within cuts the texts of an input at the limit. The newest turn comes first,
+// withinLimit cuts the texts of an input at the limit. The newest turn comes first,
 // from its last text back, and then the application's instructions. What is left
 // out is recorded, and refuses the request where the operator wants that.
-func (o *Opened) within(in Input) Input {
+func (o *Opened) withinLimit(in Input) Input {
 	if o.Reading.Limit == 0 {
 		return in
 	}
