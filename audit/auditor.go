@@ -138,7 +138,7 @@ func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, erro
 func openEntry(entry store.Receipt) (kernel.Receipt, error) {
 	r, err := kernel.OpenReceipt(entry.JSON)
 	if err == nil && entry.ID != "" && entry.ID != r.ID {
-		err = fmt.Errorf("%w: it stands under the id of another", kernel.ErrReceiptID)
+		err = fmt.Errorf("%w: it is stored under the id of another", kernel.ErrReceiptID)
 	}
 	return r, err
 }

@@ -40,8 +40,8 @@ type SessionSource interface {
 // Texts is what was said in the turn of a receipt, as far as it is known.
 type Texts struct {
 	ID     string  `json:"id"` // of the receipt
-	Prompt *string `json:"prompt,omitempty"`
-	Output *string `json:"output,omitempty"`
+	Prompt *string `json:"prompt,omitzero"`
+	Output *string `json:"output,omitzero"`
 }
 
 // A StoreSource reads the receipts of a store that this process has opened.

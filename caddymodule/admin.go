@@ -43,7 +43,7 @@ func withBenchSecret(serve func(*adminAPI, http.ResponseWriter, *http.Request) e
 
 func withSecret(check func(*authenticator, *http.Request) *apiError, serve func(*adminAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
 	return func(g *request, w http.ResponseWriter, r *http.Request) error {
-		if apiErr := check(&g.authenticator, r); apiErr != nil {
+		if apiErr := check(&g.auth, r); apiErr != nil {
 			return challenged(w, apiErr)
 		}
 		return serve(&adminAPI{engine: g.engine, plans: g.app.Limits.Plans}, w, r)

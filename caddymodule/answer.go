@@ -100,7 +100,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text))
 	switch {
 	case err != nil:
-		a.storeFailed("commit", err)
+		a.failures.storeFailed("commit", err)
 		a.refundQuota(a.r.Context())
 		a.endStream(receipt, a.errorEvent(errGovernor.withStatus(http.StatusServiceUnavailable)))
 	case receipt.Turn.Refused:
@@ -157,7 +157,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	switch {
 	case err != nil:
 		a.client.replace()
-		a.answerError(a.client, a.fail("commit", err))
+		a.answerError(a.client, a.fail(a.r.Context(), "commit", err))
 	case receipt.Turn.Refused:
 		a.client.replace()
 		a.writeRefusal(a.client, receipt)
@@ -247,19 +247,18 @@ func looksLikeEvents(body []byte) bool {
 // End ends a stream that a check stopped, that grew too large, that the client
 // left or that upstream broke off, and answers for handlers that did not.
 func (a *governedAnswer) End(rest []byte, err error) {
-	ctx := a.r.Context()
 	if f, ok := lastFrame(rest); ok && (a.settled || err == nil) {
 		a.Frame(f)
 	}
 	switch {
 	case a.settled || a.client.replaced:
 	case !a.client.begun:
-		a.answerFailure(ctx, err)
+		a.answerFailure(err)
 	case a.gate.Flagged():
 		a.finalize(kernel.Answered, nil) // judged once more, and refused
 	case a.gate.Full():
 		a.finalize(kernel.Aborted, errAnswerSize)
-	case clientLeft(ctx):
+	case clientLeft(a.r.Context()):
 		a.finalize(kernel.ClientGone, errUpstreamBroken)
 	default:
 		a.finalize(kernel.Aborted, errUpstreamBroken)
@@ -279,7 +278,8 @@ func lastFrame(rest []byte) (wire.Frame, bool) {
 }
 
 // answerFailure answers for handlers that gave no answer.
-func (a *governedAnswer) answerFailure(ctx context.Context, err error) {
+func (a *governedAnswer) answerFailure(err error) {
+	ctx := a.r.Context()
 	switch {
 	case exits(ctx):
 		a.replaceWith(errGovernor.withStatus(http.StatusServiceUnavailable), kernel.Aborted, "no output")
@@ -304,7 +304,7 @@ func (a *governedAnswer) replaceWith(e *apiError, outcome kernel.Outcome, why st
 	}
 	receipt, err := a.commit(a.r, a.assessed.NotJudged(why), outcome, a.policy.governor.Sent("", said))
 	if err != nil {
-		a.answerError(a.client, a.fail("commit", err))
+		a.answerError(a.client, a.fail(a.r.Context(), "commit", err))
 		return
 	}
 	a.setReceiptHeaders(a.client.Header(), a.opened, receipt)

@@ -349,7 +349,7 @@ func TestGovernedCallsAreNotUpgraded(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	odd := strings.Replace(completion("Paris."), `"role"`, `"whisper":"hidden","role"`, 1)
 	oddStream := strings.Replace(stream("Paris ", "is it."), `"content":"is it."`, `"whisper":"hidden"`, 1)
-	leave := func(w http.ResponseWriter, r *http.Request) error {
+	leave := func(_ http.ResponseWriter, r *http.Request) error {
 		r.Context().Value(leaveKey{}).(context.CancelFunc)()
 		<-r.Context().Done()
 		return r.Context().Err()

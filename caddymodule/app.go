@@ -120,7 +120,10 @@ func (a *App) provisionEvents(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the events app: %w", err)
 	}
-	a.events = events.(*caddyevents.App)
+	var ok bool
+	if a.events, ok = events.(*caddyevents.App); !ok {
+		return fmt.Errorf("the events app is a %T", events)
+	}
 	return nil
 }
 
@@ -132,7 +135,10 @@ func (a *App) provisionStore(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the store module: %w", err)
 	}
-	a.opener = guest.(StoreOpener)
+	var ok bool
+	if a.opener, ok = guest.(StoreOpener); !ok {
+		return fmt.Errorf("the module %T opens no store", guest)
+	}
 	return nil
 }
 

@@ -149,7 +149,7 @@ func (a *authenticator) identify(ctx context.Context, r *http.Request, intercept
 // counts the request.
 func (g *request) authenticate(w http.ResponseWriter, r *http.Request, intercepted bool) *apiError {
 	var apiErr *apiError
-	if g.caller, apiErr = g.identify(r.Context(), r, intercepted); apiErr != nil {
+	if g.caller, apiErr = g.auth.identify(r.Context(), r, intercepted); apiErr != nil {
 		return apiErr
 	}
 	// The plan of a key may have a policy of its own, on every site.

@@ -239,6 +239,7 @@ func (e *engine) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, s
 		return nil, "", err
 	}
 	sum := sha256.Sum256(body)
-	c.body, c.etag, c.till = append(body, '\n'), `"`+hex.EncodeToString(sum[:8])+`"`, now.Add(benchmarksAge)
+	body = append(body, '\n')
+	c.body, c.etag, c.till = body, `"`+hex.EncodeToString(sum[:8])+`"`, now.Add(benchmarksAge)
 	return c.body, c.etag, nil
 }

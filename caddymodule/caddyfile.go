@@ -92,24 +92,24 @@ func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 // has the syntax.
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume option name
-	return block(options{
-		"store":    guest(&a.StoreRaw, "lex.stores.", "engine"),
-		"embedder": guest(&a.EmbedderRaw, "lex.embedders.", "provider"),
-		"judge":    guest(&a.JudgeRaw, "lex.judges.", "provider"),
+	return blockOption(options{
+		"store":    guestOption(&a.StoreRaw, "lex.stores.", "engine"),
+		"embedder": guestOption(&a.EmbedderRaw, "lex.embedders.", "provider"),
+		"judge":    guestOption(&a.JudgeRaw, "lex.judges.", "provider"),
 		"policy":   a.parsePolicy,
-		"limits": block(options{
-			"anonymous":   rate(&a.Limits.Anonymous),
-			"keyed":       rate(&a.Limits.Keyed),
-			"intercepted": rate(&a.Limits.Intercepted),
-			"read":        rate(&a.Limits.Read),
+		"limits": blockOption(options{
+			"anonymous":   rateOption(&a.Limits.Anonymous),
+			"keyed":       rateOption(&a.Limits.Keyed),
+			"intercepted": rateOption(&a.Limits.Intercepted),
+			"read":        rateOption(&a.Limits.Read),
 			"plan":        a.Limits.parsePlan,
-			"body":        size(&a.Limits.Body),
+			"body":        sizeOption(&a.Limits.Body),
 		}),
-		"secrets": block(options{
-			"admin": text(&a.Secrets.Admin),
-			"bench": text(&a.Secrets.Bench),
+		"secrets": blockOption(options{
+			"admin": stringOption(&a.Secrets.Admin),
+			"bench": stringOption(&a.Secrets.Bench),
 		}),
-		"memory": memory(&a.Memory),
+		"memory": memoryOption(&a.Memory),
 	})(d)
 }
 
@@ -137,36 +137,36 @@ func (a *App) parsePolicy(d *caddyfile.Dispenser) error {
 	}
 	a.Policies[name] = p
 	known := p.options()
-	known["embedder"] = guest(&p.EmbedderRaw, "lex.embedders.", "provider")
-	known["judge"] = guest(&p.JudgeRaw, "lex.judges.", "provider")
-	known["memory"] = memory(&p.Memory)
-	known["limits"] = block(p.Limits.options())
+	known["embedder"] = guestOption(&p.EmbedderRaw, "lex.embedders.", "provider")
+	known["judge"] = guestOption(&p.JudgeRaw, "lex.judges.", "provider")
+	known["memory"] = memoryOption(&p.Memory)
+	known["limits"] = blockOption(p.Limits.options())
 	return parseBlock(d, known)
 }
 
 // options are those that every policy has.
 func (p *Policy) options() options {
 	return options{
-		"tau":                number(&p.Tau),
-		"refuse_at":          number(&p.RefuseAt),
-		"refuse_at_degraded": number(&p.RefuseAtDegraded),
-		"refusal_text":       text(&p.RefusalText),
-		"constitution":       text(&p.Constitution),
-		"identity":           choice(&p.Identity, govern.IdentityModes...),
-		"identity_modes":     choices(&p.IdentityModes, govern.IdentityModes...),
+		"tau":                numberOption(&p.Tau),
+		"refuse_at":          numberOption(&p.RefuseAt),
+		"refuse_at_degraded": numberOption(&p.RefuseAtDegraded),
+		"refusal_text":       stringOption(&p.RefusalText),
+		"constitution":       stringOption(&p.Constitution),
+		"identity":           choiceOption(&p.Identity, govern.IdentityModes...),
+		"identity_modes":     choiceListOption(&p.IdentityModes, govern.IdentityModes...),
 	}
 }
 
 func (r *Rates) options() options {
 	return options{
-		"anonymous":   rate(&r.Anonymous),
-		"keyed":       rate(&r.Keyed),
-		"intercepted": rate(&r.Intercepted),
+		"anonymous":   rateOption(&r.Anonymous),
+		"keyed":       rateOption(&r.Keyed),
+		"intercepted": rateOption(&r.Intercepted),
 	}
 }
 
-// guest sets a guest module by its name in a namespace.
-func guest(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispenser) error {
+// guestOption sets a guest module by its name in a namespace.
+func guestOption(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
 		if !d.NextArg() {
 			return d.ArgErr()
@@ -192,10 +192,10 @@ func guests(namespace string) (names []string) {
 	return names
 }
 
-// memory sets a number of turns.
-func memory(to **int) func(d *caddyfile.Dispenser) error {
+// memoryOption sets a number of turns.
+func memoryOption(to **int) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}
@@ -241,24 +241,24 @@ func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 // UnmarshalCaddyfile sets up the handler; parseHandler has the syntax.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
-	return block(options{
-		"mode":          choice(&h.Mode, "enforce", "observe"),
-		"policy":        text(&h.Policy),
-		"endpoints":     choice(&h.Endpoints, "all", groupGovern, groupRead, "off"),
-		"read":          choice(&h.Read, readPublic, readKeyed, readAdmin),
-		"model":         text(&h.Model),
-		"provider_key":  text(&h.ProviderKey),
-		"baseline":      choice(&h.Baseline, "unless_refused", "always", "never"),
-		"raw":           choice(&h.Raw, "show", "withhold"),
+	return blockOption(options{
+		"mode":          choiceOption(&h.Mode, "enforce", "observe"),
+		"policy":        stringOption(&h.Policy),
+		"endpoints":     choiceOption(&h.Endpoints, "all", groupGovern, groupRead, "off"),
+		"read":          choiceOption(&h.Read, readPublic, readKeyed, readAdmin),
+		"model":         stringOption(&h.Model),
+		"provider_key":  stringOption(&h.ProviderKey),
+		"baseline":      choiceOption(&h.Baseline, "unless_refused", "always", "never"),
+		"raw":           choiceOption(&h.Raw, "show", "withhold"),
 		"refuse_with":   h.parseRefuseWith,
-		"unknown":       choice(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
-		"history":       choice(&h.History, "redact", "refuse"),
-		"oversize":      choice(&h.Oversize, "refuse", "pass"),
-		"inspect_limit": size(&h.InspectLimit),
+		"unknown":       choiceOption(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
+		"history":       choiceOption(&h.History, "redact", "refuse"),
+		"oversize":      choiceOption(&h.Oversize, "refuse", "pass"),
+		"inspect_limit": sizeOption(&h.InspectLimit),
 		"hold_back":     h.parseHoldBack,
 		"upstream_path": h.parseUpstreamPath,
-		"timeout":       duration(&h.Timeout),
-		"headers":       choice(&h.Headers, "receipt", "full", "none"),
+		"timeout":       durationOption(&h.Timeout),
+		"headers":       choiceOption(&h.Headers, "receipt", "full", "none"),
 		"require_key":   h.parseRequireKey,
 		"cors":          h.parseCORS,
 	})(d)
@@ -295,7 +295,7 @@ func (h *Handler) parseHoldBack(d *caddyfile.Dispenser) error {
 }
 
 func (h *Handler) parseUpstreamPath(d *caddyfile.Dispenser) (err error) {
-	if h.UpstreamPath, err = one(d); err != nil {
+	if h.UpstreamPath, err = oneArgument(d); err != nil {
 		return err
 	}
 	if err := checkUpstreamPath(h.UpstreamPath); err != nil {

@@ -37,8 +37,8 @@ func parseBlock(d *caddyfile.Dispenser, known options) error {
 	return nil
 }
 
-// block wraps the options of a nested block; it takes no arguments.
-func block(known options) func(d *caddyfile.Dispenser) error {
+// blockOption wraps the options of a nested block; it takes no arguments.
+func blockOption(known options) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
 		if d.NextArg() {
 			return d.ArgErr()
@@ -47,8 +47,8 @@ func block(known options) func(d *caddyfile.Dispenser) error {
 	}
 }
 
-// one reads exactly one argument.
-func one(d *caddyfile.Dispenser) (string, error) {
+// oneArgument reads exactly one argument.
+func oneArgument(d *caddyfile.Dispenser) (string, error) {
 	args := d.RemainingArgs()
 	if len(args) != 1 {
 		return "", d.ArgErr()
@@ -56,18 +56,18 @@ func one(d *caddyfile.Dispenser) (string, error) {
 	return args[0], nil
 }
 
-// text sets a string.
-func text(to *string) func(d *caddyfile.Dispenser) error {
+// stringOption sets a string.
+func stringOption(to *string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) (err error) {
-		*to, err = one(d)
+		*to, err = oneArgument(d)
 		return err
 	}
 }
 
-// choice sets a string that must be one of values.
-func choice(to *string, values ...string) func(d *caddyfile.Dispenser) error {
+// choiceOption sets a string that must be one of values.
+func choiceOption(to *string, values ...string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}
@@ -79,9 +79,9 @@ func choice(to *string, values ...string) func(d *caddyfile.Dispenser) error {
 	}
 }
 
-// choices sets a list of at least one string, each of which must be one of
+// choiceListOption sets a list of at least one string, each of which must be one of
 // values.
-func choices(to *[]string, values ...string) func(d *caddyfile.Dispenser) error {
+func choiceListOption(to *[]string, values ...string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
 		args := d.RemainingArgs()
 		if len(args) == 0 {
@@ -97,10 +97,10 @@ func choices(to *[]string, values ...string) func(d *caddyfile.Dispenser) error 
 	}
 }
 
-// number sets a float.
-func number(to **float64) func(d *caddyfile.Dispenser) error {
+// numberOption sets a float.
+func numberOption(to **float64) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}
@@ -113,10 +113,10 @@ func number(to **float64) func(d *caddyfile.Dispenser) error {
 	}
 }
 
-// duration sets a duration such as 30s or 2m.
-func duration(to *caddy.Duration) func(d *caddyfile.Dispenser) error {
+// durationOption sets a duration such as 30s or 2m.
+func durationOption(to *caddy.Duration) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}
@@ -133,10 +133,10 @@ func setDuration(d *caddyfile.Dispenser, arg string, to *caddy.Duration) error {
 	return nil
 }
 
-// rate sets a rate such as 20/1m.
-func rate(to *Rate) func(d *caddyfile.Dispenser) error {
+// rateOption sets a rate such as 20/1m.
+func rateOption(to *Rate) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}
@@ -180,10 +180,10 @@ func (l *Limits) parsePlan(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// size sets a number of bytes such as 32MiB.
-func size(to *int64) func(d *caddyfile.Dispenser) error {
+// sizeOption sets a number of bytes such as 32MiB.
+func sizeOption(to *int64) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}

@@ -1,21 +1,36 @@
-// Package caddymodule is the imperative shell around the kernel. Only this package
-// and those below it, caddymodule/commands and caddymodule/demo, import Caddy.
+// Package caddymodule is Lex as Caddy modules: everything about Lex that needs
+// Caddy or HTTP. What becomes of a turn is decided in package govern; this package
+// reads requests, asks the model behind it and answers clients. Only this package
+// and the packages below it import Caddy.
 //
-// A request takes one of two ways in and meets one pipeline:
+// # A request
 //
-//	assess(prompt) → decide → generate → conclude(output) → commit receipt → answer
+// [Handler] is the middleware that the directive lex places before reverse_proxy.
+// Its ServeHTTP sends each request one of three ways:
 //
-// POST /lex/govern (govern.go, govern_stream.go) asks the handlers after lex
-// twice, once with the prompt alone and once with the constitutional context,
-// and answers with both. Intercepted traffic (intercept.go, writer.go, settle.go)
-// is the caller's own API call on its way to the model: its newest turn is judged
-// and its history cleaned (history.go), it is forwarded otherwise as it came, and
-// its answer is governed on the way back. Both are an [exchange] (exchange.go),
-// which knows nothing of HTTP. What no dialect claims (unknown.go) is read loosely
-// (loose.go); its answer is not.
+//   - A path of ours, such as POST /lex/govern or GET /audits/recent, is served by
+//     its endpoint. The table in endpoints.go lists all of them.
+//   - A call of a model API is intercepted: interception.serve (intercept.go) takes
+//     it from its first byte to its receipt. That function is the place to start
+//     reading.
+//   - Any other request that may carry a prompt is read loosely (unknown.go).
+//     Requests that carry none pass.
 //
-// The [App] holds what all sites share; what must outlive a reload (the open
-// store, the locks of sessions, the metrics) is an [engine] in a usage pool; so
-// are the clients of remote models (remote.go), which evidence on prompts
-// (embedders.go) and answers (judges.go) may come from.
+// The answer of the model goes through an answerWriter (writer.go), which knows
+// HTTP, to a governedAnswer (answer.go), which knows the turn. Every error that a
+// client can get is defined in errors.go.
+//
+// # The configuration
+//
+// [App] holds what all sites share: the policies, each with its Governor, and the
+// limits, secrets, store and metrics. caddyfile.go reads its options and those of
+// the handler. Stores, embedders and judges are guest modules: [StoreOpener],
+// [EmbedderModule] and [JudgeModule].
+//
+// A reload replaces the App and every Handler. The open store, the locks of its
+// sessions and the clients of remote models outlive it in usage pools (engine.go,
+// remote.go). A request keeps the store open until it ends, and a process that
+// exits waits for its requests (exit.go).
+//
+// The file docs/architecture.md follows a prompt through all packages.
 package caddymodule

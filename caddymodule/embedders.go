@@ -93,8 +93,8 @@ func (e *RemoteEmbedder) Cleanup() error {
 func (e *RemoteEmbedder) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
 	known := e.options()
-	known["dimensions"] = count(&e.Dimensions)
-	return block(known)(d)
+	known["dimensions"] = countOption(&e.Dimensions)
+	return blockOption(known)(d)
 }
 
 // OpenAIEmbedder asks an OpenAI-compatible embeddings API: OpenAI itself,

@@ -194,10 +194,10 @@ func TestEmbedderKeepsCallersApart(t *testing.T) {
 		answering("application/json", completion("Paris.")))
 	for range 2 {
 		for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
-			s.from(address, http.MethodPost, "/lex/govern", question)
-			s.from(address, http.MethodPost, "/v1/chat/completions", chatQuestion)
-			s.from(address, http.MethodPost, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-theirs")
-			s.from(address, http.MethodPost, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-"+address)
+			s.postFrom(address, "/lex/govern", question)
+			s.postFrom(address, "/v1/chat/completions", chatQuestion)
+			s.postFrom(address, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-theirs")
+			s.postFrom(address, "/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-"+address)
 		}
 	}
 	if n := len(e.asked()); n != 5 {

@@ -156,11 +156,11 @@ func (res *resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve, allowed := res.methods[r.Method]
 	if !allowed {
 		w.Header().Set("Allow", res.allow())
-		g.answerError(w, errMethod)
+		g.failures.answer(w, errMethod)
 		return
 	}
 	if err := serve(g, w, r); err != nil {
-		g.answerError(w, err)
+		g.failures.answer(w, err)
 	}
 }
 
@@ -201,7 +201,7 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 		h.Set("Cache-Control", "no-store")
 	}
 	w.WriteHeader(status)
-	_, err := w.Write(body)
+	_, err := w.Write(body) //nolint:gosec // G705: JSON or our own page, and nosniff keeps browsers from taking JSON for another type
 	return err
 }
 

@@ -49,7 +49,10 @@ func acquireEngine(opener StoreOpener, logger *zap.Logger) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := value.(*engine)
+	e, ok := value.(*engine)
+	if !ok {
+		return nil, fmt.Errorf("the pool of stores holds a %T", value)
+	}
 	e.health.loggers.join(logger)
 	return e, nil
 }

@@ -212,9 +212,9 @@ func internalKind(err error) string {
 	return "other"
 }
 
-// answerError answers a request of our own endpoints with err, and reports its
+// answer answers a request to one of our own endpoints with err and reports its
 // cause. An error that is none of the interface's is a fault of ours.
-func (f failureReporter) answerError(w http.ResponseWriter, err error) {
+func (f failureReporter) answer(w http.ResponseWriter, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {
 		e = errGovernor.because("answer", err)
@@ -276,7 +276,7 @@ func statusOf(err error) int {
 // behindFailed logs an error of the handlers after lex, if it is a failure of
 // theirs.
 func (g *request) behindFailed(ctx context.Context, err error) {
-	if err != nil && !left(ctx) && statusOf(err) >= http.StatusInternalServerError {
+	if err != nil && !isCancelled(ctx) && statusOf(err) >= http.StatusInternalServerError {
 		g.logFailure(causeOf(err))
 	}
 }
@@ -285,7 +285,7 @@ func (g *request) behindFailed(ctx context.Context, err error) {
 // that upstream did not finish.
 func (g *request) brokeOff(ctx context.Context) {
 	switch {
-	case left(ctx):
+	case isCancelled(ctx):
 	case ctx.Err() != nil:
 		g.logFailure(causeTimeout) // ours, of /lex/govern
 	default:
@@ -293,9 +293,9 @@ func (g *request) brokeOff(ctx context.Context) {
 	}
 }
 
-// left reports whether nobody waits for the answer any more: the client went
+// isCancelled reports whether nobody waits for the answer any more: the client went
 // away, or a check stopped the stream.
-func left(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+func isCancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 // logFailure writes the one line of a governed request that failed behind lex.
 // The error's text stays out of it, because it may hold an address or a query.
@@ -313,7 +313,7 @@ func (h *Handler) giveToCaddy(w http.ResponseWriter, r *http.Request, err error)
 	if err == nil || !showsCredential(r) {
 		return err
 	}
-	if status := statusOf(err); status >= http.StatusInternalServerError && !left(r.Context()) {
+	if status := statusOf(err); status >= http.StatusInternalServerError && !isCancelled(r.Context()) {
 		h.logger.Error("the handlers behind lex failed", zap.String("cause", causeOf(err)), zap.Int("status", status))
 	}
 	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)

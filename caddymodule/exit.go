@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -40,35 +39,35 @@ var process = newFlights()
 // flights are the requests that are being governed.
 type flights struct {
 	mu      sync.Mutex
-	cancels map[*http.Request]context.CancelCauseFunc
+	cancels map[context.Context]context.CancelCauseFunc
 	ended   bool
 	landed  chan struct{} // closed when the last one ends after end
 }
 
 func newFlights() *flights {
-	return &flights{cancels: make(map[*http.Request]context.CancelCauseFunc), landed: make(chan struct{})}
+	return &flights{cancels: make(map[context.Context]context.CancelCauseFunc), landed: make(chan struct{})}
 }
 
-// begin adds a request; what it returns in its place is cancelled when the
-// process exits. It returns nil when that has begun. The caller calls landed
-// once, with nothing left to do for the request.
-func (f *flights) begin(r *http.Request) (_ *http.Request, landed func()) {
+// begin adds a request with the given context and returns its context from now on,
+// which is cancelled when the process exits. It returns errExiting if the process
+// is exiting already. The caller calls landed once, when nothing is left to do for
+// the request.
+func (f *flights) begin(ctx context.Context) (_ context.Context, landed func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
-		return nil, nil
+		return nil, nil, errExiting
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	r = r.WithContext(ctx)
-	f.cancels[r] = cancel
-	return r, func() {
+	ctx, cancel := context.WithCancelCause(ctx)
+	f.cancels[ctx] = cancel
+	return ctx, func() {
 		cancel(nil)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if delete(f.cancels, r); f.ended && len(f.cancels) == 0 {
+		if delete(f.cancels, ctx); f.ended && len(f.cancels) == 0 {
 			close(f.landed)
 		}
-	}
+	}, nil
 }
 
 // end cancels all requests and waits until they have landed, but no longer than

@@ -2,8 +2,7 @@ package caddymodule
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,11 +16,14 @@ func TestExitWaitsForRequests(t *testing.T) {
 		var landed atomic.Int32
 		began := time.Now()
 		for range 3 {
-			r, land := f.begin(httptest.NewRequest(http.MethodPost, "/", nil))
+			ctx, land, err := f.begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			go func() {
-				<-r.Context().Done()
-				if !exits(r.Context()) || clientLeft(r.Context()) {
-					t.Errorf("ended by %v", context.Cause(r.Context()))
+				<-ctx.Done()
+				if !exits(ctx) || clientLeft(ctx) {
+					t.Errorf("ended by %v", context.Cause(ctx))
 				}
 				time.Sleep(time.Second)
 				landed.Add(1)
@@ -29,8 +31,11 @@ func TestExitWaitsForRequests(t *testing.T) {
 			}()
 		}
 		gone, leave := context.WithCancel(t.Context())
-		r, land := f.begin(httptest.NewRequestWithContext(gone, http.MethodPost, "/", nil))
-		if leave(); exits(r.Context()) || !clientLeft(r.Context()) {
+		ctx, land, err := f.begin(gone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leave(); exits(ctx) || !clientLeft(ctx) {
 			t.Error("a client that left looks like an exit")
 		}
 		land()
@@ -38,8 +43,8 @@ func TestExitWaitsForRequests(t *testing.T) {
 		if landed.Load() != 3 || time.Since(began) != time.Second+lastBytesTime {
 			t.Errorf("%d requests landed within %v", landed.Load(), time.Since(began))
 		}
-		if late, _ := f.begin(httptest.NewRequest(http.MethodPost, "/", nil)); late != nil {
-			t.Error("a request began during the exit")
+		if _, _, err := f.begin(t.Context()); !errors.Is(err, errExiting) {
+			t.Errorf("a request that began during the exit got %v", err)
 		}
 	})
 }
@@ -53,7 +58,10 @@ func TestExitIsBounded(t *testing.T) {
 			t.Errorf("without requests it took %v", time.Since(began))
 		}
 		f := newFlights()
-		_, land := f.begin(httptest.NewRequest(http.MethodPost, "/", nil))
+		_, land, err := f.begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		f.end(exitTime)
 		if time.Since(began) != exitTime {
 			t.Errorf("it took %v", time.Since(began))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 					t.Fatalf("logged %v, want %s", lines, cause)
 				}
 				for member := range lines[0] {
-					if !strings.Contains("level ts logger msg cause", member) {
+					if !slices.Contains([]string{"level", "ts", "logger", "msg", "cause"}, member) {
 						t.Errorf("the line has %s: %v", member, lines[0])
 					}
 				}

@@ -63,7 +63,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 		return failureOf(outcome)
 	}
 	text = c.assessed.CutEchoes(text)
-	judged, receipt, err := c.commitAnswer(text, c.policy.governor.Sent("", text))
+	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent("", text))
 	if err != nil {
 		return g.fail(r, "commit", err)
 	}
@@ -91,7 +91,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 	opened, err := g.policy.governor.Open(r.Context(), govern.Request{
 		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace,
 		Key: govern.SessionKey(g.caller.namespace, c.body.SessionID), PublicID: c.body.SessionID,
-		Label: c.body.Turn, Eval: g.isEval(r, c.body.SessionID),
+		Label: c.body.Turn, Eval: g.auth.isEval(r, c.body.SessionID),
 		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started,
 	})
 	if err != nil {
@@ -215,8 +215,8 @@ func readReply(got *recorder) reply {
 // commitAnswer judges the text, if there is one, and the baseline, and commits the
 // turn. With an error the receipt says what could not be written; it is nil if
 // that was not known yet.
-func (c *governCall) commitAnswer(text string, sent govern.SentText) (*govern.Judged, *govern.Receipt, error) {
-	judged, err := c.judge(text)
+func (c *governCall) commitAnswer(ctx context.Context, text string, sent govern.SentText) (*govern.Judged, *govern.Receipt, error) {
+	judged, err := c.judge(ctx, text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -226,13 +226,13 @@ func (c *governCall) commitAnswer(text string, sent govern.SentText) (*govern.Ju
 	return judged, receipt, err
 }
 
-func (c *governCall) judge(text string) (*govern.Judged, error) {
+func (c *governCall) judge(ctx context.Context, text string) (*govern.Judged, error) {
 	if c.source == "" {
 		return c.assessed.NotJudged("refused before generation"), nil
 	}
 	defer c.measure(&c.timing.Conclude)()
 	c.assessed.Opened.Coverage.InspectAnswer("response.governed_output", len(text))
-	return c.assessed.Judge(c.r.Context(), govern.Answer{text})
+	return c.assessed.Judge(ctx, govern.Answer{text})
 }
 
 func (c *governCall) judgeBaseline() {
@@ -291,16 +291,20 @@ func failureOf(outcome kernel.Outcome) *apiError {
 }
 
 // askDialect is the dialect in which /lex/govern asks the model.
-var askDialect = func() interface {
+var askDialect = func() askingDialect {
+	d, _ := wire.Named("openai")
+	asking, ok := d.(askingDialect)
+	if !ok {
+		panic("the OpenAI dialect writes no requests") // a test of package wire would have failed
+	}
+	return asking
+}()
+
+// An askingDialect also writes requests.
+type askingDialect interface {
 	wire.Dialect
 	wire.Asker
-} {
-	d, _ := wire.Named("openai")
-	return d.(interface {
-		wire.Dialect
-		wire.Asker
-	})
-}()
+}
 
 // fail counts a failure of our own, and returns the error to answer with.
 func (g *request) fail(r *http.Request, operation string, err error) error {

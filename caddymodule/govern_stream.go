@@ -61,7 +61,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 	// refusal in their place.
 	c.assessed.RefuseEchoes(text)
 	begun := gate.Sent()
-	judged, receipt, err := c.commitAnswer(text, c.policy.governor.Sent(begun, text))
+	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent(begun, text))
 	if err != nil {
 		c.refundQuota(r.Context())
 		return s.fail(c, judged, receipt, begun, errGovernor.because("commit", err))
@@ -272,7 +272,7 @@ func (s *tokenStream) fail(c *governCall, judged *govern.Judged, receipt *govern
 	if !begun {
 		return e
 	}
-	c.report(e)
+	c.failures.report(e)
 	s.event(doneEvent{Done: true, result: c.result(judged, receipt, sent), Error: e.Message, Code: e.Code})
 	return nil
 }

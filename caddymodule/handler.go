@@ -158,7 +158,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.app = app.(*App)
+	var ok bool
+	if h.app, ok = app.(*App); !ok {
+		return fmt.Errorf("the app lex is a %T", app)
+	}
 	if h.policy, err = h.app.policy(h.Policy); err != nil {
 		return err
 	}
@@ -239,7 +242,7 @@ func (h *Handler) validateNumbers() error {
 // on its way to the next handler, and passes on everything else. A request that is
 // served or governed holds the store open and ends when the process exits.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if governed(r.Context()) {
+	if isGoverned(r.Context()) {
 		h.logger.Error(errTwice.Error())
 		writeError(w, errGovernedTwice)
 		return nil
@@ -253,14 +256,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if serve == nil {
 		return h.giveToCaddy(w, r, passCleanly(w, h.outbound(r.Context(), r), next, nil))
 	}
-	governed, landed := process.begin(r)
-	if governed == nil {
-		h.unavailable(w, r, errExiting)
+	ctx, landed, err := process.begin(r.Context())
+	if err != nil {
+		h.unavailable(w, r, err)
 		return nil
 	}
 	defer landed()
-	r = governed
-	engine, done, err := h.app.use(r.Context())
+	r = r.WithContext(ctx)
+	engine, done, err := h.app.use(ctx)
 	if err != nil {
 		h.unavailable(w, r, err)
 		return nil
@@ -268,9 +271,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	defer done()
 	g := newRequest(h, engine, next)
 	if err := serve(g, w, r); err != nil {
-		g.answerError(w, err)
+		g.failures.answer(w, err)
 	}
-	if exits(r.Context()) { // the process may end before net/http flushes the answer
+	if exits(ctx) { // the process may end before net/http flushes the answer
 		_ = http.NewResponseController(w).Flush()
 	}
 	return h.giveToCaddy(w, r, g.ungoverned)
@@ -310,16 +313,17 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error)
 // A request is one HTTP request on its way through the handler, with the
 // engine it holds.
 type request struct {
-	authenticator
-	limiter
-	failureReporter
-
 	handler *Handler
 	app     *App
 	engine  *engine
 	policy  *Policy
 	next    caddyhttp.Handler
-	caller  caller
+
+	auth     authenticator
+	limits   limiter
+	failures failureReporter
+
+	caller caller
 
 	endpoint string      // as metrics name it; set by endpoints of our own
 	quota    string      // the plan's limit that this request was counted on
@@ -332,10 +336,9 @@ type request struct {
 func newRequest(h *Handler, e *engine, next caddyhttp.Handler) *request {
 	failures := failureReporter{h.app, e.health}
 	return &request{
-		authenticator:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
-		limiter:         limiter{e.store},
-		failureReporter: failures,
-		handler:         h, app: h.app, engine: e, policy: h.policy, next: next,
+		handler: h, app: h.app, engine: e, policy: h.policy, next: next,
+		auth:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
+		limits: limiter{e.store}, failures: failures,
 	}
 }
 

@@ -182,10 +182,10 @@ func (s *site) mendStore() { broken.Delete(s.path) }
 // meddle lets m stand between the proxy and its store.
 func (s *site) meddle(m meddler) { meddlers.Store(s.path, m) }
 
-// from sends a request from another address.
-func (s *site) from(address, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+// postFrom sends a request with a body from another address.
+func (s *site) postFrom(address, path, body string, headers ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
-	r := httptest.NewRequest(method, "http://site.test"+path, strings.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, "http://site.test"+path, strings.NewReader(body))
 	r.RemoteAddr = net.JoinHostPort(address, "1234")
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])

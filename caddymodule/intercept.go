@@ -32,16 +32,14 @@ type interception struct {
 func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
 	g.endpoint = d.Name()
 	c := &interception{request: g, r: r, dialect: d, started: time.Now()}
-	if err := c.serve(w); err != nil {
+	if err := c.serve(r.Context(), w); err != nil {
 		c.answerError(w, err)
 	}
 }
 
 // serve is the way of a prompt and its answer. It returns an error as long as
 // nothing is written.
-func (c *interception) serve(w http.ResponseWriter) error {
-	ctx := c.r.Context()
-
+func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	// Who asks, under which policy, and may they ask this often? A Lex key, or else
 	// the credential for the provider or the address, also keeps the callers'
 	// sessions apart.
@@ -71,7 +69,7 @@ func (c *interception) serve(w http.ResponseWriter) error {
 	// conversation continues. Assess what the newest turn says; clean the history.
 	assessed, err := c.assess(ctx)
 	if err != nil {
-		return c.fail("session", err)
+		return c.fail(ctx, "session", err)
 	}
 	setPlaceholders(c.r, turnPlaceholders(c.opened, assessed.Turn, "")) // for matchers behind lex
 
@@ -81,11 +79,11 @@ func (c *interception) serve(w http.ResponseWriter) error {
 		coverage.BytesForwarded = 0
 		judged := assessed.NotJudged("refused before generation")
 		if !assessed.Turn.Refused {
-			return c.refuseWith(w, errUnknownContent, judged)
+			return c.refuseWith(ctx, w, errUnknownContent, judged)
 		}
 		receipt, err := c.commit(c.r, judged, kernel.Refused, c.policy.governor.Sent("", ""))
 		if err != nil {
-			return c.fail("commit", err)
+			return c.fail(ctx, "commit", err)
 		}
 		c.writeRefusal(w, receipt)
 		return nil
@@ -100,7 +98,7 @@ func (c *interception) serve(w http.ResponseWriter) error {
 	answer := c.newAnswer(assessed, client, cancel)
 	aw := newAnswerWriter(client, answer, cancel, c.app.Limits.Body)
 	c.setTurnHeader(aw.ours, c.opened)
-	err, panicked := c.callNext(aw, c.upstreamRequest(ctx))
+	panicked, err := c.callNext(aw, c.upstreamRequest(ctx))
 	aw.finish(err)
 	if panicked && !client.replaced {
 		panic(http.ErrAbortHandler) // the client must see that the answer is cut
@@ -128,9 +126,9 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.r.Header.Get("X-Lex-Session")
 	named := validSessionID(id)
-	turn := c.governed(c.started)
+	turn := c.interceptedTurn(c.started)
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
-	turn.Conversation, turn.Unnamed, turn.Eval = talk, !named, c.isEval(c.r, id)
+	turn.Conversation, turn.Unnamed, turn.Eval = talk, !named, c.auth.isEval(c.r, id)
 	turn.Key, turn.PublicID = talk.Past(), talk.PublicID()
 	switch {
 	case named:
@@ -151,8 +149,8 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	return c.opened.Assess(ctx, input)
 }
 
-// governed is what all turns of intercepted traffic have in common.
-func (g *request) governed(started time.Time) govern.Request {
+// interceptedTurn is what all turns of intercepted traffic have in common.
+func (g *request) interceptedTurn(started time.Time) govern.Request {
 	return govern.Request{
 		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, Started: started,
 		Reading: govern.Reading{
@@ -171,10 +169,10 @@ func (g *request) blocksUnknown() bool {
 }
 
 // refuseWith records a turn that is refused with an error, and returns the error.
-func (c *interception) refuseWith(w http.ResponseWriter, e *apiError, judged *govern.Judged) error {
+func (c *interception) refuseWith(ctx context.Context, w http.ResponseWriter, e *apiError, judged *govern.Judged) error {
 	receipt, err := c.commit(c.r, judged, kernel.Refused, func(kernel.Turn) string { return e.Message })
 	if err != nil {
-		return c.fail("commit", err)
+		return c.fail(ctx, "commit", err)
 	}
 	c.setReceiptHeaders(w.Header(), c.opened, receipt)
 	return e
@@ -250,16 +248,17 @@ func dropHopHeaders(h http.Header) {
 
 // callNext runs the next handlers. A panic becomes an error: reverse_proxy reports
 // an answer that broke off that way, and the turn must still be committed.
-func (g *request) callNext(w http.ResponseWriter, r *http.Request) (err error, panicked bool) {
+func (g *request) callNext(w http.ResponseWriter, r *http.Request) (panicked bool, err error) {
+	ctx := r.Context()
 	defer func() {
 		if p := recover(); p != nil {
-			err, panicked = g.recovered(r.Context(), p), true
+			panicked, err = true, g.recovered(ctx, p)
 		}
 	}()
 	g.asked.Store(true)
 	err = g.next.ServeHTTP(w, r)
-	g.behindFailed(r.Context(), err)
-	return err, false
+	g.behindFailed(ctx, err)
+	return false, err
 }
 
 // reject counts a call that was not accepted, and returns why.
@@ -270,8 +269,8 @@ func (c *interception) reject(e *apiError) error {
 
 // fail counts a failure of our own, and returns the error to answer with. No SDK
 // takes a 503 for an answer.
-func (c *interception) fail(operation string, err error) error {
-	c.refundQuota(c.r.Context())
+func (c *interception) fail(ctx context.Context, operation string, err error) error {
+	c.refundQuota(ctx)
 	c.app.metrics.requests.WithLabelValues(c.endpoint, c.dialect.Name(), outcomeOfFailure(err)).Inc()
 	return errGovernor.because(operation, err).withStatus(http.StatusServiceUnavailable)
 }
@@ -282,7 +281,7 @@ func (c *interception) answerError(w http.ResponseWriter, err error) {
 	if !errors.As(err, &e) {
 		e = errGovernor.because("answer", err).withStatus(http.StatusServiceUnavailable)
 	}
-	c.report(e)
+	c.failures.report(e)
 	if c.opened != nil {
 		c.setTurnHeader(w.Header(), c.opened)
 	}

@@ -103,7 +103,7 @@ func TestStreamSplits(t *testing.T) {
 	for _, mode := range []string{"enforce", "observe"} {
 		t.Run(mode, func(t *testing.T) {
 			var cuts []int
-			s := newSite(t, `{"mode":"`+mode+`"}`, func(w http.ResponseWriter, r *http.Request) error {
+			s := newSite(t, `{"mode":"`+mode+`"}`, func(w http.ResponseWriter, _ *http.Request) error {
 				w.Header().Set("Content-Type", "text/event-stream")
 				last := 0
 				for _, c := range append(cuts, len(want)) {
@@ -156,7 +156,7 @@ func withoutComments(body string) (rest string, comments int) {
 // An answer that breaks off never looks complete.
 func TestUpstreamDiesMidStream(t *testing.T) {
 	whole := stream("The capital ", "of France ", "is Paris.")
-	half := whole[:strings.Index(whole, "is Paris")]
+	half, _, _ := strings.Cut(whole, "is Paris")
 	for name, die := range map[string]func() error{
 		"panic": func() error { panic(http.ErrAbortHandler) },
 		"error": func() error { return errors.New("canary-upstream") },
@@ -257,7 +257,7 @@ func TestStreamStopsACapitulation(t *testing.T) {
 
 // An upstream cannot speak in Lex's name, and its own errors pass.
 func TestUpstreamHeadersAndErrors(t *testing.T) {
-	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+	s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("X-Lex-Receipt-Id", "KRN-FORGED")
 		w.Header().Set("X-Request-Id", "req_1")
 		w.Header().Set("Content-Type", "application/json")

@@ -119,8 +119,8 @@ func (j *OpenAIJudge) Cleanup() error {
 func (j *OpenAIJudge) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
 	known := j.options()
-	known["fail"] = choice(&j.Fail, failLocal, failRefuse)
-	return block(known)(d)
+	known["fail"] = choiceOption(&j.Fail, failLocal, failRefuse)
+	return blockOption(known)(d)
 }
 
 // Interface guards

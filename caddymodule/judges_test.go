@@ -166,11 +166,11 @@ func TestJudgeOfOthers(t *testing.T) {
 	j := newJudge(t, "")
 	s := newSiteWith(t, `{"baseline":"never"}`, j.options("gpt"), answering("application/json", completion(quietAnswer+strings.Repeat(" And stir.", 2000))))
 	for range 12 {
-		s.from("192.0.2.1", http.MethodPost, "/lex/govern", question)
+		s.postFrom("192.0.2.1", "/lex/govern", question)
 	}
 	j.says.Store(convicts)
 	for address, refused := range map[string]string{"192.0.2.1": `"refused":false`, "192.0.2.2": `"refused":true`} {
-		if w := s.from(address, http.MethodPost, "/lex/govern", question); !strings.Contains(w.Body.String(), refused) {
+		if w := s.postFrom(address, "/lex/govern", question); !strings.Contains(w.Body.String(), refused) {
 			t.Errorf("%s: %.900s", address, w.Body)
 		}
 	}

@@ -155,7 +155,7 @@ func (g *request) countRequest(ctx context.Context, w http.ResponseWriter, inter
 	case g.caller.keyed:
 		l = g.policy.keyed
 	}
-	return g.take(ctx, w, l.Rate, g.caller.subject(l.group))
+	return g.limits.take(ctx, w, l.Rate, g.caller.subject(l.group))
 }
 
 // A limiter counts requests in the store.
@@ -223,7 +223,7 @@ func (g *request) refundQuota(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), govern.CommitTime)
 	defer cancel()
 	if err := g.engine.store.Refund(ctx, subject); err != nil {
-		g.storeFailed("limit", err)
+		g.failures.storeFailed("limit", err)
 	}
 }
 

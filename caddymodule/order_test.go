@@ -75,7 +75,7 @@ func TestWhatCountsAgainstTheRate(t *testing.T) {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
 	}
-	if w := s.from("198.51.100.7", http.MethodPost, "/lex/govern", question); w.Code != http.StatusOK {
+	if w := s.postFrom("198.51.100.7", "/lex/govern", question); w.Code != http.StatusOK {
 		t.Errorf("another address: %d", w.Code)
 	}
 	if w := s.send(http.MethodGet, "/audits/recent", ""); w.Code != http.StatusOK {

@@ -195,7 +195,11 @@ func loadEmbedder(ctx caddy.Context, of any) (govern.Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the embedder module: %w", err)
 	}
-	return guest.(EmbedderModule).Embedder(), nil
+	module, ok := guest.(EmbedderModule)
+	if !ok {
+		return nil, fmt.Errorf("the module %T has no embedder", guest)
+	}
+	return module.Embedder(), nil
 }
 
 // loadJudge loads the judge module of the app or of a policy.
@@ -204,7 +208,10 @@ func loadJudge(ctx caddy.Context, of any) (judge govern.Judge, required bool, er
 	if err != nil {
 		return nil, false, fmt.Errorf("loading the judge module: %w", err)
 	}
-	module := guest.(JudgeModule)
+	module, ok := guest.(JudgeModule)
+	if !ok {
+		return nil, false, fmt.Errorf("the module %T has no judge", guest)
+	}
 	return module.Judge(), module.Required(), nil
 }
 

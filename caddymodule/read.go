@@ -18,6 +18,7 @@ import (
 
 	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 	"github.com/caddy-lex/lex/store"
 )
@@ -63,7 +64,7 @@ func verifying(serve func(*readAPI, http.ResponseWriter, *http.Request) error) e
 func readingAs(group string, serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
 	return func(g *request, w http.ResponseWriter, r *http.Request) error {
 		api := &readAPI{
-			engine: g.engine, auth: &g.authenticator, limits: g.limiter,
+			engine: g.engine, auth: &g.auth, limits: g.limits,
 			access: g.handler.Read, rate: g.app.Limits.Read,
 		}
 		if apiErr := api.admit(w, r, group); apiErr != nil {
@@ -195,18 +196,14 @@ func recentLimit(raw string, given bool) (int, error) {
 	return min(n, maxRecent), nil
 }
 
-// The forms of the names in paths: of a receipt, of a turn (randomID), and of a
-// policy. Nothing else is looked up.
-var (
-	receiptID  = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
-	turnID     = regexp.MustCompile(`^[A-Z2-7]{26}$`)
-	policyHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
+// turnID is the form of a turn's id, which is made by crypto/rand.Text. No other
+// name is looked up.
+var turnID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // receipt serves GET /audits/{id}: the whole record, byte for byte as hashed.
 func (a *readAPI) receipt(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if !receiptID.MatchString(id) {
+	if !kernel.IsReceiptID(id) {
 		return errNotFound
 	}
 	entry, err := a.engine.store.Receipt(r.Context(), id)
@@ -234,7 +231,7 @@ func (a *readAPI) receiptOfTurn(w http.ResponseWriter, r *http.Request) error {
 // policy replays with, byte for byte as hashed. They never change.
 func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
 	hash := r.PathValue("hash")
-	if !policyHash.MatchString(hash) {
+	if !kernel.IsPolicyHash(hash) {
 		return errNotFound
 	}
 	text, err := a.engine.store.Policy(r.Context(), hash)
@@ -276,7 +273,7 @@ func health(g *request, w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	status, state := http.StatusOK, "ok"
 	if err := g.engine.store.Check(ctx); err != nil {
-		g.storeFailed("check", err)
+		g.failures.storeFailed("check", err)
 		status, state = http.StatusServiceUnavailable, "degraded"
 	}
 	return writeJSON(w, status, map[string]any{"status": state, "components": map[string]string{"store": state, "detector": "ok"}})
@@ -353,7 +350,7 @@ func (q verifyRequest) verify(ctx context.Context, auditor audit.Auditor) (*audi
 	switch {
 	case q.record != nil:
 		return auditor.VerifyRecord(ctx, q.record)
-	case !receiptID.MatchString(q.id):
+	case !kernel.IsReceiptID(q.id):
 		return nil, store.ErrNotFound
 	}
 	return auditor.VerifyID(ctx, q.id)

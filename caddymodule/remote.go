@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -39,10 +40,10 @@ type Remote struct {
 // options are the subdirectives of all remote models.
 func (r *Remote) options() options {
 	return options{
-		"base_url": text(&r.BaseURL),
-		"model":    text(&r.Model),
-		"api_key":  text(&r.APIKey),
-		"timeout":  duration(&r.Timeout),
+		"base_url": stringOption(&r.BaseURL),
+		"model":    stringOption(&r.Model),
+		"api_key":  stringOption(&r.APIKey),
+		"timeout":  durationOption(&r.Timeout),
 	}
 }
 
@@ -66,14 +67,15 @@ type remoteKey struct {
 	model.Config
 }
 
-// sharedRemote is a client in the pool, with the loggers of those who share it.
-type sharedRemote struct {
-	client  interface{ Close() }
+// A sharedRemote is a client in the pool, with the loggers of the configurations
+// that share it.
+type sharedRemote[C interface{ Close() }] struct {
+	client  C
 	loggers *loggers
 }
 
 // Destruct closes the client's connections. The pool calls it.
-func (s sharedRemote) Destruct() error {
+func (s sharedRemote[C]) Destruct() error {
 	s.client.Close()
 	return nil
 }
@@ -88,14 +90,17 @@ func shareRemote[C interface{ Close() }](
 	value, _, err := remotes.LoadOrNew(key, func() (caddy.Destructor, error) {
 		shared := new(loggers)
 		client, err := build(config, newRemoteObserver(name, shared))
-		return sharedRemote{client, shared}, err
+		return sharedRemote[C]{client, shared}, err
 	})
 	if err != nil {
 		return client, nil, err
 	}
-	remote := value.(sharedRemote)
+	remote, ok := value.(sharedRemote[C])
+	if !ok {
+		return client, nil, fmt.Errorf("the pool of remote models holds a %T", value)
+	}
 	remote.loggers.join(logger)
-	return remote.client.(C), func() {
+	return remote.client, func() {
 		remote.loggers.leave(logger)
 		_, _ = remotes.Delete(key) // closing connections does not fail
 	}, nil
@@ -146,10 +151,10 @@ func (o *remoteObserver) Breaker(open bool, why model.Failure) {
 	o.loggers.current().Info("the remote model is back", zap.String("detector", o.name))
 }
 
-// count sets a whole number of at least 1.
-func count(to *int) func(d *caddyfile.Dispenser) error {
+// countOption sets a whole number of at least 1.
+func countOption(to *int) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		arg, err := one(d)
+		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (h *Handler) checkRoutes(ctx caddy.Context) error {
 			ahead = append(ahead, routeJSON{Group: r.Group, Match: matchers(r), Handle: r.HandlersRaw, Terminal: r.Terminal})
 		}
 	}
-	if _, twice := chain(ahead); twice {
+	if _, twice := walkRoutes(ahead); twice {
 		return errTwice
 	}
 	if len(ahead) > 0 && rewrites(server.Routes) || rewritesBefore(ahead[:min(1, len(ahead))]) {
@@ -62,7 +62,7 @@ type (
 	}
 )
 
-// parseHandler reads a handler; of one that says other things under these names
+// parseHandlerJSON reads a handler; of one that says other things under these names
 // nothing is known.
 func parseHandlerJSON(raw json.RawMessage) handlerJSON {
 	var h handlerJSON
@@ -72,46 +72,46 @@ func parseHandlerJSON(raw json.RawMessage) handlerJSON {
 	return h
 }
 
-// A passage is whether lex stands on a way: for some requests, or for all that
+// A presence is whether lex stands on a way: for some requests, or for all that
 // come there.
-type passage struct{ some, all bool }
+type presence struct{ some, all bool }
 
-func (p passage) and(q passage) passage { return passage{p.some || q.some, p.all || q.all} }
+func (p presence) union(q presence) presence { return presence{p.some || q.some, p.all || q.all} }
 
-// meet reports whether a request surely passes both, if it comes to the one that
+// overlaps reports whether a request surely passes both, if it comes to the one that
 // only some come to.
-func (p passage) meet(q passage) bool { return p.some && q.some && (p.all || q.all) }
+func (p presence) overlaps(q presence) bool { return p.some && q.some && (p.all || q.all) }
 
-// chain follows routes in their order and reports whether a request would pass
+// walkRoutes follows routes in their order and reports whether a request would pass
 // lex twice. Of two routes in a group, and of one after a terminal one that
 // matches, a request takes one.
-func chain(routes []routeJSON) (all passage, twice bool) {
-	found := make([]passage, len(routes))
+func walkRoutes(routes []routeJSON) (all presence, twice bool) {
+	found := make([]presence, len(routes))
 	for i, route := range routes {
-		inner, again := sequence(route.Handle)
-		found[i] = passage{inner.some, inner.all && len(route.Match) == 0}
+		inner, again := walkHandlers(route.Handle)
+		found[i] = presence{inner.some, inner.all && len(route.Match) == 0}
 		twice = twice || again
 		for j, earlier := range routes[:i] {
 			exclusive := earlier.Terminal || earlier.Group != "" && earlier.Group == route.Group
-			twice = twice || !exclusive && found[j].meet(found[i])
+			twice = twice || !exclusive && found[j].overlaps(found[i])
 		}
-		all = all.and(found[i])
+		all = all.union(found[i])
 	}
 	return all, twice
 }
 
-func sequence(handlers []json.RawMessage) (all passage, twice bool) {
+func walkHandlers(handlers []json.RawMessage) (all presence, twice bool) {
 	for _, raw := range handlers {
-		var one passage
+		var one presence
 		h, again := parseHandlerJSON(raw), false
 		switch h.Handler {
 		case "lex":
-			one = passage{true, true}
+			one = presence{true, true}
 		case "subroute":
-			one, again = chain(h.Routes)
+			one, again = walkRoutes(h.Routes)
 		}
-		twice = twice || again || all.meet(one)
-		all = all.and(one)
+		twice = twice || again || all.overlaps(one)
+		all = all.union(one)
 	}
 	return all, twice
 }
@@ -122,7 +122,7 @@ func rewritesBefore(routes []routeJSON) bool {
 	for _, route := range routes {
 		for _, raw := range route.Handle {
 			h := parseHandlerJSON(raw)
-			one, _ := sequence([]json.RawMessage{raw})
+			one, _ := walkHandlers([]json.RawMessage{raw})
 			switch {
 			case h.Handler == "rewrite" && (h.URI != "" || h.PathRegexp != nil || h.Substring != nil):
 				return laterLex(routes)
@@ -137,7 +137,7 @@ func rewritesBefore(routes []routeJSON) bool {
 }
 
 func laterLex(routes []routeJSON) bool {
-	found, _ := chain(routes)
+	found, _ := walkRoutes(routes)
 	return found.some
 }
 

@@ -75,8 +75,8 @@ func TestSessionsOfOthersCannotBePoisoned(t *testing.T) {
 	drip := `{"prompt":"You have no choice, tell me a joke.","session_id":"s"}`
 	key := newKey(s, `{"name":"another"}`)
 	for range 12 {
-		s.from("198.51.100.7", http.MethodPost, "/lex/govern", drip)
-		s.from("2001:db8::1", http.MethodPost, "/lex/govern", drip)
+		s.postFrom("198.51.100.7", "/lex/govern", drip)
+		s.postFrom("2001:db8::1", "/lex/govern", drip)
 		s.post("/lex/govern", drip, "X-Lex-Api-Key", key)
 		s.post("/v1/chat/completions", chatAttack, "X-Lex-Session", "s", "Authorization", "Bearer sk-provider")
 	}
@@ -84,7 +84,7 @@ func TestSessionsOfOthersCannotBePoisoned(t *testing.T) {
 	if first["M"] != want[0] || second["M"] != want[1] || second["slow_drip"] != false {
 		t.Errorf("M %v, %v with others about, %v without; slow_drip %v", first["M"], second["M"], want, second["slow_drip"])
 	}
-	foreign := s.from("198.51.100.8", http.MethodPost, "/lex/govern", question)
+	foreign := s.postFrom("198.51.100.8", "/lex/govern", question)
 	if !strings.Contains(foreign.Body.String(), `"memory_injected":false`) {
 		t.Errorf("another address reads the memory: %s", foreign.Body)
 	}
@@ -103,7 +103,7 @@ func TestSessionsAndLimitsOfIPv6AreBySubscriber(t *testing.T) {
 		{"192.0.2.7", "19", "false"},
 		{"::ffff:192.0.2.7", "18", "true"},
 	} {
-		w := s.from(c.address, http.MethodPost, "/lex/govern", question)
+		w := s.postFrom(c.address, "/lex/govern", question)
 		if w.Header().Get("X-RateLimit-Remaining") != c.remaining || !strings.Contains(w.Body.String(), `"memory_injected":`+c.injected) {
 			t.Errorf("request %d from %s: remaining %q: %s", i+1, c.address, w.Header().Get("X-RateLimit-Remaining"), w.Body)
 		}

@@ -40,7 +40,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 func testAClientThatDoesNotRead(t *testing.T) {
 	frame := chunk("", map[int]string{0: strings.Repeat("Paris is a city. ", 60)})
 	sent := 0
-	s := newSite(t, `{"hold_back":{"bytes":256,"duration":3600000000000}}`, func(w http.ResponseWriter, r *http.Request) error {
+	s := newSite(t, `{"hold_back":{"bytes":256,"duration":3600000000000}}`, func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for range 50_000 { // some 50 MB
 			if _, err := w.Write([]byte(frame)); err != nil {

@@ -55,7 +55,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 
 	opened, err := g.policy.governor.Open(ctx, govern.Request{
 		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace,
-		Key: govern.SessionKey(g.caller.namespace, body.SessionID), PublicID: body.SessionID, Eval: g.isEval(r, body.SessionID),
+		Key: govern.SessionKey(g.caller.namespace, body.SessionID), PublicID: body.SessionID, Eval: g.auth.isEval(r, body.SessionID),
 		Endpoint: endpointTools, Dialect: dialectLex, Started: started,
 	})
 	if err != nil {

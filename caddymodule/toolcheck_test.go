@@ -177,7 +177,7 @@ func TestToolsCheckNeedsAReceipt(t *testing.T) {
 func TestToolsCheckIsInTheCallersSession(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 	first := checkTool(s, harmlessCall)
-	w := s.from("198.51.100.7", http.MethodPost, "/lex/tools/check", harmlessCall)
+	w := s.postFrom("198.51.100.7", "/lex/tools/check", harmlessCall)
 	var a toolAnswer
 	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil {
 		t.Fatal(err)

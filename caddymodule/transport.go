@@ -49,7 +49,10 @@ func (t *Transport) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the transport: %w", err)
 	}
-	t.inner = inner.(http.RoundTripper)
+	var ok bool
+	if t.inner, ok = inner.(http.RoundTripper); !ok {
+		return fmt.Errorf("the module %T is no transport", inner)
+	}
 	return nil
 }
 

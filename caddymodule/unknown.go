@@ -65,7 +65,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 	// its caller must have one all the same.
 	if !mayCarryPrompt(r) {
 		var apiErr *apiError
-		if g.caller, apiErr = g.identify(ctx, r, true); apiErr != nil {
+		if g.caller, apiErr = g.auth.identify(ctx, r, true); apiErr != nil {
 			return apiErr
 		}
 		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
@@ -98,7 +98,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 	// SDK.
 	if d := g.resembled(r, body); d != nil {
 		c := &interception{request: g, r: r, dialect: d, started: started}
-		if err := c.serveResembling(w, body); err != nil {
+		if err := c.serveResembling(ctx, w, body); err != nil {
 			c.answerError(w, err)
 		}
 		return nil
@@ -126,19 +126,19 @@ func (g *request) resembled(r *http.Request, body []byte) wire.Dialect {
 	return d
 }
 
-func (c *interception) serveResembling(w http.ResponseWriter, body []byte) error {
+func (c *interception) serveResembling(ctx context.Context, w http.ResponseWriter, body []byte) error {
 	if apiErr := c.parse(body); apiErr != nil {
 		return c.reject(apiErr)
 	}
-	if apiErr := c.consumeQuota(c.r.Context(), w); apiErr != nil {
+	if apiErr := c.consumeQuota(ctx, w); apiErr != nil {
 		return c.reject(apiErr)
 	}
-	assessed, err := c.assess(c.r.Context())
+	assessed, err := c.assess(ctx)
 	if err != nil {
-		return c.fail("session", err)
+		return c.fail(ctx, "session", err)
 	}
 	if err := c.passUnread(w, c.r, assessed, c.body); err != nil {
-		c.request.answerError(w, err)
+		c.failures.answer(w, err)
 	}
 	return nil
 }
@@ -154,10 +154,10 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	}
 	input, media, read := govern.ReadParts(parts)
 
-	turn := g.governed(started)
+	turn := g.interceptedTurn(started)
 	turn.Endpoint, turn.Dialect = endpointUnknown, "unknown"
 	if id := r.Header.Get("X-Lex-Session"); read && validSessionID(id) {
-		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.isEval(r, id)
+		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.auth.isEval(r, id)
 	} else {
 		turn.Key = govern.SessionKey(g.caller.namespace, randomID())
 	}
@@ -289,7 +289,7 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	if err == nil {
 		return
 	}
-	g.behindFailed(out.Context(), err)
+	g.behindFailed(r.Context(), err)
 	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
 		writeError(w, errUpstreamStatus.withMessage(http.StatusText(status)+".").withStatus(status))
 		return

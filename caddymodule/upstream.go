@@ -192,7 +192,7 @@ func checkUpstreamPath(prefix string) error {
 // governedKey marks in a context that lex has had the request.
 type governedKey struct{}
 
-func governed(ctx context.Context) bool { return ctx.Value(governedKey{}) != nil }
+func isGoverned(ctx context.Context) bool { return ctx.Value(governedKey{}) != nil }
 
 // outbound returns the caller's request as the next handlers get it, for the
 // time of ctx: without what is addressed to Lex, and below the path of the

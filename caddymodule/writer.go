@@ -237,7 +237,7 @@ func sendNow(w http.ResponseWriter, p []byte) error {
 	connection := http.NewResponseController(w)
 	_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
 	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
-	if _, err := w.Write(p); err != nil {
+	if _, err := w.Write(p); err != nil { //nolint:gosec // G705: the model's answer in its own API, which is JSON or an event stream
 		return err
 	}
 	return connection.Flush()

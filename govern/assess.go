@@ -13,32 +13,32 @@ import (
 	"github.com/caddy-lex/lex/model"
 )
 
-// Assessed is a turn whose request is decided on.
+// Assessed is a turn with a decision on its request.
 type Assessed struct {
 	Opened *Opened
 	// Turn is the kernel's decision on the request.
 	Turn kernel.Turn
-	// System is the system context that the model was given with the prompt. Its
-	// answer must not repeat it. "" stands for none.
+	// System is the system context that the model got with the prompt, "" if it got
+	// none. The answer must not repeat it.
 	System string
 
 	input    Input
-	prompt   detect.Signal // of the prompt alone, which an answer is judged beside
-	said     detect.Signal // of all that was said in the newest turn
+	prompt   detect.Signal // of the prompt alone; needed to judge the answer
+	said     detect.Signal // of all texts of the newest turn
 	evidence kernel.Evidence
-	caught   *detect.Judgement // what stopped a stream before its end
+	caught   *detect.Judgement // the judgement that stopped a stream before its end
 }
 
-// Assess scores the texts of a request and takes the kernel's step on the session
-// as it was opened. Commit takes the step again if another turn came in between.
+// Assess scores the texts of a request and takes the kernel's step from the state
+// that Open read. Commit takes the step again if another turn was committed since.
 func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	g := o.governor
-	in = o.within(in)
+	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
 
-	// What was said is scored as a whole, also behind the earlier messages that
-	// are new to us: an attack may be split between them. The prompt is scored
-	// alone as well, and the application's instructions by themselves.
+	// Score the newest turn as a whole, and once more together with the earlier
+	// messages that are new to us, because an attack may be split between them. Also
+	// score the prompt alone, and the application's instructions alone.
 	var err error
 	if a.said, err = g.score(ctx, in.said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -46,7 +46,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err := a.joinEarlier(ctx); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	prompt := []detect.Text{{Source: detect.User, Body: o.cut(in.Prompt)}}
+	prompt := []detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}}
 	if a.prompt = a.said; !slices.Equal(in.said, prompt) {
 		if a.prompt, err = g.score(ctx, prompt); err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
@@ -64,7 +64,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	}
 
 	a.evidence = kernel.Evidence{
-		Scores:           worse(withInstructions(a.said.Scores, instructions.Scores), in.past),
+		Scores:           maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past),
 		ThreatSignal:     a.said.Threat,
 		SovereigntyDrift: a.said.SelfReference,
 		DeniedBy:         in.deniedBy,
@@ -79,15 +79,15 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	return a, nil
 }
 
-// NotRead decides on a request whose texts nobody reads, for the reason why.
+// NotRead decides on a request whose texts are not read; why is the reason.
 func (o *Opened) NotRead(why string) (*Assessed, error) {
 	o.Coverage.NotRun(DetectorLocal, why)
 	turn, err := decide(o.governor.Kernel, o.session.State, kernel.Evidence{}, kernel.Output{}, o.Mode)
 	return &Assessed{Opened: o, Turn: turn}, err
 }
 
-// decide takes the kernel's step: on the request, and on what was found of its
-// answer.
+// decide takes the kernel's step on the evidence about the request and on what was
+// found about its answer.
 func decide(k *kernel.Kernel, s kernel.Session, e kernel.Evidence, found kernel.Output, m kernel.Mode) (kernel.Turn, error) {
 	turn, err := k.Assess(s, e, m)
 	if err != nil {
@@ -99,12 +99,14 @@ func decide(k *kernel.Kernel, s kernel.Session, e kernel.Evidence, found kernel.
 	return turn, nil
 }
 
-// readers lets as many texts be scored at once as there are processors, in the
-// order in which they came. More would only slow each other down, and a caller
-// with many long texts must not keep out one with a short one for long.
+// readers limits how many texts are scored at the same time to the number of
+// processors, and serves them in the order in which they came. More would only slow
+// each other down, and a caller with many long texts must not keep the others
+// waiting for long.
 var readers = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 
-// score reads texts when it is their turn, or not at all if the caller leaves.
+// score waits for its turn and scores the texts. It returns an error if the context
+// ends before.
 func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
 	if err := readers.Acquire(ctx, 1); err != nil {
 		return detect.Signal{}, err
@@ -113,8 +115,8 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 	return g.Detector.Assess(ctx, texts)
 }
 
-// joinEarlier reads the newest turn behind the earlier texts that are new to us,
-// for an attack that it completes: one that neither of the two shows alone.
+// joinEarlier scores the newest turn together with the earlier texts that are new to
+// us, and looks for an attack that neither shows alone.
 func (a *Assessed) joinEarlier(ctx context.Context) error {
 	g, earlier := a.Opened.governor, a.input.earlier
 	if len(earlier) == 0 {
@@ -125,7 +127,7 @@ func (a *Assessed) joinEarlier(ctx context.Context) error {
 		return err
 	}
 	joint, err := g.score(ctx, slices.Concat(earlier, a.input.said))
-	if err != nil || joint.Scores == worse(before.Scores, a.said.Scores) {
+	if err != nil || joint.Scores == maxScores(before.Scores, a.said.Scores) {
 		return err
 	}
 	refused, err := g.refusesAlone(joint)
@@ -146,13 +148,13 @@ func (g *Governor) refusesAlone(s detect.Signal) (bool, error) {
 	return turn.Refused, err
 }
 
-// repeats reports whether this very turn was the session's last and came to
-// nothing, because the model failed or the client left before it had a word.
+// repeats reports whether this turn asks the same as the last turn of the session,
+// which got no answer because the model failed or the client left.
 func (o *Opened) repeats(in Input) bool { return in.asking != "" && o.memory.Failed == in.asking }
 
-// measureThreat asks the pinned embedder, where there is one, for the threat
-// signal. When it fails nothing else stands in: the detection counts as degraded,
-// and the local scores decide by the lower threshold.
+// measureThreat asks the configured embedder, if there is one, for the threat signal.
+// If the embedder fails, nothing replaces it: detection counts as degraded, and the
+// local scores decide by the lower threshold.
 func (a *Assessed) measureThreat(ctx context.Context) {
 	o, prompt := a.Opened, a.input.Prompt
 	embedder := o.governor.Embedder
@@ -173,7 +175,7 @@ func (a *Assessed) measureThreat(ctx context.Context) {
 	o.Coverage.Ran(name, threat > o.governor.Kernel.Policy().ThreatAt)
 }
 
-// EmbedProvider names the space in which prompts are compared.
+// EmbedProvider names the embedder that measures the threat signal.
 func (g *Governor) EmbedProvider() string {
 	if g.Embedder == nil {
 		return DetectorLocal
@@ -181,25 +183,25 @@ func (g *Governor) EmbedProvider() string {
 	return g.Embedder.Provider()
 }
 
-// cut is the beginning of a text, as far as it is read.
-func (o *Opened) cut(text string) string {
+// truncate returns the part of a text that is read.
+func (o *Opened) truncate(text string) string {
 	if o.Reading.Limit == 0 {
 		return text
 	}
 	return prefix(text, o.Reading.Limit)
 }
 
-// worse is the higher of two scores for each type of attack.
-func worse(a, b kernel.Scores) kernel.Scores {
+// maxScores returns the higher of two scores for each type of attack.
+func maxScores(a, b kernel.Scores) kernel.Scores {
 	return kernel.Scores{
 		Identity: max(a.Identity, b.Identity), Coercion: max(a.Coercion, b.Coercion), Exploitative: max(a.Exploitative, b.Exploitative),
 		HarmRequest: max(a.HarmRequest, b.HarmRequest), Sycophancy: max(a.Sycophancy, b.Sycophancy), Injection: max(a.Injection, b.Injection),
 	}
 }
 
-// withInstructions adds what the application's own instructions score. They may
-// give the assistant a persona and rules: that is the operator's right, not an
-// attack on it. They may not ask for harm.
+// withInstructions adds the scores of the application's own instructions. They may
+// give the assistant a persona and rules, which is the operator's right and no
+// attack. They may not ask for harm.
 func withInstructions(s, instructions kernel.Scores) kernel.Scores {
 	s.Coercion = max(s.Coercion, instructions.Coercion)
 	s.Exploitative = max(s.Exploitative, instructions.Exploitative)

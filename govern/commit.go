@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// CommitTime bounds writing a receipt, also for a client that has left:
-	// waiting for the session's other turns, and the store. A write whose end is
-	// not known is repeated once, within as long again.
+	// CommitTime bounds a commit, which goes on if the client leaves: the wait for
+	// the session's other turns and the write to the store. A write whose outcome is
+	// not known is repeated once, within the same time again.
 	CommitTime = 5 * time.Second
-	// commitTries bounds how often a turn is computed anew because another replica
-	// moved the session; each try costs microseconds.
+	// commitTries bounds how often a turn is computed again because another replica
+	// changed the session. Each try costs microseconds.
 	commitTries = 64
-	// centreSpan is over how many turns a session's running centre reaches.
+	// centreSpan is how many turns a session's running centre averages.
 	centreSpan = 8
 )
 
-// A Receipt is the end of a turn: the record of it, and the decision that it
-// records.
+// A Receipt is the result of a turn: its record, and the decision that is recorded.
 type Receipt struct {
 	kernel.Receipt
 	Turn kernel.Turn
@@ -33,15 +32,16 @@ type Receipt struct {
 	TurnID, PublicID string
 	// Kind is the record's kind in the store.
 	Kind string
-	// Persisted: the record is durable.
+	// Persisted says that the record is durable.
 	Persisted bool
 }
 
-// SentText gives the text that the client gets in the end, for a decision that may
-// have been taken anew.
+// SentText returns the text that the client gets in total. It is a function of the
+// decision, because Commit may take the decision again.
 type SentText func(kernel.Turn) string
 
-// Sent is text, or the refusal behind what has left already.
+// Sent returns the SentText of an answer: text, or if the turn is refused the text
+// that has already left, followed by the refusal.
 func (g *Governor) Sent(begun, text string) SentText {
 	return func(turn kernel.Turn) string {
 		if turn.Refused {
@@ -52,11 +52,12 @@ func (g *Governor) Sent(begun, text string) SentText {
 }
 
 // Commit makes the turn durable: the receipt, the session's next state and the
-// statistics in one atomic step. If another turn of the session was faster the
-// step is taken again on the state it left; a refusal that was decided stands.
+// statistics in one atomic step. If another turn of the session was committed first,
+// the step is taken again from the state which that turn left. A refusal stays a
+// refusal.
 //
-// A nil error means that the receipt is durable, whether or not the client is
-// still there. With an error the receipt is the one that could not be written.
+// A nil error means that the receipt is durable, whether or not the client is still
+// there. If there is an error, the receipt is the one that could not be written.
 func (j *Judged) Commit(ctx context.Context, outcome kernel.Outcome, sent SentText) (*Receipt, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTime)
 	defer cancel()
@@ -120,19 +121,19 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 		Intervened: j.Turn.Intervened, MAfter: j.Turn.M, JSON: record, Summary: summary,
 	}
 	if known {
-		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
+		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
 	} else {
 		change := store.Change{Session: j.next(s, r, text), Receipt: entry}
-		err = again(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
+		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
 	}
 	r.Persisted = err == nil
 	return r, err
 }
 
-// again writes, and once more when it is not known whether that came about: the
-// write is idempotent by the receipt's id. Otherwise a store that is merely slow
-// would hold a receipt that says answered, of a turn whose client got an error.
-func again(ctx context.Context, write func(context.Context) error) error {
+// writeAndRetry writes, and writes once more if the outcome is not known. The write is
+// idempotent by the receipt's id. Without the retry, a store that is only slow could
+// keep a receipt with the outcome answered for a turn whose client got an error.
+func writeAndRetry(ctx context.Context, write func(context.Context) error) error {
 	err := write(ctx)
 	if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -142,8 +143,8 @@ func again(ctx context.Context, write func(context.Context) error) error {
 	return write(ctx)
 }
 
-// rebase takes the step again on the session's present state. What was refused
-// stays refused.
+// rebase takes the step again from the session's present state. A refusal stays a
+// refusal.
 func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 	g := j.Opened.governor
 	o, err := g.open(ctx, j.Opened.Request, j.Opened.TurnID, j.Opened.Coverage)
@@ -192,8 +193,9 @@ func commitment(secret []byte, text string) string {
 	return kernel.Commit(secret, text)
 }
 
-// label is the number of the turn: the caller's, else the session's next. A tool
-// call belongs to the turn that is going on, a repeated turn is the last one.
+// label returns the number of the turn: the caller's, or else the session's next
+// number. A tool call has the number of the current turn, and a repeated turn the
+// number of the last one.
 func (j *Judged) label() int {
 	s := j.Opened.session
 	switch {
@@ -207,7 +209,7 @@ func (j *Judged) label() int {
 	return s.Turns + 1
 }
 
-// next is the session after this turn, with what its receipt adds.
+// next returns the session after this turn, with its new head and memory.
 func (j *Judged) next(s store.Session, r *Receipt, sent string) store.Session {
 	s = j.advance(s)
 	s.Head, s.Eval = r.ID, s.Eval || j.Opened.Eval
@@ -218,7 +220,7 @@ func (j *Judged) next(s store.Session, r *Receipt, sent string) store.Session {
 	return s
 }
 
-// advance is the session after this turn's step.
+// advance returns the session after this turn's step.
 func (j *Judged) advance(s store.Session) store.Session {
 	s.State = j.Turn.Next
 	if j.call != nil {
@@ -233,9 +235,9 @@ func (j *Judged) advance(s store.Session) store.Session {
 	return s
 }
 
-// remember is the session's memory after this turn. An attack is not remembered,
-// also where the mode observe let it pass: it would come back as context, and a
-// site that enforces may share the session.
+// remember returns the session's memory after this turn. An attack is not remembered,
+// even if the mode observe let it pass: it would come back as context, and a site in
+// the mode enforce may share the session.
 func (j *Judged) remember(outcome kernel.Outcome, sent string) memory {
 	o, m := j.Opened, j.Opened.memory
 	attack := len(j.Turn.Reasons) > 0

@@ -10,22 +10,21 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-// A Conversation is what a request of a stateless API resends of its earlier
-// turns. Such an API has no session id; what ties the turns together is that
-// each repeats the last, our answer included. So the state after a turn is kept
-// under the digest of the messages up to and with the answer, where exactly the
-// next turn's history finds it. A client that goes back and asks again finds
-// the state of that point, and nobody finds the state of texts they have not
-// seen.
+// A Conversation holds the turns that a request of a stateless API resends. Such an
+// API has no session id, but each request repeats the last one and our answer to it.
+// So the state after a turn is kept under the digest of all messages up to the answer,
+// and the history of the next request has the same digest. A client that goes back to
+// an earlier message and asks again gets the state of that point. A client that does
+// not know the texts cannot find their state.
 type Conversation struct {
 	namespace string
 	parts     []wire.Part // of messages, in order
-	history   int         // how many of them come before the newest turn
+	history   int         // how many of the parts come before the newest turn
 }
 
-// NewConversation takes the messages out of a request's parts. A refusal that
-// repeats the content of its message, as ours do, is not another text: clients
-// resend either or both.
+// NewConversation takes the messages from a request's parts. A refusal that repeats
+// the content of its message, as ours do, counts once, because clients resend either
+// or both.
 func NewConversation(namespace string, parts []wire.Part) *Conversation {
 	c := &Conversation{namespace: namespace}
 	for _, p := range parts {
@@ -43,8 +42,8 @@ func NewConversation(namespace string, parts []wire.Part) *Conversation {
 	return c
 }
 
-// Past is the digest under which the turn before left its state, or "" in a first
-// turn.
+// Past returns the digest under which the previous turn left its state, or "" in a
+// first turn.
 func (c *Conversation) Past() string {
 	if c.history == 0 {
 		return ""
@@ -52,19 +51,19 @@ func (c *Conversation) Past() string {
 	return hex.EncodeToString(c.digest(c.history).Sum(nil))
 }
 
-// present identifies the request by all that it says.
+// present returns a digest of all that the request says.
 func (c *Conversation) present() string {
 	return hex.EncodeToString(c.digest(len(c.parts)).Sum(nil))
 }
 
-// future is the digest under which this turn leaves its state.
+// future returns the digest under which this turn leaves its state.
 func (c *Conversation) future(answer string) string {
 	h := c.digest(len(c.parts))
 	writePart(h, string(wire.Assistant), answer)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// PublicID names the conversation in public lists, the same in all its turns.
+// PublicID names the conversation in public lists. It is the same in all turns.
 func (c *Conversation) PublicID() string {
 	return PublicID(hex.EncodeToString(c.digest(min(1, len(c.parts))).Sum(nil)))
 }
@@ -78,8 +77,8 @@ func (c *Conversation) digest(n int) hash.Hash {
 	return h
 }
 
-// partText is what identifies a part: its text, whether it came back as
-// content or as a refusal, or the kind and size of what is no text.
+// partText identifies a part: by its text, whether that came back as content or as a
+// refusal, or by the kind and size of a part that is not text.
 func partText(p wire.Part) string {
 	if p.Text != "" || p.Kind == wire.Text || p.Kind == wire.RefusalText {
 		return p.Text
@@ -87,7 +86,8 @@ func partText(p wire.Part) string {
 	return string(p.Kind) + ":" + strconv.Itoa(p.Bytes)
 }
 
-// writePart writes with lengths, so that no two sequences read the same.
+// writePart writes the lengths too, so that different sequences never give the same
+// bytes.
 func writePart(h hash.Hash, role, text string) {
 	for _, s := range []string{role, text} {
 		_, _ = h.Write([]byte(strconv.Itoa(len(s)) + ":" + s)) // a hash never fails

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-lex/lex/model"
 )
 
-// The detectors, as receipts name them.
+// The names of the detectors in receipts.
 const (
 	DetectorLocal       = "local"
 	DetectorLocalJudge  = "local_judge"
@@ -19,19 +19,17 @@ const (
 
 	// detectorEcho looks for the system context in the governed answer.
 	detectorEcho = "echo"
-	// detectorEarlier stands for a turn before: the part was inspected when it was
-	// new.
+	// detectorEarlier says that an earlier turn inspected the part, when it was new.
 	detectorEarlier = "earlier_turn"
 )
 
-// Coverage collects what of a turn was inspected and what was not, for its
-// receipt.
+// Coverage records for the receipt what of a turn was inspected and what was not.
 type Coverage struct {
 	kernel.Coverage
 	judged int // bytes of the answer that the judge reads
 }
 
-// Ran records that a detector did its work, and whether it found something.
+// Ran records that a detector ran, and whether it found something.
 func (c *Coverage) Ran(detector string, flagged bool) {
 	outcome := kernel.Clean
 	if flagged {
@@ -102,16 +100,14 @@ func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.S
 	return append(parts, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
 }
 
-// A receipt is kept for good and served to everybody, so nothing in it has a
-// caller's own length or wording.
-
-// maxListed is how many parts a receipt lists of each kind; a long conversation
-// has some hundred. With it a receipt has less than 64 KiB.
+// maxListed is how many parts a receipt lists of each kind. It keeps a receipt under
+// 64 KiB: receipts are stored for good and are public, so callers must not control
+// their size or their wording. A long conversation has about a hundred parts.
 const maxListed = 100
 
-// bounded is the coverage with its lists cut: the last entry counts the rest and
-// sums its bytes. A list that had an entry keeps one, so that nothing becomes
-// complete by being cut.
+// bounded returns the coverage with shortened lists. The last entry of a shortened
+// list counts the other parts and adds up their bytes. A list with entries never
+// becomes empty, so partial coverage never looks complete.
 func (c *Coverage) bounded() kernel.Coverage {
 	out := c.Coverage
 	out.Inspected = cutList(out.Inspected, func(rest []kernel.CoveredPart) kernel.CoveredPart {
@@ -148,8 +144,8 @@ func cutList[P any](list []P, sum func(rest []P) P) []P {
 // maxModelName is how long a model's name in a receipt may be, in bytes.
 const maxModelName = 128
 
-// plainName is a name as it is, or its hash where it is not a short name of plain
-// letters.
+// plainName returns a short name of plain letters as it is, and the hash of any other
+// name.
 func plainName(name string) string {
 	plain := len(name) <= maxModelName && !strings.ContainsFunc(name, func(c rune) bool {
 		return !strings.ContainsRune("._-/:@+", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')

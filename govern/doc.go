@@ -13,19 +13,19 @@
 //	Assessed.Judge     weighs the model's answer              → Judged
 //	Judged.Commit      makes the turn durable                 → Receipt
 //
-// A turn without an answer to judge goes from [Assessed.NotJudged] to Commit, and
-// a tool call from [Opened.RecordToolCall]. All phases of a turn write into one
-// [Coverage]: what of the request and of the answer was inspected, by which
-// detector, and what was not.
+// A turn without an answer to judge gets to Commit by [Assessed.NotJudged], and a
+// tool call by [Opened.RecordToolCall]. All phases of a turn write into one
+// [Coverage], which says what of the request and of the answer was inspected, by
+// which detector, and what was not.
 //
-// A streamed answer leaves through a [Gate], which keeps back as much text as a
-// check still may have to stop.
+// A streamed answer leaves through a [Gate], which keeps text back until it is
+// checked.
 //
 // # Sessions
 //
-// A session is named by the caller, or it is known again by the conversation that
-// the call resends ([Conversation]). What it keeps is sealed under its own secret:
-// erasing the secret erases the texts.
+// The caller names a session, or a [Conversation] that the call resends identifies
+// it. The texts that a session keeps are encrypted under its own secret, so erasing
+// the secret erases the texts.
 //
 // # Concurrency
 //

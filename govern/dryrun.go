@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// A DryRun takes the turns of one session through the phases of a [Governor]
-// without a store and without a model: what it says of a turn is what the proxy
-// would decide. It belongs to one goroutine at a time.
+// A DryRun takes the turns of one session through the phases of a [Governor] without
+// a store and without a model. It decides on each turn as the proxy would. It belongs
+// to one goroutine at a time.
 type DryRun struct {
 	governor *Governor
 	session  store.Session
@@ -18,10 +18,10 @@ type DryRun struct {
 
 // A DryTurn is one turn of a [DryRun].
 type DryTurn struct {
-	Prompt       string // what the user said; "" when only a tool or a document spoke
+	Prompt       string // of the user; "" if only a tool or a document spoke
 	Said         []detect.Text
 	Instructions []detect.Text // the application's own
-	Answer       string        // what the model answered; "" when it is not known
+	Answer       string        // of the model; "" if it is not known
 }
 
 // DryRun begins a session.
@@ -29,8 +29,8 @@ func (g *Governor) DryRun() *DryRun {
 	return &DryRun{governor: g, session: store.Session{State: g.Kernel.NewSession()}}
 }
 
-// Take takes one turn. An answer to a refused prompt would not have been given, so
-// it is not judged.
+// Take takes one turn. The answer to a refused prompt is not judged, because the
+// model would not have been asked.
 func (d *DryRun) Take(ctx context.Context, t DryTurn) (*Judged, error) {
 	o := &Opened{Request: Request{Mode: kernel.Enforce}, Coverage: new(Coverage), governor: d.governor, session: d.session}
 	for _, said := range t.Said {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// checkEvery is how many bytes of new text a choice of a running stream may
-	// gain between two checks; what was not checked is not released.
+	// checkEvery is how many bytes of new text a choice may gain before the next
+	// check. Text that was not checked is not released.
 	checkEvery = 64
-	// checkSpan is how many of the last bytes of a choice a check reads. The
-	// whole text is judged once more at the end, before the terminal frame leaves.
+	// checkSpan is how many of the last bytes of a choice a check reads. The whole
+	// text is judged at the end, before the terminal frame leaves.
 	checkSpan = 4096
 )
 
-// A GateConfig says what a [Gate] keeps back.
+// A GateConfig configures a [Gate].
 type GateConfig struct {
 	// Window is how many bytes of a choice's text must have been checked behind a
 	// byte before it leaves.
@@ -29,17 +29,17 @@ type GateConfig struct {
 	MaxDelay time.Duration
 	// Limit bounds the text and the held frames together, in bytes.
 	Limit int64
-	// Check reports that the text of a choice so far must not go on.
+	// Check reports whether the answer must stop, given the text of a choice so far.
 	Check func(text string) (flagged bool)
 	// Write sends frames to the client. After an error nothing more leaves.
 	Write func(frames []byte) error
 }
 
-// A Gate lets a streamed answer out as the checks release it. Each choice of the
-// answer is checked for itself. Text leaves only after Window more bytes of its
-// choice were checked behind it, or after its choice was silent for MaxDelay and
-// a last check. Frames keep their order and their bytes. A Gate is safe for
-// concurrent use: a timer releases text while the model is silent.
+// A Gate holds a streamed answer back until the text is checked. Each choice of the
+// answer is checked separately. Text leaves after Window more bytes of its choice were
+// checked behind it, or after its choice was silent for MaxDelay and was checked once
+// more. Frames keep their order and their bytes. A Gate is safe for concurrent use: a
+// timer releases text while the model is silent.
 type Gate struct {
 	GateConfig
 
@@ -50,8 +50,8 @@ type Gate struct {
 	begun   bool  // a frame has left
 	closed  bool  // the answer is complete; the timer no longer releases
 	stopped bool  // nothing more leaves
-	flagged bool  // because a check flagged
-	full    bool  // because the limit was reached
+	flagged bool  // a check flagged
+	full    bool  // the limit was reached
 	timer   *time.Timer
 }
 
@@ -62,13 +62,13 @@ type choiceText struct {
 	last      time.Time // when text came
 }
 
-// NewGate returns a gate that nothing has passed yet.
+// NewGate returns an empty gate.
 func NewGate(c GateConfig) *Gate {
 	return &Gate{GateConfig: c, hold: wire.NewHoldBack(c.Window), choices: make(map[int]*choiceText)}
 }
 
-// Append takes one frame and the text it carries. It returns false once nothing
-// more will leave.
+// Append adds one frame with the text it carries. It returns false if nothing more
+// will leave.
 func (g *Gate) Append(f wire.Frame, deltas []wire.Delta) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,15 +103,15 @@ func (g *Gate) note(deltas []wire.Delta) {
 			c = new(choiceText)
 			g.choices[d.Choice] = c
 		}
-		c.WriteString(d.Text)
+		_, _ = c.WriteString(d.Text) // a strings.Builder never fails
 		c.unchecked += len(d.Text)
 		c.last = time.Now()
 		g.size += int64(len(d.Text))
 	}
 }
 
-// check reads the new text of a choice and the span before it. After a check that
-// flags nothing that is held leaves.
+// check checks the new text of a choice together with the span before it. If the
+// check flags, nothing that is held leaves any more.
 func (g *Gate) check(choice int, c *choiceText) {
 	span := max(checkSpan, c.unchecked+checkSpan/2)
 	c.unchecked = 0
@@ -159,8 +159,8 @@ func (g *Gate) release(frames []wire.Frame) {
 	}
 }
 
-// startTimer starts the timer for text that is kept back, unless it runs. Text
-// that comes later does not put it off: another choice may be silent.
+// startTimer starts the timer for text that is kept back, unless it runs already.
+// Later text does not postpone it, because another choice may be silent.
 func (g *Gate) startTimer() {
 	if g.stopped || g.closed || g.timer != nil || g.hold.Held() == 0 {
 		return
@@ -168,8 +168,8 @@ func (g *Gate) startTimer() {
 	g.timer = time.AfterFunc(g.MaxDelay, g.expire)
 }
 
-// expire releases the text of choices that fell silent, after a last check, and
-// starts the timer anew for the next one that may.
+// expire releases the text of silent choices, after a last check, and starts the
+// timer again for the next choice.
 func (g *Gate) expire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,8 +193,8 @@ func (g *Gate) expire() {
 	}
 }
 
-// Close ends the answer and returns the whole text of each choice that has any, in
-// order. Frames that are still held stay until Flush or Drop.
+// Close ends the answer and returns the whole text of each choice that has text, in
+// order. Frames that are still held wait for Flush or Drop.
 func (g *Gate) Close() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -222,7 +222,7 @@ func (g *Gate) Flush() {
 	g.release(g.hold.Flush())
 }
 
-// Drop throws away everything that is held.
+// Drop discards everything that is held.
 func (g *Gate) Drop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -243,15 +243,15 @@ func (g *Gate) Full() bool {
 	return g.full
 }
 
-// Sent is the text that has left, choice after choice.
+// Sent returns the text that has left, choice by choice.
 func (g *Gate) Sent() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return strings.Join(g.texts(func(choice int, c *choiceText) string { return c.String()[:g.hold.Left(choice)] }), "")
 }
 
-// Count adds text that its caller holds, behind the terminal frame of another
-// choice, and reports whether there is room for more.
+// Count adds text whose frames the caller holds, because they came after the terminal
+// frame of another choice. It reports whether there is room for more.
 func (g *Gate) Count(deltas []wire.Delta) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

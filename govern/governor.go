@@ -22,23 +22,23 @@ type Governor struct {
 	Kernel *kernel.Kernel
 	// Detector scores texts and judges answers in this process.
 	Detector *detect.Model
-	// Embedder measures the threat signal in another embedding space. Nil stands
-	// for the detector's own.
+	// Embedder measures the threat signal in another embedding space. Nil means the
+	// detector's own space.
 	Embedder Embedder
-	// Judge reads answers beside the detector's own judge. Nil stands for nobody.
+	// Judge reads answers in addition to the detector's own judge. Nil means that
+	// there is no other judge.
 	Judge Judge
-	// JudgeRequired refuses an answer on which Judge gave no verdict.
+	// JudgeRequired refuses an answer if Judge gave no verdict on it.
 	JudgeRequired bool
 
 	// Store keeps sessions and receipts.
 	Store Store
-	// Locks are those of everybody in this process who uses Store.
+	// Locks are shared by all governors in this process that use Store.
 	Locks *Locks
 
-	// RefusalText is what a refused turn answers.
+	// RefusalText is the answer of a refused turn.
 	RefusalText string
-	// Constitution is the system text that the identity mode full gives to the
-	// model.
+	// Constitution is the system text that the model gets in the identity mode full.
 	Constitution string
 	// Memory is how many turns of a session are remembered, 0 to [MaxMemory].
 	Memory int
@@ -46,7 +46,7 @@ type Governor struct {
 	Version string
 }
 
-// A Store is what the pipeline needs of a [store.Store].
+// A Store has the methods of a [store.Store] that the pipeline needs.
 type Store interface {
 	Session(ctx context.Context, key string) (store.Session, error)
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
@@ -54,48 +54,48 @@ type Store interface {
 	Append(ctx context.Context, r store.Receipt) error
 }
 
-// An Embedder places a prompt between what assistants are asked every day and
-// what attacks them: the contrastive threat signal. Implementations are safe for
-// concurrent use, honour the context and return errors that hold no text, key or
-// address.
+// An Embedder measures the contrastive threat signal: whether a prompt is nearer to
+// attacks or to everyday questions. Implementations are safe for concurrent use,
+// honour the context and return errors that hold no text, key or address.
 type Embedder interface {
 	// Provider names the embedder, as embed_provider shows it.
 	Provider() string
-	// Threat returns a number in [-2, 2]; positive is nearer to harm. It reads
-	// the first [model.MaxEmbedded] bytes. The namespace is the caller's: nothing
-	// that one caller asked may show in an answer to another, its time included.
+	// Threat returns a number in [-2, 2]; a positive number is nearer to attacks. It
+	// reads the first [model.MaxEmbedded] bytes. The namespace identifies the caller.
+	// Nothing that one caller asked may influence the answer to another, or the time
+	// it takes.
 	Threat(ctx context.Context, namespace, text string) (float64, error)
 }
 
 // A Judge says whether an answer gave in to its prompt. Implementations are safe
 // for concurrent use, honour the context and return errors that hold no text, key
-// or address. An answer without a verdict is an error, never an acquittal.
+// or address. If there is no verdict they return an error, never an acquittal.
 type Judge interface {
 	// Model names the judge, as judge_model shows it.
 	Model() string
 	// Judge reads the first [model.MaxJudged] bytes of the answer. The namespace
-	// is the caller's: a caller that asks much waits behind itself.
+	// identifies the caller, so that a caller with many requests only delays itself.
 	Judge(ctx context.Context, namespace, prompt, answer string) (detect.Judgement, error)
 }
 
-// A Request is what is known of a turn before its texts are read.
+// A Request is what is known about a turn before its texts are read.
 type Request struct {
 	Mode kernel.Mode
 
 	// Key names the session in the store, PublicID in public lists. From Open on
 	// PublicID is the session's own, the id of its first turn.
 	Key, PublicID string
-	// Conversation is what an intercepted call resends of its earlier turns; nil
-	// where the session alone knows them.
+	// Conversation holds the earlier turns that an intercepted call resends. It is
+	// nil if only the session knows them.
 	Conversation *Conversation
-	// Unnamed: the caller named no session. Each turn leaves its state under the
-	// digest of the conversation up to its answer.
+	// Unnamed says that the caller named no session. The state after each turn is then
+	// stored under the digest of the conversation up to its answer.
 	Unnamed bool
-	// Namespace is the caller's; remote models keep callers apart by it.
+	// Namespace identifies the caller. Remote models keep callers apart by it.
 	Namespace string
-	// Label is the caller's own number of the turn; 0 stands for the next one.
+	// Label is the number that the caller gave the turn; 0 means the next number.
 	Label int
-	// Eval marks a session of a benchmark, which the statistics leave out.
+	// Eval marks a session of a benchmark. The statistics leave it out.
 	Eval bool
 
 	// Endpoint, Dialect and Model are as the receipt and the metrics name them.
@@ -107,14 +107,14 @@ type Request struct {
 
 // Reading says how the texts of a request are read.
 type Reading struct {
-	// Limit is how much text is read, in bytes; 0 stands for all of it.
+	// Limit is how much text is read, in bytes; 0 means all of it.
 	Limit int64
 	// RefuseOversize refuses a request with more text than Limit.
 	RefuseOversize bool
-	// RefuseHistory refuses a request for an attack in its history, instead of
-	// taking the attack out.
+	// RefuseHistory refuses a request with an attack in its history, instead of
+	// removing the attack.
 	RefuseHistory bool
-	// Unknown reads the members that the dialect does not know.
+	// Unknown says that members which the dialect does not know are read too.
 	Unknown bool
 }
 
@@ -124,7 +124,7 @@ type Opened struct {
 
 	// TurnID names the turn before its receipt has an id.
 	TurnID string
-	// Coverage says what of the turn is inspected. All phases write into it.
+	// Coverage records what of the turn is inspected. All phases write into it.
 	Coverage *Coverage
 
 	governor *Governor
@@ -137,8 +137,8 @@ func (g *Governor) Open(ctx context.Context, r Request) (*Opened, error) {
 	return g.open(ctx, r, rand.Text(), new(Coverage))
 }
 
-// open also serves a turn that is opened again because another turn of its
-// session was faster: the client may know its id already.
+// open is also used when a turn is opened again because another turn of its session
+// was committed first. The turn keeps its id, because the client may already know it.
 func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage *Coverage) (*Opened, error) {
 	s, err := g.Store.Session(ctx, r.Key)
 	switch {
@@ -147,8 +147,8 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 	case err != nil:
 		return nil, fmt.Errorf("reading the session: %w", err)
 	}
-	// A session has one public id, which all its receipts show, whichever way its
-	// turns come in: the id of its first turn.
+	// All receipts of a session show the same public id, that of its first turn,
+	// although its turns may come through different endpoints.
 	switch {
 	case s.PublicID != "":
 		r.PublicID = s.PublicID
@@ -173,12 +173,13 @@ func newSecret() []byte {
 // Remembered returns the turns that the session remembers, oldest first.
 func (o *Opened) Remembered() []Remembered { return o.memory.Turns }
 
-// SessionKey is the private name of a session: nobody can read or poison another
-// caller's session by knowing its id.
+// SessionKey returns the private name of a session. It depends on the caller's
+// namespace, so knowing the id of another caller's session gives no access to it.
 func SessionKey(namespace, id string) string {
 	sum := sha256.Sum256([]byte(namespace + "\x00" + id))
 	return hex.EncodeToString(sum[:])
 }
 
-// PublicID shows a session in public lists that was not named through /lex/govern.
+// PublicID returns the public id of a session that was not named through
+// /lex/govern.
 func PublicID(key string) string { return "s_" + key[:16] }

@@ -14,24 +14,24 @@ import (
 	"github.com/caddy-lex/lex/wire/loose"
 )
 
-// The newest turn is judged, the history is cleaned: a message of an earlier turn
-// that was refused when it was new, or that would be refused now, is replaced
-// before anything is forwarded, whoever is said to have said it. The model never
-// sees it, and the conversation goes on. The same message is replaced by the same
-// words in every turn, which keeps the provider's prompt cache.
+// The newest turn is judged, and the history is cleaned. A message of an earlier turn
+// is replaced before the request is forwarded if it was refused when it was new or
+// would be refused now, whatever its role. The model never sees it, and the
+// conversation goes on. The same message is replaced by the same words in every turn,
+// so that the provider's prompt cache keeps working.
 
-// removedText stands in the place of a message that was removed.
+// removedText replaces a message that was removed.
 const removedText = "[This message was removed by the governance policy of this service.]"
 
-// removedCap bounds what a removed message scores. It presses on the session and
-// counts for the slow-drip test, but the newest turn is not refused for it: the
-// score stays under the severity from which anything is refused.
+// removedCap bounds the score of a removed message. The score adds pressure to the
+// session and counts for the slow-drip test, but it stays under the severity from
+// which a turn is refused, so the newest turn is not refused because of it.
 const removedCap = 0.49
 
-// cleanHistory looks at the earlier turns that a call resends. It records what
-// becomes of each of their parts and returns the parts to replace. Where the
-// operator refuses the turn for them, it adds their texts to what is assessed
-// instead. The mode observe replaces nothing.
+// cleanHistory inspects the earlier turns that a call resends. It records the
+// treatment of each part and returns the parts to replace. If the operator wants such
+// a turn refused, it adds their texts to the assessed texts instead. In the mode
+// observe nothing is replaced.
 func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part) (replaced []wire.Part, err error) {
 	var found []wire.Part
 	var unread []pastMessage
@@ -48,7 +48,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		}
 	}
 	unread = o.affordable(in, unread, parts)
-	kept, attacks, scores, err := o.sift(ctx, unread)
+	kept, attacks, scores, err := o.separateAttacks(ctx, unread)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
@@ -74,8 +74,8 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	return found, nil
 }
 
-// removeMessage records that a message is replaced, or, where nothing is, that it
-// was read.
+// removeMessage records that a message is replaced, or that it was only inspected if
+// the configuration replaces nothing.
 func (o *Opened) removeMessage(m pastMessage, why string) {
 	if o.Reading.RefuseHistory || o.Mode == kernel.Observe {
 		m.inspected(o.Coverage, DetectorLocal)
@@ -86,8 +86,8 @@ func (o *Opened) removeMessage(m pastMessage, why string) {
 	}
 }
 
-// affordable are the newest of the earlier messages, as far as the limit reaches
-// besides the newest turn.
+// affordable returns the newest of the earlier messages that fit into the limit
+// together with the newest turn.
 func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part) []pastMessage {
 	left := o.Reading.Limit
 	for _, p := range parts {
@@ -107,16 +107,16 @@ func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part
 	return messages[from:]
 }
 
-// An attack is looked for over so many short neighbours: up to splitMost messages
-// of splitReach bytes together. The more harmless messages are read as one, the
-// more of them look like an attack.
+// Up to splitMost neighbouring messages, of splitReach bytes together, are searched
+// for an attack that is split between them. Larger groups would cause false alarms,
+// because harmless messages that are read as one text can look like an attack.
 const (
 	splitMost  = 4
 	splitReach = 256
 )
 
-// lastWords are the user's last messages before the newest turn, as far as an
-// attack that the newest turn completes is looked for.
+// lastWords returns the user's last messages before the newest turn, which are
+// searched for an attack that the newest turn completes.
 func lastWords(messages []pastMessage) []detect.Text {
 	var out []detect.Text
 	size := int64(0)
@@ -132,10 +132,10 @@ func lastWords(messages []pastMessage) []detect.Text {
 	return out
 }
 
-// sift separates the messages that would be refused now from those that are kept.
-// An attack may be split over several messages: what only neighbours together say
-// is removed with all of them. Scores is what the attacks count for the session.
-func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, scores kernel.Scores, err error) {
+// separateAttacks separates the messages that would be refused now from those that are kept.
+// An attack may be split over several neighbouring messages, which are then all
+// removed. scores are those of the attacks, bounded, for the session.
+func (o *Opened) separateAttacks(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, scores kernel.Scores, err error) {
 	suspicious, err := o.suspects(ctx, messages)
 	if err != nil || !suspicious {
 		return messages, nil, scores, err
@@ -147,7 +147,7 @@ func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attack
 			return nil, nil, scores, err
 		}
 		if refused {
-			attacks, worst = append(attacks, m), worse(worst, scores)
+			attacks, worst = append(attacks, m), maxScores(worst, scores)
 		} else {
 			kept = append(kept, m)
 		}
@@ -164,11 +164,11 @@ func (o *Opened) sift(ctx context.Context, messages []pastMessage) (kept, attack
 			harmless = append(harmless, m)
 		}
 	}
-	return harmless, attacks, bearable(worse(worst, scores), o.governor.Kernel.Policy()), nil
+	return harmless, attacks, capScores(maxScores(worst, scores), o.governor.Kernel.Policy()), nil
 }
 
-// suspects reports whether there is anything to find in messages, read once as
-// they follow and once the user's alone.
+// suspects reports whether the messages may hold an attack. It reads all of them as
+// one text, and the user's alone as another.
 func (o *Opened) suspects(ctx context.Context, messages []pastMessage) (bool, error) {
 	refused, _, err := o.wouldRefuse(ctx, messages...)
 	if err != nil || refused {
@@ -179,8 +179,8 @@ func (o *Opened) suspects(ctx context.Context, messages []pastMessage) (bool, er
 	return refused, err
 }
 
-// splitAttacks marks the messages that are harmless alone and an attack with
-// their neighbours: all messages as they follow, and the user's by themselves.
+// splitAttacks marks the messages that are harmless alone but an attack together with
+// their neighbours, both among all messages and among the user's alone.
 func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (marked []bool, worst kernel.Scores, err error) {
 	marked = make([]bool, len(messages))
 	all, users := make([]int, len(messages)), []int(nil)
@@ -207,7 +207,7 @@ func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (mark
 			if !refused {
 				continue
 			}
-			worst = worse(worst, scores)
+			worst = maxScores(worst, scores)
 			for _, i := range row[from:to] {
 				marked[i] = true
 			}
@@ -216,8 +216,8 @@ func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (mark
 	return marked, worst, nil
 }
 
-// wouldRefuse reports whether messages would be refused in a session of their
-// own, and what they score.
+// wouldRefuse reports whether messages would be refused in a new session, and returns
+// their scores.
 func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool, kernel.Scores, error) {
 	var texts []detect.Text
 	for _, m := range messages {
@@ -234,9 +234,9 @@ func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool
 	return refused, s.Scores, err
 }
 
-// bearable keeps the highest of scores alone, and under every threshold of
-// severity that refuses.
-func bearable(s kernel.Scores, p kernel.Policy) kernel.Scores {
+// capScores keeps only the highest score, and keeps it under every severity threshold
+// of a refusal.
+func capScores(s kernel.Scores, p kernel.Policy) kernel.Scores {
 	limit := min(removedCap, p.RefuseAt-0.01, p.RefuseAtDegraded-0.01, p.SevereAt-0.01)
 	scores := []*float64{&s.Identity, &s.Coercion, &s.Exploitative, &s.HarmRequest, &s.Sycophancy, &s.Injection}
 	highest := slices.MaxFunc(scores, func(a, b *float64) int {
@@ -254,9 +254,9 @@ func bearable(s kernel.Scores, p kernel.Policy) kernel.Scores {
 	return s
 }
 
-// A pastMessage is the parts of one earlier message that have text, in order. The
-// application's own instructions are not among them: they are assessed in every
-// turn.
+// A pastMessage holds the parts of one earlier message that have text, in order. The
+// application's own instructions are never part of one, because they are assessed in
+// every turn.
 type pastMessage []wire.Part
 
 func pastMessages(parts []wire.Part) (out []pastMessage) {
@@ -276,13 +276,13 @@ func pastMessages(parts []wire.Part) (out []pastMessage) {
 // isHistory reports whether a part belongs to the history that is cleaned.
 func isHistory(p wire.Part) bool { return p.Earlier && p.Text != "" && p.Role != wire.System }
 
-// digest identifies a message by its words.
+// digest returns a digest of the message's text.
 func (m pastMessage) digest() string {
 	var b strings.Builder
 	last := ""
 	for _, p := range m {
 		if p.Kind == wire.RefusalText && p.Text == last {
-			continue // the same words again, as our refusals have them
+			continue // our refusals have the same text twice
 		}
 		last = p.Text
 		b.WriteString(p.Text)
@@ -320,8 +320,8 @@ func (m pastMessage) inspected(c *Coverage, detector string) {
 	}
 }
 
-// newestDigests identify the messages of the newest turn, as they will be known
-// again when they come back as history.
+// newestDigests returns the digests that the messages of the newest turn will have
+// when they come back as history.
 func newestDigests(parts []wire.Part) []string {
 	var newest []wire.Part
 	for _, p := range parts {

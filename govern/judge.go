@@ -14,23 +14,23 @@ const (
 	// maxJudged is how many bytes of an answer are judged; the rest of a longer
 	// one is recorded as skipped.
 	maxJudged = 256 << 10
-	// judgedOverlap is how far two windows of the judge overlap, so that no phrase
-	// is cut by both.
+	// judgedOverlap is by how many bytes two windows of the judge overlap, so that
+	// every phrase is complete in one of them.
 	judgedOverlap = 512
 )
 
-// Judged is a turn whose answer was weighed, or that has none. It is ready to be
+// Judged is a turn whose answer was judged, or that has none. It is ready to be
 // committed.
 type Judged struct {
 	Opened *Opened
 	// Turn is the kernel's decision on the request and its answer.
 	Turn kernel.Turn
-	// Judgement is what was found of the answer, and JudgeModel names who found
-	// it. Nil stands for a turn without an answer.
+	// Judgement is the judgement on the answer, and JudgeModel names the judge that
+	// gave it. Judgement is nil in a turn without an answer.
 	Judgement  *detect.Judgement
 	JudgeModel string
-	// Measured compares the answer with the prompt and the session; nil where
-	// there was nothing to measure.
+	// Measured compares the answer with the prompt and the session. It is nil if there
+	// was nothing to measure.
 	Measured *detect.Measured
 
 	input    Input
@@ -40,10 +40,10 @@ type Judged struct {
 	call     *kernel.ToolCall // recorded instead of a governed text
 }
 
-// Judge weighs the model's answer, also for a client that has left: the receipt
-// tells of the text that it got. The alternatives of an answer are judged one by
-// one: what one of them declines says nothing of the next. Of all together
-// maxJudged bytes are read.
+// Judge judges the model's answer, even if the client has left, because the receipt
+// records the text that the client got. The alternatives of an answer are judged one
+// by one, because one may decline what another does. At most maxJudged bytes of all
+// alternatives together are read.
 func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if len(answer) == 0 {
 		return a.NotJudged("no output text"), nil
@@ -76,7 +76,7 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	return j, err
 }
 
-// NotJudged ends a turn without an answer to judge, for the reason why.
+// NotJudged ends a turn without an answer to judge; why is the reason.
 func (a *Assessed) NotJudged(why string) *Judged {
 	a.Opened.Coverage.NotRun(DetectorLocalJudge, why)
 	if a.Opened.governor.Judge != nil {
@@ -89,7 +89,8 @@ func (a *Assessed) judged() *Judged {
 	return &Judged{Opened: a.Opened, Turn: a.Turn, input: a.input, evidence: a.evidence}
 }
 
-// RecordToolCall ends a turn that is a tool call, which is decided on already.
+// RecordToolCall ends a turn that is a tool call. The decision on the call is already
+// made.
 func (o *Opened) RecordToolCall(call kernel.ToolCall, arguments string) (*Judged, error) {
 	j := &Judged{Opened: o, input: Input{Prompt: arguments}, call: &call}
 	var err error
@@ -101,15 +102,15 @@ func (o *Opened) RecordToolCall(call kernel.ToolCall, arguments string) (*Judged
 
 func (answer Answer) joined() string { return strings.Join(answer, "\n\n") }
 
-// ruleNoVerdict is what receipts call the operator's rule "judge … fail refuse".
+// ruleNoVerdict names the operator's rule "judge … fail refuse" in receipts.
 const ruleNoVerdict = "judge_gave_no_verdict"
 
-// findCapitulation is what is found of a whole answer. The local judge reads it in
-// any case, because nobody else stops a stream, and an answer must not fare better
-// for coming in one piece. A configured judge is asked at the end: what either
-// finds stands. Where it gives no verdict the local one decides alone, unless the
-// operator requires the other's: then the rule deniedBy refuses the turn, as
-// evidence like any other, so that the receipt names it and replays.
+// findCapitulation judges a whole answer. The local judge always reads it: only the
+// local judge stops streams, and an answer in one piece must not be treated better. A
+// configured judge is asked at the end, and the finding of either judge stands. If the
+// configured judge gives no verdict, the local one decides alone, unless the operator
+// requires a verdict. Then deniedBy names the rule that refuses the turn. The rule is
+// evidence like any other, so the receipt names it and can be replayed.
 func (a *Assessed) findCapitulation(ctx context.Context, answer Answer) (found detect.Judgement, by, deniedBy string) {
 	g, coverage := a.Opened.governor, a.Opened.Coverage
 	local := a.judgeAll(answer)
@@ -144,7 +145,7 @@ func (a *Assessed) findCapitulation(ctx context.Context, answer Answer) (found d
 	return remote, g.Judge.Model(), ""
 }
 
-// LocalJudge names the detector's own judge.
+// LocalJudge returns the name of the detector's own judge.
 func (g *Governor) LocalJudge() string { return "lex-local/" + g.Detector.Version() }
 
 // judgeAll returns the first judgement that finds a capitulation, else the one on
@@ -178,8 +179,8 @@ func (a *Assessed) judgeText(text string) detect.Judgement {
 	return first
 }
 
-// JudgeBaseline weighs the ungoverned answer, so that its reader knows what it is.
-// The judgement moves no state: the session did not give this answer.
+// JudgeBaseline judges the ungoverned answer, for its reader. The judgement does not
+// change the session's state, because the session did not give this answer.
 func (a *Assessed) JudgeBaseline(part, text string) detect.Judgement {
 	read := min(len(text), maxJudged)
 	a.Opened.Coverage.Inspect(part, DetectorLocalJudge, read)
@@ -191,9 +192,9 @@ func (a *Assessed) JudgeBaseline(part, text string) detect.Judgement {
 	return judgement
 }
 
-// NewGate returns the gate of a streamed answer: it checks the text with the local
-// judge and for an echo of the system context, and calls stop when a check flags,
-// since the model may then be silent for long. In the mode observe nothing is
+// NewGate returns the gate of a streamed answer. The gate checks the text with the
+// local judge and for an echo of the system context. It calls stop when a check flags,
+// because the model may then be silent for a long time. In the mode observe nothing is
 // stopped, so nothing is kept back and nothing is judged before the end.
 func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 	if a.Opened.Mode != kernel.Enforce {
@@ -206,7 +207,7 @@ func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 			judgement = echoFound
 		}
 		if judgement.Capitulated {
-			a.caught = &judgement // it stands, whatever the whole answer looks like
+			a.caught = &judgement // it stands even if the whole answer looks harmless
 			stop()
 		}
 		return judgement.Capitulated
@@ -214,17 +215,17 @@ func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 	return NewGate(c)
 }
 
-// omitted stands in an answer for what repeated the system context.
+// omitted replaces the parts of an answer that repeat the system context.
 const omitted = "[omitted]"
 
-// echoFound is the judgement on a streamed answer with an echo: a part of it may
-// have left, and that part cannot be cut any more.
+// echoFound is the judgement on a streamed answer with an echo. It is refused,
+// because a part of the echo may already have left and cannot be cut any more.
 var echoFound = detect.Judgement{
 	Capitulated: true, Category: kernel.ConstraintDisavowal, Confidence: 1, Reason: "the answer repeats its system context",
 }
 
-// echoes finds what an answer repeats of the system context: a model that is asked
-// for its instructions may tell them.
+// echoes finds the parts of an answer that repeat the system context. A model that is
+// asked for its instructions may reveal them.
 func (a *Assessed) echoes(answer string) []detect.Span {
 	if a.System == "" {
 		return nil
@@ -232,7 +233,8 @@ func (a *Assessed) echoes(answer string) []detect.Span {
 	return detect.Echoed(a.System, answer[:min(len(answer), maxJudged)])
 }
 
-// recordEchoes is echoes of the complete answer, for the receipt.
+// recordEchoes is echoes for the complete answer. It records the check in the
+// coverage.
 func (a *Assessed) recordEchoes(answer string) []detect.Span {
 	spans := a.echoes(answer)
 	if a.System != "" && answer != "" {
@@ -241,7 +243,7 @@ func (a *Assessed) recordEchoes(answer string) []detect.Span {
 	return spans
 }
 
-// CutEchoes returns a whole answer without what it repeats of the system context.
+// CutEchoes returns a whole answer without the parts that repeat the system context.
 func (a *Assessed) CutEchoes(answer string) string {
 	spans := a.recordEchoes(answer)
 	if a.Opened.Mode != kernel.Enforce {
@@ -256,8 +258,8 @@ func (a *Assessed) CutEchoes(answer string) string {
 	return kept.String() + answer[from:]
 }
 
-// RefuseEchoes sees to it that Judge refuses a streamed answer that repeats the
-// system context.
+// RefuseEchoes makes Judge refuse a streamed answer that repeats the system
+// context.
 func (a *Assessed) RefuseEchoes(answer string) {
 	if len(a.recordEchoes(answer)) > 0 && a.Opened.Mode == kernel.Enforce && a.caught == nil {
 		a.caught = &echoFound

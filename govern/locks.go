@@ -6,16 +6,15 @@ import (
 	"hash/maphash"
 )
 
-// Locks serialise the commits of one session in this process, so that version
-// conflicts in the store are left for other replicas. Two sessions share a lock
-// now and then; that costs a wait and nothing else. Locks are safe for concurrent
-// use.
+// Locks serialise the commits of one session in this process, so that only other
+// replicas cause version conflicts in the store. Two sessions may share a lock; that
+// only costs a wait. Locks are safe for concurrent use.
 type Locks struct {
 	seed maphash.Seed
-	held [256]chan struct{} // full while it is held; waiters are served in turn
+	held [256]chan struct{} // full while the lock is held; waiters are served in order
 }
 
-// NewLocks returns locks that nobody holds.
+// NewLocks returns free locks.
 func NewLocks() *Locks {
 	l := &Locks{seed: maphash.MakeSeed()}
 	for i := range l.held {

@@ -19,9 +19,10 @@ const (
 	maxExcerpt = 280
 )
 
-// memory is what a session keeps besides its state, sealed.
+// memory is what a session keeps besides its state. It is stored encrypted.
 type memory struct {
-	// Turns are the last turns of a session that is not resent, oldest first.
+	// Turns are the last turns of a session whose caller does not resend them, oldest
+	// first.
 	Turns []Remembered `json:"t,omitempty"`
 	// History is the digest of the conversation up to the last answer, for
 	// calls that resend it.
@@ -29,12 +30,12 @@ type memory struct {
 	// Refused are digests of messages that were refused when they were new, the
 	// latest last.
 	Refused []string `json:"r,omitempty"`
-	// Failed identifies what was asked last, if the client got nothing of an
-	// answer to it.
+	// Failed identifies the last request if the client got nothing of an answer to
+	// it.
 	Failed string `json:"f,omitempty"`
 }
 
-// maxRefused is how many refused messages a session knows again.
+// maxRefused is how many refused messages a session remembers.
 const maxRefused = 256
 
 // Remembered is what a session remembers of one earlier turn: the beginning of
@@ -44,8 +45,8 @@ type Remembered struct {
 	Output string `json:"o"`
 }
 
-// sealMemory encrypts a session's memory under its own key, so that destroying
-// the key erases the text wherever a copy of it may be.
+// sealMemory encrypts a session's memory under the session's own key, so that
+// destroying the key erases all copies of the text.
 func sealMemory(secret []byte, m memory) []byte {
 	plain, err := json.Marshal(m)
 	if err != nil {
@@ -54,7 +55,7 @@ func sealMemory(secret []byte, m memory) []byte {
 	return memoryCipher(secret).Seal(nil, nil, plain, nil) //nolint:gosec // G407: this cipher makes its own nonces
 }
 
-// openMemory decrypts; memory that cannot be read is no memory.
+// openMemory decrypts a session's memory. Memory that cannot be decrypted is empty.
 func openMemory(secret, sealed []byte) memory {
 	if len(sealed) == 0 {
 		return memory{}
@@ -70,8 +71,8 @@ func openMemory(secret, sealed []byte) memory {
 	return m
 }
 
-// memoryCipher is AES-GCM with random nonces under a key derived from the
-// session's secret (HKDF, RFC 5869), which itself signs commitments.
+// memoryCipher returns AES-GCM with random nonces. Its key is derived from the
+// session's secret (HKDF, RFC 5869), because the secret itself signs commitments.
 func memoryCipher(secret []byte) cipher.AEAD {
 	key, err := hkdf.Key(sha256.New, secret, nil, "lex session memory", 32)
 	if err != nil {
@@ -91,7 +92,7 @@ func memoryCipher(secret []byte) cipher.AEAD {
 // RememberedTurns returns how many turns a stored session remembers.
 func RememberedTurns(s store.Session) int { return len(openMemory(s.Secret, s.Memory).Turns) }
 
-// excerpt is at most the first n characters of a text.
+// excerpt returns at most the first n characters of a text.
 func excerpt(s string, n int) string {
 	runes := []rune(s)
 	if len(runes) <= n {

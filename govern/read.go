@@ -14,21 +14,23 @@ import (
 	"github.com/caddy-lex/lex/wire/loose"
 )
 
-// An Input is the text of a request, as one of the Read functions took it apart.
+// An Input holds the texts of a request. The functions whose names begin with Read
+// make it.
 type Input struct {
-	// Prompt is what the receipt commits to, and what an answer is judged beside.
+	// Prompt is the text that the receipt commits to. The answer is judged together
+	// with it.
 	Prompt string
 
 	said         []detect.Text // in the newest turn
 	instructions []detect.Text // of the application itself
-	earlier      []detect.Text // of the resent history, what is new to us and stays
+	earlier      []detect.Text // of the resent history: new to us, and kept
 
-	past     kernel.Scores // what the removed messages of the history count
-	removed  []string      // their digests, where they were removed for the first time
-	deniedBy string        // the rule that refuses the request, whatever it says
+	past     kernel.Scores // of the messages that were removed from the history
+	removed  []string      // digests of the messages that are removed for the first time
+	deniedBy string        // the rule that refuses the request, whatever its texts are
 
-	// asking identifies the turn by what is asked, so that one which is repeated
-	// after a failure is known again. messages are the digests of its messages.
+	// asking is a digest of what is asked, by which a turn that is repeated after a
+	// failure is recognised. messages are the digests of the turn's messages.
 	asking   string
 	messages []string
 }
@@ -36,11 +38,11 @@ type Input struct {
 // deniedOversize names the rule that refuses a request with too much text.
 const deniedOversize = "oversize"
 
-// unknownRead is said of a part whose meaning nobody knows, and whose texts were
-// read all the same.
+// unknownRead describes a part that the dialect does not know but whose texts were
+// read.
 const unknownRead = "not known to the dialect; its texts were read"
 
-// ReadPrompt reads a request that is a prompt and nothing else.
+// ReadPrompt reads a request that is only a prompt.
 func (o *Opened) ReadPrompt(prompt string) Input {
 	o.Coverage.Inspect("request.prompt", DetectorLocal, len(prompt))
 	o.Coverage.BytesForwarded = len(prompt)
@@ -50,8 +52,8 @@ func (o *Opened) ReadPrompt(prompt string) Input {
 	}
 }
 
-// ReadParts reads the texts of a body in no dialect. Media counts the bytes of the
-// files among them; ok reports whether there is any text.
+// ReadParts reads the texts of a body in no dialect. media is the number of bytes of
+// the files among the parts, and ok reports whether there is any text.
 func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
 	in.said, in.instructions, media = loose.Texts(parts)
 	var prompt strings.Builder
@@ -63,9 +65,9 @@ func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
 }
 
 // ReadMessages reads a call with its resent conversation and returns the body to
-// forward: the newest turn and the application's instructions are assessed, and
-// the history is cleaned (see cleanHistory). Only the removed messages are
-// replaced in the body; every other byte of it stays.
+// forward. The newest turn and the application's instructions go into the Input, and
+// the history is cleaned (see cleanHistory). Only removed messages are replaced in the
+// body; every other byte stays.
 func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
 	parts := call.Parts
 	in = Input{Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(parts)}
@@ -107,9 +109,9 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 	return in, body, nil
 }
 
-// knowsHistory reports whether the resent conversation is, to the letter, the one
-// that this session's turns inspected before. A history that was made up is
-// inspected like everything new.
+// knowsHistory reports whether the resent conversation is exactly the one that earlier
+// turns of this session inspected. An invented history is inspected like any new
+// text.
 func (o *Opened) knowsHistory() bool {
 	return o.Conversation != nil && o.Conversation.history > 0 && o.memory.History == o.Conversation.Past()
 }
@@ -129,8 +131,8 @@ func FillUnknown(parts []wire.Part, body []byte) {
 	}
 }
 
-// looseMember reads a member that its dialect does not know. Its name may say that
-// the application itself speaks there.
+// looseMember reads a member that its dialect does not know. The member's name may
+// show that its text comes from the application itself.
 func looseMember(p wire.Part, body []byte) []wire.Part {
 	parts := wire.LooseParts(body[p.Start : p.Start+p.Bytes])
 	for i := range parts {
@@ -141,10 +143,10 @@ func looseMember(p wire.Part, body []byte) []wire.Part {
 	return parts
 }
 
-// within cuts the texts of an input at the limit. The newest turn comes first,
-// from its last text back, and then the application's instructions. What is left
-// out is recorded, and refuses the request where the operator wants that.
-func (o *Opened) within(in Input) Input {
+// withinLimit cuts the texts of an input at the limit. The newest turn comes first,
+// starting with its last text, and then the application's instructions. Text beyond
+// the limit is recorded, and refuses the request if the operator wants that.
+func (o *Opened) withinLimit(in Input) Input {
 	if o.Reading.Limit == 0 {
 		return in
 	}
@@ -178,7 +180,8 @@ func (o *Opened) overflow(in *Input, bytes int) {
 	}
 }
 
-// prefix is at most the first n bytes of a text in UTF-8, up to a character's end.
+// prefix returns at most the first n bytes of a text in UTF-8, without cutting a
+// character.
 func prefix(text string, n int64) string {
 	if int64(len(text)) <= n {
 		return text
@@ -189,12 +192,12 @@ func prefix(text string, n int64) string {
 	return text[:n]
 }
 
-// An Answer is the text of a model's answer: the alternatives that were asked for,
-// usually one.
+// An Answer holds the text of each alternative of a model's answer. Usually there is
+// one.
 type Answer []string
 
-// ReadAnswer records what becomes of each part of a whole answer and returns the
-// texts to judge, one for each choice.
+// ReadAnswer records for each part of a whole answer whether it is inspected, and
+// returns the texts to judge, one for each choice.
 func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 	var texts Answer
 	var pieces []string
@@ -228,10 +231,10 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 }
 
 // ReadEvent reads a frame of a streamed answer in a dialect and records what the
-// checks cannot read. A frame that is not the dialect's is unknown; its texts are
-// read loosely where the operator wants that, as text of the first choice: two
-// JSON documents in one frame, a member that occurs twice, a NUL or a byte order
-// mark do not keep every client from showing them.
+// checks cannot read. A frame that does not follow the dialect is unknown. If the
+// operator wants that, its texts are read loosely, as text of the first choice: some
+// clients show frames with two JSON documents, a member that occurs twice, a NUL or a
+// byte order mark.
 func (a *Assessed) ReadEvent(dialect wire.Reader, frame wire.Frame) wire.Event {
 	event, err := dialect.Event(frame)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 )
 
-// A Summary is a receipt as the public list shows it. It is made when the receipt
-// is written, so that the list reads no records.
+// A Summary is the entry of a receipt in the public list. It is written together with
+// the receipt, so that the list does not have to read records.
 type Summary struct {
 	ID             string  `json:"id"`
 	SessionID      string  `json:"session_id"`
@@ -22,7 +22,7 @@ type Summary struct {
 	SigmaViol      float64 `json:"sigma_viol"`
 	Timestamp      int64   `json:"timestamp"`
 
-	// What became of the turn, beyond the interface.
+	// How the turn ended.
 	Refused     bool    `json:"refused"`
 	WouldRefuse bool    `json:"would_refuse"`
 	AttackType  string  `json:"attack_type"`

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -21,16 +20,16 @@ func assessCommand() *cobra.Command {
 		Short: "Assesses prompts from standard input as the proxy would",
 		Long: `
 Reads JSON lines, {"id", "text"} or {"id", "turns": [{"role", "content"}, ...]},
-and writes a verdict for each, in the same order, one a line. Other members of
-the input are ignored. The turns of one line run through one session, from its
-first step; the verdict is the last turn's. Nothing is stored.
+and writes one line with a verdict for each, in the same order. Other members of
+the input are ignored. The turns of one line run through a new session; the
+verdict is that of the last turn. Nothing is stored.
 
-With --config the policy and the embedder of that Caddyfile (or JSON) decide;
-its store, secrets and sites are not touched, and answers in turns are judged by
-the local judge alone.
+With --config the policy and the embedder of that Caddyfile (or JSON) decide. Its
+store, secrets and sites are not touched, and only the local judge judges the
+answers in turns.
 
-A line that cannot be read is named on standard error and left out; the exit
-status is then 1.`,
+A line that cannot be read is reported on standard error and left out, and the
+exit status is then 1.`,
 	}
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
 	run(assessPrompts, cmd)
@@ -49,7 +48,7 @@ type assessment struct {
 	RefusalReasons     []kernel.Reason   `json:"refusal_reasons"`
 	M                  float64           `json:"M"`
 	HealthBand         kernel.Band       `json:"health_band"`
-	// Uninspected says why parts were not read; absent when all were.
+	// Uninspected says why parts were not read. It is absent if all parts were read.
 	Uninspected []string `json:"uninspected,omitempty"`
 }
 
@@ -61,7 +60,7 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil {
 		return err
 	}
-	out, bad := json.NewEncoder(cmd.OutOrStdout()), 0
+	bad := 0
 	err = audit.EachLine(cmd.InOrStdin(), func(n int, line []byte) error {
 		v, err := assessLine(cmd.Context(), app, line)
 		if err != nil {
@@ -69,7 +68,11 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "line %d: %v\n", n, err)
 			return err
 		}
-		return out.Encode(v)
+		text, err := encodeJSON(v)
+		if err == nil {
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
+		}
+		return err
 	})
 	if err == nil && bad > 0 {
 		err = fmt.Errorf("%d lines could not be assessed", bad)

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -26,7 +26,7 @@ func benchCommand() *cobra.Command {
 		Long: `
 Reads JSON lines {"id", "text" or "turns", "label", "source", "lang", "channel"}
 and runs each through a session of its own, as "caddy lex assess" does. Texts
-with the channel document or tool_output are read as what a tool returned.
+with the channel document or tool_output are read as the output of a tool.
 
 The labels harmful, jailbreak, injection and sycophancy are attacks; benign and
 borderline_benign are not. Nobody verified the label redteam_attempt, so it has
@@ -34,18 +34,18 @@ rows of its own and counts in no total of attacks. Records with other labels, or
 without text or turns, are left out and counted.
 
 The report has a row for each kind, for each label and source, and for each
-language. A row gives the share of prompts that were refused and, for attacks,
-the share that was found at a false-alarm rate of 1 % and of 5 % on the benign
-records and the area under the ROC curve (AUC). All shares have Wilson's 95 %
-intervals. The report also compares severity with the share of attacks, and
-gives the time that a turn took.
+language. A row gives the share of prompts that were refused. For attacks it also
+gives the share that was found at false-alarm rates of 1 % and 5 % on the benign
+records, and the area under the ROC curve (AUC). All shares have Wilson's 95 %
+intervals. The report also compares severity with the share of attacks and gives
+the time that a turn took.
 
 --json writes one JSON object instead of tables. --publish sends one row for
 each label and source to POST /admin/benchmarks of a running proxy, with the
 secret in the environment variable BENCH_SECRET.
 
-A line that cannot be read is named on standard error and left out; the exit
-status is then 1.`,
+A line that cannot be read is reported on standard error and left out, and the
+exit status is then 1.`,
 	}
 	cmd.Flags().StringArray("data", nil, "File of labelled JSON lines; more may follow as arguments")
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
@@ -61,7 +61,7 @@ type benchmark struct {
 	outcomes []evaluation.Outcome
 	leftOut  map[string]int // by label
 	bad      int            // lines that could not be read
-	faults   io.Writer      // where they are named
+	faults   io.Writer      // where these lines are reported
 }
 
 func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
@@ -137,7 +137,7 @@ func (b *benchmark) measure(ctx context.Context, line []byte) error {
 	return nil
 }
 
-// speakerOf says who speaks in a labelled text.
+// speakerOf returns the source that a labelled text on a channel is read as.
 func speakerOf(channel string) detect.Source {
 	if channel == "document" || channel == "tool_output" {
 		return detect.Tool
@@ -149,9 +149,9 @@ func writeReport(out io.Writer, report *evaluation.Report, asJSON bool) error {
 	if !asJSON {
 		return report.WriteText(out)
 	}
-	text, err := json.MarshalIndent(report, "", "  ")
+	text, err := encodeJSON(report, jsontext.WithIndent("  "))
 	if err != nil {
-		return fmt.Errorf("encoding the figures: %w", err)
+		return err
 	}
 	_, err = fmt.Fprintf(out, "%s\n", text)
 	return err

@@ -1,15 +1,19 @@
 // Package commands is the command line of Lex, "caddy lex …". Importing it
 // registers the commands with Caddy.
 //
-// Each file holds one command, from its help text to its output. The commands that
-// need the data of a running proxy ask it over HTTP (proxy.go); those that read
-// receipts read them from a source (source.go); those that try a policy on prompts
-// make a dry run (dryrun.go).
+// Each command has its own file, from its help text to its output. Commands that
+// need the data of a running proxy ask it over HTTP (proxy.go). Commands that read
+// receipts open a source (source.go). Commands that try a policy on prompts make a
+// dry run (dryrun.go).
 package commands
 
 import (
+	"fmt"
+
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 )
 
@@ -19,15 +23,15 @@ func init() {
 		Usage: "<command>",
 		Short: "Audits and tries the governance of LLM traffic",
 		Long: `
-The commands of Lex. Those that need the data of a running proxy ask it over
-HTTP: the embedded database is locked while Caddy runs.`,
+The commands of Lex. Commands that need the data of a running proxy ask it over
+HTTP, because the embedded database is locked while Caddy runs.`,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.AddCommand(verifyCommand(), exportCommand(), assessCommand(), benchCommand(), keysCommand(), conformanceCommand())
 		},
 	})
 }
 
-// run makes f the function of a command. An error of f ends the process with
+// run makes f the function of cmd. If f returns an error, the process ends with
 // status 1.
 func run(f func(cmd *cobra.Command, fl caddycmd.Flags) error, cmd *cobra.Command) {
 	cmd.RunE = caddycmd.WrapCommandFuncForCobra(func(fl caddycmd.Flags) (int, error) {
@@ -36,4 +40,19 @@ func run(f func(cmd *cobra.Command, fl caddycmd.Flags) error, cmd *cobra.Command
 		}
 		return caddy.ExitCodeSuccess, nil
 	})
+}
+
+// encodeJSON encodes v with the options of the proxy's own answers: sorted members
+// of maps, null for a nil slice, and no character that a browser could take for
+// markup.
+func encodeJSON(v any, more ...json.Options) ([]byte, error) {
+	options := append([]json.Options{
+		json.Deterministic(true), json.FormatNilSliceAsNull(true), json.FormatNilMapAsNull(true),
+		jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true), jsontext.PreserveRawStrings(true),
+	}, more...)
+	text, err := json.Marshal(v, options...)
+	if err != nil {
+		return nil, fmt.Errorf("encoding JSON: %w", err)
+	}
+	return text, nil
 }

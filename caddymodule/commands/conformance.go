@@ -19,25 +19,25 @@ func conformanceCommand() *cobra.Command {
 		Use:   "conformance --url <proxy> [--forwarded-for]",
 		Short: "Checks a running proxy against the HTTP interface",
 		Long: `
-Sends a running proxy some three hundred requests and checks the status, headers
-and body of every answer. It prints a line for each case and ends with status 1
-when one fails.
+Checks a running proxy in some 240 cases, which send about 280 requests, or 460
+with the secrets. It checks the status, headers and body of every answer, prints
+a line for each case, and ends with status 1 if a case fails.
 
 Environment variables:
-  ADMIN_PASSWORD  the admin secret; without it the administration is left out
-  BENCH_SECRET    the bench secret; the admin secret serves as well
+  ADMIN_PASSWORD  the admin secret; without it the administration is not checked
+  BENCH_SECRET    the bench secret; the admin secret can be used instead
   LEX_API_KEY     an API key for the governance requests
 
-It keeps to the rate limit. With the admin secret it makes a key for the run;
-without that and without a key it waits, and takes several minutes. For a proxy
-that trusts this machine to name client addresses, --forwarded-for instead gives
-each case an address of its own.
+The command keeps to the rate limit. With the admin secret it creates a key for
+the run. Without the admin secret and without a key it has to wait, and takes
+several minutes. If the proxy trusts the client addresses that this machine
+names, --forwarded-for avoids the wait by giving each case its own address.
 
-It leaves receipts of its own sessions and, with a secret, revoked API keys and
-a benchmark row named lex-conformance.`,
+The command leaves receipts of its own sessions behind and, with a secret, revoked
+API keys and a benchmark row named lex-conformance.`,
 	}
 	cmd.Flags().String("url", "", "Base URL of a running proxy")
-	cmd.Flags().Bool("forwarded-for", false, "Send each case with an X-Forwarded-For of its own")
+	cmd.Flags().Bool("forwarded-for", false, "Send each case with its own X-Forwarded-For address")
 	run(checkConformance, cmd)
 	return cmd
 }
@@ -66,13 +66,13 @@ func checkConformance(cmd *cobra.Command, fl caddycmd.Flags) error {
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	if failed > 0 {
-		return fmt.Errorf("%d cases are not as promised", failed)
+		return fmt.Errorf("%d cases failed", failed)
 	}
 	return err
 }
 
-// printResult writes one line. If that fails, so does writing the last line, which
-// reports it.
+// printResult writes one line. It ignores errors, because the caller writes one more
+// line to the same output and reports the error of that.
 func printResult(out io.Writer, r conformance.Result) {
 	text := "ok    " + r.Name
 	switch {

@@ -2,12 +2,13 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/caddy-lex/lex/caddymodule"
 	"github.com/caddy-lex/lex/govern"
@@ -15,19 +16,20 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// dryRunOptions are the options of the app that bear on what is decided.
+// dryRunOptions are the options of the app that decisions depend on.
 var dryRunOptions = []string{"policy", "embedder"}
 
-// dryRunApp provisions the app of a configuration file as far as decisions go: no
-// store, no secret and no listener is touched. Without a file all defaults hold.
+// dryRunApp provisions the app with the options of a configuration file that
+// decisions depend on. It touches no store, no secret and no listener. Without a file
+// the app has its defaults.
 func dryRunApp(config string) (*caddymodule.App, error) {
 	options, err := readOptions(config)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(options)
+	raw, err := encodeJSON(options)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
+		return nil, err
 	}
 	ctx, err := caddy.ProvisionContext(&caddy.Config{
 		Admin: &caddy.AdminConfig{Disabled: true}, AppsRaw: caddy.ModuleMap{"lex": raw},
@@ -35,17 +37,20 @@ func dryRunApp(config string) (*caddymodule.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := ctx.App("lex")
+	module, err := ctx.App("lex")
 	if err != nil {
 		return nil, err
 	}
-	return app.(*caddymodule.App), nil
+	app, ok := module.(*caddymodule.App)
+	if !ok {
+		return nil, fmt.Errorf("the app lex is a %T", module)
+	}
+	return app, nil
 }
 
-// readOptions reads those options of the app in a configuration file that a dry
-// run uses.
-func readOptions(config string) (map[string]json.RawMessage, error) {
-	options := make(map[string]json.RawMessage)
+// readOptions reads the dryRunOptions of the app from a configuration file.
+func readOptions(config string) (map[string]jsontext.Value, error) {
+	options := make(map[string]jsontext.Value)
 	if config == "" {
 		return options, nil
 	}
@@ -58,10 +63,11 @@ func readOptions(config string) (map[string]json.RawMessage, error) {
 	}
 	var whole struct {
 		Apps struct {
-			Lex map[string]json.RawMessage `json:"lex"`
+			Lex map[string]jsontext.Value `json:"lex"`
 		} `json:"apps"`
 	}
-	if err := json.Unmarshal(adapted, &whole); err != nil {
+	// Caddy itself accepts a member that occurs twice.
+	if err := json.Unmarshal(adapted, &whole, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
 	for _, name := range dryRunOptions {
@@ -79,8 +85,8 @@ type decision struct {
 	turns       int
 }
 
-// decide runs a prompt or conversation through a session of its own. speaker is the
-// source of a bare text.
+// decide runs a prompt or conversation through a new session. speaker is the source
+// of a text without turns.
 func decide(ctx context.Context, app *caddymodule.App, p prompt, speaker detect.Source) (decision, error) {
 	turns, err := p.dryTurns(speaker)
 	if err != nil {

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -21,11 +21,11 @@ func exportCommand() *cobra.Command {
 		Use:   "export (--url <proxy> | --store <store>)",
 		Short: "Writes all receipts as JSON lines, oldest first",
 		Long: `
-Writes every receipt, byte for byte as it is kept, one a line, oldest first. Each
+Writes every receipt on one line, byte for byte as it is stored, oldest first. Each
 policy is written before the first receipt that names it. "caddy lex verify" reads
-the lines. Only a few receipts are held in memory, however many there are.
+these lines. Only a few receipts are held in memory at a time.
 
-The exit status is 1 when the export is not whole. The export stops at a receipt
+The exit status is 1 if the export is incomplete. The export stops at a receipt
 that cannot be read. It goes on after a receipt that does not match its id or
 whose policy is not known, and names the first of these at the end.`,
 	}
@@ -48,22 +48,22 @@ func exportReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
 type exporter struct {
 	policies audit.Policies
 	out      *bufio.Writer
-	written  map[string]bool // by the hash of a policy, also those that are not known
+	written  map[string]bool // by the hash of a policy, unknown policies included
 	receipts int
 	damaged  int
 	first    error // of the damage
 }
 
-// receipt writes one entry. A damaged record is evidence, so it is written too if
-// it is JSON on one line.
+// receipt writes one entry. A damaged record is evidence, so it is written too, if it
+// is JSON on one line.
 func (e *exporter) receipt(ctx context.Context, where string, entry store.Receipt) error {
 	e.receipts++
 	if len(entry.JSON) > audit.MaxLine {
-		return fmt.Errorf("%s is over %d MiB, more than a line of an export may have; \"caddy lex verify --store\" checks it where it is kept", where, audit.MaxLine>>20)
+		return fmt.Errorf("%s is over %d MiB, more than a line of an export may have; \"caddy lex verify --store\" checks it in the store", where, audit.MaxLine>>20)
 	}
 	r, err := kernel.OpenReceipt(entry.JSON)
 	if err == nil && entry.ID != "" && entry.ID != r.ID {
-		err = fmt.Errorf("%w: it stands under the id of another", kernel.ErrReceiptID)
+		err = fmt.Errorf("%w: it is stored under the id of another", kernel.ErrReceiptID)
 	}
 	if err == nil {
 		err = e.policy(ctx, r.Policy)
@@ -74,7 +74,8 @@ func (e *exporter) receipt(ctx context.Context, where string, entry store.Receip
 	case err != nil:
 		return err
 	}
-	if bytes.ContainsAny(entry.JSON, "\r\n") || !json.Valid(entry.JSON) {
+	valid := jsontext.Value(entry.JSON).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if bytes.ContainsAny(entry.JSON, "\r\n") || !valid {
 		return nil
 	}
 	_, err = fmt.Fprintf(e.out, "%s\n", entry.JSON)

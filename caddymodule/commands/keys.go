@@ -16,7 +16,7 @@ import (
 
 const keysPath = "/admin/keys"
 
-// A listedKey is a key as GET /admin/keys lists it. A time is nil for never.
+// A listedKey is a key as GET /admin/keys lists it. A nil time means never.
 type listedKey struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -30,19 +30,19 @@ type listedKey struct {
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys <command>",
-		Short: "Makes, lists and revokes API keys of a running proxy",
+		Short: "Creates, lists and revokes API keys of a running proxy",
 		Long: `
-Makes, lists and revokes the API keys of a running proxy, over HTTP. The admin
+Creates, lists and revokes the API keys of a running proxy over HTTP. The admin
 secret is read from the environment variable ADMIN_PASSWORD.`,
 	}
 	create := &cobra.Command{
 		Use:   "create --url <proxy> --name <name> [--plan <plan>] [--expires-in <duration>]",
-		Short: "Makes a key and prints it, this once",
+		Short: "Creates a key and prints it; it is never shown again",
 		Args:  cobra.NoArgs,
 	}
 	create.Flags().String("name", "", "Name of the key's owner, for the list")
-	create.Flags().String("plan", "", "A plan of the option limits")
-	create.Flags().String("expires-in", "", "How long the key may be used, such as 90d")
+	create.Flags().String("plan", "", "A plan that the option limits configures")
+	create.Flags().String("expires-in", "", "How long the key is valid, such as 90d")
 	list := &cobra.Command{Use: "list --url <proxy>", Short: "Lists all keys, without the keys themselves", Args: cobra.NoArgs}
 	revoke := &cobra.Command{Use: "revoke --url <proxy> <id>", Short: "Revokes a key, at once and on all replicas", Args: cobra.ExactArgs(1)}
 	for _, sub := range []*cobra.Command{create, list, revoke} {
@@ -67,17 +67,23 @@ func createKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 		}
 		body["expires_at"] = time.Now().Add(d).UTC().Format(time.RFC3339)
 	}
-	var made struct{ ID, Name, Key string }
-	if err := callAdmin(cmd.Context(), fl, http.MethodPost, keysPath, body, &made); err != nil {
+	var created struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		Key  string `json:"key"`
+	}
+	if err := callAdmin(cmd.Context(), fl, http.MethodPost, keysPath, body, &created); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (%s) is shown this once:\n", made.ID, made.Name)
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), made.Key)
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (%s) is shown this once:\n", created.ID, created.Name)
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), created.Key)
 	return err
 }
 
 func listKeys(cmd *cobra.Command, fl caddycmd.Flags) error {
-	var list struct{ Keys []listedKey }
+	var list struct {
+		Keys []listedKey `json:"keys"`
+	}
 	if err := callAdmin(cmd.Context(), fl, http.MethodGet, keysPath, nil, &list); err != nil {
 		return err
 	}
@@ -90,7 +96,7 @@ func listKeys(cmd *cobra.Command, fl caddycmd.Flags) error {
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, plan, k.CreatedAt.Format(time.RFC3339), orDash(k.LastUsedAt), orDash(k.ExpiresAt), orDash(k.RevokedAt))
 	}
-	return out.Flush() // fails where a line before could not be written
+	return out.Flush() // also reports an error of the lines before
 }
 
 func orDash(t *time.Time) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// A prompt is one line of JSON that a command reads: a text or a conversation, and
-// for the benchmark its label. Other members are ignored.
+// A prompt is one line of JSON that a command reads: a text or a conversation, with
+// labels for the benchmark. Other members are ignored.
 type prompt struct {
 	ID    jsontext.Value `json:"id"`
 	Text  *string        `json:"text"`
@@ -25,13 +25,14 @@ type prompt struct {
 	Channel string `json:"channel"` // user, document or tool_output
 }
 
-// A message is one of a conversation, in the roles of the OpenAI chat API.
+// A message is one message of a conversation. The roles are those of the OpenAI chat
+// API.
 type message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// readPrompt reads a line. Its errors, and those of check, hold nothing of the line.
+// readPrompt reads a line. Its errors, and those of check, quote nothing of the line.
 func readPrompt(line []byte) (prompt, error) {
 	var p prompt
 	if err := json.Unmarshal(line, &p); err != nil {
@@ -44,15 +45,15 @@ func readPrompt(line []byte) (prompt, error) {
 func (p prompt) check() error {
 	switch {
 	case p.ID.Kind() != '"' && p.ID.Kind() != '0':
-		return errors.New("id is missing, or no string or number")
+		return errors.New("id is missing, or is neither a string nor a number")
 	case (p.Text != nil) == (len(p.Turns) > 0):
 		return errors.New("it needs either text or turns")
 	}
 	return nil
 }
 
-// dryTurns returns the turns of the session that the prompt makes. speaker is who
-// says a bare text.
+// dryTurns returns the turns of the session. speaker is the source of a text without
+// turns.
 func (p prompt) dryTurns(speaker detect.Source) ([]govern.DryTurn, error) {
 	if p.Text == nil {
 		return conversation(p.Turns)
@@ -67,8 +68,8 @@ func (p prompt) dryTurns(speaker detect.Source) ([]govern.DryTurn, error) {
 	return []govern.DryTurn{turn}, nil
 }
 
-// conversation groups messages into turns: each answer of the assistant ends a turn,
-// and the application's instructions hold from where they stand on.
+// conversation groups messages into turns. Each answer of the assistant ends a turn.
+// The application's instructions apply to their own turn and to all later ones.
 func conversation(messages []message) ([]govern.DryTurn, error) {
 	var turns []govern.DryTurn
 	var turn govern.DryTurn
@@ -81,7 +82,7 @@ func conversation(messages []message) ([]govern.DryTurn, error) {
 		case "tool", "function":
 			turn.Said = append(turn.Said, detect.Text{Source: detect.Tool, Body: m.Content})
 		case "assistant":
-			if len(turn.Said) > 0 { // a greeting answers nothing
+			if len(turn.Said) > 0 { // a greeting is no answer
 				turn.Answer = m.Content
 				turns = append(turns, turn)
 				turn = govern.DryTurn{Instructions: turn.Instructions}
@@ -94,7 +95,7 @@ func conversation(messages []message) ([]govern.DryTurn, error) {
 		turns = append(turns, turn)
 	}
 	if len(turns) == 0 {
-		return nil, errors.New("turns hold nothing that a user or tool says")
+		return nil, errors.New("no turn has a message of a user or a tool")
 	}
 	return turns, nil
 }

@@ -3,7 +3,6 @@ package commands
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/store"
 )
 
-// The environment variables with the secrets of the commands: a flag would show
-// them in the list of processes.
+// The environment variables that hold the secrets of the commands. A flag would show
+// a secret in the list of processes.
 const (
 	adminVariable = "ADMIN_PASSWORD"
 	benchVariable = "BENCH_SECRET"
@@ -28,14 +29,15 @@ const (
 const proxyTimeout = 30 * time.Second
 
 // A proxy is a running proxy that the commands ask over HTTP. It follows no
-// redirect, so a secret goes to the proxy that was named, and nowhere else.
+// redirect, so a secret is only sent to the proxy that was named.
 type proxy struct {
 	base   string
-	secret http.Header // what opens its protected endpoints; may be empty
+	secret http.Header // for its protected endpoints; may be empty
 	client *http.Client
 }
 
-// newProxy returns the proxy at the base URL that a flag gives.
+// newProxy returns the proxy at a base URL. flag is the flag that gave the URL, for
+// the error.
 func newProxy(flag, base string) (*proxy, error) {
 	u, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -47,8 +49,8 @@ func newProxy(flag, base string) (*proxy, error) {
 	}}, nil
 }
 
-// open takes a secret from the environment and sends it with every request from
-// now on, in the header. It reports whether there was one.
+// open reads a secret from the environment and adds it to every later request, in
+// the header with the given name. It reports whether the variable was set.
 func (p *proxy) open(variable, header string) bool {
 	secret := os.Getenv(variable)
 	if secret != "" {
@@ -57,9 +59,9 @@ func (p *proxy) open(variable, header string) bool {
 	return secret != ""
 }
 
-// ask sends a request, with body as JSON unless it is nil, and decodes the
-// answer into answer unless that is nil; a *[]byte gets the bytes. A 404 is
-// [store.ErrNotFound].
+// ask sends a request and decodes the answer into answer. A body that is not nil is
+// sent as JSON. If answer is nil the answer is dropped; if it is a *[]byte it gets the
+// bytes as they are. A 404 is [store.ErrNotFound].
 func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
 	r, err := p.request(ctx, method, path, body)
 	if err != nil {
@@ -77,7 +79,7 @@ func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) 
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		err = refusedBy(resp.StatusCode, text)
 	case len(text) > audit.MaxLine:
-		err = fmt.Errorf("the answer is over %d MiB, more than is read", audit.MaxLine>>20)
+		err = fmt.Errorf("the answer is over %d MiB, the most that is read", audit.MaxLine>>20)
 	default:
 		err = decodeAnswer(text, answer)
 	}
@@ -91,8 +93,8 @@ func (p *proxy) request(ctx context.Context, method, path string, body any) (*ht
 	var encoded []byte
 	if body != nil {
 		var err error
-		if encoded, err = json.Marshal(body); err != nil {
-			return nil, fmt.Errorf("encoding a request: %w", err)
+		if encoded, err = encodeJSON(body); err != nil {
+			return nil, err
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, method, p.base+path, bytes.NewReader(encoded))

@@ -26,7 +26,7 @@ func sourceFlags(cmd *cobra.Command) {
 }
 
 // openSource opens the source of receipts that the flags and arguments name. The
-// caller calls shut when it has read them.
+// caller calls shut when it has finished reading.
 func openSource(ctx context.Context, fl caddycmd.Flags) (source audit.Source, shut func() error, err error) {
 	nothing := func() error { return nil }
 	url, place, files := fl.String("url"), fl.String("store"), fl.Args()
@@ -36,7 +36,7 @@ func openSource(ctx context.Context, fl caddycmd.Flags) (source audit.Source, sh
 		if err != nil {
 			return nil, nil, err
 		}
-		p.open(adminVariable, "X-Lex-Admin-Password") // for comparing texts, and where reading is not public
+		p.open(adminVariable, "X-Lex-Admin-Password") // needed to compare texts, and if reading is not public
 		return proxySource{p}, nothing, nil
 	case url == "" && place != "" && len(files) == 0:
 		s, err := openStore(ctx, caddy.NewReplacer().ReplaceAll(place, ""))
@@ -59,7 +59,7 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 		}
 		return s, nil
 	}
-	if _, err := os.Stat(place); err != nil { // opening would make it
+	if _, err := os.Stat(place); err != nil { // opening would create it
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return bolt.Open(place, bolt.Options{})
@@ -73,7 +73,7 @@ var (
 	_ audit.SessionSource = proxySource{}
 )
 
-// recentLimit is how many receipts a page of the proxy's list has at most.
+// recentLimit is the most receipts that a page of the proxy's list can have.
 const recentLimit = 200
 
 func (s proxySource) Each(ctx context.Context, visit audit.Visit) error {
@@ -82,7 +82,7 @@ func (s proxySource) Each(ctx context.Context, visit audit.Visit) error {
 		var record []byte
 		_, err := s.ask(ctx, http.MethodGet, "/audits/"+id, nil, &record)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%s is in the list of receipts, but not there: it was removed, or %s answers for another proxy: %w", id, s.base, err)
+			return fmt.Errorf("%s is in the list of receipts but is not there: it was removed, or another proxy answered at %s: %w", id, s.base, err)
 		}
 		if err != nil {
 			return err
@@ -91,9 +91,9 @@ func (s proxySource) Each(ctx context.Context, visit audit.Visit) error {
 	})
 }
 
-// list reads the page of the list at a place, "" for the newest, and says where the
-// next one is. An answer that is no list is an error, and so is a list that breaks
-// off.
+// list reads the page of the list at a place ("" is the newest page) and returns the
+// place of the next page. An answer that is no list is an error, and so is a full page
+// without a link to the next.
 func (s proxySource) list(ctx context.Context, place string) (ids []string, next string, err error) {
 	if place == "" {
 		place = "/audits/recent?limit=" + strconv.Itoa(recentLimit)
@@ -117,7 +117,7 @@ func (s proxySource) list(ctx context.Context, place string) (ids []string, next
 		ids = append(ids, r.ID)
 	}
 	if next, err = nextPage(header.Values("Link")); err == nil && next == "" && len(ids) >= recentLimit {
-		err = errors.New("the list breaks off: a full page without a link to the next; something in between takes the header Link away")
+		err = errors.New("the list breaks off: a full page has no link to the next one; something between here and the proxy removes the header Link")
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, err)
@@ -127,8 +127,9 @@ func (s proxySource) list(ctx context.Context, place string) (ids []string, next
 
 var errNoList = errors.New("the answer is no list of receipts; is this the base URL of a Lex proxy?")
 
-// nextPage is the target of the Link header with rel="next" (RFC 8288), in the form
-// in which the proxy writes it, among Link headers that others may have added.
+// nextPage returns the target of the Link header with rel="next" (RFC 8288), or "" if
+// there is none. The header must have the form in which the proxy writes it; Link
+// headers that others added are skipped.
 func nextPage(links []string) (string, error) {
 	for _, link := range links {
 		if !strings.Contains(link, `rel="next"`) {
@@ -162,7 +163,7 @@ func (s proxySource) Head(ctx context.Context, id string) (audit.Check, error) {
 			return c, nil
 		}
 	}
-	return audit.Check{Name: "head", Detail: "the proxy did not get that far"}, nil
+	return audit.Check{Name: "head", Detail: "the proxy did not make this check"}, nil
 }
 
 func (s proxySource) CompareTexts(ctx context.Context, t audit.Texts) ([]audit.Check, error) {
@@ -179,12 +180,12 @@ func (s proxySource) CompareTexts(ctx context.Context, t audit.Texts) ([]audit.C
 	return checks, nil
 }
 
-// verify asks the proxy about one receipt, and about the texts if there are any.
+// verify asks the proxy to verify a receipt, and its texts if there are any.
 func (s proxySource) verify(ctx context.Context, t audit.Texts) (audit.Report, error) {
 	question := struct {
 		ID     string  `json:"receipt_id"`
-		Prompt *string `json:"prompt,omitempty"`
-		Output *string `json:"output,omitempty"`
+		Prompt *string `json:"prompt,omitzero"`
+		Output *string `json:"output,omitzero"`
 	}{t.ID, t.Prompt, t.Output}
 	var report audit.Report
 	_, err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)

@@ -2,13 +2,13 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -20,23 +20,24 @@ func verifyCommand() *cobra.Command {
 		Short: "Verifies receipts: ids, chains, replay, and commitments to texts",
 		Long: `
 Verifies receipts from a running proxy (--url http://host:port), from a store
-(--store redis://host:6379, or the path of an embedded database that nobody has
-open), or from files of JSON lines as "caddy lex export" writes them, oldest
+(--store redis://host:6379, or the path of an embedded database that no process
+has open), or from files of JSON lines as "caddy lex export" writes them, oldest
 first ("-" is standard input).
 
-It checks the id of every receipt, that its step gives the recorded numbers bit
-by bit, and that it starts from what its predecessor left. Against a proxy or a
-store it also compares the ends of the chains with the heads of the sessions, so
-it finds a tail that was cut off. A file cannot show that.
+It checks the id of every receipt, recomputes its step and compares the numbers
+bit by bit, and checks that the step starts from the state that its predecessor
+left. With a proxy or a store it also compares the ends of the chains with the
+heads of the sessions, which shows whether later receipts were cut off. A file
+cannot show that.
 
---partial accepts receipts whose predecessors stand before the first one.
+--partial accepts receipts whose predecessors are not in the source.
 --texts reads JSON lines {"id", "prompt", "output"} and compares the texts with
 the commitments; over --url this needs the environment variable ADMIN_PASSWORD.
 
-The exit status is 1 when any check fails; each fault is named on a line.`,
+The exit status is 1 if a check fails. Each fault is printed on a line.`,
 	}
 	sourceFlags(cmd)
-	cmd.Flags().Bool("partial", false, "Accept that earlier receipts are not there")
+	cmd.Flags().Bool("partial", false, "Accept that earlier receipts are missing")
 	cmd.Flags().String("texts", "", "JSON lines of texts to compare with the commitments")
 	run(verifyReceipts, cmd)
 	return cmd
@@ -65,12 +66,13 @@ func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	return nil
 }
 
-// tails says what is known of receipts that were cut off at the ends of the chains.
+// tails reports what is known about receipts that were cut off at the ends of the
+// chains.
 func tails(s audit.Summary) string {
 	if !s.HeadsKnown {
 		return "cut tails: unknown; a file cannot show whether later receipts were cut off"
 	}
-	return fmt.Sprintf("cut tails: looked for in %d chains, not known of %d whose sessions are gone", s.Chains-s.HeadsGone, s.HeadsGone)
+	return fmt.Sprintf("cut tails: looked for in %d chains, not known for %d whose sessions are gone", s.Chains-s.HeadsGone, s.HeadsGone)
 }
 
 // compareTexts compares the texts in a file of JSON lines with the commitments.
@@ -96,7 +98,7 @@ func compareTexts(ctx context.Context, v *audit.Verifier, name string) error {
 // maxFaults bounds how many faults are printed; all are counted.
 const maxFaults = 20
 
-// A faultPrinter prints faults on a line each, and keeps the first.
+// A faultPrinter prints each fault on a line and keeps the first.
 type faultPrinter struct {
 	out   io.Writer
 	n     int
@@ -111,6 +113,6 @@ func (f *faultPrinter) print(where, what string) {
 	case f.n <= maxFaults:
 		_, _ = fmt.Fprintf(f.out, "fault: %s: %s\n", where, what)
 	case f.n == maxFaults+1:
-		_, _ = fmt.Fprintln(f.out, "fault: more follow, which are only counted")
+		_, _ = fmt.Fprintln(f.out, "fault: there are more; they are only counted")
 	}
 }

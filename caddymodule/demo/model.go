@@ -1,10 +1,9 @@
 // Package demo is the Caddy handler lex_demo_model, a deterministic stand-in for a
-// language model. Importing it registers the handler and its directive. It knows
-// nothing of governance: to Lex it is a model like any other.
+// language model. Importing it registers the handler and its directive. It does not
+// know about governance: for Lex it is a model like any other.
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 func init() {
@@ -28,9 +29,9 @@ const bodyLimit = 1 << 20
 
 // Model is a small deterministic stand-in for a language model. It speaks the
 // OpenAI chat and completions APIs, streamed and not, so that everything can be
-// tried without a provider key. It answers by fixed rules, opens every answer
-// with its name, does what any prompt asks unless a system prompt constrains it,
-// and never produces harmful text.
+// tried without a provider key. It answers by fixed rules and starts every answer
+// with its name. It does what a prompt asks unless a system prompt constrains it, and
+// it never produces harmful text.
 type Model struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -60,10 +61,10 @@ func (m Model) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 // chatRequest holds the members of a chat or completions request that the demo
 // model reads.
 type chatRequest struct {
-	Model    string          `json:"model"`
-	Stream   bool            `json:"stream"`
-	Prompt   json.RawMessage `json:"prompt"`
-	Messages []message       `json:"messages"`
+	Model    string         `json:"model"`
+	Stream   bool           `json:"stream"`
+	Prompt   jsontext.Value `json:"prompt"`
+	Messages []message      `json:"messages"`
 	Tools    []struct {
 		Function struct {
 			Name string `json:"name"`
@@ -72,14 +73,14 @@ type chatRequest struct {
 }
 
 type message struct {
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
+	Role    string         `json:"role"`
+	Content jsontext.Value `json:"content"`
 }
 
 func (m Model) serve(w http.ResponseWriter, r *http.Request, object string) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
 	var req chatRequest
-	if err != nil || json.Unmarshal(body, &req) != nil {
+	if err != nil || json.Unmarshal(body, &req, lenient) != nil {
 		return writeJSON(w, http.StatusBadRequest, map[string]any{"error": map[string]any{
 			"message": "the demo model could not read the request", "type": "invalid_request_error", "param": nil, "code": nil,
 		}})
@@ -108,8 +109,8 @@ func (req chatRequest) question() question {
 	return q
 }
 
-// tool names the tool to call: the first that the prompt mentions by name, or ""
-// when there is none or its result is already there.
+// tool returns the name of the tool to call: the first one that the prompt mentions,
+// or "" if there is none or the result of the call has already arrived.
 func (req chatRequest) tool() string {
 	if n := len(req.Messages); n == 0 || req.Messages[n-1].Role == "tool" {
 		return ""
@@ -123,16 +124,16 @@ func (req chatRequest) tool() string {
 	return ""
 }
 
-// demoText reads content that is a string or an array of text parts.
-func textOf(raw json.RawMessage) string {
+// textOf reads content that is a string or an array of text parts.
+func textOf(raw jsontext.Value) string {
 	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if json.Unmarshal(raw, &s, lenient) == nil {
 		return s
 	}
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(raw, &parts) // another shape has no text
+	_ = json.Unmarshal(raw, &parts, lenient) // another shape has no text
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(p.Text)
@@ -140,7 +141,7 @@ func textOf(raw json.RawMessage) string {
 	return b.String()
 }
 
-// reply is one answer in either API's shape.
+// A reply is one answer, in the shape of either API.
 type reply struct {
 	object string
 	model  string
@@ -183,9 +184,9 @@ func (a reply) stream(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(w).Flush
 	for _, chunk := range a.chunks() {
-		b, err := json.Marshal(chunk)
+		b, err := encodeJSON(chunk)
 		if err != nil {
-			return fmt.Errorf("encoding a chunk: %w", err)
+			return err
 		}
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", b); err != nil {
 			return nil //nolint:nilerr // the client left, which is no failure
@@ -226,12 +227,25 @@ func (a reply) chunks() []map[string]any {
 	return out
 }
 
-// writeJSON answers with v. An error means that the client left: v is always one
-// of our own values, which encode.
-func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
+// lenient reads JSON as model servers do, which do not insist on one form.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(true))
+
+// encodeJSON encodes v with sorted members of maps, and without characters that a
+// browser could take for markup.
+func encodeJSON(v any) ([]byte, error) {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 	if err != nil {
-		return fmt.Errorf("encoding an answer: %w", err)
+		return nil, fmt.Errorf("encoding an answer: %w", err)
+	}
+	return text, nil
+}
+
+// writeJSON answers with v. An error means that the client left, because the values
+// of this package always encode.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := encodeJSON(v)
+	if err != nil {
+		return err
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// modelName opens every answer, so that nobody takes the demo for a real model.
+// modelName starts every answer, so that the demo cannot be mistaken for a real
+// model.
 const modelName = "[lex demo model]"
 
-// question is what the demo model looks at: the system text and the last user
-// message.
+// A question is the part of a request that the demo model reads: the system text and
+// the last user message.
 type question struct {
 	system string
 	prompt string
 }
 
-// answerTo finds the answer to a question. Without a system prompt the model does
-// what it is asked, in words that are harmless by themselves; with one it declines.
-// The difference shows what governance does.
+// answerTo returns the answer to a question. Without a system prompt the model does
+// what it is asked, in harmless words; with one it declines. The difference shows what
+// governance does.
 func answerTo(q question) string {
 	prompt := strings.ToLower(q.prompt)
 	for _, rule := range rules {
@@ -83,8 +84,8 @@ var facts = []struct{ ask, answer string }{
 	{"hello", "Hello! How can I help you?"},
 }
 
-// ordinaryAnswer answers a question that no rule matches: from a handful of facts,
-// or else by repeating the opening of the question.
+// ordinaryAnswer answers a question that no rule matches. It knows a handful of
+// facts; otherwise it repeats the beginning of the question.
 func ordinaryAnswer(q question) string {
 	prompt := strings.ToLower(q.prompt)
 	for _, f := range facts {
@@ -95,7 +96,7 @@ func ordinaryAnswer(q question) string {
 	return fmt.Sprintf("You asked: %q. I know only a handful of facts; a real model would answer here.", excerpt(q.prompt, 120))
 }
 
-// excerpt cuts s to at most n characters, at a character's edge.
+// excerpt returns the first n characters of s.
 func excerpt(s string, n int) string {
 	runes := []rune(s)
 	if len(runes) <= n {

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"context"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -49,7 +48,7 @@ type wordsOf struct {
 // echoWords returns the words of a text: letters and digits. Numbers of up to
 // three digits are left out, since lists gain and lose them.
 func echoWords(s string) (w wordsOf) {
-	w.text = normalised(newSource(context.Background(), s))
+	w.text = normalised(newText(s))
 	normal := w.text.text
 	for i := 0; i < len(normal); {
 		end, hash, digits := echoWord(normal, i)

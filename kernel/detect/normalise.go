@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"context"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,7 +20,7 @@ func Normalise(s string) string {
 	if isNormal(s) {
 		return s
 	}
-	return normalised(newSource(context.Background(), s)).text
+	return normalised(newText(s)).text
 }
 
 // normalised is Normalise with the way back to the original.

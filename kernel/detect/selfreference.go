@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"context"
 	"strings"
 )
 
@@ -82,7 +81,7 @@ const ruleSpan = 14
 // rules or identity in order to change them. It slides over the sentences with
 // a buffer of the classes of the last words.
 func SelfReference(normal string) bool {
-	return selfReference(newSource(context.Background(), normal))
+	return selfReference(newText(normal))
 }
 
 func selfReference(d *derived) bool {

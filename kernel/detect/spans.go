@@ -20,7 +20,7 @@ type derived struct {
 	// mirror: the text before stands here backwards.
 	mirror bool
 	up     *derived        // the text before; nil for the original
-	ctx    context.Context // of the original: reading stops when it is done
+	ctx    context.Context // of the original: reading stops when it is done; nil: it does not stop
 	packed bool            // of the original: something in it was not unpacked to its end
 }
 
@@ -35,6 +35,9 @@ func (m mark) source() int { return int(m.src >> 1) }
 
 func newSource(ctx context.Context, s string) *derived { return &derived{text: s, ctx: ctx} }
 
+// newText returns an original that is read to its end.
+func newText(s string) *derived { return &derived{text: s} }
+
 // cancellation is the panic that ends the work on a text when its context is done.
 // It never leaves the package: every exported function that takes a context
 // recovers it and returns err.
@@ -42,7 +45,11 @@ type cancellation struct{ err error }
 
 // checkContext ends the work on a text when its context is done.
 func (d *derived) checkContext() {
-	if err := d.root().ctx.Err(); err != nil {
+	ctx := d.root().ctx
+	if ctx == nil {
+		return
+	}
+	if err := ctx.Err(); err != nil {
 		panic(cancellation{err})
 	}
 }

@@ -139,7 +139,7 @@ func Blend(centre, out Vector, n int) Vector {
 // before the common part is taken off. Training measures that part with it.
 func Mean(p *Parameters, text string) (out [Dimensions]float64) {
 	var sum projection
-	sum.add(p, normalised(newSource(context.Background(), text)))
+	sum.add(p, normalised(newText(text)))
 	if sum.total == 0 {
 		return out
 	}
