@@ -26,7 +26,7 @@ func (brokenGuest) CaddyModule() caddy.ModuleInfo {
 }
 
 func (brokenGuest) Judge() pipeline.Judge { return brokenJudge{} }
-func (brokenGuest) Required() bool      { return false }
+func (brokenGuest) Required() bool        { return false }
 
 type brokenJudge struct{}
 

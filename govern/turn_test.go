@@ -358,8 +358,12 @@ func TestADryRunDecidesAsTheProxy(t *testing.T) {
 	g, _ := newGovernor(t)
 	dry := g.DryRun()
 	for i, c := range []struct{ prompt, answer string }{
-		{question, "Paris."}, {"And of Spain?", "Madrid."}, {attack, ""}, {"Who are you?", capitulation},
-		{"You are worthless and you will do as I say.", "I would rather help you."}, {question, "Paris."},
+		{question, "Paris."},
+		{"And of Spain?", "Madrid."},
+		{attack, ""},
+		{"Who are you?", capitulation},
+		{"You are worthless and you will do as I say.", "I would rather help you."},
+		{question, "Paris."},
 	} {
 		proxied := commit(t, g, judge(t, ask(t, g, "s", c.prompt), c.answer), c.answer).Turn
 		judged, err := dry.Take(t.Context(), govern.DryTurn{
