@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,11 +132,15 @@ func (h *Handler) resource(r *http.Request) *resource {
 }
 
 // plainlyWritten returns the request without the original spelling of its path, so
-// that the mux matches the decoded path, as Caddy's matchers do.
+// that the mux matches the decoded path, as Caddy's matchers do. A name of dots is
+// written so that the mux takes it for a name and not for another folder.
 func plainlyWritten(r *http.Request) *http.Request {
 	out := *r
 	address := *r.URL
 	address.RawPath, address.Host = "", ""
+	if folder, name := path.Split(address.Path); name == "." || name == ".." {
+		address.RawPath = (&url.URL{Path: folder}).EscapedPath() + strings.ReplaceAll(name, ".", "%2E")
+	}
 	out.URL = &address
 	return &out
 }

@@ -51,6 +51,15 @@ func TestOwnPaths(t *testing.T) {
 		{"all", "GET", "/lex/%68ealth", 200, ""},
 		{"all", "GET", "/lex%2Fhealth", 200, ""},
 
+		// a name of dots, with which a secret may come as with any other
+		{"all", "GET", "/audits/.", 404, ""},
+		{"all", "GET", "/audits/..", 404, ""},
+		{"all", "GET", "/audits/%2e%2E", 404, ""},
+		{"all", "GET", "/audits/turn/..", 404, ""},
+		{"all", "GET", "/admin/keys/..", 405, "DELETE"},
+		{"all", "GET", "/lex/..", 418, ""},
+		{"all", "GET", "/audits/../audits/x", 418, ""},
+
 		// paths that are not ours
 		{"all", "GET", "/", 418, ""},
 		{"all", "GET", "/audits", 418, ""},

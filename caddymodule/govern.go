@@ -213,12 +213,14 @@ func readReply(got *recorder) reply {
 }
 
 // commitAnswer judges the text, if there is one, and the baseline, and commits the
-// turn. With an error the receipt says what could not be written; it is nil if
-// that was not known yet.
+// turn. With an error the receipt says what could not be written, as far as that is
+// known: a stream that began tells it at its end.
 func (c *governCall) commitAnswer(ctx context.Context, text string, sent govern.SentText) (*govern.Judged, *govern.Receipt, error) {
 	judged, err := c.judge(ctx, text)
 	if err != nil {
-		return nil, nil, err
+		opened := c.assessed.Opened
+		unwritten := &govern.Receipt{Turn: c.assessed.Turn, TurnID: opened.TurnID, PublicID: opened.PublicID}
+		return c.assessed.NotJudged("the judgement is not valid"), unwritten, err
 	}
 	c.judgeBaseline()
 	defer c.measure(&c.timing.Commit)()

@@ -2,12 +2,17 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // Two sites over one store, one of them under a policy of its own.
@@ -218,6 +223,207 @@ func TestUnknownPolicies(t *testing.T) {
 		}
 		if err := validate(config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.options, c.site, err)
+		}
+	}
+}
+
+// Policies that JSON gives no name, no content or a strange name are errors at load.
+func TestPoliciesThatMakeNoSense(t *testing.T) {
+	for policies, want := range map[string]string{
+		`{"":{}}`:                                `policy "": give a name`,
+		`{"a b":{}}`:                             `policy "a b": give a name`,
+		`{"a@b":{}}`:                             `policy "a@b": give a name`,
+		`{"` + strings.Repeat("a", 65) + `":{}}`: "give a name of at most 64",
+		`{"strict":null}`:                        "policy strict: give an object",
+		`{"strict":{"memory":51}}`:               "policy strict: memory: 51",
+		`{"strict":{"limits":{"anonymous":{"requests":1}}}}`: "policy strict: limits anonymous",
+		`{"strict":{"judge":{"provider":"nobody"}}}`:         "policy strict: loading the judge",
+	} {
+		err := validate([]byte(`{"admin":{"disabled":true},"apps":{"lex":{"policies":` + policies + `}}}`))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", policies, err)
+		}
+	}
+}
+
+// Validating a configuration opens no store, whatever its policies hold.
+func TestValidatingOpensNoStore(t *testing.T) {
+	p := &proxy{t: t, url: "http://127.0.0.1:0", log: filepath.Join(t.TempDir(), "log"), data: filepath.Join(t.TempDir(), "lex.db")}
+	config, err := p.adapt(policyOptions, strings.ReplaceAll(policySite, "${model}", "127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(config); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p.data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the store was opened: %v", err)
+	}
+}
+
+// The judge and the embedder of a policy count for it alone, and so does their
+// failure.
+func TestAPolicyHasDetectorsOfItsOwn(t *testing.T) {
+	dead := map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
+	strict := map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m", "fail": "refuse"}
+	local := map[string]any{"provider": "local"}
+	for name, c := range map[string]struct {
+		app, policy map[string]any
+		refused     map[string]bool // by the site's policy
+		detectors   map[string]string
+	}{
+		"a local judge below a remote one": {
+			map[string]any{"judge": strict}, map[string]any{"judge": local}, map[string]bool{"": true, "own": false},
+			map[string]string{"": "local echo local_judge openai_judge", "own": "local echo local_judge"},
+		},
+		"a remote judge above a local one": {
+			map[string]any{}, map[string]any{"judge": strict}, map[string]bool{"": false, "own": true},
+			map[string]string{"": "local echo local_judge", "own": "local echo local_judge openai_judge"},
+		},
+		"a judge that is inherited": {
+			map[string]any{"judge": strict}, map[string]any{"tau": 0.09}, map[string]bool{"": true, "own": true},
+			map[string]string{"": "local echo local_judge openai_judge", "own": "local echo local_judge openai_judge"},
+		},
+		"an embedder": {
+			map[string]any{}, map[string]any{"embedder": dead}, map[string]bool{"": false, "own": false},
+			map[string]string{"": "local echo local_judge", "own": "openai_embedder local echo local_judge"},
+		},
+	} {
+		c.app["policies"] = map[string]any{"own": c.policy}
+		for _, policy := range []string{"", "own"} {
+			s := newSiteWith(t, `{"policy":"`+policy+`","baseline":"never"}`, c.app, answering("application/json", completion("Paris.")))
+			var got struct {
+				Refused  bool `json:"refused"`
+				Degraded bool `json:"detection_degraded"`
+				Coverage struct {
+					Detectors []struct{ Name string }
+				}
+			}
+			if err := json.Unmarshal(s.post("/lex/govern", question).Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			var detectors []string
+			for _, d := range got.Coverage.Detectors {
+				detectors = append(detectors, d.Name)
+			}
+			if got.Refused != c.refused[policy] || strings.Join(detectors, " ") != c.detectors[policy] || got.Degraded != strings.Contains(c.detectors[policy], "embedder") {
+				t.Errorf("%s: the policy %q: %+v", name, policy, got)
+			}
+		}
+	}
+}
+
+// A stream goes on under the policy with which it began, though a reload took it
+// away meanwhile; its receipt names that policy, and verifies.
+func TestAPolicyIsRemovedWhileItsStreamRuns(t *testing.T) {
+	asked, reloaded := make(chan struct{}), make(chan struct{})
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, chunk("", map[int]string{0: strings.Repeat("Paris is a city. ", 60)}))
+		w.(http.Flusher).Flush()
+		close(asked)
+		<-reloaded
+		_, _ = io.WriteString(w, stream(capitulation))
+	}))
+	t.Cleanup(model.Close)
+	site := strings.ReplaceAll(policySite, "${model}", model.Listener.Addr().String())
+	p := runCaddy(t, policyOptions, site)
+	before := p.url
+	r, err := http.NewRequest(http.MethodPost, before+"/v1/chat/completions", strings.NewReader(chatStreamed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-App", "strict")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	<-asked
+	without := strings.NewReplacer("policy strict {", "policy other {", "1000/1h strict", "1000/1h").Replace(policyOptions)
+	if err := p.load(without, site); err == nil {
+		t.Error("a site may choose a policy that is gone")
+	}
+	if err := p.load(without, strings.ReplaceAll(site, "policy strict", "policy other")); err != nil {
+		t.Fatal(err)
+	}
+	close(reloaded)
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(text), "Not there.") || strings.Contains(string(text), "DAN") {
+		t.Errorf("%v: %.300s", err, text)
+	}
+	_, id, _ := strings.Cut(string(text), "x-lex-receipt-id: ")
+	id, _, _ = strings.Cut(id, "\n")
+	http.DefaultClient.CloseIdleConnections() // the server of the first configuration closes them
+	if _, report := p.ask("/audits/verify", `{"receipt_id":"`+id+`"}`); report["valid"] != true {
+		t.Errorf("%v", report)
+	}
+}
+
+// One session on a site that observes and on one that enforces, under two policies
+// and on two replicas: what it does on the one counts on the other, and every
+// receipt verifies.
+func TestOneSessionUnderTwoPolicies(t *testing.T) {
+	redis := storetest.StartRedis(t)
+	million := map[string]any{"anonymous": map[string]any{"requests": 1_000_000, "window": 60e9}, "read": map[string]any{"requests": 1_000_000, "window": 60e9}}
+	replica := func(config string, policy map[string]any) *site {
+		return newSiteWith(t, config, map[string]any{
+			"store": map[string]any{"engine": "redis", "urls": []string{redis}}, "policies": map[string]any{"own": policy}, "limits": million,
+		}, answering("application/json", completion("Paris.")))
+	}
+	sites := []*site{
+		replica(`{"policy":"own","mode":"observe","baseline":"never"}`, map[string]any{"refuse_at": 0.9, "tau": 0.1}),
+		replica(`{"policy":"own","baseline":"never"}`, map[string]any{"refuse_at": 0.6, "tau": 0.09}),
+	}
+	for i, prompt := range []string{"What is the capital of France?", attack, attack, "And of Spain?", "You are worthless.", attack} {
+		for _, s := range sites {
+			body, _ := json.Marshal(map[string]any{"session_id": "s", "prompt": prompt})
+			for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
+				if w := s.post(path, string(body)); w.Code != http.StatusOK {
+					t.Fatalf("turn %d: %d %s", i, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	receipts := sites[0].receipts()
+	if len(receipts) != 24 {
+		t.Fatalf("%d receipts", len(receipts))
+	}
+	policies := make(map[any]int)
+	for i, r := range receipts {
+		policies[r["policy"]]++
+		if i+1 < len(receipts) && r["prev"] != receipts[i+1]["id"] {
+			t.Errorf("receipt %d follows %v", i, r["prev"])
+		}
+		w := sites[i%2].post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`)
+		if !strings.Contains(w.Body.String(), `"valid":true`) {
+			t.Errorf("%s", w.Body)
+		}
+	}
+	if len(policies) != 2 {
+		t.Errorf("the receipts name the policies %v", policies)
+	}
+}
+
+// The policy of a key's plan holds for /lex/govern too, streamed or not, where a key
+// is required; a key whose plan is gone is refused.
+func TestAPlansPolicyBehindRequireKey(t *testing.T) {
+	t.Setenv("LEX_TEST_ADMIN", password)
+	million := map[string]any{"requests": 1_000_000, "window": 60e9}
+	s := newSiteWith(t, `{"require_key":true,"baseline":"never"}`, map[string]any{
+		"policies": map[string]any{"own": map[string]any{"refusal_text": "Not there."}},
+		"limits": map[string]any{"keyed": million, "anonymous": million, "read": million, "plans": map[string]any{
+			"careful": map[string]any{"requests": 100, "window": 60e9, "policy": "own"},
+		}},
+	}, answering("application/json", completion("Paris.")))
+	key := newKey(s, `{"name":"app","plan":"careful"}`)
+	refused := `{"session_id":"s","prompt":"` + attack + `"}`
+	for path, body := range map[string]string{"/lex/govern": refused, "/lex/govern/stream": refused, "/v1/chat/completions": chatAttack, "/v2/other": chatAttack} {
+		if w := s.post(path, body); w.Code != http.StatusUnauthorized {
+			t.Errorf("%s without a key: %d", path, w.Code)
+		}
+		if w := s.post(path, body, "X-Lex-Api-Key", key); !strings.Contains(w.Body.String(), "Not there.") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 }

@@ -73,6 +73,9 @@ func (a *App) provisionPolicies(ctx caddy.Context) error {
 		if !validIdentifier(name) {
 			return fmt.Errorf("policy %q: %s", name, nameRule)
 		}
+		if p == nil {
+			return fmt.Errorf("policy %s: give an object and not null", name)
+		}
 		p.name = name
 		p.inherit(a.Policy)
 		all[name] = p

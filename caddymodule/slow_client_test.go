@@ -37,6 +37,49 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, testAClientThatDoesNotRead)
 }
 
+// The same for an answer in one piece.
+func TestAClientThatDoesNotReadAWholeAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, `{}`, answering("application/json", completion(strings.Repeat("Paris is a city. ", 6000))))
+		client, ended, closeAll := s.pipe(chatQuestion)
+		defer closeAll()
+		began := time.Now()
+		if _, err := bufio.NewReader(client).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Minute):
+			t.Fatal("the answer is still being written after ten minutes")
+		}
+		if took := time.Since(began); took < 30*time.Second || took > 3*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// pipe sends a call over a connection within the process. It returns the client's
+// end, and a channel that is closed when the call was served.
+func (s *site) pipe(body string) (client net.Conn, ended <-chan struct{}, closeAll func()) {
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	served := make(chan struct{})
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(served)
+		s.serve(w, r)
+	})}
+	go func() { _ = server.Serve(l) }()
+	client, conn := net.Pipe()
+	l.conns <- conn
+	r, _ := http.NewRequest(http.MethodPost, "http://site.test/v1/chat/completions", strings.NewReader(body))
+	if err := r.Write(client); err != nil {
+		s.t.Fatal(err)
+	}
+	return client, served, func() {
+		client.Close()
+		server.Close()
+	}
+}
+
 func testAClientThatDoesNotRead(t *testing.T) {
 	frame := chunk("", map[int]string{0: strings.Repeat("Paris is a city. ", 60)})
 	sent := 0
@@ -50,20 +93,8 @@ func testAClientThatDoesNotRead(t *testing.T) {
 		}
 		return nil
 	})
-	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	ended := make(chan struct{})
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(ended)
-		s.serve(w, r)
-	})}
-	go func() { _ = server.Serve(l) }()
-	client, conn := net.Pipe()
-	l.conns <- conn
+	client, ended, closeAll := s.pipe(chatStreamed)
 	began := time.Now()
-	r, _ := http.NewRequest(http.MethodPost, "http://site.test/v1/chat/completions", strings.NewReader(chatStreamed))
-	if err := r.Write(client); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := bufio.NewReader(client).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +105,7 @@ func testAClientThatDoesNotRead(t *testing.T) {
 	if sent > 100 {
 		t.Errorf("%d frames were taken from upstream", sent)
 	}
-	client.Close()
-	server.Close()
+	closeAll()
 	if r := s.receipts()[0]; r["outcome"] == "answered" {
 		t.Errorf("outcome %v", r["outcome"])
 	}

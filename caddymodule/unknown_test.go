@@ -423,3 +423,31 @@ func TestUnreadPathsAreCounted(t *testing.T) {
 		t.Errorf("counted %v", n)
 	}
 }
+
+// A request on a foreign path is counted under the endpoint that its receipt names,
+// whether it is accepted or not, and the option headers holds there as anywhere.
+func TestUnknownPathsAreToldLikeOthers(t *testing.T) {
+	s, key := planSiteWith(t, `{"headers":"full"}`, 1, answering("application/json", completion("Paris.")))
+	rejected := func() float64 {
+		return metric(t, "lex_requests_total", "endpoint", "unknown", "dialect", "openai_chat", "outcome", "rejected")
+	}
+	before := rejected()
+	w := s.post("/v2/other", chatQuestion, "X-Lex-Api-Key", key)
+	for _, name := range []string{"X-Lex-Turn", "X-Lex-Receipt-Id", "X-Lex-Health-Band", "X-Lex-Margin"} {
+		if w.Code != http.StatusOK || w.Header().Get(name) == "" {
+			t.Errorf("%d without %s: %v", w.Code, name, w.Header())
+		}
+	}
+	if w.Header().Get("X-Lex-Coverage") != "partial" || w.Header().Get("X-Lex-Uninspected") != "answer" {
+		t.Errorf("%v", w.Header())
+	}
+	if endpoint := s.receipts()[0]["endpoint"]; endpoint != "unknown" {
+		t.Errorf("the receipt names the endpoint %v", endpoint)
+	}
+	if w := s.post("/v2/other", chatQuestion, "X-Lex-Api-Key", key); w.Code != http.StatusTooManyRequests {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := rejected() - before; n != 1 {
+		t.Errorf("%v requests were counted as rejected", n)
+	}
+}

@@ -205,6 +205,10 @@ func newClientSide(w http.ResponseWriter) *clientSide {
 	return &clientSide{ResponseWriter: w, before: w.Header().Clone()}
 }
 
+// Unwrap lets http.ResponseController reach the connection, whose deadline bounds
+// a write.
+func (c *clientSide) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
 // send writes frames to the client at once.
 func (c *clientSide) send(frames []byte) error {
 	c.sending.Lock()

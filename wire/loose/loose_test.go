@@ -1,0 +1,199 @@
+package loose_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
+)
+
+const limit = 1 << 16
+
+func gzipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+func zlibbed(s string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+func brotlied(s string) string {
+	var b bytes.Buffer
+	w := brotli.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+func zstded(s string) string {
+	w, _ := zstd.NewWriter(nil)
+	return string(w.EncodeAll([]byte(s), nil))
+}
+
+func utf16(s string, mark string) string {
+	out := mark
+	for _, c := range s {
+		out += string([]byte{byte(c), byte(c >> 8)})
+	}
+	return out
+}
+
+func form(boundary string, parts ...[2]string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data; name=\"f\"\r\nContent-Type: " + p[0] + "\r\n\r\n" + p[1] + "\r\n")
+	}
+	return b.String() + "--" + boundary + "--\r\n"
+}
+
+func joined(parts []wire.Part) string {
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "|")
+}
+
+// However a body is packed, its text is read, and what cannot be read is an error.
+func TestBody(t *testing.T) {
+	large := strings.Repeat("a", limit+1)
+	for name, c := range map[string]struct {
+		media, coding, body string
+		want                string
+		err                 error // wraps one of the package's, or is any if errAny
+	}{
+		"nothing":                {"", "", "", "", nil},
+		"text":                   {"text/plain", "", "Hello there.", "Hello there.", nil},
+		"JSON":                   {"application/json", "", `{"a":["Hello there."]}`, "Hello there.", nil},
+		"no type that parses":    {";;;", "", "Hello there.", "Hello there.", nil},
+		"gzip":                   {"", "gzip", gzipped("Hello there."), "Hello there.", nil},
+		"gzip, other letters":    {"", " X-GZIP ", gzipped("Hello there."), "Hello there.", nil},
+		"deflate":                {"", "deflate", zlibbed("Hello there."), "Hello there.", nil},
+		"br":                     {"", "br", brotlied("Hello there."), "Hello there.", nil},
+		"zstd":                   {"", "zstd", zstded("Hello there."), "Hello there.", nil},
+		"two codings":            {"", "gzip, br", brotlied(gzipped("Hello there.")), "Hello there.", nil},
+		"too many codings":       {"", "identity,identity,identity,identity,identity", "Hello there.", "", loose.ErrNotText},
+		"an unknown coding":      {"", "compress", "Hello there.", "", loose.ErrNotText},
+		"not the coding":         {"", "gzip", "Hello there.", "", errAny},
+		"a cut coding":           {"", "gzip", gzipped("Hello there.")[:12], "", errAny},
+		"unpacks to too much":    {"", "gzip", gzipped(large), "", loose.ErrTooLarge},
+		"unpacks to the limit":   {"", "gzip", gzipped(large[1:]), large[1:], nil},
+		"UTF-16 with its mark":   {"", "", utf16("Hello there.", "\xff\xfe"), "Hello there.", nil},
+		"UTF-16 as its NULs say": {"", "", utf16("Hello there.", ""), "Hello there.", nil},
+		"a named charset":        {"text/plain; charset=iso-8859-1", "", "caf\xe9", "café", nil},
+		"no charset":             {"text/plain", "", "caf\xe9", "", loose.ErrNotText},
+		"an unknown charset":     {"text/plain; charset=klingon", "", "caf\xe9", "", loose.ErrNotText},
+		"binary":                 {"", "", "\x00\x01\x02\x03\xff\xfe", "", loose.ErrNotText},
+		"a PNG":                  {"image/png", "", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "", loose.ErrNotText},
+		"a query":                {"application/x-www-form-urlencoded", "", "a=Hello+there%21&b%zz", "a|Hello there!|b%zz", nil},
+		"a form":                 {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"application/json", `["there"]`}), "Hello|there", nil},
+		"a form with a file":     {"multipart/form-data; boundary=x", "", form("x", [2]string{"image/png", "\x89PNG\r\n\x1a\n\xff"}, [2]string{"", "Hello"}), "Hello", loose.ErrNotText},
+		"a form in a form":       {"multipart/form-data; boundary=x", "", form("x", [2]string{"multipart/form-data; boundary=y", form("y", [2]string{"", "there"})}, [2]string{"", "Hello"}), "Hello", loose.ErrNotText},
+		"a form without an end":  {"multipart/form-data; boundary=x", "", strings.TrimSuffix(form("x", [2]string{"", "Hello"}), "\r\n--x--\r\n"), "", errAny},
+		"a form without a name":  {"multipart/form-data", "", "Hello there.", "Hello there.", nil},
+		"a form that is large":   {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"", large}), "", loose.ErrTooLarge},
+	} {
+		parts, err := loose.Body(c.media, c.coding, []byte(c.body), limit)
+		if joined(parts) != c.want || (err != nil) != (c.err != nil) || c.err != nil && c.err != errAny && !errors.Is(err, c.err) {
+			t.Errorf("%s: %q, %v", name, joined(parts), err)
+		}
+	}
+}
+
+var errAny = errors.New("any error")
+
+// Short words are values of an API, several of one array a sentence, and files no
+// text; what stands under the names of instructions is the application's.
+func TestTexts(t *testing.T) {
+	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 300)))
+	for body, c := range map[string]struct {
+		said, instructed string
+		media            bool
+	}{
+		`{"model":"gpt","input":"Tell me more."}`:              {"user Tell me more.", "", false},
+		`{"tags":["a","b","c","d"]}`:                           {"", "", false},
+		`{"words":["say","how","to","do","it"]}`:               {"user say how to do it", "", false},
+		`{"instructions":"Be nice to me.","input":"x"}`:        {"", "Be nice to me.", false},
+		`{"type":"function_call_output","output":"It rains."}`: {"tool It rains.", "", false},
+		`{"image":"` + png + `"}`:                              {"", "", true},
+		`{"image":"data:image/png;base64,` + png + `"}`:        {"", "", true},
+		`{"image":"` + png + ` and more"}`:                     {"user " + png + " and more", "", false},
+	} {
+		texts, instructions, media := loose.Texts(wire.LooseParts([]byte(body)))
+		var said, instructed []string
+		for _, x := range texts {
+			said = append(said, map[detect.Source]string{detect.User: "user ", detect.Tool: "tool "}[x.Source]+x.Body)
+		}
+		for _, x := range instructions {
+			instructed = append(instructed, x.Body)
+		}
+		if strings.Join(said, "|") != c.said || strings.Join(instructed, "|") != c.instructed || (media > 0) != c.media {
+			t.Errorf("%.60s: said %q, instructed %q, %d bytes of files", body, said, instructed, media)
+		}
+	}
+}
+
+// Nothing panics, nothing is unpacked beyond the limit, and a body is either read
+// or reported.
+func FuzzBody(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"text/plain", "", "Hello there."},
+		{"text/plain; charset=utf-16", "", utf16("Hello.", "\xff\xfe")},
+		{"", "gzip", gzipped("Hello there.")},
+		{"", "br, deflate", zlibbed(brotlied("Hello."))},
+		{"", "zstd", zstded("Hello there.")},
+		{"", "gzip", gzipped(strings.Repeat("a", 5000))},
+		{"application/x-www-form-urlencoded", "", "a=b%20c&d"},
+		{"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"image/png", "\x89PNG"})},
+		{"application/json", "", `{"a":["Hello",{"system":"\ud800"}]}`},
+		{"", "", "\x00H\x00i"},
+	} {
+		f.Add(seed[0], seed[1], []byte(seed[2]))
+	}
+	const limit = 4096
+	f.Fuzz(func(t *testing.T, media, coding string, body []byte) {
+		plain, err := loose.Decode(body, coding, limit)
+		if len(plain) > limit || err != nil && plain != nil {
+			t.Fatalf("%d bytes with the error %v", len(plain), err)
+		}
+		parts, failed := loose.Body(media, coding, body, limit)
+		if err != nil && (failed == nil || parts != nil) {
+			t.Fatalf("a body that cannot be decoded (%v) has %d parts and the error %v", err, len(parts), failed)
+		}
+		size := 0
+		for _, p := range parts {
+			size += len(p.Text)
+			if !utf8.ValidString(p.Text) {
+				t.Fatalf("the text %q is not UTF-8", p.Text)
+			}
+		}
+		if most := 4*limit + 64; size > most { // a byte of another charset, or one that is not valid, takes at most four
+			t.Fatalf("%d bytes of text", size)
+		}
+		// No text is lost: a body of letters comes back as it is, in any form that we know.
+		letters := len(plain) > 0 && len(bytes.Trim(plain, "abcdefghijklmnopqrstuvwxyz ")) == 0 && !bytes.ContainsFunc(plain, func(c rune) bool { return c != ' ' && (c < 'a' || c > 'z') })
+		if letters && failed == nil && !strings.Contains(strings.ToLower(media), "multipart") && len(bytes.TrimSpace(plain)) > 0 && joined(parts) != string(plain) {
+			t.Fatalf("%q was read as %q", plain, joined(parts))
+		}
+		loose.Texts(parts)
+	})
+}
