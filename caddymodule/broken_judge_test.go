@@ -18,11 +18,12 @@ func init() {
 	caddy.RegisterModule(brokenGuest{})
 }
 
-// brokenGuest loads a judge whose judgements the kernel does not accept.
+// brokenGuest loads a judge whose judgements the kernel does not accept. Its id is a
+// level deeper than those that errors list.
 type brokenGuest struct{}
 
 func (brokenGuest) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "lex.judges.broken", New: func() caddy.Module { return new(brokenGuest) }}
+	return caddy.ModuleInfo{ID: "lex.judges.test.broken", New: func() caddy.Module { return new(brokenGuest) }}
 }
 
 func (brokenGuest) Judge() pipeline.Judge { return brokenJudge{} }
@@ -47,7 +48,7 @@ func TestAJudgementThatIsNotValid(t *testing.T) {
 		}
 		return answering("application/json", completion("Paris is the capital."))(w, r)
 	}
-	s := newSiteWith(t, `{"hold_back":{"bytes":0,"duration":1000000000},"baseline":"never"}`, map[string]any{"judge": map[string]any{"provider": "broken"}}, model)
+	s := newSiteWith(t, `{"hold_back":{"bytes":0,"duration":1000000000},"baseline":"never"}`, map[string]any{"judge": map[string]any{"provider": "test.broken"}}, model)
 	for _, c := range []struct {
 		path, body string
 		status     int
