@@ -66,6 +66,19 @@ func TestPublishBenchmarks(t *testing.T) {
 	}
 }
 
+// Of the conditions of a request If-None-Match is known and nothing else: the list
+// is answered whole, and never with an error that is not JSON.
+func TestBenchmarksAreAnsweredWhole(t *testing.T) {
+	s := adminSite(t)
+	for name, value := range map[string]string{
+		"Range": "bytes=0-3", "range": "bytes=9999-", "If-Match": `"x"`, "If-Unmodified-Since": "Thu, 01 Jan 1970 00:00:01 GMT",
+	} {
+		if w := s.send(http.MethodGet, "/benchmarks", "", name, value); w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
 // Wilson's interval, against the roots of (p - k/n)² = z² p (1 - p)/n found by
 // bisection with 40 digits.
 func TestWilsonIntervals(t *testing.T) {

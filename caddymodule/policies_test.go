@@ -273,19 +273,27 @@ func TestAPolicyHasDetectorsOfItsOwn(t *testing.T) {
 		detectors   map[string]string
 	}{
 		"a local judge below a remote one": {
-			map[string]any{"judge": strict}, map[string]any{"judge": local}, map[string]bool{"": true, "own": false},
+			map[string]any{"judge": strict},
+			map[string]any{"judge": local},
+			map[string]bool{"": true, "own": false},
 			map[string]string{"": "local echo local_judge openai_judge", "own": "local echo local_judge"},
 		},
 		"a remote judge above a local one": {
-			map[string]any{}, map[string]any{"judge": strict}, map[string]bool{"": false, "own": true},
+			map[string]any{},
+			map[string]any{"judge": strict},
+			map[string]bool{"": false, "own": true},
 			map[string]string{"": "local echo local_judge", "own": "local echo local_judge openai_judge"},
 		},
 		"a judge that is inherited": {
-			map[string]any{"judge": strict}, map[string]any{"tau": 0.09}, map[string]bool{"": true, "own": true},
+			map[string]any{"judge": strict},
+			map[string]any{"tau": 0.09},
+			map[string]bool{"": true, "own": true},
 			map[string]string{"": "local echo local_judge openai_judge", "own": "local echo local_judge openai_judge"},
 		},
 		"an embedder": {
-			map[string]any{}, map[string]any{"embedder": dead}, map[string]bool{"": false, "own": false},
+			map[string]any{},
+			map[string]any{"embedder": dead},
+			map[string]bool{"": false, "own": false},
 			map[string]string{"": "local echo local_judge", "own": "openai_embedder local echo local_judge"},
 		},
 	} {
