@@ -185,13 +185,15 @@ func TestAPolicyHasRatesOfItsOwn(t *testing.T) {
 	}
 }
 
-// A named policy has a memory of its own, and what it does not say from the
-// unnamed one.
+// What a named policy does not set is as in the unnamed one.
 func TestANamedPolicyInherits(t *testing.T) {
 	t.Setenv("LEX_TEST_ADMIN", password)
 	options := map[string]any{
-		"policy":   map[string]any{"refusal_text": "Not here.", "identity_modes": []string{"full", "minimal"}},
-		"policies": map[string]any{"strict": map[string]any{"refuse_at": 0.6, "memory": 0}},
+		"policy": map[string]any{
+			"refusal_text": "Not here.", "identity_modes": []string{"full", "minimal"}, "memory": 0,
+			"limits": map[string]any{"anonymous": map[string]any{"requests": 4, "window": 3600e9}},
+		},
+		"policies": map[string]any{"strict": map[string]any{"refuse_at": 0.6}},
 	}
 	s := newSiteWith(t, `{"policy":"strict","baseline":"never"}`, options, answering("application/json", completion("Paris.")))
 	if w := s.post("/lex/govern", `{"session_id":"s","prompt":"`+attack+`"}`); !strings.Contains(w.Body.String(), "Not here.") {
@@ -204,6 +206,9 @@ func TestANamedPolicyInherits(t *testing.T) {
 		if w := s.post("/lex/govern", `{"session_id":"s3","prompt":"Hello."}`); !strings.Contains(w.Body.String(), `"memory_injected":false`) {
 			t.Errorf("%s", w.Body)
 		}
+	}
+	if w := s.post("/lex/govern", `{"session_id":"s4","prompt":"Hello."}`); w.Code != http.StatusTooManyRequests {
+		t.Errorf("the fifth request: %d", w.Code)
 	}
 }
 

@@ -127,6 +127,16 @@ func (p *Policy) inherit(unnamed Policy) {
 	if len(p.IdentityModes) == 0 {
 		p.IdentityModes = unnamed.IdentityModes
 	}
+	if p.EmbedderRaw == nil {
+		p.EmbedderRaw = unnamed.EmbedderRaw
+	}
+	if p.JudgeRaw == nil {
+		p.JudgeRaw = unnamed.JudgeRaw
+	}
+	p.Memory = cmp.Or(p.Memory, unnamed.Memory)
+	p.Limits.Anonymous = cmp.Or(p.Limits.Anonymous, unnamed.Limits.Anonymous)
+	p.Limits.Keyed = cmp.Or(p.Limits.Keyed, unnamed.Limits.Keyed)
+	p.Limits.Intercepted = cmp.Or(p.Limits.Intercepted, unnamed.Limits.Intercepted)
 }
 
 // provision builds the governor that works under the policy. Its store comes with
