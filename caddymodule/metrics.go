@@ -56,7 +56,7 @@ var allMetrics = &metrics{
 	modelCacheHits: counter("lex_model_cache_hits_total",
 		"Evidence of remote models that was known already.", "detector"),
 	breakerOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "lex_model_breaker_open", Help: "1 while a remote model is not asked, by one caller at least, because it fails or asked for a pause.",
+		Name: "lex_model_breaker_open", Help: "How many remote models are not asked, by one caller at least, because they fail or asked for a pause.",
 	}, []string{"detector"}),
 }
 

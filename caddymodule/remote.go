@@ -67,16 +67,17 @@ type remoteKey struct {
 	model.Config
 }
 
-// A sharedRemote is a client in the pool, with the loggers of the configurations
-// that share it.
+// A sharedRemote is a client in the pool, with what observes it for all
+// configurations that share it.
 type sharedRemote[C interface{ Close() }] struct {
-	client  C
-	loggers *loggers
+	client   C
+	observer *remoteObserver
 }
 
 // Destruct closes the client's connections. The pool calls it.
 func (s sharedRemote[C]) Destruct() error {
 	s.client.Close()
+	s.observer.showBreaker(false)
 	return nil
 }
 
@@ -88,9 +89,9 @@ func shareRemote[C interface{ Close() }](
 ) (client C, release func(), err error) {
 	key, logger := remoteKey{name, config}, ctx.Logger()
 	value, _, err := remotes.LoadOrNew(key, func() (caddy.Destructor, error) {
-		shared := new(loggers)
-		client, err := build(config, newRemoteObserver(name, shared))
-		return sharedRemote[C]{client, shared}, err
+		observer := newRemoteObserver(name)
+		client, err := build(config, observer)
+		return sharedRemote[C]{client, observer}, err
 	})
 	if err != nil {
 		return client, nil, err
@@ -99,9 +100,9 @@ func shareRemote[C interface{ Close() }](
 	if !ok {
 		return client, nil, fmt.Errorf("the pool of remote models holds a %T", value)
 	}
-	remote.loggers.join(logger)
+	remote.observer.loggers.join(logger)
 	return remote.client, func() {
-		remote.loggers.leave(logger)
+		remote.observer.loggers.leave(logger)
 		_, _ = remotes.Delete(key) // closing connections does not fail
 	}, nil
 }
@@ -111,13 +112,16 @@ func shareRemote[C interface{ Close() }](
 type remoteObserver struct {
 	name     string // as receipts name the detector
 	metrics  *metrics
-	loggers  *loggers
+	loggers  loggers
 	rejected sync.Once
+
+	mu   sync.Mutex
+	open bool // as the metric shows the breaker
 }
 
-func newRemoteObserver(name string, shared *loggers) *remoteObserver {
-	allMetrics.breakerOpen.WithLabelValues(name).Set(0)
-	return &remoteObserver{name: name, metrics: allMetrics, loggers: shared}
+func newRemoteObserver(name string) *remoteObserver {
+	allMetrics.breakerOpen.WithLabelValues(name).Add(0) // the series exists from now on
+	return &remoteObserver{name: name, metrics: allMetrics}
 }
 
 // Asked counts a request.
@@ -141,14 +145,28 @@ func (o *remoteObserver) Cached() { o.metrics.modelCacheHits.WithLabelValues(o.n
 
 // Breaker shows the breaker's state.
 func (o *remoteObserver) Breaker(open bool, why model.Failure) {
+	o.showBreaker(open)
 	if open {
-		o.metrics.breakerOpen.WithLabelValues(o.name).Set(1)
 		o.loggers.current().Error("the remote model is failing, and is not asked for a while by the callers whose turns fail",
 			zap.String("detector", o.name), zap.String("why", string(why)))
 		return
 	}
-	o.metrics.breakerOpen.WithLabelValues(o.name).Set(0)
 	o.loggers.current().Info("the remote model is back", zap.String("detector", o.name))
+}
+
+// showBreaker counts the breaker among those that are open: policies may ask
+// several models under one detector's name.
+func (o *remoteObserver) showBreaker(open bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	gauge := o.metrics.breakerOpen.WithLabelValues(o.name)
+	switch {
+	case open && !o.open:
+		gauge.Inc()
+	case !open && o.open:
+		gauge.Dec()
+	}
+	o.open = open
 }
 
 // countOption sets a whole number of at least 1.

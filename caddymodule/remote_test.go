@@ -267,4 +267,12 @@ func TestRemoteModelMetrics(t *testing.T) {
 		t.Errorf("5xx %v, kept back %v, open %v", value("lex_model_failures_total", "kind", "server_error"),
 			value("lex_model_failures_total", "kind", "breaker_open"), value("lex_model_breaker_open"))
 	}
+	// A second model under the same name hides nothing of the first.
+	well := newEmbeddings(t)
+	newSiteWith(t, `{}`, map[string]any{
+		"embedder": map[string]any{"provider": "jina", "base_url": well.URL, "api_key": "k"},
+	}, answering("application/json", completion("Paris.")))
+	if open := value("lex_model_breaker_open"); open != 1 {
+		t.Errorf("%v breakers are open", open)
+	}
 }
