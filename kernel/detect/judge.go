@@ -36,7 +36,7 @@ func (m *Model) Judge(ctx context.Context, prompt, output string) (Judgement, er
 	if err != nil {
 		return Judgement{}, err
 	}
-	return Judge(before, prompt, output), nil
+	return Judge(before, prompt, output), nil //nolint:contextcheck // it reads MaxJudged bytes at most
 }
 
 // Judge is [Model.Judge] for a prompt that was assessed before, since a stream is
