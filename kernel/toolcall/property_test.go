@@ -141,6 +141,7 @@ func TestDecideIsBoundedOnHostileText(t *testing.T) {
 		"json":        strings.Repeat("[", 1<<15),
 	}
 	for name, text := range hostile {
+		text = text[:len(text)/largeShare]
 		t.Run(name, func(*testing.T) {
 			for _, c := range []toolcall.Call{with("bash", "command", text), with("send_email", "other", text), with("python", "code", text), with("run_sql", "sql", text)} {
 				c.Context = []toolcall.Observation{{Text: text}}
