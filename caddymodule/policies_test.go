@@ -330,7 +330,7 @@ func TestAPolicyHasDetectorsOfItsOwn(t *testing.T) {
 // away meanwhile; its receipt names that policy, and verifies.
 func TestAPolicyIsRemovedWhileItsStreamRuns(t *testing.T) {
 	asked, reloaded := make(chan struct{}), make(chan struct{})
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, chunk("", map[int]string{0: strings.Repeat("Paris is a city. ", 60)}))
 		w.(http.Flusher).Flush()

@@ -42,7 +42,7 @@ func exp(x float64) float64 {
 	t := float64(r * r)
 	c := r - float64(t*horner(t, expP[:]))
 	y := 1 - ((lo - float64(r*c)/(2-c)) - hi)
-	return float64(y * math.Float64frombits(uint64(k+1023)<<52))
+	return float64(y * math.Float64frombits(uint64(k+1023)<<52)) //nolint:gosec // G115: -1010 <= k <= 1010
 }
 
 // horner returns c[0] + c[1] t + c[2] t^2 + …

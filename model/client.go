@@ -103,7 +103,10 @@ func headerFor(keyHeader, key string) http.Header {
 // newHTTPClient has connections of its own, so that they can be closed with the
 // client that used them.
 func newHTTPClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program can replace it by any type
+		transport = standard.Clone()
+	}
 	transport.MaxIdleConnsPerHost = 32
 	return &http.Client{
 		Transport:     transport,

@@ -101,7 +101,7 @@ var failures = map[string]struct {
 func TestFailures(t *testing.T) {
 	for name, test := range failures {
 		srv := httptest.NewServer(test.answer)
-		defer srv.Close()
+		t.Cleanup(srv.Close)
 		for client, build := range clients {
 			seen := new(observer)
 			err := build(model.Config{BaseURL: srv.URL + "/canary", Key: "canary-key"}, seen)(t.Context())
@@ -126,7 +126,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer elsewhere.Close()
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, code))
-		defer srv.Close()
+		t.Cleanup(srv.Close)
 		for client, build := range clients {
 			if err := build(model.Config{BaseURL: srv.URL, Key: "canary-key"}, nil)(t.Context()); model.Why(err) != model.Unexpected {
 				t.Errorf("%s, %d: %v", client, code, err)

@@ -56,9 +56,9 @@ func newMoody(t *testing.T) *moody {
 }
 
 // judge asks as a namespace and tells why there was no judgement.
-func (m *moody) judge(t *testing.T, timeout time.Duration, o model.Observer) func(ctx context.Context, namespace, answer string) model.Failure {
+func (m *moody) judge(t *testing.T, timeout time.Duration) func(ctx context.Context, namespace, answer string) model.Failure {
 	t.Helper()
-	j, err := model.NewJudge(model.Config{BaseURL: m.URL, Model: "gpt", Timeout: timeout}, o)
+	j, err := model.NewJudge(model.Config{BaseURL: m.URL, Model: "gpt", Timeout: timeout}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func until(t *testing.T, what string, met func() bool) {
 func TestBreakerIsFair(t *testing.T) {
 	for _, mood := range []string{"FAIL", "DECLINE"} {
 		m := newMoody(t)
-		ask := m.judge(t, time.Minute, nil)
+		ask := m.judge(t, time.Minute)
 		for range 12 {
 			ask(t.Context(), "key:a", mood)
 		}
@@ -102,7 +102,7 @@ func TestBreakerIsFair(t *testing.T) {
 // callers who send such texts keeps another from asking.
 func TestUnusableAnswersAreTheCallersOwn(t *testing.T) {
 	m := newMoody(t)
-	ask := m.judge(t, time.Minute, nil)
+	ask := m.judge(t, time.Minute)
 	for i := range 20 {
 		ask(t.Context(), fmt.Sprint("key:", i), "DECLINE")
 	}
@@ -115,7 +115,7 @@ func TestUnusableAnswersAreTheCallersOwn(t *testing.T) {
 // asked yet.
 func TestBreakerOfAll(t *testing.T) {
 	m := newMoody(t)
-	ask := m.judge(t, time.Minute, nil)
+	ask := m.judge(t, time.Minute)
 	for i := range 4 {
 		for range 3 {
 			ask(t.Context(), fmt.Sprint("key:", i), "FAIL")
@@ -138,7 +138,7 @@ func TestBreakerOfAll(t *testing.T) {
 func TestBreakerCountsTurns(t *testing.T) {
 	long := strings.Repeat("word ", model.MaxJudged/5)
 	m := newMoody(t)
-	ask := m.judge(t, time.Minute, nil)
+	ask := m.judge(t, time.Minute)
 	for range 4 {
 		if why := ask(t.Context(), "key:a", strings.ReplaceAll(long, "word", "FAIL")); why != model.ServerError {
 			t.Fatal(why)
@@ -147,7 +147,7 @@ func TestBreakerCountsTurns(t *testing.T) {
 	if why := ask(t.Context(), "key:a", "fine"); why != "" {
 		t.Errorf("%q after four turns that failed", why)
 	}
-	hurried := m.judge(t, 20*time.Millisecond, nil)
+	hurried := m.judge(t, 20*time.Millisecond)
 	for range 8 {
 		if why := hurried(t.Context(), "key:a", strings.ReplaceAll(long, "word", "HANG")); why != model.Timeout {
 			t.Fatal(why)
@@ -167,7 +167,7 @@ func TestBreakerCountsTurns(t *testing.T) {
 // others, no more than so many wait, and who waits in vain is told so.
 func TestFloodsWaitBehindThemselves(t *testing.T) {
 	m := newMoody(t)
-	ask := m.judge(t, time.Hour, nil)
+	ask := m.judge(t, time.Hour)
 	var flood sync.WaitGroup
 	var done, busy atomic.Int32
 	begin := func(namespace string, n int) {

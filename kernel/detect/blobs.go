@@ -141,7 +141,7 @@ func binaryText(blob string) string {
 	var out []byte
 	for i := 0; i < len(blob); i += 8 {
 		b, _ := number(blob[i:i+8], 2)
-		out = append(out, byte(b))
+		out = append(out, byte(b)) //nolint:gosec // G115: eight binary digits
 	}
 	return text(out)
 }

@@ -10,11 +10,11 @@ func (o *blobs) codes(s string, i int) (string, int) {
 	end, bases := i, allBases
 	for next := i; ; {
 		from, to := digitsAt(s, next)
-		if both := bases & basesOf(s[from:to]); both != 0 {
-			bases = both
-		} else {
+		common := bases & basesOf(s[from:to])
+		if common == 0 {
 			break
 		}
+		bases = common
 		if len(digits) > 0 {
 			gaps = append(gaps, s[end:from])
 		}
@@ -119,7 +119,7 @@ func codesText(digits []string, in bases) string {
 		out := make([]byte, len(digits))
 		for i, d := range digits {
 			n, _ := number(d, b.base)
-			out[i] = byte(n)
+			out[i] = byte(n) //nolint:gosec // G115: basesOf found each number below 256
 		}
 		if found := text(out); strings.Contains(found, " ") || b.set == base16 && found != "" {
 			return found

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
+	"encoding/binary"
 	"io"
 	"slices"
 	"strings"
@@ -135,7 +136,7 @@ func base58Text(blob string) string {
 		carry := uint64(digit)
 		for k := range number {
 			carry += uint64(number[k]) * 58
-			number[k] = uint32(carry)
+			number[k] = uint32(carry) //nolint:gosec // G115: the lower half, the upper is carried
 			carry >>= 32
 		}
 		if carry > 0 {
@@ -144,7 +145,7 @@ func base58Text(blob string) string {
 	}
 	var out []byte
 	for _, n := range number {
-		out = append(out, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+		out = binary.LittleEndian.AppendUint32(out, n)
 	}
 	slices.Reverse(out)
 	return languageIn(bytes.TrimLeft(out, "\x00"))

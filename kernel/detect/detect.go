@@ -43,12 +43,11 @@ type Signal struct {
 	SelfReference bool
 	// Embedding of the user's texts together: unit length, or nil without any.
 	Embedding Vector
-	// Unopened: a text was encoded more deeply than is opened (see [Reading]).
+	// Unopened: a text was encoded more deeply than [Rounds] layers.
 	// Whatever the scores are, it was not inspected whole.
 	Unopened bool
 	// Unread counts the bytes of the texts that are neither language nor data
-	// of a known form (see [Reading]), such as keys and ciphers: they were looked
-	// at and could not be understood.
+	// of a known form, such as keys and ciphers: they were looked at and could not be understood.
 	Unread int
 	// BytesInspected counts the bytes of the texts that were read. Assistant
 	// texts are not: an answer is judged when it is given, see [Model.Judge].
@@ -227,7 +226,7 @@ func ruleWeight(rule bool) float64 {
 // user speaks of the assistant's rules in one of them. The first view is the text
 // as it is read; it is added to meaning unless that is nil, and noise counts its
 // bytes that are no language.
-func (m *Model) raise(worst *[Heads]float64, source Source, views []View, meaning *projection) (refers bool, noise int) {
+func (m *Model) raise(worst *[Heads]float64, source Source, views []view, meaning *projection) (refers bool, noise int) {
 	for i, view := range views {
 		rule := selfReference(view.from)
 		refers = refers || rule && isUserText(source)

@@ -5,8 +5,8 @@
 // # Prompts
 //
 // [Model.Assess] turns the texts of one turn into a [Signal]. A text is normalised
-// ([Normalise]), read in every way in which something can be hidden in it
-// ([Read]), and judged by two halves of one model, whose logits are added for six
+// ([Normalise]), read in every way in which something can be hidden in it,
+// and judged by two halves of one model, whose logits are added for six
 // heads ([Head]): by spelling, with weights for hashed words, pairs, character
 // n-grams and groups of words ([Scanner]), and by meaning, with a small network
 // over the mean of the words' vectors. Sums are over integers, so equal texts give

@@ -82,7 +82,7 @@ func echoWord(s string, i int) (end int, hash uint64, digits bool) {
 		case ideograph(r) && end > i:
 			return end, hash, digits
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
-			hash, digits, end = (hash^uint64(r))*fnvPrime64, digits && unicode.IsDigit(r), at
+			hash, digits, end = (hash^uint64(r))*fnvPrime64, digits && unicode.IsDigit(r), at //nolint:gosec // G115: a decoded rune is not negative
 			if ideograph(r) {
 				return end, hash, false
 			}

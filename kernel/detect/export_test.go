@@ -2,6 +2,22 @@ package detect
 
 import "context"
 
+// MaxViews bounds the views of a text.
+const MaxViews = maxViews
+
+// Reading and View are what a text is read as.
+type (
+	Reading = inspected
+	View    = view
+)
+
+// Read is read with the cancellation as an error, as every exported function
+// gives it.
+func Read(ctx context.Context, s string) (r Reading, err error) {
+	defer recoverCancellation(&err)
+	return read(ctx, s), nil
+}
+
 // Views returns the texts of [Read].
 func Views(s string) []string {
 	r := read(context.Background(), s)

@@ -95,7 +95,7 @@ func (s *Scanner) Features() []uint32 {
 	for i := range word {
 		h := fnvBasis
 		for j := i; j < len(word) && j < i+maxGram; j++ {
-			h = (h ^ uint32(word[j])) * fnvPrime
+			h = (h ^ uint32(word[j])) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 			if j-i+1 >= minGram {
 				out = append(out, gramBucket(h))
 			}
@@ -159,7 +159,7 @@ func (s *Scanner) read() (n int) {
 
 func hashRunes(h uint32, word []rune) uint32 {
 	for _, r := range word {
-		h = (h ^ uint32(r)) * fnvPrime
+		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 	}
 	return h
 }

@@ -38,7 +38,7 @@ func newLexicon(hashes []uint32, groups []uint16) *Lexicon {
 
 // slot is where a hash stands, or the free place where it would.
 func (l *Lexicon) slot(hash uint32) uint32 {
-	mask := uint32(len(l.slots) - 1)
+	mask := uint32(len(l.slots) - 1) //nolint:gosec // G115: at most 1<<19 slots for maxEntries words
 	for i := mix32(hash) & mask; ; i = (i + 1) & mask {
 		if e := l.slots[i]; e == 0 || l.hashes[e-1] == hash {
 			return i

@@ -27,7 +27,8 @@ func (p Parameters) Encode() ([]byte, error) {
 	}
 	out := []byte(magic)
 	var err error
-	for _, part := range []any{header{uint32(len(p.Lexicon.hashes)), p.Numbers}, p.Lexicon.hashes, p.Lexicon.groups} {
+	h := header{uint32(len(p.Lexicon.hashes)), p.Numbers} //nolint:gosec // G115: at most maxEntries, as checked above
+	for _, part := range []any{h, p.Lexicon.hashes, p.Lexicon.groups} {
 		if out, err = binary.Append(out, binary.LittleEndian, part); err != nil {
 			return nil, fmt.Errorf("encoding the model: %w", err)
 		}
@@ -38,7 +39,7 @@ func (p Parameters) Encode() ([]byte, error) {
 func (p Parameters) appendColumns(out []byte) []byte {
 	for h := range Heads {
 		for i := range p.Rows {
-			out = append(out, byte(p.Rows[i][h]))
+			out = append(out, byte(p.Rows[i][h])) //nolint:gosec // G115: the same eight bits, readColumns turns them back
 		}
 	}
 	for i := range p.Words {
@@ -46,12 +47,12 @@ func (p Parameters) appendColumns(out []byte) []byte {
 	}
 	for k := range Hidden {
 		for i := range p.Words {
-			out = append(out, byte(p.Words[i].Hidden[k]))
+			out = append(out, byte(p.Words[i].Hidden[k])) //nolint:gosec // G115: the same eight bits, readColumns turns them back
 		}
 	}
 	for d := range Dimensions {
 		for i := range p.Words {
-			out = append(out, byte(p.Words[i].Meaning[d]))
+			out = append(out, byte(p.Words[i].Meaning[d])) //nolint:gosec // G115: the same eight bits, readColumns turns them back
 		}
 	}
 	return out
@@ -102,7 +103,7 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 func (p *Parameters) readColumns(body []byte) {
 	for h := range Heads {
 		for i, b := range body[h*Buckets : (h+1)*Buckets] {
-			p.Rows[i][h] = int8(b)
+			p.Rows[i][h] = int8(b) //nolint:gosec // G115: the same eight bits
 		}
 	}
 	body, n := body[Heads*Buckets:], len(p.Words)
@@ -112,13 +113,13 @@ func (p *Parameters) readColumns(body []byte) {
 	body = body[n:]
 	for k := range Hidden {
 		for i, b := range body[k*n : (k+1)*n] {
-			p.Words[i].Hidden[k] = int8(b)
+			p.Words[i].Hidden[k] = int8(b) //nolint:gosec // G115: the same eight bits
 		}
 	}
 	body = body[Hidden*n:]
 	for d := range Dimensions {
 		for i, b := range body[d*n : (d+1)*n] {
-			p.Words[i].Meaning[d] = int8(b)
+			p.Words[i].Meaning[d] = int8(b) //nolint:gosec // G115: the same eight bits
 		}
 	}
 }

@@ -73,7 +73,7 @@ func sentenceEnd(s string) int {
 
 // declinesIn reports whether a sentence declines, or gives the reason for it.
 func declinesIn(sentence string) bool {
-	sentence = sentence + " "
+	sentence += " "
 	return declinesWith(sentence) || containsAny(sentence, reasons)
 }
 

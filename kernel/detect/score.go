@@ -30,7 +30,7 @@ func (t *counters) add(p *Parameters, s *Scanner) {
 		t.weight[4] += int32(w[4])
 		t.weight[5] += int32(w[5])
 	}
-	t.n += int32(len(features))
+	t.n += int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
 	if entry := s.Entry(); entry >= 0 {
 		w := &p.Words[entry]
 		for k, x := range &w.Hidden {
@@ -51,7 +51,7 @@ func (t *counters) addUnknown(p *Parameters, subwords []uint32) {
 		}
 	}
 	for k, x := range &sum {
-		t.hidden[k] += x / int32(len(subwords))
+		t.hidden[k] += x / int32(len(subwords)) //nolint:gosec // G115: at most maxWord
 	}
 	t.total += unknownWeight
 }

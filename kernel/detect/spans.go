@@ -220,7 +220,7 @@ func (d *rewriter) mark(p pieceKind, src int) {
 		if p == kept {
 			block = 0
 		}
-		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(src)<<1 | block})
+		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(src)<<1 | block}) //nolint:gosec // G115: MaxText keeps positions in 31 bits
 	}
 	d.last = p
 	if d.steps++; d.steps%contextInterval == 0 {
@@ -233,7 +233,7 @@ func (d *rewriter) done() *derived {
 	if len(d.marks) <= 1 && d.last <= kept {
 		d.marks = nil
 	} else {
-		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(len(d.from.text))<<1 | 1})
+		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(len(d.from.text))<<1 | 1}) //nolint:gosec // G115: MaxText keeps positions in 31 bits
 	}
 	return &derived{text: string(d.out), marks: d.marks, up: d.from}
 }

@@ -5,17 +5,17 @@ import "context"
 // Rounds is how many layers of encoding are opened, one inside the other.
 const Rounds = 4
 
-// MaxViews bounds the views of a text: the text itself, two with invisible
+// maxViews bounds the views of a text: the text itself, two with invisible
 // characters shown, one for each layer, and thirty deobfuscations each of the
 // outermost and the innermost layer.
-const MaxViews = 3 + Rounds + 2*30
+const maxViews = 3 + Rounds + 2*30
 
 // MaxText is how many bytes of a text are read. It keeps positions in 32 bits
 // whatever normalising does to the length; what a server takes is far less.
 const MaxText = 1 << 27
 
-// View is one reading of a text.
-type View struct {
+// view is one reading of a text.
+type view struct {
 	// Text is normalised, see [Normalise].
 	Text string
 	from *derived
@@ -24,13 +24,13 @@ type View struct {
 // Span returns the range of the original text that Text[from:to] was read
 // from, 0 <= from <= to <= len(Text): to the character where a text is only
 // normalised, the whole encoded piece where it was decoded.
-func (v View) Span(from, to int) Span { return v.from.span(from, to) }
+func (v view) Span(from, to int) Span { return v.from.span(from, to) }
 
-// Reading is a text as a detector should look at it.
-type Reading struct {
+// inspected is a text as a detector should look at it.
+type inspected struct {
 	// Views of the text, without repetition. The first is the text itself,
 	// normalised; the others are texts hidden in it.
-	Views []View
+	Views []view
 	// Whole is false when something encoded remained after [Rounds] layers, or
 	// the text was longer than [MaxText]: it must not be called clean then.
 	Whole bool
@@ -42,7 +42,7 @@ type Reading struct {
 	played bool // a deobfuscation gave a reading
 }
 
-// Read returns the normalised text and the texts hidden in it: behind percent
+// read returns the normalised text and the texts hidden in it: behind percent
 // escapes, entities, UTF-7, escapes, character codes and joined literals of
 // programming languages, tags and comments inside words, base64 (whole, in
 // pieces, turned by rot13, backwards, packed by gzip, zlib or deflate), base32,
@@ -70,15 +70,10 @@ type Reading struct {
 // other languages.
 //
 // It is pure, safe for concurrent use, linear in time and memory: at most
-// [MaxViews], each at most about as long as the text. It stops soon after ctx
-// is done, and gives its error then, and no other.
-func Read(ctx context.Context, s string) (r Reading, err error) {
-	defer recoverCancellation(&err)
-	return read(ctx, s), nil
-}
-
-func read(ctx context.Context, s string) Reading {
-	o := decoder{Reading: Reading{Whole: len(s) <= MaxText}}
+// maxViews, each at most about as long as the text. Soon after
+// ctx is done it panics with a cancellation.
+func read(ctx context.Context, s string) inspected {
+	o := decoder{inspected: inspected{Whole: len(s) <= MaxText}}
 	raw := newSource(ctx, s[:min(len(s), MaxText)])
 	raw.checkContext()
 	text := clean(raw)
@@ -101,11 +96,11 @@ func read(ctx context.Context, s string) Reading {
 	if o.Whole = o.Whole && !raw.packed; o.Whole {
 		o.Unread = unreadBytes(last, seen)
 	}
-	return o.Reading
+	return o.inspected
 }
 
 // A decoder collects the views of one text.
-type decoder struct{ Reading }
+type decoder struct{ inspected }
 
 // add appends a view unless it is nil or was seen.
 func (o *decoder) add(d *derived) bool {
@@ -117,7 +112,7 @@ func (o *decoder) add(d *derived) bool {
 			return false
 		}
 	}
-	o.Views = append(o.Views, View{d.text, d})
+	o.Views = append(o.Views, view{d.text, d})
 	return true
 }
 

@@ -113,7 +113,7 @@ func hexByte(s string, i int) (byte, bool) {
 		return 0, false
 	}
 	hi, lo := hexDigit(s[i]), hexDigit(s[i+1])
-	return byte(hi<<4 | lo), hi >= 0 && lo >= 0
+	return byte(hi<<4 | lo), hi >= 0 && lo >= 0 //nolint:gosec // G115: digits are below 16, and the caller drops the byte of others
 }
 
 // backslash decodes the escapes of JSON, Go, C, Python, JavaScript and CSS that
@@ -151,7 +151,7 @@ func unicodeEscapes(s string, i int) (string, int) {
 			break
 		}
 		if r < 0x10000 {
-			units = append(units, uint16(r))
+			units = append(units, uint16(r)) //nolint:gosec // G115: below 0x10000, and not negative
 		} else {
 			units = utf16.AppendRune(units, r)
 		}
@@ -208,7 +208,7 @@ func codePoints(s string, i int) (string, int) {
 	var out []rune
 	end := i
 	for next := i; next+6 <= len(s) && s[next]|0x20 == 'u' && s[next+1] == '+'; {
-		r, err := strconv.ParseUint(s[next+2:next+6], 16, 32)
+		r, err := strconv.ParseUint(s[next+2:next+6], 16, 16)
 		if err != nil {
 			break
 		}

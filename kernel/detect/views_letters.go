@@ -154,7 +154,7 @@ func (run apart) giveBack(s string, i int) apart {
 // isLetter tells what words are made of from what parts them.
 func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
-		return asciiAlnum(byte(r))
+		return asciiAlnum(byte(r)) //nolint:gosec // G115: below utf8.RuneSelf
 	}
 	return letter(r) && (r < firstPicture || r > lastPicture)
 }

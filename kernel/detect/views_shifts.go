@@ -104,7 +104,7 @@ func exchange(b []byte, key int) []byte {
 		case key == atbash:
 			b[i] = 'a' + 'z' - c
 		default:
-			b[i] = 'a' + (c-'a'+byte(key))%26
+			b[i] = 'a' + (c-'a'+byte(key))%26 //nolint:gosec // G115: 0 < key < 26
 		}
 	}
 	return b

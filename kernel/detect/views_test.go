@@ -62,7 +62,7 @@ var encodings = map[string]func(string) string{
 	"hex, escaped":      func(s string) string { return strings.ReplaceAll(fmt.Sprintf(" % x", s), " ", `\x`) },
 	"rot13":             rot13,
 	"percent":           percent,
-	"query":             func(s string) string { return url.PathEscape(s) },
+	"query":             url.PathEscape,
 	"entities":          entities,
 	"tags":              tags,
 	"spaces":            func(s string) string { return spaced(s, " ") },

@@ -3,6 +3,7 @@ package detect
 import (
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // rank returns the place of a word of small letters among the words that the
@@ -365,7 +366,9 @@ func shortLines(s string, i int) (rows []string, end int) {
 	return rows, end
 }
 
-func notColumn(r rune) bool { return r != ' ' && (r >= 0x80 || !asciiLetter(byte(r)|0x20)) }
+func notColumn(r rune) bool {
+	return r != ' ' && (r >= utf8.RuneSelf || !asciiLetter(byte(r)|0x20)) //nolint:gosec // G115: below utf8.RuneSelf
+}
 
 // downwards reads rows column by column.
 func downwards(rows []string) string {

@@ -189,7 +189,7 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 	}
 	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
 	syntax.SplitBraces(split)
-	if _, sequence := split.Parts[0].(*syntax.BraceExp); sequence && len(split.Parts) == 1 && split.Parts[0].(*syntax.BraceExp).Sequence && alternatives(split) > maxAlternatives {
+	if braces, first := split.Parts[0].(*syntax.BraceExp); first && len(split.Parts) == 1 && braces.Sequence && alternatives(split) > maxAlternatives {
 		return nil, errTooManyWords // numbers for a loop: none is worth reading
 	}
 	if alternatives(split) > maxAlternatives || braceCount(split) > maxBraces {

@@ -301,7 +301,7 @@ func TestHostileWorkIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var before int
-			for n := 2 << 10; n <= hostileSize; n *= 2 {
+			for n := hostileLeast; n <= hostileSize; n *= 2 {
 				d, work := toolcall.Work(s(n))
 				if before > 0 && work > before*22/10+floor {
 					t.Errorf("%s: %d bytes take %d units, half of them %d", name, n, work, before)
@@ -356,8 +356,8 @@ cat > out/config.yml <<END
 name: $NAME
 version: $(git describe --tags)
 END
-`, 130)
-	document, err := json.Marshal(map[string]string{"path": "data.json", "content": strings.Repeat(`{"id": 17, "name": "A \"quoted\" name", "tags": ["a", "b"], "url": "https://example.com/a?b=c"}`+"\n", 1000)})
+`, 130/largeShare)
+	document, err := json.Marshal(map[string]string{"path": "data.json", "content": strings.Repeat(`{"id": 17, "name": "A \"quoted\" name", "tags": ["a", "b"], "url": "https://example.com/a?b=c"}`+"\n", 1000/largeShare)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,11 +365,11 @@ END
 		"shell script of 60 KB":  with("bash", "command", script),
 		"script to be written":   with("write_file", "content", "#!/bin/bash\n"+script),
 		"JSON file of 100 KB":    {Name: "write_file", Arguments: document},
-		"unnamed text of 100 KB": with("deploy", "thing", strings.Repeat("A line of prose; nothing more (really).\n", 2500)),
-		"program of 100 KB":      with("python", "code", strings.Repeat("def f(a):\n    return requests.get('https://example.com/' + str(a)).json()['name']\n", 1250)),
-		"SQL of 100 KB":          with("run_sql", "sql", strings.Repeat("INSERT INTO t (a, b) VALUES (1, 'two');\nUPDATE t SET a = 2 WHERE b = 'two';\n", 1250)),
-		"mail of 100 KB":         {Name: "send_email", Arguments: []byte(`{"to":"ann@example.com","body":"hello"}`), Request: "Write to ann@example.com", Context: []toolcall.Observation{{Text: strings.Repeat("From: bob@example.com, at 12:00\n", 3200)}}},
-		"addresses":              {Name: "fetch", Arguments: []byte(`{"urls":[` + strings.Repeat(`"https://example.com/a/b?c=d",`, 3200) + `"https://example.com"]}`)},
+		"unnamed text of 100 KB": with("deploy", "thing", strings.Repeat("A line of prose; nothing more (really).\n", 2500/largeShare)),
+		"program of 100 KB":      with("python", "code", strings.Repeat("def f(a):\n    return requests.get('https://example.com/' + str(a)).json()['name']\n", 1250/largeShare)),
+		"SQL of 100 KB":          with("run_sql", "sql", strings.Repeat("INSERT INTO t (a, b) VALUES (1, 'two');\nUPDATE t SET a = 2 WHERE b = 'two';\n", 1250/largeShare)),
+		"mail of 100 KB":         {Name: "send_email", Arguments: []byte(`{"to":"ann@example.com","body":"hello"}`), Request: "Write to ann@example.com", Context: []toolcall.Observation{{Text: strings.Repeat("From: bob@example.com, at 12:00\n", 3200/largeShare)}}},
+		"addresses":              {Name: "fetch", Arguments: []byte(`{"urls":[` + strings.Repeat(`"https://example.com/a/b?c=d",`, 3200/largeShare) + `"https://example.com"]}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, work := toolcall.Work(c)
@@ -443,7 +443,7 @@ func BenchmarkHostile(b *testing.B) {
 // FuzzWork fails when a short text takes more than a linear amount of work.
 func FuzzWork(f *testing.F) {
 	for _, s := range hostile {
-		c := s(400)
+		c := s(seedSize)
 		f.Add(c.Name, string(c.Arguments), "", "")
 	}
 	f.Add("bash", "a=1; $(echo ${a//?/$a})", "ask", "a@b.example")

@@ -44,7 +44,7 @@ const (
 
 	// CredentialAccess forbids reading keys, tokens and password stores into
 	// the conversation. ASI03:2026, AML.T0098 (2026).
-	CredentialAccess Invariant = "credential_access"
+	CredentialAccess Invariant = "credential_access" //nolint:gosec // G101: the name of an invariant
 
 	// ServerSideRequestForgery forbids requests to metadata services, private
 	// and loopback addresses and non-web schemes, however they are spelt.

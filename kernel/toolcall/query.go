@@ -160,11 +160,11 @@ func startsStatement(s []token, i int) bool {
 }
 
 // isWord reports whether token i is one of the words, unquoted.
-func isWord(s []token, i int, any ...string) bool {
+func isWord(s []token, i int, wanted ...string) bool {
 	if i < 0 || i >= len(s) || s[i].quoted {
 		return false
 	}
-	for _, word := range any {
+	for _, word := range wanted {
 		if s[i].text == word {
 			return true
 		}
@@ -173,9 +173,9 @@ func isWord(s []token, i int, any ...string) bool {
 }
 
 // anyWordAfter reports whether one of the words stands after token i.
-func anyWordAfter(s []token, i int, any ...string) bool {
+func anyWordAfter(s []token, i int, wanted ...string) bool {
 	for j := i + 1; j < len(s); j++ {
-		if isWord(s, j, any...) {
+		if isWord(s, j, wanted...) {
 			return true
 		}
 	}

@@ -55,10 +55,10 @@ func encodeSummary(r store.Receipt) []byte {
 // cursor. The result shares nothing with data.
 func decodeSummary(data []byte) (store.Summary, error) {
 	length, n := binary.Uvarint(data)
-	if n <= 0 || length > uint64(len(data)-n) {
+	if n <= 0 || length > uint64(len(data[n:])) {
 		return store.Summary{}, errors.New("decoding a summary: it is cut")
 	}
-	id, summary := data[n:n+int(length)], data[n+int(length):]
+	id, summary := data[n:][:length], data[n:][length:]
 	return store.Summary{ID: string(id), JSON: bytes.Clone(summary)}, nil
 }
 

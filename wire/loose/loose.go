@@ -14,7 +14,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
-	"net/http" //nolint:depguard // for DetectContentType alone, which does no I/O
+	"net/http" // for DetectContentType alone, which does no I/O
 	"net/url"
 	"strings"
 	"unicode/utf8"
