@@ -158,9 +158,11 @@ func (r Response) Text() string { return r.text }
 // Event is what governance needs of one stream frame.
 type Event struct {
 	Deltas []Delta
-	// Finish is a finish reason; clients stop reading the choice here. Empty on
-	// every other frame.
+	// Finish is a finish reason. Empty on every other frame.
 	Finish string
+	// Finished are the choices that have one here; clients stop reading them. A
+	// provider may repeat the reason of a choice in a later frame.
+	Finished []int
 	Done   bool // the dialect's end of stream
 	Err    bool // the provider reports an error
 	// Unknown lists paths of members that the dialect does not know.

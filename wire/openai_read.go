@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,8 +145,8 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 		if !ok {
 			e.Unknown = append(e.Unknown, "choices."+strconv.Itoa(len(indexes))+".index")
 		}
-		if e.Finish == "" {
-			e.Finish = choice.Get("finish_reason").Str
+		if reason := choice.Get("finish_reason").Str; reason != "" {
+			e.Finish, e.Finished = cmp.Or(e.Finish, reason), append(e.Finished, index)
 		}
 		indexes = append(indexes, index)
 		return true
