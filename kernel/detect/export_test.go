@@ -11,6 +11,11 @@ type (
 	View    = view
 )
 
+// Span returns the range of the original text that Text[from:to] was read
+// from, 0 <= from <= to <= len(Text): to the character where a text is only
+// normalised, the whole encoded piece where it was decoded.
+func (v view) Span(from, to int) Span { return v.from.span(from, to) }
+
 // Read is read with the cancellation as an error, as every exported function
 // gives it.
 func Read(ctx context.Context, s string) (r Reading, err error) {

@@ -21,11 +21,6 @@ type view struct {
 	from *derived
 }
 
-// Span returns the range of the original text that Text[from:to] was read
-// from, 0 <= from <= to <= len(Text): to the character where a text is only
-// normalised, the whole encoded piece where it was decoded.
-func (v view) Span(from, to int) Span { return v.from.span(from, to) }
-
 // inspected is a text as a detector should look at it.
 type inspected struct {
 	// Views of the text, without repetition. The first is the text itself,
