@@ -16,22 +16,22 @@ import (
 	"github.com/caddy-lex/lex/wire/loose"
 )
 
-// A governedAnswer is the model's answer to an intercepted call. It leaves no
-// sooner than its receipt is durable: a whole answer not at all, a stream not its
-// terminal frame, since clients stop reading there.
+// A governedAnswer is the model's answer to an intercepted call. A whole answer
+// waits for its receipt. A stream is sent as it is checked; only what follows its
+// first terminal frame waits, because clients stop reading there.
 type governedAnswer struct {
 	*interception
 	assessed *govern.Assessed
 	client   *clientSide
 	gate     *govern.Gate
-	tail     []byte // frames from the first terminal one on
-	finishes int    // terminal frames seen
-	settled  bool   // committed, and let go
+	tail     []byte       // frames from the first terminal one on
+	finished map[int]bool // the choices that have ended
+	settled  bool         // committed, and let go
 }
 
 func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
 	gate := assessed.NewGate(c.gateConfig(client.send), stop)
-	return &governedAnswer{interception: c, assessed: assessed, client: client, gate: gate}
+	return &governedAnswer{interception: c, assessed: assessed, client: client, gate: gate, finished: make(map[int]bool)}
 }
 
 // gateConfig is the configured hold-back of a stream.
@@ -54,10 +54,10 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Refused, errUnknownAnswer)
 		return false
 	}
-	if event.Finish != "" {
-		a.finishes++
+	for _, choice := range event.Finished {
+		a.finished[choice] = true
 	}
-	if a.finishes == 0 && !event.Done && !event.Err {
+	if len(a.finished) == 0 && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
 	a.tail = append(a.tail, f.Raw...)
@@ -66,7 +66,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Aborted, errAnswerSize)
 	case event.Err:
 		a.finalize(kernel.ProviderFailed, nil)
-	case event.Done || a.finishes >= a.call.Choices:
+	case event.Done || len(a.finished) >= a.call.Choices:
 		a.finalize(kernel.Answered, nil)
 	}
 	return !a.client.replaced
@@ -100,9 +100,9 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text))
 	switch {
 	case err != nil:
-		a.failures.storeFailed("commit", err)
-		a.refundQuota(a.r.Context())
-		a.endStream(receipt, a.errorEvent(errGovernor.withStatus(http.StatusServiceUnavailable)))
+		e := a.fail(a.r.Context(), "commit", err)
+		a.failures.report(e)
+		a.endStream(receipt, a.errorEvent(e))
 	case receipt.Turn.Refused:
 		a.endStream(receipt, a.dialect.RefusalStream(a.refusal(receipt), a.gate.Begun()))
 	case failure != nil:
@@ -136,7 +136,7 @@ func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
 
 // receiptComment tells the receipt's id in a stream, where it is known last.
 func (a *governedAnswer) receiptComment(receipt *govern.Receipt) []byte {
-	if a.handler.Headers == "none" || a.opened.Mode == kernel.Observe || receipt == nil || !receipt.Persisted {
+	if !a.tellsClient(a.opened) || receipt == nil || !receipt.Persisted {
 		return nil
 	}
 	return wire.AppendComment(nil, "x-lex-receipt-id: "+receipt.ID)
@@ -181,7 +181,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		return nil, kernel.ProviderFailed, body
 	}
 	if encoded(h) {
-		plain, err := loose.Decode(body, h.Get("Content-Encoding"), a.app.Limits.Body)
+		plain, err := loose.Decode(body, codings(h), a.app.Limits.Body)
 		if err != nil {
 			coverage.NotKnown("response", "content encoding", len(body))
 			return nil, kernel.Answered, body
@@ -256,7 +256,7 @@ func (a *governedAnswer) End(rest []byte, err error) {
 		a.answerFailure(err)
 	case a.gate.Flagged():
 		a.finalize(kernel.Answered, nil) // judged once more, and refused
-	case a.gate.Full():
+	case a.gate.Full(), errors.Is(err, errAnswerTooLarge):
 		a.finalize(kernel.Aborted, errAnswerSize)
 	case clientLeft(a.r.Context()):
 		a.finalize(kernel.ClientGone, errUpstreamBroken)

@@ -309,7 +309,7 @@ type askingDialect interface {
 }
 
 // fail counts a failure of our own, and returns the error to answer with.
-func (g *request) fail(r *http.Request, operation string, err error) error {
+func (g *request) fail(r *http.Request, operation string, err error) *apiError {
 	g.refundQuota(r.Context())
 	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
 	return errGovernor.because(operation, err)

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -35,9 +36,8 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s := &tokenStream{w: w}
-	stop := s.keepAlive(keepAlive)
+	stop := s.keepAlive(keepAlive) // also while the answer is judged and committed
 	gate, text, err := c.stream(r.Context(), s)
-	stop()
 
 	// What a check stopped ends in the refusal, also when the client has left
 	// meanwhile. Without an answer the turn ends in an error.
@@ -46,9 +46,10 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 		gate.Drop()
 		judged := c.assessed.NotJudged("no complete output")
 		receipt, err := c.commit(r, judged, outcome, c.policy.governor.Sent(gate.Sent(), gate.Sent()))
+		stop()
 		failure := failureOf(outcome)
 		if err != nil {
-			failure = errGovernor.because("commit", err)
+			failure = g.fail(r, "commit", err)
 		}
 		if outcome != kernel.ClientGone {
 			c.source = sourceNone
@@ -62,9 +63,9 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 	c.assessed.RefuseEchoes(text)
 	begun := gate.Sent()
 	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent(begun, text))
+	stop()
 	if err != nil {
-		c.refundQuota(r.Context())
-		return s.fail(c, judged, receipt, begun, errGovernor.because("commit", err))
+		return s.fail(c, judged, receipt, begun, g.fail(r, "commit", err))
 	}
 	if receipt.Turn.Refused {
 		gate.Drop()
@@ -112,7 +113,10 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 	defer cancel()
 	path, body := askDialect.Ask(c.governedAsk(true))
 	gate := c.newGate(s, cancel)
-	got := &streamRecorder{recorder: newRecorder(c.app.Limits.Body), gate: gate, stop: cancel}
+	got := &streamRecorder{
+		recorder: newRecorder(c.app.Limits.Body), gate: gate, stop: cancel,
+		sse: wire.SSE{Limit: int(min(c.app.Limits.Body, math.MaxInt))},
+	}
 	err := c.ask(ctx, got, c.r, path, body)
 	text := strings.Join(gate.Close(), "") // one choice is asked for
 	switch {
@@ -190,7 +194,7 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 	}
 	s.finished = s.finished || event.Finish != ""
 	for _, d := range event.Deltas {
-		if d.Text == "" || (d.Kind != wire.Text && d.Kind != wire.RefusalText) {
+		if d.Text == "" || !d.IsText() {
 			continue
 		}
 		if !s.gate.Append(tokenFrame(d.Text), []wire.Delta{{Kind: wire.Text, Text: d.Text}}) {

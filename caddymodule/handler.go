@@ -300,7 +300,7 @@ func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 
 // unavailable answers while there is no store to write a receipt to.
 func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) {
+	if clientLeft(r.Context()) {
 		return
 	}
 	if d, ok := wire.Match(r.URL.Path); ok {

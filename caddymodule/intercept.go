@@ -47,9 +47,9 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 		return c.reject(apiErr)
 	}
 
-	// Read the call. The dialect takes exactly those bytes apart that are
-	// forwarded, so a body in an encoding is not accepted.
-	if coding := c.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	// Read the call. The dialect parses exactly the bytes that are forwarded, so
+	// compressed bodies are rejected.
+	if encoded(c.r.Header) {
 		return c.reject(errEncodedBody)
 	}
 	body, apiErr := readBody(w, c.r, c.app.Limits.Body)
@@ -269,7 +269,7 @@ func (c *interception) reject(e *apiError) error {
 
 // fail counts a failure of our own, and returns the error to answer with. No SDK
 // takes a 503 for an answer.
-func (c *interception) fail(ctx context.Context, operation string, err error) error {
+func (c *interception) fail(ctx context.Context, operation string, err error) *apiError {
 	c.refundQuota(ctx)
 	c.app.metrics.requests.WithLabelValues(c.endpoint, c.dialect.Name(), outcomeOfFailure(err)).Inc()
 	return errGovernor.because(operation, err).withStatus(http.StatusServiceUnavailable)

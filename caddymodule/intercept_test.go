@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -475,4 +476,43 @@ func (l *lastWords) Read(p []byte) (int, error) {
 		l.said()
 	}
 	return n, err
+}
+
+// A choice that the provider ends twice does not end the others, and one frame may
+// end them all.
+func TestEveryChoiceEndsForItself(t *testing.T) {
+	frame := func(index int, text, finish string) string {
+		return fmt.Sprintf(`{"index":%d,"delta":{"content":%q},"finish_reason":%s}`, index, text, finish)
+	}
+	chunk := func(choices ...string) string {
+		return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[` + strings.Join(choices, ",") + "]}\n\n"
+	}
+	asked := strings.Replace(chatStreamed, `"stream":true`, `"stream":true,"n":2`, 1)
+	for name, body := range map[string]string{
+		"one twice":    chunk(frame(0, "Paris.", `"stop"`)) + chunk(frame(0, "", `"stop"`)) + chunk(frame(1, "Lyon.", "null")) + chunk(frame(1, "", `"stop"`)) + "data: [DONE]\n\n",
+		"both at once": chunk(frame(0, "Paris.", "null"), frame(1, "Lyon.", "null")) + chunk(frame(0, "", `"stop"`), frame(1, "", `"stop"`)),
+	} {
+		s := newSite(t, `{}`, answering("text/event-stream", body))
+		w := s.post("/v1/chat/completions", asked)
+		if !strings.Contains(w.Body.String(), "Lyon.") || strings.Contains(w.Body.String(), `"error"`) {
+			t.Errorf("%s: %s", name, w.Body)
+		}
+		if outcome := s.receipts()[0]["outcome"]; outcome != "answered" {
+			t.Errorf("%s: the receipt says %v", name, outcome)
+		}
+	}
+}
+
+// A frame larger than the limit ends the stream as what it is; what came whole
+// before it is read, and text within the limit passes whatever its frame's size.
+func TestFramesHaveTheLimitOfBodies(t *testing.T) {
+	limit := func(bytes int) map[string]any { return map[string]any{"limits": map[string]any{"body": bytes}} }
+	large := stream("Paris. ", strings.Repeat("A word. ", 5000))
+	s := newSiteWith(t, `{}`, limit(20_000), answering("text/event-stream", large))
+	if w := s.post("/v1/chat/completions", chatStreamed); !strings.Contains(w.Body.String(), "answer_too_large") {
+		t.Errorf("%.300s", w.Body)
+	}
+	if r := s.receipts()[0]; r["outcome"] != "aborted" {
+		t.Errorf("the receipt says %v", r["outcome"])
+	}
 }

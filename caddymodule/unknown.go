@@ -117,7 +117,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 // resembled is the dialect that a body on a foreign path can be read as.
 func (g *request) resembled(r *http.Request, body []byte) wire.Dialect {
 	d, ok := wire.Resembles(body)
-	if !ok || !g.inspectsUnknown() || r.Header.Get("Content-Encoding") != "" {
+	if !ok || !g.inspectsUnknown() || encoded(r.Header) {
 		return nil
 	}
 	if _, err := d.Request(body); err != nil {
@@ -150,7 +150,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	var parts []wire.Part
 	var unreadable error
 	if g.inspectsUnknown() && len(body) > 0 {
-		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), r.Header.Get("Content-Encoding"), body, g.app.Limits.Body)
+		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), codings(r.Header), body, g.app.Limits.Body)
 	}
 	input, media, read := govern.ReadParts(parts)
 

@@ -168,8 +168,7 @@ func (rec *recorder) FlushError() error { return nil }
 
 // ok reports whether the answer is a success in an encoding that can be read.
 func (rec *recorder) ok() bool {
-	coding := rec.header.Get("Content-Encoding")
-	return rec.status >= 200 && rec.status < 300 && (coding == "" || strings.EqualFold(coding, "identity"))
+	return rec.status >= 200 && rec.status < 300 && !encoded(rec.header)
 }
 
 // Interface guards

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +77,7 @@ func newAnswerWriter(client *clientSide, reader answerReader, cancel context.Can
 	return &answerWriter{
 		ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: client.ResponseWriter},
 		client:                client, reader: reader, cancel: cancel, limit: limit, ours: make(http.Header),
+		sse: wire.SSE{Limit: int(min(limit, math.MaxInt))},
 	}
 }
 
@@ -111,10 +114,18 @@ func isStream(status int, h http.Header) bool {
 	return status < http.StatusMultipleChoices && media == "text/event-stream" && !encoded(h)
 }
 
+// encoded reports whether a body is in an encoding that hides its text.
 func encoded(h http.Header) bool {
-	coding := h.Get("Content-Encoding")
-	return coding != "" && !strings.EqualFold(coding, "identity")
+	for coding := range strings.SplitSeq(codings(h), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return true
+		}
+	}
+	return false
 }
+
+// codings are the encodings of a body in the order in which they were applied.
+func codings(h http.Header) string { return strings.Join(h.Values("Content-Encoding"), ",") }
 
 // Write takes bytes of the answer. It fails once nothing more will leave, so that
 // the handlers stop reading upstream.
@@ -136,11 +147,13 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 }
 
 func (w *answerWriter) writeFrames(p []byte) (int, error) {
-	if err := w.sse.Push(p); err != nil {
-		return 0, err
-	}
+	failed := w.sse.Push(p)
 	for {
 		frame, ok := w.sse.Next()
+		if !ok && failed != nil { // the frames before the one that is too large were whole
+			w.tooLarge = true
+			return 0, errAnswerTooLarge
+		}
 		if !ok {
 			return len(p), nil
 		}
@@ -231,18 +244,23 @@ func (c *clientSide) replace() {
 	maps.Copy(h, c.before.Clone())
 }
 
-// writeTime bounds one write to the client. A client that does not read for that
-// long is gone: the answer must not be kept for it.
-const writeTime = time.Minute
+// A client that does not take writePart bytes within writeTime is gone: the answer
+// must not be kept for it. A slow one that goes on reading gets all of it.
+const (
+	writeTime = time.Minute
+	writePart = 64 << 10
+)
 
-// sendNow writes and flushes within writeTime. A writer that knows no deadlines is
-// a test's.
+// sendNow writes and flushes, each part within writeTime. Only writers in tests know
+// no deadlines.
 func sendNow(w http.ResponseWriter, p []byte) error {
 	connection := http.NewResponseController(w)
-	_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
 	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
-	if _, err := w.Write(p); err != nil { //nolint:gosec // G705: the model's answer in its own API, which is JSON or an event stream
-		return err
+	for part := range slices.Chunk(p, writePart) {
+		_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := w.Write(part); err != nil { //nolint:gosec // G705: the model's answer in its own API, which is JSON or an event stream
+			return err
+		}
 	}
 	return connection.Flush()
 }

@@ -99,19 +99,19 @@ func decide(k *kernel.Kernel, s kernel.Session, e kernel.Evidence, found kernel.
 	return turn, nil
 }
 
-// readers limits how many texts are scored at the same time to the number of
+// scoring limits how many texts are scored at the same time to the number of
 // processors, and serves them in the order in which they came. More would only slow
 // each other down, and a caller with many long texts must not keep the others
 // waiting for long.
-var readers = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+var scoring = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 
 // score waits for its turn and scores the texts. It returns an error if the context
 // ends before.
 func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
-	if err := readers.Acquire(ctx, 1); err != nil {
+	if err := scoring.Acquire(ctx, 1); err != nil {
 		return detect.Signal{}, err
 	}
-	defer readers.Release(1)
+	defer scoring.Release(1)
 	return g.Detector.Assess(ctx, texts)
 }
 

@@ -115,12 +115,14 @@ func (g *Gate) note(deltas []wire.Delta) {
 func (g *Gate) check(choice int, c *choiceText) {
 	span := max(checkSpan, c.unchecked+checkSpan/2)
 	c.unchecked = 0
-	if g.stopped || g.Check(tail(c.String(), span)) {
-		g.flagged = !g.stopped || g.flagged
+	switch {
+	case g.stopped:
+	case g.Check(tail(c.String(), span)):
+		g.flagged = true
 		g.stop()
-		return
+	default:
+		g.hold.Checked(choice)
 	}
-	g.hold.Checked(choice)
 }
 
 // tail returns the last n bytes of s, from a character's start.

@@ -1,6 +1,7 @@
 package govern
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,7 +40,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	for _, m := range pastMessages(parts) {
 		switch {
 		case slices.Contains(o.memory.Refused, m.digest()): // its evidence is in the session
-			o.removeMessage(m, "refused when it was new")
+			o.recordRemoval(m, "refused when it was new")
 			found = append(found, m...)
 		case known:
 			m.inspected(o.Coverage, detectorEarlier)
@@ -54,7 +55,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	}
 	in.past = scores
 	for _, m := range attacks {
-		o.removeMessage(m, "would be refused now")
+		o.recordRemoval(m, "would be refused now")
 		found = append(found, m...)
 		in.removed = append(in.removed, m.digest())
 	}
@@ -74,9 +75,9 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	return found, nil
 }
 
-// removeMessage records that a message is replaced, or that it was only inspected if
+// recordRemoval records that a message is replaced, or that it was only inspected if
 // the configuration replaces nothing.
-func (o *Opened) removeMessage(m pastMessage, why string) {
+func (o *Opened) recordRemoval(m pastMessage, why string) {
 	if o.Reading.RefuseHistory || o.Mode == kernel.Observe {
 		m.inspected(o.Coverage, DetectorLocal)
 		return
@@ -89,6 +90,9 @@ func (o *Opened) removeMessage(m pastMessage, why string) {
 // affordable returns the newest of the earlier messages that fit into the limit
 // together with the newest turn.
 func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part) []pastMessage {
+	if o.Reading.Limit == 0 {
+		return messages
+	}
 	left := o.Reading.Limit
 	for _, p := range parts {
 		if !isHistory(p) {
@@ -239,12 +243,7 @@ func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool
 func capScores(s kernel.Scores, p kernel.Policy) kernel.Scores {
 	limit := min(removedCap, p.RefuseAt-0.01, p.RefuseAtDegraded-0.01, p.SevereAt-0.01)
 	scores := []*float64{&s.Identity, &s.Coercion, &s.Exploitative, &s.HarmRequest, &s.Sycophancy, &s.Injection}
-	highest := slices.MaxFunc(scores, func(a, b *float64) int {
-		if *a < *b {
-			return -1
-		}
-		return 1
-	})
+	highest := slices.MaxFunc(scores, func(a, b *float64) int { return cmp.Compare(*a, *b) })
 	for _, score := range scores {
 		if score != highest {
 			*score = 0
