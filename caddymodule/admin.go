@@ -26,7 +26,7 @@ const (
 // adminAPI are the endpoints behind the admin and bench secrets: keys, sessions
 // and the publication of benchmarks. There is one for each request.
 type adminAPI struct {
-	engine *engine
+	shared *sharedStore
 	plans  map[string]Plan
 }
 
@@ -46,7 +46,7 @@ func withSecret(check func(*authenticator, *http.Request) *apiError, serve func(
 		if apiErr := check(&g.auth, r); apiErr != nil {
 			return challenged(w, apiErr)
 		}
-		return serve(&adminAPI{engine: g.engine, plans: g.app.Limits.Plans}, w, r)
+		return serve(&adminAPI{shared: g.shared, plans: g.app.Limits.Plans}, w, r)
 	}
 }
 
@@ -99,7 +99,7 @@ func (a *adminAPI) createKey(w http.ResponseWriter, r *http.Request) error {
 	}
 	secret := newKey()
 	key.Hash = hashKey(secret)
-	if err := a.engine.store.PutKey(r.Context(), key); err != nil {
+	if err := a.shared.store.PutKey(r.Context(), key); err != nil {
 		return storeError(err)
 	}
 	k := showKey(key)
@@ -168,7 +168,7 @@ func parseTime(v gjson.Result) (time.Time, bool) {
 
 // listKeys serves GET /admin/keys.
 func (a *adminAPI) listKeys(w http.ResponseWriter, r *http.Request) error {
-	keys, err := a.engine.store.Keys(r.Context())
+	keys, err := a.shared.store.Keys(r.Context())
 	if err != nil {
 		return storeError(err)
 	}
@@ -184,7 +184,7 @@ func (a *adminAPI) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	key, err := a.keyByID(r.Context(), r.PathValue("id"))
 	if err == nil && key.RevokedAt.IsZero() {
 		key.RevokedAt = time.Now()
-		err = a.engine.store.PutKey(r.Context(), key)
+		err = a.shared.store.PutKey(r.Context(), key)
 	}
 	if err != nil {
 		return storeError(err)
@@ -194,7 +194,7 @@ func (a *adminAPI) revokeKey(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *adminAPI) keyByID(ctx context.Context, id string) (store.Key, error) {
-	keys, err := a.engine.store.Keys(ctx)
+	keys, err := a.shared.store.Keys(ctx)
 	if err != nil {
 		return store.Key{}, err
 	}
@@ -250,7 +250,7 @@ func (a *adminAPI) session(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.engine.store.Session(r.Context(), key)
+	s, err := a.shared.store.Session(r.Context(), key)
 	if err != nil {
 		return storeError(err)
 	}
@@ -265,7 +265,7 @@ func (a *adminAPI) eraseSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.engine.store.Erase(r.Context(), key); err != nil {
+	if err := a.shared.store.Erase(r.Context(), key); err != nil {
 		return storeError(err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -310,23 +310,3 @@ func (a *governedAnswer) replaceWith(e *apiError, outcome kernel.Outcome, why st
 	a.setReceiptHeaders(a.client.Header(), a.opened, receipt)
 	writeDialectError(a.client, a.dialect, e)
 }
-
-// dropTrailers takes away the trailers that upstream left: those in our name, or
-// all of them where the answer is ours.
-func dropTrailers(h http.Header, all bool) {
-	var announced []string
-	for _, line := range h.Values("Trailer") {
-		announced = append(announced, strings.Split(line, ",")...)
-	}
-	for name := range h {
-		bare, late := strings.CutPrefix(name, http.TrailerPrefix)
-		if late && (all || strings.HasPrefix(http.CanonicalHeaderKey(bare), "X-Lex-")) {
-			delete(h, name)
-		}
-	}
-	for _, name := range announced { // X-Lex-* was taken from the announcement
-		if all {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
-}

@@ -64,8 +64,8 @@ type App struct {
 
 	ready  chan struct{} // closed when Start is over
 	mu     sync.RWMutex
-	engine *engine // nil before Start and after Cleanup
-	failed error   // why Start failed
+	shared *sharedStore // nil before Start and after Cleanup
+	failed error        // why Start failed
 }
 
 // CaddyModule returns the Caddy module information.
@@ -146,7 +146,7 @@ func (a *App) provisionStore(ctx caddy.Context) error {
 // the same store.
 func (a *App) Start() error {
 	defer close(a.ready)
-	e, err := acquireEngine(a.opener, a.logger)
+	e, err := acquireStore(a.opener, a.logger)
 	if err == nil {
 		if err = a.startPolicies(e); err != nil {
 			err = errors.Join(err, e.leave(a.logger))
@@ -154,12 +154,12 @@ func (a *App) Start() error {
 		}
 	}
 	a.mu.Lock()
-	a.engine, a.failed = e, err
+	a.shared, a.failed = e, err
 	a.mu.Unlock()
 	return err
 }
 
-func (a *App) startPolicies(e *engine) error {
+func (a *App) startPolicies(e *sharedStore) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	for _, p := range a.policies() {
@@ -174,12 +174,12 @@ func (a *App) startPolicies(e *engine) error {
 // was acquired is given back in Cleanup and by each request in flight.
 func (a *App) Stop() error { return nil }
 
-// Cleanup gives the engine back, if this configuration ever got it: it also
+// Cleanup gives the store back, if this configuration ever got it: it also
 // runs after a failed Provision.
 func (a *App) Cleanup() error {
 	a.mu.Lock()
-	e := a.engine
-	a.engine = nil
+	e := a.shared
+	a.shared = nil
 	a.mu.Unlock()
 	if e == nil {
 		return nil
@@ -194,10 +194,10 @@ func (a *App) Governor() *govern.Governor { return a.Policy.governor }
 // errNotServing says that this configuration has no store (any more).
 var errNotServing = errors.New("the governor is not ready")
 
-// use returns the engine for the time of one request, waiting for Start if
+// use returns the store for the time of one request, waiting for Start if
 // need be. The caller calls done exactly once; until then a reload cannot
 // close the store.
-func (a *App) use(ctx context.Context) (e *engine, done func(), err error) {
+func (a *App) use(ctx context.Context) (e *sharedStore, done func(), err error) {
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
@@ -205,15 +205,15 @@ func (a *App) use(ctx context.Context) (e *engine, done func(), err error) {
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	if a.engine == nil {
+	if a.shared == nil {
 		return nil, nil, errors.Join(errNotServing, a.failed)
 	}
-	a.engine.retain()
-	held := a.engine
+	a.shared.retain()
+	held := a.shared
 	return held, func() { a.giveBack(held) }, nil
 }
 
-func (a *App) giveBack(e *engine) {
+func (a *App) giveBack(e *sharedStore) {
 	if err := e.release(); err != nil {
 		a.logger.Error("closing the store", zap.Error(err))
 	}

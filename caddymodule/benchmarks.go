@@ -35,10 +35,10 @@ func (a *adminAPI) publishBenchmarks(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	if err := a.engine.store.Publish(r.Context(), rows); err != nil {
+	if err := a.shared.store.Publish(r.Context(), rows); err != nil {
 		return storeError(err)
 	}
-	a.engine.benchmarks.drop()
+	a.shared.benchmarks.drop()
 	return writeJSON(w, http.StatusCreated, map[string]int{"published": len(rows)})
 }
 
@@ -207,7 +207,7 @@ func (c *benchmarkCache) drop() {
 
 // listBenchmarks serves GET /benchmarks.
 func (a *readAPI) listBenchmarks(w http.ResponseWriter, r *http.Request) error {
-	body, etag, err := a.engine.cachedBenchmarks(r.Context(), time.Now())
+	body, etag, err := a.shared.cachedBenchmarks(r.Context(), time.Now())
 	if err != nil {
 		return storeError(err)
 	}
@@ -226,14 +226,14 @@ func (a *readAPI) listBenchmarks(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (e *engine) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, string, error) {
-	c := &e.benchmarks
+func (s *sharedStore) cachedBenchmarks(ctx context.Context, now time.Time) ([]byte, string, error) {
+	c := &s.benchmarks
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Before(c.till) {
 		return c.body, c.etag, nil
 	}
-	rows, err := e.store.Benchmarks(ctx)
+	rows, err := s.store.Benchmarks(ctx)
 	if err != nil {
 		return nil, "", err
 	}

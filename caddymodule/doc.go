@@ -28,7 +28,7 @@
 // [EmbedderModule] and [JudgeModule].
 //
 // A reload replaces the App and every Handler. The open store, the locks of its
-// sessions and the clients of remote models outlive it in usage pools (engine.go,
+// sessions and the clients of remote models outlive it in usage pools (sharedstore.go,
 // remote.go). A request keeps the store open until it ends, and a process that
 // exits waits for its requests (exit.go).
 //

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -263,13 +261,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer landed()
 	r = r.WithContext(ctx)
-	engine, done, err := h.app.use(ctx)
+	shared, done, err := h.app.use(ctx)
 	if err != nil {
 		h.unavailable(w, r, err)
 		return nil
 	}
 	defer done()
-	g := newRequest(h, engine, next)
+	g := newRequest(h, shared, next)
 	if err := serve(g, w, r); err != nil {
 		g.failures.answer(w, err)
 	}
@@ -308,38 +306,6 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error)
 		return
 	}
 	writeError(w, errGovernor)
-}
-
-// A request is one HTTP request on its way through the handler, with the
-// engine it holds.
-type request struct {
-	handler *Handler
-	app     *App
-	engine  *engine
-	policy  *Policy
-	next    caddyhttp.Handler
-
-	auth     authenticator
-	limits   limiter
-	failures failureReporter
-
-	caller caller
-
-	endpoint string      // as metrics name it; set by endpoints of our own
-	quota    string      // the plan's limit that this request was counted on
-	asked    atomic.Bool // the model was called
-
-	failure    sync.Once // around the line about what failed behind lex
-	ungoverned error     // of the handlers after lex, where lex governs nothing
-}
-
-func newRequest(h *Handler, e *engine, next caddyhttp.Handler) *request {
-	failures := failureReporter{h.app, e.health}
-	return &request{
-		handler: h, app: h.app, engine: e, policy: h.policy, next: next,
-		auth:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
-		limits: limiter{e.store}, failures: failures,
-	}
 }
 
 // outcomeOfFailure names the outcome of a request that failed, for metrics.

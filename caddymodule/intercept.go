@@ -1,13 +1,10 @@
 package caddymodule
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/caddy-lex/lex/govern"
@@ -37,8 +34,8 @@ func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Diale
 	}
 }
 
-// serve is the way of a prompt and its answer. It returns an error as long as
-// nothing is written.
+// serve takes a call from the prompt to the answer. It returns an error only if
+// nothing has been written.
 func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	// Who asks, under which policy, and may they ask this often? A Lex key, or else
 	// the credential for the provider or the address, also keeps the callers'
@@ -222,28 +219,6 @@ func (c *interception) upstreamRequest(ctx context.Context) *http.Request {
 	r.Header.Set("Content-Length", strconv.Itoa(len(c.body)))
 	setBody(r, c.body)
 	return r
-}
-
-// setBody gives a request a body that was read. What came behind the body, its
-// trailers, was not.
-func setBody(r *http.Request, body []byte) {
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	r.ContentLength, r.TransferEncoding, r.Trailer = int64(len(body)), nil, nil
-}
-
-// hopHeaders are about one connection (RFC 9110, 7.6.1).
-var hopHeaders = []string{"Connection", "Upgrade", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding"}
-
-func dropHopHeaders(h http.Header) {
-	for _, list := range h.Values("Connection") {
-		for name := range strings.SplitSeq(list, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
-	for _, name := range hopHeaders {
-		h.Del(name)
-	}
 }
 
 // callNext runs the next handlers. A panic becomes an error: reverse_proxy reports

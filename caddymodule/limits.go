@@ -180,8 +180,8 @@ func (l limiter) take(ctx context.Context, w http.ResponseWriter, rate Rate, sub
 	return nil
 }
 
-// retryAfter is the interface's 60 seconds, or longer when the operator's
-// window is.
+// retryAfter is at least the 60 seconds that errRateLimited promises, and longer if
+// the window is.
 func retryAfter(a store.Allowance) string {
 	return strconv.Itoa(int(math.Max(60, math.Ceil(a.Reset.Seconds()))))
 }
@@ -199,7 +199,7 @@ func (g *request) consumeQuota(ctx context.Context, w http.ResponseWriter) *apiE
 		return errPlanUnavailable
 	}
 	subject := "plan:" + g.caller.key.ID
-	got, err := g.engine.store.Consume(ctx, subject, plan.Requests, time.Duration(plan.Window))
+	got, err := g.shared.store.Consume(ctx, subject, plan.Requests, time.Duration(plan.Window))
 	if err != nil {
 		return errGovernor.because("limit", err)
 	}
@@ -222,7 +222,7 @@ func (g *request) refundQuota(ctx context.Context) {
 	g.quota = ""
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), govern.CommitTime)
 	defer cancel()
-	if err := g.engine.store.Refund(ctx, subject); err != nil {
+	if err := g.shared.store.Refund(ctx, subject); err != nil {
 		g.failures.storeFailed("limit", err)
 	}
 }

@@ -193,7 +193,7 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 // start gives the governor its store, and leaves the policy there before the first
 // receipt that names it, so that the receipt can be replayed for as long as it is
 // kept.
-func (p *Policy) start(ctx context.Context, e *engine) error {
+func (p *Policy) start(ctx context.Context, e *sharedStore) error {
 	p.governor.Store, p.governor.Locks = e.store, e.locks
 	text, err := p.governor.Kernel.Policy().JSON()
 	if err != nil {

@@ -42,7 +42,7 @@ const (
 // readAPI are the endpoints that read: receipts, policies, statistics and
 // benchmarks. There is one for each request.
 type readAPI struct {
-	engine *engine
+	shared *sharedStore
 	auth   *authenticator
 	limits limiter
 
@@ -64,7 +64,7 @@ func verifying(serve func(*readAPI, http.ResponseWriter, *http.Request) error) e
 func readingAs(group string, serve func(*readAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
 	return func(g *request, w http.ResponseWriter, r *http.Request) error {
 		api := &readAPI{
-			engine: g.engine, auth: &g.auth, limits: g.limits,
+			shared: g.shared, auth: &g.auth, limits: g.limits,
 			access: g.handler.Read, rate: g.app.Limits.Read,
 		}
 		if apiErr := api.admit(w, r, group); apiErr != nil {
@@ -147,7 +147,7 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	summaries, err := a.engine.store.Summaries(r.Context(), query.Get("before"), limit)
+	summaries, err := a.shared.store.Summaries(r.Context(), query.Get("before"), limit)
 	if errors.Is(err, store.ErrNotFound) {
 		return errInvalidCursor
 	}
@@ -170,7 +170,7 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown govern.Summary, err error) {
 	text := s.JSON
 	if text == nil {
-		entry, err := a.engine.store.Receipt(ctx, s.ID)
+		entry, err := a.shared.store.Receipt(ctx, s.ID)
 		if err != nil {
 			return shown, err
 		}
@@ -206,7 +206,7 @@ func (a *readAPI) receipt(w http.ResponseWriter, r *http.Request) error {
 	if !kernel.IsReceiptID(id) {
 		return errNotFound
 	}
-	entry, err := a.engine.store.Receipt(r.Context(), id)
+	entry, err := a.shared.store.Receipt(r.Context(), id)
 	if err != nil {
 		return storeError(err)
 	}
@@ -220,7 +220,7 @@ func (a *readAPI) receiptOfTurn(w http.ResponseWriter, r *http.Request) error {
 	if !turnID.MatchString(id) {
 		return errNotFound
 	}
-	entry, err := a.engine.store.ReceiptOfTurn(r.Context(), id)
+	entry, err := a.shared.store.ReceiptOfTurn(r.Context(), id)
 	if err != nil {
 		return storeError(err)
 	}
@@ -234,7 +234,7 @@ func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
 	if !kernel.IsPolicyHash(hash) {
 		return errNotFound
 	}
-	text, err := a.engine.store.Policy(r.Context(), hash)
+	text, err := a.shared.store.Policy(r.Context(), hash)
 	if err != nil {
 		return storeError(err)
 	}
@@ -249,7 +249,7 @@ func writeRecord(w http.ResponseWriter, record []byte) error {
 
 // stats serves GET /stats.
 func (a *readAPI) stats(w http.ResponseWriter, r *http.Request) error {
-	s, err := a.engine.store.Stats(r.Context())
+	s, err := a.shared.store.Stats(r.Context())
 	if err != nil {
 		return storeError(err)
 	}
@@ -272,7 +272,7 @@ func health(g *request, w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	status, state := http.StatusOK, "ok"
-	if err := g.engine.store.Check(ctx); err != nil {
+	if err := g.shared.store.Check(ctx); err != nil {
 		g.failures.storeFailed("check", err)
 		status, state = http.StatusServiceUnavailable, "degraded"
 	}
@@ -292,7 +292,7 @@ func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	auditor := audit.NewAuditor(a.engine.store)
+	auditor := audit.NewAuditor(a.shared.store)
 	report, err := q.verify(r.Context(), auditor)
 	if err != nil {
 		return storeError(err)

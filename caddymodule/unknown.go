@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"context"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/govern"
@@ -121,7 +119,7 @@ func (g *request) resembled(r *http.Request, body []byte) wire.Dialect {
 		return nil
 	}
 	if _, err := d.Request(body); err != nil {
-		return nil // its looks deceive
+		return nil // not valid in that dialect after all
 	}
 	return d
 }
@@ -144,8 +142,8 @@ func (c *interception) serveResembling(ctx context.Context, w http.ResponseWrite
 }
 
 // assessUnknown assesses a body in no dialect, as far as it is to be read and can
-// be. The session is one of its own unless the caller names one, and traffic that
-// is not read belongs to none that is: it cannot calm it.
+// be. The session is one of its own unless the caller names one. Unread traffic
+// never joins a session of read turns, so it cannot lower that session's pressure.
 func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byte, started time.Time) (*govern.Assessed, error) {
 	var parts []wire.Part
 	var unreadable error
@@ -296,92 +294,3 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	}
 	writeError(w, errProviderMissing)
 }
-
-// passCleanly runs the next handlers for a request whose answer is not governed.
-// Of the answer's headers that are in our name tell writes ours; nil writes none.
-func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, tell func(http.Header)) error {
-	pw := &passingWriter{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, tell: tell}
-	err := next.ServeHTTP(pw, r)
-	dropLexHeaders(w.Header(), pw.ours) // of the trailers
-	return err
-}
-
-// A passingWriter lets an answer through that is not governed, without what
-// speaks in our name.
-type passingWriter struct {
-	*caddyhttp.ResponseWriterWrapper
-	tell  func(http.Header)
-	ours  http.Header // the headers that tell wrote
-	final bool
-}
-
-// WriteHeader takes our names from the upstream's headers and writes our own.
-func (w *passingWriter) WriteHeader(status int) {
-	if w.final {
-		return
-	}
-	dropLexHeaders(w.Header(), nil)
-	if w.final = status >= http.StatusOK || status == http.StatusSwitchingProtocols; w.final && w.tell != nil {
-		w.tell(w.Header())
-		w.ours = lexHeaders(w.Header())
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write writes a part of the answer.
-func (w *passingWriter) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK) // without effect after the first
-	return w.ResponseWriter.Write(p)
-}
-
-// ReadFrom writes the answer.
-func (w *passingWriter) ReadFrom(r io.Reader) (int64, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.ResponseWriterWrapper.ReadFrom(r)
-}
-
-// FlushError flushes what was written.
-func (w *passingWriter) FlushError() error {
-	w.WriteHeader(http.StatusOK)
-	return http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// lexHeaders are the headers in our name.
-func lexHeaders(h http.Header) http.Header {
-	ours := make(http.Header)
-	for name, values := range h {
-		if strings.HasPrefix(name, "X-Lex-") {
-			ours[name] = values
-		}
-	}
-	return ours
-}
-
-// dropLexHeaders keeps an upstream from speaking in our name, in headers, in
-// trailers and in what announces trailers. What we wrote ourselves stays.
-func dropLexHeaders(h, ours http.Header) {
-	for name := range h {
-		bare := http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
-		if strings.HasPrefix(bare, "X-Lex-") {
-			delete(h, name)
-		}
-	}
-	for name, values := range ours {
-		h[name] = values
-	}
-	announced := h.Values("Trailer")
-	h.Del("Trailer")
-	for _, line := range announced {
-		for name := range strings.SplitSeq(line, ",") {
-			if name = strings.TrimSpace(name); name != "" && !strings.HasPrefix(http.CanonicalHeaderKey(name), "X-Lex-") {
-				h.Add("Trailer", name)
-			}
-		}
-	}
-}
-
-// Interface guards
-var (
-	_ io.ReaderFrom                   = (*passingWriter)(nil)
-	_ interface{ FlushError() error } = (*passingWriter)(nil)
-)

@@ -132,6 +132,28 @@ func withoutLexHeaders(r *http.Request) *http.Request {
 	return out
 }
 
+// setBody gives a request a body that was read. What came behind the body, its
+// trailers, was not.
+func setBody(r *http.Request, body []byte) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.ContentLength, r.TransferEncoding, r.Trailer = int64(len(body)), nil, nil
+}
+
+// hopHeaders are about one connection (RFC 9110, 7.6.1).
+var hopHeaders = []string{"Connection", "Upgrade", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding"}
+
+func dropHopHeaders(h http.Header) {
+	for _, list := range h.Values("Connection") {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopHeaders {
+		h.Del(name)
+	}
+}
+
 // A recorder keeps an answer in memory, for calls of our own that are read whole.
 type recorder struct {
 	header http.Header

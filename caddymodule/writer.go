@@ -265,6 +265,109 @@ func sendNow(w http.ResponseWriter, p []byte) error {
 	return connection.Flush()
 }
 
+// passCleanly runs the next handlers for a request whose answer is not governed.
+// Upstream's X-Lex-* headers are dropped; tell, if it is not nil, sets ours.
+func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, tell func(http.Header)) error {
+	pw := &passingWriter{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, tell: tell}
+	err := next.ServeHTTP(pw, r)
+	dropLexHeaders(w.Header(), pw.ours) // of the trailers
+	return err
+}
+
+// A passingWriter lets an answer through that is not governed, without what
+// speaks in our name.
+type passingWriter struct {
+	*caddyhttp.ResponseWriterWrapper
+	tell  func(http.Header)
+	ours  http.Header // the headers that tell wrote
+	final bool
+}
+
+// WriteHeader takes our names from the upstream's headers and writes our own.
+func (w *passingWriter) WriteHeader(status int) {
+	if w.final {
+		return
+	}
+	dropLexHeaders(w.Header(), nil)
+	if w.final = status >= http.StatusOK || status == http.StatusSwitchingProtocols; w.final && w.tell != nil {
+		w.tell(w.Header())
+		w.ours = lexHeaders(w.Header())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes a part of the answer.
+func (w *passingWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK) // without effect after the first
+	return w.ResponseWriter.Write(p)
+}
+
+// ReadFrom writes the answer.
+func (w *passingWriter) ReadFrom(r io.Reader) (int64, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.ResponseWriterWrapper.ReadFrom(r)
+}
+
+// FlushError flushes what was written.
+func (w *passingWriter) FlushError() error {
+	w.WriteHeader(http.StatusOK)
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// lexHeaders are the headers in our name.
+func lexHeaders(h http.Header) http.Header {
+	ours := make(http.Header)
+	for name, values := range h {
+		if strings.HasPrefix(name, "X-Lex-") {
+			ours[name] = values
+		}
+	}
+	return ours
+}
+
+// dropLexHeaders keeps an upstream from speaking in our name, in headers, in
+// trailers and in what announces trailers. What we wrote ourselves stays.
+func dropLexHeaders(h, ours http.Header) {
+	for name := range h {
+		bare := http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
+		if strings.HasPrefix(bare, "X-Lex-") {
+			delete(h, name)
+		}
+	}
+	for name, values := range ours {
+		h[name] = values
+	}
+	announced := h.Values("Trailer")
+	h.Del("Trailer")
+	for _, line := range announced {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.TrimSpace(name); name != "" && !strings.HasPrefix(http.CanonicalHeaderKey(name), "X-Lex-") {
+				h.Add("Trailer", name)
+			}
+		}
+	}
+}
+
+// dropTrailers takes away the trailers that upstream left: those in our name, or
+// all of them where the answer is ours.
+func dropTrailers(h http.Header, all bool) {
+	var announced []string
+	for _, line := range h.Values("Trailer") {
+		announced = append(announced, strings.Split(line, ",")...)
+	}
+	for name := range h {
+		bare, late := strings.CutPrefix(name, http.TrailerPrefix)
+		if late && (all || strings.HasPrefix(http.CanonicalHeaderKey(bare), "X-Lex-")) {
+			delete(h, name)
+		}
+	}
+	for _, name := range announced { // X-Lex-* was taken from the announcement
+		if all {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+}
+
 // Interface guards
 var (
 	_ http.ResponseWriter                       = (*answerWriter)(nil)
@@ -272,4 +375,7 @@ var (
 	_ io.ReaderFrom                             = (*answerWriter)(nil)
 	_ interface{ FlushError() error }           = (*answerWriter)(nil)
 	_ interface{ Unwrap() http.ResponseWriter } = (*answerWriter)(nil)
+
+	_ io.ReaderFrom                   = (*passingWriter)(nil)
+	_ interface{ FlushError() error } = (*passingWriter)(nil)
 )

@@ -14,19 +14,19 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// engines holds what outlives a configuration, keyed by the store's identity,
+// sharedStores holds what outlives a configuration, keyed by the store's identity,
 // so that a reload which keeps the store keeps the open file, the locks and
 // the cached lists.
-var engines = caddy.NewUsagePool()
+var sharedStores = caddy.NewUsagePool()
 
 // openTimeout bounds opening a store.
 const openTimeout = 5 * time.Second
 
-// An engine is an open store and the in-process state that belongs to it. It
+// A sharedStore is an open store and the in-process state that belongs to it. It
 // is safe for concurrent use. Every user holds one reference in the pool: each
 // configuration, and each request in flight, since a request may outlive the
 // configuration it began under.
-type engine struct {
+type sharedStore struct {
 	key        string
 	store      store.Store
 	locks      *govern.Locks
@@ -34,22 +34,22 @@ type engine struct {
 	health     *healthLog
 }
 
-// acquireEngine opens the store, or takes another reference to it.
-func acquireEngine(opener StoreOpener, logger *zap.Logger) (*engine, error) {
+// acquireStore opens the store, or takes another reference to it.
+func acquireStore(opener StoreOpener, logger *zap.Logger) (*sharedStore, error) {
 	key := opener.StoreKey()
-	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) {
+	value, _, err := sharedStores.LoadOrNew(key, func() (caddy.Destructor, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 		defer cancel()
 		s, err := opener.OpenStore(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}
-		return &engine{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog)}, nil
+		return &sharedStore{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	e, ok := value.(*engine)
+	e, ok := value.(*sharedStore)
 	if !ok {
 		return nil, fmt.Errorf("the pool of stores holds a %T", value)
 	}
@@ -58,22 +58,22 @@ func acquireEngine(opener StoreOpener, logger *zap.Logger) (*engine, error) {
 }
 
 // leave is release for a configuration, whose logger goes with it.
-func (e *engine) leave(logger *zap.Logger) error {
-	e.health.loggers.leave(logger)
-	return e.release()
+func (s *sharedStore) leave(logger *zap.Logger) error {
+	s.health.loggers.leave(logger)
+	return s.release()
 }
 
 // retain takes a reference for a holder of another reference.
-func (e *engine) retain() { engines.LoadOrStore(e.key, e) }
+func (s *sharedStore) retain() { sharedStores.LoadOrStore(s.key, s) }
 
 // release gives one reference back; the last one closes the store.
-func (e *engine) release() error {
-	_, err := engines.Delete(e.key)
+func (s *sharedStore) release() error {
+	_, err := sharedStores.Delete(s.key)
 	return err
 }
 
 // Destruct closes the store. The pool calls it.
-func (e *engine) Destruct() error { return e.store.Close() }
+func (s *sharedStore) Destruct() error { return s.store.Close() }
 
 // healthLog writes one line when the store fails and one when it is back,
 // never one a request.

@@ -3,11 +3,47 @@ package caddymodule
 import (
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
+
+// A request is one HTTP request on its way through the handler, with the
+// store it holds.
+type request struct {
+	handler *Handler
+	app     *App
+	shared  *sharedStore
+	policy  *Policy
+	next    caddyhttp.Handler
+
+	auth     authenticator
+	limits   limiter
+	failures failureReporter
+
+	caller caller
+
+	endpoint string      // as metrics name it; set by endpoints of our own
+	quota    string      // the plan's limit that this request was counted on
+	asked    atomic.Bool // the model was called
+
+	failure    sync.Once // around the line about what failed behind lex
+	ungoverned error     // of the handlers after lex, where lex governs nothing
+}
+
+func newRequest(h *Handler, e *sharedStore, next caddyhttp.Handler) *request {
+	failures := failureReporter{h.app, e.health}
+	return &request{
+		handler: h, app: h.app, shared: e, policy: h.policy, next: next,
+		auth:   authenticator{store: e.store, locks: e.locks, secrets: &h.app.Secrets, requireKey: h.RequireKey, failures: failures},
+		limits: limiter{e.store}, failures: failures,
+	}
+}
 
 // commit makes a turn durable, counts it, tells the subscribers of events and
 // shows it to the access log.
@@ -18,13 +54,13 @@ func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outco
 		g.app.metrics.receipts.WithLabelValues(receipt.Kind, "false").Inc()
 		return receipt, err
 	}
-	g.engine.health.record(nil)
-	g.app.observe(j.Opened, receipt)
+	g.shared.health.record(nil)
+	g.app.publish(j.Opened, receipt)
 	return receipt, nil
 }
 
-// observe counts a committed turn and tells the subscribers.
-func (a *App) observe(o *govern.Opened, r *govern.Receipt) {
+// publish counts a committed turn and tells the subscribers.
+func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 	a.metrics.requests.WithLabelValues(o.Endpoint, o.Dialect, string(r.Outcome)).Inc()
 	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
 	data := map[string]any{"receipt_id": r.ID, "endpoint": o.Endpoint}
