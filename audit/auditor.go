@@ -24,8 +24,8 @@ type Policies interface {
 	Policy(ctx context.Context, hash string) ([]byte, error)
 }
 
-// An Archive keeps receipts together with what verifying them needs. Every
-// [store.Store] is one.
+// An Archive keeps receipts, and the sessions and policies that verifying them needs.
+// Every [store.Store] is one.
 type Archive interface {
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
 	Session(ctx context.Context, key string) (store.Session, error)
@@ -39,8 +39,8 @@ type Auditor struct{ archive Archive }
 // NewAuditor returns the auditor of an archive.
 func NewAuditor(archive Archive) Auditor { return Auditor{archive} }
 
-// VerifyID verifies the receipt that the archive keeps under an id. An id that
-// is not kept is an error that wraps [store.ErrNotFound].
+// VerifyID verifies the receipt that the archive keeps under an id. If there is none,
+// the error wraps [store.ErrNotFound].
 func (a Auditor) VerifyID(ctx context.Context, id string) (*Report, error) {
 	entry, err := a.archive.Receipt(ctx, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a Auditor) VerifyID(ctx context.Context, id string) (*Report, error) {
 }
 
 // VerifyRecord verifies a receipt that the caller holds, in its canonical form.
-// Anybody can seal a record of their own, so the report also has the check stored,
+// Anyone can make a record with a correct id, so the report also has the check stored,
 // which compares the record with the one that the archive keeps.
 func (a Auditor) VerifyRecord(ctx context.Context, record []byte) (*Report, error) {
 	receipt, err := kernel.OpenReceipt(record)
@@ -74,7 +74,7 @@ func (a Auditor) VerifyRecord(ctx context.Context, record []byte) (*Report, erro
 	return report, nil
 }
 
-// stored compares a record that a caller holds with the one that is kept.
+// stored compares a record that the caller holds with the stored one.
 func (a Auditor) stored(ctx context.Context, id string, record []byte) (store.Receipt, Check, error) {
 	const name = "stored"
 	entry, err := a.archive.Receipt(ctx, id)
@@ -132,8 +132,8 @@ func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, erro
 	return report, nil
 }
 
-// openEntry reads an entry's record and checks its id, also against the id that
-// the entry is kept under, if any. A receipt whose id is wrong is returned beside
+// openEntry reads an entry's record and checks its id, also against the id under which
+// the entry is stored, if any. A receipt whose id is wrong is returned beside
 // the error, as [kernel.OpenReceipt] does.
 func openEntry(entry store.Receipt) (kernel.Receipt, error) {
 	r, err := kernel.OpenReceipt(entry.JSON)
@@ -187,7 +187,7 @@ func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) 
 	return passed(name, "it starts from what "+r.Prev+" left"), nil
 }
 
-// head looks for the receipt in the chain that ends at its session's head.
+// head searches the chain that ends at the session's head for the receipt.
 func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
 	const name = "head"
 	if entry.SessionKey == "" {
@@ -206,12 +206,11 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 	return a.walk(ctx, s.Head, r)
 }
 
-// resentHead checks a receipt of a conversation that is known only by the history
-// that the client resends. Each turn leaves its state under a key of its own, the
-// digest of all that was said up to its end, and the first turn with these texts
-// stays the head there. A client may go back and ask the same again from another
-// state; the receipt of that turn is not the head, but it commits to the same
-// texts with the same secret.
+// resentHead checks a receipt of a conversation that is identified only by the history
+// that the client resends. Each turn leaves its state under its own key, the digest of
+// all texts up to its end, and the first turn with these texts stays the head there. A
+// client may go back and ask the same again from another state. The receipt of that
+// turn is not the head, but it commits to the same texts with the same secret.
 func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
 	const name = "head"
 	if head == r.ID {
@@ -235,7 +234,7 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 	return notInChain(entry, r), nil
 }
 
-// walk goes from a head back to the receipt.
+// walk follows the chain from a head back to the receipt.
 func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
 	const name = "head"
 	id := head
@@ -259,13 +258,13 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", maxWalk)), nil
 }
 
-// notInChain is the outcome for a receipt that the session's chain, which begins
-// with first, does not hold. A chain that begins later than the receipt is that of
-// a session which was erased and begun anew; otherwise somebody put the receipt
-// beside the chain.
+// notInChain returns the outcome for a receipt that is missing from the session's
+// chain, which begins with first. If the chain begins later than the receipt, the
+// session was erased and has begun again. Otherwise the receipt was added outside the
+// chain.
 func notInChain(first store.Receipt, r kernel.Receipt) Check {
 	if first.Timestamp > r.Timestamp {
-		return unknown("head", "its session was erased since and has begun anew")
+		return unknown("head", "its session was erased since and has begun again")
 	}
 	return failed("head", "it is not in the chain that ends at the head of its session")
 }

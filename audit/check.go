@@ -5,15 +5,14 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// A Check is the outcome of one thing that was looked at.
+// A Check is the outcome of one check of a receipt.
 type Check struct {
-	// Name is one of those in the package comment, or stored: the record is the one
-	// that the archive keeps.
+	// Name is one of the names in the package comment, or stored, which compares the
+	// record with the one that the archive keeps.
 	Name string `json:"name"`
-	// OK is nil when the check could not be made. The receipt is neither right nor
-	// wrong for that.
+	// OK is nil if the check could not be made, which says nothing about the receipt.
 	OK *bool `json:"ok"`
-	// Detail says for people what was found.
+	// Detail describes the finding for people.
 	Detail string `json:"detail"`
 }
 
@@ -27,10 +26,10 @@ func passed(name, detail string) Check  { return Check{name, new(true), detail} 
 func failed(name, detail string) Check  { return Check{name, new(false), detail} }
 func unknown(name, detail string) Check { return Check{name, nil, detail} }
 
-// A Report is what verifying one receipt gave. Its JSON is the answer of
+// A Report is the result of verifying one receipt. Its JSON is the answer of
 // POST /audits/verify.
 type Report struct {
-	// Valid: no check failed.
+	// Valid says that no check failed.
 	Valid bool `json:"valid"`
 	// Checks in the order in which they were made. A receipt whose id is wrong, or
 	// whose policy is not known, gets no further checks.
@@ -38,8 +37,8 @@ type Report struct {
 	// Fault is the name and detail of the first check that failed.
 	Fault *string `json:"fault"`
 
-	// Entry is the receipt as the archive keeps it. It is empty for a record whose
-	// id is wrong, and has no session for one that the archive does not keep.
+	// Entry is the receipt as the archive keeps it. It is empty for a record whose id
+	// is wrong. For a record that the archive does not keep it has no session.
 	Entry store.Receipt `json:"-"`
 
 	receipt kernel.Receipt

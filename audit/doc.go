@@ -1,18 +1,18 @@
-// Package audit verifies receipts, from whatever source they come.
+// Package audit verifies receipts from any source.
 //
-// There are two ways to look at receipts. An [Auditor] verifies one receipt
-// against the archive that keeps it and the neighbours it has there; its answer is
-// a [Report] of every check that was made. A [Verifier] goes through all receipts
-// of a [Source], oldest first, and names every fault. Both check the same things:
+// There are two ways to verify receipts. An [Auditor] verifies one receipt against the
+// archive that keeps it and against its neighbours there, and returns a [Report] of
+// all checks. A [Verifier] goes through all receipts of a [Source], oldest first, and
+// reports every fault. Both make the same checks:
 //
-//   - id: the record is the one that the id was made of ([kernel.OpenReceipt]).
+//   - id: the id is the hash of the record ([kernel.OpenReceipt]).
 //   - replay: the step gives the recorded numbers, bit by bit ([kernel.Kernel.Replay]).
-//   - chain: the step starts from what the predecessor left ([kernel.Chain]).
-//   - head: the receipt is found on the way back from the head of its session, so
-//     no later receipts were cut off.
+//   - chain: the step starts from the state that the predecessor left ([kernel.Chain]).
+//   - head: the receipt can be reached backwards from the head of its session, so no
+//     later receipts were cut off.
 //   - prompt_commitment and output_commitment: texts that the caller supplies are
 //     those that the receipt committed to ([kernel.Commit]).
 //
-// What is wrong with a receipt is a failed check, never an error. An error says
-// that the source or the archive did not answer.
+// A fault of a receipt is a failed check, never an error. An error means that the
+// source or the archive did not answer.
 package audit

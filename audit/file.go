@@ -15,8 +15,8 @@ import (
 )
 
 // A FileSource reads files of JSON lines as "caddy lex export" writes them:
-// receipts, oldest first, and each policy before the receipts that name it. It
-// knows no sessions.
+// receipts, oldest first, and each policy before the receipts that name it. It knows
+// no sessions.
 type FileSource struct {
 	names    []string
 	policies map[string][]byte
@@ -63,7 +63,7 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 	return nil
 }
 
-// keepPolicy reads line n, which holds a policy.
+// keepPolicy keeps the policy on line n.
 func (s *FileSource) keepPolicy(n int, line []byte) error {
 	p, err := kernel.ParsePolicy([]byte(gjson.GetBytes(line, "policy").Raw))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // MaxLine bounds a line of JSON, in bytes. A receipt that lists every part of the
-// largest request is far under it.
+// largest request is much smaller.
 const MaxLine = 32 << 20
 
 // EachLine visits the lines of JSON that are not empty. n counts all lines from 1;
@@ -28,7 +28,7 @@ func EachLine(r io.Reader, visit func(n int, line []byte) error) error {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("line %d is over %d MiB, more than a line may have", n, MaxLine>>20)
+		return fmt.Errorf("line %d is over %d MiB, the most that a line may have", n, MaxLine>>20)
 	case err != nil:
 		return fmt.Errorf("reading line %d: %w", n, err)
 	}

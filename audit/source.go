@@ -9,19 +9,18 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// A Source is where receipts are read from: a file, a store, or a running proxy.
-// A source belongs to one goroutine.
+// A Source gives receipts to verify, from a file, a store, or a running proxy. It
+// belongs to one goroutine.
 type Source interface {
-	// Each visits the receipts, oldest first. where names a receipt for people.
-	// Receipts that are written meanwhile may be left out. An error of visit ends
-	// the walk and is returned.
+	// Each visits the receipts, oldest first. Receipts that are written meanwhile may
+	// be left out. An error of visit ends the walk and is returned.
 	Each(ctx context.Context, visit Visit) error
 
 	Policies
 }
 
-// A Visit takes one receipt of a source. The entry has its record, and its id if
-// the source keeps the record under one.
+// A Visit takes one receipt of a source. where names the receipt for people. The entry
+// has the record, and the id if the source stores the record under one.
 type Visit func(ctx context.Context, where string, entry store.Receipt) error
 
 // A SessionSource also knows the sessions of its receipts: their heads, and the
@@ -37,7 +36,7 @@ type SessionSource interface {
 	CompareTexts(ctx context.Context, t Texts) ([]Check, error)
 }
 
-// Texts is what was said in the turn of a receipt, as far as it is known.
+// Texts are the texts of a receipt's turn. A text that is not known is nil.
 type Texts struct {
 	ID     string  `json:"id"` // of the receipt
 	Prompt *string `json:"prompt,omitzero"`
@@ -114,15 +113,15 @@ func (s StoreSource) CompareTexts(ctx context.Context, t Texts) ([]Check, error)
 	return NewAuditor(s.store).texts(ctx, entry, r, t.Prompt, t.Output)
 }
 
-// OldestFirst visits the ids of a list that goes newest first and comes in pages,
-// from its other end. list returns the page at a place ("" is the newest) and the
-// place of the next, older page, "" after the oldest.
+// OldestFirst visits the ids of a paged list in reverse: the list goes from the newest
+// to the oldest. list returns the page at a place ("" is the newest) and the place of
+// the next, older page, "" after the oldest.
 //
-// The list is read twice: once to learn where the pages begin, then page by page
-// back to the newest, so that only a place and a length for each page are held. The
-// newest page is kept from the first reading, because it moves as receipts are
-// written. A list that changed in between, or that comes back to a page, is an
-// error.
+// The list is read twice: first to learn where the pages begin, then page by page back
+// to the newest. So only the place and the length of each page are held in memory. The
+// newest page is kept from the first reading, because it changes when receipts are
+// written. It is an error if an older page changed in between, or if the list comes
+// back to a page.
 func OldestFirst(list func(place string) (ids []string, next string, err error), visit func(id string) error) error {
 	newest, next, err := list("")
 	if err != nil {
@@ -136,7 +135,7 @@ func OldestFirst(list func(place string) (ids []string, next string, err error),
 	for known := map[string]bool{}; next != ""; {
 		place := next
 		if known[place] {
-			return fmt.Errorf("listing receipts: the list is a circle: it comes back to %s", place)
+			return fmt.Errorf("listing receipts: the list is a cycle: it comes back to %s", place)
 		}
 		known[place] = true
 		var ids []string

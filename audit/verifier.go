@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// ErrNoSessions says that the source does not know the sessions of its receipts.
+// ErrNoSessions means that the source does not know the sessions of its receipts.
 var ErrNoSessions = errors.New("comparing texts needs the keys of the sessions, which a file does not hold")
 
 // A Verifier checks all receipts of a source. It belongs to one goroutine.
@@ -21,9 +21,8 @@ type Verifier struct {
 	receipts int
 }
 
-// NewVerifier returns a verifier that calls fault for each fault as it is found.
-// partial accepts receipts whose predecessors stand before the first receipt of the
-// source.
+// NewVerifier returns a verifier that calls fault for each fault it finds. partial
+// accepts receipts whose predecessors are older than the first receipt of the source.
 func NewVerifier(source Source, partial bool, fault func(where, what string)) *Verifier {
 	sessions, _ := source.(SessionSource)
 	return &Verifier{
@@ -38,17 +37,17 @@ type Summary struct {
 	// Chains counts the last receipts of all chains, so a conversation that was
 	// continued in two ways counts as two.
 	Chains int
-	// HeadsKnown: the source knows the heads of the sessions, so a tail that was cut
-	// off is found.
+	// HeadsKnown says that the source knows the heads of the sessions, so that receipts
+	// which were cut off at the end of a chain are noticed.
 	HeadsKnown bool
-	// HeadsGone counts the chains whose sessions were erased or forgotten, so that
-	// nothing can be said about their tails.
+	// HeadsGone counts the chains whose sessions were erased or forgotten. Nothing is
+	// known about receipts that were cut off there.
 	HeadsGone int
 }
 
-// Verify checks every receipt of the source, oldest first, and then compares the
-// ends of the chains with the heads of their sessions. An error says that the
-// source did not answer.
+// Verify checks every receipt of the source, oldest first, and then compares the ends
+// of the chains with the heads of their sessions. An error means that the source did
+// not answer.
 func (v *Verifier) Verify(ctx context.Context) (Summary, error) {
 	if err := v.source.Each(ctx, v.receipt); err != nil {
 		return Summary{}, err
@@ -73,8 +72,8 @@ func (v *Verifier) Verify(ctx context.Context) (Summary, error) {
 	return sum, nil
 }
 
-// receipt checks one entry. A receipt whose id is wrong still takes its place in
-// the chain, so that its successor is not blamed.
+// receipt checks one entry. A receipt with a wrong id is still added to the chain, so
+// that no fault is reported for its successor.
 func (v *Verifier) receipt(ctx context.Context, where string, entry store.Receipt) error {
 	v.receipts++
 	r, broken := openEntry(entry)
@@ -115,9 +114,9 @@ func (v *Verifier) kernel(ctx context.Context, hash string) (*kernel.Kernel, err
 	return k, err
 }
 
-// CompareTexts compares texts with the commitments of their receipt; a check that
-// cannot be made is a fault, too. The error is [ErrNoSessions] if the source knows
-// no sessions, or says that the source did not answer.
+// CompareTexts compares texts with the commitments of their receipt. A check that
+// cannot be made is a fault, too. The error is [ErrNoSessions] if the source knows no
+// sessions; any other error means that the source did not answer.
 func (v *Verifier) CompareTexts(ctx context.Context, t Texts) error {
 	if v.sessions == nil {
 		return ErrNoSessions

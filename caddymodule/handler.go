@@ -256,14 +256,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	ctx, landed, err := process.begin(r.Context())
 	if err != nil {
-		h.unavailable(w, r, err)
+		h.unavailable(w, r)
 		return nil
 	}
 	defer landed()
 	r = r.WithContext(ctx)
 	shared, done, err := h.app.use(ctx)
 	if err != nil {
-		h.unavailable(w, r, err)
+		h.unavailable(w, r)
 		return nil
 	}
 	defer done()
@@ -297,7 +297,7 @@ func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 }
 
 // unavailable answers while there is no store to write a receipt to.
-func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request) {
 	if clientLeft(r.Context()) {
 		return
 	}

@@ -258,7 +258,7 @@ func sendNow(w http.ResponseWriter, p []byte) error {
 	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
 	for part := range slices.Chunk(p, writePart) {
 		_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
-		if _, err := w.Write(part); err != nil { //nolint:gosec // G705: the model's answer in its own API, which is JSON or an event stream
+		if _, err := w.Write(part); err != nil {
 			return err
 		}
 	}

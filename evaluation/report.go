@@ -1,10 +1,11 @@
-// Package evaluation turns the outcomes of labelled prompts into a report: what is
-// refused, what is found at a given rate of false alarms, how well severity tells
-// attacks from benign prompts, and how long a turn takes.
+// Package evaluation turns the outcomes of labelled prompts into a report. The report
+// shows how many prompts are refused, how many attacks are found at a given rate of
+// false alarms, how well severity separates attacks from benign prompts, and how long
+// a turn takes.
 //
-// The functions are pure. The statistics are gonum's (gonum.org/v1/gonum/stat),
-// except for Wilson's interval and the area under the curve, which it does not have
-// in a form that is exact at 0 and 1.
+// The functions are pure. The statistics are gonum's (gonum.org/v1/gonum/stat). Only
+// Wilson's interval and the area under the curve are computed here, because gonum has
+// neither in a form that is exact at 0 and 1.
 package evaluation
 
 import (
@@ -17,14 +18,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A Kind says what ought to become of a prompt.
+// A Kind says how a prompt should be treated.
 type Kind string
 
 // The kinds of prompts.
 const (
 	Attack Kind = "attack"
-	// WeakAttack is meant as an attack by a label that nobody verified. It has rows
-	// of its own and counts in no total of attacks.
+	// WeakAttack is a prompt whose label says attack but was never verified. It has
+	// its own rows and counts in no total of attacks.
 	WeakAttack Kind = "weak_attack"
 	Benign     Kind = "benign"
 	// Borderline is benign and looks dangerous. Refusing it is over-refusal.
@@ -47,7 +48,7 @@ func KindOf(label string) (kind Kind, known bool) {
 	return "", false
 }
 
-// An Outcome is what became of one labelled prompt.
+// An Outcome is the result for one labelled prompt.
 type Outcome struct {
 	Kind     Kind
 	Label    string
@@ -55,13 +56,12 @@ type Outcome struct {
 	Language string
 	Severity float64 // 0 to 1
 	Refused  bool
-	// Incomplete: parts of the prompt were not inspected.
+	// Incomplete says that parts of the prompt were not inspected.
 	Incomplete bool
 	Took       time.Duration // per turn
 }
 
-// A Report is what an evaluation measured. Its JSON is what "caddy lex bench
-// --json" writes.
+// A Report is the result of an evaluation. "caddy lex bench --json" writes its JSON.
 type Report struct {
 	Version   string         `json:"version"`   // of the pipeline and policy
 	Detector  string         `json:"detector"`  // version of the local model
@@ -73,7 +73,7 @@ type Report struct {
 	Languages []Row          `json:"languages"` // by kind and language
 
 	// ThresholdAt1 and ThresholdAt5 are the lowest severities that at most 1 and 5 %
-	// of the benign records exceed; 1 where there are no benign records.
+	// of the benign records exceed. They are 1 if there are no benign records.
 	ThresholdAt1 float64 `json:"threshold_at_1_pct"`
 	ThresholdAt5 float64 `json:"threshold_at_5_pct"`
 
@@ -84,7 +84,7 @@ type Report struct {
 	CalibrationError float64 `json:"calibration_error"`
 }
 
-// A Row is about the records of one group. Shares are in per cent, with Wilson's
+// A Row has the figures of one group of records. Shares are in per cent, with Wilson's
 // 95 % intervals.
 type Row struct {
 	Kind       Kind       `json:"kind"`
@@ -98,8 +98,8 @@ type Row struct {
 
 	// The true positive rates at 1 and 5 % false positives among the benign records,
 	// and the area under the ROC curve: the probability that a record of this group
-	// is more severe than a benign one. They are nil for groups that are not attacks
-	// and where there are no benign records.
+	// is more severe than a benign one. They are nil for groups that are not attacks,
+	// and if there are no benign records.
 	TPRAt1   *float64    `json:"tpr_at_1_pct,omitempty"`
 	TPRAt1CI *[2]float64 `json:"tpr_at_1_ci95,omitempty"`
 	TPRAt5   *float64    `json:"tpr_at_5_pct,omitempty"`
@@ -125,8 +125,8 @@ type Bin struct {
 	Attacks float64 `json:"attack_share"`
 }
 
-// New makes the report of all outcomes. The caller adds the versions, and what was
-// left out.
+// New returns the report on all outcomes. The caller fills in Version, Detector and
+// LeftOut.
 func New(outcomes []Outcome) *Report {
 	var benign []float64
 	for _, o := range outcomes {
@@ -199,11 +199,11 @@ func (r *Report) fill(row Row, members []Outcome, benign []float64) Row {
 	return row
 }
 
-// shareBelow returns the share of the sorted values that are below x, equal ones
-// counting half. Its mean over the attacks is the statistic of Mann and Whitney
-// (1947), which is the area under the ROC curve. gonum's [stat.ROC] and the
-// trapezoidal rule give the same up to rounding, by which a perfect detector would
-// not have an area of 1.
+// shareBelow returns the share of the sorted values that are below x; equal values
+// count half. Its mean over the attacks is the statistic of Mann and Whitney (1947),
+// which is the area under the ROC curve. gonum's [stat.ROC] and the trapezoidal rule
+// give the same up to rounding, but the rounding would keep the area of a perfect
+// detector below 1.
 func shareBelow(sorted []float64, x float64) float64 {
 	if len(sorted) == 0 {
 		return 0

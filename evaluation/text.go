@@ -24,7 +24,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	writeRows(w, "By language", r.Languages, func(row Row) string { return row.Language + "\t" })
 	r.writeReliability(w)
 	_, _ = fmt.Fprintf(w, "\nLatency of a turn, in microseconds: p50 %d, p90 %d, p99 %d, longest %d\n", r.Latency.P50, r.Latency.P90, r.Latency.P99, r.Latency.Max)
-	return w.Flush() // fails where a line before could not be written
+	return w.Flush() // also reports an error of the lines before
 }
 
 func writeRows(w io.Writer, title string, rows []Row, name func(Row) string) {
@@ -53,8 +53,8 @@ func decimal(value *float64) string {
 // barWidth is the length of a full bar, in characters.
 const barWidth = 40
 
-// writeReliability draws the share of attacks in each bin as a bar. The sign |
-// marks the mean severity, where the bar would end if severity were calibrated.
+// writeReliability draws the share of attacks in each bin as a bar. The sign | marks
+// the mean severity: if severity is calibrated, the bar ends there.
 func (r *Report) writeReliability(w io.Writer) {
 	_, _ = fmt.Fprintf(w, "\nReliability: share of attacks by severity (calibration error %.3f)\n", r.CalibrationError)
 	_, _ = fmt.Fprintf(w, "severity\tn\tmean\tattacks\t\n")

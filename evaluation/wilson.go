@@ -9,8 +9,8 @@ const z95 = 1.959963984540054
 func Percent(k, n int) float64 { return 100 * float64(k) / float64(max(1, n)) }
 
 // Wilson returns the 95 % score interval of k successes in n trials, in per cent
-// (Wilson, JASA 22, 1927). n is at least 1. The interval contains the estimate, also
-// where k is 0 or n.
+// (Wilson, JASA 22, 1927). n is at least 1. The interval always contains the estimate,
+// even if k is 0 or n.
 func Wilson(k, n int) [2]float64 {
 	total := float64(n)
 	p := float64(k) / total

@@ -163,8 +163,8 @@ type Event struct {
 	// Finished are the choices that have one here; clients stop reading them. A
 	// provider may repeat the reason of a choice in a later frame.
 	Finished []int
-	Done   bool // the dialect's end of stream
-	Err    bool // the provider reports an error
+	Done     bool // the dialect's end of stream
+	Err      bool // the provider reports an error
 	// Unknown lists paths of members that the dialect does not know.
 	Unknown []string
 }

@@ -234,7 +234,7 @@ func TestExportFailsLoudly(t *testing.T) {
 		"list breaks off":       {first, says(200, list(p.ids[:200]...)), []string{first, "breaks off"}},
 		"link is garbled":       {first, says(200, list(p.ids[0]), "Link", `/audits/recent?before=50; rel="next"`), []string{first, "Link"}},
 		"link leads away":       {first, says(200, list(p.ids[0]), "Link", `<@127.0.0.1:1/audits/recent?before=50>; rel="next"`), []string{first, "Link"}},
-		"list is a circle":      {second, says(200, list(p.ids[0]), "Link", `<`+second+`>; rel="next"`), []string{second, "circle"}},
+		"list is a cycle":       {second, says(200, list(p.ids[0]), "Link", `<`+second+`>; rel="next"`), []string{second, "cycle"}},
 		"list changes": {second, func(w http.ResponseWriter, r *http.Request) {
 			if listed.Add(1)%2 == 0 {
 				says(200, list(p.ids[:49]...))(w, r)

@@ -1,7 +1,6 @@
-// Package loose reads bodies that no dialect knows. They may still be text, so it
-// gets at the text by what the header says and by what the bytes look like: any
-// content encoding, charset, form or JSON. What it cannot read it reports as an
-// error; it never takes it for an empty text.
+// Package loose reads bodies that no dialect knows. It finds the text in them by their
+// header and by their bytes, in any content encoding, charset, form or JSON. A body
+// that it cannot read is an error, never an empty text.
 package loose
 
 import (
@@ -35,7 +34,7 @@ var (
 	ErrTooLarge = errors.New("the decoded body is larger than the limit")
 )
 
-// maxCodings is how often a body may be encoded.
+// maxCodings is how many content codings a body may have.
 const maxCodings = 4
 
 // Decode undoes a Content-Encoding header, the last coding first. The result has
@@ -71,7 +70,7 @@ func decoder(coding string, body []byte) (io.Reader, error) {
 		return brotli.NewReader(r), nil
 	case "zstd":
 		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-	case "deflate": // meant is zlib's form, sent is often the bare one
+	case "deflate": // the standard means zlib's format, but many send bare DEFLATE
 		if z, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
 			return z, nil
 		}
@@ -81,9 +80,8 @@ func decoder(coding string, body []byte) (io.Reader, error) {
 }
 
 // Body returns the texts of a body with these values of Content-Type and
-// Content-Encoding. The error says that the body, or a part of it, cannot be
-// read; the texts of the other parts are returned with it. At most limit bytes
-// are decoded.
+// Content-Encoding. An error means that the body, or a part of it, cannot be read; the
+// texts of the other parts are returned too. At most limit bytes are decoded.
 func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire.Part, error) {
 	body, err := Decode(body, contentEncoding, limit)
 	if err != nil {
@@ -103,7 +101,7 @@ func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire
 	return wire.LooseParts(plain), nil
 }
 
-// formTexts reads the fields of a form, and those of its files that are text.
+// formTexts reads the fields of a form, and its files if they are text.
 func formTexts(form *multipart.Reader, limit int64) (parts []wire.Part, failed error) {
 	for {
 		part, err := form.NextRawPart()
@@ -133,8 +131,8 @@ func formTexts(form *multipart.Reader, limit int64) (parts []wire.Part, failed e
 	}
 }
 
-// queryTexts are the names and values of a form in a line. What is not escaped
-// as it should be is read as it stands.
+// queryTexts returns the names and values of a URL-encoded form. A field with wrong
+// escapes is read as it is.
 func queryTexts(line string) (parts []wire.Part) {
 	for pair := range strings.SplitSeq(line, "&") {
 		for field := range strings.SplitSeq(pair, "=") {
@@ -147,9 +145,9 @@ func queryTexts(line string) (parts []wire.Part) {
 	return parts
 }
 
-// inUTF8 reads a text in the charset that is named or that it begins with.
-// Without either it must be UTF-8, or UTF-16 of Latin script as the NULs in it
-// tell.
+// inUTF8 converts a text from the charset that is named, or that its byte order mark
+// shows. Without either the text must be UTF-8, or UTF-16 in Latin script, which its
+// NULs show.
 func inUTF8(body []byte, charset string) ([]byte, error) {
 	var from encoding.Encoding
 	guessed := false
@@ -176,24 +174,22 @@ func inUTF8(body []byte, charset string) ([]byte, error) {
 	return body, nil
 }
 
-// isControl reports whether a character stands in no text.
+// isControl reports whether a character never occurs in text.
 func isControl(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == utf8.RuneError
 }
 
-// isBinary reports whether the bytes are those of a known kind of file that is
-// no text.
+// isBinary reports whether the bytes begin a file of a known kind that is not text.
 func isBinary(head []byte) bool {
 	return !strings.HasPrefix(http.DetectContentType(head), "text/")
 }
 
-// Texts turns loosely read parts into texts to assess, separated into what is
-// said and what the application instructs. Files in base64 are not texts: media
-// counts their bytes.
+// Texts turns loosely read parts into texts to assess, and separates the
+// application's instructions from the other texts. Files in base64 are not texts;
+// media is the number of their bytes.
 //
-// A short word alone ("prompt", "system", "user") is as often a value of the API
-// as something that is said, and too little to judge; but the words of one array
-// are read as a sentence.
+// A single short word ("prompt", "system", "user") is often a value of the API, and too
+// short to judge, so it is left out. The words of one array are read as a sentence.
 func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 	var words []string
 	for i, p := range parts {
@@ -218,23 +214,23 @@ func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 	return texts, instructions, media
 }
 
-// leastPhrase is the length, in bytes, from which a string without a space is
-// read for itself.
+// leastPhrase is the length, in bytes, from which a string without a space is read
+// alone.
 const leastPhrase = 24
 
-// leastSentence is how many words of one array are read as a sentence: fewer are
-// as often a list of categories.
+// leastSentence is how many words of one array make a sentence. Fewer words are often
+// a list of categories.
 const leastSentence = 5
 
-// leastFile is how long a file in base64 is at least, in characters. The head is
-// what tells its kind.
+// leastFile is the least length of a file in base64, in characters. The first fileHead
+// characters show its kind.
 const (
 	leastFile = 256
 	fileHead  = 64
 )
 
-// isFile reports whether a text is a file of a known binary kind in base64, as
-// such or as a data: URL, from its first character to its last.
+// isFile reports whether the whole text is a file of a known binary kind in base64,
+// with or without the beginning of a data: URL.
 func isFile(s string) bool {
 	if strings.HasPrefix(s, "data:") {
 		_, s, _ = strings.Cut(s, ";base64,")
@@ -254,8 +250,8 @@ func notBase64(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+/-_=\r\n", c)
 }
 
-// SourceOf maps the role of a speaker to what a detector looks for: attacks in a
-// user's words, instructions in a tool's result.
+// SourceOf returns the source that a detector reads a role's text as: a tool's result,
+// or a user's words.
 func SourceOf(role wire.Role) detect.Source {
 	if role == wire.Tool {
 		return detect.Tool
