@@ -72,9 +72,9 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	return !a.client.replaced
 }
 
-// sendLate sends what follows the settled answer: usage and the end mark. Text
-// that comes this late was judged by nobody and is left out, and so is what cannot
-// be read.
+// sendLate sends the frames behind a settled answer: usage and the end mark. A frame
+// with text that comes this late was not judged, so it is dropped, and so is a frame
+// that cannot be read.
 func (a *governedAnswer) sendLate(f wire.Frame) {
 	event, err := a.dialect.Event(f)
 	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
@@ -84,10 +84,9 @@ func (a *governedAnswer) sendLate(f wire.Frame) {
 	}
 }
 
-// finalize judges the text of a stream, commits the turn and lets the rest of the
-// stream go, or ends it: with the refusal, or with the failure that is told in
-// place of a clean end. Without a failure the end is what upstream sent, be it an
-// error of its own.
+// finalize judges the text of a stream, commits the turn and releases the rest of the
+// stream, or ends it with the refusal or with the failure. If failure is nil, the
+// stream ends as upstream ended it, which may be with upstream's own error.
 func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	texts := govern.Answer(a.gate.Close())
 	for _, text := range texts {
@@ -127,14 +126,15 @@ func (a *governedAnswer) errorEvent(e *apiError) []byte {
 	return a.dialect.ErrorEvent(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message})
 }
 
-// endStream ends a stream with last frames of ours. What is held does not leave.
+// endStream drops the frames that are held and ends the stream with frames of ours.
 func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
 	a.gate.Drop()
 	a.client.replaced = true
 	_ = a.client.send(append(a.receiptComment(receipt), frames...)) // a failure means that the client left
 }
 
-// receiptComment tells the receipt's id in a stream, where it is known last.
+// receiptComment returns the comment with the receipt's id, which is known only at
+// the end of a stream.
 func (a *governedAnswer) receiptComment(receipt *govern.Receipt) []byte {
 	if !a.tellsClient(a.opened) || receipt == nil || !receipt.Persisted {
 		return nil
@@ -171,9 +171,9 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	}
 }
 
-// readWhole takes the texts out of a whole answer, one a choice, and returns the
-// body as it is sent. An encoding that upstream insists on is undone: what is read
-// is what is sent.
+// readWhole takes the texts out of a whole answer, one for each choice, and returns
+// the body to send. An encoding that upstream uses although it was not asked for is
+// undone, so that the client gets exactly what was read.
 func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kernel.Outcome, []byte) {
 	coverage, h := a.opened.Coverage, a.client.Header()
 	if status >= http.StatusBadRequest {
@@ -197,8 +197,8 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	return a.readForeign(body), kernel.Answered, body
 }
 
-// readForeign reads an answer that is not the dialect's JSON: an event stream
-// under another name, or whatever text it is.
+// readForeign reads an answer that is not the dialect's JSON: an event stream with
+// another content type, or any text.
 func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 	pieces := make(map[int][]string) // by choice
 	var events wire.SSE

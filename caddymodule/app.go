@@ -33,7 +33,7 @@ type App struct {
 	// Whose embedding space the threat signal is measured in. Default: local.
 	EmbedderRaw json.RawMessage `json:"embedder,omitempty" caddy:"namespace=lex.embedders inline_key=provider"`
 
-	// Who judges answers beside the local judge. Default: local, nobody.
+	// The judge that reads answers beside the local one. Default: none.
 	JudgeRaw json.RawMessage `json:"judge,omitempty" caddy:"namespace=lex.judges inline_key=provider"`
 
 	// What requests are governed under; what is absent keeps its default.

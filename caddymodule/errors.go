@@ -181,7 +181,7 @@ func (f failureReporter) report(err error) {
 
 // storeFailed counts and logs a failed operation as what it is. The store failed
 // when it says so or kept us waiting: requests have no deadline but those which
-// we set on it. A caller who left is nobody's failure. All else is a fault of
+// we set on it. A client that left is not a failure. Everything else is a fault of
 // ours, of which the log tells the kind alone.
 func (f failureReporter) storeFailed(operation string, err error) {
 	switch {
@@ -293,7 +293,7 @@ func (g *request) brokeOff(ctx context.Context) {
 	}
 }
 
-// isCancelled reports whether nobody waits for the answer any more: the client went
+// isCancelled reports whether the answer is no longer wanted: the client went
 // away, or a check stopped the stream.
 func isCancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 

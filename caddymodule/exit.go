@@ -20,7 +20,7 @@ func init() {
 // exitTime bounds how long a process that exits waits for its governed requests
 // to settle. Their calls to the model end at once and judging what came takes
 // milliseconds; the rest is for a store that is slow to take the receipts
-// (govern.CommitTime). Who sends a body slowly is not waited for any longer either.
+// (govern.CommitTime). A client that sends its body slowly gets no longer.
 const exitTime = 2 * govern.CommitTime
 
 // lastBytesTime is how long a process that exits leaves net/http to send the end
@@ -93,5 +93,5 @@ func (f *flights) end(limit time.Duration) {
 // exits reports whether the process that exits has ended the request.
 func exits(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errExiting) }
 
-// clientLeft reports whether nobody waits for the request's answer any more.
+// clientLeft reports whether the client no longer waits for the answer.
 func clientLeft(ctx context.Context) bool { return ctx.Err() != nil && !exits(ctx) }

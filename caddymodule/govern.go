@@ -106,7 +106,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 	return c, nil
 }
 
-// A reply is what one call to the model came to.
+// A reply is the result of one call to the model.
 type reply struct {
 	text string
 	err  error
@@ -130,8 +130,8 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 	return c.choose(baseline, c.callModel(ctx, c.governedAsk(false)))
 }
 
-// choose takes the governed reply, or the baseline when only that arrived. A
-// baseline that is late is left out.
+// choose takes the governed reply, or the baseline if only that one arrived. It does
+// not wait long for the baseline.
 func (c *governCall) choose(baseline <-chan reply, governed reply) (string, error) {
 	if governed.err == nil {
 		c.baseline, c.source = awaitReply(baseline, baselineWait).text, sourceGoverned
@@ -246,8 +246,8 @@ func (c *governCall) judgeBaseline() {
 	c.baselineJudgement = &judgement
 }
 
-// result completes what is known of the turn. Of a refused output its baseline is
-// not shown either: it would be the harmful answer that was just refused.
+// result returns the answer of the endpoint. If the output was refused, the baseline
+// is not shown either: it may be the harmful answer that was just refused.
 func (c *governCall) result(judged *govern.Judged, receipt *govern.Receipt, output string) result {
 	res := newResult(c.policy.governor, judged, receipt)
 	res.GovernedOutput, res.RawOutput = output, c.baseline
@@ -284,7 +284,7 @@ func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 	return kernel.Answered
 }
 
-// failureOf is what a turn that ended so is answered with.
+// failureOf returns the error that answers a turn with this outcome.
 func failureOf(outcome kernel.Outcome) *apiError {
 	if outcome == kernel.Aborted { // by us, on the way out
 		return errGovernor

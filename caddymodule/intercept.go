@@ -37,9 +37,9 @@ func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Diale
 // serve takes a call from the prompt to the answer. It returns an error only if
 // nothing has been written.
 func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
-	// Who asks, under which policy, and may they ask this often? A Lex key, or else
-	// the credential for the provider or the address, also keeps the callers'
-	// sessions apart.
+	// Identify the caller by its Lex key, by its credential for the provider or by its
+	// address, which also keeps the sessions of callers apart. Choose the policy, and
+	// count the request.
 	if apiErr := c.authenticate(w, c.r, true); apiErr != nil {
 		return c.reject(apiErr)
 	}
@@ -103,9 +103,9 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// parse reads the body in the dialect. A member that the dialect does not know is
-// read as text, where the operator wants that, so that it is cleaned like every
-// other part.
+// parse reads the body in the dialect. With the option unknown inspect, a member that
+// the dialect does not know is read as text, so that it is cleaned like every other
+// part.
 func (c *interception) parse(body []byte) *apiError {
 	call, err := c.dialect.Request(body)
 	if err != nil {
@@ -194,8 +194,8 @@ func (c *interception) writeRefusal(w http.ResponseWriter, receipt *govern.Recei
 	}
 }
 
-// refusal is what the dialect writes a refusal from. Its place is the configured
-// one, but for structured output: prose in its place makes SDKs throw.
+// refusal returns what the dialect writes a refusal from. The refusal of a request for
+// structured output has a fixed place, since SDKs throw if prose stands for JSON.
 func (c *interception) refusal(receipt *govern.Receipt) wire.Refusal {
 	place := wire.Place(c.handler.RefuseWith.As)
 	if c.call.Structured {
@@ -207,10 +207,10 @@ func (c *interception) refusal(receipt *govern.Receipt) wire.Refusal {
 	}
 }
 
-// upstreamRequest is the caller's request with the body that was read, without
-// what is addressed to Lex, in no encoding that the checks cannot read, and
-// without a way to turn the connection into another protocol (RFC 9110, 7.6.1 and
-// 7.8), in which nothing would be read any more.
+// upstreamRequest returns the caller's request with the body that was read and without
+// the headers that are addressed to Lex. It asks for an answer without an encoding, and
+// it cannot turn the connection into another protocol (RFC 9110, 7.6.1 and 7.8), which
+// could not be read.
 func (c *interception) upstreamRequest(ctx context.Context) *http.Request {
 	r := c.handler.outbound(ctx, c.r)
 	r.Header = r.Header.Clone()

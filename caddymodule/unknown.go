@@ -184,8 +184,8 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	return opened.Assess(ctx, input)
 }
 
-// passUnread commits the turn of a request whose answer nobody reads, and then
-// forwards or refuses the request.
+// passUnread commits the turn of a request whose answer is not read, and then forwards
+// or refuses the request.
 func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *govern.Assessed, body []byte) error {
 	opened := assessed.Opened
 	setPlaceholders(r, turnPlaceholders(opened, assessed.Turn, ""))
@@ -224,7 +224,7 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	return nil
 }
 
-// uninspectedHeader tells the client what of an exchange nobody looked at.
+// uninspectedHeader tells the client what was not inspected.
 const uninspectedHeader = "X-Lex-Uninspected"
 
 // noteUnread shows the operator that answers pass unread: in a metric, and in the

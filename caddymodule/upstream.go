@@ -108,7 +108,7 @@ func replacer(r *http.Request) *caddy.Replacer {
 // withoutLexHeaders returns the request as it goes upstream: what is addressed
 // to Lex, its keys included, stays here, also when it was sent to a path that is
 // not ours. An Authorization is known for ours by how Lex keys begin and by
-// nothing else: comparing it with a secret would tell whoever sees the request
+// nothing else: comparing it with a secret would tell anyone who sees the request
 // behind us whether he guessed it, as often as he likes. The original is left
 // as it was, since access logs and later handlers of other routes read it.
 func withoutLexHeaders(r *http.Request) *http.Request {

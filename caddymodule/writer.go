@@ -203,7 +203,7 @@ func (w *answerWriter) finish(err error) {
 	dropTrailers(w.Header(), w.client.replaced)
 }
 
-// A clientSide is where an answer goes to the client.
+// A clientSide is the connection to the client as a governed answer uses it.
 type clientSide struct {
 	http.ResponseWriter
 	before http.Header // the headers before the handlers after lex ran
@@ -235,8 +235,8 @@ func (c *clientSide) flush() error {
 	return http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// replace takes away what upstream wrote about its answer: cookies, caching,
-// names, encodings. They do not describe ours.
+// replace removes the headers that upstream wrote about its answer, such as cookies,
+// caching and encodings. They do not describe ours.
 func (c *clientSide) replace() {
 	c.replaced = true
 	h := c.Header()
@@ -348,8 +348,8 @@ func dropLexHeaders(h, ours http.Header) {
 	}
 }
 
-// dropTrailers takes away the trailers that upstream left: those in our name, or
-// all of them where the answer is ours.
+// dropTrailers removes upstream's trailers: those named X-Lex-*, or all of them if the
+// answer is ours.
 func dropTrailers(h http.Header, all bool) {
 	var announced []string
 	for _, line := range h.Values("Trailer") {
