@@ -170,8 +170,8 @@ type failureReporter struct {
 	health *healthLog
 }
 
-// report records the cause of an answer's error, if the failure was ours. Whoever
-// writes the answer calls it, once.
+// report records the cause of an answer's error, if the failure was ours. It is called
+// once, by the function that writes the answer.
 func (f failureReporter) report(err error) {
 	var e *apiError
 	if errors.As(err, &e) && e != nil && e.cause != nil {
@@ -179,10 +179,10 @@ func (f failureReporter) report(err error) {
 	}
 }
 
-// storeFailed counts and logs a failed operation as what it is. The store failed
-// when it says so or kept us waiting: requests have no deadline but those which
-// we set on it. A client that left is not a failure. Everything else is a fault of
-// ours, of which the log tells the kind alone.
+// storeFailed counts and logs a failed operation by its kind. The store failed if it
+// says so or if it took too long: no other deadline is set on requests. A client that
+// left is not a failure. Everything else is our own fault, and the log has only its
+// kind.
 func (f failureReporter) storeFailed(operation string, err error) {
 	switch {
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
@@ -213,7 +213,7 @@ func internalKind(err error) string {
 }
 
 // answer answers a request to one of our own endpoints with err and reports its
-// cause. An error that is none of the interface's is a fault of ours.
+// cause. An error that the interface does not define is our own fault.
 func (f failureReporter) answer(w http.ResponseWriter, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {

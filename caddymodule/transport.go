@@ -20,7 +20,7 @@ func init() {
 // Transport sends requests through another transport of reverse_proxy and
 // leaves nothing in them that reverse_proxy must not log. The handler `lex`
 // puts it around the transport of every reverse_proxy that its traffic can
-// reach; nobody has to configure it.
+// reach, so it needs no configuration.
 //
 // reverse_proxy logs the request that it gave to its transport, after the
 // round trip: each line at debug level holds it, and the warning about an

@@ -82,7 +82,7 @@ func newAnswerWriter(client *clientSide, reader answerReader, cancel context.Can
 }
 
 // WriteHeader decides how the answer is read. Informational responses pass,
-// without what speaks in our name. A change of protocol is not among them: no
+// without X-Lex-* headers. A change of protocol is not among them: no
 // header of ours asked for it, and nothing could be read behind it.
 func (w *answerWriter) WriteHeader(status int) {
 	w.mu.Lock()
@@ -186,7 +186,7 @@ func (w *answerWriter) FlushError() error {
 func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errNoHijack }
 
 // finish hands over what the handlers left: a whole answer, the rest of a stream,
-// an error or nothing. Trailers do not speak in our name either.
+// an error or nothing. X-Lex-* trailers are dropped too.
 func (w *answerWriter) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -275,7 +275,7 @@ func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler,
 }
 
 // A passingWriter lets an answer through that is not governed, without what
-// speaks in our name.
+// has an X-Lex-* name.
 type passingWriter struct {
 	*caddyhttp.ResponseWriterWrapper
 	tell  func(http.Header)
@@ -314,7 +314,7 @@ func (w *passingWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// lexHeaders are the headers in our name.
+// lexHeaders returns the X-Lex-* headers.
 func lexHeaders(h http.Header) http.Header {
 	ours := make(http.Header)
 	for name, values := range h {
@@ -325,7 +325,7 @@ func lexHeaders(h http.Header) http.Header {
 	return ours
 }
 
-// dropLexHeaders keeps an upstream from speaking in our name, in headers, in
+// dropLexHeaders removes what an upstream wrote under an X-Lex-* name, in headers, in
 // trailers and in what announces trailers. What we wrote ourselves stays.
 func dropLexHeaders(h, ours http.Header) {
 	for name := range h {
