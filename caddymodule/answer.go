@@ -101,7 +101,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	case err != nil:
 		e := a.fail(a.r.Context(), "commit", err)
 		a.failures.report(e)
-		a.endStream(receipt, a.errorEvent(e))
+		a.endStream(receipt, a.errorEvent(e.withStatus(http.StatusServiceUnavailable)))
 	case receipt.Turn.Refused:
 		a.endStream(receipt, a.dialect.RefusalStream(a.refusal(receipt), a.gate.Begun()))
 	case failure != nil:

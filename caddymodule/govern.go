@@ -55,7 +55,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
 		_, err := c.commit(r, c.assessed.NotJudged("no output"), outcome, c.policy.governor.Sent("", ""))
 		if err != nil {
-			return g.fail(r, "commit", err)
+			return g.fail(r.Context(), "commit", err)
 		}
 		if outcome != kernel.ClientGone {
 			c.refundQuota(r.Context())
@@ -65,7 +65,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 	text = c.assessed.CutEchoes(text)
 	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent("", text))
 	if err != nil {
-		return g.fail(r, "commit", err)
+		return g.fail(r.Context(), "commit", err)
 	}
 	if receipt.Turn.Refused {
 		text = c.policy.RefusalText
@@ -77,7 +77,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 // prompt.
 func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, error) {
 	c := &governCall{request: g, r: r, started: time.Now()}
-	g.endpoint = endpointGovern
+	g.endpoint, g.dialectName = endpointGovern, dialectLex
 	apiErr := g.authenticate(w, r, false)
 	if apiErr == nil {
 		c.body, apiErr = decodeGovern(w, r, g.policy)
@@ -95,10 +95,10 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started,
 	})
 	if err != nil {
-		return nil, g.fail(r, "session", err)
+		return nil, g.fail(r.Context(), "session", err)
 	}
 	if c.assessed, err = opened.Assess(r.Context(), opened.ReadPrompt(c.body.Prompt)); err != nil {
-		return nil, g.fail(r, "session", err)
+		return nil, g.fail(r.Context(), "session", err)
 	}
 	g.setTurnHeader(w.Header(), opened)
 	c.timing.Assess = milliseconds(time.Since(c.started))
@@ -306,17 +306,4 @@ var askDialect = func() askingDialect {
 type askingDialect interface {
 	wire.Dialect
 	wire.Asker
-}
-
-// fail counts a failure of our own, and returns the error to answer with.
-func (g *request) fail(r *http.Request, operation string, err error) *apiError {
-	g.refundQuota(r.Context())
-	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeOfFailure(err)).Inc()
-	return errGovernor.because(operation, err)
-}
-
-// reject counts a request that was not accepted, and returns why.
-func (g *request) reject(e *apiError) error {
-	g.app.metrics.requests.WithLabelValues(g.endpoint, dialectLex, outcomeRejected).Inc()
-	return e
 }

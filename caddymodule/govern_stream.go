@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"mime"
@@ -49,7 +50,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 		stop()
 		failure := failureOf(outcome)
 		if err != nil {
-			failure = g.fail(r, "commit", err)
+			failure = g.fail(r.Context(), "commit", err)
 		}
 		if outcome != kernel.ClientGone {
 			c.source = sourceNone
@@ -65,7 +66,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent(begun, text))
 	stop()
 	if err != nil {
-		return s.fail(c, judged, receipt, begun, g.fail(r, "commit", err))
+		return s.fail(c, judged, receipt, begun, g.fail(r.Context(), "commit", err))
 	}
 	if receipt.Turn.Refused {
 		gate.Drop()
@@ -118,6 +119,9 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 		sse: wire.SSE{Limit: int(min(c.app.Limits.Body, math.MaxInt))},
 	}
 	err := c.ask(ctx, got, c.r, path, body)
+	if last, ok := lastFrame(bytes.Clone(got.sse.Rest())); ok && err == nil && got.events {
+		err = got.event(last)
+	}
 	text := strings.Join(gate.Close(), "") // one choice is asked for
 	switch {
 	case gate.Flagged():

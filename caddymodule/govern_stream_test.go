@@ -303,3 +303,14 @@ func TestTricklingBody(t *testing.T) {
 		}
 	})
 }
+
+// A model that ends its stream without the last blank line has answered all the same.
+func TestGovernStreamReadsTheUnterminatedFrame(t *testing.T) {
+	whole := stream("Paris is ", "the capital.")
+	end := strings.Index(whole, `"finish_reason":"stop"`)
+	body := whole[:end+strings.Index(whole[end:], "\n\n")]
+	s := newSite(t, `{"baseline":"never"}`, answering("text/event-stream", body))
+	if w := s.post("/lex/govern/stream", question); !strings.Contains(w.Body.String(), `"governed_output":"Paris is the capital."`) || strings.Contains(w.Body.String(), `"code"`) {
+		t.Errorf("%s", w.Body)
+	}
+}

@@ -25,7 +25,7 @@ func init() {
 // it, and serves the governance endpoints.
 type Handler struct {
 	// enforce acts on decisions; observe computes and records everything and
-	// changes nothing that the client sees. Default: enforce.
+	// changes no answer that can be governed. Default: enforce.
 	Mode string `json:"mode,omitempty"`
 
 	// The name of the policy that requests are governed under, among those that the

@@ -27,7 +27,7 @@ type interception struct {
 // intercept governs a call in a dialect that we read, and answers it in that
 // dialect whatever happens.
 func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
-	g.endpoint = d.Name()
+	g.endpoint, g.dialectName = d.Name(), d.Name()
 	c := &interception{request: g, r: r, dialect: d, started: time.Now()}
 	if err := c.serve(r.Context(), w); err != nil {
 		c.answerError(w, err)
@@ -236,27 +236,17 @@ func (g *request) callNext(w http.ResponseWriter, r *http.Request) (panicked boo
 	return false, err
 }
 
-// reject counts a call that was not accepted, and returns why.
-func (c *interception) reject(e *apiError) error {
-	c.app.metrics.requests.WithLabelValues(c.endpoint, c.dialect.Name(), outcomeRejected).Inc()
-	return e
-}
-
-// fail counts a failure of our own, and returns the error to answer with. No SDK
-// takes a 503 for an answer.
-func (c *interception) fail(ctx context.Context, operation string, err error) *apiError {
-	c.refundQuota(ctx)
-	c.app.metrics.requests.WithLabelValues(c.endpoint, c.dialect.Name(), outcomeOfFailure(err)).Inc()
-	return errGovernor.because(operation, err).withStatus(http.StatusServiceUnavailable)
-}
-
-// answerError answers the call with an error in its dialect.
+// answerError answers the call with an error in its dialect. A failure of our own is a
+// 503 there, which no SDK takes for an answer.
 func (c *interception) answerError(w http.ResponseWriter, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {
-		e = errGovernor.because("answer", err).withStatus(http.StatusServiceUnavailable)
+		e = errGovernor.because("answer", err)
 	}
 	c.failures.report(e)
+	if errors.Is(e, errGovernor) {
+		e = e.withStatus(http.StatusServiceUnavailable)
+	}
 	if c.opened != nil {
 		c.setTurnHeader(w.Header(), c.opened)
 	}

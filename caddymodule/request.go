@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"sync"
@@ -28,9 +29,9 @@ type request struct {
 
 	caller caller
 
-	endpoint string      // as metrics name it; set by endpoints of our own
-	quota    string      // the plan's limit that this request was counted on
-	asked    atomic.Bool // the model was called
+	endpoint, dialectName string      // as receipts and metrics name them
+	quota                 string      // the plan's limit that this request was counted on
+	asked                 atomic.Bool // the model was called
 
 	failure    sync.Once // around the line about what failed behind lex
 	ungoverned error     // of the handlers after lex, where lex governs nothing
@@ -152,4 +153,18 @@ func setPlaceholders(r *http.Request, p placeholders) {
 	repl.Set("http.lex.severity", p.severity)
 	repl.Set("http.lex.refused", p.refused)
 	repl.Set("http.lex.session", p.session)
+}
+
+// reject counts a request that was not accepted, and returns why.
+func (g *request) reject(e *apiError) error {
+	g.app.metrics.requests.WithLabelValues(g.endpoint, g.dialectName, outcomeRejected).Inc()
+	return e
+}
+
+// fail counts a failure of our own, refunds the quota, and returns the error to answer
+// with. ctx is the request's.
+func (g *request) fail(ctx context.Context, operation string, err error) *apiError {
+	g.refundQuota(ctx)
+	g.app.metrics.requests.WithLabelValues(g.endpoint, g.dialectName, outcomeOfFailure(err)).Inc()
+	return errGovernor.because(operation, err)
 }

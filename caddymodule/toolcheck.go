@@ -34,7 +34,7 @@ type toolAnswer struct {
 // toolsCheck serves POST /lex/tools/check: may an agent run this tool call? The
 // decision has its receipt in the session's chain before it is told.
 func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
-	g.endpoint = endpointTools
+	g.endpoint, g.dialectName = endpointTools, dialectLex
 	ctx, started := r.Context(), time.Now()
 	apiErr := g.authenticate(w, r, false)
 	var body toolRequest
@@ -59,7 +59,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 		Endpoint: endpointTools, Dialect: dialectLex, Started: started,
 	})
 	if err != nil {
-		return g.fail(r, "commit", err)
+		return g.fail(r.Context(), "commit", err)
 	}
 	g.setTurnHeader(w.Header(), opened)
 	coverage := opened.Coverage
@@ -72,7 +72,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	call := kernel.ToolCall{Tool: body.Call.Name, Invariant: string(decision.Invariant)}
 	judged, err := opened.RecordToolCall(call, string(body.Call.Arguments))
 	if err != nil {
-		return g.fail(r, "commit", err)
+		return g.fail(r.Context(), "commit", err)
 	}
 	outcome := kernel.Answered
 	if !decision.Allowed && opened.Mode == kernel.Enforce {
@@ -80,7 +80,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	}
 	receipt, err := g.commit(r, judged, outcome, g.policy.governor.Sent("", ""))
 	if err != nil {
-		return g.fail(r, "commit", err)
+		return g.fail(r.Context(), "commit", err)
 	}
 	answer := toolAnswer{Decision: receipt.Turn.Call.Decision, ReceiptID: receipt.ID}
 	if answer.Decision == kernel.Blocked {

@@ -50,31 +50,35 @@ const (
 // noDialect is why nothing of an answer or request could be read.
 const noDialect = "no dialect for this endpoint"
 
-// endpointUnknown is what receipts and metrics call a path that no dialect claims.
-const endpointUnknown = "unknown"
+// What receipts and metrics call a path that no dialect claims, and a body that none
+// can read.
+const (
+	endpointUnknown = "unknown"
+	dialectUnknown  = "unknown"
+)
 
 // interceptUnknown governs a request on a path that no dialect claims, by the
 // option `unknown`. It returns an error as long as nothing is written.
 func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error {
 	ctx, started := r.Context(), time.Now()
-	g.endpoint = endpointUnknown
+	g.endpoint, g.dialectName = endpointUnknown, dialectUnknown
 
 	// A request without text for a model is not governed; where a key is required
 	// its caller must have one all the same.
 	if !mayCarryPrompt(r) {
 		var apiErr *apiError
 		if g.caller, apiErr = g.auth.identify(ctx, r, true); apiErr != nil {
-			return apiErr
+			return g.reject(apiErr)
 		}
 		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
 		return nil
 	}
 	if apiErr := g.authenticate(w, r, true); apiErr != nil {
-		return apiErr
+		return g.reject(apiErr)
 	}
 	if g.handler.Unknown == unknownPass {
 		if apiErr := g.consumeQuota(ctx, w); apiErr != nil {
-			return apiErr
+			return g.reject(apiErr)
 		}
 		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
 		return nil
@@ -83,7 +87,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 	// Read the body. Without one there is nothing to assess.
 	body, apiErr := readBody(w, r, g.app.Limits.Body)
 	if apiErr != nil {
-		return apiErr
+		return g.reject(apiErr)
 	}
 	if len(body) == 0 && !upgrades(r) {
 		g.pass(w, r, body, nil)
@@ -95,6 +99,7 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 	// in every API, while the refusal of another dialect would break the caller's
 	// SDK.
 	if d := g.resembled(r, body); d != nil {
+		g.dialectName = d.Name()
 		c := &interception{request: g, r: r, dialect: d, started: started}
 		if err := c.serveResembling(ctx, w, body); err != nil {
 			c.answerError(w, err)
@@ -102,12 +107,11 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 		return nil
 	}
 	if apiErr := g.consumeQuota(ctx, w); apiErr != nil {
-		return apiErr
+		return g.reject(apiErr)
 	}
 	assessed, err := g.assessUnknown(ctx, r, body, started)
 	if err != nil {
-		g.refundQuota(ctx)
-		return errGovernor.because("session", err)
+		return g.fail(ctx, "session", err)
 	}
 	return g.passUnread(w, r, assessed, body)
 }
@@ -153,7 +157,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	input, media, read := govern.ReadParts(parts)
 
 	turn := g.interceptedTurn(started)
-	turn.Endpoint, turn.Dialect = endpointUnknown, "unknown"
+	turn.Endpoint, turn.Dialect = endpointUnknown, dialectUnknown
 	if id := r.Header.Get("X-Lex-Session"); read && validSessionID(id) {
 		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.auth.isEval(r, id)
 	} else {
@@ -205,9 +209,8 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	}
 	receipt, err := g.commit(r, assessed.NotJudged(why), outcome, func(kernel.Turn) string { return told })
 	if err != nil {
-		g.refundQuota(r.Context())
 		g.setTurnHeader(w.Header(), opened)
-		return errGovernor.because("commit", err)
+		return g.fail(r.Context(), "commit", err)
 	}
 	if refusal != nil {
 		g.setReceiptHeaders(w.Header(), opened, receipt)
@@ -283,11 +286,20 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 		dropHopHeaders(out.Header)
 	}
 	setBody(out, body)
-	err := passCleanly(w, out, g.next, tell)
+	begun := false
+	err := passCleanly(w, out, g.next, func(h http.Header) {
+		begun = true
+		if tell != nil {
+			tell(h)
+		}
+	})
 	if err == nil {
 		return
 	}
 	g.behindFailed(r.Context(), err)
+	if begun {
+		panic(http.ErrAbortHandler) // an error of ours must not follow half of an answer
+	}
 	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
 		writeError(w, errUpstreamStatus.withMessage(http.StatusText(status)+".").withStatus(status))
 		return

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -449,5 +450,19 @@ func TestUnknownPathsAreToldLikeOthers(t *testing.T) {
 	}
 	if n := rejected() - before; n != 1 {
 		t.Errorf("%v requests were counted as rejected", n)
+	}
+}
+
+// An answer that passes and breaks off with an error is cut: nothing of ours follows
+// half of it.
+func TestAPassingAnswerThatFailsIsCut(t *testing.T) {
+	s := newSite(t, `{"unknown":"observe"}`, func(w http.ResponseWriter, _ *http.Request) error {
+		_, _ = io.WriteString(w, `{"half":`)
+		return errors.New("the rest is lost")
+	})
+	w := httptest.NewRecorder()
+	cut := s.serve(w, httptest.NewRequest(http.MethodPost, "http://site.test/v9/things", strings.NewReader(`{"text":"Hello."}`)))
+	if !cut || w.Body.String() != `{"half":` {
+		t.Errorf("cut %v: %s", cut, w.Body)
 	}
 }
