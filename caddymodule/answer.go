@@ -23,6 +23,8 @@ type governedAnswer struct {
 	*interception
 	assessed *govern.Assessed
 	client   *clientSide
+	events   wire.EventReader
+	stream   wire.StreamWriter
 	gate     *govern.Gate
 	tail     []byte       // frames from the first terminal one on
 	finished map[int]bool // the choices that have ended
@@ -30,12 +32,36 @@ type governedAnswer struct {
 }
 
 func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
-	gate := assessed.NewGate(c.gateConfig(client.send), stop)
-	return &governedAnswer{interception: c, assessed: assessed, client: client, gate: gate, finished: make(map[int]bool)}
+	a := &governedAnswer{
+		interception: c, assessed: assessed, client: client,
+		events: c.dialect.Events(), stream: c.dialect.Stream(), finished: make(map[int]bool),
+	}
+	a.gate = assessed.NewGate(c.gateConfig(a.release), stop)
+	return a
+}
+
+// release sends frames that the gate lets go.
+func (a *governedAnswer) release(frames []wire.Frame) error {
+	for _, f := range frames {
+		a.stream.Sent(f)
+	}
+	return a.client.send(rawFrames(frames))
+}
+
+// rawFrames returns the bytes of frames.
+func rawFrames(frames []wire.Frame) []byte {
+	if len(frames) == 1 {
+		return frames[0].Raw
+	}
+	var out []byte
+	for _, f := range frames {
+		out = append(out, f.Raw...)
+	}
+	return out
 }
 
 // gateConfig is the configured hold-back of a stream.
-func (g *request) gateConfig(write func([]byte) error) govern.GateConfig {
+func (g *request) gateConfig(write func([]wire.Frame) error) govern.GateConfig {
 	return govern.GateConfig{
 		Window: g.handler.HoldBack.Bytes, MaxDelay: time.Duration(g.handler.HoldBack.Duration),
 		Limit: g.app.Limits.Body, Write: write,
@@ -49,7 +75,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.sendLate(f)
 		return true
 	}
-	event := a.assessed.ReadEvent(a.dialect, f)
+	event := a.assessed.ReadEvent(a.events, f)
 	if len(event.Unknown) > 0 && a.blocksUnknown() {
 		a.finalize(kernel.Refused, errUnknownAnswer)
 		return false
@@ -76,12 +102,20 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 // with text that comes this late was not judged, so it is dropped, and so is a frame
 // that cannot be read.
 func (a *governedAnswer) sendLate(f wire.Frame) {
-	event, err := a.dialect.Event(f)
+	event, err := a.events.Event(f)
 	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
-		slices.ContainsFunc(event.Unknown, func(path string) bool { return strings.HasPrefix(path, "choices") })
+		slices.ContainsFunc(event.Unknown, isContent)
 	if err == nil && !late {
 		_ = a.client.send(f.Raw) // a failure means that the client left
 	}
+}
+
+// isContent reports whether a path leads to where dialects have their content.
+func isContent(path string) bool {
+	first, _, _ := strings.Cut(path, ".")
+	return slices.Contains([]string{
+		"choices", "candidates", "content", "content_block", "delta", "frame", "item", "message", "output", "part", "response", "result",
+	}, first)
 }
 
 // finalize judges the text of a stream, commits the turn and releases the rest of the
@@ -96,20 +130,22 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	if failure != nil || outcome == kernel.ClientGone {
 		text = begun // what the client has read in the end
 	}
+	stop := a.keepAlive()
 	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text))
+	stop()
 	switch {
 	case err != nil:
 		e := a.fail(a.r.Context(), "commit", err)
 		a.failures.report(e)
-		a.endStream(receipt, a.errorEvent(e.withStatus(http.StatusServiceUnavailable)))
+		a.endStream(receipt, a.streamError(e.withStatus(http.StatusServiceUnavailable)))
 	case receipt.Turn.Refused:
-		a.endStream(receipt, a.dialect.RefusalStream(a.refusal(receipt), a.gate.Begun()))
+		a.endStream(receipt, a.stream.Refusal(a.refusal(receipt)))
 	case failure != nil:
-		a.endStream(receipt, a.errorEvent(failure))
+		a.endStream(receipt, a.streamError(failure))
 	default:
 		a.gate.Flush()
 		a.settled = true
-		_ = a.client.send(append(a.receiptComment(receipt), a.tail...)) // a failure means that the client left
+		_ = a.client.send(append(a.receiptNote(receipt), a.tail...)) // a failure means that the client left
 	}
 }
 
@@ -122,24 +158,38 @@ func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent
 	return a.commit(a.r, judged, outcome, sent)
 }
 
-func (a *governedAnswer) errorEvent(e *apiError) []byte {
-	return a.dialect.ErrorEvent(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message})
+func (a *governedAnswer) streamError(e *apiError) []byte {
+	return a.stream.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message})
+}
+
+// keepAlive tells the client now and then that the stream is not dead, while the end of
+// the answer is judged. A remote judge may take long.
+func (a *governedAnswer) keepAlive() (stop func()) {
+	frame := a.stream.KeepAlive()
+	if frame == nil || a.opened.Mode != kernel.Enforce {
+		return func() {}
+	}
+	return repeat(keepAlive, func() { _ = a.client.send(frame) }) // a failure means that the client left
 }
 
 // endStream drops the frames that are held and ends the stream with frames of ours.
 func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
 	a.gate.Drop()
 	a.client.replaced = true
-	_ = a.client.send(append(a.receiptComment(receipt), frames...)) // a failure means that the client left
+	_ = a.client.send(append(a.receiptNote(receipt), frames...)) // a failure means that the client left
 }
 
-// receiptComment returns the comment with the receipt's id, which is known only at
-// the end of a stream.
-func (a *governedAnswer) receiptComment(receipt *govern.Receipt) []byte {
+// receiptNote returns the frame with the receipt's id, which is known only at the end of
+// a stream. In a dialect whose clients fail on such a frame, the id is a trailer.
+func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 	if !a.tellsClient(a.opened) || receipt == nil || !receipt.Persisted {
 		return nil
 	}
-	return wire.AppendComment(nil, "x-lex-receipt-id: "+receipt.ID)
+	note := a.stream.Note("x-lex-receipt-id: " + receipt.ID)
+	if note == nil {
+		a.client.trailer = map[string]string{"X-Lex-Receipt-Id": receipt.ID}
+	}
+	return note
 }
 
 // Whole judges a whole answer and sends it, or the refusal in its place.
@@ -201,10 +251,9 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 // another content type, or any text.
 func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 	pieces := make(map[int][]string) // by choice
-	var events wire.SSE
-	if err := events.Push(append(bytes.Clone(body), "\n\n"...)); err == nil && looksLikeEvents(body) {
-		for frame, ok := events.Next(); ok; frame, ok = events.Next() {
-			for _, d := range a.assessed.ReadEvent(a.dialect, frame).Deltas {
+	if frames, ok := a.cutFrames(body); ok {
+		for _, frame := range frames {
+			for _, d := range a.assessed.ReadEvent(a.events, frame).Deltas {
 				if d.IsText() {
 					pieces[d.Choice] = append(pieces[d.Choice], d.Text)
 				}
@@ -233,6 +282,28 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 	return texts
 }
 
+// cutFrames takes a whole body for a stream that was not announced as one, if it looks
+// like one.
+func (a *governedAnswer) cutFrames(body []byte) (frames []wire.Frame, ok bool) {
+	framing := a.dialect.Framing()
+	if looksLikeEvents(body) {
+		framing = wire.EventStream
+	} else if framing == wire.EventStream {
+		return nil, false
+	}
+	split := wire.NewSplitter(framing, len(body)+1)
+	if split.Push(body) != nil {
+		return nil, false
+	}
+	for f, ok := split.Next(); ok; f, ok = split.Next() {
+		frames = append(frames, f)
+	}
+	if f, ok := split.Last(); ok {
+		frames = append(frames, f)
+	}
+	return frames, len(frames) > 0
+}
+
 // looksLikeEvents reports whether a body begins like an event stream.
 func looksLikeEvents(body []byte) bool {
 	line := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), "\r\n")
@@ -246,9 +317,9 @@ func looksLikeEvents(body []byte) bool {
 
 // End ends a stream that a check stopped, that grew too large, that the client
 // left or that upstream broke off, and answers for handlers that did not.
-func (a *governedAnswer) End(rest []byte, err error) {
-	if f, ok := lastFrame(rest); ok && (a.settled || err == nil) {
-		a.Frame(f)
+func (a *governedAnswer) End(last *wire.Frame, err error) {
+	if last != nil && (a.settled || err == nil) {
+		a.Frame(*last) // some clients read it all the same
 	}
 	switch {
 	case a.settled || a.client.replaced:
@@ -263,18 +334,6 @@ func (a *governedAnswer) End(rest []byte, err error) {
 	default:
 		a.finalize(kernel.Aborted, errUpstreamBroken)
 	}
-}
-
-// lastFrame is the frame that upstream left without its blank line. Some clients
-// read it all the same, so it is governed like every other.
-func lastFrame(rest []byte) (wire.Frame, bool) {
-	var last wire.SSE
-	if len(rest) == 0 || last.Push(append(bytes.Clone(rest), "\n\n"...)) != nil {
-		return wire.Frame{}, false
-	}
-	f, ok := last.Next()
-	f.Raw = rest
-	return f, ok
 }
 
 // answerFailure answers for handlers that gave no answer.

@@ -188,9 +188,9 @@ func (c *governCall) governedAsk(stream bool) wire.Ask {
 func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
-	path, body := askDialect.Ask(ask)
+	call := askDialect.Ask(ask)
 	got := newRecorder(c.app.Limits.Body)
-	if err := c.ask(ctx, got, c.r, path, body); err != nil {
+	if err := c.ask(ctx, got, c.r, call); err != nil {
 		return reply{err: err}
 	}
 	return readReply(got)

@@ -1,10 +1,8 @@
 package caddymodule
 
 import (
-	"bytes"
 	"context"
 	"math"
-	"mime"
 	"net/http"
 	"strings"
 	"sync"
@@ -104,7 +102,7 @@ func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, 
 }
 
 func (c *governCall) newGate(s *tokenStream, stop context.CancelFunc) *govern.Gate {
-	return c.assessed.NewGate(c.gateConfig(s.write), stop)
+	return c.assessed.NewGate(c.gateConfig(func(frames []wire.Frame) error { return s.write(rawFrames(frames)) }), stop)
 }
 
 // streamModel makes the governed call and passes its tokens on as the checks
@@ -112,14 +110,14 @@ func (c *governCall) newGate(s *tokenStream, stop context.CancelFunc) *govern.Ga
 func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.Gate, reply) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
-	path, body := askDialect.Ask(c.governedAsk(true))
+	call := askDialect.Ask(c.governedAsk(true))
 	gate := c.newGate(s, cancel)
 	got := &streamRecorder{
 		recorder: newRecorder(c.app.Limits.Body), gate: gate, stop: cancel,
-		sse: wire.SSE{Limit: int(min(c.app.Limits.Body, math.MaxInt))},
+		frames: wire.NewSplitter(askDialect.Framing(), int(min(c.app.Limits.Body, math.MaxInt))), events: askDialect.Events(),
 	}
-	err := c.ask(ctx, got, c.r, path, body)
-	if last, ok := lastFrame(bytes.Clone(got.sse.Rest())); ok && err == nil && got.events {
+	err := c.ask(ctx, got, c.r, call)
+	if last, ok := got.frames.Last(); ok && err == nil && got.streamed {
 		err = got.event(last)
 	}
 	text := strings.Join(gate.Close(), "") // one choice is asked for
@@ -130,7 +128,7 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 		return gate, reply{err: errAnswerTooLarge}
 	case err != nil:
 		return gate, reply{err: err}
-	case !got.events:
+	case !got.streamed:
 		whole := readReply(got.recorder)
 		appendWhole(gate, whole.text)
 		return gate, whole
@@ -154,16 +152,16 @@ type streamRecorder struct {
 	*recorder
 	gate     *govern.Gate
 	stop     context.CancelFunc
-	events   bool
+	streamed bool
 	finished bool // the frame with the finish reason came
-	sse      wire.SSE
+	frames   wire.Splitter
+	events   wire.EventReader
 }
 
 // WriteHeader learns how the answer is framed.
 func (s *streamRecorder) WriteHeader(status int) {
 	s.recorder.WriteHeader(status)
-	media, _, _ := mime.ParseMediaType(s.header.Get("Content-Type"))
-	s.events = s.ok() && media == "text/event-stream"
+	s.streamed = s.ok() && isStream(status, s.header, askDialect.Framing())
 }
 
 // Write hands the tokens of complete events to the gate.
@@ -171,14 +169,14 @@ func (s *streamRecorder) Write(p []byte) (int, error) {
 	if s.status == 0 {
 		s.WriteHeader(http.StatusOK)
 	}
-	if !s.events {
+	if !s.streamed {
 		return s.recorder.Write(p)
 	}
-	if err := s.sse.Push(p); err != nil {
+	if err := s.frames.Push(p); err != nil {
 		return 0, err
 	}
 	for {
-		frame, ok := s.sse.Next()
+		frame, ok := s.frames.Next()
 		if !ok {
 			return len(p), nil
 		}
@@ -192,7 +190,7 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 	if frame.Comment {
 		return nil
 	}
-	event, err := askDialect.Event(frame)
+	event, err := s.events.Event(frame)
 	if err != nil || event.Err {
 		return errProvider
 	}
@@ -242,6 +240,12 @@ func (s *tokenStream) write(p []byte) error {
 // keepAlive sends comments until the returned function is called; after that none
 // is on its way any more.
 func (s *tokenStream) keepAlive(every time.Duration) (stop func()) {
+	return repeat(every, func() { _ = s.write(wire.AppendComment(nil, "keep-alive")) })
+}
+
+// repeat calls a function again and again, until the function that it returns has
+// returned.
+func repeat(every time.Duration, call func()) (stop func()) {
 	ticker := time.NewTicker(every)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -249,7 +253,7 @@ func (s *tokenStream) keepAlive(every time.Duration) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				_ = s.write(wire.AppendComment(nil, "keep-alive"))
+				call()
 			case <-done:
 				return
 			}

@@ -284,7 +284,7 @@ func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 	if own != nil {
 		return (*request).serveResource
 	}
-	if d, ok := wire.Match(r.URL.Path); ok && (r.Method == http.MethodPost || carriesBody(r)) {
+	if d, ok := wire.Match(r.URL); ok && (r.Method == http.MethodPost || carriesBody(r)) {
 		return func(g *request, w http.ResponseWriter, r *http.Request) error {
 			g.intercept(w, r, d)
 			return nil
@@ -301,7 +301,7 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request) {
 	if clientLeft(r.Context()) {
 		return
 	}
-	if d, ok := wire.Match(r.URL.Path); ok {
+	if d, ok := wire.Match(r.URL); ok {
 		writeDialectError(w, d, errGovernor.withStatus(http.StatusServiceUnavailable))
 		return
 	}

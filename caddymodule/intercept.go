@@ -93,7 +93,7 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	defer cancel()
 	client := newClientSide(w)
 	answer := c.newAnswer(assessed, client, cancel)
-	aw := newAnswerWriter(client, answer, cancel, c.app.Limits.Body)
+	aw := newAnswerWriter(client, answer, cancel, c.app.Limits.Body, c.dialect.Framing())
 	c.setTurnHeader(aw.ours, c.opened)
 	panicked, err := c.callNext(aw, c.upstreamRequest(ctx))
 	aw.finish(err)
@@ -179,18 +179,22 @@ func (c *interception) refuseWith(ctx context.Context, w http.ResponseWriter, e 
 // of the answer.
 func (c *interception) writeRefusal(w http.ResponseWriter, receipt *govern.Receipt) {
 	c.setReceiptHeaders(w.Header(), c.opened, receipt)
+	refusal := c.refusal(receipt)
+	whole := c.dialect.Refusal(refusal)
 	switch {
 	case c.handler.RefuseWith.As == "status":
 		e := errPolicyRefusal.withMessage(c.policy.RefusalText).withStatus(c.handler.RefuseWith.Status)
 		writeDialectError(w, c.dialect, e)
+	case whole == nil:
+		writeDialectError(w, c.dialect, errPolicyRefusal.withMessage(c.policy.RefusalText))
 	case c.call.Stream:
 		h := w.Header()
-		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Content-Type", c.dialect.Framing().ContentType())
 		h.Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write(c.dialect.RefusalStream(c.refusal(receipt), false)) // a failure means that the client left
+		_, _ = w.Write(c.dialect.Stream().Refusal(refusal)) // a failure means that the client left
 	default:
-		_ = writeBody(w, http.StatusOK, "application/json", c.dialect.Refusal(c.refusal(receipt)))
+		_ = writeBody(w, http.StatusOK, "application/json", whole)
 	}
 }
 

@@ -35,7 +35,7 @@ func upgrades(r *http.Request) bool {
 // dialect claims. That is how realtime APIs are spoken to; every other upgrade
 // (h2c above all) is a way around what is read here.
 func opensWebSocket(r *http.Request) bool {
-	_, claimed := wire.Match(r.URL.Path)
+	_, claimed := wire.Match(r.URL)
 	return !claimed && (r.Method == http.MethodConnect || strings.EqualFold(r.Header.Get("Upgrade"), "websocket"))
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/wire"
 )
 
 // errProvider is the failure of a model's answer: not reached, not a success,
@@ -29,7 +31,7 @@ var errProvider = errors.New("the provider failed")
 // answer to w. It is a new request, so that two may run at once: its own
 // variables, route groups and replacer, which falls back to the parent's
 // placeholders. The caller's credentials and cookies do not go along.
-func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.Request, path string, body []byte) (err error) {
+func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.Request, call wire.Call) (err error) {
 	// A panic of a handler (reverse_proxy aborts that way) must not end the
 	// process: net/http recovers its own goroutine only.
 	defer func() {
@@ -37,7 +39,7 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 			err = g.recovered(ctx, p)
 		}
 	}()
-	r, err := g.subrequest(ctx, w, parent, path, body)
+	r, err := g.subrequest(ctx, w, parent, call)
 	if err != nil {
 		return err
 	}
@@ -63,17 +65,21 @@ func (g *request) recovered(ctx context.Context, p any) error {
 	return errProvider
 }
 
-func (g *request) subrequest(ctx context.Context, w http.ResponseWriter, parent *http.Request, path string, body []byte) (*http.Request, error) {
-	path = g.handler.UpstreamPath + path
-	target := url.URL{Scheme: "http", Host: parent.Host, Path: path}
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, governedKey{}, true), http.MethodPost, target.String(), bytes.NewReader(body))
+func (g *request) subrequest(ctx context.Context, w http.ResponseWriter, parent *http.Request, call wire.Call) (*http.Request, error) {
+	target := url.URL{Scheme: "http", Host: parent.Host}
+	path, query, _ := strings.Cut(call.Path, "?")
+	target.Path, target.RawQuery = g.handler.UpstreamPath+path, query
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, governedKey{}, true), http.MethodPost, target.String(), bytes.NewReader(call.Body))
 	if err != nil {
 		return nil, fmt.Errorf("building a sub-request: %w", err)
 	}
-	r.RequestURI, r.RemoteAddr, r.TLS = path, parent.RemoteAddr, parent.TLS
+	r.RequestURI, r.RemoteAddr, r.TLS = target.RequestURI(), parent.RemoteAddr, parent.TLS
 	r.Proto, r.ProtoMajor, r.ProtoMinor = parent.Proto, parent.ProtoMajor, parent.ProtoMinor
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept-Encoding", "identity") // the checks read the bytes as they come
+	for name, value := range call.Header {
+		r.Header.Set(name, value)
+	}
 	for _, name := range []string{"User-Agent", "Traceparent", "Tracestate"} {
 		if v := parent.Header.Get(name); v != "" {
 			r.Header.Set(name, v)
@@ -81,7 +87,8 @@ func (g *request) subrequest(ctx context.Context, w http.ResponseWriter, parent 
 	}
 	parentReplacer := replacer(parent)
 	if key := parentReplacer.ReplaceAll(g.handler.ProviderKey, ""); key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
+		name, value := askDialect.Authorize(key)
+		r.Header.Set(name, value)
 	}
 	return prepare(r, parent, parentReplacer, w), nil
 }

@@ -25,14 +25,14 @@ import (
 // after lex. Its functions are called one at a time; of Whole and End exactly one
 // is called, last.
 type answerReader interface {
-	// Frame takes the next frame of an event stream and reports whether the stream
-	// goes on. The header has left before the first frame.
+	// Frame takes the next frame of a stream and reports whether the stream goes on.
+	// The header has left before the first frame.
 	Frame(f wire.Frame) (more bool)
 	// Whole takes the body of an answer that is not a stream.
 	Whole(status int, body []byte)
-	// End takes what a stream left behind its last complete frame, and why there is
+	// End takes the frame that a stream broke off in, if there is one, and why there is
 	// no whole answer; nil if the handlers ended without an error.
-	End(rest []byte, err error)
+	End(last *wire.Frame, err error)
 }
 
 var (
@@ -64,20 +64,23 @@ type answerWriter struct {
 	cancel context.CancelFunc // ends the upstream call
 	limit  int64              // of a whole answer, in bytes
 	ours   http.Header        // what a stream's header gets of ours
+	// framing is the one that a stream has in the caller's dialect. An answer with
+	// another is read whole.
+	framing wire.Framing
 
 	mu       sync.Mutex
 	state    writerState
 	status   int
 	body     bytes.Buffer // of a whole answer
 	tooLarge bool
-	sse      wire.SSE
+	frames   wire.Splitter
 }
 
-func newAnswerWriter(client *clientSide, reader answerReader, cancel context.CancelFunc, limit int64) *answerWriter {
+func newAnswerWriter(client *clientSide, reader answerReader, cancel context.CancelFunc, limit int64, framing wire.Framing) *answerWriter {
 	return &answerWriter{
 		ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: client.ResponseWriter},
 		client:                client, reader: reader, cancel: cancel, limit: limit, ours: make(http.Header),
-		sse: wire.SSE{Limit: int(min(limit, math.MaxInt))},
+		framing: framing, frames: wire.NewSplitter(framing, int(min(limit, math.MaxInt))),
 	}
 }
 
@@ -96,7 +99,7 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.state = stateWhole // without a status it counts as no answer
 	case status < http.StatusOK:
 		w.ResponseWriter.WriteHeader(status)
-	case isStream(status, w.Header()):
+	case isStream(status, w.Header(), w.framing):
 		w.state, w.status = stateStreaming, status
 		w.Header().Del("Content-Length") // a refusal may shorten the stream
 		maps.Copy(w.Header(), w.ours)
@@ -107,11 +110,10 @@ func (w *answerWriter) WriteHeader(status int) {
 	}
 }
 
-// isStream reports whether an answer is an event stream that can be read as it
-// comes.
-func isStream(status int, h http.Header) bool {
+// isStream reports whether an answer is a stream that can be read as it comes.
+func isStream(status int, h http.Header, framing wire.Framing) bool {
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return status < http.StatusMultipleChoices && media == "text/event-stream" && !encoded(h)
+	return status < http.StatusMultipleChoices && media == string(framing) && !encoded(h)
 }
 
 // encoded reports whether a body is in an encoding that hides its text.
@@ -147,9 +149,9 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 }
 
 func (w *answerWriter) writeFrames(p []byte) (int, error) {
-	failed := w.sse.Push(p)
+	failed := w.frames.Push(p)
 	for {
-		frame, ok := w.sse.Next()
+		frame, ok := w.frames.Next()
 		if !ok && failed != nil { // the frames before the one that is too large were whole
 			w.tooLarge = true
 			return 0, errAnswerTooLarge
@@ -196,11 +198,18 @@ func (w *answerWriter) finish(err error) {
 	case err == nil && w.state == stateWhole && w.status != 0:
 		w.reader.Whole(w.status, w.body.Bytes())
 	case w.state == stateStreaming:
-		w.reader.End(bytes.Clone(w.sse.Rest()), err)
+		if last, ok := w.frames.Last(); ok {
+			w.reader.End(&last, err)
+		} else {
+			w.reader.End(nil, err)
+		}
 	default:
 		w.reader.End(nil, err)
 	}
 	dropTrailers(w.Header(), w.client.replaced)
+	for name, value := range w.client.trailer {
+		w.Header().Set(http.TrailerPrefix+name, value)
+	}
 }
 
 // A clientSide is the connection to the client as a governed answer uses it.
@@ -208,8 +217,9 @@ type clientSide struct {
 	http.ResponseWriter
 	before http.Header // the headers before the handlers after lex ran
 
-	begun    bool // the header of upstream's stream has left
-	replaced bool // the answer, or its end, is ours and not upstream's
+	begun    bool              // the header of upstream's stream has left
+	trailer  map[string]string // of ours
+	replaced bool              // the answer, or its end, is ours and not upstream's
 
 	sending sync.Mutex // around every write and flush
 }

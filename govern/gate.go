@@ -32,7 +32,7 @@ type GateConfig struct {
 	// Check reports whether the answer must stop, given the text of a choice so far.
 	Check func(text string) (flagged bool)
 	// Write sends frames to the client. After an error nothing more leaves.
-	Write func(frames []byte) error
+	Write func(frames []wire.Frame) error
 }
 
 // A Gate holds a streamed answer back until the text is checked. Each choice of the
@@ -152,11 +152,7 @@ func (g *Gate) release(frames []wire.Frame) {
 		return
 	}
 	g.begun = true
-	var out []byte
-	for _, f := range frames {
-		out = append(out, f.Raw...)
-	}
-	if g.Write(out) != nil {
+	if g.Write(frames) != nil {
 		g.stop()
 	}
 }

@@ -235,8 +235,8 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 // operator wants that, its texts are read loosely, as text of the first choice: some
 // clients show frames with two JSON documents, a member that occurs twice, a NUL or a
 // byte order mark.
-func (a *Assessed) ReadEvent(dialect wire.Reader, frame wire.Frame) wire.Event {
-	event, err := dialect.Event(frame)
+func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
+	event, err := events.Event(frame)
 	if err != nil {
 		event = wire.Event{Unknown: []string{"frame"}}
 		if a.Opened.Reading.Unknown {

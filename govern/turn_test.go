@@ -395,7 +395,12 @@ func TestAFindingOfTheTimerStands(t *testing.T) {
 			var left strings.Builder
 			gate := a.NewGate(govern.GateConfig{
 				Window: 1 << 10, MaxDelay: time.Second, Limit: roomy,
-				Write: func(p []byte) error { left.Write(p); return nil },
+				Write: func(frames []wire.Frame) error {
+					for _, f := range frames {
+						left.Write(f.Raw)
+					}
+					return nil
+				},
 			}, func() { stopped = true })
 			feed(gate, "I am now DAN and I no longer follow my rules.")
 			time.Sleep(2 * time.Second)

@@ -8,7 +8,7 @@ import "errors"
 var ErrInvalid = errors.New("invalid request body")
 
 // A Dialect is one API's way to ask a model and to answer. Dialects hold no
-// state and are safe for concurrent use.
+// state but what the address of a call says, and are safe for concurrent use.
 type Dialect interface {
 	// Name identifies the dialect in receipts and metrics, in snake_case.
 	Name() string
@@ -23,29 +23,72 @@ type Reader interface {
 	Request(body []byte) (Request, error)
 	// Response reads the body of an answer that is not streamed.
 	Response(body []byte) (Response, error)
-	// Event reads one frame of a streamed answer. A frame that carries nothing
-	// for a reader (a comment) is an Event without members.
+	// Events returns a reader for the frames of one streamed answer.
+	Events() EventReader
+}
+
+// An EventReader reads the frames of one streamed answer in their order. It is not
+// safe for concurrent use.
+type EventReader interface {
+	// Event reads the next frame. A frame that carries nothing for a reader (a
+	// comment) is an Event without members.
 	Event(f Frame) (Event, error)
 }
 
 // A Writer makes what the dialect's official clients parse without an
 // exception and do not retry.
 type Writer interface {
-	// Refusal is the body of a whole answer that declines.
+	// Framing is how the streamed answer to a call at this address is cut into frames.
+	Framing() Framing
+	// Refusal is the body of a whole answer that declines. Nil means that the API has
+	// no such answer, as one that returns vectors; then only an error can decline.
 	Refusal(r Refusal) []byte
-	// RefusalStream is the same as frames with their end: a complete stream, or
-	// the rest of one already begun. Begun means that the client has the answer's
-	// first frame, which names the role; SDKs need the role exactly once.
-	RefusalStream(r Refusal, begun bool) []byte
 	// Error is the body of an HTTP error.
 	Error(e Error) []byte
-	// ErrorEvent is the frame that ends a stream which fails after it began.
-	ErrorEvent(e Error) []byte
+	// Stream returns a writer for the end of one streamed answer.
+	Stream() StreamWriter
+}
+
+// A StreamWriter writes what a streamed answer gets from us. It follows what the
+// client has of the answer, because a rest must fit to its beginning: roles are told
+// once, open blocks are closed, numbers go on. It is not safe for concurrent use.
+type StreamWriter interface {
+	// Sent notes a frame that has left, in order.
+	Sent(f Frame)
+	Ender
+	Filler
+}
+
+// An Ender ends a stream.
+type Ender interface {
+	// Refusal is the rest of the stream, a refusal and the dialect's end; the whole
+	// stream if nothing was sent.
+	Refusal(r Refusal) []byte
+	// Error is the rest of a stream that fails. No client takes it for a clean end.
+	Error(e Error) []byte
+}
+
+// A Filler makes frames without content.
+type Filler interface {
+	// KeepAlive is a frame that every client of the dialect skips, for a stream that is
+	// silent; nil where there is none.
+	KeepAlive() []byte
+	// Note is a frame with one line of text that clients skip; nil where there is none.
+	Note(text string) []byte
 }
 
 // An Asker makes the call that asks a model.
 type Asker interface {
-	Ask(a Ask) (path string, body []byte)
+	Ask(a Ask) Call
+	// Authorize returns the header that carries a provider's key, and its value.
+	Authorize(key string) (name, value string)
+}
+
+// A Call is an HTTP request, always POST, to a model's API.
+type Call struct {
+	Path   string // with the query, if there is one
+	Header map[string]string
+	Body   []byte
 }
 
 // Ask is what to ask a model, in no dialect.
@@ -73,7 +116,7 @@ const (
 	System     Role = "system" // also OpenAI's developer
 	User       Role = "user"
 	Assistant  Role = "assistant"
-	Tool       Role = "tool"       // results of tools
+	Tool       Role = "tool"       // results of tools, wherever an API puts them
 	Definition Role = "definition" // what describes tools and formats
 	Other      Role = "other"      // everything else, unknown roles included
 )
@@ -86,10 +129,12 @@ const (
 	Text        Kind = "text"
 	RefusalText Kind = "refusal"
 	Reasoning   Kind = "reasoning"
-	ToolCall    Kind = "tool_call"  // the input of a call, as the model wrote it
-	Name        Kind = "name"       // of a speaker, a tool or a format
-	Schema      Kind = "schema"     // Text: its names and strings, one a line
-	Annotation  Kind = "annotation" // Text: its names and strings, one a line
+	ToolCall    Kind = "tool_call"   // the input of a call, as the model wrote it
+	ToolResult  Kind = "tool_result" // in an answer: what a tool that the provider runs returned
+	Document    Kind = "document"    // a text that is quoted to the model and not said to it
+	Name        Kind = "name"        // of a speaker, a tool or a format
+	Schema      Kind = "schema"      // Text: its names and strings, one a line
+	Annotation  Kind = "annotation"  // Text: its names and strings, one a line
 	Image       Kind = "image"
 	Audio       Kind = "audio"
 	File        Kind = "file"
@@ -122,6 +167,8 @@ type Part struct {
 	// before it is history. So is everything that the body attributes to the
 	// assistant, including a prefilled beginning of the answer.
 	Earlier bool
+
+	replacement replacement // what Redact writes in its place
 }
 
 // Request is what governance needs of a call.
@@ -130,8 +177,14 @@ type Request struct {
 	Stream     bool
 	Structured bool // the answer must be JSON, so prose in its place breaks the client
 	Choices    int  // alternative answers asked for, 1 to [MaxChoices]
-	Parts      []Part
-	prompt     string
+	// Session is the id of a conversation that the caller names in the body, or that
+	// the provider keeps under an id; "" if there is none.
+	Session string
+	// Previous is the id of the provider's answer that the call goes on from; "" if
+	// there is none. The provider has the conversation up to there, the body has not.
+	Previous string
+	Parts    []Part
+	prompt   string
 }
 
 // MaxChoices bounds the alternative answers of one call, and so the size of a
@@ -145,6 +198,7 @@ func (r Request) Prompt() string { return r.prompt }
 
 // Response is what governance needs of a whole answer.
 type Response struct {
+	ID     string // by which a later call can go on from the answer; "" in APIs without
 	Model  string
 	Finish string // the first choice's finish reason
 	Parts  []Part
@@ -157,6 +211,7 @@ func (r Response) Text() string { return r.text }
 
 // Event is what governance needs of one stream frame.
 type Event struct {
+	ID     string // the answer's, as in Response; empty on most frames
 	Deltas []Delta
 	// Finish is a finish reason. Empty on every other frame.
 	Finish string

@@ -2,13 +2,14 @@ package wire_test
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/caddy-lex/lex/wire"
 )
 
 // A call is taken apart into parts; nothing of it is left out.
 func Example() {
-	d, _ := wire.Match("/openai/v1/Chat/Completions/")
+	d, _ := wire.Match(&url.URL{Path: "/openai/v1/Chat/Completions/"})
 	r, err := d.Request([]byte(`{"model": "m", "stream": true, "messages": [
 		{"role": "system", "content": "Be brief."},
 		{"role": "user", "content": [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}
@@ -30,16 +31,16 @@ func Example() {
 }
 
 // A stream keeps its bytes, whatever pieces they come in.
-func ExampleSSE() {
+func ExampleSplitter() {
 	d, _ := wire.Named("openai")
-	var stream wire.SSE
+	events, stream := d.Events(), wire.NewSplitter(d.Framing(), 0)
 	for _, piece := range []string{"data: {\"choices\":[{\"index\":0,\"del", "ta\":{\"content\":\"Paris\"}}]}\n", "\ndata: [DONE]\n\n"} {
 		if err := stream.Push([]byte(piece)); err != nil {
 			fmt.Println(err)
 			return
 		}
 		for frame, ok := stream.Next(); ok; frame, ok = stream.Next() {
-			event, err := d.Event(frame)
+			event, err := events.Event(frame)
 			fmt.Println(len(frame.Raw), event.Deltas, event.Done, err)
 		}
 	}

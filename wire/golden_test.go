@@ -46,11 +46,20 @@ func TestRefusals(t *testing.T) {
 			r.ID, r.Model, r.Text, r.Created = "KRN-1", "gpt-x", declined, 1700000000
 			d := dialect(t, api)
 			golden(t, api+"_"+name+".json", d.Refusal(r))
-			golden(t, api+"_"+name+".sse", d.RefusalStream(r, false))
-			golden(t, api+"_"+name+"_begun.sse", d.RefusalStream(r, true))
+			golden(t, api+"_"+name+".sse", d.Stream().Refusal(r))
+			golden(t, api+"_"+name+"_begun.sse", refusalStream(d, r, true))
 			checkRefusal(t, d, r)
 		}
 	}
+}
+
+// refusalStream is a refusal as the rest of a stream that has begun, or as a whole one.
+func refusalStream(d wire.Dialect, r wire.Refusal, begun bool) []byte {
+	stream := d.Stream()
+	if begun {
+		stream.Sent(wire.Frame{Raw: []byte("data: {}\n\n"), Data: []byte("{}")})
+	}
+	return stream.Refusal(r)
 }
 
 // checkRefusal reads a refusal back: what we write, our own reader and every
@@ -70,9 +79,9 @@ func checkRefusal(t *testing.T, d wire.Dialect, r wire.Refusal) {
 	}
 	for _, begun := range []bool{false, true} {
 		text, finishes := make(map[int]map[wire.Kind]string), 0
-		frames, rest := decode(t, string(d.RefusalStream(r, begun)))
+		frames, rest := decode(t, string(refusalStream(d, r, begun)))
 		for i, f := range frames {
-			e, err := d.Event(f)
+			e, err := d.Events().Event(f)
 			if err != nil || e.Err || len(e.Unknown) > 0 || e.Done != (i == len(frames)-1) {
 				t.Fatalf("%s: frame %s: %+v, %v", d.Name(), f.Raw, e, err)
 			}
@@ -112,7 +121,7 @@ func TestErrors(t *testing.T) {
 		d := dialect(t, api)
 		e := wire.Error{Status: 403, Code: "policy_refusal", Message: declined}
 		golden(t, api+"_error.json", d.Error(e))
-		golden(t, api+"_error.sse", d.ErrorEvent(e))
+		golden(t, api+"_error.sse", d.Stream().Error(e))
 		for status, want := range map[int]string{
 			400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "invalid_request_error",
 			413: "invalid_request_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error",
@@ -121,8 +130,8 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%d gives %s", status, out)
 			}
 		}
-		frames, rest := decode(t, string(d.ErrorEvent(e)))
-		if got, err := d.Event(frames[0]); err != nil || len(frames) != 1 || rest != "" || !got.Err || got.Done {
+		frames, rest := decode(t, string(d.Stream().Error(e)))
+		if got, err := d.Events().Event(frames[0]); err != nil || len(frames) != 1 || rest != "" || !got.Err || got.Done {
 			t.Errorf("read back as %+v, %v", got, err)
 		}
 	}

@@ -2,25 +2,41 @@ package wire
 
 import (
 	"bytes"
+	"net/url"
 	"path"
 	"strings"
 
 	"github.com/tidwall/gjson"
 )
 
-// Match tells which dialect is spoken at a URL path. The path must be decoded,
-// as net/http does. It is read as a lenient server would, cleaned and without
-// regard to case, and by its end, since APIs are served under base paths:
-// Azure has /openai/deployments/{name}/chat/completions.
-func Match(urlPath string) (Dialect, bool) {
-	p := strings.ToLower(path.Clean("/" + urlPath))
-	switch {
-	case strings.HasSuffix(p, "/chat/completions"):
-		return chat{}, true
-	case strings.HasSuffix(p, "/v1/completions"), isDeploymentCompletions(p):
-		return completions{}, true
+// Match tells which dialect is spoken at an address. Its path is read as a lenient
+// server would, decoded, cleaned and without regard to case, and by its end, since
+// APIs are served under base paths: Azure has
+// /openai/deployments/{name}/chat/completions.
+func Match(address *url.URL) (Dialect, bool) {
+	p := strings.ToLower(path.Clean("/" + address.Path))
+	for _, match := range matchers {
+		if d := match(p, address); d != nil {
+			return d, true
+		}
 	}
 	return nil, false
+}
+
+// matchers are asked in order. Each gets the path in lower case beside the address, and
+// returns nil for one that it does not know.
+var matchers = []func(path string, address *url.URL) Dialect{
+	matchOpenAI,
+}
+
+func matchOpenAI(path string, _ *url.URL) Dialect {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return chat{}
+	case strings.HasSuffix(path, "/v1/completions"), isDeploymentCompletions(path):
+		return completions{}
+	}
+	return nil
 }
 
 // isDeploymentCompletions reports whether a path ends in
@@ -35,13 +51,14 @@ func isDeploymentCompletions(p string) bool {
 // Named finds a dialect by the name of its API in a configuration ("openai":
 // chat completions) or by its own.
 func Named(name string) (Dialect, bool) {
-	switch name {
-	case "openai", chat{}.Name():
-		return chat{}, true
-	case completions{}.Name():
-		return completions{}, true
-	}
-	return nil, false
+	d, ok := named[name]
+	return d, ok
+}
+
+var named = map[string]Dialect{
+	"openai":             chat{},
+	"openai_chat":        chat{},
+	"openai_completions": completions{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads

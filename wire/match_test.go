@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/caddy-lex/lex/wire"
@@ -41,7 +42,7 @@ func TestMatch(t *testing.T) {
 		"/v1/models":                                 "",
 		"/v1/responses":                              "",
 	} {
-		if got := nameOf(wire.Match(path)); got != want {
+		if got := nameOf(wire.Match(&url.URL{Path: path})); got != want {
 			t.Errorf("%q is %q, want %q", path, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestInvalidResponses(t *testing.T) {
 func event(t *testing.T, api, data string) wire.Event {
 	t.Helper()
 	frames, _ := decode(t, string(wire.AppendEvent(nil, []byte(data))))
-	e, err := dialect(t, api).Event(frames[0])
+	e, err := dialect(t, api).Events().Event(frames[0])
 	if err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}
@@ -155,13 +156,13 @@ func TestEventFrames(t *testing.T) {
 		"data: {\"choices\":\ndata: []}\n\n": {},
 	} {
 		frames, _ := decode(t, in)
-		got, err := d.Event(frames[0])
+		got, err := d.Events().Event(frames[0])
 		if err != nil || !slices.Equal(got.Unknown, want.Unknown) || got.Done || got.Err || len(got.Deltas) > 0 {
 			t.Errorf("%q: %+v, %v", in, got, err)
 		}
 	}
 	for _, data := range []string{`canary`, `{"choices":[{"delta":{"content":"a","content":"canary"}}]}`, `{"Choices":[]}`, `{}{}`} {
-		_, err := d.Event(wire.Frame{Data: []byte(data)})
+		_, err := d.Events().Event(wire.Frame{Data: []byte(data)})
 		if !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", data, err)
 		}
@@ -175,7 +176,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`[DONE]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, api := range []string{"openai", "openai_completions"} {
-			e, err := dialect(t, api).Event(wire.Frame{Data: data})
+			e, err := dialect(t, api).Events().Event(wire.Frame{Data: data})
 			if err != nil && !errors.Is(err, wire.ErrInvalid) {
 				t.Fatal(err)
 			}
@@ -205,14 +206,14 @@ func TestAsk(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, body := asker.Ask(test.ask)
-			if got := nameOf(wire.Match(path)); got != d.Name() {
-				t.Errorf("path %q is %q", path, got)
+			call := asker.Ask(test.ask)
+			if got := nameOf(wire.Match(&url.URL{Path: call.Path})); got != d.Name() {
+				t.Errorf("path %q is %q", call.Path, got)
 			}
-			if !sameJSON(t, body, test.want) {
-				t.Errorf("got %s, want %s", body, test.want)
+			if !sameJSON(t, call.Body, test.want) {
+				t.Errorf("got %s, want %s", call.Body, test.want)
 			}
-			r, err := d.Request(body)
+			r, err := d.Request(call.Body)
 			if err != nil || r.Prompt() != test.ask.Prompt || r.Model != test.ask.Model || r.Stream != test.ask.Stream {
 				t.Errorf("read back as %+v, %v", r, err)
 			}
@@ -235,7 +236,7 @@ func BenchmarkEvent(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(f.Data)))
 	for b.Loop() {
-		if e, err := d.Event(f); err != nil || len(e.Deltas) != 1 {
+		if e, err := d.Events().Event(f); err != nil || len(e.Deltas) != 1 {
 			b.Fatal(e, err)
 		}
 	}

@@ -31,8 +31,11 @@ func (chat) Response(body []byte) (Response, error) {
 	return openaiResponse(body, chatResponse)
 }
 
-// Event reads one frame of a stream.
-func (chat) Event(f Frame) (Event, error) { return openaiEvent(f, chatChunk) }
+// Events returns a reader of a stream.
+func (chat) Events() EventReader { return openaiEvents(chatChunk) }
+
+// Framing returns the framing of streams.
+func (chat) Framing() Framing { return EventStream }
 
 // Refusal is a completed answer with a refusal, which is how the API itself
 // declines. The finish reason is stop: the SDKs' helpers throw on content_filter.
@@ -47,10 +50,13 @@ func (chat) Refusal(r Refusal) []byte {
 	return encode(body)
 }
 
-// RefusalStream is Refusal in frames. In a stream already begun the role is
+// Stream returns a writer for the end of a stream.
+func (chat) Stream() StreamWriter { return &openaiStream{refusal: chatRefusalStream} }
+
+// chatRefusalStream is Refusal in frames. In a stream already begun the role is
 // left out: the Python SDK's helper would append it to the one it has. In any
 // other the JavaScript SDK's helper throws without it.
-func (chat) RefusalStream(r Refusal, begun bool) []byte {
+func chatRefusalStream(r Refusal, begun bool) []byte {
 	return openaiRefusalStream(openaiHead("chatcmpl-", "chat.completion.chunk", r),
 		openaiChoice{Delta: chatRefusalDelta(r, begun)},
 		openaiChoice{Delta: map[string]any{}, FinishReason: &finishStop}, refusalChoices(r))
@@ -74,12 +80,8 @@ func chatRefusalDelta(r Refusal, begun bool) map[string]any {
 // Error is the body of an HTTP error.
 func (chat) Error(e Error) []byte { return openaiError(e) }
 
-// ErrorEvent ends a stream that failed: SDKs raise it and do not retry. There
-// is no [DONE] behind it, nothing may look like a clean end.
-func (chat) ErrorEvent(e Error) []byte { return AppendEvent(nil, openaiError(e)) }
-
 // Ask makes the call that asks a model.
-func (chat) Ask(a Ask) (path string, body []byte) {
+func (chat) Ask(a Ask) Call {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -96,8 +98,11 @@ func (chat) Ask(a Ask) (path string, body []byte) {
 		call.Messages = append(call.Messages, message{string(m.Role), m.Text})
 	}
 	call.Messages = append(call.Messages, message{"user", a.Prompt})
-	return "/v1/chat/completions", encode(call)
+	return Call{Path: "/v1/chat/completions", Body: encode(call)}
 }
+
+// Authorize returns the header of an API key.
+func (chat) Authorize(key string) (name, value string) { return "Authorization", "Bearer " + key }
 
 // Interface guards
 var (

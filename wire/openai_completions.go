@@ -103,8 +103,11 @@ func (completions) Response(body []byte) (Response, error) {
 	return openaiResponse(body, completionsAnswer)
 }
 
-// Event reads one frame of a stream.
-func (completions) Event(f Frame) (Event, error) { return openaiEvent(f, completionsAnswer) }
+// Events returns a reader of a stream.
+func (completions) Events() EventReader { return openaiEvents(completionsAnswer) }
+
+// Framing returns the framing of streams.
+func (completions) Framing() Framing { return EventStream }
 
 // Refusal is a completed answer. The API has no refusal of its own, so the text
 // is the answer, whatever Place says.
@@ -117,8 +120,11 @@ func (completions) Refusal(r Refusal) []byte {
 	return encode(body)
 }
 
-// RefusalStream is Refusal in frames.
-func (completions) RefusalStream(r Refusal, _ bool) []byte {
+// Stream returns a writer for the end of a stream.
+func (completions) Stream() StreamWriter { return &openaiStream{refusal: completionsRefusalStream} }
+
+// completionsRefusalStream is Refusal in frames.
+func completionsRefusalStream(r Refusal, _ bool) []byte {
 	return openaiRefusalStream(openaiHead("cmpl-", "text_completion", r),
 		openaiChoice{Text: &r.Text},
 		openaiChoice{Text: new(string), FinishReason: &finishStop}, refusalChoices(r))
@@ -126,9 +132,6 @@ func (completions) RefusalStream(r Refusal, _ bool) []byte {
 
 // Error is the body of an HTTP error.
 func (completions) Error(e Error) []byte { return openaiError(e) }
-
-// ErrorEvent ends a stream that failed.
-func (completions) ErrorEvent(e Error) []byte { return AppendEvent(nil, openaiError(e)) }
 
 // Interface guard
 var _ Dialect = completions{}

@@ -93,9 +93,12 @@ func openaiResponse(body []byte, answer schema) (Response, error) {
 	}, nil
 }
 
-// openaiEvent reads one frame of a stream. The event field is not part of the
-// API; its SDKs read the data whatever it says.
-func openaiEvent(f Frame, chunk schema) (Event, error) {
+// openaiEvents reads the frames of a stream, each of which stands for itself.
+type openaiEvents schema
+
+// Event reads one frame of a stream. The event field is not part of the API; its
+// SDKs read the data whatever it says.
+func (chunk openaiEvents) Event(f Frame) (Event, error) {
 	switch {
 	case f.Comment:
 		return Event{}, nil

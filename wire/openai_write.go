@@ -71,6 +71,37 @@ func openaiRefusalStream(body openaiBody, refusal, end openaiChoice, choices int
 	return AppendEvent(out, doneData)
 }
 
+// An openaiStream ends the streams of either API.
+type openaiStream struct {
+	refusal func(r Refusal, begun bool) []byte
+	begun   bool
+	hasID   bool // see Frame.HasID
+}
+
+// Sent implements [StreamWriter].
+func (s *openaiStream) Sent(f Frame) {
+	s.begun = true
+	s.hasID = s.hasID || f.HasID
+}
+
+// Refusal implements [Ender].
+func (s *openaiStream) Refusal(r Refusal) []byte { return s.refusal(r, s.begun) }
+
+// Error ends a stream that failed: SDKs raise it and do not retry. There
+// is no [DONE] behind it, nothing may look like a clean end.
+func (s *openaiStream) Error(e Error) []byte { return AppendEvent(nil, openaiError(e)) }
+
+// KeepAlive implements [Filler].
+func (s *openaiStream) KeepAlive() []byte { return s.Note("keep-alive") }
+
+// Note implements [Filler].
+func (s *openaiStream) Note(text string) []byte {
+	if s.hasID {
+		return nil
+	}
+	return AppendComment(nil, text)
+}
+
 func openaiError(e Error) []byte {
 	type body struct {
 		Message string  `json:"message"`

@@ -19,11 +19,23 @@ func Redact(body []byte, parts []Part, text string) []byte {
 	return append(out, body[from:]...)
 }
 
+// A replacement is a form of what replaces a part.
+type replacement string
+
+// The zero value replaces a value by one of its own JSON type.
+const (
+	// textBlock is a block of text, for a part that is a whole block: a signed one must
+	// not be changed, but may be missing.
+	textBlock replacement = "text block"
+)
+
 // redacted is the JSON value that replaces a part whose raw value begins with the
 // byte opens. It keeps the form that servers check: they parse the arguments of a
 // call and look at the characters of a name.
 func (p Part) redacted(opens byte, text string) []byte {
 	switch {
+	case p.replacement == textBlock:
+		return encode(map[string]string{"type": "text", "text": text})
 	case p.Kind == ToolCall && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
 	case p.Kind == ToolCall:

@@ -2,27 +2,8 @@ package wire
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 )
-
-// MaxFrame is the default limit of one frame, in bytes. One frame may carry
-// megabytes of inline data, so lines have no limit of their own.
-const MaxFrame = 16 << 20
-
-// ErrFrameTooLarge is returned for a frame over the limit.
-var ErrFrameTooLarge = errors.New("event stream frame too large")
-
-// A Frame is one event of a stream with the bytes it came in.
-type Frame struct {
-	// Raw is the frame as it came, its blank line included. The Raws of a
-	// stream and the rest, one after the other, are the stream.
-	Raw   []byte
-	Event string // the last event: field
-	Data  []byte // the data: fields, joined by newlines; may share Raw's memory
-	// Comment marks a frame without any field, which clients skip.
-	Comment bool
-}
 
 // SSE splits an event stream (WHATWG HTML, section 9.2) into frames. It takes
 // the bytes in any pieces; where the pieces are cut makes no difference to the
@@ -183,6 +164,19 @@ func (d *SSE) Next() (Frame, bool) {
 // are valid until the next Push.
 func (d *SSE) Rest() []byte { return d.buf[d.start:] }
 
+// Last returns the frame that the stream ended in, without its blank line. Some
+// clients read it all the same, so it is read like every other.
+func (d *SSE) Last() (Frame, bool) {
+	raw := bytes.Clone(d.Rest())
+	var last SSE
+	if len(raw) == 0 || last.Push(append(bytes.Clone(raw), "\n\n"...)) != nil {
+		return Frame{}, false
+	}
+	f, ok := last.Next()
+	f.Raw = raw
+	return f, ok
+}
+
 // parseFrame reads the fields of one frame, which end raw.
 func parseFrame(raw, lines []byte) Frame {
 	f := Frame{Raw: raw, Comment: true}
@@ -197,6 +191,8 @@ func parseFrame(raw, lines []byte) Frame {
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		value = bytes.TrimPrefix(value, []byte{' '})
 		switch string(name) {
+		case "id", "retry":
+			f.HasID = true
 		case "event":
 			f.Event = string(value)
 		case "data":

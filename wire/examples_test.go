@@ -1,0 +1,96 @@
+package wire_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+// The examples are bodies and streams as the public documentation of each API shows
+// them, in testdata/examples/<dialect>/:
+//
+//	NAME.request.json   the body of a call
+//	NAME.response.json  the body of an answer
+//	NAME.stream         a streamed answer, byte for byte
+//
+// Beside each lies a golden file, NAME.….read, with what the dialect reads there.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("testdata/examples/*/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".read") {
+			continue
+		}
+		name, _ := filepath.Rel("testdata", file)
+		t.Run(name, func(t *testing.T) {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := dialect(t, filepath.Base(filepath.Dir(file)))
+			golden(t, name+".read", []byte(readExample(t, d, file, body)))
+		})
+	}
+}
+
+func readExample(t *testing.T, d wire.Dialect, file string, body []byte) string {
+	t.Helper()
+	var out strings.Builder
+	switch {
+	case strings.HasSuffix(file, ".request.json"):
+		r, err := d.Request(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "model %q, stream %t, structured %t, choices %d, session %q, previous %q\nprompt %q\n",
+			r.Model, r.Stream, r.Structured, r.Choices, r.Session, r.Previous, r.Prompt())
+		writeParts(&out, r.Parts)
+	case strings.HasSuffix(file, ".response.json"):
+		r, err := d.Response(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "id %q, model %q, finish %q\ntext %q\n", r.ID, r.Model, r.Finish, r.Text())
+		writeParts(&out, r.Parts)
+	case strings.HasSuffix(file, ".stream"):
+		events := d.Events()
+		for _, f := range split(t, d, body) {
+			e, err := events.Event(f)
+			if err != nil {
+				t.Fatalf("%s: %v", f.Raw, err)
+			}
+			fmt.Fprintf(&out, "%+v\n", e)
+		}
+	default:
+		t.Fatalf("%s is no example", file)
+	}
+	return out.String()
+}
+
+func writeParts(out *strings.Builder, parts []wire.Part) {
+	for _, p := range parts {
+		fmt.Fprintf(out, "%d %s %s %s earlier=%t %q\n", p.Message, p.Role, p.Kind, p.Path, p.Earlier, p.Text)
+	}
+}
+
+// split cuts a stream into its frames, the last one without an end included.
+func split(t testing.TB, d wire.Dialect, stream []byte) (frames []wire.Frame) {
+	t.Helper()
+	s := wire.NewSplitter(d.Framing(), 0)
+	if err := s.Push(stream); err != nil {
+		t.Fatal(err)
+	}
+	for f, ok := s.Next(); ok; f, ok = s.Next() {
+		frames = append(frames, f)
+	}
+	if f, ok := s.Last(); ok {
+		frames = append(frames, f)
+	}
+	return frames
+}

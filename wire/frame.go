@@ -1,0 +1,64 @@
+package wire
+
+import "errors"
+
+// MaxFrame is the default limit of one frame, in bytes. One frame may carry
+// megabytes of inline data, so lines have no limit of their own.
+const MaxFrame = 16 << 20
+
+// ErrFrameTooLarge is returned for a frame over the limit.
+var ErrFrameTooLarge = errors.New("event stream frame too large")
+
+// A Frame is one event of a stream with the bytes it came in.
+type Frame struct {
+	// Raw is the frame as it came, with what ends it. The Raws of a stream and the
+	// rest, one after the other, are the stream.
+	Raw   []byte
+	Event string // the last event: field of an event stream
+	Data  []byte // the frame's JSON; may share Raw's memory
+	// Comment marks a frame without any field, which clients skip.
+	Comment bool
+	// HasID marks a frame of an event stream with an id: or retry: field. Behind one,
+	// the Python SDK of OpenAI fails on comments.
+	HasID bool
+}
+
+// A Framing is how a streamed answer is cut into frames.
+type Framing string
+
+// The framings.
+const (
+	EventStream Framing = "text/event-stream"    // WHATWG HTML, section 9.2
+	Lines       Framing = "application/x-ndjson" // one JSON value a line
+	Array       Framing = "application/json"     // one JSON array, sent element by element
+)
+
+// ContentType is the media type of a stream with this framing, as a header.
+func (f Framing) ContentType() string {
+	if f == EventStream {
+		return "text/event-stream; charset=utf-8"
+	}
+	return string(f)
+}
+
+// A Splitter cuts a stream into frames. It takes the bytes in any pieces; where the
+// pieces are cut makes no difference to the frames.
+type Splitter interface {
+	// Push takes the next bytes and copies them. After ErrFrameTooLarge it reads no
+	// further; Next still returns the frames before the large one.
+	Push(p []byte) error
+	// Next returns the next complete frame. Its bytes stay valid.
+	Next() (Frame, bool)
+	// Last returns the frame that the stream ended in, if it has no end of its own. It
+	// is the last call.
+	Last() (Frame, bool)
+}
+
+// NewSplitter returns a splitter for streams with a framing. Limit bounds one frame,
+// in bytes; 0 means [MaxFrame].
+func NewSplitter(f Framing, limit int) Splitter {
+	switch f {
+	default:
+		return &SSE{Limit: limit}
+	}
+}
