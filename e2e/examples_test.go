@@ -5,8 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // demoSite stands in for the servers that the examples name.
@@ -18,47 +23,98 @@ const demoSite = `
 }
 `
 
-// exampleAsks is what each example's expectation is an answer to.
-var exampleAsks = map[string]string{
-	"base-path":         "What is the capital of France?",
-	"existing-app":      attack,
-	"observe-first":     attack,
-	"route-by-severity": "What is the capital of France?",
-}
-
 // Every example runs as its folder says. Only its ports are changed, and the
 // demo model stands in for the servers it names.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob("../examples/*/Caddyfile")
-	if err != nil || len(folders) != len(exampleAsks) {
-		t.Fatalf("%d examples, %d questions: %v", len(folders), len(exampleAsks), err)
+	folders, err := filepath.Glob("../examples/*/README.md")
+	if err != nil || len(folders) < 10 {
+		t.Fatalf("%d examples, %v", len(folders), err)
 	}
+	index := read(t, "../examples/README.md")
 	for _, file := range folders {
 		name := filepath.Base(filepath.Dir(file))
-		t.Run(name, func(t *testing.T) { runExample(t, filepath.Dir(file), exampleAsks[name]) })
+		if !strings.Contains(index, "["+name+"]("+name+")") {
+			t.Errorf("examples/README.md does not list %s", name)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runExample(t, filepath.Dir(file))
+		})
 	}
 }
 
-func runExample(t *testing.T, dir, ask string) {
+var (
+	example = regexp.MustCompile(`(?m)^curl -s localhost:8080(/v1\S*|/api\S*)((?: -H '[^']*')*) -d '([^']*)'$`)
+	header  = regexp.MustCompile(`-H '([^:]*): ([^']*)'`)
+	servers = regexp.MustCompile(`https://api\.\w+\.com|https://generativelanguage\.googleapis\.com|127\.0\.0\.1:1143[45]`)
+)
+
+func runExample(t *testing.T, dir string) {
 	t.Helper()
-	text := read(t, filepath.Join(dir, "Caddyfile"))
+	readme := read(t, filepath.Join(dir, "README.md"))
+	call := example.FindStringSubmatch(readme)
+	if call == nil {
+		t.Fatal("the README has no call to try")
+	}
 	p := freePorts(t)
-	demo := "127.0.0.1:" + p.demo
-	text = strings.NewReplacer(":8080 ", ":"+p.site+" ", "127.0.0.1:11434", demo, "127.0.0.1:11435", demo).Replace(text)
-	text = withAdmin(text) + demoSite
-	s := start(t, writeCaddyfile(t, p, text), "", p)
-	body := `{"model":"m","messages":[{"role":"user","content":"` + ask + `"}]}`
-	resp := s.do(t, http.MethodPost, "/v1/chat/completions", body)
+	text := strings.NewReplacer(":8080 ", ":"+p.site+" ", ":8080\n", ":"+p.site+"\n", ":8090 ", ":"+p.admin+" ").Replace(caddyfileOf(t, dir))
+	text = servers.ReplaceAllString(text, "127.0.0.1:"+p.demo)
+	if !strings.Contains(text, "admin off") {
+		text = withAdmin(text)
+	}
+	env := []string{"LEX_UPSTREAM=127.0.0.1:" + p.demo}
+	if strings.Contains(text, "LEX_REDIS_URL") {
+		env = append(env, "LEX_REDIS_URL="+storetest.StartRedis(t))
+	}
+	s := start(t, writeCaddyfile(t, p, text+demoSite), "", p, env...)
+	var headers []string
+	for _, h := range header.FindAllStringSubmatch(call[2], -1) {
+		headers = append(headers, h[1], h[2])
+	}
+	resp := s.do(t, http.MethodPost, call[1], call[3], headers...)
 	for i, want := range strings.Split(strings.TrimSpace(read(t, filepath.Join(dir, "expect.txt"))), "\n") {
-		if i == 0 && want != "200" || i == 0 && resp.Status != http.StatusOK {
+		if i == 0 && strconv.Itoa(resp.Status) != want {
 			t.Errorf("status %d, want %s", resp.Status, want)
 		}
 		if i > 0 && !strings.Contains(resp.Body, want) {
 			t.Errorf("no %q in %s", want, resp.Body)
 		}
 	}
-	checkFilters(t, s, read(t, filepath.Join(dir, "README.md")))
+	checkFilters(t, s, readme)
+}
+
+// caddyfileOf returns the configuration of an example: its Caddyfile, or the one in
+// its Kubernetes manifest. What other files of its scenario need must be there.
+func caddyfileOf(t *testing.T, dir string) string {
+	t.Helper()
+	if compose, err := os.ReadFile(filepath.Join(dir, "compose.yaml")); err == nil {
+		var c struct {
+			Services map[string]struct {
+				Build   struct{ Context, Dockerfile string }
+				Volumes []string
+			}
+		}
+		if err := yaml.Unmarshal(compose, &c); err != nil {
+			t.Fatal(err)
+		}
+		lex := c.Services["lex"]
+		read(t, filepath.Join(dir, lex.Build.Context, lex.Build.Dockerfile))
+		for _, v := range lex.Volumes {
+			file, _, _ := strings.Cut(v, ":")
+			read(t, filepath.Join(dir, file))
+		}
+	}
+	manifest, err := os.Open(filepath.Join(dir, "pod.yaml"))
+	if err != nil {
+		return read(t, filepath.Join(dir, "Caddyfile"))
+	}
+	defer manifest.Close()
+	var config struct{ Data map[string]string }
+	if err := yaml.NewDecoder(manifest).Decode(&config); err != nil { // its first document
+		t.Fatal(err)
+	}
+	return config.Data["Caddyfile"]
 }
 
 var (
