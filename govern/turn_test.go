@@ -42,7 +42,7 @@ func (f *flaky) Commit(ctx context.Context, c store.Change) error {
 	return f.Store.Commit(ctx, c)
 }
 
-func newGovernor(t *testing.T) (*govern.Governor, *flaky) {
+func newGovernor(t testing.TB) (*govern.Governor, *flaky) {
 	t.Helper()
 	inner, err := bolt.Open(filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
 	if err != nil {
