@@ -258,9 +258,10 @@ func (c *interception) answerError(w http.ResponseWriter, err error) {
 }
 
 // writeDialectError answers in the shape that the caller's SDK reads. An error
-// that will not go away by itself says so, since SDKs repeat some statuses.
+// that will not go away soon says so, since SDKs repeat some statuses.
 func writeDialectError(w http.ResponseWriter, d wire.Dialect, e *apiError) {
-	if e.Status < http.StatusInternalServerError && e.Status != http.StatusTooManyRequests {
+	passing := e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
+	if !passing || errors.Is(e, errPlanExhausted) || errors.Is(e, errAnswerSize) {
 		w.Header().Set("X-Should-Retry", "false")
 	}
 	_ = writeBody(w, e.Status, "application/json", d.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message}))

@@ -65,6 +65,10 @@ func TestPlanIsExactAtItsEdge(t *testing.T) {
 				if w.Header().Get("Retry-After") != "2592000" {
 					t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
 				}
+				// Some SDKs would sleep until then.
+				if stops := w.Header().Get("X-Should-Retry") == "false"; stops != strings.HasPrefix(path, "/v1/") {
+					t.Errorf("%s: X-Should-Retry is %q", path, w.Header().Get("X-Should-Retry"))
+				}
 			default:
 				t.Errorf("%s: %d %s", path, w.Code, w.Body)
 			}
