@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"strings"
@@ -152,7 +153,7 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 	}
 	for _, p := range w.parts {
 		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, p.Path)
+			e.Unknown = append(e.Unknown, cmp.Or(p.Path, "event")) // an event of another type has no path
 		} else {
 			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
 		}
