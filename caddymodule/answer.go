@@ -17,8 +17,9 @@ import (
 )
 
 // A governedAnswer is the model's answer to an intercepted call. A whole answer
-// waits for its receipt. A stream is sent as it is checked; only what follows its
-// first terminal frame waits, because clients stop reading there.
+// waits for its receipt. A stream is sent as it is checked; what waits is the rest from
+// its first terminal frame on, because clients stop reading there, or from the first
+// call of a tool, because clients may run it.
 type governedAnswer struct {
 	*interception
 	assessed *govern.Assessed
@@ -26,8 +27,9 @@ type governedAnswer struct {
 	events   wire.EventReader
 	stream   wire.StreamWriter
 	gate     *govern.Gate
-	tail     []byte       // frames from the first terminal one on
+	tail     []byte       // frames from the first on that waits for the receipt
 	finished map[int]bool // the choices that have ended
+	calls    bool         // a call that the client runs has begun
 	settled  bool         // committed, and let go
 }
 
@@ -68,8 +70,8 @@ func (g *request) gateConfig(write func([]wire.Frame) error) govern.GateConfig {
 	}
 }
 
-// Frame takes one frame of a streamed answer. From the first terminal frame on
-// everything waits for the receipt.
+// Frame takes one frame of a streamed answer. From the first terminal frame on, and from
+// the first call that the client runs, everything waits for the receipt.
 func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	if a.settled {
 		a.sendLate(f)
@@ -83,7 +85,8 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
-	if len(a.finished) == 0 && !event.Done && !event.Err {
+	a.calls = a.calls || event.Calls
+	if !a.calls && len(a.finished) == 0 && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
 	a.tail = append(a.tail, f.Raw...)

@@ -27,6 +27,7 @@ func Match(address *url.URL) (Dialect, bool) {
 // returns nil for one that it does not know.
 var matchers = []func(path string, address *url.URL) Dialect{
 	matchOpenAI,
+	matchAnthropic,
 }
 
 func matchOpenAI(path string, _ *url.URL) Dialect {
@@ -59,6 +60,8 @@ var named = map[string]Dialect{
 	"openai":             chat{},
 	"openai_chat":        chat{},
 	"openai_completions": completions{},
+	"anthropic":          anthropic{},
+	"anthropic_messages": anthropic{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -80,6 +83,8 @@ func Resembles(body []byte) (Dialect, bool) {
 		return !messages
 	})
 	switch {
+	case messages && resemblesAnthropic(root):
+		return anthropic{}, true
 	case messages:
 		return chat{}, true
 	case prompt:

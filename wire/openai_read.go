@@ -38,7 +38,8 @@ func openaiRequest(root gjson.Result, body schema) (Request, error) {
 	return r, w.err
 }
 
-// lastUserText joins the text of the last user message that has text.
+// lastUserText joins the text of the last user message that has text. What a tool
+// returned may stand in the same message.
 func lastUserText(parts []Part) string {
 	for i, p := range slices.Backward(parts) {
 		if p.Role != User || p.Kind != Text {
@@ -48,7 +49,8 @@ func lastUserText(parts []Part) string {
 		for first > 0 && parts[first-1].Message == p.Message {
 			first--
 		}
-		return joinText(parts[first:i+1], Text)
+		said := slices.DeleteFunc(slices.Clone(parts[first:i+1]), func(p Part) bool { return p.Role != User })
+		return joinText(said, Text)
 	}
 	return ""
 }

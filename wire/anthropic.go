@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// anthropic is Anthropic's Messages API.
+type anthropic struct {
+	streamed bool // the address asks for a stream, as Vertex's :streamRawPredict does
+}
+
+// Name implements [Dialect].
+func (anthropic) Name() string { return "anthropic_messages" }
+
+// matchAnthropic knows the API at its own address and where clouds serve it with the
+// same bodies. Bedrock's streamed answers (/invoke-with-response-stream) have a framing
+// that we do not read.
+func matchAnthropic(p string, _ *url.URL) Dialect {
+	dir, last := path.Split(p)
+	dir = path.Clean(dir)
+	switch {
+	case strings.HasSuffix(p, "/v1/messages"):
+		return anthropic{}
+	case strings.HasSuffix(dir, "/publishers/anthropic/models"):
+		_, method, _ := strings.Cut(last, ":")
+		if method == "rawpredict" || method == "streamrawpredict" {
+			return anthropic{streamed: method == "streamrawpredict"}
+		}
+	case last == "invoke" && strings.Contains(dir, "/model/") && strings.Contains(dir, "anthropic."):
+		return anthropic{}
+	}
+	return nil
+}
+
+// resemblesAnthropic reports whether a body with messages has what no other API has.
+func resemblesAnthropic(root gjson.Result) (found bool) {
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "anthropic_version":
+			found = true
+		case "system":
+			found = value.Type == gjson.String || value.IsArray()
+		case "tools":
+			value.ForEach(func(_, tool gjson.Result) bool { found = tool.Get("input_schema").Exists(); return !found })
+		case "messages":
+			value.ForEach(func(_, message gjson.Result) bool { found = hasAnthropicBlock(message.Get("content")); return !found })
+		}
+		return !found
+	})
+	return found
+}
+
+func hasAnthropicBlock(content gjson.Result) (found bool) {
+	content.ForEach(func(_, block gjson.Result) bool {
+		switch block.Get("type").Str {
+		case "tool_use", "tool_result", "server_tool_use", "thinking", "redacted_thinking", "document", "image":
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// Request reads the body of POST /v1/messages.
+func (d anthropic) Request(body []byte) (Request, error) {
+	root, err := parse(body)
+	if err != nil {
+		return Request{}, err
+	}
+	model, stream := root.Get("model"), root.Get("stream")
+	switch {
+	case !root.Get("messages").IsArray():
+		return Request{}, invalid("messages is not an array")
+	case model.Type != gjson.String && model.Type != gjson.Null:
+		return Request{}, invalid("model is not a string")
+	case !stream.IsBool() && stream.Type != gjson.Null:
+		return Request{}, invalid("stream is not a boolean")
+	}
+	w := walk{role: Other}
+	if anthropicRequest(&w, root); w.err != nil {
+		return Request{}, w.err
+	}
+	w.markEarlier()
+	r := Request{
+		Model: model.Str, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
+		Structured: root.Get("output_config.format").IsObject() || root.Get("output_format").IsObject(),
+		Session:    root.Get("metadata.session_id").Str,
+	}
+	if thread := root.Get("thread"); thread.Get("type").Str == "continue" {
+		r.Previous = thread.Get("previous_message_id").Str
+	}
+	return r, nil
+}
+
+// Response reads an answer that is not streamed.
+func (anthropic) Response(body []byte) (Response, error) {
+	root, err := parse(body)
+	if err != nil {
+		return Response{}, err
+	}
+	if !root.Get("content").IsArray() {
+		return Response{}, invalid("content is not an array")
+	}
+	var w walk
+	if w.inMessage("", root, anthropicAnswer); w.err != nil {
+		return Response{}, w.err
+	}
+	seen := joinText(w.parts, Text)
+	if seen == "" {
+		seen = joinText(w.parts, RefusalText)
+	}
+	return Response{
+		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: root.Get("stop_reason").Str,
+		Parts: w.parts, text: seen,
+	}, nil
+}
+
+// Events returns a reader of a stream.
+func (anthropic) Events() EventReader { return anthropicEvents{} }
+
+// anthropicEvents reads the frames of a stream, each of which brings only what is new.
+type anthropicEvents struct{}
+
+// Event reads one frame of a stream. The official SDKs go by the event field and others
+// by the type in the data. Both say the same in an honest stream, so a frame in which
+// they differ is read, but not known.
+func (anthropicEvents) Event(f Frame) (Event, error) {
+	switch {
+	case f.Comment:
+		return Event{}, nil
+	case len(f.Data) == 0 && f.Event == "ping":
+		return Event{}, nil
+	case len(f.Data) == 0:
+		return Event{Unknown: []string{"event"}}, nil
+	}
+	root, err := parse(f.Data)
+	if err != nil {
+		return Event{}, err
+	}
+	var w walk
+	if anthropicEvent(&w, root); w.err != nil {
+		return Event{}, w.err
+	}
+	var e Event
+	name := root.Get("type").Str
+	if name != f.Event {
+		e.Unknown = append(e.Unknown, "event")
+	}
+	for _, p := range w.parts {
+		if p.Kind == Unknown {
+			e.Unknown = append(e.Unknown, cmp.Or(p.Path, "event")) // an event of another type has no path
+		} else {
+			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
+		}
+	}
+	switch name {
+	case "message_start":
+		e.ID = root.Get("message.id").Str
+		e.Calls = callsTool(root.Get("message.content"))
+	case "content_block_start":
+		e.Calls = isClientCall(root.Get("content_block"))
+	case "message_delta":
+		if e.Finish = root.Get("delta.stop_reason").Str; e.Finish != "" {
+			e.Finished = []int{0}
+		}
+	case "message_stop":
+		e.Done = true
+	case "error":
+		e.Err = f.Event == "error" // else some clients read on
+	}
+	return e, nil
+}
+
+// isClientCall reports whether a block is a call that the client runs. Calls of other
+// types were run by the provider.
+func isClientCall(block gjson.Result) bool { return block.Get("type").Str == "tool_use" }
+
+func callsTool(content gjson.Result) (calls bool) {
+	content.ForEach(func(_, block gjson.Result) bool {
+		calls = isClientCall(block)
+		return !calls
+	})
+	return calls
+}
+
+// Ask makes the call that asks a model. The API demands a limit of the answer's length;
+// ours is one that every model of the API allows.
+func (anthropic) Ask(a Ask) Call {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	call := struct {
+		Model     string    `json:"model,omitzero"`
+		MaxTokens int       `json:"max_tokens"`
+		System    string    `json:"system,omitzero"`
+		Messages  []message `json:"messages"`
+		Stream    bool      `json:"stream,omitzero"`
+	}{Model: a.Model, MaxTokens: 4096, System: a.System, Stream: a.Stream}
+	for _, m := range a.History {
+		call.Messages = append(call.Messages, message{string(m.Role), m.Text})
+	}
+	call.Messages = append(call.Messages, message{"user", a.Prompt})
+	return Call{
+		Path: "/v1/messages", Header: map[string]string{"anthropic-version": "2023-06-01"}, Body: encode(call),
+	}
+}
+
+// Authorize returns the header of an API key.
+func (anthropic) Authorize(key string) (name, value string) { return "x-api-key", key }
+
+// Interface guards
+var (
+	_ Dialect = anthropic{}
+	_ Asker   = anthropic{}
+)
