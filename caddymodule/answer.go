@@ -26,7 +26,8 @@ type governedAnswer struct {
 	events   wire.EventReader
 	stream   wire.StreamWriter
 	gate     *govern.Gate
-	tail     []byte       // frames from the first terminal one on
+	tail     []byte       // frames from the first one on that waits for the receipt
+	waits    bool         // the receipt must be there before more leaves
 	finished map[int]bool // the choices that have ended
 	settled  bool         // committed, and let go
 }
@@ -68,8 +69,8 @@ func (g *request) gateConfig(write func([]wire.Frame) error) govern.GateConfig {
 	}
 }
 
-// Frame takes one frame of a streamed answer. From the first terminal frame on
-// everything waits for the receipt.
+// Frame takes one frame of a streamed answer. From the first terminal frame on, or
+// the first at which a client runs a tool, everything waits for the receipt.
 func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	if a.settled {
 		a.sendLate(f)
@@ -83,7 +84,8 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
-	if len(a.finished) == 0 && !event.Done && !event.Err {
+	a.waits = a.waits || len(a.finished) > 0 || event.RunsTool || event.Done || event.Err
+	if !a.waits {
 		return a.gate.Append(f, event.Deltas)
 	}
 	a.tail = append(a.tail, f.Raw...)

@@ -220,6 +220,9 @@ type Event struct {
 	Finished []int
 	Done     bool // the dialect's end of stream
 	Err      bool // the provider reports an error
+	// RunsTool: an official client runs a tool as soon as it reads this frame, although
+	// the answer goes on.
+	RunsTool bool
 	// Unknown lists paths of members that the dialect does not know.
 	Unknown []string
 }
