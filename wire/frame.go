@@ -58,6 +58,8 @@ type Splitter interface {
 // in bytes; 0 means [MaxFrame].
 func NewSplitter(f Framing, limit int) Splitter {
 	switch f {
+	case Array:
+		return newArraySplitter(limit)
 	default:
 		return &SSE{Limit: limit}
 	}

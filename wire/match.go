@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -28,6 +29,7 @@ func Match(address *url.URL) (Dialect, bool) {
 var matchers = []func(path string, address *url.URL) Dialect{
 	matchOpenAI,
 	matchAnthropic,
+	matchGemini,
 }
 
 func matchOpenAI(path string, _ *url.URL) Dialect {
@@ -62,6 +64,8 @@ var named = map[string]Dialect{
 	"openai_completions": completions{},
 	"anthropic":          anthropic{},
 	"anthropic_messages": anthropic{},
+	"gemini":             gemini{},
+	"gemini_generate":    gemini{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -72,11 +76,13 @@ func Resembles(body []byte) (Dialect, bool) {
 	if !root.IsObject() {
 		return nil, false
 	}
-	var messages, prompt bool
+	var messages, contents, prompt bool
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch {
 		case strings.EqualFold(key.Str, "messages"):
 			messages = messages || isMessages(value)
+		case strings.EqualFold(key.Str, "contents"):
+			contents = contents || isContents(value)
 		case strings.EqualFold(key.Str, "prompt"):
 			prompt = prompt || value.Type == gjson.String || value.IsArray()
 		}
@@ -87,6 +93,8 @@ func Resembles(body []byte) (Dialect, bool) {
 		return anthropic{}, true
 	case messages:
 		return chat{}, true
+	case contents:
+		return gemini{}, true
 	case prompt:
 		return completions{}, true
 	}
@@ -95,14 +103,20 @@ func Resembles(body []byte) (Dialect, bool) {
 
 // isMessages reports whether a value is a list of objects that speak. Other
 // services have members named messages too.
-func isMessages(v gjson.Result) bool {
-	if !v.IsArray() {
-		return false
-	}
+func isMessages(v gjson.Result) bool { return v.IsArray() && holds(v, "role", "content") }
+
+// isContents reports whether a value is the conversation of Gemini's API, in which
+// every message has parts.
+func isContents(v gjson.Result) bool {
+	return v.IsArray() && holds(v, "parts") || v.IsObject() && v.Get("parts").Exists()
+}
+
+// holds reports whether an object in a list has a member with one of some names.
+func holds(list gjson.Result, names ...string) bool {
 	found := false
-	v.ForEach(func(_, message gjson.Result) bool {
-		message.ForEach(func(key, _ gjson.Result) bool {
-			found = strings.EqualFold(key.Str, "role") || strings.EqualFold(key.Str, "content")
+	list.ForEach(func(_, object gjson.Result) bool {
+		object.ForEach(func(key, _ gjson.Result) bool {
+			found = slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key.Str, name) })
 			return !found
 		})
 		return !found

@@ -45,11 +45,9 @@ func lastUserText(parts []Part) string {
 		if p.Role != User || p.Kind != Text {
 			continue
 		}
-		first := i
-		for first > 0 && parts[first-1].Message == p.Message {
-			first--
-		}
-		said := slices.DeleteFunc(slices.Clone(parts[first:i+1]), func(p Part) bool { return p.Role != User })
+		said := parts[:i+1]
+		said = said[slices.IndexFunc(said, func(q Part) bool { return q.Message == p.Message }):]
+		said = slices.DeleteFunc(slices.Clone(said), func(q Part) bool { return q.Role != User }) // results of tools
 		return joinText(said, Text)
 	}
 	return ""

@@ -1,6 +1,9 @@
 package wire
 
-import "slices"
+import (
+	"encoding/base64"
+	"slices"
+)
 
 // Redact returns the body with the values of some parts replaced by text, each
 // in a form that its place in the dialect takes. Every other byte stays as it
@@ -27,6 +30,10 @@ const (
 	// textBlock is a block of text, for a part that is a whole block: a signed one must
 	// not be changed, but may be missing.
 	textBlock replacement = "text block"
+	// textPart is the same for a part of Gemini, which names no type.
+	textPart replacement = "text part"
+	// base64Text is a string that holds the text in base64.
+	base64Text replacement = "base64"
 )
 
 // redacted is the JSON value that replaces a part whose raw value begins with the
@@ -36,6 +43,10 @@ func (p Part) redacted(opens byte, text string) []byte {
 	switch {
 	case p.replacement == textBlock:
 		return encode(map[string]string{"type": "text", "text": text})
+	case p.replacement == textPart:
+		return encode(map[string]string{"text": text})
+	case p.replacement == base64Text:
+		return encode(base64.StdEncoding.EncodeToString([]byte(text)))
 	case p.Kind == ToolCall && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
 	case p.Kind == ToolCall:

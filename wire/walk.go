@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 )
@@ -105,6 +106,55 @@ func (w *walk) in(step string, v gjson.Result, read schema) {
 	w.path = append(w.path, step...)
 	read(w, v)
 	w.path = w.path[:n]
+}
+
+// twins is object for messages of protocol buffers, whose JSON may name a member in
+// lowerCamelCase or in snake_case (https://protobuf.dev/programming-guides/json/). Of
+// a member in both, each reader takes another, so that is an error. The names are
+// given in lowerCamelCase.
+func twins(known members) schema {
+	both, camelCase := make(members, 2*len(known)), make(map[string]string)
+	for name, read := range known {
+		both[name], both[snakeCase(name)] = read, read
+		if other := snakeCase(name); other != name {
+			camelCase[other] = name
+		}
+	}
+	read := object(both)
+	return func(w *walk, v gjson.Result) {
+		if strings.Contains(v.Raw, "_") || strings.Contains(v.Raw, `\u005`) {
+			v.ForEach(func(key, _ gjson.Result) bool {
+				if name, ok := camelCase[key.Str]; ok && v.Get(name).Exists() {
+					w.err = invalid("a member occurs both in camelCase and in snake_case")
+				}
+				return w.err == nil
+			})
+		}
+		read(w, v)
+	}
+}
+
+// snakeCase is a name in lowerCamelCase as protocol buffers write it.
+func snakeCase(name string) string {
+	var b strings.Builder
+	for _, c := range name {
+		if unicode.IsUpper(c) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// oneOrMore reads an array's elements, or the one element that stands for it.
+func oneOrMore(element schema) schema {
+	return func(w *walk, v gjson.Result) {
+		if v.IsArray() {
+			list(element)(w, v)
+			return
+		}
+		element(w, v)
+	}
 }
 
 // list reads an array's elements.
