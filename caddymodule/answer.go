@@ -26,7 +26,8 @@ type governedAnswer struct {
 	events   wire.EventReader
 	stream   wire.StreamWriter
 	gate     *govern.Gate
-	tail     []byte       // frames from the first terminal one on
+	tail     []byte       // frames from the first terminal one on, or from the first tool call
+	calls    bool         // a tool call that the client runs has begun
 	finished map[int]bool // the choices that have ended
 	settled  bool         // committed, and let go
 }
@@ -69,7 +70,8 @@ func (g *request) gateConfig(write func([]wire.Frame) error) govern.GateConfig {
 }
 
 // Frame takes one frame of a streamed answer. From the first terminal frame on
-// everything waits for the receipt.
+// everything waits for the receipt, and from the first tool call on that a client may
+// run before the stream ends.
 func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	if a.settled {
 		a.sendLate(f)
@@ -83,7 +85,8 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
-	if len(a.finished) == 0 && !event.Done && !event.Err {
+	a.calls = a.calls || event.Calls
+	if len(a.finished) == 0 && !a.calls && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
 	a.tail = append(a.tail, f.Raw...)

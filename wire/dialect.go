@@ -138,6 +138,7 @@ const (
 	Image       Kind = "image"
 	Audio       Kind = "audio"
 	File        Kind = "file"
+	Stored      Kind = "stored"   // what only the provider can read: kept there under an id, or encrypted
 	Tokens      Kind = "tokens"   // text as numbers of a tokenizer we do not have
 	Logprobs    Kind = "logprobs" // the answer again, token by token
 	Unknown     Kind = "unknown"  // not in the dialect: what it carries is not known
@@ -218,8 +219,11 @@ type Event struct {
 	// Finished are the choices that have one here; clients stop reading them. A
 	// provider may repeat the reason of a choice in a later frame.
 	Finished []int
-	Done     bool // the dialect's end of stream
-	Err      bool // the provider reports an error
+	// Calls: the frame belongs to a call of a tool that the client runs, and some client
+	// runs it before the stream ends. So this frame and all behind it wait for the receipt.
+	Calls bool
+	Done  bool // the dialect's end of stream
+	Err   bool // the provider reports an error
 	// Unknown lists paths of members that the dialect does not know.
 	Unknown []string
 }

@@ -35,6 +35,8 @@ func matchOpenAI(path string, _ *url.URL) Dialect {
 		return chat{}
 	case strings.HasSuffix(path, "/v1/completions"), isDeploymentCompletions(path):
 		return completions{}
+	case matchResponses(path):
+		return responses{}
 	}
 	return nil
 }
@@ -59,6 +61,8 @@ var named = map[string]Dialect{
 	"openai":             chat{},
 	"openai_chat":        chat{},
 	"openai_completions": completions{},
+	"openai_responses":   responses{},
+	"responses":          responses{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -69,19 +73,23 @@ func Resembles(body []byte) (Dialect, bool) {
 	if !root.IsObject() {
 		return nil, false
 	}
-	var messages, prompt bool
+	var messages, prompt, items bool
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch {
 		case strings.EqualFold(key.Str, "messages"):
 			messages = messages || isMessages(value)
 		case strings.EqualFold(key.Str, "prompt"):
 			prompt = prompt || value.Type == gjson.String || value.IsArray()
+		case strings.EqualFold(key.Str, "input"):
+			items = items || isItems(value)
 		}
 		return !messages
 	})
 	switch {
 	case messages:
 		return chat{}, true
+	case items:
+		return responses{}, true
 	case prompt:
 		return completions{}, true
 	}
@@ -98,6 +106,24 @@ func isMessages(v gjson.Result) bool {
 	v.ForEach(func(_, message gjson.Result) bool {
 		message.ForEach(func(key, _ gjson.Result) bool {
 			found = strings.EqualFold(key.Str, "role") || strings.EqualFold(key.Str, "content")
+			return !found
+		})
+		return !found
+	})
+	return found
+}
+
+// isItems reports whether a value is a list with an item of a conversation. The input of
+// other services (embeddings, moderations) is a list as well.
+func isItems(v gjson.Result) bool {
+	if !v.IsArray() {
+		return false
+	}
+	found := false
+	v.ForEach(func(_, item gjson.Result) bool {
+		item.ForEach(func(key, value gjson.Result) bool {
+			_, known := responsesItems[value.Str]
+			found = strings.EqualFold(key.Str, "role") || strings.EqualFold(key.Str, "type") && known
 			return !found
 		})
 		return !found

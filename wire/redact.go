@@ -27,6 +27,11 @@ const (
 	// textBlock is a block of text, for a part that is a whole block: a signed one must
 	// not be changed, but may be missing.
 	textBlock replacement = "text block"
+	// messageItem is an item with a message, for an item of a list of messages and others.
+	messageItem replacement = "message item"
+	// inputText and outputText are parts of a message, said to the model or by it.
+	inputText  replacement = "input_text"
+	outputText replacement = "output_text"
 )
 
 // redacted is the JSON value that replaces a part whose raw value begins with the
@@ -36,6 +41,10 @@ func (p Part) redacted(opens byte, text string) []byte {
 	switch {
 	case p.replacement == textBlock:
 		return encode(map[string]string{"type": "text", "text": text})
+	case p.replacement == messageItem:
+		return encode(map[string]string{"type": "message", "role": "assistant", "content": text})
+	case p.replacement == inputText, p.replacement == outputText:
+		return encode(map[string]string{"type": string(p.replacement), "text": text})
 	case p.Kind == ToolCall && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
 	case p.Kind == ToolCall:
