@@ -138,6 +138,7 @@ const (
 	Image       Kind = "image"
 	Audio       Kind = "audio"
 	File        Kind = "file"
+	Stored      Kind = "stored"   // what only the provider can read: kept there under an id, or encrypted
 	Tokens      Kind = "tokens"   // text as numbers of a tokenizer we do not have
 	Logprobs    Kind = "logprobs" // the answer again, token by token
 	Unknown     Kind = "unknown"  // not in the dialect: what it carries is not known

@@ -38,6 +38,8 @@ func matchOpenAI(path string, _ *url.URL) Dialect {
 		return chat{}
 	case strings.HasSuffix(path, "/v1/completions"), isDeploymentCompletions(path):
 		return completions{}
+	case matchResponses(path):
+		return responses{}
 	}
 	return nil
 }
@@ -66,6 +68,8 @@ var named = map[string]Dialect{
 	"anthropic_messages": anthropic{},
 	"gemini":             gemini{},
 	"gemini_generate":    gemini{},
+	"openai_responses":   responses{},
+	"responses":          responses{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -76,7 +80,7 @@ func Resembles(body []byte) (Dialect, bool) {
 	if !root.IsObject() {
 		return nil, false
 	}
-	var messages, contents, prompt bool
+	var messages, contents, items, prompt bool
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch {
 		case strings.EqualFold(key.Str, "messages"):
@@ -85,6 +89,8 @@ func Resembles(body []byte) (Dialect, bool) {
 			contents = contents || isContents(value)
 		case strings.EqualFold(key.Str, "prompt"):
 			prompt = prompt || value.Type == gjson.String || value.IsArray()
+		case strings.EqualFold(key.Str, "input"):
+			items = items || isItems(value)
 		}
 		return !messages
 	})
@@ -95,6 +101,8 @@ func Resembles(body []byte) (Dialect, bool) {
 		return chat{}, true
 	case contents:
 		return gemini{}, true
+	case items:
+		return responses{}, true
 	case prompt:
 		return completions{}, true
 	}
@@ -117,6 +125,24 @@ func holds(list gjson.Result, names ...string) bool {
 	list.ForEach(func(_, object gjson.Result) bool {
 		object.ForEach(func(key, _ gjson.Result) bool {
 			found = slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key.Str, name) })
+			return !found
+		})
+		return !found
+	})
+	return found
+}
+
+// isItems reports whether a value is a list with an item of a conversation. The input of
+// other services (embeddings, moderations) is a list as well.
+func isItems(v gjson.Result) bool {
+	if !v.IsArray() {
+		return false
+	}
+	found := false
+	v.ForEach(func(_, item gjson.Result) bool {
+		item.ForEach(func(key, value gjson.Result) bool {
+			_, known := responsesItems[value.Str]
+			found = strings.EqualFold(key.Str, "role") || strings.EqualFold(key.Str, "type") && known
 			return !found
 		})
 		return !found

@@ -15,7 +15,7 @@ func nameOf(d wire.Dialect, ok bool) string {
 }
 
 func TestMatch(t *testing.T) {
-	const chat, completions = "openai_chat", "openai_completions"
+	const chat, completions, responses = "openai_chat", "openai_completions", "openai_responses"
 	for path, want := range map[string]string{
 		"/v1/chat/completions":                       chat,
 		"v1/chat/completions":                        chat,
@@ -40,7 +40,16 @@ func TestMatch(t *testing.T) {
 		"/v1/chat/completions/chatcmpl-1/messages":   "",
 		"/v1/xchat/completions":                      "",
 		"/v1/models":                                 "",
-		"/v1/responses":                              "",
+		"/v1/responses":                              responses,
+		"//V1/Responses/":                            responses,
+		"/base/v1/responses":                         responses,
+		"/openai/responses":                          responses,
+		"/openai/v1/responses":                       responses,
+		"/responses":                                 responses,
+		"/survey/responses":                          "",
+		"/v1/responses/resp_1":                       "",
+		"/v1/responses/resp_1/input_items":           "",
+		"/v1/responses/input_tokens":                 "",
 	} {
 		if got := nameOf(wire.Match(&url.URL{Path: path})); got != want {
 			t.Errorf("%q is %q, want %q", path, got, want)
@@ -50,7 +59,8 @@ func TestMatch(t *testing.T) {
 
 func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
-		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions", "OpenAI": "", "": "",
+		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",
+		"openai_responses": "openai_responses", "responses": "openai_responses", "OpenAI": "", "": "",
 	} {
 		if got := nameOf(wire.Named(name)); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -61,7 +71,7 @@ func TestNamed(t *testing.T) {
 // A body is recognised as leniently as the most lenient server reads it, so
 // that no spelling slips by; whether it is valid is another question.
 func TestResembles(t *testing.T) {
-	const chat, completions = "openai_chat", "openai_completions"
+	const chat, completions, responses = "openai_chat", "openai_completions", "openai_responses"
 	for body, want := range map[string]string{
 		`{"messages":[{"role":"user","content":"hi"}]}`:          chat,
 		`{"model":"m","Messages":[{"content":"hi"}]}`:            chat,
@@ -72,15 +82,20 @@ func TestResembles(t *testing.T) {
 		`{"messages":[{"role":"user","content":"hi"}]} trailing`: chat,
 		`{"messages":[{"role":"user","content":"hi"`:             chat,
 		`{"prompt":"x","messages":[{"role":"user"}]}`:            chat,
-		`{"prompt":"hi"}`:                  completions,
-		`{"Prompt":["a","b"]}`:             completions,
-		`{"prompt":5}`:                     "",
-		`{"messages":["a","b"]}`:           "",
-		`{"messages":"x"}`:                 "",
-		`{"input":"x"}`:                    "",
-		`[{"messages":[{"role":"user"}]}]`: "",
-		``:                                 "",
-		`hello`:                            "",
+		`{"prompt":"hi"}`:        completions,
+		`{"Prompt":["a","b"]}`:   completions,
+		`{"prompt":5}`:           "",
+		`{"messages":["a","b"]}`: "",
+		`{"messages":"x"}`:       "",
+		`{"input":"x"}`:          "",
+		`{"input":["x","y"]}`:    "",
+		`{"input":[{"type":"text","text":"moderations"}]}`:           "",
+		`{"input":"speak","voice":"alloy","instructions":"slowly"}`:  "",
+		`{"Input":[{"Role":"user","content":"hi"}]}`:                 responses,
+		`{"input":[1,{"type":"function_call_output","output":"x"}]}`: responses,
+		`[{"messages":[{"role":"user"}]}]`:                           "",
+		``:                                                           "",
+		`hello`:                                                      "",
 		`{"params":{"messages":[{"role":"user","content":"not ours"}]}}`:    "",
 		`{"messages":[],"prompt":"the messages are empty, the prompt not"}`: completions,
 	} {

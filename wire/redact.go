@@ -34,6 +34,11 @@ const (
 	textPart replacement = "text part"
 	// base64Text is a string that holds the text in base64.
 	base64Text replacement = "base64"
+	// messageItem is an item with a message, for an item of a list of messages and others.
+	messageItem replacement = "message item"
+	// inputText and outputText are parts of a message, said to the model or by it.
+	inputText  replacement = "input_text"
+	outputText replacement = "output_text"
 )
 
 // redacted is the JSON value that replaces a part whose raw value begins with the
@@ -47,6 +52,10 @@ func (p Part) redacted(opens byte, text string) []byte {
 		return encode(map[string]string{"text": text})
 	case p.replacement == base64Text:
 		return encode(base64.StdEncoding.EncodeToString([]byte(text)))
+	case p.replacement == messageItem:
+		return encode(map[string]string{"type": "message", "role": "assistant", "content": text})
+	case p.replacement == inputText, p.replacement == outputText:
+		return encode(map[string]string{"type": string(p.replacement), "text": text})
 	case p.Kind == ToolCall && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
 	case p.Kind == ToolCall:

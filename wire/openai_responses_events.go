@@ -1,0 +1,329 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"hash"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// A responsesEvent is how one type of event is read.
+type responsesEvent struct {
+	members schema
+	// place is where in its item the text of the event stands; # is the index that the
+	// event gives. In events that carry a whole item or answer it is "".
+	place string
+	// grows: the text is the next piece of what stands there, not all of it.
+	grows bool
+	// calls: the event belongs to a call that the client runs.
+	calls bool
+}
+
+// responsesEventOf makes a responsesEvent from the members that its type has beside the
+// common ones.
+func responsesEventOf(place string, own members) responsesEvent {
+	known := members{
+		"type": scalar, "sequence_number": scalar, "item_id": scalar, "output_index": scalar, "content_index": scalar,
+		"summary_index": scalar, "annotation_index": scalar, "command_index": scalar, "obfuscation": scalar, "stream_id": scalar,
+		"status": scalar, "call_id": scalar, "created_at": scalar, "error": opaque,
+	}
+	maps.Copy(known, own)
+	return responsesEvent{members: object(known), place: place}
+}
+
+// piece is the event that brings the next piece, and whole the one that has all of it.
+func piece(place string, delta schema) responsesEvent {
+	e := responsesEventOf(place, members{"delta": delta, "logprobs": responsesLogprobs})
+	e.grows = true
+	return e
+}
+
+func whole(place, member string, read schema) responsesEvent {
+	return responsesEventOf(place, members{member: read, "logprobs": responsesLogprobs, "name": text(Name)})
+}
+
+// ofCall marks an event of a call that the client runs.
+func ofCall(e responsesEvent) responsesEvent {
+	e.calls = true
+	return e
+}
+
+// responsesEvents are the events by their type.
+var responsesEvents = func() map[string]responsesEvent {
+	answer := responsesEventOf("", members{"response": responsesAnswer})
+	item := responsesEventOf("", members{"item": responsesOutputItem})
+	status := responsesEventOf("", nil)
+	part := responsesEventOf("content.#", members{"part": responsesOutputPart})
+	summary := responsesEventOf("summary.#", members{"part": responsesPart(Reasoning)})
+	annotation := responsesEventOf("content.#.annotations", members{"annotation": gathered(Annotation)})
+	annotation.grows = true
+	shellOutput := object(members{"stdout": text(ToolResult), "stderr": text(ToolResult)})
+	events := map[string]responsesEvent{
+		"response.output_item.added": item, "response.output_item.done": item,
+		"response.content_part.added": part, "response.content_part.done": part,
+		"response.output_text.delta": piece("content.#.text", text(Text)), "response.output_text.done": whole("content.#.text", "text", text(Text)),
+		"response.output_text.annotation.added": annotation,
+		"response.refusal.delta":                piece("content.#.refusal", text(RefusalText)),
+		"response.refusal.done":                 whole("content.#.refusal", "refusal", text(RefusalText)),
+
+		"response.reasoning_text.delta": piece("content.#.text", text(Reasoning)), "response.reasoning_text.done": whole("content.#.text", "text", text(Reasoning)),
+		"response.reasoning_part.added": part, "response.reasoning_part.done": part, // of compatible servers
+		"response.reasoning_summary_part.added": summary, "response.reasoning_summary_part.done": summary,
+		"response.reasoning_summary_text.delta": piece("summary.#.text", text(Reasoning)), "response.reasoning_summary_text.done": whole("summary.#.text", "text", text(Reasoning)),
+
+		"response.function_call_arguments.delta":         ofCall(piece("arguments", text(ToolCall))),
+		"response.function_call_arguments.done":          ofCall(whole("arguments", "arguments", text(ToolCall))),
+		"response.custom_tool_call_input.delta":          ofCall(piece("input", text(ToolCall))),
+		"response.custom_tool_call_input.done":           ofCall(whole("input", "input", text(ToolCall))),
+		"response.apply_patch_call_operation_diff.delta": ofCall(piece("operation.diff", text(ToolCall))),
+		"response.apply_patch_call_operation_diff.done":  ofCall(whole("operation.diff", "diff", text(ToolCall))),
+		"response.mcp_call_arguments.delta":              piece("arguments", responsesArguments),
+		"response.mcp_call_arguments.done":               whole("arguments", "arguments", responsesArguments),
+		"response.code_interpreter_call_code.delta":      piece("code", text(ToolCall)),
+		"response.code_interpreter_call_code.done":       whole("code", "code", text(ToolCall)),
+		"response.shell_call_command.added":              whole("action.commands.#", "command", text(ToolCall)),
+		"response.shell_call_command.delta":              piece("action.commands.#", text(ToolCall)),
+		"response.shell_call_command.done":               whole("action.commands.#", "command", text(ToolCall)),
+		"response.shell_call_output_content.delta":       piece("output.#", shellOutput),
+		"response.shell_call_output_content.done":        whole("output.#", "output", list(responsesShellOutput)),
+
+		"response.image_generation_call.partial_image": responsesEventOf("", members{
+			"partial_image_b64": media(Image), "partial_image_index": scalar, "background": scalar, "output_format": scalar, "quality": scalar, "size": scalar,
+		}),
+		"response.audio.delta": piece("audio", media(Audio)), "response.audio.done": status,
+		"response.audio.transcript.delta": piece("transcript", text(Text)), "response.audio.transcript.done": status,
+
+		"error":                          responsesEventOf("", members{"code": scalar, "message": text(Annotation), "param": scalar, "headers": opaque}),
+		"keepalive":                      status,
+		"response.compaction.compacting": status,
+	}
+	for _, name := range []string{"created", "queued", "in_progress", "completed", "incomplete", "failed"} {
+		events["response."+name] = answer
+	}
+	for call, states := range map[string][]string{
+		"code_interpreter_call": {"in_progress", "interpreting", "completed"}, "file_search_call": {"in_progress", "searching", "completed"},
+		"image_generation_call": {"in_progress", "generating", "completed"}, "mcp_call": {"in_progress", "completed", "failed"},
+		"mcp_list_tools": {"in_progress", "completed", "failed"}, "web_search_call": {"in_progress", "searching", "completed"},
+	} {
+		for _, state := range states {
+			events["response."+call+"."+state] = status
+		}
+	}
+	return events
+}()
+
+// responsesOutputPart reads a part that is added to an item or done: the text of a
+// message, or of reasoning.
+func responsesOutputPart(w *walk, v gjson.Result) {
+	if v.Get("type").Str == "reasoning_text" {
+		responsesPart(Reasoning)(w, v)
+		return
+	}
+	responsesPart(Text)(w, v)
+}
+
+// Events returns a reader of a stream.
+func (responses) Events() EventReader {
+	return &responsesReader{texts: make(map[string]*broughtText), said: newBroughtText()}
+}
+
+// A responsesReader reads a stream, in which the same text comes up to five times: in
+// pieces, and in the frames that end its part, its message and the answer. It comes
+// once out of here. Each text has a place, such as 0.content.1.text (output index 0),
+// and is compared with what was brought there before.
+type responsesReader struct {
+	texts   map[string]*broughtText
+	said    broughtText // all text of the answer
+	indexes []int       // the output indexes so far, in order
+}
+
+// A broughtText is a text that earlier frames brought. It is kept as a digest, because an
+// answer may be long.
+type broughtText struct {
+	length int
+	digest hash.Hash
+}
+
+// Event reads one frame. Clients go by the type in the data, so the event field says
+// nothing; one that differs is unknown.
+func (r *responsesReader) Event(f Frame) (Event, error) {
+	switch {
+	case f.Comment:
+		return Event{}, nil
+	case bytes.HasPrefix(f.Data, doneData): // clients stop reading there
+		return Event{Done: true}, nil
+	case len(f.Data) == 0:
+		return Event{Unknown: []string{"event"}}, nil
+	}
+	root, err := parse(f.Data)
+	if err != nil {
+		return Event{}, err
+	}
+	kind := root.Get("type").Str
+	e := Event{Err: kind == "error" || isError(root.Get("error"))}
+	if f.Event != "" && f.Event != kind {
+		e.Unknown = append(e.Unknown, "event")
+	}
+	known, ok := responsesEvents[kind]
+	if !ok {
+		if !e.Err {
+			e.Unknown = append(e.Unknown, "frame."+pathName(kind))
+		}
+		return e, nil
+	}
+	var w walk
+	if known.members(&w, root); w.err != nil {
+		return Event{}, w.err
+	}
+	r.finish(&e, kind, root.Get("response"))
+	e.Calls = known.calls || responsesRunByClient(root.Get("item"))
+	index := int(root.Get("output_index").Int())
+	if root.Get("output_index").Exists() {
+		r.saw(index)
+	}
+	for _, p := range w.parts {
+		switch {
+		case p.Kind == Unknown:
+			e.Unknown = append(e.Unknown, p.Path)
+		case p.Text == "":
+			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind})
+		case p.Path != "response.output_text":
+			r.bring(&e, p.Kind, r.fresh(r.place(known, p.Path, index, root), p.Text, known, p.Kind))
+		}
+	}
+	if all := root.Get("response.output_text"); all.Str != "" && !r.said.is(all.Str) { // not the copy that it should be
+		r.bring(&e, Text, all.Str)
+	}
+	return e, nil
+}
+
+// bring adds a text to an event.
+func (r *responsesReader) bring(e *Event, kind Kind, text string) {
+	if text == "" {
+		return
+	}
+	e.Deltas = append(e.Deltas, Delta{Kind: kind, Text: text})
+	if kind == Text {
+		r.said.add(text)
+	}
+}
+
+// finish notes what an event says of the answer as a whole.
+func (r *responsesReader) finish(e *Event, kind string, response gjson.Result) {
+	e.ID = response.Get("id").Str
+	switch kind {
+	case "response.completed", "response.incomplete":
+		e.Finish = responsesFinish(response)
+	case "response.failed":
+		e.Finish, e.Err = "failed", true
+	default:
+		return
+	}
+	if e.Finish == "" {
+		e.Finish = strings.TrimPrefix(kind, "response.")
+	}
+	e.Finished, e.Done = []int{0}, true
+}
+
+// saw notes an output index. Positions in a list of items are ranks among them.
+func (r *responsesReader) saw(index int) {
+	if at, found := slices.BinarySearch(r.indexes, index); !found {
+		r.indexes = slices.Insert(r.indexes, at, index)
+	}
+}
+
+// place names where the text at a path of an event belongs in the answer.
+func (r *responsesReader) place(e responsesEvent, path string, index int, event gjson.Result) string {
+	at := strconv.Itoa(index) + "."
+	first, rest, _ := strings.Cut(path, ".")
+	switch {
+	case first == "response":
+		return r.placeInAnswer(rest)
+	case first == "item":
+		return at + rest
+	case path == "name":
+		return at + path
+	}
+	place := at + e.at(event)
+	if rest != "" { // a member of what stands there
+		place += "." + rest[strings.LastIndexByte(rest, '.')+1:]
+	}
+	return place
+}
+
+// at is the place in its item of what an event brings.
+func (e responsesEvent) at(event gjson.Result) string {
+	before, after, indexed := strings.Cut(e.place, "#")
+	if !indexed {
+		return e.place
+	}
+	by := "command_index"
+	switch {
+	case strings.HasPrefix(before, "content"):
+		by = "content_index"
+	case strings.HasPrefix(before, "summary"):
+		by = "summary_index"
+	}
+	return before + strconv.Itoa(int(event.Get(by).Int())) + after
+}
+
+// placeInAnswer is place for the list of all items.
+func (r *responsesReader) placeInAnswer(path string) string {
+	rest, isItem := strings.CutPrefix(path, "output.")
+	if !isItem {
+		return path
+	}
+	position, rest, _ := strings.Cut(rest, ".")
+	if n, _ := strconv.Atoi(position); n < len(r.indexes) {
+		return strconv.Itoa(r.indexes[n]) + "." + rest
+	}
+	return "new." + path
+}
+
+// fresh returns what of a text was not brought before. A text that begins like the one
+// before goes on from it, and any other is new as a whole.
+func (r *responsesReader) fresh(place, text string, e responsesEvent, kind Kind) string {
+	before := r.texts[place]
+	if before == nil {
+		first := newBroughtText()
+		before = &first
+		r.texts[place] = before
+	}
+	switch {
+	case e.grows && kind == Annotation && before.length > 0:
+		before.add("\n") // as the whole list of them reads
+	case e.grows:
+	case before.begins(text):
+		text = text[before.length:]
+	default:
+		*before = newBroughtText()
+	}
+	before.add(text)
+	return text
+}
+
+func newBroughtText() broughtText { return broughtText{digest: sha256.New()} }
+
+func (b *broughtText) add(text string) {
+	b.length += len(text)
+	_, _ = b.digest.Write([]byte(text)) // a hash never fails
+}
+
+// begins reports whether a text begins with the one that was brought.
+func (b *broughtText) begins(text string) bool {
+	return len(text) >= b.length && b.is(text[:b.length])
+}
+
+// is reports whether a text is the one that was brought.
+func (b *broughtText) is(text string) bool {
+	if len(text) != b.length {
+		return false
+	}
+	sum := sha256.Sum256([]byte(text))
+	return bytes.Equal(sum[:], b.digest.Sum(nil))
+}
