@@ -27,6 +27,7 @@ func Match(address *url.URL) (Dialect, bool) {
 // returns nil for one that it does not know.
 var matchers = []func(path string, address *url.URL) Dialect{
 	matchOpenAI,
+	matchMCP,
 }
 
 func matchOpenAI(path string, _ *url.URL) Dialect {
@@ -59,6 +60,7 @@ var named = map[string]Dialect{
 	"openai":             chat{},
 	"openai_chat":        chat{},
 	"openai_completions": completions{},
+	"mcp":                mcp{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -66,6 +68,9 @@ var named = map[string]Dialect{
 // dialect to decide.
 func Resembles(body []byte) (Dialect, bool) {
 	root := gjson.ParseBytes(bytes.TrimPrefix(body, byteOrderMark))
+	if resemblesMCP(root) {
+		return mcp{}, true
+	}
 	if !root.IsObject() {
 		return nil, false
 	}
