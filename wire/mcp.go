@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -331,18 +330,9 @@ func (s *mcpStream) Refusal(r Refusal) (out []byte) {
 		replies = [][]byte{encode(mcpLogMessage(r.Text))}
 	}
 	for _, reply := range replies {
-		out = AppendEvent(out, singleLine(reply))
+		out = AppendEvent(out, reply)
 	}
 	return out
-}
-
-// singleLine returns JSON without line breaks: an id may hold them, around its number.
-func singleLine(b []byte) []byte {
-	v := jsontext.Value(bytes.Clone(b))
-	if bytes.ContainsAny(b, "\r\n") && v.Compact() == nil {
-		return v
-	}
-	return b
 }
 
 type mcpNotification struct {
@@ -365,7 +355,7 @@ func mcpLogMessage(text string) mcpNotification {
 // the client opens another one.
 func (s *mcpStream) Error(e Error) (out []byte) {
 	for _, request := range e.Reply.waiting {
-		out = AppendEvent(out, singleLine(rpcAnswer(request.id, "error", e.rpc())))
+		out = AppendEvent(out, rpcAnswer(request.id, "error", e.rpc()))
 	}
 	return out
 }

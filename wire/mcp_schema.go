@@ -94,13 +94,13 @@ var mcpParams = map[string]schema{
 	"ping":       params(nil), "server/discover": params(nil),
 	"tools/list": params(nil), "prompts/list": params(nil), "resources/list": params(nil), "resources/templates/list": params(nil),
 	"roots/list": params(nil), "tasks/list": params(nil),
-	"tools/call":            params(members{"name": text(Name), "arguments": gathered(ToolCall)}),
-	"prompts/get":           params(members{"name": text(Name), "arguments": gathered(ToolCall)}),
-	"resources/read":        params(members{"uri": text(Name)}),
-	"resources/subscribe":   params(members{"uri": text(Name)}),
-	"resources/unsubscribe": params(members{"uri": text(Name)}),
+	"tools/call":            params(members{"name": mcpNamed, "arguments": gathered(ToolCall)}),
+	"prompts/get":           params(members{"name": mcpNamed, "arguments": gathered(ToolCall)}),
+	"resources/read":        params(members{"uri": mcpNamed}),
+	"resources/subscribe":   params(members{"uri": mcpNamed}),
+	"resources/unsubscribe": params(members{"uri": mcpNamed}),
 	"completion/complete": params(members{
-		"ref":      object(members{"type": scalar, "name": text(Name), "title": text(Name), "uri": text(Name)}),
+		"ref":      object(members{"type": scalar, "name": mcpNamed, "title": mcpNamed, "uri": mcpNamed}),
 		"argument": gathered(ToolCall), "context": gathered(ToolCall),
 	}),
 	"logging/setLevel":     params(members{"level": scalar}),
@@ -135,6 +135,10 @@ func params(own members) schema {
 }
 
 var mcpEveryParams = members{"_meta": mcpMeta, "cursor": scalar, "task": object(members{"ttl": scalar})}
+
+// mcpNamed is a name that the server gave to something of its own and that the client
+// repeats: a tool may be called kill or poison, which would be alarming from a user.
+var mcpNamed = as(Tool, text(Name))
 
 // each reads the values of an object whose names are free text.
 func each(read schema) schema {
@@ -175,7 +179,7 @@ var (
 
 var mcpSubscriptions = object(members{
 	"toolsListChanged": scalar, "promptsListChanged": scalar, "resourcesListChanged": scalar,
-	"resourceSubscriptions": list(text(Name)), "taskIds": list(scalar),
+	"resourceSubscriptions": list(mcpNamed), "taskIds": list(scalar),
 })
 
 var mcpError = object(members{"code": scalar, "message": text(Text), "data": gathered(Text)})
