@@ -82,6 +82,13 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Refused, errUnknownAnswer)
 		return false
 	}
+	switch refused, err := a.assessed.AssessToolResults(a.r.Context()); {
+	case err != nil:
+		return false // the client left
+	case refused:
+		a.finalize(kernel.Answered, nil) // the frame has not left
+		return false
+	}
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
@@ -162,7 +169,7 @@ func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent
 }
 
 func (a *governedAnswer) streamError(e *apiError) []byte {
-	return a.stream.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message})
+	return a.stream.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message, Reply: a.call.Reply})
 }
 
 // keepAlive tells the client now and then that the stream is not dead, while the end of
@@ -228,16 +235,24 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 // the body to send. An encoding that upstream uses although it was not asked for is
 // undone, so that the client gets exactly what was read.
 func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kernel.Outcome, []byte) {
-	coverage, h := a.opened.Coverage, a.client.Header()
+	coverage, h, outcome := a.opened.Coverage, a.client.Header(), kernel.Answered
 	if status >= http.StatusBadRequest {
+		outcome = kernel.ProviderFailed
+	}
+	switch _, isToolServer := a.dialect.(wire.ToolServer); {
+	case isToolServer: // clients show its errors to their models
+	case outcome == kernel.ProviderFailed:
 		coverage.Skip("response", "the provider's error", len(body))
-		return nil, kernel.ProviderFailed, body
+		return nil, outcome, body
+	}
+	if status == http.StatusMethodNotAllowed && a.listening() {
+		outcome = kernel.Answered // the server has no such stream, which is not a failure
 	}
 	if encoded(h) {
 		plain, err := loose.Decode(body, codings(h), a.app.Limits.Body)
 		if err != nil {
 			coverage.NotKnown("response", "content encoding", len(body))
-			return nil, kernel.Answered, body
+			return nil, outcome, body
 		}
 		body = plain
 		for _, name := range []string{"Content-Encoding", "Etag", "Digest", "Content-Md5", "Accept-Ranges"} {
@@ -245,9 +260,9 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		}
 	}
 	if response, err := a.dialect.Response(body); err == nil {
-		return a.assessed.ReadAnswer(response.Parts), kernel.Answered, body
+		return a.assessed.ReadAnswer(response.Parts), outcome, body
 	}
-	return a.readForeign(body), kernel.Answered, body
+	return a.readForeign(body), outcome, body
 }
 
 // readForeign reads an answer that is not the dialect's JSON: an event stream with
@@ -273,6 +288,9 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 				pieces[0] = append(pieces[0], "\n")
 			}
 			pieces[0] = append(pieces[0], p.Text)
+		}
+		if _, isToolServer := a.dialect.(wire.ToolServer); isToolServer {
+			return a.assessed.ReadAnswer([]wire.Part{{Path: "body", Kind: wire.ToolResult, Text: strings.Join(pieces[0], ""), Bytes: len(body)}})
 		}
 	}
 	var texts govern.Answer
@@ -332,11 +350,30 @@ func (a *governedAnswer) End(last *wire.Frame, err error) {
 		a.finalize(kernel.Answered, nil) // judged once more, and refused
 	case a.gate.Full(), errors.Is(err, errAnswerTooLarge):
 		a.finalize(kernel.Aborted, errAnswerSize)
+	case a.endsUnanswered(err):
+		a.finalize(kernel.Answered, nil)
 	case clientLeft(a.r.Context()):
 		a.finalize(kernel.ClientGone, errUpstreamBroken)
 	default:
 		a.finalize(kernel.Aborted, errUpstreamBroken)
 	}
+}
+
+// listening reports whether the client waits for no answer, but for what a server of
+// tools has to say. Its stream has no end of its own: it ends when either side leaves.
+func (a *governedAnswer) listening() bool {
+	_, isToolServer := a.dialect.(wire.ToolServer)
+	return isToolServer && a.call.Choices == 0
+}
+
+// endsUnanswered reports whether a stream that ended without an answer is complete:
+// because the client was listening, or because it asks for the rest by another call.
+func (a *governedAnswer) endsUnanswered(err error) bool {
+	if a.listening() {
+		return err == nil || clientLeft(a.r.Context())
+	}
+	resumer, ok := a.stream.(wire.Resumer)
+	return err == nil && ok && resumer.Resumable()
 }
 
 // answerFailure answers for handlers that gave no answer.

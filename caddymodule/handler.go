@@ -284,7 +284,7 @@ func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 	if own != nil {
 		return (*request).serveResource
 	}
-	if d, ok := wire.Match(r.URL); ok && (r.Method == http.MethodPost || carriesBody(r)) {
+	if d, ok := wire.Match(r.URL); ok && (r.Method == http.MethodPost || carriesBody(r) || listens(d, r.Method)) {
 		return func(g *request, w http.ResponseWriter, r *http.Request) error {
 			g.intercept(w, r, d)
 			return nil
@@ -294,6 +294,12 @@ func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 		return (*request).interceptUnknown
 	}
 	return nil
+}
+
+// listens reports whether a call with this method has no body in a dialect.
+func listens(d wire.Dialect, method string) bool {
+	server, ok := d.(wire.ToolServer)
+	return ok && server.Listens(method)
 }
 
 // unavailable answers while there is no store to write a receipt to.

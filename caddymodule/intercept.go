@@ -121,8 +121,8 @@ func (c *interception) parse(body []byte) *apiError {
 // assess opens the session and assesses the call.
 func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
-	id := c.r.Header.Get("X-Lex-Session")
-	named := validSessionID(id)
+	id := c.sessionID()
+	named := id != ""
 	turn := c.interceptedTurn(c.started)
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
 	turn.Conversation, turn.Unnamed, turn.Eval = talk, !named, c.auth.isEval(c.r, id)
@@ -144,6 +144,18 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	}
 	c.body = body
 	return c.opened.Assess(ctx, input)
+}
+
+// sessionID is the id of the session that the caller names, or "". A server of tools
+// gives its clients one.
+func (c *interception) sessionID() string {
+	if id := c.r.Header.Get("X-Lex-Session"); validSessionID(id) {
+		return id
+	}
+	if server, ok := c.dialect.(wire.ToolServer); ok {
+		return c.r.Header.Get(server.SessionHeader())
+	}
+	return ""
 }
 
 // interceptedTurn is what all turns of intercepted traffic have in common.
@@ -207,7 +219,7 @@ func (c *interception) refusal(receipt *govern.Receipt) wire.Refusal {
 	}
 	return wire.Refusal{
 		ID: receipt.ID, Model: c.call.Model, Text: c.policy.RefusalText,
-		Created: c.started.Unix(), Choices: c.call.Choices, Place: place,
+		Created: c.started.Unix(), Choices: c.call.Choices, Place: place, Reply: c.call.Reply,
 	}
 }
 
@@ -220,6 +232,9 @@ func (c *interception) upstreamRequest(ctx context.Context) *http.Request {
 	r.Header = r.Header.Clone()
 	dropHopHeaders(r.Header)
 	r.Header.Set("Accept-Encoding", "identity")
+	if listens(c.dialect, r.Method) && len(c.body) == 0 {
+		return r // as it came
+	}
 	r.Header.Set("Content-Length", strconv.Itoa(len(c.body)))
 	setBody(r, c.body)
 	return r

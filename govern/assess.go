@@ -27,6 +27,7 @@ type Assessed struct {
 	said     detect.Signal // of all texts of the newest turn
 	evidence kernel.Evidence
 	caught   *detect.Judgement // the judgement that stopped a stream before its end
+	fromTool []toolText        // of the answer; not assessed yet
 }
 
 // Assess scores the texts of a request and takes the kernel's step from the state

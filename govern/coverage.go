@@ -54,6 +54,27 @@ func (c *Coverage) Inspect(part, detector string, bytes int) {
 	c.BytesInspected += bytes
 }
 
+// InspectOnce is Inspect for a part of a stream, which comes in many pieces.
+func (c *Coverage) InspectOnce(part, detector string, bytes int) {
+	for i := range c.Inspected {
+		if p := &c.Inspected[i]; p.Part == part && p.Detector == detector {
+			p.Bytes += bytes
+			c.BytesInspected += bytes
+			return
+		}
+	}
+	c.Inspect(part, detector, bytes)
+}
+
+// flag records that a detector that ran has found something since.
+func (c *Coverage) flag(detector string) {
+	for i := range c.Detectors {
+		if d := &c.Detectors[i]; d.Name == detector {
+			d.Outcome, d.Why = kernel.Flagged, ""
+		}
+	}
+}
+
 // InspectAnswer records how much of a part of the answer the local judge reads.
 // The parts are given in the order in which they are judged.
 func (c *Coverage) InspectAnswer(part string, bytes int) {
@@ -97,8 +118,19 @@ func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.S
 			return parts
 		}
 	}
+	if len(parts) >= maxStreamed { // a stream may have no end
+		part, why = "others", "beyond what is told apart in a stream"
+		if last := &parts[len(parts)-1]; last.Part == part {
+			last.Bytes += bytes
+			return parts
+		}
+	}
 	return append(parts, kernel.SkippedPart{Part: part, Why: why, Bytes: bytes})
 }
+
+// maxStreamed is how many parts of a stream are recorded by their names. It is more than
+// a receipt lists.
+const maxStreamed = 4 * maxListed
 
 // maxListed is how many parts a receipt lists of each kind. It keeps a receipt under
 // 64 KiB: receipts are stored for good and are public, so callers must not control

@@ -221,7 +221,18 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 			}
 			pieces = append(pieces, p.Text)
 		case wire.Unknown:
-			a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+			if p.Text == "" {
+				a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+				continue
+			}
+			a.Opened.Coverage.NotKnown(name, unknownRead, 0)
+			a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: true})
+		case wire.ToolResult, wire.Instruction:
+			if p.Text != "" {
+				a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: p.Kind == wire.Instruction})
+				continue
+			}
+			fallthrough
 		default:
 			a.Opened.Coverage.Skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
 		}
@@ -249,8 +260,13 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect")
 	}
 	for _, d := range event.Deltas {
-		if !d.IsText() {
-			a.Opened.Coverage.SkipOnce("response."+string(d.Kind), "not read by a detector on this path", len(d.Text))
+		switch name := "response." + string(d.Kind); {
+		case (d.Kind == wire.ToolResult || d.Kind == wire.Instruction) && d.Text != "":
+			a.fromTool = append(a.fromTool, toolText{
+				name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true,
+			})
+		case !d.IsText():
+			a.Opened.Coverage.SkipOnce(name, "not read by a detector on this path", len(d.Text))
 		}
 	}
 	return event

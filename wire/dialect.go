@@ -77,6 +77,24 @@ type Filler interface {
 	Note(text string) []byte
 }
 
+// A ToolServer is a dialect in which not a model answers but a server of tools, to the
+// program around a model. All that the server says, its HTTP errors included, is a
+// [ToolResult] or an [Instruction].
+type ToolServer interface {
+	// SessionHeader is the header in which clients repeat the id of their session.
+	SessionHeader() string
+	// Listens reports whether a call with this HTTP method needs no body, because the
+	// client only listens to the server.
+	Listens(method string) bool
+}
+
+// A Resumer is a [StreamWriter] of a dialect in which a stream may end before the
+// answer has come.
+type Resumer interface {
+	// Resumable reports whether the client will ask for the rest by another call.
+	Resumable() bool
+}
+
 // An Asker makes the call that asks a model.
 type Asker interface {
 	Ask(a Ask) Call
@@ -130,7 +148,8 @@ const (
 	RefusalText Kind = "refusal"
 	Reasoning   Kind = "reasoning"
 	ToolCall    Kind = "tool_call"   // the input of a call, as the model wrote it
-	ToolResult  Kind = "tool_result" // in an answer: what a tool that the provider runs returned
+	ToolResult  Kind = "tool_result" // in an answer: what a tool that the provider runs returned, or the provider itself is one
+	Instruction Kind = "instruction" // in an answer of a [ToolServer]: what tells a model how to use it
 	Document    Kind = "document"    // a text that is quoted to the model and not said to it
 	Name        Kind = "name"        // of a speaker, a tool or a format
 	Schema      Kind = "schema"      // Text: its names and strings, one a line
@@ -177,7 +196,10 @@ type Request struct {
 	Model      string
 	Stream     bool
 	Structured bool // the answer must be JSON, so prose in its place breaks the client
-	Choices    int  // alternative answers asked for, 1 to [MaxChoices]
+	// Choices is how many alternative answers are asked for, 1 to [MaxChoices]. In
+	// JSON-RPC it is how many requests wait for an answer, and may be 0.
+	Choices int
+	Reply   Reply // in JSON-RPC: the requests that wait for an answer
 	// Session is the id of a conversation that the caller names in the body, or that
 	// the provider keeps under an id; "" if there is none.
 	Session string
@@ -241,7 +263,8 @@ type Refusal struct {
 	Text      string
 	Created   int64 // Unix seconds
 	Place     Place
-	Choices   int // as in the Request; less than 1 counts as 1
+	Choices   int   // as in the Request; less than 1 counts as 1
+	Reply     Reply // as in the Request
 }
 
 // A Place is where in an answer a refusal stands, in dialects that have a member
@@ -265,4 +288,5 @@ type Error struct {
 	Status  int // the HTTP status; chooses the dialect's error type
 	Code    string
 	Message string
+	Reply   Reply // as in the Request; for the end of a stream
 }

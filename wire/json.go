@@ -31,17 +31,22 @@ func invalid(format string, args ...any) error {
 // differently must be refused first. That includes NUL characters, at which some
 // servers end a text.
 func parse(body []byte) (gjson.Result, error) {
+	root, err := parseAny(body)
+	if err == nil && !root.IsObject() {
+		return gjson.Result{}, invalid("not a JSON object")
+	}
+	return root, err
+}
+
+// parseAny is parse for a body that need not be an object.
+func parseAny(body []byte) (gjson.Result, error) {
 	if err := CheckJSON(body); err != nil {
 		return gjson.Result{}, err
 	}
 	if hasNUL(body) {
 		return gjson.Result{}, invalid("it contains a NUL character")
 	}
-	root := gjson.ParseBytes(body)
-	if !root.IsObject() {
-		return gjson.Result{}, invalid("not a JSON object")
-	}
-	return root, nil
+	return gjson.ParseBytes(body), nil
 }
 
 // CheckJSON accepts a body that every reader reads alike: exactly one JSON value

@@ -30,6 +30,7 @@ var matchers = []func(path string, address *url.URL) Dialect{
 	matchOpenAI,
 	matchAnthropic,
 	matchGemini,
+	matchMCP,
 }
 
 func matchOpenAI(path string, _ *url.URL) Dialect {
@@ -70,6 +71,7 @@ var named = map[string]Dialect{
 	"gemini_generate":    gemini{},
 	"openai_responses":   responses{},
 	"responses":          responses{},
+	"mcp":                mcp{},
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -77,6 +79,9 @@ var named = map[string]Dialect{
 // dialect to decide.
 func Resembles(body []byte) (Dialect, bool) {
 	root := gjson.ParseBytes(bytes.TrimPrefix(body, byteOrderMark))
+	if resemblesMCP(root) {
+		return mcp{}, true
+	}
 	if !root.IsObject() {
 		return nil, false
 	}

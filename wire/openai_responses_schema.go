@@ -44,20 +44,6 @@ var responsesTemplate = object(members{
 	},
 })
 
-// each reads the members of an object whose names anybody may choose.
-func each(member schema) schema {
-	return func(w *walk, v gjson.Result) {
-		if !v.IsObject() {
-			w.other(v)
-			return
-		}
-		v.ForEach(func(key, value gjson.Result) bool {
-			w.in(pathName(key.Str), value, member)
-			return w.err == nil
-		})
-	}
-}
-
 // responsesText says which form the answer's text has.
 var responsesText = object(members{
 	"verbosity": scalar,

@@ -157,6 +157,20 @@ func oneOrMore(element schema) schema {
 	}
 }
 
+// each reads the members of an object whose names anybody may choose.
+func each(member schema) schema {
+	return func(w *walk, v gjson.Result) {
+		if !v.IsObject() {
+			w.other(v)
+			return
+		}
+		v.ForEach(func(key, value gjson.Result) bool {
+			w.in(pathName(key.Str), value, member)
+			return w.err == nil
+		})
+	}
+}
+
 // list reads an array's elements.
 func list(element schema) schema {
 	return func(w *walk, v gjson.Result) {
