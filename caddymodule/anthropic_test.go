@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -436,14 +438,14 @@ func TestAnthropicAnswersThatGiveIn(t *testing.T) {
 	}
 }
 
-// The newest SDK runs a tool as soon as the next block begins. So a call and what
-// follows it wait for the receipt, while the text before it flows.
+// With runToolsEagerly the official SDK runs a tool as soon as the next block begins.
+// So a call and what follows it wait for the receipt, while the text before it flows.
 func TestAnthropicCallsWaitForTheReceipt(t *testing.T) {
 	long := strings.Repeat("The capital of France is Paris. ", 40)
 	body := claudeStart + claudeText(0, strings.SplitAfter(long, ". ")...) +
 		claudeBlock(1, `{"type":"tool_use","id":"t1","name":"first","input":{}}`, `{"type":"input_json_delta","partial_json":"{}"}`) +
 		claudeBlock(2, `{"type":"tool_use","id":"t2","name":"second","input":{}}`) + claudeEnd("tool_use")
-	s := newSite(t, `{}`, answering("text/event-stream", body))
+	s := newSite(t, `{"hold_back":{"bytes":0,"duration":1000000000}}`, answering("text/event-stream", body))
 	w := httptest.NewRecorder()
 	var before string
 	s.meddle(func(ctx context.Context, c store.Change, commit func(context.Context, store.Change) error) error {
@@ -461,6 +463,24 @@ func TestAnthropicCallsWaitForTheReceipt(t *testing.T) {
 	if out := s.post("/v1/messages", claudeStreamed).Body.String(); strings.Contains(out, "tool_use") || strings.Contains(out, "message_stop") || !strings.Contains(out, "event: error\n") {
 		t.Errorf("without a receipt: %s", out)
 	}
+}
+
+// While a long call is held back, the client is told that the stream is not dead.
+func TestAnthropicCallsAreNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := claudeStart + claudeBlock(0, `{"type":"tool_use","id":"t1","name":"f","input":{}}`)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			_ = answering("text/event-stream", body)(w, r)
+			time.Sleep(25 * time.Second)
+			_, err := io.WriteString(w, claudeEnd("tool_use"))
+			return err
+		})
+		out := s.post("/v1/messages", claudeStreamed).Body.String()
+		ping := claudeFrame("ping", "")
+		if got, _ := withoutComments(strings.ReplaceAll(out, ping, "")); strings.Count(out, ping) != 2 || got != body+claudeEnd("tool_use") {
+			t.Errorf("got %s", out)
+		}
+	})
 }
 
 // What nobody knows is read, only recorded, passed or refused, in calls and in answers.
