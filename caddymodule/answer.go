@@ -29,8 +29,10 @@ type governedAnswer struct {
 	gate     *govern.Gate
 	tail     []byte       // frames from the first on that waits for the receipt
 	finished map[int]bool // the choices that have ended
-	calls    bool         // a call that the client runs has begun
-	settled  bool         // committed, and let go
+	// waiting tells the client, from the first call of a tool that it runs, that the
+	// stream is not dead, until it is called. It is nil before.
+	waiting func()
+	settled bool // committed, and let go
 }
 
 func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
@@ -92,8 +94,10 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
-	a.calls = a.calls || event.Calls
-	if !a.calls && len(a.finished) == 0 && !event.Done && !event.Err {
+	if event.Calls && a.waiting == nil {
+		a.waiting = a.keepAlive()
+	}
+	if a.waiting == nil && len(a.finished) == 0 && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
 	a.tail = append(a.tail, f.Raw...)
@@ -132,6 +136,9 @@ func isContent(path string) bool {
 // stream, or ends it with the refusal or with the failure. If failure is nil, the
 // stream ends as upstream ended it, which may be with upstream's own error.
 func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
+	if a.waiting != nil {
+		a.waiting()
+	}
 	texts := govern.Answer(a.gate.Close())
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))

@@ -341,7 +341,7 @@ func TestResemblingTraffic(t *testing.T) {
 		seen.record(r)
 		return answering("text/event-stream", foreign)(w, r)
 	})
-	if w := s.post("/v1/messages", chatStreamed); w.Body.String() != foreign || w.Header().Get("X-Lex-Receipt-Id") == "" {
+	if w := s.post("/gateway/ask", chatStreamed); w.Body.String() != foreign || w.Header().Get("X-Lex-Receipt-Id") == "" {
 		t.Errorf("%v %s", w.Header(), w.Body)
 	}
 	if string(seen.requests[0].body) != chatStreamed {
@@ -351,16 +351,16 @@ func TestResemblingTraffic(t *testing.T) {
 	if len(coverage["inspected"].([]any)) == 0 || len(coverage["unknown"].([]any)) != 1 {
 		t.Errorf("coverage %v", coverage)
 	}
-	w := s.post("/v1/messages", chatAttack)
+	w := s.post("/gateway/ask", chatAttack)
 	if w.Code != http.StatusForbidden || w.Header().Get("X-Should-Retry") != "false" || seen.count.Load() != 1 {
 		t.Errorf("an attack: %d %s, forwarded %d times", w.Code, w.Body, seen.count.Load())
 	}
 	resent := turns("user", attack, "assistant", "No.", "user", "What is the capital of France?")
-	if s.post("/v1/messages", resent); seen.count.Load() != 2 || strings.Contains(string(seen.requests[1].body), "DAN") {
+	if s.post("/gateway/ask", resent); seen.count.Load() != 2 || strings.Contains(string(seen.requests[1].body), "DAN") {
 		t.Errorf("a resent attack: %s", seen.requests[1].body)
 	}
 	blocking := newSite(t, `{"unknown":"block"}`, answering("text/event-stream", foreign))
-	if w := blocking.post("/v1/messages", chatStreamed); w.Code != http.StatusForbidden {
+	if w := blocking.post("/gateway/ask", chatStreamed); w.Code != http.StatusForbidden {
 		t.Errorf("block: %d", w.Code)
 	}
 }

@@ -134,9 +134,9 @@ func (s *anthropicStream) Sent(f Frame) {
 	}
 }
 
-// Refusal implements [Ender]. The newest SDK runs a call when another block begins
-// behind it, or when the answer ends in tool_use. So behind a call the refusal gets no
-// block and stands in the details of the end alone.
+// Refusal implements [Ender]. With runToolsEagerly the official SDK runs a call when
+// another block begins behind it, and always when the answer ends in tool_use. So
+// behind a call the refusal gets no block and stands in the details of the end alone.
 func (s *anthropicStream) Refusal(r Refusal) []byte {
 	if s.stopped {
 		return nil

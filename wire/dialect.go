@@ -241,8 +241,8 @@ type Event struct {
 	// Finished are the choices that have one here; clients stop reading them. A
 	// provider may repeat the reason of a choice in a later frame.
 	Finished []int
-	// Calls: a call begins that the client runs, which some clients do before the answer
-	// has ended.
+	// Calls: a call of a tool begins that the client runs, which some clients do before
+	// the answer has ended.
 	Calls bool
 	Done  bool // the dialect's end of stream
 	Err   bool // the provider reports an error
