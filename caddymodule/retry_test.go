@@ -98,7 +98,7 @@ func TestASessionHasOneName(t *testing.T) {
 		"govern":      func(s *site) { s.post("/lex/govern", `{"prompt":"What is the capital of France?","session_id":"s1"}`) },
 		"intercepted": func(s *site) { s.post("/v1/chat/completions", chatQuestion, "X-Lex-Session", "s1") },
 		"unknown": func(s *site) {
-			s.post("/v1/responses", `{"input":"What is the capital of France?"}`, "X-Lex-Session", "s1")
+			s.post("/v1/other", `{"input":"What is the capital of France?"}`, "X-Lex-Session", "s1")
 		},
 		"tools": func(s *site) {
 			s.post("/lex/tools/check", `{"session_id":"s1","tool":{"name":"search","arguments":{"q":"x"}}}`)

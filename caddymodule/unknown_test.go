@@ -236,9 +236,9 @@ func TestEverythingCountsAgainstTheLimit(t *testing.T) {
 			"limits": map[string]any{"intercepted": map[string]any{"requests": 3, "window": 60e9}},
 		}, answering("application/json", completion("Paris.")))
 		s.send(http.MethodPut, "/v1/chat/completions", chatQuestion)
-		s.post("/v1/responses", `{"input":"hello"}`)
+		s.post("/v1/other", `{"input":"hello"}`)
 		s.post("/v1/messages", chatQuestion)
-		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
+		for _, path := range []string{"/v1/chat/completions", "/v1/other"} {
 			if w := s.post(path, chatQuestion); w.Code != http.StatusTooManyRequests {
 				t.Errorf("%s %s: %d", unknown, path, w.Code)
 			}
@@ -373,7 +373,7 @@ func TestOversizeRequests(t *testing.T) {
 	}{
 		"the newest turn": {"/v1/chat/completions", turns("user", long+attack)},
 		"the history":     {"/v1/chat/completions", turns("user", long, "assistant", long, "user", "Hello there.")},
-		"unknown":         {"/v1/responses", `{"input":"` + long + attack + `"}`},
+		"unknown":         {"/v1/other", `{"input":"` + long + attack + `"}`},
 		"instructions":    {"/v1/chat/completions", turns("system", long, "user", "Hello there.")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -418,7 +418,7 @@ func TestUnreadPathsAreCounted(t *testing.T) {
 	s, _ := listening(t, `{}`)
 	before := metric(t, "lex_uninspected_total", "what", "answer")
 	for range 3 {
-		s.post("/v1/responses", `{"input":"hello"}`)
+		s.post("/v1/other", `{"input":"hello"}`)
 	}
 	if n := metric(t, "lex_uninspected_total", "what", "answer") - before; n != 3 {
 		t.Errorf("counted %v", n)
