@@ -438,6 +438,27 @@ func TestAnthropicAnswersThatGiveIn(t *testing.T) {
 	}
 }
 
+// What comes behind the end of a stream was not judged, so only what has no content
+// leaves.
+func TestAnthropicFramesBehindTheEnd(t *testing.T) {
+	for name, late := range map[string]string{
+		"text":      claudeText(1, "LATE"),
+		"old event": "event: completion\ndata: {\"type\":\"completion\",\"completion\":\"LATE\"}\n\n",
+		"new delta": claudeFrame("content_block_delta", `"index":0,"delta":{"type":"hologram_delta","text":"LATE"}`),
+		"new block": claudeFrame("content_block_start", `"index":1,"content_block":{"type":"hologram","text":"LATE"}`),
+		"no JSON":   "event: content_block_delta\ndata: LATE\n\n",
+		"details":   claudeFrame("message_delta", `"delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","explanation":"LATE"}},"usage":{"output_tokens":1}`),
+	} {
+		before, end, _ := strings.Cut(claudeStream("Paris."), "event: message_stop")
+		for place, body := range map[string]string{"before message_stop": before + late + "event: message_stop" + end, "behind it": before + "event: message_stop" + end + late} {
+			s := newSite(t, `{}`, answering("text/event-stream", body))
+			if out := s.post("/v1/messages", claudeStreamed).Body.String(); strings.Contains(out, "LATE") || !strings.Contains(out, "Paris.") || !strings.Contains(out, "message_stop") {
+				t.Errorf("%s %s: %s", name, place, out)
+			}
+		}
+	}
+}
+
 // With runToolsEagerly the official SDK runs a tool as soon as the next block begins.
 // So a call and what follows it wait for the receipt, while the text before it flows.
 func TestAnthropicCallsWaitForTheReceipt(t *testing.T) {
@@ -539,8 +560,10 @@ func TestAnthropicUpstreamFails(t *testing.T) {
 		}, 200, "aborted", "event: error\n"},
 		"at a clean end": {answering("text/event-stream", half), 200, "aborted", "event: error\n"},
 		"by itself":      {answering("text/event-stream", half+"event: error\ndata: "+overloaded+"\n\n"), 200, "provider_failed", overloaded},
-		"in a call": {answering("text/event-stream", claudeStart+claudeText(0, "Paris.")+claudeFrame("content_block_start", `"index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}`)),
-			200, "aborted", "event: error\n"},
+		"in a call": {
+			answering("text/event-stream", claudeStart+claudeText(0, "Paris.")+claudeFrame("content_block_start", `"index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}`)),
+			200, "aborted", "event: error\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{}`, test.model)

@@ -153,7 +153,7 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 	}
 	for _, p := range w.parts {
 		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, cmp.Or(p.Path, "event")) // an event of another type has no path
+			e.Unknown = append(e.Unknown, cmp.Or(p.Path, "frame")) // one of another type has no path
 		} else {
 			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
 		}

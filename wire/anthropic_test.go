@@ -441,7 +441,7 @@ func TestAnthropicEvents(t *testing.T) {
 		{"", `{"type":"message_stop"}`, wire.Event{Done: true, Unknown: []string{"event"}}},
 		{"x", `{"type":"error","error":{}}`, wire.Event{Unknown: []string{"event"}}},
 		{"message_stop", ``, wire.Event{Unknown: []string{"event"}}},
-		{"completion", `{"type":"completion","completion":"old"}`, wire.Event{Unknown: []string{"event"}}},
+		{"completion", `{"type":"completion","completion":"old"}`, wire.Event{Unknown: []string{"frame"}}},
 		{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x","y":1},"z":2}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"delta.sha256:a1fce4363854ff88", "sha256:594e519ae499312b"}}},
 	} {
 		got, err := dialect(t, "anthropic").Events().Event(wire.Frame{Event: test.event, Data: []byte(test.data)})
