@@ -251,7 +251,7 @@ func TestGeminiHistoryIsCleaned(t *testing.T) {
 			if coverage := receipt["coverage"].(map[string]any); len(coverage["redacted"].([]any)) == 0 || receipt["refused"] != false {
 				t.Errorf("coverage %v", coverage)
 			}
-			if again := s.post(geminiWhole, string(got)); again.Code != http.StatusOK {
+			if again := s.post(geminiWhole, got); again.Code != http.StatusOK {
 				t.Errorf("what was forwarded cannot be read: %s", again.Body)
 			}
 		})
@@ -366,7 +366,7 @@ func TestGeminiUpstreamDies(t *testing.T) {
 			contentType, _ := geminiAnswer(address)
 			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
 				_ = answering(contentType, test.body)(w, r)
-				if test.end == http.ErrAbortHandler { //nolint:errorlint // it is this very value
+				if test.end == http.ErrAbortHandler {
 					panic(test.end)
 				}
 				return test.end
