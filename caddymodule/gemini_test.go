@@ -610,3 +610,33 @@ func TestGeminiCandidates(t *testing.T) {
 		}
 	}
 }
+
+// With CONTINUATION the SDKs send the same call again with the token, and show the
+// answers as one. Each exchange has a receipt, and none holds the token.
+func TestGeminiContinuation(t *testing.T) {
+	first := strings.Replace(geminiChunk("CONTINUATION", "One, two, "), `"index"`, `"continuationToken":"Y2FuYXJ5","index"`, 1)
+	next := strings.TrimSuffix(geminiQuestion, "}") + `,"continuationToken":"Y2FuYXJ5"}`
+	for _, address := range []string{geminiWhole, geminiEvents, geminiArray} {
+		seen := new(recorder)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			chunk := first
+			if seen.count.Load() == 2 {
+				chunk = geminiChunk("STOP", "three.")
+			}
+			if address == geminiWhole {
+				return answering("application/json", chunk)(w, r)
+			}
+			return answering(geminiStream(address, chunk))(w, r)
+		})
+		one, two := s.post(address, geminiQuestion), s.post(address, next)
+		if !strings.Contains(one.Body.String(), "Y2FuYXJ5") || !strings.Contains(two.Body.String(), "three.") || string(seen.last().body) != next {
+			t.Errorf("%s: %s, %s", address, one.Body, two.Body)
+		}
+		for _, r := range s.receipts() {
+			if all, _ := json.Marshal(r); r["outcome"] != "answered" || strings.Contains(string(all), "Y2FuYXJ5") {
+				t.Errorf("%s: %s", address, all)
+			}
+		}
+	}
+}
