@@ -251,7 +251,7 @@ func TestGeminiHistoryIsCleaned(t *testing.T) {
 			if coverage := receipt["coverage"].(map[string]any); len(coverage["redacted"].([]any)) == 0 || receipt["refused"] != false {
 				t.Errorf("coverage %v", coverage)
 			}
-			if again := s.post(geminiWhole, string(got)); again.Code != http.StatusOK {
+			if again := s.post(geminiWhole, got); again.Code != http.StatusOK {
 				t.Errorf("what was forwarded cannot be read: %s", again.Body)
 			}
 		})
@@ -366,7 +366,7 @@ func TestGeminiUpstreamDies(t *testing.T) {
 			contentType, _ := geminiAnswer(address)
 			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
 				_ = answering(contentType, test.body)(w, r)
-				if test.end == http.ErrAbortHandler { //nolint:errorlint // it is this very value
+				if test.end == http.ErrAbortHandler {
 					panic(test.end)
 				}
 				return test.end
@@ -607,6 +607,36 @@ func TestGeminiCandidates(t *testing.T) {
 		all := geminiRead(t, address, w.Body.String())
 		if last := all[len(all)-1].Get("candidates").Array(); strings.Contains(w.Body.String(), "DAN") || len(last) != 2 || last[1].Get("index").Int() != 1 {
 			t.Errorf("%s: %s", address, w.Body)
+		}
+	}
+}
+
+// With CONTINUATION the SDKs send the same call again with the token, and show the
+// answers as one. Each exchange has a receipt, and none holds the token.
+func TestGeminiContinuation(t *testing.T) {
+	first := strings.Replace(geminiChunk("CONTINUATION", "One, two, "), `"index"`, `"continuationToken":"Y2FuYXJ5","index"`, 1)
+	next := strings.TrimSuffix(geminiQuestion, "}") + `,"continuationToken":"Y2FuYXJ5"}`
+	for _, address := range []string{geminiWhole, geminiEvents, geminiArray} {
+		seen := new(recorder)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			chunk := first
+			if seen.count.Load() == 2 {
+				chunk = geminiChunk("STOP", "three.")
+			}
+			if address == geminiWhole {
+				return answering("application/json", chunk)(w, r)
+			}
+			return answering(geminiStream(address, chunk))(w, r)
+		})
+		one, two := s.post(address, geminiQuestion), s.post(address, next)
+		if !strings.Contains(one.Body.String(), "Y2FuYXJ5") || !strings.Contains(two.Body.String(), "three.") || string(seen.last().body) != next {
+			t.Errorf("%s: %s, %s", address, one.Body, two.Body)
+		}
+		for _, r := range s.receipts() {
+			if all, _ := json.Marshal(r); r["outcome"] != "answered" || strings.Contains(string(all), "Y2FuYXJ5") {
+				t.Errorf("%s: %s", address, all)
+			}
 		}
 	}
 }

@@ -141,9 +141,8 @@ func (s *arraySplitter) scanElement(c byte) {
 	}
 }
 
-// isArraySpace reports whether a byte is white space of JSON, or one of a byte order
-// mark, which clients skip at the start of a body.
-func isArraySpace(c byte) bool { return strings.IndexByte(" \t\r\n\xef\xbb\xbf", c) >= 0 }
+// isArraySpace reports whether a byte is white space of JSON.
+func isArraySpace(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 }
 
 func (s *arraySplitter) endFrame(end int) {
 	if end-s.start > s.limit {

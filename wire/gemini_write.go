@@ -134,8 +134,8 @@ func (d gemini) Stream() StreamWriter {
 type geminiStream struct {
 	dialect gemini
 	begun   bool
-	// end ends a frame as upstream's do. The Go SDK looks for LF LF before CR LF CR LF,
-	// and so takes several frames for one where both occur.
+	// end ends a frame as upstream's do. The Go SDK looks for a blank line in LF before
+	// it looks for one in CR LF, and so takes several frames for one where both occur.
 	end string
 }
 

@@ -61,6 +61,8 @@ func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",
 		"openai_responses": "openai_responses", "responses": "openai_responses", "OpenAI": "", "": "",
+		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions", "OpenAI": "", "": "",
+		"gemini": "gemini_generate", "gemini_generate": "gemini_generate",
 	} {
 		if got := nameOf(wire.Named(name)); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -98,6 +100,12 @@ func TestResembles(t *testing.T) {
 		`hello`:                                                      "",
 		`{"params":{"messages":[{"role":"user","content":"not ours"}]}}`:    "",
 		`{"messages":[],"prompt":"the messages are empty, the prompt not"}`: completions,
+		`{"contents":[{"parts":[{"text":"hi"}]}]}`:                          "gemini_generate",
+		`{"Contents":[5,{"PARTS":[]}],"prompt":"x"}`:                        "gemini_generate",
+		`{"contents":{"parts":{"text":"hi"}}}`:                              "gemini_generate",
+		`{"contents":["hi"]}`:                                               "",
+		`{"contents":"hi"}`:                                                 "",
+		`{"contents":{"text":"hi"}}`:                                        "",
 	} {
 		if got := nameOf(wire.Resembles([]byte(body))); got != want {
 			t.Errorf("%s resembles %q, want %q", body, got, want)
