@@ -61,7 +61,6 @@ func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",
 		"openai_responses": "openai_responses", "responses": "openai_responses", "OpenAI": "", "": "",
-		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions", "OpenAI": "", "": "",
 		"gemini": "gemini_generate", "gemini_generate": "gemini_generate",
 	} {
 		if got := nameOf(wire.Named(name)); got != want {
