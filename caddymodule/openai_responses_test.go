@@ -236,7 +236,7 @@ func TestResponsesCallsWait(t *testing.T) {
 // What breaks off has no clean end, and what upstream says of itself passes.
 func TestResponsesUpstreamFails(t *testing.T) {
 	whole := replyStream([]string{"The capital ", "is Paris."})
-	half := whole[:strings.Index(whole, "is Paris")]
+	half, _, _ := strings.Cut(whole, "is Paris")
 	for name, die := range map[string]func() error{
 		"panic": func() error { panic(http.ErrAbortHandler) }, "error": func() error { return errors.New("canary-upstream") }, "end": func() error { return nil },
 	} {
@@ -259,7 +259,8 @@ func TestResponsesUpstreamFails(t *testing.T) {
 	if w := s.post("/v1/responses", replyQuestion); w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "slow down") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	failed := whole[:strings.Index(whole, "event: response.output_item.added")] + "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":2,\"response\":" +
+	begun, _, _ := strings.Cut(whole, "event: response.output_item.added")
+	failed := begun + "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":2,\"response\":" +
 		strings.Replace(strings.Replace(reply(), `"status":"completed"`, `"status":"failed"`, 1), `"error":null`, `"error":{"code":"server_error","message":"broken"}`, 1) + "}\n\n"
 	s = newSite(t, `{}`, answering("text/event-stream", failed))
 	if got, _ := withoutComments(s.post("/v1/responses", replyStreamed).Body.String()); got != failed {

@@ -21,7 +21,14 @@ type responsesStream struct {
 	answer   []byte // the newest object of the answer; nil before the first
 	sequence int64  // of the next frame
 	items    []*sentItem
+	at       map[int]*sentItem // by output index
+	index    int               // of an item behind all others
+	size     int               // of what was sent
 }
+
+// maxKept bounds what is kept of a stream, in bytes. The frame that would repeat more
+// is more than clients read.
+const maxKept = MaxFrame
 
 // A sentItem is one item of the output as the client has it.
 type sentItem struct {
@@ -48,6 +55,9 @@ func (s *responsesStream) Sent(f Frame) {
 	}
 	event := gjson.ParseBytes(f.Data)
 	kind := event.Get("type").Str
+	if s.size += len(f.Data); s.size > maxKept {
+		s.items, s.at = nil, nil
+	}
 	s.sequence = max(s.sequence, event.Get("sequence_number").Int()+1)
 	switch kind {
 	case "response.created", "response.queued", "response.in_progress":
@@ -60,7 +70,7 @@ func (s *responsesStream) Sent(f Frame) {
 	item := event.Get("item")
 	switch {
 	case kind == "response.output_item.added":
-		s.items = append(s.items, newSentItem(int(event.Get("output_index").Int()), item.Raw))
+		s.add(int(event.Get("output_index").Int()), item.Raw)
 	case kind == "response.output_item.done":
 		if at := s.item(event); at != nil {
 			*at = sentItem{index: at.index, raw: []byte(item.Raw), done: true}
@@ -72,15 +82,22 @@ func (s *responsesStream) Sent(f Frame) {
 	}
 }
 
+// add notes a new item.
+func (s *responsesStream) add(index int, raw string) {
+	s.index = max(s.index, index+1)
+	if s.size > maxKept {
+		return
+	}
+	if s.at == nil {
+		s.at = make(map[int]*sentItem)
+	}
+	s.at[index] = newSentItem(index, raw)
+	s.items = append(s.items, s.at[index])
+}
+
 // item finds the item that an event belongs to.
 func (s *responsesStream) item(event gjson.Result) *sentItem {
-	index := int(event.Get("output_index").Int())
-	for _, item := range slices.Backward(s.items) {
-		if item.index == index {
-			return item
-		}
-	}
-	return nil
+	return s.at[int(event.Get("output_index").Int())]
 }
 
 // sent notes an event within an item that is not done.
@@ -188,14 +205,14 @@ func (s *responsesStream) Refusal(r Refusal) []byte {
 		}
 	}
 	if !refused {
-		output = append(output, writeRefusedMessage(w, r, s.nextIndex()))
+		output = append(output, writeRefusedMessage(w, r, s.index))
 	}
 
 	// End the answer. Clients parse the text of a completed answer if JSON was asked for,
 	// and the arguments of its calls, and fail on the half of either. Those of an
-	// incomplete one they leave alone.
+	// incomplete one they leave alone. Of that they also accept that items are missing.
 	status, details := "completed", any(nil)
-	if halfCall || isHalfJSON(answer, output, r) {
+	if halfCall || s.size > maxKept || isHalfJSON(answer, output, r) {
 		status, details = "incomplete", map[string]string{"reason": "content_filter"}
 	}
 	ended := map[string]any{
@@ -211,16 +228,6 @@ func (s *responsesStream) Refusal(r Refusal) []byte {
 // isSound reports whether raw JSON of upstream's can be written into frames of ours.
 func isSound(raw []byte) bool {
 	return jsontext.Value(raw).IsValid() && gjson.ParseBytes(raw).IsObject()
-}
-
-// nextIndex is the output index of an item behind all others. JavaScript's SDK needs
-// them without gaps.
-func (s *responsesStream) nextIndex() int {
-	next := 0
-	for _, item := range s.items {
-		next = max(next, item.index+1)
-	}
-	return next
 }
 
 // isHalfJSON reports whether JSON was asked for, and a text of the answer is none.
