@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -193,6 +194,36 @@ func TestResponsesStopACapitulation(t *testing.T) {
 	s = newSite(t, `{}`, answering("application/json", reply(said("msg_1", "Sure. "), said("msg_2", capitulation))))
 	if w := s.post("/v1/responses", replyQuestion); strings.Contains(w.Body.String(), "DAN") || gjson.Get(w.Body.String(), "output.0.content.0.refusal").Str != refusalText {
 		t.Errorf("whole: %s", w.Body)
+	}
+}
+
+// However the network cuts a stream, what passes passes to the byte, and of what a check
+// flags nothing leaves.
+func TestResponsesSplits(t *testing.T) {
+	clean := replyStream([]string{"The capital", " of France", " is Paris, and it has been for a long time.", " Größe 🙂."}, toolRun)
+	guilty := replyStream(strings.SplitAfter("Sure. "+capitulation, " "), toolRun)
+	var body string
+	s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Type", "text/event-stream")
+		last := 0
+		for _, c := range append(randomCuts(len(body)), len(body)) {
+			if _, err := io.WriteString(w, body[last:c]); err != nil {
+				return err
+			}
+			_ = http.NewResponseController(w).Flush()
+			last = c
+		}
+		return nil
+	})
+	for range 30 {
+		body = clean
+		if got, comments := withoutComments(s.post("/v1/responses", replyStreamed).Body.String()); got != clean || comments != 1 {
+			t.Fatalf("%d comments, got\n%s", comments, got)
+		}
+		body = guilty
+		if got := s.post("/v1/responses", replyStreamed).Body.String(); strings.Contains(got, "DAN") || !strings.Contains(lastAnswer(t, got).Raw, refusalText) {
+			t.Fatalf("got\n%s", got)
+		}
 	}
 }
 

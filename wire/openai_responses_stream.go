@@ -38,12 +38,15 @@ type sentItem struct {
 	parts map[string][]byte           // parts as they were added or done, by place: content.0
 	texts map[string]*strings.Builder // texts in pieces, by place: content.0.text
 	ended map[string]bool             // the places that are done
+
+	annotations map[string][]jsontext.Value // of texts, by place: content.0.annotations
 }
 
 func newSentItem(index int, raw string) *sentItem {
 	return &sentItem{
 		index: index, raw: []byte(raw), parts: make(map[string][]byte),
 		texts: make(map[string]*strings.Builder), ended: make(map[string]bool),
+		annotations: make(map[string][]jsontext.Value),
 	}
 }
 
@@ -103,7 +106,9 @@ func (s *responsesStream) item(event gjson.Result) *sentItem {
 // sent notes an event within an item that is not done.
 func (item *sentItem) sent(known responsesEvent, kind string, event gjson.Result) {
 	place := known.at(event)
-	switch part := event.Get("part"); {
+	switch part, annotation := event.Get("part"), event.Get("annotation"); {
+	case annotation.IsObject():
+		item.annotations[place] = append(item.annotations[place], jsontext.Value(annotation.Raw))
 	case part.IsObject():
 		item.parts[place] = []byte(part.Raw)
 	case known.grows:
@@ -346,7 +351,8 @@ func (item *sentItem) endPart(w *responsesRest, list, place string, n int) any {
 		at.Refusal, part = &text, responsesRefusalPart{"refusal", text}
 	default:
 		at.Type, at.ContentIndex, end.ContentIndex = "response.output_text.done", &n, &n
-		at.Text, at.Logprobs, part = &text, new([]struct{}), responsesTextPart{Type: "output_text", Text: text}
+		at.Text, at.Logprobs = &text, new([]struct{})
+		part = responsesTextPart{Type: "output_text", Text: text, Annotations: item.soundAnnotations(place)}
 	}
 	if !item.ended[place+"."+member] {
 		w.write(at)
@@ -354,6 +360,11 @@ func (item *sentItem) endPart(w *responsesRest, list, place string, n int) any {
 	end.Part = part
 	w.write(end)
 	return part
+}
+
+// soundAnnotations are those that were sent of the text of a part.
+func (item *sentItem) soundAnnotations(place string) []jsontext.Value {
+	return slices.DeleteFunc(item.annotations[place+".annotations"], func(a jsontext.Value) bool { return !isSound(a) })
 }
 
 // end closes an open item that is neither a message nor a call that the client runs, and

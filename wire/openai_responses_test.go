@@ -576,7 +576,7 @@ func TestResponsesRefusedAnywhere(t *testing.T) {
 				if n == 0 {
 					delete(before, wire.Document)
 				}
-				if after[wire.Text] != before[wire.Text] || after[wire.RefusalText] != before[wire.RefusalText] || after[wire.Reasoning] != before[wire.Reasoning] || after[wire.ToolCall] != before[wire.ToolCall] {
+				if after[wire.Text] != before[wire.Text] || after[wire.RefusalText] != before[wire.RefusalText] || after[wire.Reasoning] != before[wire.Reasoning] || after[wire.ToolCall] != before[wire.ToolCall] || after[wire.Annotation] != before[wire.Annotation] {
 					t.Errorf("%s, %s, frame %d: the client reads %q, had %q", name, place, n, after, before)
 				}
 				if end := events[len(events)-1]; !end.Done || end.Err {
@@ -588,8 +588,16 @@ func TestResponsesRefusedAnywhere(t *testing.T) {
 			}
 		}
 	}
-	// One of them to look at.
+	// Annotations of a text that is cut are kept.
 	writer := d.Stream()
+	for _, f := range split(t, d, example(t, "agent.stream"))[:28] {
+		writer.Sent(f)
+	}
+	if rest := string(writer.Refusal(wire.Refusal{ID: "KRN-1", Text: declined})); strings.Count(rest, `"title":"Paris"`) != 3 {
+		t.Errorf("annotations are gone: %s", rest)
+	}
+	// One of them to look at.
+	writer = d.Stream()
 	for _, f := range split(t, d, example(t, "agent.stream"))[:27] {
 		writer.Sent(f)
 	}
