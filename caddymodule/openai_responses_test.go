@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -196,6 +197,36 @@ func TestResponsesStopACapitulation(t *testing.T) {
 	}
 }
 
+// However the network cuts a stream, what passes passes to the byte, and of what a check
+// flags nothing leaves.
+func TestResponsesSplits(t *testing.T) {
+	clean := replyStream([]string{"The capital", " of France", " is Paris, and it has been for a long time.", " Größe 🙂."}, toolRun)
+	guilty := replyStream(strings.SplitAfter("Sure. "+capitulation, " "), toolRun)
+	var body string
+	s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Type", "text/event-stream")
+		last := 0
+		for _, c := range append(randomCuts(len(body)), len(body)) {
+			if _, err := io.WriteString(w, body[last:c]); err != nil {
+				return err
+			}
+			_ = http.NewResponseController(w).Flush()
+			last = c
+		}
+		return nil
+	})
+	for range 30 {
+		body = clean
+		if got, comments := withoutComments(s.post("/v1/responses", replyStreamed).Body.String()); got != clean || comments != 1 {
+			t.Fatalf("%d comments, got\n%s", comments, got)
+		}
+		body = guilty
+		if got := s.post("/v1/responses", replyStreamed).Body.String(); strings.Contains(got, "DAN") || !strings.Contains(lastAnswer(t, got).Raw, refusalText) {
+			t.Fatalf("got\n%s", got)
+		}
+	}
+}
+
 // An upstream cannot hide an answer in a copy of another, or behind the end.
 func TestResponsesHiddenAnswers(t *testing.T) {
 	whole := replyStream([]string{"Paris."})
@@ -236,7 +267,7 @@ func TestResponsesCallsWait(t *testing.T) {
 // What breaks off has no clean end, and what upstream says of itself passes.
 func TestResponsesUpstreamFails(t *testing.T) {
 	whole := replyStream([]string{"The capital ", "is Paris."})
-	half := whole[:strings.Index(whole, "is Paris")]
+	half, _, _ := strings.Cut(whole, "is Paris")
 	for name, die := range map[string]func() error{
 		"panic": func() error { panic(http.ErrAbortHandler) }, "error": func() error { return errors.New("canary-upstream") }, "end": func() error { return nil },
 	} {
@@ -259,7 +290,8 @@ func TestResponsesUpstreamFails(t *testing.T) {
 	if w := s.post("/v1/responses", replyQuestion); w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "slow down") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	failed := whole[:strings.Index(whole, "event: response.output_item.added")] + "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":2,\"response\":" +
+	begun, _, _ := strings.Cut(whole, "event: response.output_item.added")
+	failed := begun + "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":2,\"response\":" +
 		strings.Replace(strings.Replace(reply(), `"status":"completed"`, `"status":"failed"`, 1), `"error":null`, `"error":{"code":"server_error","message":"broken"}`, 1) + "}\n\n"
 	s = newSite(t, `{}`, answering("text/event-stream", failed))
 	if got, _ := withoutComments(s.post("/v1/responses", replyStreamed).Body.String()); got != failed {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -219,10 +220,10 @@ func noUsage() *responsesUsage {
 // responsesTextPart and responsesRefusalPart are the parts of a message.
 type (
 	responsesTextPart struct {
-		Type        string     `json:"type"`
-		Annotations []struct{} `json:"annotations"`
-		Logprobs    []struct{} `json:"logprobs"`
-		Text        string     `json:"text"`
+		Type        string           `json:"type"`
+		Annotations []jsontext.Value `json:"annotations"`
+		Logprobs    []struct{}       `json:"logprobs"`
+		Text        string           `json:"text"`
 	}
 	responsesRefusalPart struct {
 		Type    string `json:"type"`

@@ -232,7 +232,7 @@ func (r *responsesReader) finish(e *Event, kind string, response gjson.Result) {
 
 // saw notes an output index. Positions in a list of items are ranks among them.
 func (r *responsesReader) saw(index int) {
-	if at, found := slices.BinarySearch(r.indexes, index); !found {
+	if at, found := slices.BinarySearch(r.indexes, index); !found && len(r.indexes) < maxParts {
 		r.indexes = slices.Insert(r.indexes, at, index)
 	}
 }
@@ -289,6 +289,9 @@ func (r *responsesReader) placeInAnswer(path string) string {
 // before goes on from it, and any other is new as a whole.
 func (r *responsesReader) fresh(place, text string, e responsesEvent, kind Kind) string {
 	before := r.texts[place]
+	if before == nil && len(r.texts) == maxParts {
+		return text // a copy of it will be read again
+	}
 	if before == nil {
 		first := newBroughtText()
 		before = &first

@@ -21,7 +21,14 @@ type responsesStream struct {
 	answer   []byte // the newest object of the answer; nil before the first
 	sequence int64  // of the next frame
 	items    []*sentItem
+	at       map[int]*sentItem // by output index
+	index    int               // of an item behind all others
+	size     int               // of what was sent
 }
+
+// maxKept bounds what is kept of a stream, in bytes. The frame that would repeat more
+// is more than clients read.
+const maxKept = MaxFrame
 
 // A sentItem is one item of the output as the client has it.
 type sentItem struct {
@@ -31,12 +38,15 @@ type sentItem struct {
 	parts map[string][]byte           // parts as they were added or done, by place: content.0
 	texts map[string]*strings.Builder // texts in pieces, by place: content.0.text
 	ended map[string]bool             // the places that are done
+
+	annotations map[string][]jsontext.Value // of texts, by place: content.0.annotations
 }
 
 func newSentItem(index int, raw string) *sentItem {
 	return &sentItem{
 		index: index, raw: []byte(raw), parts: make(map[string][]byte),
 		texts: make(map[string]*strings.Builder), ended: make(map[string]bool),
+		annotations: make(map[string][]jsontext.Value),
 	}
 }
 
@@ -48,6 +58,9 @@ func (s *responsesStream) Sent(f Frame) {
 	}
 	event := gjson.ParseBytes(f.Data)
 	kind := event.Get("type").Str
+	if s.size += len(f.Data); s.size > maxKept {
+		s.items, s.at = nil, nil
+	}
 	s.sequence = max(s.sequence, event.Get("sequence_number").Int()+1)
 	switch kind {
 	case "response.created", "response.queued", "response.in_progress":
@@ -60,7 +73,7 @@ func (s *responsesStream) Sent(f Frame) {
 	item := event.Get("item")
 	switch {
 	case kind == "response.output_item.added":
-		s.items = append(s.items, newSentItem(int(event.Get("output_index").Int()), item.Raw))
+		s.add(int(event.Get("output_index").Int()), item.Raw)
 	case kind == "response.output_item.done":
 		if at := s.item(event); at != nil {
 			*at = sentItem{index: at.index, raw: []byte(item.Raw), done: true}
@@ -72,21 +85,30 @@ func (s *responsesStream) Sent(f Frame) {
 	}
 }
 
+// add notes a new item.
+func (s *responsesStream) add(index int, raw string) {
+	s.index = max(s.index, index+1)
+	if s.size > maxKept {
+		return
+	}
+	if s.at == nil {
+		s.at = make(map[int]*sentItem)
+	}
+	s.at[index] = newSentItem(index, raw)
+	s.items = append(s.items, s.at[index])
+}
+
 // item finds the item that an event belongs to.
 func (s *responsesStream) item(event gjson.Result) *sentItem {
-	index := int(event.Get("output_index").Int())
-	for _, item := range slices.Backward(s.items) {
-		if item.index == index {
-			return item
-		}
-	}
-	return nil
+	return s.at[int(event.Get("output_index").Int())]
 }
 
 // sent notes an event within an item that is not done.
 func (item *sentItem) sent(known responsesEvent, kind string, event gjson.Result) {
 	place := known.at(event)
-	switch part := event.Get("part"); {
+	switch part, annotation := event.Get("part"), event.Get("annotation"); {
+	case annotation.IsObject():
+		item.annotations[place] = append(item.annotations[place], jsontext.Value(annotation.Raw))
 	case part.IsObject():
 		item.parts[place] = []byte(part.Raw)
 	case known.grows:
@@ -188,14 +210,14 @@ func (s *responsesStream) Refusal(r Refusal) []byte {
 		}
 	}
 	if !refused {
-		output = append(output, writeRefusedMessage(w, r, s.nextIndex()))
+		output = append(output, writeRefusedMessage(w, r, s.index))
 	}
 
 	// End the answer. Clients parse the text of a completed answer if JSON was asked for,
 	// and the arguments of its calls, and fail on the half of either. Those of an
-	// incomplete one they leave alone.
+	// incomplete one they leave alone. Of that they also accept that items are missing.
 	status, details := "completed", any(nil)
-	if halfCall || isHalfJSON(answer, output, r) {
+	if halfCall || s.size > maxKept || isHalfJSON(answer, output, r) {
 		status, details = "incomplete", map[string]string{"reason": "content_filter"}
 	}
 	ended := map[string]any{
@@ -211,16 +233,6 @@ func (s *responsesStream) Refusal(r Refusal) []byte {
 // isSound reports whether raw JSON of upstream's can be written into frames of ours.
 func isSound(raw []byte) bool {
 	return jsontext.Value(raw).IsValid() && gjson.ParseBytes(raw).IsObject()
-}
-
-// nextIndex is the output index of an item behind all others. JavaScript's SDK needs
-// them without gaps.
-func (s *responsesStream) nextIndex() int {
-	next := 0
-	for _, item := range s.items {
-		next = max(next, item.index+1)
-	}
-	return next
 }
 
 // isHalfJSON reports whether JSON was asked for, and a text of the answer is none.
@@ -339,7 +351,8 @@ func (item *sentItem) endPart(w *responsesRest, list, place string, n int) any {
 		at.Refusal, part = &text, responsesRefusalPart{"refusal", text}
 	default:
 		at.Type, at.ContentIndex, end.ContentIndex = "response.output_text.done", &n, &n
-		at.Text, at.Logprobs, part = &text, new([]struct{}), responsesTextPart{Type: "output_text", Text: text}
+		at.Text, at.Logprobs = &text, new([]struct{})
+		part = responsesTextPart{Type: "output_text", Text: text, Annotations: item.soundAnnotations(place)}
 	}
 	if !item.ended[place+"."+member] {
 		w.write(at)
@@ -347,6 +360,11 @@ func (item *sentItem) endPart(w *responsesRest, list, place string, n int) any {
 	end.Part = part
 	w.write(end)
 	return part
+}
+
+// soundAnnotations are those that were sent of the text of a part.
+func (item *sentItem) soundAnnotations(place string) []jsontext.Value {
+	return slices.DeleteFunc(item.annotations[place+".annotations"], func(a jsontext.Value) bool { return !isSound(a) })
 }
 
 // end closes an open item that is neither a message nor a call that the client runs, and

@@ -565,7 +565,7 @@ func TestResponsesRefusedAnywhere(t *testing.T) {
 				}
 				before, _ := readStream(t, sent)
 				rest := writer.Refusal(wire.Refusal{ID: "KRN-1", Model: "m", Text: declined, Place: as})
-				stream := append(sent, rest...)
+				stream := slices.Concat(sent, rest)
 				checkResponsesStream(t, stream)
 				after, events := readStream(t, stream)
 				kind := wire.RefusalText
@@ -576,7 +576,7 @@ func TestResponsesRefusedAnywhere(t *testing.T) {
 				if n == 0 {
 					delete(before, wire.Document)
 				}
-				if after[wire.Text] != before[wire.Text] || after[wire.RefusalText] != before[wire.RefusalText] || after[wire.Reasoning] != before[wire.Reasoning] || after[wire.ToolCall] != before[wire.ToolCall] {
+				if after[wire.Text] != before[wire.Text] || after[wire.RefusalText] != before[wire.RefusalText] || after[wire.Reasoning] != before[wire.Reasoning] || after[wire.ToolCall] != before[wire.ToolCall] || after[wire.Annotation] != before[wire.Annotation] {
 					t.Errorf("%s, %s, frame %d: the client reads %q, had %q", name, place, n, after, before)
 				}
 				if end := events[len(events)-1]; !end.Done || end.Err {
@@ -588,8 +588,16 @@ func TestResponsesRefusedAnywhere(t *testing.T) {
 			}
 		}
 	}
-	// One of them to look at.
+	// Annotations of a text that is cut are kept.
 	writer := d.Stream()
+	for _, f := range split(t, d, example(t, "agent.stream"))[:28] {
+		writer.Sent(f)
+	}
+	if rest := string(writer.Refusal(wire.Refusal{ID: "KRN-1", Text: declined})); strings.Count(rest, `"title":"Paris"`) != 3 {
+		t.Errorf("annotations are gone: %s", rest)
+	}
+	// One of them to look at.
+	writer = d.Stream()
 	for _, f := range split(t, d, example(t, "agent.stream"))[:27] {
 		writer.Sent(f)
 	}
@@ -745,6 +753,28 @@ func TestResponsesRefusalKeepsTheEcho(t *testing.T) {
 	}
 }
 
+// What is kept of a stream is bounded. The refusal is still a legal rest.
+func TestResponsesKeepLittle(t *testing.T) {
+	d := dialect(t, "responses")
+	writer := d.Stream()
+	frames := split(t, d, example(t, "streaming.stream"))
+	for _, f := range frames[:5] {
+		writer.Sent(f)
+	}
+	long := wire.AppendEvent(nil, []byte(`{"type":"response.output_text.delta","sequence_number":6,"output_index":0,"content_index":0,"delta":"`+strings.Repeat("word ", 1<<20)+`"}`))
+	for range 4 {
+		writer.Sent(split(t, d, long)[0])
+	}
+	rest := split(t, d, writer.Refusal(wire.Refusal{ID: "KRN-1", Text: declined}))
+	end := gjson.ParseBytes(rest[len(rest)-1].Data)
+	if len(rest) != 7 || end.Get("type").Str != "response.incomplete" || end.Get("response.output.0.content.0.refusal").Str != declined {
+		t.Errorf("%d frames, %.300s", len(rest), end.Raw)
+	}
+	if at := gjson.GetBytes(rest[0].Data, "output_index"); at.Int() != 1 {
+		t.Errorf("the refusal is item %s", at.Raw)
+	}
+}
+
 // However the network cuts a stream, it reads alike.
 func TestResponsesSplits(t *testing.T) {
 	stream := example(t, "agent.stream")
@@ -828,18 +858,16 @@ func FuzzResponsesStream(f *testing.F) {
 			}
 			writer.Sent(frame)
 		}
-		last := wire.Event{}
-		rest := writer.Refusal(wire.Refusal{ID: "KRN-1", Text: "declined"})
-		for _, frame := range split(t, d, rest) {
-			if !json.Valid(frame.Data) {
+		rest := split(t, d, writer.Refusal(wire.Refusal{ID: "KRN-1", Text: "declined"}))
+		for _, frame := range rest {
+			if !json.Valid(frame.Data) || frame.Event != gjson.GetBytes(frame.Data, "type").Str {
 				t.Fatalf("%s", frame.Data)
 			}
-			if last, err = d.Events().Event(frame); err != nil {
-				t.Fatalf("%s: %v", frame.Data, err)
-			}
 		}
-		if !last.Done {
-			t.Fatalf("%s", rest)
+		// It may repeat members of upstream's that our reader refuses, but not more.
+		end := rest[len(rest)-1]
+		if e, err := d.Events().Event(end); err == nil && !e.Done || !strings.Contains(string(end.Data), "declined") {
+			t.Fatalf("%+v, %v: %s", e, err, end.Data)
 		}
 	})
 }
