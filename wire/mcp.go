@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -168,8 +169,8 @@ type mcpEvents struct {
 // with each as soon as they have it, and stop reading when they have the last. Whether
 // it is a result or an error makes no difference: both are what the server answers.
 //
-// A frame that cannot be read is read loosely, and counts as an answer, because one
-// that some client takes for it must not leave before its receipt.
+// A frame that cannot be read is read loosely. If some client may still take it for an
+// answer, it counts as one, because no answer may leave before its receipt.
 func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	if f.Comment || isBlank(f.Data) {
 		return Event{}, nil
@@ -178,7 +179,9 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	if err != nil {
 		e.Unknown = []string{"frame"}
 		e.Deltas = []Delta{{Kind: ToolResult, Text: looseText(f.Data)}}
-		s.answer(&e, "error")
+		if mayBeJSON(f.Data) {
+			s.answer(&e, "error")
+		}
 		return e, nil
 	}
 	for _, p := range parts {
@@ -200,6 +203,13 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 		}
 	}
 	return e, nil
+}
+
+// mayBeJSON reports whether the most lenient client finds JSON at the beginning.
+func mayBeJSON(data []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrderMark)),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return d.SkipValue() == nil
 }
 
 // answer notes an answer.
