@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -147,10 +146,16 @@ func mcpAnswer(body []byte) (messages []gjson.Result, parts []Part, err error) {
 	return mcpMessages(root), w.parts, nil
 }
 
-// looseText joins the texts of a body that no schema knows.
+// looseText joins the texts of a body that no schema knows. JSON behind other text is
+// read too, or its escapes would hide words.
 func looseText(body []byte) string {
+	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	parts := LooseParts(body)
+	if i := bytes.IndexAny(body, `{["`); i > 0 {
+		parts = append(parts, LooseParts(body[i:])...)
+	}
 	var texts []string
-	for _, p := range LooseParts(bytes.ToValidUTF8(body, []byte("\uFFFD"))) {
+	for _, p := range parts {
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n")
@@ -169,8 +174,10 @@ type mcpEvents struct {
 // with each as soon as they have it, and stop reading when they have the last. Whether
 // it is a result or an error makes no difference: both are what the server answers.
 //
-// A frame that cannot be read is read loosely. If some client may still take it for an
-// answer, it counts as one, because no answer may leave before its receipt.
+// A frame that cannot be read is read loosely. Where it holds anything like an object it
+// counts as an answer, because some client may take it for one, and no answer may leave
+// before its receipt: Go's SDK reads only the last of several data lines if another
+// field stands between them.
 func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	if f.Comment || isBlank(f.Data) {
 		return Event{}, nil
@@ -179,7 +186,7 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	if err != nil {
 		e.Unknown = []string{"frame"}
 		e.Deltas = []Delta{{Kind: ToolResult, Text: looseText(f.Data)}}
-		if mayBeJSON(f.Data) {
+		if bytes.IndexByte(f.Data, '{') >= 0 {
 			s.answer(&e, "error")
 		}
 		return e, nil
@@ -203,13 +210,6 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 		}
 	}
 	return e, nil
-}
-
-// mayBeJSON reports whether the most lenient client finds JSON at the beginning.
-func mayBeJSON(data []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrderMark)),
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	return d.SkipValue() == nil
 }
 
 // answer notes an answer.
