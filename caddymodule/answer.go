@@ -213,6 +213,9 @@ func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 func (a *governedAnswer) Whole(status int, body []byte) {
 	texts, outcome, body := a.readWhole(status, body)
 	sent := strings.Join(texts, "")
+	if refused, err := a.assessed.AssessToolResults(a.r.Context()); err == nil && refused {
+		outcome = kernel.Answered // refused, even where it was an error
+	}
 	if clientLeft(a.r.Context()) {
 		outcome, sent = kernel.ClientGone, ""
 	}
@@ -246,8 +249,8 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	if status >= http.StatusBadRequest {
 		outcome = kernel.ProviderFailed
 	}
-	switch _, isToolServer := a.dialect.(wire.ToolServer); {
-	case isToolServer: // clients show its errors to their models
+	switch {
+	case a.asksToolServer(): // clients show its errors to their models
 	case outcome == kernel.ProviderFailed:
 		coverage.Skip("response", "the provider's error", len(body))
 		return nil, outcome, body
@@ -296,7 +299,7 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 			}
 			pieces[0] = append(pieces[0], p.Text)
 		}
-		if _, isToolServer := a.dialect.(wire.ToolServer); isToolServer {
+		if a.asksToolServer() {
 			return a.assessed.ReadAnswer([]wire.Part{{Path: "body", Kind: wire.ToolResult, Text: strings.Join(pieces[0], ""), Bytes: len(body)}})
 		}
 	}
@@ -346,7 +349,7 @@ func looksLikeEvents(body []byte) bool {
 // End ends a stream that a check stopped, that grew too large, that the client
 // left or that upstream broke off, and answers for handlers that did not.
 func (a *governedAnswer) End(last *wire.Frame, err error) {
-	if last != nil && (a.settled || err == nil) {
+	if last != nil && (a.settled || err == nil) && !a.asksToolServer() {
 		a.Frame(*last) // some clients read it all the same
 	}
 	switch {
@@ -369,8 +372,12 @@ func (a *governedAnswer) End(last *wire.Frame, err error) {
 // listening reports whether the client waits for no answer, but for what a server of
 // tools has to say. Its stream has no end of its own: it ends when either side leaves.
 func (a *governedAnswer) listening() bool {
-	_, isToolServer := a.dialect.(wire.ToolServer)
-	return isToolServer && a.call.Choices == 0
+	return a.asksToolServer() && a.call.Choices == 0
+}
+
+func (a *governedAnswer) asksToolServer() bool {
+	_, ok := a.dialect.(wire.ToolServer)
+	return ok
 }
 
 // endsUnanswered reports whether a stream that ended without an answer is complete:

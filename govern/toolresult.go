@@ -3,6 +3,9 @@ package govern
 import (
 	"context"
 	"fmt"
+	"iter"
+	"strings"
+	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -29,15 +32,17 @@ func (a *Assessed) AssessToolResults(ctx context.Context) (refused bool, err err
 		return a.Turn.Refused, nil
 	}
 	results, instructions := a.takeFromTool()
-	if err := a.assessFromTool(ctx, results, nil); err != nil {
+	if err := a.assessFromTool(ctx, detect.Tool, results, allScores); err != nil {
 		return false, err
 	}
-	if err := a.assessFromTool(ctx, instructions, onlyRules); err != nil {
+	if err := a.assessFromTool(ctx, detect.User, instructions, onlyRules); err != nil {
 		return false, err
 	}
 	a.Turn, err = decide(a.Opened.governor.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
 	return a.Turn.Refused, err
 }
+
+func allScores(s kernel.Scores) kernel.Scores { return s }
 
 // onlyRules keeps the scores of attacks on the model's own rules. The description of a
 // tool or a prompt says what to do, so every one of them would count as an injection,
@@ -46,39 +51,74 @@ func onlyRules(s kernel.Scores) kernel.Scores {
 	return kernel.Scores{Identity: s.Identity, Coercion: s.Coercion, Exploitative: s.Exploitative}
 }
 
-// assessFromTool scores texts and makes them evidence if they would be refused alone.
-func (a *Assessed) assessFromTool(ctx context.Context, texts []detect.Text, keep func(kernel.Scores) kernel.Scores) error {
+// assessFromTool scores texts piece by piece and makes them evidence if one would be
+// refused alone.
+func (a *Assessed) assessFromTool(ctx context.Context, source detect.Source, texts []string, keep func(kernel.Scores) kernel.Scores) error {
 	g, coverage := a.Opened.governor, a.Opened.Coverage
-	if len(texts) == 0 {
-		return nil
+	whole, worst := strings.Join(texts, "\n"), detect.Signal{}
+	for piece := range pieces(whole) {
+		signal, err := g.score(ctx, []detect.Text{{Source: source, Body: piece}})
+		if err != nil {
+			return fmt.Errorf("reading the results of tools: %w", err)
+		}
+		worst.Scores = maxScores(worst.Scores, signal.Scores)
+		worst.SelfReference = worst.SelfReference || signal.SelfReference
+		worst.Unopened = worst.Unopened || signal.Unopened
+		worst.Unread += signal.Unread
 	}
-	signal, err := g.score(ctx, texts)
-	if err != nil {
-		return fmt.Errorf("reading the results of tools: %w", err)
-	}
-	if signal.Unopened {
+	if worst.Unopened {
 		coverage.SkipOnce("response", "encoded more deeply than is opened", 0)
 	}
-	if signal.Unread > 0 {
-		coverage.SkipOnce("response", "reads as no language", signal.Unread)
+	if worst.Unread > 0 {
+		coverage.SkipOnce("response", "reads as no language", min(worst.Unread, len(whole))) // pieces overlap
 	}
-	if keep != nil {
-		signal.Scores = keep(signal.Scores)
-	}
-	signal.Threat = 0 // of a user's own words
-	attack, err := g.refusesAlone(signal)
+	worst.Scores = keep(worst.Scores)
+	attack, err := g.refusesAlone(worst)
 	if attack {
 		coverage.flag(DetectorLocal)
-		a.evidence.Scores = maxScores(a.evidence.Scores, signal.Scores)
-		a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || signal.SelfReference
+		a.evidence.Scores = maxScores(a.evidence.Scores, worst.Scores)
+		a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || worst.SelfReference
 	}
 	return err
+}
+
+// Tools return whole files, and the detector learnt from messages: the longer a text
+// is, the more likely it takes it for an attack. Of 154 licences, manuals and source
+// files it took 101 for one as a whole, and 34 in pieces of this size, in which it still
+// found nine of ten attacks that it found in the whole.
+const (
+	pieceSize    = 512
+	pieceOverlap = 128
+)
+
+// pieces cuts a text into overlapping pieces between its words. A word is never cut,
+// however long it is, since it may be an attack in base64.
+func pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			end := spaceFrom(text, pieceSize)
+			if !yield(text[:end]) || end == len(text) {
+				return
+			}
+			text = text[spaceFrom(text[:end], end-pieceOverlap):]
+		}
+	}
+}
+
+// spaceFrom is the place of the first space from n on, or the end.
+func spaceFrom(text string, n int) int {
+	if n < len(text) {
+		if i := strings.IndexFunc(text[n:], unicode.IsSpace); i >= 0 {
+			return n + i
+		}
+	}
+	return len(text)
 }
 
 // takeFromTool takes the texts out, up to the limit for one message, and records what
 // is read of them. More text than that refuses the turn if the operator wants that for
 // requests.
-func (a *Assessed) takeFromTool() (results, instructions []detect.Text) {
+func (a *Assessed) takeFromTool() (results, instructions []string) {
 	o, left := a.Opened, a.Opened.Reading.Limit
 	for _, t := range a.fromTool {
 		read, bytes := t.text, t.bytes
@@ -100,9 +140,9 @@ func (a *Assessed) takeFromTool() (results, instructions []detect.Text) {
 			o.Coverage.Inspect(t.name, DetectorLocal, bytes)
 		}
 		if t.instructs {
-			instructions = append(instructions, detect.Text{Source: detect.User, Body: read})
+			instructions = append(instructions, read)
 		} else {
-			results = append(results, detect.Text{Source: detect.Tool, Body: read})
+			results = append(results, read)
 		}
 	}
 	a.fromTool = nil

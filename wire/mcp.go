@@ -146,10 +146,16 @@ func mcpAnswer(body []byte) (messages []gjson.Result, parts []Part, err error) {
 	return mcpMessages(root), w.parts, nil
 }
 
-// looseText joins the texts of a body that no schema knows.
+// looseText joins the texts of a body that no schema knows. JSON behind other text is
+// read too, or its escapes would hide words.
 func looseText(body []byte) string {
+	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	parts := LooseParts(body)
+	if i := bytes.IndexAny(body, `{["`); i > 0 {
+		parts = append(parts, LooseParts(body[i:])...)
+	}
 	var texts []string
-	for _, p := range LooseParts(bytes.ToValidUTF8(body, []byte("\uFFFD"))) {
+	for _, p := range parts {
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n")
@@ -168,8 +174,10 @@ type mcpEvents struct {
 // with each as soon as they have it, and stop reading when they have the last. Whether
 // it is a result or an error makes no difference: both are what the server answers.
 //
-// A frame that cannot be read is read loosely, and counts as an answer, because one
-// that some client takes for it must not leave before its receipt.
+// A frame that cannot be read is read loosely. Where it holds anything like an object it
+// counts as an answer, because some client may take it for one, and no answer may leave
+// before its receipt: Go's SDK reads only the last of several data lines if another
+// field stands between them.
 func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	if f.Comment || isBlank(f.Data) {
 		return Event{}, nil
@@ -178,7 +186,9 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	if err != nil {
 		e.Unknown = []string{"frame"}
 		e.Deltas = []Delta{{Kind: ToolResult, Text: looseText(f.Data)}}
-		s.answer(&e, "error")
+		if bytes.IndexByte(f.Data, '{') >= 0 {
+			s.answer(&e, "error")
+		}
 		return e, nil
 	}
 	for _, p := range parts {
