@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -126,7 +127,7 @@ func (a *authenticator) identify(ctx context.Context, r *http.Request, intercept
 			return c, errKeyRequired
 		}
 		c.namespace = "ip:" + c.address
-		if credential := providerCredential(r.Header); intercepted && credential != "" {
+		if credential := providerCredential(r); intercepted && credential != "" {
 			c.namespace = "credential:" + fingerprint(credential)
 		}
 		return c, nil
@@ -305,14 +306,16 @@ func bearerToken(authorization string) string {
 	return strings.TrimSpace(token)
 }
 
-// providerCredential returns the credential that the caller sends to the provider.
-func providerCredential(h http.Header) string {
+// providerCredential returns the credential that the caller sends to the provider, in
+// a header or, as Google allows it, in the query.
+func providerCredential(r *http.Request) string {
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key"} {
-		if v := h.Get(name); v != "" {
+		if v := r.Header.Get(name); v != "" {
 			return v
 		}
 	}
-	return ""
+	query := r.URL.Query()
+	return cmp.Or(query.Get("key"), query.Get("access_token"))
 }
 
 // fingerprint separates the sessions of different credentials without keeping

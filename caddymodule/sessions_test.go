@@ -109,3 +109,34 @@ func TestSessionsAndLimitsOfIPv6AreBySubscriber(t *testing.T) {
 		}
 	}
 }
+
+// Callers are told apart by their credential for the provider, wherever it stands: in
+// the session of the same name each of them is alone.
+func TestCredentialsSeparateSessions(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	const path = "/v1/chat/completions"
+	calls := []struct {
+		path    string
+		headers []string
+	}{
+		{path, nil},
+		{path + "?key=one", nil},
+		{path + "?key=two", nil},
+		{path + "?access_token=one", nil},
+		{path, []string{"X-Goog-Api-Key", "three"}},
+		{path, []string{"X-Api-Key", "four"}},
+		{path, []string{"Api-Key", "five"}},
+		{path, []string{"Authorization", "Bearer six"}},
+	}
+	seen := make(map[any]bool)
+	for _, call := range calls {
+		if w := s.post(call.path, chatQuestion, append(call.headers, "X-Lex-Session", "same")...); w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		seen[s.receipts()[0]["session_id"]] = true
+	}
+	// An access token and a key with the same letters are the same credential.
+	if len(seen) != len(calls)-1 {
+		t.Errorf("%d callers have %d sessions", len(calls), len(seen))
+	}
+}
