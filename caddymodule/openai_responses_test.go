@@ -75,8 +75,9 @@ func lastAnswer(t *testing.T, body string) gjson.Result {
 // A question and its answer pass as they are, byte for byte but for the receipt.
 func TestResponsesPass(t *testing.T) {
 	for name, test := range map[string]struct{ request, contentType, answer string }{
-		"whole":    {" " + replyQuestion, "application/json", reply(said("msg_1", "Paris."), toolRun)},
-		"streamed": {replyStreamed + "\n", "text/event-stream", replyStream([]string{"The capital", " of France", " is Paris."}, toolRun)},
+		"whole":       {" " + replyQuestion, "application/json", reply(said("msg_1", "Paris."), toolRun)},
+		"streamed":    {replyStreamed + "\n", "text/event-stream", replyStream([]string{"The capital", " of France", " is Paris."}, toolRun)},
+		"with [DONE]": {replyStreamed, "text/event-stream", replyStream([]string{"Paris."}, toolRun) + "data: [DONE]\n\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := new(recorder)
@@ -97,6 +98,16 @@ func TestResponsesPass(t *testing.T) {
 				t.Errorf("receipt %v, coverage %s", r["outcome"], coverage)
 			}
 		})
+	}
+}
+
+// The answer to a call in the background says nothing yet, and passes.
+func TestResponsesInTheBackground(t *testing.T) {
+	queued := strings.Replace(reply(), `"status":"completed"`, `"status":"queued"`, 1)
+	s := newSite(t, `{"unknown":"block"}`, answering("application/json", queued))
+	w := s.post("/v1/responses", `{"model":"m","background":true,"input":"What is the capital of France?"}`)
+	if w.Code != http.StatusOK || w.Body.String() != queued || s.receipts()[0]["outcome"] != "answered" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

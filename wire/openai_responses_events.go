@@ -119,13 +119,16 @@ var responsesEvents = func() map[string]responsesEvent {
 
 // responsesOutputPart reads a part that is added to an item or done: the text of a
 // message, or of reasoning.
-func responsesOutputPart(w *walk, v gjson.Result) {
-	if v.Get("type").Str == "reasoning_text" {
-		responsesPart(Reasoning)(w, v)
-		return
+var responsesOutputPart = func() schema {
+	message, reasoning := responsesPart(Text), responsesPart(Reasoning)
+	return func(w *walk, v gjson.Result) {
+		if v.Get("type").Str == "reasoning_text" {
+			reasoning(w, v)
+			return
+		}
+		message(w, v)
 	}
-	responsesPart(Text)(w, v)
-}
+}()
 
 // Events returns a reader of a stream.
 func (responses) Events() EventReader {

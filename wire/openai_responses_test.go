@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -872,6 +873,33 @@ func FuzzResponsesStream(f *testing.F) {
 	})
 }
 
+func TestResponsesAsk(t *testing.T) {
+	d := dialect(t, "responses")
+	asker, ok := d.(wire.Asker)
+	if !ok {
+		t.Fatal("the dialect cannot ask")
+	}
+	history := []wire.Message{{Role: wire.User, Text: "a"}, {Role: wire.Assistant, Text: "b"}}
+	for want, ask := range map[string]wire.Ask{
+		`{"input":[{"role":"user","content":"Hi \"you\"\n<b>"}],"store":false}`: {Prompt: "Hi \"you\"\n<b>"},
+		`{"model":"m","instructions":"s","input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"store":false,"stream":true}`: {
+			Model: "m", System: "s", History: history, Prompt: "c", Stream: true,
+		},
+	} {
+		call := asker.Ask(ask)
+		r, err := d.Request(call.Body)
+		if !sameJSON(t, call.Body, want) || err != nil || r.Prompt() != ask.Prompt || r.Stream != ask.Stream || len(call.Header) > 0 {
+			t.Errorf("got %s, want %s, read as %+v, %v", call.Body, want, r, err)
+		}
+		if matched, ok := wire.Match(&url.URL{Path: call.Path}); !ok || matched.Name() != d.Name() {
+			t.Errorf("path %s", call.Path)
+		}
+	}
+	if name, value := asker.Authorize("k"); name != "Authorization" || value != "Bearer k" {
+		t.Errorf("%s: %s", name, value)
+	}
+}
+
 func BenchmarkResponsesFrame(b *testing.B) {
 	d := dialect(b, "responses")
 	reader, writer := d.Events(), d.Stream()
@@ -887,4 +915,21 @@ func BenchmarkResponsesFrame(b *testing.B) {
 		}
 		writer.Sent(f)
 	}
+}
+
+// BenchmarkResponsesStream is a whole stream of every kind of frame.
+func BenchmarkResponsesStream(b *testing.B) {
+	d := dialect(b, "responses")
+	frames := split(b, d, example(b, "agent.stream"))
+	b.ReportAllocs()
+	for b.Loop() {
+		reader, writer := d.Events(), d.Stream()
+		for _, f := range frames {
+			if _, err := reader.Event(f); err != nil {
+				b.Fatal(err)
+			}
+			writer.Sent(f)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(frames)), "ns/frame")
 }
