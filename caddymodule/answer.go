@@ -118,7 +118,8 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 func (a *governedAnswer) sendLate(f wire.Frame) {
 	event, err := a.events.Event(f)
 	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
-		slices.ContainsFunc(event.Unknown, isContent)
+		slices.ContainsFunc(event.Unknown, isContent) ||
+		a.asksToolServer() && len(event.Finished)+len(event.Deltas) > 0 // a second answer
 	if err == nil && !late {
 		_ = a.client.send(f.Raw) // a failure means that the client left
 	}

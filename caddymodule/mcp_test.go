@@ -432,6 +432,29 @@ func TestMCPStreamsThatBreakOff(t *testing.T) {
 	}
 }
 
+// Only the answers that a call waits for leave, with their receipt. A batch has several.
+func TestMCPOnlyWaitedAnswersLeave(t *testing.T) {
+	image := mcpFrame(mcpAnswer(`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}`))
+	progress := mcpFrame(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+	first, second := mcpFrame(mcpResult("Paris.")), mcpFrame(strings.Replace(mcpResult("Rome."), "c-1", "c-2", 1))
+	batch := "[" + mcpToolCall(mcpQuestion) + "," + strings.Replace(mcpToolCall(mcpQuestion), "c-1", "c-2", 1) + "]"
+	for name, test := range map[string]struct{ call, body, want string }{
+		"an image behind the answer": {mcpToolCall(mcpQuestion), first + progress + image, first + progress},
+		"a text behind the answer":   {mcpToolCall(mcpQuestion), first + second, first},
+		"two calls":                  {batch, progress + first + progress + second, progress + first + progress + second},
+	} {
+		s := newSite(t, `{}`, answering("text/event-stream", test.body))
+		if got, comments := withoutComments(s.post("/mcp", test.call).Body.String()); got != test.want || comments != 1 {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	s := newSite(t, `{}`, answering("text/event-stream", first+mcpFrame(mcpResult(attack))))
+	got := s.post("/mcp", batch).Body.String()
+	if strings.Contains(got, "DAN") || strings.Contains(got, "Paris") || strings.Count(got, `"isError":true`) != 2 {
+		t.Errorf("one of two poisoned: %s", got)
+	}
+}
+
 // A server's session is the session here, for this caller; the header of ours comes
 // first.
 func TestMCPSessions(t *testing.T) {
