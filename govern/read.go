@@ -231,14 +231,14 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 }
 
 // ReadEvent reads a frame of a streamed answer in a dialect and records what the
-// checks cannot read. A frame that does not follow the dialect is unknown. If the
-// operator wants that, its texts are read loosely, as text of the first choice: some
-// clients show frames with two JSON documents, a member that occurs twice, a NUL or a
-// byte order mark.
+// checks cannot read. A frame that does not follow the dialect is unknown, but it may
+// still end the answer. If the operator wants that, its texts are read loosely, as text
+// of the first choice: some clients show frames with two JSON documents, a member that
+// occurs twice, a NUL or a byte order mark.
 func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
 	event, err := events.Event(frame)
 	if err != nil {
-		event = wire.Event{Unknown: []string{"frame"}}
+		event.Deltas, event.Unknown = nil, []string{"frame"}
 		if a.Opened.Reading.Unknown {
 			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
 				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})

@@ -58,6 +58,11 @@ type Splitter interface {
 // in bytes; 0 means [MaxFrame].
 func NewSplitter(f Framing, limit int) Splitter {
 	switch f {
+	case Lines:
+		if limit <= 0 {
+			limit = MaxFrame
+		}
+		return &lineSplitter{max: limit}
 	default:
 		return &SSE{Limit: limit}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -27,6 +28,7 @@ func Match(address *url.URL) (Dialect, bool) {
 // returns nil for one that it does not know.
 var matchers = []func(path string, address *url.URL) Dialect{
 	matchOpenAI,
+	matchOllama,
 }
 
 func matchOpenAI(path string, _ *url.URL) Dialect {
@@ -59,6 +61,21 @@ var named = map[string]Dialect{
 	"openai":             chat{},
 	"openai_chat":        chat{},
 	"openai_completions": completions{},
+	"ollama":             ollamaChat{},
+	"ollama_chat":        ollamaChat{},
+	"ollama_generate":    ollamaGenerate{},
+}
+
+// AskerNames are the names under which [Named] finds a dialect that is an [Asker].
+func AskerNames() []string {
+	var names []string
+	for name, d := range named {
+		if _, ok := d.(Asker); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -69,17 +86,23 @@ func Resembles(body []byte) (Dialect, bool) {
 	if !root.IsObject() {
 		return nil, false
 	}
-	var messages, prompt bool
+	var messages, prompt, keepAlive bool
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch {
 		case strings.EqualFold(key.Str, "messages"):
 			messages = messages || isMessages(value)
 		case strings.EqualFold(key.Str, "prompt"):
 			prompt = prompt || value.Type == gjson.String || value.IsArray()
+		case strings.EqualFold(key.Str, "keep_alive"): // nobody but Ollama has it
+			keepAlive = true
 		}
-		return !messages
+		return true
 	})
 	switch {
+	case messages && keepAlive:
+		return ollamaChat{}, true
+	case prompt && keepAlive:
+		return ollamaGenerate{}, true
 	case messages:
 		return chat{}, true
 	case prompt:

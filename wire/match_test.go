@@ -15,7 +15,7 @@ func nameOf(d wire.Dialect, ok bool) string {
 }
 
 func TestMatch(t *testing.T) {
-	const chat, completions = "openai_chat", "openai_completions"
+	const chat, completions, ollamaChat, ollamaGenerate = "openai_chat", "openai_completions", "ollama_chat", "ollama_generate"
 	for path, want := range map[string]string{
 		"/v1/chat/completions":                       chat,
 		"v1/chat/completions":                        chat,
@@ -40,6 +40,15 @@ func TestMatch(t *testing.T) {
 		"/v1/chat/completions/chatcmpl-1/messages":   "",
 		"/v1/xchat/completions":                      "",
 		"/v1/models":                                 "",
+		"/api/chat":                                  ollamaChat,
+		"//api/./CHAT/":                              ollamaChat,
+		"/ollama/api/chat":                           ollamaChat,
+		"/api/generate":                              ollamaGenerate,
+		"/ollama/api/generate":                       ollamaGenerate,
+		"/api/chat/x":                                "",
+		"/xapi/chat":                                 "",
+		"/api/embed":                                 "",
+		"/api/tags":                                  "",
 		"/v1/responses":                              "",
 	} {
 		if got := nameOf(wire.Match(&url.URL{Path: path})); got != want {
@@ -50,7 +59,8 @@ func TestMatch(t *testing.T) {
 
 func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
-		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions", "OpenAI": "", "": "",
+		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",
+		"ollama": "ollama_chat", "ollama_chat": "ollama_chat", "ollama_generate": "ollama_generate", "OpenAI": "", "": "",
 	} {
 		if got := nameOf(wire.Named(name)); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -61,7 +71,7 @@ func TestNamed(t *testing.T) {
 // A body is recognised as leniently as the most lenient server reads it, so
 // that no spelling slips by; whether it is valid is another question.
 func TestResembles(t *testing.T) {
-	const chat, completions = "openai_chat", "openai_completions"
+	const chat, completions, ollamaChat, ollamaGenerate = "openai_chat", "openai_completions", "ollama_chat", "ollama_generate"
 	for body, want := range map[string]string{
 		`{"messages":[{"role":"user","content":"hi"}]}`:          chat,
 		`{"model":"m","Messages":[{"content":"hi"}]}`:            chat,
@@ -72,15 +82,19 @@ func TestResembles(t *testing.T) {
 		`{"messages":[{"role":"user","content":"hi"}]} trailing`: chat,
 		`{"messages":[{"role":"user","content":"hi"`:             chat,
 		`{"prompt":"x","messages":[{"role":"user"}]}`:            chat,
-		`{"prompt":"hi"}`:                  completions,
-		`{"Prompt":["a","b"]}`:             completions,
-		`{"prompt":5}`:                     "",
-		`{"messages":["a","b"]}`:           "",
-		`{"messages":"x"}`:                 "",
-		`{"input":"x"}`:                    "",
-		`[{"messages":[{"role":"user"}]}]`: "",
-		``:                                 "",
-		`hello`:                            "",
+		`{"prompt":"hi"}`:      completions,
+		`{"Prompt":["a","b"]}`: completions,
+		`{"prompt":5}`:         "",
+		`{"keep_alive":"5m","messages":[{"role":"user","content":"hi"}]}`: ollamaChat,
+		`{"messages":[{"role":"user","content":"hi"}],"Keep_Alive":0}`:    ollamaChat,
+		`{"prompt":"hi","keep_alive":0}`:                                  ollamaGenerate,
+		`{"keep_alive":0}`:                                                "",
+		`{"messages":["a","b"]}`:                                          "",
+		`{"messages":"x"}`:                                                "",
+		`{"input":"x"}`:                                                   "",
+		`[{"messages":[{"role":"user"}]}]`:                                "",
+		``:                                                                "",
+		`hello`:                                                           "",
 		`{"params":{"messages":[{"role":"user","content":"not ours"}]}}`:    "",
 		`{"messages":[],"prompt":"the messages are empty, the prompt not"}`: completions,
 	} {
