@@ -3,7 +3,9 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/caddy-lex/lex/govern"
@@ -188,20 +190,20 @@ func (c *governCall) governedAsk(stream bool) wire.Ask {
 func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
-	call := askDialect.Ask(ask)
+	call := c.handler.asks.Ask(ask)
 	got := newRecorder(c.app.Limits.Body)
 	if err := c.ask(ctx, got, c.r, call); err != nil {
 		return reply{err: err}
 	}
-	return readReply(got)
+	return readReply(got, c.handler.asks)
 }
 
 // readReply takes the text out of a whole answer.
-func readReply(got *recorder) reply {
+func readReply(got *recorder, d wire.Reader) reply {
 	if !got.ok() {
 		return reply{err: errProvider}
 	}
-	response, err := askDialect.Response(got.body.Bytes())
+	response, err := d.Response(got.body.Bytes())
 	if err != nil {
 		return reply{err: errProvider} // not the dialect's JSON
 	}
@@ -292,18 +294,18 @@ func failureOf(outcome kernel.Outcome) *apiError {
 	return errProviders
 }
 
-// askDialect is the dialect in which /lex/govern asks the model.
-var askDialect = func() askingDialect {
-	d, _ := wire.Named("openai")
-	asking, ok := d.(askingDialect)
-	if !ok {
-		panic("the OpenAI dialect writes no requests") // a test of package wire would have failed
-	}
-	return asking
-}()
-
 // An askingDialect also writes requests.
 type askingDialect interface {
 	wire.Dialect
 	wire.Asker
+}
+
+// dialectToAsk finds the dialect in which /lex/govern asks the model.
+func dialectToAsk(name string) (askingDialect, error) {
+	d, _ := wire.Named(name)
+	asks, ok := d.(askingDialect)
+	if !ok {
+		return nil, fmt.Errorf("upstream_dialect %q: give one of %s", name, strings.Join(wire.AskerNames(), ", "))
+	}
+	return asks, nil
 }
