@@ -38,6 +38,7 @@ type governCall struct {
 	r        *http.Request
 	body     governRequest
 	started  time.Time
+	messages []wire.Message // the conversation as the governed call gets it
 	assessed *govern.Assessed
 	timing   timing
 
@@ -95,17 +96,31 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 		Key: govern.SessionKey(g.caller.namespace, c.body.SessionID), PublicID: c.body.SessionID,
 		Label: c.body.Turn, Eval: g.auth.isEval(r, c.body.SessionID),
 		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started,
+		Reading: govern.Reading{RefuseHistory: g.handler.History == "refuse"},
 	})
 	if err != nil {
 		return nil, g.fail(r.Context(), "session", err)
 	}
-	if c.assessed, err = opened.Assess(r.Context(), opened.ReadPrompt(c.body.Prompt)); err != nil {
+	if c.assessed, err = c.assess(r.Context(), opened); err != nil {
 		return nil, g.fail(r.Context(), "session", err)
 	}
 	g.setTurnHeader(w.Header(), opened)
 	c.timing.Assess = milliseconds(time.Since(c.started))
 	setPlaceholders(r, turnPlaceholders(opened, c.assessed.Turn, ""))
 	return c, nil
+}
+
+// assess assesses the prompt, and the conversation before it if there is one.
+func (c *governCall) assess(ctx context.Context, opened *govern.Opened) (*govern.Assessed, error) {
+	if c.body.Messages == nil {
+		return opened.Assess(ctx, opened.ReadPrompt(c.body.Prompt))
+	}
+	input, messages, err := opened.ReadConversation(ctx, c.body.Messages)
+	if err != nil {
+		return nil, err
+	}
+	c.messages = messages
+	return opened.Assess(ctx, input)
 }
 
 // A reply is the result of one call to the model.
@@ -155,8 +170,36 @@ func (c *governCall) startBaseline(ctx context.Context) <-chan reply {
 		return nil
 	}
 	done := make(chan reply, 1)
-	go func() { done <- c.callModel(ctx, wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt}) }()
+	go func() { done <- c.callModel(ctx, c.baselineAsk()) }()
 	return done
+}
+
+// baselineAsk is the prompt alone, or the conversation as the caller sent it.
+func (c *governCall) baselineAsk() wire.Ask {
+	ask := wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt}
+	ask.System, ask.History = beforePrompt(c.body.Messages)
+	return ask
+}
+
+// beforePrompt separates the messages before the last one into the application's
+// instructions, for which every API has a place of their own, and the conversation.
+func beforePrompt(messages []wire.Message) (system string, history []wire.Message) {
+	for _, m := range messages[:max(0, len(messages)-1)] {
+		if m.Role == wire.System {
+			system = joinTexts(system, m.Text)
+		} else {
+			history = append(history, m)
+		}
+	}
+	return system, history
+}
+
+// joinTexts puts two texts one below the other.
+func joinTexts(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
 }
 
 // awaitReply waits for a reply, at most for limit.
@@ -174,10 +217,15 @@ func awaitReply(call <-chan reply, limit time.Duration) reply {
 	}
 }
 
-// governedAsk is the prompt with the constitutional context of its identity mode
-// and the session's remembered turns.
+// governedAsk is the prompt with the constitutional context of its identity mode, and
+// with the conversation that the caller sent or else the session's remembered turns.
 func (c *governCall) governedAsk(stream bool) wire.Ask {
 	ask := wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt, Stream: stream, System: c.assessed.GiveContext(c.body.IdentityMode)}
+	if c.messages != nil {
+		instructions, history := beforePrompt(c.messages)
+		ask.System, ask.History = joinTexts(ask.System, instructions), history
+		return ask
+	}
 	for _, m := range c.assessed.Opened.Remembered() {
 		ask.History = append(ask.History,
 			wire.Message{Role: wire.User, Text: m.Prompt}, wire.Message{Role: wire.Assistant, Text: m.Output})
