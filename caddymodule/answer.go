@@ -318,9 +318,10 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 // like one.
 func (a *governedAnswer) cutFrames(body []byte) (frames []wire.Frame, ok bool) {
 	framing := a.dialect.Framing()
-	if looksLikeEvents(body) {
+	switch {
+	case looksLikeEvents(body):
 		framing = wire.EventStream
-	} else if framing == wire.EventStream {
+	case framing == wire.EventStream, framing == wire.Lines && wire.CheckJSON(body) == nil: // one value, and not an answer
 		return nil, false
 	}
 	split := wire.NewSplitter(framing, len(body)+1)

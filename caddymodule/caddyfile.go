@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/wire"
 )
 
 func init() {
@@ -219,6 +220,7 @@ func memoryOption(to **int) func(d *caddyfile.Dispenser) error {
 //	    read         public|keyed|admin
 //	    model        <name>
 //	    provider_key <key>
+//	    upstream_dialect <name>
 //	    baseline     unless_refused|always|never
 //	    raw          show|withhold
 //	    refuse_with  message|refusal|content|status <code>
@@ -242,25 +244,26 @@ func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
 	return blockOption(options{
-		"mode":          choiceOption(&h.Mode, "enforce", "observe"),
-		"policy":        stringOption(&h.Policy),
-		"endpoints":     choiceOption(&h.Endpoints, "all", groupGovern, groupRead, "off"),
-		"read":          choiceOption(&h.Read, readPublic, readKeyed, readAdmin),
-		"model":         stringOption(&h.Model),
-		"provider_key":  stringOption(&h.ProviderKey),
-		"baseline":      choiceOption(&h.Baseline, "unless_refused", "always", "never"),
-		"raw":           choiceOption(&h.Raw, "show", "withhold"),
-		"refuse_with":   h.parseRefuseWith,
-		"unknown":       choiceOption(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
-		"history":       choiceOption(&h.History, "redact", "refuse"),
-		"oversize":      choiceOption(&h.Oversize, "refuse", "pass"),
-		"inspect_limit": sizeOption(&h.InspectLimit),
-		"hold_back":     h.parseHoldBack,
-		"upstream_path": h.parseUpstreamPath,
-		"timeout":       durationOption(&h.Timeout),
-		"headers":       choiceOption(&h.Headers, "receipt", "full", "none"),
-		"require_key":   h.parseRequireKey,
-		"cors":          h.parseCORS,
+		"mode":             choiceOption(&h.Mode, "enforce", "observe"),
+		"policy":           stringOption(&h.Policy),
+		"endpoints":        choiceOption(&h.Endpoints, "all", groupGovern, groupRead, "off"),
+		"read":             choiceOption(&h.Read, readPublic, readKeyed, readAdmin),
+		"model":            stringOption(&h.Model),
+		"provider_key":     stringOption(&h.ProviderKey),
+		"upstream_dialect": choiceOption(&h.UpstreamDialect, wire.AskerNames()...),
+		"baseline":         choiceOption(&h.Baseline, "unless_refused", "always", "never"),
+		"raw":              choiceOption(&h.Raw, "show", "withhold"),
+		"refuse_with":      h.parseRefuseWith,
+		"unknown":          choiceOption(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
+		"history":          choiceOption(&h.History, "redact", "refuse"),
+		"oversize":         choiceOption(&h.Oversize, "refuse", "pass"),
+		"inspect_limit":    sizeOption(&h.InspectLimit),
+		"hold_back":        h.parseHoldBack,
+		"upstream_path":    h.parseUpstreamPath,
+		"timeout":          durationOption(&h.Timeout),
+		"headers":          choiceOption(&h.Headers, "receipt", "full", "none"),
+		"require_key":      h.parseRequireKey,
+		"cors":             h.parseCORS,
 	})(d)
 }
 

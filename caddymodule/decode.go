@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,27 +21,29 @@ import (
 // The bounds of a governance request.
 const (
 	maxGovernBody = 128 << 10 // bytes
-	maxPrompt     = 8000      // Unicode code points
-	maxSessionID  = 128       // characters
+	maxPrompt     = 8000      // Unicode code points, of the prompt or of one message
+	maxMessages   = 100
+	maxSessionID  = 128 // characters
 	maxTurn       = 100_000
 )
 
 // governRequest is the validated body of POST /lex/govern.
 type governRequest struct {
 	Prompt       string
+	Messages     []wire.Message // the whole conversation, of which Prompt is the end; nil without one
 	SessionID    string
 	Turn         int
 	IdentityMode string
 }
 
 // decodeGovern reads and checks a body in the interface's order: size, JSON,
-// prompt, session_id, turn, identity_mode.
+// prompt or messages, session_id, turn, identity_mode.
 func decodeGovern(w http.ResponseWriter, r *http.Request, policy *Policy) (governRequest, *apiError) {
 	body, apiErr := readBody(w, r, maxGovernBody)
 	if apiErr != nil {
 		return governRequest{}, apiErr
 	}
-	members, apiErr := decodeObject(body, "prompt", "session_id", "turn", "identity_mode")
+	members, apiErr := decodeObject(body, "prompt", "messages", "session_id", "turn", "identity_mode")
 	if apiErr != nil {
 		return governRequest{}, apiErr
 	}
@@ -129,13 +132,64 @@ func members(object gjson.Result, known ...string) (map[string]gjson.Result, *ap
 	return found, nil
 }
 
-func (q *governRequest) readPrompt(m map[string]gjson.Result) *apiError {
-	text, apiErr := requiredString(m["prompt"], errMissingPrompt)
-	if apiErr == nil && utf8.RuneCountInString(text) > maxPrompt {
-		apiErr = errPromptTooLong
+// readPrompt reads the prompt, or the conversation that stands in its place.
+func (q *governRequest) readPrompt(m map[string]gjson.Result) (apiErr *apiError) {
+	switch {
+	case !given(m["messages"]):
+		q.Prompt, apiErr = promptText(m["prompt"], errMissingPrompt, errPromptTooLong)
+	case given(m["prompt"]):
+		apiErr = errInvalidMessages.withMessage("Give either prompt or messages.")
+	default:
+		apiErr = q.readMessages(m["messages"])
 	}
-	q.Prompt = text
 	return apiErr
+}
+
+// given reports whether a member is there: null counts as absent.
+func given(v gjson.Result) bool { return v.Exists() && v.Type != gjson.Null }
+
+func promptText(v gjson.Result, missing, tooLong *apiError) (string, *apiError) {
+	text, apiErr := requiredString(v, missing)
+	if apiErr == nil && utf8.RuneCountInString(text) > maxPrompt {
+		apiErr = tooLong
+	}
+	return text, apiErr
+}
+
+// messageRoles are the roles that a message may have.
+var messageRoles = []string{string(wire.System), string(wire.User), string(wire.Assistant)}
+
+// readMessages reads a conversation that ends with the user's prompt.
+func (q *governRequest) readMessages(v gjson.Result) *apiError {
+	if n := v.Get("#").Int(); !v.IsArray() || n < 1 || n > maxMessages {
+		return errInvalidMessages
+	}
+	for _, element := range v.Array() {
+		if !element.IsObject() {
+			return errInvalidMessages
+		}
+		m, apiErr := members(element, "role", "content")
+		if apiErr != nil {
+			return apiErr
+		}
+		role := m["role"]
+		if role.Type != gjson.String || !slices.Contains(messageRoles, role.Str) {
+			return errInvalidMessages
+		}
+		text, apiErr := promptText(m["content"],
+			errMissingPrompt.withMessage("The content of each message is required and must not be blank."),
+			errPromptTooLong.withMessage("The content of a message exceeds 8000 characters."))
+		if apiErr != nil {
+			return apiErr
+		}
+		q.Messages = append(q.Messages, wire.Message{Role: wire.Role(role.Str), Text: text})
+	}
+	last := q.Messages[len(q.Messages)-1]
+	if last.Role != wire.User {
+		return errInvalidMessages
+	}
+	q.Prompt = last.Text
+	return nil
 }
 
 func (q *governRequest) readSession(m map[string]gjson.Result) *apiError {
@@ -150,7 +204,7 @@ func (q *governRequest) readSession(m map[string]gjson.Result) *apiError {
 // requiredString reads a string that must be there and not be blank.
 func requiredString(v gjson.Result, missing *apiError) (string, *apiError) {
 	switch {
-	case !v.Exists(), v.Type == gjson.Null:
+	case !given(v):
 		return "", missing
 	case v.Type != gjson.String:
 		return "", errInvalidType

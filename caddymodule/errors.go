@@ -116,9 +116,10 @@ var (
 var (
 	errMissingPrompt   = defineError(http.StatusBadRequest, "missing_prompt", "prompt is required and must not be blank.", onEndpoints)
 	errPromptTooLong   = defineError(http.StatusBadRequest, "prompt_too_long", "prompt exceeds 8000 characters.", onEndpoints)
+	errInvalidMessages = defineError(http.StatusBadRequest, "invalid_messages", "messages must be an array of 1 to 100 objects with a role (system, user or assistant) and a content, of which the last is the user's.", onEndpoints)
 	errMissingSession  = defineError(http.StatusBadRequest, "missing_session_id", "session_id is required and must not be blank.", onEndpoints)
 	errInvalidSession  = defineError(http.StatusBadRequest, "invalid_session_id", "session_id must have 1 to 128 characters and no control characters.", onEndpoints)
-	errInvalidType     = defineError(http.StatusBadRequest, "invalid_type", "prompt and session_id must be strings.", onEndpoints)
+	errInvalidType     = defineError(http.StatusBadRequest, "invalid_type", "prompt, session_id and the content of messages must be strings.", onEndpoints)
 	errInvalidTurn     = defineError(http.StatusBadRequest, "invalid_turn", "turn must be an integer from 1 to 100000.", onEndpoints)
 	errInvalidIdentity = defineError(http.StatusBadRequest, "invalid_identity_mode", "identity_mode must be one of those that are allowed here.", onEndpoints)
 	errProviders       = defineError(http.StatusInternalServerError, "provider_exhausted", "No model provider answered; retry.", onEndpoints)

@@ -3,7 +3,9 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/caddy-lex/lex/govern"
@@ -36,6 +38,7 @@ type governCall struct {
 	r        *http.Request
 	body     governRequest
 	started  time.Time
+	messages []wire.Message // the conversation as the governed call gets it
 	assessed *govern.Assessed
 	timing   timing
 
@@ -93,17 +96,31 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 		Key: govern.SessionKey(g.caller.namespace, c.body.SessionID), PublicID: c.body.SessionID,
 		Label: c.body.Turn, Eval: g.auth.isEval(r, c.body.SessionID),
 		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started,
+		Reading: govern.Reading{RefuseHistory: g.handler.History == "refuse"},
 	})
 	if err != nil {
 		return nil, g.fail(r.Context(), "session", err)
 	}
-	if c.assessed, err = opened.Assess(r.Context(), opened.ReadPrompt(c.body.Prompt)); err != nil {
+	if c.assessed, err = c.assess(r.Context(), opened); err != nil {
 		return nil, g.fail(r.Context(), "session", err)
 	}
 	g.setTurnHeader(w.Header(), opened)
 	c.timing.Assess = milliseconds(time.Since(c.started))
 	setPlaceholders(r, turnPlaceholders(opened, c.assessed.Turn, ""))
 	return c, nil
+}
+
+// assess assesses the prompt, and the conversation before it if there is one.
+func (c *governCall) assess(ctx context.Context, opened *govern.Opened) (*govern.Assessed, error) {
+	if c.body.Messages == nil {
+		return opened.Assess(ctx, opened.ReadPrompt(c.body.Prompt))
+	}
+	input, messages, err := opened.ReadConversation(ctx, c.body.Messages)
+	if err != nil {
+		return nil, err
+	}
+	c.messages = messages
+	return opened.Assess(ctx, input)
 }
 
 // A reply is the result of one call to the model.
@@ -153,8 +170,36 @@ func (c *governCall) startBaseline(ctx context.Context) <-chan reply {
 		return nil
 	}
 	done := make(chan reply, 1)
-	go func() { done <- c.callModel(ctx, wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt}) }()
+	go func() { done <- c.callModel(ctx, c.baselineAsk()) }()
 	return done
+}
+
+// baselineAsk is the prompt alone, or the conversation as the caller sent it.
+func (c *governCall) baselineAsk() wire.Ask {
+	ask := wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt}
+	ask.System, ask.History = beforePrompt(c.body.Messages)
+	return ask
+}
+
+// beforePrompt separates the messages before the last one into the application's
+// instructions, for which every API has a place of their own, and the conversation.
+func beforePrompt(messages []wire.Message) (system string, history []wire.Message) {
+	for _, m := range messages[:max(0, len(messages)-1)] {
+		if m.Role == wire.System {
+			system = joinTexts(system, m.Text)
+		} else {
+			history = append(history, m)
+		}
+	}
+	return system, history
+}
+
+// joinTexts puts two texts one below the other.
+func joinTexts(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
 }
 
 // awaitReply waits for a reply, at most for limit.
@@ -172,10 +217,15 @@ func awaitReply(call <-chan reply, limit time.Duration) reply {
 	}
 }
 
-// governedAsk is the prompt with the constitutional context of its identity mode
-// and the session's remembered turns.
+// governedAsk is the prompt with the constitutional context of its identity mode, and
+// with the conversation that the caller sent or else the session's remembered turns.
 func (c *governCall) governedAsk(stream bool) wire.Ask {
 	ask := wire.Ask{Model: c.handler.Model, Prompt: c.body.Prompt, Stream: stream, System: c.assessed.GiveContext(c.body.IdentityMode)}
+	if c.messages != nil {
+		instructions, history := beforePrompt(c.messages)
+		ask.System, ask.History = joinTexts(ask.System, instructions), history
+		return ask
+	}
 	for _, m := range c.assessed.Opened.Remembered() {
 		ask.History = append(ask.History,
 			wire.Message{Role: wire.User, Text: m.Prompt}, wire.Message{Role: wire.Assistant, Text: m.Output})
@@ -188,20 +238,20 @@ func (c *governCall) governedAsk(stream bool) wire.Ask {
 func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
-	call := askDialect.Ask(ask)
+	call := c.handler.asks.Ask(ask)
 	got := newRecorder(c.app.Limits.Body)
 	if err := c.ask(ctx, got, c.r, call); err != nil {
 		return reply{err: err}
 	}
-	return readReply(got)
+	return readReply(got, c.handler.asks)
 }
 
 // readReply takes the text out of a whole answer.
-func readReply(got *recorder) reply {
+func readReply(got *recorder, d wire.Reader) reply {
 	if !got.ok() {
 		return reply{err: errProvider}
 	}
-	response, err := askDialect.Response(got.body.Bytes())
+	response, err := d.Response(got.body.Bytes())
 	if err != nil {
 		return reply{err: errProvider} // not the dialect's JSON
 	}
@@ -292,18 +342,18 @@ func failureOf(outcome kernel.Outcome) *apiError {
 	return errProviders
 }
 
-// askDialect is the dialect in which /lex/govern asks the model.
-var askDialect = func() askingDialect {
-	d, _ := wire.Named("openai")
-	asking, ok := d.(askingDialect)
-	if !ok {
-		panic("the OpenAI dialect writes no requests") // a test of package wire would have failed
-	}
-	return asking
-}()
-
 // An askingDialect also writes requests.
 type askingDialect interface {
 	wire.Dialect
 	wire.Asker
+}
+
+// dialectToAsk finds the dialect in which /lex/govern asks the model.
+func dialectToAsk(name string) (askingDialect, error) {
+	d, _ := wire.Named(name)
+	asks, ok := d.(askingDialect)
+	if !ok {
+		return nil, fmt.Errorf("upstream_dialect %q: give one of %s", name, strings.Join(wire.AskerNames(), ", "))
+	}
+	return asks, nil
 }

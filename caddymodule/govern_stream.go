@@ -110,11 +110,12 @@ func (c *governCall) newGate(s *tokenStream, stop context.CancelFunc) *govern.Ga
 func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.Gate, reply) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.handler.Timeout))
 	defer cancel()
-	call := askDialect.Ask(c.governedAsk(true))
+	asks := c.handler.asks
+	call := asks.Ask(c.governedAsk(true))
 	gate := c.newGate(s, cancel)
 	got := &streamRecorder{
-		recorder: newRecorder(c.app.Limits.Body), gate: gate, stop: cancel,
-		frames: wire.NewSplitter(askDialect.Framing(), int(min(c.app.Limits.Body, math.MaxInt))), events: askDialect.Events(),
+		recorder: newRecorder(c.app.Limits.Body), gate: gate, stop: cancel, framing: asks.Framing(),
+		frames: wire.NewSplitter(asks.Framing(), int(min(c.app.Limits.Body, math.MaxInt))), events: asks.Events(),
 	}
 	err := c.ask(ctx, got, c.r, call)
 	if last, ok := got.frames.Last(); ok && err == nil && got.streamed {
@@ -129,7 +130,7 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 	case err != nil:
 		return gate, reply{err: err}
 	case !got.streamed:
-		whole := readReply(got.recorder)
+		whole := readReply(got.recorder, asks)
 		appendWhole(gate, whole.text)
 		return gate, whole
 	case !got.ok() || !got.finished || text == "":
@@ -147,13 +148,14 @@ func appendWhole(gate *govern.Gate, text string) {
 }
 
 // A streamRecorder reads the answer to a call of our own: event by event when it
-// is an event stream, else whole.
+// is a stream of its dialect, else whole.
 type streamRecorder struct {
 	*recorder
 	gate     *govern.Gate
 	stop     context.CancelFunc
 	streamed bool
-	finished bool // the frame with the finish reason came
+	finished bool // the frame that ends the answer came
+	framing  wire.Framing
 	frames   wire.Splitter
 	events   wire.EventReader
 }
@@ -161,7 +163,7 @@ type streamRecorder struct {
 // WriteHeader learns how the answer is framed.
 func (s *streamRecorder) WriteHeader(status int) {
 	s.recorder.WriteHeader(status)
-	s.streamed = s.ok() && isStream(status, s.header, askDialect.Framing())
+	s.streamed = s.ok() && isStream(status, s.header, s.framing)
 }
 
 // Write hands the tokens of complete events to the gate.
@@ -194,7 +196,7 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 	if err != nil || event.Err {
 		return errProvider
 	}
-	s.finished = s.finished || event.Finish != ""
+	s.finished = s.finished || len(event.Finished) > 0
 	for _, d := range event.Deltas {
 		if d.Text == "" || !d.IsText() {
 			continue

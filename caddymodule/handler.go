@@ -49,6 +49,10 @@ type Handler struct {
 	// such as {env.PROVIDER_KEY} are resolved for each request.
 	ProviderKey string `json:"provider_key,omitempty"`
 
+	// The dialect in which POST /lex/govern asks the model, such as openai, anthropic,
+	// gemini or ollama. Default: openai.
+	UpstreamDialect string `json:"upstream_dialect,omitempty"`
+
 	// When POST /lex/govern also asks for the ungoverned answer:
 	// unless_refused, always or never. Default: unless_refused.
 	Baseline string `json:"baseline,omitempty"`
@@ -108,6 +112,7 @@ type Handler struct {
 	mux    *http.ServeMux // of our own endpoints
 	logger *zap.Logger
 	unread *seenPaths // where answers pass uninspected
+	asks   askingDialect
 }
 
 // defaultInspect is the default of Handler.InspectLimit, in bytes.
@@ -165,12 +170,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.setDefaults()
 	h.mux = newMux(h.serves)
-	return nil
+	h.asks, err = dialectToAsk(h.UpstreamDialect)
+	return err
 }
 
 func (h *Handler) setDefaults() {
 	for field, value := range map[*string]string{
-		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Read: readPublic, &h.Model: "lex-demo", &h.Baseline: "unless_refused", &h.Raw: "show",
+		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Read: readPublic, &h.Model: "lex-demo", &h.UpstreamDialect: "openai", &h.Baseline: "unless_refused", &h.Raw: "show",
 		&h.Unknown: unknownInspect, &h.History: "redact", &h.Oversize: "refuse", &h.Headers: "receipt", &h.RefuseWith.As: "message",
 	} {
 		if *field == "" {

@@ -57,6 +57,9 @@ const (
 	dialectUnknown  = "unknown"
 )
 
+// unknownDialect has the errors that are answered where no dialect is known.
+var unknownDialect, _ = wire.Named("openai")
+
 // interceptUnknown governs a request on a path that no dialect claims, by the
 // option `unknown`. It returns an error as long as nothing is written.
 func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error {
@@ -214,7 +217,7 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	}
 	if refusal != nil {
 		g.setReceiptHeaders(w.Header(), opened, receipt)
-		writeDialectError(w, askDialect, refusal)
+		writeDialectError(w, unknownDialect, refusal)
 		return nil
 	}
 	g.noteUnread(r)

@@ -87,7 +87,7 @@ func (g *request) subrequest(ctx context.Context, w http.ResponseWriter, parent 
 	}
 	parentReplacer := replacer(parent)
 	if key := parentReplacer.ReplaceAll(g.handler.ProviderKey, ""); key != "" {
-		name, value := askDialect.Authorize(key)
+		name, value := g.handler.asks.Authorize(key)
 		r.Header.Set(name, value)
 	}
 	return prepare(r, parent, parentReplacer, w), nil

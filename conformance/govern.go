@@ -122,6 +122,26 @@ func exactly(text string, n int) string {
 	return string([]rune(strings.Repeat(text, n/len([]rune(text))+1))[:n])
 }
 
+// messages is the body of a governance request with a conversation, given as role,
+// content, role, content, and a fresh session.
+func messages(of ...string) string {
+	conversation := []map[string]string{}
+	for i := 0; i+1 < len(of); i += 2 {
+		conversation = append(conversation, map[string]string{"role": of[i], "content": of[i+1]})
+	}
+	b, _ := json.Marshal(map[string]any{"messages": conversation, "session_id": newSession()}) // texts encode
+	return string(b)
+}
+
+// manyMessages is a conversation of n messages.
+func manyMessages(n int) string {
+	of := []string{}
+	for i := range n {
+		of = append(of, []string{"user", "assistant"}[(n-1-i)%2], "Yes, go on.")
+	}
+	return messages(of...)
+}
+
 func governCases() []testCase {
 	cases := []testCase{
 		{Name: "govern: a question", Request: request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/json"}, Body: isResult},
@@ -133,6 +153,12 @@ func governCases() []testCase {
 		{Name: "govern: unknown members are ignored", Request: request{Path: governPath, Body: govern(question, "mood", map[string]any{"good": true})}, Status: http.StatusOK, Body: isResult},
 		{Name: "govern: session_id of 128 characters", Request: request{Path: governPath, Body: govern(question, "session_id", exactly(newSession()+"界", 128))}, Status: http.StatusOK, Body: isResult},
 		{Name: "govern: rate headers", Request: request{Path: governPath, Body: govern(question)}, Status: http.StatusOK, Header: map[string]string{"X-RateLimit-Limit": "", "X-RateLimit-Remaining": ""}},
+		{Name: "govern: messages", Request: request{Path: governPath, Body: messages("system", "Be brief.", "user", question, "assistant", "Paris.", "user", "And of Italy?")}, Status: http.StatusOK, Body: allOf(isResult, equals("refused", false), equals("memory_injected", false))},
+		{Name: "govern: messages that end in an attack", Request: request{Path: governPath, Body: messages("user", question, "assistant", "Paris.", "user", attack)}, Status: http.StatusOK, Body: allOf(isResult, equals("refused", true))},
+		{Name: "govern: messages with an earlier attack", Request: request{Path: governPath, Body: messages("user", attack, "assistant", "Yes.", "user", question)}, Status: http.StatusOK, Body: allOf(isResult, equals("refused", false))},
+		{Name: "govern: 100 messages", Request: request{Path: governPath, Body: manyMessages(100)}, Status: http.StatusOK, Body: isResult},
+		{Name: "govern: messages null beside a prompt", Request: request{Path: governPath, Body: govern(question, "messages", nil)}, Status: http.StatusOK, Body: isResult},
+		{Name: "govern: 8000 code points in a message", Request: request{Path: governPath, Body: messages("user", exactly("界", 8000), "assistant", "Yes.", "user", question)}, Status: http.StatusOK, Body: isResult},
 		{Name: "govern: a session goes on", Flow: sessionGoesOn},
 		{Name: "govern: receipts form a chain", Flow: receiptsFormAChain},
 	}
@@ -187,6 +213,23 @@ func invalidGovernCases() []testCase {
 	}
 	for _, v := range []string{"1", "true", "{}", "[]"} {
 		cases = append(cases, invalid("prompt "+v, `{"prompt":`+v+`,"session_id":"s"}`, "invalid_type"), invalid("session_id "+v, `{"prompt":"a","session_id":`+v+`}`, "invalid_type"))
+	}
+	cases = append(
+		cases,
+		invalid("prompt and messages", govern(question, "messages", []any{}), "invalid_messages"),
+		invalid("101 messages", manyMessages(101), "invalid_messages"),
+		invalid("an answer as the last message", messages("user", question, "assistant", "Paris."), "invalid_messages"),
+		invalid("blank content of a message", messages("assistant", " ", "user", question), "missing_prompt"),
+		invalid("8001 code points in a message", messages("assistant", exactly("界", 8001), "user", question), "prompt_too_long"),
+		invalid("messages before session_id", `{"messages":[]}`, "invalid_messages"),
+		invalid("a duplicate in a message", `{"messages":[{"role":"user","content":"a","content":"b"}],"session_id":"s"}`, "invalid_json"),
+		invalid("another case in a message", `{"messages":[{"role":"user","Content":"a"}],"session_id":"s"}`, "invalid_json"),
+	)
+	for _, v := range []string{"1", `"a"`, "{}", "[]", "[[]]", `["a"]`, "[{}]", `[{"role":"tool","content":"a"}]`, `[{"role":null,"content":"a"}]`} {
+		cases = append(cases, invalid("messages "+v, `{"messages":`+v+`,"session_id":"s"}`, "invalid_messages"))
+	}
+	for _, v := range []string{"1", "{}", `[{"type":"text","text":"a"}]`} {
+		cases = append(cases, invalid("content "+v, `{"messages":[{"role":"user","content":`+v+`}],"session_id":"s"}`, "invalid_type"))
 	}
 	for _, v := range []string{"0", "-1", "100001", "2.0", "1e2", `"2"`, "true", "[1]", "{}", "1e400", "99999999999999999999"} {
 		cases = append(cases, invalid("turn "+v, `{"prompt":"a","session_id":"s","turn":`+v+`}`, "invalid_turn"))

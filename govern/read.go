@@ -48,8 +48,53 @@ func (o *Opened) ReadPrompt(prompt string) Input {
 	o.Coverage.BytesForwarded = len(prompt)
 	return Input{
 		Prompt: prompt, said: []detect.Text{{Source: detect.User, Body: prompt}},
-		asking: messageDigest(strconv.Itoa(o.Label) + " " + prompt),
+		asking:   messageDigest(strconv.Itoa(o.Label) + " " + prompt),
+		messages: []string{messageDigest(prompt)},
 	}
+}
+
+// ReadConversation reads a request that is a conversation in no API, of system, user
+// and assistant messages, and returns the messages to forward. The last message is the
+// user's prompt. The history is cleaned as in a call with a resent conversation (see
+// ReadMessages).
+func (o *Opened) ReadConversation(ctx context.Context, messages []wire.Message) (in Input, forwarded []wire.Message, err error) {
+	parts := conversationParts(messages)
+	in = Input{
+		Prompt:   messages[len(messages)-1].Text,
+		asking:   messageDigest(strconv.Itoa(o.Label) + " " + NewConversation(o.Namespace, parts).present()),
+		messages: newestDigests(parts),
+	}
+	replaced, err := o.readParts(ctx, &in, parts, nil)
+	if err != nil {
+		return in, nil, err
+	}
+	forwarded = slices.Clone(messages)
+	for _, p := range replaced {
+		forwarded[p.Message-1].Text = removedText
+	}
+	for _, m := range forwarded {
+		o.Coverage.BytesForwarded += len(m.Text)
+	}
+	return in, forwarded, nil
+}
+
+// conversationParts returns the messages of a conversation as the parts of a call. All
+// messages up to the last answer are history.
+func conversationParts(messages []wire.Message) []wire.Part {
+	parts, history := make([]wire.Part, len(messages)), 0
+	for i, m := range messages {
+		parts[i] = wire.Part{
+			Path: "messages." + strconv.Itoa(i) + ".content", Role: m.Role, Kind: wire.Text,
+			Text: m.Text, Bytes: len(m.Text), Message: i + 1,
+		}
+		if m.Role == wire.Assistant {
+			history = i + 1
+		}
+	}
+	for i := range history {
+		parts[i].Earlier = true
+	}
+	return parts
 }
 
 // ReadParts reads the texts of a body in no dialect. media is the number of bytes of
@@ -69,11 +114,23 @@ func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
 // the history is cleaned (see cleanHistory). Only removed messages are replaced in the
 // body; every other byte stays.
 func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
-	parts := call.Parts
-	in = Input{Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(parts)}
-	replaced, err := o.cleanHistory(ctx, &in, parts)
+	in = Input{Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(call.Parts)}
+	replaced, err := o.readParts(ctx, &in, call.Parts, body)
 	if err != nil {
 		return in, nil, err
+	}
+	if len(replaced) > 0 {
+		body = wire.Redact(body, replaced, removedText)
+	}
+	o.Coverage.BytesForwarded = len(body)
+	return in, body, nil
+}
+
+// readParts cleans the history of a call and reads all other parts. It returns the
+// parts to replace. The body is where parts of an unknown kind stand.
+func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, body []byte) (replaced []wire.Part, err error) {
+	if replaced, err = o.cleanHistory(ctx, in, parts); err != nil {
+		return nil, err
 	}
 	known := o.knowsHistory()
 	for _, p := range parts {
@@ -102,11 +159,7 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text})
 		}
 	}
-	if len(replaced) > 0 {
-		body = wire.Redact(body, replaced, removedText)
-	}
-	o.Coverage.BytesForwarded = len(body)
-	return in, body, nil
+	return replaced, nil
 }
 
 // knowsHistory reports whether the resent conversation is exactly the one that earlier
@@ -242,14 +295,14 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 }
 
 // ReadEvent reads a frame of a streamed answer in a dialect and records what the
-// checks cannot read. A frame that does not follow the dialect is unknown. If the
-// operator wants that, its texts are read loosely, as text of the first choice: some
-// clients show frames with two JSON documents, a member that occurs twice, a NUL or a
-// byte order mark.
+// checks cannot read. A frame that does not follow the dialect is unknown, but it may
+// still end the answer. If the operator wants that, its texts are read loosely, as text
+// of the first choice: some clients show frames with two JSON documents, a member that
+// occurs twice, a NUL or a byte order mark.
 func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
 	event, err := events.Event(frame)
 	if err != nil {
-		event = wire.Event{Unknown: []string{"frame"}}
+		event.Deltas, event.Unknown = nil, []string{"frame"}
 		if a.Opened.Reading.Unknown {
 			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
 				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})

@@ -31,7 +31,8 @@ type Reader interface {
 // safe for concurrent use.
 type EventReader interface {
 	// Event reads the next frame. A frame that carries nothing for a reader (a
-	// comment) is an Event without members.
+	// comment) is an Event without members. Beside an error, the Event says only
+	// whether some client may end with the frame: Finish, Finished and Done.
 	Event(f Frame) (Event, error)
 }
 

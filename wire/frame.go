@@ -57,10 +57,14 @@ type Splitter interface {
 // NewSplitter returns a splitter for streams with a framing. Limit bounds one frame,
 // in bytes; 0 means [MaxFrame].
 func NewSplitter(f Framing, limit int) Splitter {
+	if limit <= 0 {
+		limit = MaxFrame
+	}
 	switch f {
 	case Array:
 		return newArraySplitter(limit)
-	default:
-		return &SSE{Limit: limit}
+	case Lines:
+		return &lineSplitter{max: limit}
 	}
+	return &SSE{Limit: limit}
 }

@@ -30,6 +30,7 @@ var matchers = []func(path string, address *url.URL) Dialect{
 	matchOpenAI,
 	matchAnthropic,
 	matchGemini,
+	matchOllama,
 	matchMCP,
 }
 
@@ -70,8 +71,22 @@ var named = map[string]Dialect{
 	"gemini":             gemini{},
 	"gemini_generate":    gemini{},
 	"openai_responses":   responses{},
-	"responses":          responses{},
 	"mcp":                mcp{},
+	"ollama":             ollamaChat{},
+	"ollama_chat":        ollamaChat{},
+	"ollama_generate":    ollamaGenerate{},
+}
+
+// AskerNames are the names under which [Named] finds a dialect that is an [Asker].
+func AskerNames() []string {
+	var names []string
+	for name, d := range named {
+		if _, ok := d.(Asker); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Resembles tells which dialect a body on an unknown path looks like. It reads
@@ -85,30 +100,38 @@ func Resembles(body []byte) (Dialect, bool) {
 	if !root.IsObject() {
 		return nil, false
 	}
-	var messages, contents, items, prompt bool
+	has := make(map[string]bool)
 	root.ForEach(func(key, value gjson.Result) bool {
-		switch {
-		case strings.EqualFold(key.Str, "messages"):
-			messages = messages || isMessages(value)
-		case strings.EqualFold(key.Str, "contents"):
-			contents = contents || isContents(value)
-		case strings.EqualFold(key.Str, "prompt"):
-			prompt = prompt || value.Type == gjson.String || value.IsArray()
-		case strings.EqualFold(key.Str, "input"):
-			items = items || isItems(value)
+		name := strings.ToLower(key.Str)
+		tells := true
+		switch name {
+		case "messages":
+			tells = isMessages(value)
+		case "contents":
+			tells = isContents(value)
+		case "input":
+			tells = isItems(value)
+		case "prompt":
+			tells = value.Type == gjson.String || value.IsArray()
 		}
-		return !messages
+		has[name] = has[name] || tells
+		return true
 	})
+	ollama := has["keep_alive"] // nobody else has it
 	switch {
-	case messages && resemblesAnthropic(root):
+	case has["messages"] && ollama:
+		return ollamaChat{}, true
+	case has["messages"] && resemblesAnthropic(root):
 		return anthropic{}, true
-	case messages:
+	case has["messages"]:
 		return chat{}, true
-	case contents:
+	case has["contents"]:
 		return gemini{}, true
-	case items:
+	case has["input"]:
 		return responses{}, true
-	case prompt:
+	case has["prompt"] && ollama:
+		return ollamaGenerate{}, true
+	case has["prompt"]:
 		return completions{}, true
 	}
 	return nil, false

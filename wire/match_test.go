@@ -15,7 +15,7 @@ func nameOf(d wire.Dialect, ok bool) string {
 }
 
 func TestMatch(t *testing.T) {
-	const chat, completions, responses = "openai_chat", "openai_completions", "openai_responses"
+	const chat, completions, responses, ollamaChat, ollamaGenerate = "openai_chat", "openai_completions", "openai_responses", "ollama_chat", "ollama_generate"
 	for path, want := range map[string]string{
 		"/v1/chat/completions":                       chat,
 		"v1/chat/completions":                        chat,
@@ -50,6 +50,15 @@ func TestMatch(t *testing.T) {
 		"/v1/responses/resp_1":                       "",
 		"/v1/responses/resp_1/input_items":           "",
 		"/v1/responses/input_tokens":                 "",
+		"/api/chat":                                  ollamaChat,
+		"//api/./CHAT/":                              ollamaChat,
+		"/ollama/api/chat":                           ollamaChat,
+		"/api/generate":                              ollamaGenerate,
+		"/ollama/api/generate":                       ollamaGenerate,
+		"/api/chat/x":                                "",
+		"/xapi/chat":                                 "",
+		"/api/embed":                                 "",
+		"/api/tags":                                  "",
 	} {
 		if got := nameOf(wire.Match(&url.URL{Path: path})); got != want {
 			t.Errorf("%q is %q, want %q", path, got, want)
@@ -60,8 +69,9 @@ func TestMatch(t *testing.T) {
 func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",
-		"openai_responses": "openai_responses", "responses": "openai_responses", "OpenAI": "", "": "",
+		"openai_responses": "openai_responses", "OpenAI": "", "": "",
 		"gemini": "gemini_generate", "gemini_generate": "gemini_generate",
+		"ollama": "ollama_chat", "ollama_chat": "ollama_chat", "ollama_generate": "ollama_generate",
 	} {
 		if got := nameOf(wire.Named(name)); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -72,7 +82,7 @@ func TestNamed(t *testing.T) {
 // A body is recognised as leniently as the most lenient server reads it, so
 // that no spelling slips by; whether it is valid is another question.
 func TestResembles(t *testing.T) {
-	const chat, completions, responses = "openai_chat", "openai_completions", "openai_responses"
+	const chat, completions, responses, ollamaChat, ollamaGenerate = "openai_chat", "openai_completions", "openai_responses", "ollama_chat", "ollama_generate"
 	for body, want := range map[string]string{
 		`{"messages":[{"role":"user","content":"hi"}]}`:          chat,
 		`{"model":"m","Messages":[{"content":"hi"}]}`:            chat,
@@ -97,6 +107,10 @@ func TestResembles(t *testing.T) {
 		`[{"messages":[{"role":"user"}]}]`:                           "",
 		``:                                                           "",
 		`hello`:                                                      "",
+		`{"keep_alive":"5m","messages":[{"role":"user","content":"hi"}]}`:   ollamaChat,
+		`{"messages":[{"role":"user","content":"hi"}],"Keep_Alive":0}`:      ollamaChat,
+		`{"prompt":"hi","keep_alive":0}`:                                    ollamaGenerate,
+		`{"keep_alive":0}`:                                                  "",
 		`{"params":{"messages":[{"role":"user","content":"not ours"}]}}`:    "",
 		`{"messages":[],"prompt":"the messages are empty, the prompt not"}`: completions,
 		`{"contents":[{"parts":[{"text":"hi"}]}]}`:                          "gemini_generate",

@@ -76,7 +76,7 @@ const responsesCall = `{
 }`
 
 func TestResponsesRequest(t *testing.T) {
-	r, err := dialect(t, "responses").Request([]byte(responsesCall))
+	r, err := dialect(t, "openai_responses").Request([]byte(responsesCall))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestResponsesRequest(t *testing.T) {
 // hashOf is how an unknown name stands in a path.
 func hashOf(t *testing.T, name string) string {
 	t.Helper()
-	r, err := dialect(t, "responses").Request([]byte(`{"input":"x","` + name + `":1}`))
+	r, err := dialect(t, "openai_responses").Request([]byte(`{"input":"x","` + name + `":1}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestResponsesState(t *testing.T) {
 		`{"input":[{"type":"function_call_output","call_id":"c","output":"b"}],"previous_response_id":"resp_1"}`: {"", "resp_1", ""},
 		`{"previous_response_id":"resp_1"}`:                                                                      {"", "resp_1", ""},
 	} {
-		r, err := dialect(t, "responses").Request([]byte(body))
+		r, err := dialect(t, "openai_responses").Request([]byte(body))
 		if got := [3]string{r.Session, r.Previous, r.Prompt()}; err != nil || got != want {
 			t.Errorf("%s: %q, %v", body, got, err)
 		}
@@ -226,7 +226,7 @@ func TestInvalidResponsesRequests(t *testing.T) {
 		`{"input":"x","previous_response_id":5}`, `{"input":[{"role":"user","content":"x","Content":"canary"}]}`, `{"input":[{"Type":"function_call_output","role":"user","content":"x"}]}`,
 		`{"input":[{"type":"function_call_output","Output":"canary"}]}`, `{"input":"\u0000"}`, `{"input":"\ud800"}`,
 	} {
-		r, err := dialect(t, "responses").Request([]byte(body))
+		r, err := dialect(t, "openai_responses").Request([]byte(body))
 		if !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %+v, %v", body, r, err)
 		}
@@ -236,7 +236,7 @@ func TestInvalidResponsesRequests(t *testing.T) {
 // Whatever of the history is removed, the body keeps the form that the API takes: it is
 // read as before, and no other byte differs.
 func TestResponsesRedact(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	r, err := d.Request([]byte(responsesCall))
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestResponsesRedact(t *testing.T) {
 
 // What has no form of its own in the dialect is replaced by one that stands at its place.
 func TestResponsesRedactUnknown(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	body := []byte(`{"input":[{"type":"hologram","text":"a"},{"role":"user","content":[{"type":"smell","text":"b"}]},{"role":"assistant","content":[{"type":"smell","text":"c"}]},{"role":"user","content":"d"}]}`)
 	r, err := d.Request(body)
 	if err != nil || len(r.Parts) != 4 {
@@ -320,14 +320,14 @@ func TestSetPrevious(t *testing.T) {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
-	refused, err := dialect(t, "responses").Response(dialect(t, "responses").Refusal(wire.Refusal{ID: "KRN-1"}))
+	refused, err := dialect(t, "openai_responses").Response(dialect(t, "openai_responses").Refusal(wire.Refusal{ID: "KRN-1"}))
 	if err != nil || !wire.IsOwnResponse(refused.ID) || wire.IsOwnResponse("resp_1") || wire.IsOwnResponse("") {
 		t.Errorf("%q, %v", refused.ID, err)
 	}
 }
 
 func TestResponsesResponse(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	r, err := d.Response([]byte(`{"id":"resp_1","object":"response","model":"m","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},
 		"instructions":"Be brief.","x":{"text":"?"},"error":{"code":"c","message":"m"},"output_text":"Paris. Lyon.","usage":{"total_tokens":1},
 		"output":[
@@ -367,7 +367,7 @@ func TestResponsesResponse(t *testing.T) {
 // readStream reads the frames of a stream and returns its text by kind.
 func readStream(t testing.TB, stream []byte) (texts map[wire.Kind]string, events []wire.Event) {
 	t.Helper()
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	reader := d.Events()
 	texts = make(map[wire.Kind]string)
 	for _, f := range split(t, d, stream) {
@@ -400,8 +400,8 @@ func TestResponsesStreamEqualsWhole(t *testing.T) {
 	for _, name := range []string{"streaming.stream", "agent.stream", "incomplete.stream"} {
 		stream := example(t, name)
 		texts, events := readStream(t, stream)
-		frames := split(t, dialect(t, "responses"), stream)
-		whole, err := dialect(t, "responses").Response([]byte(gjson.GetBytes(frames[len(frames)-1].Data, "response").Raw))
+		frames := split(t, dialect(t, "openai_responses"), stream)
+		whole, err := dialect(t, "openai_responses").Response([]byte(gjson.GetBytes(frames[len(frames)-1].Data, "response").Raw))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -511,11 +511,11 @@ func TestResponsesEvents(t *testing.T) {
 		}
 	}
 	frames, _ := decode(t, "event: response.completed\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\n\n")
-	if e, err := dialect(t, "responses").Events().Event(frames[0]); err != nil || e.Done || !slices.Equal(e.Unknown, []string{"event"}) {
+	if e, err := dialect(t, "openai_responses").Events().Event(frames[0]); err != nil || e.Done || !slices.Equal(e.Unknown, []string{"event"}) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	for _, data := range []string{`canary`, `{"type":"response.output_text.delta","delta":"a","Delta":"canary"}`, `{}{}`} {
-		if _, err := dialect(t, "responses").Events().Event(wire.Frame{Data: []byte(data)}); !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
+		if _, err := dialect(t, "openai_responses").Events().Event(wire.Frame{Data: []byte(data)}); !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
@@ -524,7 +524,7 @@ func TestResponsesEvents(t *testing.T) {
 var responsesPlaces = map[string]wire.Place{"everywhere": wire.Everywhere, "refusal": wire.OnlyRefusal, "content": wire.OnlyContent}
 
 func TestResponsesRefusals(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	for name, place := range responsesPlaces {
 		r := wire.Refusal{ID: "KRN-1", Model: "gpt-x", Text: declined, Created: 1700000000, Place: place, Choices: 3}
 		kind := wire.RefusalText
@@ -553,7 +553,7 @@ func TestResponsesRefusals(t *testing.T) {
 // A stream can be refused behind each of its frames. What the client has then is a whole
 // stream by the grammar of the API, in which everything that was sent is kept.
 func TestResponsesRefusedAnywhere(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	for _, name := range []string{"agent.stream", "streaming.stream"} {
 		frames := split(t, d, example(t, name))
 		for place, as := range responsesPlaces {
@@ -617,7 +617,7 @@ func checkResponsesStream(t *testing.T, stream []byte) {
 	}
 	var items []*openItem
 	sequence, id, ended := int64(-1), "", ""
-	for i, f := range split(t, dialect(t, "responses"), stream) {
+	for i, f := range split(t, dialect(t, "openai_responses"), stream) {
 		e := gjson.ParseBytes(f.Data)
 		kind := e.Get("type").Str
 		if f.Event != kind || !gjson.ValidBytes(f.Data) {
@@ -701,7 +701,7 @@ func checkResponsesStream(t *testing.T, stream []byte) {
 // A half answer in JSON is not handed to clients as a completed one, which they would
 // parse. A call that the client runs is never completed by a refusal.
 func TestResponsesHalfAnswers(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	end := func(n int, name string, place wire.Place, change func(string) string) gjson.Result {
 		writer := d.Stream()
 		for _, f := range split(t, d, []byte(change(string(example(t, name)))))[:n] {
@@ -739,7 +739,7 @@ func TestResponsesHalfAnswers(t *testing.T) {
 
 // The answer's own members come back as upstream gave them, and ours do not appear.
 func TestResponsesRefusalKeepsTheEcho(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	writer := d.Stream()
 	frames := split(t, d, example(t, "agent.stream"))
 	for _, f := range frames[:30] {
@@ -756,7 +756,7 @@ func TestResponsesRefusalKeepsTheEcho(t *testing.T) {
 
 // What is kept of a stream is bounded. The refusal is still a legal rest.
 func TestResponsesKeepLittle(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	writer := d.Stream()
 	frames := split(t, d, example(t, "streaming.stream"))
 	for _, f := range frames[:5] {
@@ -779,7 +779,7 @@ func TestResponsesKeepLittle(t *testing.T) {
 // However the network cuts a stream, it reads alike.
 func TestResponsesSplits(t *testing.T) {
 	stream := example(t, "agent.stream")
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	whole := fmt.Sprint(readStream(t, stream))
 	rapid.Check(t, func(rt *rapid.T) {
 		s, reader := wire.NewSplitter(d.Framing(), 0), d.Events()
@@ -813,7 +813,7 @@ func FuzzResponsesRequest(f *testing.F) {
 	f.Add([]byte(responsesCall))
 	f.Add([]byte(`{"input":[{"type":"reasoning","summary":[{"text":"a"}],"x":1},{"id":"x"},{"type":5},{}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d := dialect(t, "responses")
+		d := dialect(t, "openai_responses")
 		r, err := d.Request(body)
 		if err != nil {
 			if !errors.Is(err, wire.ErrInvalid) {
@@ -848,7 +848,7 @@ func FuzzResponsesStream(f *testing.F) {
 	f.Add([]byte(`data: {"type":"response.created","response":{"a":1,"a":2}}` + "\n\n" + `data: {"type":"response.output_item.added","item":{"type":"message"},"output_index":-4}` + "\n\n" +
 		`data: {"type":"response.output_text.delta","output_index":-4,"content_index":9,"delta":5}` + "\n\n"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		d := dialect(t, "responses")
+		d := dialect(t, "openai_responses")
 		s, reader, writer := wire.NewSplitter(d.Framing(), 0), d.Events(), d.Stream()
 		if s.Push(stream) != nil {
 			return
@@ -874,7 +874,7 @@ func FuzzResponsesStream(f *testing.F) {
 }
 
 func TestResponsesAsk(t *testing.T) {
-	d := dialect(t, "responses")
+	d := dialect(t, "openai_responses")
 	asker, ok := d.(wire.Asker)
 	if !ok {
 		t.Fatal("the dialect cannot ask")
@@ -901,7 +901,7 @@ func TestResponsesAsk(t *testing.T) {
 }
 
 func BenchmarkResponsesFrame(b *testing.B) {
-	d := dialect(b, "responses")
+	d := dialect(b, "openai_responses")
 	reader, writer := d.Events(), d.Stream()
 	for _, f := range split(b, d, example(b, "streaming.stream"))[:4] {
 		writer.Sent(f)
@@ -919,7 +919,7 @@ func BenchmarkResponsesFrame(b *testing.B) {
 
 // BenchmarkResponsesStream is a whole stream of every kind of frame.
 func BenchmarkResponsesStream(b *testing.B) {
-	d := dialect(b, "responses")
+	d := dialect(b, "openai_responses")
 	frames := split(b, d, example(b, "agent.stream"))
 	b.ReportAllocs()
 	for b.Loop() {

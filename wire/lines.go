@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// lineSplitter splits a stream of JSON values into frames, one a line, as Ollama sends it.
+// It takes the bytes in any pieces; where the pieces are cut makes no difference to
+// the frames. A line ends in LF or CRLF, has no limit but the one of a frame, and is a
+// comment if it is blank. A lineSplitter is not safe for
+// concurrent use.
+type lineSplitter struct {
+	max int // of one frame, in bytes
+
+	buf    []byte // what frames are cut from; never written again where a frame is
+	start  int    // of the unfinished line
+	pos    int    // everything before was scanned
+	begun  bool   // the first line was cut
+	frames []Frame
+	next   int // the first frame not yet taken
+	err    error
+}
+
+// Push implements [Splitter].
+func (l *lineSplitter) Push(p []byte) error {
+	if l.err != nil {
+		return l.err
+	}
+	l.append(p)
+	for l.err == nil {
+		end := indexFrom(l.buf, l.pos, '\n')
+		if l.pos = end; end == len(l.buf) {
+			break
+		}
+		l.pos++
+		l.endLine(l.pos)
+	}
+	if len(l.buf)-l.start > l.max {
+		l.tooLarge()
+	}
+	return l.err
+}
+
+// append keeps only the unfinished line of the buffer. Appending within the capacity
+// is safe, because frames lie before the buffer's end.
+func (l *lineSplitter) append(p []byte) {
+	l.buf, l.pos, l.start = l.buf[l.start:], l.pos-l.start, 0
+	if len(l.buf) == 0 && cap(l.buf) < len(p) {
+		l.buf = make([]byte, 0, max(chunk, len(p)))
+	}
+	l.buf = append(l.buf, p...)
+}
+
+func (l *lineSplitter) endLine(end int) {
+	if end-l.start > l.max {
+		l.tooLarge()
+		return
+	}
+	l.frames = append(l.frames, l.frame(l.buf[l.start:end:end]))
+	l.start = end
+}
+
+// frame reads one line. A byte order mark before the first one is not part of its
+// JSON: the JavaScript SDK reads over it.
+func (l *lineSplitter) frame(raw []byte) Frame {
+	data := bytes.TrimRight(raw, "\r\n")
+	if !l.begun {
+		l.begun, data = true, bytes.TrimPrefix(data, byteOrderMark)
+	}
+	return Frame{Raw: raw, Data: data, Comment: len(bytes.TrimSpace(data)) == 0}
+}
+
+func (l *lineSplitter) tooLarge() {
+	if l.err == nil {
+		l.err = fmt.Errorf("reading a line of more than %d bytes: %w", l.max, ErrFrameTooLarge)
+	}
+}
+
+// Next implements [Splitter].
+func (l *lineSplitter) Next() (Frame, bool) {
+	if l.next == len(l.frames) {
+		return Frame{}, false
+	}
+	f := l.frames[l.next]
+	l.frames[l.next] = Frame{}
+	if l.next++; l.next == len(l.frames) {
+		l.frames, l.next = l.frames[:0], 0
+	}
+	return f, true
+}
+
+// Last implements [Splitter]. The last line needs no LF: every client reads it.
+func (l *lineSplitter) Last() (Frame, bool) {
+	if l.err != nil || l.start == len(l.buf) {
+		return Frame{}, false
+	}
+	f := l.frame(bytes.Clone(l.buf[l.start:]))
+	l.start = len(l.buf)
+	return f, true
+}
+
+// Interface guard
+var _ Splitter = (*lineSplitter)(nil)
