@@ -164,10 +164,17 @@ func (e *Event) add(indexes []int, p Part) {
 		e.Unknown = append(e.Unknown, p.Path)
 		return
 	}
+	e.Calls = e.Calls || isChatCall(p.Path)
 	rest, _ := strings.CutPrefix(p.Path, "choices.")
 	place, _, _ := strings.Cut(rest, ".")
 	at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
 	e.Deltas = append(e.Deltas, Delta{Choice: indexes[at], Kind: p.Kind, Text: p.Text})
+}
+
+// isChatCall reports whether a part of a choice belongs to a call. Clients exist that
+// run one as soon as its arguments are whole JSON, before the finish reason comes.
+func isChatCall(path string) bool {
+	return strings.Contains(path, ".tool_calls.") || strings.Contains(path, ".function_call.")
 }
 
 // choiceIndex reads a choice's index. One that cannot be counts as the first,

@@ -504,7 +504,7 @@ func TestResponsesEvents(t *testing.T) {
 		{`{"error":{"message":"m"}}`, wire.Event{Err: true}},
 		{`[DONE]`, wire.Event{Done: true}},
 	} {
-		got := event(t, "responses", test.data)
+		got := event(t, "openai_responses", test.data)
 		if !slices.Equal(got.Deltas, test.want.Deltas) || !slices.Equal(got.Unknown, test.want.Unknown) ||
 			got.Calls != test.want.Calls || got.Done != test.want.Done || got.Err != test.want.Err {
 			t.Errorf("%s\n got %+v\nwant %+v", test.data, got, test.want)
