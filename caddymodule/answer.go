@@ -88,6 +88,9 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	case err != nil:
 		return false // the client left
 	case refused:
+		if resumer, ok := a.stream.(wire.Resumer); ok {
+			resumer.Refused(f)
+		}
 		a.finalize(kernel.Answered, nil) // the frame has not left
 		return false
 	}

@@ -358,6 +358,8 @@ func TestMCPListeningEnds(t *testing.T) {
 		"nothing was said":     {`{}`, "", "", "answered", nil},
 		"an attack":            {`{}`, hello + bad + hello, hello + notice, "refused", nil},
 		"an attack by request": {`{}`, hello + sampling, hello + notice, "refused", nil},
+		"an attack with an id": {`{}`, hello + "id: 7\n" + bad, hello + "id: 7\n" + notice, "refused", nil},
+		"a resumed attack":     {`{}`, "id: 8\n" + mcpFrame(mcpResult(attack)), "id: 8\ndata: " + mcpRefused + "\n\n", "refused", nil},
 		"observed":             {`{"mode":"observe"}`, hello + bad, hello + bad, "answered", nil},
 		"the server dies":      {`{}`, hello, hello, "aborted", errors.New("canary")},
 		"a resumed answer":     {`{}`, hello + mcpFrame(mcpResult("Paris.")), hello + mcpFrame(mcpResult("Paris.")), "answered", nil},

@@ -94,6 +94,9 @@ type ToolServer interface {
 type Resumer interface {
 	// Resumable reports whether the client will ask for the rest by another call.
 	Resumable() bool
+	// Refused notes the frame for which the stream is going to be refused. The client
+	// must not ask for that frame again.
+	Refused(f Frame)
 }
 
 // An Asker makes the call that asks a model.

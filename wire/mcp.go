@@ -311,31 +311,42 @@ func (mcp) Stream() StreamWriter { return new(mcpStream) }
 // waits from the first answer on.
 type mcpStream struct {
 	resumable bool
+	refused   Frame
 }
 
 // Sent implements [StreamWriter].
 func (s *mcpStream) Sent(f Frame) {
-	s.resumable = s.resumable || f.HasID && hasEventID(f.Raw)
+	s.resumable = s.resumable || f.HasID && eventID(f.Raw) != nil
 }
 
-// hasEventID reports whether a frame has an id field.
-func hasEventID(raw []byte) bool {
+// eventID is the line of a frame with its id field; nil if there is none.
+func eventID(raw []byte) (line []byte) {
 	for len(raw) > 0 {
-		var line []byte
 		if line, raw = cutLine(raw); bytes.HasPrefix(line, []byte("id:")) {
-			return true
+			return line
 		}
 	}
-	return false
+	return nil
 }
 
 // Resumable implements [Resumer].
 func (s *mcpStream) Resumable() bool { return s.resumable }
 
-// Refusal implements [Ender]. On a stream whose client waits for no answer a log
-// message tells of it.
+// Refused implements [Resumer].
+func (s *mcpStream) Refused(f Frame) { s.refused = f }
+
+// Refusal implements [Ender]. A stream that a client listens to brings messages, and
+// the answers to earlier calls that the client resumed. Those are answered; for
+// anything else a log message tells of the refusal. The id of the refused frame stands
+// before it, or the client would ask for that frame again and again.
 func (s *mcpStream) Refusal(r Refusal) (out []byte) {
 	replies := r.Reply.refusals(r.Text)
+	if len(r.Reply.waiting) == 0 {
+		replies = answersIn(s.refused.Data).refusals(r.Text)
+		if id := eventID(s.refused.Raw); id != nil {
+			out = slices.Concat(id, []byte("\n"))
+		}
+	}
 	if len(replies) == 0 {
 		replies = [][]byte{encode(mcpLogMessage(r.Text))}
 	}
@@ -343,6 +354,21 @@ func (s *mcpStream) Refusal(r Refusal) (out []byte) {
 		out = AppendEvent(out, reply)
 	}
 	return out
+}
+
+// answersIn are the requests that the answers of a frame belong to.
+func answersIn(data []byte) (r Reply) {
+	root, err := parseAny(data)
+	if err != nil {
+		return Reply{}
+	}
+	for _, message := range mcpMessages(root) {
+		id, result := message.Get("id"), message.Get("result")
+		if (id.Type == gjson.String || id.Type == gjson.Number) && (result.Exists() || message.Get("error").Exists()) {
+			r.waiting = append(r.waiting, rpcRequest{id: id.Raw, tool: result.Get("content").Exists()})
+		}
+	}
+	return r
 }
 
 type mcpNotification struct {
