@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,11 +149,15 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 }
 
 // choose takes the governed reply, or the baseline if only that one arrived. It does
-// not wait long for the baseline.
+// not wait long for the baseline. A baseline that saw messages which were removed from
+// the governed call does not stand in for it.
 func (c *governCall) choose(baseline <-chan reply, governed reply) (string, error) {
 	if governed.err == nil {
 		c.baseline, c.source = awaitReply(baseline, baselineWait).text, sourceGoverned
 		return governed.text, nil
+	}
+	if !slices.Equal(c.messages, c.body.Messages) {
+		return "", errors.Join(errProvider, governed.err)
 	}
 	fallback := awaitReply(baseline, time.Duration(c.handler.Timeout))
 	if fallback.err != nil {

@@ -222,6 +222,28 @@ func TestMessagesAreJudged(t *testing.T) {
 	}
 }
 
+// The baseline stands in for a governed answer that fails, unless it was asked with
+// what was removed from the governed one.
+func TestBaselineOfRemovedMessagesStandsInForNothing(t *testing.T) {
+	for before, status := range map[string]int{"Hello there.": http.StatusOK, attack: http.StatusInternalServerError} {
+		for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
+			seen := new(recorder)
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				if body := string(seen.last().body); strings.Contains(body, "constitutional state") {
+					w.WriteHeader(http.StatusInternalServerError)
+					return nil
+				}
+				return answering("application/json", completion("Sure."))(w, r)
+			})
+			w := s.post(path, conversationBody("user", before, "assistant", "Yes.", "user", "What is the capital of France?"))
+			if w.Code != status || strings.Contains(w.Body.String(), `"governed_source":"raw_fallback"`) != (status == http.StatusOK) {
+				t.Errorf("%s after %q: %d %s", path, before, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 // In the mode observe nothing is replaced.
 func TestMessagesInObserve(t *testing.T) {
 	model := new(conversation)

@@ -107,6 +107,31 @@ func TestOllamaIsGoverned(t *testing.T) {
 	}
 }
 
+// Any split of an answer into writes gives the same bytes: no note is added where each
+// line is part of the answer.
+func TestOllamaStreamSplits(t *testing.T) {
+	want := ollamaAPIs[0].stream("The ", "capital", " of France", " is Paris", ", and it has been for a long time.", " Größe 🙂.")
+	var cuts []int
+	s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Type", ndjson)
+		last := 0
+		for _, c := range append(cuts, len(want)) {
+			if _, err := io.WriteString(w, want[last:c]); err != nil {
+				return err
+			}
+			_ = http.NewResponseController(w).Flush()
+			last = c
+		}
+		return nil
+	})
+	for range 30 {
+		cuts = randomCuts(len(want))
+		if got := s.post("/api/chat", ollamaAPIs[0].ask("What is the capital of France?", true)).Body.String(); got != want {
+			t.Fatalf("cuts %v gave\n%s\nwant\n%s", cuts, got, want)
+		}
+	}
+}
+
 // A call that says nothing about stream is answered with one, as Ollama does.
 func TestOllamaStreamsByDefault(t *testing.T) {
 	s := newSite(t, `{}`, answering(ndjson, ollamaAPIs[0].stream("Paris.")))

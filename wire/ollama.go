@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"net/url"
 	"strings"
-	"time"
+	"time" //nolint:depguard // writes the time that the caller gives, reads no clock
 
 	"github.com/tidwall/gjson"
 )
