@@ -147,12 +147,13 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))
 	}
-	begun, text := a.gate.Sent(), strings.Join(texts, "")
+	begunChoices, choices := a.gate.SentChoices(), []string(texts)
+	begun, text := strings.Join(begunChoices, ""), strings.Join(texts, "")
 	if failure != nil || outcome == kernel.ClientGone {
-		text = begun // what the client has read in the end
+		text, choices = begun, begunChoices // what the client has read in the end
 	}
 	stop := a.keepAlive()
-	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text))
+	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text), a.sentChoices(begunChoices, choices))
 	stop()
 	switch {
 	case err != nil:
@@ -171,12 +172,25 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 }
 
 // judge judges the texts of the answer and commits the turn.
-func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
+func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText, choices func(kernel.Turn) []string) (*govern.Receipt, error) {
 	judged, err := a.assessed.Judge(a.r.Context(), texts)
 	if err != nil {
 		return nil, err
 	}
+	judged.Choices = choices
 	return a.commit(a.r, judged, outcome, sent)
+}
+
+// sentChoices tells the text of each choice, if the call asked for several. Those
+// without text count once.
+func (a *governedAnswer) sentChoices(begun, texts []string) func(kernel.Turn) []string {
+	if a.call.Choices == 1 {
+		return nil
+	}
+	if len(texts) < a.call.Choices {
+		texts = append(slices.Clone(texts), "")
+	}
+	return a.policy.governor.SentChoices(begun, texts)
 }
 
 func (a *governedAnswer) streamError(e *apiError) []byte {
@@ -216,18 +230,18 @@ func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 // Whole judges a whole answer and sends it, or the refusal in its place.
 func (a *governedAnswer) Whole(status int, body []byte) {
 	texts, outcome, body := a.readWhole(status, body)
-	sent := strings.Join(texts, "")
+	sent, choices := strings.Join(texts, ""), []string(texts)
 	if refused, err := a.assessed.AssessToolResults(a.r.Context()); err == nil && refused {
 		outcome = kernel.Answered // refused, even where it was an error
 	}
 	if clientLeft(a.r.Context()) {
-		outcome, sent = kernel.ClientGone, ""
+		outcome, sent, choices = kernel.ClientGone, "", nil
 	}
 	if len(a.opened.Coverage.Unknown) > 0 && a.blocksUnknown() && outcome == kernel.Answered {
 		a.replaceWith(errUnknownAnswer, kernel.Refused, "refused unread")
 		return
 	}
-	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent("", sent))
+	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent("", sent), a.sentChoices(nil, choices))
 	switch {
 	case err != nil:
 		a.client.replace()
@@ -274,6 +288,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		}
 	}
 	if response, err := a.dialect.Response(body); err == nil {
+		a.assessed.AnswerID = response.ID
 		return a.assessed.ReadAnswer(response.Parts), outcome, body
 	}
 	return a.readForeign(body), outcome, body

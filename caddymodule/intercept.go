@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -118,21 +119,32 @@ func (c *interception) parse(body []byte) *apiError {
 	return nil
 }
 
-// assess opens the session and assesses the call.
+// assess opens the session and assesses the call. A session is named by the header,
+// else by the conversation that the call names, else found by the answer that the call
+// goes on from, else by the conversation that it resends. Members that name a person
+// (user, safety_identifier) name no session.
 func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.sessionID()
 	named := id != ""
+	if c.call.HistoryPath != "" {
+		talk.Previous = c.call.Previous
+	}
 	turn := c.interceptedTurn(c.started)
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
-	turn.Conversation, turn.Unnamed, turn.Eval = talk, !named, c.auth.isEval(c.r, id)
-	turn.Key, turn.PublicID = talk.Past(), talk.PublicID()
+	turn.Conversation, turn.Eval, turn.RefusalID = talk, c.auth.isEval(c.r, id), c.refusalID
+	turn.PublicID = talk.PublicID()
 	switch {
 	case named:
 		turn.Key = govern.SessionKey(c.caller.namespace, id)
 		turn.PublicID = govern.PublicID(turn.Key)
-	case turn.Key == "":
-		turn.Key = govern.SessionKey(c.caller.namespace, randomID())
+	case c.call.Session != "":
+		turn.Key = govern.ConversationKey(c.caller.namespace, c.call.Session)
+		turn.PublicID = govern.PublicID(turn.Key)
+	case c.call.Previous != "":
+		turn.Key, turn.Unnamed = govern.AnswerKey(c.caller.namespace, c.call.Previous), true
+	default:
+		turn.Key, turn.Unnamed = cmp.Or(talk.Past(), govern.SessionKey(c.caller.namespace, randomID())), true
 	}
 	var err error
 	if c.opened, err = c.policy.governor.Open(ctx, turn); err != nil {
@@ -221,6 +233,20 @@ func (c *interception) refusal(receipt *govern.Receipt) wire.Refusal {
 		ID: receipt.ID, Model: c.call.Model, Text: c.policy.RefusalText,
 		Created: c.started.Unix(), Choices: c.call.Choices, Place: place, Reply: c.call.Reply,
 	}
+}
+
+// refusalID returns the id of the answer that refuses a turn, in dialects in which a
+// later call can go on from it.
+func (c *interception) refusalID(receiptID string) string {
+	whole := c.dialect.Refusal(wire.Refusal{ID: receiptID, Text: c.policy.RefusalText, Created: c.started.Unix()})
+	if whole == nil {
+		return ""
+	}
+	response, err := c.dialect.Response(whole)
+	if err != nil {
+		return "" // a test of package wire would have failed
+	}
+	return response.ID
 }
 
 // upstreamRequest returns the caller's request with the body that was read and without

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/caddy-lex/lex/wire"
 )
 
 // reply is a whole answer of OpenAI's Responses API with some items as its output.
@@ -142,7 +140,7 @@ func TestResponsesRefuse(t *testing.T) {
 					t.Errorf("%d %s, the model was asked %d times", w.Code, w.Body, seen.count.Load())
 				}
 				receipt := s.receipts()[0]
-				if !wire.IsOwnResponse(answer.Get("id").Str) || !strings.HasSuffix(answer.Get("id").Str, receipt["id"].(string)) || receipt["outcome"] != "refused" {
+				if answer.Get("id").Str != "resp_lex_"+receipt["id"].(string) || receipt["outcome"] != "refused" {
 					t.Errorf("id %s, receipt %v", answer.Get("id"), receipt["id"])
 				}
 			})
@@ -424,5 +422,52 @@ func TestResponsesCoverage(t *testing.T) {
 		if !slices.Contains(skipped, part) {
 			t.Errorf("%s is not listed as skipped: %v", part, skipped)
 		}
+	}
+}
+
+// A conversation that the provider keeps goes on after a refusal: the provider does not
+// know the refused turn, or knows more of it than the client got, so the next call goes
+// on from the last answer before it.
+func TestResponsesGoOnAfterARefusal(t *testing.T) {
+	for name, test := range map[string]struct{ body, answer string }{
+		"a refused prompt":           {`{"model":"m","previous_response_id":"resp_1","input":"` + attack + `"}`, ""},
+		"a refused prompt, streamed": {`{"model":"m","stream":true,"previous_response_id":"resp_1","input":"` + attack + `"}`, ""},
+		"a refused answer": {
+			`{"model":"m","previous_response_id":"resp_1","input":"Who are you?"}`,
+			strings.Replace(reply(said("msg_1", capitulation)), `"resp_1"`, `"resp_2"`, 1),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := reply(said("msg_1", "Paris."))
+			seen := new(recorder)
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				return answering("application/json", answer)(w, r)
+			})
+			if w := s.post("/v1/responses", replyQuestion); w.Code != http.StatusOK {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			if test.answer != "" {
+				answer = test.answer
+			}
+			refused := s.post("/v1/responses", test.body).Body.String()
+			if s.receipts()[0]["outcome"] != "refused" {
+				t.Fatalf("not refused: %s", refused)
+			}
+			id := gjson.Get(refused, "id").Str
+			if strings.HasPrefix(refused, "event:") || strings.HasPrefix(refused, "data:") {
+				id = lastAnswer(t, refused).Get("id").Str
+			}
+			answer = strings.Replace(reply(said("msg_3", "Rome.")), `"resp_1"`, `"resp_3"`, 1)
+			w := s.post("/v1/responses", `{"model":"m","previous_response_id":"`+id+`","input":"And of Italy?"}`)
+			forwarded := string(seen.requests[len(seen.requests)-1].body)
+			if w.Code != http.StatusOK || forwarded != `{"model":"m","previous_response_id":"resp_1","input":"And of Italy?"}` {
+				t.Errorf("%d %s, forwarded %s", w.Code, w.Body, forwarded)
+			}
+			all := s.receipts()
+			if all[0]["turn"] != 3.0 || all[0]["session_id"] != all[2]["session_id"] {
+				t.Errorf("turn %v of %v, which began as %v", all[0]["turn"], all[0]["session_id"], all[2]["session_id"])
+			}
+		})
 	}
 }

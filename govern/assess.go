@@ -21,6 +21,9 @@ type Assessed struct {
 	// System is the system context that the model got with the prompt, "" if it got
 	// none. The answer must not repeat it.
 	System string
+	// AnswerID is the id of the model's answer, by which a later call can go on from
+	// it, or "".
+	AnswerID string
 
 	input    Input
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
@@ -150,8 +153,11 @@ func (g *Governor) refusesAlone(s detect.Signal) (bool, error) {
 }
 
 // repeats reports whether this turn asks the same as the last turn of the session,
-// which got no answer because the model failed or the client left.
-func (o *Opened) repeats(in Input) bool { return in.asking != "" && o.memory.Failed == in.asking }
+// which got no answer because the model failed or the client left, or a part of one
+// whose rest is asked for now.
+func (o *Opened) repeats(in Input) bool {
+	return in.asking != "" && (o.memory.Failed == in.asking || in.continues && o.memory.Asked == in.asking)
+}
 
 // measureThreat asks the configured embedder, if there is one, for the threat signal.
 // If the embedder fails, nothing replaces it: detection counts as degraded, and the

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
 )
 
 const (
@@ -90,15 +91,18 @@ func (j *Judged) unwritten() *Receipt {
 func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent SentText) (*Receipt, error) {
 	o, text := j.Opened, sent(j.Turn)
 	s, known := o.session, false
+	var futures, aliases []string
 	if o.Unnamed {
-		// A conversation moves on to a key of its own. Another turn of the very same
-		// texts may have left its state there: then there is nothing to add to it but
-		// this receipt, whose commitments are made with the secret that is kept there.
-		s.Key, s.Version = o.Conversation.future(text), 0
+		// A conversation moves on to a key of its own, or to one for each choice that
+		// the client may go on from. Another turn of the very same texts may have left
+		// its state there: then there is nothing to add to it but this receipt, whose
+		// commitments are made with the secret that is kept there.
+		futures = o.Conversation.futures(j.choices(text))
+		s.Key, s.Version, aliases = futures[0], 0, slices.Clone(futures[1:])
 		there, err := o.governor.Store.Session(ctx, s.Key)
 		switch {
 		case err == nil:
-			s.Secret, known = there.Secret, true
+			s, known = there, true
 		case !errors.Is(err, store.ErrNotFound):
 			return j.unwritten(), fmt.Errorf("reading the session: %w", err)
 		}
@@ -120,14 +124,49 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
 		Intervened: j.Turn.Intervened, MAfter: j.Turn.M, JSON: record, Summary: summary,
 	}
-	if known {
+	answers := j.answers(r)
+	for _, a := range answers {
+		aliases = append(aliases, AnswerKey(o.Namespace, a.ID))
+	}
+	aliases = slices.DeleteFunc(aliases, func(alias string) bool { return alias == s.Key })
+	switch {
+	case !known:
+		s = j.next(s, r, text, answers)
+	case len(aliases) > 0:
+		s.Memory = rememberNames(s, futures, answers)
+	}
+	if known && len(aliases) == 0 {
 		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
 	} else {
-		change := store.Change{Session: j.next(s, r, text), Receipt: entry}
+		change := store.Change{Session: s, Receipt: entry, Aliases: aliases}
 		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
 	}
 	r.Persisted = err == nil
 	return r, err
+}
+
+// choices returns the texts that the client gets of the alternatives of the answer.
+func (j *Judged) choices(text string) []string {
+	if j.Choices == nil {
+		return []string{text}
+	}
+	choices := j.Choices(j.Turn)
+	return choices[:min(len(choices), wire.MaxChoices)]
+}
+
+// SentChoices returns the texts of the choices of an answer, like [Governor.Sent].
+// begun has those that had begun to leave.
+func (g *Governor) SentChoices(begun, texts []string) func(kernel.Turn) []string {
+	return func(turn kernel.Turn) []string {
+		if !turn.Refused {
+			return texts
+		}
+		refused := []string{g.RefusalText} // of the choices that had not begun
+		for _, text := range begun {
+			refused = append(refused, text+g.RefusalText)
+		}
+		return refused
+	}
 }
 
 // writeAndRetry writes, and writes once more if the outcome is not known. The write is
@@ -210,12 +249,12 @@ func (j *Judged) label() int {
 }
 
 // next returns the session after this turn, with its new head and memory.
-func (j *Judged) next(s store.Session, r *Receipt, sent string) store.Session {
+func (j *Judged) next(s store.Session, r *Receipt, sent string, answers []providedAnswer) store.Session {
 	s = j.advance(s)
 	s.Head, s.Eval = r.ID, s.Eval || j.Opened.Eval
 	if j.call == nil {
 		s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)
-		s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent))
+		s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent, answers))
 	}
 	return s
 }
@@ -238,25 +277,36 @@ func (j *Judged) advance(s store.Session) store.Session {
 // remember returns the session's memory after this turn. An attack is not remembered,
 // even if the mode observe let it pass: it would come back as context, and a site in
 // the mode enforce may share the session.
-func (j *Judged) remember(outcome kernel.Outcome, sent string) memory {
+func (j *Judged) remember(outcome kernel.Outcome, sent string, answers []providedAnswer) memory {
 	o, m := j.Opened, j.Opened.memory
 	attack := len(j.Turn.Reasons) > 0
 	switch {
 	case o.Conversation != nil:
-		m.History = o.Conversation.future(sent)
+		m.Histories = o.Conversation.futures(j.choices(sent))
+		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
+		if o.Unnamed {
+			m.Answers = nil // each turn has a session of its own, which only its own answer leads to
+		}
+		m.Answers = slices.Concat(m.Answers, answers)
+		m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
+		m.Tainted = m.Tainted || j.taints(outcome)
 	case !attack && sent != "":
 		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
 		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
 	}
 	m.Refused = slices.Concat(m.Refused, j.input.removed)
+	m.Distrust = m.Distrust || j.input.distrust
 	if attack {
 		m.Refused = append(m.Refused, j.input.messages...)
 	}
 	if attack && o.Mode == kernel.Observe && sent != "" { // the answer itself left
-		m.Refused = append(m.Refused, messageDigest(sent))
+		m.Refused, m.Distrust = append(m.Refused, messageDigest(sent)), true
 	}
 	m.Refused = m.Refused[max(0, len(m.Refused)-maxRefused):]
-	m.Failed = ""
+	m.Failed, m.Asked = "", ""
+	if len(answers) > 0 {
+		m.Asked = j.input.asking
+	}
 	if sent == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
 		m.Failed = j.input.asking
 	}

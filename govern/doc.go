@@ -24,7 +24,7 @@
 // # Sessions
 //
 // The caller names a session, or a [Conversation] that the call resends identifies
-// it. The texts that a session keeps are encrypted under its own secret, so erasing
+// it, or the answer of the provider that the call goes on from. The texts that a session keeps are encrypted under its own secret, so erasing
 // the secret erases the texts.
 //
 // # Concurrency

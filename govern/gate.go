@@ -242,10 +242,13 @@ func (g *Gate) Full() bool {
 }
 
 // Sent returns the text that has left, choice by choice.
-func (g *Gate) Sent() string {
+func (g *Gate) Sent() string { return strings.Join(g.SentChoices(), "") }
+
+// SentChoices returns the text that has left of each choice of which some has.
+func (g *Gate) SentChoices() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return strings.Join(g.texts(func(choice int, c *choiceText) string { return c.String()[:g.hold.Left(choice)] }), "")
+	return g.texts(func(choice int, c *choiceText) string { return c.String()[:g.hold.Left(choice)] })
 }
 
 // Count adds text whose frames the caller holds, because they came after the terminal

@@ -82,15 +82,20 @@ type Judge interface {
 type Request struct {
 	Mode kernel.Mode
 
-	// Key names the session in the store, PublicID in public lists. From Open on
+	// Key names the session in the store, or is an alias of it; PublicID names it in
+	// public lists. From Open on
 	// PublicID is the session's own, the id of its first turn.
 	Key, PublicID string
 	// Conversation holds the earlier turns that an intercepted call resends. It is
 	// nil if only the session knows them.
 	Conversation *Conversation
 	// Unnamed says that the caller named no session. The state after each turn is then
-	// stored under the digest of the conversation up to its answer.
+	// stored under the digest of the conversation up to its answer, and under the id of
+	// the answer if the provider keeps it.
 	Unnamed bool
+	// RefusalID returns the id of the answer that refuses the turn with the receipt, if
+	// a later call can go on from it, or "". Nil means that there are no such ids.
+	RefusalID func(receiptID string) string
 	// Namespace identifies the caller. Remote models keep callers apart by it.
 	Namespace string
 	// Label is the number that the caller gave the turn; 0 means the next number.

@@ -38,12 +38,25 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	var unread []pastMessage
 	known := o.knowsHistory()
 	for _, m := range pastMessages(parts) {
-		switch {
-		case slices.Contains(o.memory.Refused, m.digest()): // its evidence is in the session
-			o.recordRemoval(m, "refused when it was new")
+		if o.wasRefused(m) { // its evidence is in the session
 			found = append(found, m...)
-		case known:
+			continue
+		}
+		known := known && (!o.memory.Distrust || !o.Conversation.wrote(m[0]))
+		if known {
+			// The digest of the conversation covers a part of the message, and only that
+			// part. Whoever changes the hidden part resends the same digest.
+			covered, hidden := o.Conversation.divide(m)
+			covered.inspected(o.Coverage, detectorEarlier)
+			m = hidden
+		}
+		switch {
+		case len(m) == 0:
+		case known && o.wasRefused(m):
+			found = append(found, m...)
+		case known && slices.Contains(o.memory.Seen, o.markOf(m)):
 			m.inspected(o.Coverage, detectorEarlier)
+			in.seen = append(in.seen, o.markOf(m))
 		default:
 			unread = append(unread, m)
 		}
@@ -58,9 +71,14 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		o.recordRemoval(m, "would be refused now")
 		found = append(found, m...)
 		in.removed = append(in.removed, m.digest())
+		covered, _ := o.Conversation.divide(m)
+		in.distrust = in.distrust || len(covered) > 0 && o.Conversation.wrote(m[0])
 	}
 	for _, m := range kept {
 		m.inspected(o.Coverage, DetectorLocal)
+		if _, hidden := o.Conversation.divide(m); len(hidden) > 0 {
+			in.seen = append(in.seen, o.markOf(hidden))
+		}
 	}
 	in.earlier = lastWords(kept)
 	switch {
@@ -73,6 +91,39 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		return nil, nil
 	}
 	return found, nil
+}
+
+// wasRefused reports whether a message was refused before, and then records its
+// removal.
+func (o *Opened) wasRefused(m pastMessage) bool {
+	if !slices.Contains(o.memory.Refused, m.digest()) {
+		return false
+	}
+	o.recordRemoval(m, "refused when it was new")
+	return true
+}
+
+// divide divides a message into what the digest of the conversation has and what it
+// does not have, such as the arguments of a call.
+func (c *Conversation) divide(m pastMessage) (covered, hidden pastMessage) {
+	for _, p := range m {
+		if c.covers(p) {
+			covered = append(covered, p)
+		} else {
+			hidden = append(hidden, p)
+		}
+	}
+	return covered, hidden
+}
+
+// markOf returns what the session remembers of hidden parts that were read. It is made
+// with the session's secret, so nobody can look for other parts with the same mark.
+func (o *Opened) markOf(hidden pastMessage) string {
+	var b strings.Builder
+	for _, p := range hidden {
+		fmt.Fprintf(&b, "%s %s %d:%s", p.Role, p.Kind, len(p.Text), p.Text)
+	}
+	return kernel.Commit(o.session.Secret, "hidden parts "+b.String())[:16]
 }
 
 // recordRemoval records that a message is replaced, or that it was only inspected if

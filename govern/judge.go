@@ -32,7 +32,11 @@ type Judged struct {
 	// Measured compares the answer with the prompt and the session. It is nil if there
 	// was nothing to measure.
 	Measured *detect.Measured
+	// Choices tells the texts of the alternatives that the client gets, as SentText
+	// does for all of them together. Nil means that there is one.
+	Choices func(kernel.Turn) []string
 
+	answerID string
 	input    Input
 	evidence kernel.Evidence
 	found    kernel.Output
@@ -89,7 +93,7 @@ func (a *Assessed) NotJudged(why string) *Judged {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, input: a.input, evidence: a.evidence}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence}
 }
 
 // RecordToolCall ends a turn that is a tool call. The decision on the call is already

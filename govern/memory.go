@@ -24,19 +24,42 @@ type memory struct {
 	// Turns are the last turns of a session whose caller does not resend them, oldest
 	// first.
 	Turns []Remembered `json:"t,omitempty"`
-	// History is the digest of the conversation up to the last answer, for
-	// calls that resend it.
-	History string `json:"h,omitempty"`
+	// Histories are the digests of the conversation up to the last answer, one for
+	// each choice that the client may go on from, for calls that resend it.
+	Histories []string `json:"hs,omitempty"`
+	// Seen are the marks of the parts of the resent history that are in none of these
+	// digests, but were read (see Opened.markOf), the latest last.
+	Seen []string `json:"s,omitempty"`
+	// Answers are the answers that a later call may go on from, where the provider
+	// keeps the conversation, the latest last.
+	Answers []providedAnswer `json:"a,omitempty"`
+	// Tainted says that the provider keeps a refused answer in a conversation of its
+	// own, from which no call can go back.
+	Tainted bool `json:"x,omitempty"`
 	// Refused are digests of messages that were refused when they were new, the
 	// latest last.
 	Refused []string `json:"r,omitempty"`
+	// Distrust says that a message of the assistant with text was refused. It may come back cut
+	// into other messages or with other hidden parts, which the digests of the
+	// conversation do not tell apart, so the assistant's messages are read in every
+	// turn from then on.
+	Distrust bool `json:"d,omitempty"`
 	// Failed identifies the last request if the client got nothing of an answer to
 	// it.
 	Failed string `json:"f,omitempty"`
+	// Asked identifies the last request if its answer has an id.
+	Asked string `json:"q,omitempty"`
 }
 
-// maxRefused is how many refused messages a session remembers.
-const maxRefused = 256
+const (
+	// maxRefused is how many refused messages a session remembers.
+	maxRefused = 256
+	// maxSeen is how many marks of hidden parts a session remembers. Older parts are
+	// read again in every turn.
+	maxSeen = 256
+	// maxAnswers is how many answers of the provider a named session remembers.
+	maxAnswers = 64
+)
 
 // Remembered is what a session remembers of one earlier turn: the beginning of
 // both texts.

@@ -2,6 +2,7 @@ package govern
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -33,6 +34,16 @@ type Input struct {
 	// failure is recognised. messages are the digests of the turn's messages.
 	asking   string
 	messages []string
+	// continues says that the call has the conversation and names an answer: it asks
+	// for the rest of that answer.
+	continues bool
+	// seen are the marks of the hidden parts of the history that were read, in this
+	// turn or before (see markOf).
+	seen []string
+	// distrust says that a message of the assistant was removed (see memory.Distrust).
+	distrust bool
+
+	history provided // the history that the provider keeps
 }
 
 // deniedOversize names the rule that refuses a request with too much text.
@@ -112,9 +123,13 @@ func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
 // ReadMessages reads a call with its resent conversation and returns the body to
 // forward. The newest turn and the application's instructions go into the Input, and
 // the history is cleaned (see cleanHistory). Only removed messages are replaced in the
-// body; every other byte stays.
+// body, and the id of a refused answer that the call goes on from (see goOn); every
+// other byte stays.
 func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
-	in = Input{Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(call.Parts)}
+	in = Input{
+		Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(call.Parts),
+		continues: call.Previous != "" && call.HistoryPath == "",
+	}
 	replaced, err := o.readParts(ctx, &in, call.Parts, body)
 	if err != nil {
 		return in, nil, err
@@ -122,6 +137,7 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 	if len(replaced) > 0 {
 		body = wire.Redact(body, replaced, removedText)
 	}
+	in.history, body = o.goOn(call, body)
 	o.Coverage.BytesForwarded = len(body)
 	return in, body, nil
 }
@@ -162,11 +178,15 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 	return replaced, nil
 }
 
-// knowsHistory reports whether the resent conversation is exactly the one that earlier
-// turns of this session inspected. An invented history is inspected like any new
-// text.
+// knowsHistory reports whether the resent conversation is the one that earlier turns of
+// this session inspected, as far as its digest covers it. An invented history is
+// inspected like any new text.
 func (o *Opened) knowsHistory() bool {
-	return o.Conversation != nil && o.Conversation.history > 0 && o.memory.History == o.Conversation.Past()
+	if o.Conversation == nil {
+		return false
+	}
+	past := o.Conversation.Past()
+	return past != "" && slices.Contains(o.memory.Histories, past)
 }
 
 // FillUnknown reads the text of unknown members that belong to messages, so that
@@ -309,6 +329,7 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 			}
 		}
 	}
+	a.AnswerID = cmp.Or(a.AnswerID, event.ID)
 	for _, path := range event.Unknown {
 		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect")
 	}

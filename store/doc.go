@@ -20,6 +20,19 @@
 // store/redis in a server that replicas share. The suite in store/storetest
 // holds both to the same clauses.
 //
+// A session may be found by several keys. The states of a conversation without a
+// session id are kept under digests of what was said up to there, one for each
+// answer that the client may have chosen, and under the id that the provider gave
+// to its answer. The first of these keys is the session's own ([Session.Key]), the
+// others are aliases ([Change.Aliases]): references and no copies, written in the
+// same step. A named session may have them too.
+//
+// Each turn of such a conversation leaves a session of its own, because a client may
+// go back to any of them. They share the secret of the first turn, so they are one
+// family ([Session.Family]), and [Store.Erase] erases the family by any key of any
+// member. Otherwise an erased secret would live on in the turn before. A turn that
+// was under way meanwhile conflicts and begins a new session.
+//
 // A record may be large and a list of records larger, so a receipt has a
 // summary, some hundred bytes of the caller's, which is written in the same step
 // and listed without the record ([Store.Summaries]). It is a copy: only the

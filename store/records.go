@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -85,6 +86,11 @@ type Session struct {
 	Version uint64
 	// State is the kernel's state, with finite numbers only.
 	State kernel.Session
+	// Family names the sessions that go back to one first turn and therefore share
+	// its secret, as the states of a conversation that branches do. It is the id of
+	// the receipt of that turn: the store sets it when a change with an empty Family
+	// begins one. Whoever derives a session from another keeps it.
+	Family string
 	// PublicID is the session as all its receipts show it, "" in sessions that
 	// were stored before it was kept.
 	PublicID string
@@ -112,13 +118,25 @@ type Change struct {
 	Receipt Receipt
 	// Session is the session's next state, with the version that was read.
 	Session Session
+	// Aliases are further keys that lead to the session from now on: now to the
+	// state that this change leaves, later to the state that it then has. A key under
+	// which a session of its own is stored keeps leading to that one; of several
+	// aliases of the same name the last one counts. At most [MaxAliases].
+	Aliases []string
 }
+
+// MaxAliases is how many aliases one change may have: one for each alternative
+// answer that a model API gives to a call (128), and a few ids.
+const MaxAliases = 132
 
 // Validate returns an error that wraps [ErrInvalid] when c breaks a rule of its
 // fields.
 func (c Change) Validate() error {
 	if c.Session.Key == "" || c.Receipt.SessionKey != c.Session.Key {
 		return fmt.Errorf("%w: change whose receipt and session differ", ErrInvalid)
+	}
+	if len(c.Aliases) > MaxAliases || slices.Contains(c.Aliases, "") || slices.Contains(c.Aliases, c.Session.Key) {
+		return fmt.Errorf("%w: change with too many aliases, or with one that is empty or the key", ErrInvalid)
 	}
 	return c.Receipt.Validate()
 }

@@ -14,6 +14,7 @@ import (
 // of it: back-ends compare them without decoding.
 type sessionRecord struct {
 	State       kernel.Session `json:"state"`
+	Family      string         `json:"family,omitempty"`
 	PublicID    string         `json:"public_id,omitempty"`
 	Head        string         `json:"head"`
 	Secret      []byte         `json:"secret,omitempty"`
@@ -28,7 +29,7 @@ type sessionRecord struct {
 // JSON object on one line. A state that is not finite is [ErrInvalid].
 func EncodeSession(s Session) ([]byte, error) {
 	data, err := json.Marshal(sessionRecord{
-		State: s.State, PublicID: s.PublicID, Head: s.Head, Secret: s.Secret, Centre: packFloats(s.Centre), Memory: s.Memory,
+		State: s.State, Family: s.Family, PublicID: s.PublicID, Head: s.Head, Secret: s.Secret, Centre: packFloats(s.Centre), Memory: s.Memory,
 		Turns: s.Turns, HighestTurn: s.HighestTurn, Eval: s.Eval,
 	})
 	if err != nil {
@@ -46,9 +47,21 @@ func DecodeSession(key string, version uint64, data []byte) (Session, error) {
 	}
 	return Session{
 		Key: key, Version: version,
-		State: r.State, PublicID: r.PublicID, Head: r.Head, Secret: r.Secret, Centre: unpackFloats(r.Centre), Memory: r.Memory,
+		State: r.State, Family: r.Family, PublicID: r.PublicID, Head: r.Head, Secret: r.Secret, Centre: unpackFloats(r.Centre), Memory: r.Memory,
 		Turns: r.Turns, HighestTurn: r.HighestTurn, Eval: r.Eval,
 	}, nil
+}
+
+// WithFamily returns the session as it is stored: a session without a family begins
+// one, named by the receipt of its first turn. existing says that its family must be
+// there already.
+func (c Change) WithFamily() (s Session, existing bool) {
+	s = c.Session
+	if s.Family != "" {
+		return s, true
+	}
+	s.Family = c.Receipt.ID
+	return s, false
 }
 
 func packFloats(v []float32) []byte {

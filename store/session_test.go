@@ -18,7 +18,7 @@ func FuzzSession(f *testing.F) {
 	f.Add("", []byte(nil), []byte(nil), []byte(nil), 0, 0, false, 0.0, math.Copysign(0, -1))
 	f.Fuzz(func(t *testing.T, head string, secret, centre, memory []byte, turns, highest int, eval bool, a, b float64) {
 		want := store.Session{
-			Key: "k", Version: 7, Head: head, Secret: secret, Memory: memory, Turns: turns, HighestTurn: highest, Eval: eval,
+			Key: "k", Version: 7, Head: head, Family: head, Secret: secret, Memory: memory, Turns: turns, HighestTurn: highest, Eval: eval,
 			State: kernel.Session{X: kernel.Point{a, b, a}, Z: kernel.Point{b, a, b}, CUSUM: a, Carry: kernel.Point{a, a, b}},
 		}
 		for ; len(centre) >= 4; centre = centre[4:] {

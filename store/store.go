@@ -8,23 +8,27 @@ import (
 // Store is all that a back-end offers. Code that needs a part of it declares an
 // interface of its own with the methods that it calls.
 type Store interface {
-	// Session returns the session, or [ErrNotFound] when it is new, erased or
-	// forgotten. The result shares no memory with the store.
+	// Session returns the session with the key, or the one that the key is an alias
+	// of; its Key says which. [ErrNotFound] when it is new, erased or forgotten. The
+	// result shares no memory with the store.
 	Session(ctx context.Context, key string) (Session, error)
 
-	// Commit makes a change durable: the receipt, the session's next state and
-	// the statistics, in one atomic step. A nil error means that all of it
-	// survives a crash. [ErrConflict] means that the session no longer has the
-	// version c.Session.Version and that nothing was written. A change whose
+	// Commit makes a change durable: the receipt, the session's next state, its
+	// aliases and the statistics, in one atomic step. A nil error means that all of it
+	// survives a crash. [ErrConflict] means that nothing was written because the
+	// session no longer has the version c.Session.Version, or because the family
+	// that it goes back to was erased. A change whose
 	// receipt id is already there succeeds, whatever its version, and adds
 	// nothing: repeating a commit whose answer was lost is always right. Commit
 	// keeps no reference to c.
 	Commit(ctx context.Context, c Change) error
 
-	// Erase forgets the session with its secret, memory and centre. Its
-	// receipts stay, and so does what they added to the statistics. Erasing a
-	// session that is not there succeeds. A change that was computed from the
-	// erased state conflicts, even if the session has begun anew.
+	// Erase forgets the session that the key leads to and all others of its
+	// family, with their secret, memories, centres and aliases: no copy of the
+	// secret stays. Their receipts stay, and so does what these added to the
+	// statistics. Erasing a session that is not there succeeds. A change that was
+	// computed from an erased state conflicts, even if the session has begun anew,
+	// and also if it is for a key that was never used.
 	Erase(ctx context.Context, key string) error
 
 	// Recent returns up to limit receipts, newest first, that are older than

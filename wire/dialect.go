@@ -208,10 +208,15 @@ type Request struct {
 	// the provider keeps under an id; "" if there is none.
 	Session string
 	// Previous is the id of the provider's answer that the call goes on from; "" if
-	// there is none. The provider has the conversation up to there, the body has not.
+	// there is none. With HistoryPath the provider has the conversation up to there and
+	// the body has not; without it the body has all, and asks for the rest of that answer.
 	Previous string
-	Parts    []Part
-	prompt   string
+	// HistoryPath is the path of the member that names a history which the provider
+	// has and the body has not: that of Previous, or of Session where the provider
+	// keeps that conversation; "" if the body has all of it.
+	HistoryPath string
+	Parts       []Part
+	prompt      string
 }
 
 // MaxChoices bounds the alternative answers of one call, and so the size of a

@@ -38,6 +38,14 @@ func (responses) Request(body []byte) (Request, error) {
 	r.Previous = root.Get("previous_response_id").Str
 	conversation := root.Get("conversation")
 	r.Session = cmp.Or(conversation.Str, conversation.Get("id").Str, root.Get("metadata.session_id").Str)
+	switch {
+	case r.Previous != "":
+		r.HistoryPath = "previous_response_id"
+	case conversation.Str != "":
+		r.HistoryPath = "conversation"
+	case conversation.Get("id").Str != "":
+		r.HistoryPath = "conversation.id"
+	}
 	for i := range r.Parts {
 		if p := &r.Parts[i]; p.Kind == ToolResult {
 			p.Kind = Text
@@ -141,30 +149,8 @@ func responsesFinish(response gjson.Result) string {
 func (responses) Framing() Framing { return EventStream }
 
 // responsesOwn begins the ids of the answers that we write. The provider does not know
-// them.
+// them, see [Request.HistoryPath].
 const responsesOwn = "resp_lex_"
-
-// IsOwnResponse reports whether a response's id is of an answer that [Writer.Refusal] or
-// an [Ender] wrote. No provider knows it, so a call that goes on from it must not be
-// forwarded before [SetPrevious] has changed that.
-func IsOwnResponse(id string) bool { return strings.HasPrefix(id, responsesOwn) }
-
-// SetPrevious returns the body of a Responses call with another previous_response_id, or
-// with null if id is "". Every other byte stays as it was. A body that has no such
-// member is returned unchanged. The body must be one that [Reader.Request] accepts; it
-// is not changed itself.
-func SetPrevious(body []byte, id string) []byte {
-	old := gjson.GetBytes(body, "previous_response_id")
-	if !old.Exists() {
-		return body
-	}
-	value := []byte("null")
-	if id != "" {
-		value = encode(id)
-	}
-	out := append([]byte(nil), body[:old.Index]...)
-	return append(append(out, value...), body[old.Index+len(old.Raw):]...)
-}
 
 // responsesBody is an answer of ours. Clients read members without looking whether they
 // are there, so it has all that the SDKs require.

@@ -309,20 +309,18 @@ func TestResponsesRedactUnknown(t *testing.T) {
 	}
 }
 
-func TestSetPrevious(t *testing.T) {
-	for _, test := range []struct{ body, id, want string }{
-		{`{"input":"x"}`, "resp_2", `{"input":"x"}`},
-		{` {"a": 1.0 , "previous_response_id" : "resp_lex_1" , "input":"\u0041"}`, "resp_2", ` {"a": 1.0 , "previous_response_id" : "resp_2" , "input":"\u0041"}`},
-		{`{"previous_response_id":"resp_lex_1","x":{"previous_response_id":"y"}}`, "", `{"previous_response_id":null,"x":{"previous_response_id":"y"}}`},
+func TestResponsesHistoryOfTheProvider(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"input":"x"}`: "",
+		`{"input":"x","previous_response_id":null,"conversation":null}`:            "",
+		`{"input":"x","previous_response_id":"resp_1"}`:                            "previous_response_id",
+		`{"input":"x","conversation":"conv_1"}`:                                    "conversation",
+		`{"input":"x","conversation":{"id":"conv_1"},"metadata":{"session_id":1}}`: "conversation.id",
+		`{"input":"x","metadata":{"session_id":"s"}}`:                              "",
 	} {
-		before := strings.Clone(test.body)
-		if got := string(wire.SetPrevious([]byte(test.body), test.id)); got != test.want || test.body != before {
-			t.Errorf("got %s, want %s", got, test.want)
+		if r, err := dialect(t, "openai_responses").Request([]byte(body)); err != nil || r.HistoryPath != want {
+			t.Errorf("%s: history at %q, %v", body, r.HistoryPath, err)
 		}
-	}
-	refused, err := dialect(t, "openai_responses").Response(dialect(t, "openai_responses").Refusal(wire.Refusal{ID: "KRN-1"}))
-	if err != nil || !wire.IsOwnResponse(refused.ID) || wire.IsOwnResponse("resp_1") || wire.IsOwnResponse("") {
-		t.Errorf("%q, %v", refused.ID, err)
 	}
 }
 
@@ -833,7 +831,13 @@ func FuzzResponsesRequest(f *testing.F) {
 		if _, err := d.Request(wire.Redact(body, redacted, "removed")); err != nil {
 			t.Fatalf("redacted: %v", err)
 		}
-		wire.SetPrevious(body, "resp_1")
+		if r.Previous == "" {
+			return
+		}
+		again, err := d.Request(wire.WithPrevious(body, r.HistoryPath, "resp_1"))
+		if err != nil || again.Previous != "resp_1" {
+			t.Fatalf("goes on from %q, %v", again.Previous, err)
+		}
 	})
 }
 

@@ -31,6 +31,8 @@ var (
 	idsBucket        = []byte("ids")        // receipt id → sequence number
 	turnsBucket      = []byte("turns")      // turn id → sequence number
 	sessionsBucket   = []byte("sessions")   // session key → version, session
+	aliasesBucket    = []byte("aliases")    // alias → session key
+	familiesBucket   = []byte("families")   // family, zero byte, key or alias of a member → nothing
 	countersBucket   = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
@@ -103,7 +105,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, countersBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err

@@ -1,9 +1,12 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -17,14 +20,26 @@ const versionSize = 8
 func (s *Store) Session(ctx context.Context, key string) (store.Session, error) {
 	var found store.Session
 	err := s.view(ctx, "reading a session", func(tx *bbolt.Tx) (err error) {
-		data := tx.Bucket(sessionsBucket).Get([]byte(key))
+		own, data := lookUp(tx, key)
 		if data == nil {
 			return store.ErrNotFound
 		}
-		found, err = store.DecodeSession(key, version(data), data[versionSize:])
+		found, err = store.DecodeSession(string(own), version(data), data[versionSize:])
 		return err
 	})
 	return found, err
+}
+
+// lookUp returns the stored session that a key leads to, with its own key.
+func lookUp(tx *bbolt.Tx, key string) (own, data []byte) {
+	sessions := tx.Bucket(sessionsBucket)
+	own = []byte(key)
+	if data = sessions.Get(own); data == nil {
+		if own = tx.Bucket(aliasesBucket).Get(own); own != nil {
+			data = sessions.Get(own)
+		}
+	}
+	return own, data
 }
 
 // version returns the version of a stored session, 0 when there is none.
@@ -44,37 +59,147 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 	if err != nil {
 		return err
 	}
-	state, err := store.EncodeSession(change.Session)
+	next, existing := change.WithFamily()
+	state, err := store.EncodeSession(next)
 	if err != nil {
 		return err
 	}
-	session := append(make([]byte, versionSize, versionSize+len(state)), state...)
-	read := change.Session.Version
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return c.commit(tx, session, read) })
+	t := turn{
+		encodedReceipt: c, read: next.Version, family: next.Family, derived: existing, aliases: slices.Clone(change.Aliases),
+		session: append(make([]byte, versionSize, versionSize+len(state)), state...),
+	}
+	return s.writes.Do(ctx, t.commit)
 }
 
-// commit looks for the receipt's id, then compares the version, then writes.
-// The new version is the receipt's sequence number, which no other change of
-// any session has or had.
-func (c encodedReceipt) commit(tx *bbolt.Tx, session []byte, read uint64) error {
-	if c.known(tx) {
+// A turn is a change that is about to be written.
+type turn struct {
+	encodedReceipt
+	session []byte // encoded, with room for its version
+	read    uint64 // the version that was read
+	family  string
+	derived bool // the family must be there
+	aliases []string
+}
+
+// commit looks for the receipt's id, then compares the version and looks for the
+// family, then writes. The new version is the receipt's sequence number, which no
+// other change of any session has or had.
+func (t turn) commit(tx *bbolt.Tx) error {
+	if t.known(tx) {
 		return nil
 	}
-	sessions, key := tx.Bucket(sessionsBucket), []byte(c.sessionKey)
-	if version(sessions.Get(key)) != read {
+	sessions, key := tx.Bucket(sessionsBucket), []byte(t.sessionKey)
+	if version(sessions.Get(key)) != t.read {
 		return fmt.Errorf("committing a turn: %w", store.ErrConflict)
 	}
-	sequence, err := c.write(tx)
+	if t.derived && !hasMembers(tx, t.family) {
+		return fmt.Errorf("committing a turn of an erased family: %w", store.ErrConflict)
+	}
+	sequence, err := t.write(tx)
 	if err != nil {
 		return err
 	}
-	binary.BigEndian.PutUint64(session, sequence)
-	return sessions.Put(key, session)
+	binary.BigEndian.PutUint64(t.session, sequence)
+	if err := sessions.Put(key, t.session); err != nil {
+		return err
+	}
+	return t.putNames(tx)
 }
 
-// Erase takes the session out of the tree.
+// putNames writes the aliases, and notes in the family all names of the session.
+func (t turn) putNames(tx *bbolt.Tx) error {
+	families, aliases := tx.Bucket(familiesBucket), tx.Bucket(aliasesBucket)
+	for _, name := range append(t.aliases, t.sessionKey) {
+		if err := families.Put(memberKey(t.family, name), nil); err != nil {
+			return err
+		}
+		if name == t.sessionKey {
+			continue
+		}
+		if err := aliases.Put([]byte(name), []byte(t.sessionKey)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func memberKey(family, name string) []byte { return []byte(family + "\x00" + name) }
+
+// hasMembers reports whether a family is there.
+func hasMembers(tx *bbolt.Tx, family string) bool {
+	prefix := memberKey(family, "")
+	name, _ := tx.Bucket(familiesBucket).Cursor().Seek(prefix)
+	return bytes.HasPrefix(name, prefix)
+}
+
+// Erase takes the sessions of the family out of the tree, with all their names.
 func (s *Store) Erase(ctx context.Context, key string) error {
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
-		return tx.Bucket(sessionsBucket).Delete([]byte(key))
+		own, data := lookUp(tx, key)
+		if data == nil {
+			return nil
+		}
+		family, err := familyOf(data)
+		if err != nil || family == "" { // stored before there were families
+			return errors.Join(err, tx.Bucket(sessionsBucket).Delete(own))
+		}
+		return eraseFamily(tx, family)
 	})
+}
+
+// eraseFamily deletes what the names of the family lead to. A name may lead
+// elsewhere by now: then only the note of it goes.
+func eraseFamily(tx *bbolt.Tx, family string) error {
+	sessions, aliases, families := tx.Bucket(sessionsBucket), tx.Bucket(aliasesBucket), tx.Bucket(familiesBucket)
+	prefix := memberKey(family, "")
+	var names [][]byte
+	cursor := families.Cursor()
+	for k, _ := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cursor.Next() {
+		names = append(names, bytes.Clone(k[len(prefix):]))
+	}
+	inFamily := func(key []byte) (bool, error) {
+		data := sessions.Get(key)
+		if data == nil {
+			return false, nil
+		}
+		of, err := familyOf(data)
+		return of == family, err
+	}
+	// The aliases go first, because the sessions tell which of them are the family's.
+	for _, name := range names {
+		of := aliases.Get(name)
+		if of == nil {
+			continue
+		}
+		ours, err := inFamily(of)
+		if err != nil {
+			return err
+		}
+		if ours {
+			if err := aliases.Delete(name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range names {
+		ours, err := inFamily(name)
+		if err != nil {
+			return err
+		}
+		if ours {
+			if err := sessions.Delete(name); err != nil {
+				return err
+			}
+		}
+		if err := families.Delete(memberKey(family, string(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// familyOf returns the family of a stored session.
+func familyOf(data []byte) (string, error) {
+	s, err := store.DecodeSession("", version(data), data[versionSize:])
+	return s.Family, err
 }

@@ -28,9 +28,12 @@ const (
 	sessionLife = 30 * 24 * time.Hour
 )
 
-func receiptKey(id string) string   { return prefix + "receipt:" + id }
-func turnKey(id string) string      { return prefix + "turn:" + id }
-func sessionKey(key string) string  { return prefix + "session:" + key }
+func receiptKey(id string) string  { return prefix + "receipt:" + id }
+func turnKey(id string) string     { return prefix + "turn:" + id }
+func sessionKey(key string) string { return prefix + "session:" + key }
+func familyKey(family string) string {
+	return prefix + "family:" + family
+}
 func countersKey(key string) string { return prefix + "tally:" + key }
 
 // scriptCall is one call of commit.lua.
@@ -44,13 +47,18 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 	if err := change.Validate(); err != nil {
 		return err
 	}
-	state, err := store.EncodeSession(change.Session)
+	next, existing := change.WithFamily()
+	state, err := store.EncodeSession(next)
 	if err != nil {
 		return err
 	}
 	c := commitCall(change.Receipt, change.Excluded())
 	c.args = append(c.args,
-		strconv.FormatUint(change.Session.Version, 10), state, int64(sessionLife/time.Second))
+		strconv.FormatUint(next.Version, 10), state, int64(sessionLife/time.Second), next.Family, existing)
+	c.keys = append(c.keys, familyKey(next.Family))
+	for _, alias := range change.Aliases {
+		c.keys = append(c.keys, sessionKey(alias))
+	}
 	return s.writes.Do(ctx, c)
 }
 

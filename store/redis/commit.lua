@@ -2,12 +2,14 @@
 -- session's next state: all or nothing, because Redis runs a script alone.
 --
 -- KEYS  receipts stream, receipt, session, counters of the session, statistics, turn,
---       summaries stream
+--       summaries stream; for a turn also the family, then the session's aliases
 -- ARGV  1 id, 2 kind, 3 session key, 4 session id, 5 turn, 6 timestamp,
 --       7 intervened (0 or 1), 8 m_after, 9 record, 10 margin in whole units,
 --       11 excluded (0 or 1), 12 turn id or "", 13 summary or ""; for a turn also
---       14 version that was read, 15 next state, 16 lifetime in seconds
--- Returns 1 when the receipt is there, 0 when the session has another version.
+--       14 version that was read, 15 next state, 16 lifetime in seconds, 17 name of the
+--       family, 18 whether the family must be there (0 or 1)
+-- Returns 1 when the receipt is there, 0 when the session has another version or its
+-- family was erased.
 local receipts, receipt, session, counters, stats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local is_turn = #ARGV > 13
 
@@ -16,6 +18,9 @@ if redis.call('EXISTS', receipt) == 1 then
   return 1
 end
 if is_turn and (redis.call('HGET', session, 'version') or '0') ~= ARGV[14] then
+  return 0
+end
+if is_turn and ARGV[18] == '1' and redis.call('EXISTS', KEYS[8]) == 0 then
   return 0
 end
 
@@ -33,8 +38,18 @@ if is_turn then
   -- session that was erased and began anew. Lua's own conversion of numbers
   -- would round large ones.
   local version = string.format('%.0f', redis.call('HINCRBY', stats, 'version', 1))
-  redis.call('HSET', session, 'version', version, 'state', ARGV[15])
+  redis.call('HDEL', session, 'alias_of') -- a session of its own wins over an alias
+  redis.call('HSET', session, 'version', version, 'state', ARGV[15], 'family', ARGV[17])
   redis.call('EXPIRE', session, ARGV[16])
+  redis.call('SADD', KEYS[8], session)
+  for i = 9, #KEYS do
+    if redis.call('HEXISTS', KEYS[i], 'version') == 0 then
+      redis.call('HSET', KEYS[i], 'alias_of', ARGV[3], 'family', ARGV[17])
+      redis.call('EXPIRE', KEYS[i], ARGV[16])
+      redis.call('SADD', KEYS[8], KEYS[i])
+    end
+  end
+  redis.call('EXPIRE', KEYS[8], ARGV[16])
 end
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.

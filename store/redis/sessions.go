@@ -2,20 +2,32 @@ package redis
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
 
+	client "github.com/redis/go-redis/v9"
+
 	"github.com/caddy-lex/lex/store"
 )
+
+//go:embed erase.lua
+var eraseSource string
+
+var eraseScript = client.NewScript(eraseSource)
 
 // Session returns the session as last committed.
 func (s *Store) Session(ctx context.Context, key string) (store.Session, error) {
 	fields, err := s.client.HGetAll(ctx, sessionKey(key)).Result()
+	if of := fields["alias_of"]; of != "" {
+		key = of
+		fields, err = s.client.HGetAll(ctx, sessionKey(key)).Result()
+	}
 	if err != nil {
 		return store.Session{}, failure(ctx, "reading a session", err)
 	}
-	if len(fields) == 0 {
+	if fields["state"] == "" {
 		return store.Session{}, fmt.Errorf("reading a session: %w", store.ErrNotFound)
 	}
 	version, err := strconv.ParseUint(fields["version"], 10, 64)
@@ -25,7 +37,8 @@ func (s *Store) Session(ctx context.Context, key string) (store.Session, error) 
 	return store.DecodeSession(key, version, []byte(fields["state"]))
 }
 
-// Erase deletes the session.
+// Erase deletes the session with its family.
 func (s *Store) Erase(ctx context.Context, key string) error {
-	return failure(ctx, "erasing a session", s.client.Del(ctx, sessionKey(key)).Err())
+	return failure(ctx, "erasing a session",
+		eraseScript.Run(ctx, s.client, []string{sessionKey(key)}, familyKey(""), sessionKey("")).Err())
 }

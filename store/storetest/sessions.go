@@ -26,7 +26,7 @@ func commitIsReadBack(t *testing.T, s store.Store) {
 		}
 		last = got.Version
 		want := turn.Session
-		want.Version = got.Version
+		want.Version, want.Family = got.Version, "KRN-0"
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("session:\n got %+v\nwant %+v", got, want)
 		}

@@ -1,0 +1,126 @@
+package govern
+
+import (
+	"slices"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// Some APIs keep the conversation: a call names the answer that it goes on from, or a
+// conversation, and brings only what is new. The state after a turn is therefore also
+// kept under the id of its answer.
+//
+// The provider may then hold what the client was refused: an answer that was stopped
+// on its way is complete there, and a prompt that never went there is missing. So a
+// call that goes on from a refused answer is sent on from the last answer before it
+// that was not refused.
+
+// A providedAnswer is an answer with an id, by which a later call can go on from it.
+type providedAnswer struct {
+	ID string `json:"i"`
+	// From is the answer that a call which names this one really goes on from: the
+	// same, or if it was refused the one before it, "" for none.
+	From string `json:"f,omitempty"`
+	// Unseen says that not all of the conversation up to here was read.
+	Unseen bool `json:"u,omitempty"`
+}
+
+// maxAnswerID is how long an id can be that is remembered, in bytes. Those of the known
+// APIs are much shorter.
+const maxAnswerID = 512
+
+// provided is what is known of the history that the provider keeps for a call.
+type provided struct {
+	shared bool   // it is a conversation, which grows with every call
+	from   string // the answer that the forwarded call goes on from, "" if it names none
+	unseen bool   // not all of it was read
+}
+
+// Why a history that the provider keeps is not inspected.
+const (
+	historyUnseen  = "history kept by the provider, not seen here"
+	historyTainted = "history kept by the provider with an answer that was refused"
+	previousWas    = "the answer was refused; the call goes on from the last one before it"
+)
+
+// ConversationKey returns the key of the session of a conversation that a call names in
+// its body.
+func ConversationKey(namespace, id string) string { return SessionKey(namespace, "conversation:"+id) }
+
+// AnswerKey returns the key that leads to the session as it was after the answer with
+// the id.
+func AnswerKey(namespace, id string) string { return SessionKey(namespace, "answer:"+id) }
+
+// goOn records what of the history that the provider keeps was not inspected, and
+// returns the body with the id of an answer that may be gone on from. In the mode
+// observe the body stays.
+func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
+	if call.HistoryPath == "" {
+		return provided{}, body
+	}
+	part := "request." + call.HistoryPath
+	p := provided{shared: call.Previous == "", from: call.Previous}
+	if p.shared {
+		p.unseen = o.session.Head == ""
+	} else {
+		at := slices.IndexFunc(o.memory.Answers, func(a providedAnswer) bool { return a.ID == call.Previous })
+		p.unseen = at < 0 || o.memory.Answers[at].Unseen
+		if at >= 0 && o.memory.Answers[at].From != call.Previous && o.Mode == kernel.Enforce {
+			p.from = o.memory.Answers[at].From
+			body = wire.WithPrevious(body, call.HistoryPath, p.from)
+			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: part, Why: previousWas, Bytes: len(call.Previous) + len(`""`)})
+		}
+	}
+	if p.unseen && (p.shared || p.from != "") {
+		o.Coverage.Skip(part, historyUnseen, 0)
+	}
+	if o.memory.Tainted {
+		o.Coverage.Skip(part, historyTainted, 0)
+	}
+	return p, body
+}
+
+// answers returns the answers of this turn that a later call may go on from: the
+// model's, and the refusal that stands for it.
+func (j *Judged) answers(r *Receipt) (list []providedAnswer) {
+	if j.call != nil {
+		return nil
+	}
+	h := j.input.history
+	refused := r.Outcome == kernel.Refused
+	if id := j.answerID; id != "" && len(id) <= maxAnswerID {
+		a := providedAnswer{ID: id, From: id, Unseen: h.unseen || r.Outcome != kernel.Answered}
+		if refused {
+			a.From, a.Unseen = h.from, h.unseen
+		}
+		list = append(list, a)
+	}
+	if refused && j.Opened.RefusalID != nil {
+		if id := j.Opened.RefusalID(r.ID); id != "" && id != j.answerID {
+			list = append(list, providedAnswer{ID: id, From: h.from, Unseen: h.unseen})
+		}
+	}
+	return list
+}
+
+// taints reports whether the turn leaves a refused answer in a conversation that the
+// provider keeps.
+func (j *Judged) taints(outcome kernel.Outcome) bool {
+	return j.input.history.shared && outcome == kernel.Refused && j.answerID != ""
+}
+
+// rememberNames returns the memory of a session that a turn of the same texts has left,
+// with the names under which it is found after this one.
+func rememberNames(s store.Session, histories []string, answers []providedAnswer) []byte {
+	m := openMemory(s.Secret, s.Memory)
+	for _, digest := range histories {
+		if !slices.Contains(m.Histories, digest) && len(m.Histories) < 2*wire.MaxChoices {
+			m.Histories = append(m.Histories, digest)
+		}
+	}
+	m.Answers = slices.Concat(m.Answers, answers)
+	m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
+	return sealMemory(s.Secret, m)
+}
