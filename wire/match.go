@@ -2,8 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"maps"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -54,6 +56,9 @@ func Named(name string) (Dialect, bool) {
 	d, ok := named[name]
 	return d, ok
 }
+
+// Names returns the names that [Named] knows, in alphabetical order.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
 
 var named = map[string]Dialect{
 	"openai":             chat{},
