@@ -182,7 +182,7 @@ func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
 // receiptNote returns the frame with the receipt's id, which is known only at the end of
 // a stream. In a dialect whose clients fail on such a frame, the id is a trailer.
 func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
-	if !a.tellsClient(a.opened) || receipt == nil || !receipt.Persisted {
+	if !a.tellsClient() || receipt == nil || !receipt.Persisted {
 		return nil
 	}
 	note := a.stream.Note("x-lex-receipt-id: " + receipt.ID)

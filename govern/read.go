@@ -237,16 +237,19 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 // byte order mark.
 func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
 	event, err := events.Event(frame)
+	unread := len(frame.Data) // a frame's size stands for the size of what is unknown in it
 	if err != nil {
 		event = wire.Event{Unknown: []string{"frame"}}
 		if a.Opened.Reading.Unknown {
+			unread = 0
 			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
 				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
 			}
 		}
 	}
 	for _, path := range event.Unknown {
-		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect")
+		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect", unread)
+		unread = 0 // counted once a frame
 	}
 	for _, d := range event.Deltas {
 		if !d.IsText() {

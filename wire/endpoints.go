@@ -92,13 +92,19 @@ func Endpoints() []Endpoint {
 
 // settle takes back what only a dialect can do that is not there.
 func (e *Endpoint) settle() {
-	if _, ok := e.Answer(); e.Treatment == Governed && !ok {
+	if _, ok := Named(e.answer); e.Treatment == Governed && !ok {
 		e.Treatment, e.Carries = Passes, Text
 	}
 }
 
-// Answer returns the dialect of a governed endpoint's answers.
-func (e *Endpoint) Answer() (Dialect, bool) { return Named(e.answer) }
+// Answer returns the dialect in which a governed endpoint answers at an address.
+func (e *Endpoint) Answer(address *url.URL) (Dialect, bool) {
+	d, ok := Named(e.answer)
+	if !ok {
+		return nil, false
+	}
+	return storedIn(d, address), true
+}
 
 // segmentsOf cuts a path into its segments, in lower case.
 func segmentsOf(p string) []string {
