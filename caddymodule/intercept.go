@@ -248,6 +248,12 @@ func (c *interception) answerError(w http.ResponseWriter, err error) {
 	c.failures.answerIn(w, c.dialect, err)
 }
 
+// An errorShape writes the body of an error as the clients of an API read it: a
+// [wire.Dialect] or a [wire.Family].
+type errorShape interface {
+	Error(e wire.Error) []byte
+}
+
 // answerIn answers with err in the shape of an API and reports its cause. A failure of
 // our own is a 503 there, which no SDK takes for an answer.
 func (f failureReporter) answerIn(w http.ResponseWriter, shape errorShape, err error) {
@@ -262,16 +268,11 @@ func (f failureReporter) answerIn(w http.ResponseWriter, shape errorShape, err e
 	writeDialectError(w, shape, e)
 }
 
-// An errorShape writes the body of an error as the clients of an API read it: a
-// [wire.Dialect] or a [wire.Family].
-type errorShape interface {
-	Error(e wire.Error) []byte
-}
-
-// writeDialectError answers in the shape that the caller's SDK reads. An error that
-// will not go away within minutes says so, since SDKs repeat some statuses.
+// writeDialectError answers in the shape that the caller's SDK reads. An error
+// that will not go away soon says so, since SDKs repeat some statuses.
 func writeDialectError(w http.ResponseWriter, d errorShape, e *apiError) {
-	if e.Status < http.StatusInternalServerError && !errors.Is(e, errRateLimited) {
+	passing := e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
+	if !passing || errors.Is(e, errPlanExhausted) || errors.Is(e, errAnswerSize) {
 		w.Header().Set("X-Should-Retry", "false")
 	}
 	_ = writeBody(w, e.Status, "application/json", d.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message}))
