@@ -47,7 +47,7 @@ var calls = []struct {
 	{"/api/create", "ollama_create", "ollama", "nothing", `{"model":"m","from":"x","template":"TEXT"}`, nil},
 	{"/api/show", "ollama_models", "ollama", "nothing", `{"model":"m","note":"TEXT"}`, nil},
 	{"/model/anthropic.claude-3:0/converse", "bedrock_converse", "bedrock", "text", `{"messages":[{"role":"user","content":[{"text":"TEXT"}]}]}`, nil},
-	{"/model/anthropic.claude-3:0/invoke", "bedrock_invoke", "bedrock", "text", `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"TEXT"}]}`, nil},
+	{"/model/meta.llama3:0/invoke", "bedrock_invoke", "bedrock", "text", `{"messages":[{"role":"user","content":"TEXT"}]}`, nil},
 	{"/model/amazon.titan/invoke-with-response-stream", "bedrock_invoke", "bedrock", "text", `{"inputText":"TEXT"}`, nil},
 }
 
