@@ -29,6 +29,8 @@ import (
 //	stream path: the path of such a call
 //	whole:   members to put into the body of a call that is not streamed
 //	framing: the content type of a streamed answer
+//	stored:  the path at which a stored answer comes back, whole
+//	stored stream: the same for a streamed one
 //	sdk:     an SDK | how it is told the address | the path that it then calls
 //
 // A section of the file is a body, with MARKER in the place that the section is named
@@ -128,6 +130,9 @@ func parseSamples(t *testing.T, dialect string) samples {
 	return s
 }
 
+// streams reports whether the request says that its answer is to be streamed.
+func (s samples) streams() bool { return s.get("stream")+s.get("stream path")+s.get("whole") != "" }
+
 // get is a line of the head, or "".
 func (s samples) get(key string) string { return strings.Join(s.head[key], " ") }
 
@@ -186,10 +191,14 @@ func matrixTable(t *testing.T, all []samples) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "| | %s |\n|---|%s\n", strings.Join(places, " | "), strings.Repeat("---|", len(places)))
 	for _, s := range all {
+		p := newProbe(t, s)
 		for _, d := range directions {
+			if d.section == "request streamed" && !s.streams() {
+				continue
+			}
 			fmt.Fprintf(&out, "| %s: %s |", s.get("api"), d.row)
 			for _, place := range places {
-				fmt.Fprintf(&out, " %s |", matrixCell(t, s, d.section, place))
+				fmt.Fprintf(&out, " %s |", p.cell(d.section, place))
 			}
 			out.WriteString("\n")
 		}
@@ -197,8 +206,28 @@ func matrixTable(t *testing.T, all []samples) string {
 	return out.String()
 }
 
-// matrixCell says what becomes of a text in one place.
-func matrixCell(t *testing.T, s samples, direction, place string) string {
+// A probe sends samples of one dialect through the handler.
+type probe struct {
+	samples
+	t     *testing.T
+	site  *site
+	seen  *recorder
+	model caddyhttp.HandlerFunc // of the next call
+}
+
+func newProbe(t *testing.T, s samples) *probe {
+	t.Helper()
+	p := &probe{samples: s, t: t, seen: new(recorder)}
+	p.site = newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+		p.seen.record(r)
+		return p.model(w, r)
+	})
+	return p
+}
+
+// cell says what becomes of a text in one place.
+func (p *probe) cell(direction, place string) string {
+	t, s := p.t, p.samples
 	t.Helper()
 	streamed := direction == "request streamed" || direction == "stream"
 	section := strings.TrimSuffix(direction, " streamed") + " " + place
@@ -207,12 +236,13 @@ func matrixCell(t *testing.T, s samples, direction, place string) string {
 	}
 	coverage := func(marker string) map[string]int {
 		sample, _ := s.body(t, section, marker)
-		question, model := sample, s.model(t, streamed)
+		question := sample
+		p.model = s.model(t, streamed)
 		if !strings.HasPrefix(direction, "request") {
 			question, _ = s.body(t, "request text", "What is the capital of France?")
-			model = answering(map[bool]string{true: s.get("framing"), false: "application/json"}[streamed], sample)
+			p.model = answering(map[bool]string{true: s.get("framing"), false: "application/json"}[streamed], sample)
 		}
-		return coverageOf(t, s, question, streamed, model, sample)
+		return p.coverage(question, streamed, sample)
 	}
 	before, after := coverage(shortText), coverage(longText)
 	var grown []string
@@ -232,36 +262,60 @@ func matrixCell(t *testing.T, s samples, direction, place string) string {
 	return "inspected"
 }
 
-// coverageOf sends a request and returns the sizes of the parts in its receipt. What
-// is sent reaches the model, and what the model answers the client.
-func coverageOf(t *testing.T, s samples, question string, streamed bool, model caddyhttp.HandlerFunc, sample string) map[string]int {
+// coverage sends a request and returns the sizes of the parts in its receipt. What is
+// sent reaches the model, and what the model answers the client.
+func (p *probe) coverage(question string, streamed bool, sample string) map[string]int {
+	t, s := p.t, p.samples
 	t.Helper()
 	path, body := s.call(question, streamed)
-	seen := new(recorder)
-	site := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
-		seen.record(r)
-		return model(w, r)
-	})
-	w := site.post(path, body)
-	if w.Code != http.StatusOK || seen.count.Load() != 1 || string(seen.last().body) != body {
+	before := p.seen.count.Load()
+	w := p.site.post(path, body)
+	if w.Code != http.StatusOK || p.seen.count.Load() != before+1 || string(p.seen.last().body) != body {
 		t.Fatalf("%s: %s\n%d %s", s.dialect, body, w.Code, w.Body)
 	}
 	if sample != question && !streamed && w.Body.String() != sample {
 		t.Errorf("%s: sent %s, the client got %s", s.dialect, sample, w.Body)
 	}
-	receipts := site.receipts()
-	if len(receipts) != 1 || receipts[0]["dialect"] != s.dialect || receipts[0]["endpoint"] != s.dialect || receipts[0]["outcome"] != "answered" {
-		t.Fatalf("%s: %s: %v", s.dialect, body, receipts)
+	receipt := p.site.get("/audits/turn/" + w.Header().Get("X-Lex-Turn"))
+	if receipt["dialect"] != s.dialect || receipt["endpoint"] != s.dialect || receipt["outcome"] != "answered" {
+		t.Fatalf("%s: %s: %v", s.dialect, body, receipt)
 	}
 	sizes := make(map[string]int)
-	coverage := receipts[0]["coverage"].(map[string]any)
+	coverage := receipt["coverage"].(map[string]any)
 	for _, list := range []string{"inspected", "skipped", "unknown"} {
-		for _, p := range coverage[list].([]any) {
-			part := p.(map[string]any)
+		for _, entry := range coverage[list].([]any) {
+			part := entry.(map[string]any)
 			sizes[list+" "+part["part"].(string)] += int(part["bytes"].(float64))
 		}
 	}
 	return sizes
+}
+
+// An answer that a provider has stored is judged when it comes back, in each dialect
+// that has such answers.
+func TestStoredAnswersOfEveryDialect(t *testing.T) {
+	for _, s := range readSamples(t) {
+		for _, stored := range []struct{ path, section, contentType string }{
+			{s.get("stored"), "answer text", "application/json"}, {s.get("stored stream"), "stream text", s.get("framing")},
+		} {
+			if stored.path == "" {
+				continue
+			}
+			for _, text := range []string{"Paris.", capitulation} {
+				answer, _ := s.body(t, stored.section, text)
+				site := newSite(t, `{}`, answering(stored.contentType, answer))
+				w := site.send(http.MethodGet, stored.path, "")
+				r := site.receipts()[0]
+				if w.Code != http.StatusOK || r["dialect"] != s.dialect || !inspects(r["coverage"].(map[string]any), "response") {
+					t.Errorf("%s: %d %s: %v", stored.path, w.Code, w.Body, r)
+				}
+				passed := strings.Contains(w.Body.String(), text)
+				if guilty := text == capitulation; passed == guilty || (r["outcome"] == "refused") != guilty {
+					t.Errorf("%s: %v: %s", stored.path, r["outcome"], w.Body)
+				}
+			}
+		}
+	}
 }
 
 // refusalExamples are the refusals of each dialect, as they leave.
@@ -269,12 +323,13 @@ func refusalExamples(t *testing.T, all []samples) string {
 	var out strings.Builder
 	for _, s := range all {
 		fmt.Fprintf(&out, "### %s\n\n", s.get("api"))
+		whole := ""
 		for _, example := range []struct {
 			title, section string
 			streamed       bool
 		}{{"Whole", "request text", false}, {"Streamed", "request text", true}, {"For structured output", "request structured", false}} {
 			question, ok := s.body(t, example.section, attack)
-			if !ok {
+			if !ok || example.streamed && !s.streams() {
 				continue
 			}
 			site := newSite(t, `{}`, s.model(t, example.streamed))
@@ -283,16 +338,33 @@ func refusalExamples(t *testing.T, all []samples) string {
 			if site.receipts()[0]["outcome"] != "refused" || w.Code != http.StatusOK {
 				t.Fatalf("%s: %d %s", s.dialect, w.Code, w.Body)
 			}
-			kind, text := "json", w.Body.Bytes()
-			if example.streamed {
-				kind = "text"
-			} else {
-				text = indented(t, text)
+			kind, text := "text", steady(w.Body.Bytes())
+			if !example.streamed {
+				kind, text = "json", steady(indented(t, w.Body.Bytes()))
 			}
-			fmt.Fprintf(&out, "%s:\n\n```%s\n%s\n```\n\n", example.title, kind, strings.TrimSpace(steady(text)))
+			switch {
+			case text == whole:
+				fmt.Fprintf(&out, "%s: the same.\n\n", example.title)
+				continue
+			case whole == "":
+				whole = text
+			}
+			fmt.Fprintf(&out, "%s:\n\n```%s\n%s\n```\n\n", example.title, kind, shortLines(text))
 		}
 	}
 	return out.String()
+}
+
+// shortLines cuts long lines, which only repeat what others say.
+func shortLines(text string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if r := []rune(line); len(r) > 400 {
+			line = string(r[:400]) + " …"
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 func indented(t *testing.T, body []byte) []byte {
@@ -306,7 +378,7 @@ func indented(t *testing.T, body []byte) []byte {
 
 var (
 	receiptID = regexp.MustCompile(`KRN-[0-9A-F]{32}`)
-	created   = regexp.MustCompile(`("created[a-z_]*": ?)\d+`)
+	created   = regexp.MustCompile(`("(?:created|completed)[a-z_]*": ?)\d+`)
 	createdAt = regexp.MustCompile(`"20\d\d-[-0-9T:.]+Z"`)
 )
 
