@@ -2,6 +2,8 @@
 // proxy's address and then an expression and its dialect, again and again. It prints a
 // JSON object for each, with an exception only where the SDK could not be set up.
 const [address, ...rows] = process.argv.slice(2);
+const report = (line) => process.stdout.write(JSON.stringify(line) + '\n');
+console.log = console.info = console.error; // SDKs print as well
 
 // Where each name in the expressions comes from.
 const packages = {
@@ -42,9 +44,9 @@ for (let i = 0; i + 1 < rows.length; i += 2) {
     } else {
       await calls[dialect](client).catch(() => {}); // the model behind the proxy speaks one dialect only
     }
-    console.log(JSON.stringify({ name }));
+    report({ name });
   } catch (e) {
-    console.log(JSON.stringify({ name, exception: `${e.constructor.name}: ${e.message}` }));
+    report({ name, exception: `${e.constructor.name}: ${e.message}` });
   }
 }
 process.exit(0);
