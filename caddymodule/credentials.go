@@ -30,15 +30,15 @@ var credentialWords = []string{
 // knows the last event of a tool server's stream can go on reading it.
 var credentialNames = []string{"sig", "sec-websocket-protocol", "last-event-id"}
 
-// credentialPrefix begins the headers in which the Model Context Protocol repeats
-// arguments of a tool call.
-const credentialPrefix = "mcp-param-"
+// argumentHeaders begins the names of the headers in which the Model Context Protocol
+// repeats arguments of a tool call.
+const argumentHeaders = "mcp-param-"
 
 // isCredential reports whether a header or a query parameter of this name is to
 // be taken for a credential.
 func isCredential(name string) bool {
 	name = strings.ToLower(name)
-	if slices.Contains(credentialNames, name) || strings.HasPrefix(name, credentialPrefix) {
+	if slices.Contains(credentialNames, name) || strings.HasPrefix(name, argumentHeaders) {
 		return true
 	}
 	for _, word := range credentialWords {

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/tidwall/gjson"
 )
 
 // calls are requests to endpoints of providers that are no calls of a model. TEXT is
