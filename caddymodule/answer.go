@@ -184,7 +184,7 @@ func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent
 // sentChoices tells the text of each choice, if the call asked for several. Those
 // without text count once.
 func (a *governedAnswer) sentChoices(begun, texts []string) func(kernel.Turn) []string {
-	if a.call.Choices == 1 {
+	if a.call.Choices <= 1 {
 		return nil
 	}
 	if len(texts) < a.call.Choices {
@@ -217,7 +217,7 @@ func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
 // receiptNote returns the frame with the receipt's id, which is known only at the end of
 // a stream. In a dialect whose clients fail on such a frame, the id is a trailer.
 func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
-	if !a.tellsClient(a.opened) || receipt == nil || !receipt.Persisted {
+	if !a.tellsClient() || receipt == nil || !receipt.Persisted {
 		return nil
 	}
 	note := a.stream.Note("x-lex-receipt-id: " + receipt.ID)

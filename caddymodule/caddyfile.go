@@ -225,6 +225,7 @@ func memoryOption(to **int) func(d *caddyfile.Dispenser) error {
 //	    raw          show|withhold
 //	    refuse_with  message|refusal|content|status <code>
 //	    unknown      inspect|observe|pass|block
+//	    dialect      <path> <name>
 //	    history      redact|refuse
 //	    oversize     refuse|pass
 //	    inspect_limit <size>
@@ -255,6 +256,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"raw":              choiceOption(&h.Raw, "show", "withhold"),
 		"refuse_with":      h.parseRefuseWith,
 		"unknown":          choiceOption(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
+		"dialect":          h.parseDialect,
 		"history":          choiceOption(&h.History, "redact", "refuse"),
 		"oversize":         choiceOption(&h.Oversize, "refuse", "pass"),
 		"inspect_limit":    sizeOption(&h.InspectLimit),

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -25,17 +26,20 @@ var credentialWords = []string{
 }
 
 // credentialNames are names without such a word: "sig" signs Azure's addresses,
-// and OpenAI's realtime API takes a browser's key as a WebSocket subprotocol.
-var credentialNames = []string{"sig", "sec-websocket-protocol"}
+// OpenAI's realtime API takes a browser's key as a WebSocket subprotocol, and whoever
+// knows the last event of a tool server's stream can go on reading it.
+var credentialNames = []string{"sig", "sec-websocket-protocol", "last-event-id"}
+
+// argumentHeaders begins the names of the headers in which the Model Context Protocol
+// repeats arguments of a tool call.
+const argumentHeaders = "mcp-param-"
 
 // isCredential reports whether a header or a query parameter of this name is to
 // be taken for a credential.
 func isCredential(name string) bool {
 	name = strings.ToLower(name)
-	for _, n := range credentialNames {
-		if name == n {
-			return true
-		}
+	if slices.Contains(credentialNames, name) || strings.HasPrefix(name, argumentHeaders) {
+		return true
 	}
 	for _, word := range credentialWords {
 		if strings.Contains(name, word) {

@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,8 +10,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-lex/lex/caddymodule"
 )
@@ -25,6 +29,7 @@ var (
 		"Xi-Api-Key", "Private-Token", "X-Vault-Token", "Helicone-Auth", "Cf-Aig-Authorization", "X-Portkey-Api-Key",
 		"X-Portkey-Virtual-Key", "X-Litellm-Api-Key", "X-Watson-Authorization-Token", "X-Forwarded-Access-Token",
 		"X-Client-Secret", "X-Secret", "X-Password", "X-Csrf-Token", "X-Session-Id", "Sec-Websocket-Protocol",
+		"Mcp-Session-Id", "Last-Event-Id", "Mcp-Param-Account",
 		"X-Lex-Api-Key", "X-Lex-Admin-Password", "X-Lex-Bench-Secret",
 	}
 	credentialParameters = []string{
@@ -111,6 +116,11 @@ func sendPlanted(p *proxy) {
 		{http.MethodPost, "/lex/govern", question, http.Header{"X-Api-Key": {canary + "govern"}}},
 		{http.MethodPost, "/lex/govern", question, header},
 		{http.MethodPost, "/v1/other", `{"a":"b"}`, header},
+		{http.MethodPost, "/v1/embeddings", `{"input":"Hello there."}`, header},
+		{http.MethodPost, "/v1/moderations", `{"input":"Hello there."}`, header},
+		{http.MethodPost, "/v1beta/models/m:embedContent", `{"content":{"parts":[{"text":"Hello there."}]}}`, header},
+		{http.MethodPost, "/model/m/converse", `{"inputText":"Hello there."}`, header},
+		{http.MethodGet, "/v1/chat/completions/chatcmpl-1", "", header},
 		{http.MethodGet, "/ungoverned", "", header},
 		{http.MethodGet, "/realtime", "", upgrade},
 	} {
@@ -251,6 +261,57 @@ func TestShippedFilters(t *testing.T) {
 	}
 	if text, _ := os.ReadFile("../Caddyfile"); !strings.Contains(string(text), "request lex\n") {
 		t.Error("the Caddyfile has no filter")
+	}
+}
+
+// No credential of a provider is in an answer, a receipt or a metric, whatever is asked
+// and however it ends.
+func TestNoCredentialLeavesOtherwise(t *testing.T) {
+	header, query := planted()
+	for _, name := range []string{"X-Lex-Api-Key", "X-Lex-Admin-Password", "X-Lex-Bench-Secret"} {
+		header.Del(name)
+	}
+	models := map[string]caddyhttp.HandlerFunc{
+		"answers": answering("application/json", completion("Paris.")),
+		"fails": func(http.ResponseWriter, *http.Request) error {
+			return caddyhttp.Error(http.StatusBadGateway, errors.New(canary+"address"))
+		},
+	}
+	for name, model := range models {
+		for _, broken := range []bool{false, true} {
+			s := newSite(t, `{"headers":"full"}`, model)
+			if broken {
+				s.breakStore()
+			}
+			s.left = []error{nil}
+			for _, call := range append(slices.Clone(calls), struct {
+				path, endpoint, family, carries, body string
+				headers                               []string
+			}{path: "/v1/chat/completions", body: `{"model":"m","messages":[{"role":"user","content":"TEXT"}]}`}) {
+				for _, text := range []string{"What is the capital of France?", attack} {
+					r := httptest.NewRequest(http.MethodPost, "http://site.test"+call.path+"?"+query, strings.NewReader(strings.Replace(call.body, "TEXT", text, 1)))
+					r.Header = header.Clone()
+					w := httptest.NewRecorder()
+					s.serve(w, r)
+					if answer := fmt.Sprint(w.Header(), w.Body); strings.Contains(answer, canary) {
+						t.Errorf("%s, %s: %s", name, call.path, answer)
+					}
+				}
+			}
+			s.mendStore()
+			receipts := s.receipts()
+			if text := fmt.Sprint(receipts); strings.Contains(text, canary) || !broken && len(receipts) < len(calls) {
+				t.Errorf("%s: %d receipts: %s", name, len(receipts), text)
+			}
+		}
+	}
+	ctx, err := provision(t, map[string]any{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := ctx.GetMetricsRegistry().Gather()
+	if err != nil || len(families) == 0 || strings.Contains(fmt.Sprint(families), canary) {
+		t.Errorf("%d metrics, %v", len(families), err)
 	}
 }
 

@@ -71,6 +71,10 @@ type Handler struct {
 	// that nothing was, pass forwards, block refuses. Default: inspect.
 	Unknown string `json:"unknown,omitempty"`
 
+	// The dialects of paths of a gateway's own, in the order in which they are tried,
+	// before the paths that are known without them.
+	Dialects []DialectPath `json:"dialects,omitempty"`
+
 	// What becomes of an earlier message that was refused when it was new, or
 	// would be refused now: redact replaces it before forwarding, refuse refuses
 	// the turn that resends it. Default: redact.
@@ -239,6 +243,11 @@ func (h *Handler) validateNumbers() error {
 	if err := checkUpstreamPath(h.UpstreamPath); err != nil {
 		return err
 	}
+	for _, d := range h.Dialects {
+		if err := d.check(); err != nil {
+			return err
+		}
+	}
 	return checkOrigins(h.CORS)
 }
 
@@ -284,20 +293,29 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // route chooses how a request is governed: as one for our own resource, if it is
-// for one, in the dialect that claims its path, or in none. nil means that it is
-// not governed.
+// for one, in the dialect that claims its path, as one to another endpoint of a
+// provider, or as one to a path that nobody knows. nil means that it is not governed.
 func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 	if own != nil {
 		return (*request).serveResource
 	}
-	if d, ok := wire.Match(r.URL); ok && (r.Method == http.MethodPost || carriesBody(r) || listens(d, r.Method)) {
+	if d, ok := h.dialect(r); ok && (r.Method == http.MethodPost || carriesBody(r) || listens(d, r.Method)) {
 		return func(g *request, w http.ResponseWriter, r *http.Request) error {
-			g.intercept(w, r, d)
+			g.intercept(w, r, d.Name(), d)
+			return nil
+		}
+	}
+	known, _ := wire.FindEndpoint(r.Method, r.URL, r.Header)
+	if d, ok := known.Answer(r.URL); ok {
+		return func(g *request, w http.ResponseWriter, r *http.Request) error {
+			g.intercept(w, r, known.Name, d)
 			return nil
 		}
 	}
 	if h.RequireKey || mayCarryPrompt(r) {
-		return (*request).interceptUnknown
+		return func(g *request, w http.ResponseWriter, r *http.Request) error {
+			return g.interceptOther(w, r, known)
+		}
 	}
 	return nil
 }
@@ -313,11 +331,14 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request) {
 	if clientLeft(r.Context()) {
 		return
 	}
-	if d, ok := wire.Match(r.URL); ok {
-		writeDialectError(w, d, errGovernor.withStatus(http.StatusServiceUnavailable))
-		return
+	e := errGovernor.withStatus(http.StatusServiceUnavailable)
+	if d, ok := h.dialect(r); ok {
+		writeDialectError(w, d, e)
+	} else if known, ok := wire.FindEndpoint(r.Method, r.URL, r.Header); ok && h.resource(r) == nil {
+		writeDialectError(w, known.Family, e)
+	} else {
+		writeError(w, errGovernor)
 	}
-	writeError(w, errGovernor)
 }
 
 // outcomeOfFailure names the outcome of a request that failed, for metrics.

@@ -27,8 +27,8 @@ type interception struct {
 
 // intercept governs a call in a dialect that we read, and answers it in that
 // dialect whatever happens.
-func (g *request) intercept(w http.ResponseWriter, r *http.Request, d wire.Dialect) {
-	g.endpoint, g.dialectName = d.Name(), d.Name()
+func (g *request) intercept(w http.ResponseWriter, r *http.Request, endpoint string, d wire.Dialect) {
+	g.endpoint, g.dialectName = endpoint, d.Name()
 	c := &interception{request: g, r: r, dialect: d, started: time.Now()}
 	if err := c.serve(r.Context(), w); err != nil {
 		c.answerError(w, err)
@@ -126,7 +126,7 @@ func (c *interception) parse(body []byte) *apiError {
 func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.sessionID()
-	named := id != ""
+	named := id != "" && len(c.call.Parts) > 0 // who says nothing takes no step in it
 	if c.call.HistoryPath != "" {
 		talk.Previous = c.call.Previous
 	}
@@ -281,26 +281,37 @@ func (g *request) callNext(w http.ResponseWriter, r *http.Request) (panicked boo
 	return false, err
 }
 
-// answerError answers the call with an error in its dialect. A failure of our own is a
-// 503 there, which no SDK takes for an answer.
+// answerError answers the call with an error in its dialect.
 func (c *interception) answerError(w http.ResponseWriter, err error) {
+	if c.opened != nil {
+		c.setTurnHeader(w.Header(), c.opened)
+	}
+	c.failures.answerIn(w, c.dialect, err)
+}
+
+// An errorShape writes the body of an error as the clients of an API read it: a
+// [wire.Dialect] or a [wire.Family].
+type errorShape interface {
+	Error(e wire.Error) []byte
+}
+
+// answerIn answers with err in the shape of an API and reports its cause. A failure of
+// our own is a 503 there, which no SDK takes for an answer.
+func (f failureReporter) answerIn(w http.ResponseWriter, shape errorShape, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {
 		e = errGovernor.because("answer", err)
 	}
-	c.failures.report(e)
+	f.report(e)
 	if errors.Is(e, errGovernor) {
 		e = e.withStatus(http.StatusServiceUnavailable)
 	}
-	if c.opened != nil {
-		c.setTurnHeader(w.Header(), c.opened)
-	}
-	writeDialectError(w, c.dialect, e)
+	writeDialectError(w, shape, e)
 }
 
 // writeDialectError answers in the shape that the caller's SDK reads. An error
 // that will not go away soon says so, since SDKs repeat some statuses.
-func writeDialectError(w http.ResponseWriter, d wire.Dialect, e *apiError) {
+func writeDialectError(w http.ResponseWriter, d errorShape, e *apiError) {
 	passing := e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
 	if !passing || errors.Is(e, errPlanExhausted) || errors.Is(e, errAnswerSize) {
 		w.Header().Set("X-Should-Retry", "false")

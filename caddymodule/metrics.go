@@ -21,6 +21,7 @@ type metrics struct {
 
 	internalErrors *prometheus.CounterVec // operation, kind
 	uninspected    *prometheus.CounterVec // what
+	uncovered      *prometheus.CounterVec // dialect, direction, kind
 
 	modelRequests  *prometheus.CounterVec   // detector
 	modelFailures  *prometheus.CounterVec   // detector, kind
@@ -42,6 +43,8 @@ var allMetrics = &metrics{
 		"Failed store operations.", "operation"),
 	uninspected: counter("lex_uninspected_total",
 		"Requests and answers that passed without being inspected whole.", "what"),
+	uncovered: counter("lex_uncovered_bytes_total",
+		"Bytes of governed requests and answers that no detector read, by dialect, direction and kind.", "dialect", "direction", "kind"),
 	internalErrors: counter("lex_internal_errors_total",
 		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
@@ -68,7 +71,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.uninspected,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.uninspected, m.uncovered,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError

@@ -111,7 +111,8 @@ func TestRunsOfFailedRequestsAreGivenBack(t *testing.T) {
 		send("/lex/govern", question, http.StatusInternalServerError)
 		send("/lex/tools/check", harmlessCall, http.StatusInternalServerError)
 		send("/v1/chat/completions", chatQuestion, http.StatusServiceUnavailable)
-		send("/v1/images/generations", `{"size":"big"}`, http.StatusInternalServerError)
+		send("/v1/images/generations", `{"size":"big"}`, http.StatusServiceUnavailable)
+		send("/v1/anything", `{"size":"big"}`, http.StatusInternalServerError)
 	}
 	s.mendStore()
 	down.Store(false)

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
 )
 
 // A request is one HTTP request on its way through the handler, with the
@@ -29,9 +30,10 @@ type request struct {
 
 	caller caller
 
-	endpoint, dialectName string      // as receipts and metrics name them
-	quota                 string      // the plan's limit that this request was counted on
-	asked                 atomic.Bool // the model was called
+	endpoint, dialectName string        // as receipts and metrics name them
+	known                 wire.Endpoint // where the path is no call of a model, but known
+	quota                 string        // the plan's limit that this request was counted on
+	asked                 atomic.Bool   // the model was called
 
 	failure    sync.Once // around the line about what failed behind lex
 	ungoverned error     // of the handlers after lex, where lex governs nothing
@@ -64,6 +66,9 @@ func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outco
 func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 	a.metrics.requests.WithLabelValues(o.Endpoint, o.Dialect, string(r.Outcome)).Inc()
 	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
+	for _, u := range o.Coverage.Uncovered() {
+		a.metrics.uncovered.WithLabelValues(o.Dialect, u.Direction, u.Kind).Add(float64(u.Bytes))
+	}
 	data := map[string]any{"receipt_id": r.ID, "endpoint": o.Endpoint}
 	if r.Kind == store.KindToolCall {
 		if r.Turn.Call.Decision == kernel.Blocked {
@@ -88,14 +93,14 @@ func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 
 // tellsClient reports whether the headers of answers tell of governance. The mode
 // observe changes nothing that the client sees.
-func (g *request) tellsClient(o *govern.Opened) bool {
-	return g.handler.Headers != "none" && o.Mode == kernel.Enforce
+func (g *request) tellsClient() bool {
+	return g.handler.Headers != "none" && g.handler.Mode == string(kernel.Enforce)
 }
 
 // setTurnHeader names the turn: it has a name before its answer's first byte, its
 // receipt only after the last.
 func (g *request) setTurnHeader(h http.Header, o *govern.Opened) {
-	if g.tellsClient(o) {
+	if g.tellsClient() {
 		h.Set("X-Lex-Turn", o.TurnID)
 	}
 }
@@ -103,7 +108,7 @@ func (g *request) setTurnHeader(h http.Header, o *govern.Opened) {
 // setReceiptHeaders names the turn and its receipt, as configured.
 func (g *request) setReceiptHeaders(h http.Header, o *govern.Opened, r *govern.Receipt) {
 	g.setTurnHeader(h, o)
-	if !g.tellsClient(o) || !r.Persisted {
+	if !g.tellsClient() || !r.Persisted {
 		return
 	}
 	h.Set("X-Lex-Receipt-Id", r.ID)

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -34,10 +35,13 @@ func upgrades(r *http.Request) bool {
 // opensWebSocket reports whether a request asks for a WebSocket on a path that no
 // dialect claims. That is how realtime APIs are spoken to; every other upgrade
 // (h2c above all) is a way around what is read here.
-func opensWebSocket(r *http.Request) bool {
-	_, claimed := wire.Match(r.URL)
+func (h *Handler) opensWebSocket(r *http.Request) bool {
+	_, claimed := h.dialect(r)
 	return !claimed && (r.Method == http.MethodConnect || strings.EqualFold(r.Header.Get("Upgrade"), "websocket"))
 }
+
+// noModelText is why nothing of an answer had to be read.
+const noModelText = "carries no text of a model"
 
 // What becomes of what no dialect knows: the values of Handler.Unknown.
 const (
@@ -60,11 +64,32 @@ const (
 // unknownDialect has the errors that are answered where no dialect is known.
 var unknownDialect, _ = wire.Named("openai")
 
-// interceptUnknown governs a request on a path that no dialect claims, by the
-// option `unknown`. It returns an error as long as nothing is written.
-func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error {
+// interceptOther governs a request on a path that no dialect claims, by what is known
+// of the path and by the option `unknown`. It returns an error as long as nothing is
+// written and the path is not known.
+func (g *request) interceptOther(w http.ResponseWriter, r *http.Request, known wire.Endpoint) error {
+	g.known, g.endpoint, g.dialectName = known, cmp.Or(known.Name, endpointUnknown), dialectUnknown
+	err := g.serveOther(w, r)
+	if err != nil && g.isKnown() {
+		g.failures.answerIn(w, known.Family, err)
+		return nil
+	}
+	return err
+}
+
+// isKnown reports whether the request is for an endpoint of a provider that is no call
+// of a model.
+func (g *request) isKnown() bool { return g.known.Name != "" }
+
+// isWatched reports whether nothing is refused for its texts. The upstream must be
+// asked at the very path that was looked at, which two headers can change.
+func (g *request) isWatched(h http.Header) bool {
+	return g.known.Treatment == wire.Watched && h.Get("X-Original-Url") == "" && h.Get("X-Rewrite-Url") == ""
+}
+
+// serveOther is interceptOther, whose errors have no shape yet.
+func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 	ctx, started := r.Context(), time.Now()
-	g.endpoint, g.dialectName = endpointUnknown, dialectUnknown
 
 	// A request without text for a model is not governed; where a key is required
 	// its caller must have one all the same.
@@ -105,7 +130,10 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 		g.dialectName = d.Name()
 		c := &interception{request: g, r: r, dialect: d, started: started}
 		if err := c.serveResembling(ctx, w, body); err != nil {
-			c.answerError(w, err)
+			if c.opened != nil {
+				c.setTurnHeader(w.Header(), c.opened)
+			}
+			g.failures.answerIn(w, g.errorShape(d), err)
 		}
 		return nil
 	}
@@ -122,11 +150,20 @@ func (g *request) interceptUnknown(w http.ResponseWriter, r *http.Request) error
 // resembled is the dialect that a body on a foreign path can be read as.
 func (g *request) resembled(r *http.Request, body []byte) wire.Dialect {
 	d, ok := wire.Resembles(body)
-	if !ok || !g.inspectsUnknown() || encoded(r.Header) {
+	if !ok || !g.inspectsUnknown() || encoded(r.Header) || g.isWatched(r.Header) { // a watched body stays as it is
 		return nil
 	}
 	if _, err := d.Request(body); err != nil {
 		return nil // not valid in that dialect after all
+	}
+	return d
+}
+
+// errorShape is the shape of errors on this path: its family's if it is known, or that
+// of the dialect whose clients probably call it.
+func (g *request) errorShape(d wire.Dialect) errorShape {
+	if g.isKnown() {
+		return g.known.Family
 	}
 	return d
 }
@@ -142,10 +179,7 @@ func (c *interception) serveResembling(ctx context.Context, w http.ResponseWrite
 	if err != nil {
 		return c.fail(ctx, "session", err)
 	}
-	if err := c.passUnread(w, c.r, assessed, c.body); err != nil {
-		c.failures.answer(w, err)
-	}
-	return nil
+	return c.passUnread(w, c.r, assessed, c.body)
 }
 
 // assessUnknown assesses a body in no dialect, as far as it is to be read and can
@@ -154,14 +188,18 @@ func (c *interception) serveResembling(ctx context.Context, w http.ResponseWrite
 func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byte, started time.Time) (*govern.Assessed, error) {
 	var parts []wire.Part
 	var unreadable error
-	if g.inspectsUnknown() && len(body) > 0 {
+	watched := g.isWatched(r.Header)
+	if (g.inspectsUnknown() || watched && g.handler.Unknown == unknownBlock) && len(body) > 0 {
 		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), codings(r.Header), body, g.app.Limits.Body)
 	}
 	input, media, read := govern.ReadParts(parts)
 
 	turn := g.interceptedTurn(started)
-	turn.Endpoint, turn.Dialect = endpointUnknown, dialectUnknown
-	if id := r.Header.Get("X-Lex-Session"); read && validSessionID(id) {
+	turn.Endpoint, turn.Dialect = g.endpoint, dialectUnknown
+	if watched {
+		turn.Mode = kernel.Observe
+	}
+	if id := r.Header.Get("X-Lex-Session"); read && !watched && validSessionID(id) {
 		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.auth.isEval(r, id)
 	} else {
 		turn.Key = govern.SessionKey(g.caller.namespace, randomID())
@@ -180,15 +218,42 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 		g.app.metrics.uninspected.WithLabelValues("request").Inc()
 		return opened.NotRead(noDialect)
 	}
-	if unreadable != nil {
-		coverage.Skip("request", "a part that is no text", 0)
+	inspected := len(body) - media
+	if unreadable != nil { // only the texts beside it were read
+		inspected = min(inspected, textSize(parts))
+		coverage.Skip("request", string(wire.File)+": a part that is no text", len(body)-media-inspected)
 	}
 	if media > 0 {
-		coverage.Skip("request", "files", media)
+		coverage.Skip("request", string(wire.File)+": in base64", media)
 	}
-	coverage.NotKnown("request", noDialect+": "+mediaName(kind)+"; its texts were read", 0)
-	coverage.Inspect("request", govern.DetectorLocal, len(body)-media)
+	if !g.isKnown() || g.known.Treatment == wire.Unread {
+		coverage.NotKnown("request", noDialect+": "+mediaName(kind)+"; its texts were read", 0)
+	}
+	coverage.Inspect("request", govern.DetectorLocal, inspected)
 	return opened.Assess(ctx, input)
+}
+
+// textSize is the size of the texts among the parts.
+func textSize(parts []wire.Part) (bytes int) {
+	for _, p := range parts {
+		bytes += len(p.Text)
+	}
+	return bytes
+}
+
+// coverAnswer records what an answer carries that nobody reads, and returns why nobody
+// does. uninspected says that there may be something of a model in it.
+func (g *request) coverAnswer(coverage *govern.Coverage) (why string, uninspected bool) {
+	switch {
+	case !g.isKnown() || g.known.Carries == wire.Text:
+		coverage.NotKnown("response", noDialect, 0)
+		return noDialect, true
+	case g.known.Carries != "":
+		coverage.Skip("response", string(g.known.Carries)+": not read by a detector on this path", 0)
+		return noDialect, true
+	}
+	coverage.Skip("response", noModelText, 0)
+	return noModelText, false
 }
 
 // passUnread commits the turn of a request whose answer is not read, and then forwards
@@ -200,15 +265,15 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	switch {
 	case assessed.Turn.Refused:
 		refusal = errPolicyRefusal.withMessage(g.policy.RefusalText)
-	case g.blocksUnknown():
+	case g.blocksUnknown() && !g.isWatched(r.Header):
 		refusal = errUnknownBlocked
 	}
-	outcome, why, told := kernel.Answered, noDialect, ""
+	outcome, why, told, uninspected := kernel.Refused, "refused before generation", "", false
 	if refusal != nil {
-		opened.Coverage.BytesForwarded = 0
-		outcome, why, told = kernel.Refused, "refused before generation", refusal.Message
+		opened.Coverage.BytesForwarded, told = 0, refusal.Message
 	} else {
-		opened.Coverage.NotKnown("response", noDialect, 0)
+		outcome = kernel.Answered
+		why, uninspected = g.coverAnswer(opened.Coverage)
 	}
 	receipt, err := g.commit(r, assessed.NotJudged(why), outcome, func(kernel.Turn) string { return told })
 	if err != nil {
@@ -217,13 +282,15 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	}
 	if refusal != nil {
 		g.setReceiptHeaders(w.Header(), opened, receipt)
-		writeDialectError(w, unknownDialect, refusal)
+		writeDialectError(w, g.errorShape(unknownDialect), refusal)
 		return nil
 	}
-	g.noteUnread(r)
+	if uninspected {
+		g.noteUnread(r)
+	}
 	g.pass(w, r, body, func(h http.Header) {
 		g.setReceiptHeaders(h, opened, receipt)
-		if g.tellsClient(opened) {
+		if uninspected && g.tellsClient() {
 			h.Set(uninspectedHeader, "answer")
 		}
 	})
@@ -238,7 +305,7 @@ const uninspectedHeader = "X-Lex-Uninspected"
 func (g *request) noteUnread(r *http.Request) {
 	g.app.metrics.uninspected.WithLabelValues("answer").Inc()
 	if g.handler.unread.first(r.URL.Path) {
-		g.handler.logger.Warn("no dialect claims this path: its answers pass uninspected; see the option unknown", zap.String("path", r.URL.Path[:min(len(r.URL.Path), 120)]))
+		g.handler.logger.Warn("no dialect claims this path: its answers pass uninspected; see the options dialect and unknown", zap.String("path", r.URL.Path[:min(len(r.URL.Path), 120)]))
 	}
 }
 
@@ -284,7 +351,7 @@ func mediaName(media string) string {
 // query, keys included.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell func(http.Header)) {
 	out := g.handler.outbound(r.Context(), r)
-	if !opensWebSocket(r) {
+	if !g.handler.opensWebSocket(r) {
 		out.Header = out.Header.Clone()
 		dropHopHeaders(out.Header)
 	}
@@ -303,9 +370,13 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	if begun {
 		panic(http.ErrAbortHandler) // an error of ours must not follow half of an answer
 	}
+	e := errProviderMissing
 	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-		writeError(w, errUpstreamStatus.withMessage(http.StatusText(status)+".").withStatus(status))
+		e = errUpstreamStatus.withMessage(http.StatusText(status) + ".").withStatus(status)
+	}
+	if g.isKnown() {
+		writeDialectError(w, g.known.Family, e)
 		return
 	}
-	writeError(w, errProviderMissing)
+	writeError(w, e)
 }

@@ -64,7 +64,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		o.Coverage.Skip("request", "encoded more deeply than is opened", 0)
 	}
 	if unread := a.said.Unread + instructions.Unread; unread > 0 {
-		o.Coverage.Skip("request", "reads as no language", unread)
+		o.Coverage.Skip("request", noLanguage, unread)
 	}
 
 	a.evidence = kernel.Evidence{

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/model"
+	"github.com/caddy-lex/lex/wire"
 )
 
 // The names of the detectors in receipts.
@@ -88,8 +90,11 @@ func (c *Coverage) InspectAnswer(part string, bytes int) {
 	}
 }
 
-// beyondJudge is why the rest of a long answer is not judged.
-const beyondJudge = "beyond what the judge reads"
+// Why a part that can be read is not inspected.
+const (
+	beyondJudge = "beyond what the judge reads"
+	noLanguage  = "reads as no language"
+)
 
 // Skip records a part that no detector reads.
 func (c *Coverage) Skip(part, why string, bytes int) {
@@ -107,8 +112,8 @@ func (c *Coverage) NotKnown(part, why string, bytes int) {
 }
 
 // NotKnownOnce is NotKnown for a part of a stream.
-func (c *Coverage) NotKnownOnce(part, why string) {
-	c.Unknown = addOnce(c.Unknown, part, why, 0)
+func (c *Coverage) NotKnownOnce(part, why string, bytes int) {
+	c.Unknown = addOnce(c.Unknown, part, why, bytes)
 }
 
 func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.SkippedPart {
@@ -119,7 +124,7 @@ func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.S
 		}
 	}
 	if len(parts) >= maxStreamed { // a stream may have no end
-		part, why = "others", "beyond what is told apart in a stream"
+		part, why = "response.others", "beyond what is told apart in a stream"
 		if last := &parts[len(parts)-1]; last.Part == part {
 			last.Bytes += bytes
 			return parts
@@ -131,6 +136,53 @@ func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.S
 // maxStreamed is how many parts of a stream are recorded by their names. It is more than
 // a receipt lists.
 const maxStreamed = 4 * maxListed
+
+// Uncovered is how many bytes of a kind no detector read.
+type Uncovered struct {
+	// Direction is request or response.
+	Direction string
+	// Kind is one of a few: the kinds of [wire.Part], and what limits leave out.
+	Kind  string
+	Bytes int
+}
+
+// Uncovered adds up the parts that no detector read, for metrics.
+func (c *Coverage) Uncovered() []Uncovered {
+	var sums []Uncovered
+	add := func(p kernel.SkippedPart, kind string) {
+		direction, _, _ := strings.Cut(p.Part, ".")
+		at := slices.IndexFunc(sums, func(u Uncovered) bool { return u.Direction == direction && u.Kind == kind })
+		if at < 0 {
+			at, sums = len(sums), append(sums, Uncovered{Direction: direction, Kind: kind})
+		}
+		sums[at].Bytes += p.Bytes
+	}
+	for _, p := range c.Skipped {
+		add(p, uncoveredKind(p))
+	}
+	for _, p := range c.Unknown {
+		add(p, string(wire.Unknown))
+	}
+	return sums
+}
+
+// uncoveredKind is the kind of a skipped part, which its reason or, in a stream, its
+// name tells.
+func uncoveredKind(p kernel.SkippedPart) string {
+	word, _, _ := strings.Cut(p.Why, ":")
+	_, name, _ := strings.Cut(p.Part, ".")
+	switch {
+	case slices.Contains(wire.Kinds, wire.Kind(word)):
+		return word
+	case slices.Contains(wire.Kinds, wire.Kind(name)):
+		return name
+	case strings.HasPrefix(p.Why, "beyond "):
+		return "beyond_limit"
+	case p.Why == noLanguage:
+		return "no_language"
+	}
+	return "other"
+}
 
 // maxListed is how many parts a receipt lists of each kind. It keeps a receipt under
 // 64 KiB: receipts are stored for good and are public, so callers must not control

@@ -321,9 +321,11 @@ func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
 // occurs twice, a NUL or a byte order mark.
 func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
 	event, err := events.Event(frame)
+	unread := len(frame.Data) // a frame's size stands for the size of what is unknown in it
 	if err != nil {
 		event.Deltas, event.Unknown = nil, []string{"frame"}
 		if a.Opened.Reading.Unknown {
+			unread = 0
 			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
 				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
 			}
@@ -331,7 +333,8 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	}
 	a.AnswerID = cmp.Or(a.AnswerID, event.ID)
 	for _, path := range event.Unknown {
-		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect")
+		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect", unread)
+		unread = 0 // counted once a frame
 	}
 	for _, d := range event.Deltas {
 		switch name := "response." + string(d.Kind); {

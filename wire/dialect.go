@@ -167,6 +167,12 @@ const (
 	Unknown     Kind = "unknown"  // not in the dialect: what it carries is not known
 )
 
+// Kinds are all kinds.
+var Kinds = []Kind{
+	Text, RefusalText, Reasoning, ToolCall, ToolResult, Document, Name, Schema, Annotation,
+	Image, Audio, File, Tokens, Logprobs, Unknown,
+}
+
 // A Part is one content-bearing piece of a body. The parts of a body are
 // disjoint and complete: a member that the dialect does not know is a part of
 // kind [Unknown], and members that carry no content (numbers, switches, ids)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -61,6 +62,9 @@ func Named(name string) (Dialect, bool) {
 	d, ok := named[name]
 	return d, ok
 }
+
+// Names returns the names that [Named] knows, in alphabetical order.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
 
 var named = map[string]Dialect{
 	"openai":             chat{},

@@ -1,0 +1,71 @@
+package caddymodule
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+// A DialectPath names the dialect that is spoken on paths.
+type DialectPath struct {
+	// The paths, as Caddy's path matcher takes them: /chat, /ai/*, */converse.
+	Path string `json:"path"`
+
+	// The name of the dialect.
+	Dialect string `json:"dialect"`
+}
+
+func (d DialectPath) check() error {
+	if _, known := wire.Named(d.Dialect); !known {
+		return fmt.Errorf("dialect %s %q: give one of %s", d.Path, d.Dialect, strings.Join(wire.Names(), ", "))
+	}
+	if !strings.HasPrefix(d.Path, "/") && !strings.HasPrefix(d.Path, "*") || strings.HasSuffix(d.Path, "/") {
+		return fmt.Errorf("dialect %q: give a path that begins with / or * and ends without a slash", d.Path)
+	}
+	if _, err := path.Match(d.Path, "/"); err != nil {
+		return fmt.Errorf("dialect %q: give a path with balanced brackets", d.Path)
+	}
+	return nil
+}
+
+// dialect tells which dialect is spoken at a request's path: the one that the operator
+// names for it, or the one that is known for it.
+func (h *Handler) dialect(r *http.Request) (wire.Dialect, bool) {
+	for _, d := range h.Dialects {
+		if d.matches(r) {
+			return wire.Named(d.Dialect)
+		}
+	}
+	return wire.Match(r.URL)
+}
+
+// matches reports whether a request has one of the paths. Its path is read as
+// [wire.Match] reads it, as a lenient server would, so a slash at the end is not a way
+// around the dialect.
+func (d DialectPath) matches(r *http.Request) bool {
+	read := r.WithContext(r.Context())
+	read.URL = &url.URL{Path: path.Clean("/" + r.URL.Path)}
+	matches, err := caddyhttp.MatchPath{strings.ToLower(d.Path)}.MatchWithError(read)
+	return err == nil && matches
+}
+
+// parseDialect sets up the dialect of a path.
+func (h *Handler) parseDialect(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) != 2 {
+		return d.ArgErr()
+	}
+	one := DialectPath{Path: args[0], Dialect: args[1]}
+	if err := one.check(); err != nil {
+		return d.WrapErr(err)
+	}
+	h.Dialects = append(h.Dialects, one)
+	return nil
+}

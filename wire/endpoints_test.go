@@ -1,0 +1,193 @@
+package wire_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/wire"
+)
+
+// headers are those of a request, by their names as Go writes them.
+type headers map[string]string
+
+func (h headers) Get(name string) string { return h[name] }
+
+func TestFindEndpoint(t *testing.T) {
+	const post, get = "POST", "GET"
+	anthropic := headers{"Anthropic-Version": "2023-06-01"}
+	for _, test := range []struct {
+		method, path string
+		header       headers
+		name         string
+		treatment    wire.Treatment
+	}{
+		{post, "/v1/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/V1/Embeddings/", nil, "openai_embeddings", wire.Read},
+		{post, "/base/v1/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/openai/deployments/ada/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/openai/v1/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/v1beta/openai/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/embeddings", nil, "", ""},
+		{post, "/v1/moderations", nil, "openai_moderations", wire.Watched},
+		{post, "/v1/responses/input_tokens", nil, "openai_input_tokens", wire.Watched},
+		{post, "/v1/responses/compact", nil, "openai_compact", wire.Read},
+		{post, "/tokenize", nil, "openai_tokenize", wire.Watched},
+		{post, "/some/tokenize", nil, "", ""},
+		{post, "/v1/files", nil, "openai_files", wire.Read},
+		{get, "/v1/files/file-1/content", nil, "openai_file_content", wire.Passes},
+		{post, "/v1/uploads/u1/parts", nil, "openai_uploads", wire.Unread},
+		{post, "/v1/batches", nil, "openai_batches", wire.Read},
+		{post, "/v1/images/generations", nil, "openai_images", wire.Read},
+		{post, "/v1/images/edits", nil, "openai_image_edits", wire.Unread},
+		{post, "/openai/deployments/d/images/generations", nil, "openai_images", wire.Read},
+		{post, "/v1/audio/speech", nil, "openai_speech", wire.Read},
+		{post, "/v1/audio/transcriptions", nil, "openai_transcriptions", wire.Unread},
+		{post, "/openai/deployments/w/audio/translations", nil, "openai_transcriptions", wire.Unread},
+		{post, "/v1/assistants", nil, "openai_assistants", wire.Read},
+		{post, "/openai/assistants/a1", nil, "openai_assistants", wire.Read},
+		{post, "/v1/threads/t/runs/r/submit_tool_outputs", nil, "openai_threads", wire.Read},
+		{post, "/v1/vector_stores/v/search", nil, "openai_vector_stores", wire.Read},
+		{post, "/v1/fine_tuning/jobs", nil, "openai_fine_tuning", wire.Read},
+		{post, "/v1/conversations/c/items", nil, "openai_conversations", wire.Read},
+		{post, "/v1/evals", nil, "openai_evals", wire.Read},
+		{get, "/v1/realtime", nil, "openai_realtime", wire.Unread},
+		{get, "/v1/models", nil, "openai_models", wire.Passes},
+		{get, "/v1/models/gpt-x", nil, "openai_models", wire.Passes},
+		{get, "/v1/models", anthropic, "anthropic_models", wire.Passes},
+		{get, "/v1/chat/completions/chatcmpl-1", nil, "openai_chat_stored", wire.Governed},
+		{post, "/v1/chat/completions/chatcmpl-1", nil, "openai_chat_stored", wire.Governed},
+		{"DELETE", "/v1/chat/completions/chatcmpl-1", nil, "", ""},
+		{get, "/v1/chat/completions/chatcmpl-1/messages", nil, "openai_stored_items", wire.Read},
+		{get, "/v1/chat/completions", nil, "", ""},
+		{post, "/v1/messages/count_tokens", anthropic, "anthropic_count_tokens", wire.Watched},
+		{post, "/v1/messages/batches", anthropic, "anthropic_batches", wire.Read},
+		{get, "/v1/messages/batches/b/results", anthropic, "anthropic_batch_results", wire.Passes},
+		{post, "/v1/files", anthropic, "anthropic_files", wire.Read},
+		{post, "/v1beta/models/gemini-x:countTokens", nil, "gemini_count_tokens", wire.Watched},
+		{post, "/v1beta/models/gemini-x:embedContent", nil, "gemini_embeddings", wire.Read},
+		{post, "/v1beta/models/gemini-x:batchEmbedContents", nil, "gemini_embeddings", wire.Read},
+		{post, "/v1beta/models/gemini-x:batchGenerateContent", nil, "gemini_batches", wire.Read},
+		{post, "/v1/projects/p/locations/l/publishers/google/models/imagen:predict", nil, "gemini_predict", wire.Read},
+		{post, "/v1beta/cachedContents", nil, "gemini_caches", wire.Read},
+		{post, "/v1beta/interactions", nil, "gemini_interactions", wire.Read},
+		{post, "/upload/v1beta/files", nil, "gemini_uploads", wire.Unread},
+		{get, "/v1beta/files/f", nil, "gemini_files", wire.Read},
+		{get, "/v1beta/models/gemini-x", nil, "gemini_models", wire.Passes},
+		{post, "/v1beta/models/gemini-x:newVerb", nil, "", ""},
+		{post, "/v1/models/gemini-x:newVerb", nil, "", ""},
+		{post, "/api/embed", nil, "ollama_embeddings", wire.Read},
+		{post, "/api/embeddings", nil, "ollama_embeddings", wire.Read},
+		{post, "/api/show", nil, "ollama_models", wire.Passes},
+		{post, "/api/create", nil, "ollama_create", wire.Read},
+		{get, "/api/tags", nil, "ollama_models", wire.Passes},
+		{post, "/model/anthropic.claude-3:0/converse", nil, "bedrock_converse", wire.Read},
+		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/converse-stream", nil, "bedrock_converse", wire.Read},
+		{post, "/model/anthropic.claude-3:0/invoke-with-response-stream", nil, "bedrock_invoke", wire.Read},
+		{post, "/", nil, "", ""},
+		{post, "", nil, "", ""},
+		{post, "/v1", nil, "", ""},
+	} {
+		e, _ := wire.FindEndpoint(test.method, &url.URL{Path: test.path}, test.header)
+		if e.Name != test.name || e.Treatment != test.treatment {
+			t.Errorf("%s %s is %q, %q", test.method, test.path, e.Name, e.Treatment)
+		}
+	}
+}
+
+// An attack passes on a watched endpoint, so no path counts as watched that a server
+// could take for another.
+func TestWatchedPathsHaveOneReading(t *testing.T) {
+	for _, target := range []string{
+		"/v1/x/../moderations", "/v1/./moderations", "//v1/moderations", "/v1//moderations", "/v1/moderations/",
+		"/v1/chat/completions/v1/moderations", "/v1/chat/completions/x/v1/moderations", "/v1%2fmoderations", "/v1/%6doderations",
+		"/v1/chat/completions%2f..%2f..%2fmoderations", "/v1/chat/completions;/v1/moderations", `/x\y/v1/moderations`,
+		"/v1/chat/completions%3F/v1/moderations", "/v1/chat/completions%00/v1/moderations", "/%E2%80%AE/v1/moderations",
+	} {
+		address, err := url.Parse("http://site.test" + target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok := wire.FindEndpoint("POST", address, headers{})
+		if ok && e.Treatment != wire.Read {
+			t.Errorf("%s is %s", target, e.Treatment)
+		}
+	}
+	for _, method := range []string{"GET", "PUT", "post", "QUERY"} {
+		if e, _ := wire.FindEndpoint(method, &url.URL{Path: "/v1/moderations"}, headers{}); e.Treatment != wire.Read {
+			t.Errorf("%s is %s", method, e.Treatment)
+		}
+	}
+}
+
+// A call of a model is never taken for an endpoint beside the calls, and every pattern
+// is one that a path can fit.
+func TestEndpointsAreNoCalls(t *testing.T) {
+	for _, target := range []string{
+		"/v1/chat/completions", "/v1/completions", "/openai/deployments/d/chat/completions", "/openai/deployments/d/completions",
+		"/v1beta/models/x:generateContent", "/v1beta/models/x:streamGenerateContent", "/v1/messages", "/v1/responses", "/api/chat", "/api/generate", "/mcp",
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			if e, ok := wire.FindEndpoint(method, &url.URL{Path: target}, headers{}); ok {
+				t.Errorf("%s is %s", target, e.Name)
+			}
+		}
+	}
+	plain := strings.NewReplacer("**", "x", "*", "x", "+", "x")
+	for _, e := range wire.Endpoints() {
+		for _, pattern := range e.Paths {
+			for _, words := range strings.Split(pattern, "/") {
+				if strings.ToLower(words) != words {
+					t.Errorf("%s: %s is not in lower case", e.Name, pattern)
+				}
+			}
+			segments := strings.Split(plain.Replace(pattern), "/")
+			for i, s := range segments {
+				segments[i], _, _ = strings.Cut(s, "|")
+			}
+			address := &url.URL{Path: "/" + strings.TrimPrefix(strings.Join(segments, "/"), "/")}
+			found := false
+			for _, method := range []string{"GET", "POST"} {
+				got, _ := wire.FindEndpoint(method, address, headers{"Anthropic-Version": "1"})
+				openai, _ := wire.FindEndpoint(method, address, headers{})
+				found = found || got.Name == e.Name || openai.Name == e.Name
+			}
+			if _, isCall := wire.Match(address); !found || isCall {
+				t.Errorf("%s: nothing fits %s, or a dialect has it", e.Name, pattern)
+			}
+		}
+	}
+}
+
+// Each family's error has the members that its SDKs read.
+func TestFamilyErrors(t *testing.T) {
+	for _, test := range []struct {
+		family wire.Family
+		status int
+		want   map[string]string
+	}{
+		{wire.OpenAI, 403, map[string]string{"error.type": "permission_error", "error.code": "a_code", "error.message": "No."}},
+		{wire.Anthropic, 403, map[string]string{"type": "error", "error.type": "permission_error", "error.message": "No."}},
+		{wire.Anthropic, 413, map[string]string{"error.type": "request_too_large"}},
+		{wire.Anthropic, 429, map[string]string{"error.type": "rate_limit_error"}},
+		{wire.Anthropic, 503, map[string]string{"type": "error"}},
+		{wire.Gemini, 403, map[string]string{"error.code": "403", "error.status": "PERMISSION_DENIED", "error.message": "No."}},
+		{wire.Gemini, 400, map[string]string{"error.status": "INVALID_ARGUMENT"}},
+		{wire.Gemini, 429, map[string]string{"error.status": "RESOURCE_EXHAUSTED"}},
+		{wire.Gemini, 503, map[string]string{"error.status": "UNAVAILABLE"}},
+		{wire.Ollama, 403, map[string]string{"error": "No."}},
+		{wire.Bedrock, 403, map[string]string{"__type": "AccessDeniedException", "message": "No."}},
+		{wire.Bedrock, 429, map[string]string{"__type": "ThrottlingException"}},
+		{wire.Bedrock, 503, map[string]string{"__type": "ServiceUnavailableException"}},
+		{wire.Bedrock, 400, map[string]string{"__type": "ValidationException"}},
+	} {
+		body := string(test.family.Error(wire.Error{Status: test.status, Code: "a_code", Message: "No."}))
+		for member, want := range test.want {
+			if got := gjson.Get(body, member).String(); !gjson.Valid(body) || got != want {
+				t.Errorf("%s %d: %s is %q, want %q", test.family, test.status, member, got, want)
+			}
+		}
+	}
+}

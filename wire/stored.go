@@ -1,0 +1,36 @@
+package wire
+
+import "net/url"
+
+// stored is a dialect whose answers come back from a provider's memory: the request
+// asks for an answer by its id, and the answer is the one that a call once got.
+type stored struct {
+	Dialect
+	stream bool
+}
+
+// storedIn returns the dialect of the stored answer at an address. The query asks for
+// a stream (https://platform.openai.com/docs/api-reference/responses/get).
+func storedIn(d Dialect, address *url.URL) Dialect {
+	return stored{Dialect: d, stream: address.Query().Get("stream") == "true"}
+}
+
+// Request reads the body, which is usually empty. No member of it is part of the
+// dialect's calls, so each is unknown.
+func (s stored) Request(body []byte) (Request, error) {
+	r := Request{Stream: s.stream, Choices: 1}
+	if len(body) == 0 {
+		return r, nil
+	}
+	root, err := parse(body)
+	if err != nil {
+		return Request{}, err
+	}
+	w := walk{role: Other}
+	object(members{"metadata": gathered(Text)})(&w, root)
+	r.Parts = w.parts
+	return r, w.err
+}
+
+// Interface guard
+var _ Dialect = stored{}
