@@ -318,6 +318,10 @@ var endpoints = []Endpoint{
 
 	// Anthropic and Gemini, where they share a path with OpenAI
 	{
+		Name: "anthropic_file_content", Family: Anthropic, Treatment: Passes, Carries: Text, header: "Anthropic-Version",
+		Paths: []string{"v1/files/*/content"},
+	},
+	{
 		Name: "anthropic_files", Family: Anthropic, Treatment: Read, header: "Anthropic-Version",
 		Paths: []string{"v1/files", "v1/files/**"},
 	},
@@ -433,6 +437,10 @@ var endpoints = []Endpoint{
 	{
 		Name: "gemini_interactions", Family: Gemini, Treatment: Read, Carries: Text,
 		Paths: []string{"v1|v1alpha|v1beta|v1beta1/interactions/**"},
+	},
+	{
+		Name: "gemini_file_content", Family: Gemini, Treatment: Passes, Carries: Image,
+		Paths: []string{"v1alpha|v1beta/files/*:download"},
 	},
 	{
 		Name: "gemini_files", Family: Gemini, Treatment: Read,

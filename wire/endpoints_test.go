@@ -67,6 +67,8 @@ func TestFindEndpoint(t *testing.T) {
 		{post, "/v1/messages/batches", anthropic, "anthropic_batches", wire.Read},
 		{get, "/v1/messages/batches/b/results", anthropic, "anthropic_batch_results", wire.Passes},
 		{post, "/v1/files", anthropic, "anthropic_files", wire.Read},
+		{get, "/v1/files/file-1/content", anthropic, "anthropic_file_content", wire.Passes},
+		{get, "/v1beta/files/f:download", nil, "gemini_file_content", wire.Passes},
 		{post, "/v1beta/models/gemini-x:countTokens", nil, "gemini_count_tokens", wire.Watched},
 		{post, "/v1beta/models/gemini-x:embedContent", nil, "gemini_embeddings", wire.Read},
 		{post, "/v1beta/models/gemini-x:batchEmbedContents", nil, "gemini_embeddings", wire.Read},
