@@ -23,7 +23,8 @@ type Endpoint struct {
 	// Paths are the patterns of its paths, in lower case and below any base path. A
 	// segment is a word, several words with | between them, * for any one segment, +
 	// for one without a colon, *word for one with that ending, or ** for any number
-	// of segments. A pattern that begins with a slash stands for the whole path.
+	// of segments (once in a pattern). A pattern that begins with a slash stands for
+	// the whole path.
 	Paths []string
 
 	methods []string // none: every method
@@ -61,14 +62,17 @@ type Header interface{ Get(name string) string }
 // read.
 func FindEndpoint(method string, address *url.URL, header Header) (Endpoint, bool) {
 	segments := segmentsOf(address.Path)
-	for _, e := range endpoints {
+	if len(segments) > maxSegments {
+		return Endpoint{}, false
+	}
+	for i, e := range endpoints {
 		if len(e.methods) > 0 && !slices.Contains(e.methods, strings.ToUpper(method)) {
 			continue
 		}
 		if e.header != "" && header.Get(e.header) == "" {
 			continue
 		}
-		base, ok := e.match(segments)
+		base, ok := findBase(patterns[i], segments)
 		if !ok {
 			continue
 		}
@@ -112,17 +116,42 @@ func segmentsOf(p string) []string {
 	return strings.Split(strings.TrimPrefix(p, "/"), "/")
 }
 
-// match finds a pattern that the end of a path fits, and returns how many segments
+// maxSegments bounds the work of matching. No API has paths of so many segments.
+const maxSegments = 64
+
+// A pattern is one of an endpoint's paths: for each segment the words that fit.
+type pattern struct {
+	whole    bool // nothing stands before it
+	segments [][]string
+}
+
+// patterns are those of the endpoints, in their order.
+var patterns = parsePatterns(endpoints)
+
+func parsePatterns(endpoints []Endpoint) [][]pattern {
+	all := make([][]pattern, len(endpoints))
+	for i, e := range endpoints {
+		for _, p := range e.Paths {
+			words, whole := strings.CutPrefix(p, "/")
+			one := pattern{whole: whole}
+			for segment := range strings.SplitSeq(words, "/") {
+				one.segments = append(one.segments, strings.Split(segment, "|"))
+			}
+			all[i] = append(all[i], one)
+		}
+	}
+	return all
+}
+
+// findBase finds a pattern that the end of a path fits, and returns how many segments
 // come before it.
-func (e Endpoint) match(segments []string) (base int, ok bool) {
-	for _, p := range e.Paths {
-		whole := strings.HasPrefix(p, "/")
-		pattern := strings.Split(strings.TrimPrefix(p, "/"), "/")
+func findBase(all []pattern, segments []string) (base int, ok bool) {
+	for _, p := range all {
 		for base := range segments {
-			if fits(pattern, segments[base:]) {
+			if fits(p.segments, segments[base:]) {
 				return base, true
 			}
-			if whole {
+			if p.whole {
 				break
 			}
 		}
@@ -130,29 +159,30 @@ func (e Endpoint) match(segments []string) (base int, ok bool) {
 	return 0, false
 }
 
-func fits(pattern, segments []string) bool {
-	switch {
-	case len(pattern) == 0:
-		return len(segments) == 0
-	case pattern[0] == "**":
-		for n := range len(segments) + 1 {
-			if fits(pattern[1:], segments[n:]) {
-				return true
-			}
+// fits reports whether segments fit those of a pattern, of which one at most stands for
+// any number.
+func fits(pattern [][]string, segments []string) bool {
+	for i, words := range pattern {
+		if words[0] == "**" {
+			rest := len(pattern) - i - 1
+			return len(segments) >= rest && fits(pattern[i+1:], segments[len(segments)-rest:])
 		}
-		return false
+		if len(segments) == 0 || !slices.ContainsFunc(words, func(word string) bool { return fitsWord(word, segments[0]) }) {
+			return false
+		}
+		segments = segments[1:]
 	}
-	return len(segments) > 0 && fitsSegment(pattern[0], segments[0]) && fits(pattern[1:], segments[1:])
+	return len(segments) == 0
 }
 
-func fitsSegment(pattern, segment string) bool {
-	if pattern == "+" {
+func fitsWord(word, segment string) bool {
+	if word == "+" {
 		return segment != "" && !strings.Contains(segment, ":")
 	}
-	if ending, ok := strings.CutPrefix(pattern, "*"); ok {
+	if ending, ok := strings.CutPrefix(word, "*"); ok {
 		return segment != "" && strings.HasSuffix(segment, ending)
 	}
-	return slices.Contains(strings.Split(pattern, "|"), segment)
+	return word == segment
 }
 
 // isPlain reports whether every server reads a path in the same way: it is a POST to a
@@ -288,6 +318,10 @@ var endpoints = []Endpoint{
 
 	// Anthropic and Gemini, where they share a path with OpenAI
 	{
+		Name: "anthropic_file_content", Family: Anthropic, Treatment: Passes, Carries: Text, header: "Anthropic-Version",
+		Paths: []string{"v1/files/*/content"},
+	},
+	{
 		Name: "anthropic_files", Family: Anthropic, Treatment: Read, header: "Anthropic-Version",
 		Paths: []string{"v1/files", "v1/files/**"},
 	},
@@ -403,6 +437,10 @@ var endpoints = []Endpoint{
 	{
 		Name: "gemini_interactions", Family: Gemini, Treatment: Read, Carries: Text,
 		Paths: []string{"v1|v1alpha|v1beta|v1beta1/interactions/**"},
+	},
+	{
+		Name: "gemini_file_content", Family: Gemini, Treatment: Passes, Carries: Image,
+		Paths: []string{"v1alpha|v1beta/files/*:download"},
 	},
 	{
 		Name: "gemini_files", Family: Gemini, Treatment: Read,

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 
@@ -66,6 +67,8 @@ func TestFindEndpoint(t *testing.T) {
 		{post, "/v1/messages/batches", anthropic, "anthropic_batches", wire.Read},
 		{get, "/v1/messages/batches/b/results", anthropic, "anthropic_batch_results", wire.Passes},
 		{post, "/v1/files", anthropic, "anthropic_files", wire.Read},
+		{get, "/v1/files/file-1/content", anthropic, "anthropic_file_content", wire.Passes},
+		{get, "/v1beta/files/f:download", nil, "gemini_file_content", wire.Passes},
 		{post, "/v1beta/models/gemini-x:countTokens", nil, "gemini_count_tokens", wire.Watched},
 		{post, "/v1beta/models/gemini-x:embedContent", nil, "gemini_embeddings", wire.Read},
 		{post, "/v1beta/models/gemini-x:batchEmbedContents", nil, "gemini_embeddings", wire.Read},
@@ -119,6 +122,51 @@ func TestWatchedPathsHaveOneReading(t *testing.T) {
 		if e, _ := wire.FindEndpoint(method, &url.URL{Path: "/v1/moderations"}, headers{}); e.Treatment != wire.Read {
 			t.Errorf("%s is %s", method, e.Treatment)
 		}
+	}
+}
+
+// Whatever a path looks like, finding its endpoint takes no time worth mentioning, and
+// what is watched has one spelling.
+func FuzzFindEndpoint(f *testing.F) {
+	for _, p := range []string{
+		"/v1/moderations", "/v1/x/../moderations", "/model/a:0/count-tokens", "/v1beta/models/x:countTokens", "/v1/chat/completions/v1/moderations",
+		strings.Repeat("/model", 50) + "/converse", strings.Repeat("/v1/files", 500), "%", "//", "",
+	} {
+		f.Add("POST", p)
+	}
+	f.Fuzz(func(t *testing.T, method, target string) {
+		address, err := url.Parse("http://site.test/" + strings.TrimPrefix(target, "/"))
+		if err != nil {
+			return
+		}
+		e, ok := wire.FindEndpoint(method, address, headers{})
+		if ok != (e.Name != "") {
+			t.Errorf("%q: %t, %q", target, ok, e.Name)
+		}
+		if e.Treatment == wire.Watched && (method != "POST" || address.EscapedPath() != address.Path || path.Clean(address.Path) != address.Path || strings.ContainsAny(address.Path, `;\?#%`)) {
+			t.Errorf("%s %q is watched", method, target)
+		}
+	})
+}
+
+func TestEndpointsOfLongPaths(t *testing.T) {
+	long := strings.Repeat("/model", 60) + "/converse"
+	if e, _ := wire.FindEndpoint("POST", &url.URL{Path: long}, headers{}); e.Name != "bedrock_converse" {
+		t.Errorf("60 segments: %q", e.Name)
+	}
+	if e, ok := wire.FindEndpoint("POST", &url.URL{Path: strings.Repeat("/model", 100_000) + "/converse"}, headers{}); ok {
+		t.Errorf("too many segments: %q", e.Name)
+	}
+}
+
+func BenchmarkFindEndpoint(b *testing.B) {
+	for name, p := range map[string]string{"first": "/v1/embeddings", "none": "/some/where/else", "long": strings.Repeat("/model", 60) + "/x"} {
+		b.Run(name, func(b *testing.B) {
+			address := &url.URL{Path: p}
+			for b.Loop() {
+				wire.FindEndpoint("POST", address, headers{})
+			}
+		})
 	}
 }
 
