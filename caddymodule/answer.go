@@ -32,6 +32,7 @@ type governedAnswer struct {
 	// waiting tells the client, from the first call of a tool that it runs, that the
 	// stream is not dead, until it is called. It is nil before.
 	waiting func()
+	mayEnd  bool // the answer is complete if the stream ends now
 	settled bool // committed, and let go
 }
 
@@ -97,7 +98,8 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
-	if event.Calls && a.waiting == nil {
+	a.mayEnd = a.mayEnd || event.MayEnd
+	if (event.Calls || a.mayEnd) && a.waiting == nil {
 		a.waiting = a.keepAlive()
 	}
 	if a.waiting == nil && len(a.finished) == 0 && !event.Done && !event.Err {
@@ -380,7 +382,7 @@ func (a *governedAnswer) End(last *wire.Frame, err error) {
 		a.finalize(kernel.Answered, nil) // judged once more, and refused
 	case a.gate.Full(), errors.Is(err, errAnswerTooLarge):
 		a.finalize(kernel.Aborted, errAnswerSize)
-	case a.endsUnanswered(err):
+	case a.mayEnd && err == nil, a.endsUnanswered(err):
 		a.finalize(kernel.Answered, nil)
 	case clientLeft(a.r.Context()):
 		a.finalize(kernel.ClientGone, errUpstreamBroken)

@@ -640,3 +640,36 @@ func TestGeminiContinuation(t *testing.T) {
 		}
 	}
 }
+
+// Nothing but its end tells that a stream is complete: old models give a reason in
+// every chunk, and there may be fewer candidates than were asked for. What comes behind
+// a reason is read like the rest.
+func TestGeminiStreamsEndWhereTheyEnd(t *testing.T) {
+	two := `{"generationConfig":{"candidateCount":2},` + geminiQuestion[1:]
+	for _, address := range []string{geminiEvents, geminiArray} {
+		for name, test := range map[string]struct {
+			call, outcome string
+			chunks        []string
+		}{
+			"a reason in every chunk":         {geminiQuestion, "answered", []string{geminiChunk("STOP", "Par"), geminiChunk("STOP", "is.")}},
+			"fewer candidates":                {two, "answered", geminiChunks("Par", "is.")},
+			"giving in behind a first reason": {geminiQuestion, "refused", []string{geminiChunk("STOP", "Paris."), geminiChunk("STOP", capitulation)}},
+		} {
+			t.Run(name+" at "+address, func(t *testing.T) {
+				s := newSite(t, `{}`, answering(geminiStream(address, test.chunks...)))
+				w := s.post(address, test.call)
+				var text strings.Builder
+				for _, chunk := range geminiRead(t, address, w.Body.String()) {
+					text.WriteString(chunk.Get("candidates.0.content.parts.0.text").Str)
+				}
+				want := "Paris."
+				if test.outcome == "refused" {
+					want = refusalText
+				}
+				if text.String() != want || s.receipts()[0]["outcome"] != test.outcome {
+					t.Errorf("%v: %q", s.receipts()[0]["outcome"], text.String())
+				}
+			})
+		}
+	}
+}

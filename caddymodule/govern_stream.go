@@ -196,7 +196,7 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 	if err != nil || event.Err {
 		return errProvider
 	}
-	s.finished = s.finished || len(event.Finished) > 0
+	s.finished = s.finished || len(event.Finished) > 0 || event.MayEnd
 	for _, d := range event.Deltas {
 		if d.Text == "" || !d.IsText() {
 			continue

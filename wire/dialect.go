@@ -259,8 +259,11 @@ type Event struct {
 	// Calls: a call of a tool begins that the client runs, which some clients do before
 	// the answer has ended.
 	Calls bool
-	Done  bool // the dialect's end of stream
-	Err   bool // the provider reports an error
+	// MayEnd: the answer is complete if the stream ends behind this frame, in a dialect
+	// in which nothing but that tells the end.
+	MayEnd bool
+	Done   bool // the dialect's end of stream
+	Err    bool // the provider reports an error
 	// Unknown lists paths of members that the dialect does not know.
 	Unknown []string
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -65,12 +66,24 @@ func readExample(t *testing.T, d wire.Dialect, file string, body []byte) string 
 			if err != nil {
 				t.Fatalf("%s: %v", f.Raw, err)
 			}
-			fmt.Fprintf(&out, "%+v\n", e)
+			out.WriteString(describe(e) + "\n")
 		}
 	default:
 		t.Fatalf("%s is no example", file)
 	}
 	return out.String()
+}
+
+// describe lists the members of an event that say something.
+func describe(e wire.Event) string {
+	var said []string
+	v := reflect.ValueOf(e)
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			said = append(said, fmt.Sprintf("%s %+v", v.Type().Field(i).Name, v.Field(i)))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 func writeParts(out *strings.Builder, parts []wire.Part) {

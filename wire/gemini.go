@@ -215,7 +215,9 @@ func (e *Event) addCandidates(candidates gjson.Result, parts []Part) {
 			e.Unknown = append(e.Unknown, "candidates."+strconv.Itoa(len(indexes))+".index")
 		}
 		if reason := candidate.Get("finishReason").Str; isReason(reason) {
-			e.Finish, e.Finished = cmp.Or(e.Finish, reason), append(e.Finished, index)
+			// Clients read on to the end of the stream, and old models give a reason in
+			// every chunk.
+			e.Finish, e.MayEnd = cmp.Or(e.Finish, reason), true
 		}
 		e.ID = cmp.Or(e.ID, tokenID(candidate.Get("continuationToken")))
 		indexes = append(indexes, index)

@@ -479,16 +479,16 @@ func TestGeminiEvents(t *testing.T) {
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"Par"}]},"index":0}],"usageMetadata":{"totalTokenCount":1},"modelVersion":"m","responseId":"r"}`: {Deltas: []delta{{Kind: wire.Text, Text: "Par"}}},
 		`{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}]}`:                                                                                      {Deltas: []delta{{Kind: wire.Reasoning, Text: "hm"}}},
 		`{"candidates":[{"content":{"parts":[{"text":"seen","thought":1}]}}]}`:                                                                                       {Deltas: []delta{{Kind: wire.Text, Text: "seen"}}, Unknown: []string{"candidates.0.content.parts.0.thought"}},
-		`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}]}`:                                                        {Finish: "STOP", Finished: []int{0}},
+		`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}]}`:                                                        {Finish: "STOP", MayEnd: true},
 		`{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}`:                                                                                              {},
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":"b"}}}]}}]}`:                                                                    {Deltas: []delta{{Kind: wire.Name, Text: "f"}, {Kind: wire.ToolCall, Text: "a\nb"}}, Calls: true},
 		`{"candidates":[{"content":{"parts":[{"executableCode":{"code":"1"}}]}}]}`:                                                                                   {Deltas: []delta{{Kind: wire.ToolCall, Text: "1"}}},
-		`{"candidates":[{"index":1,"content":{"parts":[{"text":"b"}]}},{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}`:                       {Deltas: []delta{{Choice: 1, Kind: wire.Text, Text: "b"}, {Kind: wire.Text, Text: "a"}}, Finish: "STOP", Finished: []int{0}},
-		`{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`:                                           {Deltas: []delta{{Kind: wire.Text, Text: "a"}, {Choice: 1, Kind: wire.Text, Text: "b"}}, Finish: "STOP", Finished: []int{1}},
+		`{"candidates":[{"index":1,"content":{"parts":[{"text":"b"}]}},{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}`:                       {Deltas: []delta{{Choice: 1, Kind: wire.Text, Text: "b"}, {Kind: wire.Text, Text: "a"}}, Finish: "STOP", MayEnd: true},
+		`{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`:                                           {Deltas: []delta{{Kind: wire.Text, Text: "a"}, {Choice: 1, Kind: wire.Text, Text: "b"}}, Finish: "STOP", MayEnd: true},
 		`{"candidates":[{"index":128,"content":{"parts":[{"text":"a"}]}},{"index":"1","content":{"parts":[{"text":"b"}]}}]}`:                                         {Deltas: []delta{{Kind: wire.Text, Text: "a"}, {Kind: wire.Text, Text: "b"}}, Unknown: []string{"candidates.0.index", "candidates.1.index"}},
 		`{"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":"No."}}`:                                                                                     {Deltas: []delta{{Kind: wire.RefusalText, Text: "No."}}, Finish: "SAFETY", Done: true},
 		`{"promptFeedback":{"safetyRatings":[]},"candidates":[]}`:                                                                                                    {},
-		`{"candidates":[{"finishReason":"SAFETY","finishMessage":"No."}]}`:                                                                                           {Deltas: []delta{{Kind: wire.RefusalText, Text: "No."}}, Finish: "SAFETY", Finished: []int{0}},
+		`{"candidates":[{"finishReason":"SAFETY","finishMessage":"No."}]}`:                                                                                           {Deltas: []delta{{Kind: wire.RefusalText, Text: "No."}}, Finish: "SAFETY", MayEnd: true},
 		`{"usageMetadata":{"totalTokenCount":1}}`:                                                                                                                    {},
 		`{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`:                                                                                       {Err: true},
 		`{"error":{"code":1,"message":"m"},"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`:                                                                     {Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"error"}},
@@ -498,7 +498,7 @@ func TestGeminiEvents(t *testing.T) {
 		got := event(t, "gemini", data)
 		slices.SortFunc(got.Deltas, func(a, b delta) int { return strings.Compare(string(a.Kind), string(b.Kind)) })
 		slices.SortFunc(want.Deltas, func(a, b delta) int { return strings.Compare(string(a.Kind), string(b.Kind)) })
-		if !slices.Equal(got.Deltas, want.Deltas) || !slices.Equal(sorted(got.Unknown), sorted(want.Unknown)) || !slices.Equal(got.Finished, want.Finished) ||
+		if !slices.Equal(got.Deltas, want.Deltas) || !slices.Equal(sorted(got.Unknown), sorted(want.Unknown)) || !slices.Equal(got.Finished, want.Finished) || got.MayEnd != want.MayEnd ||
 			got.Finish != want.Finish || got.Done != want.Done || got.Err != want.Err || got.Calls != want.Calls {
 			t.Errorf("%s\n got %+v\nwant %+v", data, got, want)
 		}
