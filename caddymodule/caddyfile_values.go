@@ -59,6 +59,9 @@ func oneArgument(d *caddyfile.Dispenser) (string, error) {
 // stringOption sets a string.
 func stringOption(to *string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) (err error) {
+		if *to != "" {
+			return d.Errf("%s is given twice", d.Val())
+		}
 		*to, err = oneArgument(d)
 		return err
 	}

@@ -169,8 +169,8 @@ const (
 
 // Kinds are all kinds.
 var Kinds = []Kind{
-	Text, RefusalText, Reasoning, ToolCall, ToolResult, Document, Name, Schema, Annotation,
-	Image, Audio, File, Tokens, Logprobs, Unknown,
+	Text, RefusalText, Reasoning, ToolCall, ToolResult, Instruction, Document, Name, Schema, Annotation,
+	Image, Audio, File, Stored, Tokens, Logprobs, Unknown,
 }
 
 // A Part is one content-bearing piece of a body. The parts of a body are

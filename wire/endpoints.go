@@ -222,63 +222,7 @@ func (f Family) Error(e Error) []byte {
 	if d, ok := Named(string(f)); ok {
 		return d.Error(e)
 	}
-	switch f {
-	case Anthropic:
-		return anthropicErrorBody(e)
-	case Gemini:
-		return geminiErrorBody(e)
-	case Ollama:
-		return encode(map[string]any{"error": e.Message})
-	case Bedrock:
-		return bedrockErrorBody(e)
-	}
-	return openaiError(e)
-}
-
-// anthropicErrorBody has the types of https://platform.claude.com/docs/en/api/errors.
-// The AI SDK needs the outer type.
-func anthropicErrorBody(e Error) []byte {
-	kind := "invalid_request_error"
-	switch {
-	case e.Status == 401:
-		kind = "authentication_error"
-	case e.Status == 403:
-		kind = "permission_error"
-	case e.Status == 404:
-		kind = "not_found_error"
-	case e.Status == 413:
-		kind = "request_too_large"
-	case e.Status == 429:
-		kind = "rate_limit_error"
-	case e.Status >= 500:
-		kind = "api_error"
-	}
-	return encode(map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": e.Message}})
-}
-
-// geminiErrorBody is a google.rpc.Status, with the words of
-// https://ai.google.dev/gemini-api/docs/troubleshooting.
-func geminiErrorBody(e Error) []byte {
-	status := "INVALID_ARGUMENT"
-	switch {
-	case e.Status == 401:
-		status = "UNAUTHENTICATED"
-	case e.Status == 403:
-		status = "PERMISSION_DENIED"
-	case e.Status == 404:
-		status = "NOT_FOUND"
-	case e.Status == 429:
-		status = "RESOURCE_EXHAUSTED"
-	case e.Status == 503:
-		status = "UNAVAILABLE"
-	case e.Status == 504:
-		status = "DEADLINE_EXCEEDED"
-	case e.Status >= 500:
-		status = "INTERNAL"
-	}
-	return encode(map[string]any{"error": map[string]any{
-		"code": e.Status, "message": e.Message, "status": status, "details": []any{},
-	}})
+	return bedrockErrorBody(e)
 }
 
 // bedrockErrorBody names the exception in __type, where the AWS SDKs look for it if no
