@@ -30,7 +30,11 @@ async function streamed(client, contents, config) {
   return seen;
 }
 
-const chat = async (client, message) => add(nothing(), await client.chats.create({ model }).sendMessage({ message }));
+async function chat(client, message) {
+  const seen = nothing();
+  for await (const chunk of await client.chats.create({ model }).sendMessageStream({ message })) add(seen, chunk);
+  return seen;
+}
 
 const called = [user(weather), { role: 'model', parts: [{ functionCall: { name: 'get_weather', args: { city: 'Paris' } } }] }];
 const result = (output) => ({ role: 'user', parts: [{ functionResponse: { name: 'get_weather', response: { output } } }] });

@@ -19,6 +19,7 @@ export const city = { type: 'object', properties: { city: { type: 'string' } }, 
 
 const current = new AsyncLocalStorage();
 const { fetch } = globalThis;
+const digest = (text) => createHash('sha256').update(text).digest('hex');
 
 // Every SDK sends its requests with the global fetch. This one counts them by call,
 // notes the receipts, and adds the headers by which the upstream knows the call.
@@ -27,12 +28,15 @@ globalThis.fetch = async (input, init) => {
   const call = current.getStore();
   const body = request.body ? await request.clone().text() : '';
   if (request.method === 'POST') call.requests++; // a client of MCP also listens with GET
+  const sent = [...request.headers].filter(([name]) => name !== 'accept-encoding');
   request.headers.set('x-e2e-call', call.id);
   request.headers.set('x-e2e-manner', call.manner);
-  request.headers.set('x-e2e-sha256', createHash('sha256').update(body).digest('hex'));
+  request.headers.set('x-e2e-headers', sent.map(([name]) => name).join());
+  request.headers.set('x-e2e-sha256', digest(sent.map(([name, value]) => `${name}: ${value}\n`).join('')));
+  request.headers.set('x-e2e-body-sha256', digest(body));
   const response = await fetch(request);
   const turn = response.headers.get('x-lex-turn');
-  if (turn) call.turns.push(turn);
+  if (turn && request.method === 'POST') call.turns.push(turn);
   return response;
 };
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,42 +22,38 @@ var apis = []struct {
 	{"mcp", "Model Context Protocol", ""},
 }
 
-// tables writes what was seen, a table for each API, for the documentation.
-func tables(seen []sighting) string {
-	var out strings.Builder
-	for _, api := range apis {
-		if !slices.Contains(landed, api.name) {
-			continue
-		}
-		cells := make(map[string]map[string]string) // by call and SDK
-		var columns []string
-		for _, of := range sdks {
-			for _, saw := range seen {
-				if saw.API != api.name || saw.SDK != of.name {
-					continue
-				}
-				if !slices.Contains(columns, of.name) {
-					columns = append(columns, of.name)
-				}
-				if cells[saw.Call] == nil {
-					cells[saw.Call] = make(map[string]string)
-				}
-				cells[saw.Call][of.name] = saw.cell(api.refusal)
-			}
-		}
-		fmt.Fprintf(&out, "\n### %s\n\n| call | %s |\n|---|%s\n", api.title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-		for _, c := range calls {
-			if cells[c.name] == nil {
+// table writes what was seen of an API for the documentation: a row for each call, a
+// column for each SDK.
+func table(api, refusal string, seen []sighting) string {
+	cells := make(map[string]map[string]string) // by call and SDK
+	var columns []string
+	for _, of := range sdks {
+		for _, saw := range seen {
+			if saw.API != api || saw.SDK != of.name {
 				continue
 			}
-			row := make([]string, len(columns))
-			for i, column := range columns {
-				row[i] = cells[c.name][column]
+			if !slices.Contains(columns, of.name) {
+				columns = append(columns, of.name)
 			}
-			fmt.Fprintf(&out, "| %s | %s |\n", c.name, strings.Join(row, " | "))
+			if cells[saw.Name] == nil {
+				cells[saw.Name] = make(map[string]string)
+			}
+			cells[saw.Name][of.name] = saw.cell(refusal)
 		}
 	}
-	return out.String() + "\n"
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n| call | %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	for _, c := range calls {
+		if cells[c.name] == nil {
+			continue
+		}
+		row := make([]string, len(columns))
+		for i, column := range columns {
+			row[i] = cmp.Or(cells[c.name][column], "–")
+		}
+		fmt.Fprintf(&out, "| %s | %s |\n", c.name, strings.Join(row, " | "))
+	}
+	return out.String()
 }
 
 // cell tells in a few words what the application saw.
@@ -69,8 +66,8 @@ func (saw sighting) cell(place string) string {
 		if saw.Requests > 1 {
 			cell += fmt.Sprintf(", %d requests", saw.Requests)
 		}
-		if saw.holdsRefusal() {
-			cell += ", refusal in the text"
+		if places := saw.refusalPlaces(place); places != "" {
+			cell += ", refusal in " + places
 		}
 		if saw.Finish != "" {
 			cell += ", `" + saw.Finish + "`"
@@ -91,14 +88,8 @@ func (saw sighting) cell(place string) string {
 	case saw.Text != "" && !refusing:
 		parts = append(parts, "part of the answer")
 	}
-	if strings.Contains(saw.Text, refusalText) {
-		parts = append(parts, "refusal in the text")
-		if strings.Count(saw.Text, refusalText) > 1 {
-			parts[len(parts)-1] = "refusal twice in the text"
-		}
-	}
-	if strings.Contains(saw.Refusal, refusalText) {
-		parts = append(parts, "refusal in `"+place+"`")
+	if places := saw.refusalPlaces(place); places != "" {
+		parts = append(parts, "refusal in "+places)
 	}
 	if saw.Finish != "" {
 		parts = append(parts, "`"+saw.Finish+"`")
@@ -106,4 +97,20 @@ func (saw sighting) cell(place string) string {
 		parts = append(parts, "no end")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// refusalPlaces tells where the refusal stands, or nothing.
+func (saw sighting) refusalPlaces(place string) string {
+	var places []string
+	switch strings.Count(saw.Text, refusalText) {
+	case 0:
+	case 1:
+		places = append(places, "text")
+	default:
+		places = append(places, "text twice")
+	}
+	if strings.Contains(saw.Refusal, refusalText) {
+		places = append(places, "`"+place+"`")
+	}
+	return strings.Join(places, " and ")
 }

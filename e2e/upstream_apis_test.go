@@ -143,10 +143,12 @@ var completionsAPI = api{
 
 // --- OpenAI Responses
 
-// ownIDs begin the ids of the upstream's responses. It does not know others.
+// ownIDs begin the ids of the upstream's answers. It does not know others.
 const ownIDs = "e2e"
 
-var previousResponse = regexp.MustCompile(`"previous_response_id":"resp_([^"]*)"`)
+// reference is where a request names something that the server keeps: a response, or
+// one item of it.
+var reference = regexp.MustCompile(`"previous_response_id":"resp_([^"]*)"|"type":"item_reference","id":"[a-z]*_([^"]*)"`)
 
 // responseObject is a Response with the items of its output.
 func responseObject(model string, a answer, status, output, usage string) string {
@@ -223,8 +225,10 @@ var responsesAPI = api{
 	broken:     sse("error", `{"type":"error","code":"server_error","message":"The server had an error while processing your request.","param":null,"sequence_number":99}`),
 	failure:    openaiFailure,
 	fault: func(body string) string {
-		if m := previousResponse.FindStringSubmatch(body); m != nil && !strings.HasPrefix(m[1], ownIDs) {
-			return "Previous response with id 'resp_" + m[1] + "' not found."
+		for _, m := range reference.FindAllStringSubmatch(body, -1) {
+			if !strings.HasPrefix(m[1]+m[2], ownIDs) {
+				return "Item with id '" + m[1] + m[2] + "' not found."
+			}
 		}
 		return ""
 	},

@@ -19,11 +19,14 @@ import (
 )
 
 // What the SDK programs add to each of their requests, so that the upstream can tell
-// the calls apart: the call's name, how to answer it, and the digest of its body.
+// the calls apart, and what was altered on the way: the call's name, how to answer it,
+// the names of the SDK's headers, and digests of them and of the body.
 const (
-	callHeader   = "X-E2e-Call"
-	mannerHeader = "X-E2e-Manner"
-	digestHeader = "X-E2e-Sha256"
+	callHeader          = "X-E2e-Call"
+	mannerHeader        = "X-E2e-Manner"
+	namesHeader         = "X-E2e-Headers"
+	headersDigestHeader = "X-E2e-Sha256"
+	bodyDigestHeader    = "X-E2e-Body-Sha256"
 )
 
 // A manner is how an upstream behaves while it answers.
@@ -56,8 +59,10 @@ type upstream struct {
 
 // An arrival is one request as it reached the upstream.
 type arrival struct {
-	body    string
-	altered bool // it is not the body that the SDK sent
+	body           string
+	headers        string
+	bodyAltered    bool // it is not the body that the SDK sent
+	headersAltered bool // they are not the headers that the SDK sent
 }
 
 // newUpstream starts an upstream, which also speaks HTTP/2 without TLS.
@@ -117,11 +122,23 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (u *upstream) note(r *http.Request, body string) {
-	digest := sha256.Sum256([]byte(body))
+	var headers strings.Builder
+	for name := range strings.SplitSeq(r.Header.Get(namesHeader), ",") {
+		fmt.Fprintf(&headers, "%s: %s\n", name, strings.Join(r.Header.Values(name), ", "))
+	}
 	call := r.Header.Get(callHeader)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.arrivals[call] = append(u.arrivals[call], arrival{body, r.Header.Get(digestHeader) != hex.EncodeToString(digest[:])})
+	u.arrivals[call] = append(u.arrivals[call], arrival{
+		body: body, headers: headers.String(),
+		bodyAltered:    r.Header.Get(bodyDigestHeader) != digest(body),
+		headersAltered: r.Header.Get(headersDigestHeader) != digest(headers.String()),
+	})
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 func (u *upstream) nextID() string {

@@ -150,7 +150,7 @@ func geminiActions() map[string]action {
 	return map[string]action{
 		"question":                            generate(contentAsks(question)),
 		"question, streamed":                  generateStreamed(contentAsks(question)),
-		"question, stream helper":             chatAsked(false, question),
+		"question, stream helper":             chatAsked(true, question),
 		"question, structured":                generate(contentStructured(asJSON)),
 		"question, structured and streamed":   generateStreamed(contentStructured(asJSON)),
 		"reasoning":                           generate(contentThinking()),
@@ -160,7 +160,7 @@ func geminiActions() map[string]action {
 		"tool result":                         generate(contentToolResult(toolResult)),
 		"attack":                              generate(contentAsks(plan.Attack)),
 		"attack, streamed":                    generateStreamed(contentAsks(plan.Attack)),
-		"attack, stream helper":               chatAsked(false, plan.Attack),
+		"attack, stream helper":               chatAsked(true, plan.Attack),
 		"attack, structured":                  generate(contentStructured(plan.Attack)),
 		"attack, structured and streamed":     generateStreamed(contentStructured(plan.Attack)),
 		"attack in a part":                    generate(content{contents: []*genai.Content{{Role: genai.RoleUser, Parts: []*genai.Part{{Text: question}, {Text: plan.Attack}}}}}),

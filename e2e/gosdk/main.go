@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -76,19 +78,29 @@ type wire struct {
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.requests++
 	r = r.Clone(r.Context())
-	digest := sha256.New()
+	ofBody, ofHeaders := sha256.New(), sha256.New()
 	if r.GetBody != nil {
 		body, err := r.GetBody()
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.Copy(digest, body); err != nil {
+		if _, err := io.Copy(ofBody, body); err != nil {
 			return nil, err
 		}
 	}
+	var sent []string
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if name == "Accept-Encoding" {
+			continue
+		}
+		sent = append(sent, strings.ToLower(name))
+		fmt.Fprintf(ofHeaders, "%s: %s\n", strings.ToLower(name), strings.Join(r.Header[name], ", "))
+	}
 	r.Header.Set("X-E2e-Call", w.id)
 	r.Header.Set("X-E2e-Manner", w.manner)
-	r.Header.Set("X-E2e-Sha256", hex.EncodeToString(digest.Sum(nil)))
+	r.Header.Set("X-E2e-Headers", strings.Join(sent, ","))
+	r.Header.Set("X-E2e-Sha256", hex.EncodeToString(ofHeaders.Sum(nil)))
+	r.Header.Set("X-E2e-Body-Sha256", hex.EncodeToString(ofBody.Sum(nil)))
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && resp.Header.Get("X-Lex-Turn") != "" {
 		w.turns = append(w.turns, resp.Header.Get("X-Lex-Turn"))
