@@ -92,3 +92,13 @@ await drive('anthropic', connect, {
   'answer that gives in, streamed': (c) => streamed(c, { messages: [user(story)] }),
   'answer that gives in, stream helper': (c) => helper(c, { messages: [user(story)] }),
 });
+
+async function counted(client, content) {
+  const { input_tokens } = await client.messages.countTokens({ model: 'claude-e2e', messages: [user(content)] });
+  return { text: String(input_tokens), finish: 'input_tokens' };
+}
+
+await drive('endpoints', connect, {
+  'count of tokens': (c) => counted(c, question),
+  'count of tokens of an attack': (c) => counted(c, attack),
+});

@@ -87,3 +87,20 @@ await drive('gemini', connect, {
   'answer that gives in, streamed': (c) => streamed(c, story),
   'answer that gives in, stream helper': (c) => chat(c, story),
 });
+
+async function embedded(client, contents) {
+  const { embeddings } = await client.models.embedContent({ model: 'gemini-embedding-001', contents });
+  return { text: embeddings[0].values.join(), finish: 'values' };
+}
+
+async function counted(client, contents) {
+  const { totalTokens } = await client.models.countTokens({ model, contents });
+  return { text: String(totalTokens), finish: 'totalTokens' };
+}
+
+await drive('endpoints', connect, {
+  'embedding': (c) => embedded(c, question),
+  'embedding of an attack': (c) => embedded(c, attack),
+  'count of tokens': (c) => counted(c, question),
+  'count of tokens of an attack': (c) => counted(c, attack),
+});

@@ -86,3 +86,13 @@ await drive('ollama generate', connect, {
   'answer that gives in': (c) => generate(c, { prompt: story }),
   'answer that gives in, streamed': (c) => generateStreamed(c, { prompt: story }),
 });
+
+async function embedded(client, input) {
+  const { embeddings } = await client.embed({ model, input });
+  return { text: embeddings[0].join(), finish: 'embeddings' };
+}
+
+await drive('endpoints', connect, {
+  'embedding': (c) => embedded(c, question),
+  'embedding of an attack': (c) => embedded(c, attack),
+});

@@ -205,3 +205,15 @@ await drive('responses', connect, {
   'answer that gives in, streamed': (c) => respondStreamed(c, { input: story }),
   'answer that gives in, stream helper': (c) => respondHelper(c, { input: story }),
 });
+
+// --- Other endpoints
+
+async function embedded(client, input) {
+  const { data } = await client.embeddings.create({ model: 'text-embedding-e2e', input });
+  return { text: data[0].embedding.join(), finish: 'embedding' };
+}
+
+await drive('endpoints', connect, {
+  'embedding': (c) => embedded(c, question),
+  'embedding of an attack': (c) => embedded(c, attack),
+});

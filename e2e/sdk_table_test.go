@@ -20,6 +20,7 @@ var apis = []struct {
 	{"ollama", "Ollama chat", ""},
 	{"ollama generate", "Ollama generate", ""},
 	{"mcp", "Model Context Protocol", ""},
+	{"endpoints", "Other endpoints", ""},
 }
 
 // table writes what was seen of an API for the documentation: a row for each call, a

@@ -25,6 +25,7 @@ var waiting = []string{
 	"ollama",
 	"ollama generate",
 	"mcp",
+	"endpoints",
 }
 
 var update = flag.Bool("update", false, "write docs/sdks.md from what the SDKs saw")
@@ -74,6 +75,7 @@ const (
 	interrupted expectation = "no end that looks clean"
 	unended     expectation = "the answer where only [DONE] is missing, else no end that looks clean"
 	unavailable expectation = "the error class for a failure of the server"
+	watched     expectation = "the answer, and a receipt of what would have been refused"
 )
 
 var calls = []call{
@@ -110,6 +112,11 @@ var calls = []call{
 	{name: "attack, refused with 403", expect: rejected, action: "attack", through: "status"},
 	{name: "attack, streamed, refused with 403", expect: rejected, action: "attack, streamed", through: "status"},
 	{name: "attack, structured, refused with 403", expect: rejected, action: "attack, structured", through: "status"},
+
+	{name: "embedding", expect: answered},
+	{name: "embedding of an attack", expect: rejected},
+	{name: "count of tokens", expect: answered},
+	{name: "count of tokens of an attack", expect: watched},
 
 	{name: "answer that gives in", expect: gaveIn},
 	{name: "answer that gives in, streamed", expect: stopped},
@@ -345,7 +352,7 @@ func (saw sighting) check(t *testing.T, s *server, u *upstream) {
 	}
 	arrived := u.of(saw.id())
 	switch row.expect {
-	case answered:
+	case answered, watched:
 		saw.mustSucceed(t)
 		if !saw.holdsAnswer() {
 			t.Errorf("no answer in %q", saw.Text)
@@ -374,6 +381,9 @@ func (saw sighting) check(t *testing.T, s *server, u *upstream) {
 	case rejected:
 		if saw.Exception == "" || saw.Status != 0 && saw.Status != http.StatusForbidden || saw.Requests != 1 {
 			t.Errorf("%+v", saw)
+		}
+		if !strings.Contains(saw.Message, refusalText) {
+			t.Errorf("the error says %q", saw.Message)
 		}
 	case interrupted:
 		if saw.endsCleanly() {
@@ -416,7 +426,15 @@ func (saw sighting) rounds() int {
 }
 
 func (saw sighting) holdsAnswer() bool {
-	return strings.Contains(saw.Text, "Paris") || saw.Name == "list of tools" && saw.Text == "search,browse,lookup"
+	switch saw.Name {
+	case "list of tools":
+		return saw.Text == "search,browse,lookup"
+	case "embedding":
+		return saw.Text == "0.5,-0.25"
+	case "count of tokens", "count of tokens of an attack":
+		return saw.Text == "12"
+	}
+	return strings.Contains(saw.Text, "Paris")
 }
 
 func (saw sighting) holdsRefusal() bool {
@@ -439,7 +457,7 @@ func (saw sighting) endsCleanly() bool {
 // was sent, unless there was an attack in it.
 func (saw sighting) checkArrivals(t *testing.T, row call, arrived []arrival) {
 	t.Helper()
-	mayHoldAttack := row.name == "role in the system prompt"
+	mayHoldAttack := row.name == "role in the system prompt" || row.expect == watched
 	for _, a := range arrived {
 		if strings.Contains(a.body, attack) && !mayHoldAttack {
 			t.Errorf("the attack reached the upstream: %s", a.body)
@@ -477,9 +495,13 @@ func (saw sighting) checkReceipts(t *testing.T, s *server, row call) {
 		if turn != saw.Turns[len(saw.Turns)-1] {
 			continue
 		}
+		receipt := got.object(t)
 		refusal := slices.Contains([]expectation{refused, gaveIn, stopped, rejected}, row.expect)
-		if outcome := got.object(t)["outcome"]; (outcome == "refused") != refusal {
+		if outcome := receipt["outcome"]; (outcome == "refused") != refusal {
 			t.Errorf("the receipt says %v", outcome)
+		}
+		if row.expect == watched && receipt["would_refuse"] != true {
+			t.Errorf("the receipt does not say what would have been refused: %v", receipt)
 		}
 	}
 }

@@ -469,3 +469,27 @@ var ollamaGenerateAPI = api{
 	failure:    ollamaFailure,
 	fault:      takesAll,
 }
+
+// --- What carries prompts and makes no text
+
+// endpoint answers what embeds texts or counts their tokens.
+func endpoint(path, body string) (answer string, ok bool) {
+	const vector = `[0.5,-0.25]`
+	switch {
+	case strings.HasSuffix(path, "/v1/embeddings"):
+		embedding := vector
+		if strings.Contains(body, `"encoding_format":"base64"`) {
+			embedding = `"AAAAPwAAgL4="`
+		}
+		return `{"object":"list","data":[{"object":"embedding","index":0,"embedding":` + embedding + `}],"model":"text-embedding-e2e","usage":{"prompt_tokens":12,"total_tokens":12}}`, true
+	case strings.HasSuffix(path, ":batchEmbedContents"):
+		return `{"embeddings":[{"values":` + vector + `}]}`, true
+	case strings.HasSuffix(path, "/api/embed"):
+		return `{"model":"llama-e2e","embeddings":[` + vector + `],"total_duration":14143917,"load_duration":1019500,"prompt_eval_count":8}`, true
+	case strings.HasSuffix(path, "/v1/messages/count_tokens"):
+		return `{"input_tokens":12}`, true
+	case strings.HasSuffix(path, ":countTokens"):
+		return `{"totalTokens":12,"promptTokensDetails":[{"modality":"TEXT","tokenCount":12}]}`, true
+	}
+	return "", false
+}

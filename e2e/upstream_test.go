@@ -99,6 +99,10 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveMCP(w, r, body)
 		return
 	}
+	if fixed, ok := endpoint(r.URL.Path, body); ok {
+		writeWhole(w, http.StatusOK, fixed, "")
+		return
+	}
 	api, model, streamed := spoken(r, body)
 	how := manner(r.Header.Get(mannerHeader))
 	fault := api.fault(body)

@@ -154,7 +154,7 @@ func describe(err error) sighting {
 	var ofGoogle genai.APIError
 	switch {
 	case errors.As(err, &ofOpenAI):
-		saw.Exception, saw.Status = "*openai.Error", ofOpenAI.StatusCode
+		saw.Exception, saw.Status, saw.Message = "*openai.Error", ofOpenAI.StatusCode, ofOpenAI.Message
 	case errors.As(err, &ofAnthropic):
 		saw.Exception, saw.Status = "*anthropic.Error", ofAnthropic.StatusCode
 	case errors.As(err, &ofGoogle):
