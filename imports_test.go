@@ -40,6 +40,7 @@ var may = map[string][]string{
 	"cmd/train":            {"kernel", "kernel/detect"},
 	"cmd/xcaddyargs":       {},
 	"e2e":                  {"store/storetest", "conformance"},
+	"e2e/gosdk":            {},
 }
 
 func TestImportsRunOneWay(t *testing.T) {
