@@ -136,3 +136,21 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// The rest of a stream has the id of its beginning: the Go SDK's accumulator takes no
+// chunk with another.
+func TestRefusalsKeepTheStreamsID(t *testing.T) {
+	for api, object := range map[string]string{"openai_chat": "chat.completion.chunk", "openai_completions": "text_completion"} {
+		d := dialect(t, api)
+		stream := d.Stream()
+		stream.Sent(wire.Frame{Raw: []byte(": hello\n\n"), Comment: true})
+		for _, data := range []string{`{"id":"c-1","created":17,"model":"m-2","choices":[]}`, `{"id":"c-2","choices":[]}`} {
+			stream.Sent(wire.Frame{Raw: wire.AppendEvent(nil, []byte(data)), Data: []byte(data)})
+		}
+		for _, f := range split(t, d, stream.Refusal(wire.Refusal{ID: "KRN-1", Model: "m", Text: declined, Created: 18})) {
+			if text := string(f.Data); text != "[DONE]" && !strings.HasPrefix(text, `{"id":"c-1","object":"`+object+`","created":17,"model":"m-2"`) {
+				t.Errorf("%s: %s", api, text)
+			}
+		}
+	}
+}

@@ -51,13 +51,15 @@ func (chat) Refusal(r Refusal) []byte {
 }
 
 // Stream returns a writer for the end of a stream.
-func (chat) Stream() StreamWriter { return &openaiStream{refusal: chatRefusalStream} }
+func (chat) Stream() StreamWriter {
+	return &openaiStream{object: "chat.completion.chunk", prefix: "chatcmpl-", refusal: chatRefusalStream}
+}
 
 // chatRefusalStream is Refusal in frames. In a stream already begun the role is
 // left out: the Python SDK's helper would append it to the one it has. In any
 // other the JavaScript SDK's helper throws without it.
-func chatRefusalStream(r Refusal, begun bool) []byte {
-	return openaiRefusalStream(openaiHead("chatcmpl-", "chat.completion.chunk", r),
+func chatRefusalStream(head openaiBody, r Refusal, begun bool) []byte {
+	return openaiRefusalStream(head,
 		openaiChoice{Delta: chatRefusalDelta(r, begun)},
 		openaiChoice{Delta: map[string]any{}, FinishReason: &finishStop}, refusalChoices(r))
 }

@@ -121,11 +121,13 @@ func (completions) Refusal(r Refusal) []byte {
 }
 
 // Stream returns a writer for the end of a stream.
-func (completions) Stream() StreamWriter { return &openaiStream{refusal: completionsRefusalStream} }
+func (completions) Stream() StreamWriter {
+	return &openaiStream{object: "text_completion", prefix: "cmpl-", refusal: completionsRefusalStream}
+}
 
 // completionsRefusalStream is Refusal in frames.
-func completionsRefusalStream(r Refusal, _ bool) []byte {
-	return openaiRefusalStream(openaiHead("cmpl-", "text_completion", r),
+func completionsRefusalStream(head openaiBody, r Refusal, _ bool) []byte {
+	return openaiRefusalStream(head,
 		openaiChoice{Text: &r.Text},
 		openaiChoice{Text: new(string), FinishReason: &finishStop}, refusalChoices(r))
 }

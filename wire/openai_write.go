@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"cmp"
+
+	"github.com/tidwall/gjson"
+)
+
 // What the writers of OpenAI's APIs have in common.
 
 // openaiBody is a whole answer or one chunk of either API.
@@ -73,19 +79,32 @@ func openaiRefusalStream(body openaiBody, refusal, end openaiChoice, choices int
 
 // An openaiStream ends the streams of either API.
 type openaiStream struct {
-	refusal func(r Refusal, begun bool) []byte
+	object  string // what a chunk calls itself
+	prefix  string // of the ids of the API
+	refusal func(head openaiBody, r Refusal, begun bool) []byte
 	begun   bool
-	hasID   bool // see Frame.HasID
+	hasID   bool   // see Frame.HasID
+	chunk   []byte // the first that was sent
 }
 
 // Sent implements [StreamWriter].
 func (s *openaiStream) Sent(f Frame) {
 	s.begun = true
 	s.hasID = s.hasID || f.HasID
+	if s.chunk == nil && !f.Comment {
+		s.chunk = f.Data
+	}
 }
 
-// Refusal implements [Ender].
-func (s *openaiStream) Refusal(r Refusal) []byte { return s.refusal(r, s.begun) }
+// Refusal implements [Ender]. The chunks of a stream have one id; the accumulator of
+// the Go SDK takes no other.
+func (s *openaiStream) Refusal(r Refusal) []byte {
+	head := openaiHead(s.prefix, s.object, r)
+	chunk := gjson.ParseBytes(s.chunk)
+	head.ID, head.Model = cmp.Or(chunk.Get("id").Str, head.ID), cmp.Or(chunk.Get("model").Str, head.Model)
+	head.Created = cmp.Or(chunk.Get("created").Int(), head.Created)
+	return s.refusal(head, r, s.begun)
+}
 
 // Error ends a stream that failed: SDKs raise it and do not retry. There
 // is no [DONE] behind it, nothing may look like a clean end.
