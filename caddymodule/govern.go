@@ -156,7 +156,7 @@ func (c *governCall) choose(baseline <-chan reply, governed reply) (string, erro
 		c.baseline, c.source = awaitReply(baseline, baselineWait).text, sourceGoverned
 		return governed.text, nil
 	}
-	if !slices.Equal(c.messages, c.body.Messages) {
+	if c.removed() {
 		return "", errors.Join(errProvider, governed.err)
 	}
 	fallback := awaitReply(baseline, time.Duration(c.handler.Timeout))
@@ -168,9 +168,13 @@ func (c *governCall) choose(baseline <-chan reply, governed reply) (string, erro
 	return fallback.text, nil
 }
 
+// removed reports whether messages were removed from the governed call.
+func (c *governCall) removed() bool { return !slices.Equal(c.messages, c.body.Messages) }
+
 // startBaseline begins the ungoverned call, or returns nil when there is none.
 func (c *governCall) startBaseline(ctx context.Context) <-chan reply {
-	runs := c.handler.Baseline == "always" || (c.handler.Baseline == "unless_refused" && !c.assessed.Turn.Refused)
+	refused := c.assessed.Turn.Refused || c.removed() // then or now
+	runs := c.handler.Baseline == "always" || (c.handler.Baseline == "unless_refused" && !refused)
 	if !runs {
 		return nil
 	}

@@ -140,7 +140,7 @@ func TestMessagesAreCleaned(t *testing.T) {
 		"user": {"user", attack, "assistant", "Yes."}, "assistant": {"user", "Hello there.", "assistant", attack},
 	} {
 		model := new(conversation)
-		s := newSite(t, `{}`, model.answer("Paris."))
+		s := newSite(t, `{"baseline":"always"}`, model.answer("Paris."))
 		body := conversationBody(append(before, "user", "What is the capital of France?")...)
 		for turn := range 3 {
 			model.asks = nil
@@ -222,13 +222,23 @@ func TestMessagesAreJudged(t *testing.T) {
 	}
 }
 
+// By default nothing that would be refused reaches the model, in neither call.
+func TestRemovedMessagesHaveNoBaseline(t *testing.T) {
+	model := new(conversation)
+	s := newSite(t, `{}`, model.answer("Paris."))
+	got := govern(s, conversationBody("user", attack, "assistant", "Yes.", "user", "What is the capital of France?"))
+	if got["governed_output"] != "Paris." || got["raw_output"] != "" || len(model.asks) != 1 || strings.Contains(fmt.Sprint(model.asks), "DAN") {
+		t.Errorf("%v, asked %v", got, model.asks)
+	}
+}
+
 // The baseline stands in for a governed answer that fails, unless it was asked with
 // what was removed from the governed one.
 func TestBaselineOfRemovedMessagesStandsInForNothing(t *testing.T) {
 	for before, status := range map[string]int{"Hello there.": http.StatusOK, attack: http.StatusInternalServerError} {
 		for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
 			seen := new(recorder)
-			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			s := newSite(t, `{"baseline":"always"}`, func(w http.ResponseWriter, r *http.Request) error {
 				seen.record(r)
 				if body := string(seen.last().body); strings.Contains(body, "constitutional state") {
 					w.WriteHeader(http.StatusInternalServerError)
