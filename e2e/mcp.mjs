@@ -16,7 +16,7 @@ async function connect(origin) {
 }
 
 // A call waits this long for an answer that never comes, in place of a minute.
-const waits = { timeout: 3000 };
+const waits = { timeout: 20000 };
 
 async function use(client, tool, query) {
   const asked = { name: tool, arguments: { query } };

@@ -146,7 +146,8 @@ var calls = []call{
 }
 
 // sdkCaddyfile governs three sites in front of one upstream: as most users have it,
-// with refusals in the form of an error, and with HTTP/2 to the upstream.
+// with refusals in the form of an error, and with HTTP/2 to the upstream. What is held
+// back is never released by time, so that a busy machine sees what an idle one does.
 const sdkCaddyfile = `{
 	admin off
 	lex {
@@ -157,17 +158,22 @@ const sdkCaddyfile = `{
 	}
 }
 :${site} {
-	lex
+	lex {
+		hold_back 256B 10m
+	}
 	reverse_proxy %[1]s
 }
 :${demo} {
 	lex {
+		hold_back 256B 10m
 		refuse_with status 403
 	}
 	reverse_proxy %[1]s
 }
 :${admin} {
-	lex
+	lex {
+		hold_back 256B 10m
+	}
 	reverse_proxy h2c://%[1]s
 }
 `

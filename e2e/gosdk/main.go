@@ -94,7 +94,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			continue
 		}
 		sent = append(sent, strings.ToLower(name))
-		fmt.Fprintf(ofHeaders, "%s: %s\n", strings.ToLower(name), strings.Join(r.Header[name], ", "))
+		_, _ = fmt.Fprintf(ofHeaders, "%s: %s\n", strings.ToLower(name), strings.Join(r.Header[name], ", "))
 	}
 	r.Header.Set("X-E2e-Call", w.id)
 	r.Header.Set("X-E2e-Manner", w.manner)
