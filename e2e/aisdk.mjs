@@ -1,6 +1,6 @@
 // Drives the AI SDK over its providers for OpenAI (Responses, which is its default,
 // and Chat Completions), Anthropic and Google.
-import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, drive } from './harness.mjs';
+import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, again, drive } from './harness.mjs';
 const [{ generateText, streamText, generateObject, streamObject, jsonSchema, tool, stepCountIs }, { createOpenAI }, { createAnthropic }, { createGoogleGenerativeAI }] =
   await Promise.all(packages.map((name) => import(name)));
 
@@ -63,7 +63,7 @@ async function objectStreamed(model, prompt) {
 async function after(model, call, prompt, send = plain) {
   const first = [{ role: 'user', content: prompt }];
   const { response, responseMessages } = await generateText({ model, messages: first });
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   return send(model, { messages: [...first, ...(response.messages ?? responseMessages), { role: 'user', content: question }] });
 }
 

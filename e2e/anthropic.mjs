@@ -1,5 +1,5 @@
 // Drives the official Anthropic SDK: Messages.
-import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, drive } from './harness.mjs';
+import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, again, drive } from './harness.mjs';
 const { default: Anthropic } = await import(packages[0]);
 const { jsonSchemaOutputFormat } = await import(`${packages[0]}/helpers/json-schema`);
 const { betaTool } = await import(`${packages[0]}/helpers/beta/json-schema`);
@@ -59,7 +59,7 @@ const document = (data) => ({ type: 'document', source: { type: 'text', media_ty
 
 async function after(client, call, first, send = plain) {
   const { content } = await client.messages.create({ ...common, messages: [user(first)] });
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   return send(client, { messages: [user(first), { role: 'assistant', content }, user(question)] });
 }
 

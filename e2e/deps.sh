@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need, where it is missing: gcc (race detector),
-# redis-server, Node with the official SDKs. Packages come from the
+# redis-server, Node with the official SDKs, the Go SDKs. Packages come from the
 # distribution (Debian, Ubuntu) and from npm; the newest SDK wants a newer Node
 # than distributions have, and npm's own `node` package brings that.
 set -euo pipefail
@@ -27,3 +27,6 @@ if ! cmp -s package-lock.json node_modules/.lock-installed; then
 	npm ci --no-audit --no-fund --loglevel=error
 	cp package-lock.json node_modules/.lock-installed
 fi
+
+# The Go SDKs are a module of their own.
+(cd gosdk && go list -deps . >/dev/null)

@@ -1,5 +1,5 @@
 // Drives the official Google Gen AI SDK: generateContent and chats.
-import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, drive } from './harness.mjs';
+import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, again, drive } from './harness.mjs';
 const { GoogleGenAI } = await import(packages[0]);
 
 const connect = (baseUrl) => new GoogleGenAI({ apiKey: 'AIza-e2e-not-a-real-key', httpOptions: { baseUrl } });
@@ -52,7 +52,7 @@ async function loop(client, found) {
 async function after(client, call, first, streams) {
   const chat = client.chats.create({ model });
   await chat.sendMessage({ message: first });
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   const seen = nothing();
   if (!streams) return add(seen, await chat.sendMessage({ message: question }));
   for await (const chunk of await chat.sendMessageStream({ message: question })) add(seen, chunk);

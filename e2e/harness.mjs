@@ -56,22 +56,25 @@ const waiting = [];
 const enter = async () => (free > 0 ? free-- : new Promise((resolve) => waiting.push(resolve)));
 const leave = () => (waiting.length > 0 ? waiting.shift()() : free++);
 
+// again begins a call anew: what came before was the conversation that it goes on.
+export const again = (call) => Object.assign(call, { requests: 0, turns: [], before: call.turns });
+
 // drive makes the calls of the plan whose action an API has. connect makes a client
 // of the SDK for an origin.
 export async function drive(api, connect, actions) {
   await Promise.all(plan.calls.filter(({ action }) => actions[action]).map(async ({ name, action, origin, manner }) => {
     await enter();
-    const call = { id: `${plan.sdk}/${api}/${name}`, manner, requests: 0, turns: [] };
+    const call = { id: `${plan.sdk}/${api}/${name}`, manner, requests: 0, turns: [], before: [] };
     const seen = await current.run(call, async () => {
       try {
         const client = await connect(origin);
-        Object.assign(call, { requests: 0, turns: [] });
+        again(call);
         return await actions[action](client, call);
       } catch (error) {
         return describe(error);
       }
     });
     leave();
-    console.log(JSON.stringify({ api, name, requests: call.requests, turns: call.turns, ...seen }));
+    console.log(JSON.stringify({ api, name, requests: call.requests, turns: call.turns, before: call.before, ...seen }));
   }));
 }

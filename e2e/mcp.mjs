@@ -1,6 +1,6 @@
 // Drives the official client of the Model Context Protocol: the package of its second
 // version, which speaks the revision 2026-07-28, or of its first.
-import { packages, attack, question, drive } from './harness.mjs';
+import { packages, attack, question, again, drive } from './harness.mjs';
 
 const [name] = packages;
 const second = name.endsWith('/client');
@@ -16,7 +16,7 @@ async function connect(origin) {
 }
 
 // A call waits this long for an answer that never comes, in place of a minute.
-const waits = { timeout: 3000 };
+const waits = { timeout: 20000 };
 
 async function use(client, tool, query) {
   const asked = { name: tool, arguments: { query } };
@@ -27,7 +27,7 @@ async function use(client, tool, query) {
 // A client that has seen the tool's schema checks results against it.
 async function useChecked(client, call, query) {
   await client.listTools();
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   return use(client, 'lookup', query);
 }
 

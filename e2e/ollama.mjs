@@ -1,5 +1,5 @@
 // Drives the official Ollama SDK: chat and generate.
-import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, drive } from './harness.mjs';
+import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, again, drive } from './harness.mjs';
 const { Ollama } = await import(packages[0]);
 
 const connect = (host) => new Ollama({ host });
@@ -37,7 +37,7 @@ async function loop(client, found) {
 
 async function after(client, call, first, send = plain) {
   const { message } = await client.chat({ model, messages: [user(first)] });
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   return send(client, { messages: [user(first), message, user(question)] });
 }
 

@@ -1,5 +1,5 @@
 // Drives the official OpenAI SDK: Chat Completions, completions and Responses.
-import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, drive } from './harness.mjs';
+import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, again, drive } from './harness.mjs';
 const { default: OpenAI } = await import(packages[0]);
 
 const connect = (origin) => new OpenAI({ baseURL: `${origin}/v1`, apiKey: 'sk-e2e-not-a-real-key' });
@@ -56,7 +56,7 @@ const chatCalled = [user(weather), { role: 'assistant', content: null, tool_call
 // The conversation goes on with the message as the SDK gave it.
 async function chatAfter(client, call, first, send = chat) {
   const { choices: [{ message }] } = await client.chat.completions.create({ model, messages: [user(first)] });
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   return send(client, { messages: [user(first), message, user(question)] });
 }
 
@@ -167,7 +167,7 @@ async function flatLoop(client, found) {
 
 async function respondAfter(client, call, first, next, send = respond) {
   const response = await client.responses.create({ model, input: [user(first)] });
-  Object.assign(call, { requests: 0, turns: [] });
+  again(call);
   return send(client, next(response));
 }
 const items = (first) => ({ output }) => ({ input: [user(first), ...output, user(question)] });

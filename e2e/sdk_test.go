@@ -146,7 +146,8 @@ var calls = []call{
 }
 
 // sdkCaddyfile governs three sites in front of one upstream: as most users have it,
-// with refusals in the form of an error, and with HTTP/2 to the upstream.
+// with refusals in the form of an error, and with HTTP/2 to the upstream. What is held
+// back is never released by time, so that a busy machine sees what an idle one does.
 const sdkCaddyfile = `{
 	admin off
 	lex {
@@ -157,17 +158,22 @@ const sdkCaddyfile = `{
 	}
 }
 :${site} {
-	lex
+	lex {
+		hold_back 256B 10m
+	}
 	reverse_proxy %[1]s
 }
 :${demo} {
 	lex {
+		hold_back 256B 10m
 		refuse_with status 403
 	}
 	reverse_proxy %[1]s
 }
 :${admin} {
-	lex
+	lex {
+		hold_back 256B 10m
+	}
 	reverse_proxy h2c://%[1]s
 }
 `
@@ -178,7 +184,8 @@ type sighting struct {
 	API       string   `json:"api"`
 	Name      string   `json:"name"` // of the call
 	Requests  int      `json:"requests"`
-	Turns     []string `json:"turns"` // the ids of the turns, by which receipts are found
+	Turns     []string `json:"turns"`  // the ids of the turns, by which receipts are found
+	Before    []string `json:"before"` // those of the conversation that the call goes on
 	Exception string   `json:"exception"`
 	Status    int      `json:"status"` // of the exception
 	Message   string   `json:"message"`
@@ -218,6 +225,11 @@ func TestSDKs(t *testing.T) {
 	for _, saw := range seen {
 		if !slices.Contains(waiting, saw.API) {
 			t.Run(saw.id(), func(t *testing.T) { saw.check(t, s, u) })
+		}
+	}
+	for _, secret := range []string{"e2e-not-a-real-key", attack, storyBegins} {
+		if logs := s.logs.String(); strings.Contains(logs, secret) {
+			t.Errorf("%q is in the log: %s", secret, around(logs, secret))
 		}
 	}
 	compareTables(t, seen)
@@ -480,29 +492,37 @@ func (saw sighting) checkArrivals(t *testing.T, row call, arrived []arrival) {
 	}
 }
 
-// checkReceipts asserts that each request left a receipt, and the right one.
+// checkReceipts asserts that each request left a receipt, and the right one, in the
+// session of the conversation that it goes on.
 func (saw sighting) checkReceipts(t *testing.T, s *server, row call) {
 	t.Helper()
 	if len(saw.Turns) != saw.Requests {
 		t.Errorf("%d requests, %d turns", saw.Requests, len(saw.Turns))
 	}
-	for _, turn := range saw.Turns {
+	sessions := make(map[any]bool)
+	var last map[string]any
+	for _, turn := range slices.Concat(saw.Before, saw.Turns) {
 		got := s.do(t, http.MethodGet, "/audits/turn/"+turn, "")
 		if got.Status != http.StatusOK {
 			t.Errorf("no receipt of turn %s: %d %s", turn, got.Status, got.Body)
 			continue
 		}
-		if turn != saw.Turns[len(saw.Turns)-1] {
-			continue
-		}
-		receipt := got.object(t)
-		refusal := slices.Contains([]expectation{refused, gaveIn, stopped, rejected}, row.expect)
-		if outcome := receipt["outcome"]; (outcome == "refused") != refusal {
-			t.Errorf("the receipt says %v", outcome)
-		}
-		if row.expect == watched && receipt["would_refuse"] != true {
-			t.Errorf("the receipt does not say what would have been refused: %v", receipt)
-		}
+		last = got.object(t)
+		sessions[last["session_id"]] = true
+	}
+	goesOn := strings.HasPrefix(row.name, "after ")
+	if goesOn && len(saw.Before) == 0 {
+		t.Error("no conversation before")
+	}
+	if (goesOn || saw.rounds() > 1) && len(sessions) != 1 {
+		t.Errorf("one conversation in %d sessions", len(sessions))
+	}
+	refusal := slices.Contains([]expectation{refused, gaveIn, stopped, rejected}, row.expect)
+	if outcome := last["outcome"]; (outcome == "refused") != refusal {
+		t.Errorf("the receipt says %v", outcome)
+	}
+	if row.expect == watched && last["would_refuse"] != true {
+		t.Errorf("the receipt does not say what would have been refused: %v", last)
 	}
 }
 

@@ -42,7 +42,7 @@ func messageStreamed(body messageParams) action {
 	return func(ctx context.Context, origin string, w *wire) (sighting, error) {
 		client := anthropicClient(origin, w)
 		stream := client.Messages.NewStreaming(ctx, body)
-		defer stream.Close()
+		defer func() { _ = stream.Close() }() // of what was only read
 		var whole anthropic.Message
 		pieces, ended := 0, false
 		for stream.Next() {

@@ -9,7 +9,7 @@ import (
 )
 
 func genaiClient(ctx context.Context, origin string, w *wire) (*genai.Client, error) {
-	return genai.NewClient(ctx, &genai.ClientConfig{
+	return genai.NewClient(ctx, &genai.ClientConfig{ //nolint:gosec // G101: no credential
 		APIKey: "AIza-e2e-not-a-real-key", Backend: genai.BackendGeminiAPI,
 		HTTPClient: &http.Client{Transport: w}, HTTPOptions: genai.HTTPOptions{BaseURL: origin},
 	})

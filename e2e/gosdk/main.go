@@ -56,6 +56,7 @@ type sighting struct {
 	Name      string   `json:"name"`
 	Requests  int      `json:"requests"`
 	Turns     []string `json:"turns"`
+	Before    []string `json:"before"`
 	Exception string   `json:"exception,omitempty"`
 	Status    int      `json:"status,omitempty"`
 	Message   string   `json:"message,omitempty"`
@@ -73,6 +74,7 @@ type wire struct {
 	id, manner string
 	requests   int
 	turns      []string
+	before     []string // the turns of the conversation that the call goes on
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -94,7 +96,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			continue
 		}
 		sent = append(sent, strings.ToLower(name))
-		fmt.Fprintf(ofHeaders, "%s: %s\n", strings.ToLower(name), strings.Join(r.Header[name], ", "))
+		_, _ = fmt.Fprintf(ofHeaders, "%s: %s\n", strings.ToLower(name), strings.Join(r.Header[name], ", "))
 	}
 	r.Header.Set("X-E2e-Call", w.id)
 	r.Header.Set("X-E2e-Manner", w.manner)
@@ -108,8 +110,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// again forgets the requests before the one that counts.
-func (w *wire) again() { w.requests, w.turns = 0, nil }
+// again begins a call anew: what came before was the conversation that it goes on.
+func (w *wire) again() { w.requests, w.turns, w.before = 0, nil, w.turns }
 
 // An action makes a call and returns what it saw.
 type action func(ctx context.Context, origin string, w *wire) (sighting, error)
@@ -136,7 +138,7 @@ func main() {
 				if err != nil {
 					saw = describe(err)
 				}
-				saw.API, saw.Name, saw.Requests, saw.Turns = api, c.Name, w.requests, w.turns
+				saw.API, saw.Name, saw.Requests, saw.Turns, saw.Before = api, c.Name, w.requests, w.turns, w.before
 				printing.Lock()
 				defer printing.Unlock()
 				_ = json.NewEncoder(os.Stdout).Encode(saw)

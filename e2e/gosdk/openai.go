@@ -21,7 +21,7 @@ func chatSaw(c openai.ChatCompletion) sighting {
 		return sighting{}
 	}
 	choice := c.Choices[0]
-	saw := sighting{Text: choice.Message.Content, Refusal: choice.Message.Refusal, Finish: string(choice.FinishReason)}
+	saw := sighting{Text: choice.Message.Content, Refusal: choice.Message.Refusal, Finish: choice.FinishReason}
 	for _, call := range choice.Message.ToolCalls {
 		saw.Calls += call.Function.Name + "(" + call.Function.Arguments + ")"
 	}
@@ -47,7 +47,7 @@ func chatStreamed(body chatParams) action {
 		body.Model = "gpt-e2e"
 		client := openaiClient(origin, w)
 		stream := client.Chat.Completions.NewStreaming(ctx, body)
-		defer stream.Close()
+		defer func() { _ = stream.Close() }() // of what was only read
 		var whole openai.ChatCompletionAccumulator
 		pieces := 0
 		for stream.Next() {
@@ -178,7 +178,7 @@ func respondStreamed(body responseParams) action {
 		body.Model = "gpt-e2e"
 		client := openaiClient(origin, w)
 		stream := client.Responses.NewStreaming(ctx, body)
-		defer stream.Close()
+		defer func() { _ = stream.Close() }() // of what was only read
 		var saw sighting
 		for stream.Next() {
 			event := stream.Current()
