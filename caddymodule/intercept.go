@@ -133,7 +133,7 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	turn := c.interceptedTurn(c.started)
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
 	turn.Conversation, turn.Eval, turn.RefusalID = talk, c.auth.isEval(c.r, id), c.refusalID
-	turn.PublicID = talk.PublicID()
+	turn.PublicID, turn.Kept = talk.PublicID(), c.call.Kept
 	switch {
 	case named:
 		turn.Key = govern.SessionKey(c.caller.namespace, id)

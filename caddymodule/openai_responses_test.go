@@ -471,3 +471,41 @@ func TestResponsesGoOnAfterARefusal(t *testing.T) {
 		})
 	}
 }
+
+// The AI SDK resends what the user said and only refers to the answers. A refusal of
+// ours is no answer that the provider knows, so a message stands in its place, and the
+// conversation is one session all the same.
+func TestResponsesReferToAnswers(t *testing.T) {
+	seen := new(recorder)
+	answer := reply(said("msg_1", "Paris."))
+	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+		seen.record(r)
+		return answering("application/json", answer)(w, r)
+	})
+	said := func(text string) string { return `{"role":"user","content":[{"type":"input_text","text":"` + text + `"}]}` }
+	refer := func(id string) string { return `{"type":"item_reference","id":"` + id + `"}` }
+	ask := func(items ...string) string {
+		t.Helper()
+		w := s.post("/v1/responses", `{"model":"m","input":[`+strings.Join(items, ",")+`]}`)
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		return gjson.Get(w.Body.String(), "output.0.id").Str
+	}
+	question, more := said("What is the capital of France?"), said("And of Italy?")
+	ask(question)
+	refusal := ask(question, refer("msg_1"), said(attack))
+	if s.receipts()[0]["outcome"] != "refused" {
+		t.Fatal("the attack is not refused")
+	}
+	ask(question, refer("msg_1"), said(attack), refer(refusal), more)
+	forwarded := string(seen.requests[len(seen.requests)-1].body)
+	want := `{"model":"m","input":[` + question + "," + refer("msg_1") + "," + said(removed) + `,{"content":"` + removed + `","role":"assistant","type":"message"},` + more + `]}`
+	if forwarded != want {
+		t.Errorf("forwarded %s", forwarded)
+	}
+	all := s.receipts()
+	if all[0]["turn"] != 3.0 || all[0]["session_id"] != all[2]["session_id"] || all[0]["outcome"] != "answered" {
+		t.Errorf("turn %v of %v, which began as %v, %v", all[0]["turn"], all[0]["session_id"], all[2]["session_id"], all[0]["outcome"])
+	}
+}

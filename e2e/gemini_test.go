@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -14,9 +13,6 @@ import (
 // from half of one.
 func TestGeminiArrayStream(t *testing.T) {
 	t.Parallel()
-	if slices.Contains(waiting, "gemini") {
-		t.Skip("the dialect is not there yet")
-	}
 	u := newUpstream(t)
 	p := freePorts(t)
 	s := start(t, writeCaddyfile(t, p, fmt.Sprintf(sdkCaddyfile, u.address)), "", p)

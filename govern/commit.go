@@ -97,7 +97,11 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 		// the client may go on from. Another turn of the very same texts may have left
 		// its state there: then there is nothing to add to it but this receipt, whose
 		// commitments are made with the secret that is kept there.
-		futures = o.Conversation.futures(j.choices(text))
+		choices := j.choices(text)
+		if o.Kept {
+			choices = append(slices.Clone(choices), "") // the client may name the answer instead of resending it
+		}
+		futures = o.Conversation.futures(choices)
 		s.Key, s.Version, aliases = futures[0], 0, slices.Clone(futures[1:])
 		there, err := o.governor.Store.Session(ctx, s.Key)
 		switch {

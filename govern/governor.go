@@ -96,6 +96,8 @@ type Request struct {
 	// RefusalID returns the id of the answer that refuses the turn with the receipt, if
 	// a later call can go on from it, or "". Nil means that there are no such ids.
 	RefusalID func(receiptID string) string
+	// Kept: the provider keeps the answer under its id.
+	Kept bool
 	// Namespace identifies the caller. Remote models keep callers apart by it.
 	Namespace string
 	// Label is the number that the caller gave the turn; 0 means the next number.

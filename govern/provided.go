@@ -85,7 +85,7 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 // answers returns the answers of this turn that a later call may go on from: the
 // model's, and the refusal that stands for it.
 func (j *Judged) answers(r *Receipt) (list []providedAnswer) {
-	if j.call != nil {
+	if j.call != nil || !j.Opened.Kept {
 		return nil
 	}
 	h := j.input.history

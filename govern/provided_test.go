@@ -50,6 +50,7 @@ func (c *keptTalk) ask(t *testing.T, previous, prompt, id, answer string, outcom
 	r.Conversation = govern.NewConversation(c.namespace, call.Parts)
 	r.Conversation.Previous = previous
 	r.PublicID = r.Conversation.PublicID()
+	r.Kept = true
 	r.RefusalID = func(receiptID string) string { return "resp_lex_" + receiptID }
 	switch {
 	case c.named != "":
@@ -280,7 +281,7 @@ func TestTheRestOfAnAnswerIsTheSameTurn(t *testing.T) {
 		}
 		call.Previous = token
 		r := request("random")
-		r.Unnamed, r.Conversation = true, govern.NewConversation("me", call.Parts)
+		r.Unnamed, r.Kept, r.Conversation = true, true, govern.NewConversation("me", call.Parts)
 		if token != "" {
 			r.Key = govern.AnswerKey("me", token)
 		}

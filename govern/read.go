@@ -49,6 +49,9 @@ type Input struct {
 // deniedOversize names the rule that refuses a request with too much text.
 const deniedOversize = "oversize"
 
+// refersToOurs is why a reference to an answer is replaced.
+const refersToOurs = "it refers to a refusal, which the provider does not know"
+
 // unknownRead describes a part that the dialect does not know but whose texts were
 // read.
 const unknownRead = "not known to the dialect; its texts were read"
@@ -153,6 +156,9 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		name := "request." + p.Path
 		switch {
 		case isHistory(p):
+		case p.Ours && o.Mode == kernel.Enforce:
+			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: name, Why: refersToOurs, Bytes: p.Bytes})
+			replaced = append(replaced, p)
 		case p.Kind == wire.Unknown:
 			said, instructions, _ := loose.Texts(looseMember(p, body))
 			if !o.Reading.Unknown || len(said)+len(instructions) == 0 {

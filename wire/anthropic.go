@@ -91,8 +91,10 @@ func (d anthropic) Request(body []byte) (Request, error) {
 		Structured: root.Get("output_config.format").IsObject() || root.Get("output_format").IsObject(),
 		Session:    root.Get("metadata.session_id").Str,
 	}
-	if thread := root.Get("thread"); thread.Get("type").Str == "continue" {
+	thread := root.Get("thread")
+	if r.Kept = thread.IsObject(); thread.Get("type").Str == "continue" {
 		r.Previous = thread.Get("previous_message_id").Str
+		r.HistoryPath = "thread.previous_message_id"
 	}
 	return r, nil
 }

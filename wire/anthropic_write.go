@@ -21,9 +21,8 @@ type anthropicMessageBody struct {
 }
 
 type anthropicTextBody struct {
-	Type      string    `json:"type"`
-	Text      string    `json:"text"`
-	Citations *struct{} `json:"citations"`
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 type anthropicDetails struct {

@@ -198,6 +198,9 @@ type Part struct {
 	// assistant, including a prefilled beginning of the answer.
 	Earlier bool
 
+	// Ours: the part refers to an answer that we wrote, by an id that no provider knows.
+	Ours bool
+
 	replacement replacement // what Redact writes in its place
 }
 
@@ -221,8 +224,11 @@ type Request struct {
 	// has and the body has not: that of Previous, or of Session where the provider
 	// keeps that conversation; "" if the body has all of it.
 	HistoryPath string
-	Parts       []Part
-	prompt      string
+	// Kept: the provider keeps the answer under its id, so that a later call may go on
+	// from it, or name what it holds instead of resending it.
+	Kept   bool
+	Parts  []Part
+	prompt string
 }
 
 // MaxChoices bounds the alternative answers of one call, and so the size of a

@@ -63,7 +63,7 @@ func (d gemini) Request(body []byte) (Request, error) {
 	if contents := root.Get("contents"); !contents.IsArray() && !contents.IsObject() {
 		return Request{}, invalid("contents is not an array of contents")
 	}
-	r := Request{Model: d.model, Stream: d.stream, Previous: tokenID(member(root, "continuationToken"))}
+	r := Request{Model: d.model, Stream: d.stream, Previous: tokenID(member(root, "continuationToken")), Kept: true}
 	config := member(root, "generationConfig")
 	if r.Choices, err = geminiChoices(member(config, "candidateCount")); err != nil {
 		return Request{}, err

@@ -38,6 +38,7 @@ func (responses) Request(body []byte) (Request, error) {
 	r.Previous = root.Get("previous_response_id").Str
 	conversation := root.Get("conversation")
 	r.Session = cmp.Or(conversation.Str, conversation.Get("id").Str, root.Get("metadata.session_id").Str)
+	r.Kept = root.Get("store").Type != gjson.False
 	switch {
 	case r.Previous != "":
 		r.HistoryPath = "previous_response_id"
@@ -150,7 +151,10 @@ func (responses) Framing() Framing { return EventStream }
 
 // responsesOwn begins the ids of the answers that we write. The provider does not know
 // them, see [Request.HistoryPath].
-const responsesOwn = "resp_lex_"
+const (
+	responsesOwn     = "resp_lex_"
+	responsesOwnItem = "msg_lex_"
+)
 
 // responsesBody is an answer of ours. Clients read members without looking whether they
 // are there, so it has all that the SDKs require.
@@ -227,7 +231,7 @@ func (r Refusal) part(text string) any {
 }
 
 func (r Refusal) responsesMessage(status string, content ...any) responsesOutput {
-	return responsesOutput{ID: "msg_lex_" + r.ID, Type: "message", Status: status, Role: "assistant", Content: content}
+	return responsesOutput{ID: responsesOwnItem + r.ID, Type: "message", Status: status, Role: "assistant", Content: content}
 }
 
 // responsesBegun is the answer as it begins.

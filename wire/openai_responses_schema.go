@@ -2,6 +2,7 @@ package wire
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -142,7 +143,7 @@ var responsesItems = map[string]responsesItem{
 	"program_output": item(Tool, members{"result": text(ToolResult)}),
 
 	// What the provider keeps, and what says nothing.
-	"item_reference":       {members: object(members{"type": scalar, "id": media(Stored)})},
+	"item_reference":       {Assistant, responsesReference},
 	"compaction":           item(Assistant, members{"encrypted_content": media(Stored)}),
 	"compaction_trigger":   item("", nil),
 	"configuration_update": item(Definition, members{"reasoning": opaque, "text": responsesText}),
@@ -204,6 +205,19 @@ func responsesItemOf(v gjson.Result) (known bool, item responsesItem) {
 	}
 	item, known = responsesItems[kind.Str]
 	return known, item
+}
+
+// responsesReference refers to an item that the provider keeps. Clients refer to what
+// the assistant said, and to our refusals too, of which the provider knows nothing.
+func responsesReference(w *walk, v gjson.Result) {
+	if !strings.HasPrefix(v.Get("id").Str, responsesOwnItem) {
+		object(members{"type": scalar, "id": media(Stored)})(w, v)
+		return
+	}
+	w.add(Stored, "", v)
+	if n := len(w.parts); w.err == nil {
+		w.parts[n-1].Ours, w.parts[n-1].replacement = true, messageItem
+	}
 }
 
 func responsesRole(name string) Role {
