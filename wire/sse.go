@@ -139,7 +139,7 @@ func (d *eventSplitter) endFrame(end int) {
 // clients read it all the same, so it is read like every other.
 func (d *eventSplitter) Last() (Frame, bool) {
 	raw := bytes.Clone(d.buf[d.start:])
-	last := eventSplitter{limit: MaxFrame}
+	last := eventSplitter{limit: len(raw) + 2}
 	if len(raw) == 0 || last.Push(append(bytes.Clone(raw), "\n\n"...)) != nil {
 		return Frame{}, false
 	}

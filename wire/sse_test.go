@@ -200,6 +200,19 @@ func TestSSELimit(t *testing.T) {
 	}
 }
 
+// The frame that a stream ends in is read up to the limit of the splitter, not up to the
+// usual one: whole answers are split too, and may be larger.
+func TestSSELastFrameOfAnySize(t *testing.T) {
+	in := "data: " + strings.Repeat("x", wire.MaxFrame)
+	d := wire.NewSplitter(wire.EventStream, len(in))
+	if err := d.Push([]byte(in)); err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := d.Last(); !ok || len(f.Data) != wire.MaxFrame || string(f.Raw) != in {
+		t.Errorf("read %d bytes of %d", len(f.Data), wire.MaxFrame)
+	}
+}
+
 // Frames stay as they are while the stream goes on, and a frame of megabytes
 // in small pieces is no trouble.
 func TestSSEFramesKeepTheirBytes(t *testing.T) {
