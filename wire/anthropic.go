@@ -72,14 +72,12 @@ func (d anthropic) Request(body []byte) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	model, stream := root.Get("model"), root.Get("stream")
-	switch {
-	case !root.Get("messages").IsArray():
+	if !root.Get("messages").IsArray() {
 		return Request{}, invalid("messages is not an array")
-	case model.Type != gjson.String && model.Type != gjson.Null:
-		return Request{}, invalid("model is not a string")
-	case !stream.IsBool() && stream.Type != gjson.Null:
-		return Request{}, invalid("stream is not a boolean")
+	}
+	model, stream, err := modelAndStream(root)
+	if err != nil {
+		return Request{}, err
 	}
 	w := walk{role: Other}
 	if anthropicRequest(&w, root); w.err != nil {
@@ -87,7 +85,7 @@ func (d anthropic) Request(body []byte) (Request, error) {
 	}
 	w.markEarlier()
 	r := Request{
-		Model: model.Str, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
+		Model: model, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
 		Structured: root.Get("output_config.format").IsObject() || root.Get("output_format").IsObject(),
 		Session:    root.Get("metadata.session_id").Str,
 	}
@@ -110,13 +108,9 @@ func (anthropic) Response(body []byte) (Response, error) {
 	if w.inMessage("", root, anthropicAnswer); w.err != nil {
 		return Response{}, w.err
 	}
-	seen := joinText(w.parts, Text)
-	if seen == "" {
-		seen = joinText(w.parts, RefusalText)
-	}
 	return Response{
 		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: root.Get("stop_reason").Str,
-		Parts: w.parts, text: seen,
+		Parts: w.parts, text: shownText(w.parts),
 	}, nil
 }
 

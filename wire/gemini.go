@@ -147,7 +147,7 @@ func (gemini) Response(body []byte) (Response, error) {
 			first = append(first, p)
 		}
 	}
-	r.text = cmp.Or(joinText(first, Text), joinText(first, RefusalText))
+	r.text = shownText(first)
 	return r, nil
 }
 

@@ -68,18 +68,16 @@ func (ollamaGenerate) Request(body []byte) (Request, error) {
 
 // ollamaCall reads what both calls have. Answers are streamed unless stream is false.
 func ollamaCall(root gjson.Result, body schema) (Request, error) {
-	model, stream, format := root.Get("model"), root.Get("stream"), root.Get("format")
-	switch {
-	case model.Type != gjson.String && model.Type != gjson.Null:
-		return Request{}, invalid("model is not a string")
-	case !stream.IsBool() && stream.Type != gjson.Null:
-		return Request{}, invalid("stream is not a boolean")
+	model, stream, err := modelAndStream(root)
+	if err != nil {
+		return Request{}, err
 	}
+	format := root.Get("format")
 	w := walk{role: Other}
 	body(&w, root)
 	w.markEarlier()
 	return Request{
-		Model: model.Str, Stream: stream.Type != gjson.False, Choices: 1, Parts: w.parts,
+		Model: model, Stream: stream.Type != gjson.False, Choices: 1, Parts: w.parts,
 		Structured: format.Type != gjson.Null && format.Raw != `""`,
 	}, w.err
 }
