@@ -185,21 +185,13 @@ func callsTool(content gjson.Result) (calls bool) {
 // Ask makes the call that asks a model. The API demands a limit of the answer's length;
 // ours is one that every model of the API allows.
 func (anthropic) Ask(a Ask) Call {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
 	call := struct {
-		Model     string    `json:"model,omitzero"`
-		MaxTokens int       `json:"max_tokens"`
-		System    string    `json:"system,omitzero"`
-		Messages  []message `json:"messages"`
-		Stream    bool      `json:"stream,omitzero"`
-	}{Model: a.Model, MaxTokens: 4096, System: a.System, Stream: a.Stream}
-	for _, m := range a.History {
-		call.Messages = append(call.Messages, message{string(m.Role), m.Text})
-	}
-	call.Messages = append(call.Messages, message{"user", a.Prompt})
+		Model     string         `json:"model,omitzero"`
+		MaxTokens int            `json:"max_tokens"`
+		System    string         `json:"system,omitzero"`
+		Messages  []askedMessage `json:"messages"`
+		Stream    bool           `json:"stream,omitzero"`
+	}{Model: a.Model, MaxTokens: 4096, System: a.System, Messages: a.messages(), Stream: a.Stream}
 	return Call{
 		Path: "/v1/messages", Header: map[string]string{"anthropic-version": "2023-06-01"}, Body: encode(call),
 	}

@@ -292,17 +292,10 @@ func (s *ollamaStream) Note(string) []byte { return nil }
 // Ask makes the call that asks a model.
 func (ollamaChat) Ask(a Ask) Call {
 	call := struct {
-		Model    string       `json:"model"`
-		Messages []ollamaSaid `json:"messages"`
-		Stream   bool         `json:"stream"` // absent means true
-	}{Model: a.Model, Stream: a.Stream}
-	if a.System != "" {
-		call.Messages = append(call.Messages, ollamaSaid{"system", a.System})
-	}
-	for _, m := range a.History {
-		call.Messages = append(call.Messages, ollamaSaid{string(m.Role), m.Text})
-	}
-	call.Messages = append(call.Messages, ollamaSaid{"user", a.Prompt})
+		Model    string         `json:"model"`
+		Messages []askedMessage `json:"messages"`
+		Stream   bool           `json:"stream"` // absent means true
+	}{Model: a.Model, Messages: a.messagesWithSystem(), Stream: a.Stream}
 	return Call{Path: "/api/chat", Body: encode(call)}
 }
 
