@@ -146,11 +146,8 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 		e.Unknown = append(e.Unknown, "event")
 	}
 	for _, p := range w.parts {
-		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, cmp.Or(p.Path, "frame")) // one of another type has no path
-		} else {
-			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
-		}
+		p.Path = cmp.Or(p.Path, "frame") // one of another type has no path
+		e.add(p, 0)
 	}
 	switch name {
 	case "message_start":

@@ -142,11 +142,7 @@ func (line ollamaEvents) Event(f Frame) (Event, error) {
 	}
 	e.Err = isError(root.Get("error"))
 	for _, p := range w.parts {
-		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, p.Path)
-		} else {
-			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
-		}
+		e.add(p, 0)
 	}
 	return e, nil
 }

@@ -119,20 +119,16 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 		return true
 	})
 	for _, p := range parts {
-		e.add(indexes, p)
+		if p.Kind == Unknown {
+			e.add(p, 0)
+			continue
+		}
+		e.Calls = e.Calls || isChatCall(p.Path)
+		rest, _ := strings.CutPrefix(p.Path, "choices.")
+		place, _, _ := strings.Cut(rest, ".")
+		at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
+		e.add(p, indexes[at])
 	}
-}
-
-func (e *Event) add(indexes []int, p Part) {
-	if p.Kind == Unknown {
-		e.Unknown = append(e.Unknown, p.Path)
-		return
-	}
-	e.Calls = e.Calls || isChatCall(p.Path)
-	rest, _ := strings.CutPrefix(p.Path, "choices.")
-	place, _, _ := strings.Cut(rest, ".")
-	at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
-	e.Deltas = append(e.Deltas, Delta{Choice: indexes[at], Kind: p.Kind, Text: p.Text})
 }
 
 // isChatCall reports whether a part of a choice belongs to a call. Clients exist that

@@ -58,6 +58,15 @@ func isError(v gjson.Result) bool {
 	return v.Type == gjson.True
 }
 
+// add adds a part of a frame to what the frame brings to a choice.
+func (e *Event) add(p Part, choice int) {
+	if p.Kind == Unknown {
+		e.Unknown = append(e.Unknown, p.Path)
+		return
+	}
+	e.Deltas = append(e.Deltas, Delta{Choice: choice, Kind: p.Kind, Text: p.Text})
+}
+
 // choiceIndex reads a choice's index. One that cannot be counts as the first,
 // so that its text is read all the same.
 func choiceIndex(v gjson.Result) (int, bool) {
