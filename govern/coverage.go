@@ -116,9 +116,10 @@ func (c *Coverage) NotKnownOnce(part, why string, bytes int) {
 	c.Unknown = addOnce(c.Unknown, part, why, bytes)
 }
 
+// addOnce adds to the entry of a part with the same reason, or makes one.
 func addOnce(parts []kernel.SkippedPart, part, why string, bytes int) []kernel.SkippedPart {
 	for i := range parts {
-		if parts[i].Part == part {
+		if parts[i].Part == part && parts[i].Why == why {
 			parts[i].Bytes += bytes
 			return parts
 		}

@@ -353,6 +353,25 @@ func TestCoverageIsBounded(t *testing.T) {
 	}
 }
 
+// What is skipped of a part of a stream adds up by its reason: one reason must not
+// stand for the bytes that were skipped for another.
+func TestCoverageKeepsReasonsApart(t *testing.T) {
+	var c govern.Coverage
+	c.Skip("response", "beyond what the judge reads", 1)
+	for range 2 {
+		c.SkipOnce("response", "beyond inspect_limit", 10)
+		c.SkipOnce("response", "reads as no language", 100)
+	}
+	want := []kernel.SkippedPart{
+		{Part: "response", Why: "beyond what the judge reads", Bytes: 1},
+		{Part: "response", Why: "beyond inspect_limit", Bytes: 20},
+		{Part: "response", Why: "reads as no language", Bytes: 200},
+	}
+	if !reflect.DeepEqual(c.Skipped, want) {
+		t.Errorf("skipped %+v, want %+v", c.Skipped, want)
+	}
+}
+
 // A dry run decides as the proxy does, turn by turn.
 func TestADryRunDecidesAsTheProxy(t *testing.T) {
 	g, _ := newGovernor(t)

@@ -72,14 +72,12 @@ func (d anthropic) Request(body []byte) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	model, stream := root.Get("model"), root.Get("stream")
-	switch {
-	case !root.Get("messages").IsArray():
+	if !root.Get("messages").IsArray() {
 		return Request{}, invalid("messages is not an array")
-	case model.Type != gjson.String && model.Type != gjson.Null:
-		return Request{}, invalid("model is not a string")
-	case !stream.IsBool() && stream.Type != gjson.Null:
-		return Request{}, invalid("stream is not a boolean")
+	}
+	model, stream, err := modelAndStream(root)
+	if err != nil {
+		return Request{}, err
 	}
 	w := walk{role: Other}
 	if anthropicRequest(&w, root); w.err != nil {
@@ -87,7 +85,7 @@ func (d anthropic) Request(body []byte) (Request, error) {
 	}
 	w.markEarlier()
 	r := Request{
-		Model: model.Str, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
+		Model: model, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
 		Structured: root.Get("output_config.format").IsObject() || root.Get("output_format").IsObject(),
 		Session:    root.Get("metadata.session_id").Str,
 	}
@@ -112,13 +110,9 @@ func (anthropic) Response(body []byte) (Response, error) {
 	if w.inMessage("", root, anthropicAnswer); w.err != nil {
 		return Response{}, w.err
 	}
-	seen := joinText(w.parts, Text)
-	if seen == "" {
-		seen = joinText(w.parts, RefusalText)
-	}
 	return Response{
 		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: root.Get("stop_reason").Str,
-		Parts: w.parts, text: seen,
+		Parts: w.parts, text: shownText(w.parts),
 	}, nil
 }
 
@@ -154,11 +148,8 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 		e.Unknown = append(e.Unknown, "event")
 	}
 	for _, p := range w.parts {
-		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, cmp.Or(p.Path, "frame")) // one of another type has no path
-		} else {
-			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
-		}
+		p.Path = cmp.Or(p.Path, "frame") // one of another type has no path
+		e.add(p, 0)
 	}
 	switch name {
 	case "message_start":
@@ -193,21 +184,13 @@ func callsTool(content gjson.Result) (calls bool) {
 // Ask makes the call that asks a model. The API demands a limit of the answer's length;
 // ours is one that every model of the API allows.
 func (anthropic) Ask(a Ask) Call {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
 	call := struct {
-		Model     string    `json:"model,omitzero"`
-		MaxTokens int       `json:"max_tokens"`
-		System    string    `json:"system,omitzero"`
-		Messages  []message `json:"messages"`
-		Stream    bool      `json:"stream,omitzero"`
-	}{Model: a.Model, MaxTokens: 4096, System: a.System, Stream: a.Stream}
-	for _, m := range a.History {
-		call.Messages = append(call.Messages, message{string(m.Role), m.Text})
-	}
-	call.Messages = append(call.Messages, message{"user", a.Prompt})
+		Model     string         `json:"model,omitzero"`
+		MaxTokens int            `json:"max_tokens"`
+		System    string         `json:"system,omitzero"`
+		Messages  []askedMessage `json:"messages"`
+		Stream    bool           `json:"stream,omitzero"`
+	}{Model: a.Model, MaxTokens: 4096, System: a.System, Messages: a.messages(), Stream: a.Stream}
 	return Call{
 		Path: "/v1/messages", Header: map[string]string{"anthropic-version": "2023-06-01"}, Body: encode(call),
 	}

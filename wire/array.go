@@ -14,7 +14,8 @@ import (
 // What is no array is split all the same, because some client may read it: a value
 // that stands alone is a frame, and so is each of several values without commas.
 type arraySplitter struct {
-	limit int
+	frameQueue
+	limit int // of one frame, in bytes
 
 	buf    []byte // what frames are cut from; never written again where a frame is
 	start  int    // of the unfinished frame
@@ -24,16 +25,7 @@ type arraySplitter struct {
 	quoted bool   // pos is in a string
 	escape bool   // a backslash stands before pos
 	opened bool   // pos is in the array
-	frames []Frame
-	next   int // the first frame not yet taken
 	err    error
-}
-
-func newArraySplitter(limit int) *arraySplitter {
-	if limit <= 0 {
-		limit = MaxFrame
-	}
-	return &arraySplitter{limit: limit, value: -1}
 }
 
 // closingBracket is the Data of the frame that ends an array.
@@ -60,7 +52,7 @@ func (s *arraySplitter) tooLarge() {
 	}
 }
 
-// append keeps only the unfinished frame of the buffer, as in [SSE].
+// append keeps only the unfinished frame of the buffer, as in [eventSplitter].
 func (s *arraySplitter) append(p []byte) {
 	s.buf = s.buf[s.start:]
 	s.pos -= s.start
@@ -149,21 +141,8 @@ func (s *arraySplitter) endFrame(end int) {
 		s.tooLarge()
 		return
 	}
-	s.frames = append(s.frames, Frame{Raw: s.buf[s.start:end:end], Data: s.buf[s.value:end:end]})
+	s.add(Frame{Raw: s.buf[s.start:end:end], Data: s.buf[s.value:end:end]})
 	s.start, s.value, s.depth = end, -1, 0
-}
-
-// Next implements [Splitter].
-func (s *arraySplitter) Next() (Frame, bool) {
-	if s.next == len(s.frames) {
-		return Frame{}, false
-	}
-	f := s.frames[s.next]
-	s.frames[s.next] = Frame{}
-	if s.next++; s.next == len(s.frames) {
-		s.frames, s.next = s.frames[:0], 0
-	}
-	return f, true
 }
 
 // Last implements [Splitter]. An element that is cut is read like every other, and what

@@ -76,7 +76,6 @@ func FindEndpoint(method string, address *url.URL, header Header) (Endpoint, boo
 		if !ok {
 			continue
 		}
-		e.settle()
 		if e.Treatment == Watched && !isPlain(method, address, segments[:base]) {
 			e.Treatment = Read
 		}
@@ -86,20 +85,7 @@ func FindEndpoint(method string, address *url.URL, header Header) (Endpoint, boo
 }
 
 // Endpoints returns the endpoints that [FindEndpoint] knows, in its order.
-func Endpoints() []Endpoint {
-	all := slices.Clone(endpoints)
-	for i := range all {
-		all[i].settle()
-	}
-	return all
-}
-
-// settle takes back what only a dialect can do that is not there.
-func (e *Endpoint) settle() {
-	if _, ok := Named(e.answer); e.Treatment == Governed && !ok {
-		e.Treatment, e.Carries = Passes, Text
-	}
-}
+func Endpoints() []Endpoint { return slices.Clone(endpoints) }
 
 // Answer returns the dialect in which a governed endpoint answers at an address.
 func (e *Endpoint) Answer(address *url.URL) (Dialect, bool) {

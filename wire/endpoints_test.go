@@ -196,6 +196,9 @@ func TestEndpointsAreNoCalls(t *testing.T) {
 				segments[i], _, _ = strings.Cut(s, "|")
 			}
 			address := &url.URL{Path: "/" + strings.TrimPrefix(strings.Join(segments, "/"), "/")}
+			if _, ok := e.Answer(address); ok != (e.Treatment == wire.Governed) {
+				t.Errorf("%s is %s, and a dialect for its answers: %v", e.Name, e.Treatment, ok)
+			}
 			found := false
 			for _, method := range []string{"GET", "POST"} {
 				got, _ := wire.FindEndpoint(method, address, headers{"Anthropic-Version": "1"})

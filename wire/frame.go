@@ -42,7 +42,7 @@ func (f Framing) ContentType() string {
 }
 
 // A Splitter cuts a stream into frames. It takes the bytes in any pieces; where the
-// pieces are cut makes no difference to the frames.
+// pieces are cut makes no difference to the frames. It is not safe for concurrent use.
 type Splitter interface {
 	// Push takes the next bytes and copies them. After ErrFrameTooLarge it reads no
 	// further; Next still returns the frames before the large one.
@@ -62,9 +62,30 @@ func NewSplitter(f Framing, limit int) Splitter {
 	}
 	switch f {
 	case Array:
-		return newArraySplitter(limit)
+		return &arraySplitter{limit: limit, value: -1}
 	case Lines:
-		return &lineSplitter{max: limit}
+		return &lineSplitter{limit: limit}
 	}
-	return &SSE{Limit: limit}
+	return &eventSplitter{limit: limit}
+}
+
+// A frameQueue holds the frames that a splitter has cut and nobody has taken yet.
+type frameQueue struct {
+	frames []Frame
+	next   int // the first frame not yet taken
+}
+
+func (q *frameQueue) add(f Frame) { q.frames = append(q.frames, f) }
+
+// Next implements [Splitter].
+func (q *frameQueue) Next() (Frame, bool) {
+	if q.next == len(q.frames) {
+		return Frame{}, false
+	}
+	f := q.frames[q.next]
+	q.frames[q.next] = Frame{} // its bytes can be freed
+	if q.next++; q.next == len(q.frames) {
+		q.frames, q.next = q.frames[:0], 0
+	}
+	return f, true
 }

@@ -147,7 +147,7 @@ func (gemini) Response(body []byte) (Response, error) {
 			first = append(first, p)
 		}
 	}
-	r.text = cmp.Or(joinText(first, Text), joinText(first, RefusalText))
+	r.text = shownText(first)
 	return r, nil
 }
 
@@ -224,18 +224,15 @@ func (e *Event) addCandidates(candidates gjson.Result, parts []Part) {
 		return true
 	})
 	for _, p := range parts {
-		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, p.Path)
-			continue
-		}
-		d := Delta{Kind: p.Kind, Text: p.Text}
+		choice := 0
 		if p.Message > 0 && p.Message <= len(indexes) {
-			d.Choice = indexes[p.Message-1]
+			choice = indexes[p.Message-1]
 		}
-		e.Deltas = append(e.Deltas, d)
+		e.add(p, choice)
 		// With automatic function calling the JavaScript SDK runs the tool before it
 		// reads the next chunk.
-		e.Calls = e.Calls || strings.Contains(p.Path, ".functionCall.") || strings.Contains(p.Path, ".function_call.")
+		called := strings.Contains(p.Path, ".functionCall.") || strings.Contains(p.Path, ".function_call.")
+		e.Calls = e.Calls || called && p.Kind != Unknown
 	}
 }
 

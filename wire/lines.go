@@ -5,21 +5,18 @@ import (
 	"fmt"
 )
 
-// lineSplitter splits a stream of JSON values into frames, one a line, as Ollama sends it.
-// It takes the bytes in any pieces; where the pieces are cut makes no difference to
-// the frames. A line ends in LF or CRLF, has no limit but the one of a frame, and is a
-// comment if it is blank. A lineSplitter is not safe for
-// concurrent use.
+// A lineSplitter splits a stream of JSON values into frames, one a line, as Ollama sends
+// it. A line ends in LF or CRLF, has no limit but the one of a frame, and is a comment if
+// it is blank.
 type lineSplitter struct {
-	max int // of one frame, in bytes
+	frameQueue
+	limit int // of one frame, in bytes
 
-	buf    []byte // what frames are cut from; never written again where a frame is
-	start  int    // of the unfinished line
-	pos    int    // everything before was scanned
-	begun  bool   // the first line was cut
-	frames []Frame
-	next   int // the first frame not yet taken
-	err    error
+	buf   []byte // what frames are cut from; never written again where a frame is
+	start int    // of the unfinished line
+	pos   int    // everything before was scanned
+	begun bool   // the first line was cut
+	err   error
 }
 
 // Push implements [Splitter].
@@ -36,7 +33,7 @@ func (l *lineSplitter) Push(p []byte) error {
 		l.pos++
 		l.endLine(l.pos)
 	}
-	if len(l.buf)-l.start > l.max {
+	if len(l.buf)-l.start > l.limit {
 		l.tooLarge()
 	}
 	return l.err
@@ -53,11 +50,11 @@ func (l *lineSplitter) append(p []byte) {
 }
 
 func (l *lineSplitter) endLine(end int) {
-	if end-l.start > l.max {
+	if end-l.start > l.limit {
 		l.tooLarge()
 		return
 	}
-	l.frames = append(l.frames, l.frame(l.buf[l.start:end:end]))
+	l.add(l.frame(l.buf[l.start:end:end]))
 	l.start = end
 }
 
@@ -73,21 +70,8 @@ func (l *lineSplitter) frame(raw []byte) Frame {
 
 func (l *lineSplitter) tooLarge() {
 	if l.err == nil {
-		l.err = fmt.Errorf("reading a line of more than %d bytes: %w", l.max, ErrFrameTooLarge)
+		l.err = fmt.Errorf("reading a line of more than %d bytes: %w", l.limit, ErrFrameTooLarge)
 	}
-}
-
-// Next implements [Splitter].
-func (l *lineSplitter) Next() (Frame, bool) {
-	if l.next == len(l.frames) {
-		return Frame{}, false
-	}
-	f := l.frames[l.next]
-	l.frames[l.next] = Frame{}
-	if l.next++; l.next == len(l.frames) {
-		l.frames, l.next = l.frames[:0], 0
-	}
-	return f, true
 }
 
 // Last implements [Splitter]. The last line needs no LF: every client reads it.

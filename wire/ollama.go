@@ -68,18 +68,16 @@ func (ollamaGenerate) Request(body []byte) (Request, error) {
 
 // ollamaCall reads what both calls have. Answers are streamed unless stream is false.
 func ollamaCall(root gjson.Result, body schema) (Request, error) {
-	model, stream, format := root.Get("model"), root.Get("stream"), root.Get("format")
-	switch {
-	case model.Type != gjson.String && model.Type != gjson.Null:
-		return Request{}, invalid("model is not a string")
-	case !stream.IsBool() && stream.Type != gjson.Null:
-		return Request{}, invalid("stream is not a boolean")
+	model, stream, err := modelAndStream(root)
+	if err != nil {
+		return Request{}, err
 	}
+	format := root.Get("format")
 	w := walk{role: Other}
 	body(&w, root)
 	w.markEarlier()
 	return Request{
-		Model: model.Str, Stream: stream.Type != gjson.False, Choices: 1, Parts: w.parts,
+		Model: model, Stream: stream.Type != gjson.False, Choices: 1, Parts: w.parts,
 		Structured: format.Type != gjson.Null && format.Raw != `""`,
 	}, w.err
 }
@@ -144,11 +142,7 @@ func (line ollamaEvents) Event(f Frame) (Event, error) {
 	}
 	e.Err = isError(root.Get("error"))
 	for _, p := range w.parts {
-		if p.Kind == Unknown {
-			e.Unknown = append(e.Unknown, p.Path)
-		} else {
-			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind, Text: p.Text})
-		}
+		e.add(p, 0)
 	}
 	return e, nil
 }
@@ -294,17 +288,10 @@ func (s *ollamaStream) Note(string) []byte { return nil }
 // Ask makes the call that asks a model.
 func (ollamaChat) Ask(a Ask) Call {
 	call := struct {
-		Model    string       `json:"model"`
-		Messages []ollamaSaid `json:"messages"`
-		Stream   bool         `json:"stream"` // absent means true
-	}{Model: a.Model, Stream: a.Stream}
-	if a.System != "" {
-		call.Messages = append(call.Messages, ollamaSaid{"system", a.System})
-	}
-	for _, m := range a.History {
-		call.Messages = append(call.Messages, ollamaSaid{string(m.Role), m.Text})
-	}
-	call.Messages = append(call.Messages, ollamaSaid{"user", a.Prompt})
+		Model    string         `json:"model"`
+		Messages []askedMessage `json:"messages"`
+		Stream   bool           `json:"stream"` // absent means true
+	}{Model: a.Model, Messages: a.messagesWithSystem(), Stream: a.Stream}
 	return Call{Path: "/api/chat", Body: encode(call)}
 }
 

@@ -84,22 +84,11 @@ func (chat) Error(e Error) []byte { return openaiError(e) }
 
 // Ask makes the call that asks a model.
 func (chat) Ask(a Ask) Call {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
 	call := struct {
-		Model    string    `json:"model,omitzero"`
-		Messages []message `json:"messages"`
-		Stream   bool      `json:"stream,omitzero"`
-	}{Model: a.Model, Stream: a.Stream}
-	if a.System != "" {
-		call.Messages = append(call.Messages, message{"system", a.System})
-	}
-	for _, m := range a.History {
-		call.Messages = append(call.Messages, message{string(m.Role), m.Text})
-	}
-	call.Messages = append(call.Messages, message{"user", a.Prompt})
+		Model    string         `json:"model,omitzero"`
+		Messages []askedMessage `json:"messages"`
+		Stream   bool           `json:"stream,omitzero"`
+	}{Model: a.Model, Messages: a.messagesWithSystem(), Stream: a.Stream}
 	return Call{Path: "/v1/chat/completions", Body: encode(call)}
 }
 

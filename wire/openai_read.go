@@ -12,19 +12,14 @@ import (
 
 // What the readers of OpenAI's APIs have in common.
 
-// openaiRequest reads what every call has. A value of the wrong type is an
-// error where it decides how the answer is read: some servers take "true" for
-// true and 2.0 for 2.
+// openaiRequest reads what every call has. Some servers take 2.0 for 2.
 func openaiRequest(root gjson.Result, body schema) (Request, error) {
 	r := Request{Choices: 1}
-	model, stream, n := root.Get("model"), root.Get("stream"), root.Get("n")
-	switch {
-	case model.Type != gjson.String && model.Type != gjson.Null:
-		return Request{}, invalid("model is not a string")
-	case !stream.IsBool() && stream.Type != gjson.Null:
-		return Request{}, invalid("stream is not a boolean")
+	model, stream, err := modelAndStream(root)
+	if err != nil {
+		return Request{}, err
 	}
-	if n.Type != gjson.Null {
+	if n := root.Get("n"); n.Type != gjson.Null {
 		choices, err := strconv.Atoi(n.Raw)
 		if err != nil || choices < 1 || choices > MaxChoices {
 			return Request{}, invalid("n is not an integer from 1 to %d", MaxChoices)
@@ -34,7 +29,7 @@ func openaiRequest(root gjson.Result, body schema) (Request, error) {
 	w := walk{role: Other}
 	body(&w, root)
 	w.markEarlier()
-	r.Model, r.Stream, r.Parts = model.Str, stream.Bool(), w.parts
+	r.Model, r.Stream, r.Parts = model, stream.Bool(), w.parts
 	return r, w.err
 }
 
@@ -51,17 +46,6 @@ func lastUserText(parts []Part) string {
 		return joinText(said, Text)
 	}
 	return ""
-}
-
-// joinText joins the texts of the parts of some kinds.
-func joinText(parts []Part, kinds ...Kind) string {
-	var texts []string
-	for _, p := range parts {
-		if slices.Contains(kinds, p.Kind) {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "")
 }
 
 // openaiResponse reads a whole answer.
@@ -83,13 +67,9 @@ func openaiResponse(body []byte, answer schema) (Response, error) {
 			first = append(first, p)
 		}
 	}
-	seen := joinText(first, Text)
-	if seen == "" {
-		seen = joinText(first, RefusalText)
-	}
 	return Response{
 		Model: root.Get("model").Str, Finish: root.Get("choices.0.finish_reason").Str,
-		Parts: w.parts, text: seen,
+		Parts: w.parts, text: shownText(first),
 	}, nil
 }
 
@@ -123,22 +103,6 @@ func (chunk openaiEvents) Event(f Frame) (Event, error) {
 	return e, nil
 }
 
-// isError reports whether every SDK takes an error member for an error. What
-// only some do must not count: the others read on.
-func isError(v gjson.Result) bool {
-	switch v.Type {
-	case gjson.JSON:
-		found := false
-		v.ForEach(func(_, _ gjson.Result) bool { found = true; return false })
-		return found
-	case gjson.String:
-		return v.Str != ""
-	case gjson.Number:
-		return v.Num != 0
-	}
-	return v.Type == gjson.True
-}
-
 // addChoices turns the parts of a chunk into deltas of the choices that they
 // belong to. A choice is named by its index, not by its place in the chunk.
 func (e *Event) addChoices(choices gjson.Result, parts []Part) {
@@ -155,37 +119,20 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 		return true
 	})
 	for _, p := range parts {
-		e.add(indexes, p)
+		if p.Kind == Unknown {
+			e.add(p, 0)
+			continue
+		}
+		e.Calls = e.Calls || isChatCall(p.Path)
+		rest, _ := strings.CutPrefix(p.Path, "choices.")
+		place, _, _ := strings.Cut(rest, ".")
+		at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
+		e.add(p, indexes[at])
 	}
-}
-
-func (e *Event) add(indexes []int, p Part) {
-	if p.Kind == Unknown {
-		e.Unknown = append(e.Unknown, p.Path)
-		return
-	}
-	e.Calls = e.Calls || isChatCall(p.Path)
-	rest, _ := strings.CutPrefix(p.Path, "choices.")
-	place, _, _ := strings.Cut(rest, ".")
-	at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
-	e.Deltas = append(e.Deltas, Delta{Choice: indexes[at], Kind: p.Kind, Text: p.Text})
 }
 
 // isChatCall reports whether a part of a choice belongs to a call. Clients exist that
 // run one as soon as its arguments are whole JSON, before the finish reason comes.
 func isChatCall(path string) bool {
 	return strings.Contains(path, ".tool_calls.") || strings.Contains(path, ".function_call.")
-}
-
-// choiceIndex reads a choice's index. One that cannot be counts as the first,
-// so that its text is read all the same.
-func choiceIndex(v gjson.Result) (int, bool) {
-	if !v.Exists() {
-		return 0, true
-	}
-	i, err := strconv.Atoi(v.Raw)
-	if err != nil || i < 0 || i >= MaxChoices {
-		return 0, false
-	}
-	return i, true
 }

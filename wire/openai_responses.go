@@ -256,21 +256,13 @@ func (responses) Error(e Error) []byte { return openaiError(e) }
 
 // Ask makes the call that asks a model. The provider is to keep nothing of it.
 func (responses) Ask(a Ask) Call {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
 	call := struct {
-		Model        string    `json:"model,omitzero"`
-		Instructions string    `json:"instructions,omitzero"`
-		Input        []message `json:"input"`
-		Store        bool      `json:"store"`
-		Stream       bool      `json:"stream,omitzero"`
-	}{Model: a.Model, Instructions: a.System, Stream: a.Stream}
-	for _, m := range a.History {
-		call.Input = append(call.Input, message{string(m.Role), m.Text})
-	}
-	call.Input = append(call.Input, message{"user", a.Prompt})
+		Model        string         `json:"model,omitzero"`
+		Instructions string         `json:"instructions,omitzero"`
+		Input        []askedMessage `json:"input"`
+		Store        bool           `json:"store"`
+		Stream       bool           `json:"stream,omitzero"`
+	}{Model: a.Model, Instructions: a.System, Input: a.messages(), Stream: a.Stream}
 	return Call{Path: "/v1/responses", Body: encode(call)}
 }
 

@@ -5,15 +5,13 @@ import (
 	"fmt"
 )
 
-// SSE splits an event stream (WHATWG HTML, section 9.2) into frames. It takes
-// the bytes in any pieces; where the pieces are cut makes no difference to the
-// frames. A frame is ready as soon as its blank line is complete, except that a
-// blank line in CR waits for one more byte, which may be its LF, unless the
-// line before ended in CR alone. The zero value is ready for use; an SSE is not
-// safe for concurrent use.
-type SSE struct {
-	// Limit bounds one frame, in bytes; 0 means [MaxFrame].
-	Limit int
+// An eventSplitter splits an event stream (WHATWG HTML, section 9.2) into frames. A
+// frame is ready as soon as its blank line is complete, except that a blank line in CR
+// waits for one more byte, which may be its LF, unless the line before ended in CR
+// alone.
+type eventSplitter struct {
+	frameQueue
+	limit int // of one frame, in bytes
 
 	buf    []byte // what frames are cut from; never written again where a frame is
 	start  int    // of the unfinished frame
@@ -21,44 +19,34 @@ type SSE struct {
 	line   int    // start of the unfinished line
 	pos    int    // everything before was scanned
 	begun  bool   // the byte order mark was looked for
-	frames []Frame
-	next   int // the first frame not yet taken
 	err    error
 }
 
 // chunk is the least size of a new buffer, so that short frames share one.
 const chunk = 4 << 10
 
-// Push takes the next bytes and copies them. After ErrFrameTooLarge it reads no
-// further; Next still returns the frames before the large one.
-func (d *SSE) Push(p []byte) error {
+// Push implements [Splitter].
+func (d *eventSplitter) Push(p []byte) error {
 	if d.err != nil {
 		return d.err
 	}
 	d.append(p)
 	d.scan()
-	if len(d.buf)-d.start > d.limit() {
+	if len(d.buf)-d.start > d.limit {
 		d.tooLarge()
 	}
 	return d.err
 }
 
-func (d *SSE) limit() int {
-	if d.Limit > 0 {
-		return d.Limit
-	}
-	return MaxFrame
-}
-
-func (d *SSE) tooLarge() {
+func (d *eventSplitter) tooLarge() {
 	if d.err == nil {
-		d.err = fmt.Errorf("reading a frame of more than %d bytes: %w", d.limit(), ErrFrameTooLarge)
+		d.err = fmt.Errorf("reading a frame of more than %d bytes: %w", d.limit, ErrFrameTooLarge)
 	}
 }
 
 // append keeps only the unfinished frame of the buffer. Appending within the
 // capacity is safe, because frames lie before the buffer's end.
-func (d *SSE) append(p []byte) {
+func (d *eventSplitter) append(p []byte) {
 	d.buf = d.buf[d.start:]
 	d.line -= d.start
 	d.pos -= d.start
@@ -73,7 +61,7 @@ func (d *SSE) append(p []byte) {
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // scan finds the lines, and with the blank ones the frames.
-func (d *SSE) scan() {
+func (d *eventSplitter) scan() {
 	if !d.begun && !d.skipByteOrderMark() {
 		return
 	}
@@ -105,7 +93,7 @@ func indexFrom(b []byte, i int, c byte) int {
 }
 
 // skipByteOrderMark reports whether enough bytes are there to tell.
-func (d *SSE) skipByteOrderMark() bool {
+func (d *eventSplitter) skipByteOrderMark() bool {
 	if len(d.buf) < len(byteOrderMark) && bytes.HasPrefix(byteOrderMark, d.buf) {
 		return false
 	}
@@ -118,7 +106,7 @@ func (d *SSE) skipByteOrderMark() bool {
 
 // endLine takes the line that ends with the CR or LF at index at. It reports
 // whether it is known where the line ends.
-func (d *SSE) endLine(at int) bool {
+func (d *eventSplitter) endLine(at int) bool {
 	blank, end := at == d.line, at+1
 	if d.buf[at] == '\r' {
 		bare := blank && at > d.start && d.buf[at-1] == '\r' // the stream ends lines in CR alone
@@ -138,37 +126,20 @@ func (d *SSE) endLine(at int) bool {
 	return true
 }
 
-func (d *SSE) endFrame(end int) {
-	if end-d.start > d.limit() {
+func (d *eventSplitter) endFrame(end int) {
+	if end-d.start > d.limit {
 		d.tooLarge()
 		return
 	}
-	d.frames = append(d.frames, parseFrame(d.buf[d.start:end:end], d.buf[d.fields:end]))
+	d.add(parseFrame(d.buf[d.start:end:end], d.buf[d.fields:end]))
 	d.start, d.fields = end, end
 }
 
-// Next returns the next complete frame. Its bytes stay valid.
-func (d *SSE) Next() (Frame, bool) {
-	if d.next == len(d.frames) {
-		return Frame{}, false
-	}
-	f := d.frames[d.next]
-	d.frames[d.next] = Frame{}
-	if d.next++; d.next == len(d.frames) {
-		d.frames, d.next = d.frames[:0], 0
-	}
-	return f, true
-}
-
-// Rest returns the bytes of the last frame as long as it is unfinished. They
-// are valid until the next Push.
-func (d *SSE) Rest() []byte { return d.buf[d.start:] }
-
-// Last returns the frame that the stream ended in, without its blank line. Some
+// Last implements [Splitter]. The frame that the stream ended in has no blank line. Some
 // clients read it all the same, so it is read like every other.
-func (d *SSE) Last() (Frame, bool) {
-	raw := bytes.Clone(d.Rest())
-	var last SSE
+func (d *eventSplitter) Last() (Frame, bool) {
+	raw := bytes.Clone(d.buf[d.start:])
+	last := eventSplitter{limit: len(raw) + 2}
 	if len(raw) == 0 || last.Push(append(bytes.Clone(raw), "\n\n"...)) != nil {
 		return Frame{}, false
 	}
@@ -243,3 +214,6 @@ func AppendComment(dst []byte, text string) []byte {
 	dst = append(dst, text...)
 	return append(dst, "\n\n"...)
 }
+
+// Interface guard
+var _ Splitter = (*eventSplitter)(nil)

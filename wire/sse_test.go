@@ -15,17 +15,18 @@ import (
 // decode pushes an input cut into pieces and returns its frames and the rest.
 func decode(t testing.TB, pieces ...string) (frames []wire.Frame, rest string) {
 	t.Helper()
-	var d wire.SSE
+	d := wire.NewSplitter(wire.EventStream, 0)
 	for _, p := range pieces {
 		if err := d.Push([]byte(p)); err != nil {
 			t.Fatal(err)
 		}
-		frames = append(frames, taken(&d)...)
+		frames = append(frames, taken(d)...)
 	}
-	return frames, string(d.Rest())
+	last, _ := d.Last()
+	return frames, string(last.Raw)
 }
 
-func taken(d *wire.SSE) (frames []wire.Frame) {
+func taken(d wire.Splitter) (frames []wire.Frame) {
 	for f, ok := d.Next(); ok; f, ok = d.Next() {
 		frames = append(frames, f)
 	}
@@ -180,12 +181,12 @@ func TestSSELimit(t *testing.T) {
 	in := "data: short\n\ndata: " + strings.Repeat("x", 100) + "\n\n"
 	for limit, fits := range map[int]bool{107: false, 108: true, 50: false, 13: false} {
 		for _, size := range []int{1, 7, len(in)} {
-			d := wire.SSE{Limit: limit}
+			d := wire.NewSplitter(wire.EventStream, limit)
 			var err error
 			for i := 0; i < len(in) && err == nil; i += size {
 				err = d.Push([]byte(in[i:min(i+size, len(in))]))
 			}
-			frames := taken(&d)
+			frames := taken(d)
 			if fits != (err == nil) || (err != nil && !errors.Is(err, wire.ErrFrameTooLarge)) {
 				t.Errorf("limit %d, pieces of %d: %v", limit, size, err)
 			}
@@ -199,6 +200,19 @@ func TestSSELimit(t *testing.T) {
 	}
 }
 
+// The frame that a stream ends in is read up to the limit of the splitter, not up to the
+// usual one: whole answers are split too, and may be larger.
+func TestSSELastFrameOfAnySize(t *testing.T) {
+	in := "data: " + strings.Repeat("x", wire.MaxFrame)
+	d := wire.NewSplitter(wire.EventStream, len(in))
+	if err := d.Push([]byte(in)); err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := d.Last(); !ok || len(f.Data) != wire.MaxFrame || string(f.Raw) != in {
+		t.Errorf("read %d bytes of %d", len(f.Data), wire.MaxFrame)
+	}
+}
+
 // Frames stay as they are while the stream goes on, and a frame of megabytes
 // in small pieces is no trouble.
 func TestSSEFramesKeepTheirBytes(t *testing.T) {
@@ -207,14 +221,14 @@ func TestSSEFramesKeepTheirBytes(t *testing.T) {
 		in = wire.AppendEvent(in, bytes.Repeat([]byte{'a' + byte(i%26)}, i*7))
 	}
 	in = wire.AppendEvent(in, bytes.Repeat([]byte{'z'}, 5<<20))
-	var d wire.SSE
+	d := wire.NewSplitter(wire.EventStream, 0)
 	var frames []wire.Frame
 	for piece := range bytesIn(in, 1000) {
 		if err := d.Push(piece); err != nil {
 			t.Fatal(err)
 		}
 		clear(piece) // the decoder has its own copy
-		frames = append(frames, taken(&d)...)
+		frames = append(frames, taken(d)...)
 	}
 	if len(frames) != 201 || len(frames[200].Data) != 5<<20 {
 		t.Fatalf("%d frames", len(frames))
@@ -266,7 +280,7 @@ func BenchmarkSSE(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(in)))
 			for b.Loop() {
-				var d wire.SSE
+				d := wire.NewSplitter(wire.EventStream, 0)
 				for i := 0; i < len(in); i += bench.size {
 					if err := d.Push(in[i:min(i+bench.size, len(in))]); err != nil {
 						b.Fatal(err)

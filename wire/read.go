@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// What the readers of several dialects have in common.
+
+// modelAndStream reads the two members that most calls have. A value of the wrong type
+// is an error, because it decides how the answer is read, and some servers take "true"
+// for true.
+func modelAndStream(root gjson.Result) (model string, stream gjson.Result, err error) {
+	name, stream := root.Get("model"), root.Get("stream")
+	switch {
+	case name.Type != gjson.String && name.Type != gjson.Null:
+		err = invalid("model is not a string")
+	case !stream.IsBool() && stream.Type != gjson.Null:
+		err = invalid("stream is not a boolean")
+	}
+	return name.Str, stream, err
+}
+
+// shownText is what a reader sees of the parts of a choice: its content or, where there
+// is none because the model declined, its refusal.
+func shownText(parts []Part) string {
+	return cmp.Or(joinText(parts, Text), joinText(parts, RefusalText))
+}
+
+// joinText joins the texts of the parts of some kinds.
+func joinText(parts []Part, kinds ...Kind) string {
+	var texts []string
+	for _, p := range parts {
+		if slices.Contains(kinds, p.Kind) {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "")
+}
+
+// isError reports whether every SDK takes an error member for an error. What
+// only some do must not count: the others read on.
+func isError(v gjson.Result) bool {
+	switch v.Type {
+	case gjson.JSON:
+		found := false
+		v.ForEach(func(_, _ gjson.Result) bool { found = true; return false })
+		return found
+	case gjson.String:
+		return v.Str != ""
+	case gjson.Number:
+		return v.Num != 0
+	}
+	return v.Type == gjson.True
+}
+
+// add adds a part of a frame to what the frame brings to a choice.
+func (e *Event) add(p Part, choice int) {
+	if p.Kind == Unknown {
+		e.Unknown = append(e.Unknown, p.Path)
+		return
+	}
+	e.Deltas = append(e.Deltas, Delta{Choice: choice, Kind: p.Kind, Text: p.Text})
+}
+
+// choiceIndex reads a choice's index. One that cannot be counts as the first,
+// so that its text is read all the same.
+func choiceIndex(v gjson.Result) (int, bool) {
+	if !v.Exists() {
+		return 0, true
+	}
+	i, err := strconv.Atoi(v.Raw)
+	if err != nil || i < 0 || i >= MaxChoices {
+		return 0, false
+	}
+	return i, true
+}
