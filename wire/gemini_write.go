@@ -157,8 +157,9 @@ func (s *geminiStream) frame(data []byte) []byte {
 	return append(append([]byte("data: "), data...), s.end...)
 }
 
-// KeepAlive implements [Filler].
-func (s *geminiStream) KeepAlive() []byte { return []byte(s.end) }
+// KeepAlive implements [Filler]. No frame is skipped by all clients: the Go SDK fails on
+// a blank line, the Python SDK on a comment.
+func (*geminiStream) KeepAlive() []byte { return nil }
 
 // Note implements [Filler]. The Python SDK reads comments as JSON, and fails.
 func (*geminiStream) Note(string) []byte { return nil }
