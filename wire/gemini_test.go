@@ -715,9 +715,6 @@ func geminiGoSDK(t *testing.T, stream []byte) (chunks []string) {
 		frame := strings.TrimSuffix(string(stream[:i]), "\r")
 		stream = stream[i+n:]
 		data, ok := strings.CutPrefix(frame, "data:")
-		if frame == "" {
-			continue
-		}
 		if !ok || !json.Valid([]byte(data)) {
 			t.Fatalf("a frame is %q", frame)
 		}
