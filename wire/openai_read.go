@@ -165,10 +165,13 @@ func (e *Event) add(indexes []int, p Part) {
 		return
 	}
 	e.Calls = e.Calls || isChatCall(p.Path)
-	rest, _ := strings.CutPrefix(p.Path, "choices.")
-	place, _, _ := strings.Cut(rest, ".")
-	at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
-	e.Deltas = append(e.Deltas, Delta{Choice: indexes[at], Kind: p.Kind, Text: p.Text})
+	d := Delta{Kind: p.Kind, Text: p.Text}
+	if rest, ok := strings.CutPrefix(p.Path, "choices."); ok { // an error has no choice
+		place, _, _ := strings.Cut(rest, ".")
+		at, _ := strconv.Atoi(place)
+		d.Choice = indexes[at]
+	}
+	e.Deltas = append(e.Deltas, d)
 }
 
 // isChatCall reports whether a part of a choice belongs to a call. Clients exist that

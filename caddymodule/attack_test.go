@@ -1,0 +1,120 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// attackedAPIs are the dialects whose answers are streamed, with how each asks, says a
+// quoted text in a frame, ends, and says it in a whole answer.
+
+var attackedAPIs = []struct {
+	name, path, request, contentType string
+	frame                            func(text string) string
+	end                              string
+	whole                            func(text string) string
+}{
+	{
+		"chat", "/v1/chat/completions", chatStreamed, "text/event-stream",
+		func(t string) string {
+			return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s},\"finish_reason\":null}]}\n\n", t)
+		},
+		"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		func(t string) string {
+			return fmt.Sprintf(`{"choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, t)
+		},
+	},
+	{
+		"completions", "/v1/completions", `{"model":"m","stream":true,"prompt":"What is the capital of France?"}`, "text/event-stream",
+		func(t string) string {
+			return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"text\":%s,\"finish_reason\":null}]}\n\n", t)
+		},
+		"data: {\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		func(t string) string {
+			return fmt.Sprintf(`{"choices":[{"index":0,"text":%s,"finish_reason":"stop"}]}`, t)
+		},
+	},
+	{
+		"responses", "/v1/responses", `{"model":"m","stream":true,"input":"What is the capital of France?"}`, "text/event-stream",
+		func(t string) string {
+			return fmt.Sprintf("event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"content_index\":0,\"delta\":%s}\n\n", t)
+		},
+		"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"output\":[]}}\n\n",
+		func(t string) string {
+			return fmt.Sprintf(`{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":%s}]}]}`, t)
+		},
+	},
+	{
+		"anthropic", "/v1/messages", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"What is the capital of France?"}]}`, "text/event-stream",
+		func(t string) string {
+			return fmt.Sprintf("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%s}}\n\n", t)
+		},
+		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		func(t string) string {
+			return fmt.Sprintf(`{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":%s}],"stop_reason":"end_turn"}`, t)
+		},
+	},
+	{
+		"gemini", "/v1beta/models/x:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"What is the capital of France?"}]}]}`, "text/event-stream",
+		func(t string) string {
+			return fmt.Sprintf("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":%s}]}}]}\n\n", t)
+		},
+		"data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n",
+		func(t string) string {
+			return fmt.Sprintf(`{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP"}]}`, t)
+		},
+	},
+	{
+		"gemini array", "/v1beta/models/x:streamGenerateContent", `{"contents":[{"parts":[{"text":"What is the capital of France?"}]}]}`, "application/json",
+		func(t string) string {
+			return fmt.Sprintf("[{\"candidates\":[{\"content\":{\"parts\":[{\"text\":%s}]}}]}\n,\n", t)
+		},
+		"{\"candidates\":[{\"finishReason\":\"STOP\"}]}]",
+		func(t string) string {
+			return fmt.Sprintf(`{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP"}]}`, t)
+		},
+	},
+	{
+		"ollama", "/api/chat", `{"model":"m","messages":[{"role":"user","content":"What is the capital of France?"}]}`, "application/x-ndjson",
+		func(t string) string {
+			return fmt.Sprintf("{\"message\":{\"role\":\"assistant\",\"content\":%s},\"done\":false}\n", t)
+		},
+		"{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n",
+		func(t string) string {
+			return fmt.Sprintf(`{"message":{"role":"assistant","content":%s},"done":true}`, t)
+		},
+	},
+	{
+		"ollama generate", "/api/generate", `{"model":"m","prompt":"What is the capital of France?"}`, "application/x-ndjson",
+		func(t string) string { return fmt.Sprintf("{\"response\":%s,\"done\":false}\n", t) },
+		"{\"response\":\"\",\"done\":true,\"done_reason\":\"stop\"}\n",
+		func(t string) string { return fmt.Sprintf(`{"response":%s,"done":true}`, t) },
+	},
+}
+
+// quote is a text in JSON.
+func quote(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+// An error that stands beside an answer is not read, and the receipt says so.
+func TestErrorsBesideAnAnswerAreListed(t *testing.T) {
+	for _, api := range attackedAPIs {
+		body := strings.TrimSuffix(api.whole(quote("Paris.")), "}") + `,"error":{"message":` + quote(capitulation) + `}}`
+		s := newSite(t, `{}`, answering("application/json", body))
+		s.post(api.path, api.request)
+		coverage := s.receipts()[0]["coverage"].(map[string]any)
+		listed := 0.0
+		for _, list := range []string{"skipped", "unknown"} {
+			for _, part := range coverage[list].([]any) {
+				listed += part.(map[string]any)["bytes"].(float64)
+			}
+		}
+		if listed < float64(len(capitulation)) {
+			t.Errorf("%s: %v", api.name, coverage)
+		}
+	}
+}
