@@ -3,6 +3,8 @@ package caddymodule_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -115,6 +117,18 @@ func TestErrorsBesideAnAnswerAreListed(t *testing.T) {
 		}
 		if listed < float64(len(capitulation)) {
 			t.Errorf("%s: %v", api.name, coverage)
+		}
+	}
+}
+
+// An answer that is kept is governed below a bare path too, because calls are.
+func TestStoredAnswersOnABarePath(t *testing.T) {
+	for _, path := range []string{"/responses/resp_1", "/responses/resp_1/", "/responses//resp_1?stream=true"} {
+		s := newSite(t, `{}`, answering("application/json", `{"id":"resp_1","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+quote(capitulation)+`}]}]}`))
+		w := httptest.NewRecorder()
+		s.serve(w, httptest.NewRequest(http.MethodGet, "http://site.test"+path, nil))
+		if out := w.Body.String(); strings.Contains(out, "restrictions") || !strings.Contains(out, refusalText) || len(s.receipts()) != 1 {
+			t.Errorf("%s: %s", path, out)
 		}
 	}
 }
