@@ -121,6 +121,27 @@ func TestErrorsBesideAnAnswerAreListed(t *testing.T) {
 	}
 }
 
+// Google's servers answer in protocol buffers to those who ask for them. Nobody can read
+// that here.
+func TestGeminiAnswersOnlyInJSON(t *testing.T) {
+	const body = `{"contents":[{"parts":[{"text":"What is the capital of France?"}]}]}`
+	for query, want := range map[string]int{
+		"alt=proto": 400, "$alt=proto": 400, "%24alt=PROTO": 400, "alt=media": 400, "alt=sse&alt=proto": 400, "alt=json&$alt=proto": 400,
+		"": 200, "alt=": 200, "alt=json": 200, "alt=SSE": 200, "$alt=sse": 200,
+	} {
+		var model recorder
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			model.record(r)
+			return answering("application/json", `{"candidates":[{"content":{"parts":[{"text":"Paris."}]},"finishReason":"STOP"}]}`)(w, r)
+		})
+		for _, method := range []string{"generateContent", "streamGenerateContent"} {
+			if w := s.post("/v1beta/models/x:"+method+"?"+query, body); w.Code != want || want == 400 && model.count.Load() != 0 {
+				t.Errorf("%s?%s: %d %s", method, query, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 // An answer that is kept is governed below a bare path too, because calls are.
 func TestStoredAnswersOnABarePath(t *testing.T) {
 	for _, path := range []string{"/responses/resp_1", "/responses/resp_1/", "/responses//resp_1?stream=true"} {
