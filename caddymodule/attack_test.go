@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -102,6 +103,15 @@ func quote(s string) string {
 	return string(b)
 }
 
+// widen encodes a text of ASCII in UTF-16 or UTF-32, by the bytes of a character.
+func widen(s string, size int) string {
+	out := make([]byte, size*len(s))
+	for i := range len(s) {
+		out[size*i] = s[i]
+	}
+	return string(out)
+}
+
 // An error that stands beside an answer is not read, and the receipt says so.
 func TestErrorsBesideAnAnswerAreListed(t *testing.T) {
 	for _, api := range attackedAPIs {
@@ -120,6 +130,35 @@ func TestErrorsBesideAnAnswerAreListed(t *testing.T) {
 		}
 	}
 }
+
+// A request in a charset that some server decodes, and in which it may say something
+// else, does not reach the model.
+func TestOtherCharsetsAreRefused(t *testing.T) {
+	hidden := "+" + strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(widenBig(attack))), "=") + "-"
+	for _, api := range attackedAPIs {
+		body := strings.Replace(api.request, "What is the capital of France?", hidden, 1)
+		for _, contentType := range []string{
+			"application/json; charset=utf-7", "application/json;CHARSET=UTF-7", "application/json; charset=cp037",
+			"application/json; charset=utf-8; charset=utf-7", `application/json; charset="hz-gb-2312"`,
+		} {
+			var model recorder
+			s := newSite(t, `{}`, func(_ http.ResponseWriter, r *http.Request) error { model.record(r); return nil })
+			w := s.post(api.path, body, "Content-Type", contentType)
+			if w.Code != http.StatusUnsupportedMediaType || model.count.Load() != 0 {
+				t.Errorf("%s, %s: %d %s", api.name, contentType, w.Code, w.Body)
+			}
+		}
+		for _, contentType := range []string{"application/json", "application/json; charset=UTF-8", `application/json;charset="utf-8"`, "text/plain; charset=ISO-8859-1", ";;"} {
+			s := newSite(t, `{}`, answering(api.contentType, api.frame(quote("Paris. "))+api.end))
+			if w := s.post(api.path, api.request, "Content-Type", contentType); w.Code != http.StatusOK {
+				t.Errorf("%s, %s: %d %s", api.name, contentType, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// widenBig encodes a text of ASCII in UTF-16, in the order of UTF-7.
+func widenBig(s string) string { return "\x00" + strings.TrimSuffix(widen(s, 2), "\x00") }
 
 // Google's servers answer in protocol buffers to those who ask for them. Nobody can read
 // that here.
