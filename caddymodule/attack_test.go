@@ -4,10 +4,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // attackedAPIs are the dialects whose answers are streamed, with how each asks, says a
@@ -103,6 +107,66 @@ func quote(s string) string {
 	return string(b)
 }
 
+// However upstream spells or frames an answer that gives in, not a word of it leaves, in
+// any dialect, and the call has one receipt.
+func TestOddAnswersOfEveryDialect(t *testing.T) {
+	guilty := quote(capitulation)
+	escaped := strings.ReplaceAll(guilty, "r", `\u0072`)
+	for _, api := range attackedAPIs {
+		whole := api.frame(guilty) + api.end
+		begun := api.frame(quote("Paris. ")) + api.end
+		unterminated := strings.TrimRight(api.frame(guilty), "\n")
+		tests := map[string]struct{ contentType, body string }{
+			"as it should be":         {api.contentType, whole},
+			"lines in CR":             {api.contentType, strings.ReplaceAll(whole, "\n", "\r")},
+			"lines in CRLF":           {api.contentType, strings.ReplaceAll(whole, "\n", "\r\n")},
+			"a byte order mark":       {api.contentType, "\xef\xbb\xbf" + whole},
+			"escapes":                 {api.contentType, api.frame(escaped) + api.end},
+			"behind the end":          {api.contentType, begun + api.frame(guilty)},
+			"a second answer":         {api.contentType, begun + whole},
+			"a cut frame behind it":   {api.contentType, begun + unterminated},
+			"no end":                  {api.contentType, api.frame(guilty)},
+			"no end, cut":             {api.contentType, unterminated},
+			"UTF-16, named":           {api.contentType + "; charset=utf-16le", widen(whole, 2)},
+			"UTF-16":                  {"application/json", widen(api.whole(guilty), 2)},
+			"UTF-32":                  {"application/json", widen(api.whole(guilty), 4)},
+			"JSON in lines of fields": {api.contentType, strings.ReplaceAll(api.whole(guilty), ",", ",\n") + "\n\n" + api.end},
+		}
+		for _, contentType := range []string{"", "text/event-stream", "application/json", "application/x-ndjson", "text/plain", "application/octet-stream"} {
+			tests["a stream as "+contentType] = struct{ contentType, body string }{contentType, whole}
+			tests["an answer as "+contentType] = struct{ contentType, body string }{contentType, api.whole(guilty)}
+			tests["behind other bytes as "+contentType] = struct{ contentType, body string }{contentType, ")]}'\n" + api.whole(escaped)}
+			tests["as a call, as "+contentType] = struct{ contentType, body string }{contentType, "f(" + api.whole(escaped) + ");"}
+		}
+		for name, test := range tests {
+			for _, piece := range []int{1, len(test.body)} {
+				s := newSite(t, `{}`, inPieces(test.contentType, test.body, piece))
+				out := s.post(api.path, api.request).Body.String()
+				if plain := strings.ReplaceAll(out, "\x00", ""); strings.Contains(plain, "restrictions") || strings.Contains(plain, `\u0072estrictions`) {
+					t.Errorf("%s, %s, in pieces of %d: %q", api.name, name, piece, out)
+				}
+				if n := len(s.receipts()); n != 1 {
+					t.Errorf("%s, %s: %d receipts", api.name, name, n)
+				}
+			}
+		}
+	}
+}
+
+// inPieces is a model that writes one answer in pieces of some bytes.
+func inPieces(contentType, body string, size int) caddyhttp.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", contentType)
+		for piece := range slices.Chunk([]byte(body), size) {
+			if _, err := w.Write(piece); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // widen encodes a text of ASCII in UTF-16 or UTF-32, by the bytes of a character.
 func widen(s string, size int) string {
 	out := make([]byte, size*len(s))
@@ -127,6 +191,28 @@ func TestErrorsBesideAnAnswerAreListed(t *testing.T) {
 		}
 		if listed < float64(len(capitulation)) {
 			t.Errorf("%s: %v", api.name, coverage)
+		}
+	}
+}
+
+// What a model says behind the end of its answer does not leave, even where nobody could
+// read it: no receipt would list it.
+func TestImagesBehindTheEnd(t *testing.T) {
+	const image = "iVBORw0KGgoAAAANSUhEUg"
+	for path, late := range map[string]string{
+		"/v1/chat/completions":                   `data: {"choices":[{"index":0,"delta":{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + image + `"}}]}}]}` + "\n\n",
+		"/v1beta/models/x:streamGenerateContent": `,{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"` + image + `"}}]}}]}`,
+		"/api/chat":                              `{"message":{"role":"assistant","images":["` + image + `"]},"done":false}` + "\n",
+		"/api/generate":                          `{"image":"` + image + `","done":false}` + "\n",
+	} {
+		for _, api := range attackedAPIs {
+			if api.path != path {
+				continue
+			}
+			s := newSite(t, `{}`, answering(api.contentType, api.frame(quote("Paris. "))+api.end+late))
+			if w := s.post(api.path, api.request); strings.Contains(w.Body.String(), image) || !strings.Contains(w.Body.String(), "Paris") {
+				t.Errorf("%s: %s", api.name, w.Body)
+			}
 		}
 	}
 }
@@ -189,6 +275,26 @@ func TestStoredAnswersOnABarePath(t *testing.T) {
 		s.serve(w, httptest.NewRequest(http.MethodGet, "http://site.test"+path, nil))
 		if out := w.Body.String(); strings.Contains(out, "restrictions") || !strings.Contains(out, refusalText) || len(s.receipts()) != 1 {
 			t.Errorf("%s: %s", path, out)
+		}
+	}
+}
+
+// An answer whose receipt cannot be stored does not end as a complete one, in any
+// dialect.
+func TestTheStoreFailsInMidStream(t *testing.T) {
+	for _, api := range attackedAPIs {
+		var s *site
+		s = newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			s.breakStore()
+			return answering(api.contentType, api.frame(quote("Paris is the capital. "))+api.end)(w, r)
+		})
+		w := s.post(api.path, api.request)
+		if out := w.Body.String(); !strings.Contains(out, "error") || strings.Contains(out, api.end) || strings.Contains(out, "canary") {
+			t.Errorf("%s: %s", api.name, out)
+		}
+		s.mendStore()
+		if n := len(s.receipts()); n != 0 {
+			t.Errorf("%s: %d receipts", api.name, n)
 		}
 	}
 }
