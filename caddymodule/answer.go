@@ -80,7 +80,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.sendLate(f)
 		return true
 	}
-	event := a.assessed.ReadEvent(a.events, f)
+	event := a.readFrame(f)
 	if len(event.Unknown) > 0 && a.blocksUnknown() {
 		a.finalize(kernel.Refused, errUnknownAnswer)
 		return false
@@ -117,14 +117,32 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	return !a.client.replaced
 }
 
+// readFrame reads a frame of a stream, and loosely what stands in it beside its fields.
+func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
+	event := a.assessed.ReadEvent(a.events, f)
+	if len(f.Stray) == 0 {
+		return event
+	}
+	unread := len(f.Stray)
+	if a.inspectsUnknown() {
+		unread = 0
+		for _, p := range wire.LooseParts(bytes.ToValidUTF8(f.Stray, []byte("\uFFFD"))) {
+			event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
+		}
+	}
+	event.Unknown = append(event.Unknown, "frame")
+	a.opened.Coverage.NotKnownOnce("response.frame", "not known to the dialect", unread)
+	return event
+}
+
 // sendLate sends the frames behind a settled answer: usage and the end mark. A frame
-// with text that comes this late was not judged, so it is dropped, and so is a frame
+// with content that comes this late is in no receipt, so it is dropped, and so is a frame
 // that cannot be read.
 func (a *governedAnswer) sendLate(f wire.Frame) {
 	event, err := a.events.Event(f)
-	late := slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Text != "" }) ||
+	late := len(event.Deltas) > 0 || len(f.Stray) > 0 ||
 		slices.ContainsFunc(event.Unknown, isContent) ||
-		a.asksToolServer() && len(event.Finished)+len(event.Deltas) > 0 // a second answer
+		a.asksToolServer() && len(event.Finished) > 0 // a second answer
 	if err == nil && !late {
 		_ = a.client.send(f.Raw) // a failure means that the client left
 	}
@@ -302,7 +320,7 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 	pieces := make(map[int][]string) // by choice
 	if frames, ok := a.cutFrames(body); ok {
 		for _, frame := range frames {
-			for _, d := range a.assessed.ReadEvent(a.events, frame).Deltas {
+			for _, d := range a.readFrame(frame).Deltas {
 				if d.IsText() {
 					pieces[d.Choice] = append(pieces[d.Choice], d.Text)
 				}

@@ -151,7 +151,7 @@ var (
 
 // The errors of intercepted traffic.
 var (
-	errEncodedBody     = defineError(http.StatusUnsupportedMediaType, "unsupported_encoding", "Compressed request bodies are not accepted here.", onIntercepted)
+	errEncodedBody     = defineError(http.StatusUnsupportedMediaType, "unsupported_encoding", "Request bodies that are compressed or not in UTF-8 are not accepted here.", onIntercepted)
 	errBadRequest      = defineError(http.StatusBadRequest, "invalid_request", "The request could not be read.", onIntercepted)
 	errPolicyRefusal   = defineError(http.StatusForbidden, "policy_refusal", "The policy refuses this request.", onIntercepted)
 	errUnknownContent  = defineError(http.StatusForbidden, "unknown_content", "The request has parts that cannot be inspected here.", onIntercepted)

@@ -46,8 +46,8 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	}
 
 	// Read the call. The dialect parses exactly the bytes that are forwarded, so
-	// compressed bodies are rejected.
-	if encoded(c.r.Header) {
+	// compressed bodies are rejected, and those in another charset than UTF-8.
+	if encoded(c.r.Header) || inOtherCharset(c.r.Header) {
 		return c.reject(errEncodedBody)
 	}
 	body, apiErr := readBody(w, c.r, c.app.Limits.Body)

@@ -472,5 +472,5 @@ var anthropicEvent = byType(map[string]schema{
 	}),
 	"message_stop": typed(members{"amazon-bedrock-invocationMetrics": opaque}), // Bedrock's counts of tokens
 	"ping":         typed(members{}),
-	"error":        typed(members{"error": opaque, "request_id": scalar}),
+	"error":        typed(members{"error": gathered(Annotation), "request_id": scalar}),
 })

@@ -434,7 +434,7 @@ func TestAnthropicEvents(t *testing.T) {
 		{"message_delta", `{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","explanation":"No."}},"usage":{}}`, wire.Event{Finish: "refusal", Finished: []int{0}, Deltas: []delta{{Kind: wire.RefusalText, Text: "No."}}}},
 		{"message_delta", `{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":1}}`, wire.Event{}},
 		{"message_stop", `{"type":"message_stop"}`, wire.Event{Done: true}},
-		{"error", `{"type":"error","error":{"type":"overloaded_error","message":"m"},"request_id":null}`, wire.Event{Err: true}},
+		{"error", `{"type":"error","error":{"type":"overloaded_error","message":"m"},"request_id":null}`, wire.Event{Err: true, Deltas: []delta{{Kind: wire.Annotation, Text: "type\noverloaded_error\nmessage\nm"}}}},
 		// Hostile: clients go by the event field or by the type.
 		{"error", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"event"}}},
 		{"ping", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"event"}}},

@@ -239,11 +239,11 @@ var endpoints = []Endpoint{
 	},
 	{
 		Name: "openai_responses_stored", Family: OpenAI, Treatment: Governed, answer: "openai_responses",
-		Paths: []string{"v1|openai/responses/*"}, methods: []string{"GET"},
+		Paths: []string{"v1|openai/responses/*", "/responses/*"}, methods: []string{"GET"},
 	},
 	{
 		Name: "openai_responses_stored", Family: OpenAI, Treatment: Governed, answer: "openai_responses",
-		Paths: []string{"v1|openai/responses/*/cancel"}, methods: []string{"POST"},
+		Paths: []string{"v1|openai/responses/*/cancel", "/responses/*/cancel"}, methods: []string{"POST"},
 	},
 
 	// Anthropic and Gemini, where they share a path with OpenAI

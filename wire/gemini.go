@@ -20,6 +20,7 @@ type gemini struct {
 	model  string // "" if there is no address
 	stream bool
 	array  bool // the stream is one JSON array, which is the API's default
+	other  bool // the answer is asked for in another form than JSON
 }
 
 // matchGemini knows …/models/{model}:generateContent and :streamGenerateContent, under
@@ -31,7 +32,7 @@ func matchGemini(_ string, address *url.URL) Dialect {
 		return nil
 	}
 	parent, name := path.Split(cleaned[:colon])
-	d := gemini{model: name}
+	d := gemini{model: name, other: asksForOther(address.Query())}
 	if parent = path.Base(parent); !strings.EqualFold(parent, "models") && parent != "/" {
 		d.model = parent + "/" + name
 	}
@@ -50,6 +51,14 @@ func asksForEvents(query url.Values) bool {
 	return strings.EqualFold(cmp.Or(query.Get("alt"), query.Get("$alt")), "sse")
 }
 
+// asksForOther reports whether a query asks for an answer that is not JSON. Google's
+// servers also answer in protocol buffers (https://cloud.google.com/apis/docs/system-parameters).
+func asksForOther(query url.Values) bool {
+	return slices.ContainsFunc(slices.Concat(query["alt"], query["$alt"]), func(form string) bool {
+		return form != "" && !strings.EqualFold(form, "json") && !strings.EqualFold(form, "sse")
+	})
+}
+
 // Name implements [Dialect].
 func (gemini) Name() string { return "gemini_generate" }
 
@@ -59,6 +68,9 @@ func (d gemini) Request(body []byte) (Request, error) {
 	root, err := parse(body)
 	if err != nil {
 		return Request{}, err
+	}
+	if d.other {
+		return Request{}, invalid("alt asks for an answer that is neither JSON nor an event stream")
 	}
 	if contents := root.Get("contents"); !contents.IsArray() && !contents.IsObject() {
 		return Request{}, invalid("contents is not an array of contents")

@@ -296,7 +296,8 @@ var geminiAnswer = twins(members{
 	}),
 	"modelStatus": gathered(Annotation),
 
-	"modelVersion": scalar, "responseId": scalar, "createTime": scalar, "usageMetadata": opaque, "error": opaque,
+	"modelVersion": scalar, "responseId": scalar, "createTime": scalar, "usageMetadata": opaque,
+	"error": gathered(Annotation),
 })
 
 // member is a member of a message of protocol buffers under either of its names.

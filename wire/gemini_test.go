@@ -490,8 +490,8 @@ func TestGeminiEvents(t *testing.T) {
 		`{"promptFeedback":{"safetyRatings":[]},"candidates":[]}`:                                                                                                    {},
 		`{"candidates":[{"finishReason":"SAFETY","finishMessage":"No."}]}`:                                                                                           {Deltas: []delta{{Kind: wire.RefusalText, Text: "No."}}, Finish: "SAFETY", MayEnd: true},
 		`{"usageMetadata":{"totalTokenCount":1}}`:                                                                                                                    {},
-		`{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`:                                                                                       {Err: true},
-		`{"error":{"code":1,"message":"m"},"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`:                                                                     {Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"error"}},
+		`{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`:                                                                                       {Err: true, Deltas: []delta{{Kind: wire.Annotation, Text: "code\nmessage\noverloaded\nstatus\nUNAVAILABLE"}}},
+		`{"error":{"code":1,"message":"m"},"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`:                                                                     {Deltas: []delta{{Kind: wire.Annotation, Text: "code\nmessage\nm"}, {Kind: wire.Text, Text: "x"}}, Unknown: []string{"error"}},
 		`{"error":null}`:             {},
 		`{"candidates":[5],"x":"y"}`: {Unknown: []string{"candidates.0", "sha256:2d711642b726b044"}},
 	} {

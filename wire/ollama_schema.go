@@ -136,7 +136,7 @@ var (
 func ollamaAnswer(of members) members {
 	for name, read := range (members{
 		"model": scalar, "remote_model": scalar, "remote_host": scalar, "created_at": scalar,
-		"done": scalar, "done_reason": scalar, "error": opaque, "logprobs": media(Logprobs),
+		"done": scalar, "done_reason": scalar, "error": gathered(Annotation), "logprobs": media(Logprobs),
 		"total_duration": scalar, "load_duration": scalar, "prompt_eval_count": scalar, "prompt_eval_duration": scalar,
 		"eval_count": scalar, "eval_duration": scalar,
 		"_debug_info": gathered(Annotation),

@@ -243,8 +243,8 @@ func TestOllamaEvents(t *testing.T) {
 		{"ollama_chat", `{"done":null}`, wire.Event{}, false},
 		{"ollama_chat", `{"status":"success"}`, wire.Event{Finished: first, Done: true, Unknown: []string{"sha256:073c1634c496cdb6"}}, false},
 		// Every client raises an error with a text; only some raise an empty one.
-		{"ollama_chat", `{"error":"m"}`, wire.Event{Err: true}, false},
-		{"ollama_chat", `{"error":{"message":"m"}}`, wire.Event{Err: true}, false},
+		{"ollama_chat", `{"error":"m"}`, wire.Event{Err: true, Deltas: []delta{{Kind: wire.Annotation, Text: "m"}}}, false},
+		{"ollama_chat", `{"error":{"message":"m"}}`, wire.Event{Err: true, Deltas: []delta{{Kind: wire.Annotation, Text: "message\nm"}}}, false},
 		{"ollama_chat", `{"error":null}`, wire.Event{}, false},
 		{"ollama_chat", `{"error":""}`, wire.Event{}, false},
 		{"ollama_chat", ` `, wire.Event{}, false},

@@ -148,6 +148,6 @@ func chatAnswer(choice members) members {
 		"choices": list(inChoice(object(choice))),
 		"id":      scalar, "object": scalar, "created": scalar, "model": scalar,
 		"service_tier": scalar, "system_fingerprint": scalar, "obfuscation": scalar,
-		"error": opaque, "usage": opaque, "metadata": opaque, "moderation": opaque, "prompt_filter_results": opaque,
+		"error": gathered(Annotation), "usage": opaque, "metadata": opaque, "moderation": opaque, "prompt_filter_results": opaque,
 	}
 }

@@ -119,15 +119,14 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 		return true
 	})
 	for _, p := range parts {
-		if p.Kind == Unknown {
-			e.add(p, 0)
-			continue
+		e.Calls = e.Calls || p.Kind != Unknown && isChatCall(p.Path)
+		choice := 0
+		if rest, ok := strings.CutPrefix(p.Path, "choices."); ok && p.Kind != Unknown { // an error has no choice
+			place, _, _ := strings.Cut(rest, ".")
+			at, _ := strconv.Atoi(place)
+			choice = indexes[at]
 		}
-		e.Calls = e.Calls || isChatCall(p.Path)
-		rest, _ := strings.CutPrefix(p.Path, "choices.")
-		place, _, _ := strings.Cut(rest, ".")
-		at, _ := strconv.Atoi(place) // every part that is not unknown lies in a choice
-		e.add(p, indexes[at])
+		e.add(p, choice)
 	}
 }
 

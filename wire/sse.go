@@ -151,7 +151,7 @@ func (d *eventSplitter) Last() (Frame, bool) {
 // parseFrame reads the fields of one frame, which end raw.
 func parseFrame(raw, lines []byte) Frame {
 	f := Frame{Raw: raw, Comment: true}
-	data := 0
+	data, stray := 0, 0
 	for len(lines) > 0 {
 		var line []byte
 		line, lines = cutLine(lines)
@@ -169,6 +169,9 @@ func parseFrame(raw, lines []byte) Frame {
 		case "data":
 			f.Data = joinData(f.Data, value, data)
 			data++
+		default:
+			f.Stray = joinData(f.Stray, line, stray)
+			stray++
 		}
 	}
 	return f

@@ -292,3 +292,19 @@ func BenchmarkSSE(b *testing.B) {
 		})
 	}
 }
+
+// Lines that are no fields are kept beside the data: some clients read them.
+func TestStrayLines(t *testing.T) {
+	for in, want := range map[string]string{
+		"data: a\n\n": "",
+		": c\nid: 1\nretry: 2\nevent: e\ndata\n\n":     "",
+		"{\"a\":\n[1]}\n\n":                            "{\"a\":\n[1]}",
+		"Data: a\r data: b\rdata: c\rx\r\r":            "Data: a\n data: b\nx",
+		"\xef\xbb\xbfdata: a\n\xef\xbb\xbfdata: b\n\n": "\xef\xbb\xbfdata: b",
+	} {
+		frames, _ := decode(t, in)
+		if len(frames) != 1 || string(frames[0].Stray) != want {
+			t.Errorf("%q: %+v", in, frames)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/wire"
@@ -146,12 +147,18 @@ func queryTexts(line string) (parts []wire.Part) {
 }
 
 // inUTF8 converts a text from the charset that is named, or that its byte order mark
-// shows. Without either the text must be UTF-8, or UTF-16 in Latin script, which its
-// NULs show.
+// shows. Without either the text must be UTF-8, or UTF-16 or UTF-32 in Latin script,
+// which its NULs show.
 func inUTF8(body []byte, charset string) ([]byte, error) {
 	var from encoding.Encoding
 	guessed := false
 	switch {
+	case bytes.HasPrefix(body, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(body, []byte("\x00\x00\xfe\xff")):
+		from = utf32.UTF32(utf32.BigEndian, utf32.UseBOM)
+	case len(body) > 3 && body[3] != 0 && bytes.HasPrefix(body, []byte("\x00\x00\x00")):
+		from, guessed = utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), true
+	case len(body) > 3 && body[0] != 0 && bytes.HasPrefix(body[1:], []byte("\x00\x00\x00")):
+		from, guessed = utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), true
 	case bytes.HasPrefix(body, []byte("\xff\xfe")), bytes.HasPrefix(body, []byte("\xfe\xff")):
 		from = unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
 	case len(body) > 1 && body[0] == 0 && body[1] != 0:

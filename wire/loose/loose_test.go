@@ -99,6 +99,9 @@ func TestBody(t *testing.T) {
 		"unpacks to the limit":   {"", "gzip", gzipped(large[1:]), large[1:], nil},
 		"UTF-16 with its mark":   {"", "", utf16("Hello there.", "\xff\xfe"), "Hello there.", nil},
 		"UTF-16 as its NULs say": {"", "", utf16("Hello there.", ""), "Hello there.", nil},
+		"UTF-32 with its mark":   {"", "", utf32("Hello there.", "\xff\xfe\x00\x00"), "Hello there.", nil},
+		"UTF-32 as its NULs say": {"application/json", "", utf32(`["Hello there."]`, ""), "Hello there.", nil},
+		"UTF-32, big-endian":     {"", "", "\x00\x00\x00H\x00\x00\x00i", "Hi", nil},
 		"a named charset":        {"text/plain; charset=iso-8859-1", "", "caf\xe9", "café", nil},
 		"no charset":             {"text/plain", "", "caf\xe9", "", loose.ErrNotText},
 		"an unknown charset":     {"text/plain; charset=klingon", "", "caf\xe9", "", loose.ErrNotText},
@@ -196,4 +199,12 @@ func FuzzBody(f *testing.F) {
 		}
 		loose.Texts(parts)
 	})
+}
+
+// utf32 encodes a text of ASCII in little-endian order, behind a mark.
+func utf32(s, mark string) string {
+	for _, c := range []byte(s) {
+		mark += string([]byte{c, 0, 0, 0})
+	}
+	return mark
 }
