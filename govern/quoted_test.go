@@ -1,6 +1,7 @@
 package govern_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"flag"
@@ -103,7 +104,7 @@ func measureFolder(t *testing.T, g *govern.Governor, folder string) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !utf8.Valid(text) || strings.ContainsRune(string(text), 0) {
+		if err != nil || !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 			return err
 		}
 		if files++; quote(t, g, string(text)).Turn.Refused {
@@ -113,7 +114,7 @@ func measureFolder(t *testing.T, g *govern.Governor, folder string) {
 		}
 		injected := injections[files%len(injections)]
 		cut := len(text) / 2
-		cut += max(0, strings.IndexAny(string(text[cut:]), " \n"))
+		cut += max(0, bytes.IndexAny(text[cut:], " \n"))
 		if attacks++; quote(t, g, string(text[:cut])+"\n"+injected+"\n"+string(text[cut:])).Turn.Refused {
 			found++
 		}
