@@ -77,7 +77,7 @@ var addressing = wordSet("you your yours yourself please kindly my me ai assista
 // addressingPhrases are said to an assistant about its user and its orders, without one
 // of the words above.
 var addressingPhrases = []string{
-	"language model", "tell the user", "ask the user", "inform the user", "ignore the user", "the user has changed their mind", "the user now wants",
+	"language model", "system prompt", "tell the user", "ask the user", "inform the user", "ignore the user", "the user has changed their mind", "the user now wants",
 	"ignore everything", "ignore the above", "ignore the previous", "ignore all", "ignore any", "ignore previous", "ignore prior",
 	"disregard everything", "disregard the ", "disregard all", "disregard any", "disregard previous", "forget everything", "ignoriere",
 }
