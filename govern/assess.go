@@ -44,7 +44,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	// messages that are new to us, because an attack may be split between them. Also
 	// score the prompt alone, and the application's instructions alone.
 	var err error
-	if a.said, err = g.score(ctx, in.said); err != nil {
+	if a.said, err = g.read(ctx, in.said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	if err := a.joinEarlier(ctx); err != nil {
@@ -119,6 +119,37 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 	return g.Detector.Assess(ctx, texts)
 }
 
+// read scores texts of a conversation. What tools and documents say is scored apart from
+// the rest: the session's user did not write it, so it counts if it would be refused
+// alone, and anything weaker adds nothing to other texts or to the session's pressure.
+func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
+	var said, quoted []detect.Text
+	for _, t := range texts {
+		if isQuoted(t) {
+			quoted = append(quoted, t)
+		} else {
+			said = append(said, t)
+		}
+	}
+	s, err := g.score(ctx, said)
+	if err != nil || len(quoted) == 0 {
+		return s, err
+	}
+	found, err := g.score(ctx, quoted)
+	if err != nil {
+		return s, err
+	}
+	s.Unopened, s.Unread = s.Unopened || found.Unopened, s.Unread+found.Unread
+	attack, err := g.refusesAlone(found)
+	if attack {
+		s.Scores = maxScores(s.Scores, found.Scores)
+	}
+	return s, err
+}
+
+// isQuoted reports whether a tool or a document says a text.
+func isQuoted(t detect.Text) bool { return t.Source == detect.Tool || t.Source == detect.Document }
+
 // joinEarlier scores the newest turn together with the earlier texts that are new to
 // us, and looks for an attack that neither shows alone.
 func (a *Assessed) joinEarlier(ctx context.Context) error {
@@ -126,11 +157,11 @@ func (a *Assessed) joinEarlier(ctx context.Context) error {
 	if len(earlier) == 0 {
 		return nil
 	}
-	before, err := g.score(ctx, earlier)
+	before, err := g.read(ctx, earlier)
 	if err != nil {
 		return err
 	}
-	joint, err := g.score(ctx, slices.Concat(earlier, a.input.said))
+	joint, err := g.read(ctx, slices.Concat(earlier, a.input.said))
 	if err != nil || joint.Scores == maxScores(before.Scores, a.said.Scores) {
 		return err
 	}

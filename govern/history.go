@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	switch {
 	case o.Reading.RefuseHistory:
 		for _, p := range found {
-			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text})
+			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text})
 		}
 		return nil, nil
 	case o.Mode == kernel.Observe:
@@ -163,7 +164,7 @@ func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part
 }
 
 // Up to splitMost neighbouring messages, of splitReach bytes together, are searched
-// for an attack that is split between them. Larger groups would cause false alarms,
+// for an attack that is split between them. Larger groups of what people and models say would cause false alarms,
 // because harmless messages that are read as one text can look like an attack.
 const (
 	splitMost  = 4
@@ -235,22 +236,31 @@ func (o *Opened) suspects(ctx context.Context, messages []pastMessage) (bool, er
 }
 
 // splitAttacks marks the messages that are harmless alone but an attack together with
-// their neighbours, both among all messages and among the user's alone.
+// their neighbours, among all messages, among the user's alone, and among what tools and
+// documents say. Of the latter the detector only reads the seams together, so they may be
+// of any size.
 func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (marked []bool, worst kernel.Scores, err error) {
 	marked = make([]bool, len(messages))
-	all, users := make([]int, len(messages)), []int(nil)
+	var all, users, quoted []splitPart
 	for i, m := range messages {
-		if all[i] = i; m[0].Role == wire.User {
-			users = append(users, i)
+		all = append(all, splitPart{i, m})
+		if m[0].Role == wire.User {
+			users = append(users, splitPart{i, m})
+		}
+		if q := m.quoted(); len(q) > 0 {
+			quoted = append(quoted, splitPart{i, q})
 		}
 	}
-	for _, row := range [][]int{all, users} {
-		for from := range row {
-			group, size := []pastMessage(nil), int64(0)
-			to := from
-			for ; to < len(row) && len(group) < splitMost && size+messages[row[to]].size() <= splitReach; to++ {
-				group = append(group, messages[row[to]])
-				size += messages[row[to]].size()
+	for _, row := range []struct {
+		parts []splitPart
+		reach int64
+	}{{all, splitReach}, {users, splitReach}, {quoted, math.MaxInt64}} {
+		for from := range row.parts {
+			var group []pastMessage
+			size, to := int64(0), from
+			for ; to < len(row.parts) && len(group) < splitMost && size+row.parts[to].said.size() <= row.reach; to++ {
+				group = append(group, row.parts[to].said)
+				size += row.parts[to].said.size()
 			}
 			if len(group) < 2 {
 				continue
@@ -263,12 +273,18 @@ func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (mark
 				continue
 			}
 			worst = maxScores(worst, scores)
-			for _, i := range row[from:to] {
-				marked[i] = true
+			for _, p := range row.parts[from:to] {
+				marked[p.message] = true
 			}
 		}
 	}
 	return marked, worst, nil
+}
+
+// A splitPart is what is read of a message, by its index, together with its neighbours.
+type splitPart struct {
+	message int
+	said    pastMessage
 }
 
 // wouldRefuse reports whether messages would be refused in a new session, and returns
@@ -281,7 +297,7 @@ func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool
 	if len(texts) == 0 {
 		return false, kernel.Scores{}, nil
 	}
-	s, err := o.governor.score(ctx, texts)
+	s, err := o.governor.read(ctx, texts)
 	if err != nil {
 		return false, kernel.Scores{}, err
 	}
@@ -348,7 +364,17 @@ func messageDigest(text string) string {
 func (m pastMessage) texts() []detect.Text {
 	out := make([]detect.Text, len(m))
 	for i, p := range m {
-		out[i] = detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text}
+		out[i] = detect.Text{Source: loose.SourceOf(p), Body: p.Text}
+	}
+	return out
+}
+
+// quoted returns what tools and documents say in the message.
+func (m pastMessage) quoted() (out pastMessage) {
+	for _, p := range m {
+		if loose.SourceOf(p) == detect.Tool {
+			out = append(out, p)
+		}
 	}
 	return out
 }

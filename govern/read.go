@@ -178,7 +178,7 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 			in.instructions = append(in.instructions, detect.Text{Source: detect.System, Body: p.Text})
 		default:
 			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
-			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p.Role), Body: p.Text})
+			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text})
 		}
 	}
 	return replaced, nil

@@ -25,67 +25,71 @@ type toolText struct {
 //
 // The judges of answers would not find these attacks: they ask whether a model gave in,
 // and a poisoned result asks one to. So the detector reads them as it reads the results
-// of tools in a request. Only what would be refused alone becomes evidence of the turn:
-// the session's user did not write it, so nothing weaker adds to the pressure.
+// of tools in a request (see Governor.read).
 func (a *Assessed) AssessToolResults(ctx context.Context) (refused bool, err error) {
 	if len(a.fromTool) == 0 {
 		return a.Turn.Refused, nil
 	}
+	g := a.Opened.governor
 	results, instructions := a.takeFromTool()
-	if err := a.assessFromTool(ctx, detect.Tool, results, allScores); err != nil {
-		return false, err
+	quoted, err := g.read(ctx, results)
+	if err != nil {
+		return false, fmt.Errorf("reading the results of tools: %w", err)
 	}
-	if err := a.assessFromTool(ctx, detect.User, instructions, onlyRules); err != nil {
-		return false, err
+	a.addFromTool(quoted)
+	orders, err := g.readInstructions(ctx, instructions)
+	if err != nil {
+		return false, fmt.Errorf("reading the instructions of tools: %w", err)
 	}
-	a.Turn, err = decide(a.Opened.governor.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
+	a.addFromTool(orders)
+	a.Turn, err = decide(g.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
 	return a.Turn.Refused, err
 }
 
-func allScores(s kernel.Scores) kernel.Scores { return s }
-
-// onlyRules keeps the scores of attacks on the model's own rules. The description of a
-// tool or a prompt says what to do, so every one of them would count as an injection,
-// and those of a file manager or of a database as a harmful request.
-func onlyRules(s kernel.Scores) kernel.Scores {
-	return kernel.Scores{Identity: s.Identity, Coercion: s.Coercion, Exploitative: s.Exploitative}
-}
-
-// assessFromTool scores texts piece by piece and makes them evidence if one would be
-// refused alone.
-func (a *Assessed) assessFromTool(ctx context.Context, source detect.Source, texts []string, keep func(kernel.Scores) kernel.Scores) error {
-	g, coverage := a.Opened.governor, a.Opened.Coverage
-	whole, worst := strings.Join(texts, "\n"), detect.Signal{}
-	for piece := range pieces(whole) {
-		signal, err := g.score(ctx, []detect.Text{{Source: source, Body: piece}})
-		if err != nil {
-			return fmt.Errorf("reading the results of tools: %w", err)
-		}
-		worst.Scores = maxScores(worst.Scores, signal.Scores)
-		worst.SelfReference = worst.SelfReference || signal.SelfReference
-		worst.Unopened = worst.Unopened || signal.Unopened
-		worst.Unread += signal.Unread
-	}
-	if worst.Unopened {
+// addFromTool makes what was found in texts of tools evidence of the turn, and records
+// what could not be read.
+func (a *Assessed) addFromTool(s detect.Signal) {
+	coverage := a.Opened.Coverage
+	if s.Unopened {
 		coverage.SkipOnce("response", "encoded more deeply than is opened", 0)
 	}
-	if worst.Unread > 0 {
-		coverage.SkipOnce("response", "reads as no language", min(worst.Unread, len(whole))) // pieces overlap
+	if s.Unread > 0 {
+		coverage.SkipOnce("response", "reads as no language", s.Unread)
 	}
-	worst.Scores = keep(worst.Scores)
-	attack, err := g.refusesAlone(worst)
-	if attack {
+	if s.Scores != (kernel.Scores{}) {
 		coverage.flag(DetectorLocal)
-		a.evidence.Scores = maxScores(a.evidence.Scores, worst.Scores)
-		a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || worst.SelfReference
 	}
-	return err
+	a.evidence.Scores = maxScores(a.evidence.Scores, s.Scores)
+	a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || s.SelfReference
 }
 
-// Tools return whole files, and the detector learnt from messages: the longer a text
-// is, the more likely it takes it for an attack. Of 154 licences, manuals and source
-// files it took 101 for one as a whole, and 34 in pieces of this size, in which it still
-// found nine of ten attacks that it found in the whole.
+// readInstructions looks for attacks on the model's own rules in what tells it how to use
+// a tool. It reads piece by piece, as if a user spoke. The scores of other attacks do not
+// count: the description of a tool says what to do, so it would always be an injection,
+// and that of a file manager or of a database a harmful request. Only what would be
+// refused alone counts, as in results.
+func (g *Governor) readInstructions(ctx context.Context, texts []string) (detect.Signal, error) {
+	whole, worst := strings.Join(texts, "\n"), detect.Signal{}
+	for piece := range pieces(whole) {
+		s, err := g.score(ctx, []detect.Text{{Source: detect.User, Body: piece}})
+		if err != nil {
+			return worst, err
+		}
+		rules := kernel.Scores{Identity: s.Scores.Identity, Coercion: s.Scores.Coercion, Exploitative: s.Scores.Exploitative}
+		worst.Scores = maxScores(worst.Scores, rules)
+		worst.SelfReference = worst.SelfReference || s.SelfReference
+		worst.Unopened = worst.Unopened || s.Unopened
+		worst.Unread = min(worst.Unread+s.Unread, len(whole)) // pieces overlap
+	}
+	attack, err := g.refusesAlone(worst)
+	if !attack {
+		worst.Scores, worst.SelfReference = kernel.Scores{}, false
+	}
+	return worst, err
+}
+
+// Descriptions can be as long as manuals, and the detector learnt from messages: the
+// longer a text is, the more likely it takes it for an attack.
 const (
 	pieceSize    = 512
 	pieceOverlap = 128
@@ -118,7 +122,7 @@ func spaceFrom(text string, n int) int {
 // takeFromTool takes the texts out, up to the limit for one message, and records what
 // is read of them. More text than that refuses the turn if the operator wants that for
 // requests.
-func (a *Assessed) takeFromTool() (results, instructions []string) {
+func (a *Assessed) takeFromTool() (results []detect.Text, instructions []string) {
 	o, left := a.Opened, a.Opened.Reading.Limit
 	for _, t := range a.fromTool {
 		read, bytes := t.text, t.bytes
@@ -142,7 +146,7 @@ func (a *Assessed) takeFromTool() (results, instructions []string) {
 		if t.instructs {
 			instructions = append(instructions, read)
 		} else {
-			results = append(results, read)
+			results = append(results, detect.Text{Source: detect.Tool, Body: read})
 		}
 	}
 	a.fromTool = nil

@@ -62,10 +62,11 @@ type Signal struct {
 const maxNotedScore = 0.49
 
 // Assess scores the texts of one turn: each by itself, and neighbours of one
-// source joined, because an attack can be split over parts. It is pure, linear
-// in the length of the texts, and safe for concurrent use. It stops soon after
-// ctx is done, in the middle of a text too, and gives the context's error then
-// and no signal.
+// source joined, because an attack can be split over parts. What people say counts
+// as a whole and by its worst window, what tools and documents say by its worst
+// window alone. It is pure, linear in the length of the texts, and safe for
+// concurrent use. It stops soon after ctx is done, in the middle of a text too, and
+// gives the context's error then and no signal.
 func (m *Model) Assess(ctx context.Context, texts []Text) (s Signal, err error) {
 	defer recoverCancellation(&err)
 	return m.assess(ctx, texts), nil
@@ -213,36 +214,30 @@ func isReportedThreat(normal string) bool {
 		!containsAny(" "+normal, []string{" you ", " your ", " you'll "})
 }
 
-// ruleWeight is 1 for a document that speaks of the assistant's rules: there an
-// attack on the assistant's identity counts as an instruction too.
-func ruleWeight(rule bool) float64 {
-	if rule {
-		return 1
-	}
-	return 0
-}
-
 // raise lifts worst to the scores of a text's views, and reports whether the
 // user speaks of the assistant's rules in one of them. The first view is the text
 // as it is read; it is added to meaning unless that is nil, and noise counts its
 // bytes that are no language.
 func (m *Model) raise(worst *[Heads]float64, source Source, views []view, meaning *projection) (refers bool, noise int) {
 	for i, view := range views {
+		var p [Heads]float64
+		var tail float64
+		var strange int
 		rule := selfReference(view.from)
-		refers = refers || rule && isUserText(source)
-		p, tail, strange := m.score(view.from, rule, meaning)
-		if i == 0 {
-			noise = strange
-		}
-		meaning = nil
 		if isSpeech(source) {
+			refers = refers || rule && isUserText(source)
+			p, tail, strange = m.score(view.from, rule, meaning)
 			p[Injection] = min(maxNotedScore, tail)
 			if isReportedThreat(view.Text) {
 				p[Coercion] = min(maxNotedScore, p[Coercion])
 			}
 		} else {
-			p = [Heads]float64{Injection: max(p[Injection], ruleWeight(rule)*p[Identity])}
+			p[Injection], strange = m.scoreQuoted(view.from, rule)
 		}
+		if i == 0 {
+			noise = strange
+		}
+		meaning = nil
 		for h := range worst {
 			worst[h] = max(worst[h], p[h])
 		}

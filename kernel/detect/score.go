@@ -83,6 +83,11 @@ type reading struct {
 	noise  int            // bytes of blocks that are no language
 	best   [Heads]float64 // logits
 	tail   float64        // injection logit of the last window
+
+	// window, if it is not nil, is called with each block, with the window that ends
+	// with it and with the window's text. The text begins where the blocks of ring do.
+	window func(block, window *counters, text string)
+	begin  [WindowBlocks]int
 }
 
 // score returns the heads' probabilities for a normalised text, each the
@@ -130,9 +135,9 @@ func (r *reading) read(normal *derived, meaning *projection) {
 			normal.checkContext()
 		}
 		if words%BlockWords == 0 {
-			r.close(&block)
-			block = counters{}
 			to := len(normal.text) - len(s.text)
+			r.close(&block, normal.text, from, to)
+			block = counters{}
 			if unknowns >= strange {
 				r.noise += voiceless(normal.text[from:to])
 			}
@@ -140,7 +145,7 @@ func (r *reading) read(normal *derived, meaning *projection) {
 		}
 	}
 	if block.n > 0 {
-		r.close(&block)
+		r.close(&block, normal.text, from, len(normal.text))
 		if unknowns*BlockWords >= strange*inBlock {
 			r.noise += voiceless(normal.text[from:])
 		}
@@ -149,20 +154,25 @@ func (r *reading) read(normal *derived, meaning *projection) {
 
 // close ends a block, and looks at it, for instructions only, and through the
 // window that ends with it. (A request needs more than twelve words around it
-// to be understood, an instruction that has no place does not.)
-func (r *reading) close(block *counters) {
-	r.best[Injection] = max(r.best[Injection], r.p.logits(block)[Injection])
-	r.ring[r.blocks%WindowBlocks] = *block
-	r.whole.merge(block)
+// to be understood, an instruction that has no place does not.) The block is
+// text[from:to].
+func (r *reading) close(block *counters, text string, from, to int) {
+	at := r.blocks % WindowBlocks
+	r.ring[at], r.begin[at] = *block, from
 	r.blocks++
-	if r.blocks < WindowBlocks {
-		return
-	}
 	var window counters
 	for i := range r.ring {
 		window.merge(&r.ring[i])
 	}
-	r.tail = r.raise(&window)
+	if r.window != nil {
+		r.window(block, &window, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
+		return
+	}
+	r.best[Injection] = max(r.best[Injection], r.p.logits(block)[Injection])
+	r.whole.merge(block)
+	if r.blocks >= WindowBlocks {
+		r.tail = r.raise(&window)
+	}
 }
 
 // raise lifts the best logits to those of t and returns the injection one.

@@ -208,14 +208,14 @@ func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 			words = append(words, p.Text)
 			if last := i+1 == len(parts) || parts[i+1].Message != p.Message; last || p.Message == 0 {
 				if len(words) >= leastSentence {
-					texts = append(texts, detect.Text{Source: SourceOf(p.Role), Body: strings.Join(words, " ")})
+					texts = append(texts, detect.Text{Source: SourceOf(p), Body: strings.Join(words, " ")})
 				}
 				words = nil
 			}
 		case p.Role == wire.System || p.Role == wire.Definition:
 			instructions = append(instructions, detect.Text{Source: detect.System, Body: p.Text})
 		default:
-			texts = append(texts, detect.Text{Source: SourceOf(p.Role), Body: p.Text})
+			texts = append(texts, detect.Text{Source: SourceOf(p), Body: p.Text})
 		}
 	}
 	return texts, instructions, media
@@ -257,10 +257,12 @@ func notBase64(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+/-_=\r\n", c)
 }
 
-// SourceOf returns the source that a detector reads a role's text as: a tool's result,
-// or a user's words.
-func SourceOf(role wire.Role) detect.Source {
-	if role == wire.Tool {
+// SourceOf returns the source that a detector reads a part's text as: a user's words, or
+// what a tool says, and documents are read like results of tools. A document is what the user's message quotes.
+// Anything else of that kind, such as the summary of a conversation that the model wrote
+// and the client sends back, can be the client's own words.
+func SourceOf(p wire.Part) detect.Source {
+	if p.Role == wire.Tool || p.Role == wire.User && p.Kind == wire.Document {
 		return detect.Tool
 	}
 	return detect.User
