@@ -41,6 +41,7 @@ func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, 
 		interception: c, assessed: assessed, client: client,
 		events: c.dialect.Events(), stream: c.dialect.Stream(), finished: make(map[int]bool),
 	}
+	assessed.InPieces = !a.asksToolServer()
 	a.gate = assessed.NewGate(c.gateConfig(a.release), stop)
 	return a
 }

@@ -482,7 +482,9 @@ func TestResponsesReferToAnswers(t *testing.T) {
 		seen.record(r)
 		return answering("application/json", answer)(w, r)
 	})
-	said := func(text string) string { return `{"role":"user","content":[{"type":"input_text","text":"` + text + `"}]}` }
+	said := func(text string) string {
+		return `{"role":"user","content":[{"type":"input_text","text":"` + text + `"}]}`
+	}
 	refer := func(id string) string { return `{"type":"item_reference","id":"` + id + `"}` }
 	ask := func(items ...string) string {
 		t.Helper()

@@ -30,7 +30,13 @@ type Assessed struct {
 	said     detect.Signal // of all texts of the newest turn
 	evidence kernel.Evidence
 	caught   *detect.Judgement // the judgement that stopped a stream before its end
-	fromTool []toolText        // of the answer; not assessed yet
+	// InPieces says that what tools say in a streamed answer comes in pieces of any size,
+	// and not message by message.
+	InPieces bool
+
+	fromTool []toolText // of the answer; not assessed yet
+	toolTail string     // the end of what was assessed of pieces
+	toolRead int64      // how much was assessed of pieces, in bytes
 }
 
 // Assess scores the texts of a request and takes the kernel's step from the state

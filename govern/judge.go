@@ -49,7 +49,7 @@ type Judged struct {
 // by one, because one may decline what another does. At most maxJudged bytes of all
 // alternatives together are read.
 func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
-	if _, err := a.AssessToolResults(context.WithoutCancel(ctx)); err != nil {
+	if err := a.assessFromTool(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	if len(answer) == 0 {

@@ -345,9 +345,7 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	for _, d := range event.Deltas {
 		switch name := "response." + string(d.Kind); {
 		case (d.Kind == wire.ToolResult || d.Kind == wire.Instruction) && d.Text != "":
-			a.fromTool = append(a.fromTool, toolText{
-				name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true,
-			})
+			a.addStreamed(toolText{name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true})
 		case !d.IsText():
 			a.Opened.Coverage.SkipOnce(name, "not read by a detector on this path", len(d.Text))
 		}

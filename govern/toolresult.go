@@ -20,6 +20,24 @@ type toolText struct {
 	streamed   bool // the name stands for all such texts of a stream
 }
 
+// Pieces of a stream are assessed together, pieceBatch bytes at a time and the rest at
+// the end, with the pieceSeam bytes before them: alone they are too short to mean
+// anything, and an attack may be split over them.
+const (
+	pieceBatch = 512
+	pieceSeam  = 256
+)
+
+// addStreamed adds what a tool said in a stream.
+func (a *Assessed) addStreamed(t toolText) {
+	if n := len(a.fromTool); a.InPieces && n > 0 && a.fromTool[n-1].name == t.name {
+		last := &a.fromTool[n-1]
+		last.text, last.bytes = last.text+t.text, last.bytes+t.bytes
+		return
+	}
+	a.fromTool = append(a.fromTool, t)
+}
+
 // AssessToolResults looks for attacks in what tools have said in the answer since it
 // was called last. It reports whether the turn is refused.
 //
@@ -27,23 +45,36 @@ type toolText struct {
 // and a poisoned result asks one to. So the detector reads them as it reads the results
 // of tools in a request (see Governor.read).
 func (a *Assessed) AssessToolResults(ctx context.Context) (refused bool, err error) {
-	if len(a.fromTool) == 0 {
+	waiting := 0
+	for _, t := range a.fromTool {
+		waiting += len(t.text)
+	}
+	if waiting == 0 || a.InPieces && waiting < pieceBatch {
 		return a.Turn.Refused, nil
+	}
+	err = a.assessFromTool(ctx)
+	return a.Turn.Refused, err
+}
+
+// assessFromTool assesses all that waits.
+func (a *Assessed) assessFromTool(ctx context.Context) error {
+	if len(a.fromTool) == 0 {
+		return nil
 	}
 	g := a.Opened.governor
 	results, instructions := a.takeFromTool()
 	quoted, err := g.read(ctx, results)
 	if err != nil {
-		return false, fmt.Errorf("reading the results of tools: %w", err)
+		return fmt.Errorf("reading the results of tools: %w", err)
 	}
 	a.addFromTool(quoted)
 	orders, err := g.readInstructions(ctx, instructions)
 	if err != nil {
-		return false, fmt.Errorf("reading the instructions of tools: %w", err)
+		return fmt.Errorf("reading the instructions of tools: %w", err)
 	}
 	a.addFromTool(orders)
 	a.Turn, err = decide(g.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
-	return a.Turn.Refused, err
+	return err
 }
 
 // addFromTool makes what was found in texts of tools evidence of the turn, and records
@@ -119,11 +150,14 @@ func spaceFrom(text string, n int) int {
 	return len(text)
 }
 
-// takeFromTool takes the texts out, up to the limit for one message, and records what
-// is read of them. More text than that refuses the turn if the operator wants that for
+// takeFromTool takes the texts out, up to the limit for one message or, in pieces, for
+// the whole stream, and records what is read of them. More text than that refuses the turn if the operator wants that for
 // requests.
 func (a *Assessed) takeFromTool() (results []detect.Text, instructions []string) {
 	o, left := a.Opened, a.Opened.Reading.Limit
+	if a.InPieces {
+		left = max(0, left-a.toolRead)
+	}
 	for _, t := range a.fromTool {
 		read, bytes := t.text, t.bytes
 		if o.Reading.Limit > 0 && int64(len(read)) > left {
@@ -143,9 +177,15 @@ func (a *Assessed) takeFromTool() (results []detect.Text, instructions []string)
 		default:
 			o.Coverage.Inspect(t.name, DetectorLocal, bytes)
 		}
-		if t.instructs {
+		a.toolRead += int64(len(read))
+		switch {
+		case t.instructs:
 			instructions = append(instructions, read)
-		} else {
+		case a.InPieces && t.streamed:
+			read = a.toolTail + read
+			a.toolTail = tail(read, pieceSeam)
+			fallthrough
+		default:
 			results = append(results, detect.Text{Source: detect.Tool, Body: read})
 		}
 	}
