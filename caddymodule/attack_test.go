@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
@@ -295,6 +296,27 @@ func TestTheStoreFailsInMidStream(t *testing.T) {
 		s.mendStore()
 		if n := len(s.receipts()); n != 0 {
 			t.Errorf("%s: %d receipts", api.name, n)
+		}
+	}
+}
+
+// A stored answer cannot be fetched piece by piece, each too short to judge.
+func TestStoredAnswersComeWhole(t *testing.T) {
+	answer := `{"id":"resp_1","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":` + quote(capitulation) + `}]}]}`
+	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Etag", `"a"`)
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(answer))
+		return nil
+	})
+	for at := 0; at < len(answer); at += 8 {
+		r := httptest.NewRequest(http.MethodGet, "http://site.test/v1/responses/resp_1", nil)
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", at, at+7))
+		r.Header.Set("If-Range", `"a"`)
+		w := httptest.NewRecorder()
+		s.serve(w, r)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), refusalText) {
+			t.Fatalf("from %d on: %d %s", at, w.Code, w.Body)
 		}
 	}
 }

@@ -251,13 +251,16 @@ func (c *interception) refusalID(receiptID string) string {
 
 // upstreamRequest returns the caller's request with the body that was read and without
 // the headers that are addressed to Lex. It asks for an answer without an encoding, and
-// it cannot turn the connection into another protocol (RFC 9110, 7.6.1 and 7.8), which
+// for all of it (RFC 9110, 14.2): a stored answer in pieces could not be judged. It
+// cannot turn the connection into another protocol (RFC 9110, 7.6.1 and 7.8), which
 // could not be read.
 func (c *interception) upstreamRequest(ctx context.Context) *http.Request {
 	r := c.handler.outbound(ctx, c.r)
 	r.Header = r.Header.Clone()
 	dropHopHeaders(r.Header)
 	r.Header.Set("Accept-Encoding", "identity")
+	r.Header.Del("Range")
+	r.Header.Del("If-Range")
 	if listens(c.dialect, r.Method) && len(c.body) == 0 {
 		return r // as it came
 	}
