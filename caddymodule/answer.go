@@ -29,11 +29,11 @@ type governedAnswer struct {
 	gate     *govern.Gate
 	tail     []byte       // frames from the first on that waits for the receipt
 	finished map[int]bool // the choices that have ended
-	// waiting tells the client, from the first call of a tool that it runs, that the
-	// stream is not dead, until it is called. It is nil before.
-	waiting func()
-	mayEnd  bool // the answer is complete if the stream ends now
-	settled bool // committed, and let go
+	mayEnd   bool         // the answer is complete if the stream ends now
+	settled  bool         // committed, and let go
+	// stopKeepAlive ends what tells the client that the stream is not dead, while frames
+	// wait although the model goes on. It is nil until the first of them.
+	stopKeepAlive func()
 }
 
 func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
@@ -100,10 +100,10 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finished[choice] = true
 	}
 	a.mayEnd = a.mayEnd || event.MayEnd
-	if (event.Calls || a.mayEnd) && a.waiting == nil {
-		a.waiting = a.keepAlive()
+	if (event.Calls || a.mayEnd) && a.stopKeepAlive == nil {
+		a.stopKeepAlive = a.keepAlive()
 	}
-	if a.waiting == nil && len(a.finished) == 0 && !event.Done && !event.Err {
+	if a.stopKeepAlive == nil && len(a.finished) == 0 && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
 	a.tail = append(a.tail, f.Raw...)
@@ -161,8 +161,8 @@ func isContent(path string) bool {
 // stream, or ends it with the refusal or with the failure. If failure is nil, the
 // stream ends as upstream ended it, which may be with upstream's own error.
 func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
-	if a.waiting != nil {
-		a.waiting()
+	if a.stopKeepAlive != nil {
+		a.stopKeepAlive()
 	}
 	texts := govern.Answer(a.gate.Close())
 	for _, text := range texts {
