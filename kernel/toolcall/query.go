@@ -64,7 +64,7 @@ var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
 
 	// numeric is the same where the value is a number, which needs no quote.
-	numeric = regexp.MustCompile(`(?i)^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?[\w'"]+\s*(?:=|<|>|like|is|in)|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b)`)
+	numeric = regexp.MustCompile(`(?i)^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
 	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )

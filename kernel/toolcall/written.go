@@ -60,8 +60,9 @@ func (s *shell) executes(argv []string) {
 			s.runs(name, word)
 		}
 	case name == "chmod":
+		opens := strings.Contains(strings.Join(argv, " "), "x")
 		for _, word := range argv[1:] {
-			if strings.Contains(strings.Join(argv, " "), "x") && s.fetched[path.Base(word)] {
+			if opens && s.fetched[path.Base(word)] {
 				s.breaks(RemoteCodeExecution)
 			}
 		}
@@ -96,7 +97,7 @@ func (s *shell) comesFromElsewhere(name string) bool {
 	if len(s.fetched) == 0 || strings.HasPrefix(name, "-") {
 		return false
 	}
-	if s.fetched[unpacked] && !strings.HasPrefix(name, "/") {
+	if s.fetched[unpacked] && !strings.HasPrefix(name, "/") || !s.spend(costWord+costSearch*(len(name)+len(s.folder))) {
 		return true
 	}
 	return slices.ContainsFunc(strings.Split(s.resolve(name), "/"), func(part string) bool { return s.fetched[part] })
