@@ -1,6 +1,8 @@
 package toolcall
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -27,7 +29,7 @@ func (r *reading) target(text string, local bool) {
 	if !ok {
 		return
 	}
-	if administers(a.path, a.port) {
+	if administers(a) {
 		r.breaks(ConstraintTampering)
 	}
 	if a.host != "" && !a.internal {
@@ -93,7 +95,7 @@ func readAddress(text string) (endpoint, bool) {
 	if dots.MatchString(tail) {
 		return endpoint{foreign: true}, !strings.Contains(text, " ")
 	}
-	u, err := whatwg.Parse(text)
+	u, err := whatwg.Parse(zone.ReplaceAllString(text, "]"))
 	if err != nil {
 		return endpoint{}, false
 	}
@@ -101,6 +103,10 @@ func readAddress(text string) (endpoint, bool) {
 	p.look(text, u.Username() != "")
 	return p, true
 }
+
+// zone is the interface behind an address of the link, which the URL standard
+// refuses and other parsers take (RFC 6874).
+var zone = regexp.MustCompile(`(?i)%25[\w.-]+\]`)
 
 // maxAuthority bounds the part of an address that names the host, in bytes. A
 // name has at most 253 characters (RFC 1035), each three bytes when it is
@@ -145,7 +151,7 @@ func (p *endpoint) look(text string, userinfo bool) {
 	if err == nil {
 		ip = embedded(ip.Unmap())
 		p.loopback = ip.IsLoopback() || ip.IsUnspecified()
-		p.internal = p.loopback || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || shared.Contains(ip) || reserved.Contains(ip)
+		p.internal = p.loopback || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || shared.Contains(ip) || reserved.Contains(ip) || benchmark.Contains(ip)
 		p.disguised = !strings.Contains(text, strings.Trim(p.host, "[]")) || userinfo
 	}
 	if localName.MatchString(p.host) {
@@ -158,21 +164,26 @@ func (p *endpoint) look(text string, userinfo bool) {
 }
 
 var (
-	shared    = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598; a cloud's metadata too
-	reserved  = netip.MustParsePrefix("0.0.0.0/8")
-	translate = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
-	sixToFour = netip.MustParsePrefix("2002::/16")    // RFC 3056
-	localName = regexp.MustCompile(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|instance-data|metadata)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`)
-	dashed    = regexp.MustCompile(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms)$`)
-	collector = regexp.MustCompile(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com)$`)
-	dropSite  = regexp.MustCompile(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`)
+	shared         = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598; a cloud's metadata too
+	reserved       = netip.MustParsePrefix("0.0.0.0/8")
+	benchmark      = netip.MustParsePrefix("198.18.0.0/15")  // RFC 2544
+	translate      = netip.MustParsePrefix("64:ff9b::/96")   // RFC 6052
+	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48") // RFC 8215
+	compatible     = netip.MustParsePrefix("::/96")          // RFC 4291, deprecated and still parsed
+	sixToFour      = netip.MustParsePrefix("2002::/16")      // RFC 3056
+	localName      = regexp.MustCompile(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`)
+	wildcard       = regexp.MustCompile(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
+	decimal        = regexp.MustCompile(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
+	hexadecimal    = regexp.MustCompile(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)
+	collector      = regexp.MustCompile(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com)$`)
+	dropSite       = regexp.MustCompile(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`)
 )
 
 // embedded returns the IPv4 address that a translation prefix carries.
 func embedded(ip netip.Addr) netip.Addr {
 	b := ip.As16()
 	switch {
-	case translate.Contains(ip):
+	case ip.Is6() && !ip.IsLoopback() && !ip.IsUnspecified() && compatible.Contains(ip), translate.Contains(ip), translateLocal.Contains(ip):
 		return netip.AddrFrom4([4]byte(b[12:16]))
 	case sixToFour.Contains(ip):
 		return netip.AddrFrom4([4]byte(b[2:6]))
@@ -182,15 +193,38 @@ func embedded(ip netip.Addr) netip.Addr {
 
 // wildcardName finds public names that resolve to the address they spell.
 func wildcardName(host string) (bool, bool) {
-	m := dashed.FindStringSubmatch(host)
-	if m == nil {
+	if !wildcard.MatchString(host) {
 		return false, false
 	}
-	ip, err := netip.ParseAddr(strings.Join(m[1:], "."))
-	if err != nil {
-		return false, false
+	name := wildcard.ReplaceAllString(host, "")
+	var found []string
+	for rest := name; ; {
+		m := decimal.FindStringSubmatchIndex(rest)
+		if m == nil {
+			break
+		}
+		found = append(found, rest[m[2]:m[3]]+"."+rest[m[4]:m[5]]+"."+rest[m[6]:m[7]]+"."+rest[m[8]:m[9]])
+		rest = rest[m[3]:]
 	}
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast(), true
+	for rest := name; ; {
+		m := hexadecimal.FindStringSubmatchIndex(rest)
+		if m == nil {
+			break
+		}
+		if raw, err := hex.DecodeString(rest[m[2]:m[3]]); err == nil {
+			found = append(found, netip.AddrFrom4([4]byte(raw)).String())
+		}
+		rest = rest[m[3]:]
+	}
+	if last := name[strings.LastIndexByte(name, '.')+1:]; strings.Contains(last, "--") {
+		found = append(found, strings.ReplaceAll(last, "-", ":")) // sslip.io spells IPv6 with dashes
+	}
+	for _, f := range found {
+		if ip, err := netip.ParseAddr(f); err == nil && (ip.IsLoopback() || ip.IsUnspecified() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || reserved.Contains(ip)) {
+			return true, true
+		}
+	}
+	return false, len(found) > 0
 }
 
 var inText = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
@@ -202,12 +236,50 @@ func addresses(text string) []string {
 	if whole := ignored.Replace(strings.TrimSpace(text)); !strings.Contains(whole, " ") && len(text) < 4096 && (len(found) != 1 || found[0] != text) {
 		found = append(found, text)
 	}
-	for _, f := range found {
-		if u, err := url.Parse(f); err == nil && strings.Contains(u.RawQuery, "%3A%2F%2F") {
-			if q, err := url.QueryUnescape(u.RawQuery); err == nil {
-				found = append(found, inText.FindAllString(q, 8)...)
-			}
-		}
+	for _, f := range found[:min(len(found), maxRedirects)] {
+		found = append(found, redirected(f)...)
 	}
 	return found
 }
+
+// maxRedirects bounds the addresses of one argument that are searched for others.
+const maxRedirects = 8
+
+// redirected finds the addresses that an address carries in its query or its path,
+// for a service that will go there: encoded once, twice, or in base64.
+func redirected(text string) []string {
+	_, after, found := strings.Cut(text, "://")
+	if !found || len(text) > 4096 || !strings.ContainsAny(after, "/?") {
+		return nil
+	}
+	rest := after[strings.IndexAny(after, "/?"):]
+	var out []string
+	for range 3 {
+		out = append(out, inText.FindAllString(strings.TrimLeft(rest, "/?"), maxRedirects)...)
+		for _, m := range relativeTarget.FindAllStringSubmatch(rest, maxRedirects) {
+			out = append(out, "http:"+m[1])
+		}
+		for _, m := range packedTarget.FindAllString(rest, maxRedirects) {
+			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				if raw, err := encoding.DecodeString(strings.TrimRight(m, "=")); err == nil {
+					out = append(out, inText.FindAllString(string(raw), 1)...)
+					break
+				}
+			}
+		}
+		next, err := url.PathUnescape(rest)
+		if err != nil || next == rest {
+			break
+		}
+		rest = next
+	}
+	return out
+}
+
+var (
+	// relativeTarget is an address without its scheme as a parameter's value.
+	relativeTarget = regexp.MustCompile(`[?&][\w.-]+=(//[^&/\s]+[^&\s]*)`)
+
+	// packedTarget is base64 that begins with http.
+	packedTarget = regexp.MustCompile(`aHR0c[A-Za-z0-9+/_-]{8,}=*`)
+)

@@ -156,7 +156,7 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, de
 func (r *argumentReader) text(s, key string, up ancestors, depth int) {
 	r.leaves = append(r.leaves, leaf{key: key, above: up, value: s, text: true})
 	trimmed := strings.TrimSpace(s)
-	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") || roleOfKey(key) == roleProse {
+	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") && !strings.HasPrefix(trimmed, `"{`) && !strings.HasPrefix(trimmed, `"[`) || roleOfKey(key) == roleProse && key != "data" && key != "payload" {
 		return
 	}
 	inner := argumentReader{budget: r.budget}

@@ -36,6 +36,9 @@ func (r *reading) code(text string) {
 		if isCredentialFile(slashed(l)) {
 			r.breaks(CredentialAccess)
 		}
+		if requests && strings.Contains(l, "://") && posting.MatchString(text) {
+			r.posts(l)
+		}
 		if requests && strings.Contains(l, "://") {
 			r.target(l, false)
 		}
@@ -45,11 +48,23 @@ func (r *reading) code(text string) {
 	}
 }
 
+// posts judges a program that sends a file it opened.
+func (r *reading) posts(address string) {
+	if a, ok := readAddress(address); ok && a.host != "" && r.asked && !r.asksFor(a.host) && !a.loopback {
+		r.breaks(DataExfiltration)
+	}
+}
+
+var posting = regexp.MustCompile(`(?s)\b(?:post|put|request|upload)\s*\(.*\b(?:open|read|readFileSync|read_bytes|read_text)\s*\(`)
+
 // startedBy reads the strings of a program that starts commands, one by one
 // and, for the argument-list form, together.
 func (r *reading) startedBy(text string, literals []string) {
 	for _, l := range literals {
 		r.shell(l)
+	}
+	for _, m := range quoteWords.FindAllStringSubmatch(text, 16) {
+		r.shell(m[1])
 	}
 	for _, list := range bracketed.FindAllString(text, -1) {
 		words := quotedStrings(list)
@@ -60,11 +75,14 @@ func (r *reading) startedBy(text string, literals []string) {
 	}
 }
 
+// quoteWords are the lists and commands that Perl and Ruby write without quotes.
+var quoteWords = regexp.MustCompile(`\bq[wxq]?\s*[({\[|/!]([^)}\]|]*)[)}\]|]`)
+
 var (
-	starter         = regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*)|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x\{|\bexec\s*\(|pty\.spawn|Deno\.(?:run|Command)|Bun\.spawn|^\s*!`)
+	starter         = regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*)|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x\{|\bexec\s*\(|\bexec\s+q[qwx]|\bqx\s*[({]|pty\.spawn|Deno\.(?:run|Command)|Bun\.spawn|^\s*!`)
 	bracketed       = regexp.MustCompile(`\[[^\[\]]*\]|\([^()]*\)`)
-	fetching        = regexp.MustCompile(`urlopen|requests\.(?:get|post)|urllib|httpx\.|\bfetch\s*\(|axios|http\.get|Net::HTTP|open-uri|file_get_contents\s*\(\s*['"]http|LWP|DownloadString|Invoke-WebRequest|curl_exec`)
-	executing       = regexp.MustCompile(`\b(?:exec|eval|compile|execfile|Function|vm\.runIn\w+|instance_eval|iex|Invoke-Expression|loadstring)\s*[( ]`)
+	fetching        = regexp.MustCompile(`urlopen|requests\.(?:get|post)|urllib|httpx\.|\bfetch\s*\(|axios|http\.get|Net::HTTP|open-uri|file_get_contents\s*\(\s*['"]http|LWP|\bget\s*\(|DownloadString|Invoke-WebRequest|curl_exec`)
+	executing       = regexp.MustCompile(`\.then\s*\(\s*eval\b|\b(?:exec|eval|compile|execfile|Function|vm\.runIn\w+|instance_eval|iex|Invoke-Expression|loadstring)\s*[( ]`)
 	decoding        = regexp.MustCompile(`\b(?:exec|eval|iex|loads)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|zlib|marshal|atob|Buffer\.from|base64_decode|gzinflate|__import__\(\s*['"]base64)`)
 	connectBack     = regexp.MustCompile(`(?s)socket.*connect.*(?:dup2|/bin/(?:ba)?sh|subprocess|exec)`)
 	environmentDump = regexp.MustCompile(`print\w*\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*\)|print\w*\s*\(\s*(?:dict|json\.dumps)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*\)|console\.log\s*\(\s*(?:JSON\.stringify\s*\(\s*)?process\.env\s*\)`)

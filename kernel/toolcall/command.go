@@ -20,17 +20,24 @@ func (s *shell) command(argv []string, depth int) {
 	if !s.spend(costJudge * commandSize(argv)) {
 		return
 	}
-	name := programName(argv[0])
+	name := commandName(argv[0])
+	if s.invoked(argv) {
+		return
+	}
 	if escalates[name] && len(argv) > 1 {
 		s.breaks(PrivilegeEscalation)
 	}
-	if wrappers[name] {
-		if name == "env" && len(unwrap(argv)) == 0 {
+	if name == "systemd-run" {
+		s.escalation(name, argv)
+	}
+	if isWrapper(name) {
+		if name == "env" && len(unwrap(argv)) == 0 && !s.filtered {
 			s.breaks(CredentialAccess)
 		}
-		s.command(wrappedCommand(argv[1:]), depth+1)
+		s.command(wrappedCommand(argv), depth+1)
 		return
 	}
+	s.binds(name, argv)
 	s.nestedCommand(name, argv, depth)
 	s.destroys(name, argv)
 	s.escalation(name, argv)
@@ -48,10 +55,21 @@ func (s *shell) command(argv []string, depth int) {
 
 // nestedCommand follows the commands that run what an argument says.
 func (s *shell) nestedCommand(name string, argv []string, depth int) {
-	program, given := programOf(argv)
+	program, arguments, given := programOf(argv)
 	switch {
+	case isWindowsShell(name) && given:
+		s.windows(program)
 	case isShell(name) && given:
-		s.shellIn(program, s)
+		s.within(arguments[min(1, len(arguments)):], func() {
+			s.set("0", wordAt(arguments, 0))
+			s.shellIn(program, s)
+		})
+	case name == "su" || name == "runuser":
+		if i := slices.Index(argv, "-c"); i > 0 {
+			s.shellIn(wordAt(argv, i+1), s)
+		}
+	case name == "vi" || name == "vim" || name == "nvim" || name == "ex":
+		s.editor(argv)
 	case isInterpreter(name) && given:
 		s.code(program)
 	case name == "eval":
@@ -59,8 +77,8 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	case name == "trap" && len(argv) > 2:
 		s.shellIn(argv[1], s)
 	case name == "ssh":
-		if words := wrappedCommand(argv[1:]); len(words) > 1 {
-			s.shellIn(strings.Join(words[1:], " "), s)
+		if words := sshFlags.following(argv); len(words) > 0 {
+			s.shellIn(strings.Join(words, " "), s)
 		}
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
@@ -69,16 +87,15 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	case sqlClients[name]:
 		s.sqlClient(argv)
 	}
-	if isShell(name) || isInterpreter(name) || name == "source" || name == "." || name == "chmod" {
-		opens := name != "chmod" || strings.Contains(strings.Join(argv, " "), "x")
-		for _, word := range argv[1:] {
-			if opens && s.fetched[path.Base(word)] {
-				s.breaks(RemoteCodeExecution)
-			}
+	s.executes(argv)
+}
+
+// editor reads the commands that an editor is told to start.
+func (s *shell) editor(argv []string) {
+	for _, w := range argv[1:] {
+		if _, command, found := strings.Cut(w, "!"); found {
+			s.shellIn(command, s)
 		}
-	}
-	if s.fetched[name] && strings.Contains(argv[0], "/") {
-		s.breaks(RemoteCodeExecution)
 	}
 }
 
@@ -87,22 +104,28 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 func (s *shell) find(argv []string, depth int) {
 	var roots []string
 	for _, word := range argv[1:] {
+		if word == "-L" || word == "-H" || word == "-P" {
+			continue
+		}
 		if strings.HasPrefix(word, "-") || word == "(" || word == "!" {
 			break
 		}
 		roots = append(roots, word)
 	}
 	removes := false
+	places := s.listed(argv)
 	for i := 1; i < len(argv); i++ {
 		switch argv[i] {
 		case "-delete":
 			removes = true
-		case "-exec", "-execdir", "-ok", "-x":
+		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
 			run := argv[i+1:]
 			if end := slices.IndexFunc(run, func(w string) bool { return w == ";" || w == "+" }); end >= 0 {
 				run = run[:end]
 			}
-			s.command(run, depth+1)
+			for _, place := range append(places, unknownText)[:max(1, len(places))] {
+				s.command(with(run, "{}", place), depth+1)
+			}
 			words := unwrap(run)
 			removes = removes || len(words) > 0 && (programName(words[0]) == "rm" || programName(words[0]) == "shred")
 			i += len(run) // another -exec in there is the command's own
@@ -111,6 +134,62 @@ func (s *shell) find(argv []string, depth int) {
 	if removes {
 		s.removes(withoutCurrentFolder(roots, argv))
 	}
+}
+
+// with puts a value where the words hold a mark, and at their end where none does.
+func with(argv []string, mark, value string) []string {
+	out, put := make([]string, len(argv), len(argv)+1), false
+	for i, w := range argv {
+		out[i] = strings.ReplaceAll(w, mark, value)
+		put = put || out[i] != w
+	}
+	if !put {
+		return append(out, value)
+	}
+	return out
+}
+
+// maxPlaces bounds the folders of a search that are followed.
+const maxPlaces = 4
+
+// listed names what a find or ls prints, as patterns: a search of / for id_rsa
+// finds /id_rsa as far as a reader of names is concerned.
+func (s *shell) listed(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	name := programName(argv[0])
+	if name != "find" && name != "fd" && name != "ls" {
+		return nil
+	}
+	var roots []string
+	for _, word := range argv[1:] {
+		if name == "find" && (word == "-L" || word == "-H" || word == "-P") || name == "ls" && strings.HasPrefix(word, "-") {
+			continue
+		}
+		if strings.HasPrefix(word, "-") || word == "(" || word == "!" {
+			break
+		}
+		roots = append(roots, word)
+	}
+	last := "*"
+	for i, w := range argv {
+		if (w == "-name" || w == "-iname") && i+1 < len(argv) {
+			last = argv[i+1]
+		}
+	}
+	var out []string
+	for _, root := range withoutCurrentFolder(roots, argv) {
+		if name == "ls" && path.Base(root) != root && isCredentialFile(s.resolve(root)) {
+			out = append(out, root)
+			continue
+		}
+		out = append(out, strings.TrimSuffix(root, "/")+"/"+last)
+	}
+	if last != "*" && len(out) == 0 {
+		out = append(out, last)
+	}
+	return out[:min(len(out), maxPlaces)]
 }
 
 // commandSize is the size of a command line in the units of the budget.
@@ -176,16 +255,9 @@ func (s *shell) resolve(name string) string {
 
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// wrappers run the command that follows their own flags.
-var wrappers = words("sudo doas pkexec run0 env command builtin exec nohup nice ionice timeout time stdbuf setsid chronic watch busybox toybox xargs parallel strace ltrace unbuffer caffeinate flock faketime chroot nsenter gosu su-exec unshare")
-
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 
 var sqlClients = words("psql mysql mariadb sqlite3 sqlite sqlcmd duckdb clickhouse-client cockroach bq snowsql usql pgcli mycli redis-cli")
-
-var shells = words("sh bash zsh dash ksh ash fish csh tcsh mksh rbash pwsh powershell cmd")
-
-var interpreters = words("python perl ruby node nodejs php lua deno bun Rscript osascript tclsh groovy pypy")
 
 func words(list string) map[string]bool {
 	out := make(map[string]bool)
@@ -200,12 +272,6 @@ func programName(name string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".exe")
 }
 
-func isShell(name string) bool { return shells[programName(name)] }
-
-func isInterpreter(name string) bool {
-	return interpreters[strings.TrimRight(programName(name), "0123456789.")]
-}
-
 var (
 	assignment  = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 	measurement = regexp.MustCompile(`^[0-9.]+[smhdkMG]?$`)
@@ -216,74 +282,4 @@ func unassigned(argv []string) []string {
 		argv = argv[1:]
 	}
 	return argv
-}
-
-// wrappedCommand skips the flags and operands of a wrapper and returns the command
-// that it runs.
-func wrappedCommand(argv []string) []string {
-	for i := 0; i < len(argv); i++ {
-		w := argv[i]
-		switch {
-		case w == "-S" || w == "--split-string":
-			if i+1 < len(argv) {
-				return strings.Fields(argv[i+1])
-			}
-		case w == "-u" || w == "-g" || w == "-U" || w == "-p" || w == "-i" || w == "-o" || w == "-l" || w == "-F":
-			i++ // the value may look like a command
-		case strings.HasPrefix(w, "-S") && len(w) > 2:
-			return append(strings.Fields(w[2:]), argv[i+1:]...)
-		case strings.HasPrefix(w, "-") || assignment.MatchString(w) || measurement.MatchString(w) || w == "{}" || w == "":
-		default:
-			return argv[i:]
-		}
-	}
-	return nil
-}
-
-// unwrap returns the command that a chain of wrappers ends in.
-func unwrap(argv []string) []string {
-	for depth := 0; depth <= maxNested; depth++ {
-		argv = unassigned(argv)
-		if len(argv) == 0 || !wrappers[programName(argv[0])] {
-			return argv
-		}
-		argv = wrappedCommand(argv[1:])
-	}
-	return argv
-}
-
-// programOf returns the program text that an interpreter gets as an argument.
-func programOf(argv []string) (string, bool) {
-	for i, w := range argv[1:] {
-		lower := strings.ToLower(w)
-		short := strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.HasSuffix(w, "c") && len(w) <= 6
-		switch {
-		case short, lower == "-e", w == "-r", w == "-p", w == "-E", lower == "--eval", lower == "-command", lower == "--command", lower == "/c":
-			if i+2 < len(argv) {
-				return strings.Join(argv[i+2:min(len(argv), i+12)], " "), true
-			}
-		case !strings.HasPrefix(w, "-"):
-			return "", false
-		}
-	}
-	return "", false
-}
-
-// readsProgram reports whether an interpreter takes its program from its input.
-func readsProgram(argv []string) bool {
-	if len(argv) == 0 {
-		return false
-	}
-	if _, given := programOf(argv); given {
-		return false
-	}
-	for _, w := range argv[1:] {
-		if w == "-" || w == "-s" || w == "/dev/stdin" {
-			return true
-		}
-		if !strings.HasPrefix(w, "-") {
-			return false
-		}
-	}
-	return true
 }

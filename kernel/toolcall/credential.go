@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -28,13 +29,43 @@ var credentialFile = regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string
 	`(?:[^/]*\.)?(?:kdbx|jks|p12|pfx|ppk)$`,
 	`windows/system32/config/(?:sam|system|security)$|ntds\.dit$`,
 	`(?:private|server|tls|privkey)[^/]*\.(?:key|pem)$`,
+	`\*\.(?:pem|key)$`,
 }, "|") + `)`)
 
 // sampleFile names the files of the same look that hold none.
 var sampleFile = regexp.MustCompile(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
 func isCredentialFile(name string) bool {
-	return credentialFile.MatchString(name) && !sampleFile.MatchString(name)
+	return matchesCredential(name) || credentialFile.MatchString(name) && !sampleFile.MatchString(name)
+}
+
+// wellKnown are credential files that a pattern is compared with, folder by folder.
+var wellKnown = strings.Fields(".ssh/id_rsa .ssh/id_ed25519 .aws/credentials .kube/config .docker/config.json .config/gcloud/credentials.db etc/shadow .env .netrc .npmrc .pypirc .git-credentials .pgpass .vault-token .gnupg/secring.gpg")
+
+// matchesCredential reports whether a shell's pattern can stand for a well-known
+// credential file. As in a shell, a pattern stands for a leading dot only where it
+// has one.
+func matchesCredential(pattern string) bool {
+	if !strings.ContainsAny(pattern, "*?[") || len(pattern) > maxValue {
+		return false
+	}
+	parts := strings.Split(pattern, "/")
+	for _, known := range wellKnown {
+		want := strings.Split(known, "/")
+		if len(parts) < len(want) {
+			continue
+		}
+		matches := true
+		for i, p := range parts[len(parts)-len(want):] {
+			dotted := p != "" && (p[0] == '.' || p[0] == '[')
+			ok, err := path.Match(strings.ToLower(p), want[i])
+			matches = matches && ok && err == nil && dotted == (want[i][0] == '.')
+		}
+		if matches && pattern != "*" {
+			return true
+		}
+	}
+	return false
 }
 
 // neverReads lists commands that handle a file without showing it.
@@ -53,7 +84,11 @@ func (s *shell) credentials(name string, argv []string) {
 	if neverReads[name] {
 		return
 	}
-	for _, w := range argv[1:] {
+	read := argv[1:]
+	if (name == "cp" || name == "install" || name == "ln") && len(read) > 1 {
+		read = read[:len(read)-1] // the last is written
+	}
+	for _, w := range read {
 		if i := strings.IndexAny(w, "@="); i >= 0 && isCredentialFile(s.resolve(w[i+1:])) && !strings.HasPrefix(w, "--exclude") {
 			s.breaks(CredentialAccess)
 		}

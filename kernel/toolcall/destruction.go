@@ -3,6 +3,7 @@ package toolcall
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,10 +27,16 @@ func (s *shell) destroys(name string, argv []string) {
 		if names := operands(argv); len(names) > 1 {
 			s.removes(names[1:])
 		}
+	case name == "rsync" && rsyncDeletes.MatchString(line):
+		if names := operands(argv); len(names) > 1 {
+			s.removes(names[len(names)-1:])
+		}
+	case name == "git" && slices.Contains(argv, "clean"):
+		s.removes(operands(argv)[1:])
 	case name == "mv" && len(operands(argv)) > 1:
 		names := operands(argv)
 		s.removes(names[:len(names)-1])
-	case irreversible.MatchString(line):
+	case irreversible.MatchString(line) || remoteDestruction(argv):
 		s.breaks(DestructiveCommand)
 	}
 }
@@ -38,17 +45,7 @@ func (s *shell) destroys(name string, argv []string) {
 var irreversible = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:shutdown|reboot|halt|poweroff|init [06])\b`,
 	`kill (?:-9|-KILL|-s KILL) -1\b`,
-	`terraform (?:\S+ )*destroy\b.*-(?:auto-approve|force)`,
-	`kubectl (?:\S+ )*delete\b.*(?:--all\b| (?:ns|namespaces?)[ /])`,
-	`helm (?:uninstall|delete)\b.*--all\b`,
-	`aws s3 rb\b.*--force`,
-	`aws s3 rm s3://[^/ ]+/? .*--recursive`,
-	`aws s3 rm --recursive s3://[^/ ]+/?(?: |$)`,
-	`gsutil (?:-m )?rm -r\S* gs://[^/ ]+/?(?: |$)`,
-	`gcloud projects delete\b`,
-	`az group delete\b.*(?:-y|--yes)`,
 	`dropdb\b`,
-	`docker system prune\b.*--volumes`,
 	`vssadmin(?:\.exe)? delete shadows`,
 	`format(?:\.com)? [A-Za-z]:`,
 	`diskutil erase`,
@@ -97,8 +94,8 @@ var vital = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`/var/(?:lib|log|backups?|spool|mail|www|cache)(?:/[*]*)?`,
 	`~[^/]*(?:/[*.]*)?`,
 	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
-	`[A-Za-z]:(?:/[*.]*)?`,
-	`[A-Za-z]:/(?i:windows|users|program files)(?:/.*)?`,
+	`[A-Za-z]:/?[*.]*`,
+	`[A-Za-z]:/?(?i:windows|users|program files)(?:/.*)?`,
 }, "|") + `)$`)
 
 func isVital(p string) bool { return vital.MatchString(p) }

@@ -25,8 +25,12 @@
 //   - Commands are parsed as bash and expanded: quotes, variables, braces and
 //     substitutions whose result the text alone tells. What only the running
 //     shell would know is marked as unknown, never guessed. Wrappers, nested
-//     shells, pipes and here-documents are followed. A text that does not
+//     shells, pipes and here-documents are followed, and so are arrays, functions,
+//     aliases, read, positional parameters, and files that the text writes itself
+//     (wrapper.go, interpreter.go, binding.go, written.go). A text that does not
 //     parse is searched for the gravest commands only.
+//   - PowerShell and cmd are put into one spelling and cut into commands; there is
+//     no parser for them (windows.go).
 //   - SQL is lexed, which works for every dialect, and judged statement by
 //     statement, with the condition of a change read for tautologies.
 //   - Addresses are parsed as browsers parse them (the WHATWG URL standard),
@@ -48,9 +52,15 @@
 // more work than any honest call, or that nests more deeply, is blocked by
 // [UnreadableCall].
 //
+// # Evasion
+//
+// testdata/evasion.jsonl lists hostile calls by family, each with what must become
+// of it, and ordinary calls of the same look. A row with known_miss is decided
+// wrongly today, and says why.
+//
 // # Limits
 //
 // The package runs nothing and knows no machine: it cannot see what a script
-// already on disk does, where a name resolves, or what a program computes. It
+// already on disk does, where a link leads, where a name resolves, or what a program computes. It
 // narrows what an agent may do; a sandbox must still hold what it does.
 package toolcall

@@ -6,7 +6,7 @@ import (
 )
 
 // persistence names the files that grant rights or start code later.
-var persistence = regexp.MustCompile(`(?:^|/)(?:etc/(?:sudoers(?:\.d/.*)?|passwd|shadow|group|crontab|cron\.[a-z]+/.*|ld\.so\.preload|pam\.d/.*|profile(?:\.d/.*)?|rc\.local|systemd/system/.*|ssh/sshd_config)|\.ssh/(?:authorized_keys2?|rc)|var/spool/cron/.*|\.(?:bashrc|zshrc|profile|bash_profile|zprofile)|LaunchAgents/.*|LaunchDaemons/.*)$`)
+var persistence = regexp.MustCompile(`(?:^|/)(?:etc/(?:sudoers(?:\.d/.*)?|passwd|shadow|group|crontab|cron\.[a-z]+/.*|ld\.so\.preload|pam\.d/.*|profile(?:\.d/.*)?|rc\.local|systemd/system/.*|ssh/sshd_config)|\.ssh/(?:authorized_keys2?|rc)|var/spool/cron/.*|\.(?:bashrc|zshrc|profile|bash_profile|zprofile)|LaunchAgents(?:/.*)?|LaunchDaemons(?:/.*)?|\.config/(?:autostart|systemd/user|fish/(?:config\.fish|conf\.d)|environment\.d)(?:/.*)?|\.local/share/systemd/user(?:/.*)?|\.(?:bash_login|bash_logout|zshenv|zlogin|xinitrc|xprofile|xsession)|\.git/hooks/[a-z-]+|etc/(?:init\.d/.*|xdg/autostart/.*|udev/rules\.d/.*))$`)
 
 func isPersistence(name string) bool { return persistence.MatchString(name) }
 
@@ -19,7 +19,7 @@ func (s *shell) escalation(name string, argv []string) {
 	if name == "chmod" || name == "install" || name == "chown" {
 		s.modes(argv)
 	}
-	if name == "su" {
+	if name == "su" || name == "runuser" {
 		s.breaks(PrivilegeEscalation)
 	}
 }
@@ -45,6 +45,16 @@ func (s *shell) modes(argv []string) {
 var escalationCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:docker|podman|nerdctl) .*(?:--privileged|--pid[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN)|docker\.sock|(?:-v|--volume)[= ]?/(?:etc|root)?:|--mount \S*source=/,)`,
 	`setcap\b`,
+	`crontab (?:-u \S+ )?(?:[^-\s]\S*|-)$`,
+	`systemctl (?:\S+ )*(?:enable|link|edit) .*(?:/|--user|--now)`,
+	`systemctl --user enable\b`,
+	`systemd-run .*--on-(?:calendar|boot|active|startup|unit)`,
+	`launchctl (?:load|bootstrap|submit)\b`,
+	`update-rc\.d\b`,
+	`chkconfig .*\bon\b`,
+	`git config (?:\S+ )*(?:core\.(?:hooksPath|fsmonitor|sshCommand|editor|pager)|alias\.\S+) \S`,
+	`(?i:schtasks(?:\.exe)? /create)`,
+	`(?i:reg(?:\.exe)? add \S*currentversion\\?run)`,
 	`visudo\b`,
 	`usermod .*(?:sudo|wheel|docker|admin|root)\b`,
 	`(?:gpasswd|adduser) .*\b(?:sudo|wheel|docker)\b`,

@@ -32,7 +32,13 @@ type environment struct {
 }
 
 func (e environment) Get(name string) expand.Variable {
+	if to, refers := e.references[name]; refers && to != name {
+		name = to
+	}
 	if v, known := e.vars[name]; known {
+		if values, is := elements(v); is {
+			return expand.Variable{Set: true, Kind: expand.Indexed, List: values}
+		}
 		return expand.Variable{Set: true, Kind: expand.String, Str: v}
 	}
 	if user, ok := strings.CutPrefix(name, "HOME "); ok {
@@ -324,7 +330,7 @@ func (s *shell) size(n syntax.Node, multiplied bool) int {
 func (s *shell) sizeOf(p *syntax.ParamExp) int {
 	value, inner := 0, 0
 	if p.Param != nil {
-		value = len(environment{shell: s}.Get(p.Param.Value).Str)
+		value = max(len(s.vars[p.Param.Value]), len(environment{shell: s}.Get(p.Param.Value).Str))
 	}
 	if p.Excl {
 		value = maxValue // of whatever variable is meant
@@ -432,7 +438,10 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 			}
 		}
 	case *syntax.CallExpr:
-		argv := unwrap(s.argv(c))
+		argv := s.argv(c)
+		if len(argv) == 0 || argv[0] != "command" {
+			argv = unwrap(argv)
+		}
 		for _, d := range st.Redirs {
 			if d.Op == syntax.WordHdoc {
 				return decodedBy(argv, s.literal(d.Word))
@@ -466,14 +475,41 @@ func printedBy(argv []string) (string, bool) {
 			return unescape(strings.Join(rest, " ")), true
 		}
 		return strings.Join(rest, " "), true
+	case "pidof", "pgrep": // stands for the number, so that kill is read
+		if names := operands(argv); len(names) == 1 {
+			return names[0], true
+		}
+		return "", false
+	case "which", "type", "command", "realpath", "readlink":
+		if names := operands(argv); len(names) == 1 {
+			return names[0], true
+		}
+		return "", false
 	case "printf":
 		if len(rest) == 0 || wideFormat.MatchString(rest[0]) {
 			return "", false
 		}
-		text, _, err := expand.Format(nil, rest[0], rest[1:])
-		return text, err == nil
+		return formatted(rest[0], rest[1:])
 	}
 	return "", false
+}
+
+// formatted is the output of printf, which uses its format again while there are
+// arguments left.
+func formatted(format string, arguments []string) (string, bool) {
+	var b strings.Builder
+	for range maxAlternation {
+		text, used, err := expand.Format(nil, format, arguments)
+		if err != nil {
+			return "", false
+		}
+		b.WriteString(text)
+		arguments = arguments[min(used, len(arguments)):]
+		if used == 0 || len(arguments) == 0 {
+			break
+		}
+	}
+	return b.String(), true
 }
 
 func unescape(s string) string {
@@ -499,6 +535,8 @@ func decodedBy(argv []string, in string) (string, bool) {
 	case "xxd":
 		out, err := hex.DecodeString(compact)
 		return string(out), err == nil
+	case "tr":
+		return translated(argv, in)
 	case "rev":
 		runes := []rune(strings.TrimRight(in, "\n"))
 		slices.Reverse(runes)

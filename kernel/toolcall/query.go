@@ -21,8 +21,13 @@ func (r *reading) query(text string) {
 	if !sqlVerb.MatchString(text) {
 		return
 	}
-	for _, statement := range statements(text) {
-		if r.spend(costWord) && r.destructive(statement) {
+	all := statements(text)
+	made := temporaries(all)
+	for _, statement := range all {
+		if dropsTemporary(statement, made) {
+			continue
+		}
+		if r.spend(costWord) && (r.destructive(statement) || r.certain && shortDelete(statement)) {
 			r.breaks(DestructiveQuery)
 			return
 		}
@@ -32,9 +37,14 @@ func (r *reading) query(text string) {
 // injected finds SQL that breaks out of a value: a quote or a number, then a
 // clause.
 func (r *reading) injected(text string) {
+	if numeric.MatchString(text) {
+		r.breaks(DestructiveQuery)
+		return
+	}
 	if !strings.ContainsAny(text, `'";`) {
 		return
 	}
+	text = comments.ReplaceAllString(text, " ")
 	if injection.MatchString(text) {
 		r.breaks(DestructiveQuery)
 		return
@@ -45,13 +55,18 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach)\b`)
+	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach)\b`)
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
 	executable = regexp.MustCompile(`(?s)/\*!\d*(.*?)\*/`)
 
-	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
+
+	// numeric is the same where the value is a number, which needs no quote.
+	numeric = regexp.MustCompile(`(?i)^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
+
+	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )
 
 // token is a word or sign of SQL, in upper case; quoted tells a literal.
@@ -98,6 +113,9 @@ func statements(text string) [][]token {
 
 // destructive judges one statement.
 func (r *reading) destructive(s []token) bool {
+	if !r.spend(costSearch*len(s)) || r.dynamic(s) || leavesDatabase(s) || mergesAll(s) {
+		return true
+	}
 	verbs := 0
 	for i, t := range s {
 		if t.quoted {
@@ -156,7 +174,7 @@ var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABL
 
 // startsStatement reports whether a statement, or one that wraps it, begins at i.
 func startsStatement(s []token, i int) bool {
-	return i == 0 || isWord(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !isWord(s, i-1, "AS") || isWord(s, i-1, "IMMEDIATE")
+	return i == 0 || isWord(s, 0, "PREPARE") && isWord(s, i-1, "AS") || isWord(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !isWord(s, i-1, "AS") || isWord(s, i-1, "IMMEDIATE")
 }
 
 // isWord reports whether token i is one of the words, unquoted.
@@ -207,7 +225,8 @@ func changesRows(s []token, i int) bool {
 func hasRestrictingWhere(s []token) bool {
 	for i, t := range s {
 		if t.text == "WHERE" && !t.quoted && t.depth == s[0].depth {
-			return !alwaysTrueLong(condition(s[i+1:], t.depth))
+			c := condition(s[i+1:], t.depth)
+			return !alwaysTrueLong(c) && !selectsItself(c, changedTable(s))
 		}
 	}
 	return false

@@ -10,8 +10,11 @@ type reading struct {
 	request   *index // what the user asked
 	untrusted *index // what the session observed
 	asked     bool   // the request is known
+	certain   bool   // what is read is SQL and no sentence
 	outward   bool   // some argument names a place outside
 	nested    int    // shells within shells, see maxNested
+	calls     int    // functions and aliases within each other
+	invokes   int    // functions and aliases in all
 	version   int    // of the variables and folders of all shells
 	versions  int    // given so far
 	broken    map[Invariant]bool
@@ -61,7 +64,9 @@ func (r *reading) leaf(l leaf) {
 	case roleCode:
 		r.code(l.value)
 	case roleQuery:
+		r.certain = true
 		r.query(l.value)
+		r.certain = false
 	case rolePath:
 		r.value(l.value)
 		r.file(l.value)

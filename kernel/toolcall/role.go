@@ -46,6 +46,7 @@ func roleOfKey(key string) role { return keyRoles[key] }
 type tool struct {
 	words   map[string]bool
 	shell   bool // runs commands
+	windows bool // those of Windows
 	code    bool // runs programs
 	sql     bool // runs queries
 	search  bool // its query is a question
@@ -59,6 +60,7 @@ func readTool(name string) tool {
 	t.sql = t.any("sql", "database", "db", "postgres", "postgresql", "mysql", "sqlite", "bigquery", "snowflake", "redshift", "clickhouse", "duckdb", "warehouse", "mariadb", "oracle")
 	t.search = t.any("search", "google", "lookup", "retrieve", "ask", "docs", "web") && !t.sql
 	t.shell = t.any("bash", "shell", "sh", "zsh", "terminal", "cmd", "powershell", "console", "command", "exec") && !t.sql
+	t.windows = t.any("powershell", "pwsh", "cmd")
 	t.code = t.any("python", "javascript", "node", "code", "interpreter", "notebook", "ipython", "repl", "eval")
 	t.writes = t.any("write", "create", "save", "edit", "replace", "append", "patch", "insert", "overwrite")
 	t.sends = t.any("send", "post", "upload", "mail", "email", "http", "request", "webhook", "slack", "tweet", "publish", "share", "message", "notify", "fetch", "curl", "put")

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -31,6 +32,13 @@ type shell struct {
 	folder  string          // after cd; "" while unknown
 	fetched map[string]bool // files that a downloader wrote
 	trial   *[]change       // how to undo the assignments of an expansion on trial
+
+	functions  map[string]*syntax.Stmt
+	aliases    map[string]string
+	references map[string]string         // names that declare -n made stand for others
+	written    map[string]string         // what the text itself wrote into files
+	dumped     map[*syntax.CallExpr]bool // an env whose output a filter cuts down
+	filtered   bool                      // the command that runs is one of these
 
 	// What was read of a node, while the variables stay as they are.
 	words   map[*syntax.CallExpr]expansion
@@ -70,16 +78,25 @@ func (r *reading) shellIn(text string, parent *shell) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		r.tokens(text)
+		if r.tool.windows {
+			r.windows(text)
+		}
 		return
 	}
 	if nestingDepth(file) > maxSyntax {
 		r.unreadable()
 		return
 	}
-	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool)}
+	if r.tool.windows {
+		r.windows(text)
+	}
+	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool), dumped: make(map[*syntax.CallExpr]bool)}
+	s.references = make(map[string]string)
+	s.functions, s.aliases, s.written = make(map[string]*syntax.Stmt), make(map[string]string), make(map[string]string)
 	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects)
 	if parent != nil {
 		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
+		s.functions, s.aliases, s.written, s.references = parent.functions, parent.aliases, parent.written, parent.references
 	}
 	syntax.Walk(file, s.visit)
 }
@@ -141,7 +158,16 @@ func (s *shell) visit(node syntax.Node) bool {
 		s.redirects(n.Redirs)
 		if call, ok := n.Cmd.(*syntax.CallExpr); ok {
 			s.here(n.Redirs, call)
+			for _, d := range n.Redirs {
+				if d.Op == syntax.RdrIn && d.Word != nil {
+					s.input(s.argv(call), s.literal(d.Word))
+				}
+			}
 		}
+		if _, simple := n.Cmd.(*syntax.CallExpr); !simple && n.Cmd != nil {
+			s.loopInput(n)
+		}
+		s.keeps(n)
 	case *syntax.CallExpr:
 		s.call(n)
 	case *syntax.DeclClause:
@@ -154,7 +180,8 @@ func (s *shell) visit(node syntax.Node) bool {
 		items, _ := s.fields(n.Items)
 		s.set(n.Name.Value, strings.Join(items, " "))
 	case *syntax.FuncDecl:
-		s.function(n)
+		s.define(n)
+		return false
 	}
 	return true
 }
@@ -168,11 +195,18 @@ func (s *shell) call(n *syntax.CallExpr) {
 	}
 	argv := s.run(n)
 	s.substituted(argv, n)
+	s.filtered = s.dumped[n]
 	s.command(argv, 0)
+	s.filtered = false
 }
 
 func (s *shell) declare(n *syntax.DeclClause) {
+	refers := slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name == nil && s.literal(a.Value) == "-n" })
 	for _, a := range n.Args {
+		if a.Name != nil && refers && a.Value != nil {
+			s.references[a.Name.Value] = s.literal(a.Value)
+			continue
+		}
 		if a.Name != nil {
 			s.assign(a)
 		}
@@ -184,17 +218,32 @@ func (s *shell) declare(n *syntax.DeclClause) {
 }
 
 func (s *shell) assign(a *syntax.Assign) {
-	if a.Name == nil || a.Value == nil {
+	if a.Name == nil || s.assignArray(a) || a.Value == nil {
 		return
 	}
 	value := s.literal(a.Value)
+	if value == unknownText {
+		value = s.origin(a.Value)
+	}
 	if a.Append {
 		value = s.vars[a.Name.Value] + value
 	}
 	s.set(a.Name.Value, value)
+	s.startsLater(a.Name.Value, value)
 	if a.Name.Value == "HISTFILE" && (value == "" || value == "/dev/null") || a.Name.Value == "HISTSIZE" && value == "0" {
 		s.breaks(ConstraintTampering)
 	}
+}
+
+// origin tells of a value that is not known what it was made of.
+func (s *shell) origin(w *syntax.Word) string {
+	switch f := s.factsOf(w); {
+	case f.fetches:
+		return fetchedText
+	case f.reads:
+		return contentsText
+	}
+	return unknownText
 }
 
 // function finds the fork bomb: a function that starts itself twice.
@@ -235,6 +284,10 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 		default:
 			continue
 		}
+		if words := s.argv(call); len(words) > 0 && programName(words[0]) == "xargs" {
+			s.command(append(slices.Clone(wrappedCommand(words)), strings.Fields(text)...), 1)
+			continue
+		}
 		s.feed(argv, text)
 		if d.Word != nil && s.factsOf(d.Word).fetches && readsProgram(argv) {
 			s.breaks(RemoteCodeExecution)
@@ -246,8 +299,20 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 func (s *shell) feed(argv []string, text string) {
 	switch {
 	case len(argv) == 0:
+	case isWindowsShell(argv[0]) && readsProgram(argv):
+		s.windows(text)
 	case isShell(argv[0]) && readsProgram(argv):
 		s.shellIn(text, s)
+	case argv[0] == "read" || argv[0] == "mapfile" || argv[0] == "readarray":
+		s.takes(argv, text)
+	case argv[0] == "tee":
+		for _, name := range operands(argv) {
+			s.write(name, text)
+		}
+	case programName(argv[0]) == "make" && wordAt(argv, 1) == "-f" && (wordAt(argv, 2) == "-" || wordAt(argv, 2) == "/dev/stdin"):
+		s.recipes(text)
+	case programName(argv[0]) == "crontab":
+		s.breaks(PrivilegeEscalation)
 	case isInterpreter(argv[0]) && readsProgram(argv):
 		s.code(text)
 	case sqlClients[programName(argv[0])]:

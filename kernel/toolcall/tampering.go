@@ -1,6 +1,8 @@
 package toolcall
 
 import (
+	"net/url"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -36,7 +38,7 @@ func (r *reading) toolName() {
 // tampers judges a command that would stop the guard or blind its records.
 func (s *shell) tampers(name string, argv []string) {
 	line := strings.Join(argv, " ")
-	if tamperCommand.MatchString(line) {
+	if tamperCommand.MatchString(line) || caddySocket.MatchString(line) {
 		s.breaks(ConstraintTampering)
 	}
 	if name == "unset" && strings.Contains(line, "HISTFILE") {
@@ -56,6 +58,7 @@ var tamperCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:systemctl|service) (?:\S+ )*(?:stop|disable|mask|kill|restart) (?:\S+ )*(?:caddy|auditd|rsyslog|syslog|systemd-journald|falco|fluentd|apparmor|firewalld|ufw)\b`,
 	`service (?:caddy|auditd|rsyslog|syslog) (?:stop|restart)`,
 	`(?:pkill|killall)(?: -\S+)* (?:caddy|auditd|rsyslogd|falco)\b`,
+	`kill (?:-\S+ )*caddy$`,
 	`history -[cw]`,
 	`journalctl .*--(?:vacuum|rotate)`,
 	`setenforce 0`,
@@ -68,7 +71,24 @@ var tamperCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
 }, "|") + `)`)
 
 // administers reports whether an address is an endpoint that governs the agent:
-// Lex's own, or the administrative API of Caddy.
-func administers(path, port string) bool {
-	return port == "2019" || strings.HasPrefix(strings.ToLower(path), "/lex/admin")
+// Lex's own (docs/http.md), or the administrative API of Caddy, which listens on
+// port 2019 of the machine itself unless it is configured otherwise.
+func administers(a endpoint) bool {
+	if a.port == "2019" {
+		return true
+	}
+	text, err := url.PathUnescape(a.path)
+	if err != nil {
+		text = a.path
+	}
+	p := strings.ToLower(path.Clean("/" + text))
+	return lexAdministration.MatchString(p) || a.loopback && caddyAdministration.MatchString(p)
 }
+
+var (
+	lexAdministration   = regexp.MustCompile(`^(?:/[^/]+)?/admin/(?:keys|sessions|benchmarks)(?:/|$)|^/lex/admin(?:/|$)`)
+	caddyAdministration = regexp.MustCompile(`^/(?:load|stop|adapt|config/(?:apps|admin|logging|storage).*|id/.+|pki/ca/.*|reverse_proxy/upstreams)$`)
+)
+
+// caddySocket is Caddy's administrative API by a socket instead of a port.
+var caddySocket = regexp.MustCompile(`--unix-socket[= ]\S*(?:caddy|admin)\S*`)

@@ -20,7 +20,7 @@ func alwaysTrue(s []token, nested int) bool {
 		}
 		return complementary(parts)
 	}
-	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 {
+	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 && !betweenValues(s) {
 		for _, p := range parts {
 			if !alwaysTrue(p, nested+1) {
 				return false
@@ -28,7 +28,79 @@ func alwaysTrue(s []token, nested int) bool {
 		}
 		return true
 	}
-	return constantComparison(s)
+	return constantComparison(s) || namesNothing(s)
+}
+
+func betweenValues(s []token) bool {
+	return len(s) == 5 && isWord(s, 1, "BETWEEN") && isValue(s[0]) && isValue(s[2]) && isValue(s[4])
+}
+
+// namesNothing reports whether a condition names no column: it then holds for all
+// rows or for none, and tells no row from another. What plainly fails is left out.
+func namesNothing(s []token) bool {
+	if len(s) > maxComparison || len(s) == 1 || s[0].quoted && len(s) == 1 {
+		return false
+	}
+	if len(s) == 3 && isValue(s[0]) && isValue(s[2]) {
+		return false // constantComparison has judged it
+	}
+	for i, t := range s {
+		switch {
+		case t.quoted || isNumber(t.text) || isWord(s, i+1, "(") && isName(t.text):
+		case isWord(s, i, conditionWords...):
+		case isName(t.text) || strings.ContainsAny(t.text, "?$:@"):
+			return false
+		}
+	}
+	return true
+}
+
+var conditionWords = strings.Fields("AND OR NOT IS NULL TRUE FALSE IN LIKE BETWEEN EXISTS SELECT CASE WHEN THEN ELSE END ANY ALL SOME")
+
+func isName(text string) bool {
+	return text != "" && (text[0] >= 'A' && text[0] <= 'Z' || text[0] == '_' || text[0] >= 0x80)
+}
+
+// selectsItself finds id IN (SELECT id FROM users) on users: every row is in it.
+func selectsItself(s []token, table string) bool {
+	s = unparenthesised(s)
+	text := strings.ReplaceAll(strings.ReplaceAll(joinTokens(s[:min(len(s), maxComparison)]), " = ANY ", " IN "), " = SOME ", " IN ")
+	column, rest, found := strings.Cut(text, " IN ( SELECT ")
+	return found && table != "" && !strings.Contains(column, " ") && rest == column+" FROM "+table+" )"
+}
+
+// changedTable is the table that a DELETE or UPDATE names.
+func changedTable(s []token) string {
+	for i := range s {
+		if isWord(s, i, "FROM", "UPDATE") && i+1 < len(s) {
+			return s[i+1].text
+		}
+	}
+	return ""
+}
+
+// opposite has for each comparison the one that holds exactly where it fails.
+var opposite = map[string]string{"=": "<>", "<>": "=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+// contradicts reports whether one condition is the negation of the other.
+func contradicts(a, b []token) bool {
+	if isWord(a, 0, "NOT") && joinTokens(unparenthesised(a[1:])) == joinTokens(b) {
+		return true
+	}
+	if len(a) != len(b) || len(a) > maxComparison {
+		return false
+	}
+	differ := false
+	for i := range a {
+		if a[i].text == b[i].text {
+			continue
+		}
+		if differ || opposite[a[i].text] != b[i].text {
+			return false
+		}
+		differ = true
+	}
+	return differ
 }
 
 const (
@@ -95,6 +167,13 @@ func splitAt(s []token, depth int, at ...string) [][]token {
 
 // complementary finds x IS NULL OR x IS NOT NULL.
 func complementary(parts [][]token) bool {
+	for i, a := range parts[:min(len(parts), maxAlternation)] {
+		for j, b := range parts[:min(len(parts), maxAlternation)] {
+			if i != j && len(a) > 1 && contradicts(a, b) {
+				return true
+			}
+		}
+	}
 	seen := make(map[string]bool)
 	for _, p := range parts {
 		seen[joinTokens(p)] = true
@@ -119,15 +198,17 @@ func joinTokens(s []token) string {
 func constantComparison(s []token) bool {
 	switch {
 	case len(s) == 1:
-		return isNumber(s[0].text) && strings.Trim(s[0].text, "0.") != "" || isWord(s, 0, "TRUE")
+		return hexNumber(s[0].text) || isNumber(s[0].text) && strings.Trim(s[0].text, "0.") != "" || isWord(s, 0, "TRUE")
 	case isWord(s, 0, "NOT"):
 		return len(s) == 2 && (isWord(s, 1, "FALSE") || s[1].text == "0")
 	case len(s) >= 4 && isWord(s, 1, "IS") && isWord(s, 2, "NOT") && isWord(s, 3, "NULL"):
 		return isValue(s[0])
 	case len(s) == 3 && isWord(s, 1, "LIKE", "ILIKE"):
 		return strings.Trim(s[2].text, "'\"%") == "" && strings.Contains(s[2].text, "%")
-	case len(s) == 5 && isWord(s, 1, "BETWEEN"):
-		return isValue(s[0]) && isValue(s[2]) && isValue(s[4])
+	case len(s) == 3 && isWord(s, 1, "~", "~*", "REGEXP", "RLIKE"):
+		return strings.Trim(s[2].text, "'\"^$.*") == ""
+	case betweenValues(s):
+		return true
 	}
 	return comparison(s)
 }
@@ -143,7 +224,7 @@ func comparison(s []token) bool {
 		values := len(s) == 3 && isValue(s[0]) && isValue(s[2])
 		switch t.text {
 		case "=", "==", "<=>", ">=", "<=":
-			return joinTokens(s[:i]) == joinTokens(s[i+1:]) || values && t.text != "=" && t.text != "=="
+			return unchanged(joinTokens(s[:i])) == unchanged(joinTokens(s[i+1:])) || values && t.text != "=" && t.text != "=="
 		case "<>", "!=", "<", ">":
 			return values && s[0].text != s[2].text
 		}
@@ -151,7 +232,20 @@ func comparison(s []token) bool {
 	return false
 }
 
+// unchanged drops the arithmetic that changes nothing.
+func unchanged(side string) string {
+	for _, nothing := range []string{" + 0", " - 0", " * 1", " / 1", " || ''"} {
+		side = strings.TrimSuffix(side, nothing)
+	}
+	return side
+}
+
 func isValue(t token) bool { return t.quoted || isNumber(t.text) }
+
+func hexNumber(s string) bool {
+	digits, is := strings.CutPrefix(s, "0X")
+	return is && strings.Trim(digits, "0123456789ABCDEF") == "" && strings.Trim(digits, "0") != ""
+}
 
 func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789.") == ""

@@ -1,7 +1,9 @@
 package toolcall
 
 import (
+	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,7 +12,7 @@ import (
 
 var (
 	downloaders = words("curl wget fetch aria2c lwp-request lynx w3m http https httpie iwr irm Invoke-WebRequest Invoke-RestMethod ftp tftp scp nc ncat netcat socat certutil bitsadmin")
-	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil rclone")
+	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil rclone ssh openssl")
 	resolvers   = words("dig nslookup host drill ping traceroute resolvectl kdig")
 	decoders    = words("base64 xxd openssl base32 uudecode")
 )
@@ -19,10 +21,12 @@ var (
 func (s *shell) pipe(n *syntax.BinaryCmd) {
 	call, ok := n.Y.Cmd.(*syntax.CallExpr)
 	if !ok {
+		s.pipedInto(n)
 		return
 	}
 	words := s.argv(call)
 	argv := unwrap(words)
+	s.filters(n, argv)
 	if len(argv) == 0 {
 		if dumps := s.first(n.X); dumps == "env" || dumps == "set" {
 			s.breaks(CredentialAccess)
@@ -30,22 +34,131 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 		return
 	}
 	name := programName(argv[0])
-	executes := (isShell(name) || isInterpreter(name) || name == "source" || name == ".") && readsProgram(argv)
+	executes := !runsModule(argv) && (isShell(name) || isInterpreter(name) || name == "source" || name == ".") && readsProgram(argv)
 	executes = executes || isShell(name) && contains(words, "xargs")
 	left := s.factsOf(n.X)
+	if left.fetches && name == "tee" {
+		for _, file := range operands(argv) {
+			s.fetched[path.Base(file)] = true
+		}
+	}
+	if left.fetches && (name == "tar" || name == "unzip" || name == "cpio") {
+		s.fetched[unpacked] = true
+	}
+	if name == "crontab" {
+		s.breaks(PrivilegeEscalation)
+	}
+	if name == "at" || name == "batch" {
+		s.breaks(PrivilegeEscalation)
+	}
 	if executes && (left.fetches || left.decodes) || (name == "iex" || name == "Invoke-Expression") {
 		s.breaks(RemoteCodeExecution)
 	}
 	text, known := s.output(n.X, 0)
 	if known {
-		s.feed(argv, text)
-		if contains(words, "xargs") || name == "parallel" {
-			s.command(append(append([]string{}, argv...), strings.Fields(text)...), 1)
+		if decoded, is := decodedBy(argv, text); is {
+			s.keepsAs(n.Y.Redirs, decoded)
 		}
+		s.feed(argv, text)
 	}
-	if senders[name] && !known && left.reads { // what is known stands on the command line
+	if contains(words, "xargs") || contains(words, "parallel") {
+		s.perLine(words, n.X, text, known)
+	}
+	if senders[name] && (!known || left.sensitive) && left.reads { // what is known stands on the command line
 		s.sends(argv, left.sensitive)
 	}
+}
+
+// perLine reads xargs with what it is given, where that is known; of a search, by
+// the names that it can find.
+func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bool) {
+	at := slices.IndexFunc(words, func(w string) bool { return programName(w) == "xargs" || programName(w) == "parallel" })
+	run := wrappedCommand(words[at:])
+	if call, ok := from.Cmd.(*syntax.CallExpr); ok && !known {
+		for _, place := range s.listed(unwrap(s.argv(call))) {
+			s.command(with(run, replaceMark(words[at:]), place), 1)
+		}
+		return
+	}
+	if !known {
+		return
+	}
+	if mark := replaceMark(words[at:]); slices.ContainsFunc(run, func(w string) bool { return strings.Contains(w, mark) }) {
+		s.command(with(run, mark, text), 1)
+		return
+	}
+	fields := strings.Fields(text)
+	if hasFlag(words[at:min(len(words), at+2)], '0', "--null") || slices.Contains(words, "-d") {
+		fields = []string{text}
+	}
+	s.command(append(slices.Clone(run), fields...), 1)
+}
+
+// replaceMark is what xargs -I replaces.
+func replaceMark(argv []string) string {
+	for i, w := range argv {
+		if value, found := strings.CutPrefix(w, "-I"); found {
+			return cmp.Or(value, wordAt(argv, i+1))
+		}
+	}
+	return "{}"
+}
+
+// pipedInto gives what flows into a loop to the read at its head.
+func (s *shell) pipedInto(n *syntax.BinaryCmd) {
+	text, known := s.output(n.X, 0)
+	if call, ok := n.X.Cmd.(*syntax.CallExpr); ok && !known {
+		places := s.listed(unwrap(s.argv(call)))
+		text, known = strings.Join(places, " "), len(places) > 0
+	}
+	if known {
+		s.readBy(n.Y, text)
+	}
+}
+
+// loopInput gives a here-document or here-string of a loop to the read at its head.
+func (s *shell) loopInput(st *syntax.Stmt) {
+	for _, d := range st.Redirs {
+		switch {
+		case d.Hdoc != nil:
+			s.readBy(st.Cmd, s.literal(d.Hdoc))
+		case d.Op == syntax.WordHdoc:
+			s.readBy(st.Cmd, s.literal(d.Word))
+		}
+	}
+}
+
+// readBy gives a text to the first read below a node.
+func (s *shell) readBy(n syntax.Node, text string) {
+	taken := false
+	syntax.Walk(n, func(node syntax.Node) bool {
+		if call, ok := node.(*syntax.CallExpr); ok && !taken && len(call.Args) > 0 {
+			if argv := s.argv(call); len(argv) > 0 && (argv[0] == "read" || argv[0] == "mapfile") {
+				s.takes(argv, text)
+				taken = true
+			}
+		}
+		return !taken
+	})
+}
+
+// runsModule reports whether an interpreter runs a module of its own, which takes
+// the input as data.
+func runsModule(argv []string) bool {
+	return isInterpreter(argv[0]) && slices.ContainsFunc(argv, func(w string) bool { return strings.HasPrefix(w, "-m") && w != "-" })
+}
+
+// filters notes the env before a filter that shows nothing secret.
+func (s *shell) filters(n *syntax.BinaryCmd, argv []string) {
+	if len(argv) == 0 || shows(argv) {
+		return
+	}
+	syntax.Walk(n.X, func(node syntax.Node) bool {
+		if call, ok := node.(*syntax.CallExpr); ok {
+			s.dumped[call] = true
+		}
+		return true
+	})
 }
 
 func contains(list []string, word string) bool {
@@ -81,13 +194,61 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 			leaks, sensitive = true, sensitive || f.sensitive
 		}
 	}
+	for _, w := range n.Args {
+		if (name == "echo" || name == "printf") && namesSecret(w) {
+			s.breaks(CredentialAccess)
+		}
+		if senders[name] && namesSecret(w) {
+			leaks, sensitive = true, true
+		}
+	}
+	if slices.ContainsFunc(inner[1:], func(w string) bool { return strings.Contains(w, contentsText) }) && senders[name] {
+		leaks = true
+	}
+	if runs && slices.ContainsFunc(inner[1:], func(w string) bool { return strings.Contains(w, fetchedText) }) {
+		s.breaks(RemoteCodeExecution)
+	}
 	if leaks {
 		s.sends(inner, sensitive)
 	}
 }
 
+// contentsText and fetchedText stand in a variable for what only the running
+// shell would know, where its origin is known: the contents of a file, a download.
+const (
+	contentsText = unknownText + "\u25a4"
+	fetchedText  = unknownText + "\u25a5"
+)
+
+// namesSecret reports whether a word expands a variable called like a secret.
+func namesSecret(w *syntax.Word) bool {
+	found := false
+	syntax.Walk(w, func(n syntax.Node) bool {
+		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && cloudSecret.MatchString(p.Param.Value) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// cloudSecret is what the variables are called that hold the keys of an account.
+var cloudSecret = regexp.MustCompile(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
+
+// input judges a file that a command which talks to the network reads.
+func (s *shell) input(argv []string, name string) {
+	argv = unwrap(argv)
+	if len(argv) == 0 || !senders[programName(argv[0])] || strings.HasPrefix(name, "/dev/") {
+		return
+	}
+	s.sends(argv, s.guarded(name))
+}
+
 // transfers judges a command that talks to the network by its operands.
 func (s *shell) transfers(name string, argv []string) {
+	if name == "git" {
+		s.clones(argv)
+	}
 	if !downloaders[name] && !senders[name] && !resolvers[name] {
 		return
 	}
@@ -98,9 +259,18 @@ func (s *shell) transfers(name string, argv []string) {
 			s.breaks(RemoteCodeExecution)
 		}
 	}
+	if address := connectTo.FindStringSubmatch(strings.Join(argv, " ")); address != nil && name == "curl" {
+		s.target("http://"+address[1]+"/", false)
+	}
 	for _, w := range argv[1:] {
-		if strings.Contains(w, "://") || name == "curl" && (localName.MatchString(hostOf(w)) || isAddress(w)) {
+		if name != "curl" && httpPort.MatchString(w) {
+			s.target("http://localhost"+w, true) // how httpie spells it
+		}
+		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && isAddress(w) || name == "curl" && (localName.MatchString(hostOf(w)) || isAddress(w)) {
 			s.target(w, true)
+			for _, inner := range redirected(w) {
+				s.target(inner, true)
+			}
 		}
 	}
 	if file, data := upload(name, argv); data {
@@ -110,29 +280,26 @@ func (s *shell) transfers(name string, argv []string) {
 
 // upload finds the flags that send a file, or data that holds a secret.
 func upload(name string, argv []string) (string, bool) {
-	for i, w := range argv[1:] {
-		next := ""
-		if i+2 < len(argv) {
-			next = argv[i+2]
-		}
-		flag, value, joinedValue := strings.Cut(w, "=")
-		if !joinedValue {
-			value = next
-		}
-		switch {
-		case name != "curl" && name != "wget":
-		case flag == "-T" || flag == "--upload-file" || flag == "--post-file" || flag == "--body-file":
-			return value, true
-		case flag == "-d" || flag == "-F" || flag == "--form" || strings.HasPrefix(flag, "--data") || flag == "--json" || flag == "--post-data":
-			if at := strings.Index(value, "@"); at >= 0 && (at == 0 || value[at-1] == '=') {
-				return value[at+1:], true
-			}
-			if secret.MatchString(value) {
+	flags, knows := uploadFlags[name]
+	for i := 1; i < len(argv) && knows; i++ {
+		value, next, found := flags.program(argv, i)
+		if !found {
+			if strings.Contains(argv[i], "://") && secret.MatchString(argv[i]) {
 				return "", true
 			}
-		case strings.HasPrefix(w, "-d@"), strings.HasPrefix(w, "-T") && len(w) > 2:
-			return w[strings.IndexAny(w, "@T")+1:], true
-		case strings.Contains(w, "://") && secret.MatchString(w):
+			i += flags.valueWords(argv[i])
+			continue
+		}
+		flag := argv[i]
+		i = next - 1
+		if wholeFile.MatchString(flag) {
+			return value, true
+		}
+		if at := strings.IndexAny(value, "@<"); at >= 0 && (at == 0 || value[at-1] == '=' || strings.HasPrefix(flag, "--data-urlencode") && !strings.ContainsAny(value[:at], "= ")) {
+			file, _, _ := strings.Cut(value[at+1:], ";")
+			return file, file != "-"
+		}
+		if secret.MatchString(value) {
 			return "", true
 		}
 	}
@@ -142,6 +309,25 @@ func upload(name string, argv []string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// connectTo is the address that curl goes to instead of the one in the URL.
+var connectTo = regexp.MustCompile(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
+
+// httpPort is a port of this machine.
+var httpPort = regexp.MustCompile(`^:\d{2,5}/`)
+
+// wholeFile are the flags whose value is the name of a file to send.
+var wholeFile = regexp.MustCompile(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
+
+// uploadFlags carry data, in every spelling: -d x, -dx, -sd x, --data=x.
+var uploadFlags = map[string]options{
+	"curl": {
+		values: "AbcCDeEHKmoPQrtuUwxXYyz", text: "dFT",
+		long:     "--header --output --request --user --user-agent --cookie --max-time --proxy --config --resolve --connect-to --url",
+		longText: "--data --data-binary --data-raw --data-ascii --data-urlencode --form --form-string --upload-file --json",
+	},
+	"wget": {values: "aeiBOQPtTUlADIRX", long: "--header --method --output-document", longText: "--post-file --post-data --body-file --body-data"},
 }
 
 // sends judges that data leaves: secrets may go only where the user said,
@@ -160,12 +346,18 @@ func (s *shell) sends(argv []string, sensitive bool) {
 func hostsOf(argv []string) []string {
 	var out []string
 	for _, w := range operands(argv) {
+		if m := networkPeer.FindStringSubmatch(w); m != nil {
+			w = m[1]
+		}
 		if h := hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.MatchString(h) {
 			out = append(out, h)
 		}
 	}
 	return out
 }
+
+// networkPeer is the host in an address of socat or openssl.
+var networkPeer = regexp.MustCompile(`^(?i:(?:tcp[46]?|udp[46]?|openssl|ssl)(?:-connect)?:)?([\w.-]+\.\w+):\d+\S*$`)
 
 // hostOf finds the host in an address, a user@host:path or a bare name.
 func hostOf(w string) string {
@@ -186,21 +378,55 @@ func isAddress(w string) bool {
 
 // remember notes the files that a downloader writes.
 func (s *shell) remember(name string, argv []string) {
-	keeps := name == "wget" || hasFlag(argv, 'O', "--remote-name")
-	for i, w := range argv {
-		switch {
-		case (w == "-o" || w == "-O" || w == "--output" || w == "--output-document") && i+1 < len(argv) && !strings.Contains(argv[i+1], "://"):
-			s.fetched[path.Base(argv[i+1])] = true
-		case strings.HasPrefix(w, "-o") && len(w) > 2:
-			s.fetched[path.Base(w[2:])] = true
-		case strings.HasPrefix(w, "--output="):
-			s.fetched[path.Base(w[9:])] = true
-		case keeps && strings.Contains(w, "://"):
-			if a, ok := readAddress(w); ok && a.path != "/" {
-				s.fetched[path.Base(a.path)] = true
-			}
+	flags := downloadFlags[name]
+	keeps := name == "wget" || name == "aria2c" || name == "fetch"
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		if file, next, found := flags.program(argv, i); found {
+			s.fetched[path.Base(file)] = true
+			i = next - 1
+			continue
+		}
+		keeps = keeps || name == "curl" && (w == "--remote-name" || w == "--remote-name-all" || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "O"))
+	}
+	for _, w := range argv[1:] {
+		if a, ok := readAddress(w); keeps && strings.Contains(w, "://") && ok && a.path != "/" {
+			s.fetched[path.Base(a.path)] = true
 		}
 	}
+	if names := operands(argv); name == "scp" && len(names) > 1 && strings.Contains(names[0], ":") {
+		_, from, _ := strings.Cut(names[0], ":")
+		s.fetched[path.Base(names[len(names)-1])], s.fetched[path.Base(from)] = true, true
+	}
+}
+
+// downloadFlags name, as if it were a program, the file that a downloader writes.
+var downloadFlags = map[string]options{
+	"curl":   {values: "AbcCdDeEFHKmPQrtTuUwxXYyz", text: "o", longText: "--output"},
+	"wget":   {values: "aeiBQPtTUlADIRX", text: "O", longText: "--output-document"},
+	"aria2c": {values: "dijksx", text: "o", longText: "--out"},
+	"fetch":  {values: "wTS", text: "o", longText: "--output"},
+	"http":   {values: "as", text: "o", longText: "--output"},
+	"iwr":    {}, "Invoke-WebRequest": {},
+}
+
+// clones notes the folder that git clone writes.
+func (s *shell) clones(argv []string) {
+	names := operands(argv)
+	at := slices.Index(names, "clone")
+	if at < 0 {
+		return
+	}
+	from := slices.IndexFunc(names[at:], func(w string) bool { return strings.ContainsAny(w, ":@") })
+	if from < 0 {
+		return
+	}
+	at += from - 1 // so that the address is the next
+	folder := strings.TrimSuffix(path.Base(names[at+1]), ".git")
+	if at+2 < len(names) {
+		folder = path.Base(names[at+2])
+	}
+	s.fetched[folder] = true
 }
 
 // commandEffects is what the commands below a node do.

@@ -1,0 +1,147 @@
+package toolcall
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxWritten bounds what is kept of a file that the text itself writes.
+const maxWritten = 1 << 13
+
+// unpacked stands in the set of fetched files for those that came out of a
+// fetched archive, whatever they are called.
+const unpacked = "*"
+
+// keeps remembers what a statement writes into files: the text, where it is known,
+// and otherwise that it was fetched.
+func (s *shell) keeps(st *syntax.Stmt) {
+	for _, d := range st.Redirs {
+		if d.Word == nil || d.Op != syntax.RdrOut && d.Op != syntax.AppOut && d.Op != syntax.RdrClob && d.Op != syntax.RdrAll && d.Op != syntax.AppAll {
+			continue
+		}
+		name := s.literal(d.Word)
+		if text, known := s.output(st, 0); known {
+			s.write(name, text)
+		} else if st.Cmd != nil && s.factsOf(st.Cmd).fetches {
+			s.fetched[path.Base(name)] = true
+		}
+	}
+}
+
+// keepsAs remembers a known text that the redirects of a command write.
+func (s *shell) keepsAs(redirects []*syntax.Redirect, text string) {
+	for _, d := range redirects {
+		if d.Word != nil && (d.Op == syntax.RdrOut || d.Op == syntax.AppOut) {
+			s.write(s.literal(d.Word), text)
+		}
+	}
+}
+
+// write remembers what a file holds that the text itself wrote.
+func (s *shell) write(name, text string) {
+	if s.spend(costWord + costSearch*len(text)) {
+		text = s.written[path.Base(name)] + text + "\n"
+		s.written[path.Base(name)] = text[:min(len(text), maxWritten)]
+	}
+}
+
+// executes judges a command that runs a file, by what is known of the file.
+func (s *shell) executes(argv []string) {
+	name := programName(argv[0])
+	switch {
+	case isInterpreter(name) && remoteModule.MatchString(strings.Join(argv, " ")):
+		s.builds(strings.Fields(remoteModule.FindStringSubmatch(strings.Join(argv, " "))[1]))
+	case isShell(name) || isInterpreter(name) || name == "source" || name == "." || name == "dpkg" || name == "rpm" || name == "apt" || name == "apt-get" || name == "installer":
+		for _, word := range argv[1:] {
+			s.runs(name, word)
+		}
+	case name == "chmod":
+		opens := strings.Contains(strings.Join(argv, " "), "x")
+		for _, word := range argv[1:] {
+			if opens && s.fetched[path.Base(word)] {
+				s.breaks(RemoteCodeExecution)
+			}
+		}
+	case builds[name]:
+		s.builds(argv)
+	case strings.Contains(argv[0], "/"):
+		s.runs("sh", argv[0])
+	}
+}
+
+// runs judges one file that a shell or another interpreter runs.
+func (s *shell) runs(interpreter, name string) {
+	if s.comesFromElsewhere(name) {
+		s.breaks(RemoteCodeExecution)
+	}
+	text, known := s.written[path.Base(name)]
+	if !known || s.calls > maxNested {
+		return
+	}
+	s.calls++
+	defer func() { s.calls-- }()
+	if isInterpreter(interpreter) {
+		s.code(text)
+		return
+	}
+	s.shellIn(text, s)
+}
+
+// comesFromElsewhere reports whether a file was fetched, or lies in a folder that
+// was.
+func (s *shell) comesFromElsewhere(name string) bool {
+	if len(s.fetched) == 0 || strings.HasPrefix(name, "-") {
+		return false
+	}
+	if s.fetched[unpacked] && !strings.HasPrefix(name, "/") || !s.spend(costWord+costSearch*(len(name)+len(s.folder))) {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(s.resolve(name), "/"), func(part string) bool { return s.fetched[part] })
+}
+
+// builds judges the tools that run what a folder says they should.
+func (s *shell) builds(argv []string) {
+	line := strings.Join(argv, " ")
+	if remoteInstall.MatchString(line) {
+		s.breaks(RemoteCodeExecution)
+	}
+	if s.folder != "" && s.comesFromElsewhere(".") {
+		s.breaks(RemoteCodeExecution)
+	}
+	for _, word := range argv[1:] {
+		if strings.Contains(word, "://") {
+			continue
+		}
+		if s.fetched[word] || strings.Contains(word, "/") && s.comesFromElsewhere(word) {
+			s.breaks(RemoteCodeExecution)
+		}
+	}
+	if programName(argv[0]) == "make" {
+		s.recipes(s.written["Makefile"])
+	}
+}
+
+// recipes reads the commands of a makefile.
+func (s *shell) recipes(text string) {
+	for line := range strings.Lines(text) {
+		if command, recipe := strings.CutPrefix(line, "\t"); recipe {
+			s.shellIn(strings.TrimLeft(command, "@-+"), s)
+		}
+	}
+}
+
+var builds = words("make gmake cmake ninja npm npx yarn pnpm bun bunx pip pip3 pipx uv uvx poetry easy_install cargo gem bundle composer gradle mvn ant rake tox just go")
+
+// remoteInstall finds the packages that come from an address and not from the
+// registry that the machine was set up with.
+var remoteInstall = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
+	`(?:pip[0-9.]*|uv|uvx|pipx|easy_install|poetry|npm|npx|yarn|pnpm|bun|bunx|gem) .*(?:\bgit\+|\bhttps?://|\bgithub:|\bgit@|--(?:extra-)?index-url|--registry[= ]|--source[= ]http)`,
+	`cargo install .*--(?:git|registry|index)\b`,
+}, "|") + `)`)
+
+// remoteModule is pip under another name.
+var remoteModule = regexp.MustCompile(`-m (pip .*)$`)
