@@ -5,13 +5,51 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/wire"
 )
 
+// frames are what a stream begins with in each dialect, and a frame with WORD of its
+// text.
+var frames = map[string]struct{ begin, word string }{
+	"openai_chat": {
+		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
+		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"WORD"},"finish_reason":null}]}`,
+	},
+	"openai_responses": {
+		`{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}}`,
+		`{"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"WORD","logprobs":[]}`,
+	},
+	"anthropic_messages": {
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"WORD"}}`,
+	},
+	"gemini_generate": {
+		`{"modelVersion":"m"}`,
+		`{"candidates":[{"content":{"parts":[{"text":"WORD"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":8,"totalTokenCount":8},"modelVersion":"m","responseId":"r"}`,
+	},
+	"ollama_chat": {
+		`{"model":"m","created_at":"2023-08-04T08:52:19Z","message":{"role":"assistant","content":""},"done":false}`,
+		`{"model":"m","created_at":"2023-08-04T08:52:19Z","message":{"role":"assistant","content":"WORD"},"done":false}`,
+	},
+}
+
 // BenchmarkFrame is the cost of one frame of a streamed answer: reading it, checking
-// the text, holding it back and letting it go.
+// the text, holding it back, letting it go and following what left.
 func BenchmarkFrame(b *testing.B) {
+	for name, data := range frames {
+		b.Run(name, func(b *testing.B) { benchmarkFrame(b, name, data.begin, data.word) })
+	}
+}
+
+func benchmarkFrame(b *testing.B, name, begin, word string) {
+	b.Helper()
+	dialect, ok := wire.Named(name)
+	if !ok {
+		b.Fatal("no such dialect")
+	}
 	g, _ := newGovernor(b)
 	opened, err := g.Open(b.Context(), request("s"))
 	if err != nil {
@@ -26,16 +64,31 @@ func BenchmarkFrame(b *testing.B) {
 	var events wire.EventReader
 	var gate *govern.Gate
 	for i := range b.N {
+		text := strings.Replace(word, "WORD", words[i%len(words)], 1)
 		if i%2000 == 0 { // a long answer
 			if gate != nil {
 				gate.Close()
 			}
-			events = chat.Events()
-			gate = a.NewGate(govern.GateConfig{Window: 256, MaxDelay: time.Hour, Limit: roomy, Write: func([]wire.Frame) error { return nil }}, func() {})
+			stream := dialect.Stream()
+			release := func(frames []wire.Frame) error {
+				for _, f := range frames {
+					stream.Sent(f)
+				}
+				return nil
+			}
+			events = dialect.Events()
+			gate = a.NewGate(govern.GateConfig{Window: 256, MaxDelay: time.Hour, Limit: roomy, Write: release}, func() {})
+			text = begin
 		}
-		data := []byte(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"` + words[i%len(words)] + `"},"finish_reason":null}]}`)
-		event := a.ReadEvent(events, wire.Frame{Raw: data, Data: data})
-		if !gate.Append(wire.Frame{Raw: data, Data: data}, event.Deltas) {
+		frame := wire.Frame{Raw: []byte(text), Data: []byte(text)}
+		if name == "anthropic_messages" { // which names each event twice
+			frame.Event = gjson.Get(text, "type").Str
+		}
+		event := a.ReadEvent(events, frame)
+		if len(event.Unknown) > 0 {
+			b.Fatalf("%s: %v", text, event.Unknown)
+		}
+		if !gate.Append(frame, event.Deltas) {
 			b.Fatal("the gate stopped")
 		}
 	}
