@@ -13,7 +13,7 @@ import (
 const (
 	// checkEvery is how many bytes of new text a choice may gain before the next
 	// check. Text that was not checked is not released.
-	checkEvery = 64
+	checkEvery = 96
 	// checkSpan is how many of the last bytes of a choice a check reads. The whole
 	// text is judged at the end, before the terminal frame leaves.
 	checkSpan = 4096
