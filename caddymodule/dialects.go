@@ -38,12 +38,18 @@ func (d DialectPath) check() error {
 // dialect tells which dialect is spoken at a request's path: the one that the operator
 // names for it, or the one that is known for it.
 func (h *Handler) dialect(r *http.Request) (wire.Dialect, bool) {
+	found, known := wire.Match(r.URL)
 	for _, d := range h.Dialects {
-		if d.matches(r) {
-			return wire.Named(d.Dialect)
+		if !d.matches(r) {
+			continue
 		}
+		named, ok := wire.Named(d.Dialect)
+		if known && ok && found.Name() == named.Name() {
+			return found, true // which has read in the address what its API says there
+		}
+		return named, ok
 	}
-	return wire.Match(r.URL)
+	return found, known
 }
 
 // matches reports whether a request has one of the paths. Its path is read as

@@ -80,3 +80,18 @@ func TestDialectOptionIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// An API that says in its address which model is asked, and whether the answer is
+// streamed, says so below a named path too.
+func TestDialectPathsKeepTheirAddress(t *testing.T) {
+	s, _ := listening(t, `{"dialects":[{"path":"/gateway/*","dialect":"gemini"}]}`)
+	for query, want := range map[string]string{"?alt=sse": "data: {", "": "["} {
+		w := s.post("/gateway/v1beta/models/Model-X:streamGenerateContent"+query, geminiAttack)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), want) {
+			t.Errorf("%q: %d %s", query, w.Code, w.Body)
+		}
+		if model := s.receipts()[0]["model"]; model != "Model-X" {
+			t.Errorf("%q: model %v", query, model)
+		}
+	}
+}
