@@ -3,6 +3,8 @@ package caddymodule_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -124,5 +126,42 @@ func TestUpstreamDialectNames(t *testing.T) {
 		if failed == nil || !strings.Contains(failed.Error(), strings.Join(known, ", ")) || !strings.Contains(adapted, "is not one of "+strings.Join(known, ", ")) {
 			t.Errorf("%s: %v, %s", name, failed, adapted)
 		}
+	}
+}
+
+// Each dialect that can ask does, whole and streamed: the model gets a call of its API
+// with the constitutional context, and its documented answers are the governed output.
+func TestEveryUpstreamDialectIsAsked(t *testing.T) {
+	for _, test := range []struct{ name, dialect, contentType, streamed, text string }{
+		{"openai", "openai_chat", "text/event-stream", "streaming", "Hello"},
+		{"openai_responses", "openai_responses", "text/event-stream", "streaming", "Hi there! How can I assist you today?"},
+		{"anthropic", "anthropic_messages", "text/event-stream", "basic", "Hello!"},
+		{"gemini", "gemini_generate", "text/event-stream", "languages", "Here you go!\n\n1.  **English:** Hi\n**Italian:** Ciao"},
+		{"ollama", "ollama_chat", "application/x-ndjson", "streaming", "The"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answer, err := os.ReadFile("../wire/testdata/examples/" + test.dialect + "/" + test.streamed + ".stream")
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := new(recorder)
+			s := newSite(t, `{"upstream_dialect":"`+test.name+`","baseline":"never"}`, func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				return answering(test.contentType, string(answer))(w, r)
+			})
+			done := lastEvent(t, s.post("/lex/govern/stream", question).Body.String())
+			if done["governed_output"] != test.text || done["governed_source"] != "governed" || done["done"] != true {
+				t.Errorf("%v", done)
+			}
+			asked := seen.last()
+			d, ok := wire.Match(&url.URL{Path: asked.path, RawQuery: asked.query})
+			if !ok || d.Name() != test.dialect {
+				t.Fatalf("asked at %s", asked.path)
+			}
+			call, err := d.Request(asked.body)
+			if err != nil || !call.Stream || call.Prompt() != "What is the capital of France?" || !strings.Contains(string(asked.body), "constitutional state") {
+				t.Errorf("%v: asked %s", err, asked.body)
+			}
+		})
 	}
 }
