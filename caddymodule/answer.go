@@ -100,7 +100,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finished[choice] = true
 	}
 	a.mayEnd = a.mayEnd || event.MayEnd
-	if (event.Calls || a.mayEnd) && a.stopKeepAlive == nil {
+	if (len(event.Calls) > 0 || a.mayEnd) && a.stopKeepAlive == nil {
 		a.stopKeepAlive = a.keepAlive()
 	}
 	if a.stopKeepAlive == nil && len(a.finished) == 0 && !event.Done && !event.Err {

@@ -12,6 +12,18 @@ type ToolCall struct {
 	// Invariant that the call breaks, or empty. In the mode observe a call that
 	// breaks one is approved all the same.
 	Invariant string `json:"invariant"`
+	// Rule is the operator's rule that blocks the call, or empty.
+	Rule string `json:"rule,omitzero"`
+	// Effect is what the tool does to the world, and HighRisk that what it does is grave
+	// and cannot be undone.
+	Effect   ToolEffect `json:"effect,omitzero"`
+	HighRisk bool       `json:"high_risk,omitzero"`
+	// Provenance is where the call's sensitive arguments come from; empty when it has
+	// none or when the conversation is not known.
+	Provenance Provenance `json:"provenance,omitzero"`
+	// Flagged is an invariant that the call comes near to, which the operator's policy
+	// lets pass; or empty.
+	Flagged string `json:"flagged,omitzero"`
 	// ArgumentsCommitment is made by [Commit] over the arguments as they were
 	// sent; empty when there were none.
 	ArgumentsCommitment string `json:"arguments_commitment"`
@@ -25,6 +37,33 @@ const (
 	Approved ToolDecision = "approved"
 	Blocked  ToolDecision = "blocked"
 )
+
+// ToolEffect is what a tool does to the world.
+type ToolEffect string
+
+// The effects of tools. What cannot be told is Other, which a session whose state is at
+// the barrier denies too.
+const (
+	ToolReads  ToolEffect = "read"
+	ToolWrites ToolEffect = "write"
+	ToolSends  ToolEffect = "send"
+	ToolOther  ToolEffect = "other"
+)
+
+// Provenance is where the sensitive arguments of a call (receivers, accounts, addresses,
+// files, commands) come from. Of several the worst counts, which is the last of these.
+type Provenance string
+
+// The provenances.
+const (
+	FromUser        Provenance = "user"        // the user or the application wrote them
+	FromModel       Provenance = "model"       // nobody in the conversation did
+	FromUntrusted   Provenance = "untrusted"   // only a tool or a document did
+	FromInstruction Provenance = "instruction" // only one that also gives instructions did
+)
+
+// SessionRisk is the Invariant of a call that the state of its session denies.
+const SessionRisk = "session_risk"
 
 // RecordToolCall returns the turn of a decided tool call. It takes no step: the
 // session after the turn is the session before it, so an agent can neither calm

@@ -118,6 +118,9 @@ type Change struct {
 	Receipt Receipt
 	// Session is the session's next state, with the version that was read.
 	Session Session
+	// Calls are the receipts of the tool calls of the turn, in order. They follow Receipt in
+	// the listing, and the last of them is the session's head.
+	Calls []Receipt
 	// Aliases are further keys that lead to the session from now on: now to the
 	// state that this change leaves, later to the state that it then has. A key under
 	// which a session of its own is stored keeps leading to that one; of several

@@ -154,9 +154,13 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 	switch name {
 	case "message_start":
 		e.ID = root.Get("message.id").Str
-		e.Calls = callsTool(root.Get("message.content"))
+		if callsTool(root.Get("message.content")) {
+			e.Calls = []CallDelta{{}}
+		}
 	case "content_block_start":
-		e.Calls = isClientCall(root.Get("content_block"))
+		if isClientCall(root.Get("content_block")) {
+			e.Calls = []CallDelta{{}}
+		}
 	case "message_delta":
 		if e.Finish = root.Get("delta.stop_reason").Str; e.Finish != "" {
 			e.Finished = []int{0}

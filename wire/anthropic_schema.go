@@ -337,7 +337,7 @@ var anthropicChangedTool = typed(members{
 })
 
 func anthropicCall(names members) members {
-	names["id"], names["input"] = scalar, gathered(ToolCall)
+	names["id"], names["input"] = scalar, gathered(Arguments)
 	names["cache_control"], names["caller"] = anthropicCache, object(members{"type": scalar, "tool_id": scalar})
 	return names
 }
@@ -458,7 +458,7 @@ var anthropicEvent = byType(map[string]schema{
 		"text_delta":       typed(members{"text": text(Text)}),
 		"thinking_delta":   typed(members{"thinking": text(Reasoning), "estimated_tokens": scalar}),
 		"signature_delta":  typed(members{"signature": scalar}),
-		"input_json_delta": typed(members{"partial_json": text(ToolCall)}),
+		"input_json_delta": typed(members{"partial_json": text(Arguments)}),
 		"citations_delta":  typed(members{"citation": gathered(Annotation)}),
 		"compaction_delta": typed(members{"content": text(Document), "encrypted_content": media(Document)}),
 	})}),

@@ -151,7 +151,7 @@ const (
 	Text        Kind = "text"
 	RefusalText Kind = "refusal"
 	Reasoning   Kind = "reasoning"
-	ToolCall    Kind = "tool_call"   // the input of a call, as the model wrote it
+	Arguments   Kind = "tool_call"   // the input of a call, as the model wrote it
 	ToolResult  Kind = "tool_result" // in an answer: what a tool that the provider runs returned, or the provider itself is one
 	Instruction Kind = "instruction" // in an answer of a [ToolServer]: what tells a model how to use it
 	Document    Kind = "document"    // a text that is quoted to the model and not said to it
@@ -169,7 +169,7 @@ const (
 
 // Kinds are all kinds.
 var Kinds = []Kind{
-	Text, RefusalText, Reasoning, ToolCall, ToolResult, Instruction, Document, Name, Schema, Annotation,
+	Text, RefusalText, Reasoning, Arguments, ToolResult, Instruction, Document, Name, Schema, Annotation,
 	Image, Audio, File, Stored, Tokens, Logprobs, Unknown,
 }
 
@@ -226,8 +226,12 @@ type Request struct {
 	HistoryPath string
 	// Kept: the provider keeps the answer under its id, so that a later call may go on
 	// from it, or name what it holds instead of resending it.
-	Kept   bool
-	Parts  []Part
+	Kept  bool
+	Parts []Part
+	// Tools are the definitions of the tools that the model may call.
+	Tools []ToolDefinition
+	// Calls are calls of tools that the caller asks a [ToolServer] for.
+	Calls  []ToolCall
 	prompt string
 }
 
@@ -246,6 +250,7 @@ type Response struct {
 	Model  string
 	Finish string // the first choice's finish reason
 	Parts  []Part
+	Calls  []ToolCall // for the client to run, in order
 	text   string
 }
 
@@ -262,9 +267,9 @@ type Event struct {
 	// Finished are the choices that have one here; clients stop reading them. A
 	// provider may repeat the reason of a choice in a later frame.
 	Finished []int
-	// Calls: a call of a tool begins that the client runs, which some clients do before
-	// the answer has ended.
-	Calls bool
+	// Calls are pieces of calls that the client runs, which some clients do before the
+	// answer has ended.
+	Calls []CallDelta
 	// MayEnd: the answer is complete if the stream ends behind this frame, in a dialect
 	// in which nothing but that tells the end.
 	MayEnd bool

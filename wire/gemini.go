@@ -244,7 +244,9 @@ func (e *Event) addCandidates(candidates gjson.Result, parts []Part) {
 		// With automatic function calling the JavaScript SDK runs the tool before it
 		// reads the next chunk.
 		called := strings.Contains(p.Path, ".functionCall.") || strings.Contains(p.Path, ".function_call.")
-		e.Calls = e.Calls || called && p.Kind != Unknown
+		if called && p.Kind != Unknown {
+			e.Calls = append(e.Calls, CallDelta{})
+		}
 	}
 }
 

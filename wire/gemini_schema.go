@@ -95,7 +95,7 @@ func geminiPartOf(kind Kind) schema {
 		"inlineData": geminiBlob,
 		"fileData":   geminiFile,
 		"functionCall": twins(members{
-			"name": text(Name), "args": gathered(ToolCall), "partialArgs": gathered(ToolCall),
+			"name": text(Name), "args": gathered(Arguments), "partialArgs": gathered(Arguments),
 			"id": scalar, "willContinue": scalar,
 		}),
 		"functionResponse": asTool(twins(members{
@@ -103,9 +103,9 @@ func geminiPartOf(kind Kind) schema {
 			"parts": oneOrMore(twins(members{"inlineData": geminiBlob, "fileData": geminiFile, "mediaProcessing": scalar})),
 			"id":    scalar, "scheduling": scalar, "willContinue": scalar,
 		})),
-		"executableCode":      twins(members{"code": text(ToolCall), "language": scalar, "id": scalar}),
+		"executableCode":      twins(members{"code": text(Arguments), "language": scalar, "id": scalar}),
 		"codeExecutionResult": asTool(twins(members{"output": geminiResult, "outcome": scalar, "id": scalar})),
-		"toolCall":            twins(members{"args": gathered(ToolCall), "toolType": scalar, "id": scalar}),
+		"toolCall":            twins(members{"args": gathered(Arguments), "toolType": scalar, "id": scalar}),
 		"toolResponse":        asTool(twins(members{"response": geminiResult, "toolType": scalar, "id": scalar})),
 		"audioTranscription": twins(members{
 			"text": text(kind), "words": gathered(Annotation), "speakerLabel": text(Name),

@@ -42,7 +42,7 @@ func TestHoldBackKeepsTheWindow(t *testing.T) {
 			for range rapid.IntRange(0, 3).Draw(r, "deltas") {
 				d := wire.Delta{
 					Choice: rapid.IntRange(0, 3).Draw(r, "choice"), Text: strings.Repeat("x", rapid.IntRange(0, 25).Draw(r, "text")),
-					Kind: rapid.SampledFrom([]wire.Kind{wire.Text, wire.RefusalText, wire.ToolCall}).Draw(r, "kind"),
+					Kind: rapid.SampledFrom([]wire.Kind{wire.Text, wire.RefusalText, wire.Arguments}).Draw(r, "kind"),
 				}
 				deltas = append(deltas, d)
 				if d.IsText() && d.Text != "" {

@@ -59,7 +59,7 @@ func (mcp) Request(body []byte) (Request, error) {
 		}
 	}
 	r.Choices, r.Parts = len(r.Reply.waiting), w.parts
-	r.prompt = joinText(slices.DeleteFunc(slices.Clone(w.parts), func(p Part) bool { return p.Role != User }), Text, ToolCall)
+	r.prompt = joinText(slices.DeleteFunc(slices.Clone(w.parts), func(p Part) bool { return p.Role != User }), Text, Arguments)
 	return r, w.err
 }
 

@@ -94,14 +94,14 @@ var mcpParams = map[string]schema{
 	"ping":       params(nil), "server/discover": params(nil),
 	"tools/list": params(nil), "prompts/list": params(nil), "resources/list": params(nil), "resources/templates/list": params(nil),
 	"roots/list": params(nil), "tasks/list": params(nil),
-	"tools/call":            params(members{"name": mcpNamed, "arguments": gathered(ToolCall)}),
-	"prompts/get":           params(members{"name": mcpNamed, "arguments": gathered(ToolCall)}),
+	"tools/call":            params(members{"name": mcpNamed, "arguments": gathered(Arguments)}),
+	"prompts/get":           params(members{"name": mcpNamed, "arguments": gathered(Arguments)}),
 	"resources/read":        params(members{"uri": mcpNamed}),
 	"resources/subscribe":   params(members{"uri": mcpNamed}),
 	"resources/unsubscribe": params(members{"uri": mcpNamed}),
 	"completion/complete": params(members{
 		"ref":      object(members{"type": scalar, "name": mcpNamed, "title": mcpNamed, "uri": mcpNamed}),
-		"argument": gathered(ToolCall), "context": gathered(ToolCall),
+		"argument": gathered(Arguments), "context": gathered(Arguments),
 	}),
 	"logging/setLevel":     params(members{"level": scalar}),
 	"subscriptions/listen": params(members{"notifications": mcpSubscriptions}),
@@ -283,7 +283,7 @@ var (
 	}
 	mcpUnknownBlock = object(joined(mcpModelBlock, members{"type": unknown}))
 	mcpModelBlock   = joined(mcpPlainBlock(Image), members{
-		"id": scalar, "toolUseId": scalar, "isError": scalar, "input": gathered(ToolCall), "structuredContent": gathered(Text),
+		"id": scalar, "toolUseId": scalar, "isError": scalar, "input": gathered(Arguments), "structuredContent": gathered(Text),
 		"content": list(object(mcpPlainBlock(Image))),
 	})
 )

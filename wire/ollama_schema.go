@@ -100,7 +100,7 @@ var ollamaToolCall = object(members{
 	"id": scalar, "type": word("function"),
 	"function": object(members{
 		"index": scalar, "name": text(Name),
-		"arguments": anyOf{text: text(ToolCall), list: gathered(ToolCall), object: gathered(ToolCall)}.read,
+		"arguments": anyOf{text: text(Arguments), list: gathered(Arguments), object: gathered(Arguments)}.read,
 	}),
 })
 

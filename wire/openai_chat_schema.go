@@ -94,7 +94,7 @@ var chatToolCall = object(members{
 // chatCalled is what is called: a name and its input under the given name.
 // Arguments are a string that should be JSON; some servers send the object.
 func chatCalled(input string) schema {
-	arguments := anyOf{text: text(ToolCall), list: gathered(ToolCall), object: gathered(ToolCall)}
+	arguments := anyOf{text: text(Arguments), list: gathered(Arguments), object: gathered(Arguments)}
 	return object(members{"name": text(Name), input: arguments.read})
 }
 

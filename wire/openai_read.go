@@ -119,7 +119,9 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 		return true
 	})
 	for _, p := range parts {
-		e.Calls = e.Calls || p.Kind != Unknown && isChatCall(p.Path)
+		if p.Kind != Unknown && isChatCall(p.Path) {
+			e.Calls = append(e.Calls, CallDelta{})
+		}
 		choice := 0
 		if rest, ok := strings.CutPrefix(p.Path, "choices."); ok && p.Kind != Unknown { // an error has no choice
 			place, _, _ := strings.Cut(rest, ".")

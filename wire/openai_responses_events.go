@@ -76,19 +76,19 @@ var responsesEvents = func() map[string]responsesEvent {
 		"response.reasoning_summary_part.added": summary, "response.reasoning_summary_part.done": summary,
 		"response.reasoning_summary_text.delta": piece("summary.#.text", text(Reasoning)), "response.reasoning_summary_text.done": whole("summary.#.text", "text", text(Reasoning)),
 
-		"response.function_call_arguments.delta":         ofCall(piece("arguments", text(ToolCall))),
-		"response.function_call_arguments.done":          ofCall(whole("arguments", "arguments", text(ToolCall))),
-		"response.custom_tool_call_input.delta":          ofCall(piece("input", text(ToolCall))),
-		"response.custom_tool_call_input.done":           ofCall(whole("input", "input", text(ToolCall))),
-		"response.apply_patch_call_operation_diff.delta": ofCall(piece("operation.diff", text(ToolCall))),
-		"response.apply_patch_call_operation_diff.done":  ofCall(whole("operation.diff", "diff", text(ToolCall))),
+		"response.function_call_arguments.delta":         ofCall(piece("arguments", text(Arguments))),
+		"response.function_call_arguments.done":          ofCall(whole("arguments", "arguments", text(Arguments))),
+		"response.custom_tool_call_input.delta":          ofCall(piece("input", text(Arguments))),
+		"response.custom_tool_call_input.done":           ofCall(whole("input", "input", text(Arguments))),
+		"response.apply_patch_call_operation_diff.delta": ofCall(piece("operation.diff", text(Arguments))),
+		"response.apply_patch_call_operation_diff.done":  ofCall(whole("operation.diff", "diff", text(Arguments))),
 		"response.mcp_call_arguments.delta":              piece("arguments", responsesArguments),
 		"response.mcp_call_arguments.done":               whole("arguments", "arguments", responsesArguments),
-		"response.code_interpreter_call_code.delta":      piece("code", text(ToolCall)),
-		"response.code_interpreter_call_code.done":       whole("code", "code", text(ToolCall)),
-		"response.shell_call_command.added":              whole("action.commands.#", "command", text(ToolCall)),
-		"response.shell_call_command.delta":              piece("action.commands.#", text(ToolCall)),
-		"response.shell_call_command.done":               whole("action.commands.#", "command", text(ToolCall)),
+		"response.code_interpreter_call_code.delta":      piece("code", text(Arguments)),
+		"response.code_interpreter_call_code.done":       whole("code", "code", text(Arguments)),
+		"response.shell_call_command.added":              whole("action.commands.#", "command", text(Arguments)),
+		"response.shell_call_command.delta":              piece("action.commands.#", text(Arguments)),
+		"response.shell_call_command.done":               whole("action.commands.#", "command", text(Arguments)),
 		"response.shell_call_output_content.delta":       piece("output.#", shellOutput),
 		"response.shell_call_output_content.done":        whole("output.#", "output", list(responsesShellOutput)),
 
@@ -184,7 +184,9 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		return Event{}, w.err
 	}
 	r.finish(&e, kind, root.Get("response"))
-	e.Calls = known.calls || responsesRunByClient(root.Get("item"))
+	if known.calls || responsesRunByClient(root.Get("item")) {
+		e.Calls = []CallDelta{{}}
+	}
 	index := int(root.Get("output_index").Int())
 	if root.Get("output_index").Exists() {
 		r.saw(index)

@@ -90,18 +90,18 @@ var responsesItems = map[string]responsesItem{
 	}),
 	"shell_call": item(Assistant, members{
 		"action": object(members{
-			"commands": list(text(ToolCall)), "max_output_length": scalar, "timeout_ms": scalar,
+			"commands": list(text(Arguments)), "max_output_length": scalar, "timeout_ms": scalar,
 		}),
 		"environment": opaque,
 	}),
 	"shell_call_output": item(Tool, members{"output": list(responsesShellOutput), "max_output_length": scalar}),
 	"local_shell_call": item(Assistant, members{"action": object(members{
-		"type": word("exec"), "command": list(text(ToolCall)), "env": gathered(ToolCall), "timeout_ms": scalar,
-		"user": scalar, "working_directory": text(ToolCall),
+		"type": word("exec"), "command": list(text(Arguments)), "env": gathered(Arguments), "timeout_ms": scalar,
+		"user": scalar, "working_directory": text(Arguments),
 	})}),
 	"local_shell_call_output": item(Tool, members{"output": text(ToolResult)}),
 	"apply_patch_call": item(Assistant, members{"operation": object(members{
-		"type": word("create_file", "update_file", "delete_file"), "path": text(ToolCall), "diff": text(ToolCall),
+		"type": word("create_file", "update_file", "delete_file"), "path": text(Arguments), "diff": text(Arguments),
 	})}),
 	"apply_patch_call_output": item(Tool, members{"output": text(ToolResult)}),
 	"tool_search_call":        item(Assistant, members{"arguments": responsesArguments, "execution": scalar}),
@@ -120,26 +120,26 @@ var responsesItems = map[string]responsesItem{
 		"server_label": text(Name), "tools": as(Definition, gathered(Schema)), "error": as(Tool, gathered(ToolResult)),
 	}),
 	"web_search_call": item(Assistant, members{"action": object(members{
-		"type": word("search", "open_page", "find_in_page", "find"), "query": text(ToolCall), "queries": list(text(ToolCall)),
-		"url": text(ToolCall), "pattern": text(ToolCall), "sources": as(Tool, gathered(Annotation)),
+		"type": word("search", "open_page", "find_in_page", "find"), "query": text(Arguments), "queries": list(text(Arguments)),
+		"url": text(Arguments), "pattern": text(Arguments), "sources": as(Tool, gathered(Annotation)),
 	}), "results": as(Tool, gathered(ToolResult))}),
 	"file_search_call": item(Assistant, members{
-		"queries": list(text(ToolCall)),
+		"queries": list(text(Arguments)),
 		"results": as(Tool, list(object(members{
 			"text": text(ToolResult), "filename": text(Name), "attributes": gathered(Annotation), "file_id": scalar, "score": scalar,
 		}))),
 	}),
 	"code_interpreter_call": item(Assistant, members{
-		"code": text(ToolCall), "container_id": scalar,
+		"code": text(Arguments), "container_id": scalar,
 		"outputs": as(Tool, list(object(members{
 			"type": word("logs", "image"), "logs": text(ToolResult), "url": media(Image),
 		}))),
 	}),
 	"image_generation_call": item(Assistant, members{
-		"result": media(Image), "revised_prompt": text(ToolCall), "error": as(Tool, gathered(ToolResult)),
+		"result": media(Image), "revised_prompt": text(Arguments), "error": as(Tool, gathered(ToolResult)),
 		"action": scalar, "background": scalar, "output_format": scalar, "quality": scalar, "size": scalar, "svg_usage": opaque,
 	}),
-	"program":        item(Assistant, members{"code": text(ToolCall), "fingerprint": scalar}),
+	"program":        item(Assistant, members{"code": text(Arguments), "fingerprint": scalar}),
 	"program_output": item(Tool, members{"result": text(ToolResult)}),
 
 	// What the provider keeps, and what says nothing.
@@ -310,7 +310,7 @@ func responsesLogprobs(w *walk, v gjson.Result) {
 	}
 }
 
-var responsesArguments = anyOf{text: text(ToolCall), list: gathered(ToolCall), object: gathered(ToolCall)}.read
+var responsesArguments = anyOf{text: text(Arguments), list: gathered(Arguments), object: gathered(Arguments)}.read
 
 var responsesResult = anyOf{text: text(ToolResult), list: list(responsesPart(ToolResult))}.read
 
@@ -320,7 +320,7 @@ var responsesShellOutput = object(members{
 
 // responsesClick is one action of a model that uses a computer.
 var responsesClick = object(members{
-	"type": scalar, "text": text(ToolCall), "keys": list(text(ToolCall)), "button": scalar, "x": scalar, "y": scalar,
+	"type": scalar, "text": text(Arguments), "keys": list(text(Arguments)), "button": scalar, "x": scalar, "y": scalar,
 	"scroll_x": scalar, "scroll_y": scalar, "path": opaque,
 })
 

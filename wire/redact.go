@@ -56,9 +56,9 @@ func (p Part) redacted(opens byte, text string) []byte {
 		return encode(map[string]string{"type": "message", "role": "assistant", "content": text})
 	case p.replacement == inputText, p.replacement == outputText:
 		return encode(map[string]string{"type": string(p.replacement), "text": text})
-	case p.Kind == ToolCall && opens == '"':
+	case p.Kind == Arguments && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
-	case p.Kind == ToolCall:
+	case p.Kind == Arguments:
 		return encode(map[string]string{"redacted": text})
 	case p.Kind == Name:
 		return []byte(`"redacted"`)

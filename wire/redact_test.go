@@ -138,7 +138,7 @@ func checkRedacted(t *testing.T, before, after wire.Request, at map[int]bool, ou
 			}
 		case there && got.Text == p.Text:
 			t.Fatalf("%s still says %q", p.Path, p.Text)
-		case there && got.Kind == wire.ToolCall && !json.Valid([]byte(strings.ReplaceAll(got.Text, "\n", " "))) && !strings.Contains(got.Text, "redacted"):
+		case there && got.Kind == wire.Arguments && !json.Valid([]byte(strings.ReplaceAll(got.Text, "\n", " "))) && !strings.Contains(got.Text, "redacted"):
 			t.Fatalf("arguments became %q", got.Text)
 		}
 	}

@@ -1,0 +1,69 @@
+package wire
+
+import "errors"
+
+// A ToolCall is a call of a tool: in an answer one that the client is asked to run, in a
+// call to a [ToolServer] one that the server is asked to run. Calls that a provider runs
+// by itself are none.
+type ToolCall struct {
+	// Key tells the calls of one body or one stream apart. It is the dialect's own, means
+	// nothing elsewhere and is never shown.
+	Key string
+	// Choice is 0 to MaxChoices-1.
+	Choice int
+	// ID is by what a result refers to the call; "" in dialects without.
+	ID string
+	// Name is the tool's, as the model wrote it.
+	Name string
+	// Arguments are as the model wrote them: a JSON text or, if Free, any text. "" if
+	// there are none.
+	Arguments string
+	Free      bool
+}
+
+// A CallDelta is what a stream frame brings of a call. The first of a Key begins the call;
+// ID and Name are set once, and Arguments are the next piece of them or, if Whole, all of
+// them.
+type CallDelta struct {
+	ToolCall
+	Whole bool
+}
+
+// A ToolDefinition describes, in a request, a tool that the model may call.
+type ToolDefinition struct {
+	Name, Description string
+	// Schema is the JSON Schema of the arguments; nil if there is none.
+	Schema []byte
+}
+
+// A BlockedCall is a call that the client must not get. Note says why, in a sentence for
+// the model and the people who read the conversation; never empty.
+type BlockedCall struct{ Key, Note string }
+
+// ErrCalls is the kind of every error about an answer from which calls cannot be taken.
+var ErrCalls = errors.New("the calls of this answer cannot be edited")
+
+// A CallEditor is a dialect in whose answers models ask for calls of tools.
+type CallEditor interface {
+	// WithoutCalls returns a whole answer without some of its calls. Their notes stand
+	// where the dialect has room for text, and the finish reasons say what is left. Every
+	// other byte stays. Errors wrap [ErrCalls].
+	WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error)
+}
+
+// A StreamCallEditor is a [StreamWriter] of a [CallEditor].
+type StreamCallEditor interface {
+	// WithoutCalls does the same for the frames of a stream from the first frame of the
+	// first call on, none of which has left. It returns the bytes to send in their place,
+	// behind what was [StreamWriter.Sent]. Frames that still come behind them are sent as
+	// they are.
+	WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error)
+}
+
+// A CallAnswerer is a dialect in which the provider remembers the calls of its answers
+// and wants a result for each, also for those that the client never got.
+type CallAnswerer interface {
+	// AnswerCalls returns the body of a request with a result for each call that it has
+	// none for yet. The result is the note of the blocked call, whose Key is the call's ID.
+	AnswerCalls(body []byte, blocked []BlockedCall) ([]byte, error)
+}
