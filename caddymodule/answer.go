@@ -27,10 +27,15 @@ type governedAnswer struct {
 	events   wire.EventReader
 	stream   wire.StreamWriter
 	gate     *govern.Gate
-	tail     []byte       // frames from the first on that waits for the receipt
+	tail     []wire.Frame // from the first on that waits for the receipt
+	tailSize int          // in bytes
 	finished map[int]bool // the choices that have ended
-	mayEnd   bool         // the answer is complete if the stream ends now
-	settled  bool         // committed, and let go
+	// atTail reads a stream as from the beginning of the tail, and beforeTail are the texts
+	// of the choices before it.
+	atTail     wire.EventReader
+	beforeTail map[int]string
+	mayEnd     bool // the answer is complete if the stream ends now
+	settled    bool // committed, and let go
 	// stopKeepAlive ends what tells the client that the stream is not dead, while frames
 	// wait although the model goes on. It is nil until the first of them.
 	stopKeepAlive func()
@@ -106,9 +111,12 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	if a.stopKeepAlive == nil && len(a.finished) == 0 && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
-	a.tail = append(a.tail, f.Raw...)
+	if a.tail == nil {
+		a.atTail, a.beforeTail = a.events.Fork(), a.gate.TextsByChoice()
+	}
+	a.tail, a.tailSize = append(a.tail, f), a.tailSize+len(f.Raw)
 	switch {
-	case !a.gate.Count(event.Deltas) || int64(len(a.tail)) > a.app.Limits.Body:
+	case !a.gate.Count(event.Deltas) || int64(a.tailSize) > a.app.Limits.Body:
 		a.finalize(kernel.Aborted, errAnswerSize)
 	case event.Err:
 		a.finalize(kernel.ProviderFailed, nil)
@@ -141,7 +149,7 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 // that cannot be read.
 func (a *governedAnswer) sendLate(f wire.Frame) {
 	event, err := a.events.Event(f)
-	late := len(event.Deltas) > 0 || len(f.Stray) > 0 ||
+	late := len(event.Deltas) > 0 || len(event.Calls) > 0 || len(f.Stray) > 0 ||
 		slices.ContainsFunc(event.Unknown, isContent) ||
 		a.asksToolServer() && len(event.Finished) > 0 // a second answer
 	if err == nil && !late {
@@ -164,17 +172,28 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	if a.stopKeepAlive != nil {
 		a.stopKeepAlive()
 	}
-	texts := govern.Answer(a.gate.Close())
+	texts, begun := govern.Answer(a.gate.Close()), a.gate.SentChoices()
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))
 	}
-	begunChoices, choices := a.gate.SentChoices(), []string(texts)
-	begun, text := strings.Join(begunChoices, ""), strings.Join(texts, "")
-	if failure != nil || outcome == kernel.ClientGone {
-		text, choices = begun, begunChoices // what the client has read in the end
+	cut := failure != nil || outcome == kernel.ClientGone // the client has read what had left
+	if cut {
+		a.assessed.DropCalls()
 	}
+	var rest []byte // what leaves of the tail
 	stop := a.keepAlive()
-	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent(begun, text), a.sentChoices(begunChoices, choices))
+	receipt, err := a.judge(texts, outcome, func(d govern.Decisions) (govern.Sent, error) {
+		switch {
+		case d.Turn.Refused:
+			return a.refusedTexts(begun), nil
+		case cut:
+			return a.sentTexts(begun), nil
+		}
+		var shown []string
+		var err error
+		rest, shown, err = a.editTail(d)
+		return a.sentTexts(shown), err
+	})
 	stop()
 	switch {
 	case err != nil:
@@ -188,30 +207,17 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	default:
 		a.gate.Flush()
 		a.settled = true
-		_ = a.client.send(append(a.receiptNote(receipt), a.tail...)) // a failure means that the client left
+		_ = a.client.send(append(a.receiptNote(receipt), rest...)) // a failure means that the client left
 	}
 }
 
 // judge judges the texts of the answer and commits the turn.
-func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText, choices func(kernel.Turn) []string) (*govern.Receipt, error) {
+func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
 	judged, err := a.assessed.Judge(a.r.Context(), texts)
 	if err != nil {
 		return nil, err
 	}
-	judged.Choices = choices
-	return a.commit(a.r, judged, outcome, sent)
-}
-
-// sentChoices tells the text of each choice, if the call asked for several. Those
-// without text count once.
-func (a *governedAnswer) sentChoices(begun, texts []string) func(kernel.Turn) []string {
-	if a.call.Choices <= 1 {
-		return nil
-	}
-	if len(texts) < a.call.Choices {
-		texts = append(slices.Clone(texts), "")
-	}
-	return a.policy.governor.SentChoices(begun, texts)
+	return a.commitAnswer(judged, outcome, sent)
 }
 
 func (a *governedAnswer) streamError(e *apiError) []byte {
@@ -251,18 +257,29 @@ func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 // Whole judges a whole answer and sends it, or the refusal in its place.
 func (a *governedAnswer) Whole(status int, body []byte) {
 	texts, outcome, body := a.readWhole(status, body)
-	sent, choices := strings.Join(texts, ""), []string(texts)
 	if refused, err := a.assessed.AssessToolResults(a.r.Context()); err == nil && refused {
 		outcome = kernel.Answered // refused, even where it was an error
 	}
 	if clientLeft(a.r.Context()) {
-		outcome, sent, choices = kernel.ClientGone, "", nil
+		outcome = kernel.ClientGone
 	}
 	if len(a.opened.Coverage.Unknown) > 0 && a.blocksUnknown() && outcome == kernel.Answered {
 		a.replaceWith(errUnknownAnswer, kernel.Refused, "refused unread")
 		return
 	}
-	receipt, err := a.judge(texts, outcome, a.policy.governor.Sent("", sent), a.sentChoices(nil, choices))
+	edited := body
+	receipt, err := a.judge(texts, outcome, func(d govern.Decisions) (govern.Sent, error) {
+		switch {
+		case d.Turn.Refused:
+			return a.refusedTexts(nil), nil
+		case outcome == kernel.ClientGone:
+			return a.sentTexts(nil), nil
+		}
+		var shown govern.Answer
+		var err error
+		edited, shown, err = a.editWhole(body, texts, d)
+		return a.sentTexts(shown), err
+	})
 	switch {
 	case err != nil:
 		a.client.replace()
@@ -274,9 +291,9 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 		h := a.client.Header() // upstream's
 		dropLexHeaders(h, nil)
 		a.setReceiptHeaders(h, a.opened, receipt)
-		h.Set("Content-Length", strconv.Itoa(len(body)))
+		h.Set("Content-Length", strconv.Itoa(len(edited)))
 		a.client.WriteHeader(status)
-		_ = sendNow(a.client, body) // a failure means that the client left
+		_ = sendNow(a.client, edited) // a failure means that the client left
 	}
 }
 
@@ -310,7 +327,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	}
 	if response, err := a.dialect.Response(body); err == nil {
 		a.assessed.AnswerID = response.ID
-		return a.assessed.ReadAnswer(response.Parts), outcome, body
+		return a.assessed.ReadAnswer(response), outcome, body
 	}
 	return a.readForeign(body), outcome, body
 }
@@ -340,7 +357,8 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 			pieces[0] = append(pieces[0], p.Text)
 		}
 		if a.asksToolServer() {
-			return a.assessed.ReadAnswer([]wire.Part{{Path: "body", Kind: wire.ToolResult, Text: strings.Join(pieces[0], ""), Bytes: len(body)}})
+			said := wire.Part{Path: "body", Kind: wire.ToolResult, Text: strings.Join(pieces[0], ""), Bytes: len(body)}
+			return a.assessed.ReadAnswer(wire.Response{Parts: []wire.Part{said}})
 		}
 	}
 	var texts govern.Answer

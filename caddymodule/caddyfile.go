@@ -258,6 +258,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"unknown":          choiceOption(&h.Unknown, unknownInspect, unknownObserve, unknownPass, unknownBlock),
 		"dialect":          h.parseDialect,
 		"history":          choiceOption(&h.History, "redact", "refuse"),
+		"tool_results":     choiceOption(&h.ToolResults, "block", "redact", "annotate"),
 		"oversize":         choiceOption(&h.Oversize, "refuse", "pass"),
 		"inspect_limit":    sizeOption(&h.InspectLimit),
 		"hold_back":        h.parseHoldBack,

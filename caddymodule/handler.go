@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
 )
@@ -79,6 +80,11 @@ type Handler struct {
 	// would be refused now: redact replaces it before forwarding, refuse refuses
 	// the turn that resends it. Default: redact.
 	History string `json:"history,omitempty"`
+
+	// What becomes of a result of a tool, or of a document, that brings instructions:
+	// block refuses the turn, redact replaces the result, annotate puts a warning in
+	// front of it. Default: block.
+	ToolResults string `json:"tool_results,omitempty"`
 
 	// How much text of a request is read, in bytes. Default: 1 MiB.
 	InspectLimit int64 `json:"inspect_limit,omitempty"`
@@ -181,7 +187,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 func (h *Handler) setDefaults() {
 	for field, value := range map[*string]string{
 		&h.Mode: string(kernel.Enforce), &h.Endpoints: "all", &h.Read: readPublic, &h.Model: "lex-demo", &h.UpstreamDialect: "openai", &h.Baseline: "unless_refused", &h.Raw: "show",
-		&h.Unknown: unknownInspect, &h.History: "redact", &h.Oversize: "refuse", &h.Headers: "receipt", &h.RefuseWith.As: "message",
+		&h.Unknown: unknownInspect, &h.History: "redact", &h.ToolResults: string(govern.BlockResults), &h.Oversize: "refuse", &h.Headers: "receipt", &h.RefuseWith.As: "message",
 	} {
 		if *field == "" {
 			*field = value
@@ -212,6 +218,7 @@ func (h *Handler) Validate() error {
 		{"raw", h.Raw, []string{"show", "withhold"}},
 		{"unknown", h.Unknown, []string{unknownInspect, unknownObserve, unknownPass, unknownBlock}},
 		{"history", h.History, []string{"redact", "refuse"}},
+		{"tool_results", h.ToolResults, []string{"block", "redact", "annotate"}},
 		{"oversize", h.Oversize, []string{"refuse", "pass"}},
 		{"headers", h.Headers, []string{"receipt", "full", "none"}},
 		{"refuse_with", h.RefuseWith.As, []string{"message", "refusal", "content", "status"}},

@@ -87,6 +87,11 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 		return nil
 	}
 
+	// Decide on the calls that the caller asks a server of tools for.
+	if run, err := c.decideRequested(ctx, w, assessed); !run {
+		return err
+	}
+
 	// Forward. Whatever the next handlers write goes through the answerWriter to
 	// governedAnswer, which judges the answer, commits the turn and lets the answer
 	// go, or sends what stands in its place.
@@ -134,6 +139,7 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
 	turn.Conversation, turn.Eval, turn.RefusalID = talk, c.auth.isEval(c.r, id), c.refusalID
 	turn.PublicID, turn.Kept = talk.PublicID(), c.call.Kept
+	turn.Answerer, _ = c.dialect.(wire.CallAnswerer)
 	switch {
 	case named:
 		turn.Key = govern.SessionKey(c.caller.namespace, id)
@@ -173,10 +179,11 @@ func (c *interception) sessionID() string {
 // interceptedTurn is what all turns of intercepted traffic have in common.
 func (g *request) interceptedTurn(started time.Time) govern.Request {
 	return govern.Request{
-		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, Started: started,
+		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, KeyID: g.caller.key.ID, Started: started,
 		Reading: govern.Reading{
 			Limit: g.handler.InspectLimit, RefuseOversize: g.handler.Oversize == "refuse",
 			RefuseHistory: g.handler.History == "refuse", Unknown: g.inspectsUnknown(),
+			ToolResults: govern.ToolResults(g.handler.ToolResults),
 		},
 	}
 }
@@ -191,7 +198,7 @@ func (g *request) blocksUnknown() bool {
 
 // refuseWith records a turn that is refused with an error, and returns the error.
 func (c *interception) refuseWith(ctx context.Context, w http.ResponseWriter, e *apiError, judged *govern.Judged) error {
-	receipt, err := c.commit(c.r, judged, kernel.Refused, func(kernel.Turn) string { return e.Message })
+	receipt, err := c.commit(c.r, judged, kernel.Refused, sentAs(e.Message))
 	if err != nil {
 		return c.fail(ctx, "commit", err)
 	}

@@ -20,6 +20,7 @@ type metrics struct {
 	storeErrors *prometheus.CounterVec // operation
 
 	internalErrors *prometheus.CounterVec // operation, kind
+	toolCalls      *prometheus.CounterVec // dialect, decision, invariant
 	uninspected    *prometheus.CounterVec // what
 	uncovered      *prometheus.CounterVec // dialect, direction, kind
 
@@ -41,6 +42,8 @@ var allMetrics = &metrics{
 		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
 	storeErrors: counter("lex_store_errors_total",
 		"Failed store operations.", "operation"),
+	toolCalls: counter("lex_tool_calls_total",
+		"Decided tool calls by dialect, decision (approved, blocked) and the invariant that applied, if one did.", "dialect", "decision", "invariant"),
 	uninspected: counter("lex_uninspected_total",
 		"Requests and answers that passed without being inspected whole.", "what"),
 	uncovered: counter("lex_uncovered_bytes_total",
@@ -71,7 +74,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.uninspected, m.uncovered,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.uncovered,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError

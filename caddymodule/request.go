@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -52,6 +53,9 @@ func newRequest(h *Handler, e *sharedStore, next caddyhttp.Handler) *request {
 // shows it to the access log.
 func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
 	receipt, err := j.Commit(r.Context(), outcome, sent)
+	if errors.Is(err, wire.ErrCalls) {
+		return receipt, err // it is committed again, as refused
+	}
 	setPlaceholders(r, turnPlaceholders(j.Opened, receipt.Turn, receipt.ID))
 	if err != nil {
 		g.app.metrics.receipts.WithLabelValues(receipt.Kind, "false").Inc()
@@ -59,24 +63,24 @@ func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outco
 	}
 	g.shared.health.record(nil)
 	g.app.publish(j.Opened, receipt)
+	for _, call := range receipt.Calls {
+		g.app.publishCall(j.Opened, call)
+	}
 	return receipt, nil
 }
 
 // publish counts a committed turn and tells the subscribers.
 func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
+	if r.Kind == store.KindToolCall {
+		a.publishCall(o, r)
+		return
+	}
 	a.metrics.requests.WithLabelValues(o.Endpoint, o.Dialect, string(r.Outcome)).Inc()
 	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
 	for _, u := range o.Coverage.Uncovered() {
 		a.metrics.uncovered.WithLabelValues(o.Dialect, u.Direction, u.Kind).Add(float64(u.Bytes))
 	}
 	data := map[string]any{"receipt_id": r.ID, "endpoint": o.Endpoint}
-	if r.Kind == store.KindToolCall {
-		if r.Turn.Call.Decision == kernel.Blocked {
-			data["invariant"] = r.Turn.Call.Invariant
-			a.emit("lex_tool_blocked", data)
-		}
-		return
-	}
 	data["attack_type"] = string(r.Turn.AttackType)
 	primary := r.Turn.PrimaryReason()
 	if primary != "" {
@@ -88,6 +92,18 @@ func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 	}
 	if r.Turn.Intervened {
 		a.emit("lex_intervened", data)
+	}
+}
+
+// publishCall counts a committed decision on a tool call and tells the subscribers.
+func (a *App) publishCall(o *govern.Opened, r *govern.Receipt) {
+	call := r.Turn.Call
+	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
+	a.metrics.toolCalls.WithLabelValues(o.Dialect, string(call.Decision), call.Invariant).Inc()
+	if call.Decision == kernel.Blocked {
+		a.emit("lex_tool_blocked", map[string]any{
+			"receipt_id": r.ID, "endpoint": o.Endpoint, "invariant": call.Invariant, "rule": call.Rule,
+		})
 	}
 }
 

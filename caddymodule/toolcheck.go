@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/wire"
 )
 
 // endpointTools is what receipts and metrics call POST /lex/tools/check.
@@ -47,7 +48,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	if apiErr != nil {
 		return g.reject(apiErr)
 	}
-	decision, err := toolcall.Decide(ctx, body.Call)
+	decision, err := g.policy.governor.Interceptor().Decide(ctx, body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
 		g.refundQuota(ctx)
 		return errGovernor
@@ -69,8 +70,8 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 		coverage.Inspect("request.context", govern.DetectorToolCall, said)
 	}
 
-	call := kernel.ToolCall{Tool: body.Call.Name, Invariant: string(decision.Invariant)}
-	judged, err := opened.RecordToolCall(call, string(body.Call.Arguments))
+	call := wire.ToolCall{Name: body.Call.Name, Arguments: string(body.Call.Arguments)}
+	judged, err := opened.RecordToolCall(govern.Call{ToolCall: call, Found: decision})
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}

@@ -275,7 +275,7 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 		outcome = kernel.Answered
 		why, uninspected = g.coverAnswer(opened.Coverage)
 	}
-	receipt, err := g.commit(r, assessed.NotJudged(why), outcome, func(kernel.Turn) string { return told })
+	receipt, err := g.commit(r, assessed.NotJudged(why), outcome, sentAs(told))
 	if err != nil {
 		g.setTurnHeader(w.Header(), opened)
 		return g.fail(r.Context(), "commit", err)

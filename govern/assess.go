@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/model"
+	"github.com/caddy-lex/lex/wire"
 )
 
 // Assessed is a turn with a decision on its request.
@@ -37,6 +38,8 @@ type Assessed struct {
 	fromTool []toolText // of the answer; not assessed yet
 	toolTail string     // the end of what was assessed of pieces
 	toolRead int64      // how much was assessed of pieces, in bytes
+
+	calls wire.CallGatherer // of the answer
 }
 
 // Assess scores the texts of a request and takes the kernel's step from the state

@@ -35,20 +35,31 @@ type Receipt struct {
 	Kind string
 	// Persisted says that the record is durable.
 	Persisted bool
+	// Calls are the receipts of the tool calls in the answer, in order. They are durable
+	// if this one is.
+	Calls []*Receipt
 }
 
-// SentText returns the text that the client gets in total. It is a function of the
-// decision, because Commit may take the decision again.
-type SentText func(kernel.Turn) string
+// Sent is what the client gets of an answer.
+type Sent struct {
+	// Text is all of it.
+	Text string
+	// Choices are the texts of the alternatives; nil if there is one.
+	Choices []string
+}
 
-// Sent returns the SentText of an answer: text, or if the turn is refused the text
-// that has already left, followed by the refusal.
+// A SentText tells what the client gets. It is a function of the decisions, because Commit
+// may take them again. An error ends the commit before anything is written.
+type SentText func(Decisions) (Sent, error)
+
+// Sent returns the SentText of an answer in which no call can be blocked: text, or if the
+// turn is refused the text that has already left, followed by the refusal.
 func (g *Governor) Sent(begun, text string) SentText {
-	return func(turn kernel.Turn) string {
-		if turn.Refused {
-			return begun + g.RefusalText
+	return func(d Decisions) (Sent, error) {
+		if d.Turn.Refused {
+			return Sent{Text: begun + g.RefusalText}, nil
 		}
-		return text
+		return Sent{Text: text}, nil
 	}
 }
 
@@ -88,8 +99,16 @@ func (j *Judged) unwritten() *Receipt {
 }
 
 // commitOnce writes the turn on the session as it was opened.
-func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent SentText) (*Receipt, error) {
-	o, text := j.Opened, sent(j.Turn)
+func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentText SentText) (*Receipt, error) {
+	o := j.Opened
+	decisions, err := j.decisions()
+	if err != nil {
+		return j.unwritten(), err
+	}
+	sent, err := sentText(decisions)
+	if err != nil {
+		return j.unwritten(), err
+	}
 	s, known := o.session, false
 	var futures, aliases []string
 	if o.Unnamed {
@@ -97,7 +116,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 		// the client may go on from. Another turn of the very same texts may have left
 		// its state there: then there is nothing to add to it but this receipt, whose
 		// commitments are made with the secret that is kept there.
-		choices := j.choices(text)
+		choices := sent.choices()
 		if o.Kept {
 			choices = append(slices.Clone(choices), "") // the client may name the answer instead of resending it
 		}
@@ -111,66 +130,77 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sent Se
 			return j.unwritten(), fmt.Errorf("reading the session: %w", err)
 		}
 	}
-	r, err := j.seal(s.Secret, outcome, text)
+	r, err := j.seal(s.Secret, outcome, sent.Text)
 	if err != nil {
 		return r, err
 	}
-	record, err := r.JSON()
+	entry, err := r.entry(s.Key)
 	if err != nil {
-		return r, fmt.Errorf("encoding the receipt: %w", err)
+		return r, err
 	}
-	summary, err := Summarise(&r.Receipt)
-	if err != nil {
-		return r, fmt.Errorf("encoding the receipt's summary: %w", err)
+	var calls []store.Receipt
+	if r.Calls, calls, err = j.sealCalls(s, decisions, r); err != nil {
+		return r, err
 	}
-	entry := store.Receipt{
-		ID: r.ID, Kind: r.Kind, SessionKey: s.Key, SessionID: r.PublicID, TurnID: r.TurnID,
-		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
-		Intervened: j.Turn.Intervened, MAfter: j.Turn.M, JSON: record, Summary: summary,
-	}
-	answers := j.answers(r)
+	answers := j.answers(r, decisions)
 	for _, a := range answers {
 		aliases = append(aliases, AnswerKey(o.Namespace, a.ID))
 	}
 	aliases = slices.DeleteFunc(aliases, func(alias string) bool { return alias == s.Key })
 	switch {
 	case !known:
-		s = j.next(s, r, text, answers)
+		s = j.next(s, r, sent, answers, decisions)
 	case len(aliases) > 0:
 		s.Memory = rememberNames(s, futures, answers)
 	}
 	if known && len(aliases) == 0 {
-		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Append(ctx, entry) })
+		err = writeAndRetry(ctx, func(ctx context.Context) error {
+			return o.governor.Store.Append(ctx, entry)
+		})
 	} else {
-		change := store.Change{Session: s, Receipt: entry, Aliases: aliases}
+		change := store.Change{Session: s, Receipt: entry, Calls: calls, Aliases: aliases}
 		err = writeAndRetry(ctx, func(ctx context.Context) error { return o.governor.Store.Commit(ctx, change) })
 	}
 	r.Persisted = err == nil
+	for _, c := range r.Calls {
+		c.Persisted = r.Persisted
+	}
 	return r, err
 }
 
-// choices returns the texts that the client gets of the alternatives of the answer.
-func (j *Judged) choices(text string) []string {
-	if j.Choices == nil {
-		return []string{text}
+// entry is the receipt as the store keeps it.
+func (r *Receipt) entry(key string) (store.Receipt, error) {
+	record, err := r.JSON()
+	if err != nil {
+		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
 	}
-	choices := j.Choices(j.Turn)
-	return choices[:min(len(choices), wire.MaxChoices)]
+	summary, err := Summarise(&r.Receipt)
+	if err != nil {
+		return store.Receipt{}, fmt.Errorf("encoding the receipt's summary: %w", err)
+	}
+	return store.Receipt{
+		ID: r.ID, Kind: r.Kind, SessionKey: key, SessionID: r.PublicID, TurnID: r.TurnID,
+		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
+		Intervened: r.Turn.Intervened, MAfter: r.Turn.M, JSON: record, Summary: summary,
+	}, nil
 }
 
-// SentChoices returns the texts of the choices of an answer, like [Governor.Sent].
-// begun has those that had begun to leave.
-func (g *Governor) SentChoices(begun, texts []string) func(kernel.Turn) []string {
-	return func(turn kernel.Turn) []string {
-		if !turn.Refused {
-			return texts
-		}
-		refused := []string{g.RefusalText} // of the choices that had not begun
-		for _, text := range begun {
-			refused = append(refused, text+g.RefusalText)
-		}
-		return refused
+// choices returns the texts that the client gets of the alternatives of the answer.
+func (s Sent) choices() []string {
+	if s.Choices == nil {
+		return []string{s.Text}
 	}
+	return s.Choices[:min(len(s.Choices), wire.MaxChoices)]
+}
+
+// RefusedChoices returns the texts of the choices of a refused answer. begun has those that
+// had begun to leave.
+func (g *Governor) RefusedChoices(begun []string) []string {
+	refused := []string{g.RefusalText} // of the choices that had not begun
+	for _, text := range begun {
+		refused = append(refused, text+g.RefusalText)
+	}
+	return refused
 }
 
 // writeAndRetry writes, and writes once more if the outcome is not known. The write is
@@ -195,7 +225,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 		return j, err
 	}
 	if j.call != nil {
-		return o.RecordToolCall(*j.call, j.input.Prompt)
+		return o.RecordToolCall(*j.call)
 	}
 	next := *j
 	next.Opened = o
@@ -253,12 +283,15 @@ func (j *Judged) label() int {
 }
 
 // next returns the session after this turn, with its new head and memory.
-func (j *Judged) next(s store.Session, r *Receipt, sent string, answers []providedAnswer) store.Session {
+func (j *Judged) next(s store.Session, r *Receipt, sent Sent, answers []providedAnswer, d Decisions) store.Session {
 	s = j.advance(s)
 	s.Head, s.Eval = r.ID, s.Eval || j.Opened.Eval
+	if n := len(r.Calls); n > 0 {
+		s.Head, s.State = r.Calls[n-1].ID, d.CallTurns[n-1].Next
+	}
 	if j.call == nil {
 		s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)
-		s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent, answers))
+		s.Memory = sealMemory(s.Secret, j.remember(r.Outcome, sent, answers, d))
 	}
 	return s
 }
@@ -281,12 +314,12 @@ func (j *Judged) advance(s store.Session) store.Session {
 // remember returns the session's memory after this turn. An attack is not remembered,
 // even if the mode observe let it pass: it would come back as context, and a site in
 // the mode enforce may share the session.
-func (j *Judged) remember(outcome kernel.Outcome, sent string, answers []providedAnswer) memory {
+func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedAnswer, d Decisions) memory {
 	o, m := j.Opened, j.Opened.memory
 	attack := len(j.Turn.Reasons) > 0
 	switch {
 	case o.Conversation != nil:
-		m.Histories = o.Conversation.futures(j.choices(sent))
+		m.Histories = o.Conversation.futures(sent.choices())
 		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
 		if o.Unnamed {
 			m.Answers = nil // each turn has a session of its own, which only its own answer leads to
@@ -294,8 +327,8 @@ func (j *Judged) remember(outcome kernel.Outcome, sent string, answers []provide
 		m.Answers = slices.Concat(m.Answers, answers)
 		m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
 		m.Tainted = m.Tainted || j.taints(outcome)
-	case !attack && sent != "":
-		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent, maxExcerpt)})
+	case !attack && sent.Text != "":
+		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent.Text, maxExcerpt)})
 		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
 	}
 	m.Refused = slices.Concat(m.Refused, j.input.removed)
@@ -303,15 +336,21 @@ func (j *Judged) remember(outcome kernel.Outcome, sent string, answers []provide
 	if attack {
 		m.Refused = append(m.Refused, j.input.messages...)
 	}
-	if attack && o.Mode == kernel.Observe && sent != "" { // the answer itself left
-		m.Refused, m.Distrust = append(m.Refused, messageDigest(sent)), true
+	if attack && o.Mode == kernel.Observe && sent.Text != "" { // the answer itself left
+		m.Refused, m.Distrust = append(m.Refused, messageDigest(sent.Text)), true
 	}
 	m.Refused = m.Refused[max(0, len(m.Refused)-maxRefused):]
+	if keeps := o.Kept || j.input.history != (provided{}); keeps && !attack {
+		m.Requested, m.Read = o.talk.remembered()
+	}
+	if j.input.history.shared && outcome == kernel.Answered {
+		m.Unanswered = d.unanswered()
+	}
 	m.Failed, m.Asked = "", ""
 	if len(answers) > 0 {
 		m.Asked = j.input.asking
 	}
-	if sent == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
+	if sent.Text == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
 		m.Failed = j.input.asking
 	}
 	return m

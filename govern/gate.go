@@ -213,6 +213,31 @@ func (g *Gate) texts(of func(choice int, c *choiceText) string) []string {
 	return out
 }
 
+// Texts returns the whole text of each choice that has text, in order.
+func (g *Gate) Texts() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.texts(func(_ int, c *choiceText) string { return c.String() })
+}
+
+// TextsByChoice returns the whole text of each choice so far.
+func (g *Gate) TextsByChoice() map[int]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	texts := make(map[int]string, len(g.choices))
+	for choice, c := range g.choices {
+		texts[choice] = c.String()
+	}
+	return texts
+}
+
+// Held returns the frames that are held.
+func (g *Gate) Held() []wire.Frame {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.hold.Frames()
+}
+
 // Flush writes everything that is held.
 func (g *Gate) Flush() {
 	g.mu.Lock()

@@ -12,7 +12,9 @@ import (
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/kernel/toolcall"
 	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
 )
 
 // A Governor governs turns under one policy. Several of them may share a store
@@ -30,6 +32,8 @@ type Governor struct {
 	Judge Judge
 	// JudgeRequired refuses an answer if Judge gave no verdict on it.
 	JudgeRequired bool
+	// Tools decides on tool calls. Nil knows no rules of an operator.
+	Tools *toolcall.Interceptor
 
 	// Store keeps sessions and receipts.
 	Store Store
@@ -98,8 +102,13 @@ type Request struct {
 	RefusalID func(receiptID string) string
 	// Kept: the provider keeps the answer under its id.
 	Kept bool
+	// Answerer is the dialect, if its providers want a result for each call that they
+	// remember.
+	Answerer wire.CallAnswerer
 	// Namespace identifies the caller. Remote models keep callers apart by it.
 	Namespace string
+	// KeyID is the id of the caller's Lex key, or "". Rules on tool calls can ask for it.
+	KeyID string
 	// Label is the number that the caller gave the turn; 0 means the next number.
 	Label int
 	// Eval marks a session of a benchmark. The statistics leave it out.
@@ -123,7 +132,24 @@ type Reading struct {
 	RefuseHistory bool
 	// Unknown says that members which the dialect does not know are read too.
 	Unknown bool
+	// ToolResults says what becomes of instructions in what tools return. The zero value is
+	// BlockResults.
+	ToolResults ToolResults
 }
+
+// ToolResults is what becomes of a result of a tool, or of a document, that carries
+// instructions.
+type ToolResults string
+
+// The treatments.
+const (
+	// BlockResults refuses the turn that brings it.
+	BlockResults ToolResults = "block"
+	// RedactResults replaces it, and the turn goes on.
+	RedactResults ToolResults = "redact"
+	// AnnotateResults puts a warning in front of it. The model reads it.
+	AnnotateResults ToolResults = "annotate"
+)
 
 // Opened is a turn whose session is known.
 type Opened struct {
@@ -137,6 +163,7 @@ type Opened struct {
 	governor *Governor
 	session  store.Session
 	memory   memory
+	talk     talk
 }
 
 // Open reads the session, or begins a new one.

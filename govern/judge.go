@@ -32,16 +32,13 @@ type Judged struct {
 	// Measured compares the answer with the prompt and the session. It is nil if there
 	// was nothing to measure.
 	Measured *detect.Measured
-	// Choices tells the texts of the alternatives that the client gets, as SentText
-	// does for all of them together. Nil means that there is one.
-	Choices func(kernel.Turn) []string
-
 	answerID string
 	input    Input
 	evidence kernel.Evidence
 	found    kernel.Output
-	output   detect.Vector    // embedding of the answer; nil when there was none
-	call     *kernel.ToolCall // recorded instead of a governed text
+	output   detect.Vector // embedding of the answer; nil when there was none
+	call     *Call         // recorded instead of a governed text
+	calls    []Call        // in the answer
 }
 
 // Judge judges the model's answer, even if the client has left, because the receipt
@@ -52,11 +49,19 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if err := a.assessFromTool(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
+	calls, err := a.decideCalls(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
 	if len(answer) == 0 {
-		return a.NotJudged("no output text"), nil
+		j := a.NotJudged("no output text")
+		j.calls = calls
+		j.Turn, err = decide(a.Opened.governor.Kernel, a.Opened.session.State, j.evidence, kernel.Output{}, a.Opened.Mode)
+		return j, err
 	}
 	g, o := a.Opened.governor, a.Opened
 	j := a.judged()
+	j.calls = calls
 	judgement, by, deniedBy := a.findCapitulation(ctx, answer)
 	if deniedBy != "" {
 		j.evidence.DeniedBy = deniedBy
@@ -70,7 +75,6 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 		centre = a.said.Embedding
 	}
 	whole := answer.joined()
-	var err error
 	if j.output, err = g.Detector.Embed(context.WithoutCancel(ctx), whole[:min(len(whole), maxJudged)]); err != nil {
 		return nil, fmt.Errorf("measuring the answer: %w", err)
 	}
@@ -96,12 +100,11 @@ func (a *Assessed) judged() *Judged {
 	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence}
 }
 
-// RecordToolCall ends a turn that is a tool call. The decision on the call is already
-// made.
-func (o *Opened) RecordToolCall(call kernel.ToolCall, arguments string) (*Judged, error) {
-	j := &Judged{Opened: o, input: Input{Prompt: arguments}, call: &call}
+// RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.
+func (o *Opened) RecordToolCall(c Call) (*Judged, error) {
+	j := &Judged{Opened: o, input: Input{Prompt: c.Arguments}, call: &c}
 	var err error
-	if j.Turn, err = o.governor.Kernel.RecordToolCall(o.session.State, call, o.Mode); err != nil {
+	if j.Turn, err = o.governor.Kernel.RecordToolCall(o.session.State, c.record(), c.evidence(), o.Mode); err != nil {
 		return nil, fmt.Errorf("recording a tool call: %w", err)
 	}
 	return j, nil

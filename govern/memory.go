@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
 )
 
 const (
@@ -49,6 +50,13 @@ type memory struct {
 	Failed string `json:"f,omitempty"`
 	// Asked identifies the last request if its answer has an id.
 	Asked string `json:"q,omitempty"`
+	// Requested and Read are the end of what the user asked for and of what tools and
+	// documents said, for tool calls in APIs whose clients do not resend it.
+	Requested string   `json:"u,omitempty"`
+	Read      []string `json:"w,omitempty"`
+	// Unanswered are blocked calls for which the provider waits in a conversation of its
+	// own.
+	Unanswered []wire.BlockedCall `json:"n,omitempty"`
 }
 
 const (

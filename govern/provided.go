@@ -25,6 +25,9 @@ type providedAnswer struct {
 	From string `json:"f,omitempty"`
 	// Unseen says that not all of the conversation up to here was read.
 	Unseen bool `json:"u,omitempty"`
+	// Blocked are the calls of the answer that the client never got. The provider waits
+	// for their results.
+	Blocked []wire.BlockedCall `json:"b,omitempty"`
 }
 
 // maxAnswerID is how long an id can be that is remembered, in bytes. Those of the known
@@ -40,9 +43,10 @@ type provided struct {
 
 // Why a history that the provider keeps is not inspected.
 const (
-	historyUnseen  = "history kept by the provider, not seen here"
-	historyTainted = "history kept by the provider with an answer that was refused"
-	previousWas    = "the answer was refused; the call goes on from the last one before it"
+	historyUnseen     = "history kept by the provider, not seen here"
+	historyTainted    = "history kept by the provider with an answer that was refused"
+	blockedUnanswered = "it holds calls that were blocked, which could not be answered"
+	previousWas       = "the answer was refused; the call goes on from the last one before it"
 )
 
 // ConversationKey returns the key of the session of a conversation that a call names in
@@ -62,10 +66,11 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	}
 	part := "request." + call.HistoryPath
 	p := provided{shared: call.Previous == "", from: call.Previous}
+	unanswered := o.memory.Unanswered
 	if p.shared {
 		p.unseen = o.session.Head == ""
 	} else {
-		at := slices.IndexFunc(o.memory.Answers, func(a providedAnswer) bool { return a.ID == call.Previous })
+		at := o.answered(call.Previous)
 		p.unseen = at < 0 || o.memory.Answers[at].Unseen
 		if at >= 0 && o.memory.Answers[at].From != call.Previous && o.Mode == kernel.Enforce {
 			p.from = o.memory.Answers[at].From
@@ -73,6 +78,10 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: part, Why: previousWas, Bytes: len(call.Previous) + len(`""`)})
 		}
 	}
+	if at := o.answered(p.from); !p.shared && at >= 0 {
+		unanswered = o.memory.Answers[at].Blocked
+	}
+	body = o.answerBlocked(unanswered, part, body)
 	if p.unseen && (p.shared || p.from != "") {
 		o.Coverage.Skip(part, historyUnseen, 0)
 	}
@@ -82,16 +91,35 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	return p, body
 }
 
+// answered returns the place of an answer in the session's memory, or -1.
+func (o *Opened) answered(id string) int {
+	return slices.IndexFunc(o.memory.Answers, func(a providedAnswer) bool { return a.ID == id })
+}
+
+// answerBlocked returns the body with results for calls that the provider remembers and the
+// client never got. Without them the provider would reject the request.
+func (o *Opened) answerBlocked(blocked []wire.BlockedCall, part string, body []byte) []byte {
+	if len(blocked) == 0 || o.Answerer == nil || o.Mode != kernel.Enforce {
+		return body
+	}
+	repaired, err := o.Answerer.AnswerCalls(body, blocked)
+	if err != nil {
+		o.Coverage.Skip(part, blockedUnanswered, 0) // the provider says what is wrong with it
+		return body
+	}
+	return repaired
+}
+
 // answers returns the answers of this turn that a later call may go on from: the
 // model's, and the refusal that stands for it.
-func (j *Judged) answers(r *Receipt) (list []providedAnswer) {
+func (j *Judged) answers(r *Receipt, d Decisions) (list []providedAnswer) {
 	if j.call != nil || !j.Opened.Kept {
 		return nil
 	}
 	h := j.input.history
 	refused := r.Outcome == kernel.Refused
 	if id := j.answerID; id != "" && len(id) <= maxAnswerID {
-		a := providedAnswer{ID: id, From: id, Unseen: h.unseen || r.Outcome != kernel.Answered}
+		a := providedAnswer{ID: id, From: id, Unseen: h.unseen || r.Outcome != kernel.Answered, Blocked: d.unanswered()}
 		if refused {
 			a.From, a.Unseen = h.from, h.unseen
 		}

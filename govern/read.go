@@ -44,6 +44,7 @@ type Input struct {
 	distrust bool
 
 	history provided // the history that the provider keeps
+	results int64    // bytes of results of tools that were read by themselves
 }
 
 // deniedOversize names the rule that refuses a request with too much text.
@@ -138,8 +139,9 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 		return in, nil, err
 	}
 	if len(replaced) > 0 {
-		body = wire.Redact(body, replaced, removedText)
+		body = wire.Apply(body, o.edits(replaced))
 	}
+	o.readTalk(call, replaced)
 	in.history, body = o.goOn(call, body)
 	o.Coverage.BytesForwarded = len(body)
 	return in, body, nil
@@ -152,6 +154,7 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		return nil, err
 	}
 	known := o.knowsHistory()
+	var results []wire.Part
 	for _, p := range parts {
 		name := "request." + p.Path
 		switch {
@@ -173,6 +176,8 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 			o.Coverage.Skip(name, string(p.Kind), p.Bytes)
 		case known && p.Earlier:
 			o.Coverage.Inspect(name, detectorEarlier, p.Bytes)
+		case o.treatsResults() && loose.SourceOf(p) == detect.Tool:
+			results = append(results, p)
 		case p.Role == wire.System || p.Role == wire.Definition:
 			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
 			in.instructions = append(in.instructions, detect.Text{Source: detect.System, Body: p.Text})
@@ -181,7 +186,8 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text})
 		}
 	}
-	return replaced, nil
+	poisoned, err := o.readResults(ctx, in, results)
+	return append(replaced, poisoned...), err
 }
 
 // knowsHistory reports whether the resent conversation is the one that earlier turns of
@@ -229,7 +235,7 @@ func (o *Opened) withinLimit(in Input) Input {
 	if o.Reading.Limit == 0 {
 		return in
 	}
-	left, unread := o.Reading.Limit, 0
+	left, unread := max(0, o.Reading.Limit-in.results), 0
 	keep := func(all []detect.Text) (kept []detect.Text) {
 		for _, t := range slices.Backward(all) {
 			whole := len(t.Body)
@@ -275,48 +281,46 @@ func prefix(text string, n int64) string {
 // one.
 type Answer []string
 
-// ReadAnswer records for each part of a whole answer whether it is inspected, and
-// returns the texts to judge, one for each choice.
-func (a *Assessed) ReadAnswer(parts []wire.Part) Answer {
-	var texts Answer
-	var pieces []string
-	choice := -1
-	flush := func() {
-		if len(pieces) > 0 {
-			texts, pieces = append(texts, strings.Join(pieces, "")), nil
-		}
-	}
-	for _, p := range parts {
+// ReadAnswer records for each part of a whole answer whether it is inspected, keeps its
+// tool calls to be decided, and returns the texts to judge, one for each choice.
+func (a *Assessed) ReadAnswer(answer wire.Response) Answer {
+	a.addCalls(wholeCalls(answer.Calls))
+	for _, p := range answer.Parts {
 		name := "response." + p.Path
-		switch p.Kind {
-		case wire.Text, wire.RefusalText:
-			if p.Text == "" {
-				continue
+		switch {
+		case p.Kind == wire.Text, p.Kind == wire.RefusalText:
+			if p.Text != "" {
+				a.Opened.Coverage.InspectAnswer(name, p.Bytes)
 			}
-			a.Opened.Coverage.InspectAnswer(name, p.Bytes)
-			if p.Message != choice {
-				flush()
-				choice = p.Message
-			}
-			pieces = append(pieces, p.Text)
-		case wire.Unknown:
-			if p.Text == "" {
-				a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
-				continue
-			}
+		case p.Called:
+			a.Opened.Coverage.Inspect(name, DetectorToolCall, p.Bytes)
+		case p.Kind == wire.Unknown && p.Text == "":
+			a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+		case p.Kind == wire.Unknown:
 			a.Opened.Coverage.NotKnown(name, unknownRead, 0)
 			a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: true})
-		case wire.ToolResult, wire.Instruction:
-			if p.Text != "" {
-				a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: p.Kind == wire.Instruction})
-				continue
-			}
-			fallthrough
+		case (p.Kind == wire.ToolResult || p.Kind == wire.Instruction) && p.Text != "":
+			a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: p.Kind == wire.Instruction})
 		default:
 			a.Opened.Coverage.Skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
 		}
 	}
-	flush()
+	return TextsOf(answer.Parts)
+}
+
+// TextsOf returns the texts of the choices of an answer that have any, in order.
+func TextsOf(parts []wire.Part) Answer {
+	var texts Answer
+	choice := -1
+	for _, p := range parts {
+		if p.Kind != wire.Text && p.Kind != wire.RefusalText || p.Text == "" {
+			continue
+		}
+		if p.Message != choice {
+			texts, choice = append(texts, ""), p.Message
+		}
+		texts[len(texts)-1] += p.Text
+	}
 	return texts
 }
 
@@ -338,6 +342,7 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		}
 	}
 	a.AnswerID = cmp.Or(a.AnswerID, event.ID)
+	a.addCalls(event.Calls)
 	for _, path := range event.Unknown {
 		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect", unread)
 		unread = 0 // counted once a frame
@@ -346,6 +351,8 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		switch name := "response." + string(d.Kind); {
 		case (d.Kind == wire.ToolResult || d.Kind == wire.Instruction) && d.Text != "":
 			a.addStreamed(toolText{name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true})
+		case d.Called:
+			a.Opened.Coverage.InspectOnce(name, DetectorToolCall, len(d.Text))
 		case !d.IsText():
 			a.Opened.Coverage.SkipOnce(name, "not read by a detector on this path", len(d.Text))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/kernel/toolcall"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
 	"github.com/caddy-lex/lex/wire"
@@ -139,8 +140,11 @@ func TestTurnsOfASession(t *testing.T) {
 		if err != nil || session.Turns != i+1 || session.Head != r.ID || session.PublicID != "s" {
 			t.Errorf("turn %d: %v: %+v", i+1, err, session)
 		}
-		sent := g.Sent("", c.answer)(r.Turn)
-		if r.PromptCommitment != kernel.Commit(session.Secret, c.prompt) || r.OutputCommitment != kernel.Commit(session.Secret, sent) {
+		sent, err := g.Sent("", c.answer)(govern.Decisions{Turn: r.Turn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.PromptCommitment != kernel.Commit(session.Secret, c.prompt) || r.OutputCommitment != kernel.Commit(session.Secret, sent.Text) {
 			t.Errorf("turn %d: the commitments are to other texts", i+1)
 		}
 		prev = r.ID
@@ -236,7 +240,7 @@ func TestARepeatedTurn(t *testing.T) {
 func TestAToolCallBelongsToTheTurn(t *testing.T) {
 	g, s := newGovernor(t)
 	first := commit(t, g, judge(t, ask(t, g, "s", question), "Paris."), "Paris.")
-	for i, invariant := range []string{"", "path_traversal"} {
+	for i, invariant := range []toolcall.Invariant{"", toolcall.PathTraversal} {
 		opened, err := g.Open(t.Context(), request("s"))
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +248,9 @@ func TestAToolCallBelongsToTheTurn(t *testing.T) {
 		if i == 1 { // decided anew
 			s.failures = []error{store.ErrConflict}
 		}
-		judged, err := opened.RecordToolCall(kernel.ToolCall{Tool: "f", Invariant: invariant}, "{}")
+		judged, err := opened.RecordToolCall(govern.Call{
+			ToolCall: wire.ToolCall{Name: "f", Arguments: "{}"}, Found: toolcall.Decision{Allowed: invariant == "", Invariant: invariant},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,6 +122,9 @@ func (anthropic) Events() EventReader { return anthropicEvents{} }
 // anthropicEvents reads the frames of a stream, each of which brings only what is new.
 type anthropicEvents struct{}
 
+// Fork implements [EventReader].
+func (e anthropicEvents) Fork() EventReader { return e }
+
 // Event reads one frame of a stream. The official SDKs go by the event field and others
 // by the type in the data. Both say the same in an honest stream, so a frame in which
 // they differ is read, but not known.

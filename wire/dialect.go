@@ -34,6 +34,8 @@ type EventReader interface {
 	// comment) is an Event without members. Beside an error, the Event says only
 	// whether some client may end with the frame: Finish, Finished and Done.
 	Event(f Frame) (Event, error)
+	// Fork returns a reader that has read the same frames. The two go on separately.
+	Fork() EventReader
 }
 
 // A Writer makes what the dialect's official clients parse without an
@@ -201,6 +203,9 @@ type Part struct {
 	// Ours: the part refers to an answer that we wrote, by an id that no provider knows.
 	Ours bool
 
+	// Called: the part belongs to one of the answer's [Response.Calls].
+	Called bool
+
 	replacement replacement // what Redact writes in its place
 }
 
@@ -284,6 +289,7 @@ type Delta struct {
 	Choice int // 0 to MaxChoices-1
 	Kind   Kind
 	Text   string // empty for kinds that are not text
+	Called bool   // it belongs to one of the frame's [Event.Calls]
 }
 
 // Refusal is an answer that declines.

@@ -169,6 +169,9 @@ func (gemini) Events() EventReader { return geminiEvents{} }
 // geminiEvents reads the frames of a stream, each of which stands for itself.
 type geminiEvents struct{}
 
+// Fork implements [EventReader].
+func (e geminiEvents) Fork() EventReader { return e }
+
 // Event reads one frame of a stream. The API has no end mark in event streams: they
 // end with the connection, after each candidate had its finish reason.
 func (geminiEvents) Event(f Frame) (Event, error) {

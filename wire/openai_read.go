@@ -76,6 +76,9 @@ func openaiResponse(body []byte, answer schema) (Response, error) {
 // openaiEvents reads the frames of a stream, each of which stands for itself.
 type openaiEvents schema
 
+// Fork implements [EventReader].
+func (chunk openaiEvents) Fork() EventReader { return chunk }
+
 // Event reads one frame of a stream. The event field is not part of the API; its
 // SDKs read the data whatever it says.
 func (chunk openaiEvents) Event(f Frame) (Event, error) {

@@ -145,6 +145,16 @@ type responsesReader struct {
 	indexes []int       // the output indexes so far, in order
 }
 
+// Fork implements [EventReader].
+func (r *responsesReader) Fork() EventReader {
+	fork := &responsesReader{texts: make(map[string]*broughtText, len(r.texts)), said: r.said.fork(), indexes: slices.Clone(r.indexes)}
+	for place, text := range r.texts {
+		copied := text.fork()
+		fork.texts[place] = &copied
+	}
+	return fork
+}
+
 // A broughtText is a text that earlier frames brought. It is kept as a digest, because an
 // answer may be long.
 type broughtText struct {
@@ -316,6 +326,15 @@ func (r *responsesReader) fresh(place, text string, e responsesEvent, kind Kind)
 }
 
 func newBroughtText() broughtText { return broughtText{digest: sha256.New()} }
+
+// fork returns a copy that goes on separately.
+func (b *broughtText) fork() broughtText {
+	digest, err := b.digest.(hash.Cloner).Clone() //nolint:forcetypeassert // every hash of the standard library is one
+	if err != nil {
+		panic("cloning SHA-256: " + err.Error()) // only hashes of other modules fail
+	}
+	return broughtText{length: b.length, digest: digest}
+}
 
 func (b *broughtText) add(text string) {
 	b.length += len(text)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 )
@@ -11,15 +12,47 @@ import (
 // turn. The parts must be of this very body and have Text; their order does not
 // matter. The body itself is not changed.
 func Redact(body []byte, parts []Part, text string) []byte {
-	sorted := slices.SortedFunc(slices.Values(parts), func(a, b Part) int { return a.Start - b.Start })
-	out := make([]byte, 0, len(body)+len(parts)*(len(text)+2))
+	edits := make([]Edit, len(parts))
+	for i, p := range parts {
+		edits[i] = Edit{Part: p, Text: text}
+	}
+	return Apply(body, edits)
+}
+
+// An Edit puts a text in the place of a part or, with Before, in front of it.
+type Edit struct {
+	Part   Part
+	Text   string
+	Before bool
+}
+
+// Apply is Redact with a text for each part.
+func Apply(body []byte, edits []Edit) []byte {
+	sorted := slices.SortedFunc(slices.Values(edits), func(a, b Edit) int { return a.Part.Start - b.Part.Start })
+	out := make([]byte, 0, len(body))
 	from := 0
-	for _, p := range sorted {
-		out = append(out, body[from:p.Start]...)
-		out = append(out, p.redacted(body[p.Start], text)...)
-		from = p.Start + p.Bytes
+	for _, e := range sorted {
+		end := e.Part.Start + e.Part.Bytes
+		out = append(out, body[from:e.Part.Start]...)
+		out = append(out, e.value(body[e.Part.Start:end])...)
+		from = end
 	}
 	return append(out, body[from:]...)
+}
+
+// value is what stands in the place of a raw value.
+func (e Edit) value(raw []byte) []byte {
+	if !e.Before {
+		return e.Part.redacted(raw[0], e.Text)
+	}
+	if raw[0] == '{' && e.Part.replacement == "" {
+		note := slices.Concat([]byte(`{"note":`), encode(e.Text))
+		if rest := bytes.TrimLeft(raw[1:], " \t\r\n"); rest[0] != '}' {
+			note = append(note, ',')
+		}
+		return append(note, raw[1:]...)
+	}
+	return e.Part.redacted(raw[0], e.Text+"\n"+e.Part.Text)
 }
 
 // A replacement is a form of what replaces a part.

@@ -34,6 +34,8 @@ type ToolDefinition struct {
 	Name, Description string
 	// Schema is the JSON Schema of the arguments; nil if there is none.
 	Schema []byte
+	// ReadOnly and Destructive are what a [ToolServer] hints at; nil where it does not.
+	ReadOnly, Destructive *bool
 }
 
 // A BlockedCall is a call that the client must not get. Note says why, in a sentence for
@@ -53,6 +55,9 @@ type CallEditor interface {
 
 // A StreamCallEditor is a [StreamWriter] of a [CallEditor].
 type StreamCallEditor interface {
+	StreamWriter
+	// Fork returns an editor that was sent the same frames. The two go on separately.
+	Fork() StreamCallEditor
 	// WithoutCalls does the same for the frames of a stream from the first frame of the
 	// first call on, none of which has left. It returns the bytes to send in their place,
 	// behind what was [StreamWriter.Sent]. Frames that still come behind them are sent as

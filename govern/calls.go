@@ -1,0 +1,285 @@
+package govern
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
+)
+
+// Tool calls. A call in an answer is decided twice: first by the interceptor, from what
+// the call says and what the conversation said before it, and then by the kernel, from the
+// state that the turn leaves the session in. The second decision belongs to the commit,
+// because it is taken again if another turn was committed first. So the calls that the
+// client gets are known only when the turn is durable.
+
+// A Call is a tool call with what the interceptor found.
+type Call struct {
+	wire.ToolCall
+	Found toolcall.Decision
+}
+
+// Decisions are what was decided of a turn and of the calls in its answer.
+type Decisions struct {
+	Turn kernel.Turn
+	// Calls are the calls that the client would get, and CallTurns the decisions on them.
+	// Both are empty if the turn is refused: then the client gets none.
+	Calls     []Call
+	CallTurns []kernel.Turn
+}
+
+// Blocked returns the calls that the client must not get.
+func (d Decisions) Blocked() (blocked []wire.BlockedCall) {
+	for i, t := range d.CallTurns {
+		if t.Call.Decision == kernel.Blocked {
+			blocked = append(blocked, wire.BlockedCall{Key: d.Calls[i].Key, Note: BlockedNote(t.Call)})
+		}
+	}
+	return blocked
+}
+
+// BlockedNote returns what a model and its users read in place of a blocked call. It names
+// the invariant and repeats nothing that the model wrote.
+func BlockedNote(c kernel.ToolCall) string {
+	return "[A tool call was blocked by the governance policy of this service. " + BlockedReason(c) + "]"
+}
+
+// BlockedReason returns the sentence that explains why a call is blocked, beginning with
+// the name of the invariant.
+func BlockedReason(c kernel.ToolCall) string {
+	if c.Invariant == kernel.SessionRisk {
+		return kernel.SessionRisk + ": The state of the session does not allow a call like this one now."
+	}
+	return toolcall.Invariant(c.Invariant).Reason()
+}
+
+// ruleUneditable names in receipts why an answer is refused: clients would read its calls
+// in different ways, or a blocked call cannot be taken out.
+const ruleUneditable = "tool_calls_not_separable"
+
+// RefuseUneditable refuses the turn because a blocked call cannot be taken out of its
+// answer.
+func (j *Judged) RefuseUneditable() error {
+	j.evidence.DeniedBy = ruleUneditable
+	var err error
+	j.Turn, err = decide(j.Opened.governor.Kernel, j.Opened.session.State, j.evidence, j.found, j.Opened.Mode)
+	return err
+}
+
+// unanswered returns the blocked calls by their ids, for providers that wait for results.
+func (d Decisions) unanswered() (blocked []wire.BlockedCall) {
+	for i, t := range d.CallTurns {
+		if c := d.Calls[i]; t.Call.Decision == kernel.Blocked && c.ID != "" {
+			blocked = append(blocked, wire.BlockedCall{Key: c.ID, Note: BlockedNote(t.Call)})
+		}
+	}
+	return blocked
+}
+
+// A talk is what is known of the conversation around a tool call.
+type talk struct {
+	system, request []string
+	seen            []toolcall.Observation
+	tools           []wire.ToolDefinition
+}
+
+// The last of these many bytes of the conversation are remembered for the calls of later
+// turns, in APIs whose clients do not resend it.
+const (
+	maxAskedMemory = 2 << 10
+	maxReadMemory  = 6 << 10
+)
+
+// readTalk collects what the parts of a call say, except those that are replaced. What the
+// provider keeps of the conversation is not in the call, but its end is remembered.
+func (o *Opened) readTalk(call wire.Request, replaced []wire.Part) {
+	o.talk = talk{tools: call.Tools}
+	if call.HistoryPath != "" {
+		o.talk.request = append(o.talk.request, o.memory.Requested)
+		for _, text := range o.memory.Read {
+			o.talk.seen = append(o.talk.seen, toolcall.Observation{Text: text})
+		}
+	}
+	for _, p := range call.Parts {
+		isReplaced := slices.ContainsFunc(replaced, func(r wire.Part) bool { return r.Path == p.Path })
+		switch {
+		case p.Text == "" || isReplaced:
+		case p.Role == wire.System:
+			o.talk.system = append(o.talk.system, p.Text)
+		case isQuoted(detect.Text{Source: loose.SourceOf(p)}):
+			o.talk.seen = append(o.talk.seen, toolcall.Observation{Text: p.Text})
+		case p.Role == wire.User:
+			o.talk.request = append(o.talk.request, p.Text)
+		}
+	}
+}
+
+// remembered returns the end of the conversation, for the calls of later turns.
+func (t talk) remembered() (requested string, read []string) {
+	requested = tail(strings.Join(t.request, "\n"), maxAskedMemory)
+	left := maxReadMemory
+	for _, o := range slices.Backward(t.seen) {
+		if left <= 0 {
+			break
+		}
+		read = append(read, tail(o.Text, left))
+		left -= len(o.Text)
+	}
+	slices.Reverse(read)
+	return requested, read
+}
+
+// asked returns a call as the interceptor reads it.
+func (o *Opened) asked(c wire.ToolCall) toolcall.Call {
+	call := toolcall.Call{
+		Name: c.Name, Arguments: []byte(c.Arguments), Free: c.Free,
+		Session: o.PublicID, Key: o.KeyID, Dialect: o.Dialect,
+		System: strings.Join(o.talk.system, "\n"), Request: strings.Join(o.talk.request, "\n"), Context: o.talk.seen,
+	}
+	at := slices.IndexFunc(o.talk.tools, func(d wire.ToolDefinition) bool { return d.Name == c.Name })
+	if at >= 0 {
+		d := o.talk.tools[at]
+		call.Definition = &toolcall.Definition{Description: d.Description, Schema: d.Schema, ReadOnly: d.ReadOnly, Destructive: d.Destructive}
+	}
+	return call
+}
+
+// Interceptor returns what decides on tool calls.
+func (g *Governor) Interceptor() *toolcall.Interceptor {
+	if g.Tools == nil {
+		return new(toolcall.Interceptor)
+	}
+	return g.Tools
+}
+
+// decideCalls asks the interceptor about the calls of an answer, and records that it read
+// them.
+func (a *Assessed) decideCalls(ctx context.Context) (calls []Call, err error) {
+	o, flagged := a.Opened, false
+	for _, c := range a.calls.Calls() {
+		found, err := o.governor.Interceptor().Decide(ctx, o.asked(c))
+		if err != nil {
+			return nil, fmt.Errorf("deciding a tool call: %w", err)
+		}
+		flagged = flagged || !found.Allowed || found.Flagged != ""
+		calls = append(calls, Call{ToolCall: c, Found: found})
+	}
+	if len(calls) > 0 {
+		o.Coverage.Ran(DetectorToolCall, flagged)
+	}
+	return calls, nil
+}
+
+// addCalls takes pieces of the calls of an answer.
+func (a *Assessed) addCalls(deltas []wire.CallDelta) {
+	if len(deltas) > 0 && a.calls.Add(deltas) != nil {
+		a.evidence.DeniedBy = ruleUneditable
+	}
+}
+
+// wholeCalls are calls as one frame would bring them.
+func wholeCalls(calls []wire.ToolCall) []wire.CallDelta {
+	deltas := make([]wire.CallDelta, len(calls))
+	for i, c := range calls {
+		deltas[i] = wire.CallDelta{ToolCall: c, Whole: true}
+	}
+	return deltas
+}
+
+// DropCalls forgets the calls of an answer that does not leave.
+func (a *Assessed) DropCalls() { a.calls = wire.CallGatherer{} }
+
+// HasCalls reports whether the answer asks for calls.
+func (a *Assessed) HasCalls() bool { return len(a.calls.Calls()) > 0 }
+
+// record is what the receipt of a call says of it, but for the kernel's own part.
+func (c Call) record() kernel.ToolCall {
+	return kernel.ToolCall{
+		Tool: toolName(c.Name), Invariant: string(c.Found.Invariant), Rule: c.Found.Rule, Effect: c.Found.Effect, HighRisk: c.Found.HighRisk,
+		Provenance: c.Found.Provenance, Flagged: string(c.Found.Flagged),
+	}
+}
+
+// toolName returns the name of a tool as receipts show it. A model may write anything.
+func toolName(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	return plainName(name)
+}
+
+// evidence is what a call brings to its session: nothing, unless it breaks an invariant.
+func (c Call) evidence() kernel.Evidence { return kernel.Evidence{Scores: c.Found.Invariant.Scores()} }
+
+// decisions takes the kernel's decisions on the calls, one after the other from the state
+// that the turn leaves.
+func (j *Judged) decisions() (d Decisions, err error) {
+	d.Turn = j.Turn
+	if j.Turn.Refused || j.call != nil {
+		return d, nil
+	}
+	d.Calls = j.calls
+	state := j.Turn.Next
+	for _, c := range j.calls {
+		turn, err := j.Opened.governor.Kernel.RecordToolCall(state, c.record(), c.evidence(), j.Opened.Mode)
+		if err != nil {
+			return d, fmt.Errorf("recording a tool call: %w", err)
+		}
+		d.CallTurns = append(d.CallTurns, turn)
+		state = turn.Next
+	}
+	return d, nil
+}
+
+// sealCalls makes the receipts of the calls of an answer. They follow the receipt of their
+// turn in the session's chain.
+func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipts []*Receipt, entries []store.Receipt, err error) {
+	prev := turn.ID
+	for i, t := range d.CallTurns {
+		c := d.Calls[i]
+		r := turn.Receipt // who, when and where
+		record := j.Opened.governor.Kernel.Receipt(t)
+		record.SessionID, record.Turn, record.Timestamp = r.SessionID, r.Turn, r.Timestamp
+		record.Prev, record.Nonce, record.Version, record.Resent = prev, r.Nonce, r.Version, r.Resent
+		record.Endpoint, record.Dialect, record.Model = r.Endpoint, r.Dialect, r.Model
+		record.ArgumentsCommitment = commitment(s.Secret, c.Arguments)
+		record.Coverage = callCoverage("response.tool_call", c)
+		if err := record.Seal(); err != nil {
+			return nil, nil, fmt.Errorf("sealing the receipt of a tool call: %w", err)
+		}
+		prev = record.ID
+		out := &Receipt{Receipt: record, Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
+		entry, err := out.entry(s.Key)
+		if err != nil {
+			return nil, nil, err
+		}
+		receipts, entries = append(receipts, out), append(entries, entry)
+	}
+	return receipts, entries, nil
+}
+
+// callCoverage says that the interceptor read a call.
+func callCoverage(part string, c Call) kernel.Coverage {
+	var coverage Coverage
+	coverage.Ran(DetectorToolCall, !c.Found.Allowed || c.Found.Flagged != "")
+	size := len(c.Name) + len(c.Arguments)
+	coverage.Inspect(part, DetectorToolCall, size)
+	coverage.BytesForwarded = size
+	return coverage.Coverage
+}
+
+// RecordCall ends a turn that is a call of a tool, which a caller asks for by itself.
+func (o *Opened) RecordCall(ctx context.Context, c wire.ToolCall) (*Judged, error) {
+	found, err := o.governor.Interceptor().Decide(ctx, o.asked(c))
+	if err != nil {
+		return nil, fmt.Errorf("deciding a tool call: %w", err)
+	}
+	return o.RecordToolCall(Call{ToolCall: c, Found: found})
+}
