@@ -70,7 +70,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	call := kernel.ToolCall{Tool: body.Call.Name, Invariant: string(decision.Invariant)}
-	judged, err := opened.RecordToolCall(call, string(body.Call.Arguments))
+	judged, err := opened.RecordToolCall(call, kernel.Scores{}, string(body.Call.Arguments))
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}

@@ -195,7 +195,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 		return j, err
 	}
 	if j.call != nil {
-		return o.RecordToolCall(*j.call, j.input.Prompt)
+		return o.RecordToolCall(*j.call, j.evidence.Scores, j.input.Prompt)
 	}
 	next := *j
 	next.Opened = o

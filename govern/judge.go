@@ -96,12 +96,13 @@ func (a *Assessed) judged() *Judged {
 	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence}
 }
 
-// RecordToolCall ends a turn that is a tool call. The decision on the call is already
-// made.
-func (o *Opened) RecordToolCall(call kernel.ToolCall, arguments string) (*Judged, error) {
-	j := &Judged{Opened: o, input: Input{Prompt: arguments}, call: &call}
+// RecordToolCall ends a turn that is a tool call. What is wrong with the call is already
+// known; the state of the session may deny it besides. scores are what a broken invariant
+// tells of the session, zero if nothing.
+func (o *Opened) RecordToolCall(call kernel.ToolCall, scores kernel.Scores, arguments string) (*Judged, error) {
+	j := &Judged{Opened: o, input: Input{Prompt: arguments}, evidence: kernel.Evidence{Scores: scores}, call: &call}
 	var err error
-	if j.Turn, err = o.governor.Kernel.RecordToolCall(o.session.State, call, o.Mode); err != nil {
+	if j.Turn, err = o.governor.Kernel.RecordToolCall(o.session.State, call, j.evidence, o.Mode); err != nil {
 		return nil, fmt.Errorf("recording a tool call: %w", err)
 	}
 	return j, nil

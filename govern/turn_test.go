@@ -232,29 +232,36 @@ func TestARepeatedTurn(t *testing.T) {
 	}
 }
 
-// A tool call belongs to the turn that is going on.
+// A tool call belongs to the turn that is going on. One that brings scores moves the
+// state, also when it is decided anew; the others leave it as it is.
 func TestAToolCallBelongsToTheTurn(t *testing.T) {
 	g, s := newGovernor(t)
-	first := commit(t, g, judge(t, ask(t, g, "s", question), "Paris."), "Paris.")
-	for i, invariant := range []string{"", "path_traversal"} {
+	last := commit(t, g, judge(t, ask(t, g, "s", question), "Paris."), "Paris.")
+	for i, c := range []struct {
+		invariant string
+		scores    kernel.Scores
+	}{{"", kernel.Scores{}}, {"path_traversal", kernel.Scores{}}, {"exfiltration", kernel.Scores{Injection: 0.9}}} {
 		opened, err := g.Open(t.Context(), request("s"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 1 { // decided anew
+		if i > 0 { // decided anew
 			s.failures = []error{store.ErrConflict}
 		}
-		judged, err := opened.RecordToolCall(kernel.ToolCall{Tool: "f", Invariant: invariant}, "{}")
+		judged, err := opened.RecordToolCall(kernel.ToolCall{Tool: "f", Invariant: c.invariant}, c.scores, "{}")
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := commit(t, g, judged, "")
-		if r.Kind != store.KindToolCall || r.Receipt.Turn != 1 || r.Prev != first.ID || (r.Turn.Call.Decision == kernel.Blocked) != (invariant != "") || r.ArgumentsCommitment == "" {
+		if r.Kind != store.KindToolCall || r.Receipt.Turn != 1 || r.Prev != last.ID || (r.Turn.Call.Decision == kernel.Blocked) != (c.invariant != "") || r.ArgumentsCommitment == "" {
 			t.Errorf("%+v", r)
 		}
-		first = r
+		if moved := r.State != last.State; moved != (c.scores != kernel.Scores{}) || r.Scores != c.scores {
+			t.Errorf("%s: scores %+v, moved: %v", c.invariant, r.Scores, moved)
+		}
+		last = r
 	}
-	if session, err := s.Session(t.Context(), govern.SessionKey("me", "s")); err != nil || session.Turns != 1 {
+	if session, err := s.Session(t.Context(), govern.SessionKey("me", "s")); err != nil || session.Turns != 1 || session.State.X != last.State {
 		t.Errorf("%v: %+v", err, session)
 	}
 }
