@@ -2,17 +2,19 @@ package e2e
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-lex/lex/kernel"
 )
 
-// What docs/kernel.md computes by hand agrees with receipts as they are served:
-// at rest, watched, corrected, refused and repeated after a failure.
-func TestReceiptsByHand(t *testing.T) {
-	t.Parallel()
+// recomputeScript writes the program of docs/kernel.md to a file.
+func recomputeScript(t *testing.T) string {
+	t.Helper()
 	doc, err := os.ReadFile("../docs/kernel.md")
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +28,53 @@ func TestReceiptsByHand(t *testing.T) {
 	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return script
+}
+
+// recompute runs the program on a receipt of a server and checks that it agrees.
+func recompute(t *testing.T, script, url, id string) {
+	t.Helper()
+	out, err := exec.Command("node_modules/.bin/node", script, url, id).CombinedOutput()
+	if err != nil || strings.Count(string(out), "agrees") != 5 {
+		t.Errorf("%v: %v\n%s", id, err, out)
+	}
+}
+
+// What docs/kernel.md computes by hand agrees with receipts of tool calls, with a step
+// and without one.
+func TestToolReceiptsByHand(t *testing.T) {
+	t.Parallel()
+	script := recomputeScript(t)
+	policy, err := kernel.DefaultPolicy().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"receipt_tool.json", "receipt_tool_step.json"} {
+		record, err := os.ReadFile(filepath.Join("../kernel/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/audits/") {
+				_, _ = w.Write(record)
+			} else {
+				_, _ = w.Write(policy)
+			}
+		}))
+		t.Cleanup(server.Close)
+		receipt, err := kernel.OpenReceipt(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recompute(t, script, server.URL, receipt.ID)
+	}
+}
+
+// What docs/kernel.md computes by hand agrees with receipts as they are served:
+// at rest, watched, corrected, refused and repeated after a failure.
+func TestReceiptsByHand(t *testing.T) {
+	t.Parallel()
+	script := recomputeScript(t)
 	p, p2 := freePorts(t), freePorts(t)
 	s := start(t, writeCaddyfile(t, p, loadCaddyfile), "", p)
 	s.talk(t)
@@ -55,10 +104,7 @@ func agree(t *testing.T, s *server, script string) (corrected bool) {
 	for _, item := range s.do(t, http.MethodGet, "/audits/recent?limit=200", "").object(t)["receipts"].([]any) {
 		receipt := item.(map[string]any)
 		corrected = corrected || receipt["intervention"] == true
-		out, err := exec.Command("node_modules/.bin/node", script, s.URL, receipt["id"].(string)).CombinedOutput()
-		if err != nil || strings.Count(string(out), "agrees") != 5 {
-			t.Errorf("%v: %v\n%s", receipt["id"], err, out)
-		}
+		recompute(t, script, s.URL, receipt["id"].(string))
 	}
 	return corrected
 }

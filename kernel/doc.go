@@ -115,8 +115,10 @@
 // output that does not follow from the inputs, and [Chain] any receipt that was
 // removed, moved or put in. A hash proves integrity, not origin: who can rewrite
 // a whole session leaves one that verifies. Texts stand in a receipt only as
-// commitments ([Commit]). A decided tool call has a receipt of the same form,
-// which takes no step and leaves the session as it is ([Kernel.RecordToolCall]).
+// commitments ([Commit]). A decided tool call has a receipt of the same form. The
+// state of the session may deny a call, and a call that breaks an invariant may
+// bring evidence and then takes a step; every other leaves the session as it is
+// ([Kernel.RecordToolCall]).
 //
 // # Arithmetic
 //

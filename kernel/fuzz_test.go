@@ -65,6 +65,64 @@ func FuzzAssess(f *testing.F) {
 	})
 }
 
+// FuzzRecordToolCall: whatever is said of a call, it either is refused as input or leaves
+// a session that the next turn accepts and a record that replays; without scores the
+// session stays as it is, and with them the state stays in the barrier set.
+func FuzzRecordToolCall(f *testing.F) {
+	third := 1.0 / 3
+	f.Add(third, third, third, 0.0, 0.0, 0.0, 0.0, "f", "", "", "", "", uint8(0))
+	f.Add(0.08, 0.08, 0.84, 0.94, 1.5, 0.9, 0.31, "shell", "exfiltration", "no-shell", "send", "instruction", uint8(3))
+	f.Add(0.08, 0.46, 0.46, 0.3, 0.0, 0.0, 0.0, "\xff", "session_risk", "", "write", "model", uint8(2))
+	f.Add(0.2, 0.3, 0.5, math.NaN(), math.Inf(1), 5e-324, 1.0, "f", "x", "", "reads", "nobody", uint8(6))
+	k, err := kernel.New(kernel.DefaultPolicy())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, x0, x1, x2, cusum, carry, score, other float64, tool, invariant, rule, effect, provenance string, flags uint8) {
+		s := k.NewSession()
+		s.X, s.CUSUM, s.Carry[1] = kernel.Point{x0, x1, x2}, cusum, carry
+		if flags&4 != 0 {
+			s.Policy = "another"
+		}
+		mode := kernel.Enforce
+		if flags&1 != 0 {
+			mode = kernel.Observe
+		}
+		c := kernel.ToolCall{
+			Tool: tool, Invariant: invariant, Rule: rule, Effect: kernel.ToolEffect(effect), HighRisk: flags&2 != 0,
+			Provenance: kernel.Provenance(provenance), Decision: kernel.ToolDecision(rule),
+		}
+		scores := kernel.Scores{Injection: score, HarmRequest: other}
+		turn, err := k.RecordToolCall(s, c, kernel.Evidence{Scores: scores}, mode)
+		if err != nil {
+			if !errors.Is(err, kernel.ErrInput) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		if scores == (kernel.Scores{}) && turn.Next != turn.Before {
+			t.Fatalf("%+v became %+v", turn.Before, turn.Next)
+		}
+		if math.Abs(add(turn.State)-1) > 1e-9 || turn.M < 0.08 || turn.Next.Carry != turn.Before.Carry {
+			t.Fatalf("state %v, carry %v", turn.State, turn.Next.Carry)
+		}
+		if _, err := k.Assess(turn.Next, kernel.Evidence{}, mode); err != nil {
+			t.Fatalf("the next turn is refused: %v", err)
+		}
+		text, err := k.Receipt(turn).JSON()
+		if err != nil {
+			return // a text is not UTF-8
+		}
+		back, err := kernel.ParseReceipt(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Replay(back); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // FuzzParseReceipt: what is accepted has one canonical form, which is read back
 // as the same record with the same id.
 func FuzzParseReceipt(f *testing.F) {
@@ -75,6 +133,8 @@ func FuzzParseReceipt(f *testing.F) {
 	sealed := mustJSON(f, sealedReceipt(f, k))
 	f.Add(sealed)
 	f.Add(mustJSON(f, kernel.Receipt{}))
+	f.Add(mustJSON(f, toolReceipt(f, k)))
+	f.Add(mustJSON(f, steppedToolReceipt(f, k)))
 	f.Add([]byte(`{"x":[-0,5e-324,1e308],"timestamp":9007199254740993,"turn":null,"coverage":null}`))
 	f.Add([]byte(`{"delta_V":NaN}`))
 	f.Add(bytes.ToUpper(sealed))

@@ -58,8 +58,8 @@ type Receipt struct {
 	// The decision.
 
 	Refused bool `json:"refused"`
-	// WouldRefuse: only the mode observe kept Reasons, or the broken Invariant,
-	// from refusing the turn.
+	// WouldRefuse: only the mode observe kept Reasons, or the broken Invariant or
+	// Rule, from refusing the turn.
 	WouldRefuse bool       `json:"would_refuse"`
 	Reasons     []Reason   `json:"reasons"`
 	AttackType  AttackType `json:"attack_type"`
@@ -77,8 +77,8 @@ type Receipt struct {
 	Evidence
 	Output
 
-	// The tool call, empty in the record of governed text. The record of a tool
-	// call holds no step: see [Kernel.RecordToolCall].
+	// The tool call, empty in the record of governed text. The record of a tool call
+	// holds a step where Evidence has scores: see [Kernel.RecordToolCall].
 
 	ToolCall
 
@@ -135,7 +135,7 @@ func (r *Receipt) record(t Turn) {
 	r.MBefore, r.MAfter = t.MBefore, t.M
 	r.Intervened, r.Effort, r.SigmaViol = t.Intervened, t.Effort, t.SigmaViol
 	r.Policy, r.Mode, r.Migrated = t.Next.Policy, t.Mode, t.Migrated
-	r.Refused, r.WouldRefuse = t.Refused, (len(t.Reasons) > 0 || t.Call.Invariant != "") && !t.Refused
+	r.Refused, r.WouldRefuse = t.Refused, (len(t.Reasons) > 0 || t.Call.denied()) && !t.Refused
 	r.Reasons, r.AttackType, r.Severity, r.SlowDrip = t.Reasons, t.AttackType, t.Severity, t.SlowDrip
 	r.X, r.Z, r.CUSUM, r.Carry = t.Before.X, t.Before.Z, t.Before.CUSUM, t.Before.Carry
 	r.Evidence, r.Output, r.ToolCall = t.Evidence, t.Output, t.Call

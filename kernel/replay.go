@@ -40,8 +40,8 @@ func (k *Kernel) Replay(r Receipt) error {
 }
 
 // derived holds what follows from a step in a form that can be compared; its
-// lists stand apart. A tool call takes no step and has no evidence, so the
-// inputs are among them.
+// lists stand apart. Inputs are among them: a tool call has no evidence beside
+// scores and no output, and its decision is a part of the call.
 type derived struct {
 	start, next Session
 	scores      Scores
@@ -71,7 +71,7 @@ func (r *Receipt) derived() derived {
 // recompute computes the recorded turn from its recorded inputs.
 func (k *Kernel) recompute(r Receipt) (Turn, error) {
 	if r.Tool != "" {
-		return k.RecordToolCall(r.start(), r.ToolCall, r.Mode)
+		return k.RecordToolCall(r.start(), r.ToolCall, r.Evidence, r.Mode)
 	}
 	t, err := k.Assess(r.start(), r.Evidence, r.Mode)
 	if err != nil {

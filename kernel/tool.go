@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A ToolCall is what was decided of one tool call. The zero value says that the
 // turn is governed text.
@@ -10,7 +13,7 @@ type ToolCall struct {
 	// Decision is Approved or Blocked; empty for governed text.
 	Decision ToolDecision `json:"decision"`
 	// Invariant that the call breaks, or empty. In the mode observe a call that
-	// breaks one is approved all the same.
+	// breaks one is approved all the same. [SessionRisk] is the kernel's own.
 	Invariant string `json:"invariant"`
 	// Rule is the operator's rule that blocks the call, or empty.
 	Rule string `json:"rule,omitzero"`
@@ -65,39 +68,123 @@ const (
 // SessionRisk is the Invariant of a call that the state of its session denies.
 const SessionRisk = "session_risk"
 
-// RecordToolCall returns the turn of a decided tool call. It takes no step: the
-// session after the turn is the session before it, so an agent can neither calm
-// a session by harmless calls nor age it. The caller gives c.Tool and
-// c.Invariant; the decision follows from the invariant and the mode. A call that breaks an invariant
-// counts as a threat; when it is blocked the turn counts as refused.
+// RecordToolCall returns the turn of a decided tool call. The caller says what the call
+// is; the kernel decides what becomes of it: a call with an Invariant or a Rule is
+// blocked in the mode enforce. A call with neither is still denied, with the Invariant
+// [SessionRisk], where the state of the session before it does not allow its Effect:
 //
-// Errors are those of [Kernel.Assess]; a call without a tool is one that wraps
-// [ErrInput].
-func (k *Kernel) RecordToolCall(s Session, c ToolCall, m Mode) (Turn, error) {
+//   - at the barrier (M <= tau) only ToolReads are allowed;
+//   - under recovery neither ToolWrites nor ToolSends are;
+//   - a HighRisk call needs M >= optimal.
+//
+// A call without an Effect is never denied so. c.Decision is ignored, and so is an
+// Invariant that says SessionRisk: both are decided here.
+//
+// e holds what a broken invariant tells of the session: scores and nothing else, zero if
+// it tells nothing. With scores the session takes a step, as it does with the scores of a
+// prompt. The carried pressure does not act and stays for the turn that generates.
+// Without scores no step is taken and the session stays as it is, so an agent can neither
+// calm a session by harmless calls nor age it. (Scores under watch_at press on nothing, so
+// a step with them is one of recovery: bring scores that suspect, or none.) A call that
+// breaks an invariant counts as a threat; Reasons are those of text and stay empty.
+//
+// Errors are those of [Kernel.Assess]. A call without a tool, of an unknown effect or
+// provenance, or with evidence but no broken invariant is one that wraps [ErrInput].
+func (k *Kernel) RecordToolCall(s Session, c ToolCall, e Evidence, m Mode) (Turn, error) {
 	migrated, err := k.admit(&s)
-	switch {
-	case err != nil:
-		return Turn{}, fmt.Errorf("recording a tool call: %w", err)
-	case c.Tool == "":
-		return Turn{}, fmt.Errorf("recording a tool call: %w: no tool", ErrInput)
-	case m != Enforce && m != Observe:
-		return Turn{}, fmt.Errorf("recording a tool call: %w: mode", ErrInput)
+	if err == nil {
+		err = checkCall(&c, &e, m)
 	}
-	t := Turn{Mode: m, Before: s, Migrated: migrated, AttackType: NoAttack}
-	k.keepState(&t)
-	t.Next.Carry = s.Carry // it waits for a turn that generates
-	t.Call = c
-	t.Call.Decision = Approved
-	t.Refused = c.Invariant != "" && m == Enforce
+	if err != nil {
+		return Turn{}, fmt.Errorf("recording a tool call: %w", err)
+	}
+	t := Turn{Mode: m, Before: s, Migrated: migrated, Evidence: e, Call: c, AttackType: NoAttack}
+	if e.Scores == (Scores{}) {
+		k.keepState(&t)
+	} else {
+		t.Next.Policy = k.hash
+		k.classify(&t)
+		t.Pressure = k.relative(k.attackPressure(e.Scores))
+		k.step(&t)
+	}
+	t.Next.Carry = s.Carry
+	k.decideCall(&t)
+	return t, nil
+}
+
+// checkCall checks what the caller says of a call, and takes back an invariant that only
+// the kernel may name.
+func checkCall(c *ToolCall, e *Evidence, m Mode) error {
+	if c.Invariant == SessionRisk {
+		c.Invariant = ""
+	}
+	if err := checkEvidence(e); err != nil {
+		return err
+	}
+	switch {
+	case c.Tool == "":
+		return fmt.Errorf("%w: no tool", ErrInput)
+	case m != Enforce && m != Observe:
+		return fmt.Errorf("%w: mode", ErrInput)
+	case !slices.Contains(effects[:], c.Effect):
+		return fmt.Errorf("%w: effect is unknown", ErrInput)
+	case !slices.Contains(provenances[:], c.Provenance):
+		return fmt.Errorf("%w: provenance is unknown", ErrInput)
+	case e.more():
+		return fmt.Errorf("%w: a tool call has evidence beside scores", ErrInput)
+	case e.Scores != (Scores{}) && c.Invariant == "":
+		return fmt.Errorf("%w: a tool call has scores but breaks no invariant", ErrInput)
+	}
+	return nil
+}
+
+// effects and provenances are all that there are; the first says that it is not known.
+var (
+	effects     = [...]ToolEffect{"", ToolReads, ToolWrites, ToolSends, ToolOther}
+	provenances = [...]Provenance{"", FromUser, FromModel, FromUntrusted, FromInstruction}
+)
+
+// more reports whether there is any evidence beside the scores.
+func (e *Evidence) more() bool {
+	return e.ThreatSignal != 0 || e.SovereigntyDrift || e.Degraded || e.DeniedBy != "" || len(e.Standing) > 0 || e.Repeated
+}
+
+// decideCall fills the decision from everything else in the turn.
+func (k *Kernel) decideCall(t *Turn) {
+	c := &t.Call
+	if c.Invariant == "" && c.Rule == "" && k.deniesCall(t.Before.X, c) {
+		c.Invariant = SessionRisk
+	}
+	t.Refused = c.denied() && t.Mode == Enforce
+	c.Decision = Approved
 	if t.Refused {
-		t.Call.Decision = Blocked
+		c.Decision = Blocked
 	}
 	t.Label = LabelClear
 	if c.Invariant != "" {
 		t.Label = LabelThreat
 	}
-	t.Band, t.GovernorMode = k.band(&t), governorMode(&t)
-	return t, nil
+	t.Band, t.GovernorMode = k.band(t), governorMode(t)
+}
+
+// denied reports whether the call is blocked where the mode lets it be.
+func (c *ToolCall) denied() bool { return c.Invariant != "" || c.Rule != "" }
+
+// deniesCall reports whether the state x denies a call. The governor leaves a component
+// at tau to the last bit, so the barrier needs no tolerance.
+func (k *Kernel) deniesCall(x Point, c *ToolCall) bool {
+	margin := x.Min()
+	switch {
+	case c.Effect == "":
+		return false
+	case c.HighRisk && margin < k.policy.Optimal:
+		return true
+	case margin <= k.policy.Tau:
+		return c.Effect != ToolReads
+	case margin < k.policy.Recovery:
+		return c.Effect == ToolWrites || c.Effect == ToolSends
+	}
+	return false
 }
 
 // keepState takes no step: the state after the turn is the one before it, and so

@@ -8,18 +8,19 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 )
 
-// A tool call leaves the session as it was, however loud or quiet it is.
-func TestHoldTakesNoStep(t *testing.T) {
+// A tool call that brings no evidence leaves the session as it was, however loud or
+// quiet it is.
+func TestACallWithoutEvidenceTakesNoStep(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	r := newRandom(70)
 	s := k.NewSession()
 	for range 200 {
 		s = take(t, k, s, r.evidence(), kernel.Enforce, r.output()).Next
-		for _, invariant := range []string{"", "destructive_command"} {
-			turn, err := k.RecordToolCall(s, kernel.ToolCall{Tool: "run", Invariant: invariant}, kernel.Enforce)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, call := range []kernel.ToolCall{
+			{}, {Invariant: "destructive_command"}, {Rule: "no-shell"}, {Effect: kernel.ToolReads}, {Effect: kernel.ToolSends, HighRisk: true},
+		} {
+			call.Tool = "run"
+			turn := record(t, k, s, call, kernel.Scores{}, kernel.Enforce)
 			if turn.Next != s || turn.State != s.X || turn.M != s.X.Min() || turn.DeltaV != 0 || turn.Intervened {
 				t.Fatalf("the session %+v became %+v", s, turn)
 			}
@@ -27,43 +28,47 @@ func TestHoldTakesNoStep(t *testing.T) {
 	}
 }
 
-func TestHoldDecides(t *testing.T) {
+func TestToolCallIsDecided(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	for _, c := range []struct {
-		invariant   string
-		mode        kernel.Mode
-		decision    kernel.ToolDecision
-		refused     bool
-		wouldRefuse bool
-		label       string
-		band        kernel.Band
-		governor    string
+		invariant, rule string
+		mode            kernel.Mode
+		decision        kernel.ToolDecision
+		refused         bool
+		wouldRefuse     bool
+		label           string
+		band            kernel.Band
+		governor        string
 	}{
-		{"", kernel.Enforce, kernel.Approved, false, false, kernel.LabelClear, kernel.Optimal, kernel.GovernorPass},
-		{"", kernel.Observe, kernel.Approved, false, false, kernel.LabelClear, kernel.Optimal, kernel.GovernorObserve},
-		{"path_traversal", kernel.Enforce, kernel.Blocked, true, false, kernel.LabelThreat, kernel.Critical, kernel.GovernorRefuse},
-		{"path_traversal", kernel.Observe, kernel.Approved, false, true, kernel.LabelThreat, kernel.Optimal, kernel.GovernorObserve},
+		{"", "", kernel.Enforce, kernel.Approved, false, false, kernel.LabelClear, kernel.Optimal, kernel.GovernorPass},
+		{"", "", kernel.Observe, kernel.Approved, false, false, kernel.LabelClear, kernel.Optimal, kernel.GovernorObserve},
+		{"path_traversal", "", kernel.Enforce, kernel.Blocked, true, false, kernel.LabelThreat, kernel.Critical, kernel.GovernorRefuse},
+		{"path_traversal", "", kernel.Observe, kernel.Approved, false, true, kernel.LabelThreat, kernel.Optimal, kernel.GovernorObserve},
+		{"", "no-shell", kernel.Enforce, kernel.Blocked, true, false, kernel.LabelClear, kernel.Critical, kernel.GovernorRefuse},
+		{"", "no-shell", kernel.Observe, kernel.Approved, false, true, kernel.LabelClear, kernel.Optimal, kernel.GovernorObserve},
 	} {
-		turn, err := k.RecordToolCall(k.NewSession(), kernel.ToolCall{Tool: "read", Invariant: c.invariant}, c.mode)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := k.Receipt(turn)
+		call := kernel.ToolCall{Tool: "read", Invariant: c.invariant, Rule: c.rule, Decision: "made up"}
+		r := k.Receipt(record(t, k, k.NewSession(), call, kernel.Scores{}, c.mode))
 		if r.Decision != c.decision || r.Refused != c.refused || r.WouldRefuse != c.wouldRefuse || r.Label != c.label || r.Band != c.band || r.GovernorMode != c.governor {
-			t.Errorf("%q in %s: %+v", c.invariant, c.mode, r)
+			t.Errorf("%q, %q in %s: %+v", c.invariant, c.rule, c.mode, r)
+		}
+		if len(r.Reasons) > 0 {
+			t.Errorf("%q has the reasons of a text: %v", c.invariant, r.Reasons)
 		}
 	}
 }
 
-func TestHoldRefusesBadInput(t *testing.T) {
+func TestToolCallRefusesBadInput(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	call := kernel.ToolCall{Tool: "read"}
 	for name, try := range map[string]func() (kernel.Turn, error){
 		"no tool": func() (kernel.Turn, error) {
-			return k.RecordToolCall(k.NewSession(), kernel.ToolCall{}, kernel.Enforce)
+			return k.RecordToolCall(k.NewSession(), kernel.ToolCall{}, kernel.Evidence{}, kernel.Enforce)
 		},
-		"no mode":    func() (kernel.Turn, error) { return k.RecordToolCall(k.NewSession(), call, "") },
-		"no session": func() (kernel.Turn, error) { return k.RecordToolCall(kernel.Session{}, call, kernel.Enforce) },
+		"no mode": func() (kernel.Turn, error) { return k.RecordToolCall(k.NewSession(), call, kernel.Evidence{}, "") },
+		"no session": func() (kernel.Turn, error) {
+			return k.RecordToolCall(kernel.Session{}, call, kernel.Evidence{}, kernel.Enforce)
+		},
 	} {
 		if _, err := try(); !errors.Is(err, kernel.ErrInput) {
 			t.Errorf("%s: %v", name, err)
@@ -74,7 +79,7 @@ func TestHoldRefusesBadInput(t *testing.T) {
 func toolReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	t.Helper()
 	s := take(t, k, k.NewSession(), scores(0.6, 0, 0, 0.4, 0, 0), kernel.Enforce, kernel.Output{}).Next
-	turn, err := k.RecordToolCall(s, kernel.ToolCall{Tool: "shell", Invariant: "destructive_command", ArgumentsCommitment: kernel.Commit([]byte("key"), "{}")}, kernel.Enforce)
+	turn, err := k.RecordToolCall(s, kernel.ToolCall{Tool: "shell", Invariant: "destructive_command", ArgumentsCommitment: kernel.Commit([]byte("key"), "{}")}, kernel.Evidence{}, kernel.Enforce)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,17 +114,22 @@ func TestToolReceipt(t *testing.T) {
 	}
 }
 
+// alterField changes a field of a tool call's receipt by as little as it can be changed.
+func alterField(r *kernel.Receipt, name string) {
+	field, _ := reflect.TypeFor[kernel.Receipt]().FieldByName(name)
+	if v := reflect.ValueOf(r).Elem().FieldByIndex(field.Index); v.Kind() == reflect.Slice {
+		v.Set(reflect.ValueOf([]kernel.Reason{kernel.OperatorPolicy}))
+	} else {
+		alter(v)
+	}
+}
+
 // What a held turn does not compute cannot be slipped into its record.
 func TestToolReceiptHoldsNoStep(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	for _, name := range append(outputFields, "Decision") {
-		field, _ := reflect.TypeFor[kernel.Receipt]().FieldByName(name)
 		r := toolReceipt(t, k)
-		if v := reflect.ValueOf(&r).Elem().FieldByIndex(field.Index); v.Kind() == reflect.Slice {
-			v.Set(reflect.ValueOf([]kernel.Reason{kernel.OperatorPolicy}))
-		} else {
-			alter(v)
-		}
+		alterField(&r, name)
 		if err := k.Replay(r); !errors.Is(err, kernel.ErrReplay) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -140,7 +150,7 @@ func TestToolReceiptHoldsNoStep(t *testing.T) {
 // Evidence in the record of a tool call is made up: no detector ran.
 func TestToolCallHasNoEvidence(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
-	turn, err := k.RecordToolCall(k.NewSession(), kernel.ToolCall{Tool: "read"}, kernel.Enforce)
+	turn, err := k.RecordToolCall(k.NewSession(), kernel.ToolCall{Tool: "read"}, kernel.Evidence{}, kernel.Enforce)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ type Turn struct {
 	Before Session
 	// Migrated: Before came from another policy.
 	Migrated bool
-	// Evidence of the prompt, as given (-0 written 0).
+	// Evidence of the prompt or the tool call, as given (-0 written 0).
 	Evidence Evidence
 	// Output is the evidence of the answer; the zero value until Conclude.
 	Output Output
@@ -59,9 +59,10 @@ type Turn struct {
 	Intervened bool
 
 	// Reasons holds every reason that holds, by priority, in both modes; nil
-	// when there is none.
+	// when there is none, and for a tool call.
 	Reasons []Reason
-	// Refused: Reasons hold and the mode is Enforce.
+	// Refused: Reasons hold, or the tool call breaks an invariant or a rule, and the
+	// mode is Enforce.
 	Refused bool
 	// Band is the health band: of M, or Critical when refused.
 	Band Band
