@@ -22,17 +22,19 @@ func (chat) Request(body []byte) (Request, error) {
 	if format := root.Get("response_format"); format.IsObject() {
 		r.Structured = format.Get("type").Str != "text"
 	}
-	r.prompt = lastUserText(r.Parts)
+	r.prompt, r.Tools = lastUserText(r.Parts), chatTools(root)
 	return r, nil
 }
 
 // Response reads an answer that is not streamed.
 func (chat) Response(body []byte) (Response, error) {
-	return openaiResponse(body, chatResponse)
+	r, choices, err := openaiResponse(body, chatResponse)
+	r.Calls = chatResponseCalls(choices)
+	return r, err
 }
 
 // Events returns a reader of a stream.
-func (chat) Events() EventReader { return openaiEvents(chatChunk) }
+func (chat) Events() EventReader { return &openaiEvents{chunk: chatChunk} }
 
 // Framing returns the framing of streams.
 func (chat) Framing() Framing { return EventStream }
@@ -52,7 +54,7 @@ func (chat) Refusal(r Refusal) []byte {
 
 // Stream returns a writer for the end of a stream.
 func (chat) Stream() StreamWriter {
-	return &openaiStream{object: "chat.completion.chunk", prefix: "chatcmpl-", refusal: chatRefusalStream}
+	return &chatStream{openaiStream: openaiStream{object: "chat.completion.chunk", prefix: "chatcmpl-", refusal: chatRefusalStream}}
 }
 
 // chatRefusalStream is Refusal in frames. In a stream already begun the role is
@@ -97,6 +99,7 @@ func (chat) Authorize(key string) (name, value string) { return "Authorization",
 
 // Interface guards
 var (
-	_ Dialect = chat{}
-	_ Asker   = chat{}
+	_ Dialect    = chat{}
+	_ Asker      = chat{}
+	_ CallEditor = chat{}
 )

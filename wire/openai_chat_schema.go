@@ -63,8 +63,8 @@ var chatMessageMembers = object(members{
 	"reasoning_content": text(Reasoning),
 	"reasoning":         text(Reasoning),
 	"name":              text(Name),
-	"tool_calls":        list(chatToolCall),
-	"function_call":     chatCalled("arguments"),
+	"tool_calls":        calling(list(chatToolCall)),
+	"function_call":     calling(chatCalled("arguments")),
 	"audio": object(members{
 		"id": scalar, "expires_at": scalar, "data": media(Audio), "transcript": text(Text),
 	}),

@@ -100,11 +100,12 @@ func completionsPrompt(parts []Part) string {
 
 // Response reads an answer that is not streamed.
 func (completions) Response(body []byte) (Response, error) {
-	return openaiResponse(body, completionsAnswer)
+	r, _, err := openaiResponse(body, completionsAnswer)
+	return r, err
 }
 
 // Events returns a reader of a stream.
-func (completions) Events() EventReader { return openaiEvents(completionsAnswer) }
+func (completions) Events() EventReader { return &openaiEvents{chunk: completionsAnswer} }
 
 // Framing returns the framing of streams.
 func (completions) Framing() Framing { return EventStream }

@@ -48,18 +48,18 @@ func lastUserText(parts []Part) string {
 	return ""
 }
 
-// openaiResponse reads a whole answer.
-func openaiResponse(body []byte, answer schema) (Response, error) {
+// openaiResponse reads a whole answer, and returns its choices too.
+func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Result, err error) {
 	root, err := parse(body)
 	if err != nil {
-		return Response{}, err
+		return Response{}, choices, err
 	}
-	if !root.Get("choices").IsArray() {
-		return Response{}, invalid("choices is not an array")
+	if choices = root.Get("choices"); !choices.IsArray() {
+		return Response{}, choices, invalid("choices is not an array")
 	}
 	var w walk
 	if answer(&w, root); w.err != nil {
-		return Response{}, w.err
+		return Response{}, gjson.Result{}, w.err
 	}
 	var first []Part
 	for _, p := range w.parts {
@@ -70,18 +70,22 @@ func openaiResponse(body []byte, answer schema) (Response, error) {
 	return Response{
 		Model: root.Get("model").Str, Finish: root.Get("choices.0.finish_reason").Str,
 		Parts: w.parts, text: shownText(first),
-	}, nil
+	}, choices, nil
 }
 
-// openaiEvents reads the frames of a stream, each of which stands for itself.
-type openaiEvents schema
+// openaiEvents reads the frames of a stream, each of which stands for itself but for the
+// calls.
+type openaiEvents struct {
+	chunk schema
+	calls chatCalls
+}
 
 // Fork implements [EventReader].
 func (chunk openaiEvents) Fork() EventReader { return chunk }
 
 // Event reads one frame of a stream. The event field is not part of the API; its
 // SDKs read the data whatever it says.
-func (chunk openaiEvents) Event(f Frame) (Event, error) {
+func (r *openaiEvents) Event(f Frame) (Event, error) {
 	switch {
 	case f.Comment:
 		return Event{}, nil
@@ -95,14 +99,19 @@ func (chunk openaiEvents) Event(f Frame) (Event, error) {
 		return Event{}, err
 	}
 	var w walk
-	if chunk(&w, root); w.err != nil {
+	if r.chunk(&w, root); w.err != nil {
 		return Event{}, w.err
 	}
 	e := Event{Err: isError(root.Get("error"))}
 	if f.Event != "" && f.Event != "message" {
 		e.Unknown = append(e.Unknown, "event")
 	}
-	e.addChoices(root.Get("choices"), w.parts)
+	choices := root.Get("choices")
+	if e.addChoices(choices, w.parts); w.called || slices.ContainsFunc(e.Unknown, isMessage) {
+		for _, piece := range r.calls.read(choices) {
+			e.Calls = append(e.Calls, piece.CallDelta)
+		}
+	}
 	return e, nil
 }
 
@@ -122,9 +131,6 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 		return true
 	})
 	for _, p := range parts {
-		if p.Kind != Unknown && isChatCall(p.Path) {
-			e.Calls = append(e.Calls, CallDelta{})
-		}
 		choice := 0
 		if rest, ok := strings.CutPrefix(p.Path, "choices."); ok && p.Kind != Unknown { // an error has no choice
 			place, _, _ := strings.Cut(rest, ".")
@@ -135,8 +141,8 @@ func (e *Event) addChoices(choices gjson.Result, parts []Part) {
 	}
 }
 
-// isChatCall reports whether a part of a choice belongs to a call. Clients exist that
-// run one as soon as its arguments are whole JSON, before the finish reason comes.
-func isChatCall(path string) bool {
-	return strings.Contains(path, ".tool_calls.") || strings.Contains(path, ".function_call.")
-}
+// isMessage reports whether an unknown member of a chunk is the message that a choice of
+// a whole answer has.
+func isMessage(path string) bool { return strings.HasSuffix(path, messageName) }
+
+var messageName = pathName("message")

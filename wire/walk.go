@@ -17,6 +17,7 @@ type walk struct {
 	message int    // its number; 0 outside messages
 	roles   []Role // of the messages so far
 	parts   []Part
+	called  bool // a value was read that calls tools
 	err     error
 }
 
@@ -264,6 +265,14 @@ func word(known ...string) schema {
 func scalar(w *walk, v gjson.Result) {
 	if v.IsObject() || v.IsArray() {
 		w.other(v)
+	}
+}
+
+// calling reads a value that calls tools.
+func calling(read schema) schema {
+	return func(w *walk, v gjson.Result) {
+		w.called = true
+		read(w, v)
 	}
 }
 

@@ -1,0 +1,252 @@
+package wire
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// chatTools reads the definitions of the tools that the model may call; functions is the
+// form before tools.
+func chatTools(root gjson.Result) (tools []ToolDefinition) {
+	add := func(definition, schema gjson.Result) {
+		if !definition.IsObject() {
+			return
+		}
+		tool := ToolDefinition{Name: definition.Get("name").Str, Description: definition.Get("description").Str}
+		if schema.IsObject() {
+			tool.Schema = []byte(schema.Raw)
+		}
+		tools = append(tools, tool)
+	}
+	elements(root.Get("tools"), func(_ int, tool gjson.Result) {
+		add(tool.Get("function"), tool.Get("function.parameters"))
+		add(tool.Get("custom"), gjson.Result{}) // its input is any text
+	})
+	elements(root.Get("functions"), func(_ int, f gjson.Result) { add(f, f.Get("parameters")) })
+	return tools
+}
+
+// elements calls a function for each element of an array.
+func elements(array gjson.Result, with func(at int, v gjson.Result)) {
+	if !array.IsArray() {
+		return
+	}
+	at := 0
+	array.ForEach(func(_, v gjson.Result) bool {
+		with(at, v)
+		at++
+		return true
+	})
+}
+
+// legacyCall is the place of a function_call, which stands in no list.
+const legacyCall = -1
+
+// chatCallsOf calls a function for each call, or piece of one, of a message or a delta.
+func chatCallsOf(message gjson.Result, with func(at int, v gjson.Result)) {
+	elements(message.Get("tool_calls"), func(at int, v gjson.Result) {
+		if v.IsObject() {
+			with(at, v)
+		}
+	})
+	if v := message.Get("function_call"); v.IsObject() {
+		with(legacyCall, v)
+	}
+}
+
+// chatCallOf reads a call, or a piece of one. Of a value of the wrong type each language
+// makes another text, and of a function beside a custom tool some clients take the one
+// and some the other.
+func chatCallOf(at int, v gjson.Result) ToolCall {
+	c := ToolCall{ID: v.Get("id").String()}
+	function, custom := v.Get("function"), v.Get("custom")
+	if at == legacyCall {
+		c.ID, function, custom = "", v, gjson.Result{}
+	}
+	called, input := function, "arguments"
+	if custom.Type != gjson.Null {
+		called, input, c.Free, c.Unclear = custom, "input", true, function.Type != gjson.Null
+	}
+	name, arguments := called.Get("name"), called.Get(input)
+	c.Name, c.Arguments = name.String(), arguments.String()
+	c.Unclear = c.Unclear || name.Type != gjson.String && name.Type != gjson.Null ||
+		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
+	return c
+}
+
+// chatResponseCalls reads the calls of a whole answer. Clients know its choices by their
+// places.
+func chatResponseCalls(choices gjson.Result) (calls []ToolCall) {
+	elements(choices, func(place int, choice gjson.Result) {
+		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
+			c := chatCallOf(at, v)
+			c.Key, c.Choice = chatKey(place, at, 0), min(place, MaxChoices-1)
+			calls = append(calls, c)
+		})
+	})
+	return calls
+}
+
+func chatKey(choice, index, nth int) string {
+	return strconv.Itoa(choice) + "/" + strconv.Itoa(index) + "/" + strconv.Itoa(nth)
+}
+
+// chatCalls follows the calls of a stream, by choice. The zero value is ready.
+type chatCalls map[int]*chatChoiceCalls
+
+type chatChoiceCalls struct {
+	last    map[int]*chatCall // the last call with an index
+	highest int               // of the indexes
+}
+
+type chatCall struct {
+	key         string
+	nth         int // of those with its index, from 0
+	id          string
+	named, free bool
+	told        bool // the name or arguments, and so free
+	arguments   jsonEnd
+}
+
+// A chatPiece is a piece of a call and its place in its chunk.
+type chatPiece struct {
+	CallDelta
+	place int // of its choice
+	at    int // in tool_calls, or legacyCall
+}
+
+// read reads the pieces of calls of a chunk.
+func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
+	elements(choices, func(place int, choice gjson.Result) {
+		number, known := choiceIndex(choice.Get("index"))
+		chatCallsOf(choice.Get("delta"), func(at int, v gjson.Result) {
+			call := chatCallOf(at, v)
+			call.Choice, call.Unclear = number, call.Unclear || !known
+			c.place(&call, at, v.Get("index"))
+			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
+		})
+		// The helper of the JavaScript SDK takes a message in a chunk for the answer so far
+		// (ChatCompletionStream assigns all other members of a choice).
+		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
+			call := chatCallOf(at, v)
+			call.Key, call.Choice, call.Unclear = "message/"+chatKey(place, at, 0), number, true
+			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
+		})
+	})
+	return pieces
+}
+
+// place finds the call that a piece belongs to, by its index. Clients go by it, but not
+// alike:
+//
+//   - No index counts as 0, as in Go. The JavaScript SDK loses such a call, LangChain too,
+//     the AI SDK takes it for a new one, and Gemini's endpoint sends calls so, each whole.
+//   - A second call at an index that has one already: Gemini and old Ollama servers number
+//     all calls 0, each whole. LangChain and the AI SDK tell them by the ids or by the end
+//     of the JSON. All others append the arguments, which is no JSON then, so nothing but
+//     the two calls can run.
+//   - A name told twice: the SDKs for Python and Go, and LangChain, put both one behind
+//     the other, JavaScript takes the last, the AI SDK the first. Of two ids likewise.
+//   - Arguments behind the end of their JSON: the AI SDK has begun the call before.
+//   - An index below an earlier one that is new: Python's helper takes it for a place in
+//     the list, finds the other call there and merges the two.
+//
+// Gaps above are read by index: Python's helper takes the pieces behind the first for
+// calls without a name, and JavaScript's throws at the end.
+func (c *chatCalls) place(piece *ToolCall, at int, number gjson.Result) {
+	index, ok := legacyCall, true
+	if at != legacyCall {
+		index, ok = chatCallIndex(number)
+	}
+	calls := c.of(piece.Choice)
+	call := calls.last[index]
+	another := call != nil && call.arguments.ended && piece.Name != "" && piece.Arguments != ""
+	switch {
+	case call == nil, another:
+		ok = ok && (index == legacyCall || index >= calls.highest)
+		call = calls.begin(piece.Choice, index)
+	case call.named && piece.Name != "", clash(call.id, piece.ID), call.told && tells(*piece) && call.free != piece.Free:
+		ok = false
+	}
+	piece.Key = call.key
+	piece.Unclear = !call.add(*piece) || !ok || piece.Unclear
+}
+
+// chatCallIndex reads the index of a call. JavaScript takes "1" and 1.0 for 1 as well,
+// others do not, and -1 is the last one in Python.
+func chatCallIndex(v gjson.Result) (int, bool) {
+	if v.Type == gjson.Null {
+		return 0, true
+	}
+	i, err := strconv.ParseUint(v.Raw, 10, 16)
+	return int(i), err == nil
+}
+
+func (c *chatCalls) of(choice int) *chatChoiceCalls {
+	if *c == nil {
+		*c = make(chatCalls)
+	}
+	calls := (*c)[choice]
+	if calls == nil {
+		calls = &chatChoiceCalls{last: make(map[int]*chatCall)}
+		(*c)[choice] = calls
+	}
+	return calls
+}
+
+// begin begins a call, behind any other with the same index.
+func (c *chatChoiceCalls) begin(choice, index int) *chatCall {
+	call := new(chatCall)
+	if before := c.last[index]; before != nil {
+		call.nth = before.nth + 1
+	}
+	call.key = chatKey(choice, index, call.nth)
+	c.last[index], c.highest = call, max(c.highest, index)
+	return call
+}
+
+// tells reports whether a piece tells what is called.
+func tells(piece ToolCall) bool { return piece.Name != "" || piece.Arguments != "" }
+
+// add notes what a piece tells. It reports false if arguments go on behind their end.
+func (c *chatCall) add(piece ToolCall) bool {
+	if tells(piece) {
+		c.told, c.free = true, piece.Free
+	}
+	c.id, c.named = cmp.Or(c.id, piece.ID), c.named || piece.Name != ""
+	return c.free || c.arguments.add(piece.Arguments)
+}
+
+// A jsonEnd finds where JSON in pieces ends, if it is an object or an array.
+type jsonEnd struct {
+	depth           int
+	quoted, escaped bool // within a string, behind a backslash
+	ended           bool
+}
+
+// add reads on. It reports false if anything but white space stands behind the end.
+func (e *jsonEnd) add(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case e.ended:
+			if strings.IndexByte(" \t\r\n", c) < 0 {
+				return false
+			}
+		case e.escaped:
+			e.escaped = false
+		case e.quoted:
+			e.escaped, e.quoted = c == '\\', c != '"'
+		case c == '"':
+			e.quoted = true
+		case c == '{', c == '[':
+			e.depth++
+		case c == '}', c == ']':
+			e.depth--
+			e.ended = e.depth <= 0
+		}
+	}
+	return true
+}

@@ -1,0 +1,356 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// How blocked calls are taken out of the answers of the chat completions API. The calls
+// that stay are numbered from 0 without a gap, because JavaScript's helper takes numbers
+// for places. Lists without elements go too: a client sends the message back, and the API
+// takes no empty list.
+
+// chatEdit is what is taken out of an answer, by choice.
+type chatEdit map[int]*chatEditedChoice
+
+type chatEditedChoice struct {
+	blocked map[string]bool // keys
+	left    int             // how many calls stay
+	numbers map[string]int  // those of them in tool_calls, by key
+	member  string          // where the note stands: content or refusal
+	note    string
+	spoken  bool // the client has text of the choice before the note
+	noted   bool
+}
+
+// newChatEdit takes the calls of an answer in order. An error wraps [ErrCalls].
+func newChatEdit(calls []ToolCall, blocked []BlockedCall) (chatEdit, error) {
+	edit, at := make(chatEdit), make(map[string]int)
+	for i, b := range blocked {
+		at[b.Key] = i + 1
+	}
+	found := 0
+	for _, c := range calls {
+		if i := at[c.Key]; i > 0 {
+			edit.block(c, blocked[i-1])
+			found++
+		}
+	}
+	if found < len(at) {
+		return nil, fmt.Errorf("%w: a blocked call is not in it", ErrCalls)
+	}
+	for _, c := range calls {
+		if e := edit[c.Choice]; e != nil && !e.blocked[c.Key] {
+			if e.left++; !strings.Contains(c.Key, "/"+strconv.Itoa(legacyCall)+"/") {
+				e.numbers[c.Key] = len(e.numbers)
+			}
+		}
+	}
+	return edit, nil
+}
+
+// block notes a call to take out. The notes of a choice stand in one place, that of the
+// first.
+func (edit chatEdit) block(c ToolCall, b BlockedCall) {
+	e := edit[c.Choice]
+	if e == nil {
+		e = &chatEditedChoice{blocked: make(map[string]bool), numbers: make(map[string]int), member: "content"}
+		if b.Place == OnlyRefusal {
+			e.member = "refusal"
+		}
+		edit[c.Choice] = e
+	}
+	e.blocked[c.Key] = true
+	e.note = joinNotes(e.note, b.Note)
+}
+
+// joinNotes puts one note a line.
+func joinNotes(notes, note string) string {
+	if notes == "" {
+		return note
+	}
+	return notes + "\n" + note
+}
+
+// WithoutCalls implements [CallEditor].
+func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+	root, err := parse(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCalls, err)
+	}
+	choices := root.Get("choices")
+	edit, err := newChatEdit(chatResponseCalls(choices), blocked)
+	if err != nil {
+		return nil, err
+	}
+	if choices.Get("#").Int() > MaxChoices {
+		return nil, fmt.Errorf("%w: it has too many choices", ErrCalls)
+	}
+	var s changes
+	elements(choices, func(place int, choice gjson.Result) {
+		e := edit[place]
+		if e == nil || err != nil {
+			return
+		}
+		message := choice.Get("message")
+		left := s.withoutCalls(message, func(at int) bool { return e.blocked[chatKey(place, at, 0)] })
+		err = s.say(message, left, e)
+		s.endChoice(choice, e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.apply(body), nil
+}
+
+// withoutCalls takes calls out of a message or a delta, and returns how many members are
+// left of it. Gone gets their places.
+func (s *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (left int) {
+	calls := message.Get("tool_calls")
+	stay := 0
+	elements(calls, func(at int, _ gjson.Result) {
+		if !gone(at) {
+			stay++
+		}
+	})
+	if stay > 0 {
+		s.drop(calls, func(_ string, at int) bool { return gone(at) })
+	}
+	return s.drop(message, func(name string, _ int) bool {
+		return name == "tool_calls" && stay == 0 && calls.Get("#").Int() > 0 || name == "function_call" && gone(legacyCall)
+	})
+}
+
+// say puts the note behind the text of a message that has so many members left.
+func (s *changes) say(message gjson.Result, left int, e *chatEditedChoice) error {
+	v, json := message.Get(e.member), string(encode(e.saying()))
+	switch {
+	case !v.Exists():
+		s.add(message, e.member, json, left)
+	case v.Type == gjson.Null, v.Raw == `""`, v.Raw == `[]`:
+		s.replace(v, json)
+	case v.Type == gjson.String:
+		s.put(endOf(v)-1, endOf(v)-1, insideString(paragraph+e.note))
+	case v.IsArray():
+		s.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
+	default:
+		return fmt.Errorf("%w: there is no place for a note", ErrCalls)
+	}
+	return nil
+}
+
+// insideString is text as it stands between the quotes of a string.
+func insideString(text string) string {
+	json := encode(text)
+	return string(json[1 : len(json)-1])
+}
+
+// paragraph stands between a text and the note behind it.
+const paragraph = "\n\n"
+
+// saying is the note as it goes on from what the client has.
+func (e *chatEditedChoice) saying() string {
+	if e.spoken {
+		return paragraph + e.note
+	}
+	return e.note
+}
+
+// endChoice says how an edited choice ends, if it does, and drops the log probabilities,
+// which repeat the answer token by token.
+func (s *changes) endChoice(choice gjson.Result, e *chatEditedChoice) {
+	if v := choice.Get("logprobs"); v.Type != gjson.Null {
+		s.replace(v, "null")
+	}
+	if v := choice.Get("finish_reason"); e.left == 0 && (v.Str == "tool_calls" || v.Str == "function_call") {
+		s.replace(v, `"stop"`)
+	}
+}
+
+// A chatStream ends the streams of the chat completions API.
+type chatStream struct {
+	openaiStream
+	spoken bool // the client has text
+}
+
+// Sent implements [StreamWriter].
+func (s *chatStream) Sent(f Frame) {
+	s.openaiStream.Sent(f)
+	if !s.spoken && len(f.Data) > 0 {
+		delta := gjson.GetBytes(f.Data, "choices.0.delta")
+		s.spoken = delta.Get("content").Str != "" || delta.Get("refusal").Str != ""
+	}
+}
+
+// A chatPlace is where a choice stands in its chunk, and its index.
+type chatPlace struct{ place, number int }
+
+// A chatFrame is a frame with what is read in it.
+type chatFrame struct {
+	Frame
+	root   gjson.Result
+	pieces []chatPiece
+}
+
+// WithoutCalls implements [StreamCallEditor]. The note of a choice stands before its end,
+// in a frame of its own if possible, because some clients read nothing beside a finish
+// reason.
+func (s *chatStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	read, edit, err := readChatFrames(frames, blocked)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range edit {
+		e.spoken = s.spoken
+	}
+	for _, e := range edit {
+		e.spoken = s.spoken
+	}
+	w := chatRewriter{edit: edit, head: s.head(read)}
+	for _, f := range read {
+		if err := w.frame(f); err != nil {
+			return nil, err
+		}
+	}
+	w.endNotes()
+	return w.out, nil
+}
+
+// head is what the chunks of the stream have in common.
+func (s *chatStream) head(frames []chatFrame) openaiBody {
+	chunk := gjson.ParseBytes(s.chunk)
+	for i := 0; i < len(frames) && !chunk.IsObject(); i++ {
+		chunk = frames[i].root
+	}
+	return openaiBody{ID: chunk.Get("id").Str, Object: s.object, Created: chunk.Get("created").Int(), Model: chunk.Get("model").Str}
+}
+
+// readChatFrames reads the frames from the first call on.
+func readChatFrames(frames []Frame, blocked []BlockedCall) (read []chatFrame, edit chatEdit, err error) {
+	var calls chatCalls
+	var gatherer CallGatherer
+	for _, f := range frames {
+		one := chatFrame{Frame: f}
+		if !f.Comment && len(f.Data) > 0 && !bytes.HasPrefix(f.Data, doneData) {
+			if one.root, err = parse(f.Data); err != nil {
+				return nil, nil, fmt.Errorf("%w: %w", ErrCalls, err)
+			}
+			one.pieces = calls.read(one.root.Get("choices"))
+		}
+		for _, piece := range one.pieces {
+			if err = gatherer.Add([]CallDelta{piece.CallDelta}); err != nil {
+				return nil, nil, err
+			}
+		}
+		read = append(read, one)
+	}
+	edit, err = newChatEdit(gatherer.Calls(), blocked)
+	return read, edit, err
+}
+
+// A chatRewriter writes the frames of an edited answer.
+type chatRewriter struct {
+	edit chatEdit
+	head openaiBody
+	out  []byte
+}
+
+// frame writes a frame. One that has nothing left but an empty delta is left out.
+func (w *chatRewriter) frame(f chatFrame) error {
+	if bytes.HasPrefix(f.Data, doneData) || isError(f.root.Get("error")) {
+		w.endNotes()
+	}
+	var s changes
+	var err error
+	choices, emptied := f.root.Get("choices"), 0
+	elements(choices, func(place int, choice gjson.Result) {
+		number, _ := choiceIndex(choice.Get("index"))
+		if e := w.edit[number]; e != nil && err == nil {
+			var empty bool
+			if empty, err = w.choice(&s, f, choice, chatPlace{place, number}, e); empty {
+				emptied++
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(s) == 0:
+		w.out = append(w.out, f.Raw...)
+	case emptied < int(choices.Get("#").Int()) || f.root.Get("usage").IsObject():
+		s.drop(f.root, func(name string, _ int) bool { return name == "obfuscation" }) // pads the frame that was
+		w.out = appendRewritten(w.out, f.Frame, s.apply(f.Data))
+	}
+	return nil
+}
+
+// choice edits one choice of a chunk. It reports whether nothing is left of it.
+func (w *chatRewriter) choice(s *changes, f chatFrame, choice gjson.Result, at chatPlace, e *chatEditedChoice) (empty bool, err error) {
+	delta, finish := choice.Get("delta"), choice.Get("finish_reason").Str
+	blocked := make(map[int]bool)
+	for _, piece := range f.pieces {
+		if piece.place != at.place {
+			continue
+		}
+		if blocked[piece.at] = e.blocked[piece.Key]; !blocked[piece.at] && piece.at != legacyCall {
+			s.number(delta, piece.at, e.numbers[piece.Key])
+		}
+	}
+	left := s.withoutCalls(delta, func(at int) bool { return blocked[at] })
+	if finish != "" && !e.noted {
+		if e.noted = true; delta.Get("role").Exists() || delta.Get(e.member).Str != "" {
+			err = s.say(delta, left, e)
+		} else {
+			w.note(at.number, e)
+		}
+	}
+	s.endChoice(choice, e)
+	e.spoken = e.spoken || delta.Get(e.member).Str != ""
+	return left == 0 && finish == "" && len(blocked) > 0, err
+}
+
+// number changes the index of a call, if it has one.
+func (s *changes) number(delta gjson.Result, at, number int) {
+	v := delta.Get("tool_calls." + strconv.Itoa(at) + ".index")
+	if raw := strconv.Itoa(number); v.Type == gjson.Number && v.Raw != raw {
+		s.replace(v, raw)
+	}
+}
+
+// note writes a frame with the note of a choice.
+func (w *chatRewriter) note(choice int, e *chatEditedChoice) {
+	w.head.Choices = []openaiChoice{{Index: choice, Delta: map[string]string{e.member: e.saying()}}}
+	w.out = AppendEvent(w.out, encode(w.head))
+}
+
+// endNotes writes the notes that no choice's end has called for.
+func (w *chatRewriter) endNotes() {
+	for choice := range MaxChoices {
+		e := w.edit[choice]
+		if e == nil || e.noted {
+			continue
+		}
+		if e.noted = true; !endsFrame(w.out) {
+			w.out = append(w.out, "\n\n"...)
+		}
+		w.note(choice, e)
+	}
+}
+
+// endsFrame reports whether what was written ends with a blank line.
+func endsFrame(b []byte) bool {
+	return len(b) == 0 || bytes.HasSuffix(b, []byte("\n\n")) || bytes.HasSuffix(b, []byte("\n\r\n")) || bytes.HasSuffix(b, []byte("\r\r"))
+}
+
+// appendRewritten appends a frame with other data, and its other lines as they were if
+// the data is one line.
+func appendRewritten(dst []byte, f Frame, data []byte) []byte {
+	if before, behind, found := bytes.Cut(f.Raw, f.Data); found && !bytes.Contains(behind, f.Data) && endsFrame(behind) {
+		return append(append(append(dst, before...), data...), behind...)
+	}
+	return AppendEvent(dst, bytes.ReplaceAll(data, []byte("\n"), []byte(" "))) // between tokens
+}
