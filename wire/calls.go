@@ -60,6 +60,8 @@ func (g *CallGatherer) at(d CallDelta) *gatheredCall {
 // some the other.
 func (c *gatheredCall) add(d CallDelta) error {
 	switch {
+	case d.Disputed:
+		return fmt.Errorf("%w: clients count the calls in different ways", ErrCalls)
 	case d.Choice != c.call.Choice, clash(c.call.ID, d.ID), clash(c.call.Name, d.Name):
 		return fmt.Errorf("%w: a piece does not belong to the call that it names", ErrCalls)
 	case c.whole && !d.Whole && d.Arguments != "":

@@ -251,7 +251,9 @@ type Response struct {
 	Finish string // the first choice's finish reason
 	Parts  []Part
 	Calls  []ToolCall // for the client to run, in order
-	text   string
+	// Tools are what a [ToolServer] says of its tools.
+	Tools []ToolDefinition
+	text  string
 }
 
 // Text returns what a reader sees of the first choice: its content or, where
@@ -270,6 +272,8 @@ type Event struct {
 	// Calls are pieces of calls that the client runs, which some clients do before the
 	// answer has ended.
 	Calls []CallDelta
+	// Tools are what a [ToolServer] says of its tools.
+	Tools []ToolDefinition
 	// MayEnd: the answer is complete if the stream ends behind this frame, in a dialect
 	// in which nothing but that tells the end.
 	MayEnd bool
@@ -294,6 +298,8 @@ type Refusal struct {
 	Place     Place
 	Choices   int   // as in the Request; less than 1 counts as 1
 	Reply     Reply // as in the Request
+	// Blocked are calls to a [ToolServer] that are told their own note instead of Text.
+	Blocked []BlockedCall
 }
 
 // A Place is where in an answer a refusal stands, in dialects that have a member

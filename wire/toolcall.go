@@ -27,6 +27,9 @@ type ToolCall struct {
 type CallDelta struct {
 	ToolCall
 	Whole bool
+	// Disputed: clients do not agree on which call the piece belongs to, or on whether
+	// there is one. [CallGatherer.Add] fails.
+	Disputed bool
 }
 
 // A ToolDefinition describes, in a request, a tool that the model may call.
@@ -34,6 +37,8 @@ type ToolDefinition struct {
 	Name, Description string
 	// Schema is the JSON Schema of the arguments; nil if there is none.
 	Schema []byte
+	// ReadOnly and Destructive are what a [ToolServer] hints at; nil where it does not.
+	ReadOnly, Destructive *bool
 }
 
 // A BlockedCall is a call that the client must not get. Note says why, in a sentence for
