@@ -105,6 +105,9 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finished[choice] = true
 	}
 	a.mayEnd = a.mayEnd || event.MayEnd
+	if len(event.Calls) > 0 && !a.gate.Settle() {
+		return false
+	}
 	if (len(event.Calls) > 0 || a.mayEnd) && a.stopKeepAlive == nil {
 		a.stopKeepAlive = a.keepAlive()
 	}
@@ -112,7 +115,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		return a.gate.Append(f, event.Deltas)
 	}
 	if a.tail == nil {
-		a.atTail, a.beforeTail = a.events.Fork(), a.gate.TextsByChoice()
+		a.atTail, a.beforeTail = a.events.Rest(), a.gate.TextsByChoice()
 	}
 	a.tail, a.tailSize = append(a.tail, f), a.tailSize+len(f.Raw)
 	switch {

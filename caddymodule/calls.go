@@ -69,10 +69,6 @@ func (a *governedAnswer) editTail(d govern.Decisions) (rest []byte, texts []stri
 	if !ok {
 		return nil, nil, wire.ErrCalls
 	}
-	editor = editor.Fork()
-	for _, f := range a.gate.Held() { // they leave before the tail
-		editor.Sent(f)
-	}
 	if rest, err = editor.WithoutCalls(a.tail, blocked); err != nil {
 		return nil, nil, err
 	}

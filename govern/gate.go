@@ -231,11 +231,18 @@ func (g *Gate) TextsByChoice() map[int]string {
 	return texts
 }
 
-// Held returns the frames that are held.
-func (g *Gate) Held() []wire.Frame {
+// Settle checks all text and releases it, because text that is followed by something else
+// waits for no more text. It returns false if nothing more will leave.
+func (g *Gate) Settle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.hold.Frames()
+	for choice, c := range g.choices {
+		if c.unchecked > 0 {
+			g.check(choice, c)
+		}
+	}
+	g.release(g.hold.Release(func(int) bool { return true }))
+	return !g.stopped
 }
 
 // Flush writes everything that is held.

@@ -11,7 +11,7 @@ import (
 // toolSays reads every frame as the next piece of a tool's result.
 type toolSays struct{}
 
-func (s toolSays) Fork() wire.EventReader { return s }
+func (s toolSays) Rest() wire.EventReader { return s }
 
 func (toolSays) Event(f wire.Frame) (wire.Event, error) {
 	return wire.Event{Deltas: []wire.Delta{{Kind: wire.ToolResult, Text: string(f.Data)}}}, nil

@@ -88,6 +88,7 @@ func (d anthropic) Request(body []byte) (Request, error) {
 		Model: model, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
 		Structured: root.Get("output_config.format").IsObject() || root.Get("output_format").IsObject(),
 		Session:    root.Get("metadata.session_id").Str,
+		Tools:      anthropicTools(body, root),
 	}
 	thread := root.Get("thread")
 	if r.Kept = thread.IsObject(); thread.Get("type").Str == "continue" {
@@ -110,25 +111,30 @@ func (anthropic) Response(body []byte) (Response, error) {
 	if w.inMessage("", root, anthropicAnswer); w.err != nil {
 		return Response{}, w.err
 	}
-	return Response{
+	r := Response{
 		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: root.Get("stop_reason").Str,
 		Parts: w.parts, text: shownText(w.parts),
-	}, nil
+	}
+	positions, blocks := clientCalls(root.Get("content"))
+	for i, position := range positions {
+		r.Calls = append(r.Calls, anthropicWholeCall(position, blocks[i]))
+	}
+	return r, nil
 }
 
 // Events returns a reader of a stream.
-func (anthropic) Events() EventReader { return anthropicEvents{} }
+func (anthropic) Events() EventReader { return new(anthropicEvents) }
 
 // anthropicEvents reads the frames of a stream, each of which brings only what is new.
-type anthropicEvents struct{}
+type anthropicEvents struct{ calls anthropicCalls }
 
-// Fork implements [EventReader].
-func (e anthropicEvents) Fork() EventReader { return e }
+// Rest implements [EventReader].
+func (*anthropicEvents) Rest() EventReader { return new(anthropicEvents) }
 
 // Event reads one frame of a stream. The official SDKs go by the event field and others
 // by the type in the data. Both say the same in an honest stream, so a frame in which
 // they differ is read, but not known.
-func (anthropicEvents) Event(f Frame) (Event, error) {
+func (s *anthropicEvents) Event(f Frame) (Event, error) {
 	switch {
 	case f.Comment:
 		return Event{}, nil
@@ -154,16 +160,10 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 		p.Path = cmp.Or(p.Path, "frame") // one of another type has no path
 		e.add(p, 0)
 	}
+	e.Calls = s.calls.read(f, name, root)
 	switch name {
 	case "message_start":
 		e.ID = root.Get("message.id").Str
-		if callsTool(root.Get("message.content")) {
-			e.Calls = []CallDelta{{}}
-		}
-	case "content_block_start":
-		if isClientCall(root.Get("content_block")) {
-			e.Calls = []CallDelta{{}}
-		}
 	case "message_delta":
 		if e.Finish = root.Get("delta.stop_reason").Str; e.Finish != "" {
 			e.Finished = []int{0}
@@ -174,18 +174,6 @@ func (anthropicEvents) Event(f Frame) (Event, error) {
 		e.Err = f.Event == "error" // else some clients read on
 	}
 	return e, nil
-}
-
-// isClientCall reports whether a block is a call that the client runs. Calls of other
-// types were run by the provider.
-func isClientCall(block gjson.Result) bool { return block.Get("type").Str == "tool_use" }
-
-func callsTool(content gjson.Result) (calls bool) {
-	content.ForEach(func(_, block gjson.Result) bool {
-		calls = isClientCall(block)
-		return !calls
-	})
-	return calls
 }
 
 // Ask makes the call that asks a model. The API demands a limit of the answer's length;

@@ -258,7 +258,7 @@ var anthropicBlock = map[string]schema{
 
 	// A call that the client runs has the name of a tool that the caller defined, or of
 	// a member of one of the provider's sets. The provider's own tools have fixed names.
-	"tool_use":        anthropicToolUse,
+	"tool_use":        calling(anthropicToolUse),
 	"mcp_tool_use":    typed(anthropicCall(members{"name": text(Name), "server_name": text(Name)})),
 	"server_tool_use": typed(anthropicCall(members{"name": word(anthropicServerTools...)})),
 

@@ -119,7 +119,8 @@ func (s *anthropicStream) Sent(f Frame) {
 	switch root.Get("type").Str {
 	case "message_start":
 		content := root.Get("message.content")
-		s.begun, s.blocks, s.called = true, int(content.Get("#").Int()), callsTool(content)
+		calls, _ := clientCalls(content)
+		s.begun, s.blocks, s.called = true, int(content.Get("#").Int()), len(calls) > 0
 	case "content_block_start":
 		s.blocks++
 		s.open, s.calls = true, isClientCall(root.Get("content_block"))

@@ -34,8 +34,9 @@ type EventReader interface {
 	// comment) is an Event without members. Beside an error, the Event says only
 	// whether some client may end with the frame: Finish, Finished and Done.
 	Event(f Frame) (Event, error)
-	// Fork returns a reader that has read the same frames. The two go on separately.
-	Fork() EventReader
+	// Rest returns a reader for frames that stand in place of the last one and those that
+	// follow, where that is the first with anything of a call. The two go on separately.
+	Rest() EventReader
 }
 
 // A Writer makes what the dialect's official clients parse without an
@@ -256,7 +257,9 @@ type Response struct {
 	Finish string // the first choice's finish reason
 	Parts  []Part
 	Calls  []ToolCall // for the client to run, in order
-	text   string
+	// Tools are what a [ToolServer] says of its tools.
+	Tools []ToolDefinition
+	text  string
 }
 
 // Text returns what a reader sees of the first choice: its content or, where
@@ -275,6 +278,8 @@ type Event struct {
 	// Calls are pieces of calls that the client runs, which some clients do before the
 	// answer has ended.
 	Calls []CallDelta
+	// Tools are what a [ToolServer] says of its tools.
+	Tools []ToolDefinition
 	// MayEnd: the answer is complete if the stream ends behind this frame, in a dialect
 	// in which nothing but that tells the end.
 	MayEnd bool
@@ -300,6 +305,8 @@ type Refusal struct {
 	Place     Place
 	Choices   int   // as in the Request; less than 1 counts as 1
 	Reply     Reply // as in the Request
+	// Blocked are calls to a [ToolServer] that are told their own note instead of Text.
+	Blocked []BlockedCall
 }
 
 // A Place is where in an answer a refusal stands, in dialects that have a member

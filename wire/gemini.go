@@ -89,7 +89,7 @@ func (d gemini) Request(body []byte) (Request, error) {
 	}
 	geminiRequest(&w, root)
 	w.markEarlier()
-	r.Parts, r.prompt = w.parts, lastUserText(w.parts)
+	r.Parts, r.prompt, r.Tools = w.parts, lastUserText(w.parts), geminiTools(root)
 	return r, w.err
 }
 
@@ -146,7 +146,7 @@ func (gemini) Response(body []byte) (Response, error) {
 		return Response{}, w.err
 	}
 	r := Response{
-		Model: root.Get("modelVersion").Str, Parts: w.parts,
+		Model: root.Get("modelVersion").Str, Parts: w.parts, Calls: geminiWholeCalls(root),
 		Finish: cmp.Or(root.Get("candidates.0.finishReason").Str, root.Get("promptFeedback.blockReason").Str),
 	}
 	root.Get("candidates").ForEach(func(_, candidate gjson.Result) bool {
@@ -164,22 +164,23 @@ func (gemini) Response(body []byte) (Response, error) {
 }
 
 // Events returns a reader of a stream.
-func (gemini) Events() EventReader { return geminiEvents{} }
+func (gemini) Events() EventReader { return new(geminiEvents) }
 
-// geminiEvents reads the frames of a stream, each of which stands for itself.
-type geminiEvents struct{}
+// geminiEvents reads the frames of a stream, each of which stands for itself, but for the
+// calls that go on over several.
+type geminiEvents struct{ calls geminiCalls }
 
-// Fork implements [EventReader].
-func (e geminiEvents) Fork() EventReader { return e }
+// Rest implements [EventReader].
+func (*geminiEvents) Rest() EventReader { return new(geminiEvents) }
 
 // Event reads one frame of a stream. The API has no end mark in event streams: they
 // end with the connection, after each candidate had its finish reason.
-func (geminiEvents) Event(f Frame) (Event, error) {
+func (s *geminiEvents) Event(f Frame) (Event, error) {
 	switch {
 	case f.Comment:
 		return Event{}, nil
 	case bytes.Equal(f.Data, closingBracket):
-		return Event{Done: true}, nil
+		return Event{Done: true, Calls: s.calls.endAll()}, nil
 	case len(f.Data) == 0:
 		return Event{Unknown: []string{"event"}}, nil
 	}
@@ -197,6 +198,11 @@ func (geminiEvents) Event(f Frame) (Event, error) {
 	}
 	e.addGeminiError(root.Get("error"))
 	e.addCandidates(root.Get("candidates"), w.parts)
+	if s.calls.mayCall(f.Data) {
+		// With automatic function calling the JavaScript SDK runs the tool before it reads
+		// the next chunk.
+		e.Calls = s.calls.geminiDeltas(root)
+	}
 	if reason := root.Get("promptFeedback.blockReason").Str; isReason(reason) {
 		e.Finish, e.Done = cmp.Or(e.Finish, reason), true // there is no answer
 	}
@@ -244,12 +250,6 @@ func (e *Event) addCandidates(candidates gjson.Result, parts []Part) {
 			choice = indexes[p.Message-1]
 		}
 		e.add(p, choice)
-		// With automatic function calling the JavaScript SDK runs the tool before it
-		// reads the next chunk.
-		called := strings.Contains(p.Path, ".functionCall.") || strings.Contains(p.Path, ".function_call.")
-		if called && p.Kind != Unknown {
-			e.Calls = append(e.Calls, CallDelta{})
-		}
 	}
 }
 

@@ -94,10 +94,10 @@ func geminiPartOf(kind Kind) schema {
 		"text":       text(kind),
 		"inlineData": geminiBlob,
 		"fileData":   geminiFile,
-		"functionCall": twins(members{
+		"functionCall": calling(twins(members{
 			"name": text(Name), "args": gathered(Arguments), "partialArgs": gathered(Arguments),
 			"id": scalar, "willContinue": scalar,
-		}),
+		})),
 		"functionResponse": asTool(twins(members{
 			"name": text(Name), "response": geminiResult,
 			"parts": oneOrMore(twins(members{"inlineData": geminiBlob, "fileData": geminiFile, "mediaProcessing": scalar})),

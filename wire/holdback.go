@@ -93,15 +93,6 @@ func (h *HoldBack) Flush() []Frame { return h.take(len(h.frames)) }
 // Drop throws all frames away. Their text has not left.
 func (h *HoldBack) Drop() { h.frames, h.held = nil, 0 }
 
-// Frames returns the held frames.
-func (h *HoldBack) Frames() []Frame {
-	frames := make([]Frame, len(h.frames))
-	for i, f := range h.frames {
-		frames[i] = f.Frame
-	}
-	return frames
-}
-
 // Held is how many bytes the held frames have.
 func (h *HoldBack) Held() int { return h.held }
 

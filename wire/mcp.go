@@ -169,8 +169,8 @@ type mcpEvents struct {
 	answers int // that came so far
 }
 
-// Fork implements [EventReader].
-func (s *mcpEvents) Fork() EventReader { return new(*s) }
+// Rest implements [EventReader].
+func (s *mcpEvents) Rest() EventReader { return new(*s) }
 
 // Event reads one frame. A frame without data makes a stream resumable or keeps it
 // alive. Every answer ends a choice, in the order in which they come: clients may go on

@@ -118,8 +118,8 @@ func (ollamaGenerate) Events() EventReader { return ollamaEvents(ollamaGenerateA
 // ollamaEvents reads the lines of a stream, each of which stands for itself.
 type ollamaEvents schema
 
-// Fork implements [EventReader].
-func (line ollamaEvents) Fork() EventReader { return line }
+// Rest implements [EventReader].
+func (line ollamaEvents) Rest() EventReader { return line }
 
 // Event implements [EventReader]. A line that cannot be read says all the same whether
 // it ends the answer: some client may read it.

@@ -96,13 +96,13 @@ var ollamaMessageMembers = object(members{
 var ollamaImages = list(anyOf{text: media(Image)}.read)
 
 // ollamaToolCall has its arguments as an object; some clients send their JSON.
-var ollamaToolCall = object(members{
+var ollamaToolCall = calling(object(members{
 	"id": scalar, "type": word("function"),
 	"function": object(members{
 		"index": scalar, "name": text(Name),
 		"arguments": anyOf{text: text(Arguments), list: gathered(Arguments), object: gathered(Arguments)}.read,
 	}),
-})
+}))
 
 var ollamaTool = object(members{
 	"type": word("function"), "items": gathered(Schema),

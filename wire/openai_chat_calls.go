@@ -68,11 +68,11 @@ func chatCallOf(at int, v gjson.Result) ToolCall {
 	}
 	called, input := function, "arguments"
 	if custom.Type != gjson.Null {
-		called, input, c.Free, c.Unclear = custom, "input", true, function.Type != gjson.Null
+		called, input, c.Free, c.Disputed = custom, "input", true, function.Type != gjson.Null
 	}
 	name, arguments := called.Get("name"), called.Get(input)
 	c.Name, c.Arguments = name.String(), arguments.String()
-	c.Unclear = c.Unclear || name.Type != gjson.String && name.Type != gjson.Null ||
+	c.Disputed = c.Disputed || name.Type != gjson.String && name.Type != gjson.Null ||
 		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
 	return c
 }
@@ -124,7 +124,7 @@ func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 		number, known := choiceIndex(choice.Get("index"))
 		chatCallsOf(choice.Get("delta"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
-			call.Choice, call.Unclear = number, call.Unclear || !known
+			call.Choice, call.Disputed = number, call.Disputed || !known
 			c.place(&call, at, v.Get("index"))
 			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
 		})
@@ -132,7 +132,7 @@ func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 		// (ChatCompletionStream assigns all other members of a choice).
 		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
-			call.Key, call.Choice, call.Unclear = "message/"+chatKey(place, at, 0), number, true
+			call.Key, call.Choice, call.Disputed = "message/"+chatKey(place, at, 0), number, true
 			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
 		})
 	})
@@ -172,7 +172,7 @@ func (c *chatCalls) place(piece *ToolCall, at int, number gjson.Result) {
 		ok = false
 	}
 	piece.Key = call.key
-	piece.Unclear = !call.add(*piece) || !ok || piece.Unclear
+	piece.Disputed = !call.add(*piece) || !ok || piece.Disputed
 }
 
 // chatCallIndex reads the index of a call. JavaScript takes "1" and 1.0 for 1 as well,

@@ -80,8 +80,8 @@ type openaiEvents struct {
 	calls chatCalls
 }
 
-// Fork implements [EventReader].
-func (chunk openaiEvents) Fork() EventReader { return chunk }
+// Rest implements [EventReader].
+func (r *openaiEvents) Rest() EventReader { return &openaiEvents{chunk: r.chunk} }
 
 // Event reads one frame of a stream. The event field is not part of the API; its
 // SDKs read the data whatever it says.

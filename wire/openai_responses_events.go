@@ -145,8 +145,8 @@ type responsesReader struct {
 	indexes []int       // the output indexes so far, in order
 }
 
-// Fork implements [EventReader].
-func (r *responsesReader) Fork() EventReader {
+// Rest implements [EventReader].
+func (r *responsesReader) Rest() EventReader {
 	fork := &responsesReader{texts: make(map[string]*broughtText, len(r.texts)), said: r.said.fork(), indexes: slices.Clone(r.indexes)}
 	for place, text := range r.texts {
 		copied := text.fork()

@@ -64,7 +64,16 @@ func (e *Event) add(p Part, choice int) {
 		e.Unknown = append(e.Unknown, p.Path)
 		return
 	}
-	e.Deltas = append(e.Deltas, Delta{Choice: choice, Kind: p.Kind, Text: p.Text})
+	e.Deltas = append(e.Deltas, Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called})
+}
+
+// markCalled marks the input of calls in a frame that brings nothing of other calls.
+func (e *Event) markCalled() {
+	for i := range e.Deltas {
+		if d := &e.Deltas[i]; len(e.Calls) > 0 && (d.Kind == Arguments || d.Kind == Name) {
+			d.Called = true
+		}
+	}
 }
 
 // choiceIndex reads a choice's index. One that cannot be counts as the first,

@@ -19,10 +19,10 @@ type ToolCall struct {
 	// there are none.
 	Arguments string
 	Free      bool
-	// Unclear: clients read different calls there, so what is decided about this one does
-	// not hold for all of them. An answer with such a call must not reach a client for
-	// which calls are decided.
-	Unclear bool
+	// Disputed: clients do not agree on which call this is or on whether there is one, so
+	// what is decided about it does not hold for all of them. An answer with such a call
+	// must not reach a client. [CallGatherer.Add] fails.
+	Disputed bool
 }
 
 // A CallDelta is what a stream frame brings of a call. The first of a Key begins the call;
@@ -65,9 +65,6 @@ type CallEditor interface {
 
 // A StreamCallEditor is a [StreamWriter] of a [CallEditor].
 type StreamCallEditor interface {
-	StreamWriter
-	// Fork returns an editor that was sent the same frames. The two go on separately.
-	Fork() StreamCallEditor
 	// WithoutCalls does the same for the frames of a stream from the first frame of the
 	// first call on, none of which has left. It returns the bytes to send in their place,
 	// behind what was [StreamWriter.Sent]. Frames that still come behind them are sent as

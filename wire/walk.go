@@ -18,6 +18,7 @@ type walk struct {
 	roles   []Role // of the messages so far
 	parts   []Part
 	called  bool // a value was read that calls tools
+	calling bool // the value that is read does
 	err     error
 }
 
@@ -268,11 +269,13 @@ func scalar(w *walk, v gjson.Result) {
 	}
 }
 
-// calling reads a value that calls tools.
+// calling reads a value that calls tools, which the client runs.
 func calling(read schema) schema {
 	return func(w *walk, v gjson.Result) {
-		w.called = true
+		inner := w.calling
+		w.called, w.calling = true, true
 		read(w, v)
+		w.calling = inner
 	}
 }
 
@@ -297,5 +300,6 @@ func (w *walk) add(kind Kind, s string, v gjson.Result) {
 	}
 	w.parts = append(w.parts, Part{
 		Path: string(w.path), Role: w.role, Kind: kind, Text: s, Start: v.Index, Bytes: len(v.Raw), Message: w.message,
+		Called: w.calling,
 	})
 }

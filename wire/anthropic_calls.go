@@ -1,0 +1,334 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// isClientCall reports whether a block is a call that the client runs. Calls of other
+// types were run by the provider.
+func isClientCall(block gjson.Result) bool { return block.Get("type").Str == "tool_use" }
+
+// clientCalls returns the blocks of content that are calls for the client, by position.
+func clientCalls(content gjson.Result) (positions []int, blocks []gjson.Result) {
+	position := 0
+	content.ForEach(func(_, block gjson.Result) bool {
+		if isClientCall(block) {
+			positions, blocks = append(positions, position), append(blocks, block)
+		}
+		position++
+		return true
+	})
+	return positions, blocks
+}
+
+// anthropicWholeCall is the call of a block that came whole. Its key is its position.
+func anthropicWholeCall(position int, block gjson.Result) ToolCall {
+	return ToolCall{
+		Key: strconv.Itoa(position), ID: block.Get("id").Str, Name: block.Get("name").Str, Arguments: block.Get("input").Raw,
+	}
+}
+
+// wholeCall is the same for a block of a stream.
+func (s *anthropicCalls) wholeCall(position int, block gjson.Result) ToolCall {
+	call := anthropicWholeCall(position, block)
+	call.Disputed = s.disputed
+	return call
+}
+
+// anthropicProviderTools are the beginnings of the types of tools that the provider runs.
+var anthropicProviderTools = []string{"advisor_", "code_execution_", "mcp_toolset", "tool_search_", "web_fetch_", "web_search_"}
+
+// anthropicTools are the tools that a call offers to the model and that the client runs. A
+// message may add some to those of the call.
+func anthropicTools(body []byte, root gjson.Result) (tools []ToolDefinition) {
+	add := func(_, tool gjson.Result) bool {
+		if d, ok := anthropicDefinition(tool); ok {
+			tools = append(tools, d)
+		}
+		return true
+	}
+	root.Get("tools").ForEach(add)
+	if !bytes.Contains(body, []byte("tool_addition")) {
+		return tools
+	}
+	root.Get("messages").ForEach(func(_, message gjson.Result) bool {
+		message.Get("content").ForEach(func(_, block gjson.Result) bool {
+			if block.Get("type").Str == "tool_addition" {
+				add(gjson.Result{}, block.Get("tool.definition"))
+			}
+			return true
+		})
+		return true
+	})
+	return tools
+}
+
+func anthropicDefinition(tool gjson.Result) (d ToolDefinition, ok bool) {
+	kind := tool.Get("type").Str
+	if slices.ContainsFunc(anthropicProviderTools, func(p string) bool { return strings.HasPrefix(kind, p) }) {
+		return d, false
+	}
+	d = ToolDefinition{Name: tool.Get("name").Str, Description: tool.Get("description").Str}
+	if schema := tool.Get("input_schema"); schema.Type != gjson.Null {
+		d.Schema = []byte(schema.Raw)
+	}
+	return d, d.Name != ""
+}
+
+// anthropicCalls follows the calls of a stream. Clients count the blocks in two ways: the
+// official SDKs append a block when it begins and look up by index what follows, others
+// keep the blocks by their index. A stream in which the two differ is disputed from there
+// on.
+type anthropicCalls struct {
+	begun    bool // message_start came
+	blocks   int  // that have begun
+	calls    []streamedBlock
+	disputed bool
+}
+
+// A streamedBlock is a block of a stream that is a call.
+type streamedBlock struct {
+	position int
+	fed      bool // some of its input came
+	ended    bool
+}
+
+// read takes the next frame, of a type, and returns what it brings of calls.
+func (s *anthropicCalls) read(f Frame, kind string, root gjson.Result) []CallDelta {
+	if kind != f.Event {
+		s.disputed = true // the official SDKs skip a frame for its event field
+	}
+	switch kind {
+	case "message_start":
+		return s.start(root.Get("message.content"))
+	case "content_block_start":
+		return s.begin(root)
+	case "content_block_delta", "content_block_stop":
+		if len(s.calls) > 0 {
+			return s.goOn(root)
+		}
+	}
+	return nil
+}
+
+// start reads the blocks that stand in the beginning of a stream, which are whole.
+func (s *anthropicCalls) start(content gjson.Result) (deltas []CallDelta) {
+	s.disputed = s.disputed || s.begun || s.blocks > 0 // some clients begin anew
+	s.begun = true
+	positions, blocks := clientCalls(content)
+	for i, position := range positions {
+		deltas = append(deltas, CallDelta{ToolCall: s.wholeCall(position, blocks[i]), Whole: true})
+		s.calls = append(s.calls, streamedBlock{position: position, fed: true})
+	}
+	s.blocks += int(content.Get("#").Int())
+	return deltas
+}
+
+// begin reads the beginning of a block. Its input is empty, and comes in pieces, or whole.
+// SDKs differ on pieces behind an input that is not empty, and so does a [CallGatherer].
+func (s *anthropicCalls) begin(root gjson.Result) []CallDelta {
+	position := s.blocks
+	s.blocks++
+	if blockIndex(root) != position {
+		s.disputed = true
+	}
+	block := root.Get("content_block")
+	if !isClientCall(block) {
+		return nil
+	}
+	delta := CallDelta{ToolCall: s.wholeCall(position, block)}
+	if isEmptyInput(block.Get("input")) {
+		delta.Arguments = ""
+	} else {
+		delta.Whole = true
+	}
+	s.calls = append(s.calls, streamedBlock{position: position, fed: delta.Whole})
+	return []CallDelta{delta}
+}
+
+func isEmptyInput(v gjson.Result) bool { return v.Type == gjson.Null || v.IsObject() && !isError(v) }
+
+// goOn reads a piece or the end of a block. Nothing may follow an end, since some clients
+// forget the block there and others do not.
+func (s *anthropicCalls) goOn(root gjson.Result) []CallDelta {
+	c := s.at(root)
+	if c == nil {
+		return nil
+	}
+	delta := CallDelta{ToolCall: ToolCall{Key: strconv.Itoa(c.position), Disputed: s.disputed}}
+	if root.Get("type").Str == "content_block_stop" {
+		if c.ended = true; c.fed {
+			return nil
+		}
+		c.fed = true
+		delta.Arguments, delta.Whole = "{}", true
+		return []CallDelta{delta}
+	}
+	if root.Get("delta.type").Str == "input_json_delta" {
+		delta.Arguments = root.Get("delta.partial_json").Str
+	}
+	delta.Disputed = delta.Disputed || c.ended
+	c.fed = c.fed || delta.Arguments != ""
+	return []CallDelta{delta}
+}
+
+// at returns the call that a frame is about; nil if it is about another block.
+func (s *anthropicCalls) at(root gjson.Result) *streamedBlock {
+	index := blockIndex(root)
+	for i := range s.calls {
+		if c := &s.calls[i]; c.position == index {
+			return c
+		}
+	}
+	return nil
+}
+
+// blockIndex is the number of the block that a frame is about; -1 if it is none. The
+// JavaScript SDK counts a negative one from the end.
+func blockIndex(root gjson.Result) int {
+	index, err := strconv.Atoi(root.Get("index").Raw)
+	if err != nil || index < 0 {
+		return -1
+	}
+	return index
+}
+
+// WithoutCalls implements [CallEditor]. A text stands in the place of each call, so that
+// all other blocks stay where they are: those with reasoning are signed.
+func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return body, nil
+	}
+	notes, err := notesOf(blocked)
+	if err != nil {
+		return nil, err
+	}
+	before, err := d.Response(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCalls, err)
+	}
+	root := gjson.ParseBytes(body)
+	edits := anthropicNotes(root.Get("content"), notes)
+	if len(edits) != len(notes) {
+		return nil, errNoSuchCall()
+	}
+	if len(before.Calls) == len(edits) {
+		edits = append(edits, anthropicEnd(root.Get("stop_reason"))...)
+	}
+	return edited(body, edits), nil
+}
+
+// anthropicNotes put notes in the place of blocks.
+func anthropicNotes(content gjson.Result, notes map[string]string) (edits []edit) {
+	positions, blocks := clientCalls(content)
+	for i, position := range positions {
+		if note, ok := notes[strconv.Itoa(position)]; ok {
+			edits = append(edits, replace(blocks[i], encode(anthropicTextBody{Type: "text", Text: note})))
+		}
+	}
+	return edits
+}
+
+// anthropicEnd changes the reason of an answer that has no calls any more.
+func anthropicEnd(reason gjson.Result) []edit {
+	if reason.Str != "tool_use" {
+		return nil
+	}
+	return []edit{replace(reason, []byte(`"end_turn"`))}
+}
+
+// WithoutCalls implements [StreamCallEditor]. A block of text stands in the place of each
+// call, at the same index.
+func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return appendRaw(nil, frames), nil
+	}
+	notes, err := notesOf(blocked)
+	if err != nil {
+		return nil, err
+	}
+	left, err := s.callsLeft(frames, notes)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	calls := anthropicCalls{blocks: s.blocks}
+	for _, f := range frames {
+		root := gjson.ParseBytes(f.Data)
+		kind := root.Get("type").Str
+		calls.read(f, kind, root)
+		var edits []edit
+		switch kind {
+		case "message_start":
+			edits = anthropicNotes(root.Get("message.content"), notes)
+		case "content_block_start":
+			if note, ok := notes[strconv.Itoa(calls.blocks-1)]; ok {
+				out = appendAnthropicNote(out, calls.blocks-1, note)
+				continue
+			}
+		case "content_block_delta":
+			if _, ok := notes[strconv.Itoa(blockIndex(root))]; ok {
+				continue
+			}
+		case "message_delta":
+			if !left {
+				edits = anthropicEnd(root.Get("delta.stop_reason"))
+			}
+		}
+		if len(edits) == 0 {
+			out = append(out, f.Raw...)
+		} else {
+			out = append(out, f.withData(edited(f.Data, edits))...)
+		}
+	}
+	return out, nil
+}
+
+// callsLeft reports whether some call is left in a stream without those that have notes.
+func (s *anthropicStream) callsLeft(frames []Frame, notes map[string]string) (left bool, err error) {
+	calls := anthropicCalls{begun: s.begun, blocks: s.blocks}
+	var all CallGatherer
+	for _, f := range frames {
+		if f.Comment || len(f.Data) == 0 {
+			continue
+		}
+		root, err := parse(f.Data)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrCalls, err)
+		}
+		if err := all.Add(calls.read(f, root.Get("type").Str, root)); err != nil {
+			return false, err
+		}
+	}
+	found := 0
+	for _, c := range all.Calls() {
+		if _, ok := notes[c.Key]; ok {
+			found++
+		} else {
+			left = true
+		}
+	}
+	if found != len(notes) {
+		return false, errNoSuchCall()
+	}
+	return left || s.called, nil
+}
+
+// appendAnthropicNote appends the beginning of a block of text with a note. The end of the
+// block is the call's.
+func appendAnthropicNote(out []byte, index int, note string) []byte {
+	out = anthropicFrame{Type: "content_block_start", Index: &index, ContentBlock: &anthropicTextBody{Type: "text"}}.append(out)
+	return anthropicFrame{Type: "content_block_delta", Index: &index, Delta: anthropicTextDelta{"text_delta", note}}.append(out)
+}
+
+// Interface guards
+var (
+	_ CallEditor       = anthropic{}
+	_ StreamCallEditor = (*anthropicStream)(nil)
+)

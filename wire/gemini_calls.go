@@ -1,0 +1,642 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+)
+
+// geminiTools are the functions that a call declares.
+func geminiTools(root gjson.Result) (tools []ToolDefinition) {
+	forOneOrMore(root.Get("tools"), func(tool gjson.Result) {
+		forOneOrMore(member(tool, "functionDeclarations"), func(declared gjson.Result) {
+			d := ToolDefinition{Name: declared.Get("name").Str, Description: declared.Get("description").Str}
+			for _, name := range []string{"parameters", "parametersJsonSchema"} {
+				if schema := member(declared, name); schema.Type != gjson.Null && d.Schema == nil {
+					d.Schema = []byte(schema.Raw)
+				}
+			}
+			if d.Name != "" {
+				tools = append(tools, d)
+			}
+		})
+	})
+	return tools
+}
+
+// forOneOrMore calls a function with each element of an array, or with the one that
+// stands for it.
+func forOneOrMore(v gjson.Result, do func(gjson.Result)) {
+	switch {
+	case v.IsArray():
+		v.ForEach(func(_, element gjson.Result) bool { do(element); return true })
+	case v.Exists():
+		do(v)
+	}
+}
+
+// geminiCalls follows the calls of one answer, whole or streamed. A call is one part, or
+// with streamFunctionCallArguments, which the caller has to ask for, several: the first
+// has the name, those behind it have partialArgs, and the last has no willContinue.
+type geminiCalls struct {
+	calls int                   // that have begun
+	open  map[int]*geminiPieces // calls that go on, by choice
+}
+
+// A geminiCallPart is a part with a functionCall.
+type geminiCallPart struct {
+	candidate int // its place in the chunk
+	part      int // its place in the candidate
+	delta     CallDelta
+}
+
+// mayCall reports whether a chunk may have a call, or the end of one.
+func (s *geminiCalls) mayCall(chunk []byte) bool {
+	return len(s.open) > 0 || bytes.Contains(chunk, []byte("unction")) || bytes.Contains(chunk, []byte(`\u`))
+}
+
+// read takes the next chunk. Calls that end with their choice, without an end of their
+// own, have no part there.
+func (s *geminiCalls) read(root gjson.Result) (parts []geminiCallPart, ended []CallDelta) {
+	candidate := 0
+	forOneOrMore(root.Get("candidates"), func(v gjson.Result) {
+		choice := candidateIndex(v, candidate)
+		part := 0
+		forOneOrMore(v.Get("content.parts"), func(p gjson.Result) {
+			if call := member(p, "functionCall"); call.Type != gjson.Null {
+				for _, delta := range s.part(choice, call) {
+					parts = append(parts, geminiCallPart{candidate, part, delta})
+				}
+			}
+			part++
+		})
+		if isReason(v.Get("finishReason").Str) || isReason(v.Get("finish_reason").Str) {
+			ended = append(ended, s.end(choice)...)
+		}
+		candidate++
+	})
+	return parts, ended
+}
+
+// candidateIndex is the number of the choice that a candidate belongs to.
+func candidateIndex(candidate gjson.Result, place int) int {
+	if v := candidate.Get("index"); v.Exists() {
+		place, _ = choiceIndex(v)
+	}
+	if place >= MaxChoices {
+		return 0
+	}
+	return place
+}
+
+// part reads a functionCall. Some clients take one that begins before another has ended
+// for the rest of that, and one without a name for the rest of one that has ended.
+func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
+	id, name := call.Get("id").Str, call.Get("name").Str
+	args, pieces := call.Get("args"), member(call, "partialArgs")
+	goesOn := member(call, "willContinue").Type == gjson.True
+	at := s.open[choice]
+	if at != nil && name == "" && (id == "" || id == at.id) && args.Type == gjson.Null {
+		return s.goOn(choice, at, pieces, goesOn)
+	}
+	delta := CallDelta{
+		ToolCall: ToolCall{
+			Key: strconv.Itoa(s.calls), Choice: choice, ID: id, Name: name, Arguments: args.Raw, Disputed: at != nil || name == "",
+		},
+	}
+	s.calls++
+	if !goesOn && pieces.Type == gjson.Null {
+		delta.Whole = true
+		return []CallDelta{delta}
+	}
+	delta.Disputed = delta.Disputed || args.Type != gjson.Null // some clients take these, some the pieces
+	at = &geminiPieces{key: delta.Key, id: id}
+	if s.open == nil {
+		s.open = make(map[int]*geminiPieces)
+	}
+	s.open[choice] = at
+	return append([]CallDelta{delta}, s.goOn(choice, at, pieces, goesOn)...)
+}
+
+// goOn takes pieces of a call that is open.
+func (s *geminiCalls) goOn(choice int, at *geminiPieces, pieces gjson.Result, goesOn bool) []CallDelta {
+	forOneOrMore(pieces, at.add)
+	delta := CallDelta{ToolCall: ToolCall{Key: at.key, Choice: choice, Disputed: at.disputed}}
+	if goesOn {
+		return []CallDelta{delta}
+	}
+	delete(s.open, choice)
+	delta.Arguments, delta.Whole = at.arguments(), true
+	return []CallDelta{delta}
+}
+
+// end ends the call of a choice that has ended.
+func (s *geminiCalls) end(choice int) []CallDelta {
+	at := s.open[choice]
+	if at == nil {
+		return nil
+	}
+	return s.goOn(choice, at, gjson.Result{}, false)
+}
+
+// endAll ends the calls of an answer that has ended.
+func (s *geminiCalls) endAll() (deltas []CallDelta) {
+	for choice := range MaxChoices {
+		if len(s.open) > 0 {
+			deltas = append(deltas, s.end(choice)...)
+		}
+	}
+	return deltas
+}
+
+// geminiPieces are arguments that come value by value, each with the place where it
+// belongs, a path of RFC 9535.
+type geminiPieces struct {
+	key, id  string
+	root     geminiValue
+	disputed bool
+}
+
+// A geminiValue is a value of JSON that is being put together.
+type geminiValue struct {
+	names    []string
+	members  map[string]*geminiValue // of an object, in the order of names
+	elements []*geminiValue          // of an array
+	text     *strings.Builder        // of a string
+	raw      string                  // of any other value
+	complete bool                    // a string that does not go on
+}
+
+// add adds a piece. What goes on behind its end, or has two forms, some clients append
+// and others replace.
+func (p *geminiPieces) add(piece gjson.Result) {
+	path, ok := jsonPath(member(piece, "jsonPath").Str)
+	at := &p.root
+	for _, step := range path {
+		if at = at.at(step); at == nil {
+			break
+		}
+	}
+	if !ok || at == nil || !at.set(piece) {
+		p.disputed = true
+	}
+}
+
+// at returns the value one step further down; nil if there is none and can be none.
+func (v *geminiValue) at(step any) *geminiValue {
+	switch step := step.(type) {
+	case string:
+		if v.text != nil || v.raw != "" || v.elements != nil {
+			return nil
+		}
+		if v.members[step] == nil {
+			if v.members == nil {
+				v.members = make(map[string]*geminiValue)
+			}
+			v.names = append(v.names, step)
+			v.members[step] = new(geminiValue)
+		}
+		return v.members[step]
+	case int:
+		if v.text != nil || v.raw != "" || v.members != nil || step > len(v.elements) {
+			return nil
+		}
+		if step == len(v.elements) {
+			v.elements = append(v.elements, new(geminiValue))
+		}
+		return v.elements[step]
+	}
+	return nil
+}
+
+// set gives a value what a piece brings, and reports whether it can have it.
+func (v *geminiValue) set(piece gjson.Result) bool {
+	goesOn := member(piece, "willContinue").Type == gjson.True
+	if v.members != nil || v.elements != nil || v.raw != "" || v.complete {
+		return false
+	}
+	given := 0
+	for _, name := range []string{"stringValue", "numberValue", "boolValue", "nullValue"} {
+		value := member(piece, name)
+		if !value.Exists() {
+			continue
+		}
+		given++
+		switch {
+		case name == "stringValue" && value.Type == gjson.String:
+			if v.text == nil {
+				v.text = new(strings.Builder)
+			}
+			v.text.WriteString(value.Str)
+		case v.text != nil:
+			return false
+		case name == "nullValue":
+			v.raw = "null"
+		case name == "numberValue" && value.Type == gjson.Number, name == "boolValue" && value.IsBool():
+			v.raw = value.Raw
+		default:
+			return false
+		}
+	}
+	v.complete = !goesOn
+	return given <= 1
+}
+
+// arguments are the pieces put together.
+func (p *geminiPieces) arguments() string {
+	if p.root.members == nil && p.root.elements == nil && p.root.text == nil && p.root.raw == "" {
+		return "{}"
+	}
+	return string(p.root.append(nil))
+}
+
+func (v *geminiValue) append(dst []byte) []byte {
+	switch {
+	case v.members != nil:
+		dst = append(dst, '{')
+		for i, name := range v.names {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.members[name].append(append(append(dst, quoted(name)...), ':'))
+		}
+		return append(dst, '}')
+	case v.elements != nil:
+		dst = append(dst, '[')
+		for i, element := range v.elements {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = element.append(dst)
+		}
+		return append(dst, ']')
+	case v.text != nil:
+		return append(dst, quoted(v.text.String())...)
+	}
+	return append(dst, cmp.Or(v.raw, `""`)...)
+}
+
+// quoted is a string of JSON.
+func quoted(s string) []byte {
+	out, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		panic(fmt.Errorf("quoting a string that was read from JSON: %w", err))
+	}
+	return out
+}
+
+// jsonPath reads the path of one value, such as $.a[0]['b c'], into names and indexes. It
+// is at most MaxDepth long.
+func jsonPath(path string) (steps []any, ok bool) {
+	rest, ok := strings.CutPrefix(path, "$")
+	for ok && rest != "" && len(steps) < MaxDepth {
+		var step any
+		switch {
+		case strings.HasPrefix(rest, "['"), strings.HasPrefix(rest, `["`):
+			step, rest, ok = quotedStep(rest[1:])
+		case rest[0] == '[':
+			var number string
+			number, rest, ok = strings.Cut(rest[1:], "]")
+			n, err := strconv.Atoi(number)
+			step, ok = n, ok && err == nil && n >= 0
+		case rest[0] == '.':
+			end := len(rest)
+			if i := strings.IndexAny(rest[1:], ".["); i >= 0 {
+				end = i + 1
+			}
+			step, rest = rest[1:end], rest[end:]
+			ok = step != "" && step != "*"
+		default:
+			ok = false
+		}
+		steps = append(steps, step)
+	}
+	return steps, ok && rest == "" && len(steps) > 0
+}
+
+// quotedStep reads a name in quotes and the bracket behind it. One with escapes is none:
+// it is not worth the grammar.
+func quotedStep(s string) (name, rest string, ok bool) {
+	name, rest, ok = strings.Cut(s[1:], s[:1]+"]")
+	return name, rest, ok && !strings.ContainsAny(name, `\'"`)
+}
+
+// geminiDeltas are what a chunk brings of calls.
+func (s *geminiCalls) geminiDeltas(root gjson.Result) (deltas []CallDelta) {
+	parts, ended := s.read(root)
+	for _, p := range parts {
+		deltas = append(deltas, p.delta)
+	}
+	return append(deltas, ended...)
+}
+
+// geminiWholeCalls are the calls of a whole answer. If clients can put them together in
+// different ways, each part is one, with arguments that are no object, and WithoutCalls
+// fails.
+func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
+	var s geminiCalls
+	var all CallGatherer
+	if all.Add(append(s.geminiDeltas(root), s.endAll()...)) == nil {
+		return all.Calls()
+	}
+	candidate := 0
+	forOneOrMore(root.Get("candidates"), func(v gjson.Result) {
+		choice := candidateIndex(v, candidate)
+		candidate++
+		forOneOrMore(v.Get("content.parts"), func(part gjson.Result) {
+			if call := member(part, "functionCall"); call.Type != gjson.Null {
+				calls = append(calls, ToolCall{
+					Key: strconv.Itoa(len(calls)), Choice: choice, ID: call.Get("id").Str, Name: call.Get("name").Str,
+					Arguments: "[" + call.Raw + "]",
+				})
+			}
+		})
+	})
+	return calls
+}
+
+// WithoutCalls implements [CallEditor]. A text stands in the place of each call.
+func (gemini) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return body, nil
+	}
+	return geminiWithoutCalls([]Frame{{Raw: body, Data: body}}, blocked)
+}
+
+// WithoutCalls implements [StreamCallEditor].
+func (s *geminiStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	return geminiWithoutCalls(frames, blocked)
+}
+
+// WithoutCalls implements [StreamCallEditor]. The first frame of the first call stays, and
+// a comma belongs to the element behind it, so the array stays one.
+func (s *geminiArray) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	return geminiWithoutCalls(frames, blocked)
+}
+
+// A geminiPlace is where a part stands that has a call.
+type geminiPlace struct{ frame, candidate, part int }
+
+// A geminiEdit takes calls out of the chunks of an answer.
+type geminiEdit struct {
+	frames []Frame
+	roots  []gjson.Result
+	calls  []CallDelta // by part
+	parts  []geminiPlace
+	notes  map[string]string
+	with   map[geminiPlace][]byte // what stands in place of a part; nil for nothing
+	choice map[int]bool           // those with a blocked call
+}
+
+func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return appendRaw(nil, frames), nil
+	}
+	notes, err := notesOf(blocked)
+	if err != nil {
+		return nil, err
+	}
+	e := geminiEdit{frames: frames, notes: notes, with: make(map[geminiPlace][]byte), choice: make(map[int]bool)}
+	if err := e.read(); err != nil {
+		return nil, err
+	}
+	if err := e.replaceCalls(); err != nil {
+		return nil, err
+	}
+	return e.write(), nil
+}
+
+// read finds the parts with calls.
+func (e *geminiEdit) read() error {
+	var s geminiCalls
+	var all CallGatherer
+	for i, f := range e.frames {
+		root, deltas := gjson.Result{}, []CallDelta(nil)
+		if !f.Comment && len(f.Data) > 0 && !bytes.Equal(f.Data, closingBracket) {
+			var err error
+			if root, err = parse(f.Data); err != nil {
+				return fmt.Errorf("%w: %w", ErrCalls, err)
+			}
+			var w walk
+			if geminiAnswer(&w, root); w.err != nil {
+				return fmt.Errorf("%w: %w", ErrCalls, w.err)
+			}
+			parts, ended := s.read(root)
+			for _, p := range parts {
+				e.parts, e.calls = append(e.parts, geminiPlace{i, p.candidate, p.part}), append(e.calls, p.delta)
+				deltas = append(deltas, p.delta)
+			}
+			deltas = append(deltas, ended...)
+		}
+		e.roots = append(e.roots, root)
+		if err := all.Add(deltas); err != nil {
+			return err
+		}
+	}
+	found := 0
+	for _, c := range all.Calls() {
+		if _, ok := e.notes[c.Key]; ok {
+			found++
+			e.choice[c.Choice] = true
+		}
+	}
+	if found != len(e.notes) {
+		return errNoSuchCall()
+	}
+	return nil
+}
+
+// replaceCalls finds what stands in the place of each part of a blocked call: the note in
+// that of the first, nothing in those of the rest. Of parallel calls only the first has the
+// signature of the reasoning behind them, and the API refuses a history in which the first
+// has none (https://ai.google.dev/gemini-api/docs/thought-signatures). So the signature
+// moves to the first call that is left. Without one it stays with the note: the API does
+// not ask for the signatures of texts.
+func (e *geminiEdit) replaceCalls() error {
+	firsts := make(map[string]geminiPlace) // by key
+	signatures := make(map[string]string)
+	left := make(map[int]bool) // choices of which a call stays
+	var unsigned []int         // blocked calls whose signature waits for the first that stays
+	for i, at := range e.parts {
+		call, part := e.calls[i], e.at(at)
+		note, blocked := e.notes[call.Key]
+		first, again := firsts[call.Key]
+		if !again {
+			first, firsts[call.Key] = at, at
+		}
+		signature := member(part, "thoughtSignature").Raw
+		switch {
+		case blocked && !onlyCalls(part):
+			return fmt.Errorf("%w: a part has more than a call", ErrCalls)
+		case blocked:
+			if signatures[call.Key] == "" {
+				signatures[call.Key] = signature
+			}
+			if at != first {
+				e.with[at] = nil
+			}
+			e.with[first] = notePart(note, signatures[call.Key])
+			if !left[call.Choice] {
+				unsigned = append(unsigned, i)
+			}
+		case again || left[call.Choice]:
+		default:
+			left[call.Choice] = true
+			from := slices.IndexFunc(unsigned, func(j int) bool {
+				return e.calls[j].Choice == call.Choice && signatures[e.calls[j].Key] != ""
+			})
+			if signature == "" && from >= 0 {
+				key := e.calls[unsigned[from]].Key
+				e.with[at] = append([]byte(`{"thoughtSignature":`+signatures[key]+","), part.Raw[1:]...)
+				e.with[firsts[key]] = notePart(e.notes[key], "")
+			}
+		}
+	}
+	for choice := range e.choice {
+		e.choice[choice] = left[choice]
+	}
+	return nil
+}
+
+// at returns a part.
+func (e *geminiEdit) at(at geminiPlace) gjson.Result {
+	candidates := elementsOf(e.roots[at.frame].Get("candidates"))
+	return elementsOf(candidates[at.candidate].Get("content.parts"))[at.part]
+}
+
+// elementsOf returns the elements of an array, or the one that stands for it.
+func elementsOf(v gjson.Result) (all []gjson.Result) {
+	forOneOrMore(v, func(element gjson.Result) { all = append(all, element) })
+	return all
+}
+
+// onlyCalls reports whether a part has nothing but a call, and what is said of it.
+func onlyCalls(part gjson.Result) bool {
+	only := true
+	part.ForEach(func(name, value gjson.Result) bool {
+		switch name.Str {
+		case "functionCall", "function_call", "thoughtSignature", "thought_signature", "thought", "partMetadata", "part_metadata":
+		default:
+			only = value.Type == gjson.Null
+		}
+		return only
+	})
+	return only
+}
+
+// notePart is a part with a note.
+func notePart(note, signature string) []byte {
+	out := encode(geminiText{note})
+	if signature == "" {
+		return out
+	}
+	return append(out[:len(out)-1], `,"thoughtSignature":`+signature+"}"...)
+}
+
+// write returns the frames without the calls.
+func (e *geminiEdit) write() (out []byte) {
+	for i, f := range e.frames {
+		var edits []edit
+		empty := true // nothing but metadata is left
+		place := 0
+		forOneOrMore(e.roots[i].Get("candidates"), func(candidate gjson.Result) {
+			made, emptied := e.editCandidate(i, place, candidate)
+			edits, empty = append(edits, made...), empty && emptied
+			place++
+		})
+		switch {
+		case len(edits) == 0:
+			out = append(out, f.Raw...)
+		case !empty || !hasOnly(e.roots[i], "candidates", "usageMetadata", "modelVersion", "responseId", "createTime"):
+			out = append(out, f.withData(edited(f.Data, edits))...)
+		}
+	}
+	return out
+}
+
+// editCandidate returns the edits of a candidate, and whether nothing is left of it.
+func (e *geminiEdit) editCandidate(frame, place int, candidate gjson.Result) (edits []edit, emptied bool) {
+	left, blocked := e.choice[candidateIndex(candidate, place)]
+	if !blocked {
+		return nil, false
+	}
+	parts := candidate.Get("content.parts")
+	with, touched, kept := e.editParts(frame, place, parts)
+	if touched {
+		edits = append(edits, replace(parts, with))
+	}
+	if v := member(candidate, "logprobsResult"); v.Type != gjson.Null { // the answer again, token by token
+		edits = append(edits, replace(v, []byte("null")))
+	}
+	reason := member(candidate, "finishReason")
+	if blamesCall(reason.Str) {
+		if message := member(candidate, "finishMessage"); message.Type != gjson.Null { // it quotes the call
+			edits = append(edits, replace(message, []byte("null")))
+		}
+		if !left {
+			edits = append(edits, replace(reason, []byte(`"STOP"`)))
+		}
+	}
+	return edits, touched && kept == 0 &&
+		hasOnly(candidate, "content", "index", "safetyRatings", "tokenCount", "avgLogprobs", "logprobsResult")
+}
+
+// blamesCall reports whether an answer ended for a call that the model should not have made.
+func blamesCall(reason string) bool {
+	return reason == "MALFORMED_FUNCTION_CALL" || reason == "UNEXPECTED_TOOL_CALL" || reason == "TOO_MANY_TOOL_CALLS"
+}
+
+// editParts returns the list of parts with what stands in the place of some, and how many
+// are left. A list that has none left gets an empty text, as the API's own last chunks
+// have it: clients drop a turn with a content that has no parts.
+func (e *geminiEdit) editParts(frame, place int, parts gjson.Result) (with []byte, touched bool, kept int) {
+	var edits []edit
+	var all [][]byte
+	for i, part := range elementsOf(parts) {
+		text, replaced := e.with[geminiPlace{frame, place, i}]
+		switch {
+		case replaced && text == nil:
+			touched = true
+			continue
+		case replaced:
+			touched = true
+			part.Index -= parts.Index
+			edits, all = append(edits, replace(part, text)), append(all, text)
+		default:
+			all = append(all, []byte(part.Raw))
+		}
+		kept++
+	}
+	switch {
+	case !touched:
+		return nil, false, kept
+	case kept == 0:
+		all = [][]byte{[]byte(`{"text":""}`)}
+	case kept == len(elementsOf(parts)):
+		return edited([]byte(parts.Raw), edits), true, kept
+	}
+	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]")), true, kept
+}
+
+// hasOnly reports whether an object has no members but these, in either spelling.
+func hasOnly(v gjson.Result, names ...string) bool {
+	only := true
+	v.ForEach(func(name, _ gjson.Result) bool {
+		only = slices.ContainsFunc(names, func(n string) bool { return name.Str == n || name.Str == snakeCase(n) })
+		return only
+	})
+	return only
+}
+
+// Interface guards
+var (
+	_ CallEditor       = gemini{}
+	_ StreamCallEditor = (*geminiStream)(nil)
+	_ StreamCallEditor = (*geminiArray)(nil)
+)
