@@ -50,6 +50,9 @@ func (mcp) Request(body []byte) (Request, error) {
 		if err := r.Reply.add(message); err != nil {
 			return Request{}, err
 		}
+		if message.Get("method").Str == mcpCallsTool {
+			r.Calls = append(r.Calls, mcpToolCall(message))
+		}
 	}
 	var w walk
 	mcpBody(&w, root)
@@ -61,6 +64,49 @@ func (mcp) Request(body []byte) (Request, error) {
 	r.Choices, r.Parts = len(r.Reply.waiting), w.parts
 	r.prompt = joinText(slices.DeleteFunc(slices.Clone(w.parts), func(p Part) bool { return p.Role != User }), Text, Arguments)
 	return r, w.err
+}
+
+// mcpCallsTool is the method of a call of a tool.
+const mcpCallsTool = "tools/call"
+
+// mcpToolCall is a call of a tool. Its key is its id as it came; "" if it waits for no
+// answer, which keeps no server from running the tool.
+func mcpToolCall(message gjson.Result) ToolCall {
+	return ToolCall{
+		Key: message.Get("id").Raw, Name: message.Get("params.name").Str, Arguments: message.Get("params.arguments").Raw,
+	}
+}
+
+// mcpTools are the tools that a server lists in a message. A result does not say of which
+// method it is; that of a tool has content.
+func mcpTools(message gjson.Result) (tools []ToolDefinition) {
+	result := message.Get("result")
+	if result.Get("content").Exists() {
+		return nil
+	}
+	result.Get("tools").ForEach(func(_, tool gjson.Result) bool {
+		d := ToolDefinition{
+			Name: tool.Get("name").Str, Description: tool.Get("description").Str,
+			ReadOnly: hint(tool.Get("annotations.readOnlyHint")), Destructive: hint(tool.Get("annotations.destructiveHint")),
+		}
+		if schema := tool.Get("inputSchema"); schema.Type != gjson.Null {
+			d.Schema = []byte(schema.Raw)
+		}
+		if d.Name != "" {
+			tools = append(tools, d)
+		}
+		return true
+	})
+	return tools
+}
+
+// hint is a switch that may be absent.
+func hint(v gjson.Result) *bool {
+	if !v.IsBool() {
+		return nil
+	}
+	on := v.Bool()
+	return &on
 }
 
 func isBlank(body []byte) bool { return len(bytes.TrimSpace(body)) == 0 }
@@ -105,7 +151,10 @@ func (r *Reply) add(message gjson.Result) error {
 		return invalid("a batch holds more than %d requests", MaxChoices)
 	}
 	// A call that is to run as a task is answered with the task, not with the result.
-	tool := method.Str == "tools/call" && !message.Get("params.task").Exists()
+	tool := method.Str == mcpCallsTool && !message.Get("params.task").Exists()
+	if tool && slices.Contains(r.waiting, rpcRequest{id.Raw, true}) {
+		return invalid("two calls in a batch have the same id")
+	}
 	r.waiting = append(r.waiting, rpcRequest{id: id.Raw, tool: tool})
 	return nil
 }
@@ -115,8 +164,12 @@ func (mcp) Response(body []byte) (Response, error) {
 	if isBlank(body) {
 		return Response{}, nil
 	}
-	_, parts, err := mcpAnswer(body)
-	return Response{Parts: parts}, err
+	messages, parts, err := mcpAnswer(body)
+	r := Response{Parts: parts}
+	for _, message := range messages {
+		r.Tools = append(r.Tools, mcpTools(message)...)
+	}
+	return r, err
 }
 
 // mcpAnswer reads what a server says. An unknown part has the text that can be found in
@@ -208,6 +261,7 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 		switch {
 		case message.Get("result").Exists():
 			s.answer(&e, "result")
+			e.Tools = append(e.Tools, mcpTools(message)...)
 		case message.Get("error").Exists():
 			s.answer(&e, "error")
 		}
@@ -230,7 +284,7 @@ func (mcp) Framing() Framing { return EventStream }
 // agents often end there. What has no result gets an error. A call that only notifies
 // or answers gets no answer, so nothing but an HTTP error can refuse it.
 func (mcp) Refusal(r Refusal) []byte {
-	replies := r.Reply.refusals(r.Text)
+	replies := r.Reply.refusals(r)
 	switch {
 	case len(replies) == 0:
 		return nil
@@ -241,8 +295,14 @@ func (mcp) Refusal(r Refusal) []byte {
 }
 
 // refusals returns a refusal for each waiting request.
-func (r Reply) refusals(text string) (out [][]byte) {
+func (r Reply) refusals(refusal Refusal) (out [][]byte) {
 	for _, request := range r.waiting {
+		text := refusal.Text
+		for _, b := range refusal.Blocked {
+			if b.Key == request.id {
+				text = b.Note
+			}
+		}
 		if request.tool {
 			out = append(out, rpcAnswer(request.id, "result", mcpToolRefusal{
 				ResultType: "complete", Content: []mcpText{{"text", text}}, IsError: true,
@@ -343,9 +403,9 @@ func (s *mcpStream) Refused(f Frame) { s.refused = f }
 // anything else a log message tells of the refusal. The id of the refused frame stands
 // before it, or the client would ask for that frame again and again.
 func (s *mcpStream) Refusal(r Refusal) (out []byte) {
-	replies := r.Reply.refusals(r.Text)
+	replies := r.Reply.refusals(r)
 	if len(r.Reply.waiting) == 0 {
-		replies = answersIn(s.refused.Data).refusals(r.Text)
+		replies = answersIn(s.refused.Data).refusals(r)
 		if id := eventID(s.refused.Raw); id != nil {
 			out = slices.Concat(id, []byte("\n"))
 		}

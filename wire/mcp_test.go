@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -117,10 +119,81 @@ func TestMCPPrompt(t *testing.T) {
 	}
 }
 
+func TestMCPCalls(t *testing.T) {
+	body := `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"f","arguments":{"x" : 1.0}}},` +
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"g","task":{"ttl":1}}},` +
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"h","arguments":"?"}},` +
+		`{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"p","arguments":{}}}]`
+	d := dialect(t, "mcp")
+	r, err := d.Request([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []wire.ToolCall{
+		{Key: `"a"`, Name: "f", Arguments: `{"x" : 1.0}`}, {Key: "9007199254740993", Name: "g"}, {Name: "h", Arguments: `"?"`},
+	}; !slices.Equal(r.Calls, want) {
+		t.Errorf("%+v", r.Calls)
+	}
+	refusal := wire.Refusal{Text: "Not now.", Reply: r.Reply, Blocked: []wire.BlockedCall{{Key: `"a"`, Note: "Not f."}, {Key: "9007199254740993", Note: "Not g."}}}
+	answer := d.Refusal(refusal)
+	for path, want := range map[string]string{
+		"0.id": "a", "0.result.content.0.text": "Not f.", "0.result.isError": "true", "1.error.message": "Not g.", "2.error.message": "Not now.", "3": "",
+	} {
+		if got := gjson.GetBytes(answer, path).String(); got != want {
+			t.Errorf("%s is %q in %s", path, got, answer)
+		}
+	}
+	stream := d.Stream().Refusal(refusal)
+	for _, note := range []string{"Not f.", "Not g.", "Not now."} {
+		if bytes.Count(stream, []byte(note)) != 1 {
+			t.Errorf("%q in %s", note, stream)
+		}
+	}
+	single, err := d.Request([]byte(mcpCall("tools/call", `{"name":"f"}`)))
+	if err != nil || len(single.Calls) != 1 || single.Calls[0].Arguments != "" {
+		t.Fatalf("%+v, %v", single.Calls, err)
+	}
+	one := d.Refusal(wire.Refusal{Text: "No.", Reply: single.Reply, Blocked: []wire.BlockedCall{{Key: single.Calls[0].Key, Note: "Not f."}}})
+	if got := gjson.GetBytes(one, "result.content.0.text").Str; got != "Not f." {
+		t.Errorf("%s", one)
+	}
+	if r, err := d.Request([]byte(mcpCall("prompts/get", `{"name":"f"}`))); err != nil || len(r.Calls) > 0 {
+		t.Errorf("%+v, %v", r.Calls, err)
+	}
+}
+
+// What a server says of its tools, in an answer and in a stream.
+func TestMCPTools(t *testing.T) {
+	yes, no := true, false
+	d := dialect(t, "mcp")
+	body := []byte(mcpResult(`{"tools":[{"name":"read","description":"d","inputSchema":{"type" : "object"},"annotations":{"readOnlyHint":true,"destructiveHint":false}},` +
+		`{"name":"write","annotations":{"readOnlyHint":"yes"}},{"description":"no name"},5]}`))
+	want := []wire.ToolDefinition{
+		{Name: "read", Description: "d", Schema: []byte(`{"type" : "object"}`), ReadOnly: &yes, Destructive: &no}, {Name: "write"},
+	}
+	r, err := d.Response(body)
+	if err != nil || !reflect.DeepEqual(r.Tools, want) {
+		t.Errorf("%+v, %v", r.Tools, err)
+	}
+	e, err := d.Events().Event(wire.Frame{Data: body})
+	if err != nil || !reflect.DeepEqual(e.Tools, want) {
+		t.Errorf("%+v, %v", e.Tools, err)
+	}
+	for _, other := range []string{
+		mcpResult(`{"content":[],"tools":[{"name":"f","annotations":{"readOnlyHint":true}}]}`),
+		mcpCall("sampling/createMessage", `{"tools":[{"name":"f"}]}`),
+	} {
+		if r, err := d.Response([]byte(other)); err != nil || len(r.Tools) > 0 {
+			t.Errorf("%s: %+v, %v", other, r.Tools, err)
+		}
+	}
+}
+
 func TestMCPInvalidRequests(t *testing.T) {
 	many := strings.Repeat(","+mcpCall("ping", "{}"), wire.MaxChoices+1)
 	for name, body := range map[string]string{
 		"a number": "1", "a batch of numbers": "[1]", "no message": `{"jsonrpc":"2.0"}`, "text": "hello",
+		"two calls with one id":      "[" + mcpCall("tools/call", `{"name":"f"}`) + "," + mcpCall("tools/call", `{"name":"g"}`) + "]",
 		"a method that is no string": `{"jsonrpc":"2.0","id":1,"method":["tools/call"]}`,
 		"id null":                    `{"jsonrpc":"2.0","id":null,"method":"ping"}`,
 		"id object":                  `{"jsonrpc":"2.0","id":{},"method":"ping"}`,
