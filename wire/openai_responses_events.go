@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"hash"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,8 @@ type responsesEvent struct {
 	place string
 	// grows: the text is the next piece of what stands there, not all of it.
 	grows bool
-	// calls: the event belongs to a call that the client runs.
+	// calls: the event belongs to a call that the client runs, and is neither its beginning
+	// nor its end.
 	calls bool
 }
 
@@ -86,9 +86,9 @@ var responsesEvents = func() map[string]responsesEvent {
 		"response.mcp_call_arguments.done":               whole("arguments", "arguments", responsesArguments),
 		"response.code_interpreter_call_code.delta":      piece("code", text(Arguments)),
 		"response.code_interpreter_call_code.done":       whole("code", "code", text(Arguments)),
-		"response.shell_call_command.added":              whole("action.commands.#", "command", text(Arguments)),
-		"response.shell_call_command.delta":              piece("action.commands.#", text(Arguments)),
-		"response.shell_call_command.done":               whole("action.commands.#", "command", text(Arguments)),
+		"response.shell_call_command.added":              ofCall(whole("action.commands.#", "command", text(Arguments))),
+		"response.shell_call_command.delta":              ofCall(piece("action.commands.#", text(Arguments))),
+		"response.shell_call_command.done":               ofCall(whole("action.commands.#", "command", text(Arguments))),
 		"response.shell_call_output_content.delta":       piece("output.#", shellOutput),
 		"response.shell_call_output_content.done":        whole("output.#", "output", list(responsesShellOutput)),
 
@@ -142,7 +142,10 @@ func (responses) Events() EventReader {
 type responsesReader struct {
 	texts   map[string]*broughtText
 	said    broughtText // all text of the answer
-	indexes []int       // the output indexes so far, in order
+	indexes outputIndexes
+
+	calls     map[string]*begunCall // by key
+	callItems map[string]string     // their keys by the ids of their items
 }
 
 // A broughtText is a text that earlier frames brought. It is kept as a digest, because an
@@ -184,12 +187,12 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		return Event{}, w.err
 	}
 	r.finish(&e, kind, root.Get("response"))
-	if known.calls || responsesRunByClient(root.Get("item")) {
-		e.Calls = []CallDelta{{}}
-	}
 	index := int(root.Get("output_index").Int())
 	if root.Get("output_index").Exists() {
-		r.saw(index)
+		r.indexes.saw(index)
+	}
+	if known.calls || known.place == "" {
+		r.readCalls(&e, kind, known, root)
 	}
 	for _, p := range w.parts {
 		switch {
@@ -233,13 +236,6 @@ func (r *responsesReader) finish(e *Event, kind string, response gjson.Result) {
 		e.Finish = strings.TrimPrefix(kind, "response.")
 	}
 	e.Finished, e.Done = []int{0}, true
-}
-
-// saw notes an output index. Positions in a list of items are ranks among them.
-func (r *responsesReader) saw(index int) {
-	if at, found := slices.BinarySearch(r.indexes, index); !found && len(r.indexes) < maxParts {
-		r.indexes = slices.Insert(r.indexes, at, index)
-	}
 }
 
 // place names where the text at a path of an event belongs in the answer.

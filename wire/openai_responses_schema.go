@@ -157,21 +157,6 @@ var responsesMessage = object(members{
 	"content": anyOf{text: text(Text), list: list(responsesPart(Text))}.read,
 })
 
-// responsesRunByClient are the types of calls that a client runs by itself. The calls of a
-// shell and of the search for tools are among them, unless the item says that the
-// provider runs them.
-func responsesRunByClient(item gjson.Result) bool {
-	switch item.Get("type").Str {
-	case "function_call", "custom_tool_call", "computer_call", "local_shell_call", "apply_patch_call":
-		return true
-	case "shell_call":
-		return item.Get("environment.type").Str != "container_reference"
-	case "tool_search_call":
-		return item.Get("execution").Str != "server"
-	}
-	return false
-}
-
 // responsesInputItem reads one item of a request, in the message that it is.
 func responsesInputItem(w *walk, v gjson.Result) {
 	if !v.IsObject() {
