@@ -173,6 +173,7 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 	case "error":
 		e.Err = f.Event == "error" // else some clients read on
 	}
+	e.markCalled()
 	return e, nil
 }
 

@@ -417,7 +417,7 @@ func TestAnthropicEvents(t *testing.T) {
 		want        wire.Event
 	}{
 		{"message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{}}}`, wire.Event{ID: "msg_1"}},
-		{"message_start", `{"type":"message_start","message":{"content":[{"type":"text","text":"early"},{"type":"tool_use","id":"t","name":"f","input":{}}]}}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "early"}, {Kind: wire.Name, Text: "f"}}, Calls: []wire.CallDelta{{ToolCall: wire.ToolCall{Key: "1", ID: "t", Name: "f", Arguments: "{}"}, Whole: true}}}},
+		{"message_start", `{"type":"message_start","message":{"content":[{"type":"text","text":"early"},{"type":"tool_use","id":"t","name":"f","input":{}}]}}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "early"}, {Kind: wire.Name, Text: "f", Called: true}}, Calls: []wire.CallDelta{{ToolCall: wire.ToolCall{Key: "1", ID: "t", Name: "f", Arguments: "{}"}, Whole: true}}}},
 		{"ping", `{"type":"ping"}`, wire.Event{}},
 		{"ping", ``, wire.Event{}},
 		{"content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"A","citations":null}}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "A"}}}},
@@ -426,7 +426,7 @@ func TestAnthropicEvents(t *testing.T) {
 		{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"s"}}`, wire.Event{}},
 		{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"c","encrypted_content":"E"}}`, wire.Event{Deltas: []delta{{Kind: wire.Document, Text: "c"}, {Kind: wire.Document}}}},
 		{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"sound_delta","text":"?"}}`, wire.Event{Unknown: []string{"delta"}}},
-		{"content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{"a":"b"}}}`, wire.Event{Deltas: []delta{{Kind: wire.Name, Text: "f"}, {Kind: wire.Arguments, Text: "a\nb"}}, Calls: []wire.CallDelta{{ToolCall: wire.ToolCall{Key: "0", ID: "t", Name: "f", Arguments: `{"a":"b"}`}, Whole: true}}}},
+		{"content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{"a":"b"}}}`, wire.Event{Deltas: []delta{{Kind: wire.Name, Text: "f", Called: true}, {Kind: wire.Arguments, Text: "a\nb", Called: true}}, Calls: []wire.CallDelta{{ToolCall: wire.ToolCall{Key: "0", ID: "t", Name: "f", Arguments: `{"a":"b"}`}, Whole: true}}}},
 		{"content_block_start", `{"type":"content_block_start","index":1,"content_block":{"type":"server_tool_use","id":"t","name":"web_search","input":{}}}`, wire.Event{}},
 		{"content_block_start", `{"type":"content_block_start","index":1,"content_block":{"type":"hologram"}}`, wire.Event{Unknown: []string{"content_block"}}},
 		{"content_block_stop", `{"type":"content_block_stop","index":1}`, wire.Event{}},
@@ -828,7 +828,7 @@ func FuzzAnthropicAnswer(f *testing.F) {
 		var want, got []wire.Delta
 		for _, p := range whole.Parts {
 			if p.Kind != wire.Unknown {
-				want = append(want, wire.Delta{Kind: p.Kind, Text: p.Text})
+				want = append(want, wire.Delta{Kind: p.Kind, Text: p.Text, Called: p.Called})
 			}
 		}
 		events, w := d.Events(), d.Stream()

@@ -19,9 +19,12 @@ type edit struct {
 func replace(v gjson.Result, text []byte) edit { return edit{v.Index, v.Index + len(v.Raw), text} }
 
 // edited returns the body with its edits, which do not overlap, done. Every other byte
-// stays.
+// stays, and the body itself is not changed.
 func edited(body []byte, edits []edit) []byte {
-	slices.SortFunc(edits, func(a, b edit) int { return a.start - b.start })
+	if len(edits) == 0 {
+		return body
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	var out []byte
 	from := 0
 	for _, s := range edits {

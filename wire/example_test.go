@@ -41,10 +41,10 @@ func ExampleSplitter() {
 		}
 		for frame, ok := stream.Next(); ok; frame, ok = stream.Next() {
 			event, err := events.Event(frame)
-			fmt.Println(len(frame.Raw), event.Deltas, event.Done, err)
+			fmt.Println(len(frame.Raw), len(event.Deltas), event.Done, err)
 		}
 	}
 	// Output:
-	// 61 [{0 text Paris}] false <nil>
-	// 14 [] true <nil>
+	// 61 1 false <nil>
+	// 14 0 true <nil>
 }

@@ -96,7 +96,7 @@ func TestEvents(t *testing.T) {
 		{chat, `{"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}`, wire.Event{Deltas: []delta{{Kind: wire.Reasoning, Text: "hm"}}}},
 		{
 			chat, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":"{\""}}]}}]}`,
-			wire.Event{Deltas: []delta{{Kind: wire.Name, Text: "f"}, {Kind: wire.Arguments, Text: `{"`}}, Calls: []wire.CallDelta{{}}},
+			wire.Event{Deltas: []delta{{Kind: wire.Name, Text: "f", Called: true}, {Kind: wire.Arguments, Text: `{"`, Called: true}}, Calls: []wire.CallDelta{{}}},
 		},
 		{
 			chat, `{"x":1,"choices":[{"delta":{"content":"b"},"index":1},{"index":0,"delta":{"content":"a","y":1},"logprobs":{"content":[]}}]}`,

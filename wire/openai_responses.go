@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,6 +54,7 @@ func (responses) Request(body []byte) (Request, error) {
 		}
 	}
 	r.prompt = responsesPrompt(r.Parts)
+	r.Tools = responsesTools(root)
 	return r, nil
 }
 
@@ -138,6 +140,11 @@ func (responses) Response(body []byte) (Response, error) {
 		}
 	}
 	r.text = cmp.Or(said, joinText(r.Parts, RefusalText))
+	for i, item := range root.Get("output").Array() {
+		if responsesRunByClient(item) {
+			r.Calls = append(r.Calls, responsesCallOf(item, strconv.Itoa(i)))
+		}
+	}
 	return r, nil
 }
 

@@ -20,7 +20,8 @@ type responsesEvent struct {
 	place string
 	// grows: the text is the next piece of what stands there, not all of it.
 	grows bool
-	// calls: the event belongs to a call that the client runs.
+	// calls: the event belongs to a call that the client runs, and is neither its beginning
+	// nor its end.
 	calls bool
 }
 
@@ -86,9 +87,9 @@ var responsesEvents = func() map[string]responsesEvent {
 		"response.mcp_call_arguments.done":               whole("arguments", "arguments", responsesArguments),
 		"response.code_interpreter_call_code.delta":      piece("code", text(Arguments)),
 		"response.code_interpreter_call_code.done":       whole("code", "code", text(Arguments)),
-		"response.shell_call_command.added":              whole("action.commands.#", "command", text(Arguments)),
-		"response.shell_call_command.delta":              piece("action.commands.#", text(Arguments)),
-		"response.shell_call_command.done":               whole("action.commands.#", "command", text(Arguments)),
+		"response.shell_call_command.added":              ofCall(whole("action.commands.#", "command", text(Arguments))),
+		"response.shell_call_command.delta":              ofCall(piece("action.commands.#", text(Arguments))),
+		"response.shell_call_command.done":               ofCall(whole("action.commands.#", "command", text(Arguments))),
 		"response.shell_call_output_content.delta":       piece("output.#", shellOutput),
 		"response.shell_call_output_content.done":        whole("output.#", "output", list(responsesShellOutput)),
 
@@ -142,7 +143,10 @@ func (responses) Events() EventReader {
 type responsesReader struct {
 	texts   map[string]*broughtText
 	said    broughtText // all text of the answer
-	indexes []int       // the output indexes so far, in order
+	indexes outputIndexes
+
+	calls     map[string]*begunCall // by key
+	callItems map[string]string     // their keys by the ids of their items
 }
 
 // Rest implements [EventReader].
@@ -194,12 +198,12 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		return Event{}, w.err
 	}
 	r.finish(&e, kind, root.Get("response"))
-	if known.calls || responsesRunByClient(root.Get("item")) {
-		e.Calls = []CallDelta{{}}
-	}
 	index := int(root.Get("output_index").Int())
 	if root.Get("output_index").Exists() {
-		r.saw(index)
+		r.indexes.saw(index)
+	}
+	if known.calls || known.place == "" {
+		r.readCalls(&e, kind, known, root)
 	}
 	for _, p := range w.parts {
 		switch {
@@ -210,6 +214,9 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		case p.Path != "response.output_text":
 			r.bring(&e, p.Kind, r.fresh(r.place(known, p.Path, index, root), p.Text, known, p.Kind))
 		}
+	}
+	if known.calls || w.called && known.place == "" && root.Get("item").Exists() {
+		e.markCalled()
 	}
 	if all := root.Get("response.output_text"); all.Str != "" && !r.said.is(all.Str) { // not the copy that it should be
 		r.bring(&e, Text, all.Str)
@@ -243,13 +250,6 @@ func (r *responsesReader) finish(e *Event, kind string, response gjson.Result) {
 		e.Finish = strings.TrimPrefix(kind, "response.")
 	}
 	e.Finished, e.Done = []int{0}, true
-}
-
-// saw notes an output index. Positions in a list of items are ranks among them.
-func (r *responsesReader) saw(index int) {
-	if at, found := slices.BinarySearch(r.indexes, index); !found && len(r.indexes) < maxParts {
-		r.indexes = slices.Insert(r.indexes, at, index)
-	}
 }
 
 // place names where the text at a path of an event belongs in the answer.

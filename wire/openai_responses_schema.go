@@ -157,21 +157,6 @@ var responsesMessage = object(members{
 	"content": anyOf{text: text(Text), list: list(responsesPart(Text))}.read,
 })
 
-// responsesRunByClient are the types of calls that a client runs by itself. The calls of a
-// shell and of the search for tools are among them, unless the item says that the
-// provider runs them.
-func responsesRunByClient(item gjson.Result) bool {
-	switch item.Get("type").Str {
-	case "function_call", "custom_tool_call", "computer_call", "local_shell_call", "apply_patch_call":
-		return true
-	case "shell_call":
-		return item.Get("environment.type").Str != "container_reference"
-	case "tool_search_call":
-		return item.Get("execution").Str != "server"
-	}
-	return false
-}
-
 // responsesInputItem reads one item of a request, in the message that it is.
 func responsesInputItem(w *walk, v gjson.Result) {
 	if !v.IsObject() {
@@ -262,11 +247,15 @@ func replacedBy(form replacement, read schema) schema {
 
 // responsesOutputItem reads one item of an answer.
 func responsesOutputItem(w *walk, v gjson.Result) {
-	if known, read := responsesItemOf(v); known && v.IsObject() {
+	known, read := responsesItemOf(v)
+	switch {
+	case !known || !v.IsObject():
+		w.other(v)
+	case responsesRunByClient(v):
+		calling(read.members)(w, v)
+	default:
 		read.members(w, v)
-		return
 	}
-	w.other(v)
 }
 
 // responsesPart reads a part of a message, of reasoning or of a tool's result, whose

@@ -23,7 +23,8 @@ type responsesStream struct {
 	items    []*sentItem
 	at       map[int]*sentItem // by output index
 	index    int               // of an item behind all others
-	size     int               // of what was sent
+	indexes  outputIndexes
+	size     int // of what was sent
 }
 
 // maxKept bounds what is kept of a stream, in bytes. The frame that would repeat more
@@ -62,6 +63,9 @@ func (s *responsesStream) Sent(f Frame) {
 		s.items, s.at = nil, nil
 	}
 	s.sequence = max(s.sequence, event.Get("sequence_number").Int()+1)
+	if index := event.Get("output_index"); index.Exists() {
+		s.indexes.saw(int(index.Int()))
+	}
 	switch kind {
 	case "response.created", "response.queued", "response.in_progress":
 		if response := event.Get("response"); response.IsObject() {

@@ -495,7 +495,7 @@ func TestResponsesEvents(t *testing.T) {
 		{`{"type":"response.output_item.added","output_index":0,"item":{"type":"shell_call","environment":{"type":"local"}}}`, wire.Event{Calls: []wire.CallDelta{{}}}},
 		{`{"type":"response.output_item.added","output_index":0,"item":{"type":"shell_call","environment":{"type":"container_reference"}}}`, wire.Event{}},
 		{`{"type":"response.output_item.done","output_index":0,"item":{"type":"tool_search_call","execution":"server"}}`, wire.Event{}},
-		{`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{"}`, wire.Event{Calls: []wire.CallDelta{{}}, Deltas: []delta{{Kind: wire.Arguments, Text: "{"}}}},
+		{`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{"}`, wire.Event{Calls: []wire.CallDelta{{}}, Deltas: []delta{{Kind: wire.Arguments, Text: "{", Called: true}}}},
 		{`{"type":"keepalive","sequence_number":3}`, wire.Event{}},
 		{`{"type":"error","code":"c","message":"m","param":null}`, wire.Event{Err: true, Deltas: []delta{{Kind: wire.Annotation, Text: "m"}}}},
 		{`{"type":"error","error":{"message":"m"}}`, wire.Event{Err: true}},

@@ -1,0 +1,429 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+)
+
+// How calls are taken out of an answer. In the place of each stands a message with its
+// note, so that the numbers of the other items stay, and clients have something to show
+// and to send back.
+//
+// Reasoning and the items that it led to belong together: the API answers 400 to
+// reasoning without its item ("was provided without its required following item",
+// https://github.com/vercel/ai/issues/7099), and to an item without its reasoning ("was
+// provided without its required 'reasoning' item",
+// https://github.com/vercel/ai/issues/11036). A message of ours is not its item. So
+// reasoning all of whose items are blocked goes with them, as a whole, because it may be
+// encrypted; any other stays as it is, and an item of its own comes right behind it,
+// before the notes. Reasoning that a client of a stream already has cannot go: it stays in
+// the last frame too, which must say what the frames said, and AnswerCalls leaves it out
+// when it comes back.
+
+// cannotEdit makes an error that wraps ErrCalls.
+func cannotEdit(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrCalls}, args...)...)
+}
+
+// A responsesEdit takes calls out of one answer.
+type responsesEdit struct {
+	blocked    map[string]string // notes by the keys of the calls
+	found      map[string]bool
+	answerID   string
+	structured bool // the text of messages is JSON
+}
+
+func newResponsesEdit(blocked []BlockedCall) *responsesEdit {
+	e := &responsesEdit{blocked: make(map[string]string), found: make(map[string]bool)}
+	for _, b := range blocked {
+		e.blocked[b.Key] = b.Note
+	}
+	return e
+}
+
+// in notes the answer that is edited.
+func (e *responsesEdit) in(answer gjson.Result) {
+	if id := answer.Get("id").Str; id != "" {
+		e.answerID = id
+	}
+	e.structured = e.structured || wantsJSON(answer)
+}
+
+// check reports why a blocked item cannot be taken out.
+func (e *responsesEdit) check(item gjson.Result) error {
+	switch {
+	case !responsesRunByClient(item):
+		return cannotEdit("an item is not a call")
+	case item.Get("caller.type").Str == "program":
+		return cannotEdit("a program of the provider waits for the call")
+	case item.Get("type").Str == "computer_call":
+		return cannotEdit("the result of a computer call is a screenshot and nothing else")
+	}
+	return nil
+}
+
+// unknownCall reports that a blocked call is nowhere.
+func (e *responsesEdit) unknownCall() error {
+	for key := range e.blocked {
+		if !e.found[key] {
+			return cannotEdit("a call to take out is not there")
+		}
+	}
+	return nil
+}
+
+// message is the message in the place of a call. Its id is the same in the stream and in
+// the whole answer, and no other answer has it: the API refuses an input with an id twice.
+func (e *responsesEdit) message(key string) Refusal {
+	sum := sha256.Sum256([]byte(e.answerID + "\x00" + key))
+	r := Refusal{ID: hex.EncodeToString(sum[:16]), Text: e.blocked[key], Place: OnlyContent}
+	if e.structured {
+		r.Place = OnlyRefusal // clients parse the content
+	}
+	return r
+}
+
+// A responsesItemEdit is what becomes of one item.
+type responsesItemEdit struct {
+	key       string
+	raw       string // as it is, or the message in its place
+	reasoning bool
+	blocked   bool
+	sent      bool // the client has its beginning
+	index     int  // in a stream
+	begun     bool // in a stream: one of its frames has been passed
+	gone      bool // in a stream: it is left out
+}
+
+// arrange returns the items that stay, in their new order.
+func arrange(items []*responsesItemEdit) (kept []*responsesItemEdit) {
+	for len(items) > 0 {
+		reasoning, rest := cutItems(items, func(i *responsesItemEdit) bool { return !i.reasoning })
+		group, rest := cutItems(rest, func(i *responsesItemEdit) bool { return i.reasoning })
+		items = rest
+		own := slices.IndexFunc(group, func(i *responsesItemEdit) bool { return !i.blocked })
+		switch {
+		case len(reasoning) == 0 || len(group) == 0:
+		case own < 0:
+			reasoning = slices.DeleteFunc(reasoning, func(i *responsesItemEdit) bool { return !i.sent })
+		case own > 0:
+			group = slices.Insert(slices.Delete(group, own, own+1), 0, group[own])
+		}
+		kept = append(append(kept, reasoning...), group...)
+	}
+	return kept
+}
+
+// cutItems cuts a list before the first item that is of a kind.
+func cutItems(items []*responsesItemEdit, of func(*responsesItemEdit) bool) (before, rest []*responsesItemEdit) {
+	at := slices.IndexFunc(items, of)
+	if at < 0 {
+		at = len(items)
+	}
+	return slices.Clone(items[:at]), items[at:]
+}
+
+// WithoutCalls implements [CallEditor].
+func (responses) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return body, nil
+	}
+	root, err := parse(body)
+	if err != nil {
+		return nil, cannotEdit("the answer cannot be read")
+	}
+	e := newResponsesEdit(blocked)
+	e.in(root)
+	edits, err := e.answer(root, strconv.Itoa, func(string) bool { return false })
+	if err == nil {
+		err = e.unknownCall()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return edited(body, edits), nil
+}
+
+// answer takes the calls out of the object of an answer. Key names the call at a position,
+// and sent tells what the client has the beginning of.
+func (e *responsesEdit) answer(answer gjson.Result, key func(position int) string, sent func(key string) bool) ([]edit, error) {
+	items := answer.Get("output").Array()
+	plan := make([]*responsesItemEdit, 0, len(items))
+	for i, item := range items {
+		one := &responsesItemEdit{key: key(i), raw: item.Raw, reasoning: item.Get("type").Str == "reasoning"}
+		one.sent = sent(one.key)
+		if _, one.blocked = e.blocked[one.key]; one.blocked {
+			if err := e.check(item); err != nil {
+				return nil, err
+			}
+			e.found[one.key] = true
+			r := e.message(one.key)
+			one.raw = string(encode(r.responsesMessage("completed", r.part(r.Text))))
+		}
+		plan = append(plan, one)
+	}
+	var with []string
+	for _, one := range arrange(plan) {
+		with = append(with, one.raw)
+	}
+	changed := replaceItems(items, with)
+	if text := answer.Get("output_text"); len(changed) > 0 && text.Type == gjson.String {
+		before := make([]string, 0, len(items))
+		for _, item := range items {
+			before = append(before, item.Raw)
+		}
+		if text.Str == saidIn(before) { // a copy, as it should be
+			changed = append(changed, edit{text.Index, text.Index + len(text.Raw), encode(saidIn(with))})
+		}
+	}
+	return changed, nil
+}
+
+// saidIn is the text of the messages of an answer.
+func saidIn(items []string) string {
+	var w walk
+	for _, raw := range items {
+		responsesOutputItem(&w, gjson.Parse(raw))
+	}
+	return joinText(w.parts, Text)
+}
+
+// A editedFrame is a frame that has not left.
+type editedFrame struct {
+	Frame
+	event gjson.Result
+	item  *responsesItemEdit // that the frame is about; nil if it is about none, or one whose beginning was sent
+}
+
+// WithoutCalls implements [StreamCallEditor].
+func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	var out []byte
+	if len(blocked) == 0 {
+		for _, f := range frames {
+			out = append(out, f.Raw...)
+		}
+		return out, nil
+	}
+	if s.size > maxKept {
+		return nil, cannotEdit("too much of the stream was sent")
+	}
+	e := &responsesStreamEdit{
+		responsesEdit: newResponsesEdit(blocked), indexes: slices.Clone(s.indexes),
+		begun: len(s.indexes), seen: slices.Clone(s.indexes), responsesRest: responsesRest{sequence: s.sequence},
+	}
+	e.in(gjson.ParseBytes(s.answer))
+	for _, item := range s.items {
+		e.items = append(e.items, &responsesItemEdit{
+			index: item.index, sent: true, reasoning: gjson.GetBytes(item.raw, "type").Str == "reasoning",
+		})
+	}
+	held, err := e.read(frames)
+	if err != nil {
+		return nil, err
+	}
+	e.order()
+	for _, f := range held {
+		if err := e.pass(f); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.unknownCall(); err != nil {
+		return nil, err
+	}
+	return e.out, nil
+}
+
+// A responsesStreamEdit takes calls out of the rest of a stream.
+type responsesStreamEdit struct {
+	*responsesEdit
+	responsesRest
+	items   []*responsesItemEdit // the sent ones and then the held ones, in order
+	indexes outputIndexes
+	begun   int                  // how many indexes were sent
+	seen    outputIndexes        // those of the frames so far
+	left    []*responsesItemEdit // of the held ones, in their new order
+	next    int                  // the one of left that begins next
+}
+
+// read reads the held frames. Their items must begin in order, as in every stream of the
+// API: clients put an item that comes out of order at different places.
+func (e *responsesStreamEdit) read(frames []Frame) ([]editedFrame, error) {
+	held := make([]editedFrame, 0, len(frames))
+	at, ids := make(map[int]*responsesItemEdit), make(map[string]*responsesItemEdit)
+	for _, f := range frames {
+		one := editedFrame{Frame: f}
+		held = append(held, one)
+		if f.Comment || bytes.HasPrefix(f.Data, doneData) {
+			continue
+		}
+		event, err := parse(f.Data)
+		if err != nil {
+			return nil, cannotEdit("a frame cannot be read")
+		}
+		e.in(event.Get("response"))
+		item, kind := event.Get("item"), event.Get("type").Str
+		if index := event.Get("output_index"); index.Exists() {
+			if _, ok := outputKey(index); !ok {
+				return nil, cannotEdit("an output index is none")
+			}
+			n := int(index.Int())
+			one.item = at[n]
+			if _, sent := slices.BinarySearch(e.indexes[:e.begun], n); !sent && one.item == nil {
+				if len(e.indexes) > 0 && n <= e.indexes[len(e.indexes)-1] {
+					return nil, cannotEdit("items begin out of order")
+				}
+				one.item = &responsesItemEdit{index: n, key: index.Raw}
+				_, one.item.blocked = e.blocked[index.Raw]
+				at[n], e.items = one.item, append(e.items, one.item)
+				if e.indexes.saw(n); len(e.indexes) == maxParts {
+					return nil, cannotEdit("it has too many items")
+				}
+			}
+		} else {
+			one.item = ids[event.Get("item_id").Str]
+		}
+		if id := event.Get("item_id").Str; one.item != nil && ids[id] != nil && ids[id] != one.item {
+			return nil, cannotEdit("an event belongs to two items")
+		}
+		if err := e.noteItem(one.item, kind, item); err != nil {
+			return nil, err
+		}
+		if id := item.Get("id").Str; id != "" && one.item != nil {
+			ids[id] = one.item
+		}
+		one.event = event
+		held[len(held)-1] = one
+	}
+	return held, nil
+}
+
+// noteItem notes what an event says of an item as a whole.
+func (e *responsesStreamEdit) noteItem(one *responsesItemEdit, kind string, item gjson.Result) error {
+	if one == nil || !item.Exists() {
+		return nil
+	}
+	if kind == "response.output_item.added" && one.raw != "" {
+		return cannotEdit("an item begins twice")
+	}
+	one.raw, one.reasoning = item.Raw, item.Get("type").Str == "reasoning"
+	if one.blocked {
+		return e.check(item)
+	}
+	return nil
+}
+
+// order decides what becomes of the held items.
+func (e *responsesStreamEdit) order() {
+	for _, item := range e.items {
+		item.gone = !item.sent
+	}
+	for _, item := range arrange(e.items) {
+		if item.gone {
+			item.gone, item.index = false, e.indexes[e.begun+len(e.left)]
+			e.left = append(e.left, item)
+		}
+	}
+}
+
+// pass writes a held frame as it is now, and the messages that come before and behind it.
+func (e *responsesStreamEdit) pass(f editedFrame) error {
+	if index := f.event.Get("output_index"); index.Exists() {
+		e.seen.saw(int(index.Int()))
+	}
+	item := f.item
+	switch {
+	case item != nil && item.gone:
+		return nil
+	case item != nil && item.blocked:
+		item.begun = true
+		e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+		return nil
+	case item != nil && !item.begun:
+		item.begun = true
+		e.writeMessages(func(*responsesItemEdit) bool { return true })
+		if e.next == len(e.left) || e.left[e.next] != item {
+			return cannotEdit("items begin out of order")
+		}
+		e.next++
+	case item == nil && (f.event.Get("response").Exists() || len(f.Data) > 0 && !f.event.Exists()): // maybe the end
+		e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+	}
+	if err := e.write(f); err != nil {
+		return err
+	}
+	e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+	return nil
+}
+
+// writeMessages writes the messages that are next, as long as they may come.
+func (e *responsesStreamEdit) writeMessages(may func(*responsesItemEdit) bool) {
+	for ; e.next < len(e.left) && e.left[e.next].blocked && may(e.left[e.next]); e.next++ {
+		message := e.left[e.next]
+		writeRefusedMessage(&e.responsesRest, e.message(message.key), message.index)
+		e.found[message.key] = true
+	}
+}
+
+// write writes a frame with the numbers that it has now. Sequence numbers may have gaps,
+// and change only where there are too few for the messages.
+func (e *responsesStreamEdit) write(f editedFrame) error {
+	changed, err := e.answer(f.event.Get("response"), e.seen.key, e.wasSent)
+	if err != nil {
+		return err
+	}
+	if index := f.event.Get("output_index"); f.item != nil && index.Exists() && int(index.Int()) != f.item.index {
+		changed = append(changed, numberEdit(index, int64(f.item.index)))
+	}
+	if sequence := f.event.Get("sequence_number"); sequence.Type == gjson.Number {
+		if sequence.Int() < e.sequence {
+			changed = append(changed, numberEdit(sequence, e.sequence))
+		}
+		e.sequence = max(e.sequence, sequence.Int()) + 1
+	}
+	e.out = append(e.out, f.with(changed)...)
+	return nil
+}
+
+func numberEdit(at gjson.Result, n int64) edit {
+	return edit{at.Index, at.Index + len(at.Raw), strconv.AppendInt(nil, n, 10)}
+}
+
+// wasSent reports whether the client has the beginning of an item.
+func (e *responsesStreamEdit) wasSent(key string) bool {
+	n, err := strconv.Atoi(key)
+	_, sent := slices.BinarySearch(e.indexes[:e.begun], n)
+	return err == nil && sent
+}
+
+// with returns the bytes of a frame whose data is edited. Where the data does not stand in
+// one piece, and once, the frame is written anew.
+func (f editedFrame) with(changed []edit) []byte {
+	if len(changed) == 0 {
+		return f.Raw
+	}
+	data := edited(f.Data, changed)
+	if bytes.Count(f.Raw, f.Data) == 1 {
+		at := bytes.Index(f.Raw, f.Data)
+		return splice(f.Raw, at, at+len(f.Data), data)
+	}
+	var out []byte
+	if f.Event != "" {
+		out = append(append(append(out, "event: "...), f.Event...), '\n')
+	}
+	compact := jsontext.Value(data)
+	_ = compact.Compact() // the data was read, so it is JSON
+	return AppendEvent(out, compact)
+}
+
+// Interface guards
+var (
+	_ CallEditor       = responses{}
+	_ StreamCallEditor = (*responsesStream)(nil)
+)
