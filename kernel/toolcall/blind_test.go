@@ -103,7 +103,11 @@ func (c blindCount) log(t *testing.T, name string) {
 
 // splits reports whether an invariant is the labelled one, or was split out of it
 // after the labels were written.
-func splits(got, label toolcall.Invariant) bool { return got == label }
+func splits(got, label toolcall.Invariant) bool {
+	return got == label ||
+		got == toolcall.Persistence && label == toolcall.PrivilegeEscalation ||
+		got == toolcall.DestructiveOperation && label == toolcall.DestructiveCommand
+}
 
 // The calls of two authors who had not read the readers. A row of the kept corpus is
 // never shown: whoever fixes the code after it has nothing left to measure with.
