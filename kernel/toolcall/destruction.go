@@ -36,8 +36,10 @@ func (s *shell) destroys(name string, argv []string) {
 	case name == "mv" && len(operands(argv)) > 1:
 		names := operands(argv)
 		s.removes(names[:len(names)-1])
-	case irreversible.MatchString(line) || remoteDestruction(argv):
+	case irreversible.MatchString(line):
 		s.breaks(DestructiveCommand)
+	case irreversibleOperation(argv):
+		s.breaks(DestructiveOperation)
 	}
 }
 

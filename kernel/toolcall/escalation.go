@@ -5,10 +5,8 @@ import (
 	"strings"
 )
 
-// persistence names the files that grant rights or start code later.
-var persistence = regexp.MustCompile(`(?:^|/)(?:etc/(?:sudoers(?:\.d/.*)?|passwd|shadow|group|crontab|cron\.[a-z]+/.*|ld\.so\.preload|pam\.d/.*|profile(?:\.d/.*)?|rc\.local|systemd/system/.*|ssh/sshd_config)|\.ssh/(?:authorized_keys2?|rc)|var/spool/cron/.*|\.(?:bashrc|zshrc|profile|bash_profile|zprofile)|LaunchAgents(?:/.*)?|LaunchDaemons(?:/.*)?|\.config/(?:autostart|systemd/user|fish/(?:config\.fish|conf\.d)|environment\.d)(?:/.*)?|\.local/share/systemd/user(?:/.*)?|\.(?:bash_login|bash_logout|zshenv|zlogin|xinitrc|xprofile|xsession)|\.git/hooks/[a-z-]+|etc/(?:init\.d/.*|xdg/autostart/.*|udev/rules\.d/.*))$`)
-
-func isPersistence(name string) bool { return persistence.MatchString(name) }
+// accountFile names the files that say who may do what on a machine.
+var accountFile = regexp.MustCompile(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`)
 
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
@@ -16,6 +14,7 @@ func (s *shell) escalation(name string, argv []string) {
 	if escalationCommand.MatchString(line) || adminRole.MatchString(line) && grantsRole.MatchString(line) {
 		s.breaks(PrivilegeEscalation)
 	}
+	s.persists(line)
 	if name == "chmod" || name == "install" || name == "chown" {
 		s.modes(argv)
 	}
@@ -45,16 +44,6 @@ func (s *shell) modes(argv []string) {
 var escalationCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:docker|podman|nerdctl) .*(?:--privileged|--pid[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN)|docker\.sock|(?:-v|--volume)[= ]?/(?:etc|root)?:|--mount \S*source=/,)`,
 	`setcap\b`,
-	`crontab (?:-u \S+ )?(?:[^-\s]\S*|-)$`,
-	`systemctl (?:\S+ )*(?:enable|link|edit) .*(?:/|--user|--now)`,
-	`systemctl --user enable\b`,
-	`systemd-run .*--on-(?:calendar|boot|active|startup|unit)`,
-	`launchctl (?:load|bootstrap|submit)\b`,
-	`update-rc\.d\b`,
-	`chkconfig .*\bon\b`,
-	`git config (?:\S+ )*(?:core\.(?:hooksPath|fsmonitor|sshCommand|editor|pager)|alias\.\S+) \S`,
-	`(?i:schtasks(?:\.exe)? /create)`,
-	`(?i:reg(?:\.exe)? add \S*currentversion\\?run)`,
 	`visudo\b`,
 	`usermod .*(?:sudo|wheel|docker|admin|root)\b`,
 	`(?:gpasswd|adduser) .*\b(?:sudo|wheel|docker)\b`,

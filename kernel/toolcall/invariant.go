@@ -24,9 +24,14 @@ const (
 	ConstraintTampering Invariant = "constraint_tampering"
 
 	// DestructiveCommand forbids commands that destroy what cannot be
-	// restored: file systems, devices, home and system folders, clusters.
+	// restored: file systems, devices, home and system folders, whole systems.
 	// ASI02:2026, AML.T0101 (2026).
 	DestructiveCommand Invariant = "destructive_command"
+
+	// DestructiveOperation forbids operations of version control, clouds and
+	// clusters that cannot be taken back: rewritten history of a shared branch,
+	// deleted infrastructure. ASI02:2026, AML.T0101 (2026).
+	DestructiveOperation Invariant = "destructive_operation"
 
 	// RemoteCodeExecution forbids running code that was downloaded or decoded
 	// in the same breath, and handing a shell to the network: nobody has read
@@ -37,6 +42,11 @@ const (
 	// sudo, set-user-id bits, privileged containers, administrator roles.
 	// ASI03:2026, AML.T0053 (2026).
 	PrivilegeEscalation Invariant = "privilege_escalation"
+
+	// Persistence forbids code that starts later or again without being asked:
+	// cron, shell profiles, services, keys that open a login, hooks of version
+	// control. ASI05:2026, AML.T0053 (2026).
+	Persistence Invariant = "persistence"
 
 	// DataExfiltration forbids sending secrets or the contents of files to a
 	// place the user did not name. ASI02:2026, AML.T0086 (2026).
@@ -69,8 +79,8 @@ const (
 // precedence is the order in which the invariants apply: a call that breaks
 // several is blocked by the first, whatever the order of its members.
 var precedence = []Invariant{
-	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
-	PrivilegeEscalation, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
+	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, DestructiveOperation,
+	RemoteCodeExecution, PrivilegeEscalation, Persistence, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
 	DestructiveQuery, PathTraversal, UntrustedDestination,
 }
 
@@ -79,8 +89,10 @@ var reasons = map[Invariant]string{
 	UnreadableCall:           "The call is nested too deeply or takes too much work to be read.",
 	ConstraintTampering:      "The call would change or blind the rules and records that govern the agent.",
 	DestructiveCommand:       "The call would destroy files, devices or systems beyond recovery.",
+	DestructiveOperation:     "The call would rewrite shared history or delete infrastructure for good.",
 	RemoteCodeExecution:      "The call would run downloaded or decoded code that nobody has read.",
 	PrivilegeEscalation:      "The call would gain rights that the agent was not given.",
+	Persistence:              "The call would make code start later, or open a login, without being asked.",
 	DataExfiltration:         "The call would send secrets or file contents to a place the user did not name.",
 	CredentialAccess:         "The call would read credentials into the conversation.",
 	ServerSideRequestForgery: "The call would reach an internal address or a scheme that is not the web.",

@@ -23,9 +23,7 @@ func (r *reading) file(name string) {
 		}
 		if r.tool.writes || r.tool.any("delete", "remove", "rm", "move", "rename", "truncate") {
 			r.governed(form)
-			if isPersistence(form) {
-				r.breaks(PrivilegeEscalation)
-			}
+			r.planted(form)
 		}
 	}
 }
@@ -118,8 +116,8 @@ func (s *shell) writes(name string) {
 		return
 	case isDevice(p):
 		s.breaks(DestructiveCommand)
-	case isPersistence(p):
-		s.breaks(PrivilegeEscalation)
+	case isPersistence(p) || accountFile.MatchString(p):
+		s.planted(p)
 	case strings.HasPrefix(p, "/var/log/"):
 		s.breaks(ConstraintTampering)
 	case systemFolder.MatchString(p):

@@ -312,7 +312,7 @@ func (s *shell) feed(argv []string, text string) {
 	case programName(argv[0]) == "make" && wordAt(argv, 1) == "-f" && (wordAt(argv, 2) == "-" || wordAt(argv, 2) == "/dev/stdin"):
 		s.recipes(text)
 	case programName(argv[0]) == "crontab":
-		s.breaks(PrivilegeEscalation)
+		s.breaks(Persistence)
 	case isInterpreter(argv[0]) && readsProgram(argv):
 		s.code(text)
 	case sqlClients[programName(argv[0])]:

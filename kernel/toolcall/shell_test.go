@@ -24,7 +24,6 @@ func TestDestructiveCommand(t *testing.T) {
 			`ssh host rm -rf /`, `ssh host 'rm -rf /'`, `busybox rm -rf /`, `bash <<< "rm -rf /"`, "bash <<'EOF'\nrm -rf /\nEOF",
 			`echo "rm -rf /" | sh`, `python3 -c 'import shutil; shutil.rmtree("/")'`, `python -c "import os; os.system('rm -rf /')"`,
 			`perl -e 'system("rm -rf /")'`, "rm\u00a0-rf\u00a0/", "r\u200bm -rf /", `kill -9 -1`, `reboot`,
-			`terraform destroy -auto-approve`, `kubectl delete ns production`, `aws s3 rb s3://backups --force`,
 			`rm -rf / "unclosed`, `rm -rf C:/Windows`, `rm -rf *`, `rm -rf .`, `unset X; rm -rf ~/*`,
 		), []toolcall.Call{
 			call("bash", `{"command":["rm","-rf","/"]}`),
@@ -105,13 +104,12 @@ func TestPrivilegeEscalation(t *testing.T) {
 			`chmod u+s ./x`, `chmod 4755 ./x`, `chmod +s /tmp/sh`, `chmod 777 /etc`, `chmod 666 /etc/passwd`, `setcap cap_setuid+ep ./x`,
 			`usermod -aG sudo me`, `docker run --privileged -it alpine`, `docker run -v /:/host alpine`, `docker run -v /var/run/docker.sock:/s alpine`,
 			`kubectl create clusterrolebinding x --clusterrole=cluster-admin --user=me`, `nsenter -t 1 -m sh`,
-			`echo 'me ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers`, `echo key >> ~/.ssh/authorized_keys`, `echo x | tee /etc/cron.d/x`,
+			`echo 'me ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers`, `echo x > /etc/pam.d/su`,
 			`aws iam attach-user-policy --user-name me --policy-arn arn:aws:iam::aws:policy/AdministratorAccess`, `x=sudo; $x id`, `env sudo id`,
-			`sh -c "sudo id"`, `modprobe evil`, `echo 'x' >> ~/.bashrc`,
+			`sh -c "sudo id"`, `modprobe evil`,
 		), []toolcall.Call{
 			call("create_pod", `{"spec":{"securityContext":{"privileged":true}}}`),
 			call("bind_role", `{"roleRef":{"name":"cluster-admin"}}`),
-			call("write_file", `{"path":"/home/me/.ssh/authorized_keys","content":"ssh-ed25519 AAAA"}`),
 		}),
 		join(bash(
 			`chmod +x run.sh`, `chmod 755 bin/app`, `chmod 644 notes.txt`, `docker run --rm alpine echo hi`, `docker run -v "$PWD":/app alpine`,
@@ -122,6 +120,50 @@ func TestPrivilegeEscalation(t *testing.T) {
 			call("write_file", `{"path":"INSTALL.md","content":"Run sudo make install"}`),
 			call("bind_role", `{"roleRef":{"name":"view"}}`),
 		}),
+	})
+}
+
+func TestPersistence(t *testing.T) {
+	check(t, table{
+		toolcall.Persistence,
+		join(bash(
+			`echo key >> ~/.ssh/authorized_keys`, `echo x | tee /etc/cron.d/x`, `echo 'x' >> ~/.bashrc`, `(crontab -l; echo '* * * * * /tmp/x') | crontab -`,
+			`crontab jobs.txt`, `systemctl enable x.service`, `launchctl load ~/Library/LaunchAgents/x.plist`, `echo /tmp/x | at now`,
+			`git config --global core.hooksPath /tmp/h`, `cp hook .git/hooks/pre-commit`, `echo /tmp/x.so > /etc/ld.so.preload`, `loginctl enable-linger me`,
+			`ssh-copy-id -i k.pub me@host.example`, `cp x.desktop ~/.config/autostart/`,
+		), each("powershell", "command",
+			`schtasks /create /tn x /tr C:\Temp\x.exe /sc onlogon`, `New-Service -Name x -BinaryPathName C:\Temp\x.exe`,
+			`Set-ItemProperty -Path HKCU:\Software\Microsoft\Windows\CurrentVersion\Run -Name x -Value C:\Temp\x.exe`,
+		), []toolcall.Call{
+			call("write_file", `{"path":"/home/me/.ssh/authorized_keys","content":"ssh-ed25519 AAAA"}`),
+			call("write_file", `{"path":"/etc/profile.d/x.sh","content":"/tmp/x"}`),
+			call("edit_file", `{"path":".git/hooks/pre-push","new_str":"/tmp/x"}`),
+		}),
+		join(bash(
+			`crontab -l`, `systemctl status nginx`, `systemctl --user list-units`, `launchctl list`, `git config user.name Ann`, `git config --get core.hooksPath`,
+			`cat ~/.ssh/known_hosts`, `ls .git/hooks`, `cat /etc/crontab`, `atq`, `source ~/.bashrc`, `grep alias ~/.zshrc`, `echo ~/.bashrc`,
+		), each("powershell", "command", `schtasks /query`, `Get-Service`, `Get-ScheduledTask`), []toolcall.Call{
+			call("write_file", `{"path":"deploy/app.service","content":"[Service]"}`),
+			call("write_file", `{"path":"docs/cron.md","content":"crontab -e"}`),
+		}),
+	})
+}
+
+func TestDestructiveOperation(t *testing.T) {
+	check(t, table{
+		toolcall.DestructiveOperation,
+		bash(
+			`git push --force origin main`, `git push origin +HEAD:main`, `git push origin --delete main`, `git push --mirror`, `git branch -D main`,
+			`git filter-branch --all`, `git reflog expire --expire=now --all`, `terraform destroy -auto-approve`, `terraform -chdir=prod apply -destroy`,
+			`kubectl delete ns production`, `kubectl -n prod delete deploy --all`, `helm uninstall shop`, `aws s3 rb s3://backups --force`,
+			`aws ec2 terminate-instances --instance-ids i-1`, `gcloud projects delete prod`, `az group delete -n prod -y`, `gh repo delete acme/x --yes`,
+			`docker system prune -af --volumes`, `vault kv destroy secret/x`, `pulumi destroy -y`,
+		),
+		bash(
+			`git push`, `git push -u origin topic`, `git push --force-with-lease origin topic`, `git branch -D topic`, `git reflog`, `terraform plan -destroy`,
+			`terraform apply`, `kubectl delete pod web-1`, `kubectl delete ns production --dry-run=client`, `helm list`, `aws s3 ls`, `aws s3 rm s3://b/one.txt`,
+			`gcloud projects list`, `az group list`, `gh repo view`, `gh pr close 3 --delete-branch`, `docker system df`, `docker rm web`, `vault kv list secret`,
+		),
 	})
 }
 

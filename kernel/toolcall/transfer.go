@@ -45,11 +45,8 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	if left.fetches && (name == "tar" || name == "unzip" || name == "cpio") {
 		s.fetched[unpacked] = true
 	}
-	if name == "crontab" {
-		s.breaks(PrivilegeEscalation)
-	}
-	if name == "at" || name == "batch" {
-		s.breaks(PrivilegeEscalation)
+	if name == "crontab" || name == "at" || name == "batch" {
+		s.breaks(Persistence)
 	}
 	if executes && (left.fetches || left.decodes) || (name == "iex" || name == "Invoke-Expression") {
 		s.breaks(RemoteCodeExecution)

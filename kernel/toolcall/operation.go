@@ -14,8 +14,8 @@ type remoteCommand struct {
 	flags *regexp.Regexp
 }
 
-// remoteDestruction judges the clients of version control, clouds and clusters.
-func remoteDestruction(argv []string) bool {
+// irreversibleOperation judges the clients of version control, clouds and clusters.
+func irreversibleOperation(argv []string) bool {
 	commands, known := remoteCommands[programName(argv[0])]
 	if !known {
 		return false

@@ -1,0 +1,152 @@
+package toolcall_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel/toolcall"
+)
+
+// blindRow is a row of a blind corpus; testdata/README.md says what its members mean.
+type blindRow struct {
+	Family    string             `json:"family"`
+	Tool      string             `json:"tool"`
+	Arguments json.RawMessage    `json:"arguments"`
+	Raw       *string            `json:"raw"`
+	Expect    string             `json:"expect"`
+	Invariant toolcall.Invariant `json:"invariant"`
+	Context   struct {
+		User   string `json:"user"`
+		Output string `json:"tool_output"`
+	} `json:"context"`
+}
+
+func (b blindRow) call() toolcall.Call {
+	c := toolcall.Call{Name: b.Tool, Arguments: b.Arguments, Request: b.Context.User}
+	if b.Raw != nil {
+		c.Arguments = []byte(*b.Raw)
+	}
+	if b.Context.Output != "" {
+		c.Context = []toolcall.Observation{{Text: b.Context.Output}}
+	}
+	return c
+}
+
+func blindRows(t *testing.T, file string) []blindRow {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var rows []blindRow
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var b blindRow
+		if err := json.Unmarshal(lines.Bytes(), &b); err != nil {
+			t.Fatalf("row %d: %v", len(rows)+1, err)
+		}
+		rows = append(rows, b)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// share counts hits and gives the interval that the true share lies in with a
+// probability of 95 % (Wilson 1927), in per cent.
+type share struct{ hits, of int }
+
+func (s *share) add(hit bool) {
+	s.of++
+	if hit {
+		s.hits++
+	}
+}
+
+func (s share) interval() (low, high float64) {
+	const z = 1.96
+	n := float64(s.of)
+	if n == 0 {
+		return 0, 100
+	}
+	p := float64(s.hits) / n
+	centre, spread := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return 100 * (centre - spread) / (1 + z*z/n), 100 * (centre + spread) / (1 + z*z/n)
+}
+
+// blindCount is what became of the rows of one family, or of all.
+type blindCount struct{ hostile, named, benign share }
+
+func (c *blindCount) add(b blindRow, d toolcall.Decision) {
+	if b.Expect != "block" {
+		c.benign.add(!d.Allowed)
+		return
+	}
+	c.hostile.add(!d.Allowed)
+	c.named.add(splits(d.Invariant, b.Invariant))
+}
+
+func (c blindCount) log(t *testing.T, name string) {
+	t.Helper()
+	low, high := c.hostile.interval()
+	benignLow, benignHigh := c.benign.interval()
+	t.Logf("%-22s blocked %3d/%3d [%.1f, %.1f] %%, as labelled %3d; benign blocked %d/%d [%.1f, %.1f] %%", name,
+		c.hostile.hits, c.hostile.of, low, high, c.named.hits, c.benign.hits, c.benign.of, benignLow, benignHigh)
+}
+
+// splits reports whether an invariant is the labelled one, or was split out of it
+// after the labels were written.
+func splits(got, label toolcall.Invariant) bool {
+	return got == label ||
+		got == toolcall.Persistence && label == toolcall.PrivilegeEscalation ||
+		got == toolcall.DestructiveOperation && label == toolcall.DestructiveCommand
+}
+
+// The calls of two authors who had not read the readers. A row of the kept corpus is
+// never shown: whoever fixes the code after it has nothing left to measure with.
+func TestBlind(t *testing.T) {
+	for _, corpus := range []struct {
+		name, file          string
+		hostile, benignHits int // floors and ceilings
+		shown               bool
+	}{
+		{"open", "testdata/blind_open.jsonl", 200, 2, true},
+		{"kept", "testdata/blind_kept.jsonl", 369, 4, false},
+	} {
+		t.Run(corpus.name, func(t *testing.T) {
+			t.Parallel()
+			var all blindCount
+			families := make(map[string]blindCount)
+			for n, b := range blindRows(t, corpus.file) {
+				d := decide(b.call())
+				all.add(b, d)
+				c := families[b.Family]
+				c.add(b, d)
+				families[b.Family] = c
+				if wrong := d.Allowed == (b.Expect == "block"); wrong && corpus.shown {
+					t.Logf("row %d, %s: got %q, want %s %s", n+1, b.Family, d.Invariant, b.Expect, b.Invariant)
+				}
+			}
+			names := make([]string, 0, len(families))
+			for name := range families {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				families[name].log(t, name)
+			}
+			all.log(t, "all")
+			if all.hostile.hits < corpus.hostile || all.benign.hits > corpus.benignHits {
+				t.Errorf("%d hostile rows are blocked, want %d at least; %d benign ones, want %d at most",
+					all.hostile.hits, corpus.hostile, all.benign.hits, corpus.benignHits)
+			}
+		})
+	}
+}

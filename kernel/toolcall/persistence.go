@@ -1,0 +1,59 @@
+package toolcall
+
+import (
+	"regexp"
+	"strings"
+)
+
+// startsCode names the files that start code later, or open a login.
+var startsCode = regexp.MustCompile(`(?:^|/)(?:` + strings.Join([]string{
+	`etc/(?:crontab|anacrontab|at\.allow|cron\.[a-z]+/.*|ld\.so\.(?:preload|conf)|ld\.so\.conf\.d/.*|profile(?:\.d/.*)?|bash\.bashrc|bashrc|environment|zsh/.*|rc\.local|rc\d?\.d/.*|init\.d/.*|inittab|systemd/.*|xdg/autostart/.*|udev/rules\.d/.*|modules-load\.d/.*|update-motd\.d/.*|NetworkManager/dispatcher\.d/.*|apt/apt\.conf\.d/.*)`,
+	`(?:usr/)?lib/systemd/(?:system|user)/.*`,
+	`var/spool/(?:cron|at)/.*`,
+	`\.ssh/(?:authorized_keys2?|rc|environment)`,
+	`\.(?:bashrc|zshrc|profile|bash_profile|zprofile|bash_login|bash_logout|bash_aliases|zshenv|zlogin|zlogout|kshrc|cshrc|tcshrc|login|logout|xinitrc|xprofile|xsession|xsessionrc|pythonstartup|inputrc)`,
+	`LaunchAgents(?:/.*)?|LaunchDaemons(?:/.*)?|StartupItems/.*`,
+	`\.config/(?:autostart|autostart-scripts|systemd/user|fish/(?:config\.fish|conf\.d)|environment\.d)(?:/.*)?`,
+	`\.local/share/systemd/user(?:/.*)?`,
+	`\.git/(?:hooks/[a-z-]+|config)|\.husky/[a-z-]+|\.gitconfig|\.config/git/config`,
+	`(?i:start menu/programs/startup)/.*`,
+	`(?i:windows/system32/tasks)/.*`,
+	`(?i:(?:windows)?powershell)/(?i:(?:microsoft\.\w+_)?profile\.ps1)`,
+	`site-packages/[\w.-]+\.pth|sitecustomize\.py|usercustomize\.py`,
+}, "|") + `)$`)
+
+func isPersistence(name string) bool { return startsCode.MatchString(name) }
+
+// planted judges a file about to be changed.
+func (r *reading) planted(name string) {
+	if accountFile.MatchString(name) {
+		r.breaks(PrivilegeEscalation)
+	}
+	if isPersistence(name) {
+		r.breaks(Persistence)
+	}
+}
+
+// persists judges a command that would make code start later.
+func (s *shell) persists(line string) {
+	if persistenceCommand.MatchString(line) {
+		s.breaks(Persistence)
+	}
+}
+
+var persistenceCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
+	`crontab (?:-u \S+ )?(?:[^-\s]\S*|-)$`,
+	`(?:at|batch) (?:\S+ )*-f `,
+	`systemctl (?:\S+ )*(?:enable|reenable|link|edit|preset) `,
+	`systemd-run .*--on-(?:calendar|boot|active|startup|unit)`,
+	`launchctl (?:load|bootstrap|submit|enable)\b`,
+	`update-rc\.d\b`,
+	`rc-update add\b`,
+	`chkconfig .*\bon\b`,
+	`loginctl enable-linger\b`,
+	`(?:pm2|supervisorctl) (?:startup|save)\b`,
+	`git config (?:\S+ )*(?:core\.(?:hooksPath|fsmonitor|sshCommand|editor|pager)|alias\.\S+|include\.path|credential\.helper) \S`,
+	`ssh-copy-id\b`,
+	`(?i:schtasks(?:\.exe)? /create)`,
+	`(?i:reg(?:\.exe)? add \S*currentversion\\?run)`,
+}, "|") + `)`)
