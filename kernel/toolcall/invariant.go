@@ -81,7 +81,7 @@ const (
 var precedence = []Invariant{
 	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
 	PrivilegeEscalation, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
-	DestructiveQuery, PathTraversal, UntrustedDestination,
+	DestructiveQuery, PathTraversal, UntrustedDestination, InjectedAction, TransferOutOfBounds,
 }
 
 var reasons = map[Invariant]string{
