@@ -17,3 +17,6 @@ func Work(c Call) (Decision, int) {
 	}
 	return d, b.used
 }
+
+// EffectOf is the effect of a tool without an operator's word on it.
+var EffectOf = effectOf

@@ -1,5 +1,7 @@
 package toolcall
 
+import "github.com/caddy-lex/lex/kernel"
+
 // Invariant names a rule that no tool call may break. The set is closed, so
 // that it can label a metric. A threat id carries the year of its list: "ASI"
 // is the OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1
@@ -74,6 +76,14 @@ const (
 	// publication) towards a destination that only untrusted content named.
 	// ASI01:2026, AML.T0051.001 (2026).
 	UntrustedDestination Invariant = "untrusted_destination"
+
+	// InjectedAction forbids acts that the user did not ask for and that a text which
+	// the agent read tells it to do. ASI01:2026, AML.T0051.001 (2026).
+	InjectedAction Invariant = "injected_action"
+
+	// TransferOutOfBounds forbids payments above the amount that the user named, or
+	// above every amount that anybody named. ASI02:2026, AML.T0053 (2026).
+	TransferOutOfBounds Invariant = "transfer_out_of_bounds"
 )
 
 // precedence is the order in which the invariants apply: a call that breaks
@@ -81,7 +91,7 @@ const (
 var precedence = []Invariant{
 	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, DestructiveOperation,
 	RemoteCodeExecution, PrivilegeEscalation, Persistence, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
-	DestructiveQuery, PathTraversal, UntrustedDestination,
+	DestructiveQuery, PathTraversal, UntrustedDestination, InjectedAction, TransferOutOfBounds,
 }
 
 var reasons = map[Invariant]string{
@@ -99,6 +109,8 @@ var reasons = map[Invariant]string{
 	DestructiveQuery:         "The query would destroy data, change every row, grant rights or leave the database.",
 	PathTraversal:            "The call would leave the workspace or touch folders of the operating system.",
 	UntrustedDestination:     "The call cannot be undone and its destination was named only by untrusted content.",
+	InjectedAction:           "The user did not ask for the act; a text that the agent read tells it to do it.",
+	TransferOutOfBounds:      "The amount is above what the user named, or above every amount in the conversation.",
 }
 
 // Reason returns the sentence that explains the invariant, beginning with its
@@ -108,4 +120,23 @@ func (v Invariant) Reason() string {
 		return string(v) + ": " + r
 	}
 	return ""
+}
+
+// blockedScore is the probability that a blocked call brings to its session, that the
+// session is under attack: one call weighs little, several raise the pressure.
+const blockedScore = 0.45
+
+// Scores returns the evidence that a blocked call brings to its session. A call that
+// nobody could read, or that only a rule of the operator forbids, brings none.
+func (v Invariant) Scores() kernel.Scores {
+	switch v {
+	case InjectedAction, UntrustedDestination, TransferOutOfBounds:
+		return kernel.Scores{Injection: blockedScore}
+	case ConstraintTampering:
+		return kernel.Scores{Identity: blockedScore}
+	case DestructiveCommand, RemoteCodeExecution, PrivilegeEscalation, DataExfiltration, CredentialAccess,
+		ServerSideRequestForgery, DestructiveQuery, PathTraversal:
+		return kernel.Scores{HarmRequest: blockedScore}
+	}
+	return kernel.Scores{}
 }

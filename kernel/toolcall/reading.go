@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel"
+)
 
 // reading is the work of one Decide: what is known of the call, and the
 // invariants found broken so far.
@@ -18,6 +22,13 @@ type reading struct {
 	version   int    // of the variables and folders of all shells
 	versions  int    // given so far
 	broken    map[Invariant]bool
+
+	effect kernel.ToolEffect
+	wish   passage      // what the user asked, sentence by sentence
+	rules  []sentence   // what the application asks
+	seen   [][]sentence // what was observed, text by text
+	told   []passage    // the instructions among it
+	near   Invariant    // that the call comes near to
 }
 
 func newReading(c Call, b *budget) *reading {
@@ -28,11 +39,20 @@ func newReading(c Call, b *budget) *reading {
 	}
 	r.request, r.untrusted = newIndex(b, c.Request), newIndex(b, seen...)
 	r.asked = strings.TrimSpace(c.Request) != ""
+	r.effect, _ = effectOf(c)
+	r.listen(c)
 	r.toolName()
 	return r
 }
 
 func (r *reading) breaks(v Invariant) { r.broken[v] = true }
+
+// flags notes the first invariant that the call comes near to.
+func (r *reading) flags(v Invariant) {
+	if r.near == "" {
+		r.near = v
+	}
+}
 
 func (r *reading) decision() Decision {
 	if r.over {
@@ -43,7 +63,7 @@ func (r *reading) decision() Decision {
 			return refusal(v)
 		}
 	}
-	return Decision{Allowed: true}
+	return Decision{Allowed: true, Flagged: r.near}
 }
 
 func refusal(v Invariant) Decision { return Decision{Invariant: v, Reason: v.Reason()} }

@@ -125,6 +125,8 @@ func decide(c Call, b *budget) (Decision, error) {
 		r.leaf(l)
 	}
 	r.destinations(leaves)
+	r.intention(c, leaves)
+	r.amounts(c, leaves)
 	if b.err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
 	}

@@ -1,0 +1,147 @@
+package toolcall
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// action is a set of kinds of acts. Words for one kind of act are one word to a reader
+// who asks whether two texts speak of the same act: to forward is to send.
+type action uint32
+
+const (
+	actRead action = 1 << iota
+	actSend
+	actPublish
+	actPay
+	actTrade
+	actBuy
+	actDelete
+	actEnd
+	actCreate
+	actUpdate
+	actMove
+	actPlan
+	actGrant
+	actOpen
+	actClose
+	actStart
+	actStop
+	actRun
+	actUpload
+	actDispatch
+	actJoin
+	actSign
+)
+
+// englishActs and foreignActs map folded words to acts: English in its base form, the
+// other languages in the forms in which people ask. A word of many meanings has them
+// all.
+var englishActs, foreignActs = actionTable(map[action]string{
+	actRead: "read get fetch retrieve list search find lookup look query show view check describe see display summarize summarise gather collect obtain access open load download extract inspect analyze browse locate pull provide tell give print output navigate visit scan grab copy export dump examine review | lies lese finde suche zeige hole liste abrufe rufe lis lire trouve trouvez cherche cherchez recupere recuperez affiche montre obtiens obtenez lee leer busca buscar encuentra muestra obten obtenga recupera recuperar lista leggi leggere trova cerca mostra ottieni elenca leia ler busque encontre mostre obtenha recupere liste zoek toon haal znajdz pokaz pobierz прочитай прочитайте найди найдите покажи покажите получи получите",
+	actSend: "send email mail message text sms forward share notify tell inform reply respond submit transmit deliver ping contact alert relay pass cc bcc dm write answer report leak exfiltrate return | sende senden schicke schicken sendet schickt weiterleite leite verschicke maile antworte teile informiere benachrichtige envoie envoyer envoyez transmets transmettez transfere transferez partage partagez reponds repondez informe informez envia enviar envie envien manda mandar mande reenvia reenviar reenvie comparte compartir notifica notificar responde responder invia inviare inviate inoltra inoltrare spedisci manda condividi rispondi informa encaminhe encaminhar compartilhe compartilhar responda notifique stuur stuurt verstuur doorsturen deel antwoord wyslij wyslijcie przeslij przekaz udostepnij odpowiedz отправь отправьте отправить перешли перешлите пришли ответь сообщи gonder gonderin ilet paylas gui kirim kirimkan teruskan skicka posla odeslat",
+	actPublish: "publish post tweet broadcast announce retweet blog release upload | veroffentliche poste publie publiez publica publicar publique pubblica pubblicare publiceer opublikuj опубликуй опубликуйте",
+	actPay: "pay transfer wire remit refund donate deposit withdraw reimburse settle venmo zelle credit charge compensate disburse payment payout transaction | uberweise uberweisen uberweist zahle zahlen bezahle bezahlen spende paie payer payez paye virer verse versez transferer virement paga pagar pague transfiere transferir transfiera deposita depositar retira retirar dona trasferisci trasferire bonifica versa preleva transfira deposite retire doe betaal betalen overmaak zaplac przelej przelac переведи переведите перевести заплати оплати оплатите ode odeyin transfer bayar",
+	actTrade: "trade sell invest swap exchange convert stake short liquidate buy | verkaufe vends vendez vende vender venda vendi investiere",
+	actBuy: "buy purchase order checkout subscribe rent acquire | kaufe kaufen bestelle bestellen achete achetez commande commandez compra comprar compre compra acquista ordina koop bestel kup zamow купи купите закажи",
+	actDelete: "delete remove erase drop destroy purge wipe clear trash unlink truncate uninstall shred discard empty strip rm | | losche loschen losch entferne entfernen vernichte supprime supprimer supprimez efface effacez enleve retire elimina eliminar elimine borra borrar borre quita suprime cancella cancellare rimuovi rimuovere apague apagar exclua excluir remova remover verwijder wis usun usunac skasuj удали удалите удалить сотри sil silin kaldir xoa hapus",
+	actEnd: "cancel revoke terminate abort unsubscribe leave quit close end suspend drop unfollow unfriend reject decline dismiss fire block ban | | storniere kundige beende widerrufe annule annulez resilie resiliez cancela cancelar cancele anula revoca annulla disdici revogue annuleer odwolaj anuluj отмени отмените iptal",
+	actCreate: "create add make insert write save append store generate draft compose register record put log new open place | erstelle erstellen lege fuge hinzufuge speichere schreibe cree creez creer ajoute ajoutez enregistre redige crea crear cree agrega anade guarda escribe aggiungi creare salva scrivi crie criar adicione adicionar salve escreva maak voeg utworz dodaj zapisz создай создайте добавь добавьте olustur ekle",
+	actUpdate: "update change modify edit set replace rename patch alter correct adjust reset configure overwrite fix switch increase decrease raise lower amend rewrite manage mark put upgrade rotate turn | andere andern aktualisiere setze ersetze change changez modifie modifiez mets mettez remplace cambia cambiar cambie actualiza actualizar modifica modificar aggiorna cambiare sostituisci altere alterar atualize atualizar mude wijzig verander zmien zaktualizuj измени измените обнови поменяй degistir guncelle",
+	actMove: "move copy archive relocate migrate duplicate transfer rename | verschiebe kopiere deplace deplacez copie copiez mueve mover copia copiar sposta copiare mova verplaats przenies skopiuj перемести скопируй",
+	actPlan: "schedule book reserve plan arrange appoint reschedule calendar invite remind plane | buche reserviere vereinbare reserve reservez planifie reserva reservar agenda agendar programa prenota prenotare pianifica agende boek plan zarezerwuj umow забронируй запланируй",
+	actGrant: "grant allow permit authorize authorise approve share give invite assign promote add elevate enable unblock whitelist | | gewahre erlaube genehmige teile lade accorde autorise autorisez partage invite concede autoriza comparte invita concedi autorizza condividi invita conceda autorize compartilhe convide verleen udziel zapros предоставь разреши",
+	actOpen:     "unlock open disarm unblock release | entriegle offne deverrouille ouvre ouvrez abre abrir desbloquea sblocca apri abra desbloqueie open ontgrendel otworz odblokuj открой откройте разблокируй",
+	actClose:    "lock close arm shut secure | sperre verriegle schliesse ferme fermez verrouille cierra bloquea chiudi blocca feche tranque sluit zamknij zablokuj закрой заблокируй",
+	actStart:    "enable activate start launch boot resume turn play arm begin trigger | aktiviere starte active activez demarre activa activar inicia attiva avvia ative inicie activeer wlacz uruchom включи включите запусти",
+	actStop:     "disable deactivate stop pause halt shutdown mute silence kill turn suspend | deaktiviere stoppe desactive desactivez arrete desactiva desactivar deten disattiva ferma desative pare schakel wylacz выключи отключи отключите останови",
+	actRun:      "run execute exec install launch start eval build invoke deploy call compile apply | fuhre installiere execute executez lance lancez installe ejecuta ejecutar instala esegui installa execute instale voer uruchom zainstaluj выполни выполните запусти установи calistir",
+	actUpload:   "upload attach push submit sync backup import | lade hochlade televerse joins sube subir carga carica allega envie anexe upload zaladuj загрузи загрузите yukle",
+	actDispatch: "dispatch deploy send drive steer go move bring deliver ship direct route reroute route drone | fahre conduis conduce guida dirija",
+	actJoin:     "join follow like subscribe star react vote rate review enroll register comment | trete folge rejoins suis unete sigue unisciti segui siga curta",
+	actSign:     "sign accept agree confirm submit acknowledge login signin authenticate verify | unterschreibe bestatige signe confirme accepte firma confirma acepta firma conferma accetta assine confirme",
+})
+
+// phrases are acts in languages that write no spaces between words, or that change a
+// word's front as well as its end.
+var phrases = []struct {
+	text string
+	act  action
+}{
+	{"发送", actSend}, {"发给", actSend}, {"转发", actSend}, {"寄给", actSend}, {"發送", actSend}, {"轉發", actSend}, {"回复", actSend}, {"分享", actSend | actGrant}, {"通知", actSend}, {"送信", actSend}, {"送って", actSend}, {"転送", actSend}, {"メール", actSend}, {"共有", actSend | actGrant}, {"보내", actSend}, {"전송", actSend}, {"전달", actSend}, {"공유", actSend | actGrant}, {"أرسل", actSend}, {"ارسل", actSend}, {"إرسال", actSend}, {"भेज", actSend}, {"পাঠা", actSend}, {"ส่ง", actSend}, {"gửi", actSend},
+	{"转账", actPay}, {"汇款", actPay}, {"支付", actPay}, {"付款", actPay}, {"轉帳", actPay}, {"振り込", actPay}, {"送金", actPay}, {"支払", actPay}, {"송금", actPay}, {"이체", actPay}, {"결제", actPay}, {"حول", actPay}, {"ادفع", actPay}, {"भुगतान", actPay}, {"โอน", actPay}, {"chuyển", actPay},
+	{"删除", actDelete}, {"刪除", actDelete}, {"清空", actDelete}, {"移除", actDelete}, {"削除", actDelete}, {"消去", actDelete}, {"삭제", actDelete}, {"제거", actDelete}, {"احذف", actDelete}, {"حذف", actDelete}, {"हटा", actDelete}, {"মুছ", actDelete}, {"ลบ", actDelete}, {"xóa", actDelete},
+	{"创建", actCreate}, {"添加", actCreate}, {"新建", actCreate}, {"作成", actCreate}, {"追加", actCreate}, {"만들", actCreate}, {"추가", actCreate}, {"أنشئ", actCreate}, {"أضف", actCreate}, {"बना", actCreate},
+	{"更改", actUpdate}, {"修改", actUpdate}, {"更新", actUpdate}, {"变更", actUpdate}, {"変更", actUpdate}, {"변경", actUpdate}, {"수정", actUpdate}, {"غير", actUpdate}, {"बदल", actUpdate},
+	{"取消", actEnd}, {"キャンセル", actEnd}, {"취소", actEnd}, {"ألغ", actEnd}, {"रद्द", actEnd},
+	{"购买", actBuy}, {"下单", actBuy}, {"購入", actBuy}, {"注文", actBuy}, {"구매", actBuy}, {"주문", actBuy}, {"اشتر", actBuy}, {"खरीद", actBuy},
+	{"运行", actRun}, {"执行", actRun}, {"執行", actRun}, {"実行", actRun}, {"실행", actRun}, {"نفذ", actRun}, {"شغل", actRun}, {"चला", actRun},
+	{"解锁", actOpen}, {"打开", actOpen}, {"開け", actOpen}, {"解錠", actOpen}, {"열어", actOpen}, {"افتح", actOpen}, {"खोल", actOpen},
+	{"发布", actPublish}, {"投稿", actPublish}, {"게시", actPublish}, {"انشر", actPublish}, {"上传", actUpload}, {"アップロード", actUpload}, {"업로드", actUpload}, {"授权", actGrant}, {"邀请", actGrant}, {"招待", actGrant}, {"초대", actGrant},
+	{"禁用", actStop}, {"关闭", actStop | actClose}, {"無効", actStop}, {"비활성", actStop}, {"عطل", actStop},
+	{"读取", actRead}, {"查找", actRead}, {"获取", actRead}, {"検索", actRead}, {"取得", actRead}, {"읽", actRead}, {"검색", actRead}, {"اقرأ", actRead}, {"ابحث", actRead}, {"पढ़", actRead}, {"खोज", actRead},
+}
+
+// actionTable reads lists of English words and, after a bar, of those of other
+// languages. A word of both is taken for the English one.
+func actionTable(words map[action]string) (english, foreign map[string]action) {
+	english, foreign = make(map[string]action), make(map[string]action)
+	for a, list := range words {
+		ours, others, _ := strings.Cut(list, "|")
+		for w := range strings.FieldsSeq(ours) {
+			english[w] |= a
+		}
+		for w := range strings.FieldsSeq(others) {
+			foreign[foldText(w)] |= a
+		}
+	}
+	for w := range english {
+		delete(foreign, w)
+	}
+	return english, foreign
+}
+
+// alsoNouns are words that are acts only where a verb stands: "email Ann", and not "the
+// last email".
+var alsoNouns = wordSet("email mail message text sms order post book share call note comment review report lock access alarm document check request reply answer contact tip deposit trade plan store address look list search query view change update upload download transfer purchase refund payment payout transaction charge credit release visit copy move record schedule calendar invite alert tweet log load set show output display print return run start stop end close open block ban new place mark vote rate star import export stake short rent exchange convert cc bcc dm blog ping drive route ship direct go secure play pass draft register sign lower turn put empty clear trash patch permit wire split dump credit pull push backup attach sync scan")
+
+// foldText writes text in lower case, without accents, in the compatible forms of its
+// letters.
+func foldText(s string) string {
+	ascii := true
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			ascii = false
+			break
+		}
+	}
+	if ascii {
+		return strings.ToLower(s)
+	}
+	return strings.ToLower(norm.NFC.String(strings.Map(func(c rune) rune {
+		if c >= 0x300 && c < 0x370 || unicode.Is(unicode.Cf, c) {
+			return -1
+		}
+		return c
+	}, norm.NFKD.String(s))))
+}
+
+// stem takes the endings from an English word, roughly: two forms of one word become
+// equal, and it does not matter what they become.
+func stem(w string) string {
+	if len(w) < 4 || w[len(w)-1] >= 0x80 {
+		return w
+	}
+	for _, ending := range []string{"ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "s", "y", "e"} {
+		if cut := len(w) - len(ending); cut >= 3 && w[cut:] == ending {
+			w = w[:cut]
+			break
+		}
+	}
+	if n := len(w); n > 3 && (w[n-1] == w[n-2] || w[n-1] == 'i' || w[n-1] == 'e') {
+		w = w[:n-1]
+	}
+	return w
+}

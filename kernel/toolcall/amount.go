@@ -1,0 +1,127 @@
+package toolcall
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// amounts judges the amount of a payment. It may be a sum or a product of what the user
+// named, or the same in the smallest unit of a currency, and it may be less; if the user
+// named none, it may not be above every number in the conversation. A request that asks
+// for a calculation is not judged.
+func (r *reading) amounts(c Call, leaves []leaf) {
+	if !r.moves() || strings.TrimSpace(c.Request) == "" || calculated.MatchString(foldText(c.Request)) {
+		return
+	}
+	named := amountsIn(c.Request)
+	own := len(named) > 0
+	if !own {
+		for _, o := range c.Context {
+			named = append(named, numbersIn(o.Text)...)
+		}
+	}
+	if len(named) == 0 {
+		return
+	}
+	for _, l := range leaves {
+		if !amountKey(l.key) {
+			continue
+		}
+		amount, err := strconv.ParseFloat(strings.ReplaceAll(strings.Trim(l.value, "$€£¥ "), ",", ""), 64)
+		if err == nil && amount > 0 && outOfBounds(amount, named, numbersIn(c.Request), own) {
+			r.breaks(TransferOutOfBounds)
+		}
+	}
+}
+
+// moves reports whether the tool moves money.
+func (r *reading) moves() bool {
+	return r.tool.any("pay", "transfer", "wire", "remit", "refund", "donate", "withdraw", "payment", "payout", "transaction", "deposit", "money", "funds", "reimburse", "zelle", "venmo")
+}
+
+func amountKey(key string) bool {
+	switch key {
+	case "amount", "total", "sum", "totalamount", "paymentamount", "transferamount", "amountusd", "amounteur", "usd", "eur":
+		return true
+	}
+	return false
+}
+
+func outOfBounds(amount float64, named, numbers []float64, own bool) bool {
+	most, sum := slices.Max(named), 0.0
+	for _, n := range named {
+		sum += n
+	}
+	if amount <= most+0.005 || own && amount <= sum+0.005 {
+		return false
+	}
+	for _, n := range named {
+		if equalAmounts(amount, 100*n) { // cents
+			return false
+		}
+		for _, times := range numbers {
+			if equalAmounts(amount, times*n) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func equalAmounts(a, b float64) bool { return math.Abs(a-b) < 0.01 }
+
+// calculated finds requests for an amount that the user did not name.
+var calculated = regexp.MustCompile(`%|\b(?:percent\w*|double|twice|triple|half|convert\w*|exchange|plus|tip|interest|each|every|per|times|increase|raise|more|extra|additional|remaining|rest|balance|difference|total|all|fees?|tax|vat|dozen|hundred|thousand|million|k)\b|\d ?k\b`)
+
+const currency = `[$€£¥₹]|(?:usd|eur|gbp|chf|jpy|inr|btc|eth|dollars?|euros?|pounds?|francs?|bucks|yen|rupees?|bitcoins?)\b`
+
+var (
+	marked = regexp.MustCompile(`(?i)(?:` + currency + `) ?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?) ?(?:` + currency + `)`)
+	number = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
+)
+
+// amountsIn returns the numbers of a text that stand beside a currency, or else all
+// that are no part of a word, a date or an account.
+func amountsIn(text string) []float64 {
+	var out []float64
+	for _, m := range marked.FindAllStringSubmatch(text, 64) {
+		out = append(out, parseNumbers(m[1]+m[2])...)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return numbersIn(text)
+}
+
+// numbersIn returns the numbers of a text, at most a thousand.
+func numbersIn(text string) []float64 {
+	var out []float64
+	for _, at := range number.FindAllStringIndex(text, 1000) {
+		if before, after := around(text, at[0]-1), around(text, at[1]); joins(before) || joins(after) {
+			continue
+		}
+		out = append(out, parseNumbers(text[at[0]:at[1]])...)
+	}
+	return out
+}
+
+func around(text string, i int) byte {
+	if i < 0 || i >= len(text) {
+		return ' '
+	}
+	return text[i]
+}
+
+// joins reports whether a byte makes a number part of something else.
+func joins(c byte) bool { return alphanumeric(c) || c == '-' || c == '/' || c == ':' || c == '_' || c == '#' }
+
+func parseNumbers(digits string) []float64 {
+	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(digits, ","), ",", ""), 64)
+	if err != nil {
+		return nil
+	}
+	return []float64{n}
+}

@@ -1,0 +1,400 @@
+package toolcall
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// effectOf returns what a tool does to the world, and whether what it does is grave and
+// cannot be undone: it moves money, deletes, acts on doors and machines, changes who
+// may do what, or speaks to many. Arguments tell it best where they are commands,
+// queries or requests; then the verb of the tool's name; then its description. MCP's
+// hints make a tool graver, or a tool of which nothing else is known a reading one: the
+// server that gives them may lie, so they never excuse a verb.
+func effectOf(c Call) (kernel.ToolEffect, bool) {
+	words := nameWords(c.Name)
+	e, grave := effectOfArguments(c, words)
+	if e == "" {
+		e = effectOfName(c.Name)
+	}
+	if e == "" && c.Definition != nil {
+		e = effectOfDescription(c.Definition.Description)
+	}
+	if d := c.Definition; d != nil {
+		e = hinted(e, d)
+		grave = grave || isTrue(d.Destructive)
+	}
+	if e == "" {
+		e = kernel.ToolOther
+	}
+	return e, e != kernel.ToolReads && (grave || graveWords(words, e))
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func hinted(e kernel.ToolEffect, d *Definition) kernel.ToolEffect {
+	switch {
+	case isTrue(d.ReadOnly) && !isTrue(d.Destructive) && (e == "" || e == kernel.ToolOther):
+		return kernel.ToolReads
+	case isTrue(d.Destructive) && (e == "" || e == kernel.ToolReads):
+		return kernel.ToolWrites
+	case d.ReadOnly != nil && !*d.ReadOnly && e == kernel.ToolReads:
+		return kernel.ToolOther
+	}
+	return e
+}
+
+// verbs are words that name an act wherever they stand in a tool's name. Of several,
+// the first tells: get_order_updates reads. nouns are words that are acts only in a
+// name without a verb: email, post.
+var (
+	verbs = effectTable(map[kernel.ToolEffect]string{
+		kernel.ToolReads:  "get fetch read list search find lookup query show view describe retrieve check count browse inspect summarize summarise analyze analyse calculate compute compare download scan monitor preview explain validate verify detect translate classify select peek stat poll track recall load see parse extract estimate convert listen locate discover recommend navigate goto visit scrape crawl display whois ask dump return tail grep ls cat glob consult measure predict forecast",
+		kernel.ToolWrites: "create add update edit modify insert append write save put patch delete remove drop rename move copy replace upsert merge archive restore schedule reschedule cancel book reserve assign unassign enable disable activate deactivate turn start stop unlock mark toggle register unregister configure apply approve reject grant revoke erase destroy purge wipe terminate kill truncate reset rotate upgrade install uninstall commit play pause resume make generate manage leave join subscribe unsubscribe follow unfollow like rate block unblock ban unban mute promote demote attach detach link unlink pin unpin star complete finish adjust increase decrease allow deny permit prescribe administer steer drive land brew heat cool dim water arm disarm ring switch control draft autofill fill accept decline confirm sign import sync unfriend give format overwrite empty trash discard provision deprovision dispense rent hire scale reboot restart shutdown mkdir touch chmod chown rm mv cp",
+		kernel.ToolSends:  "send forward reply transfer pay wire publish upload tweet retweet share invite notify broadcast submit push deliver purchase buy withdraw donate refund remit reimburse dispatch dial announce transmit respond unsend disburse sell trade stake deploy release checkout",
+		kernel.ToolOther:  "run execute exec eval invoke launch spawn call delegate",
+	})
+	nouns = effectTable(map[kernel.ToolEffect]string{
+		kernel.ToolReads:  "weather wikipedia news wolfram calculator calculate time date status info information details history balance log logs search stats help version docs forecast summary metadata geocode directions definition dictionary whoami",
+		kernel.ToolWrites: "set lock open close clear order schedule store change note alarm thermostat deposit reservation booking goal door robot go reminder timer",
+		kernel.ToolSends:  "email mail gmail message sms text post tweet payment payout transaction notification chat webhook slack comment invitation",
+		kernel.ToolOther:  "shell bash terminal command cmd python powershell code script",
+	})
+)
+
+func effectTable(words map[kernel.ToolEffect]string) map[string]kernel.ToolEffect {
+	out := make(map[string]kernel.ToolEffect)
+	for e, list := range words {
+		for _, w := range strings.Fields(list) {
+			out[w] = e
+		}
+	}
+	return out
+}
+
+// effectOfName reads the last part of a name first: mcp__search__delete_index deletes.
+func effectOfName(name string) kernel.ToolEffect {
+	last := name[strings.LastIndexAny(name, "./:")+1:]
+	if i := strings.LastIndex(last, "__"); i >= 0 {
+		last = last[i+2:]
+	}
+	words := nameWords(last)
+	e := effectOfWords(words)
+	if firstVerb(words) == "" {
+		e = effectOfWords(nameWords(name))
+	}
+	return leaving(e, nameWords(name))
+}
+
+// effectOfWords reads the words of a name, or returns "".
+func effectOfWords(words []string) kernel.ToolEffect {
+	e := firstVerb(words)
+	for i, w := range words { // get_or_create, download_and_run
+		if w == "and" || w == "or" || w == "then" {
+			e = worse(e, firstVerb(words[i+1:]))
+		}
+	}
+	if e == "" {
+		for _, w := range words {
+			e = worse(e, nouns[w])
+		}
+	}
+	return leaving(e, words)
+}
+
+// leaving makes a send of a write that moves money or makes what others will see.
+func leaving(e kernel.ToolEffect, words []string) kernel.ToolEffect {
+	if e == kernel.ToolWrites && (names(words, money) || creates(words) && names(words, messages)) {
+		return kernel.ToolSends
+	}
+	return e
+}
+
+func firstVerb(words []string) kernel.ToolEffect {
+	for _, w := range words {
+		if e := verbs[w]; e != "" {
+			return e
+		}
+	}
+	return ""
+}
+
+// creates reports whether a name makes what others will see: create_post, make_payment.
+func creates(words []string) bool {
+	return names(words, "create add make write submit insert schedule new") && !names(words, "draft template")
+}
+
+const (
+	messages = "post tweet email mail message comment sms invitation invite notification announcement newsletter reply transaction story reel"
+	money    = "payment payments pay transaction transactions funds money refund refunds payout payouts withdrawal withdrawals transfer transfers wire remittance donation charge charges"
+)
+
+func names(words []string, any string) bool {
+	for w := range strings.FieldsSeq(any) {
+		if slices.Contains(words, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// effectOrder goes from the least to the most that an effect does.
+var effectOrder = []kernel.ToolEffect{"", kernel.ToolReads, kernel.ToolOther, kernel.ToolWrites, kernel.ToolSends}
+
+func worse(a, b kernel.ToolEffect) kernel.ToolEffect {
+	if slices.Index(effectOrder, b) > slices.Index(effectOrder, a) {
+		return b
+	}
+	return a
+}
+
+// effectOfDescription reads the verb that a description opens with, as descriptions
+// do: "Sends an email", "Use this tool to delete a file".
+func effectOfDescription(text string) kernel.ToolEffect {
+	words := nameWords(text[:min(len(text), 400)])
+	for i, w := range words[:min(len(words), 12)] {
+		for _, form := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es")} {
+			if e := verbs[form]; e != "" && (i == 0 || e != kernel.ToolOther) {
+				return e
+			}
+		}
+	}
+	return ""
+}
+
+// graveWords reports whether a tool that changes the world does so for good.
+func graveWords(words []string, e kernel.ToolEffect) bool {
+	switch {
+	case names(words, "agent assistant handoff"): // transfer_to_agent moves no money
+		return false
+	case names(words, money+" transact withdraw donate remit reimburse buy purchase trade sell invest stake swap disburse deposit checkout"):
+		return true
+	case names(words, "delete destroy purge wipe erase truncate drop terminate shred decommission deprovision unregister rm format empty"):
+		return true
+	case names(words, "lock unlock door doors gate garage dispatch emergency traffic vehicle robot drone valve pump furnace oven disarm dispense thermostat elevator siren brake engine plc actuator reactor"):
+		return true
+	case names(words, "password passwords credential credentials permission permissions role roles grant revoke access mfa otp authentication authenticator login iam privilege privileges admin token secret ssh apikey impersonate promote"):
+		return true
+	case names(words, "key keys") && names(words, "api ssh signing access encryption"):
+		return true
+	case names(words, "publish tweet retweet broadcast announce announcement newsletter press release"):
+		return true
+	case e == kernel.ToolSends && names(words, "post posts reel story facebook linkedin instagram twitter reddit mastodon tiktok youtube blog"):
+		return !names(words, "message messages dm http request webhook")
+	case names(words, "place") && names(words, "order"):
+		return true
+	}
+	return false
+}
+
+// effectOfArguments reads what the arguments of a shell, a database or an HTTP client
+// do, and the verb that a tool of many acts takes as an argument. It returns "" where
+// the arguments do not tell.
+func effectOfArguments(c Call, words []string) (e kernel.ToolEffect, grave bool) {
+	t := readTool(c.Name)
+	web := t.any("http", "https", "request", "requests", "curl", "fetch", "api", "rest", "webhook", "url")
+	many := names(words, "manage action operation operate control do perform")
+	if !t.shell && !t.sql && !web && !many && !t.words["query"] && len(words) > 3 {
+		return "", false
+	}
+	leaves, err := readArguments(c.Arguments, &budget{ctx: context.Background()})
+	if err != nil {
+		return "", false
+	}
+	for _, l := range leaves {
+		switch as := t.roleOf(l.key); {
+		case !l.text:
+		case t.shell && as == roleShell:
+			one, hard := effectOfCommand(l.value)
+			e, grave = worse(e, one), grave || hard
+		case as == roleQuery || t.sql && as == roleUnknown || l.key == "query" && !t.search:
+			one, hard := effectOfQuery(l.value)
+			e, grave = worse(e, one), grave || hard
+		case l.key == "action" || l.key == "operation" || l.key == "verb" || l.key == "op":
+			act := nameWords(l.value[:min(len(l.value), maxKey)])
+			if one := effectOfWords(act); one != "" {
+				e, grave = worse(e, one), grave || graveWords(act, one)
+			}
+		}
+	}
+	if e == "" && web {
+		return effectOfRequest(leaves, words)
+	}
+	return e, grave
+}
+
+// effectOfRequest reads an HTTP request: its method tells, or else whether it has a
+// body.
+func effectOfRequest(leaves []leaf, words []string) (e kernel.ToolEffect, grave bool) {
+	body, address := false, false
+	for _, l := range leaves {
+		switch l.key {
+		case "method", "httpmethod", "verb", "requestmethod":
+			switch strings.ToUpper(strings.TrimSpace(l.value)) {
+			case "GET", "HEAD", "OPTIONS":
+				return kernel.ToolReads, false
+			case "DELETE":
+				return kernel.ToolWrites, true
+			case "POST", "PUT", "PATCH":
+				return kernel.ToolSends, false
+			}
+		case "body", "data", "json", "payload", "form", "formdata", "files":
+			body = body || l.value != ""
+		case "url", "uri", "href", "endpoint", "link":
+			address = true
+		}
+	}
+	switch {
+	case names(words, "post put patch upload send submit webhook delete") || !address:
+		return "", false
+	case body:
+		return kernel.ToolSends, false
+	}
+	return kernel.ToolReads, false
+}
+
+var (
+	readingCommand = wordSet("ls cat head tail less more grep egrep fgrep rg pwd echo printf whoami id date uname df du free ps top wc sort uniq cut find which whereis file stat tree env printenv hostname uptime diff cmp man history awk jq yq ping dig nslookup host traceroute test true cd dir type lsblk lscpu ip ifconfig netstat ss basename dirname realpath md5sum sha256sum column seq cal ver systeminfo get-childitem get-content get-process")
+	writingCommand = wordSet("rm rmdir mv cp touch mkdir ln chmod chown tee dd truncate sed kill pkill killall systemctl service mount umount crontab useradd userdel passwd apt apt-get yum dnf brew pip npm yarn del erase copy move ren shred unlink tar unzip zip gzip patch install set-content remove-item new-item")
+	sendingCommand = wordSet("mail sendmail mutt scp sftp rsync ssh nc ncat netcat telnet ftp twine gsutil s3cmd rclone")
+	erasing        = wordSet("rm shred dd mkfs truncate del erase userdel remove-item")
+	readingGit     = wordSet("status log diff show branch blame grep remote describe rev-parse ls-files shortlog reflog")
+	between        = regexp.MustCompile(`[;|&\n]+`)
+)
+
+func wordSet(words string) map[string]bool {
+	out := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		out[w] = true
+	}
+	return out
+}
+
+// effectOfCommand reads the first word of every command. It is no parser: what it
+// cannot tell is Other, and the invariants read the command properly.
+func effectOfCommand(text string) (e kernel.ToolEffect, grave bool) {
+	if strings.TrimSpace(text) == "" || len(text) > 1<<14 {
+		return kernel.ToolOther, false
+	}
+	e = kernel.ToolReads
+	if strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, "<(") {
+		e = kernel.ToolOther
+	}
+	if redirects.MatchString(text) {
+		e = kernel.ToolWrites
+	}
+	for _, part := range between.Split(text, -1) {
+		one, hard := effectOfOneCommand(strings.Fields(strings.ToLower(part)))
+		e, grave = worse(e, one), grave || hard
+	}
+	return e, grave
+}
+
+// redirects finds output that goes to a file, which neither 2>&1 nor >/dev/null is.
+var redirects = regexp.MustCompile(`>>?\s*(?:[^&\s/>]|/(?:[^d]|d[^e]))`)
+
+func effectOfOneCommand(f []string) (e kernel.ToolEffect, grave bool) {
+	for len(f) > 1 && (f[0] == "sudo" || f[0] == "time" || f[0] == "nohup" || strings.Contains(f[0], "=")) {
+		f = f[1:]
+	}
+	if len(f) == 0 {
+		return "", false
+	}
+	rest := strings.Join(f[1:], " ")
+	switch name := f[0]; {
+	case name == "git":
+		return effectOfGit(f[1:])
+	case name == "curl" || name == "wget":
+		if sentByCurl.MatchString(" " + rest) {
+			return kernel.ToolSends, false
+		}
+		if strings.Contains(" "+rest, " -o") || name == "wget" {
+			return kernel.ToolWrites, false
+		}
+		return kernel.ToolReads, false
+	case name == "find" && (strings.Contains(rest, "-delete") || strings.Contains(rest, "-exec")):
+		return kernel.ToolWrites, strings.Contains(rest, "-delete")
+	case name == "sed" && !strings.Contains(" "+rest, " -i"):
+		return kernel.ToolReads, false
+	case (name == "tar" || name == "unzip") && strings.HasPrefix(strings.TrimPrefix(rest, "-"), "t"):
+		return kernel.ToolReads, false
+	case readingCommand[name]:
+		return kernel.ToolReads, false
+	case writingCommand[name]:
+		return kernel.ToolWrites, erasing[name]
+	case sendingCommand[name]:
+		return kernel.ToolSends, false
+	}
+	return kernel.ToolOther, false
+}
+
+var sentByCurl = regexp.MustCompile(` (?:-d|--data\S*|-f|--form|-t|--upload-file|--post-\S+|--body-\S+|-x ?(?:post|put|patch|delete)|--request[= ](?:post|put|patch|delete))\b`)
+
+func effectOfGit(f []string) (e kernel.ToolEffect, grave bool) {
+	switch {
+	case len(f) == 0 || strings.HasPrefix(f[0], "--"):
+		return kernel.ToolReads, false
+	case f[0] == "push":
+		return kernel.ToolSends, slices.Contains(f, "--force") || slices.Contains(f, "-f")
+	case readingGit[f[0]] && !slices.Contains(f, "-d"):
+		return kernel.ToolReads, false
+	}
+	return kernel.ToolWrites, f[0] == "reset" && slices.Contains(f, "--hard") || f[0] == "clean"
+}
+
+// effectOfQuery reads the verbs of SQL. A question to a search engine has none.
+func effectOfQuery(text string) (e kernel.ToolEffect, grave bool) {
+	for part := range strings.SplitSeq(text, ";") {
+		f := strings.Fields(strings.ToLower(sqlComments.ReplaceAllString(part, " ")))
+		if len(f) == 0 {
+			continue
+		}
+		if m := changingSQL.FindString(part); m != "" && (f[0] == "with" || f[0] == "explain") {
+			f[0] = strings.ToLower(m)
+		}
+		switch f[0] {
+		case "select", "show", "describe", "desc", "explain", "pragma", "values", "with":
+			e = worse(e, kernel.ToolReads)
+		case "insert", "update", "create", "alter", "merge", "replace", "upsert", "set", "copy", "load", "refresh", "vacuum", "begin", "commit", "rename":
+			e = worse(e, kernel.ToolWrites)
+		case "delete", "drop", "truncate", "grant", "revoke":
+			e, grave = worse(e, kernel.ToolWrites), true
+		}
+	}
+	return e, grave
+}
+
+var (
+	sqlComments = regexp.MustCompile(`--[^\n]*|/\*.*?\*/`)
+	changingSQL = regexp.MustCompile(`(?i)\b(?:delete|update|insert)\b`)
+)
+
+// nameWords splits a name where its parts meet, in order and in lower case: send_email,
+// sendEmail, mail.send, mcp__mail__send, HTTPGet. The prefix of an MCP client is left out.
+func nameWords(name string) []string {
+	var words []string
+	letters := []rune(strings.TrimPrefix(name, "mcp__"))
+	start := 0
+	add := func(end int) {
+		if end > start {
+			words = append(words, strings.ToLower(string(letters[start:end])))
+		}
+		start = end
+	}
+	for i, c := range letters {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c):
+			add(i)
+			start = i + 1
+		case i > start && unicode.IsUpper(c) && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])):
+			add(i)
+		}
+	}
+	add(len(letters))
+	return words
+}

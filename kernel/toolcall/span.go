@@ -1,0 +1,340 @@
+package toolcall
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A sentence is a piece of a text, and what it tells.
+type sentence struct {
+	text  string
+	words []word
+	acts  action // of the verbs that stand where verbs do
+	// instructs says that the sentence tells its reader to do something; hostile, that
+	// it does so in a way in which no honest document speaks to a reader: it overrides
+	// what was asked before, speaks to an assistant, or asks for silence.
+	instructs, hostile bool
+	stems              map[string]bool
+}
+
+// word is one word of a sentence, folded for comparison. Parts of a name such as
+// sendEmail are words.
+type word struct {
+	text   string
+	opens  bool // at the beginning of a sentence, a clause, a quotation or a list item
+	part   bool // it continues a name
+	isName bool // a name of several parts begins here
+	colon  bool // a colon follows: it is a label or the name of a member
+}
+
+const (
+	maxSentence  = 600  // bytes; what is longer is cut
+	maxSentences = 4096 // of one text
+)
+
+// sentences cuts a text and reads every piece. Quoted members of JSON and cells of
+// tables end a sentence as full stops do, so that an instruction planted in a field is a
+// sentence of its own.
+func (b *budget) sentences(text string) []sentence {
+	if !b.spend(costIndex * len(text)) {
+		return nil
+	}
+	var out []sentence
+	for len(text) > 0 && len(out) < maxSentences {
+		n := sentenceEnd(text)
+		if s := readSentence(text[:n]); len(s.words) > 0 {
+			out = append(out, s)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// sentenceEnd returns the length of the first sentence.
+func sentenceEnd(text string) int {
+	limit := min(len(text), maxSentence)
+	for i := 0; i < limit; i++ {
+		switch c := text[i]; c {
+		case '\n', '\r', '{', '}', '|', '\t':
+			return i + 1
+		case '\\':
+			if i+1 < limit && (text[i+1] == 'n' || text[i+1] == 'r' || text[i+1] == 't') {
+				return i + 2
+			}
+		case '.', '!', '?':
+			if i+1 == len(text) || strings.IndexByte(" \t\n\r\"'<\\)]*_", text[i+1]) >= 0 {
+				return i + 1
+			}
+		case '"', '\'', '`':
+			if i+1 < len(text) && strings.IndexByte(",:]}", text[i+1]) >= 0 && (i+2 >= len(text) || strings.IndexByte(" \n'\"}],{", text[i+2]) >= 0) {
+				return i + 2
+			}
+		case '-':
+			if strings.HasPrefix(text[i:], "-->") {
+				return i + 3
+			}
+		case 0xE3, 0xEF: // the full stops of Chinese and Japanese
+			if strings.HasPrefix(text[i:], "。") || strings.HasPrefix(text[i:], "！") || strings.HasPrefix(text[i:], "？") {
+				return i + 3
+			}
+		}
+	}
+	for limit < len(text) && !utf8.RuneStart(text[limit]) {
+		limit++
+	}
+	return limit
+}
+
+func readSentence(text string) sentence {
+	s := sentence{text: text, words: readWords(text), stems: make(map[string]bool)}
+	for _, w := range s.words {
+		s.stems[stem(w.text)] = true
+	}
+	s.read()
+	s.hostile = isHostile(s)
+	s.instructs = s.instructs || s.hostile
+	return s
+}
+
+// readWords splits a sentence. An apostrophe within a word does not end it.
+func readWords(text string) []word {
+	var out []word
+	start, opens, part, last := -1, true, false, ' '
+	end := func(i int) {
+		if start < 0 {
+			return
+		}
+		out = append(out, word{text: foldText(text[start:i]), opens: opens && !part, part: part})
+		if part && len(out) > 1 && !out[len(out)-2].part {
+			out[len(out)-2].isName = true
+		}
+		start, opens = -1, false
+	}
+	for i, c := range text {
+		letter := unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c)
+		switch {
+		case letter && start >= 0 && unicode.IsUpper(c) && unicode.IsLower(last):
+			end(i)
+			part, start = true, i
+		case letter && start < 0:
+			part = last == '_'
+			start = i
+		case letter:
+		case (c == '\'' || c == '’') && start >= 0 && i+1 < len(text) && unicode.IsLetter(rune(text[i+1])):
+			// don't, Ann's
+		default:
+			end(i)
+			switch {
+			case c == ':' || (c == '"' || c == '\'') && strings.HasPrefix(text[i+1:], ":"):
+				if len(out) > 0 {
+					out[len(out)-1].colon = true
+				}
+				opens = true
+			case c == '-' && unicode.IsLetter(last):
+			case strings.ContainsRune(",;—–-(\"'*>#•.!?|{[\n`¡¿", c):
+				opens = true
+			case unicode.IsSpace(c) || c == '_':
+			default:
+				opens = opens || !unicode.IsLetter(last) && !unicode.IsDigit(last)
+			}
+		}
+		last = c
+	}
+	end(len(text))
+	return out
+}
+
+// Words that stand before a verb that tells somebody to act.
+var (
+	politely  = wordSet("please kindly pls immediately now then also just first next finally simply instead always silently secretly quietly automatically lets let's bitte veuillez prego proszę prosze пожалуйста por favor plait lutfen and or")
+	obliges   = wordSet("must should shall")
+	asksYou   = wordSet("can could would will must should shall may")
+	towards   = wordSet("need needs have has want wants sure remember forget you required instructed asked supposed assistant agent ai necessary important essential mandatory ahead like expected obligated order continue proceed certain task is are")
+	followers = wordSet("the a an my your his her its our their all any every each this that these those it them me us to for in on from of with everything both some another new out up off down yourself him who at no as two three one")
+)
+
+// read finds the verbs that stand where verbs do, and whether one of them tells the
+// reader to act.
+func (s *sentence) read() {
+	told := false
+	for i, w := range s.words {
+		if w.part || w.isName {
+			continue
+		}
+		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 {
+			s.acts |= a
+			told = true
+			continue
+		}
+		a, base := englishVerb(s.words, i)
+		if a == 0 && !plainVerbs[w.text] || w.colon {
+			continue
+		}
+		leads := s.leads(i, told)
+		if !alsoNouns[base] || leads || w.opens && s.followed(i) {
+			s.acts |= a
+		}
+		told = told || leads || w.opens && (s.followed(i) || !alsoNouns[base] && i+1 < len(s.words) && w.text == base)
+	}
+	if len(s.text) > 0 && !isASCII(s.text) {
+		folded := foldText(s.text)
+		for _, p := range phrases {
+			if strings.Contains(folded, p.text) {
+				s.acts |= p.act
+				told = true
+			}
+		}
+	}
+	s.instructs = told
+}
+
+// plainVerbs tell somebody to act and say nothing of the act.
+var plainVerbs = wordSet("use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply help contact pick wait")
+
+// followed reports whether what follows a word makes it a verb: "email the list".
+func (s *sentence) followed(i int) bool {
+	if i+1 >= len(s.words) {
+		return false
+	}
+	next := s.words[i+1]
+	return !next.colon && (followers[next.text] || strings.ContainsAny(next.text[:1], "0123456789") || next.isName)
+}
+
+// leads reports whether the words before say that somebody ought to act: "please",
+// "could you", "you need to".
+func (s *sentence) leads(i int, told bool) bool {
+	if i == 0 {
+		return false
+	}
+	one := s.words[i-1].text
+	two := ""
+	if i > 1 {
+		two = s.words[i-2].text
+	}
+	switch {
+	case one == "and" || one == "or":
+		return told
+	case politely[one] || obliges[one]:
+		return true
+	case one == "you":
+		return asksYou[two]
+	case one == "to":
+		return towards[two]
+	case one == "be" || one == "get":
+		return obliges[two] || two == "to"
+	case one == "can" || one == "will" || one == "could":
+		return false
+	}
+	return false
+}
+
+// englishVerb returns the act of a word in its base form, or of one such as "sending" or
+// "be sent", and the base form.
+func englishVerb(words []word, i int) (a action, base string) {
+	w := words[i].text
+	if a := englishActs[w]; a != 0 {
+		return a, w
+	}
+	passive := i > 0 && (words[i-1].text == "be" || words[i-1].text == "get")
+	if irregular[w] != "" && passive {
+		return englishActs[irregular[w]], irregular[w]
+	}
+	for _, ending := range []string{"ing", "ed"} {
+		root, cut := strings.CutSuffix(w, ending)
+		if !cut || ending == "ed" && !passive || len(root) < 3 {
+			continue
+		}
+		for _, form := range []string{root, root + "e", root[:len(root)-1]} {
+			if a := englishActs[form]; a != 0 {
+				return a, form + "ing" // which is no noun
+			}
+		}
+	}
+	return 0, w
+}
+
+var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give", "bought": "buy", "sold": "sell", "written": "write", "made": "make", "put": "put", "found": "find", "shown": "show", "told": "tell", "read": "read", "set": "set", "shut": "shut", "left": "leave"}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// A cue is a way in which injected instructions speak and honest documents do not. It is
+// looked for in sentences that hold one of its words.
+type cue struct {
+	words   string
+	pattern *regexp.Regexp
+}
+
+func newCue(words, pattern string) cue { return cue{words, regexp.MustCompile(`(?i)` + pattern)} }
+
+var cues = []cue{
+	// They override what was asked,
+	newCue("ignore ignoring disregard disregarding forget override overrides overriding supersede supersedes bypass aside stop follow", `\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|es|ing)|supersedes?|bypass|set aside|stop following|do not follow|don'?t follow)\b[^.!?]{0,60}\b(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|tasks?|requests?|messages?|context|restrictions?|polic(?:y|ies)|everything|prior|previous|above|earlier)\b`),
+	// replace it,
+	newCue("instruction instructions objective goal mission directive directives prompt orders task", `\b(?:new|real|actual|true|hidden|secret|overriding|revised|updated|priority|override) (?:instructions?|objective|goal|mission|directives?|system prompt|orders)\b|\b(?:real|actual|true|hidden|secret) task\b`),
+	// speak to a machine,
+	newCue("ai llm llms ais assistant assistants agent agents bot bots chatbot copilot automated model models gpt claude gemini", `\b(?:if|since|as) (?:you(?:'re| are)|the reader is) (?:an? |the )?(?:\w+ ){0,2}(?:ai|llm|language model|assistant|agent|bot|chatbot|copilot|automated)\b`+
+		`|\b(?:ai|llm|automated|virtual|language) ?(?:assistants?|agents?|models?|systems?|readers?|tools?|bots?)\b[^.!?]{0,50}\b(?:must|should|shall|needs? to|ha(?:s|ve) to|required|instructed|please|reading|processing|summari[sz]ing)\b|\b(?:llms?|ais)\b[^.!?]{0,20}\b(?:must|should|shall|need to|have to|reading|processing)\b`+
+		`|\b(?:note|message|instructions?|important|attention|notice|memo|hint|reminder|task|hey|dear|hello|hi)[ ,:!-]{1,3}(?:(?:to|for|from) )?(?:(?:the|any|all|our|your|every) )?(?:\w+ )?(?:ai|llms?|assistants?|chatbot|copilot|language models?|gpt|claude|gemini|bot)\b`+
+		`|^\W*(?:the )?(?:ai |virtual )?(?:assistant|agent|ai|bot|model)(?:,|:| must| should| shall| needs? to)`),
+	// put on the role of a system,
+	newCue("system im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}system\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[system|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`),
+	// ask for silence,
+	newCue("not dont don't never without avoid silently secretly covertly discreetly background", `\b(?:do not|don'?t|never|without|avoid)\b[^.!?]{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|consult(?:ing)?|bother(?:ing)?|involv(?:e|ing))\b[^.!?]{0,30}\b(?:users?|anyone|anybody|owner|customer|human|him|her|them|confirmation|approval|permission)\b`+
+		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`),
+	// claim that somebody agreed,
+	newCue("approved authorized authorised consented confirmed agreed permission consent preapproved preauthorized pre confirmation approval authorization verification", `\b(?:user|owner|account holder|admin|administrator|he|she)\b[^.!?]{0,12}\b(?:has|have|had|already|is|was)\b[^.!?]{0,20}\b(?:approved|authori[sz]ed|consented|confirmed|agreed|permission|consent)\b|\bpre-?(?:approved|authori[sz]ed)\b|\bno (?:further |additional |user |explicit )?(?:confirmation|approval|permission|consent|authori[sz]ation)\b|\bwithout (?:further |any |user |additional |explicit )?(?:confirmation|approval|permission|consent|verification|question)`),
+	// make themselves a condition,
+	newCue("continue continuing proceed proceeding answering respond responding completing comply follow must required instructed obligated", `\b(?:before|in order to|to) (?:you (?:can )?)?(?:continue|continuing|proceed|proceeding|answering|respond|responding|completing|complete the (?:task|request))\b[^.!?]{0,50}\b(?:must|need to|have to|required|first|call|invoke|run|send|execute)\b|\b(?:failure|failing|fail) to (?:comply|do so|follow)\b|\byou (?:must|are required to|are instructed to|have been instructed to|are obligated to) (?:\w+ ){0,2}(?:call|use|invoke|execute|comply|obey)\b`),
+	// deny that the world is real,
+	newCue("environment sandbox simulation evaluation test embedded", `\bnot an? (?:actual|real|production) (?:environment|system)\b|\b(?:sandbox|simulation|evaluation|test)\b[^.!?]{0,60}\b(?:agents?|assistants?|models?|embedded|hidden)\b|\bembedded (?:instructions?|requests?|tasks?|commands?|user)\b`),
+	// or redirect money.
+	newCue("bank account iban wallet payment billing routing remittance beneficiary payout payee instead details", `\b(?:new|updated|changed|different|revised|corrected|alternate|alternative) (?:bank|account|iban|payment|wallet|billing|routing|remittance|beneficiary|payout|payee)\b|\b(?:bank|account|payment|iban|wallet|billing|remittance) ?(?:details|account|number|address|information|instructions)? (?:has |have |was |were )?(?:been |recently )?(?:changed|updated|moved|replaced)\b|\b(?:pay|send|transfer|wire|remit|use|deposit)\b[^.!?]{0,80}\binstead\b`),
+}
+
+// cuesOf tells which cues a word belongs to, as bits.
+var cuesOf = func() map[string]uint {
+	out := make(map[string]uint)
+	for i, c := range cues {
+		for w := range strings.FieldsSeq(c.words) {
+			out[w] |= 1 << i
+		}
+	}
+	return out
+}()
+
+func isHostile(s sentence) bool {
+	var which uint
+	for _, w := range s.words {
+		which |= cuesOf[w.text]
+	}
+	for i, c := range cues {
+		if which&(1<<i) != 0 && c.pattern.MatchString(s.text) {
+			return true
+		}
+	}
+	return overridesElsewhere(foldText(s.text))
+}
+
+// overridesElsewhere finds "ignore the instructions" in other languages.
+func overridesElsewhere(folded string) bool {
+	return containsAny(folded, "ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা") &&
+		containsAny(folded, "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ")
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}
