@@ -1,6 +1,7 @@
 package toolcall
 
-// Invariant names a rule that no tool call may break. The set is closed, so
+// Invariant names a rule that no tool call may break. The last three are the operator's and
+// the request's own. The set is closed, so
 // that it can label a metric. A threat id carries the year of its list: "ASI"
 // is the OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1
 // of 2026.
@@ -64,6 +65,17 @@ const (
 	// publication) towards a destination that only untrusted content named.
 	// ASI01:2026, AML.T0051.001 (2026).
 	UntrustedDestination Invariant = "untrusted_destination"
+
+	// OperatorRule forbids what a rule of the operator denies; [Decision.Rule] names it.
+	OperatorRule Invariant = "operator_rule"
+
+	// UnknownTool forbids tools that the operator does not know, where only known ones
+	// may be called. ASI02:2026, AML.T0053 (2026).
+	UnknownTool Invariant = "unknown_tool"
+
+	// InvalidArguments forbids arguments that do not fit the schema that the request gives
+	// for the tool. ASI02:2026, AML.T0053 (2026).
+	InvalidArguments Invariant = "invalid_arguments"
 )
 
 // precedence is the order in which the invariants apply: a call that breaks
@@ -72,6 +84,7 @@ var precedence = []Invariant{
 	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, RemoteCodeExecution,
 	PrivilegeEscalation, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
 	DestructiveQuery, PathTraversal, UntrustedDestination,
+	OperatorRule, UnknownTool, InvalidArguments,
 }
 
 var reasons = map[Invariant]string{
@@ -87,6 +100,9 @@ var reasons = map[Invariant]string{
 	DestructiveQuery:         "The query would destroy data, change every row, grant rights or leave the database.",
 	PathTraversal:            "The call would leave the workspace or touch folders of the operating system.",
 	UntrustedDestination:     "The call cannot be undone and its destination was named only by untrusted content.",
+	OperatorRule:             "A rule of the operator denies the call or cannot be applied to it.",
+	UnknownTool:              "The tool is not one of those that may be called.",
+	InvalidArguments:         "The arguments do not fit the schema of the tool.",
 }
 
 // Reason returns the sentence that explains the invariant, beginning with its
