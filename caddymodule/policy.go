@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
 // Policy is what a request is governed under. What is absent keeps its default;
@@ -56,12 +57,16 @@ type Policy struct {
 	// The memory of a named policy. Default: the app's.
 	Memory *int `json:"memory,omitempty"`
 
+	// The rules on tools of a named policy. Default for each option: the app's.
+	Tools Tools `json:"tools,omitzero"`
+
 	// The rates of a named policy. A rate that is given is counted for this policy
 	// alone. Default: the app's, counted together with all others.
 	Limits Rates `json:"limits,omitzero"`
 
-	name     string // "" of the unnamed one
-	governor *govern.Governor
+	name        string // "" of the unnamed one
+	governor    *govern.Governor
+	interceptor *toolcall.Interceptor
 
 	anonymous, keyed, intercepted limit
 }
@@ -157,6 +162,11 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	p.anonymous = newLimit("govern", p, p.Limits.Anonymous, a.Limits.Anonymous)
 	p.keyed = newLimit("govern", p, p.Limits.Keyed, a.Limits.Keyed)
 	p.intercepted = newLimit("intercepted", p, p.Limits.Intercepted, a.Limits.Intercepted)
+	p.Tools.inherit(a.Tools)
+	var err error
+	if p.interceptor, err = p.Tools.provision(); err != nil {
+		return err
+	}
 	constitution, err := p.constitution()
 	if err != nil {
 		return err

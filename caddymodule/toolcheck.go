@@ -23,12 +23,17 @@ type toolRequest struct {
 	Call      toolcall.Call
 }
 
-// toolAnswer is its answer. Reason and Invariant are null for an approved call.
+// toolAnswer is its answer. Reason, Invariant and Rule are null for an approved call, and
+// Flagged and Provenance where there is nothing to say.
 type toolAnswer struct {
-	Decision  kernel.ToolDecision `json:"decision"`
-	Reason    *string             `json:"reason"`
-	Invariant *string             `json:"invariant"`
-	ReceiptID string              `json:"receipt_id"`
+	Decision   kernel.ToolDecision `json:"decision"`
+	Reason     *string             `json:"reason"`
+	Invariant  *string             `json:"invariant"`
+	Rule       *string             `json:"rule"`
+	Flagged    *string             `json:"flagged"`
+	Effect     kernel.ToolEffect   `json:"effect"`
+	Provenance *kernel.Provenance  `json:"provenance"`
+	ReceiptID  string              `json:"receipt_id"`
 }
 
 // toolsCheck serves POST /lex/tools/check: may an agent run this tool call? The
@@ -47,7 +52,8 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	if apiErr != nil {
 		return g.reject(apiErr)
 	}
-	decision, err := toolcall.Decide(ctx, body.Call)
+	body.Call.Session, body.Call.Key, body.Call.Dialect = body.SessionID, g.caller.key.ID, dialectLex
+	decision, err := g.policy.interceptor.Decide(ctx, body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
 		g.refundQuota(ctx)
 		return errGovernor
@@ -69,7 +75,10 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 		coverage.Inspect("request.context", govern.DetectorToolCall, said)
 	}
 
-	call := kernel.ToolCall{Tool: body.Call.Name, Invariant: string(decision.Invariant)}
+	call := kernel.ToolCall{
+		Tool: body.Call.Name, Invariant: string(decision.Invariant), Rule: decision.Rule, Effect: decision.Effect,
+		HighRisk: decision.HighRisk, Provenance: decision.Provenance, Flagged: string(decision.Flagged),
+	}
 	judged, err := opened.RecordToolCall(call, string(body.Call.Arguments))
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
@@ -82,12 +91,29 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}
-	answer := toolAnswer{Decision: receipt.Turn.Call.Decision, ReceiptID: receipt.ID}
-	if answer.Decision == kernel.Blocked {
-		invariant := string(decision.Invariant)
-		answer.Reason, answer.Invariant = &decision.Reason, &invariant
+	return writeJSON(w, http.StatusOK, newToolAnswer(receipt, decision))
+}
+
+// newToolAnswer tells the decision that the receipt records: in the mode observe a call
+// is approved whatever it breaks.
+func newToolAnswer(receipt *govern.Receipt, d toolcall.Decision) toolAnswer {
+	call := receipt.Turn.Call
+	a := toolAnswer{
+		Decision: call.Decision, Flagged: orNull(string(d.Flagged)), Effect: d.Effect,
+		Provenance: orNull(d.Provenance), ReceiptID: receipt.ID,
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	if call.Decision == kernel.Blocked {
+		a.Reason, a.Invariant, a.Rule = orNull(d.Reason), orNull(string(d.Invariant)), orNull(d.Rule)
+	}
+	return a
+}
+
+// orNull is JSON's null for an empty text.
+func orNull[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 func contextBytes(c toolcall.Call) int {

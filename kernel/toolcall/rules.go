@@ -33,8 +33,8 @@ type RuleSet struct {
 	// HighRisk names tools whose effect is grave and cannot be undone.
 	HighRisk []string
 
-	// Conditions are rules in CEL, in the order in which they are asked.
-	Conditions []Condition
+	// Rules are asked in this order.
+	Rules []Rule
 
 	// BlockUntrusted blocks a call whose sensitive argument only an untrusted result
 	// named, even if that result gave no instructions. Otherwise such a call is flagged.
@@ -76,11 +76,11 @@ func NewRules(s RuleSet) (*Rules, error) {
 		}
 	}
 	var err error
-	r.programs, err = newPrograms(s.Conditions)
+	r.programs, err = newPrograms(s.Rules)
 	return r, err
 }
 
-// denies returns the first rule that denies the call: a glob, or the name of a condition;
+// denies returns the first rule that denies the call: a glob, or the name of a [Rule];
 // empty if none does. d is what is known of the call. The only errors are the context's.
 func (r *Rules) denies(ctx context.Context, c Call, d Decision) (string, error) {
 	if r == nil {
@@ -89,7 +89,7 @@ func (r *Rules) denies(ctx context.Context, c Call, d Decision) (string, error) 
 	if glob, ok := r.deny.match(c.Name); ok {
 		return glob, nil
 	}
-	return r.condition(ctx, c, d)
+	return r.applies(ctx, c, d)
 }
 
 // unknown reports whether the call is blocked because its tool is not known.

@@ -33,7 +33,7 @@ func intercept(t *testing.T, i *toolcall.Interceptor, c toolcall.Call) toolcall.
 
 // condition is a set of one rule.
 func condition(expression string) toolcall.RuleSet {
-	return toolcall.RuleSet{Conditions: []toolcall.Condition{{Name: "no", Expression: expression}}}
+	return toolcall.RuleSet{Rules: []toolcall.Rule{{Name: "no", Condition: expression}}}
 }
 
 // The zero interceptor, and one of an empty set, decide as Decide does.
@@ -93,7 +93,7 @@ func TestGlobsMatchPrefixes(t *testing.T) {
 	})
 }
 
-func TestConditionsBlock(t *testing.T) {
+func TestRulesBlock(t *testing.T) {
 	t.Parallel()
 	const yes, no = true, false
 	for _, c := range []struct {
@@ -145,8 +145,8 @@ func TestTheFirstRuleIsNamed(t *testing.T) {
 	t.Parallel()
 	i := rules(t, toolcall.RuleSet{
 		Deny: []string{"x*", "*y"},
-		Conditions: []toolcall.Condition{
-			{Name: "a", Expression: `args.n > 1`}, {Name: "b", Expression: `has(args.n)`}, {Name: "c", Expression: `true`},
+		Rules: []toolcall.Rule{
+			{Name: "a", Condition: `args.n > 1`}, {Name: "b", Condition: `has(args.n)`}, {Name: "c", Condition: `true`},
 		},
 	})
 	for _, c := range []struct{ tool, arguments, rule string }{
@@ -161,8 +161,8 @@ func TestTheFirstRuleIsNamed(t *testing.T) {
 // No rule relaxes an invariant; a call that a rule denies too names both.
 func TestInvariantsComeBeforeRules(t *testing.T) {
 	t.Parallel()
-	permissive := rules(t, toolcall.RuleSet{BlockUnknown: true, Allow: []string{"*"}, Reads: []string{"*"}, Conditions: []toolcall.Condition{{Name: "never", Expression: `false`}}})
-	strict := rules(t, toolcall.RuleSet{BlockUnknown: true, Conditions: []toolcall.Condition{{Name: "always", Expression: `true`}}})
+	permissive := rules(t, toolcall.RuleSet{BlockUnknown: true, Allow: []string{"*"}, Reads: []string{"*"}, Rules: []toolcall.Rule{{Name: "never", Condition: `false`}}})
+	strict := rules(t, toolcall.RuleSet{BlockUnknown: true, Rules: []toolcall.Rule{{Name: "always", Condition: `true`}}})
 	deny := rules(t, toolcall.RuleSet{Deny: []string{"*"}})
 	for _, s := range toolcall.Scenarios() {
 		if !s.Blocked {
@@ -221,7 +221,7 @@ func TestTheOperatorSaysWhatToolsDo(t *testing.T) {
 			t.Errorf("%s: %+v", tool, d)
 		}
 	}
-	set.Conditions = condition(`effect == "send" && high_risk && !args.to.endsWith("@example.com")`).Conditions
+	set.Rules = condition(`effect == "send" && high_risk && !args.to.endsWith("@example.com")`).Rules
 	i = rules(t, set)
 	for to, allowed := range map[string]bool{"a@example.com": true, "a@example.org": false} {
 		if d := intercept(t, i, with("c", "to", to)); d.Allowed != allowed {
@@ -238,15 +238,15 @@ func TestRuleSetsAreChecked(t *testing.T) {
 		`sends: ""`:                         {Sends: []string{""}},
 		`high_risk: "[a"`:                   {HighRisk: []string{"[a"}},
 		"allow does nothing":                {Allow: []string{"a"}},
-		"rule no: it is a string":           condition(`tool`),
-		"rule no: it is a dyn":              condition(`args.flag`),
+		"rule no: it has the type string":   condition(`tool`),
+		"rule no: it has the type dyn":      condition(`args.flag`),
 		"rule no: ERROR":                    condition(`tool ==`),
 		"undeclared reference to 'request'": condition(`request.path == "/"`),
 		"invalid matches argument":          condition(`tool.matches("(")`),
 		"no matching overload":              condition(`tool > 3`),
-		`"1a" is not the name`:              {Conditions: []toolcall.Condition{{Name: "1a", Expression: "true"}}},
-		`"" is not the name`:                {Conditions: []toolcall.Condition{{Expression: "true"}}},
-		"rule a is given twice":             {Conditions: []toolcall.Condition{{Name: "a", Expression: "true"}, {Name: "a", Expression: "true"}}},
+		`"1a" is not the name`:              {Rules: []toolcall.Rule{{Name: "1a", Condition: "true"}}},
+		`"" is not the name`:                {Rules: []toolcall.Rule{{Condition: "true"}}},
+		"rule a is given twice":             {Rules: []toolcall.Rule{{Name: "a", Condition: "true"}, {Name: "a", Condition: "true"}}},
 	} {
 		if _, err := toolcall.NewRules(set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
@@ -255,7 +255,7 @@ func TestRuleSetsAreChecked(t *testing.T) {
 }
 
 // A condition that asks for too much work fails, and so blocks, in bounded time.
-func TestConditionsAreBounded(t *testing.T) {
+func TestRulesAreBounded(t *testing.T) {
 	t.Parallel()
 	numbers := `{"l":[` + strings.TrimSuffix(strings.Repeat("1,", 20_000), ",") + `],"t":"` + strings.Repeat("a", 60_000/largeShare) + `"}`
 	for _, expression := range []string{
@@ -276,7 +276,7 @@ func TestConditionsAreBounded(t *testing.T) {
 }
 
 // A caller who leaves gets no decision.
-func TestConditionsEndWithTheCaller(t *testing.T) {
+func TestRulesEndWithTheCaller(t *testing.T) {
 	t.Parallel()
 	i := rules(t, condition(`args.l.exists(a, args.l.exists(b, a != b))`))
 	ctx := &leaves{Context: context.Background(), after: 1}
@@ -302,8 +302,8 @@ func (l *leaves) Err() error {
 // that Decide lets pass.
 func FuzzRules(f *testing.F) {
 	r, err := toolcall.NewRules(toolcall.RuleSet{
-		Deny:       []string{"x[a-c]*"},
-		Conditions: []toolcall.Condition{{Name: "a", Expression: `has(args.a) && args.a > 3`}, {Name: "b", Expression: `args.exists(k, args[k] == "b")`}},
+		Deny:  []string{"x[a-c]*"},
+		Rules: []toolcall.Rule{{Name: "a", Condition: `has(args.a) && args.a > 3`}, {Name: "b", Condition: `args.exists(k, args[k] == "b")`}},
 	})
 	if err != nil {
 		f.Fatal(err)
