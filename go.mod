@@ -3,6 +3,7 @@ module github.com/caddy-lex/lex
 go 1.26.0
 
 require (
+	cel.dev/cel-go v0.32.0
 	github.com/DataDog/go-sqllexer v0.2.6
 	github.com/caddyserver/caddy/v2 v2.11.9
 	github.com/dustin/go-humanize v1.1.0
@@ -29,7 +30,6 @@ require (
 )
 
 require (
-	cel.dev/cel-go v0.32.0 // indirect
 	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go/auth v0.23.3 // indirect
 	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect

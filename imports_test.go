@@ -33,7 +33,7 @@ var may = map[string][]string{
 	"evaluation":           {},
 	"conformance":          {},
 	"caddymodule":          {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "wire/loose", "model", "govern", "audit", "evaluation"},
-	"caddymodule/commands": {"kernel", "kernel/detect", "store", "store/bolt", "store/redis", "audit", "evaluation", "conformance", "govern", "caddymodule"},
+	"caddymodule/commands": {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "audit", "evaluation", "conformance", "govern", "caddymodule"},
 	"caddymodule/demo":     {},
 	"cmd/caddy":            {""},
 	"cmd/plot":             {"kernel"},

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
 func init() {
@@ -41,6 +42,9 @@ type App struct {
 
 	// Policies by name, for sites and for the plans of API keys that choose one.
 	Policies map[string]*Policy `json:"policies,omitempty"`
+
+	// Rules on the calls of tools.
+	Tools Tools `json:"tools,omitzero"`
 
 	// Rates and sizes.
 	Limits Limits `json:"limits,omitzero"`
@@ -190,6 +194,9 @@ func (a *App) Cleanup() error {
 // Governor returns the governor of the default policy. It has a store from Start
 // on.
 func (a *App) Governor() *govern.Governor { return a.Policy.governor }
+
+// Interceptor returns what decides on the calls of tools under the default policy.
+func (a *App) Interceptor() *toolcall.Interceptor { return a.Policy.governor.Interceptor() }
 
 // errNotServing says that this configuration has no store (any more).
 var errNotServing = errors.New("the governor is not ready")

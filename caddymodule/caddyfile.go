@@ -58,11 +58,23 @@ func init() {
 //	        embedder ...
 //	        judge    ...
 //	        memory   off|<turns>
+//	        tools    ...
 //	        limits {
 //	            anonymous   <n>/<duration>
 //	            keyed       <n>/<duration>
 //	            intercepted <n>/<duration>
 //	        }
+//	    }
+//	    tools {
+//	        unknown   allow|block
+//	        allow     <glob>...
+//	        deny      <glob>...
+//	        reads     <glob>...
+//	        writes    <glob>...
+//	        sends     <glob>...
+//	        high_risk <glob>...
+//	        rule      <name> <condition>
+//	        untrusted flag|block
 //	    }
 //	    limits {
 //	        anonymous   <n>/<duration>
@@ -98,6 +110,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"embedder": guestOption(&a.EmbedderRaw, "lex.embedders.", "provider"),
 		"judge":    guestOption(&a.JudgeRaw, "lex.judges.", "provider"),
 		"policy":   a.parsePolicy,
+		"tools":    a.parseTools,
 		"limits": blockOption(options{
 			"anonymous":   rateOption(&a.Limits.Anonymous),
 			"keyed":       rateOption(&a.Limits.Keyed),
@@ -141,6 +154,7 @@ func (a *App) parsePolicy(d *caddyfile.Dispenser) error {
 	known["embedder"] = guestOption(&p.EmbedderRaw, "lex.embedders.", "provider")
 	known["judge"] = guestOption(&p.JudgeRaw, "lex.judges.", "provider")
 	known["memory"] = memoryOption(&p.Memory)
+	known["tools"] = blockOption(p.Tools.options())
 	known["limits"] = blockOption(p.Limits.options())
 	return parseBlock(d, known)
 }
@@ -164,6 +178,18 @@ func (r *Rates) options() options {
 		"keyed":       rateOption(&r.Keyed),
 		"intercepted": rateOption(&r.Intercepted),
 	}
+}
+
+// parseTools sets up the rules on tools of the app. Those of a policy can only be checked
+// as a whole when it has inherited the app's.
+func (a *App) parseTools(d *caddyfile.Dispenser) error {
+	if err := blockOption(a.Tools.options())(d); err != nil {
+		return err
+	}
+	if _, err := a.Tools.provision(); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
 }
 
 // guestOption sets a guest module by its name in a namespace.

@@ -13,9 +13,9 @@ import (
 // options maps the name of a subdirective to its parser. Each may stand once.
 type options map[string]func(d *caddyfile.Dispenser) error
 
-// repeated are the options that may stand more than once, each time with
-// another name as their first argument.
-var repeated = []string{"plan", "policy", "dialect"}
+// repeated are the options that may stand more than once: each time with another name as
+// their first argument, or to add to a list.
+var repeated = []string{"plan", "policy", "dialect", "allow", "deny", "reads", "writes", "sends", "high_risk", "rule"}
 
 // parseBlock reads a block of options at the dispenser's nesting.
 func parseBlock(d *caddyfile.Dispenser, known options) error {

@@ -56,6 +56,9 @@ type Policy struct {
 	// The memory of a named policy. Default: the app's.
 	Memory *int `json:"memory,omitempty"`
 
+	// The rules on tools of a named policy. Default for each option: the app's.
+	Tools Tools `json:"tools,omitzero"`
+
 	// The rates of a named policy. A rate that is given is counted for this policy
 	// alone. Default: the app's, counted together with all others.
 	Limits Rates `json:"limits,omitzero"`
@@ -157,12 +160,17 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	p.anonymous = newLimit("govern", p, p.Limits.Anonymous, a.Limits.Anonymous)
 	p.keyed = newLimit("govern", p, p.Limits.Keyed, a.Limits.Keyed)
 	p.intercepted = newLimit("intercepted", p, p.Limits.Intercepted, a.Limits.Intercepted)
+	p.Tools.inherit(a.Tools)
+	tools, err := p.Tools.provision()
+	if err != nil {
+		return err
+	}
 	constitution, err := p.constitution()
 	if err != nil {
 		return err
 	}
 
-	g := &govern.Governor{Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Memory: memory}
+	g := &govern.Governor{Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Memory: memory, Tools: tools}
 	g.Embedder, g.Judge, g.JudgeRequired = a.embedder, a.judge, a.judgeRequired
 	if p.EmbedderRaw != nil {
 		if g.Embedder, err = loadEmbedder(ctx, p); err != nil {

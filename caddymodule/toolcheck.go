@@ -24,12 +24,17 @@ type toolRequest struct {
 	Call      toolcall.Call
 }
 
-// toolAnswer is its answer. Reason and Invariant are null for an approved call.
+// toolAnswer is its answer. Reason, Invariant and Rule are null for an approved call, and
+// Flagged and Provenance where there is nothing to say.
 type toolAnswer struct {
-	Decision  kernel.ToolDecision `json:"decision"`
-	Reason    *string             `json:"reason"`
-	Invariant *string             `json:"invariant"`
-	ReceiptID string              `json:"receipt_id"`
+	Decision   kernel.ToolDecision `json:"decision"`
+	Reason     *string             `json:"reason"`
+	Invariant  *string             `json:"invariant"`
+	Rule       *string             `json:"rule"`
+	Flagged    *string             `json:"flagged"`
+	Effect     kernel.ToolEffect   `json:"effect"`
+	Provenance *kernel.Provenance  `json:"provenance"`
+	ReceiptID  string              `json:"receipt_id"`
 }
 
 // toolsCheck serves POST /lex/tools/check: may an agent run this tool call? The
@@ -48,6 +53,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	if apiErr != nil {
 		return g.reject(apiErr)
 	}
+	body.Call.Session, body.Call.Key, body.Call.Dialect = body.SessionID, g.caller.key.ID, dialectLex
 	decision, err := g.policy.governor.Interceptor().Decide(ctx, body.Call)
 	if err != nil { // the client left before there was a decision: there is nothing to record, and the store did not fail
 		g.refundQuota(ctx)
@@ -75,20 +81,33 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}
-	outcome := kernel.Answered
-	if !decision.Allowed && opened.Mode == kernel.Enforce {
-		outcome = kernel.Refused
-	}
-	receipt, err := g.commit(r, judged, outcome, g.policy.governor.Sent("", ""))
+	receipt, err := g.commit(r, judged, kernel.Answered, g.policy.governor.Sent("", ""))
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}
-	answer := toolAnswer{Decision: receipt.Turn.Call.Decision, ReceiptID: receipt.ID}
-	if answer.Decision == kernel.Blocked {
-		invariant := string(decision.Invariant)
-		answer.Reason, answer.Invariant = &decision.Reason, &invariant
+	return writeJSON(w, http.StatusOK, newToolAnswer(receipt))
+}
+
+// newToolAnswer tells the decision that the receipt records: in the mode observe a call
+// is approved whatever it breaks.
+func newToolAnswer(receipt *govern.Receipt) toolAnswer {
+	call := receipt.Turn.Call
+	a := toolAnswer{
+		Decision: call.Decision, Flagged: orNull(call.Flagged), Effect: call.Effect,
+		Provenance: orNull(call.Provenance), ReceiptID: receipt.ID,
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	if call.Decision == kernel.Blocked {
+		a.Reason, a.Invariant, a.Rule = orNull(govern.BlockedReason(call)), orNull(call.Invariant), orNull(call.Rule)
+	}
+	return a
+}
+
+// orNull is JSON's null for an empty text.
+func orNull[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 func contextBytes(c toolcall.Call) int {

@@ -19,10 +19,14 @@ const destructiveCall = `{"session_id":"s","tool":{"name":"run_command","argumen
 
 // toolAnswer is what POST /lex/tools/check answers.
 type toolAnswer struct {
-	Decision  string  `json:"decision"`
-	Reason    *string `json:"reason"`
-	Invariant *string `json:"invariant"`
-	ReceiptID string  `json:"receipt_id"`
+	Decision   string  `json:"decision"`
+	Reason     *string `json:"reason"`
+	Invariant  *string `json:"invariant"`
+	Rule       *string `json:"rule"`
+	Flagged    *string `json:"flagged"`
+	Effect     string  `json:"effect"`
+	Provenance *string `json:"provenance"`
+	ReceiptID  string  `json:"receipt_id"`
 }
 
 func checkTool(s *site, body string) toolAnswer {

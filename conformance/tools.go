@@ -9,7 +9,10 @@ import (
 
 const toolsPath = "/lex/tools/check"
 
-var toolAnswer = members{"decision": oneOf("approved", "blocked"), "reason": orNull(isText), "invariant": orNull(isText), "receipt_id": matching(`^TCR-[0-9A-F]{32}$`)}
+var toolAnswer = members{
+	"decision": oneOf("approved", "blocked"), "reason": orNull(isText), "invariant": orNull(isText), "rule": orNull(isText), "flagged": orNull(isText),
+	"effect": oneOf("read", "write", "send", "other"), "provenance": orNull(isText), "receipt_id": matching(`^TCR-[0-9A-F]{32}$`),
+}
 
 func toolCall(tool string) string { return `{"session_id":"` + newSession() + `","tool":` + tool + `}` }
 

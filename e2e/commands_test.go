@@ -103,6 +103,21 @@ func TestDocumentedBench(t *testing.T) {
 	}
 }
 
+// The documented calls get the documented decisions. One of them cannot be read.
+func TestDocumentedTools(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, dir, "calls.jsonl", documented(t, 3))
+	writeFile(t, dir, "Caddyfile", read(t, "../Caddyfile"))
+	_, errs, err := inShell(t, dir, "caddy lex tools --config Caddyfile < calls.jsonl > decisions.jsonl")
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 {
+		t.Fatal(err, errs)
+	}
+	if got, want := read(t, filepath.Join(dir, "decisions.jsonl")), documented(t, 4); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestAssessFailsForABadLine(t *testing.T) {
 	t.Parallel()
 	out, errs, err := inShell(t, t.TempDir(), `printf 'oops\n{"id":"a","text":"Hello"}\n' | caddy lex assess`)

@@ -56,7 +56,7 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if len(fl.Args()) > 0 {
 		return fmt.Errorf("unexpected argument %q: prompts come from standard input", fl.Arg(0))
 	}
-	app, err := dryRunApp(fl.String("config"))
+	app, err := dryRunApp(fl.String("config"), promptOptions...)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil || len(files) == 0 {
 		return errors.New("name at least one file with --data")
 	}
-	app, err := dryRunApp(fl.String("config"))
+	app, err := dryRunApp(fl.String("config"), promptOptions...)
 	if err != nil {
 		return err
 	}

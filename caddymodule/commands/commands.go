@@ -3,8 +3,8 @@
 //
 // Each command has its own file, from its help text to its output. Commands that
 // need the data of a running proxy ask it over HTTP (proxy.go). Commands that read
-// receipts open a source (source.go). Commands that try a policy on prompts make a
-// dry run (dryrun.go).
+// receipts open a source (source.go). Commands that try a policy on prompts, or rules on
+// calls of tools, make a dry run (dryrun.go).
 package commands
 
 import (
@@ -26,7 +26,7 @@ func init() {
 The commands of Lex. Commands that need the data of a running proxy ask it over
 HTTP, because the embedded database is locked while Caddy runs.`,
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(verifyCommand(), exportCommand(), assessCommand(), benchCommand(), keysCommand(), conformanceCommand())
+			cmd.AddCommand(verifyCommand(), exportCommand(), assessCommand(), benchCommand(), toolsCommand(), keysCommand(), conformanceCommand())
 		},
 	})
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// dryRunOptions are the options of the app that decisions depend on.
-var dryRunOptions = []string{"policy", "embedder"}
+// promptOptions are the options of the app that decisions on prompts depend on.
+var promptOptions = []string{"policy", "embedder"}
 
-// dryRunApp provisions the app with the options of a configuration file that
+// dryRunApp provisions the app with some options of a configuration file, those that
 // decisions depend on. It touches no store, no secret and no listener. Without a file
 // the app has its defaults.
-func dryRunApp(config string) (*caddymodule.App, error) {
-	options, err := readOptions(config)
+func dryRunApp(config string, names ...string) (*caddymodule.App, error) {
+	options, err := readOptions(config, names)
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,14 @@ func dryRunApp(config string) (*caddymodule.App, error) {
 	return app, nil
 }
 
-// readOptions reads the dryRunOptions of the app from a configuration file.
-func readOptions(config string) (map[string]jsontext.Value, error) {
+// readOptions reads options of the app from a configuration file.
+func readOptions(config string, names []string) (map[string]jsontext.Value, error) {
 	options := make(map[string]jsontext.Value)
 	if config == "" {
 		return options, nil
 	}
 	if config == "-" {
-		return nil, errors.New("--config: name a file; standard input holds the prompts")
+		return nil, errors.New("--config: name a file; standard input holds what is decided on")
 	}
 	adapted, _, _, err := caddycmd.LoadConfig(config, "")
 	if err != nil {
@@ -70,7 +70,7 @@ func readOptions(config string) (map[string]jsontext.Value, error) {
 	if err := json.Unmarshal(adapted, &whole, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
-	for _, name := range dryRunOptions {
+	for _, name := range names {
 		if value, ok := whole.Apps.Lex[name]; ok {
 			options[name] = value
 		}

@@ -116,7 +116,9 @@ func around(text string, i int) byte {
 }
 
 // joins reports whether a byte makes a number part of something else.
-func joins(c byte) bool { return alphanumeric(c) || c == '-' || c == '/' || c == ':' || c == '_' || c == '#' }
+func joins(c byte) bool {
+	return alphanumeric(c) || c == '-' || c == '/' || c == ':' || c == '_' || c == '#'
+}
 
 func parseNumbers(digits string) []float64 {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(digits, ","), ",", ""), 64)

@@ -2,7 +2,8 @@ package toolcall
 
 import "github.com/caddy-lex/lex/kernel"
 
-// Invariant names a rule that no tool call may break. The set is closed, so
+// Invariant names a rule that no tool call may break. The last three are the operator's and
+// the request's own. The set is closed, so
 // that it can label a metric. A threat id carries the year of its list: "ASI"
 // is the OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1
 // of 2026.
@@ -84,6 +85,17 @@ const (
 	// TransferOutOfBounds forbids payments above the amount that the user named, or
 	// above every amount that anybody named. ASI02:2026, AML.T0053 (2026).
 	TransferOutOfBounds Invariant = "transfer_out_of_bounds"
+
+	// OperatorRule forbids what a rule of the operator denies; [Decision.Rule] names it.
+	OperatorRule Invariant = "operator_rule"
+
+	// UnknownTool forbids tools that the operator does not know, where only known ones
+	// may be called. ASI02:2026, AML.T0053 (2026).
+	UnknownTool Invariant = "unknown_tool"
+
+	// InvalidArguments forbids arguments that do not fit the schema that the request gives
+	// for the tool. ASI02:2026, AML.T0053 (2026).
+	InvalidArguments Invariant = "invalid_arguments"
 )
 
 // precedence is the order in which the invariants apply: a call that breaks
@@ -92,6 +104,7 @@ var precedence = []Invariant{
 	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, DestructiveOperation,
 	RemoteCodeExecution, PrivilegeEscalation, Persistence, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
 	DestructiveQuery, PathTraversal, UntrustedDestination, InjectedAction, TransferOutOfBounds,
+	OperatorRule, UnknownTool, InvalidArguments,
 }
 
 var reasons = map[Invariant]string{
@@ -111,6 +124,9 @@ var reasons = map[Invariant]string{
 	UntrustedDestination:     "The call cannot be undone and its destination was named only by untrusted content.",
 	InjectedAction:           "The user did not ask for the act; a text that the agent read tells it to do it.",
 	TransferOutOfBounds:      "The amount is above what the user named, or above every amount in the conversation.",
+	OperatorRule:             "A rule of the operator denies the call or cannot be applied to it.",
+	UnknownTool:              "The tool is not one of those that may be called.",
+	InvalidArguments:         "The arguments do not fit the schema of the tool.",
 }
 
 // Reason returns the sentence that explains the invariant, beginning with its
@@ -134,7 +150,7 @@ func (v Invariant) Scores() kernel.Scores {
 		return kernel.Scores{Injection: blockedScore}
 	case ConstraintTampering:
 		return kernel.Scores{Identity: blockedScore}
-	case DestructiveCommand, RemoteCodeExecution, PrivilegeEscalation, DataExfiltration, CredentialAccess,
+	case DestructiveCommand, DestructiveOperation, RemoteCodeExecution, PrivilegeEscalation, Persistence, DataExfiltration, CredentialAccess,
 		ServerSideRequestForgery, DestructiveQuery, PathTraversal:
 		return kernel.Scores{HarmRequest: blockedScore}
 	}

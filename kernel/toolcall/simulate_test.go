@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,12 +31,14 @@ func TestScenariosAreDecidedAsWritten(t *testing.T) {
 			benign++
 		}
 	}
+	// What an operator or a definition says stops no call that has neither.
+	said := []toolcall.Invariant{toolcall.OperatorRule, toolcall.UnknownTool, toolcall.InvalidArguments}
 	for _, v := range toolcall.Invariants {
-		if !met[v] {
-			t.Errorf("no scenario meets %s", v)
+		if met[v] == slices.Contains(said, v) {
+			t.Errorf("scenarios meet %s: %v", v, met[v])
 		}
 	}
-	if len(names) < 24 || benign < len(toolcall.Invariants) {
+	if len(names) < 24 || benign < len(toolcall.Invariants)-len(said) {
 		t.Errorf("%d scenarios, %d benign", len(names), benign)
 	}
 }

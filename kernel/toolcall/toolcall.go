@@ -89,16 +89,30 @@ type Interceptor struct {
 
 // Decide decides on a call. First come the operator's rules that deny it, then the
 // invariants, which no rule relaxes, then what the operator says of unknown tools and of
-// arguments that do not fit the tool's schema. The errors are those of the function
-// [Decide].
+// arguments that do not fit the tool's schema. A call that a rule denies and that breaks
+// an invariant too is blocked by the invariant, and names the rule besides. The errors are
+// those of the function [Decide].
 func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 	d, err := Decide(ctx, c)
 	if err != nil {
 		return d, err
 	}
 	d.Effect, d.HighRisk = i.Rules.effect(c)
-	return i.Rules.apply(c, d), nil
+	if d.Rule, err = i.Rules.denies(ctx, c, d); err != nil {
+		return Decision{}, err
+	}
+	switch {
+	case !d.Allowed:
+	case d.Rule != "":
+		d.block(OperatorRule)
+	case i.Rules.unknown(c):
+		d.block(UnknownTool)
+	}
+	return d, nil
 }
+
+// block blocks a call that no invariant before v blocks.
+func (d *Decision) block(v Invariant) { d.Allowed, d.Invariant, d.Reason = false, v, v.Reason() }
 
 // Decide reads every argument of the call with the readers that fit it and
 // returns the first invariant that the call breaks. It never panics and never

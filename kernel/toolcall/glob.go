@@ -1,0 +1,48 @@
+package toolcall
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// globs is a list of patterns over the names of tools.
+type globs []glob
+
+// A glob keeps the operator's spelling beside the one that is matched.
+type glob struct{ written, matched string }
+
+// newGlobs checks patterns. path.Match matches them: it knows classes, works in time
+// linear in the name for each star, and finds every mistake in a pattern when it is
+// asked once.
+func newGlobs(patterns []string) (globs, error) {
+	out := make(globs, 0, len(patterns))
+	for _, p := range patterns {
+		g := glob{p, foldName(p)}
+		if _, err := path.Match(g.matched, ""); err != nil || p == "" {
+			return nil, fmt.Errorf("%q is not a glob such as db_* or file.[rw]*", p)
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+// match returns the first glob that matches a tool's name.
+func (gs globs) match(name string) (written string, ok bool) {
+	if len(gs) == 0 {
+		return "", false
+	}
+	name = foldName(name)
+	for _, g := range gs {
+		if ok, _ := path.Match(g.matched, name); ok { // newGlobs has checked the pattern
+			return g.written, true
+		}
+	}
+	return "", false
+}
+
+// foldName makes names comparable. The slash, at which a star of path.Match stops, becomes
+// a character that no text has (Unicode calls it a noncharacter).
+func foldName(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "/", "\U0010FFFF")
+}
