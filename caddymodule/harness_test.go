@@ -109,11 +109,11 @@ func (f *faulty) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 	return r, err
 }
 
-func (f *faulty) Append(ctx context.Context, r store.Receipt) error {
+func (f *faulty) Append(ctx context.Context, receipts ...store.Receipt) error {
 	if _, down := broken.Load(f.path); down {
 		return errDisk
 	}
-	return f.Store.Append(ctx, r)
+	return f.Store.Append(ctx, receipts...)
 }
 
 // A site is the handler with an app, a store and a model behind it.

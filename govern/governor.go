@@ -55,7 +55,7 @@ type Store interface {
 	Session(ctx context.Context, key string) (store.Session, error)
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
 	Commit(ctx context.Context, t store.Change) error
-	Append(ctx context.Context, r store.Receipt) error
+	Append(ctx context.Context, receipts ...store.Receipt) error
 }
 
 // An Embedder measures the contrastive threat signal: whether a prompt is nearer to

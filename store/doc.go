@@ -2,8 +2,9 @@
 // every back-end keeps it under.
 //
 // The heart of it is one atomic step. [Store.Commit] takes a [Change], that is
-// the receipt of a turn and the state the session has after it, and makes the
-// receipt, the state and the statistics durable together or not at all. It does
+// the receipt of a turn, the receipts of the tool calls in its answer and the state
+// the session has after them, and makes the receipts, the state and the statistics
+// durable together or not at all. It does
 // so only if the session still has the version that the caller read; otherwise
 // it returns [ErrConflict] and the caller computes the turn again on the state
 // that won.

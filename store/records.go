@@ -27,7 +27,8 @@ type Receipt struct {
 	// SessionID is the session as the public lists show it.
 	SessionID string
 	// TurnID is the random id that the turn had before its receipt: it leads to
-	// the receipt ([Store.ReceiptOfTurn]). Empty when nobody was told of one.
+	// the receipt ([Store.ReceiptOfTurn]). The tool calls of a turn may have the same.
+	// Empty when nobody was told of one.
 	TurnID string
 	// Turn is the turn's label, >= 0.
 	Turn int
@@ -111,15 +112,16 @@ type Session struct {
 	Eval bool
 }
 
-// Change is what [Store.Commit] writes in one atomic step: the receipt of a turn
-// and the session as the turn leaves it.
+// Change is what [Store.Commit] writes in one atomic step: the receipt of a turn, those
+// of the tool calls in its answer, and the session as the turn leaves it.
 type Change struct {
 	// Receipt belongs to the session: its SessionKey is Session.Key.
 	Receipt Receipt
 	// Session is the session's next state, with the version that was read.
 	Session Session
-	// Calls are the receipts of the tool calls of the turn, in order. They follow Receipt in
-	// the listing, and the last of them is the session's head.
+	// Calls are the receipts of the tool calls of the turn, in order, at most [MaxCalls],
+	// of the same session and with ids of their own. They follow Receipt in the listing,
+	// and the last of them is the session's head.
 	Calls []Receipt
 	// Aliases are further keys that lead to the session from now on: now to the
 	// state that this change leaves, later to the state that it then has. A key under
@@ -127,6 +129,9 @@ type Change struct {
 	// aliases of the same name the last one counts. At most [MaxAliases].
 	Aliases []string
 }
+
+// MaxCalls is how many tool calls one change may have.
+const MaxCalls = 256
 
 // MaxAliases is how many aliases one change may have: one for each alternative
 // answer that a model API gives to a call (128), and a few ids.
@@ -141,7 +146,45 @@ func (c Change) Validate() error {
 	if len(c.Aliases) > MaxAliases || slices.Contains(c.Aliases, "") || slices.Contains(c.Aliases, c.Session.Key) {
 		return fmt.Errorf("%w: change with too many aliases, or with one that is empty or the key", ErrInvalid)
 	}
-	return c.Receipt.Validate()
+	if err := c.validateCalls(); err != nil {
+		return err
+	}
+	return ValidateReceipts(c.Receipts())
+}
+
+// validateCalls checks what the tool calls have to do with the rest of the change.
+func (c Change) validateCalls() error {
+	ids := make(map[string]bool, len(c.Calls))
+	for _, call := range c.Calls {
+		if call.SessionKey != c.Session.Key || call.Kind != KindToolCall {
+			return fmt.Errorf("%w: change with a tool call of another session or kind", ErrInvalid)
+		}
+		if call.ID == c.Receipt.ID || ids[call.ID] {
+			return fmt.Errorf("%w: change with two receipts of one id", ErrInvalid)
+		}
+		ids[call.ID] = true
+	}
+	return nil
+}
+
+// Receipts returns all receipts of the change, in the order in which they are written.
+func (c Change) Receipts() []Receipt {
+	return append([]Receipt{c.Receipt}, c.Calls...)
+}
+
+// ValidateReceipts returns an error that wraps [ErrInvalid] unless the receipts may be
+// written in one step: each is valid, and there are no more than a turn and its tool
+// calls have.
+func ValidateReceipts(receipts []Receipt) error {
+	if len(receipts) > 1+MaxCalls {
+		return fmt.Errorf("%w: too many receipts at once", ErrInvalid)
+	}
+	for _, r := range receipts {
+		if err := r.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Allowance is the answer to one request against a limit.

@@ -13,14 +13,15 @@ type Store interface {
 	// result shares no memory with the store.
 	Session(ctx context.Context, key string) (Session, error)
 
-	// Commit makes a change durable: the receipt, the session's next state, its
-	// aliases and the statistics, in one atomic step. A nil error means that all of it
-	// survives a crash. [ErrConflict] means that nothing was written because the
+	// Commit makes a change durable: the receipt and after it those of the tool calls, the
+	// session's next state, its aliases and the statistics, in one atomic step. A nil
+	// error means that all of it survives a crash. [ErrConflict] means that nothing was written because the
 	// session no longer has the version c.Session.Version, or because the family
 	// that it goes back to was erased. A change whose
 	// receipt id is already there succeeds, whatever its version, and adds
-	// nothing: repeating a commit whose answer was lost is always right. Commit
-	// keeps no reference to c.
+	// nothing, no call either: repeating a commit whose answer was lost is always right.
+	// A call whose id is already there is not written again. Commit keeps no reference
+	// to c.
 	Commit(ctx context.Context, c Change) error
 
 	// Erase forgets the session that the key leads to and all others of its
@@ -49,14 +50,16 @@ type Store interface {
 	// Receipt returns the receipt with the id, or [ErrNotFound].
 	Receipt(ctx context.Context, id string) (Receipt, error)
 
-	// ReceiptOfTurn returns the receipt whose TurnID is id, or [ErrNotFound]; of
-	// several the one written last. No receipt is found by "".
+	// ReceiptOfTurn returns the receipt whose TurnID is id, or [ErrNotFound]. Of several
+	// it is the turn's own, of [KindText] and written last, before those of its tool
+	// calls; of calls alone the first. No receipt is found by "".
 	ReceiptOfTurn(ctx context.Context, id string) (Receipt, error)
 
-	// Append makes a receipt durable without touching a session. It is
-	// idempotent by id. The statistics count it for the session of its
-	// SessionKey, or for none.
-	Append(ctx context.Context, r Receipt) error
+	// Append makes receipts durable in their order without touching a session: all or
+	// none, in one atomic step. It is idempotent by each id: a receipt that is already
+	// there is not written again. The statistics count each for the session of its
+	// SessionKey, or for none. At most 1 + [MaxCalls] receipts; of none it does nothing.
+	Append(ctx context.Context, receipts ...Receipt) error
 
 	// Stats returns what a scan of all receipts would give at this moment. Its
 	// cost does not depend on how many there are.

@@ -37,8 +37,24 @@ func open(t testing.TB, path string, opts bolt.Options) *bolt.Store {
 	return s
 }
 
-// advance commits the session's next turn and returns the receipt's id.
+// callsOf is how many tool calls the turns of these tests have, from the first on.
+func callsOf(turn int) int { return turn % 3 }
+
+// receiptsOf is how many receipts so many turns have.
+func receiptsOf(turns int) (n int) {
+	for turn := range turns {
+		n += 1 + callsOf(turn+1)
+	}
+	return n
+}
+
+// advance commits the session's next turn with its tool calls and returns the id of the
+// turn's receipt.
 func advance(ctx context.Context, s *bolt.Store, key string) (string, error) {
+	return advanceWith(ctx, s, key, callsOf)
+}
+
+func advanceWith(ctx context.Context, s *bolt.Store, key string, calls func(turn int) int) (string, error) {
 	session, err := s.Session(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		session, err = store.Session{Key: key, Secret: make([]byte, 32)}, nil
@@ -47,12 +63,18 @@ func advance(ctx context.Context, s *bolt.Store, key string) (string, error) {
 		return "", err
 	}
 	id := fmt.Sprintf("KRN-%s-%d", key, session.Turns+1)
-	record := fmt.Sprintf(`{"id":%q,"prev":%q,"padding":%q}`, id, session.Head, strings.Repeat("x", 500))
-	session.Head = id
+	receipt := func(id, kind string) store.Receipt {
+		record := fmt.Sprintf(`{"id":%q,"prev":%q,"padding":%q}`, id, session.Head, strings.Repeat("x", 500))
+		session.Head = id
+		return store.Receipt{ID: id, Kind: kind, SessionKey: key, Turn: 1, MAfter: 0.25, JSON: []byte(record)}
+	}
 	session.Turns++
-	return id, s.Commit(ctx, store.Change{Session: session, Receipt: store.Receipt{
-		ID: id, Kind: store.KindText, SessionKey: key, Turn: 1, MAfter: 0.25, JSON: []byte(record),
-	}})
+	change := store.Change{Receipt: receipt(id, store.KindText)}
+	for n := range calls(session.Turns) {
+		change.Calls = append(change.Calls, receipt(fmt.Sprintf("TCR-%s-%d-%d", key, session.Turns, n), store.KindToolCall))
+	}
+	change.Session = session
+	return id, s.Commit(ctx, change)
 }
 
 func TestOpenMakesPrivateFiles(t *testing.T) {
@@ -155,7 +177,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	}
 	gotStats, err := s.Stats(t.Context())
 	must(t, err)
-	if gotStats != wantStats || gotStats.TotalReceipts != 3 {
+	if gotStats != wantStats || gotStats.TotalReceipts != receiptsOf(3) {
 		t.Errorf("statistics: got %+v, want %+v", gotStats, wantStats)
 	}
 	_, err = s.Key(t.Context(), "h")
@@ -197,10 +219,40 @@ func TestRefusedWriteDoesNotSpoilTheBatch(t *testing.T) {
 	}
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != 48*5 {
-		t.Errorf("statistics count %d receipts, want %d", stats.TotalReceipts, 48*5)
+	if stats.TotalReceipts != 48*receiptsOf(5) {
+		t.Errorf("statistics count %d receipts, want %d", stats.TotalReceipts, 48*receiptsOf(5))
 	}
 	must(t, s.Check(t.Context()))
+}
+
+// A call that the tree refuses takes its whole turn with it, and nothing else.
+func TestRefusedCallLeavesNothingOfItsTurn(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
+	if _, err := advance(t.Context(), s, "k1"); err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.Session(t.Context(), "k1")
+	must(t, err)
+	next := before
+	next.Head, next.Turns = "TCR-2", 2
+	refused := store.Change{Session: next, Receipt: store.Receipt{ID: "KRN-2", Kind: store.KindText, SessionKey: "k1", JSON: []byte("{}")}}
+	for _, id := range []string{"TCR-1", strings.Repeat("x", 40_000), "TCR-2"} {
+		refused.Calls = append(refused.Calls, store.Receipt{ID: id, Kind: store.KindToolCall, SessionKey: "k1", JSON: []byte("{}")})
+	}
+	if err := s.Commit(t.Context(), refused); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("committing: %v", err)
+	}
+	if err := s.Append(t.Context(), refused.Receipts()...); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("appending: %v", err)
+	}
+	after, err := s.Session(t.Context(), "k1")
+	must(t, err)
+	stats, err := s.Stats(t.Context())
+	must(t, err)
+	if fmt.Sprint(after) != fmt.Sprint(before) || stats.TotalReceipts != receiptsOf(1) {
+		t.Errorf("%+v, before %+v; %d receipts", after, before, stats.TotalReceipts)
+	}
+	checkChain(t, s, "k1", 1)
 }
 
 func must(t testing.TB, err error) {

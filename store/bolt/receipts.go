@@ -15,6 +15,7 @@ import (
 // it, so that the one writer has little to do.
 type encodedReceipt struct {
 	id         string
+	kind       string
 	turnID     string
 	receipt    []byte
 	summary    []byte // nil when there is none
@@ -23,31 +24,46 @@ type encodedReceipt struct {
 	excluded   bool
 }
 
-// encodeForWriting encodes a receipt. The result shares no memory with r.
-func encodeForWriting(r store.Receipt, excluded bool) (encodedReceipt, error) {
-	receipt, err := encodeReceipt(r)
-	return encodedReceipt{
-		id: r.ID, turnID: r.TurnID, receipt: receipt, summary: encodeSummary(r), sessionKey: r.SessionKey,
-		counters: store.NewCounters(r), excluded: excluded,
-	}, err
+// encodeForWriting encodes receipts. The result shares no memory with them. excluded says
+// that their session is taken out of the statistics whatever their labels are.
+func encodeForWriting(receipts []store.Receipt, excluded bool) ([]encodedReceipt, error) {
+	encoded := make([]encodedReceipt, len(receipts))
+	for i, r := range receipts {
+		receipt, err := encodeReceipt(r)
+		if err != nil {
+			return nil, err
+		}
+		encoded[i] = encodedReceipt{
+			id: r.ID, kind: r.Kind, turnID: r.TurnID, receipt: receipt, summary: encodeSummary(r), sessionKey: r.SessionKey,
+			counters: store.NewCounters(r), excluded: excluded || r.Excluded(),
+		}
+	}
+	return encoded, nil
 }
 
-// Append writes a receipt with the next batch.
-func (s *Store) Append(ctx context.Context, r store.Receipt) error {
-	if err := r.Validate(); err != nil {
+// Append writes the receipts with the next batch.
+func (s *Store) Append(ctx context.Context, receipts ...store.Receipt) error {
+	if err := store.ValidateReceipts(receipts); err != nil {
 		return err
 	}
-	c, err := encodeForWriting(r, r.Excluded())
-	if err != nil {
+	encoded, err := encodeForWriting(receipts, false)
+	if err != nil || len(encoded) == 0 {
 		return err
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
+	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return writeUnknown(tx, encoded) })
+}
+
+// writeUnknown writes those of the receipts that are not there yet.
+func writeUnknown(tx *bbolt.Tx, receipts []encodedReceipt) error {
+	for _, c := range receipts {
 		if c.known(tx) {
-			return nil
+			continue
 		}
-		_, err := c.write(tx)
-		return err
-	})
+		if _, err := c.write(tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // known reports whether the receipt is already there.
@@ -78,12 +94,20 @@ func (c encodedReceipt) write(tx *bbolt.Tx) (uint64, error) {
 	if err := tx.Bucket(idsBucket).Put([]byte(c.id), at); err != nil {
 		return 0, err
 	}
-	if c.turnID != "" {
-		if err := tx.Bucket(turnsBucket).Put([]byte(c.turnID), at); err != nil {
-			return 0, err
-		}
+	if err := c.writeTurn(tx.Bucket(turnsBucket), at); err != nil {
+		return 0, err
 	}
 	return sequence, c.count(tx.Bucket(countersBucket))
+}
+
+// writeTurn makes the turn's id lead to the receipt, unless it is that of a tool call and
+// the id leads to another: the turn's own comes first.
+func (c encodedReceipt) writeTurn(turns *bbolt.Bucket, at []byte) error {
+	id := []byte(c.turnID)
+	if c.turnID == "" || c.kind == store.KindToolCall && turns.Get(id) != nil {
+		return nil
+	}
+	return turns.Put(id, at)
 }
 
 // Recent walks the sequence numbers downwards. A cursor is a sequence number.

@@ -55,7 +55,7 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 	if err := change.Validate(); err != nil {
 		return err
 	}
-	c, err := encodeForWriting(change.Receipt, change.Excluded())
+	encoded, err := encodeForWriting(change.Receipts(), change.Excluded())
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 		return err
 	}
 	t := turn{
-		encodedReceipt: c, read: next.Version, family: next.Family, derived: existing, aliases: slices.Clone(change.Aliases),
+		encodedReceipt: encoded[0], calls: encoded[1:], read: next.Version, family: next.Family, derived: existing, aliases: slices.Clone(change.Aliases),
 		session: append(make([]byte, versionSize, versionSize+len(state)), state...),
 	}
 	return s.writes.Do(ctx, t.commit)
@@ -74,8 +74,9 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 // A turn is a change that is about to be written.
 type turn struct {
 	encodedReceipt
-	session []byte // encoded, with room for its version
-	read    uint64 // the version that was read
+	calls   []encodedReceipt // of its answer
+	session []byte           // encoded, with room for its version
+	read    uint64           // the version that was read
 	family  string
 	derived bool // the family must be there
 	aliases []string
@@ -97,6 +98,9 @@ func (t turn) commit(tx *bbolt.Tx) error {
 	}
 	sequence, err := t.write(tx)
 	if err != nil {
+		return err
+	}
+	if err := writeUnknown(tx, t.calls); err != nil {
 		return err
 	}
 	binary.BigEndian.PutUint64(t.session, sequence)

@@ -52,37 +52,39 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 	if err != nil {
 		return err
 	}
-	c := commitCall(change.Receipt, change.Excluded())
+	c := commitCall(change.Receipts(), change.Excluded())
 	c.args = append(c.args,
-		strconv.FormatUint(next.Version, 10), state, int64(sessionLife/time.Second), next.Family, existing)
-	c.keys = append(c.keys, familyKey(next.Family))
+		next.Key, strconv.FormatUint(next.Version, 10), state, int64(sessionLife/time.Second), next.Family, existing)
+	c.keys = append(c.keys, sessionKey(next.Key), familyKey(next.Family))
 	for _, alias := range change.Aliases {
 		c.keys = append(c.keys, sessionKey(alias))
 	}
 	return s.writes.Do(ctx, c)
 }
 
-// Append writes a receipt with the next batch.
-func (s *Store) Append(ctx context.Context, r store.Receipt) error {
-	if err := r.Validate(); err != nil {
+// Append writes the receipts with the next batch.
+func (s *Store) Append(ctx context.Context, receipts ...store.Receipt) error {
+	if err := store.ValidateReceipts(receipts); err != nil || len(receipts) == 0 {
 		return err
 	}
-	return s.writes.Do(ctx, commitCall(r, r.Excluded()))
+	return s.writes.Do(ctx, commitCall(receipts, false))
 }
 
-// commitCall returns the arguments that a lone receipt and a change have in
-// common. The record and the summary are copied because the caller may change
-// its own while the batch waits.
-func commitCall(r store.Receipt, excluded bool) scriptCall {
-	counters := store.NewCounters(r)
-	return scriptCall{
-		keys: []string{receiptsKey, receiptKey(r.ID), sessionKey(r.SessionKey), countersKey(r.SessionKey), statsKey, turnKey(r.TurnID), summariesKey},
-		args: []any{
+// commitCall returns the arguments that lone receipts and a change have in common.
+// excluded says that the session is taken out of the statistics whatever the labels of
+// the receipts are. Records and summaries are copied because the caller may change its
+// own while the batch waits.
+func commitCall(receipts []store.Receipt, excluded bool) scriptCall {
+	c := scriptCall{keys: []string{receiptsKey, summariesKey, statsKey}, args: []any{len(receipts)}}
+	for _, r := range receipts {
+		counters := store.NewCounters(r)
+		c.keys = append(c.keys, receiptKey(r.ID), turnKey(r.TurnID), countersKey(r.SessionKey))
+		c.args = append(c.args,
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
-			counters.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), counters.Margin, excluded,
-			r.TurnID, string(r.Summary),
-		},
+			counters.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), counters.Margin, excluded || r.Excluded(),
+			r.TurnID, string(r.Summary))
 	}
+	return c
 }
 
 // writeBatch sends the batch in one round trip. Its callers' contexts are

@@ -1,10 +1,13 @@
 package redis_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,7 +105,7 @@ func TestServerThatIsFull(t *testing.T) {
 	must(t, err)
 
 	must(t, raw.ConfigSet(t.Context(), "maxmemory", "1").Err())
-	err = s.Commit(t.Context(), turn(session, "KRN-2"))
+	err = s.Commit(t.Context(), turnWithCalls(session, "KRN-2", 3))
 	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("committing to a full server: %v", err)
 	}
@@ -117,11 +120,72 @@ func TestServerThatIsFull(t *testing.T) {
 
 	must(t, raw.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	must(t, s.Check(t.Context()))
-	must(t, s.Commit(t.Context(), turn(session, "KRN-2")))
+	must(t, s.Commit(t.Context(), turnWithCalls(session, "KRN-2", 3)))
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != 2 {
-		t.Errorf("%d receipts, want 2", stats.TotalReceipts)
+	if stats.TotalReceipts != 5 {
+		t.Errorf("%d receipts, want 5", stats.TotalReceipts)
+	}
+}
+
+// A server that is killed and started again on its log has every turn that it
+// acknowledged, and of each turn the receipt with all of its calls or nothing.
+func TestKilledServerTearsNoTurn(t *testing.T) {
+	const sessions, calls = 8, 5
+	folder := t.TempDir()
+	log := []string{"--dir", folder, "--appendonly", "yes", "--appendfsync", "always"}
+	url, process := storetest.StartRedisProcess(t, log...)
+	s := open(t, url, redis.Options{Timeout: time.Second})
+	acknowledged := make([]int, sessions) // turns
+	var group sync.WaitGroup
+	for c := range sessions {
+		group.Go(func() {
+			session := store.Session{Key: fmt.Sprint("k", c)}
+			for {
+				if err := s.Commit(t.Context(), turnWithCalls(session, fmt.Sprintf("KRN-%d-%d", c, session.Turns), calls)); err != nil {
+					return
+				}
+				acknowledged[c]++
+				if c == 0 && acknowledged[c] == 40 {
+					_ = process.Kill()
+				}
+				var err error
+				if session, err = s.Session(t.Context(), session.Key); err != nil {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+
+	url, _ = storetest.StartRedisProcess(t, log...)
+	s = open(t, url, patient)
+	total := 0
+	for c := range sessions {
+		session, err := s.Session(t.Context(), fmt.Sprint("k", c))
+		if errors.Is(err, store.ErrNotFound) && acknowledged[c] == 0 {
+			continue
+		}
+		must(t, err)
+		length := 0
+		for id := session.Head; id != ""; length++ {
+			r, err := s.Receipt(t.Context(), id)
+			must(t, err)
+			var record struct {
+				Prev string `json:"prev"`
+			}
+			must(t, json.Unmarshal(r.JSON, &record))
+			id = record.Prev
+		}
+		if length != session.Turns*(1+calls) || session.Turns < acknowledged[c] {
+			t.Errorf("session %d has %d turns and %d receipts; %d turns were acknowledged", c, session.Turns, length, acknowledged[c])
+		}
+		total += length
+	}
+	stats, err := s.Stats(t.Context())
+	must(t, err)
+	if stats.TotalReceipts != total || total < 40*(1+calls) {
+		t.Errorf("%d receipts in chains, %d in the statistics", total, stats.TotalReceipts)
 	}
 }
 

@@ -60,12 +60,23 @@ func must(t testing.TB, err error) {
 }
 
 // turn returns the next turn of the session.
-func turn(s store.Session, id string) store.Change {
-	s.Head = id
+func turn(s store.Session, id string) store.Change { return turnWithCalls(s, id, 0) }
+
+// turnWithCalls returns the next turn of the session, with tool calls. Each record names
+// the one before it.
+func turnWithCalls(s store.Session, id string, calls int) store.Change {
+	receipt := func(id, kind string) store.Receipt {
+		record := fmt.Appendf(nil, `{"prev":%q}`, s.Head)
+		s.Head = id
+		return store.Receipt{ID: id, Kind: kind, SessionKey: s.Key, Turn: 1, MAfter: 0.25, JSON: record}
+	}
 	s.Turns++
-	return store.Change{Session: s, Receipt: store.Receipt{
-		ID: id, Kind: store.KindText, SessionKey: s.Key, Turn: 1, MAfter: 0.25, JSON: []byte("{}"),
-	}}
+	change := store.Change{Receipt: receipt(id, store.KindText)}
+	for n := range calls {
+		change.Calls = append(change.Calls, receipt(fmt.Sprintf("TCR-%s-%d", id, n), store.KindToolCall))
+	}
+	change.Session = s
+	return change
 }
 
 func TestReplicasShareEverything(t *testing.T) {

@@ -97,8 +97,13 @@ func commitRandom(
 	turn := labelled(session, id, r.Turn)
 	turn.Receipt = r
 	turn.Session.Eval = session.Eval || random.IntN(50) == 0
+	for n := range random.IntN(3) {
+		turn.Calls = append(turn.Calls, randomReceipt(random, fmt.Sprintf("TCR-%s-%d", id, n), key))
+	}
 	must(t, s.Commit(t.Context(), turn))
-	m.add(r, turn.Session.Eval)
+	for _, written := range turn.Receipts() {
+		m.add(written, turn.Session.Eval)
+	}
 	var err error
 	sessions[key], err = s.Session(t.Context(), key)
 	must(t, err)
