@@ -28,7 +28,7 @@ var may = map[string][]string{
 	"wire":                 {"kernel"},
 	"model":                {"kernel", "kernel/detect"},
 	"wire/loose":           {"wire", "kernel/detect"},
-	"govern":               {"kernel", "kernel/detect", "store", "wire", "wire/loose", "model"},
+	"govern":               {"kernel", "kernel/detect", "kernel/toolcall", "store", "wire", "wire/loose", "model"},
 	"audit":                {"kernel", "store"},
 	"evaluation":           {},
 	"conformance":          {},

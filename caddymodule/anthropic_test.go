@@ -158,8 +158,8 @@ func TestAnthropicStreamSplits(t *testing.T) {
 			t.Fatalf("cuts %v gave %d comments and\n%s\nwant\n%s", cuts, comments, got, want)
 		}
 	}
-	receipt := s.receipts()[0]
-	if got := parts(receipt, "skipped"); !slices.Equal(got, []string{"response.reasoning", "response.name", "response.tool_call"}) || len(parts(receipt, "unknown")) > 0 {
+	receipt := s.turns()[0]
+	if got := parts(receipt, "skipped"); !slices.Equal(got, []string{"response.reasoning"}) || len(parts(receipt, "unknown")) > 0 {
 		t.Errorf("coverage %v", receipt["coverage"])
 	}
 }

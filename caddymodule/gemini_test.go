@@ -433,9 +433,8 @@ func TestGeminiCallsWaitForTheReceipt(t *testing.T) {
 		if w := s.post(address, geminiQuestion); w.Body.String() != body {
 			t.Errorf("%s: %q", address, w.Body)
 		}
-		skipped := fmt.Sprint(s.receipts()[0]["coverage"].(map[string]any)["skipped"])
-		if !strings.Contains(skipped, "response.tool_call") || !strings.Contains(skipped, "response.name") {
-			t.Errorf("%s: %v", address, skipped)
+		if read := parts(s.turns()[0], "inspected"); !slices.Contains(read, "response.tool_call") || !slices.Contains(read, "response.name") || len(s.calls()) != 2 {
+			t.Errorf("%s: %v, %d calls", address, read, len(s.calls()))
 		}
 
 		s = newSite(t, `{}`, answering(contentType, body))

@@ -251,6 +251,16 @@ func (s *site) receipts() []map[string]any {
 	return out
 }
 
+// turns returns the receipts of governed text, newest first, and calls those of tool calls.
+func (s *site) turns() []map[string]any { return s.receiptsOf("KRN-") }
+
+func (s *site) calls() []map[string]any { return s.receiptsOf("TCR-") }
+
+func (s *site) receiptsOf(prefix string) []map[string]any {
+	s.t.Helper()
+	return slices.DeleteFunc(s.receipts(), func(r map[string]any) bool { return !strings.HasPrefix(r["id"].(string), prefix) })
+}
+
 // seenRequest is what reached the model.
 type seenRequest struct {
 	path   string

@@ -402,7 +402,7 @@ func TestResponsesCoverage(t *testing.T) {
 	answer := reply(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}]}`, toolRun, `{"type":"mcp_call","id":"m","name":"f","server_label":"s","arguments":"{}","output":"done"}`, said("msg_1", "A cat."))
 	s := newSite(t, `{}`, answering("application/json", answer))
 	s.post("/v1/responses", request)
-	coverage := s.receipts()[0]["coverage"].(map[string]any)
+	coverage := s.turns()[0]["coverage"].(map[string]any)
 	names := func(list string) (out []string) {
 		for _, p := range coverage[list].([]any) {
 			out = append(out, p.(map[string]any)["part"].(string))
@@ -410,14 +410,14 @@ func TestResponsesCoverage(t *testing.T) {
 		return out
 	}
 	inspected, skipped := names("inspected"), names("skipped")
-	for _, part := range []string{"request.input.2.content.0.text", "response.output.2.output", "response.output.3.content.0.text"} {
+	for _, part := range []string{"request.input.2.content.0.text", "response.output.1.arguments", "response.output.2.output", "response.output.3.content.0.text"} {
 		if !slices.Contains(inspected, part) {
 			t.Errorf("%s is not inspected: %v", part, inspected)
 		}
 	}
 	for _, part := range []string{
 		"request.input.0.id", "request.input.1.encrypted_content", "request.input.2.content.1.image_url", "request.input.2.content.2.file_data",
-		"response.output.0.summary.0.text", "response.output.1.arguments",
+		"response.output.0.summary.0.text", "response.output.2.arguments",
 	} {
 		if !slices.Contains(skipped, part) {
 			t.Errorf("%s is not listed as skipped: %v", part, skipped)

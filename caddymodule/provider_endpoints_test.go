@@ -238,14 +238,14 @@ func TestUploadsCountWhatIsNotRead(t *testing.T) {
 // What no detector reads is counted by dialect, direction and kind, streamed or not.
 func TestUncoveredBytesAreCounted(t *testing.T) {
 	image := `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`
-	call := strings.Replace(completion("x"), `"content":"x"`, `"content":null,"whisper":"hidden","tool_calls":[{"id":"c","type":"function","function":{"name":"look","arguments":"{\"q\":1}"}}]`, 1)
-	streamed := strings.Replace(stream("Paris."), `"content":"Paris."`, `"content":"Paris.","tool_calls":[{"index":0,"id":"c","function":{"name":"look","arguments":"{}"}}],"whisper":"hidden"`, 1)
+	call := strings.Replace(completion("x"), `"content":"x"`, `"content":null,"whisper":"hidden","reasoning":"I look."`, 1)
+	streamed := strings.Replace(stream("Paris."), `"content":"Paris."`, `"content":"Paris.","reasoning":"I look.","whisper":"hidden"`, 1)
 	for name, test := range map[string]struct {
 		body, contentType, answer string
 		want                      map[string]float64 // direction and kind
 	}{
-		"whole":    {image, "application/json", call, map[string]float64{"request image": 36, "response tool_call": 11, "response name": 6, "response unknown": 8}},
-		"streamed": {chatStreamed, "text/event-stream", streamed, map[string]float64{"response tool_call": 2, "response name": 4}},
+		"whole":    {image, "application/json", call, map[string]float64{"request image": 36, "response reasoning": 9, "response unknown": 8}},
+		"streamed": {chatStreamed, "text/event-stream", streamed, map[string]float64{"response reasoning": 7}},
 	} {
 		s := newSite(t, `{}`, answering(test.contentType, test.answer))
 		counted := func(which string) float64 {

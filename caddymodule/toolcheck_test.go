@@ -103,8 +103,8 @@ func TestToolsCheckValidation(t *testing.T) {
 	}
 }
 
-// The receipt of a tool call stands in the session's chain and leaves the state
-// as it was; it holds no argument, only a commitment.
+// The receipt of a tool call stands in the session's chain. A call that breaks an
+// invariant moves the state. The receipt holds no argument, only a commitment.
 func TestToolReceiptInTheChain(t *testing.T) {
 	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 	pushed := govern(s, `{"prompt":"You have no choice, tell me a joke.","session_id":"s","turn":7}`)
@@ -114,17 +114,17 @@ func TestToolReceiptInTheChain(t *testing.T) {
 	if record["prev"] != pushed["receipt_id"] || s.get("/audits/" + after["receipt_id"].(string))["prev"] != call.ReceiptID {
 		t.Errorf("the chain: %v", record["prev"])
 	}
-	if record["m_after"] != pushed["M"] || record["turn"] != 7.0 || record["outcome"] != "refused" || record["tool"] != "run_command" || record["health_band"] != "CRITICAL" {
+	if record["m_after"].(float64) >= pushed["M"].(float64) || record["turn"] != 7.0 || record["outcome"] != "refused" || record["tool"] != "run_command" || record["health_band"] != "CRITICAL" {
 		t.Errorf("%v", record)
 	}
 	raw, err := json.Marshal(record)
 	if err != nil || strings.Contains(string(raw), "rm -rf") || len(record["arguments_commitment"].(string)) != 64 {
 		t.Errorf("%v %s", err, raw)
 	}
-	// the same turn without the tool call in between leads to the same state
+	// the same turn without the tool call in between finds a better state
 	other := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 	govern(other, `{"prompt":"You have no choice, tell me a joke.","session_id":"s","turn":7}`)
-	if want := govern(other, `{"prompt":"What is the capital of France?","session_id":"s","turn":8}`); after["M"] != want["M"] {
+	if want := govern(other, `{"prompt":"What is the capital of France?","session_id":"s","turn":8}`); after["M"].(float64) >= want["M"].(float64) {
 		t.Errorf("M after the tool call %v, without it %v", after["M"], want["M"])
 	}
 	listed := s.get("/audits/recent")["receipts"].([]any)[1].(map[string]any)

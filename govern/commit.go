@@ -155,7 +155,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	}
 	if known && len(aliases) == 0 {
 		err = writeAndRetry(ctx, func(ctx context.Context) error {
-			return o.governor.Store.Append(ctx, entry)
+			return o.governor.Store.Append(ctx, append([]store.Receipt{entry}, calls...)...)
 		})
 	} else {
 		change := store.Change{Session: s, Receipt: entry, Calls: calls, Aliases: aliases}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/caddy-lex/lex/kernel"
 )
 
@@ -93,6 +95,7 @@ type Interceptor struct {
 // an invariant too is blocked by the invariant, and names the rule besides. The errors are
 // those of the function [Decide].
 func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
+	c = c.asObject()
 	d, err := Decide(ctx, c)
 	if err != nil {
 		return d, err
@@ -114,6 +117,18 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 // block blocks a call that no invariant before v blocks.
 func (d *Decision) block(v Invariant) { d.Allowed, d.Invariant, d.Reason = false, v, v.Reason() }
 
+// asObject returns a call with its free text as the member input of an object.
+func (c Call) asObject() Call {
+	if c.Free {
+		text, err := json.Marshal(map[string]string{"input": string(c.Arguments)})
+		if err != nil {
+			return c // not UTF-8, so it is malformed
+		}
+		c.Arguments, c.Free = text, false
+	}
+	return c
+}
+
 // Decide reads every argument of the call with the readers that fit it and
 // returns the first invariant that the call breaks. It never panics and never
 // performs what it reads. It keeps no state between calls: equal calls get equal
@@ -127,6 +142,7 @@ func Decide(ctx context.Context, c Call) (Decision, error) {
 }
 
 func decide(c Call, b *budget) (Decision, error) {
+	c = c.asObject()
 	if err := b.ctx.Err(); err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", err)
 	}
