@@ -22,10 +22,14 @@ type ledger struct {
 	store.Store
 	ids     []string // oldest first
 	changed map[string][]byte
+	moved   map[string]string // ids to the keys of the sessions that they are said to be of
 }
 
 func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) {
 	r, err := l.Store.Receipt(ctx, id)
+	if key, moved := l.moved[id]; moved {
+		r.SessionKey = key
+	}
 	if record, touched := l.changed[id]; touched && err == nil {
 		if r.JSON = record; len(record) == 0 {
 			return store.Receipt{}, store.ErrNotFound
@@ -36,8 +40,7 @@ func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 
 const sessionKey = "0000000000000000000000000000000000000000000000000000000000000000"
 
-// newLedger keeps the receipts of one session of n turns.
-func newLedger(t *testing.T, n int) *ledger {
+func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
 	if err != nil {
@@ -55,7 +58,13 @@ func newLedger(t *testing.T, n int) *ledger {
 	if err := s.PutPolicy(t.Context(), k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
-	l := &ledger{Store: s, changed: make(map[string][]byte)}
+	return &ledger{Store: s, changed: make(map[string][]byte), moved: make(map[string]string)}, k
+}
+
+// newLedger keeps the receipts of one session of n turns.
+func newLedger(t *testing.T, n int) *ledger {
+	t.Helper()
+	l, k := emptyLedger(t)
 	session := store.Session{Key: sessionKey, State: k.NewSession(), Secret: bytes.Repeat([]byte{1}, 32)}
 	for i := range n {
 		turn, err := k.Assess(session.State, kernel.Evidence{}, kernel.Enforce)
@@ -77,7 +86,7 @@ func newLedger(t *testing.T, n int) *ledger {
 			ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
 			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i), JSON: record,
 		}
-		if err := s.Commit(t.Context(), store.Change{Session: session, Receipt: entry}); err != nil {
+		if err := l.Commit(t.Context(), store.Change{Session: session, Receipt: entry}); err != nil {
 			t.Fatal(err)
 		}
 		session.Version++

@@ -14,8 +14,8 @@ import (
 )
 
 // maxWalk bounds how many receipts are read to get from the head of a session
-// to one of its receipts.
-const maxWalk = 256
+// to one of its receipts. It is more than a turn has tool calls.
+const maxWalk = 2 * store.MaxCalls
 
 // Policies holds policies by their hash.
 type Policies interface {
@@ -208,30 +208,55 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 
 // resentHead checks a receipt of a conversation that is identified only by the history
 // that the client resends. Each turn leaves its state under its own key, the digest of
-// all texts up to its end, and the first turn with these texts stays the head there. A
-// client may go back and ask the same again from another state. The receipt of that
-// turn is not the head, but it commits to the same texts with the same secret.
+// all texts up to its end, and the first turn with these texts stays the head there, with
+// the tool calls of its answer. A client may go back and ask the same again from another
+// state. The receipts of that turn do not lead to the head, but the turn commits to the
+// same texts with the same secret.
 func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
 	const name = "head"
 	if head == r.ID {
 		return passed(name, "it is the head of its conversation"), nil
 	}
-	entry, err := a.archive.Receipt(ctx, head)
-	if errors.Is(err, store.ErrNotFound) {
-		return failed(name, "the head of its conversation, "+head+", is missing"), nil
+	first, fault, err := a.turnOf(ctx, head)
+	if err != nil || fault.Failed() {
+		return fault, err
 	}
-	if err != nil {
-		return Check{}, err
+	own := r
+	if r.Tool != "" {
+		if own, fault, err = a.turnOf(ctx, r.Prev); err != nil || fault.Failed() {
+			return fault, err
+		}
 	}
-	first, err := kernel.OpenReceipt(entry.JSON)
-	if err != nil {
-		return failed(name, fmt.Sprintf("the head of its conversation, %s, is broken: %v", head, err)), nil
-	}
-	if first.Resent && first.SessionID == r.SessionID &&
-		first.PromptCommitment == r.PromptCommitment && first.OutputCommitment == r.OutputCommitment {
+	if first.Resent && own.Resent && first.SessionID == own.SessionID &&
+		first.PromptCommitment == own.PromptCommitment && first.OutputCommitment == own.OutputCommitment {
 		return passed(name, "the head of its conversation, "+head+", commits to the same words"), nil
 	}
-	return notInChain(entry, r), nil
+	return notInChain(first.Timestamp, r), nil
+}
+
+// turnOf follows the chain from a receipt of a resent conversation back over the tool
+// calls to the receipt of their turn, which is the receipt itself if it is no tool call.
+// A receipt that is missing or broken is a failed check.
+func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fault Check, err error) {
+	const name = "head"
+	for range 1 + store.MaxCalls {
+		entry, err := a.archive.Receipt(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return turn, failed(name, "a receipt of its conversation, "+id+", is missing"), nil
+		}
+		if err != nil {
+			return turn, Check{}, err
+		}
+		r, err := kernel.OpenReceipt(entry.JSON)
+		if err != nil {
+			return turn, failed(name, fmt.Sprintf("a receipt of its conversation, %s, is broken: %v", id, err)), nil
+		}
+		if r.Tool == "" {
+			return r, Check{}, nil
+		}
+		id = r.Prev
+	}
+	return turn, failed(name, "a turn of its conversation has more tool calls than one can have"), nil
 }
 
 // walk follows the chain from a head back to the receipt.
@@ -251,7 +276,7 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 		}
 		prev := gjson.GetBytes(entry.JSON, "prev").Str
 		if prev == "" {
-			return notInChain(entry, r), nil
+			return notInChain(entry.Timestamp, r), nil
 		}
 		id = prev
 	}
@@ -259,11 +284,11 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 }
 
 // notInChain returns the outcome for a receipt that is missing from the session's
-// chain, which begins with first. If the chain begins later than the receipt, the
+// chain, which begins at a time in Unix milliseconds. If the chain begins later than the receipt, the
 // session was erased and has begun again. Otherwise the receipt was added outside the
 // chain.
-func notInChain(first store.Receipt, r kernel.Receipt) Check {
-	if first.Timestamp > r.Timestamp {
+func notInChain(begins int64, r kernel.Receipt) Check {
+	if begins > r.Timestamp {
 		return unknown("head", "its session was erased since and has begun again")
 	}
 	return failed("head", "it is not in the chain that ends at the head of its session")

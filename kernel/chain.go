@@ -48,7 +48,8 @@ func (c *Chain) Add(k *Kernel, r Receipt) error {
 	return err
 }
 
-// next is the session as the recorded turn left it.
+// next is the session as the recorded turn left it. A tool call without evidence took no
+// step, and its record says so: what it left is what it began with.
 func (r *Receipt) next() Session {
 	return Session{X: r.State, Z: r.ZNext, CUSUM: r.CUSUMNext, Carry: r.CarryNext, Policy: r.Policy}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -341,5 +342,56 @@ func TestExportStreams(t *testing.T) {
 		if held := watch.most - int(before.HeapAlloc); held > 8<<20 {
 			t.Errorf("%v: %d MiB were held", source, held>>20)
 		}
+	}
+}
+
+// The receipts of tool calls stand in the chain between turns, and are exported and
+// verified like them.
+func TestVerifyAChainWithToolCalls(t *testing.T) {
+	proxy := startProxy(t, "Paris.")
+	var ids []string
+	for _, step := range []struct{ path, body string }{
+		{"/lex/govern", `{"session_id":"s","prompt":"What is the capital of France?","output":"Paris."}`},
+		{"/lex/tools/check", `{"session_id":"s","tool":{"name":"read_file","arguments":{"path":"notes.txt"}}}`},
+		{"/lex/tools/check", `{"session_id":"s","tool":{"name":"run_command","arguments":{"command":"rm -rf /"}}}`},
+		{"/lex/govern", `{"session_id":"s","prompt":"And of Spain?","output":"Madrid."}`},
+	} {
+		askProxy(t, http.MethodPost, proxy.URL+step.path, step.body)
+	}
+	out, _, err := lexCommand("", "export", "--url", proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(out)) // the policy, then the receipts
+	for _, line := range lines[1:] {
+		r, err := kernel.OpenReceipt([]byte(strings.TrimSuffix(line, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.ID[:3])
+	}
+	if strings.Join(ids, " ") != "KRN TCR TCR KRN" {
+		t.Fatalf("exported %v", ids)
+	}
+	verify := func(lines ...string) (string, error) {
+		file := filepath.Join(t.TempDir(), "receipts.jsonl")
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said, faults, err := lexCommand("", "verify", file)
+		return said + faults, err
+	}
+	if said, err := verify(lines...); err != nil || !strings.Contains(said, "4 receipts in 1 chains, 0 faults") {
+		t.Errorf("%v: %s", err, said)
+	}
+	if said, err := verify(slices.Delete(slices.Clone(lines), 3, 4)...); err == nil || !strings.Contains(said, "removed or moved") {
+		t.Errorf("without the blocked call: %v: %s", err, said)
+	}
+	lines[3] = strings.Replace(lines[3], `"blocked"`, `"approved"`, 1)
+	if said, err := verify(lines...); err == nil || !strings.Contains(said, "id does not match") {
+		t.Errorf("with the blocked call approved: %v: %s", err, said)
+	}
+	if said, _, err := lexCommand("", "verify", "--url", proxy.URL); err != nil || !strings.Contains(said, "4 receipts in 1 chains, 0 faults") {
+		t.Errorf("%v: %s", err, said)
 	}
 }

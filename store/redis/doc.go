@@ -8,7 +8,8 @@
 //	lex:{0}:receipts       stream  one entry a receipt
 //	lex:{0}:summaries      stream  the summaries of receipts, each at its receipt's place
 //	lex:{0}:receipt:<id>   string  the receipt's place in the stream
-//	lex:{0}:turn:<id>      string  the same, by the id of its turn
+//	lex:{0}:turn:<id>      string  the same, by the id of its turn; of a turn with tool calls
+//	                               the turn's own
 //	lex:{0}:session:<key>  hash    version, state, family; lives 30 days after its last turn.
 //	                               An alias: alias_of, the session's key; lives 30 days
 //	lex:{0}:family:<name>  set     the keys above of a family; lives as long as its youngest
