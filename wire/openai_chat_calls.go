@@ -12,14 +12,9 @@ import (
 // form before tools.
 func chatTools(root gjson.Result) (tools []ToolDefinition) {
 	add := func(definition, schema gjson.Result) {
-		if !definition.IsObject() {
-			return
+		if definition.IsObject() {
+			tools = append(tools, toolDefinition(definition, schema))
 		}
-		tool := ToolDefinition{Name: definition.Get("name").Str, Description: definition.Get("description").Str}
-		if schema.IsObject() {
-			tool.Schema = []byte(schema.Raw)
-		}
-		tools = append(tools, tool)
 	}
 	elements(root.Get("tools"), func(_ int, tool gjson.Result) {
 		add(tool.Get("function"), tool.Get("function.parameters"))
@@ -27,6 +22,14 @@ func chatTools(root gjson.Result) (tools []ToolDefinition) {
 	})
 	elements(root.Get("functions"), func(_ int, f gjson.Result) { add(f, f.Get("parameters")) })
 	return tools
+}
+
+func toolDefinition(v, schema gjson.Result) ToolDefinition {
+	tool := ToolDefinition{Name: v.Get("name").Str, Description: v.Get("description").Str}
+	if schema.IsObject() {
+		tool.Schema = []byte(schema.Raw)
+	}
+	return tool
 }
 
 // elements calls a function for each element of an array.
@@ -121,6 +124,7 @@ type chatPiece struct {
 	CallDelta
 	place int // of its choice
 	at    int // in tool_calls, or legacyCall
+	value gjson.Result
 }
 
 // read reads the pieces of calls of a chunk.
@@ -133,14 +137,14 @@ func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 			call := chatCallOf(at, v)
 			call.Choice, call.Unclear = number, call.Unclear || !known
 			calls.place(&call, at, v.Get("index"))
-			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
+			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at, v})
 		})
 		// The helper of the JavaScript SDK takes a message in a chunk for the answer so far
 		// (ChatCompletionStream assigns all other members of a choice).
 		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
 			call.Key, call.Choice, call.Unclear = "message/"+chatKey(place, at, 0), number, true
-			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
+			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at, v})
 		})
 	})
 	return pieces
