@@ -46,7 +46,7 @@ func (ollamaChat) Request(body []byte) (Request, error) {
 		return Request{}, invalid("messages is not an array")
 	}
 	r, err := ollamaCall(root, ollamaChatRequest)
-	r.prompt = lastUserText(r.Parts)
+	r.prompt, r.Tools = lastUserText(r.Parts), ollamaTools(root.Get("tools"))
 	return r, err
 }
 
@@ -84,15 +84,15 @@ func ollamaCall(root gjson.Result, body schema) (Request, error) {
 
 // Response reads an answer that is not streamed.
 func (ollamaChat) Response(body []byte) (Response, error) {
-	return ollamaResponse(body, ollamaChatAnswer)
+	return ollamaResponse(body, ollamaChatAnswer, ollamaChatSpeech)
 }
 
 // Response reads an answer that is not streamed.
 func (ollamaGenerate) Response(body []byte) (Response, error) {
-	return ollamaResponse(body, ollamaGenerateAnswer)
+	return ollamaResponse(body, ollamaGenerateAnswer, ollamaGenerateSpeech)
 }
 
-func ollamaResponse(body []byte, answer schema) (Response, error) {
+func ollamaResponse(body []byte, answer schema, speech ollamaSpeech) (Response, error) {
 	root, err := parse(body)
 	if err != nil {
 		return Response{}, err
@@ -106,31 +106,40 @@ func ollamaResponse(body []byte, answer schema) (Response, error) {
 	}
 	return Response{
 		Model: root.Get("model").Str, Finish: root.Get("done_reason").Str, Parts: w.parts, text: joinText(w.parts, Text),
+		Calls: speech.calls(root, 0),
 	}, nil
 }
 
 // Events returns a reader of a stream.
-func (ollamaChat) Events() EventReader { return ollamaEvents(ollamaChatAnswer) }
+func (ollamaChat) Events() EventReader {
+	return &ollamaEvents{line: ollamaChatAnswer, speech: ollamaChatSpeech}
+}
 
 // Events returns a reader of a stream.
-func (ollamaGenerate) Events() EventReader { return ollamaEvents(ollamaGenerateAnswer) }
+func (ollamaGenerate) Events() EventReader {
+	return &ollamaEvents{line: ollamaGenerateAnswer, speech: ollamaGenerateSpeech}
+}
 
 // ollamaEvents reads the lines of a stream, each of which stands for itself.
-type ollamaEvents schema
+type ollamaEvents struct {
+	line   schema
+	speech ollamaSpeech
+	calls  int // so far
+}
 
 // Rest implements [EventReader].
-func (line ollamaEvents) Rest() EventReader { return line }
+func (r *ollamaEvents) Rest() EventReader { return &ollamaEvents{line: r.line, speech: r.speech} }
 
 // Event implements [EventReader]. A line that cannot be read says all the same whether
 // it ends the answer: some client may read it.
-func (line ollamaEvents) Event(f Frame) (Event, error) {
+func (r *ollamaEvents) Event(f Frame) (Event, error) {
 	if f.Comment {
 		return Event{}, nil
 	}
 	var w walk
 	root, err := parse(f.Data)
 	if err == nil {
-		line(&w, root)
+		r.line(&w, root)
 		err = w.err
 	}
 	if err != nil {
@@ -146,6 +155,12 @@ func (line ollamaEvents) Event(f Frame) (Event, error) {
 	e.Err = isError(root.Get("error"))
 	for _, p := range w.parts {
 		e.add(p, 0)
+	}
+	if w.called {
+		for _, call := range r.speech.calls(root, r.calls) {
+			e.Calls = append(e.Calls, CallDelta{ToolCall: call, Whole: true})
+		}
+		r.calls += len(e.Calls)
 	}
 	return e, nil
 }
@@ -231,23 +246,31 @@ func (ollamaGenerate) Error(e Error) []byte { return ollamaError(e) }
 func ollamaError(e Error) []byte { return encode(map[string]string{"error": e.Message}) }
 
 // Stream returns a writer for the end of a stream.
-func (ollamaChat) Stream() StreamWriter { return &ollamaStream{say: ollamaChatSays} }
+func (ollamaChat) Stream() StreamWriter {
+	return &ollamaStream{say: ollamaChatSays, speech: ollamaChatSpeech}
+}
 
 // Stream returns a writer for the end of a stream.
-func (ollamaGenerate) Stream() StreamWriter { return &ollamaStream{say: ollamaGenerateSays} }
+func (ollamaGenerate) Stream() StreamWriter {
+	return &ollamaStream{say: ollamaGenerateSays, speech: ollamaGenerateSpeech}
+}
 
 // An ollamaStream ends the streams of either call. Lines stand for themselves, so a
 // refusal is the same whatever was sent before.
 type ollamaStream struct {
 	say            ollamaSay
+	speech         ollamaSpeech
 	model, created string // of the first line
-	begun          bool
-	open           bool // the last line has no LF
+	begun, spoken  bool   // lines were sent; text was
+	open           bool   // the last line has no LF
 }
 
 // Sent implements [StreamWriter].
 func (s *ollamaStream) Sent(f Frame) {
 	s.open = !bytes.HasSuffix(f.Raw, []byte("\n"))
+	if !s.spoken && !f.Comment {
+		s.spoken = s.speech.of(gjson.ParseBytes(f.Data)).Get(s.speech.text).Str != ""
+	}
 	if s.begun || f.Comment {
 		return
 	}
@@ -306,7 +329,9 @@ func (ollamaChat) Authorize(key string) (name, value string) {
 
 // Interface guards
 var (
-	_ Dialect = ollamaChat{}
-	_ Asker   = ollamaChat{}
-	_ Dialect = ollamaGenerate{}
+	_ Dialect    = ollamaChat{}
+	_ Asker      = ollamaChat{}
+	_ CallEditor = ollamaChat{}
+	_ Dialect    = ollamaGenerate{}
+	_ CallEditor = ollamaGenerate{}
 )

@@ -86,7 +86,7 @@ var ollamaMessageMembers = object(members{
 	"content":      text(Text),
 	"thinking":     text(Reasoning),
 	"images":       ollamaImages,
-	"tool_calls":   list(ollamaToolCall),
+	"tool_calls":   calling(list(ollamaToolCall)),
 	"tool_name":    text(Name),
 	"name":         text(Name),
 	"tool_call_id": scalar,
@@ -126,7 +126,7 @@ func ollamaTokens(w *walk, v gjson.Result) {
 var (
 	ollamaChatAnswer     = inChoice(object(ollamaAnswer(members{"message": ollamaMessageMembers})))
 	ollamaGenerateAnswer = inChoice(object(ollamaAnswer(members{
-		"response": text(Text), "thinking": text(Reasoning), "tool_calls": list(ollamaToolCall),
+		"response": text(Text), "thinking": text(Reasoning), "tool_calls": calling(list(ollamaToolCall)),
 		"context": ollamaTokens, "image": media(Image), "completed": scalar, "total": scalar,
 	})))
 )

@@ -12,14 +12,9 @@ import (
 // form before tools.
 func chatTools(root gjson.Result) (tools []ToolDefinition) {
 	add := func(definition, schema gjson.Result) {
-		if !definition.IsObject() {
-			return
+		if definition.IsObject() {
+			tools = append(tools, toolDefinition(definition, schema))
 		}
-		tool := ToolDefinition{Name: definition.Get("name").Str, Description: definition.Get("description").Str}
-		if schema.IsObject() {
-			tool.Schema = []byte(schema.Raw)
-		}
-		tools = append(tools, tool)
 	}
 	elements(root.Get("tools"), func(_ int, tool gjson.Result) {
 		add(tool.Get("function"), tool.Get("function.parameters"))
@@ -27,6 +22,14 @@ func chatTools(root gjson.Result) (tools []ToolDefinition) {
 	})
 	elements(root.Get("functions"), func(_ int, f gjson.Result) { add(f, f.Get("parameters")) })
 	return tools
+}
+
+func toolDefinition(v, schema gjson.Result) ToolDefinition {
+	tool := ToolDefinition{Name: v.Get("name").Str, Description: v.Get("description").Str}
+	if schema.IsObject() {
+		tool.Schema = []byte(schema.Raw)
+	}
+	return tool
 }
 
 // elements calls a function for each element of an array.
@@ -99,7 +102,12 @@ type chatCalls map[int]*chatChoiceCalls
 
 type chatChoiceCalls struct {
 	last    map[int]*chatCall // the last call with an index
-	highest int               // of the indexes
+	highest int               // of the indexes, 0 if there is none
+	chunks  int               // that brought pieces
+
+	// What some clients stumble over, see place.
+	gaps, doubled      bool // an index was left out; has several calls
+	indexed, unindexed bool // pieces have come with an index; without
 }
 
 type chatCall struct {
@@ -116,60 +124,76 @@ type chatPiece struct {
 	CallDelta
 	place int // of its choice
 	at    int // in tool_calls, or legacyCall
+	value gjson.Result
 }
 
 // read reads the pieces of calls of a chunk.
 func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 	elements(choices, func(place int, choice gjson.Result) {
 		number, known := choiceIndex(choice.Get("index"))
+		calls := c.of(number)
+		calls.chunks++
 		chatCallsOf(choice.Get("delta"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
 			call.Choice, call.Disputed = number, call.Disputed || !known
-			c.place(&call, at, v.Get("index"))
-			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
+			calls.place(&call, at, v.Get("index"))
+			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at, v})
 		})
 		// The helper of the JavaScript SDK takes a message in a chunk for the answer so far
 		// (ChatCompletionStream assigns all other members of a choice).
 		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
 			call.Key, call.Choice, call.Disputed = "message/"+chatKey(place, at, 0), number, true
-			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at})
+			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at, v})
 		})
 	})
 	return pieces
 }
 
-// place finds the call that a piece belongs to, by its index. Clients go by it, but not
-// alike:
+// place finds the call that a piece belongs to. Clients go by its index, but not alike.
+// A piece is unclear unless every client that can run something of it runs what is read
+// here:
 //
-//   - No index counts as 0, as in Go. The JavaScript SDK loses such a call, LangChain too,
-//     the AI SDK takes it for a new one, and Gemini's endpoint sends calls so, each whole.
-//   - A second call at an index that has one already: Gemini and old Ollama servers number
-//     all calls 0, each whole. LangChain and the AI SDK tell them by the ids or by the end
-//     of the JSON. All others append the arguments, which is no JSON then, so nothing but
-//     the two calls can run.
-//   - A name told twice: the SDKs for Python and Go, and LangChain, put both one behind
-//     the other, JavaScript takes the last, the AI SDK the first. Of two ids likewise.
-//   - Arguments behind the end of their JSON: the AI SDK has begun the call before.
-//   - An index below an earlier one that is new: Python's helper takes it for a place in
-//     the list, finds the other call there and merges the two.
-//
-// Gaps above are read by index: Python's helper takes the pieces behind the first for
-// calls without a name, and JavaScript's throws at the end.
-func (c *chatCalls) place(piece *ToolCall, at int, number gjson.Result) {
+//   - No index is read as 0, as by Go's SDK. The helpers of JavaScript and Python lose or
+//     refuse such a call, some clients take it for the newest call, some for a new one.
+//     Gemini's endpoint sends calls so, and old Ollama servers did.
+//   - Gemini and Ollama number all calls 0, each with its name and JSON of its own. The AI
+//     SDK and LangChain see the end of the JSON or the other id. The others put the texts
+//     one behind the other, which is no JSON.
+//   - Of a name that is told twice, or behind arguments, some clients take the first, some the last, and Python,
+//     Go and LangChain put both together. Of ids likewise, and of a function and a custom
+//     tool.
+//   - When the JSON has ended, the AI SDK runs the call; the others read on.
+//   - An index that some servers leave out at the beginning breaks the helpers of both
+//     JavaScript and Python, but the others read it. Python's takes the first list as it
+//     is, and then an index for a place in it: a new index below another, or a piece for
+//     an older call where one was left out, falls to another call, and so does what comes
+//     behind a first list in which an index stands twice.
+func (c *chatChoiceCalls) place(piece *ToolCall, at int, number gjson.Result) {
 	index, ok := legacyCall, true
 	if at != legacyCall {
 		index, ok = chatCallIndex(number)
+		c.indexed, c.unindexed = c.indexed || number.Type != gjson.Null, c.unindexed || number.Type == gjson.Null
+		ok = ok && !(c.indexed && c.unindexed)
 	}
-	calls := c.of(piece.Choice)
-	call := calls.last[index]
-	another := call != nil && call.arguments.ended && piece.Name != "" && piece.Arguments != ""
+	call := c.last[index]
+	another := call != nil && call.named && call.arguments.ended && piece.Name != "" && strings.Trim(piece.Arguments, jsonSpace) != ""
 	switch {
-	case call == nil, another:
-		ok = ok && (index == legacyCall || index >= calls.highest)
-		call = calls.begin(piece.Choice, index)
-	case call.named && piece.Name != "", clash(call.id, piece.ID), call.told && tells(*piece) && call.free != piece.Free:
+	case at > 0 && c.unindexed && !another: // some clients count within the chunk
 		ok = false
+	case index == legacyCall && call == nil:
+	case call == nil:
+		ok = ok && index >= c.highest && !c.doubled
+		c.gaps = c.gaps || index > 0 && c.last[index-1] == nil
+	case another:
+		ok = ok && c.highest == 0
+		c.doubled = true
+	case c.chunks == 1, c.gaps && index < c.highest && index != legacyCall, call.told && piece.Name != "", clash(call.id, piece.ID),
+		call.told && tells(*piece) && call.free != piece.Free:
+		ok = false
+	}
+	if call == nil || another {
+		call = c.begin(piece.Choice, index)
 	}
 	piece.Key = call.key
 	piece.Disputed = !call.add(*piece) || !ok || piece.Disputed
@@ -220,6 +244,8 @@ func (c *chatCall) add(piece ToolCall) bool {
 	return c.free || c.arguments.add(piece.Arguments)
 }
 
+const jsonSpace = " \t\r\n"
+
 // A jsonEnd finds where JSON in pieces ends, if it is an object or an array.
 type jsonEnd struct {
 	depth           int
@@ -232,7 +258,7 @@ func (e *jsonEnd) add(s string) bool {
 	for _, c := range []byte(s) {
 		switch {
 		case e.ended:
-			if strings.IndexByte(" \t\r\n", c) < 0 {
+			if strings.IndexByte(jsonSpace, c) < 0 {
 				return false
 			}
 		case e.escaped:

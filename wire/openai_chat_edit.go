@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,6 +22,9 @@ type chatEditedChoice struct {
 	blocked map[string]bool // keys
 	left    int             // how many calls stay
 	numbers map[string]int  // those of them in tool_calls, by key
+	first   string          // the key of the first call, if it is blocked
+	heir    string          // the key of the first in tool_calls that stays
+	extra   string          // what the first one leaves to the heir, as JSON
 	member  string          // where the note stands: content or refusal
 	note    string
 	spoken  bool // the client has text of the choice before the note
@@ -43,9 +47,17 @@ func newChatEdit(calls []ToolCall, blocked []BlockedCall) (chatEdit, error) {
 	if found < len(at) {
 		return nil, fmt.Errorf("%w: a blocked call is not in it", ErrCalls)
 	}
-	for _, c := range calls {
-		if e := edit[c.Choice]; e != nil && !e.blocked[c.Key] {
-			if e.left++; !strings.Contains(c.Key, "/"+strconv.Itoa(legacyCall)+"/") {
+	for i, c := range calls {
+		e := edit[c.Choice]
+		switch {
+		case e == nil:
+		case e.blocked[c.Key]:
+			if i == 0 || calls[i-1].Choice != c.Choice {
+				e.first = c.Key
+			}
+		default:
+			if e.left++; !isLegacyCall(c) {
+				e.heir = cmp.Or(e.heir, c.Key)
 				e.numbers[c.Key] = len(e.numbers)
 			}
 		}
@@ -66,6 +78,29 @@ func (edit chatEdit) block(c ToolCall, b BlockedCall) {
 	}
 	e.blocked[c.Key] = true
 	e.note = joinNotes(e.note, b.Note)
+}
+
+func isLegacyCall(c ToolCall) bool { return strings.Contains(c.Key, "/"+strconv.Itoa(legacyCall)+"/") }
+
+// inherit notes what a call has besides. Gemini's endpoint signs the first of parallel
+// calls there, and takes none back without the signature
+// (https://ai.google.dev/gemini-api/docs/thought-signatures).
+func (e *chatEditedChoice) inherit(key string, call gjson.Result) {
+	switch v := call.Get("extra_content"); {
+	case !v.IsObject():
+	case key == e.first:
+		e.extra = cmp.Or(e.extra, v.Raw)
+	case key == e.heir:
+		e.heir = "" // it has its own
+	}
+}
+
+// bequeath gives the heir what the first call had.
+func (c *changes) bequeath(key string, call gjson.Result, e *chatEditedChoice) {
+	if key == e.heir && e.extra != "" {
+		c.add(call, "extra_content", e.extra, 1)
+		e.heir = "" // once
+	}
 }
 
 // joinNotes puts one note a line.
@@ -97,8 +132,10 @@ func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 			return
 		}
 		message := choice.Get("message")
+		chatCallsOf(message, func(at int, v gjson.Result) { e.inherit(chatKey(place, at, 0), v) })
+		chatCallsOf(message, func(at int, v gjson.Result) { s.bequeath(chatKey(place, at, 0), v, e) })
 		left := s.withoutCalls(message, func(at int) bool { return e.blocked[chatKey(place, at, 0)] })
-		err = s.say(message, left, e)
+		err = s.say(message, e.member, e.note, "", left)
 		s.endChoice(choice, e)
 	})
 	if err != nil {
@@ -109,7 +146,7 @@ func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 
 // withoutCalls takes calls out of a message or a delta, and returns how many members are
 // left of it. Gone gets their places.
-func (s *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (left int) {
+func (c *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (left int) {
 	calls := message.Get("tool_calls")
 	stay := 0
 	elements(calls, func(at int, _ gjson.Result) {
@@ -118,25 +155,26 @@ func (s *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (le
 		}
 	})
 	if stay > 0 {
-		s.drop(calls, func(_ string, at int) bool { return gone(at) })
+		c.drop(calls, func(_ string, at int) bool { return gone(at) })
 	}
-	return s.drop(message, func(name string, _ int) bool {
+	return c.drop(message, func(name string, _ int) bool {
 		return name == "tool_calls" && stay == 0 && calls.Get("#").Int() > 0 || name == "function_call" && gone(legacyCall)
 	})
 }
 
-// say puts the note behind the text of a message that has so many members left.
-func (s *changes) say(message gjson.Result, left int, e *chatEditedChoice) error {
-	v, json := message.Get(e.member), string(encode(e.saying()))
+// say puts a note into a member of a message that has so many members left: behind its
+// text, or else behind the lead.
+func (c *changes) say(message gjson.Result, member, note, lead string, left int) error {
+	v, json := message.Get(member), string(encode(lead+note))
 	switch {
 	case !v.Exists():
-		s.add(message, e.member, json, left)
+		c.add(message, member, json, left)
 	case v.Type == gjson.Null, v.Raw == `""`, v.Raw == `[]`:
-		s.replace(v, json)
+		c.replace(v, json)
 	case v.Type == gjson.String:
-		s.put(endOf(v)-1, endOf(v)-1, insideString(paragraph+e.note))
+		c.put(endOf(v)-1, endOf(v)-1, insideString(paragraph+note))
 	case v.IsArray():
-		s.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
+		c.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
 	default:
 		return fmt.Errorf("%w: there is no place for a note", ErrCalls)
 	}
@@ -152,22 +190,22 @@ func insideString(text string) string {
 // paragraph stands between a text and the note behind it.
 const paragraph = "\n\n"
 
-// saying is the note as it goes on from what the client has.
-func (e *chatEditedChoice) saying() string {
-	if e.spoken {
-		return paragraph + e.note
+// lead is what a note begins with, if the client has text before it.
+func lead(spoken bool) string {
+	if spoken {
+		return paragraph
 	}
-	return e.note
+	return ""
 }
 
 // endChoice says how an edited choice ends, if it does, and drops the log probabilities,
 // which repeat the answer token by token.
-func (s *changes) endChoice(choice gjson.Result, e *chatEditedChoice) {
+func (c *changes) endChoice(choice gjson.Result, e *chatEditedChoice) {
 	if v := choice.Get("logprobs"); v.Type != gjson.Null {
-		s.replace(v, "null")
+		c.replace(v, "null")
 	}
 	if v := choice.Get("finish_reason"); e.left == 0 && (v.Str == "tool_calls" || v.Str == "function_call") {
-		s.replace(v, `"stop"`)
+		c.replace(v, `"stop"`)
 	}
 }
 
@@ -204,11 +242,21 @@ func (s *chatStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range edit {
-		e.spoken = s.spoken
+	for _, f := range read {
+		for _, piece := range f.pieces {
+			if e := edit[piece.Choice]; e != nil {
+				e.spoken = s.spoken
+				e.inherit(piece.Key, piece.value)
+			}
+		}
 	}
-	for _, e := range edit {
-		e.spoken = s.spoken
+	for _, f := range read {
+		for _, piece := range f.pieces {
+			if e := edit[piece.Choice]; e != nil {
+				e.spoken = s.spoken
+				e.inherit(piece.Key, piece.value)
+			}
+		}
 	}
 	w := chatRewriter{edit: edit, head: s.head(read)}
 	for _, f := range read {
@@ -297,13 +345,14 @@ func (w *chatRewriter) choice(s *changes, f chatFrame, choice gjson.Result, at c
 			continue
 		}
 		if blocked[piece.at] = e.blocked[piece.Key]; !blocked[piece.at] && piece.at != legacyCall {
-			s.number(delta, piece.at, e.numbers[piece.Key])
+			s.number(piece.value, e.numbers[piece.Key])
+			s.bequeath(piece.Key, piece.value, e)
 		}
 	}
 	left := s.withoutCalls(delta, func(at int) bool { return blocked[at] })
 	if finish != "" && !e.noted {
 		if e.noted = true; delta.Get("role").Exists() || delta.Get(e.member).Str != "" {
-			err = s.say(delta, left, e)
+			err = s.say(delta, e.member, e.note, lead(e.spoken), left)
 		} else {
 			w.note(at.number, e)
 		}
@@ -314,16 +363,16 @@ func (w *chatRewriter) choice(s *changes, f chatFrame, choice gjson.Result, at c
 }
 
 // number changes the index of a call, if it has one.
-func (s *changes) number(delta gjson.Result, at, number int) {
-	v := delta.Get("tool_calls." + strconv.Itoa(at) + ".index")
+func (c *changes) number(call gjson.Result, number int) {
+	v := call.Get("index")
 	if raw := strconv.Itoa(number); v.Type == gjson.Number && v.Raw != raw {
-		s.replace(v, raw)
+		c.replace(v, raw)
 	}
 }
 
 // note writes a frame with the note of a choice.
 func (w *chatRewriter) note(choice int, e *chatEditedChoice) {
-	w.head.Choices = []openaiChoice{{Index: choice, Delta: map[string]string{e.member: e.saying()}}}
+	w.head.Choices = []openaiChoice{{Index: choice, Delta: map[string]string{e.member: lead(e.spoken) + e.note}}}
 	w.out = AppendEvent(w.out, encode(w.head))
 }
 
@@ -346,7 +395,7 @@ func endsFrame(b []byte) bool {
 	return len(b) == 0 || bytes.HasSuffix(b, []byte("\n\n")) || bytes.HasSuffix(b, []byte("\n\r\n")) || bytes.HasSuffix(b, []byte("\r\r"))
 }
 
-// appendRewritten appends a frame with other data, and its other lines as they were if
+// appendRewritten appends a frame with other data, and its other bytes as they were if
 // the data is one line.
 func appendRewritten(dst []byte, f Frame, data []byte) []byte {
 	if before, behind, found := bytes.Cut(f.Raw, f.Data); found && !bytes.Contains(behind, f.Data) && endsFrame(behind) {
