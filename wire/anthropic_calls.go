@@ -171,9 +171,15 @@ func (s *anthropicCalls) goOn(root gjson.Result) []CallDelta {
 	return []CallDelta{delta}
 }
 
-// at returns the call that a frame is about; nil if it is about another block.
+// at returns the call that a frame is about; nil if it is about another block. A frame
+// without a proper index is for some clients about the first block, for some about the
+// last, and for some about none.
 func (s *anthropicCalls) at(root gjson.Result) *streamedBlock {
 	index := blockIndex(root)
+	if index < 0 {
+		s.disputed = true
+		return &s.calls[len(s.calls)-1]
+	}
 	for i := range s.calls {
 		if c := &s.calls[i]; c.position == index {
 			return c
@@ -292,6 +298,11 @@ func (s *anthropicStream) callsLeft(frames []Frame, notes map[string]string) (le
 			continue
 		}
 		root, err := parse(f.Data)
+		var w walk
+		if err == nil {
+			anthropicEvent(&w, root)
+			err = w.err
+		}
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrCalls, err)
 		}
