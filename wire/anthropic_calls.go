@@ -180,7 +180,7 @@ func (s *anthropicCalls) at(root gjson.Result) *streamedBlock {
 		s.disputed = true
 		return &s.calls[len(s.calls)-1]
 	}
-	for i := range s.calls {
+	for i := len(s.calls) - 1; i >= 0 && s.calls[i].position >= index; i-- {
 		if c := &s.calls[i]; c.position == index {
 			return c
 		}

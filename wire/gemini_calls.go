@@ -53,6 +53,7 @@ type geminiCalls struct {
 type geminiCallPart struct {
 	candidate int // its place in the chunk
 	part      int // its place in the candidate
+	value     gjson.Result
 	delta     CallDelta
 }
 
@@ -71,7 +72,7 @@ func (s *geminiCalls) read(root gjson.Result) (parts []geminiCallPart, ended []C
 		forOneOrMore(v.Get("content.parts"), func(p gjson.Result) {
 			if call := member(p, "functionCall"); call.Type != gjson.Null {
 				for _, delta := range s.part(choice, call) {
-					parts = append(parts, geminiCallPart{candidate, part, delta})
+					parts = append(parts, geminiCallPart{candidate, part, p, delta})
 				}
 			}
 			part++
@@ -379,18 +380,18 @@ func (s *geminiArray) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byt
 	return geminiWithoutCalls(frames, blocked)
 }
 
-// A geminiPlace is where a part stands that has a call.
+// A geminiPlace is where a part stands in the chunks of an answer.
 type geminiPlace struct{ frame, candidate, part int }
 
 // A geminiEdit takes calls out of the chunks of an answer.
 type geminiEdit struct {
 	frames []Frame
-	roots  []gjson.Result
-	calls  []CallDelta // by part
-	parts  []geminiPlace
-	notes  map[string]string
-	with   map[geminiPlace][]byte // what stands in place of a part; nil for nothing
-	choice map[int]bool           // those with a blocked call
+	roots  []gjson.Result // of the frames
+	parts  []geminiCallPart
+	places []geminiPlace          // of the parts
+	notes  map[string]string      // by key
+	with   map[geminiPlace][]byte // what stands in the place of a part; nil for nothing
+	left   map[int]bool           // whether a call is left, by choice; of those with a blocked one
 }
 
 func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
@@ -401,7 +402,7 @@ func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := geminiEdit{frames: frames, notes: notes, with: make(map[geminiPlace][]byte), choice: make(map[int]bool)}
+	e := geminiEdit{frames: frames, notes: notes, with: make(map[geminiPlace][]byte), left: make(map[int]bool)}
 	if err := e.read(); err != nil {
 		return nil, err
 	}
@@ -427,8 +428,9 @@ func (e *geminiEdit) read() error {
 				return fmt.Errorf("%w: %w", ErrCalls, w.err)
 			}
 			parts, ended := s.read(root)
+			e.parts = append(e.parts, parts...)
 			for _, p := range parts {
-				e.parts, e.calls = append(e.parts, geminiPlace{i, p.candidate, p.part}), append(e.calls, p.delta)
+				e.places = append(e.places, geminiPlace{i, p.candidate, p.part})
 				deltas = append(deltas, p.delta)
 			}
 			deltas = append(deltas, ended...)
@@ -442,7 +444,7 @@ func (e *geminiEdit) read() error {
 	for _, c := range all.Calls() {
 		if _, ok := e.notes[c.Key]; ok {
 			found++
-			e.choice[c.Choice] = true
+			e.left[c.Choice] = false
 		}
 	}
 	if found != len(e.notes) {
@@ -460,53 +462,43 @@ func (e *geminiEdit) read() error {
 func (e *geminiEdit) replaceCalls() error {
 	firsts := make(map[string]geminiPlace) // by key
 	signatures := make(map[string]string)
-	left := make(map[int]bool) // choices of which a call stays
-	var unsigned []int         // blocked calls whose signature waits for the first that stays
-	for i, at := range e.parts {
-		call, part := e.calls[i], e.at(at)
+	left := make(map[int]bool)           // choices of which a call stays
+	waiting := make(map[int][]CallDelta) // blocked calls before it, by choice
+	for i, p := range e.parts {
+		at, call := e.places[i], p.delta
 		note, blocked := e.notes[call.Key]
 		first, again := firsts[call.Key]
 		if !again {
 			first, firsts[call.Key] = at, at
 		}
-		signature := member(part, "thoughtSignature").Raw
+		signature := member(p.value, "thoughtSignature").Raw
 		switch {
-		case blocked && !onlyCalls(part):
+		case blocked && !onlyCalls(p.value):
 			return fmt.Errorf("%w: a part has more than a call", ErrCalls)
 		case blocked:
-			if signatures[call.Key] == "" {
-				signatures[call.Key] = signature
-			}
+			signatures[call.Key] = cmp.Or(signatures[call.Key], signature)
 			if at != first {
 				e.with[at] = nil
 			}
 			e.with[first] = notePart(note, signatures[call.Key])
-			if !left[call.Choice] {
-				unsigned = append(unsigned, i)
+			if !left[call.Choice] && !again {
+				waiting[call.Choice] = append(waiting[call.Choice], call)
 			}
 		case again || left[call.Choice]:
 		default:
 			left[call.Choice] = true
-			from := slices.IndexFunc(unsigned, func(j int) bool {
-				return e.calls[j].Choice == call.Choice && signatures[e.calls[j].Key] != ""
-			})
+			from := slices.IndexFunc(waiting[call.Choice], func(c CallDelta) bool { return signatures[c.Key] != "" })
 			if signature == "" && from >= 0 {
-				key := e.calls[unsigned[from]].Key
-				e.with[at] = append([]byte(`{"thoughtSignature":`+signatures[key]+","), part.Raw[1:]...)
+				key := waiting[call.Choice][from].Key
+				e.with[at] = append([]byte(`{"thoughtSignature":`+signatures[key]+","), p.value.Raw[1:]...)
 				e.with[firsts[key]] = notePart(e.notes[key], "")
 			}
 		}
 	}
-	for choice := range e.choice {
-		e.choice[choice] = left[choice]
+	for choice := range e.left {
+		e.left[choice] = left[choice]
 	}
 	return nil
-}
-
-// at returns a part.
-func (e *geminiEdit) at(at geminiPlace) gjson.Result {
-	candidates := elements(e.roots[at.frame].Get("candidates"))
-	return elements(candidates[at.candidate].Get("content.parts"))[at.part]
 }
 
 // elements returns the elements of an array, or the one that stands for it.
@@ -561,7 +553,7 @@ func (e *geminiEdit) write() (out []byte) {
 
 // editCandidate returns the edits of a candidate, and whether nothing is left of it.
 func (e *geminiEdit) editCandidate(frame, place int, candidate gjson.Result) (edits []edit, emptied bool) {
-	left, blocked := e.choice[candidateIndex(candidate, place)]
+	left, blocked := e.left[candidateIndex(candidate, place)]
 	if !blocked {
 		return nil, false
 	}
