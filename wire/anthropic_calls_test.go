@@ -97,7 +97,7 @@ func claudeUse(index int, id, name, input string) string {
 }
 
 func claudeDelta(index int, kind, member, text string) string {
-	return typedFrame("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"%s","%s":%s}}`, index, kind, member, mustJSON(text)))
+	return typedFrame("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"%s","%s":%s}}`, index, kind, member, jsonOf(text)))
 }
 
 func claudeInput(index int, piece string) string {
@@ -117,7 +117,7 @@ func claudeEnd(reason string) string {
 		typedFrame("message_stop", `{"type":"message_stop"}`)
 }
 
-func mustJSON(v any) string {
+func jsonOf(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -170,7 +170,7 @@ func TestAnthropicStreamedCalls(t *testing.T) {
 	d := dialect(t, "anthropic")
 	for name, test := range map[string]struct {
 		stream string
-		want   []call // nil: the calls are disputed
+		want   []call // nil: the calls are unclear
 	}{
 		"pieces":             {claudeStart("") + claudeUse(0, "t", "f", "{}") + claudeInput(0, "") + claudeInput(0, `{"a":`) + claudeInput(0, `1}`) + claudeStop(0), []call{{Key: "0", ID: "t", Name: "f", Arguments: `{"a":1}`}}},
 		"no piece":           {claudeStart("") + claudeUse(0, "t", "f", "{}") + claudeStop(0), []call{{Key: "0", ID: "t", Name: "f", Arguments: "{}"}}},
@@ -291,7 +291,7 @@ func drawClaude(t *rapid.T) (blocks []drawnBlock) {
 		b.text = rapid.StringMatching(`[a-zäß "\\{}]{1,9}`).Draw(t, "text")
 		b.name = fmt.Sprintf("Name%d", i)
 		if strings.HasSuffix(b.kind, "tool_use") {
-			arguments := mustJSON(map[string]any{fmt.Sprintf("Arg%d", i): b.text})
+			arguments := jsonOf(map[string]any{fmt.Sprintf("Arg%d", i): b.text})
 			if rapid.Bool().Draw(t, "empty") {
 				arguments = "{}"
 			}
@@ -318,10 +318,10 @@ func claudeAnswers(blocks []drawnBlock) (whole, stream string) {
 	for i, b := range blocks {
 		switch b.kind {
 		case "text":
-			content = append(content, fmt.Sprintf(`{"type":"text","text":%s}`, mustJSON(b.text)))
+			content = append(content, fmt.Sprintf(`{"type":"text","text":%s}`, jsonOf(b.text)))
 			stream += claudeBegin(i, `{"type":"text","text":""}`) + claudeDelta(i, "text_delta", "text", b.text)
 		case "thinking":
-			content = append(content, fmt.Sprintf(`{"type":"thinking","thinking":%s,"signature":"sig%d"}`, mustJSON(b.text), i))
+			content = append(content, fmt.Sprintf(`{"type":"thinking","thinking":%s,"signature":"sig%d"}`, jsonOf(b.text), i))
 			stream += claudeBegin(i, `{"type":"thinking","thinking":"","signature":""}`) + claudeDelta(i, "thinking_delta", "thinking", b.text) +
 				claudeDelta(i, "signature_delta", "signature", "sig"+strconv.Itoa(i))
 		default:

@@ -107,15 +107,17 @@ func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
 		return s.goOn(choice, at, pieces, goesOn)
 	}
 	delta := CallDelta{
-		ToolCall: ToolCall{Key: strconv.Itoa(s.calls), Choice: choice, ID: id, Name: name, Arguments: args.Raw},
-		Disputed: at != nil || name == "",
+		ToolCall: ToolCall{
+			Key: strconv.Itoa(s.calls), Choice: choice, ID: id, Name: name, Arguments: args.Raw,
+			Unclear: at != nil || name == "",
+		},
 	}
 	s.calls++
 	if !goesOn && pieces.Type == gjson.Null {
 		delta.Whole = true
 		return []CallDelta{delta}
 	}
-	delta.Disputed = delta.Disputed || args.Type != gjson.Null // some clients take these, some the pieces
+	delta.Unclear = delta.Unclear || args.Type != gjson.Null // some clients take these, some the pieces
 	at = &geminiPieces{key: delta.Key, id: id}
 	if s.open == nil {
 		s.open = make(map[int]*geminiPieces)
@@ -127,7 +129,7 @@ func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
 // goOn takes pieces of a call that is open.
 func (s *geminiCalls) goOn(choice int, at *geminiPieces, pieces gjson.Result, goesOn bool) []CallDelta {
 	forOneOrMore(pieces, at.add)
-	delta := CallDelta{ToolCall: ToolCall{Key: at.key, Choice: choice}, Disputed: at.disputed}
+	delta := CallDelta{ToolCall: ToolCall{Key: at.key, Choice: choice, Unclear: at.unclear}}
 	if goesOn {
 		return []CallDelta{delta}
 	}
@@ -158,9 +160,9 @@ func (s *geminiCalls) endAll() (deltas []CallDelta) {
 // geminiPieces are arguments that come value by value, each with the place where it
 // belongs, a path of RFC 9535.
 type geminiPieces struct {
-	key, id  string
-	root     geminiValue
-	disputed bool
+	key, id string
+	root    geminiValue
+	unclear bool
 }
 
 // A geminiValue is a value of JSON that is being put together.
@@ -184,7 +186,7 @@ func (p *geminiPieces) add(piece gjson.Result) {
 		}
 	}
 	if !ok || at == nil || !at.set(piece) {
-		p.disputed = true
+		p.unclear = true
 	}
 }
 
@@ -337,8 +339,7 @@ func (s *geminiCalls) geminiDeltas(root gjson.Result) (deltas []CallDelta) {
 }
 
 // geminiWholeCalls are the calls of a whole answer. If clients can put them together in
-// different ways, each part is one, with arguments that are no object, and WithoutCalls
-// fails.
+// different ways, each part is one.
 func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
 	var s geminiCalls
 	var all CallGatherer
@@ -353,7 +354,7 @@ func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
 			if call := member(part, "functionCall"); call.Type != gjson.Null {
 				calls = append(calls, ToolCall{
 					Key: strconv.Itoa(len(calls)), Choice: choice, ID: call.Get("id").Str, Name: call.Get("name").Str,
-					Arguments: "[" + call.Raw + "]",
+					Arguments: member(call, "args").Raw, Unclear: true,
 				})
 			}
 		})
@@ -388,8 +389,8 @@ type geminiEdit struct {
 	frames []Frame
 	roots  []gjson.Result // of the frames
 	parts  []geminiCallPart
-	places []geminiPlace          // of the parts
-	notes  map[string]string      // by key
+	places []geminiPlace // of the parts
+	notes  map[string]BlockedCall
 	with   map[geminiPlace][]byte // what stands in the place of a part; nil for nothing
 	left   map[int]bool           // whether a call is left, by choice; of those with a blocked one
 }
@@ -398,7 +399,7 @@ func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return appendRaw(nil, frames), nil
 	}
-	notes, err := notesOf(blocked)
+	notes, err := byKey(blocked)
 	if err != nil {
 		return nil, err
 	}
@@ -480,7 +481,7 @@ func (e *geminiEdit) replaceCalls() error {
 			if at != first {
 				e.with[at] = nil
 			}
-			e.with[first] = notePart(note, signatures[call.Key])
+			e.with[first] = notePart(note.Note, signatures[call.Key])
 			if !left[call.Choice] && !again {
 				waiting[call.Choice] = append(waiting[call.Choice], call)
 			}
@@ -491,7 +492,7 @@ func (e *geminiEdit) replaceCalls() error {
 			if signature == "" && from >= 0 {
 				key := waiting[call.Choice][from].Key
 				e.with[at] = append([]byte(`{"thoughtSignature":`+signatures[key]+","), p.value.Raw[1:]...)
-				e.with[firsts[key]] = notePart(e.notes[key], "")
+				e.with[firsts[key]] = notePart(e.notes[key].Note, "")
 			}
 		}
 	}
@@ -533,49 +534,42 @@ func notePart(note, signature string) []byte {
 // write returns the frames without the calls.
 func (e *geminiEdit) write() (out []byte) {
 	for i, f := range e.frames {
-		var edits []edit
+		var c changes
 		empty := true // nothing but metadata is left
 		place := 0
 		forOneOrMore(e.roots[i].Get("candidates"), func(candidate gjson.Result) {
-			made, emptied := e.editCandidate(i, place, candidate)
-			edits, empty = append(edits, made...), empty && emptied
+			empty = e.editCandidate(&c, i, place, candidate) && empty
 			place++
 		})
 		switch {
-		case len(edits) == 0:
+		case len(c) == 0:
 			out = append(out, f.Raw...)
 		case !empty || !hasOnly(e.roots[i], "candidates", "usageMetadata", "modelVersion", "responseId", "createTime"):
-			out = append(out, f.withData(edited(f.Data, edits))...)
+			out = append(out, f.withData(c.apply(f.Data))...)
 		}
 	}
 	return out
 }
 
-// editCandidate returns the edits of a candidate, and whether nothing is left of it.
-func (e *geminiEdit) editCandidate(frame, place int, candidate gjson.Result) (edits []edit, emptied bool) {
+// editCandidate edits a candidate, and reports whether nothing is left of it.
+func (e *geminiEdit) editCandidate(c *changes, frame, place int, candidate gjson.Result) (emptied bool) {
 	left, blocked := e.left[candidateIndex(candidate, place)]
 	if !blocked {
-		return nil, false
+		return false
 	}
-	parts := candidate.Get("content.parts")
-	with, touched, kept := e.editParts(frame, place, parts)
-	if touched {
-		edits = append(edits, replace(parts, with))
-	}
+	emptied = e.editParts(c, frame, place, candidate.Get("content.parts"))
 	if v := member(candidate, "logprobsResult"); v.Type != gjson.Null { // the answer again, token by token
-		edits = append(edits, replace(v, []byte("null")))
+		c.replace(v, "null")
 	}
-	reason := member(candidate, "finishReason")
-	if blamesCall(reason.Str) {
+	if reason := member(candidate, "finishReason"); blamesCall(reason.Str) {
 		if message := member(candidate, "finishMessage"); message.Type != gjson.Null { // it quotes the call
-			edits = append(edits, replace(message, []byte("null")))
+			c.replace(message, "null")
 		}
 		if !left {
-			edits = append(edits, replace(reason, []byte(`"STOP"`)))
+			c.replace(reason, `"STOP"`)
 		}
 	}
-	return edits, touched && kept == 0 &&
-		hasOnly(candidate, "content", "index", "safetyRatings", "tokenCount", "avgLogprobs", "logprobsResult")
+	return emptied && hasOnly(candidate, "content", "index", "safetyRatings", "tokenCount", "avgLogprobs", "logprobsResult")
 }
 
 // blamesCall reports whether an answer ended for a call that the model should not have made.
@@ -583,36 +577,33 @@ func blamesCall(reason string) bool {
 	return reason == "MALFORMED_FUNCTION_CALL" || reason == "UNEXPECTED_TOOL_CALL" || reason == "TOO_MANY_TOOL_CALLS"
 }
 
-// editParts returns the list of parts with what stands in the place of some, and how many
-// are left. A list that has none left gets an empty text, as the API's own last chunks
-// have it: clients drop a turn with a content that has no parts.
-func (e *geminiEdit) editParts(frame, place int, parts gjson.Result) (with []byte, touched bool, kept int) {
-	var edits []edit
-	var all [][]byte
-	for i, part := range elements(parts) {
+// editParts edits a list of parts, and reports whether none is left. Such a list gets an
+// empty text, as the API's own last chunks have it: clients drop a turn with a content that
+// has no parts.
+func (e *geminiEdit) editParts(c *changes, frame, place int, parts gjson.Result) (emptied bool) {
+	left := 0
+	all := elements(parts)
+	for i, part := range all {
 		text, replaced := e.with[geminiPlace{frame, place, i}]
-		switch {
-		case replaced && text == nil:
-			touched = true
-			continue
-		case replaced:
-			touched = true
-			part.Index -= parts.Index
-			edits, all = append(edits, replace(part, text)), append(all, text)
-		default:
-			all = append(all, []byte(part.Raw))
+		if replaced && text != nil {
+			c.replace(part, string(text))
 		}
-		kept++
+		if !replaced || text != nil {
+			left++
+		}
 	}
 	switch {
-	case !touched:
-		return nil, false, kept
-	case kept == 0:
-		all = [][]byte{[]byte(`{"text":""}`)}
-	case kept == len(elements(parts)):
-		return edited([]byte(parts.Raw), edits), true, kept
+	case len(all) == 0 || left == len(all):
+		return false
+	case left == 0:
+		c.replace(parts, `[{"text":""}]`)
+		return true
 	}
-	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]")), true, kept
+	c.drop(parts, func(_ string, at int) bool {
+		text, replaced := e.with[geminiPlace{frame, place, at}]
+		return replaced && text == nil
+	})
+	return false
 }
 
 // hasOnly reports whether an object has no members but these, in either spelling.

@@ -19,6 +19,10 @@ type ToolCall struct {
 	// there are none.
 	Arguments string
 	Free      bool
+	// Unclear: clients read different calls there, so what is decided about this one does
+	// not hold for all of them. An answer with such a call must not reach a client for
+	// which calls are decided.
+	Unclear bool
 }
 
 // A CallDelta is what a stream frame brings of a call. The first of a Key begins the call;
@@ -27,9 +31,6 @@ type ToolCall struct {
 type CallDelta struct {
 	ToolCall
 	Whole bool
-	// Disputed: clients do not agree on which call the piece belongs to, or on whether
-	// there is one. [CallGatherer.Add] fails.
-	Disputed bool
 }
 
 // A ToolDefinition describes, in a request, a tool that the model may call.
@@ -43,7 +44,13 @@ type ToolDefinition struct {
 
 // A BlockedCall is a call that the client must not get. Note says why, in a sentence for
 // the model and the people who read the conversation; never empty.
-type BlockedCall struct{ Key, Note string }
+type BlockedCall struct {
+	Key, Note string
+	// Place is where the note stands, in dialects that have a member for refusals beside
+	// the ordinary content: there if it is OnlyRefusal, because clients that asked for
+	// structured output parse the content, and else in the content alone.
+	Place Place
+}
 
 // ErrCalls is the kind of every error about an answer from which calls cannot be taken.
 var ErrCalls = errors.New("the calls of this answer cannot be edited")

@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Changes are what changes in a valid body. Every other byte stays.
+type changes []change
+
+// A change puts text in place of the bytes from..to.
+type change struct {
+	from, to int
+	text     string
+}
+
+func (c *changes) put(from, to int, text string) { *c = append(*c, change{from, to, text}) }
+
+// replace puts JSON in place of a value.
+func (c *changes) replace(v gjson.Result, json string) { c.put(v.Index, endOf(v), json) }
+
+// endOf is where a value ends.
+func endOf(v gjson.Result) int { return v.Index + len(v.Raw) }
+
+// drop takes members out of an object or elements out of an array, with the commas that
+// they leave over, and returns how many are left. Gone gets the name or the place.
+func (c *changes) drop(container gjson.Result, gone func(name string, at int) bool) (left int) {
+	at, end := 0, -1 // of the last one that stays
+	open := -1       // where the ones to drop begin that nothing stays before
+	container.ForEach(func(key, v gjson.Result) bool {
+		start := v.Index
+		if container.IsObject() {
+			start = key.Index
+		}
+		switch dropped := gone(key.Str, at); {
+		case dropped && end >= 0:
+			c.put(end, endOf(v), "")
+			end = endOf(v)
+		case dropped && open < 0:
+			open = start
+		case !dropped && open >= 0:
+			c.put(open, start, "")
+			open, end, left = -1, endOf(v), left+1
+		case !dropped:
+			end, left = endOf(v), left+1
+		}
+		at++
+		return true
+	})
+	if open >= 0 { // all
+		c.put(open, strings.LastIndexAny(container.Raw, "]}")+container.Index, "")
+	}
+	return left
+}
+
+// add puts a member before the others of an object, of which so many are left.
+func (c *changes) add(object gjson.Result, name, json string, left int) {
+	member := string(encode(name)) + ":" + json
+	if left > 0 {
+		member += ","
+	}
+	c.put(object.Index+1, object.Index+1, member)
+}
+
+// apply returns the body with the changes, which must not overlap.
+func (c changes) apply(body []byte) []byte {
+	slices.SortStableFunc(c, func(a, b change) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	out, from := make([]byte, 0, len(body)), 0
+	for _, one := range c {
+		out = append(append(out, body[from:one.from]...), one.text...)
+		from = one.to
+	}
+	return append(out, body[from:]...)
+}
