@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +68,34 @@ func TestAnthropicWholeCalls(t *testing.T) {
 		if want := strings.NewReplacer(test.changes...).Replace(claudeWhole); err != nil || string(out) != want {
 			t.Errorf("%s: %v\n got %s\nwant %s", name, err, out, want)
 		}
+	}
+	// Where texts are parsed, the block goes and the note stands in the details of the end.
+	refusal := func(key, note string) wire.BlockedCall {
+		return wire.BlockedCall{Key: key, Note: note, Place: wire.OnlyRefusal}
+	}
+	details := func(note string) string {
+		return `{"stop_details":{"type":"refusal","category":null,"explanation":"` + note + `"},"id":"msg_1"`
+	}
+	for name, test := range map[string]struct {
+		blocked []wire.BlockedCall
+		changes []string
+	}{
+		"the first": {[]wire.BlockedCall{refusal("2", "No.")}, []string{",\n\t" + first, "", `{"id":"msg_1"`, details("No.")}},
+		"one of each": {[]wire.BlockedCall{{Key: "4", Note: "Nor."}, refusal("2", "No.")}, []string{
+			",\n\t" + first, "", second, `{"type":"text","text":"Nor."}`, `{"id":"msg_1"`, details("No."), `"stop_reason" :"tool_use"`, `"stop_reason" :"refusal"`,
+		}},
+		"all": {[]wire.BlockedCall{refusal("4", "Nor."), refusal("2", "No.")}, []string{
+			",\n\t" + first, "", ",\n\t" + second, "", `{"id":"msg_1"`, details(`No.\nNor.`), `"stop_reason" :"tool_use"`, `"stop_reason" :"refusal"`,
+		}},
+	} {
+		out, err := d.(wire.CallEditor).WithoutCalls([]byte(claudeWhole), test.blocked)
+		if want := strings.NewReplacer(test.changes...).Replace(claudeWhole); err != nil || string(out) != want {
+			t.Errorf("%s: %v\n got %s\nwant %s", name, err, out, want)
+		}
+	}
+	null := strings.Replace(claudeWhole, `"usage"`, `"stop_details": null,"usage"`, 1)
+	if out, err := d.(wire.CallEditor).WithoutCalls([]byte(null), []wire.BlockedCall{refusal("2", "No.")}); err != nil || gjson.GetBytes(out, "stop_details.explanation").Str != "No." || !json.Valid(out) {
+		t.Errorf("%s, %v", out, err)
 	}
 	limit := strings.Replace(claudeWhole, `"stop_reason" :"tool_use"`, `"stop_reason":"max_tokens"`, 1)
 	if out, err := d.(wire.CallEditor).WithoutCalls([]byte(limit), []wire.BlockedCall{{Key: "2", Note: "a"}, {Key: "4", Note: "b"}}); err != nil || gjson.GetBytes(out, "stop_reason").Str != "max_tokens" {
@@ -247,6 +276,13 @@ func TestAnthropicStreamsWithoutCalls(t *testing.T) {
 		}
 		streamed(t, d, out)
 	}
+	// Where texts are parsed, the blocks behind move up.
+	out, err := editStream(t, d, []byte(stream), []wire.BlockedCall{{Key: "1", Note: "No.", Place: wire.OnlyRefusal}})
+	moved := strings.NewReplacer(`"index":2`, `"index":1`, `"index":3`, `"index":2`).Replace(thought + second)
+	if want := claudeStart("") + text + ping + moved +
+		strings.Replace(claudeEnd("tool_use"), `"delta":{`, `"delta":{"stop_details":{"type":"refusal","category":null,"explanation":"No."},`, 1); err != nil || string(out) != want {
+		t.Errorf("%v\n got %s\nwant %s", err, out, want)
+	}
 	// Blocks that stand in the beginning, over several lines of data.
 	early := claudeStart(`{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"secret","input":{"a":1}}`)
 	for _, begin := range []string{early, strings.Replace(early, `"message":`, "\ndata: \"message\":", 1), strings.ReplaceAll("id: 7\n"+early, "\n", "\r\n")} {
@@ -283,7 +319,6 @@ type drawnBlock struct {
 	pieces           []string
 }
 
-// wildNames are no part of any frame.
 func drawClaude(t *rapid.T) (blocks []drawnBlock) {
 	n := rapid.IntRange(1, 6).Draw(t, "blocks")
 	for i := range n {
@@ -361,7 +396,7 @@ func TestAnthropicWithoutAnyCalls(t *testing.T) {
 		}
 		var blocked []wire.BlockedCall
 		var left []wire.ToolCall
-		var gone []string
+		var gone, told []string
 		text := ""
 		calls := read.Calls
 		for i, b := range blocks {
@@ -372,8 +407,14 @@ func TestAnthropicWithoutAnyCalls(t *testing.T) {
 				call := calls[0]
 				calls = calls[1:]
 				if rapid.Bool().Draw(rt, "blocked") {
-					note := fmt.Sprintf("[note %d]", i)
-					blocked, text = append(blocked, wire.BlockedCall{Key: call.Key, Note: note}), text+note
+					note := wire.BlockedCall{Key: call.Key, Note: fmt.Sprintf("[note %d]", i)}
+					if rapid.Bool().Draw(rt, "parsed") {
+						note.Place = wire.OnlyRefusal
+						told = append(told, note.Note)
+					} else {
+						text += note.Note
+					}
+					blocked = append(blocked, note)
 					gone = append(gone, call.Name, call.ID+`"`, "Arg"+strconv.Itoa(i))
 				} else {
 					left = append(left, call)
@@ -392,14 +433,15 @@ func TestAnthropicWithoutAnyCalls(t *testing.T) {
 			rt.Fatal("nothing is blocked, and something changed")
 		}
 		again, err := d.Response(edited)
-		if err != nil || !slices.Equal(again.Calls, left) || again.Text() != text {
+		if err != nil || !slices.Equal(withoutKeys(again.Calls), withoutKeys(left)) || again.Text() != cmp.Or(text, strings.Join(told, "\n")) {
 			rt.Fatalf("%+v %q, want %+v %q: %v", again.Calls, again.Text(), left, text, err)
 		}
-		if fromStream, err := gathered(t, d, streamedEdit); err != nil || !slices.Equal(fromStream, left) && len(left) > 0 {
-			rt.Fatalf("%+v, want %+v: %v", fromStream, left, err)
+		if fromStream, err := gathered(t, d, streamedEdit); err != nil || !slices.Equal(fromStream, again.Calls) {
+			rt.Fatalf("%+v, want %+v: %v", fromStream, again.Calls, err)
 		}
 		got := streamed(t, d, streamedEdit)
-		if got.text != text || got.Finish != again.Finish || got.blocks != len(blocks) || (again.Finish == "tool_use") != (len(left) > 0) {
+		if got.text != text || got.refusal != strings.Join(told, "\n") || got.Finish != again.Finish || got.blocks != len(blocks)-len(told) ||
+			(again.Finish == "tool_use") != (len(left) > 0) || (again.Finish == "refusal") != (len(left) == 0 && len(told) > 0) {
 			rt.Fatalf("%+v ends in %q, the whole in %q", got, got.Finish, again.Finish)
 		}
 		for _, trace := range gone {
