@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,13 +34,6 @@ func anthropicWholeCall(position int, block gjson.Result) ToolCall {
 	return ToolCall{
 		Key: strconv.Itoa(position), ID: block.Get("id").Str, Name: block.Get("name").Str, Arguments: block.Get("input").Raw,
 	}
-}
-
-// wholeCall is the same for a block of a stream.
-func (s *anthropicCalls) wholeCall(position int, block gjson.Result) ToolCall {
-	call := anthropicWholeCall(position, block)
-	call.Disputed = s.disputed
-	return call
 }
 
 // anthropicProviderTools are the beginnings of the types of tools that the provider runs.
@@ -83,13 +78,13 @@ func anthropicDefinition(tool gjson.Result) (d ToolDefinition, ok bool) {
 
 // anthropicCalls follows the calls of a stream. Clients count the blocks in two ways: the
 // official SDKs append a block when it begins and look up by index what follows, others
-// keep the blocks by their index. A stream in which the two differ is disputed from there
+// keep the blocks by their index. A stream in which the two differ is unclear from there
 // on.
 type anthropicCalls struct {
-	begun    bool // message_start came
-	blocks   int  // that have begun
-	calls    []streamedBlock
-	disputed bool
+	begun   bool // message_start came
+	blocks  int  // that have begun
+	calls   []streamedBlock
+	unclear bool
 }
 
 // A streamedBlock is a block of a stream that is a call.
@@ -102,7 +97,7 @@ type streamedBlock struct {
 // read takes the next frame, of a type, and returns what it brings of calls.
 func (s *anthropicCalls) read(f Frame, kind string, root gjson.Result) []CallDelta {
 	if kind != f.Event {
-		s.disputed = true // the official SDKs skip a frame for its event field
+		s.unclear = true // the official SDKs skip a frame for its event field
 	}
 	switch kind {
 	case "message_start":
@@ -119,11 +114,13 @@ func (s *anthropicCalls) read(f Frame, kind string, root gjson.Result) []CallDel
 
 // start reads the blocks that stand in the beginning of a stream, which are whole.
 func (s *anthropicCalls) start(content gjson.Result) (deltas []CallDelta) {
-	s.disputed = s.disputed || s.begun || s.blocks > 0 // some clients begin anew
+	s.unclear = s.unclear || s.begun || s.blocks > 0 // some clients begin anew
 	s.begun = true
 	positions, blocks := clientCalls(content)
 	for i, position := range positions {
-		deltas = append(deltas, CallDelta{ToolCall: s.wholeCall(position, blocks[i]), Whole: true})
+		delta := CallDelta{ToolCall: anthropicWholeCall(position, blocks[i]), Whole: true}
+		delta.Unclear = s.unclear
+		deltas = append(deltas, delta)
 		s.calls = append(s.calls, streamedBlock{position: position, fed: true})
 	}
 	s.blocks += int(content.Get("#").Int())
@@ -136,13 +133,14 @@ func (s *anthropicCalls) begin(root gjson.Result) []CallDelta {
 	position := s.blocks
 	s.blocks++
 	if blockIndex(root) != position {
-		s.disputed = true
+		s.unclear = true
 	}
 	block := root.Get("content_block")
 	if !isClientCall(block) {
 		return nil
 	}
-	delta := CallDelta{ToolCall: s.wholeCall(position, block)}
+	delta := CallDelta{ToolCall: anthropicWholeCall(position, block)}
+	delta.Unclear = s.unclear
 	if isEmptyInput(block.Get("input")) {
 		delta.Arguments = ""
 	} else {
@@ -161,7 +159,7 @@ func (s *anthropicCalls) goOn(root gjson.Result) []CallDelta {
 	if c == nil {
 		return nil
 	}
-	delta := CallDelta{ToolCall: ToolCall{Key: strconv.Itoa(c.position), Disputed: s.disputed}}
+	delta := CallDelta{ToolCall: ToolCall{Key: strconv.Itoa(c.position), Unclear: s.unclear}}
 	if root.Get("type").Str == "content_block_stop" {
 		if c.ended = true; c.fed {
 			return nil
@@ -173,15 +171,21 @@ func (s *anthropicCalls) goOn(root gjson.Result) []CallDelta {
 	if root.Get("delta.type").Str == "input_json_delta" {
 		delta.Arguments = root.Get("delta.partial_json").Str
 	}
-	delta.Disputed = delta.Disputed || c.ended
+	delta.Unclear = delta.Unclear || c.ended
 	c.fed = c.fed || delta.Arguments != ""
 	return []CallDelta{delta}
 }
 
-// at returns the call that a frame is about; nil if it is about another block.
+// at returns the call that a frame is about; nil if it is about another block. A frame
+// without a proper index is for some clients about the first block, for some about the
+// last, and for some about none.
 func (s *anthropicCalls) at(root gjson.Result) *streamedBlock {
 	index := blockIndex(root)
-	for i := range s.calls {
+	if index < 0 {
+		s.unclear = true
+		return &s.calls[len(s.calls)-1]
+	}
+	for i := len(s.calls) - 1; i >= 0 && s.calls[i].position >= index; i-- {
 		if c := &s.calls[i]; c.position == index {
 			return c
 		}
@@ -199,13 +203,22 @@ func blockIndex(root gjson.Result) int {
 	return index
 }
 
-// WithoutCalls implements [CallEditor]. A text stands in the place of each call, so that
-// all other blocks stay where they are: those with reasoning are signed.
+// A claudeEdit takes calls out of an answer. A text stands in the place of each, so that
+// all other blocks stay where they are: those with reasoning are signed. Where clients
+// parse the texts, the block goes, and the note stands in the details of the end.
+type claudeEdit struct {
+	blocked map[string]BlockedCall
+	calls   anthropicCalls // of the frames so far
+	dropped []int          // positions of blocks that went
+	left    bool           // some call is left
+}
+
+// WithoutCalls implements [CallEditor].
 func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return body, nil
 	}
-	notes, err := notesOf(blocked)
+	notes, err := byKey(blocked)
 	if err != nil {
 		return nil, err
 	}
@@ -213,85 +226,110 @@ func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCalls, err)
 	}
+	e := claudeEdit{blocked: notes}
+	if e.left, err = isCallLeft(before.Calls, notes); err != nil {
+		return nil, err
+	}
+	var c changes
 	root := gjson.ParseBytes(body)
-	edits := anthropicNotes(root.Get("content"), notes)
-	if len(edits) != len(notes) {
-		return nil, errNoSuchCall()
-	}
-	if len(before.Calls) == len(edits) {
-		edits = append(edits, anthropicEnd(root.Get("stop_reason"))...)
-	}
-	return edited(body, edits), nil
+	e.editContent(&c, root.Get("content"))
+	e.editEnd(&c, root)
+	return c.apply(body), nil
 }
 
-// anthropicNotes put notes in the place of blocks.
-func anthropicNotes(content gjson.Result, notes map[string]string) (edits []edit) {
-	positions, blocks := clientCalls(content)
-	for i, position := range positions {
-		if note, ok := notes[strconv.Itoa(position)]; ok {
-			edits = append(edits, replace(blocks[i], encode(anthropicTextBody{Type: "text", Text: note})))
+// isCallLeft reports whether some call is not blocked.
+func isCallLeft(calls []ToolCall, blocked map[string]BlockedCall) (left bool, err error) {
+	found := 0
+	for _, c := range calls {
+		if _, ok := blocked[c.Key]; ok {
+			found++
 		}
 	}
-	return edits
-}
-
-// anthropicEnd changes the reason of an answer that has no calls any more.
-func anthropicEnd(reason gjson.Result) []edit {
-	if reason.Str != "tool_use" {
-		return nil
+	if found != len(blocked) {
+		return false, errNoSuchCall()
 	}
-	return []edit{replace(reason, []byte(`"end_turn"`))}
+	return found < len(calls), nil
 }
 
-// WithoutCalls implements [StreamCallEditor]. A block of text stands in the place of each
-// call, at the same index.
+// editContent edits the blocks of an answer, or those in the beginning of a stream.
+func (e *claudeEdit) editContent(c *changes, content gjson.Result) {
+	positions, blocks := clientCalls(content)
+	for i, position := range positions {
+		b, ok := e.blocked[strconv.Itoa(position)]
+		switch {
+		case !ok:
+		case b.Place == OnlyRefusal:
+			e.dropped = append(e.dropped, position)
+		default:
+			c.replace(blocks[i], string(encode(anthropicTextBody{Type: "text", Text: b.Note})))
+		}
+	}
+	c.drop(content, func(_ string, at int) bool { return slices.Contains(e.dropped, at) })
+}
+
+// editEnd edits what says why an answer ended.
+func (e *claudeEdit) editEnd(c *changes, end gjson.Result) {
+	reason := end.Get("stop_reason")
+	if reason.Type == gjson.Null {
+		return
+	}
+	notes := e.notesOfTheEnd()
+	if reason.Str == "tool_use" && !e.left {
+		word := "end_turn"
+		if notes != "" {
+			word = "refusal"
+		}
+		c.replace(reason, string(encode(word)))
+	}
+	if notes == "" {
+		return
+	}
+	details := string(encode(anthropicDetails{Type: "refusal", Explanation: notes}))
+	if v := end.Get("stop_details"); v.Exists() {
+		c.replace(v, details)
+	} else {
+		c.add(end, "stop_details", details, 1)
+	}
+}
+
+// notesOfTheEnd are the notes that do not stand in the content, one a line.
+func (e *claudeEdit) notesOfTheEnd() string {
+	var notes []string
+	for _, key := range slices.SortedFunc(maps.Keys(e.blocked), func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }) {
+		if b := e.blocked[key]; b.Place == OnlyRefusal {
+			notes = append(notes, b.Note)
+		}
+	}
+	return strings.Join(notes, "\n")
+}
+
+// WithoutCalls implements [StreamCallEditor].
 func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return appendRaw(nil, frames), nil
 	}
-	notes, err := notesOf(blocked)
+	notes, err := byKey(blocked)
 	if err != nil {
 		return nil, err
 	}
-	left, err := s.callsLeft(frames, notes)
+	calls, err := s.gather(frames)
 	if err != nil {
 		return nil, err
 	}
+	e := claudeEdit{blocked: notes, calls: anthropicCalls{blocks: s.blocks}}
+	if e.left, err = isCallLeft(calls, notes); err != nil {
+		return nil, err
+	}
+	e.left = e.left || s.called
 	var out []byte
-	calls := anthropicCalls{blocks: s.blocks}
 	for _, f := range frames {
-		root := gjson.ParseBytes(f.Data)
-		kind := root.Get("type").Str
-		calls.read(f, kind, root)
-		var edits []edit
-		switch kind {
-		case "message_start":
-			edits = anthropicNotes(root.Get("message.content"), notes)
-		case "content_block_start":
-			if note, ok := notes[strconv.Itoa(calls.blocks-1)]; ok {
-				out = appendAnthropicNote(out, calls.blocks-1, note)
-				continue
-			}
-		case "content_block_delta":
-			if _, ok := notes[strconv.Itoa(blockIndex(root))]; ok {
-				continue
-			}
-		case "message_delta":
-			if !left {
-				edits = anthropicEnd(root.Get("delta.stop_reason"))
-			}
-		}
-		if len(edits) == 0 {
-			out = append(out, f.Raw...)
-		} else {
-			out = append(out, f.withData(edited(f.Data, edits))...)
-		}
+		out = e.appendFrame(out, f)
 	}
 	return out, nil
 }
 
-// callsLeft reports whether some call is left in a stream without those that have notes.
-func (s *anthropicStream) callsLeft(frames []Frame, notes map[string]string) (left bool, err error) {
+// gather puts the calls of frames together.
+func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
 	calls := anthropicCalls{begun: s.begun, blocks: s.blocks}
 	var all CallGatherer
 	for _, f := range frames {
@@ -299,25 +337,66 @@ func (s *anthropicStream) callsLeft(frames []Frame, notes map[string]string) (le
 			continue
 		}
 		root, err := parse(f.Data)
+		var w walk
+		if err == nil {
+			anthropicEvent(&w, root)
+			err = w.err
+		}
 		if err != nil {
-			return false, fmt.Errorf("%w: %w", ErrCalls, err)
+			return nil, fmt.Errorf("%w: %w", ErrCalls, err)
 		}
 		if err := all.Add(calls.read(f, root.Get("type").Str, root)); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	found := 0
-	for _, c := range all.Calls() {
-		if _, ok := notes[c.Key]; ok {
-			found++
-		} else {
-			left = true
+	return all.Calls(), nil
+}
+
+// appendFrame appends what stands in the place of a frame.
+func (e *claudeEdit) appendFrame(out []byte, f Frame) []byte {
+	root := gjson.ParseBytes(f.Data)
+	kind := root.Get("type").Str
+	e.calls.read(f, kind, root)
+	var c changes
+	switch kind {
+	case "message_start":
+		e.editContent(&c, root.Get("message.content"))
+	case "message_delta":
+		e.editEnd(&c, root.Get("delta"))
+	case "content_block_start", "content_block_delta", "content_block_stop":
+		position := blockIndex(root)
+		b, blocked := e.blocked[strconv.Itoa(position)]
+		begins := kind == "content_block_start"
+		switch {
+		case blocked && b.Place == OnlyRefusal:
+			if begins {
+				e.dropped = append(e.dropped, position)
+			}
+			return out
+		case blocked && begins:
+			return appendAnthropicNote(out, e.numberOf(position), b.Note)
+		case blocked && kind == "content_block_delta":
+			return out
+		}
+		if number := e.numberOf(position); number != position {
+			c.replace(root.Get("index"), strconv.Itoa(number))
 		}
 	}
-	if found != len(notes) {
-		return false, errNoSuchCall()
+	if len(c) == 0 {
+		return append(out, f.Raw...)
 	}
-	return left || s.called, nil
+	return append(out, f.withData(c.apply(f.Data))...)
+}
+
+// numberOf is the number of a block without those that went before it: SDKs count.
+func (e *claudeEdit) numberOf(position int) int {
+	number := position
+	for _, dropped := range e.dropped {
+		if dropped < position {
+			number--
+		}
+	}
+	return number
 }
 
 // appendAnthropicNote appends the beginning of a block of text with a note. The end of the

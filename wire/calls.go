@@ -25,7 +25,7 @@ type gatheredCall struct {
 }
 
 // Add takes what the next frame brings. An error wraps [ErrCalls]: clients put the calls
-// together in different ways, or there are more than 16 Ki of them, or more than 16 MiB.
+// together in different ways ([ToolCall.Unclear] is one), or there are more than 16 Ki of them, or more than 16 MiB.
 // Then Calls are not all of them.
 func (g *CallGatherer) Add(deltas []CallDelta) error {
 	for _, d := range deltas {
@@ -60,8 +60,8 @@ func (g *CallGatherer) at(d CallDelta) *gatheredCall {
 // some the other.
 func (c *gatheredCall) add(d CallDelta) error {
 	switch {
-	case d.Disputed:
-		return fmt.Errorf("%w: clients count the calls in different ways", ErrCalls)
+	case d.Unclear:
+		return fmt.Errorf("%w: clients put them together in different ways", ErrCalls)
 	case d.Choice != c.call.Choice, clash(c.call.ID, d.ID), clash(c.call.Name, d.Name):
 		return fmt.Errorf("%w: a piece does not belong to the call that it names", ErrCalls)
 	case c.whole && !d.Whole && d.Arguments != "":

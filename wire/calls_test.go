@@ -51,7 +51,7 @@ func TestCallGatherer(t *testing.T) {
 		"on behind a whole of ''": {[]wire.CallDelta{whole("0", ""), piece("0", "{}")}, nil},
 		"two names":               {[]wire.CallDelta{{ToolCall: call{Key: "0", Name: "f"}}, {ToolCall: call{Key: "0", Name: "g"}}}, nil},
 		"two ids":                 {[]wire.CallDelta{{ToolCall: call{Key: "0", ID: "f"}}, {ToolCall: call{Key: "0", ID: "g"}}}, nil},
-		"unclear":                 {[]wire.CallDelta{{ToolCall: call{Key: "0", Disputed: true}}}, nil},
+		"unclear":                 {[]wire.CallDelta{{ToolCall: call{Key: "0", Unclear: true}}}, nil},
 		"two choices":             {[]wire.CallDelta{{ToolCall: call{Key: "0"}}, {ToolCall: call{Key: "0", Choice: 1}}}, nil},
 		"too large":               {[]wire.CallDelta{piece("0", strings.Repeat("x", 9<<20)), piece("1", strings.Repeat("x", 9<<20))}, nil},
 	} {

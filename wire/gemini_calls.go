@@ -53,6 +53,7 @@ type geminiCalls struct {
 type geminiCallPart struct {
 	candidate int // its place in the chunk
 	part      int // its place in the candidate
+	value     gjson.Result
 	delta     CallDelta
 }
 
@@ -71,7 +72,7 @@ func (s *geminiCalls) read(root gjson.Result) (parts []geminiCallPart, ended []C
 		forOneOrMore(v.Get("content.parts"), func(p gjson.Result) {
 			if call := member(p, "functionCall"); call.Type != gjson.Null {
 				for _, delta := range s.part(choice, call) {
-					parts = append(parts, geminiCallPart{candidate, part, delta})
+					parts = append(parts, geminiCallPart{candidate, part, p, delta})
 				}
 			}
 			part++
@@ -107,7 +108,8 @@ func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
 	}
 	delta := CallDelta{
 		ToolCall: ToolCall{
-			Key: strconv.Itoa(s.calls), Choice: choice, ID: id, Name: name, Arguments: args.Raw, Disputed: at != nil || name == "",
+			Key: strconv.Itoa(s.calls), Choice: choice, ID: id, Name: name, Arguments: args.Raw,
+			Unclear: at != nil || name == "",
 		},
 	}
 	s.calls++
@@ -115,7 +117,7 @@ func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
 		delta.Whole = true
 		return []CallDelta{delta}
 	}
-	delta.Disputed = delta.Disputed || args.Type != gjson.Null // some clients take these, some the pieces
+	delta.Unclear = delta.Unclear || args.Type != gjson.Null // some clients take these, some the pieces
 	at = &geminiPieces{key: delta.Key, id: id}
 	if s.open == nil {
 		s.open = make(map[int]*geminiPieces)
@@ -127,7 +129,7 @@ func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
 // goOn takes pieces of a call that is open.
 func (s *geminiCalls) goOn(choice int, at *geminiPieces, pieces gjson.Result, goesOn bool) []CallDelta {
 	forOneOrMore(pieces, at.add)
-	delta := CallDelta{ToolCall: ToolCall{Key: at.key, Choice: choice, Disputed: at.disputed}}
+	delta := CallDelta{ToolCall: ToolCall{Key: at.key, Choice: choice, Unclear: at.unclear}}
 	if goesOn {
 		return []CallDelta{delta}
 	}
@@ -158,9 +160,9 @@ func (s *geminiCalls) endAll() (deltas []CallDelta) {
 // geminiPieces are arguments that come value by value, each with the place where it
 // belongs, a path of RFC 9535.
 type geminiPieces struct {
-	key, id  string
-	root     geminiValue
-	disputed bool
+	key, id string
+	root    geminiValue
+	unclear bool
 }
 
 // A geminiValue is a value of JSON that is being put together.
@@ -184,7 +186,7 @@ func (p *geminiPieces) add(piece gjson.Result) {
 		}
 	}
 	if !ok || at == nil || !at.set(piece) {
-		p.disputed = true
+		p.unclear = true
 	}
 }
 
@@ -337,8 +339,7 @@ func (s *geminiCalls) geminiDeltas(root gjson.Result) (deltas []CallDelta) {
 }
 
 // geminiWholeCalls are the calls of a whole answer. If clients can put them together in
-// different ways, each part is one, with arguments that are no object, and WithoutCalls
-// fails.
+// different ways, each part is one.
 func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
 	var s geminiCalls
 	var all CallGatherer
@@ -353,7 +354,7 @@ func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
 			if call := member(part, "functionCall"); call.Type != gjson.Null {
 				calls = append(calls, ToolCall{
 					Key: strconv.Itoa(len(calls)), Choice: choice, ID: call.Get("id").Str, Name: call.Get("name").Str,
-					Arguments: "[" + call.Raw + "]",
+					Arguments: member(call, "args").Raw, Unclear: true,
 				})
 			}
 		})
@@ -380,29 +381,29 @@ func (s *geminiArray) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byt
 	return geminiWithoutCalls(frames, blocked)
 }
 
-// A geminiPlace is where a part stands that has a call.
+// A geminiPlace is where a part stands in the chunks of an answer.
 type geminiPlace struct{ frame, candidate, part int }
 
 // A geminiEdit takes calls out of the chunks of an answer.
 type geminiEdit struct {
 	frames []Frame
-	roots  []gjson.Result
-	calls  []CallDelta // by part
-	parts  []geminiPlace
-	notes  map[string]string
-	with   map[geminiPlace][]byte // what stands in place of a part; nil for nothing
-	choice map[int]bool           // those with a blocked call
+	roots  []gjson.Result // of the frames
+	parts  []geminiCallPart
+	places []geminiPlace // of the parts
+	notes  map[string]BlockedCall
+	with   map[geminiPlace][]byte // what stands in the place of a part; nil for nothing
+	left   map[int]bool           // whether a call is left, by choice; of those with a blocked one
 }
 
 func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return appendRaw(nil, frames), nil
 	}
-	notes, err := notesOf(blocked)
+	notes, err := byKey(blocked)
 	if err != nil {
 		return nil, err
 	}
-	e := geminiEdit{frames: frames, notes: notes, with: make(map[geminiPlace][]byte), choice: make(map[int]bool)}
+	e := geminiEdit{frames: frames, notes: notes, with: make(map[geminiPlace][]byte), left: make(map[int]bool)}
 	if err := e.read(); err != nil {
 		return nil, err
 	}
@@ -428,8 +429,9 @@ func (e *geminiEdit) read() error {
 				return fmt.Errorf("%w: %w", ErrCalls, w.err)
 			}
 			parts, ended := s.read(root)
+			e.parts = append(e.parts, parts...)
 			for _, p := range parts {
-				e.parts, e.calls = append(e.parts, geminiPlace{i, p.candidate, p.part}), append(e.calls, p.delta)
+				e.places = append(e.places, geminiPlace{i, p.candidate, p.part})
 				deltas = append(deltas, p.delta)
 			}
 			deltas = append(deltas, ended...)
@@ -443,7 +445,7 @@ func (e *geminiEdit) read() error {
 	for _, c := range all.Calls() {
 		if _, ok := e.notes[c.Key]; ok {
 			found++
-			e.choice[c.Choice] = true
+			e.left[c.Choice] = false
 		}
 	}
 	if found != len(e.notes) {
@@ -461,53 +463,43 @@ func (e *geminiEdit) read() error {
 func (e *geminiEdit) replaceCalls() error {
 	firsts := make(map[string]geminiPlace) // by key
 	signatures := make(map[string]string)
-	left := make(map[int]bool) // choices of which a call stays
-	var unsigned []int         // blocked calls whose signature waits for the first that stays
-	for i, at := range e.parts {
-		call, part := e.calls[i], e.at(at)
+	left := make(map[int]bool)           // choices of which a call stays
+	waiting := make(map[int][]CallDelta) // blocked calls before it, by choice
+	for i, p := range e.parts {
+		at, call := e.places[i], p.delta
 		note, blocked := e.notes[call.Key]
 		first, again := firsts[call.Key]
 		if !again {
 			first, firsts[call.Key] = at, at
 		}
-		signature := member(part, "thoughtSignature").Raw
+		signature := member(p.value, "thoughtSignature").Raw
 		switch {
-		case blocked && !onlyCalls(part):
+		case blocked && !onlyCalls(p.value):
 			return fmt.Errorf("%w: a part has more than a call", ErrCalls)
 		case blocked:
-			if signatures[call.Key] == "" {
-				signatures[call.Key] = signature
-			}
+			signatures[call.Key] = cmp.Or(signatures[call.Key], signature)
 			if at != first {
 				e.with[at] = nil
 			}
-			e.with[first] = notePart(note, signatures[call.Key])
-			if !left[call.Choice] {
-				unsigned = append(unsigned, i)
+			e.with[first] = notePart(note.Note, signatures[call.Key])
+			if !left[call.Choice] && !again {
+				waiting[call.Choice] = append(waiting[call.Choice], call)
 			}
 		case again || left[call.Choice]:
 		default:
 			left[call.Choice] = true
-			from := slices.IndexFunc(unsigned, func(j int) bool {
-				return e.calls[j].Choice == call.Choice && signatures[e.calls[j].Key] != ""
-			})
+			from := slices.IndexFunc(waiting[call.Choice], func(c CallDelta) bool { return signatures[c.Key] != "" })
 			if signature == "" && from >= 0 {
-				key := e.calls[unsigned[from]].Key
-				e.with[at] = append([]byte(`{"thoughtSignature":`+signatures[key]+","), part.Raw[1:]...)
-				e.with[firsts[key]] = notePart(e.notes[key], "")
+				key := waiting[call.Choice][from].Key
+				e.with[at] = append([]byte(`{"thoughtSignature":`+signatures[key]+","), p.value.Raw[1:]...)
+				e.with[firsts[key]] = notePart(e.notes[key].Note, "")
 			}
 		}
 	}
-	for choice := range e.choice {
-		e.choice[choice] = left[choice]
+	for choice := range e.left {
+		e.left[choice] = left[choice]
 	}
 	return nil
-}
-
-// at returns a part.
-func (e *geminiEdit) at(at geminiPlace) gjson.Result {
-	candidates := elementsOf(e.roots[at.frame].Get("candidates"))
-	return elementsOf(candidates[at.candidate].Get("content.parts"))[at.part]
 }
 
 // elementsOf returns the elements of an array, or the one that stands for it.
@@ -542,49 +534,42 @@ func notePart(note, signature string) []byte {
 // write returns the frames without the calls.
 func (e *geminiEdit) write() (out []byte) {
 	for i, f := range e.frames {
-		var edits []edit
+		var c changes
 		empty := true // nothing but metadata is left
 		place := 0
 		forOneOrMore(e.roots[i].Get("candidates"), func(candidate gjson.Result) {
-			made, emptied := e.editCandidate(i, place, candidate)
-			edits, empty = append(edits, made...), empty && emptied
+			empty = e.editCandidate(&c, i, place, candidate) && empty
 			place++
 		})
 		switch {
-		case len(edits) == 0:
+		case len(c) == 0:
 			out = append(out, f.Raw...)
 		case !empty || !hasOnly(e.roots[i], "candidates", "usageMetadata", "modelVersion", "responseId", "createTime"):
-			out = append(out, f.withData(edited(f.Data, edits))...)
+			out = append(out, f.withData(c.apply(f.Data))...)
 		}
 	}
 	return out
 }
 
-// editCandidate returns the edits of a candidate, and whether nothing is left of it.
-func (e *geminiEdit) editCandidate(frame, place int, candidate gjson.Result) (edits []edit, emptied bool) {
-	left, blocked := e.choice[candidateIndex(candidate, place)]
+// editCandidate edits a candidate, and reports whether nothing is left of it.
+func (e *geminiEdit) editCandidate(c *changes, frame, place int, candidate gjson.Result) (emptied bool) {
+	left, blocked := e.left[candidateIndex(candidate, place)]
 	if !blocked {
-		return nil, false
+		return false
 	}
-	parts := candidate.Get("content.parts")
-	with, touched, kept := e.editParts(frame, place, parts)
-	if touched {
-		edits = append(edits, replace(parts, with))
-	}
+	emptied = e.editParts(c, frame, place, candidate.Get("content.parts"))
 	if v := member(candidate, "logprobsResult"); v.Type != gjson.Null { // the answer again, token by token
-		edits = append(edits, replace(v, []byte("null")))
+		c.replace(v, "null")
 	}
-	reason := member(candidate, "finishReason")
-	if blamesCall(reason.Str) {
+	if reason := member(candidate, "finishReason"); blamesCall(reason.Str) {
 		if message := member(candidate, "finishMessage"); message.Type != gjson.Null { // it quotes the call
-			edits = append(edits, replace(message, []byte("null")))
+			c.replace(message, "null")
 		}
 		if !left {
-			edits = append(edits, replace(reason, []byte(`"STOP"`)))
+			c.replace(reason, `"STOP"`)
 		}
 	}
-	return edits, touched && kept == 0 &&
-		hasOnly(candidate, "content", "index", "safetyRatings", "tokenCount", "avgLogprobs", "logprobsResult")
+	return emptied && hasOnly(candidate, "content", "index", "safetyRatings", "tokenCount", "avgLogprobs", "logprobsResult")
 }
 
 // blamesCall reports whether an answer ended for a call that the model should not have made.
@@ -592,36 +577,33 @@ func blamesCall(reason string) bool {
 	return reason == "MALFORMED_FUNCTION_CALL" || reason == "UNEXPECTED_TOOL_CALL" || reason == "TOO_MANY_TOOL_CALLS"
 }
 
-// editParts returns the list of parts with what stands in the place of some, and how many
-// are left. A list that has none left gets an empty text, as the API's own last chunks
-// have it: clients drop a turn with a content that has no parts.
-func (e *geminiEdit) editParts(frame, place int, parts gjson.Result) (with []byte, touched bool, kept int) {
-	var edits []edit
-	var all [][]byte
-	for i, part := range elementsOf(parts) {
+// editParts edits a list of parts, and reports whether none is left. Such a list gets an
+// empty text, as the API's own last chunks have it: clients drop a turn with a content that
+// has no parts.
+func (e *geminiEdit) editParts(c *changes, frame, place int, parts gjson.Result) (emptied bool) {
+	left := 0
+	all := elementsOf(parts)
+	for i, part := range all {
 		text, replaced := e.with[geminiPlace{frame, place, i}]
-		switch {
-		case replaced && text == nil:
-			touched = true
-			continue
-		case replaced:
-			touched = true
-			part.Index -= parts.Index
-			edits, all = append(edits, replace(part, text)), append(all, text)
-		default:
-			all = append(all, []byte(part.Raw))
+		if replaced && text != nil {
+			c.replace(part, string(text))
 		}
-		kept++
+		if !replaced || text != nil {
+			left++
+		}
 	}
 	switch {
-	case !touched:
-		return nil, false, kept
-	case kept == 0:
-		all = [][]byte{[]byte(`{"text":""}`)}
-	case kept == len(elementsOf(parts)):
-		return edited([]byte(parts.Raw), edits), true, kept
+	case len(all) == 0 || left == len(all):
+		return false
+	case left == 0:
+		c.replace(parts, `[{"text":""}]`)
+		return true
 	}
-	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]")), true, kept
+	c.drop(parts, func(_ string, at int) bool {
+		text, replaced := e.with[geminiPlace{frame, place, at}]
+		return replaced && text == nil
+	})
+	return false
 }
 
 // hasOnly reports whether an object has no members but these, in either spelling.

@@ -71,11 +71,11 @@ func chatCallOf(at int, v gjson.Result) ToolCall {
 	}
 	called, input := function, "arguments"
 	if custom.Type != gjson.Null {
-		called, input, c.Free, c.Disputed = custom, "input", true, function.Type != gjson.Null
+		called, input, c.Free, c.Unclear = custom, "input", true, function.Type != gjson.Null
 	}
 	name, arguments := called.Get("name"), called.Get(input)
 	c.Name, c.Arguments = name.String(), arguments.String()
-	c.Disputed = c.Disputed || name.Type != gjson.String && name.Type != gjson.Null ||
+	c.Unclear = c.Unclear || name.Type != gjson.String && name.Type != gjson.Null ||
 		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
 	return c
 }
@@ -135,7 +135,7 @@ func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 		calls.chunks++
 		chatCallsOf(choice.Get("delta"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
-			call.Choice, call.Disputed = number, call.Disputed || !known
+			call.Choice, call.Unclear = number, call.Unclear || !known
 			calls.place(&call, at, v.Get("index"))
 			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at, v})
 		})
@@ -143,7 +143,7 @@ func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 		// (ChatCompletionStream assigns all other members of a choice).
 		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
 			call := chatCallOf(at, v)
-			call.Key, call.Choice, call.Disputed = "message/"+chatKey(place, at, 0), number, true
+			call.Key, call.Choice, call.Unclear = "message/"+chatKey(place, at, 0), number, true
 			pieces = append(pieces, chatPiece{CallDelta{ToolCall: call}, place, at, v})
 		})
 	})
@@ -196,7 +196,7 @@ func (c *chatChoiceCalls) place(piece *ToolCall, at int, number gjson.Result) {
 		call = c.begin(piece.Choice, index)
 	}
 	piece.Key = call.key
-	piece.Disputed = !call.add(*piece) || !ok || piece.Disputed
+	piece.Unclear = !call.add(*piece) || !ok || piece.Unclear
 }
 
 // chatCallIndex reads the index of a call. JavaScript takes "1" and 1.0 for 1 as well,

@@ -36,12 +36,16 @@ func cannotEdit(format string, args ...any) error {
 type responsesEdit struct {
 	blocked    map[string]string // notes by the keys of the calls
 	found      map[string]bool
+	ids        map[string]string // of the messages in the place of calls, by key
+	taken      map[string]bool   // those ids
 	answerID   string
 	structured bool // the text of messages is JSON
 }
 
 func newResponsesEdit(blocked []BlockedCall) *responsesEdit {
-	e := &responsesEdit{blocked: make(map[string]string), found: make(map[string]bool)}
+	e := &responsesEdit{
+		blocked: make(map[string]string), found: make(map[string]bool), ids: make(map[string]string), taken: make(map[string]bool),
+	}
 	for _, b := range blocked {
 		e.blocked[b.Key] = b.Note
 	}
@@ -79,15 +83,27 @@ func (e *responsesEdit) unknownCall() error {
 	return nil
 }
 
-// message is the message in the place of a call. Its id is the same in the stream and in
-// the whole answer, and no other answer has it: the API refuses an input with an id twice.
-func (e *responsesEdit) message(key string) Refusal {
-	sum := sha256.Sum256([]byte(e.answerID + "\x00" + key))
-	r := Refusal{ID: hex.EncodeToString(sum[:16]), Text: e.blocked[key], Place: OnlyContent}
+// message is the message in the place of a call. No other has its id, because the API
+// refuses an input with an id twice, and it is the same in the stream and in the whole.
+func (e *responsesEdit) message(key, callID string) Refusal {
+	if e.ids[key] == "" {
+		id := messageID(callID)
+		if callID == "" || e.taken[id] {
+			id = messageID(e.answerID + " " + key)
+		}
+		e.ids[key], e.taken[id] = id, true
+	}
+	r := Refusal{ID: e.ids[key], Text: e.blocked[key], Place: OnlyContent}
 	if e.structured {
 		r.Place = OnlyRefusal // clients parse the content
 	}
 	return r
+}
+
+// messageID is the id of the message in the place of a call.
+func messageID(callID string) string {
+	sum := sha256.Sum256([]byte(callID))
+	return hex.EncodeToString(sum[:16])
 }
 
 // A responsesItemEdit is what becomes of one item.
@@ -99,6 +115,7 @@ type responsesItemEdit struct {
 	sent      bool // the client has its beginning
 	index     int  // in a stream
 	begun     bool // in a stream: one of its frames has been passed
+	open      bool // in a stream: it has begun, and is not done
 	gone      bool // in a stream: it is left out
 }
 
@@ -114,7 +131,8 @@ func arrange(items []*responsesItemEdit) (kept []*responsesItemEdit) {
 		case own < 0:
 			reasoning = slices.DeleteFunc(reasoning, func(i *responsesItemEdit) bool { return !i.sent })
 		case own > 0:
-			group = slices.Insert(slices.Delete(group, own, own+1), 0, group[own])
+			first := group[own]
+			group = slices.Insert(slices.Delete(group, own, own+1), 0, first)
 		}
 		kept = append(append(kept, reasoning...), group...)
 	}
@@ -148,12 +166,12 @@ func (responses) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	return edited(body, edits), nil
+	return edits.apply(body), nil
 }
 
 // answer takes the calls out of the object of an answer. Key names the call at a position,
 // and sent tells what the client has the beginning of.
-func (e *responsesEdit) answer(answer gjson.Result, key func(position int) string, sent func(key string) bool) ([]edit, error) {
+func (e *responsesEdit) answer(answer gjson.Result, key func(position int) string, sent func(key string) bool) (edits, error) {
 	items := answer.Get("output").Array()
 	plan := make([]*responsesItemEdit, 0, len(items))
 	for i, item := range items {
@@ -164,7 +182,7 @@ func (e *responsesEdit) answer(answer gjson.Result, key func(position int) strin
 				return nil, err
 			}
 			e.found[one.key] = true
-			r := e.message(one.key)
+			r := e.message(one.key, responsesCallID(item))
 			one.raw = string(encode(r.responsesMessage("completed", r.part(r.Text))))
 		}
 		plan = append(plan, one)
@@ -234,6 +252,7 @@ func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 			return nil, err
 		}
 	}
+	e.writeMessages(true)
 	if err := e.unknownCall(); err != nil {
 		return nil, err
 	}
@@ -343,30 +362,37 @@ func (e *responsesStreamEdit) pass(f editedFrame) error {
 		return nil
 	case item != nil && item.blocked:
 		item.begun = true
-		e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+		e.writeMessages(false)
 		return nil
 	case item != nil && !item.begun:
-		item.begun = true
-		e.writeMessages(func(*responsesItemEdit) bool { return true })
+		item.begun, item.open = true, true
+		e.writeMessages(true)
 		if e.next == len(e.left) || e.left[e.next] != item {
 			return cannotEdit("items begin out of order")
 		}
 		e.next++
 	case item == nil && (f.event.Get("response").Exists() || len(f.Data) > 0 && !f.event.Exists()): // maybe the end
-		e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+		e.writeMessages(true)
 	}
 	if err := e.write(f); err != nil {
 		return err
 	}
-	e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+	if item != nil && f.event.Get("type").Str == "response.output_item.done" {
+		item.open = false
+	}
+	e.writeMessages(false)
 	return nil
 }
 
-// writeMessages writes the messages that are next, as long as they may come.
-func (e *responsesStreamEdit) writeMessages(may func(*responsesItemEdit) bool) {
-	for ; e.next < len(e.left) && e.left[e.next].blocked && may(e.left[e.next]); e.next++ {
+// writeMessages writes the messages that are next, up to one whose call has not begun.
+// Unless it must, a message does not come before the item in front of it is done.
+func (e *responsesStreamEdit) writeMessages(must bool) {
+	for ; e.next < len(e.left) && e.left[e.next].blocked && e.left[e.next].begun; e.next++ {
+		if !must && e.next > 0 && e.left[e.next-1].open {
+			return
+		}
 		message := e.left[e.next]
-		writeRefusedMessage(&e.responsesRest, e.message(message.key), message.index)
+		writeRefusedMessage(&e.responsesRest, e.message(message.key, responsesCallID(gjson.Parse(message.raw))), message.index)
 		e.found[message.key] = true
 	}
 }
@@ -404,11 +430,11 @@ func (e *responsesStreamEdit) wasSent(key string) bool {
 
 // with returns the bytes of a frame whose data is edited. Where the data does not stand in
 // one piece, and once, the frame is written anew.
-func (f editedFrame) with(changed []edit) []byte {
+func (f editedFrame) with(changed edits) []byte {
 	if len(changed) == 0 {
 		return f.Raw
 	}
-	data := edited(f.Data, changed)
+	data := changed.apply(f.Data)
 	if bytes.Count(f.Raw, f.Data) == 1 {
 		at := bytes.Index(f.Raw, f.Data)
 		return splice(f.Raw, at, at+len(f.Data), data)

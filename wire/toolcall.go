@@ -19,10 +19,10 @@ type ToolCall struct {
 	// there are none.
 	Arguments string
 	Free      bool
-	// Disputed: clients do not agree on which call this is or on whether there is one, so
-	// what is decided about it does not hold for all of them. An answer with such a call
-	// must not reach a client. [CallGatherer.Add] fails.
-	Disputed bool
+	// Unclear: clients read different calls there, so what is decided about this one does
+	// not hold for all of them. An answer with such a call must not reach a client for
+	// which calls are decided.
+	Unclear bool
 }
 
 // A CallDelta is what a stream frame brings of a call. The first of a Key begins the call;

@@ -3,36 +3,9 @@ package wire
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/tidwall/gjson"
 )
-
-// An edit replaces the bytes of a body from start to end.
-type edit struct {
-	start, end int
-	text       []byte
-}
-
-// replace is the edit of a value.
-func replace(v gjson.Result, text []byte) edit { return edit{v.Index, v.Index + len(v.Raw), text} }
-
-// edited returns the body with its edits, which do not overlap, done. Every other byte
-// stays, and the body itself is not changed.
-func edited(body []byte, edits []edit) []byte {
-	if len(edits) == 0 {
-		return body
-	}
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
-	var out []byte
-	from := 0
-	for _, s := range edits {
-		out = append(append(out, body[from:s.start]...), s.text...)
-		from = s.end
-	}
-	return append(out, body[from:]...)
-}
 
 // withData returns the bytes of a frame with other data. All else in it stays, unless the
 // data had several lines.
@@ -59,16 +32,16 @@ func appendRaw(dst []byte, frames []Frame) []byte {
 	return dst
 }
 
-// notesOf returns the notes of blocked calls by key.
-func notesOf(blocked []BlockedCall) (map[string]string, error) {
-	notes := make(map[string]string, len(blocked))
+// byKey returns blocked calls by key.
+func byKey(blocked []BlockedCall) (map[string]BlockedCall, error) {
+	out := make(map[string]BlockedCall, len(blocked))
 	for _, b := range blocked {
 		if b.Note == "" {
 			return nil, fmt.Errorf("%w: a note is empty", ErrCalls)
 		}
-		notes[b.Key] = b.Note
+		out[b.Key] = b
 	}
-	return notes, nil
+	return out, nil
 }
 
 func errNoSuchCall() error { return fmt.Errorf("%w: a blocked call is not there", ErrCalls) }
