@@ -99,6 +99,7 @@ type responsesItemEdit struct {
 	sent      bool // the client has its beginning
 	index     int  // in a stream
 	begun     bool // in a stream: one of its frames has been passed
+	open      bool // in a stream: it has begun, and is not done
 	gone      bool // in a stream: it is left out
 }
 
@@ -114,7 +115,8 @@ func arrange(items []*responsesItemEdit) (kept []*responsesItemEdit) {
 		case own < 0:
 			reasoning = slices.DeleteFunc(reasoning, func(i *responsesItemEdit) bool { return !i.sent })
 		case own > 0:
-			group = slices.Insert(slices.Delete(group, own, own+1), 0, group[own])
+			first := group[own]
+			group = slices.Insert(slices.Delete(group, own, own+1), 0, first)
 		}
 		kept = append(append(kept, reasoning...), group...)
 	}
@@ -234,6 +236,7 @@ func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 			return nil, err
 		}
 	}
+	e.writeMessages(true)
 	if err := e.unknownCall(); err != nil {
 		return nil, err
 	}
@@ -343,28 +346,35 @@ func (e *responsesStreamEdit) pass(f editedFrame) error {
 		return nil
 	case item != nil && item.blocked:
 		item.begun = true
-		e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+		e.writeMessages(false)
 		return nil
 	case item != nil && !item.begun:
-		item.begun = true
-		e.writeMessages(func(*responsesItemEdit) bool { return true })
+		item.begun, item.open = true, true
+		e.writeMessages(true)
 		if e.next == len(e.left) || e.left[e.next] != item {
 			return cannotEdit("items begin out of order")
 		}
 		e.next++
 	case item == nil && (f.event.Get("response").Exists() || len(f.Data) > 0 && !f.event.Exists()): // maybe the end
-		e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+		e.writeMessages(true)
 	}
 	if err := e.write(f); err != nil {
 		return err
 	}
-	e.writeMessages(func(m *responsesItemEdit) bool { return m.begun })
+	if item != nil && f.event.Get("type").Str == "response.output_item.done" {
+		item.open = false
+	}
+	e.writeMessages(false)
 	return nil
 }
 
-// writeMessages writes the messages that are next, as long as they may come.
-func (e *responsesStreamEdit) writeMessages(may func(*responsesItemEdit) bool) {
-	for ; e.next < len(e.left) && e.left[e.next].blocked && may(e.left[e.next]); e.next++ {
+// writeMessages writes the messages that are next, up to one whose call has not begun.
+// Unless it must, a message does not come before the item in front of it is done.
+func (e *responsesStreamEdit) writeMessages(must bool) {
+	for ; e.next < len(e.left) && e.left[e.next].blocked && e.left[e.next].begun; e.next++ {
+		if !must && e.next > 0 && e.left[e.next-1].open {
+			return
+		}
 		message := e.left[e.next]
 		writeRefusedMessage(&e.responsesRest, e.message(message.key), message.index)
 		e.found[message.key] = true
