@@ -40,7 +40,8 @@ func notApproved(id, note string) any {
 // that brings the history itself no blocked call stands, but there may be the reasoning
 // that led to it. The provider answers 400 to that, too ("reasoning was provided without
 // its required following item"), so reasoning right before a message of ours is left out
-// as a whole, and so is a reference to it. Errors wrap [ErrInvalid] or [ErrCalls].
+// as a whole, and so is a reference to it. A reference to the message in the place of a
+// call becomes its note. Errors wrap [ErrInvalid] or [ErrCalls].
 func (responses) AnswerCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	root, err := parse(body)
 	if err != nil {
@@ -56,7 +57,7 @@ func (responses) AnswerCalls(body []byte, blocked []BlockedCall) ([]byte, error)
 			return nil, err
 		}
 	}
-	edits := withoutOrphans(input, blocked)
+	edits := replayed(input, blocked)
 	if len(results) > 0 {
 		edits = append(edits, insertResults(body, input, results))
 	}
@@ -107,20 +108,30 @@ func insertResults(body []byte, input gjson.Result, results []byte) edit {
 	return edit{start, start, slices.Concat([]byte(`"input":[`), results, []byte("],"))}
 }
 
-// withoutOrphans leaves out the reasoning whose calls were blocked: clients that read a
-// stream have it already when the call comes, see [responses.WithoutCalls].
-func withoutOrphans(input gjson.Result, blocked []BlockedCall) edits {
+// replayed corrects a history that the client brings. It leaves out the reasoning whose
+// calls were blocked: clients that read a stream have it already when the call comes. And
+// it says what the messages in the place of calls say, where the client only refers to
+// them: the provider does not know them.
+func replayed(input gjson.Result, blocked []BlockedCall) edits {
 	if !input.IsArray() {
 		return nil
 	}
 	items := input.Array()
 	kept := make([]string, 0, len(items))
+	notes := make(map[string]string)
+	for _, b := range blocked {
+		notes[responsesOwnItem+messageID(b.Key)] = b.Note
+	}
 	for i, item := range items {
 		next := i
 		for next < len(items) && isReasoningItem(items[next]) {
 			next++
 		}
 		if next > i && next < len(items) && isOurMessage(items[next], blocked) {
+			continue
+		}
+		if note := notes[item.Get("id").Str]; note != "" && !item.Get("content").Exists() {
+			kept = append(kept, string(encode(map[string]string{"type": "message", "role": "assistant", "content": note})))
 			continue
 		}
 		kept = append(kept, item.Raw)

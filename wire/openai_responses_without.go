@@ -36,12 +36,16 @@ func cannotEdit(format string, args ...any) error {
 type responsesEdit struct {
 	blocked    map[string]string // notes by the keys of the calls
 	found      map[string]bool
+	ids        map[string]string // of the messages in the place of calls, by key
+	taken      map[string]bool   // those ids
 	answerID   string
 	structured bool // the text of messages is JSON
 }
 
 func newResponsesEdit(blocked []BlockedCall) *responsesEdit {
-	e := &responsesEdit{blocked: make(map[string]string), found: make(map[string]bool)}
+	e := &responsesEdit{
+		blocked: make(map[string]string), found: make(map[string]bool), ids: make(map[string]string), taken: make(map[string]bool),
+	}
 	for _, b := range blocked {
 		e.blocked[b.Key] = b.Note
 	}
@@ -79,15 +83,27 @@ func (e *responsesEdit) unknownCall() error {
 	return nil
 }
 
-// message is the message in the place of a call. Its id is the same in the stream and in
-// the whole answer, and no other answer has it: the API refuses an input with an id twice.
-func (e *responsesEdit) message(key string) Refusal {
-	sum := sha256.Sum256([]byte(e.answerID + "\x00" + key))
-	r := Refusal{ID: hex.EncodeToString(sum[:16]), Text: e.blocked[key], Place: OnlyContent}
+// message is the message in the place of a call. No other has its id, because the API
+// refuses an input with an id twice, and it is the same in the stream and in the whole.
+func (e *responsesEdit) message(key, callID string) Refusal {
+	if e.ids[key] == "" {
+		id := messageID(callID)
+		if callID == "" || e.taken[id] {
+			id = messageID(e.answerID + " " + key)
+		}
+		e.ids[key], e.taken[id] = id, true
+	}
+	r := Refusal{ID: e.ids[key], Text: e.blocked[key], Place: OnlyContent}
 	if e.structured {
 		r.Place = OnlyRefusal // clients parse the content
 	}
 	return r
+}
+
+// messageID is the id of the message in the place of a call.
+func messageID(callID string) string {
+	sum := sha256.Sum256([]byte(callID))
+	return hex.EncodeToString(sum[:16])
 }
 
 // A responsesItemEdit is what becomes of one item.
@@ -166,7 +182,7 @@ func (e *responsesEdit) answer(answer gjson.Result, key func(position int) strin
 				return nil, err
 			}
 			e.found[one.key] = true
-			r := e.message(one.key)
+			r := e.message(one.key, responsesCallID(item))
 			one.raw = string(encode(r.responsesMessage("completed", r.part(r.Text))))
 		}
 		plan = append(plan, one)
@@ -376,7 +392,7 @@ func (e *responsesStreamEdit) writeMessages(must bool) {
 			return
 		}
 		message := e.left[e.next]
-		writeRefusedMessage(&e.responsesRest, e.message(message.key), message.index)
+		writeRefusedMessage(&e.responsesRest, e.message(message.key, responsesCallID(gjson.Parse(message.raw))), message.index)
 		e.found[message.key] = true
 	}
 }
