@@ -1,6 +1,9 @@
 package wire
 
-import "net/url"
+import (
+	"fmt"
+	"net/url"
+)
 
 // stored is a dialect whose answers come back from a provider's memory: the request
 // asks for an answer by its id, and the answer is the one that a call once got.
@@ -32,5 +35,18 @@ func (s stored) Request(body []byte) (Request, error) {
 	return r, w.err
 }
 
-// Interface guard
-var _ Dialect = stored{}
+// WithoutCalls implements [CallEditor]: a stored answer has the calls that the call once
+// got.
+func (s stored) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+	editor, ok := s.Dialect.(CallEditor)
+	if !ok {
+		return nil, fmt.Errorf("%w: the dialect has no calls", ErrCalls)
+	}
+	return editor.WithoutCalls(body, blocked)
+}
+
+// Interface guards
+var (
+	_ Dialect    = stored{}
+	_ CallEditor = stored{}
+)
