@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-// editStream lets the frames before the first call go and takes calls out of the others.
-func editStream(t testing.TB, api string, stream []byte, blocked []wire.BlockedCall) ([]byte, error) {
+// editChatStream lets the frames before the first call go and takes calls out of the others.
+func editChatStream(t testing.TB, api string, stream []byte, blocked []wire.BlockedCall) ([]byte, error) {
 	t.Helper()
 	d := dialect(t, api)
 	events, writer := d.Events(), d.Stream()
@@ -240,11 +240,11 @@ func TestChatStreamWithoutCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := editStream(t, "openai_chat", []byte(test.stream), keysOf(calls, "f"))
+			out, err := editChatStream(t, "openai_chat", []byte(test.stream), keysOf(calls, "f"))
 			if err != nil || string(out) != test.want {
 				t.Errorf("%v, got\n%s\nwant\n%s", err, out, test.want)
 			}
-			if out, err := editStream(t, "openai_chat", []byte(test.stream), nil); err != nil || string(out) != test.stream {
+			if out, err := editChatStream(t, "openai_chat", []byte(test.stream), nil); err != nil || string(out) != test.stream {
 				t.Errorf("nothing blocked: %v, got\n%s", err, out)
 			}
 		})
@@ -485,7 +485,7 @@ func TestChatWithoutAnyCalls(t *testing.T) {
 			blocked[c.Choice] = true
 			inStream, inWhole = append(inStream, wire.BlockedCall{Key: c.Key, Note: note}), append(inWhole, wire.BlockedCall{Key: whole.Calls[i].Key, Note: note})
 		}
-		out, err := editStream(t, "openai_chat", p.stream, inStream)
+		out, err := editChatStream(t, "openai_chat", p.stream, inStream)
 		if err != nil {
 			r.Fatal(err)
 		}

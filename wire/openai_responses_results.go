@@ -95,24 +95,24 @@ func missingResults(input gjson.Result, blocked []BlockedCall) ([]byte, error) {
 }
 
 // insertResults puts results before the items that the client adds.
-func insertResults(body []byte, input gjson.Result, results []byte) edit {
+func insertResults(body []byte, input gjson.Result, results []byte) change {
 	switch from, to := input.Index, input.Index+len(input.Raw); {
 	case input.Type == gjson.String:
-		return edit{from, to, slices.Concat([]byte{'['}, results, []byte(`,{"role":"user","content":`), []byte(input.Raw), []byte("}]"))}
+		return change{from, to, "[" + string(results) + `,{"role":"user","content":` + input.Raw + "}]"}
 	case input.IsArray() && input.Get("0").Exists():
-		return edit{from + 1, from + 1, append(results, ',')}
+		return change{from + 1, from + 1, string(results) + ","}
 	case input.Exists():
-		return edit{from, to, slices.Concat([]byte{'['}, results, []byte{']'})}
+		return change{from, to, "[" + string(results) + "]"}
 	}
 	start := bytes.IndexByte(body, '{') + 1 // other members follow: the call goes on from something
-	return edit{start, start, slices.Concat([]byte(`"input":[`), results, []byte("],"))}
+	return change{start, start, `"input":[` + string(results) + "],"}
 }
 
 // replayed corrects a history that the client brings. It leaves out the reasoning whose
 // calls were blocked: clients that read a stream have it already when the call comes. And
 // it says what the messages in the place of calls say, where the client only refers to
 // them: the provider does not know them.
-func replayed(input gjson.Result, blocked []BlockedCall) edits {
+func replayed(input gjson.Result, blocked []BlockedCall) changes {
 	if !input.IsArray() {
 		return nil
 	}
@@ -160,41 +160,17 @@ func isOurMessage(item gjson.Result, blocked []BlockedCall) bool {
 	return slices.ContainsFunc(blocked, func(b BlockedCall) bool { return b.Note == said })
 }
 
-// An edit replaces the bytes from one index to another.
-type edit struct {
-	from, to int
-	with     []byte
-}
-
-// edits do not overlap.
-type edits []edit
-
-// apply returns the body with the edits. The body itself is not changed.
-func (e edits) apply(body []byte) []byte {
-	if len(e) == 0 {
-		return body
-	}
-	slices.SortStableFunc(e, func(a, b edit) int { return a.from - b.from })
-	var out []byte
-	from := 0
-	for _, edit := range e {
-		out = append(append(out, body[from:edit.from]...), edit.with...)
-		from = edit.to
-	}
-	return append(out, body[from:]...)
-}
-
 // replaceItems puts other values in the places of a list's items, in their order. There
 // may be fewer, but not none. What stands between the items stays.
-func replaceItems(items []gjson.Result, with []string) (e edits) {
+func replaceItems(items []gjson.Result, with []string) (e changes) {
 	for i, value := range with {
 		if at := items[i]; at.Raw != value {
-			e = append(e, edit{at.Index, at.Index + len(at.Raw), []byte(value)})
+			e.replace(at, value)
 		}
 	}
 	if n := len(with); n > 0 && n < len(items) {
 		last, end := items[n-1], items[len(items)-1]
-		e = append(e, edit{last.Index + len(last.Raw), end.Index + len(end.Raw), nil})
+		e.put(endOf(last), endOf(end), "")
 	}
 	return e
 }

@@ -171,7 +171,7 @@ func (responses) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error
 
 // answer takes the calls out of the object of an answer. Key names the call at a position,
 // and sent tells what the client has the beginning of.
-func (e *responsesEdit) answer(answer gjson.Result, key func(position int) string, sent func(key string) bool) (edits, error) {
+func (e *responsesEdit) answer(answer gjson.Result, key func(position int) string, sent func(key string) bool) (changes, error) {
 	items := answer.Get("output").Array()
 	plan := make([]*responsesItemEdit, 0, len(items))
 	for i, item := range items {
@@ -198,7 +198,7 @@ func (e *responsesEdit) answer(answer gjson.Result, key func(position int) strin
 			before = append(before, item.Raw)
 		}
 		if text.Str == saidIn(before) { // a copy, as it should be
-			changed = append(changed, edit{text.Index, text.Index + len(text.Raw), encode(saidIn(with))})
+			changed.replace(text, string(encode(saidIn(with))))
 		}
 	}
 	return changed, nil
@@ -417,8 +417,8 @@ func (e *responsesStreamEdit) write(f editedFrame) error {
 	return nil
 }
 
-func numberEdit(at gjson.Result, n int64) edit {
-	return edit{at.Index, at.Index + len(at.Raw), strconv.AppendInt(nil, n, 10)}
+func numberEdit(at gjson.Result, n int64) change {
+	return change{at.Index, endOf(at), strconv.FormatInt(n, 10)}
 }
 
 // wasSent reports whether the client has the beginning of an item.
@@ -430,7 +430,7 @@ func (e *responsesStreamEdit) wasSent(key string) bool {
 
 // with returns the bytes of a frame whose data is edited. Where the data does not stand in
 // one piece, and once, the frame is written anew.
-func (f editedFrame) with(changed edits) []byte {
+func (f editedFrame) with(changed changes) []byte {
 	if len(changed) == 0 {
 		return f.Raw
 	}
