@@ -27,16 +27,15 @@ func (s *shell) command(argv []string, depth int) {
 	if escalates[name] && len(argv) > 1 {
 		s.breaks(PrivilegeEscalation)
 	}
-	if name == "systemd-run" {
-		s.escalation(name, argv)
-	}
 	if isWrapper(name) {
+		s.byWords(name, argv)
 		if name == "env" && len(unwrap(argv)) == 0 && !s.filtered {
 			s.breaks(CredentialAccess)
 		}
 		s.command(wrappedCommand(argv), depth+1)
 		return
 	}
+	s.byWords(name, argv)
 	s.binds(name, argv)
 	s.nestedCommand(name, argv, depth)
 	s.destroys(name, argv)

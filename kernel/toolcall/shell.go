@@ -74,7 +74,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	text = plainSpaces.Replace(text)
+	text = plainText(text)
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		r.tokens(text)
@@ -141,11 +141,6 @@ func nestingDepth(file *syntax.File) int {
 	})
 	return most
 }
-
-// plainSpaces maps the spaces that look like one to one, and drops the
-// characters that look like none.
-var plainSpaces = strings.NewReplacer("\u00a0", " ", "\u2003", " ", "\u2009", " ", "\u3000", " ",
-	"\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "", "\u00ad", "")
 
 // visit is called in the order of the text, which is near enough to the order
 // of execution for assignments to be known where they are used.
