@@ -310,9 +310,25 @@ func (s *shell) feed(argv []string, text string) {
 		s.breaks(Persistence)
 	case isInterpreter(argv[0]) && readsProgram(argv):
 		s.code(text)
+	case farShells[programName(argv[0])].values != "" && len(hop(programName(argv[0]), argv)) == 0:
+		s.shellIn(text, s)
+	case len(hop(programName(argv[0]), argv)) > 0:
+		if words := unwrap(hop(programName(argv[0]), argv)); len(words) > 0 && s.calls < maxNested {
+			s.calls++
+			s.feed(innermost(words), text)
+			s.calls--
+		}
 	case sqlClients[programName(argv[0])]:
 		s.query(text)
 	}
+}
+
+// innermost is the command of a shell's one-word program, where it is one command.
+func innermost(argv []string) []string {
+	if program, _, given := programOf(argv); given && !strings.ContainsAny(program, ";|&\n$`'\"") {
+		return unwrap(strings.Fields(program))
+	}
+	return argv
 }
 
 // redirects reads where output goes and input comes from.
