@@ -221,16 +221,6 @@ func (o options) operandsOf(argv []string) []string {
 	return out
 }
 
-// startsLater judges the variables whose value bash itself runs.
-func (s *shell) startsLater(name, value string) {
-	switch name {
-	case "PROMPT_COMMAND", "PS0", "PS4":
-		s.shellIn(value, s)
-	case "BASH_ENV", "ENV":
-		s.executes([]string{"source", value})
-	}
-}
-
 // globbed are the programs that a pattern in place of a command's name is
 // compared with.
 var globbed = strings.Fields("rm dd sh bash zsh dash curl wget cat sudo chmod chown shred mkfs nc python3 perl env find xargs base64 scp")

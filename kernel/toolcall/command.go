@@ -27,16 +27,16 @@ func (s *shell) command(argv []string, depth int) {
 	if escalates[name] && len(argv) > 1 {
 		s.breaks(PrivilegeEscalation)
 	}
-	if name == "systemd-run" {
-		s.escalation(name, argv)
-	}
 	if isWrapper(name) {
+		s.byWords(name, argv)
+		s.sets(argv[1:])
 		if name == "env" && len(unwrap(argv)) == 0 && !s.filtered {
 			s.breaks(CredentialAccess)
 		}
 		s.command(wrappedCommand(argv), depth+1)
 		return
 	}
+	s.byWords(name, argv)
 	s.binds(name, argv)
 	s.nestedCommand(name, argv, depth)
 	s.destroys(name, argv)
@@ -68,18 +68,12 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		if i := slices.Index(argv, "-c"); i > 0 {
 			s.shellIn(wordAt(argv, i+1), s)
 		}
-	case name == "vi" || name == "vim" || name == "nvim" || name == "ex":
-		s.editor(argv)
 	case isInterpreter(name) && given:
 		s.code(program)
 	case name == "eval":
 		s.shellIn(strings.Join(argv[1:], " "), s)
 	case name == "trap" && len(argv) > 2:
 		s.shellIn(argv[1], s)
-	case name == "ssh":
-		if words := sshFlags.following(argv); len(words) > 0 {
-			s.shellIn(strings.Join(words, " "), s)
-		}
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
 	case name == "awk" || name == "gawk" || name == "mawk":
@@ -88,15 +82,8 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		s.sqlClient(argv)
 	}
 	s.executes(argv)
-}
-
-// editor reads the commands that an editor is told to start.
-func (s *shell) editor(argv []string) {
-	for _, w := range argv[1:] {
-		if _, command, found := strings.Cut(w, "!"); found {
-			s.shellIn(command, s)
-		}
-	}
+	s.hatch(name, argv)
+	s.hops(name, argv, depth)
 }
 
 // find reads -delete and -exec, whose operands are the folders before the
@@ -125,6 +112,9 @@ func (s *shell) find(argv []string, depth int) {
 			}
 			for _, place := range append(places, unknownText)[:max(1, len(places))] {
 				s.command(with(run, "{}", place), depth+1)
+			}
+			if len(run) > 0 && handsOver.MatchString(strings.Join(run, " ")) {
+				s.breaks(RemoteCodeExecution)
 			}
 			words := unwrap(run)
 			removes = removes || len(words) > 0 && (programName(words[0]) == "rm" || programName(words[0]) == "shred")

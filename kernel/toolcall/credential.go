@@ -73,12 +73,8 @@ var neverReads = words("ls ll stat file chmod chown touch mkdir rm unlink test [
 
 // credentials judges a command that would show credentials.
 func (s *shell) credentials(name string, argv []string) {
-	line := strings.Join(argv, " ")
-	if credentialCommand.MatchString(line) {
-		s.breaks(CredentialAccess)
-	}
 	switch {
-	case name == "printenv" && (len(argv) == 1 || secretName.MatchString(line)), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
+	case name == "printenv" && (len(argv) == 1 || secretName.MatchString(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
 	if neverReads[name] {
@@ -98,24 +94,52 @@ func (s *shell) credentials(name string, argv []string) {
 	}
 }
 
-// credentialCommand lists the commands that print tokens by design.
-var credentialCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
-	`aws (?:\S+ )*(?:get-secret-value|get-session-token|export-credentials|get-login-password|configure get aws_secret\S*)`,
-	`aws ssm get-parameters?\b.*--with-decryption`,
-	`gcloud (?:\S+ )*(?:print-access-token|print-identity-token|versions access)`,
-	`az (?:account get-access-token|keyvault secret show)`,
-	`gh auth token`,
-	`kubectl (?:\S+ )*get secrets?\b.*(?:-o|--output)`,
-	`kubectl config view\b.*--raw`,
-	`security (?:find-(?:generic|internet)-password|dump-keychain)`,
-	`vault (?:kv get|read|token)`,
-	`op (?:read|item get)|pass show|lpass show|bw get`,
-	`gpg .*--export-secret-keys`,
-	`git credential fill`,
-	`heroku config\b|doppler secrets`,
-	`mimikatz|secretsdump|lsass|procdump.*lsass|reg save hklm\\?(?:sam|system)`,
-	`(?:env|printenv) ?\|`,
-}, "|") + `)`)
+// credentialCommands print tokens by design.
+var credentialCommands = byCommand(
+	`aws: (?:\S+ )*(?:get-secret-value|batch-get-secret-value|get-session-token|assume-role\S*|export-credentials|get-login-password|get-authorization-token|configure get (?:\S*\.)?aws_secret\S*|get-password-data)`,
+	`aws: (?:\S+ )*ssm get-parameters?\S*\b.*--with-decryption`,
+	`aws: (?:\S+ )*(?:iam create-access-key|kms decrypt)\b`,
+	`gcloud: (?:\S+ )*(?:print-access-token|print-identity-token|print-refresh-token|versions access|keys create|kms decrypt)`,
+	`az: (?:\S+ )*(?:account get-access-token|keyvault (?:secret|key) (?:show|download)|keys list|show-connection-string|list-keys|create-for-rbac|get-credentials)`,
+	`gh: auth (?:token|status .*(?:-t|--show-token))`,
+	`glab: auth status .*(?:-t|--show-token)`,
+	`heroku: (?:\S+ )*(?:config\b|auth:token)`,
+	`flyctl fly: (?:auth token|tokens create)`,
+	`vercel netlify railway: (?:env (?:pull|ls|list)|variables|env:list)\b`,
+	`doppler: secrets\b|run .*printenv`,
+	`infisical: (?:secrets|export)\b`,
+	`chamber: (?:read|export|list)\b`,
+	`kubectl oc: (?:\S+ )*get (?:\S+ )*secrets?(?:[ /,]\S*)* .*(?:-o|--output|--template)`,
+	`kubectl oc: (?:\S+ )*(?:config view\b.*--raw|create token\b|whoami -t|get --raw .*secrets|describe .*token)`,
+	`helm: (?:\S+ )*get (?:values|manifest|all)\b`,
+	`security: (?:find-(?:generic|internet)-password|dump-keychain|export|find-key)\b`,
+	`vault: (?:kv get|read|token|print token|unwrap|login)\b`,
+	`op: (?:read|item get|document get|inject|run)\b`,
+	`pass gopass: (?:show|ls -|\w+/)`,
+	`lpass: (?:show|export)\b`,
+	`bw: (?:get|list|export)\b`,
+	`keepassxc-cli: (?:show|export|clip)\b`,
+	`secret-tool: (?:lookup|search)\b`,
+	`keyring: get\b`,
+	`keyctl: (?:print|pipe|read)\b`,
+	`gpg gpg2: .*--export-secret-(?:sub)?keys`,
+	`git: (?:\S+ )*(?:credential(?:-\S+)? (?:fill|get)|config .*extraheader)\b`,
+	`docker-credential-desktop docker-credential-osxkeychain docker-credential-pass docker-credential-secretservice git-credential-store: get\b`,
+	`npm: (?:token list|config get .*_auth)`,
+	`sops: (?:\S+ )*(?:-d|--decrypt|decrypt|exec-env)\b`,
+	`age: (?:\S+ )*(?:-d|--decrypt)\b`,
+	`ansible-vault: (?:view|decrypt|edit)\b`,
+	`terraform tofu: (?:state pull|output (?:\S+ )*(?:-json|-raw))\b`,
+	`pulumi: (?:config|stack output) .*--show-secrets`,
+	`getent: g?shadow\b`,
+	`unshadow john hashcat secretsdump.py secretsdump impacket-secretsdump mimikatz lazagne laZagne.py: .*`,
+	`procdump procdump.exe gcore rundll32 rundll32.exe: .*(?:lsass|MiniDump|comsvcs|keymgr)`,
+	`gcore: .*\d`,
+	`reg reg.exe: (?i:save hklm\\?(?:sam|system|security))`,
+	`cmdkey cmdkey.exe vaultcmd: (?i:.*/list)`,
+	`netsh netsh.exe: (?i:wlan .*key=clear)`,
+	`ps: \S*e(?:ww|\S*e\b)`,
+)
 
 // secretName is what a variable is called when it holds a secret.
 var secretName = regexp.MustCompile(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`)

@@ -9,12 +9,11 @@ import (
 
 // destroys finds the commands whose effect cannot be taken back.
 func (s *shell) destroys(name string, argv []string) {
-	line := strings.Join(argv, " ")
 	switch {
 	case name == "rm" || name == "rmdir" || name == "del" || name == "erase" || name == "rd" || name == "Remove-Item" || name == "ri":
 		s.remove(name, argv)
-	case strings.HasPrefix(name, "mkfs"), name == "wipefs", name == "blkdiscard", name == "mke2fs", name == "sgdisk", name == "sfdisk":
-		s.breaks(DestructiveCommand)
+	case strings.HasPrefix(name, "mkfs"), formats[name]:
+		s.formats(argv)
 	case name == "shred" || name == "srm" || name == "wipe":
 		s.removes(operands(argv))
 	case name == "dd":
@@ -27,7 +26,7 @@ func (s *shell) destroys(name string, argv []string) {
 		if names := operands(argv); len(names) > 1 {
 			s.removes(names[1:])
 		}
-	case name == "rsync" && rsyncDeletes.MatchString(line):
+	case name == "rsync" && rsyncDeletes.MatchString(strings.Join(argv, " ")):
 		if names := operands(argv); len(names) > 1 {
 			s.removes(names[len(names)-1:])
 		}
@@ -36,25 +35,59 @@ func (s *shell) destroys(name string, argv []string) {
 	case name == "mv" && len(operands(argv)) > 1:
 		names := operands(argv)
 		s.removes(names[:len(names)-1])
-	case irreversible.MatchString(line):
-		s.breaks(DestructiveCommand)
 	case irreversibleOperation(argv):
 		s.breaks(DestructiveOperation)
 	}
 }
 
-// irreversible lists commands of whole systems, clusters and clouds.
-var irreversible = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
-	`(?:shutdown|reboot|halt|poweroff|init [06])\b`,
-	`kill (?:-9|-KILL|-s KILL) -1\b`,
-	`dropdb\b`,
-	`vssadmin(?:\.exe)? delete shadows`,
-	`format(?:\.com)? [A-Za-z]:`,
-	`diskutil erase`,
-	`cryptsetup (?:luksErase|erase)`,
-	`lvremove\b|vgremove\b|zpool destroy\b|zfs destroy -[rR]`,
-	`parted\b.*\b(?:mklabel|rm)\b`,
-}, "|") + `)`)
+// irreversibleCommands are those of whole systems.
+var irreversibleCommands = byCommand(
+	`shutdown: (?:-[hrPH]|now|\+?\d|/[srp])|(?:\S+ )*(?:now|\+\d+)`,
+	`reboot halt poweroff: .*`,
+	`init telinit: [06]\b`,
+	`systemctl: (?:\S+ )*(?:poweroff|reboot|halt|kexec|emergency|rescue)\b`,
+	`kill: (?:-9|-KILL|-s KILL|-SIGKILL) -1\b`,
+	`killall5: .*`,
+	`dropdb: .*\w`,
+	`vssadmin vssadmin.exe: delete shadows`,
+	`format format.com: [A-Za-z]:`,
+	`diskutil: (?:erase|secureErase|partitionDisk|zeroDisk|reformat|apfs delete)`,
+	`cryptsetup: (?:\S+ )*(?:luksErase|erase|luksFormat|reencrypt)`,
+	`lvremove vgremove pvremove newfs mkswap: .*\w`,
+	`zpool: (?:destroy|labelclear)\b`,
+	`zfs: destroy .*-[rRf]`,
+	`btrfs: subvolume delete\b`,
+	`parted: .*\b(?:mklabel|mktable|rm)\b`,
+	`mdadm: .*(?:--zero-superblock|--stop)`,
+	`nvme: (?:format|sanitize|write-zeroes)\b`,
+	`hdparm: .*(?:--security-erase|--trim-sector)`,
+	`sg_format sg_sanitize badblocks: .*/dev/`,
+	`fdisk cfdisk gdisk: /dev/`,
+	`debugfs: .*-w\b`,
+	`efibootmgr: .*(?:-B|--delete-bootnum)\b`,
+	`crontab: (?:-u \S+ )?(?:-i )?-r\b`,
+	`userdel deluser: .*\b(?:-\S*r\S*|--remove\S*)\b.*\w`,
+	`umount: (?:\S+ )*(?:-\S*a\S*|/)(?: |$)`,
+	`mount: .*remount.*\bro\b.* /$`,
+	`setfacl: .*-R.* /$`,
+	`docker podman: (?:rm|kill|stop) .*\$\(docker ps`,
+)
+
+var formats = words("wipefs blkdiscard mke2fs sgdisk sfdisk")
+
+// formats judges what makes a file system or a partition: in a file of the
+// workspace it is a test's, anywhere else it takes what was there.
+func (s *shell) formats(argv []string) {
+	names := operands(argv)
+	for _, n := range names {
+		if p := s.resolve(n); strings.HasPrefix(p, "/dev/") || p == unknownText {
+			s.breaks(DestructiveCommand)
+		}
+	}
+	if len(names) == 0 {
+		s.breaks(DestructiveCommand)
+	}
+}
 
 func (s *shell) remove(name string, argv []string) {
 	names := operands(argv)

@@ -10,11 +10,11 @@ var accountFile = regexp.MustCompile(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.con
 
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
-	line := strings.Join(argv, " ")
-	if escalationCommand.MatchString(line) || adminRole.MatchString(line) && grantsRole.MatchString(line) {
-		s.breaks(PrivilegeEscalation)
+	if givesRoles[name] {
+		if line := strings.Join(argv, " "); adminRole.MatchString(line) && grantsRole.MatchString(line) {
+			s.breaks(PrivilegeEscalation)
+		}
 	}
-	s.persists(line)
 	if name == "chmod" || name == "install" || name == "chown" {
 		s.modes(argv)
 	}
@@ -41,21 +41,42 @@ func (s *shell) modes(argv []string) {
 	}
 }
 
-var escalationCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
-	`(?:docker|podman|nerdctl) .*(?:--privileged|--pid[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN)|docker\.sock|(?:-v|--volume)[= ]?/(?:etc|root)?:|--mount \S*source=/,)`,
-	`setcap\b`,
-	`visudo\b`,
-	`usermod .*(?:sudo|wheel|docker|admin|root)\b`,
-	`(?:gpasswd|adduser) .*\b(?:sudo|wheel|docker)\b`,
-	`useradd .*-(?:o|ou|u) ?0\b`,
-	`passwd root\b|chpasswd\b`,
-	`(?:insmod|modprobe|kexec)\b`,
-	`net localgroup administrators .*/add`,
-	`(?i:set-executionpolicy (?:bypass|unrestricted))`,
-}, "|") + `)`)
+var escalationCommands = byCommand(
+	`docker podman nerdctl: .*(?:--privileged|--pid[= ]host|--userns[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|all)|--security-opt[= ]?\S*unconfined|--device[= ]/dev/(?:sd|nvme|mem|kmsg)|docker\.sock|containerd\.sock|(?:-v|--volume)[= ]?/(?:etc|root|proc|boot|var/run|usr|home)?/?:|--mount \S*(?:source|src)=/(?:etc|root|proc)?,)`,
+	`docker podman: (?:-H|--host)[= ]tcp://`,
+	`lxc incus: .*security\.privileged[= ]true`,
+	`kubectl oc: .*(?:"?privileged"?: ?true|"?hostPID"?: ?true|--privileged|--as(?:-group)?[= ]system:)`,
+	`kubectl oc: (?:\S+ )*debug node/`,
+	`oc: adm policy add-\S+ `,
+	`setcap: .*\w`,
+	`capsh: .*--(?:gid|uid|user)=(?:0|root)`,
+	`visudo vipw vigr sudoedit: .*`,
+	`usermod: .*(?:sudo|wheel|docker|admin|root|lxd|disk|shadow|libvirt)\b|.*-(?:o|ou|u) ?0\b`,
+	`gpasswd adduser addgroup: .*\b(?:sudo|wheel|docker|admin|root|lxd)\b`,
+	`useradd: .*(?:-(?:o|ou|u) ?0\b|-\S*G ?\S*(?:sudo|wheel|docker|admin|root))`,
+	`dseditgroup: .*-a \S+ .*admin`,
+	`passwd: (?:\S+ )*root\b`,
+	`chpasswd: .*`,
+	`insmod modprobe kexec: .*\w`,
+	`sysctl: (?:-\S+ )*(?:-w )?(?:kernel|vm|fs)\.\S+=`,
+	`mount: (?:\S+ )*(?:/dev/\S+|--bind|-o \S*bind\S*) /`,
+	`net net1 net.exe: localgroup administrators .*/add|user \S+ .*/add`,
+	`gdb strace: (?:\S+ )*-p ?1\b`,
+	`machinectl: shell (?:root@|$)`,
+	`newgrp: .*\b(?:docker|root|wheel|sudo)\b`,
+	`aws: iam (?:attach|put)-\S+-policy .*(?:AdministratorAccess|IAMFullAccess|PowerUserAccess|"Action": ?"\*")`,
+	`aws: iam (?:add-user-to-group|create-login-profile|update-login-profile|update-assume-role-policy|create-access-key|set-default-policy-version|create-policy-version)\b`,
+	`az: role assignment create .*(?i:owner|contributor|administrator)`,
+	`gh: api .*(?i:role=admin|permission=admin)`,
+	`chmod chown: (?:\S+ )*--reference=/`,
+	`Set-ExecutionPolicy set-executionpolicy: (?i:.*(?:bypass|unrestricted))`,
+)
+
+// givesRoles are the clients that can give a role.
+var givesRoles = words("kubectl oc aws gcloud az gsutil gh terraform")
 
 var (
-	adminRole  = regexp.MustCompile(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters)\b`)
+	adminRole  = regexp.MustCompile(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`)
 	grantsRole = regexp.MustCompile(`\b(?:create|apply|attach-\S+-policy|put-\S+-policy|add-iam-policy-binding|bind|patch|set-iam-policy)\b`)
 )
 

@@ -34,26 +34,21 @@ func (r *reading) planted(name string) {
 	}
 }
 
-// persists judges a command that would make code start later.
-func (s *shell) persists(line string) {
-	if persistenceCommand.MatchString(line) {
-		s.breaks(Persistence)
-	}
-}
-
-var persistenceCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
-	`crontab (?:-u \S+ )?(?:[^-\s]\S*|-)$`,
-	`(?:at|batch) (?:\S+ )*-f `,
-	`systemctl (?:\S+ )*(?:enable|reenable|link|edit|preset) `,
-	`systemd-run .*--on-(?:calendar|boot|active|startup|unit)`,
-	`launchctl (?:load|bootstrap|submit|enable)\b`,
-	`update-rc\.d\b`,
-	`rc-update add\b`,
-	`chkconfig .*\bon\b`,
-	`loginctl enable-linger\b`,
-	`(?:pm2|supervisorctl) (?:startup|save)\b`,
-	`git config (?:\S+ )*(?:core\.(?:hooksPath|fsmonitor|sshCommand|editor|pager)|alias\.\S+|include\.path|credential\.helper) \S`,
-	`ssh-copy-id\b`,
-	`(?i:schtasks(?:\.exe)? /create)`,
-	`(?i:reg(?:\.exe)? add \S*currentversion\\?run)`,
-}, "|") + `)`)
+var persistenceCommands = byCommand(
+	`crontab: (?:-u \S+ )?(?:[^-\s]\S*|-)$|(?:\S+ )*-e\b`,
+	`at batch: (?:\S+ )*-f `,
+	`systemctl: (?:\S+ )*(?:enable|reenable|link|edit|preset|import-environment|set-environment) `,
+	`systemd-run: .*--on-(?:calendar|boot|active|startup|unit)`,
+	`launchctl: (?:load|bootstrap|submit|enable|setenv)\b`,
+	`update-rc.d: .*\w`,
+	`rc-update: add\b`,
+	`chkconfig: .*\bon\b`,
+	`loginctl: enable-linger\b`,
+	`pm2: (?:startup|save)\b`,
+	`git: config (?:\S+ )*(?:core\.(?:hooksPath|fsmonitor|sshCommand|editor|pager|askPass|gitProxy)|alias\.\S+|include\.path|includeIf\.\S+|credential\.helper|init\.templateDir|diff\.external|sequence\.editor|filter\.\S+) \S`,
+	`ssh-copy-id: .*\w`,
+	`npm: (?:config set|set) (?:\S+ )*(?:script-shell|onload-script|init-module|node-options)`,
+	`schtasks schtasks.exe: (?i:/(?:create|change))\b`,
+	`reg reg.exe: (?i:add \S*currentversion\\?run|add .*\\(?:winlogon|image file execution options|appinit_dlls|userinit)\b)`,
+	`sc sc.exe: (?i:create|config \S+ binpath)`,
+)

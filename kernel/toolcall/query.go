@@ -17,7 +17,7 @@ func (r *reading) query(text string) {
 	if !r.spend(costQuery * len(text)) {
 		return
 	}
-	text = executable.ReplaceAllString(plainSpaces.Replace(text), " $1 ")
+	text = executable.ReplaceAllString(plainText(text), " $1 ")
 	if !sqlVerb.MatchString(text) {
 		return
 	}

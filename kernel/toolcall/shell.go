@@ -74,7 +74,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	text = plainSpaces.Replace(text)
+	text = plainText(text)
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		r.tokens(text)
@@ -141,11 +141,6 @@ func nestingDepth(file *syntax.File) int {
 	})
 	return most
 }
-
-// plainSpaces maps the spaces that look like one to one, and drops the
-// characters that look like none.
-var plainSpaces = strings.NewReplacer("\u00a0", " ", "\u2003", " ", "\u2009", " ", "\u3000", " ",
-	"\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "", "\u00ad", "")
 
 // visit is called in the order of the text, which is near enough to the order
 // of execution for assignments to be known where they are used.
@@ -315,9 +310,25 @@ func (s *shell) feed(argv []string, text string) {
 		s.breaks(Persistence)
 	case isInterpreter(argv[0]) && readsProgram(argv):
 		s.code(text)
+	case farShells[programName(argv[0])].values != "" && len(hop(programName(argv[0]), argv)) == 0:
+		s.shellIn(text, s)
+	case len(hop(programName(argv[0]), argv)) > 0:
+		if words := unwrap(hop(programName(argv[0]), argv)); len(words) > 0 && s.calls < maxNested {
+			s.calls++
+			s.feed(innermost(words), text)
+			s.calls--
+		}
 	case sqlClients[programName(argv[0])]:
 		s.query(text)
 	}
+}
+
+// innermost is the command of a shell's one-word program, where it is one command.
+func innermost(argv []string) []string {
+	if program, _, given := programOf(argv); given && !strings.ContainsAny(program, ";|&\n$`'\"") {
+		return unwrap(strings.Fields(program))
+	}
+	return argv
 }
 
 // redirects reads where output goes and input comes from.

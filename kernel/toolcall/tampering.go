@@ -10,7 +10,7 @@ import (
 // governedFile names the files that constrain an agent: the proxy's
 // configuration, its policy and constitution, the permissions of agent
 // harnesses, and the rules of the system's own audit.
-var governedFile = regexp.MustCompile(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|tool[-_]?policy|safety[-_]policy|agent[-_]policy)\.(?:ya?ml|json|toml|co|txt)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|etc/(?:audit/.*|rsyslog\.(?:conf|d/.*)|caddy/.*))$`)
+var governedFile = regexp.MustCompile(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|(?:^|/)lex\.(?:db|log|jsonl)|lex/(?:lex|receipts)\.\w+|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`)
 
 // governed judges a file about to be changed.
 func (r *reading) governed(name string) {
@@ -37,38 +37,82 @@ func (r *reading) toolName() {
 
 // tampers judges a command that would stop the guard or blind its records.
 func (s *shell) tampers(name string, argv []string) {
-	line := strings.Join(argv, " ")
-	if tamperCommand.MatchString(line) || caddySocket.MatchString(line) {
-		s.breaks(ConstraintTampering)
+	for i, w := range argv {
+		if strings.HasPrefix(w, "--unix-socket") && caddySocket.MatchString(w+" "+wordAt(argv, i+1)) || strings.HasPrefix(w, "--dangerously-") {
+			s.breaks(ConstraintTampering)
+		}
 	}
-	if name == "unset" && strings.Contains(line, "HISTFILE") {
-		s.breaks(ConstraintTampering)
-	}
-	if name == "rm" || name == "shred" || name == "truncate" {
+	switch name {
+	case "unset":
+		if strings.HasPrefix(wordAt(operands(argv), 0), "HIST") {
+			s.breaks(ConstraintTampering)
+		}
+	case "rm", "shred", "truncate", "unlink":
 		for _, n := range operands(argv) {
-			if strings.HasPrefix(s.resolve(n), "/var/log/") || strings.HasSuffix(n, ".bash_history") {
-				s.breaks(ConstraintTampering)
-			}
+			s.erases(n)
+		}
+	case "nc", "ncat", "netcat", "telnet":
+		if names := operands(argv); len(names) == 2 && names[1] == "2019" {
+			s.breaks(ConstraintTampering)
 		}
 	}
 }
 
-var tamperCommand = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
-	`caddy (?:reload|stop|adapt .*--overwrite)\b`,
-	`(?:systemctl|service) (?:\S+ )*(?:stop|disable|mask|kill|restart) (?:\S+ )*(?:caddy|auditd|rsyslog|syslog|systemd-journald|falco|fluentd|apparmor|firewalld|ufw)\b`,
-	`service (?:caddy|auditd|rsyslog|syslog) (?:stop|restart)`,
-	`(?:pkill|killall)(?: -\S+)* (?:caddy|auditd|rsyslogd|falco)\b`,
-	`kill (?:-\S+ )*caddy$`,
-	`history -[cw]`,
-	`journalctl .*--(?:vacuum|rotate)`,
-	`setenforce 0`,
-	`auditctl -[eD]`,
-	`ufw disable`,
-	`(?:iptables|nft) (?:-F|--flush|flush)`,
-	`(?i:set-mppreference .*disable)`,
-	`wevtutil(?:\.exe)? cl\b`,
-	`\S+ .*--dangerously-`,
-}, "|") + `)`)
+// recordFile names the files that record what was done.
+var recordFile = regexp.MustCompile(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`)
+
+// erases judges a record that a command removes or empties.
+func (s *shell) erases(name string) {
+	if recordFile.MatchString(s.resolve(name)) {
+		s.breaks(ConstraintTampering)
+	}
+}
+
+// guardServices are the services that govern, record or protect.
+const guardServices = `(?:caddy|lex|auditd|rsyslogd?|syslog(?:-ng|d)?|systemd-journald|falco|fluentd|fluent-bit|td-agent|filebeat|auditbeat|promtail|vector|osqueryd?|wazuh-agent|ossec|splunkd?|datadog-agent|falcon-sensor|sysmon|apparmor|firewalld|ufw|clamav-daemon|fail2ban)`
+
+var tamperCommands = byCommand(
+	`caddy: (?:reload|stop|adapt .*--overwrite|upgrade|add-package|remove-package)\b`,
+	`systemctl: (?:\S+ )*(?:stop|disable|mask|kill|restart|revert) (?:\S+ )*`+guardServices+`(?:\.\w+)?(?: |$)`,
+	`service: (?:\S+ )*`+guardServices+` (?:stop|restart|disable)`,
+	`rc-service: `+guardServices+` stop`,
+	`supervisorctl: (?:stop|remove) .*`+guardServices,
+	`launchctl: (?:unload|stop|bootout|remove|disable) .*(?:caddy|lex|audit)`,
+	`brew: services (?:stop|kill) `+guardServices,
+	`docker podman docker-compose: (?:\S+ )*(?:stop|kill|rm|down|pause|restart) (?:\S+ )*(?:\S*[-_/])?(?:caddy|lex|falco)(?:[-_]\S*)?(?: |$)`,
+	`kubectl: (?:\S+ )*(?:delete|scale|patch|edit|rollout undo) .*(?:deploy(?:ment)?s?|ds|daemonset|sts|statefulset)s?[ /](?:\S*-)?(?:caddy|lex|falco|gatekeeper|kyverno)\b`,
+	`kubectl: (?:\S+ )*delete (?:\S+ )*(?:validatingwebhookconfigurations?|mutatingwebhookconfigurations?|networkpolic(?:y|ies)|podsecuritypolic(?:y|ies))\b`,
+	`helm: (?:\S+ )*(?:uninstall|delete) (?:\S*-)?(?:caddy|lex|falco|gatekeeper|kyverno)\b`,
+	`pkill killall taskkill taskkill.exe: (?:\S+ )*(?i:`+guardServices+`)(?:\.exe)?(?: |$)`,
+	`kill: (?:-\S+ )*`+guardServices+`$`,
+	`history: (?:-\S+ )*-[cwd]`,
+	`set: \+o history`,
+	`shopt: -u(?:o)? (?:history|cmdhist|histappend)`,
+	`journalctl: .*--(?:vacuum|rotate)`,
+	`dmesg: (?:\S+ )*(?:-c|-C|--clear|--read-clear)\b`,
+	`setenforce: (?:0|(?i:permissive))`,
+	`auditctl: (?:-[eD]|-d |-W )`,
+	`augenrules aureport: .*--(?:delete|clear)`,
+	`ufw: (?:--force )?(?:disable|reset)`,
+	`iptables ip6tables nft: (?:\S+ )*(?:-F|--flush|flush|-X|-P \S+ ACCEPT)`,
+	`firewall-cmd: .*--(?:panic-off|set-default-zone=trusted)`,
+	`aa-teardown aa-disable aa-complain: .*`,
+	`spctl: --(?:master|global)-disable`,
+	`csrutil: disable`,
+	`wevtutil wevtutil.exe: (?i:cl|sl .*/e:false|clear-log)\b`,
+	`auditpol auditpol.exe: (?i:/(?:clear|remove|set .*disable))`,
+	`fsutil fsutil.exe: (?i:usn deletejournal)`,
+	`netsh netsh.exe: (?i:advfirewall .*\boff\b|firewall .*disable)`,
+	`sc sc.exe net net.exe: (?i:(?:stop|delete) (?:eventlog|windefend|sense|sysmon\d*|mpssvc|caddy|lex))`,
+	`aws: (?:\S+ )*cloudtrail (?:stop-logging|delete-trail|update-trail|put-event-selectors|delete-event-data-store)`,
+	`aws: (?:\S+ )*(?:guardduty (?:delete-detector|update-detector .*--no-enable|disassociate\S*)|configservice (?:stop|delete)-\S+|config (?:stop|delete)-\S+|securityhub (?:disable|delete)\S*|logs (?:delete-log-(?:group|stream)|delete-retention|put-retention-policy)|ec2 delete-flow-logs|macie2 disable\S*|inspector2 disable|cloudwatch (?:delete-alarms|disable-alarm-actions)|s3api put-bucket-logging|access-analyzer delete\S*)`,
+	`gcloud: (?:\S+ )*logging (?:sinks delete|sinks update|logs delete|buckets delete|buckets update)`,
+	`az: (?:\S+ )*monitor (?:diagnostic-settings delete|log-profiles delete|activity-log alert delete|log-analytics workspace delete)`,
+	`git: (?:\S+ )*config .*receive\.denyNonFastForwards false`,
+	`gh: api .*(?:-X|--method)[= ]?(?:DELETE|PUT) .*/protection`,
+	`claude codex gemini cursor-agent aider copilot opencode goose: .*--(?:dangerously-\S+|yolo|bypass-\S+|dangerously_\S+|full-auto|yes-always|allow-all-tools)`,
+	`npx: .*--(?:dangerously-\S+|yolo)`,
+)
 
 // administers reports whether an address is an endpoint that governs the agent:
 // Lex's own (docs/http.md), or the administrative API of Caddy, which listens on

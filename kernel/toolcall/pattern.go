@@ -1,0 +1,97 @@
+package toolcall
+
+import (
+	"regexp"
+	"strings"
+)
+
+// patterns are expressions by the name of a command, matched against its words
+// after the name. What no command of that name says is never searched for.
+type patterns map[string]*regexp.Regexp
+
+// byCommand makes patterns of lines "names: expression". Several lines about one
+// name are alternatives; an expression begins where the words do.
+func byCommand(lines ...string) patterns {
+	alternatives := make(map[string][]string)
+	for _, line := range lines {
+		names, expression, _ := strings.Cut(line, ": ")
+		for _, name := range strings.Fields(names) {
+			alternatives[name] = append(alternatives[name], expression)
+		}
+	}
+	out := make(patterns, len(alternatives))
+	for name, list := range alternatives {
+		out[name] = regexp.MustCompile(`^(?:` + strings.Join(list, "|") + `)`)
+	}
+	return out
+}
+
+func (p patterns) match(name, words string) bool {
+	expression, known := p[name]
+	return known && expression.MatchString(words)
+}
+
+// commandRules are the invariants that a command breaks by its words alone.
+var commandRules = []struct {
+	patterns  patterns
+	invariant Invariant
+}{
+	{irreversibleCommands, DestructiveCommand},
+	{codeCommands, RemoteCodeExecution},
+	{escalationCommands, PrivilegeEscalation},
+	{persistenceCommands, Persistence},
+	{credentialCommands, CredentialAccess},
+	{tamperCommands, ConstraintTampering},
+	{exfiltrationCommands, DataExfiltration},
+	{databaseCommands, DestructiveQuery},
+}
+
+// byWords judges a command by its name and its words.
+func (s *shell) byWords(name string, argv []string) {
+	words := strings.Join(argv[1:], " ")
+	for _, rule := range commandRules {
+		if rule.patterns.match(name, words) {
+			s.breaks(rule.invariant)
+		}
+	}
+}
+
+// codeCommands run what somebody else wrote, or open a shell to the network.
+var codeCommands = byCommand(
+	`ngrok bore: (?:tcp|local) (?:22|23|3389|5900)\b`,
+	`ttyd gotty tmate sshx upterm websocketd wetty: .*\w`,
+	`zmodload: zsh/net/tcp`,
+	`go: (?:run|install) (?:\S+ )*https?://`,
+	`deno: run (?:\S+ )*https?://`,
+	`mshta mshta.exe: .*(?:https?|javascript|vbscript):`,
+	`regsvr32 regsvr32.exe: .*/i:\S*://`,
+	`vim nvim vi: .*(?:so|source) https?://`,
+)
+
+// exfiltrationCommands carry files to a place that anybody can read.
+var exfiltrationCommands = byCommand(
+	`gh: gist create (?:\S+ )*(?:-p|--public)\b`,
+	`croc: send\b`,
+	`wormhole: send\b`,
+	`termbin pastebinit: .*`,
+)
+
+// databaseCommands empty a database without a query.
+var databaseCommands = byCommand(
+	`mysqladmin mariadb-admin: (?:\S+ )*(?:drop|shutdown|flush-hosts)\b`,
+	`rails rake bin/rails: (?:\S+ )*db:(?:drop|reset|purge|schema:load)\b`,
+	`artisan: (?:migrate:(?:fresh|reset|refresh)|db:wipe)\b`,
+	`php: artisan (?:migrate:(?:fresh|reset|refresh)|db:wipe)\b`,
+	`python python3 django-admin: (?:\S*manage\.py )?(?:flush|reset_db|sqlflush)\b`,
+	`prisma: (?:migrate reset|db push .*--force-reset)\b`,
+	`npx pnpm yarn: (?:\S+ )*prisma (?:migrate reset|db push .*--force-reset)\b`,
+	`npx: (?:\S+ )*(?:sequelize|sequelize-cli|typeorm|knex) (?:db:drop|schema:drop|migrate:rollback --all)`,
+	`flyway: (?:\S+ )*clean\b`,
+	`liquibase: (?:\S+ )*drop-?[aA]ll\b`,
+	`mix: ecto\.(?:drop|reset)\b`,
+	`diesel sqlx: database (?:reset|drop)\b`,
+	`alembic: downgrade base\b`,
+	`influx: .*(?:DROP DATABASE|delete .*--start)`,
+	`cypher-shell: .*(?i:detach delete)`,
+	`redis-cli valkey-cli keydb-cli: (?:\S+ )*(?i:flushall|flushdb|shutdown|config set (?:dir|dbfilename|requirepass)|slaveof|replicaof|module load|debug (?:segfault|sleep)|acl (?:setuser|deluser)|cluster reset)\b`,
+)
