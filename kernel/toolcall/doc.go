@@ -6,8 +6,8 @@
 // conversation was about, against a closed set of [Invariant] rules that no
 // prompt, policy or user can relax.
 //
-// [Decide] reads one [Call] and returns a [Decision]; [Simulate] runs a script of
-// calls through it. Start reading there: toolcall.go, then reading.go, which gives
+// [Decide] reads one [Call] and returns a [Decision]; [Interceptor.Decide] does so under
+// the rules of an operator, and [Simulate] runs a script of calls through it. Start reading there: toolcall.go, then reading.go, which gives
 // each argument to its readers, then the file of a reader (command.go, query.go,
 // address.go, path.go, code.go) and the file of an invariant.
 //
@@ -38,6 +38,14 @@
 //   - File names are decoded as the layers below may decode them.
 //   - Programs in other languages are judged by their string literals and the
 //     calls that would make them commands, files or requests.
+//
+// # Rules and schemas
+//
+// An [Interceptor] adds what the operator and the request say: [Rules] that deny calls by
+// the tool's name or by a condition in CEL (rules.go, rule.go), which tools are known, and
+// the JSON Schema of a tool's arguments (schema.go). These only ever block more. A
+// condition that fails blocks; a schema that cannot be read, or would take too much work
+// (schemawork.go), checks nothing, and the decision says so. Nothing is fetched for either.
 //
 // # Provenance
 //

@@ -72,6 +72,10 @@ type Decision struct {
 	// lets pass, or empty.
 	Flagged Invariant
 
+	// SchemaUnread says that the tool has a schema which arguments are not checked
+	// against: it is no JSON Schema, refers to others, or is too large or too costly.
+	SchemaUnread bool
+
 	// Effect is what the tool does to the world, and HighRisk that what it does is grave
 	// and cannot be undone.
 	Effect   kernel.ToolEffect
@@ -83,10 +87,12 @@ type Decision struct {
 }
 
 // An Interceptor decides on calls. The zero value knows the invariants and no rules of an
-// operator. It is safe for concurrent use.
+// operator. It is safe for concurrent use and must not be copied.
 type Interceptor struct {
 	// Rules are the operator's; nil if there are none.
 	Rules *Rules
+
+	schemas schemas
 }
 
 // Decide decides on a call. First come the operator's rules that deny it, then the
@@ -110,6 +116,11 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 		d.block(OperatorRule)
 	case i.Rules.unknown(c):
 		d.block(UnknownTool)
+	default:
+		var fits bool
+		if fits, d.SchemaUnread = i.schemas.fit(c); !fits {
+			d.block(InvalidArguments)
+		}
 	}
 	return d, nil
 }
