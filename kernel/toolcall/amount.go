@@ -44,7 +44,7 @@ func (r *reading) moves() bool {
 
 func amountKey(key string) bool {
 	switch key {
-	case "amount", "total", "sum", "totalamount", "paymentamount", "transferamount", "amountusd", "amounteur", "usd", "eur":
+	case "amount", "total", "sum", "importe", "betrag", "montant", "importo", "valor", "summe", "totalamount", "paymentamount", "transferamount", "amountusd", "amounteur", "usd", "eur":
 		return true
 	}
 	return false
@@ -100,7 +100,7 @@ func amountsIn(text string) []float64 {
 func numbersIn(text string) []float64 {
 	var out []float64
 	for _, at := range number.FindAllStringIndex(text, 1000) {
-		if before, after := around(text, at[0]-1), around(text, at[1]); joins(before) || joins(after) {
+		if before, after := around(text, at[0]-1), around(text, at[1]); joins(before) || joins(after) || text[at[0]] == '0' && at[1]-at[0] > 1 && text[at[0]+1] != '.' {
 			continue
 		}
 		out = append(out, parseNumbers(text[at[0]:at[1]])...)

@@ -55,7 +55,7 @@ func hinted(e kernel.ToolEffect, d *Definition) kernel.ToolEffect {
 var (
 	verbs = effectTable(map[kernel.ToolEffect]string{
 		kernel.ToolReads:  "get fetch read list search find lookup query show view describe retrieve check count browse inspect summarize summarise analyze analyse calculate compute compare download scan monitor preview explain validate verify detect translate classify select peek stat poll track recall load see parse extract estimate convert listen locate discover recommend navigate goto visit scrape crawl display whois ask dump return tail grep ls cat glob consult measure predict forecast",
-		kernel.ToolWrites: "create add update edit modify insert append write save put patch delete remove drop rename move copy replace upsert merge archive restore schedule reschedule cancel book reserve assign unassign enable disable activate deactivate turn start stop unlock mark toggle register unregister configure apply approve reject grant revoke erase destroy purge wipe terminate kill truncate reset rotate upgrade install uninstall commit play pause resume make generate manage leave join subscribe unsubscribe follow unfollow like rate block unblock ban unban mute promote demote attach detach link unlink pin unpin star complete finish adjust increase decrease allow deny permit prescribe administer steer drive land brew heat cool dim water arm disarm ring switch control draft autofill fill accept decline confirm sign import sync unfriend give format overwrite empty trash discard provision deprovision dispense rent hire scale reboot restart shutdown mkdir touch chmod chown rm mv cp",
+		kernel.ToolWrites: "create add update edit modify insert append write save put patch delete remove drop rename move copy replace upsert merge archive restore schedule reschedule cancel book reserve assign unassign enable disable activate deactivate turn start stop unlock mark toggle register unregister configure apply approve reject grant revoke erase destroy purge wipe terminate kill truncate reset rotate upgrade install uninstall commit play pause resume make generate manage leave join subscribe unsubscribe follow unfollow like rate block unblock ban unban mute promote demote attach detach link unlink pin unpin star complete finish adjust increase decrease allow deny permit prescribe administer steer land brew heat cool dim water arm disarm ring switch control draft autofill fill accept decline confirm sign import sync unfriend give format overwrite empty trash discard provision deprovision dispense rent hire scale reboot restart shutdown mkdir touch chmod chown rm mv cp",
 		kernel.ToolSends:  "send forward reply transfer pay wire publish upload tweet retweet share invite notify broadcast submit push deliver purchase buy withdraw donate refund remit reimburse dispatch dial announce transmit respond unsend disburse sell trade stake deploy release checkout",
 		kernel.ToolOther:  "run execute exec eval invoke launch spawn call delegate",
 	})
@@ -99,6 +99,9 @@ func effectOfWords(words []string) kernel.ToolEffect {
 			e = worse(e, firstVerb(words[i+1:]))
 		}
 	}
+	if e == "" && names(words, "open") && names(words, "browser page url link tab file website document") {
+		return kernel.ToolReads
+	}
 	if e == "" {
 		for _, w := range words {
 			e = worse(e, nouns[w])
@@ -117,11 +120,31 @@ func leaving(e kernel.ToolEffect, words []string) kernel.ToolEffect {
 
 func firstVerb(words []string) kernel.ToolEffect {
 	for _, w := range words {
-		if e := verbs[w]; e != "" {
+		if e := verbOf(w); e != "" {
 			return e
 		}
 	}
 	return ""
+}
+
+// verbOf returns the effect of a verb; of one in another language by the act that it
+// means.
+func verbOf(w string) kernel.ToolEffect {
+	if e := verbs[w]; e != "" {
+		return e
+	}
+	if englishActs[w] != 0 || nouns[w] != "" || len(w) < 3 {
+		return ""
+	}
+	switch a := actOf(w); {
+	case a == 0:
+		return ""
+	case a&(actSend|actPublish|actPay|actBuy|actUpload) != 0:
+		return kernel.ToolSends
+	case a&^actRead != 0:
+		return kernel.ToolWrites
+	}
+	return kernel.ToolReads
 }
 
 // creates reports whether a name makes what others will see: create_post, make_payment.

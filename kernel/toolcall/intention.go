@@ -20,41 +20,140 @@ type deed struct {
 
 // value is one argument as a text may name it.
 type value struct {
-	form  string   // folded; it stands between other words of a text
+	form  string // folded; it stands between other words of a text
+	key   string // stem of the argument's name
+	kind  kind
 	stems []string // of its words
+
+	quoted bool // it stands within prose that the call writes or sends
+}
+
+// kind is a kind of value of which a text names one or another: who names one date and
+// gets another was not obeyed.
+type kind int
+
+const (
+	plain    kind = iota // any word
+	mailbox              // an address of a mailbox
+	account              // of a bank, or a wallet
+	amount               // of money
+	date                 // or a time
+	address              // of the web
+	file                 // or a folder
+	handle               // a channel, or a person's name in a network
+	id                   // a number or code that names a thing
+	person               // a receiver's name
+	level                // a right, a role, a state of publication
+	quantity             // a small number
+)
+
+var (
+	mailboxes    = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
+	accounts     = regexp.MustCompile(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
+	dates        = regexp.MustCompile(`\b\d{4}-\d\d?-\d\d?\b|\b\d\d?:\d\d\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b`)
+	webAddresses = regexp.MustCompile(`(?i)\b(?:https?|ftp)://|\bwww\.|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn|de|uk|fr|es|it|ch|eu)\b`)
+	filePaths    = regexp.MustCompile(`^[~.]?/?[\w@.-]+(?:/[\w@. -]+)+/?$|^[~/][\w./-]*$|^[\w-]+(?: [\w-]+)*\.[A-Za-z]\w{0,5}$`)
+	namesFile    = regexp.MustCompile(`[\w-]+/[\w./-]+|\b[\w-]+\.(?:txt|md|pdf|csv|json|ya?ml|py|go|js|ts|docx?|xlsx?|html?|log|sql|sh|toml|ini|conf|png|jpe?g|zip)\b`)
+	handles      = regexp.MustCompile(`(?:^|\s)[@#]\w`)
+	ids          = regexp.MustCompile(`\d{3,}|^[A-Za-z]+[-_]?\d+$`)
+)
+
+func kindOf(key, text string, as role) kind {
+	switch {
+	case amountKey(key):
+		return amount
+	case mailboxes.MatchString(text):
+		return mailbox
+	case dates.MatchString(text):
+		return date
+	case strings.Contains(text, "://") || as == roleURL && webAddresses.MatchString(text):
+		return address
+	case accounts.MatchString(text):
+		return account
+	case handles.MatchString(text):
+		return handle
+	case containsAny(key, "role", "permission", "visib", "access", "scope", "mode", "public"):
+		return level
+	case filePaths.MatchString(text):
+		return file
+	case quantities.MatchString(text):
+		return quantity
+	case ids.MatchString(text):
+		return id
+	case as == roleDestination:
+		return person
+	}
+	return plain
+}
+
+var quantities = regexp.MustCompile(`^-?\d{1,3}(?:\.\d+)?$`)
+
+// names reports whether a text names a value of a kind.
+func (p passage) names(k kind) bool {
+	switch k {
+	case mailbox:
+		return mailboxes.MatchString(p.folded)
+	case account:
+		return accounts.MatchString(p.folded)
+	case amount:
+		return len(amountsIn(p.folded)) > 0
+	case date:
+		return dates.MatchString(p.folded)
+	case address:
+		return webAddresses.MatchString(p.folded)
+	case file:
+		return namesFile.MatchString(p.folded)
+	case handle:
+		return handles.MatchString(p.folded)
+	case id:
+		return ids.MatchString(p.folded)
+	}
+	return false
 }
 
 // generic are the words of tools' names that tell nothing of what they act on.
-var generic = wordSet("manager manage tool api service system app application client server mcp function get set do a an the of to for by from in on with and or new all my user item items data info information details v1 v2 v3 api assistant helper handler request id")
+var generic = wordSet("manager manage tool api service system app application client server mcp function get set do a an the of to for by from in on with and or new all my user item items data info information details v1 v2 v3 assistant helper handler request id sql query database db command shell bash run execute python code http https web browser terminal")
 
-func (r *reading) deed(c Call, effect kernel.ToolEffect, leaves []leaf) deed {
-	d := deed{effect: effect, name: lettersOnly(c.Name)}
+func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d deed) {
+	d = deed{effect: effect, name: lettersOnly(c.Name)}
 	words := nameWords(c.Name)
+	if r.moves() {
+		defer func() { d.acts |= actPay }()
+	}
 	for _, l := range leaves {
 		if l.text && (l.key == "action" || l.key == "operation" || l.key == "op") && len(l.value) < maxKey {
 			words = append(words, nameWords(l.value)...)
 		}
 	}
+	if effect != kernel.ToolReads {
+		defer func() { d.acts &^= actRead }()
+	}
 	for i, w := range words {
 		switch {
-		case verbs[w] != "" && (d.acts == 0 || vague[w]) || len(words) == 1:
-			d.acts |= englishActs[w]
+		case verbOf(w) != "" && (d.acts == 0 || vague[w]) || len(words) == 1:
+			d.acts |= actOf(w)
 			d.verbs = append(d.verbs, stem(w))
 		case d.acts == 0 && nouns[w] != "" && firstVerb(words[i:]) == "":
 			d.acts |= englishActs[w]
 			d.nouns = append(d.nouns, stem(w))
 		case !generic[w] && len(w) > 1:
-			if len(d.verbs) > 0 && vague[words[slices.IndexFunc(words, func(w string) bool { return verbs[w] != "" })]] {
+			if len(d.verbs) > 0 && vague[words[slices.IndexFunc(words, func(w string) bool { return verbOf(w) != "" })]] {
 				d.acts |= englishActs[w]
 			}
 			d.nouns = append(d.nouns, stem(w))
 		}
+	}
+	if d.acts == 0 && len(d.verbs) == 0 {
+		d.acts = usualActs[effect]
 	}
 	for _, l := range leaves {
 		d.argument(r, l)
 	}
 	return d
 }
+
+// usualActs are those of tools whose names tell none, such as http_request.
+var usualActs = map[kernel.ToolEffect]action{kernel.ToolReads: actRead, kernel.ToolSends: actSend | actUpload}
 
 // vague verbs leave it to the words after them what is done: create_payment pays.
 var vague = wordSet("create add make do manage perform submit update set execute run request process handle operate control apply place call put start give")
@@ -63,25 +162,53 @@ var vague = wordSet("create add make do manage perform submit update set execute
 // small numbers and flags are named by chance.
 func (d *deed) argument(r *reading, l leaf) {
 	as := r.tool.roleOf(l.key)
-	if l.composed || len(l.value) < 3 || len(l.value) > 240 || as == roleProse && len(l.value) > 60 {
-		return
-	}
-	if !l.text && len(l.value) < 4 && !amountKey(l.key) || l.value == "true" || l.value == "false" || l.value == "null" {
+	if l.composed || len(l.value) < 2 || len(l.value) > maxWithin || l.value == "true" || l.value == "false" || l.value == "null" {
 		return
 	}
 	if as == roleShell {
 		d.command(l.value)
 	}
-	v := value{form: foldText(strings.TrimSpace(l.value))}
+	if as == roleShell || as == roleQuery {
+		for _, m := range codes.FindAllString(l.value[:min(len(l.value), maxWithin)], 8) {
+			d.values = append(d.values, value{form: foldText(m), kind: id})
+		}
+	}
+	if len(l.value) > 24 && strings.ContainsAny(l.value, " \n\"'") {
+		d.within(l.value, as == roleProse)
+	}
+	v := value{form: foldText(strings.TrimSpace(l.value)), key: stem(l.key), kind: kindOf(l.key, l.value, as)}
+	if len(l.value) > 400 {
+		return
+	}
 	for _, w := range readWords(l.value) {
-		if len(w.text) > 2 && !followers[w.text] {
+		if len(w.text) > 2 && !followers[w.text] && !everywhere[w.text] {
 			v.stems = append(v.stems, stem(w.text))
 		}
 	}
-	if len(v.stems) > 0 {
-		d.values = append(d.values, v)
-	}
+	d.values = append(d.values, v)
 }
+
+// everywhere are words of addresses that say nothing of whose they are.
+var everywhere = wordSet("com net org www http https gmail yahoo outlook hotmail mail example proton icloud")
+
+// within takes the addresses and accounts that a longer text names.
+func (d *deed) within(text string, quoted bool) {
+	text = text[:min(len(text), maxWithin)]
+	for k, pattern := range map[kind]*regexp.Regexp{mailbox: mailboxes, account: accounts, address: links} {
+		for _, m := range pattern.FindAllString(text, 8) {
+			d.values = append(d.values, value{form: foldText(strings.TrimRight(m, ".,;:!?)")), kind: k, quoted: quoted})
+		}
+	}
+	slices.SortFunc(d.values, func(a, b value) int { return strings.Compare(a.form, b.form) })
+}
+
+// codes are the numbers, files and quoted words of a command or a query.
+var codes = regexp.MustCompile(`\b\d{3,}\b|[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]{2,4}\b`)
+
+// maxWithin bounds the text in which addresses and accounts are looked for.
+const maxWithin = 16 << 10
+
+var links = regexp.MustCompile(`(?i)\bhttps?://[^\s"'<>]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn)\b`)
 
 // command adds the acts of a command line.
 func (d *deed) command(text string) {
@@ -148,8 +275,8 @@ var sameThing = func() map[string][]string {
 	out := make(map[string][]string)
 	for _, group := range []string{
 		"email mail message inbox gmail letter", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
-		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery order", "door lock home house", "password credential secret login", "channel group room slack", "note memo evernote",
-		"contact friend person people address phone", "history log record", "ticket issue bug", "webpage page website site url link", "purchase order item product", "crypto bitcoin ethereum coin wallet", "patient health medical", "ambulance emergency fire police", "photo picture image", "permission access role sharing", "device thermostat light lamp camera robot", "database table row sql", "server host machine instance vm",
+		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock home house", "password credential secret login", "channel group room slack", "note memo evernote",
+		"contact friend person people address phone", "history log record", "ticket issue bug", "webpage page website site url link", "purchase order", "crypto bitcoin ethereum coin wallet", "patient health medical", "ambulance emergency fire police", "photo picture image", "permission access role sharing", "device thermostat light lamp camera robot", "database table row sql", "server host machine instance vm",
 	} {
 		words := strings.Fields(group)
 		for _, w := range words {
@@ -163,21 +290,29 @@ var sameThing = func() map[string][]string {
 	return out
 }()
 
-// named returns how well a passage names a value: wholly, or by its words.
-func (p passage) named(v value) float64 {
-	if containsWord(p.folded, v.form) {
-		return 1
-	}
-	found := 0
-	for _, s := range v.stems {
-		if p.has(s) {
-			found++
+// named reports whether a passage names a value. Amounts are compared as numbers, and a
+// file by its own name too.
+func (p passage) named(v value) bool {
+	switch v.kind {
+	case amount, quantity:
+		n := parseNumbers(strings.Trim(v.form, "$€£¥ "))
+		return len(n) == 1 && slices.ContainsFunc(numbersIn(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
+	case account:
+		return strings.Contains(destinationForm(p.folded), destinationForm(v.form))
+	case file:
+		if base := v.form[strings.LastIndexByte(strings.TrimRight(v.form, "/"), '/')+1:]; len(base) > 4 && strings.Contains(base, ".") && containsWord(p.folded, base) {
+			return true
 		}
 	}
-	if share := float64(found) / float64(len(v.stems)); share >= 0.6 {
-		return 0.7 * share
-	}
-	return 0
+	return containsWord(p.folded, v.form) || v.kind != address && strings.ContainsAny(v.form, "_-") && containsWord(separators.Replace(p.folded), separators.Replace(v.form))
+}
+
+var separators = strings.NewReplacer("_", " ", "-", " ")
+
+// resembles reports whether a passage has most of the words of a value.
+func (p passage) resembles(v value) bool {
+	found := p.count(v.stems)
+	return len(v.stems) > 0 && found*10 >= len(v.stems)*6
 }
 
 // containsWord reports whether a form stands in a text and is no part of a longer word.
@@ -200,92 +335,207 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// A likeness is how much of a deed a passage speaks of, in [0, 1], and whether it
-// speaks of the act itself.
-type likeness struct {
-	score float64
-	act   bool
+// The weights of what speaks for an instruction being behind a call, and against it, and
+// the sum from which on it is. They were chosen on the open halves of the data
+// (docs/tools.md shows what other thresholds would do).
+const (
+	injectedFrom = 0.75
+
+	weighTool     = 1.0  // the passage names the tool
+	weighAct      = 0.4  // it tells to do this act, which the user does not ask for
+	weighSameAct  = 0.1  // as does the user
+	weighThing    = 0.35 // it names a thing that the tool's name names, and the user does not
+	weighValue    = 0.4  // it names a telling argument that the user does not name
+	weighWord     = 0.15 // it has the words of another argument, which the user has not; two count
+	weighHostile  = 0.45 // it speaks as no honest document does
+	weighTheft    = 0.3  // it tells to read and to send
+	weighOther    = 0.35 // the user named another value of that kind
+	userAct       = 0.2  // the user asks for the act
+	userThing     = 0.2  // and names the thing,
+	userValue     = 0.4  // and telling arguments,
+	userWord      = 0.1  // and others
+	noLink        = 0.3  // a reading of which the passage names nothing
+	userDelegates = 0.3  // the user leaves the choice to what is read
+)
+
+// support is what the user's wish says for a call.
+type support struct {
+	act     bool
+	things  int
+	strong  int // telling values that the user names
+	words   int // others
+	foreign []value
 }
 
-// likeness compares a deed with a passage. values are the arguments to look for; the best
-// of them counts if any, and else their mean.
-func (d deed) likeness(p passage, values []value, best bool) likeness {
-	act, things, named := 0.0, 0.0, 0.0
-	if p.acts()&d.acts != 0 || d.acts == 0 && p.count(d.verbs) > 0 {
-		act = 1
-	}
-	if len(d.nouns) > 0 {
-		things = min(1, float64(p.count(d.nouns))/float64(min(2, len(d.nouns))))
-	}
-	for _, v := range values {
-		n := p.named(v)
-		if best {
-			named = max(named, n)
-		} else {
-			named += n / float64(len(values))
+func (r *reading) supportFor(d deed) support {
+	s := support{act: r.wish.acts()&d.acts != 0 || d.acts == 0 && r.wish.count(d.verbs) > 0, things: r.wish.count(d.nouns)}
+	for _, v := range d.values {
+		switch named := r.wish.named(v) || r.stated(v); {
+		case named && v.quoted:
+			s.words++
+		case named && v.telling():
+			s.strong++
+			s.act = s.act || v.aims() && (d.effect == kernel.ToolSends || v.kind == amount)
+		case named || r.wish.resembles(v):
+			s.words++
+		default:
+			s.foreign = append(s.foreign, v)
 		}
 	}
-	l := likeness{act: act == 1}
-	switch {
-	case d.effect == kernel.ToolReads:
-		l.score = 0.2*act + 0.5*things + 0.3*named
-	case len(d.nouns) == 0:
-		l.score = 0.6*act + 0.4*named
-	default:
-		l.score = 0.5*act + 0.25*things + 0.25*named
-	}
-	if len(d.name) > 5 && strings.Contains(lettersOnly(p.folded), d.name) {
-		l = likeness{score: max(l.score, 0.9), act: true}
-	}
-	return l
+	return s
 }
 
-// Thresholds of the likeness, chosen on the open halves of the data (docs/tools.md).
-const (
-	toldEnough  = 0.5  // what a passage tells to do is this call
-	askedEnough = 0.5  // what the user asks for is this call
-	clearlyMore = 0.25 // a passage speaks of this call and the user of one like it
-	hardlyAsked = 0.3  // the user asks for nothing like this call
-)
+// stated reports whether the application names a value.
+func (r *reading) stated(v value) bool {
+	return slices.ContainsFunc(r.rules, func(s sentence) bool { return containsWord(foldText(s.text), v.form) })
+}
+
+func (v value) telling() bool { return v.kind != plain && v.kind != quantity && v.kind != level }
+
+// aims reports whether a value says where an act goes.
+func (v value) aims() bool {
+	return v.kind == mailbox || v.kind == account || v.kind == address || v.kind == handle || v.kind == person || v.kind == amount || v.kind == file
+}
+
+// tells reports whether a passage that names a value gives the order for it. An honest
+// text names numbers and dates for other reasons.
+func (p passage) tells(v value) bool {
+	if !p.named(v) {
+		return false
+	}
+	if p.hostile {
+		return v.telling() || v.kind == quantity || v.kind == level || len(v.form) > 5 || v.key != "" && p.has(v.key)
+	}
+	return v.aims() || len(v.form) > 24
+}
+
+// evidence weighs how far a call follows a passage rather than the user.
+func (r *reading) evidence(d deed, p passage, u support) float64 {
+	reads := d.effect == kernel.ToolReads
+	e, told := 0.0, false
+	if len(d.name) > 5 && strings.Contains(lettersOnly(p.folded), d.name) {
+		e += weighTool
+	}
+	act := p.acts()&d.acts != 0 || d.acts == 0 && p.count(d.verbs) > 0
+	switch {
+	case act && (u.act || reads):
+		e += weighSameAct
+	case act:
+		e += weighAct
+	}
+	things := 0
+	for _, n := range d.nouns {
+		if p.count([]string{n}) > 0 && r.wish.count([]string{n}) == 0 {
+			things++
+		}
+	}
+	if things > 0 {
+		e += weighThing
+	}
+	words := 0
+	for _, v := range u.foreign {
+		switch {
+		case p.tells(v) && !v.quoted:
+			if !told {
+				e += weighValue
+			}
+			told = true
+			if u.act && r.wish.names(v.kind) {
+				e += weighOther
+			}
+		case p.named(v) || p.resembles(v):
+			words++
+		}
+	}
+	e += weighWord * float64(min(2, words))
+	if p.hostile {
+		e += weighHostile
+	}
+	if reads && p.steals() {
+		e += weighTheft
+	}
+	switch {
+	case told && p.hostile && (act || !reads):
+		return e
+	case reads && e < weighTool && (!act || !told && things == 0 && words == 0):
+		e -= noLink
+	}
+	return e - r.excuse(u, p, told, reads, act && !reads && !u.act && things > 0)
+}
+
+// steals reports whether a passage tells to read and then to send.
+func (p passage) steals() bool {
+	return p.acts()&actRead != 0 && p.acts()&(actSend|actPublish|actUpload) != 0
+}
+
+// excuse weighs what speaks for the user being behind a call. That everybody reads says
+// nothing; and an act of its own on the user's things is no less an instruction's.
+func (r *reading) excuse(u support, p passage, told, reads, other bool) float64 {
+	e := 0.0
+	if u.act && !reads {
+		e += userAct
+	}
+	if r.delegates() && !p.hostile {
+		e += userDelegates
+	}
+	if told || other {
+		return e
+	}
+	if u.strong > 0 {
+		e += userValue
+	}
+	e += userThing*float64(min(1, u.things)) + userWord*float64(min(2, u.words))
+	return e
+}
+
+// compare reads the call's deed, and what the user says for it.
+func (r *reading) compare(c Call, leaves []leaf) {
+	if len(r.seen) > 0 {
+		r.deed = r.readDeed(c, r.effect, leaves)
+		r.user = r.supportFor(r.deed)
+	}
+}
 
 // intention judges whether the call is what the user asks for, or what a text that the
 // agent read tells it to do. (Instructions and data share one channel, as Greshake et al.
 // 2023, arXiv:2302.12173, describe; what was asked is the only thing that tells them
 // apart.)
-func (r *reading) intention(c Call, leaves []leaf) {
-	if len(r.seen) == 0 {
+func (r *reading) intention() {
+	d, u := r.deed, r.user
+	if len(r.seen) == 0 || r.application(d) {
 		return
 	}
-	d := r.deed(c, r.effect, leaves)
-	asked := d.likeness(r.wish, d.values, false)
-	var foreign []value // that the user does not name
-	for _, v := range d.values {
-		if r.wish.named(v) < 0.6 {
-			foreign = append(foreign, v)
-		}
-	}
 	for _, p := range r.instructions() {
-		told := d.likeness(p, foreign, true)
-		if r.follows(d, p, told, asked) && !r.application(d) {
+		e := r.evidence(d, p, u)
+		r.suspicion = max(r.suspicion, e)
+		if e >= injectedFrom {
 			r.inject(d, p)
 		}
 	}
-	if r.takenOver() && asked.score < hardlyAsked && !asked.act && !r.application(d) && d.effect != kernel.ToolReads {
+	if r.unrelated(d, u) && r.takenOver() {
+		r.suspicion = max(r.suspicion, injectedFrom)
 		r.breaks(InjectedAction)
 	}
 }
 
-// follows reports whether an instruction rather than the user is what the call follows.
-func (r *reading) follows(d deed, p passage, told, asked likeness) bool {
-	switch {
-	case told.score < toldEnough:
+// unrelated reports whether the user says nothing that the call could be meant by. Of what
+// leaves for somewhere else, only the act and the receiver count: the rest may be what was
+// stolen.
+func (r *reading) unrelated(d deed, u support) bool {
+	if u.strong > 0 {
 		return false
-	case d.effect == kernel.ToolReads:
-		return asked.score < told.score && asked.score < askedEnough
-	case !asked.act:
-		return told.act && (p.hostile || !r.delegates())
 	}
-	return told.act && told.score-asked.score >= clearlyMore && (p.hostile || !r.delegates())
+	shares := func(v value) bool {
+		return (d.effect != kernel.ToolSends || v.aims()) && r.wish.count(v.stems) > 0
+	}
+	related := slices.ContainsFunc(d.values, shares)
+	switch d.effect {
+	case kernel.ToolReads:
+		return !related && u.things == 0
+	case kernel.ToolSends:
+		return !related && !u.act
+	}
+	return !related && !u.act && u.things == 0
 }
 
 // inject blocks what changes the world, and a reading that a hostile instruction, or one
@@ -301,14 +551,14 @@ func (r *reading) inject(d deed, p passage) {
 // delegates reports whether the user hands the choice of acts to what will be read.
 func (r *reading) delegates() bool { return delegation.MatchString(r.wish.folded) }
 
-var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|issues?|whatever|says?|asks?|asked|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+) (?:says?|asks?|wants?|needs?|tells?)\b`)
+var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|issues?|whatever|says?|asks?|asked|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:says?|asks?|wants?|needs?|tells?|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|like) (?:it|he|she|they|the \w+|described|proposed|suggested|asked|requested)\b`)
 
 // application reports whether the application's own instructions ask for the deed. What
 // they say the agent can do is no wish.
 func (r *reading) application(d deed) bool {
 	for _, s := range r.rules {
 		p := newPassage([]sentence{s})
-		if l := d.likeness(p, d.values, false); s.instructs && l.act && l.score > 0.5 {
+		if s.instructs && s.acts&d.acts != 0 && (p.count(d.nouns) > 0 || slices.ContainsFunc(d.values, p.named)) {
 			return true
 		}
 	}
@@ -322,34 +572,31 @@ func (r *reading) takenOver() bool {
 	})
 }
 
-// instructions returns the passages that tell a reader to do something: neighbouring
-// sentences of one text that do, with the one after them, which often holds the details.
+// instructions returns the passages that tell a reader to do something: a sentence that
+// does, with the next, which often holds the details. One hostile sentence makes its
+// neighbours that tell something hostile.
 func (r *reading) instructions() []passage {
 	if r.told != nil {
 		return r.told
 	}
 	r.told = []passage{}
 	for _, text := range r.seen {
-		hostile := slices.ContainsFunc(text, func(s sentence) bool { return s.hostile })
-		for i := 0; i < len(text); i++ {
-			if !text[i].instructs {
-				continue
-			}
-			end := i + 1
-			for end < len(text) && end-i < maxPassage && text[end].instructs {
+		for i := 0; i < len(text); {
+			end := i
+			for end < len(text) && text[end].instructs {
 				end++
 			}
-			p := newPassage(text[i:min(end+1, len(text))])
-			p.hostile = hostile
-			r.told = append(r.told, p)
-			i = end - 1
+			hostile := slices.ContainsFunc(text[i:end], func(s sentence) bool { return s.hostile })
+			for at := i; at < end; at++ {
+				p := newPassage(text[at:min(at+2, len(text))])
+				p.hostile = hostile
+				r.told = append(r.told, p)
+			}
+			i = end + 1
 		}
 	}
 	return r.told
 }
-
-// maxPassage is the number of sentences that are read together.
-const maxPassage = 6
 
 // listen reads what was said in the conversation.
 func (r *reading) listen(c Call) {

@@ -3,17 +3,21 @@ package toolcall
 import (
 	"index/suffixarray"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/caddy-lex/lex/kernel"
 )
 
-// destinations judges where an act that cannot be undone is aimed. A
-// destination that stands in untrusted content and not in the user's request
-// was chosen by the author of that content. Data may come from anywhere, but it
-// may not choose who gets the money. (The idea is the capability tracking of
-// CaMeL, arXiv:2503.18813, done by comparing texts instead of following data.)
+// destinations judges where an act that cannot be undone is aimed. A destination that
+// stands in untrusted content and in nothing that the user or the application said was
+// chosen by the author of that content. Data may come from anywhere, but it may not
+// choose who gets the money, unless the user left that choice to it: "pay the bill", "answer
+// him". (The idea is the capability tracking of CaMeL, arXiv:2503.18813, done by comparing
+// texts instead of following data.)
 func (r *reading) destinations(leaves []leaf) {
 	if !r.tool.commits || r.untrusted.empty() {
 		return
@@ -28,11 +32,98 @@ func (r *reading) destinations(leaves []leaf) {
 			}
 		}
 		for _, d := range destinationsIn(l, r.tool.roleOf(l.key)) {
-			if r.observed(d) && !r.requested(d) {
+			switch {
+			case !r.observed(d) || r.requested(d):
+			case r.mayChoose(d):
+				r.flags(UntrustedDestination)
+			default:
 				r.breaks(UntrustedDestination)
 			}
 		}
 	}
+}
+
+// mayChoose reports whether the user left a destination to what is read: the request asks
+// for the act and names no destination of that kind, no hostile text names this one, and
+// a text that tells to use it names no other.
+func (r *reading) mayChoose(d string) bool {
+	v := value{form: foldText(strings.TrimSpace(d)), kind: kindOf("", d, roleDestination)}
+	if !r.user.act && !r.delegates() || v.kind == account && (r.wish.names(account) || r.takenOver()) ||
+		v.kind != account && (r.wish.names(mailbox) || r.wish.names(handle)) {
+		return false
+	}
+	for _, p := range r.instructions() {
+		if p.named(v) && (p.hostile || r.others(v)) {
+			return false
+		}
+	}
+	return true
+}
+
+// others reports whether the observations name a second account.
+func (r *reading) others(v value) bool {
+	if v.kind != account {
+		return false
+	}
+	form := destinationForm(v.form)
+	for _, text := range r.seen {
+		for _, s := range text {
+			for _, m := range accounts.FindAllString(s.text, 8) {
+				if destinationForm(m) != form {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// provenance returns where the sensitive arguments come from: the worst of them, or "" if
+// there are none or the conversation is not known.
+func (r *reading) provenance(leaves []leaf) kernel.Provenance {
+	if r.request.empty() && r.untrusted.empty() {
+		return ""
+	}
+	worst := kernel.Provenance("")
+	for _, l := range leaves {
+		if !r.sensitive(l) || !r.spend(costSearch*len(l.value)) {
+			continue
+		}
+		if p := r.origin(l); slices.Index(provenances, p) > slices.Index(provenances, worst) {
+			worst = p
+		}
+	}
+	return worst
+}
+
+// provenances goes from the best to the worst.
+var provenances = []kernel.Provenance{"", kernel.FromUser, kernel.FromModel, kernel.FromUntrusted, kernel.FromInstruction}
+
+// sensitive reports whether an argument says where an act goes or what it is done to.
+func (r *reading) sensitive(l leaf) bool {
+	if l.value == "" || l.composed || l.value == "true" || l.value == "false" || l.value == "null" {
+		return false
+	}
+	switch r.tool.roleOf(l.key) {
+	case roleShell, roleCode, roleQuery, rolePath, roleURL, roleDestination:
+		return true
+	case roleProse:
+		return false
+	}
+	return strings.HasSuffix(l.key, "id") || strings.HasSuffix(l.key, "ids") || strings.HasSuffix(l.key, "account") || strings.HasSuffix(l.key, "number") || amountKey(l.key)
+}
+
+func (r *reading) origin(l leaf) kernel.Provenance {
+	v := value{form: foldText(strings.TrimSpace(l.value)), kind: kindOf(l.key, l.value, r.tool.roleOf(l.key))}
+	switch {
+	case r.request.holds(v):
+		return kernel.FromUser
+	case !r.untrusted.holds(v):
+		return kernel.FromModel
+	case slices.ContainsFunc(r.instructions(), func(p passage) bool { return p.named(v) }):
+		return kernel.FromInstruction
+	}
+	return kernel.FromUntrusted
 }
 
 func (l leaf) number() bool { return l.value != "" && strings.ContainsAny(l.value[:1], "0123456789") }
@@ -60,6 +151,7 @@ const grams = 8
 // a long one, in four fifths of its pieces.
 func (r *reading) observed(d string) bool { return r.untrusted.named(d) }
 
+// requested reports whether the user or the application names a destination.
 func (r *reading) requested(d string) bool { return r.request.named(d) }
 
 // index holds texts in which many destinations are looked up: one look takes
@@ -67,11 +159,13 @@ func (r *reading) requested(d string) bool { return r.request.named(d) }
 type index struct {
 	*budget
 	text   string // folded by destinationForm
+	plain  string // folded by foldText, with its spaces
 	suffix *suffixarray.Index
+	prints map[uint64]bool // fingerprints
 }
 
 func newIndex(b *budget, texts ...string) *index {
-	var folded strings.Builder
+	var folded, plain strings.Builder
 	for _, t := range texts {
 		if t == "" {
 			continue
@@ -81,8 +175,10 @@ func newIndex(b *budget, texts ...string) *index {
 		}
 		folded.WriteString(destinationForm(t))
 		folded.WriteByte('\n')
+		plain.WriteString(foldText(t))
+		plain.WriteByte('\n')
 	}
-	return &index{budget: b, text: folded.String()}
+	return &index{budget: b, text: folded.String(), plain: plain.String()}
 }
 
 func (x *index) empty() bool { return x.text == "" }
@@ -119,6 +215,112 @@ func (x *index) named(d string) bool {
 		}
 	}
 	return hits*5 >= total*4
+}
+
+// holds reports whether the texts hold a value: a short one as a word of its own, a longer
+// one wholly, and a long one in half of its fingerprints.
+func (x *index) holds(v value) bool {
+	if x.empty() {
+		return false
+	}
+	if len(v.form) < maxShort {
+		return x.word(v.form)
+	}
+	return x.named(v.form) || len(v.form) >= minLong && x.shares(v.form)
+}
+
+const (
+	maxShort = 8  // shorter values stand in longer words by chance
+	minLong  = 48 // values of which a part is enough
+)
+
+// word reports whether a form is a word of the texts, or several.
+func (x *index) word(form string) bool {
+	if !x.spend(len(x.plain)) {
+		return false
+	}
+	return containsWord(x.plain, form)
+}
+
+// shares reports whether half of a value's fingerprints are those of the texts.
+func (x *index) shares(form string) bool {
+	if x.prints == nil {
+		if !x.spend(costIndex * len(x.plain)) {
+			return false
+		}
+		x.prints = make(map[uint64]bool)
+		for _, p := range winnow(x.plain) {
+			x.prints[p] = true
+		}
+	}
+	if !x.spend(costIndex * len(form)) {
+		return false
+	}
+	found, all := 0, winnow(form)
+	for _, p := range all {
+		if x.prints[p] {
+			found++
+		}
+	}
+	return len(all) > 0 && 2*found >= len(all)
+}
+
+// Of every winnowWindow neighbouring pieces of winnowPiece bytes one is a fingerprint, so
+// that texts which share winnowPiece+winnowWindow-1 bytes share one.
+const (
+	winnowPiece  = 12
+	winnowWindow = 8
+)
+
+// winnow returns the fingerprints of a text: of the hashes of its pieces in a window, the
+// least, and of equal ones the last (Schleimer, Wilkerson and Aiken, "Winnowing: local
+// algorithms for document fingerprinting", SIGMOD 2003). Only letters and digits count.
+func winnow(text string) []uint64 {
+	letters := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) {
+			return c
+		}
+		return -1
+	}, text)
+	hashes := pieces(letters)
+	var out []uint64
+	last := -1
+	for end := min(winnowWindow, len(hashes)); end > 0 && end <= len(hashes); end++ {
+		least := max(0, end-winnowWindow)
+		for i := least + 1; i < end; i++ {
+			if hashes[i] <= hashes[least] {
+				least = i
+			}
+		}
+		if least != last {
+			out = append(out, hashes[least])
+			last = least
+		}
+	}
+	return out
+}
+
+// pieces returns the hash of every piece of a text, each from the one before (Karp and
+// Rabin 1987).
+func pieces(text string) []uint64 {
+	if len(text) < winnowPiece {
+		return nil
+	}
+	const base = 0x100000001b3
+	var h, first uint64 = 0, 1
+	for i := range winnowPiece {
+		h = h*base + uint64(text[i]) + 1
+		if i > 0 {
+			first *= base
+		}
+	}
+	out := make([]uint64, 0, len(text)-winnowPiece+1)
+	out = append(out, h)
+	for i := winnowPiece; i < len(text); i++ {
+		h = (h-(uint64(text[i-winnowPiece])+1)*first)*base + uint64(text[i]) + 1
+		out = append(out, h)
+	}
+	return out
 }
 
 // asksFor reports whether the user's request names a host.

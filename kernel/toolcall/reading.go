@@ -11,7 +11,7 @@ import (
 type reading struct {
 	*budget
 	tool      tool
-	request   *index // what the user asked
+	request   *index // what the user and the application ask
 	untrusted *index // what the session observed
 	asked     bool   // the request is known
 	certain   bool   // what is read is SQL and no sentence
@@ -28,7 +28,11 @@ type reading struct {
 	rules  []sentence   // what the application asks
 	seen   [][]sentence // what was observed, text by text
 	told   []passage    // the instructions among it
+	deed   deed         // what the call does
+	user   support      // what the user says for it
 	near   Invariant    // that the call comes near to
+
+	suspicion float64 // how far the call follows an instruction rather than the user
 }
 
 func newReading(c Call, b *budget) *reading {
@@ -37,7 +41,7 @@ func newReading(c Call, b *budget) *reading {
 	for n, o := range c.Context {
 		seen[n] = o.Text
 	}
-	r.request, r.untrusted = newIndex(b, c.Request), newIndex(b, seen...)
+	r.request, r.untrusted = newIndex(b, c.Request, c.System), newIndex(b, seen...)
 	r.asked = strings.TrimSpace(c.Request) != ""
 	r.effect, _ = effectOf(c)
 	r.listen(c)

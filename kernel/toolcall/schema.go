@@ -100,7 +100,7 @@ func compileSchema(text []byte) (s *schema, err error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is fetched
-	compiler.UseRegexpEngine(new(patterns).compile)
+	compiler.UseRegexpEngine(new(schemaPatterns).compile)
 	if err := compiler.AddResource(schemaAddress, doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
@@ -134,10 +134,10 @@ type pattern struct {
 	size int
 }
 
-// patterns are those of one schema, in instructions.
-type patterns int
+// schemaPatterns are those of one schema, in instructions.
+type schemaPatterns int
 
-func (ps *patterns) compile(text string) (jsonschema.Regexp, error) {
+func (ps *schemaPatterns) compile(text string) (jsonschema.Regexp, error) {
 	if *ps > maxPatterns {
 		return nil, fmt.Errorf("%w: its patterns are too large", errUnread)
 	}
@@ -150,7 +150,7 @@ func (ps *patterns) compile(text string) (jsonschema.Regexp, error) {
 		return nil, err
 	}
 	size := len(program.Inst)
-	if *ps += patterns(size); size > maxPattern {
+	if *ps += schemaPatterns(size); size > maxPattern {
 		return nil, fmt.Errorf("%w: a pattern is too large", errUnread)
 	}
 	compiled, err := regexp.Compile(text)

@@ -57,8 +57,12 @@ func sentenceEnd(text string) int {
 	limit := min(len(text), maxSentence)
 	for i := 0; i < limit; i++ {
 		switch c := text[i]; c {
-		case '\n', '\r', '{', '}', '|', '\t':
+		case '\n', '\r', '{', '}', '\t':
 			return i + 1
+		case '|':
+			if (i == 0 || text[i-1] != '<') && (i+1 == len(text) || text[i+1] != '>') { // <|system|> is no table
+				return i + 1
+			}
 		case '\\':
 			if i+1 < limit && (text[i+1] == 'n' || text[i+1] == 'r' || text[i+1] == 't') {
 				return i + 2
@@ -169,7 +173,7 @@ func (s *sentence) read() {
 			continue
 		}
 		a, base := englishVerb(s.words, i)
-		if a == 0 && !plainVerbs[w.text] || w.colon {
+		if a == 0 && !plainVerbs[w.text] && verbs[w.text] == "" || w.colon {
 			continue
 		}
 		leads := s.leads(i, told)
@@ -199,8 +203,13 @@ func (s *sentence) followed(i int) bool {
 		return false
 	}
 	next := s.words[i+1]
-	return !next.colon && (followers[next.text] || strings.ContainsAny(next.text[:1], "0123456789") || next.isName)
+	if strings.ContainsAny(next.text[:1], "0123456789") {
+		return movesMoney[s.words[i].text] // order 52644 is none
+	}
+	return !next.colon && (followers[next.text] || next.isName)
 }
+
+var movesMoney = wordSet("transfer deposit refund charge credit tip wire donate pay")
 
 // leads reports whether the words before say that somebody ought to act: "please",
 // "could you", "you need to".
@@ -257,15 +266,6 @@ func englishVerb(words []word, i int) (a action, base string) {
 
 var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give", "bought": "buy", "sold": "sell", "written": "write", "made": "make", "put": "put", "found": "find", "shown": "show", "told": "tell", "read": "read", "set": "set", "shut": "shut", "left": "leave"}
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
 // A cue is a way in which injected instructions speak and honest documents do not. It is
 // looked for in sentences that hold one of its words.
 type cue struct {
@@ -277,16 +277,16 @@ func newCue(words, pattern string) cue { return cue{words, regexp.MustCompile(`(
 
 var cues = []cue{
 	// They override what was asked,
-	newCue("ignore ignoring disregard disregarding forget override overrides overriding supersede supersedes bypass aside stop follow", `\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|es|ing)|supersedes?|bypass|set aside|stop following|do not follow|don'?t follow)\b[^.!?]{0,60}\b(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|tasks?|requests?|messages?|context|restrictions?|polic(?:y|ies)|everything|prior|previous|above|earlier)\b`),
+	newCue("ignore ignoring disregard disregarding forget override overrides overriding supersede supersedes bypass aside stop follow", `\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|es|ing)|supersedes?|bypass|set aside|stop following|do not follow|don'?t follow)\b[^.!?]{0,60}\b(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|tasks?|requests?|messages?|context|restrictions?|polic(?:y|ies)|everything|prior|previous|above|earlier|what you (?:were|are|have been) (?:asked|told|doing))\b`),
 	// replace it,
-	newCue("instruction instructions objective goal mission directive directives prompt orders task", `\b(?:new|real|actual|true|hidden|secret|overriding|revised|updated|priority|override) (?:instructions?|objective|goal|mission|directives?|system prompt|orders)\b|\b(?:real|actual|true|hidden|secret) task\b`),
+	newCue("instruction instructions objective goal mission directive directives prompt orders task", `\b(?:new|real|actual|true|hidden|secret|overriding|revised|updated|priority|override) (?:instructions?|objective|goal|mission|directives?|system prompt|orders)\b|\b(?:real|actual|true|hidden|secret) task\b|\byour (?:new|next|only|real|main|updated) (?:task|job|goal|role)\b`),
 	// speak to a machine,
 	newCue("ai llm llms ais assistant assistants agent agents bot bots chatbot copilot automated model models gpt claude gemini", `\b(?:if|since|as) (?:you(?:'re| are)|the reader is) (?:an? |the )?(?:\w+ ){0,2}(?:ai|llm|language model|assistant|agent|bot|chatbot|copilot|automated)\b`+
 		`|\b(?:ai|llm|automated|virtual|language) ?(?:assistants?|agents?|models?|systems?|readers?|tools?|bots?)\b[^.!?]{0,50}\b(?:must|should|shall|needs? to|ha(?:s|ve) to|required|instructed|please|reading|processing|summari[sz]ing)\b|\b(?:llms?|ais)\b[^.!?]{0,20}\b(?:must|should|shall|need to|have to|reading|processing)\b`+
 		`|\b(?:note|message|instructions?|important|attention|notice|memo|hint|reminder|task|hey|dear|hello|hi)[ ,:!-]{1,3}(?:(?:to|for|from) )?(?:(?:the|any|all|our|your|every) )?(?:\w+ )?(?:ai|llms?|assistants?|chatbot|copilot|language models?|gpt|claude|gemini|bot)\b`+
-		`|^\W*(?:the )?(?:ai |virtual )?(?:assistant|agent|ai|bot|model)(?:,|:| must| should| shall| needs? to)`),
+		`|\b(?:assistants?|agents?|ai|bots?|copilot|llms?)\)?(?: ?:| must\b| should\b| shall\b| needs? to\b| ha(?:s|ve) to\b)|^\W*(?:assistant|agent|ai|bot|model),|\b(?:to ?do|task|action|step)s? (?:for )?\(?(?:the )?(?:ai|assistant|agent|bot)\b|\b(?:processed|read|parsed|handled|summari[sz]ed) by (?:an? |any )?(?:\w+ ){0,2}(?:ai|assistant|agent|model|llm|bot|system)\b`),
 	// put on the role of a system,
-	newCue("system im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}system\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[system|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`),
+	newCue("system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`),
 	// ask for silence,
 	newCue("not dont don't never without avoid silently secretly covertly discreetly background", `\b(?:do not|don'?t|never|without|avoid)\b[^.!?]{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|consult(?:ing)?|bother(?:ing)?|involv(?:e|ing))\b[^.!?]{0,30}\b(?:users?|anyone|anybody|owner|customer|human|him|her|them|confirmation|approval|permission)\b`+
 		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`),
@@ -297,7 +297,7 @@ var cues = []cue{
 	// deny that the world is real,
 	newCue("environment sandbox simulation evaluation test embedded", `\bnot an? (?:actual|real|production) (?:environment|system)\b|\b(?:sandbox|simulation|evaluation|test)\b[^.!?]{0,60}\b(?:agents?|assistants?|models?|embedded|hidden)\b|\bembedded (?:instructions?|requests?|tasks?|commands?|user)\b`),
 	// or redirect money.
-	newCue("bank account iban wallet payment billing routing remittance beneficiary payout payee instead details", `\b(?:new|updated|changed|different|revised|corrected|alternate|alternative) (?:bank|account|iban|payment|wallet|billing|routing|remittance|beneficiary|payout|payee)\b|\b(?:bank|account|payment|iban|wallet|billing|remittance) ?(?:details|account|number|address|information|instructions)? (?:has |have |was |were )?(?:been |recently )?(?:changed|updated|moved|replaced)\b|\b(?:pay|send|transfer|wire|remit|use|deposit)\b[^.!?]{0,80}\binstead\b`),
+	newCue("bank account iban wallet payment billing routing remittance beneficiary payout payee instead details", `\b(?:new|updated|changed|different|revised|corrected|alternate|alternative) (?:bank|account (?:details|number)|iban|payment|wallet|billing|routing|remittance|beneficiary|payout|payee)\b|\b(?:bank|account|payment|iban|wallet|billing|remittance) ?(?:details|account|number|address|information|instructions)? (?:has |have |was |were )?(?:been |recently )?(?:changed|updated|moved|replaced)\b|\b(?:pay|send|transfer|wire|remit|use|deposit)\b[^.!?]{0,80}\binstead\b`),
 }
 
 // cuesOf tells which cues a word belongs to, as bits.
@@ -321,13 +321,28 @@ func isHostile(s sentence) bool {
 			return true
 		}
 	}
-	return overridesElsewhere(foldText(s.text))
+	folded := foldText(s.text)
+	return overridesElsewhere(folded) || silencesElsewhere(folded) || s.instructs && replaces(folded)
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
 func overridesElsewhere(folded string) bool {
 	return containsAny(folded, "ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা") &&
-		containsAny(folded, "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ")
+		containsAny(folded, "peticion", "usuario", "anfrage", "auftrag", "benutzer", "nutzer", "demande", "utilisateur", "consigne", "richiesta", "utente", "pedido", "verzoek", "zadani", "запрос", "пользовател", "请求", "用户", "要求", "依頼", "ユーザー", "요청", "사용자", "المستخدم", "طلب", "उपयोगकर्ता", "kullanici", "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ")
+}
+
+// replaces finds what puts one thing in the place of another.
+func replaces(folded string) bool {
+	return containsAny(folded, " in place of ", " rather than the ", "anstelle", "stattdessen", " statt ", ", sondern ", "en lugar de", "en vez de", "au lieu d", "a la place d", "invece d", "al posto d", "em vez de", "em lugar de", "in plaats van", "zamiast", "вместо", "而不是", "代替", "改为", "代わりに", "ではなく", "대신", "بدلا من", "के बजाय", "yerine")
+}
+
+// silencesElsewhere finds "do not ask" and "do not tell" in other languages.
+func silencesElsewhere(folded string) bool {
+	return containsAny(folded, "frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
+		"no hace falta confirm", "sin confirmacion", "no consultes", "sin consultar", "no preguntes", "sin preguntar", "no se lo digas", "no lo menciones", "no digas", "sin avisar",
+		"ne demande pas", "ne demandez pas", "sans confirmation", "sans demander", "n'en parle", "n'en parlez", "ne mentionne", "ne le dis pas", "ne dites rien", "sans prevenir", "aucune confirmation",
+		"non chiedere", "senza chiedere", "senza conferma", "non dirlo", "non menzionare", "non informare", "nao pergunte", "sem confirmacao", "sem perguntar", "nao mencione", "nao conte", "niet vragen", "zonder te vragen", "vraag niet", "nie pytaj", "bez potwierdzenia", "nie wspominaj",
+		"не спрашива", "без подтвержд", "не говори", "не сообща", "не упомина", "не уведомля", "不要询问", "无需确认", "不用确认", "不要告诉", "别告诉", "不必确认", "不要提及", "無需確認", "確認は不要", "確認不要", "確認せず", "確認しない", "聞かない", "言わない", "伝えない", "知らせない", "묻지", "확인 없이", "알리지", "말하지", "دون سؤال", "لا تسأل", "لا تخبر", "دون تأكيد", "मत पूछ", "मत बता", "बिना पूछे", "sormadan", "onay almadan", "sorma", "soyleme")
 }
 
 func containsAny(s string, parts ...string) bool {

@@ -165,11 +165,15 @@ func decide(c Call, b *budget) (Decision, error) {
 	for _, l := range leaves {
 		r.leaf(l)
 	}
+	r.compare(c, leaves)
 	r.destinations(leaves)
-	r.intention(c, leaves)
+	r.intention()
 	r.amounts(c, leaves)
+	from := r.provenance(leaves)
 	if b.err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
 	}
-	return r.decision(), nil
+	d := r.decision()
+	d.Provenance = from
+	return d, nil
 }
