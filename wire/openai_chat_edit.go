@@ -168,15 +168,15 @@ func (c *changes) endChoice(choice gjson.Result, e *chatEditedChoice) {
 // A chatStream ends the streams of the chat completions API.
 type chatStream struct {
 	openaiStream
-	spoken bool // the client has text
+	content, refusal bool // the client has text there
 }
 
 // Sent implements [StreamWriter].
 func (s *chatStream) Sent(f Frame) {
 	s.openaiStream.Sent(f)
-	if !s.spoken && len(f.Data) > 0 {
+	if !s.content && !s.refusal && len(f.Data) > 0 {
 		delta := gjson.GetBytes(f.Data, "choices.0.delta")
-		s.spoken = delta.Get("content").Str != "" || delta.Get("refusal").Str != ""
+		s.content, s.refusal = delta.Get("content").Str != "", delta.Get("refusal").Str != ""
 	}
 }
 
@@ -198,7 +198,7 @@ func (s *chatStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte
 	for _, f := range read {
 		for _, piece := range f.pieces {
 			if e := edit[piece.Choice]; e != nil {
-				e.spoken = s.spoken
+				e.spoken = e.member == "content" && s.content || e.member == "refusal" && s.refusal
 				e.inherit(piece.Key, piece.value)
 			}
 		}

@@ -251,6 +251,26 @@ func TestChatStreamWithoutCalls(t *testing.T) {
 	}
 }
 
+// Where structured output was asked for, clients parse the content.
+func TestChatNotesInTheRefusal(t *testing.T) {
+	stream := wire.AppendEvent(nil, []byte(chatChunk(0, `{"role":"assistant","content":"{}"}`, "null")))
+	stream = wire.AppendEvent(stream, []byte(chatChunk(0, chatPieces(chatPiece{0, "a", "f", "{}"}), "null")))
+	stream = wire.AppendEvent(stream, []byte(chatChunk(0, `{}`, `"tool_calls"`)))
+	out, err := editStream(t, "openai_chat", stream, []wire.BlockedCall{{Key: "0/0/0", Note: "No.", Place: wire.OnlyRefusal}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(map[wire.Kind]string)
+	for _, f := range split(t, dialect(t, "openai_chat"), out) {
+		for _, d := range event(t, "openai_chat", string(f.Data)).Deltas {
+			said[d.Kind] += d.Text
+		}
+	}
+	if said[wire.Text] != "{}" || said[wire.RefusalText] != "No." || len(said) != 2 {
+		t.Errorf("%q in\n%s", said, out)
+	}
+}
+
 // What cannot be edited is refused.
 func TestChatStreamsThatCannotBeEdited(t *testing.T) {
 	stream := dialect(t, "openai_chat").Stream().(wire.StreamCallEditor)
