@@ -45,6 +45,9 @@ func TestOllamaChatRequest(t *testing.T) {
 	if r.Model != "llama3" || r.Stream || !r.Structured || r.Choices != 1 || r.Prompt() != "And tomorrow?" {
 		t.Errorf("read as %+v", r)
 	}
+	compareTools(t, r.Tools, []wire.ToolDefinition{
+		{Name: "weather", Description: "Says it", Schema: []byte(`{"type": "object", "properties": {"city": {"description": "The city"}}}`)},
+	})
 	compare(t, lines(r.Parts), []string{
 		`other text options.stop.0 END`,
 		"definition schema format type\nobject\nproperties\ncity\ndescription\na City",

@@ -44,6 +44,29 @@ func TestChatResponse(t *testing.T) {
 	})
 }
 
+// The calls of a whole answer, of each choice by its place.
+func TestChatResponseCalls(t *testing.T) {
+	r, err := dialect(t, "openai").Response([]byte(`{"choices": [
+		{"index": 5, "message": {"function_call": {"name": "old", "arguments": "{}"}, "tool_calls": [
+			{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\":1}"}}, {"id": "b", "type": "custom", "custom": {"name": "sql", "input": "DROP"}}, 5]}},
+		{"message": {"content": "none", "tool_calls": null}},
+		{"message": {"tool_calls": [{"function": {"name": "g", "arguments": {"y": [2]}}}]}}]}`))
+	if want := []string{`0 a f({"x":1})`, `0 b sql(DROP)`, `0  old({})`, `2  g({"y": [2]})`}; err != nil || !slices.Equal(told(r.Calls), want) {
+		t.Errorf("%q, %v", told(r.Calls), err)
+	}
+	for i, c := range r.Calls {
+		if c.Unclear || c.Free != (i == 1) || slices.ContainsFunc(r.Calls[:i], func(d wire.ToolCall) bool { return c.Key == d.Key }) {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, odd := range []string{`"function": {"name": 5}`, `"function": {"name": "f", "arguments": ["{}"]}`, `"function": {"name": "f"}, "custom": {"name": "g"}`} {
+		r, err := dialect(t, "openai").Response([]byte(`{"choices":[{"message":{"tool_calls":[{` + odd + `}]}}]}`))
+		if err != nil || len(r.Calls) != 1 || !r.Calls[0].Unclear {
+			t.Errorf("%s: %+v, %v", odd, r.Calls, err)
+		}
+	}
+}
+
 func TestCompletionsResponse(t *testing.T) {
 	r, err := dialect(t, "openai_completions").Response([]byte(
 		`{"id":"c","object":"text_completion","created":1,"model":"m","choices":[` +
@@ -235,8 +258,10 @@ func BenchmarkEvent(b *testing.B) {
 	f := wire.Frame{Data: []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":" Paris"},"finish_reason":null}]}`)}
 	b.ReportAllocs()
 	b.SetBytes(int64(len(f.Data)))
+	events, stream := d.Events(), d.Stream()
 	for b.Loop() {
-		if e, err := d.Events().Event(f); err != nil || len(e.Deltas) != 1 {
+		stream.Sent(f)
+		if e, err := events.Event(f); err != nil || len(e.Deltas) != 1 {
 			b.Fatal(e, err)
 		}
 	}

@@ -24,27 +24,6 @@ func chatTools(root gjson.Result) (tools []ToolDefinition) {
 	return tools
 }
 
-func toolDefinition(v, schema gjson.Result) ToolDefinition {
-	tool := ToolDefinition{Name: v.Get("name").Str, Description: v.Get("description").Str}
-	if schema.IsObject() {
-		tool.Schema = []byte(schema.Raw)
-	}
-	return tool
-}
-
-// elements calls a function for each element of an array.
-func elements(array gjson.Result, with func(at int, v gjson.Result)) {
-	if !array.IsArray() {
-		return
-	}
-	at := 0
-	array.ForEach(func(_, v gjson.Result) bool {
-		with(at, v)
-		at++
-		return true
-	})
-}
-
 // legacyCall is the place of a function_call, which stands in no list.
 const legacyCall = -1
 

@@ -103,14 +103,6 @@ func (c *changes) bequeath(key string, call gjson.Result, e *chatEditedChoice) {
 	}
 }
 
-// joinNotes puts one note a line.
-func joinNotes(notes, note string) string {
-	if notes == "" {
-		return note
-	}
-	return notes + "\n" + note
-}
-
 // WithoutCalls implements [CallEditor].
 func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	root, err := parse(body)
@@ -162,42 +154,6 @@ func (c *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (le
 	})
 }
 
-// say puts a note into a member of a message that has so many members left: behind its
-// text, or else behind the lead.
-func (c *changes) say(message gjson.Result, member, note, lead string, left int) error {
-	v, json := message.Get(member), string(encode(lead+note))
-	switch {
-	case !v.Exists():
-		c.add(message, member, json, left)
-	case v.Type == gjson.Null, v.Raw == `""`, v.Raw == `[]`:
-		c.replace(v, json)
-	case v.Type == gjson.String:
-		c.put(endOf(v)-1, endOf(v)-1, insideString(paragraph+note))
-	case v.IsArray():
-		c.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
-	default:
-		return fmt.Errorf("%w: there is no place for a note", ErrCalls)
-	}
-	return nil
-}
-
-// insideString is text as it stands between the quotes of a string.
-func insideString(text string) string {
-	json := encode(text)
-	return string(json[1 : len(json)-1])
-}
-
-// paragraph stands between a text and the note behind it.
-const paragraph = "\n\n"
-
-// lead is what a note begins with, if the client has text before it.
-func lead(spoken bool) string {
-	if spoken {
-		return paragraph
-	}
-	return ""
-}
-
 // endChoice says how an edited choice ends, if it does, and drops the log probabilities,
 // which repeat the answer token by token.
 func (c *changes) endChoice(choice gjson.Result, e *chatEditedChoice) {
@@ -212,20 +168,17 @@ func (c *changes) endChoice(choice gjson.Result, e *chatEditedChoice) {
 // A chatStream ends the streams of the chat completions API.
 type chatStream struct {
 	openaiStream
-	spoken bool // the client has text
+	content, refusal bool // the client has text there
 }
 
 // Sent implements [StreamWriter].
 func (s *chatStream) Sent(f Frame) {
 	s.openaiStream.Sent(f)
-	if !s.spoken && len(f.Data) > 0 {
+	if !s.content && !s.refusal && len(f.Data) > 0 {
 		delta := gjson.GetBytes(f.Data, "choices.0.delta")
-		s.spoken = delta.Get("content").Str != "" || delta.Get("refusal").Str != ""
+		s.content, s.refusal = delta.Get("content").Str != "", delta.Get("refusal").Str != ""
 	}
 }
-
-// A chatPlace is where a choice stands in its chunk, and its index.
-type chatPlace struct{ place, number int }
 
 // A chatFrame is a frame with what is read in it.
 type chatFrame struct {
@@ -245,15 +198,7 @@ func (s *chatStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte
 	for _, f := range read {
 		for _, piece := range f.pieces {
 			if e := edit[piece.Choice]; e != nil {
-				e.spoken = s.spoken
-				e.inherit(piece.Key, piece.value)
-			}
-		}
-	}
-	for _, f := range read {
-		for _, piece := range f.pieces {
-			if e := edit[piece.Choice]; e != nil {
-				e.spoken = s.spoken
+				e.spoken = e.member == "content" && s.content || e.member == "refusal" && s.refusal
 				e.inherit(piece.Key, piece.value)
 			}
 		}
@@ -314,12 +259,16 @@ func (w *chatRewriter) frame(f chatFrame) error {
 	}
 	var s changes
 	var err error
-	choices, emptied := f.root.Get("choices"), 0
+	choices, rest, emptied := f.root.Get("choices"), f.pieces, 0
 	elements(choices, func(place int, choice gjson.Result) {
+		pieces := rest
+		for len(rest) > 0 && rest[0].place == place {
+			rest = rest[1:]
+		}
 		number, _ := choiceIndex(choice.Get("index"))
 		if e := w.edit[number]; e != nil && err == nil {
 			var empty bool
-			if empty, err = w.choice(&s, f, choice, chatPlace{place, number}, e); empty {
+			if empty, err = w.choice(&s, choice, pieces[:len(pieces)-len(rest)], number, e); empty {
 				emptied++
 			}
 		}
@@ -336,14 +285,12 @@ func (w *chatRewriter) frame(f chatFrame) error {
 	return nil
 }
 
-// choice edits one choice of a chunk. It reports whether nothing is left of it.
-func (w *chatRewriter) choice(s *changes, f chatFrame, choice gjson.Result, at chatPlace, e *chatEditedChoice) (empty bool, err error) {
+// choice edits one choice of a chunk, with its pieces of calls. It reports whether nothing
+// is left of it.
+func (w *chatRewriter) choice(s *changes, choice gjson.Result, pieces []chatPiece, number int, e *chatEditedChoice) (empty bool, err error) {
 	delta, finish := choice.Get("delta"), choice.Get("finish_reason").Str
 	blocked := make(map[int]bool)
-	for _, piece := range f.pieces {
-		if piece.place != at.place {
-			continue
-		}
+	for _, piece := range pieces {
 		if blocked[piece.at] = e.blocked[piece.Key]; !blocked[piece.at] && piece.at != legacyCall {
 			s.number(piece.value, e.numbers[piece.Key])
 			s.bequeath(piece.Key, piece.value, e)
@@ -354,7 +301,7 @@ func (w *chatRewriter) choice(s *changes, f chatFrame, choice gjson.Result, at c
 		if e.noted = true; delta.Get("role").Exists() || delta.Get(e.member).Str != "" {
 			err = s.say(delta, e.member, e.note, lead(e.spoken), left)
 		} else {
-			w.note(at.number, e)
+			w.note(number, e)
 		}
 	}
 	s.endChoice(choice, e)

@@ -251,6 +251,26 @@ func TestChatStreamWithoutCalls(t *testing.T) {
 	}
 }
 
+// Where structured output was asked for, clients parse the content.
+func TestChatNotesInTheRefusal(t *testing.T) {
+	stream := wire.AppendEvent(nil, []byte(chatChunk(0, `{"role":"assistant","content":"{}"}`, "null")))
+	stream = wire.AppendEvent(stream, []byte(chatChunk(0, chatPieces(chatPiece{0, "a", "f", "{}"}), "null")))
+	stream = wire.AppendEvent(stream, []byte(chatChunk(0, `{}`, `"tool_calls"`)))
+	out, err := editStream(t, "openai_chat", stream, []wire.BlockedCall{{Key: "0/0/0", Note: "No.", Place: wire.OnlyRefusal}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(map[wire.Kind]string)
+	for _, f := range split(t, dialect(t, "openai_chat"), out) {
+		for _, d := range event(t, "openai_chat", string(f.Data)).Deltas {
+			said[d.Kind] += d.Text
+		}
+	}
+	if said[wire.Text] != "{}" || said[wire.RefusalText] != "No." || len(said) != 2 {
+		t.Errorf("%q in\n%s", said, out)
+	}
+}
+
 // What cannot be edited is refused.
 func TestChatStreamsThatCannotBeEdited(t *testing.T) {
 	stream := dialect(t, "openai_chat").Stream().(wire.StreamCallEditor)
@@ -303,7 +323,7 @@ func planChat(r *rapid.T) (p plannedAnswer) {
 		var open [][]string // the pieces of calls that have begun
 		for i := range rapid.IntRange(0, 4).Draw(r, "calls") {
 			name, id := fmt.Sprintf("tool_%d_%d_", n, i), fmt.Sprintf("id_%d_%d", n, i)
-			arguments := fmt.Sprintf(`{"x":"mark_%d_%d_%s"}`, n, i, rapid.SampledFrom([]string{"}", `\"`, "é", ""}).Draw(r, "mark"))
+			arguments := fmt.Sprintf(`{"x":"mark_%d_%d_%s"}`, n, i, rapid.SampledFrom([]string{"}", `\"`, ""}).Draw(r, "mark"))
 			var index any = i
 			if numbering == "zero" {
 				index = 0
@@ -315,13 +335,7 @@ func planChat(r *rapid.T) (p plannedAnswer) {
 			case numbering == "dense" && rapid.Bool().Draw(r, "pieces"):
 				pieces = []string{chatPieces(chatPiece{index, id, name, ""})}
 				for _, cut := range cuts(r, arguments) {
-					if !json.Valid([]byte(`"` + strings.ReplaceAll(strings.ReplaceAll(cut, `\`, ``), `"`, ``) + `"`)) {
-						r.SkipNow()
-					}
-					pieces = append(pieces, chatPieces(chatPiece{index, "", "", strings.ToValidUTF8(cut, "")}))
-				}
-				if !strings.Contains(strings.Join(pieces, ""), "é") && strings.Contains(arguments, "é") {
-					arguments = strings.ReplaceAll(arguments, "é", "") // it was cut
+					pieces = append(pieces, chatPieces(chatPiece{index, "", "", cut}))
 				}
 			}
 			element, _ := json.Marshal(map[string]any{"id": id, "type": "function", "function": map[string]any{"name": name, "arguments": arguments}})

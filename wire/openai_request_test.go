@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,13 @@ const agentCall = `{
 	"web_search_options": {"user_location": {"approximate": {"city": "Bonn"}}}
 }`
 
+func compareTools(t *testing.T, got, want []wire.ToolDefinition) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("tools %q, want %q", got, want)
+	}
+}
+
 func TestChatRequest(t *testing.T) {
 	r, err := dialect(t, "openai").Request([]byte(agentCall))
 	if err != nil {
@@ -80,6 +88,11 @@ func TestChatRequest(t *testing.T) {
 	if r.Model != "gpt-x" || !r.Stream || !r.Structured || r.Choices != 3 || r.Prompt() != "Look here." {
 		t.Errorf("read as %q, stream %v, structured %v, %d choices, prompt %q", r.Model, r.Stream, r.Structured, r.Choices, r.Prompt())
 	}
+	compareTools(t, r.Tools, []wire.ToolDefinition{
+		{Name: "weather", Description: "Says it", Schema: []byte(`{"type": "object", "properties": {"city": {"description": "a \u0043ity"}}}`)},
+		{Name: "sql", Description: "Runs"},
+		{Name: "old", Description: "Old", Schema: []byte(`{}`)},
+	})
 	compare(t, lines(r.Parts), []string{
 		`system text messages.0.content Be brief.`,
 		`user name messages.1.name ann`,

@@ -88,3 +88,25 @@ func choiceIndex(v gjson.Result) (int, bool) {
 	}
 	return i, true
 }
+
+// elements calls a function for each element of an array.
+func elements(array gjson.Result, with func(at int, v gjson.Result)) {
+	if !array.IsArray() {
+		return
+	}
+	at := 0
+	array.ForEach(func(_, v gjson.Result) bool {
+		with(at, v)
+		at++
+		return true
+	})
+}
+
+// toolDefinition reads the description of a tool.
+func toolDefinition(v, schema gjson.Result) ToolDefinition {
+	tool := ToolDefinition{Name: v.Get("name").Str, Description: v.Get("description").Str}
+	if schema.IsObject() {
+		tool.Schema = []byte(schema.Raw)
+	}
+	return tool
+}
