@@ -124,6 +124,7 @@ func decide(c Call, b *budget) (Decision, error) {
 	for _, l := range leaves {
 		r.leaf(l)
 	}
+	r.program(c.Name, leaves)
 	r.destinations(leaves)
 	if b.err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
