@@ -210,10 +210,11 @@ func TestOllamaCoverage(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json",
 		`{"model":"m","message":{"role":"assistant","content":"Paris.","thinking":"hm","tool_calls":[{"function":{"name":"f","arguments":{"a":"b"}}}]},"done":true,"odd":"x"}`))
 	s.post("/api/chat", `{"stream":false,"messages":[{"role":"user","content":"What is this?","images":["AAAA"],"odd":5}]}`)
-	coverage := s.receipts()[0]["coverage"].(map[string]any)
+	coverage := s.turns()[0]["coverage"].(map[string]any)
 	got, _ := json.Marshal(coverage)
 	for _, want := range []string{
-		`"part":"request.messages.0.images.0","why":"image"`, `"part":"response.message.thinking"`, `"part":"response.message.tool_calls.0.function.arguments"`,
+		`"part":"request.messages.0.images.0","why":"image"`, `"part":"response.message.thinking"`,
+		`"detector":"toolcall","part":"response.message.tool_calls.0.function.arguments"`,
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%s is not in %s", want, got)

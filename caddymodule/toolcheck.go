@@ -77,7 +77,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	call := wire.ToolCall{Name: body.Call.Name, Arguments: string(body.Call.Arguments)}
-	judged, err := opened.RecordToolCall(govern.Call{ToolCall: call, Found: decision})
+	judged, err := opened.RecordToolCall(govern.Call{ToolCall: call, Found: decision, Standalone: true})
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}

@@ -24,7 +24,7 @@ const (
 			sends send_*
 			high_risk pay
 			rule no_large_payments ` + "`tool == \"pay\" && args.amount > 1000`" + `
-			rule only_to_us ` + "`effect == \"send\" && !args.to.matches(\"(?i)@example\\\\.com$\")`" + `
+			rule only_to_us ` + "`effect == \"send\" && tool != \"pay\" && !args.to.matches(\"(?i)@example\\\\.com$\")`" + `
 		}
 		policy open {
 			tools {

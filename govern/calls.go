@@ -24,6 +24,8 @@ import (
 type Call struct {
 	wire.ToolCall
 	Found toolcall.Decision
+	// Standalone: a caller asks about the call by itself, and no text is governed with it.
+	Standalone bool
 }
 
 // Decisions are what was decided of a turn and of the calls in its answer.
@@ -203,7 +205,7 @@ func (a *Assessed) HasCalls() bool { return len(a.calls.Calls()) > 0 }
 func (c Call) record() kernel.ToolCall {
 	return kernel.ToolCall{
 		Tool: toolName(c.Name), Invariant: string(c.Found.Invariant), Rule: c.Found.Rule, Effect: c.Found.Effect, HighRisk: c.Found.HighRisk,
-		Provenance: c.Found.Provenance, Flagged: string(c.Found.Flagged),
+		Provenance: c.Found.Provenance, Flagged: string(c.Found.Flagged), Standalone: c.Standalone,
 	}
 }
 

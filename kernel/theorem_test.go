@@ -163,9 +163,17 @@ func wrongRest(_ *testing.T, w walked) string {
 	return ""
 }
 
+// rho is the relaxation of the step: a tool call that breaks an invariant only presses.
+func (w walked) rho() float64 {
+	if w.Call.Tool != "" {
+		return 0
+	}
+	return w.k.Policy().Rho
+}
+
 func wrongContraction(_ *testing.T, w walked) string {
 	v := kl(w.Before.Z, w.Before.X)
-	if w.Pressure == (kernel.Point{}) && kl(w.Before.Z, w.Raw) > (1-w.k.Policy().Rho)*v+slack(v) {
+	if w.Pressure == (kernel.Point{}) && kl(w.Before.Z, w.Raw) > (1-w.rho())*v+slack(v) {
 		return "the energy fell too little"
 	}
 	return ""
@@ -177,7 +185,7 @@ func wrongISS(_ *testing.T, w walked) string {
 	for i := range z {
 		gain += z[i] * (w.Pressure[i] - w.Pressure.Min())
 	}
-	bound := (1-p.Rho)*kl(z, w.Before.X) + p.Eta*gain
+	bound := (1-w.rho())*kl(z, w.Before.X) + p.Eta*gain
 	if kl(z, w.Raw) > bound+slack(bound) {
 		return "the energy rose over the bound"
 	}
@@ -250,7 +258,7 @@ func wrongShift(_ *testing.T, w walked) string {
 }
 
 func wrongW(_ *testing.T, w walked) string {
-	if w.Pressure != (kernel.Point{}) {
+	if w.Pressure != (kernel.Point{}) || w.rho() == 0 {
 		return ""
 	}
 	p := w.k.Policy()
@@ -265,8 +273,11 @@ func wrongW(_ *testing.T, w walked) string {
 // wrongRatio computes the ratio by its definition.
 func wrongRatio(t *testing.T, w walked) string {
 	z := w.Before.Z
-	quiet := w.again(t, func(s *kernel.Session) { s.Carry = kernel.Point{} })
-	v, v0, raw, state := kl(z, w.Before.X), kl(z, quiet.Raw), kl(z, w.Raw), kl(z, w.State)
+	rest := w.Before.X
+	if w.rho() > 0 {
+		rest = w.again(t, func(s *kernel.Session) { s.Carry = kernel.Point{} }).Raw
+	}
+	v, v0, raw, state := kl(z, w.Before.X), kl(z, rest), kl(z, w.Raw), kl(z, w.State)
 	drift := max(0, raw-v0)
 	descent := v - v0 + raw - state + max(0, v0-raw)
 	switch {

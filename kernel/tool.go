@@ -21,6 +21,8 @@ type ToolCall struct {
 	// and cannot be undone.
 	Effect   ToolEffect `json:"effect,omitzero"`
 	HighRisk bool       `json:"high_risk,omitzero"`
+	// Standalone: the call is asked about by itself and is not part of an answer.
+	Standalone bool `json:"standalone,omitzero"`
 	// Provenance is where the call's sensitive arguments come from; empty when it has
 	// none or when the conversation is not known.
 	Provenance Provenance `json:"provenance,omitzero"`
@@ -82,11 +84,14 @@ const SessionRisk = "session_risk"
 //
 // e holds what a broken invariant tells of the session: scores and nothing else, zero if
 // it tells nothing. With scores the session takes a step, as it does with the scores of a
-// prompt. The carried pressure does not act and stays for the turn that generates.
-// Without scores no step is taken and the session stays as it is, so an agent can neither
-// calm a session by harmless calls nor age it. (Scores under watch_at press on nothing, so
-// a step with them is one of recovery: bring scores that suspect, or none.) A call that
-// breaks an invariant counts as a threat; Reasons are those of text and stay empty.
+// prompt, except that it does not relax (rho is 0): a blocked call only presses, or an
+// attacker could calm a session by trying. Without scores no step is taken and the session
+// stays as it is, so the calls of one answer, of which there may be many, neither calm a
+// session nor age it. Only an approved call that is Standalone takes a quiet step, because
+// nothing else would ever calm the session of an agent that asks for nothing but its
+// calls; the slow-drip statistic stays. In each case the carried pressure does not act and
+// stays for the turn that generates. A call that breaks an invariant counts as a threat;
+// Reasons are those of text and stay empty.
 //
 // Errors are those of [Kernel.Assess]. A call without a tool, of an unknown effect or
 // provenance, or with evidence but no broken invariant is one that wraps [ErrInput].
@@ -99,17 +104,29 @@ func (k *Kernel) RecordToolCall(s Session, c ToolCall, e Evidence, m Mode) (Turn
 		return Turn{}, fmt.Errorf("recording a tool call: %w", err)
 	}
 	t := Turn{Mode: m, Before: s, Migrated: migrated, Evidence: e, Call: c, AttackType: NoAttack}
-	if e.Scores == (Scores{}) {
-		k.keepState(&t)
-	} else {
+	k.decideCall(&t)
+	switch {
+	case e.Scores != (Scores{}):
 		t.Next.Policy = k.hash
 		k.classify(&t)
 		t.Pressure = k.relative(k.attackPressure(e.Scores))
+		k.withoutRelaxation().step(&t)
+	case c.Standalone && !t.Call.denied():
+		t.Next.Policy, t.Next.CUSUM = k.hash, s.CUSUM
 		k.step(&t)
+	default:
+		k.keepState(&t)
 	}
 	t.Next.Carry = s.Carry
-	k.decideCall(&t)
+	t.Band, t.GovernorMode = k.band(&t), governorMode(&t)
 	return t, nil
+}
+
+// withoutRelaxation returns a kernel whose state is moved by pressure alone.
+func (k *Kernel) withoutRelaxation() *Kernel {
+	still := *k
+	still.policy.Rho = 0
+	return &still
 }
 
 // checkCall checks what the caller says of a call, and takes back an invariant that only
@@ -149,7 +166,7 @@ func (e *Evidence) more() bool {
 	return e.ThreatSignal != 0 || e.SovereigntyDrift || e.Degraded || e.DeniedBy != "" || len(e.Standing) > 0 || e.Repeated
 }
 
-// decideCall fills the decision from everything else in the turn.
+// decideCall decides from the call and from the state before it.
 func (k *Kernel) decideCall(t *Turn) {
 	c := &t.Call
 	if c.Invariant == "" && c.Rule == "" && k.deniesCall(t.Before.X, c) {
@@ -164,7 +181,6 @@ func (k *Kernel) decideCall(t *Turn) {
 	if c.Invariant != "" {
 		t.Label = LabelThreat
 	}
-	t.Band, t.GovernorMode = k.band(t), governorMode(t)
 }
 
 // denied reports whether the call is blocked where the mode lets it be.

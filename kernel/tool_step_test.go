@@ -60,9 +60,9 @@ func TestTheoremsOnRandomToolSteps(t *testing.T) {
 	}
 }
 
-// The step is, to the bit, that of a text with the same scores to which the answer
-// before left no pressure, in either mode.
-func TestAToolStepIsATextStep(t *testing.T) {
+// What is measured of the step is, to the bit, that of a text with the same scores, in
+// either mode.
+func TestAToolStepIsMeasuredLikeAText(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	r := newRandom(80)
 	alarms := 0
@@ -75,15 +75,14 @@ func TestAToolStepIsATextStep(t *testing.T) {
 		for _, mode := range []kernel.Mode{kernel.Enforce, kernel.Observe} {
 			got := record(t, k, s, call, evidence, mode)
 			want := take(t, k, uncarried, kernel.Evidence{Scores: evidence}, mode, kernel.Output{})
-			want.Next.Carry = s.Carry
 			for name, pair := range map[string][2]any{
-				"next":        {got.Next, want.Next},
-				"states":      {[]kernel.Point{got.Pressure, got.Raw, got.State}, []kernel.Point{want.Pressure, want.Raw, want.State}},
-				"measures":    {[]float64{got.DeltaV, got.StabilityRatio, got.LyapunovV, got.ZShift, got.SigmaViol, got.Effort, got.M, got.MBefore}, []float64{want.DeltaV, want.StabilityRatio, want.LyapunovV, want.ZShift, want.SigmaViol, want.Effort, want.M, want.MBefore}},
+				"weights":     {got.Next.Z, want.Next.Z},
+				"statistic":   {got.Next.CUSUM, want.Next.CUSUM},
+				"carry":       {got.Next.Carry, s.Carry},
+				"pressure":    {got.Pressure, want.Pressure},
 				"evidence":    {got.Severity, want.Severity},
 				"attack type": {got.AttackType, want.AttackType},
 				"slow drip":   {got.SlowDrip, want.SlowDrip},
-				"correction":  {got.Intervened, want.Intervened},
 			} {
 				if fmt.Sprint(pair[0]) != fmt.Sprint(pair[1]) {
 					t.Fatalf("%s is %v, want %v", name, pair[0], pair[1])
@@ -99,6 +98,42 @@ func TestAToolStepIsATextStep(t *testing.T) {
 	}
 	if alarms == 0 {
 		t.Error("no call raised the alarm")
+	}
+}
+
+// A blocked call presses and never lets the session recover: however often one type of call
+// is tried, the margin falls until the barrier holds it, and then stays low. Approved calls
+// that stand alone let it recover, and those of an answer change nothing.
+func TestBlockedCallsDoNotCalm(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	p := k.Policy()
+	for name, scores := range map[string]kernel.Scores{
+		"identity": {Identity: 0.45}, "harm": {HarmRequest: 0.45}, "injection": {Injection: 0.45}, "weak": {Coercion: 0.31}, "nothing": {Coercion: 0.1},
+	} {
+		s := k.NewSession()
+		for range 200 {
+			turn := record(t, k, s, kernel.ToolCall{Tool: "shell", Invariant: "x"}, scores, kernel.Enforce)
+			if before := turn.Before.X.Min(); before < p.Recovery && turn.M >= p.Recovery {
+				t.Fatalf("%s: a blocked call took the margin from %v to %v", name, before, turn.M)
+			}
+			s = turn.Next
+		}
+		if name != "nothing" && s.X.Min() >= p.Recovery {
+			t.Errorf("%s: the margin is %v after 200 blocked calls", name, s.X.Min())
+		}
+		low := s
+		for range 20 {
+			s = record(t, k, s, kernel.ToolCall{Tool: "read", Effect: kernel.ToolReads}, kernel.Scores{}, kernel.Enforce).Next
+		}
+		if s != low {
+			t.Errorf("%s: the calls of an answer changed the session", name)
+		}
+		for range 20 {
+			s = record(t, k, s, kernel.ToolCall{Tool: "read", Effect: kernel.ToolReads, Standalone: true}, kernel.Scores{}, kernel.Enforce).Next
+		}
+		if s.X.Min() < p.Optimal || s.CUSUM != low.CUSUM {
+			t.Errorf("%s: after 20 approved calls the margin is %v, and the statistic %v was %v", name, s.X.Min(), s.CUSUM, low.CUSUM)
+		}
 	}
 }
 

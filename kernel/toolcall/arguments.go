@@ -31,6 +31,7 @@ type leaf struct {
 	value    string // the text of a string; "true", "false" or a number otherwise
 	text     bool   // the scalar is a string
 	composed bool   // a command line made of other leaves
+	part     bool   // one of several elements of an array
 }
 
 // ancestors is what the names of the members around a leaf tell of it.
@@ -143,6 +144,11 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, de
 		}
 		if s != "" {
 			texts++
+		}
+	}
+	if texts > 1 {
+		for i := before; i < len(r.leaves); i++ {
+			r.leaves[i].part = true
 		}
 	}
 	if texts > 1 && texts == len(r.leaves)-before && roleOfKey(key) == roleShell {

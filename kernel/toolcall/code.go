@@ -1,37 +1,43 @@
 package toolcall
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // code judges a program in a language other than the shell's, by the strings
 // it holds and the calls that would make them commands, files or requests. It
-// does not follow data: a program that builds its strings is beyond it.
+// does not follow data: what it knows of a string that a program builds is what
+// stands in its literals, joined, reversed or decoded.
 func (r *reading) code(text string) {
 	if !r.spend(costCode * len(text)) {
 		return
 	}
-	literals := quotedStrings(text)
+	text = joinedStrings.ReplaceAllString(text, "$1$2")
+	literals := hidden(text, quotedStrings(text))
 	if starter.MatchString(text) {
 		r.startedBy(text, literals)
 	}
-	if fetching.MatchString(text) && executing.MatchString(text) || decoding.MatchString(text) {
-		r.breaks(RemoteCodeExecution)
+	for _, rule := range codeRules {
+		if rule.does.MatchString(text) && (rule.with == nil || rule.with.MatchString(text)) {
+			r.breaks(rule.invariant)
+		}
 	}
-	if connectBack.MatchString(text) {
-		r.breaks(RemoteCodeExecution)
-	}
-	if environmentDump.MatchString(text) {
-		r.breaks(CredentialAccess)
-	}
-	removes, requests := removal.MatchString(text), requesting.MatchString(text)
+	removes, requests, changes := removal.MatchString(text), requesting.MatchString(text), changing.MatchString(text)
 	for _, l := range literals {
 		if !r.spend(costWord + costJudge*len(l)) {
 			return
 		}
-		if removes && (isVital(cleanPath(l)) || isDevice(l)) {
+		if removes && (isVital(cleanPath(l)) || isDevice(l)) || changes && isDevice(l) {
 			r.breaks(DestructiveCommand)
+		}
+		if changes && len(l) < maxValue {
+			r.governed(slashed(l))
+			r.planted(slashed(l))
 		}
 		if isCredentialFile(slashed(l)) {
 			r.breaks(CredentialAccess)
@@ -46,6 +52,27 @@ func (r *reading) code(text string) {
 			r.query(l)
 		}
 	}
+}
+
+// codeRules are what a program does that needs no operand to be judged: does, and,
+// where there is one, with what.
+var codeRules = []struct {
+	does, with *regexp.Regexp
+	invariant  Invariant
+}{
+	{fetching, executing, RemoteCodeExecution},
+	{decoding, nil, RemoteCodeExecution},
+	{decoder, evaluates, RemoteCodeExecution},
+	{connectBack, startsShell, RemoteCodeExecution},
+	{regexp.MustCompile(`/inet/(?:tcp|udp)/|/dev/(?:tcp|udp)/\w`), nil, RemoteCodeExecution},
+	{personalShell, nil, RemoteCodeExecution},
+	{environmentDump, nil, CredentialAccess},
+	{environmentWhole, sending, DataExfiltration},
+	{regexp.MustCompile(`\bset(?:res|re|e)?[ug]id\s*\(\s*0\b|\bchmod\s*\([^)]*\b0?o?[4267][0-7]{3}\b|CryptUnprotectData|os\.setgroups`), nil, PrivilegeEscalation},
+	{regexp.MustCompile(`CryptUnprotectData|browser_cookie3|keyring\.get_password|\.get_frozen_credentials\(|win32cred\.Cred`), nil, CredentialAccess},
+	{removesHome, nil, DestructiveCommand},
+	{regexp.MustCompile(`(?:os\.)?fork\s*\(\s*\)\s*(?:while|until)|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork\b|fork\s+while\s+(?:1|fork)`), nil, DestructiveCommand},
+	{regexp.MustCompile(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b`), nil, DestructiveQuery},
 }
 
 // posts judges a program that sends a file it opened.
@@ -66,12 +93,13 @@ func (r *reading) startedBy(text string, literals []string) {
 	for _, m := range quoteWords.FindAllStringSubmatch(text, 16) {
 		r.shell(m[1])
 	}
-	for _, list := range bracketed.FindAllString(text, -1) {
-		words := quotedStrings(list)
-		for i, w := range words {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	for line := range strings.Lines(text) {
+		if words := quotedStrings(line); starter.MatchString(line) && len(words) > 1 && len(words) < 16 {
+			r.shell(quoted(words))
 		}
-		r.shell(strings.Join(words, " "))
+	}
+	for _, list := range bracketed.FindAllString(text, -1) {
+		r.shell(quoted(quotedStrings(list)))
 	}
 }
 
@@ -79,16 +107,110 @@ func (r *reading) startedBy(text string, literals []string) {
 var quoteWords = regexp.MustCompile(`\bq[wxq]?\s*[({\[|/!]([^)}\]|]*)[)}\]|]`)
 
 var (
-	starter         = regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*)|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x\{|\bexec\s*\(|\bexec\s+q[qwx]|\bqx\s*[({]|pty\.spawn|Deno\.(?:run|Command)|Bun\.spawn|^\s*!`)
-	bracketed       = regexp.MustCompile(`\[[^\[\]]*\]|\([^()]*\)`)
-	fetching        = regexp.MustCompile(`urlopen|requests\.(?:get|post)|urllib|httpx\.|\bfetch\s*\(|axios|http\.get|Net::HTTP|open-uri|file_get_contents\s*\(\s*['"]http|LWP|\bget\s*\(|DownloadString|Invoke-WebRequest|curl_exec`)
-	executing       = regexp.MustCompile(`\.then\s*\(\s*eval\b|\b(?:exec|eval|compile|execfile|Function|vm\.runIn\w+|instance_eval|iex|Invoke-Expression|loadstring)\s*[( ]`)
-	decoding        = regexp.MustCompile(`\b(?:exec|eval|iex|loads)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|zlib|marshal|atob|Buffer\.from|base64_decode|gzinflate|__import__\(\s*['"]base64)`)
-	connectBack     = regexp.MustCompile(`(?s)socket.*connect.*(?:dup2|/bin/(?:ba)?sh|subprocess|exec)`)
-	environmentDump = regexp.MustCompile(`print\w*\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*\)|print\w*\s*\(\s*(?:dict|json\.dumps)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*\)|console\.log\s*\(\s*(?:JSON\.stringify\s*\(\s*)?process\.env\s*\)`)
-	removal         = regexp.MustCompile(`rmtree|\bunlink\b|os\.remove|rmSync|rmdirSync|fs\.rm\b|rimraf|FileUtils\.rm_r|remove_dir_all|deleteRecursively|os\.RemoveAll|open\([^)]*['"]wb?['"]`)
-	requesting      = regexp.MustCompile(`urlopen|requests\.|urllib|httpx|fetch\s*\(|axios|http\.(?:get|request|client)|Net::HTTP|open-uri|aiohttp|file_get_contents|curl`)
+	// joinedStrings are the ends of two literals that an operator joins.
+	joinedStrings = regexp.MustCompile(`([\w/])(?:'\s*(?:\+|\.\.?|<<)\s*'|"\s*(?:\+|\.\.?|<<)\s*")([\w/])`)
+
+	starter     = regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx`)
+	bracketed   = regexp.MustCompile(`\[[^\[\]]*\]|\([^()]*\)`)
+	fetching    = regexp.MustCompile(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
+	executing   = regexp.MustCompile(`\.then\s*\(\s*eval\b|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|assert|require_from_string)\s*[( ]|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`)
+	decoding    = regexp.MustCompile(`\b(?:exec|eval|iex|loads|assert|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
+	decoder     = regexp.MustCompile(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`)
+	evaluates   = regexp.MustCompile(`(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|assert|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`)
+	connectBack = regexp.MustCompile(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
+	startsShell = regexp.MustCompile(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`)
+
+	// personalShell starts a shell for a person out of a program.
+	personalShell = regexp.MustCompile(`\b(?:system|exec\w*|spawn\w*|popen|posix_spawn)\s*[( ]\s*\[?\s*['"](?:\S*/)?(?:ba|z|da|k)?sh(?:\s+-[ip]+)?['"]\s*(?:,\s*\[?\s*['"](?:\S*/)?-?(?:ba|z|da|k)?sh['"]\s*\]?)?\s*(?:,\s*\[?\s*['"]-[ip]+['"]\s*\]?\s*)?(?:[);}]|$|,\s*(?:\{|stdio))`)
+
+	environmentDump  = regexp.MustCompile(`(?:print\w*|puts|pp?|echo|console\.\w+|write|var_dump|print_r|say|inspect|logger\.\w+|logging\.\w+)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|pprint\.pformat|sorted|JSON\.stringify|json_encode)\s*\(\s*)*(?:os\.environ(?:\.copy\(\)|\.items\(\)|\b)|process\.env|ENV(?:\.to_h|\.inspect|\.to_a|\.each)?|\$_ENV|\$_SERVER|%ENV|getenv\(\)|System\.getenv\(\)|os\.Environ\(\))\s*[),;}\n]|(?:print\w*|puts|p|echo|console\.\w+|var_dump|print_r)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|JSON\.stringify)\s*\(\s*)*(?:os\.environ|process\.env|ENV\.to_h|ENV|%ENV|getenv\(\))\s*\)*\s*$|for\s+\w+\s*,\s*\w+\s+in\s+(?:sorted\s*\(\s*)?os\.environ\.items\(\)|ENV\.each|phpinfo\s*\(|foreach\s*\(\s*\$_(?:ENV|SERVER)|map\s*\{[^}]*\}\s*(?:sort\s+)?keys\s*%ENV|Object\.(?:entries|keys)\(process\.env\)`)
+	environmentWhole = regexp.MustCompile(`(?:dict|str|repr|json\.dumps|urlencode|bytes|list)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*[),]|[=:(]\s*os\.environ(?:\.copy\(\)|\.items\(\))?\s*[),}]|JSON\.stringify\s*\(\s*process\.env\s*[),]|(?:body|data|json|params)\s*:\s*process\.env\b[^.\[]|ENV\.(?:to_h|to_a|inspect|map)|http_build_query\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|json_encode\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|os\.Environ\(\)|System\.getenv\(\)`)
+	sending          = regexp.MustCompile(`\.(?:post|put|patch|request|send|sendall|upload|connect|get)\s*\(|urlopen|\bfetch\s*\(|axios|Net::HTTP|curl_exec|file_get_contents\s*\(|http\.(?:Post|NewRequest)|smtplib|sendMail`)
+
+	removal     = regexp.MustCompile(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove`)
+	removesHome = regexp.MustCompile(`(?:rmtree|remove_tree|rmSync|rmdirSync|rm_rf|rm_r|rimraf\w*|RemoveAll|remove_dir_all|removeSync|emptyDirSync|fs\.rm|Deno\.remove\w*)\s*\(?\s*(?:str\s*\(\s*)?(?:(?:pathlib\.)?Path\.home\(\)|os\.homedir\(\)|require\(\s*['"]os['"]\s*\)\.homedir\(\)|Dir\.home|Dir\.pwd|ENV\[\s*['"]HOME['"]\s*\]|os\.environ(?:\.get\(|\[)\s*['"]HOME['"]\s*[\])]|os\.getenv\(\s*['"]HOME['"]\s*\)|process\.env\.HOME|\$ENV\{['"]?HOME['"]?\}|getenv\(\s*['"]HOME['"]\s*\)|os\.Getenv\(\s*"HOME"\s*\)|os\.path\.expanduser\(\s*['"]~/?['"]\s*\))\s*[,)\s;]`)
+	changing    = regexp.MustCompile(`open\s*\([^)]*,\s*['"]?[wax]b?\+?['"]?|mode\s*=\s*['"][wax]|writeFile|appendFile|createWriteStream|write_text|write_bytes|File\.(?:write|open\([^)]*['"][wa])|IO\.write|file_put_contents|fopen\s*\([^)]*['"][wa]|os\.(?:WriteFile|Create|OpenFile|remove|unlink|rename|replace)|ioutil\.WriteFile|fs::write|unlinkSync|rmSync|renameSync|copyFile|shutil\.(?:copy\w*|move)|>\s*['"]|Deno\.writeTextFile|WriteAllText|symlink`)
+	requesting  = regexp.MustCompile(`urlopen|urlretrieve|requests\.|urllib|httpx|fetch\s*\(|axios|https?\.(?:get|request|client)|Net::HTTP|open-uri|URI\.open|aiohttp|file_get_contents|curl|http\.(?:Get|Post|NewRequest)|HttpClient|WebClient|reqwest`)
 )
+
+// hidden adds to the literals of a program what it makes of them where it decodes,
+// turns round or spells by numbers.
+func hidden(text string, literals []string) []string {
+	out := literals
+	if turns.MatchString(text) {
+		for _, l := range literals {
+			runes := []rune(l)
+			slices.Reverse(runes)
+			out = append(out, string(runes))
+		}
+	}
+	if decoder.MatchString(text) {
+		for _, l := range literals {
+			out = append(out, decodedForms(l)...)
+		}
+	}
+	for _, m := range numberList.FindAllString(text, 16) {
+		if word := spelled(m); word != "" {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+var (
+	turns      = regexp.MustCompile(`\[::-1\]|\.reverse\b|strrev|\breverse\s*[( ]|reversed\s*\(`)
+	numberList = regexp.MustCompile(`(?:\b\d{2,3}\s*,\s*){2,}\d{2,3}\b`)
+)
+
+// spelled is the text that a list of character codes spells, or nothing.
+func spelled(list string) string {
+	var b strings.Builder
+	for n := range strings.SplitSeq(list, ",") {
+		c, err := strconv.Atoi(strings.TrimSpace(n))
+		if err != nil || c < 9 || c > 126 {
+			return ""
+		}
+		b.WriteByte(byte(c))
+	}
+	return b.String()
+}
+
+// decodedForms are the texts that a literal holds in base64, hexadecimal digits or
+// rot13.
+func decodedForms(l string) []string {
+	var out []string
+	if len(l) < 4 || len(l) > maxWritten {
+		return nil
+	}
+	if raw, err := hex.DecodeString(l); err == nil {
+		out = append(out, string(raw))
+	}
+	if raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(l, "=")); err == nil && printable(raw) {
+		out = append(out, string(raw))
+	}
+	return append(out, rot13(l))
+}
+
+func printable(raw []byte) bool {
+	for _, c := range raw {
+		if c < 9 || c > 126 {
+			return false
+		}
+	}
+	return len(raw) > 0
+}
+
+func rot13(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 'a' + (c-'a'+13)%26
+		case c >= 'A' && c <= 'Z':
+			return 'A' + (c-'A'+13)%26
+		}
+		return c
+	}, s)
+}
 
 // quotedStrings returns the string literals of a program, escapes undone, as
 // nearly as most languages agree on them; neighbours joined by + are one.
@@ -133,7 +255,10 @@ func quotedFrom(text string, i int, mark string) (string, int) {
 			return b.String(), i + len(mark) - 1
 		case text[i] == '\\' && i+1 < len(text):
 			i++
-			if c := text[i]; c == 'n' || c == 't' || c == 'r' {
+			if c, end, byCode := byteByCode(text, i); byCode {
+				b.WriteByte(c)
+				i = end
+			} else if c := text[i]; c == 'n' || c == 't' || c == 'r' {
 				b.WriteByte(' ')
 			} else {
 				b.WriteByte(c)
@@ -144,4 +269,24 @@ func quotedFrom(text string, i int, mark string) (string, int) {
 		i++
 	}
 	return b.String(), len(text)
+}
+
+// byteByCode reads \x72, \u0072 and \162 after the backslash, and returns the index
+// of their last byte.
+func byteByCode(text string, i int) (c byte, end int, ok bool) {
+	digits, base, from := 3, 8, i
+	switch text[i] {
+	case 'x':
+		digits, base, from = 2, 16, i+1
+	case 'u':
+		digits, base, from = 4, 16, i+1
+	}
+	if from+digits > len(text) {
+		return 0, 0, false
+	}
+	n, err := strconv.ParseUint(text[from:from+digits], base, 16)
+	if err != nil || n > 126 || n < 9 {
+		return 0, 0, false
+	}
+	return byte(n), from + digits - 1, true
 }

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -33,7 +34,7 @@ func (s *shell) command(argv []string, depth int) {
 		if name == "env" && len(unwrap(argv)) == 0 && !s.filtered {
 			s.breaks(CredentialAccess)
 		}
-		s.command(wrappedCommand(argv), depth+1)
+		s.command(append(slices.Clone(wrappedCommand(argv)), s.listedIn(name, argv)...), depth+1)
 		return
 	}
 	s.byWords(name, argv)
@@ -84,6 +85,22 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	s.executes(argv)
 	s.hatch(name, argv)
 	s.hops(name, argv, depth)
+}
+
+// listedIn are the words that xargs takes from a file, where the text wrote it.
+func (s *shell) listedIn(name string, argv []string) []string {
+	if name != "xargs" {
+		return nil
+	}
+	for i, w := range argv {
+		if file, is := strings.CutPrefix(w, "-a"); is && i > 0 {
+			return strings.Fields(s.written[path.Base(cmp.Or(file, wordAt(argv, i+1)))])
+		}
+		if file, is := strings.CutPrefix(w, "--arg-file="); is {
+			return strings.Fields(s.written[path.Base(file)])
+		}
+	}
+	return nil
 }
 
 // find reads -delete and -exec, whose operands are the folders before the
@@ -170,6 +187,10 @@ func (s *shell) listed(argv []string) []string {
 	}
 	var out []string
 	for _, root := range withoutCurrentFolder(roots, argv) {
+		if name == "ls" && (strings.ContainsAny(root, "*?[") || hasFlag(argv, 'd', "--directory")) {
+			out = append(out, root)
+			continue
+		}
 		if name == "ls" && path.Base(root) != root && isCredentialFile(s.resolve(root)) {
 			out = append(out, root)
 			continue
@@ -237,6 +258,12 @@ func (s *shell) enter(argv []string) {
 // resolve names a file from the folder the shell is in.
 func (s *shell) resolve(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
+	if len(s.links) > 0 {
+		first, rest, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
+		if target, is := s.links[first]; is {
+			name = target + "/" + rest
+		}
+	}
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || drive.MatchString(name) || s.folder == "" {
 		return cleanPath(name)
 	}

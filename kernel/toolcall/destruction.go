@@ -97,7 +97,7 @@ func (s *shell) remove(name string, argv []string) {
 			s.breaks(DestructiveCommand)
 		}
 	}
-	if recursive || name == "Remove-Item" {
+	if recursive || name == "Remove-Item" || name == "rmdir" && slices.Contains(names, "/") {
 		s.removes(names)
 		return
 	}
@@ -127,13 +127,38 @@ var vital = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`/(?:home|Users|var|opt|srv|mnt|media|run|data|app|backups?)(?:/[*]*)?`,
 	`/(?:home|Users)/[^/]+(?:/[*.]*)?`,
 	`/var/(?:lib|log|backups?|spool|mail|www|cache)(?:/[*]*)?`,
+	`/var/lib/(?:postgres\w*|pgsql|mysql|mariadb|mongo\w*|redis|docker|containerd|etcd|kubelet|rancher|libvirt|dpkg|rpm|elasticsearch|influxdb|grafana|prometheus|jenkins|gitlab|clickhouse|cassandra|neo4j|rabbitmq|kafka|zookeeper|consul|vault)(?:/.*)?`,
 	`~[^/]*(?:/[*.]*)?`,
 	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
 	`[A-Za-z]:/?[*.]*`,
 	`[A-Za-z]:/?(?i:windows|users|program files)(?:/.*)?`,
 }, "|") + `)$`)
 
-func isVital(p string) bool { return vital.MatchString(p) }
+func isVital(p string) bool { return vital.MatchString(p) || vitalPattern(p) }
+
+// vitalPattern reports whether a pattern of the shell stands for one of the folders
+// below the root that cannot be lost.
+func vitalPattern(p string) bool {
+	if !strings.HasPrefix(p, "/") || !strings.ContainsAny(p, "*?[") || len(p) > maxValue {
+		return false
+	}
+	first, rest, below := strings.Cut(p[1:], "/")
+	if !strings.ContainsAny(first, "*?[") {
+		return false
+	}
+	for _, folder := range rootFolders {
+		if match, err := path.Match(first, folder); err != nil || !match {
+			continue
+		}
+		if !below || vital.MatchString("/"+folder+"/"+rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// rootFolders are the folders below the root that a machine or a person needs.
+var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
 
 var device = regexp.MustCompile(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d)`)
 

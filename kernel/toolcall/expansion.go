@@ -2,10 +2,12 @@ package toolcall
 
 import (
 	"cmp"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,6 +51,10 @@ func (e environment) Get(name string) expand.Variable {
 		return expand.Variable{Set: true, Kind: expand.String, Str: "~"}
 	case "IFS":
 		return expand.Variable{Set: true, Kind: expand.String, Str: " \t\n"}
+	case "SHELL", "BASH":
+		return expand.Variable{Set: true, Kind: expand.String, Str: "/bin/bash"}
+	case "0":
+		return expand.Variable{Set: true, Kind: expand.String, Str: "bash"}
 	case "PWD":
 		return expand.Variable{Set: true, Kind: expand.String, Str: "."}
 	case "@", "*", "#", "1", "2", "3", "4", "5", "6", "7", "8", "9":
@@ -113,7 +119,7 @@ func (s *shell) config(words []*syntax.Word) *expand.Config {
 	return &expand.Config{
 		Env:       environment{shell: s, absent: defaulted(words)},
 		CmdSubst:  s.substitute,
-		ProcSubst: func(*syntax.ProcSubst) (string, error) { return unknownText, nil },
+		ProcSubst: s.process,
 	}
 }
 
@@ -391,6 +397,23 @@ func (s *shell) substitute(w io.Writer, c *syntax.CmdSubst) error {
 	return err
 }
 
+// process names the file that a process substitution stands for, and remembers what
+// is in it where that is known.
+func (s *shell) process(p *syntax.ProcSubst) (string, error) {
+	if p.Op != syntax.CmdIn || len(p.Stmts) != 1 {
+		return unknownText, nil
+	}
+	text, known := s.output(p.Stmts[0], 0)
+	if !known {
+		return unknownText, nil
+	}
+	name := "/dev/fd/p" + strconv.FormatUint(uint64(p.Pos().Offset()), 10)
+	if _, done := s.written[path.Base(name)]; !done {
+		s.write(name, text)
+	}
+	return name, nil
+}
+
 func (s *shell) printedBy(c *syntax.CmdSubst) string {
 	if len(c.Stmts) == 1 {
 		if out, known := s.output(c.Stmts[0], 0); known {
@@ -520,6 +543,25 @@ func unescape(s string) string {
 	return text
 }
 
+// replaces is a substitution of sed with a pattern that every dialect reads alike.
+var replaces = regexp.MustCompile(`^s([/|#,@!%:])([\w .\-]{1,64})([/|#,@!%:])([\w ./\-]{0,64})([/|#,@!%:])(g?)$`)
+
+// substitutedBy is the output of sed for one plain substitution.
+func substitutedBy(argv []string, in string) (string, bool) {
+	scripts := operands(argv)
+	if len(scripts) != 1 {
+		return "", false
+	}
+	m := replaces.FindStringSubmatch(scripts[0])
+	if m == nil || m[1] != m[3] || m[3] != m[5] || strings.ContainsAny(m[2], ".") {
+		return "", false
+	}
+	if m[6] == "g" {
+		return strings.ReplaceAll(in, m[2], m[4]), true
+	}
+	return strings.Replace(in, m[2], m[4], 1), true
+}
+
 // decodedBy is the output of the decoders that hide a command in a pipe.
 func decodedBy(argv []string, in string) (string, bool) {
 	if len(argv) == 0 {
@@ -529,8 +571,19 @@ func decodedBy(argv []string, in string) (string, bool) {
 	switch programName(argv[0]) {
 	case "cat", "tee":
 		return in, true
+	case "head", "tail", "sort", "uniq", "nl", "fold", "dos2unix", "iconv", "column":
+		return in, true
+	case "tac":
+		lines := strings.Split(strings.TrimRight(in, "\n"), "\n")
+		slices.Reverse(lines)
+		return strings.Join(lines, "\n"), true
+	case "sed":
+		return substitutedBy(argv, in)
 	case "base64":
 		out, err := base64.StdEncoding.DecodeString(compact)
+		return string(out), err == nil
+	case "base32":
+		out, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(compact, "="))
 		return string(out), err == nil
 	case "xxd":
 		out, err := hex.DecodeString(compact)

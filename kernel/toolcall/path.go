@@ -141,7 +141,15 @@ func (s *shell) fileEffects(name string, argv []string) {
 		for _, n := range names {
 			s.writes(n)
 		}
-	case "cp", "mv", "install", "ln", "rsync":
+	case "ln":
+		if len(names) > 1 {
+			s.writes(names[len(names)-1])
+			s.erases(names[len(names)-1])
+			if link := names[len(names)-1]; !strings.Contains(link, "/") {
+				s.links[link] = s.resolve(names[0])
+			}
+		}
+	case "cp", "mv", "install", "rsync":
 		if len(names) > 1 {
 			s.writes(names[len(names)-1])
 		}
@@ -151,7 +159,7 @@ func (s *shell) fileEffects(name string, argv []string) {
 				s.writes(n)
 			}
 		}
-	case "rm", "unlink", "shred", "vi", "vim", "nano", "ed", "dd", "chattr":
+	case "rm", "unlink", "shred", "chmod", "chown", "setfacl", "vi", "vim", "nano", "ed", "dd", "chattr":
 		for _, n := range names {
 			s.governed(s.resolve(strings.TrimPrefix(n, "of=")))
 		}

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ type shell struct {
 	functions  map[string]*syntax.Stmt
 	aliases    map[string]string
 	references map[string]string         // names that declare -n made stand for others
+	links      map[string]string         // links that the text makes, in the folder it is in
 	written    map[string]string         // what the text itself wrote into files
 	dumped     map[*syntax.CallExpr]bool // an env whose output a filter cuts down
 	filtered   bool                      // the command that runs is one of these
@@ -91,12 +93,13 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.windows(text)
 	}
 	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool), dumped: make(map[*syntax.CallExpr]bool)}
-	s.references = make(map[string]string)
+	s.references, s.links = make(map[string]string), make(map[string]string)
 	s.functions, s.aliases, s.written = make(map[string]*syntax.Stmt), make(map[string]string), make(map[string]string)
 	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects)
 	if parent != nil {
 		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
 		s.functions, s.aliases, s.written, s.references = parent.functions, parent.aliases, parent.written, parent.references
+		s.links = parent.links
 	}
 	syntax.Walk(file, s.visit)
 }
@@ -155,7 +158,11 @@ func (s *shell) visit(node syntax.Node) bool {
 			s.here(n.Redirs, call)
 			for _, d := range n.Redirs {
 				if d.Op == syntax.RdrIn && d.Word != nil {
-					s.input(s.argv(call), s.literal(d.Word))
+					name := s.literal(d.Word)
+					s.input(s.argv(call), name)
+					if text, known := s.written[path.Base(name)]; known {
+						s.feed(unwrap(s.argv(call)), text)
+					}
 				}
 			}
 		}
@@ -190,9 +197,51 @@ func (s *shell) call(n *syntax.CallExpr) {
 	}
 	argv := s.run(n)
 	s.substituted(argv, n)
+	s.emptied(argv, n)
 	s.filtered = s.dumped[n]
 	s.command(argv, 0)
 	s.filtered = false
+}
+
+// emptied finds rm -rf "$X"/* where nothing in the text says what X is: unset, it
+// is the root. Names that build systems set for a folder of their own are trusted.
+func (s *shell) emptied(argv []string, n *syntax.CallExpr) {
+	inner := unwrap(argv)
+	if len(inner) == 0 || programName(inner[0]) != "rm" || !hasFlag(inner, 'r', "--recursive") && !hasFlag(inner, 'R', "") {
+		return
+	}
+	for _, w := range n.Args {
+		if name, rest := leadingVariable(w); name != "" && emptyRest[rest] && !ownFolder.MatchString(name) {
+			if _, known := s.vars[name]; !known && (environment{shell: s}).Get(name).Str == unknownText {
+				s.breaks(DestructiveCommand)
+			}
+		}
+	}
+}
+
+var (
+	emptyRest = words("/* /.* /** /{*,.*}")
+	ownFolder = regexp.MustCompile(`(?i)tmp|temp|build|out|dist|cache|work|target|artifact|coverage|stag|pwd|bin|gen|src|test|log|^\d$`)
+)
+
+// leadingVariable returns the plain variable that a word begins with, and the
+// literal rest of the word.
+func leadingVariable(w *syntax.Word) (name, rest string) {
+	parts := w.Parts
+	if len(parts) > 0 {
+		if q, quoted := parts[0].(*syntax.DblQuoted); quoted {
+			parts = append(slices.Clone(q.Parts), parts[1:]...)
+		}
+	}
+	if len(parts) != 2 {
+		return "", ""
+	}
+	p, is := parts[0].(*syntax.ParamExp)
+	lit, literal := parts[1].(*syntax.Lit)
+	if !is || !literal || p.Param == nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Index != nil || p.Excl || p.Length {
+		return "", ""
+	}
+	return p.Param.Value, lit.Value
 }
 
 func (s *shell) declare(n *syntax.DeclClause) {
@@ -298,6 +347,8 @@ func (s *shell) feed(argv []string, text string) {
 		s.windows(text)
 	case isShell(argv[0]) && readsProgram(argv):
 		s.shellIn(text, s)
+	case programName(argv[0]) == "curl" && curlReadsOptions(argv):
+		s.command(append(slices.Clone(argv), curlOptions(text)...), 1)
 	case argv[0] == "read" || argv[0] == "mapfile" || argv[0] == "readarray":
 		s.takes(argv, text)
 	case argv[0] == "tee":

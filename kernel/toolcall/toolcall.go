@@ -165,6 +165,7 @@ func decide(c Call, b *budget) (Decision, error) {
 	for _, l := range leaves {
 		r.leaf(l)
 	}
+	r.program(c.Name, leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)
 	r.intention()

@@ -14,7 +14,7 @@ var (
 	downloaders = words("curl wget fetch aria2c lwp-request lynx w3m http https httpie iwr irm Invoke-WebRequest Invoke-RestMethod ftp tftp scp nc ncat netcat socat certutil bitsadmin")
 	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil rclone ssh openssl")
 	resolvers   = words("dig nslookup host drill ping traceroute resolvectl kdig")
-	decoders    = words("base64 xxd openssl base32 uudecode")
+	decoders    = words("base64 xxd openssl base32 uudecode gzip bzip2 xz zstd base58 basenc lz4 brotli")
 )
 
 // pipe judges what flows from one command into the next.
@@ -36,6 +36,9 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	name := programName(argv[0])
 	executes := !runsModule(argv) && (isShell(name) || isInterpreter(name) || name == "source" || name == ".") && readsProgram(argv)
 	executes = executes || isShell(name) && contains(words, "xargs")
+	if left := s.factsOf(n.X); left.shell && (peers[name] || name == "openssl" && wordAt(argv, 1) == "s_client") {
+		s.breaks(RemoteCodeExecution)
+	}
 	left := s.factsOf(n.X)
 	if left.fetches && name == "tee" {
 		for _, file := range operands(argv) {
@@ -61,9 +64,33 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	if contains(words, "xargs") || contains(words, "parallel") {
 		s.perLine(words, n.X, text, known)
 	}
+	if left.packs && carriers[name] && !s.localOnly(argv) {
+		s.carries(argv)
+	}
 	if senders[name] && (!known || left.sensitive) && left.reads { // what is known stands on the command line
 		s.sends(argv, left.sensitive)
 	}
+}
+
+// peers talk to whoever answers; carriers put a whole stream somewhere.
+var (
+	peers    = words("nc ncat netcat telnet socat")
+	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http")
+)
+
+// localOnly reports whether a command names only this machine.
+func (s *shell) localOnly(argv []string) bool {
+	hosts := hostsOf(argv)
+	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool { return h != "localhost" && h != "127.0.0.1" })
+}
+
+// carries judges a folder, a database or a person's session that leaves as a
+// whole: to where the user said, or nowhere.
+func (s *shell) carries(argv []string) {
+	if slices.ContainsFunc(hostsOf(argv), s.asksFor) {
+		return
+	}
+	s.breaks(DataExfiltration)
 }
 
 // perLine reads xargs with what it is given, where that is known; of a search, by
@@ -84,11 +111,24 @@ func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bo
 		s.command(with(run, mark, text), 1)
 		return
 	}
-	fields := strings.Fields(text)
-	if hasFlag(words[at:min(len(words), at+2)], '0', "--null") || slices.Contains(words, "-d") {
-		fields = []string{text}
+	fields := strings.Fields(strings.ReplaceAll(text, "\x00", " "))
+	if mark := delimiter(words[at:]); mark != "" && mark != `\0` && mark != "\x00" {
+		fields = strings.FieldsFunc(strings.ReplaceAll(text, unescape(mark), "\n"), func(c rune) bool { return c == '\n' })
 	}
 	s.command(append(slices.Clone(run), fields...), 1)
+}
+
+// delimiter is what xargs -d splits its input at.
+func delimiter(argv []string) string {
+	for i, w := range argv {
+		if value, found := strings.CutPrefix(w, "-d"); found {
+			return cmp.Or(value, wordAt(argv, i+1))
+		}
+		if value, found := strings.CutPrefix(w, "--delimiter="); found {
+			return value
+		}
+	}
+	return ""
 }
 
 // replaceMark is what xargs -I replaces.
@@ -96,6 +136,9 @@ func replaceMark(argv []string) string {
 	for i, w := range argv {
 		if value, found := strings.CutPrefix(w, "-I"); found {
 			return cmp.Or(value, wordAt(argv, i+1))
+		}
+		if value, found := strings.CutPrefix(w, "--replace="); found {
+			return value
 		}
 	}
 	return "{}"
@@ -121,6 +164,10 @@ func (s *shell) loopInput(st *syntax.Stmt) {
 			s.readBy(st.Cmd, s.literal(d.Hdoc))
 		case d.Op == syntax.WordHdoc:
 			s.readBy(st.Cmd, s.literal(d.Word))
+		case d.Op == syntax.RdrIn && d.Word != nil:
+			if text, known := s.written[path.Base(s.literal(d.Word))]; known {
+				s.readBy(st.Cmd, text)
+			}
 		}
 	}
 }
@@ -252,7 +299,7 @@ func (s *shell) transfers(name string, argv []string) {
 	s.remember(name, argv)
 	if name == "nc" || name == "ncat" || name == "netcat" || name == "socat" {
 		line := strings.Join(argv, " ")
-		if hasFlag(argv, 'e', "--exec") || hasFlag(argv, 'c', "--sh-exec") || strings.Contains(strings.ToUpper(line), "EXEC:") {
+		if hasFlag(argv, 'e', "--exec") || hasFlag(argv, 'c', "--sh-exec") || execAddress.MatchString(line) {
 			s.breaks(RemoteCodeExecution)
 		}
 	}
@@ -274,6 +321,40 @@ func (s *shell) transfers(name string, argv []string) {
 		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.MatchString(strings.Join(argv, " ")))
 	}
 }
+
+// curlReadsOptions reports whether curl reads its flags from its input.
+func curlReadsOptions(argv []string) bool {
+	for i, w := range argv {
+		if (w == "-K" || w == "--config") && (wordAt(argv, i+1) == "-" || wordAt(argv, i+1) == "/dev/stdin") || w == "-K-" {
+			return true
+		}
+	}
+	return false
+}
+
+// curlOptions are the flags in a configuration of curl: one a line, without its
+// dashes if it likes.
+func curlOptions(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		at := strings.IndexAny(line, "=: \t")
+		if at < 0 {
+			at = len(line)
+		}
+		out = append(out, "--"+strings.TrimLeft(line[:at], "-"))
+		if value := strings.Trim(line[at:], "=: \t\""); value != "" {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+// execAddress is a command in an address of socat.
+var execAddress = regexp.MustCompile(`(?i)\b(?:exec|system|shell):`)
 
 // upload finds the flags that send a file, or data that holds a secret.
 func upload(name string, argv []string) (string, bool) {
@@ -430,11 +511,14 @@ func (s *shell) clones(argv []string) {
 type commandEffects struct {
 	version                                  int
 	runs, fetches, decodes, reads, sensitive bool
+	shell                                    bool // one that takes its commands from its input
+	packs                                    bool // a folder or a database
 }
 
 func (f commandEffects) and(g commandEffects) commandEffects {
 	f.runs, f.fetches, f.decodes = f.runs || g.runs, f.fetches || g.fetches, f.decodes || g.decodes
 	f.reads, f.sensitive = f.reads || g.reads, f.sensitive || g.sensitive
+	f.shell, f.packs = f.shell || g.shell, f.packs || g.packs
 	return f
 }
 
@@ -472,11 +556,37 @@ func (s *shell) doing(argv []string) commandEffects {
 	}
 	name := programName(argv[0])
 	return commandEffects{
-		runs: true, fetches: downloaders[name], reads: fileReaders[name],
-		decodes:   decoders[name] && (hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")),
+		runs: true, fetches: downloaders[name] || lookups[name] || name == "openssl" && wordAt(argv, 1) == "s_client", reads: fileReaders[name],
+		decodes: decodes(name, argv), packs: packers[name], shell: isShell(name) && readsProgram(argv),
 		sensitive: name == "env" || name == "printenv" || name == "set" || slices.ContainsFunc(argv[1:], s.guarded),
 	}
 }
+
+// decodes reports whether a command turns what nobody can read into text.
+func decodes(name string, argv []string) bool {
+	switch {
+	case decoders[name]:
+		return hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")
+	case unpackers[name]:
+		return true
+	case name == "tr":
+		sets := operands(argv)
+		return len(sets) == 2 && len(characters(sets[0])) > 8 && len(characters(sets[1])) > 8
+	case name == "printf" || name == "echo":
+		return len(escapedByte.FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
+	case isInterpreter(name):
+		program, _, given := programOf(argv)
+		return given && decoder.MatchString(program)
+	}
+	return false
+}
+
+var (
+	unpackers   = words("gunzip zcat bzcat bunzip2 xzcat unxz zstdcat unzstd uncompress rev base58 uudecode qprint ascii85 base64url")
+	packers     = words("tar zip 7z 7za rar cpio ar bsdtar mysqldump pg_dump pg_dumpall mongodump sqlite3 find git env printenv gpg pbpaste xclip xsel screencapture history crontab")
+	lookups     = words("dig nslookup host drill telnet")
+	escapedByte = regexp.MustCompile(`\\(?:x[0-9a-fA-F]{2}|0?[0-7]{3})`)
+)
 
 // guarded reports whether a word names what holds credentials, or the system's.
 func (s *shell) guarded(word string) bool {
@@ -484,7 +594,7 @@ func (s *shell) guarded(word string) bool {
 	return isCredentialFile(p) || systemFolder.MatchString(p)
 }
 
-var fileReaders = words("cat head tail tar zip gzip base64 xxd less more grep awk sed cut printenv env find ls od strings dd mysqldump pg_dump git")
+var fileReaders = words("pbpaste xclip xsel screencapture history crontab ps journalctl dmesg tree sqlite3 mysql psql mongodump rg jq sort tail nl tac bat base32 gpg hexdump rev column 7z 7za rar cpio bzip2 xz zstd pg_dumpall hostname whoami id uname cat head tail tar zip gzip base64 xxd less more grep awk sed cut printenv env find ls od strings dd mysqldump pg_dump git")
 
 // first is the name of the command a statement begins with.
 func (s *shell) first(st *syntax.Stmt) string {

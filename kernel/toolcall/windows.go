@@ -1,7 +1,9 @@
 package toolcall
 
 import (
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,9 +18,9 @@ func (r *reading) windows(text string) {
 	if !r.spend(costWord + 2*costJudge*len(text)) {
 		return
 	}
-	text = windowsSpelling(text)
+	text = windowsLoops(windowsVariables(windowsSpelling(text)))
 	fetches := windowsFetch.MatchString(text)
-	if fetches && windowsRun.MatchString(text) {
+	if fetches && (windowsRun.MatchString(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
 	for _, rule := range windowsRules {
@@ -29,7 +31,90 @@ func (r *reading) windows(text string) {
 	for _, line := range windowsLine.Split(text, -1) {
 		r.windowsPipeline(strings.Split(line, "|"))
 	}
+	for _, block := range windowsBlock.FindAllStringSubmatch(text, maxBlocks) {
+		for _, line := range windowsLine.Split(block[1], -1) {
+			r.windowsPipeline(strings.Split(line, "|"))
+		}
+	}
 }
+
+// maxBlocks bounds the script blocks of one text that are read on their own.
+const maxBlocks = 64
+
+var windowsBlock = regexp.MustCompile(`[{(]([^{}()]*)[)}]`)
+
+// windowsVariables writes the values of variables in place of their names, where the
+// text gives them as literals.
+func windowsVariables(text string) string {
+	var pairs []string
+	for _, m := range windowsSets.FindAllStringSubmatch(text, maxBlocks) {
+		switch {
+		case m[1] != "" && len(m[2]) < maxValue:
+			pairs = append(pairs, m[0], m[0], "$"+m[1], strings.Trim(m[2], " "), "${"+m[1]+"}", strings.Trim(m[2], " "))
+		case m[3] != "" && len(m[4]) < maxValue:
+			pairs = append(pairs, "%"+m[3]+"%", m[4], "!"+m[3]+"!", m[4])
+		}
+	}
+	for _, m := range windowsFormat.FindAllStringSubmatch(text, maxBlocks) {
+		pairs = append(pairs, m[0], windowsFormatted(m[1], m[2]))
+	}
+	for _, m := range windowsCodes.FindAllString(text, maxBlocks) {
+		if word := spelled(windowsCode.ReplaceAllString(m, "$1,") + "32"); word != "" {
+			pairs = append(pairs, m, strings.ToLower(strings.TrimSpace(word)))
+		}
+	}
+	if len(pairs) == 0 {
+		return text
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+var (
+	windowsSets   = regexp.MustCompile(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
+	windowsFormat = regexp.MustCompile(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
+	windowsCodes  = regexp.MustCompile(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
+	windowsCode   = regexp.MustCompile(`\[char\]\s*(\d{2,3})\s*\+?\s*`)
+)
+
+// windowsFormatted is what PowerShell's -f makes of its pieces.
+func windowsFormatted(order, pieces string) string {
+	words := quotedStrings(pieces)
+	var b strings.Builder
+	for i := 1; i < len(order); i += 3 {
+		b.WriteString(wordAt(words, int(order[i]-'0')))
+	}
+	return b.String()
+}
+
+// windowsLoops writes what a loop runs over in place of its variable.
+func windowsLoops(text string) string {
+	for _, m := range windowsFor.FindAllStringSubmatch(text, maxPlaces) {
+		name, over, folder := m[2]+m[4], m[3]+m[5], m[1]
+		if strings.TrimSpace(over) == "*" || strings.HasPrefix(over, "*.") && folder != "" {
+			over = strings.TrimSuffix(folder, `\`) + `\` + strings.TrimSpace(over)
+		}
+		if len(over) < maxValue && strings.Count(text, name) < maxBlocks {
+			text = strings.NewReplacer(m[0], m[0], "%"+name, over, "$"+name, over).Replace(text)
+		}
+	}
+	return text
+}
+
+var windowsFor = regexp.MustCompile(`\bfor\s+(?:/[dlf]\s+|/r\s+(\S+)\s+)*%{1,2}(\w)\s+in\s+\(([^)]*)\)\s+do\b|\bforeach\s*\(\s*\$(\w+)\s+in\s+([^)]*)\)`)
+
+// runsWhatItFetched reports whether a program that the text downloads stands in it
+// once more.
+func runsWhatItFetched(text string) bool {
+	for _, m := range windowsSaved.FindAllStringSubmatch(text, maxBlocks) {
+		name := path.Base(strings.ReplaceAll(m[1], `\`, "/"))
+		if strings.Count(text, name) > 1 && !strings.Contains(name, "://") {
+			return true
+		}
+	}
+	return false
+}
+
+var windowsSaved = regexp.MustCompile(`(?:-outfile|-o|-destination|downloadfile\s*\([^,]*,|-output|/transfer\s+\S+(?:\s+/\S+)*\s+\S+)\s*['"]?([^\s'"();]+\.(?:exe|ps1|bat|cmd|msi|dll|vbs|js|hta|scr|py|com))\b`)
 
 // windowsPipeline judges commands, each of which gets what the one before found.
 func (r *reading) windowsPipeline(commands []string) {
@@ -43,14 +128,42 @@ func (r *reading) windowsPipeline(commands []string) {
 			continue
 		}
 		targets := windowsTargets(words[1:])
+		words[0] = strings.TrimLeft(words[0], "@")
+		for _, w := range words[1:] {
+			if strings.Contains(w, " ") && windowsRemoval.MatchString(w) && r.nested < maxNested {
+				r.nested++
+				r.windows(w)
+				r.nested--
+			}
+		}
 		switch name := programName(words[0]); {
+		case drive.MatchString(windowsTargets(words[:1])[0]) && len(commands) > 1:
+			found = append(found, windowsTargets(words)...)
+		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
+			for _, t := range append(targets, windowsTargets(words[:1])...) {
+				r.windowsLoses(t)
+			}
+		case name == "do" || name == "start" || name == "call" || name == "if" || name == "for" || name == "foreach" || name == "foreach-object" || name == "%" || name == "?" || name == "forfiles":
+			if at := slices.IndexFunc(words[1:], func(w string) bool { return windowsRemoves[programName(strings.TrimLeft(w, "@"))] }); at >= 0 {
+				for _, t := range append(windowsTargets(words[at+2:]), found...) {
+					r.windowsLoses(t)
+				}
+				if name == "forfiles" {
+					for _, t := range targets {
+						r.windowsLoses(t)
+					}
+				}
+			}
+		case name == "robocopy" && len(targets) > 1 && (slices.Contains(words, "/mir") || slices.Contains(words, "/purge")):
+			r.windowsLoses(targets[1])
 		case windowsLists[name]:
 			found = append(found, targets...)
 		case windowsRemoves[name]:
+			if slices.Contains(words, "-whatif") {
+				continue
+			}
 			for _, t := range append(targets, found...) {
-				if p := cleanPath(t); isVital(p) || windowsVital.MatchString(p) {
-					r.breaks(DestructiveCommand)
-				}
+				r.windowsLoses(t)
 			}
 		case windowsReads[name]:
 			for _, t := range append(targets, found...) {
@@ -68,6 +181,19 @@ func (r *reading) windowsPipeline(commands []string) {
 	}
 }
 
+// windowsLoses judges a target that a command removes.
+func (r *reading) windowsLoses(target string) {
+	p := cleanPath(strings.TrimPrefix(strings.TrimPrefix(target, "//?/"), "//./"))
+	if isVital(p) || windowsVital.MatchString(p) {
+		r.breaks(DestructiveCommand)
+	}
+	if recordFile.MatchString(p) {
+		r.breaks(ConstraintTampering)
+	}
+}
+
+var windowsRemoval = regexp.MustCompile(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
+
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
 	text = strings.NewReplacer("`", "", "^", "", "\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-").Replace(text)
@@ -75,9 +201,34 @@ func windowsSpelling(text string) string {
 	return strings.ToLower(text)
 }
 
-// windowsWords cuts a command at its spaces, quotes and brackets removed.
+// windowsWords cuts a command at its spaces and brackets; what stands in quotes is one
+// word.
 func windowsWords(command string) []string {
-	return strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(" \t\r'\"(){},", c) })
+	var out []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	flush := func() {
+		if begun {
+			out = append(out, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, c := range command {
+		switch {
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, begun = c, true
+		case quote == 0 && strings.ContainsRune(" \t\r(){},", c):
+			flush()
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	flush()
+	return slices.DeleteFunc(out, func(w string) bool { return strings.TrimSpace(w) == "" })
 }
 
 // windowsTargets are the words that are no flags, as paths.
@@ -96,11 +247,11 @@ func windowsTargets(argv []string) []string {
 var (
 	windowsLine    = regexp.MustCompile(`\|\||&&|[;\n&]`)
 	joinedLiterals = regexp.MustCompile(`(?:'\s*\+\s*'|"\s*\+\s*")`)
-	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:")
-	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|(?:windows|users|program files|programdata)(?:/.*)?)$`)
-	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content")
-	windowsLists   = words("get-childitem gci dir ls get-item gi")
-	windowsReads   = words("get-content gc cat type more copy-item copy cp")
+	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
+	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|(?:windows|users|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
+	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
+	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
+	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
 	windowsFetch   = regexp.MustCompile(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`)
 	windowsRun     = regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|reflection\.assembly|start-process|saps|invoke-command|icm)\b`)
 )
@@ -110,10 +261,10 @@ var windowsRules = []struct {
 	pattern   *regexp.Regexp
 	invariant Invariant
 }{
-	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bbcdedit\s+/set\b`), DestructiveCommand},
-	{regexp.MustCompile(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
-	{regexp.MustCompile(`-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)`), PrivilegeEscalation},
+	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{regexp.MustCompile(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
+	{regexp.MustCompile(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)`), PrivilegeEscalation},
 	{regexp.MustCompile(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\b(?:set|new)-itemproperty\b.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b`), Persistence},
-	{regexp.MustCompile(`\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
-	{regexp.MustCompile(`\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
+	{regexp.MustCompile(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
+	{regexp.MustCompile(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }

@@ -1,0 +1,79 @@
+package toolcall
+
+import "strings"
+
+// programs are the words of a tool's name that stand for a command: the arguments of
+// such a tool are that command's.
+var programs = map[string]string{
+	"git": "git", "kubectl": "kubectl", "k8s": "kubectl", "kubernetes": "kubectl", "oc": "oc", "helm": "helm",
+	"aws": "aws", "awscli": "aws", "gcloud": "gcloud", "gsutil": "gsutil", "azure": "az", "az": "az", "azcli": "az", "bq": "bq",
+	"docker": "docker", "podman": "podman", "terraform": "terraform", "tofu": "tofu", "pulumi": "pulumi", "ansible": "ansible",
+	"redis": "redis-cli", "valkey": "redis-cli", "etcdctl": "etcdctl", "vault": "vault", "psql": "psql", "mongosh": "mongosh", "sqlite3": "sqlite3",
+	"ssh": "ssh", "scp": "scp", "rsync": "rsync", "curl": "curl", "wget": "wget", "tar": "tar", "tmux": "tmux",
+	"gh": "gh", "glab": "glab", "npm": "npm", "npx": "npx", "pip": "pip", "uv": "uv", "crontab": "crontab", "systemctl": "systemctl", "launchctl": "launchctl",
+	"heroku": "heroku", "flyctl": "flyctl", "vercel": "vercel", "doctl": "doctl", "wrangler": "wrangler", "caddy": "caddy", "rclone": "rclone",
+}
+
+// programOfTool returns the command that a tool's name stands for, and the words of
+// the name after it, which are its own.
+func programOfTool(name string) (program, verb string) {
+	words := strings.FieldsFunc(spaced(name), func(c rune) bool { return c == ' ' })
+	for i, w := range words {
+		if p, known := programs[w]; known {
+			var rest []string
+			for _, v := range words[i+1:] {
+				if !fillers[v] {
+					rest = append(rest, v)
+				}
+			}
+			return p, strings.Join(rest, " ")
+		}
+	}
+	return "", ""
+}
+
+// fillers are the words of a tool's name that say only that it runs something.
+var fillers = words("command cmd cli run exec execute tool call query args client raw")
+
+// argumentKeys are the members whose value is words of the command.
+var argumentKeys = words("args argv arguments command cmd commandline subcommand input params parameters")
+
+// program reads the arguments of a tool that stands for a command.
+func (r *reading) program(name string, leaves []leaf) {
+	program, verb := programOfTool(name)
+	if program == "" || len(leaves) > maxProgramWords {
+		return
+	}
+	line := []string{program, verb}
+	for _, l := range leaves {
+		switch {
+		case l.composed:
+		case l.text && argumentKeys[l.key] && !l.part:
+			line = append(line, strings.TrimPrefix(l.value, program+" "))
+		case l.text && l.value != program:
+			line = append(line, quoted([]string{l.value}))
+		case l.value == "true":
+			line = append(line, "--"+l.key)
+		}
+	}
+	r.shell(strings.Join(line, " "))
+}
+
+// maxProgramWords bounds the arguments that are read as one command line.
+const maxProgramWords = 64
+
+// spaced separates the words of a tool's name, in lower case.
+func spaced(name string) string {
+	var b strings.Builder
+	for i, c := range name {
+		switch {
+		case c == '_' || c == '-' || c == '.' || c == '/' || c == ':':
+			b.WriteByte(' ')
+			continue
+		case i > 0 && c >= 'A' && c <= 'Z' && name[i-1] >= 'a' && name[i-1] <= 'z':
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return strings.ToLower(b.String())
+}
