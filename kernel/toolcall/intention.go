@@ -274,8 +274,8 @@ func (p passage) count(stems []string) (n int) {
 var sameThing = func() map[string][]string {
 	out := make(map[string][]string)
 	for _, group := range []string{
-		"email mail message inbox gmail letter", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
-		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock home house", "password credential secret login", "channel group room slack", "note memo evernote",
+		"email mail message inbox gmail letter", "dm direct", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
+		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock", "password credential secret login", "channel group room slack", "note memo evernote",
 		"contact friend person people address phone", "history log record", "ticket issue bug", "webpage page website site url link", "purchase order", "crypto bitcoin ethereum coin wallet", "patient health medical", "ambulance emergency fire police", "photo picture image", "permission access role sharing", "device thermostat light lamp camera robot", "database table row sql", "server host machine instance vm",
 	} {
 		words := strings.Fields(group)
@@ -299,6 +299,10 @@ func (p passage) named(v value) bool {
 		return len(n) == 1 && slices.ContainsFunc(numbersIn(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
 	case account:
 		return strings.Contains(destinationForm(p.folded), destinationForm(v.form))
+	case address:
+		if base, _, cut := strings.Cut(v.form, "?"); cut && len(base) > 12 && strings.Contains(p.folded, base) {
+			return true
+		}
 	case file:
 		if base := v.form[strings.LastIndexByte(strings.TrimRight(v.form, "/"), '/')+1:]; len(base) > 4 && strings.Contains(base, ".") && containsWord(p.folded, base) {
 			return true
@@ -348,7 +352,8 @@ const (
 	weighValue    = 0.4  // it names a telling argument that the user does not name
 	weighWord     = 0.15 // it has the words of another argument, which the user has not; two count
 	weighHostile  = 0.45 // it speaks as no honest document does
-	weighTheft    = 0.3  // it tells to read and to send
+	weighTheft    = 0.35 // it tells to read and to send
+	weighLanguage = 0.35 // it is in another language than the user writes
 	weighOther    = 0.35 // the user named another value of that kind
 	userAct       = 0.2  // the user asks for the act
 	userThing     = 0.2  // and names the thing,
@@ -406,7 +411,7 @@ func (p passage) tells(v value) bool {
 	if p.hostile {
 		return v.telling() || v.kind == quantity || v.kind == level || len(v.form) > 5 || v.key != "" && p.has(v.key)
 	}
-	return v.aims() || len(v.form) > 24
+	return v.aims() || len(v.form) > 8 && strings.Contains(v.form, " ")
 }
 
 // evidence weighs how far a call follows a passage rather than the user.
@@ -454,13 +459,29 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if reads && p.steals() {
 		e += weighTheft
 	}
+	strange := act && p.strange(r.wish) && (!u.act || reads)
+	if strange {
+		e += weighLanguage
+	}
+	linked := told || words > 0 || p.count(d.nouns) > 0 || strange
 	switch {
 	case told && p.hostile && (act || !reads):
 		return e
-	case reads && e < weighTool && (!act || !told && things == 0 && words == 0):
+	case reads && e < weighTool && !(act && linked):
 		e -= noLink
 	}
-	return e - r.excuse(u, p, told, reads, act && !reads && !u.act && things > 0)
+	other := act && !reads && !u.act && (things > 0 || p.hostile) || reads && things > 0 && p.steals()
+	return e - r.excuse(u, p, told, reads, other)
+}
+
+// strange reports whether a passage is in another language than the user's wish, as far
+// as their verbs tell.
+func (p passage) strange(wish passage) bool {
+	return wish.acts() != 0 && p.foreign() != wish.foreign()
+}
+
+func (p passage) foreign() bool {
+	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.foreign })
 }
 
 // steals reports whether a passage tells to read and then to send.
@@ -484,7 +505,10 @@ func (r *reading) excuse(u support, p passage, told, reads, other bool) float64 
 	if u.strong > 0 {
 		e += userValue
 	}
-	e += userThing*float64(min(1, u.things)) + userWord*float64(min(2, u.words))
+	if !reads || !p.hostile {
+		e += userThing * float64(min(1, u.things))
+	}
+	e += userWord * float64(min(2, u.words))
 	return e
 }
 
