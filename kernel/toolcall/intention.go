@@ -184,7 +184,7 @@ func (d *deed) argument(r *reading, l leaf) {
 		return
 	}
 	for _, w := range readWords(l.value) {
-		if len(w.text) > 2 && !followers[w.text] && !everywhere[w.text] {
+		if len(w.text) > 2 && l.key != "currency" && !followers[w.text] && !everywhere[w.text] {
 			v.stems = append(v.stems, stem(w.text))
 		}
 	}
@@ -460,7 +460,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 				e += weighValue
 			}
 			told = true
-			if u.act && (p.hostile || v.aims()) && r.wish.names(v.kind) {
+			if u.act && !reads && (p.hostile || v.aims()) && r.wish.names(v.kind) {
 				e += weighOther
 			}
 		case p.named(v) || p.resembles(v):
@@ -532,7 +532,7 @@ func (r *reading) excuse(u support, p passage, things int, told, reads, other bo
 	case told:
 		return e
 	case other && p.hostile && !reads:
-		if u.strong > 0 && u.things > 0 && things == 0 {
+		if u.strong > 0 && things == 0 && (u.things > 0 || len(r.deed.nouns) == 0 && r.deed.acts&^actRun == 0) {
 			e += userValue
 		}
 		return e
@@ -665,7 +665,7 @@ func hostileAt(run []sentence, at int) bool {
 	if slices.ContainsFunc(run[:at+1], func(s sentence) bool { return s.hostile }) {
 		return true
 	}
-	for ; at+1 < len(run) && !strings.ContainsAny(run[at].text, "\r\n"); at++ {
+	for ; at+1 < len(run) && !run[at].last; at++ {
 		if run[at+1].hostile {
 			return true
 		}

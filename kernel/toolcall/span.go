@@ -18,6 +18,7 @@ type sentence struct {
 	instructs, hostile bool
 	overrides          bool // it is hostile by taking the user's place or the system's
 	foreign            bool // its verbs are those of another language than English
+	last               bool // of its line
 	stems              map[string]bool
 }
 
@@ -46,8 +47,13 @@ func (b *budget) sentences(text string) []sentence {
 	var out []sentence
 	for len(text) > 0 && len(out) < maxSentences {
 		n := sentenceEnd(text)
-		if s := readSentence(text[:n]); len(s.words) > 0 {
+		s := readSentence(text[:n])
+		switch {
+		case len(s.words) > 0:
+			s.last = strings.ContainsAny(s.text[len(s.text)-1:], "\r\n")
 			out = append(out, s)
+		case len(out) > 0 && strings.ContainsAny(s.text, "\r\n"):
+			out[len(out)-1].last = true
 		}
 		text = text[n:]
 	}
