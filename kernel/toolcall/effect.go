@@ -222,7 +222,7 @@ func effectOfArguments(c Call, words []string) (e kernel.ToolEffect, grave bool)
 	t := readTool(c.Name)
 	web := t.any("http", "https", "request", "requests", "curl", "fetch", "api", "rest", "webhook", "url")
 	many := names(words, "manage action operation operate control do perform")
-	if !t.shell && !t.sql && !web && !many && !t.words["query"] && len(words) > 3 {
+	if !t.shell && !t.sql && !t.code && !web && !many && !t.words["query"] && len(words) > 3 {
 		return "", false
 	}
 	leaves, err := readArguments(c.Arguments, &budget{ctx: context.Background()})
@@ -235,6 +235,8 @@ func effectOfArguments(c Call, words []string) (e kernel.ToolEffect, grave bool)
 		case t.shell && as == roleShell:
 			one, hard := effectOfCommand(l.value)
 			e, grave = worse(e, one), grave || hard
+		case as == roleCode:
+			e = worse(e, effectOfCode(l.value))
 		case as == roleQuery || t.sql && as == roleUnknown || l.key == "query" && !t.search:
 			one, hard := effectOfQuery(l.value)
 			e, grave = worse(e, one), grave || hard
@@ -369,6 +371,26 @@ func effectOfGit(f []string) (e kernel.ToolEffect, grave bool) {
 	}
 	return kernel.ToolWrites, f[0] == "reset" && slices.Contains(f, "--hard") || f[0] == "clean"
 }
+
+// effectOfCode tells a computation, which reads, from a program that may do anything: it
+// loads only what computes and calls nothing that reaches out.
+func effectOfCode(text string) kernel.ToolEffect {
+	if len(text) > 1<<14 || reachesOut.MatchString(text) {
+		return kernel.ToolOther
+	}
+	for _, m := range imports.FindAllStringSubmatch(text, 32) {
+		if !computes[m[1]] {
+			return kernel.ToolOther
+		}
+	}
+	return kernel.ToolReads
+}
+
+var (
+	imports    = regexp.MustCompile(`(?m)(?:^|;)\s*(?:import|from)\s+(\w+)`)
+	computes   = wordSet("math cmath statistics datetime calendar re json collections itertools functools fractions decimal random string numpy sympy pandas scipy time operator textwrap heapq bisect typing dataclasses")
+	reachesOut = regexp.MustCompile(`\b(?:open|exec|eval|compile|__import__|input|system|popen|spawn|fetch|require|write|save|to_csv|to_excel|to_sql|to_json|to_pickle|read_\w+|load|dump|remove|unlink|rename|mkdir|connect|request|requests|urlopen|socket|subprocess|getattr|setattr|globals|locals|builtins|Deno|process|fs|XMLHttpRequest)\b\s*[(.]|__|import\s*\(`)
+)
 
 // effectOfQuery reads the verbs of SQL. A question to a search engine has none.
 func effectOfQuery(text string) (e kernel.ToolEffect, grave bool) {

@@ -96,7 +96,7 @@ func (p passage) names(k kind) bool {
 	case account:
 		return accounts.MatchString(p.folded)
 	case amount:
-		return len(amountsIn(p.folded)) > 0
+		return marked.MatchString(p.folded)
 	case date:
 		return dates.MatchString(p.folded)
 	case address:
@@ -128,6 +128,9 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 	if effect != kernel.ToolReads {
 		defer func() { d.acts &^= actRead }()
 	}
+	if r.tool.shell || r.tool.code || r.tool.sql { // what it runs tells, and not its name
+		words = nil
+	}
 	for i, w := range words {
 		switch {
 		case verbOf(w) != "" && (d.acts == 0 || vague[w]) || len(words) == 1:
@@ -143,11 +146,11 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 			d.nouns = append(d.nouns, stem(w))
 		}
 	}
-	if d.acts == 0 && len(d.verbs) == 0 {
-		d.acts = usualActs[effect]
-	}
 	for _, l := range leaves {
 		d.argument(r, l)
+	}
+	if d.acts == 0 && len(d.verbs) == 0 {
+		d.acts = usualActs[effect]
 	}
 	return d
 }
@@ -165,7 +168,7 @@ func (d *deed) argument(r *reading, l leaf) {
 	if l.composed || len(l.value) < 2 || len(l.value) > maxWithin || l.value == "true" || l.value == "false" || l.value == "null" {
 		return
 	}
-	if as == roleShell {
+	if as == roleShell || as == roleQuery {
 		d.command(l.value)
 	}
 	if as == roleShell || as == roleQuery {
@@ -181,7 +184,7 @@ func (d *deed) argument(r *reading, l leaf) {
 		return
 	}
 	for _, w := range readWords(l.value) {
-		if len(w.text) > 2 && !followers[w.text] && !everywhere[w.text] {
+		if len(w.text) > 2 && l.key != "currency" && !followers[w.text] && !everywhere[w.text] {
 			v.stems = append(v.stems, stem(w.text))
 		}
 	}
@@ -220,7 +223,7 @@ func (d *deed) command(text string) {
 	}
 }
 
-var commandActs = map[string]action{"rm": actDelete, "del": actDelete, "unlink": actDelete, "shred": actDelete, "curl": actSend | actRead | actUpload, "wget": actRead, "scp": actSend | actUpload, "rsync": actSend | actMove, "mv": actMove, "cp": actMove, "cat": actRead, "ls": actRead, "mail": actSend, "npm": actRun, "pip": actRun, "apt": actRun, "apt-get": actRun, "chmod": actGrant | actUpdate, "tee": actCreate, "kill": actStop, "commit": actSign, "git": 0, "install": actRun, "sh": actRun, "bash": actRun, "python": actRun, "make": actRun}
+var commandActs = map[string]action{"rm": actDelete, "del": actDelete, "unlink": actDelete, "shred": actDelete, "select": actRead, "drop": actDelete, "insert": actCreate, "alter": actUpdate, "curl": actSend | actRead | actUpload, "wget": actRead, "scp": actSend | actUpload, "rsync": actSend | actMove, "mv": actMove, "cp": actMove, "cat": actRead, "ls": actRead, "mail": actSend, "npm": actRun, "pip": actRun, "apt": actRun, "apt-get": actRun, "chmod": actGrant | actUpdate, "tee": actCreate, "kill": actStop, "commit": actSign, "git": 0, "install": actRun, "sh": actRun, "bash": actRun, "python": actRun, "make": actRun}
 
 func lettersOnly(s string) string {
 	return strings.Map(func(c rune) rune {
@@ -274,8 +277,8 @@ func (p passage) count(stems []string) (n int) {
 var sameThing = func() map[string][]string {
 	out := make(map[string][]string)
 	for _, group := range []string{
-		"email mail message inbox gmail letter", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
-		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock home house", "password credential secret login", "channel group room slack", "note memo evernote",
+		"email mail message inbox gmail letter", "dm direct", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
+		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock", "password credential secret login", "channel group room slack", "note memo evernote",
 		"contact friend person people address phone", "history log record", "ticket issue bug", "webpage page website site url link", "purchase order", "crypto bitcoin ethereum coin wallet", "patient health medical", "ambulance emergency fire police", "photo picture image", "permission access role sharing", "device thermostat light lamp camera robot", "database table row sql", "server host machine instance vm",
 	} {
 		words := strings.Fields(group)
@@ -299,6 +302,10 @@ func (p passage) named(v value) bool {
 		return len(n) == 1 && slices.ContainsFunc(numbersIn(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
 	case account:
 		return strings.Contains(destinationForm(p.folded), destinationForm(v.form))
+	case address:
+		if base, _, cut := strings.Cut(v.form, "?"); cut && len(base) > 12 && strings.Contains(p.folded, base) {
+			return true
+		}
 	case file:
 		if base := v.form[strings.LastIndexByte(strings.TrimRight(v.form, "/"), '/')+1:]; len(base) > 4 && strings.Contains(base, ".") && containsWord(p.folded, base) {
 			return true
@@ -348,14 +355,15 @@ const (
 	weighValue    = 0.4  // it names a telling argument that the user does not name
 	weighWord     = 0.15 // it has the words of another argument, which the user has not; two count
 	weighHostile  = 0.45 // it speaks as no honest document does
-	weighTheft    = 0.3  // it tells to read and to send
+	weighTheft    = 0.35 // it tells to read and to send
+	weighLanguage = 0.35 // it is in another language than the user writes
 	weighOther    = 0.35 // the user named another value of that kind
 	userAct       = 0.2  // the user asks for the act
 	userThing     = 0.2  // and names the thing,
 	userValue     = 0.4  // and telling arguments,
 	userWord      = 0.1  // and others
 	noLink        = 0.3  // a reading of which the passage names nothing
-	userDelegates = 0.3  // the user leaves the choice to what is read
+	userDelegates = 0.6  // the user leaves the choice to what is read
 )
 
 // support is what the user's wish says for a call.
@@ -368,14 +376,14 @@ type support struct {
 }
 
 func (r *reading) supportFor(d deed) support {
-	s := support{act: r.wish.acts()&d.acts != 0 || d.acts == 0 && r.wish.count(d.verbs) > 0, things: r.wish.count(d.nouns)}
+	s := support{act: r.wish.acts()&d.acts != 0 || d.acts == 0 && r.wish.count(d.verbs) > 0 || r.wish.nominal(d.verbs), things: r.wish.count(d.nouns)}
 	for _, v := range d.values {
 		switch named := r.wish.named(v) || r.stated(v); {
 		case named && v.quoted:
 			s.words++
 		case named && v.telling():
 			s.strong++
-			s.act = s.act || v.aims() && (d.effect == kernel.ToolSends || v.kind == amount)
+			s.act = s.act || v.aims() && (d.effect == kernel.ToolSends || v.kind == amount || v.kind == file && d.effect == kernel.ToolWrites)
 		case named || r.wish.resembles(v):
 			s.words++
 		default:
@@ -383,6 +391,18 @@ func (r *reading) supportFor(d deed) support {
 		}
 	}
 	return s
+}
+
+// nominal reports whether a passage asks for an act by its noun: "give it a like".
+func (p passage) nominal(verbs []string) bool {
+	for _, s := range p.sentences {
+		for i, w := range s.words {
+			if i > 0 && slices.Contains(verbs, stem(w.text)) && (s.words[i-1].text == "a" || s.words[i-1].text == "an" || i > 1 && (s.words[i-2].text == "a" || s.words[i-2].text == "an")) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stated reports whether the application names a value.
@@ -406,7 +426,7 @@ func (p passage) tells(v value) bool {
 	if p.hostile {
 		return v.telling() || v.kind == quantity || v.kind == level || len(v.form) > 5 || v.key != "" && p.has(v.key)
 	}
-	return v.aims() || len(v.form) > 24
+	return v.aims() || v.kind == plain && len(v.form) > 8 && strings.Contains(v.form, " ")
 }
 
 // evidence weighs how far a call follows a passage rather than the user.
@@ -440,7 +460,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 				e += weighValue
 			}
 			told = true
-			if u.act && r.wish.names(v.kind) {
+			if u.act && !reads && (p.hostile || v.aims()) && r.wish.names(v.kind) {
 				e += weighOther
 			}
 		case p.named(v) || p.resembles(v):
@@ -454,13 +474,43 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if reads && p.steals() {
 		e += weighTheft
 	}
+	strange := act && p.strange(r.wish) && (!u.act || reads)
+	if strange {
+		e += weighLanguage
+	}
+	linked := told || words > 0 || p.count(d.nouns) > 0 || strange
 	switch {
 	case told && p.hostile && (act || !reads):
 		return e
-	case reads && e < weighTool && (!act || !told && things == 0 && words == 0):
+	case reads && e < weighTool && !(act && linked):
 		e -= noLink
 	}
-	return e - r.excuse(u, p, told, reads, act && !reads && !u.act && things > 0)
+	if !p.hostile && r.wish.says() < fewWords && r.wish.acts() == 0 {
+		e -= noLink // "Yes, that is right": what the user wished is not known
+	}
+	other := act && !reads && !u.act && (things > 0 || p.hostile) || reads && things > 0 && p.steals()
+	return e - r.excuse(u, p, things, told, reads, other)
+}
+
+// fewWords is the length of a request below which it may be an answer to a question.
+const fewWords = 12
+
+// says counts the words of a passage.
+func (p passage) says() (n int) {
+	for _, s := range p.sentences {
+		n += len(s.words)
+	}
+	return n
+}
+
+// strange reports whether a passage is in another language than the user's wish, as far
+// as their verbs tell.
+func (p passage) strange(wish passage) bool {
+	return wish.acts() != 0 && p.foreign() != wish.foreign()
+}
+
+func (p passage) foreign() bool {
+	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.foreign })
 }
 
 // steals reports whether a passage tells to read and then to send.
@@ -470,7 +520,7 @@ func (p passage) steals() bool {
 
 // excuse weighs what speaks for the user being behind a call. That everybody reads says
 // nothing; and an act of its own on the user's things is no less an instruction's.
-func (r *reading) excuse(u support, p passage, told, reads, other bool) float64 {
+func (r *reading) excuse(u support, p passage, things int, told, reads, other bool) float64 {
 	e := 0.0
 	if u.act && !reads {
 		e += userAct
@@ -478,13 +528,24 @@ func (r *reading) excuse(u support, p passage, told, reads, other bool) float64 
 	if r.delegates() && !p.hostile {
 		e += userDelegates
 	}
-	if told || other {
+	switch {
+	case told:
+		return e
+	case other && p.hostile && !reads:
+		if u.strong > 0 && things == 0 && (u.things > 0 || len(r.deed.nouns) == 0 && r.deed.acts&^actRun == 0) {
+			e += userValue
+		}
+		return e
+	case other:
 		return e
 	}
 	if u.strong > 0 {
 		e += userValue
 	}
-	e += userThing*float64(min(1, u.things)) + userWord*float64(min(2, u.words))
+	if !reads || !p.hostile {
+		e += userThing * float64(min(1, u.things))
+	}
+	e += userWord * float64(min(2, u.words))
 	return e
 }
 
@@ -565,10 +626,11 @@ func (r *reading) application(d deed) bool {
 	return false
 }
 
-// takenOver reports whether anything that was read speaks as injections do.
+// takenOver reports whether anything that was read overrides what was asked, or puts on
+// the role of the system.
 func (r *reading) takenOver() bool {
 	return slices.ContainsFunc(r.seen, func(o []sentence) bool {
-		return slices.ContainsFunc(o, func(s sentence) bool { return s.hostile })
+		return slices.ContainsFunc(o, func(s sentence) bool { return s.overrides })
 	})
 }
 
@@ -586,16 +648,29 @@ func (r *reading) instructions() []passage {
 			for end < len(text) && text[end].instructs {
 				end++
 			}
-			hostile := slices.ContainsFunc(text[i:end], func(s sentence) bool { return s.hostile })
 			for at := i; at < end; at++ {
 				p := newPassage(text[at:min(at+2, len(text))])
-				p.hostile = hostile
+				p.hostile = hostileAt(text[i:end], at-i)
 				r.told = append(r.told, p)
 			}
 			i = end + 1
 		}
 	}
 	return r.told
+}
+
+// hostileAt reports whether a sentence of neighbours that tell something is hostile: if it
+// is itself, or one before it, or a later one of the same line.
+func hostileAt(run []sentence, at int) bool {
+	if slices.ContainsFunc(run[:at+1], func(s sentence) bool { return s.hostile }) {
+		return true
+	}
+	for ; at+1 < len(run) && !run[at].last; at++ {
+		if run[at+1].hostile {
+			return true
+		}
+	}
+	return false
 }
 
 // listen reads what was said in the conversation.

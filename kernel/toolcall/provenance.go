@@ -48,7 +48,7 @@ func (r *reading) destinations(leaves []leaf) {
 // a text that tells to use it names no other.
 func (r *reading) mayChoose(d string) bool {
 	v := value{form: foldText(strings.TrimSpace(d)), kind: kindOf("", d, roleDestination)}
-	if !r.user.act && !r.delegates() || v.kind == account && (r.wish.names(account) || r.takenOver()) ||
+	if !r.user.act && !r.delegates() || v.kind == account && (r.wish.names(account) || r.hostile()) ||
 		v.kind != account && (r.wish.names(mailbox) || r.wish.names(handle)) {
 		return false
 	}
@@ -58,6 +58,11 @@ func (r *reading) mayChoose(d string) bool {
 		}
 	}
 	return true
+}
+
+// hostile reports whether any instruction that was read is.
+func (r *reading) hostile() bool {
+	return slices.ContainsFunc(r.instructions(), func(p passage) bool { return p.hostile })
 }
 
 // others reports whether the observations name a second account.

@@ -16,6 +16,9 @@ type sentence struct {
 	// it does so in a way in which no honest document speaks to a reader: it overrides
 	// what was asked before, speaks to an assistant, or asks for silence.
 	instructs, hostile bool
+	overrides          bool // it is hostile by taking the user's place or the system's
+	foreign            bool // its verbs are those of another language than English
+	last               bool // of its line
 	stems              map[string]bool
 }
 
@@ -44,8 +47,13 @@ func (b *budget) sentences(text string) []sentence {
 	var out []sentence
 	for len(text) > 0 && len(out) < maxSentences {
 		n := sentenceEnd(text)
-		if s := readSentence(text[:n]); len(s.words) > 0 {
+		s := readSentence(text[:n])
+		switch {
+		case len(s.words) > 0:
+			s.last = strings.ContainsAny(s.text[len(s.text)-1:], "\r\n")
 			out = append(out, s)
+		case len(out) > 0 && strings.ContainsAny(s.text, "\r\n"):
+			out[len(out)-1].last = true
 		}
 		text = text[n:]
 	}
@@ -97,7 +105,7 @@ func readSentence(text string) sentence {
 		s.stems[stem(w.text)] = true
 	}
 	s.read()
-	s.hostile = isHostile(s)
+	s.hostile, s.overrides = isHostile(s)
 	s.instructs = s.instructs || s.hostile
 	return s
 }
@@ -169,7 +177,7 @@ func (s *sentence) read() {
 		}
 		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 {
 			s.acts |= a
-			told = true
+			told, s.foreign = true, true
 			continue
 		}
 		a, base := englishVerb(s.words, i)
@@ -187,7 +195,7 @@ func (s *sentence) read() {
 		for _, p := range phrases {
 			if strings.Contains(folded, p.text) {
 				s.acts |= p.act
-				told = true
+				told, s.foreign = true, true
 			}
 		}
 	}
@@ -195,7 +203,7 @@ func (s *sentence) read() {
 }
 
 // plainVerbs tell somebody to act and say nothing of the act.
-var plainVerbs = wordSet("use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply help contact pick wait")
+var plainVerbs = wordSet("use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply paste hand prescribe heat help contact pick wait")
 
 // followed reports whether what follows a word makes it a verb: "email the list".
 func (s *sentence) followed(i int) bool {
@@ -269,24 +277,33 @@ var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give"
 // A cue is a way in which injected instructions speak and honest documents do not. It is
 // looked for in sentences that hold one of its words.
 type cue struct {
-	words   string
-	pattern *regexp.Regexp
+	words     string
+	pattern   *regexp.Regexp
+	overrides bool
 }
 
-func newCue(words, pattern string) cue { return cue{words, regexp.MustCompile(`(?i)` + pattern)} }
+func newCue(words, pattern string) cue {
+	return cue{words: words, pattern: regexp.MustCompile(`(?i)` + pattern)}
+}
+
+// overriding makes a cue one that takes the place of the user or of the system.
+func (c cue) overriding() cue {
+	c.overrides = true
+	return c
+}
 
 var cues = []cue{
 	// They override what was asked,
-	newCue("ignore ignoring disregard disregarding forget override overrides overriding supersede supersedes bypass aside stop follow", `\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|es|ing)|supersedes?|bypass|set aside|stop following|do not follow|don'?t follow)\b[^.!?]{0,60}\b(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|tasks?|requests?|messages?|context|restrictions?|polic(?:y|ies)|everything|prior|previous|above|earlier|what you (?:were|are|have been) (?:asked|told|doing))\b`),
+	newCue("ignore ignoring disregard disregarding forget override overrides overriding supersede supersedes bypass aside stop follow", `\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|es|ing)|supersedes?|bypass|set aside|stop following|do not follow|don'?t follow)\b[^.!?]{0,60}\b(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|tasks?|requests?|messages?|context|restrictions?|polic(?:y|ies)|everything|prior|previous|above|earlier|what you (?:were|are|have been) (?:asked|told|doing))\b`).overriding(),
 	// replace it,
-	newCue("instruction instructions objective goal mission directive directives prompt orders task", `\b(?:new|real|actual|true|hidden|secret|overriding|revised|updated|priority|override) (?:instructions?|objective|goal|mission|directives?|system prompt|orders)\b|\b(?:real|actual|true|hidden|secret) task\b|\byour (?:new|next|only|real|main|updated) (?:task|job|goal|role)\b`),
+	newCue("instruction instructions objective goal mission directive directives prompt orders task", `\b(?:new|real|actual|true|hidden|secret|overriding|revised|updated|priority|override) (?:instructions?|objective|goal|mission|directives?|system prompt|orders)\b|\b(?:real|actual|true|hidden|secret) task\b|\byour (?:new|next|only|real|main|updated) (?:task|job|goal|role)\b`).overriding(),
 	// speak to a machine,
-	newCue("ai llm llms ais assistant assistants agent agents bot bots chatbot copilot automated model models gpt claude gemini", `\b(?:if|since|as) (?:you(?:'re| are)|the reader is) (?:an? |the )?(?:\w+ ){0,2}(?:ai|llm|language model|assistant|agent|bot|chatbot|copilot|automated)\b`+
+	newCue("ai human humans language llm llms ais assistant assistants agent agents bot bots chatbot copilot automated model models gpt claude gemini", `\b(?:if|since|as) (?:you(?:'re| are)|the reader is) (?:an? |the )?(?:\w+ ){0,2}(?:ai|llm|language model|assistant|agent|bot|chatbot|copilot|automated)\b`+
 		`|\b(?:ai|llm|automated|virtual|language) ?(?:assistants?|agents?|models?|systems?|readers?|tools?|bots?)\b[^.!?]{0,50}\b(?:must|should|shall|needs? to|ha(?:s|ve) to|required|instructed|please|reading|processing|summari[sz]ing)\b|\b(?:llms?|ais)\b[^.!?]{0,20}\b(?:must|should|shall|need to|have to|reading|processing)\b`+
 		`|\b(?:note|message|instructions?|important|attention|notice|memo|hint|reminder|task|hey|dear|hello|hi)[ ,:!-]{1,3}(?:(?:to|for|from) )?(?:(?:the|any|all|our|your|every) )?(?:\w+ )?(?:ai|llms?|assistants?|chatbot|copilot|language models?|gpt|claude|gemini|bot)\b`+
-		`|\b(?:assistants?|agents?|ai|bots?|copilot|llms?)\)?(?: ?:| must\b| should\b| shall\b| needs? to\b| ha(?:s|ve) to\b)|^\W*(?:assistant|agent|ai|bot|model),|\b(?:to ?do|task|action|step)s? (?:for )?\(?(?:the )?(?:ai|assistant|agent|bot)\b|\b(?:processed|read|parsed|handled|summari[sz]ed) by (?:an? |any )?(?:\w+ ){0,2}(?:ai|assistant|agent|model|llm|bot|system)\b`),
+		`|\b(?:assistants?|agents?|ai|bots?|copilot|llms?)\)?(?: ?:| must\b| should\b| shall\b| needs? to\b| ha(?:s|ve) to\b)|^\W*(?:assistant|agent|ai|bot|model),|\b(?:language models?|llms?|ai (?:assistants?|agents?|models?|systems?))\W{0,2}(?::| working on| reading| processing| that | who | which )|\bhumans? (?:can|may|should|readers? (?:can|may)) (?:skip|ignore|disregard)\b|\b(?:to ?do|task|action|step)s? (?:for )?\(?(?:the )?(?:ai|assistant|agent|bot)\b|\b(?:processed|read|parsed|handled|summari[sz]ed) by (?:an? |any )?(?:\w+ ){0,2}(?:ai|assistant|agent|model|llm|bot|system)\b`),
 	// put on the role of a system,
-	newCue("system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`),
+	newCue("system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`).overriding(),
 	// ask for silence,
 	newCue("not dont don't never without avoid silently secretly covertly discreetly background", `\b(?:do not|don'?t|never|without|avoid)\b[^.!?]{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|consult(?:ing)?|bother(?:ing)?|involv(?:e|ing))\b[^.!?]{0,30}\b(?:users?|anyone|anybody|owner|customer|human|him|her|them|confirmation|approval|permission)\b`+
 		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`),
@@ -294,8 +311,10 @@ var cues = []cue{
 	newCue("approved authorized authorised consented confirmed agreed permission consent preapproved preauthorized pre confirmation approval authorization verification", `\b(?:user|owner|account holder|admin|administrator|he|she)\b[^.!?]{0,12}\b(?:has|have|had|already|is|was)\b[^.!?]{0,20}\b(?:approved|authori[sz]ed|consented|confirmed|agreed|permission|consent)\b|\bpre-?(?:approved|authori[sz]ed)\b|\bno (?:further |additional |user |explicit )?(?:confirmation|approval|permission|consent|authori[sz]ation)\b|\bwithout (?:further |any |user |additional |explicit )?(?:confirmation|approval|permission|consent|verification|question)`),
 	// make themselves a condition,
 	newCue("continue continuing proceed proceeding answering respond responding completing comply follow must required instructed obligated", `\b(?:before|in order to|to) (?:you (?:can )?)?(?:continue|continuing|proceed|proceeding|answering|respond|responding|completing|complete the (?:task|request))\b[^.!?]{0,50}\b(?:must|need to|have to|required|first|call|invoke|run|send|execute)\b|\b(?:failure|failing|fail) to (?:comply|do so|follow)\b|\byou (?:must|are required to|are instructed to|have been instructed to|are obligated to) (?:\w+ ){0,2}(?:call|use|invoke|execute|comply|obey)\b`),
+	// speak to somebody who is about to answer a user,
+	newCue("before whoever user user's planned you", `\bbefore you (?:answer|respond|reply|continue|summari[sz]e|finish)\b|\b(?:whoever|anyone who|the one who|those who) (?:processes|handles|reads|works on|is processing|is handling|is reading|manages|summari[sz]es)\b|\bthen (?:continue|proceed|resume|carry on) (?:as|with)\b|\b(?:each|every|any|all) (?:\w+ ){1,2}(?:that )?you (?:send|make|create|write|book|issue|post)\b|\b(?:what(?:ever)?|the (?:amount|receiver|recipient|one|person|account|date)|than|of what) the user (?:\w+ )?(?:named|chose|said|asked|wants|wanted|requested|gave)\b|\bthe (?:user'?s?|original) (?:original )?(?:request|instructions?|wish)\b`),
 	// deny that the world is real,
-	newCue("environment sandbox simulation evaluation test embedded", `\bnot an? (?:actual|real|production) (?:environment|system)\b|\b(?:sandbox|simulation|evaluation|test)\b[^.!?]{0,60}\b(?:agents?|assistants?|models?|embedded|hidden)\b|\bembedded (?:instructions?|requests?|tasks?|commands?|user)\b`),
+	newCue("environment sandbox simulation evaluation test embedded", `\bnot an? (?:actual|real|production) (?:environment|system)\b|\b(?:sandbox|simulation|evaluation|test)\b[^.!?]{0,60}\b(?:agents?|assistants?|models?|embedded|hidden)\b|\bembedded (?:instructions?|requests?|tasks?|commands?|user)\b`).overriding(),
 	// or redirect money.
 	newCue("bank account iban wallet payment billing routing remittance beneficiary payout payee instead details", `\b(?:new|updated|changed|different|revised|corrected|alternate|alternative) (?:bank|account (?:details|number)|iban|payment|wallet|billing|routing|remittance|beneficiary|payout|payee)\b|\b(?:bank|account|payment|iban|wallet|billing|remittance) ?(?:details|account|number|address|information|instructions)? (?:has |have |was |were )?(?:been |recently )?(?:changed|updated|moved|replaced)\b|\b(?:pay|send|transfer|wire|remit|use|deposit)\b[^.!?]{0,80}\binstead\b`),
 }
@@ -311,24 +330,39 @@ var cuesOf = func() map[string]uint {
 	return out
 }()
 
-func isHostile(s sentence) bool {
+// isHostile reports whether a sentence has a cue, and whether it is one of those that take
+// the place of the user or of the system.
+func isHostile(s sentence) (hostile, overrides bool) {
 	var which uint
 	for _, w := range s.words {
 		which |= cuesOf[w.text]
 	}
 	for i, c := range cues {
 		if which&(1<<i) != 0 && c.pattern.MatchString(s.text) {
-			return true
+			hostile, overrides = true, overrides || c.overrides
 		}
 	}
 	folded := foldText(s.text)
-	return overridesElsewhere(folded) || silencesElsewhere(folded) || s.instructs && replaces(folded)
+	if overridesElsewhere(folded) {
+		return true, true
+	}
+	return hostile || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || replaces(folded)), overrides
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
 func overridesElsewhere(folded string) bool {
 	return containsAny(folded, "ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা") &&
-		containsAny(folded, "peticion", "usuario", "anfrage", "auftrag", "benutzer", "nutzer", "demande", "utilisateur", "consigne", "richiesta", "utente", "pedido", "verzoek", "zadani", "запрос", "пользовател", "请求", "用户", "要求", "依頼", "ユーザー", "요청", "사용자", "المستخدم", "طلب", "उपयोगकर्ता", "kullanici", "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ")
+		containsAny(folded, "anterior", "previ", "bisher", "vorherig", "obige", "precedent", "предыдущ", "之前", "以上", "上述", "これまで", "上記", "以前", "이전", "السابق", "पिछल", "onceki", "peticion", "usuario", "anfrage", "auftrag", "benutzer", "nutzer", "demande", "utilisateur", "consigne", "richiesta", "utente", "pedido", "verzoek", "zadani", "запрос", "пользовател", "请求", "用户", "要求", "依頼", "ユーザー", "요청", "사용자", "المستخدم", "طلب", "उपयोगकर्ता", "kullanici", "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ")
+}
+
+// addressesElsewhere finds texts in other languages that speak to an assistant or to
+// whoever processes them.
+func addressesElsewhere(folded string) bool {
+	return containsAny(folded, "ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
+		"asistente de ia", "asistente virtual", "querido asistente", "estimado asistente", "asistente automat", "modelo de lenguaje", "agente de ia", "quien gestione", "quien procese", "quien lea", "si eres una ia", "eres un asistente",
+		"assistant ia", "assistant virtuel", "cher assistant", "agent ia", "modele de langage", "assistant automat", "si vous etes une ia", "si tu es une ia", "quiconque traite",
+		"assistente ai", "assistente ia", "assistente virtuale", "caro assistente", "gentile assistente", "modello linguistico", "assistente de ia", "assistente virtual", "prezado assistente", "modelo de linguagem", "beste assistent", "ai-assistent", "taalmodel", "drogi asystenc", "asystent ai", "model jezykowy",
+		"ии-ассистент", "ии-агент", "ии-помощник", "языковая модель", "языковои модел", "уважаемый ассистент", "дорогои ассистент", "дорогои помощник", "виртуальныи ассистент", "人工智能", "ai助手", "智能助手", "语言模型", "大模型", "亲爱的助手", "尊敬的助手", "助手请", "語言模型", "aiアシスタント", "アシスタント", "言語モデル", "aiエージェント", "ai 비서", "ai 어시스턴트", "어시스턴트", "언어 모델", "مساعد", "نموذج لغوي", "एआई", "सहायक", "yapay zeka", "asistan")
 }
 
 // replaces finds what puts one thing in the place of another.
