@@ -7,9 +7,10 @@
 // prompt, policy or user can relax.
 //
 // [Decide] reads one [Call] and returns a [Decision]; [Interceptor.Decide] does so under
-// the rules of an operator, and [Simulate] runs a script of calls through it. Start reading there: toolcall.go, then reading.go, which gives
-// each argument to its readers, then the file of a reader (command.go, query.go,
-// address.go, path.go, code.go) and the file of an invariant.
+// the rules of an operator, and [Simulate] runs a script of calls through [Decide]. Start
+// reading there: toolcall.go, then reading.go, which gives each argument to its readers,
+// then the file of a reader (command.go, query.go, address.go, path.go, code.go) and the
+// file of an invariant.
 //
 // # Reading
 //

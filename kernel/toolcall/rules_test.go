@@ -122,6 +122,13 @@ func TestRulesBlock(t *testing.T) {
 		{`args.to.matches("(?i)@evil\\.example$")`, "note", `{"to":"Bob@EVIL.example"}`, yes},
 		{`args.list.exists(x, x.kind == "b")`, "a", `{"list":[{"kind":"a"},{"kind":"b"}]}`, yes},
 		{`args.list.exists(x, x.kind == "b")`, "a", `{"list":[{"kind":"a"}]}`, no},
+		{`args.to.exists(a, !a.matches("(?i)@example\\.com$"))`, "a", `{"to":["a@Example.com","b@example.com"]}`, no},
+		{`args.to.exists(a, !a.matches("(?i)@example\\.com$"))`, "a", `{"to":["a@example.com","b@example.com.evil.example"]}`, yes},
+		{`double(args.amount) * 1.2 > 1000.0`, "a", `{"amount":900}`, yes},
+		{`double(args.amount) * 1.2 > 1000.0`, "a", `{"amount":800.5}`, no},
+		{`args.amount * 1.2 > 1000.0`, "a", `{"amount":1}`, yes}, // an int times a double fails
+		{`args.t.matches("(?i)secret_token")`, "note", `{"t":"` + strings.Repeat("a", 245_000) + `"}`, no},
+		{`args.t.matches("(?i)secret_token")`, "note", `{"t":"` + strings.Repeat("a", 255_000) + `"}`, yes}, // costs too much
 		{`"a.b" in args`, "a", `{"a.b":null}`, yes},
 		{`args.x == null`, "a", `{"x":null}`, yes},
 		{`args.size() > 2`, "a", `{"a":1,"b":true}`, no},
@@ -261,13 +268,13 @@ func TestRulesAreBounded(t *testing.T) {
 	for _, expression := range []string{
 		`args.l.exists(a, args.l.exists(b, a != b))`,
 		`args.l.all(a, args.l.map(b, args.l.map(c, [a, b, c])).size() > 0)`,
-		`args.l.exists(a, args.t.matches("(a{1,20}){1,20}b"))`,
+		`args.l.exists(a, args.t.matches("^(a|b)*c$"))`,
 		`args.l.exists(a, (args.t + args.t).contains(args.t + "b"))`,
 	} {
 		i := rules(t, condition(expression))
 		started := time.Now()
 		d := intercept(t, i, call("a", numbers))
-		if took := time.Since(started); d.Rule != "no" || took > 20*time.Second {
+		if took := time.Since(started); d.Rule != "no" || took > 10*largeShare*time.Second {
 			t.Errorf("%s: %+v after %v", expression, d, took)
 		} else {
 			t.Logf("%v: %.60s", took, expression)
