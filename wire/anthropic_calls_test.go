@@ -294,6 +294,13 @@ func TestAnthropicStreamsWithoutCalls(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
+	out, err = editStream(t, d, []byte(early+claudeUse(2, "u", "left", "{}")+claudeInput(2, "{}")+claudeStop(2)+claudeEnd("tool_use")), []wire.BlockedCall{{Key: "1", Note: "No.", Place: wire.OnlyRefusal}})
+	if err != nil || bytes.Contains(out, []byte("secret")) {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if got := streamed(t, d, out); got.text != "a" || got.refusal != "No." || !slices.Equal(got.ran, []string{"left"}) {
+		t.Errorf("%+v in %s", got, out)
+	}
 	// A reason of its own stays, and one behind the frames is not ours to change.
 	for _, reason := range []string{"max_tokens", "pause_turn", "refusal"} {
 		out, err := editStream(t, d, []byte(claudeStart("")+claudeUse(0, "t", "f", "{}")+claudeStop(0)+claudeEnd(reason)), []wire.BlockedCall{{Key: "0", Note: "No."}})

@@ -362,7 +362,8 @@ func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
 	return calls
 }
 
-// WithoutCalls implements [CallEditor]. A text stands in the place of each call.
+// WithoutCalls implements [CallEditor]. A text stands in the place of each call, whatever
+// Place says: a client shows nothing that stands beside the content.
 func (gemini) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return body, nil
