@@ -537,7 +537,7 @@ func streamed(t testing.TB, d wire.Dialect, stream []byte) (got claudeStream) {
 				ID, Type, Role string
 				Content        []any
 			}
-			Usage        *struct {
+			Usage *struct {
 				OutputTokens *int `json:"output_tokens"`
 			}
 		}
