@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -74,4 +75,48 @@ func (c changes) apply(body []byte) []byte {
 		from = one.to
 	}
 	return append(out, body[from:]...)
+}
+
+// say puts a note into a member of a message that has so many members left: behind its
+// text, or else behind the lead.
+func (c *changes) say(message gjson.Result, member, note, lead string, left int) error {
+	v, json := message.Get(member), string(encode(lead+note))
+	switch {
+	case !v.Exists():
+		c.add(message, member, json, left)
+	case v.Type == gjson.Null, v.Raw == `""`, v.Raw == `[]`:
+		c.replace(v, json)
+	case v.Type == gjson.String:
+		c.put(endOf(v)-1, endOf(v)-1, insideString(paragraph+note))
+	case v.IsArray():
+		c.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
+	default:
+		return fmt.Errorf("%w: there is no place for a note", ErrCalls)
+	}
+	return nil
+}
+
+// insideString is text as it stands between the quotes of a string.
+func insideString(text string) string {
+	json := encode(text)
+	return string(json[1 : len(json)-1])
+}
+
+// paragraph stands between a text and the note behind it.
+const paragraph = "\n\n"
+
+// lead is what a note begins with, if the client has text before it.
+func lead(spoken bool) string {
+	if spoken {
+		return paragraph
+	}
+	return ""
+}
+
+// joinNotes puts one note a line.
+func joinNotes(notes, note string) string {
+	if notes == "" {
+		return note
+	}
+	return notes + "\n" + note
 }
