@@ -208,9 +208,8 @@ func blockIndex(root gjson.Result) int {
 // parse the texts, the block goes, and the note stands in the details of the end.
 type claudeEdit struct {
 	blocked map[string]BlockedCall
-	calls   anthropicCalls // of the frames so far
-	dropped []int          // positions of blocks that went
-	left    bool           // some call is left
+	dropped []int // positions of blocks that went
+	left    bool  // some call is left
 }
 
 // WithoutCalls implements [CallEditor].
@@ -316,7 +315,7 @@ func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 	if err != nil {
 		return nil, err
 	}
-	e := claudeEdit{blocked: notes, calls: anthropicCalls{blocks: s.blocks}}
+	e := claudeEdit{blocked: notes}
 	if e.left, err = isCallLeft(calls, notes); err != nil {
 		return nil, err
 	}
@@ -328,7 +327,8 @@ func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 	return out, nil
 }
 
-// gather puts the calls of frames together.
+// gather puts the calls of frames together. In those of an answer that is clear, the index
+// of a block is its position.
 func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
 	calls := anthropicCalls{begun: s.begun, blocks: s.blocks}
 	var all CallGatherer
@@ -349,6 +349,9 @@ func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
 			return nil, err
 		}
 	}
+	if calls.unclear {
+		return nil, fmt.Errorf("%w: clients count its blocks in different ways", ErrCalls)
+	}
 	return all.Calls(), nil
 }
 
@@ -356,7 +359,6 @@ func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
 func (e *claudeEdit) appendFrame(out []byte, f Frame) []byte {
 	root := gjson.ParseBytes(f.Data)
 	kind := root.Get("type").Str
-	e.calls.read(f, kind, root)
 	var c changes
 	switch kind {
 	case "message_start":

@@ -533,8 +533,11 @@ func streamed(t testing.TB, d wire.Dialect, stream []byte) (got claudeStream) {
 			Index        *int
 			ContentBlock struct{ Type, Name string } `json:"content_block"`
 			Delta        struct{ Type string }
-			Message      struct{ ID, Type, Role string }
-			Usage        *struct {
+			Message      struct {
+				ID, Type, Role string
+				Content        []any
+			}
+			Usage *struct {
 				OutputTokens *int `json:"output_tokens"`
 			}
 		}
@@ -546,7 +549,7 @@ func streamed(t testing.TB, d wire.Dialect, stream []byte) (got claudeStream) {
 		case "ping":
 		case "message_start":
 			legal = state == "" && data.Message.Type == "message" && data.Message.Role == "assistant" && data.Message.ID != ""
-			state = "content"
+			state, got.blocks = "content", len(data.Message.Content)
 		case "content_block_start":
 			legal = state == "content" && !block.open && data.Index != nil && *data.Index == got.blocks
 			block.open, block.kind, block.index = true, data.ContentBlock.Type, got.blocks

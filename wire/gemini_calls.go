@@ -157,8 +157,8 @@ func (s *geminiCalls) endAll() (deltas []CallDelta) {
 	return deltas
 }
 
-// geminiPieces are arguments that come value by value, each with the place where it
-// belongs, a path of RFC 9535.
+// geminiPieces are arguments that come value by value, each with the path of the place
+// where it belongs. They are read as the AI SDK reads them (google-json-accumulator.ts).
 type geminiPieces struct {
 	key, id string
 	root    geminiValue
@@ -172,87 +172,139 @@ type geminiValue struct {
 	elements []*geminiValue          // of an array
 	text     *strings.Builder        // of a string
 	raw      string                  // of any other value
-	complete bool                    // a string that does not go on
+	complete bool                    // it does not go on
 }
 
-// add adds a piece. What goes on behind its end, or has two forms, some clients append
-// and others replace.
+// add adds a piece. Of what goes on behind its end, or has two forms, some clients take
+// the first, some the last and some both. A piece without a value ends a text or a list,
+// or is an empty object or, with [] behind its path, an empty list.
 func (p *geminiPieces) add(piece gjson.Result) {
-	path, ok := jsonPath(member(piece, "jsonPath").Str)
-	at := &p.root
-	for _, step := range path {
-		if at = at.at(step); at == nil {
-			break
-		}
-	}
-	if !ok || at == nil || !at.set(piece) {
+	steps, list, ok := jsonPath(member(piece, "jsonPath").Str)
+	value, given := pieceValue(piece)
+	goesOn := member(piece, "willContinue").Type == gjson.True
+	at := p.root.find(steps)
+	switch {
+	case !ok, given > 1, given == 1 && list:
 		p.unclear = true
+	case given == 0 && at != nil:
+		at.complete = at.complete || !goesOn
+	case given == 0 && goesOn:
+	default:
+		if at = p.root.make(steps); at == nil || !at.set(value, list) {
+			p.unclear = true
+			return
+		}
+		at.complete = !goesOn
 	}
 }
 
-// at returns the value one step further down; nil if there is none and can be none.
-func (v *geminiValue) at(step any) *geminiValue {
-	switch step := step.(type) {
-	case string:
-		if v.text != nil || v.raw != "" || v.elements != nil {
-			return nil
+// pieceValue is the value that a piece brings, and how many it does.
+func pieceValue(piece gjson.Result) (value gjson.Result, given int) {
+	for name, is := range map[string]func(gjson.Result) bool{
+		"stringValue": func(v gjson.Result) bool { return v.Type == gjson.String },
+		"numberValue": func(v gjson.Result) bool { return v.Type == gjson.Number },
+		"boolValue":   gjson.Result.IsBool,
+	} {
+		switch v := member(piece, name); {
+		case v.Type == gjson.Null:
+		case !is(v):
+			return value, 2 // or none, for some clients
+		default:
+			value, given = v, given+1
 		}
-		if v.members[step] == nil {
-			if v.members == nil {
-				v.members = make(map[string]*geminiValue)
-			}
-			v.names = append(v.names, step)
-			v.members[step] = new(geminiValue)
-		}
-		return v.members[step]
-	case int:
-		if v.text != nil || v.raw != "" || v.members != nil || step > len(v.elements) {
-			return nil
-		}
-		if step == len(v.elements) {
-			v.elements = append(v.elements, new(geminiValue))
-		}
-		return v.elements[step]
 	}
-	return nil
+	if member(piece, "nullValue").Exists() {
+		return gjson.Result{Raw: "null"}, given + 1
+	}
+	return value, given
+}
+
+// find returns the value at a path; nil if there is none.
+func (v *geminiValue) find(steps []any) *geminiValue {
+	for _, step := range steps {
+		if v == nil {
+			return nil
+		}
+		switch step := v.step(step).(type) {
+		case string:
+			v = v.members[step]
+		case int:
+			if step >= len(v.elements) {
+				return nil
+			}
+			v = v.elements[step]
+		}
+	}
+	return v
+}
+
+// make returns the value at a path, a new one if need be; nil if there can be none.
+// Elements come in their order.
+func (v *geminiValue) make(steps []any) *geminiValue {
+	for _, step := range steps {
+		var next *geminiValue
+		switch step := v.step(step).(type) {
+		case string:
+			if v.text != nil || v.raw != "" || v.elements != nil {
+				return nil
+			}
+			if next = v.members[step]; next == nil {
+				if v.members == nil {
+					v.members = make(map[string]*geminiValue)
+				}
+				next = new(geminiValue)
+				v.members[step] = next
+				v.names = append(v.names, step)
+			}
+		case int:
+			if v.text != nil || v.raw != "" || v.members != nil || step > len(v.elements) {
+				return nil
+			}
+			if step == len(v.elements) {
+				v.elements = append(v.elements, new(geminiValue))
+			}
+			next = v.elements[step]
+		}
+		v = next
+	}
+	return v
+}
+
+// step is a step into a value. A number below a list is an index, with a dot too.
+func (v *geminiValue) step(step any) any {
+	if name, ok := step.(string); ok && v.elements != nil {
+		if n, ok := canonicalIndex(name); ok {
+			return n
+		}
+	}
+	return step
 }
 
 // set gives a value what a piece brings, and reports whether it can have it.
-func (v *geminiValue) set(piece gjson.Result) bool {
-	goesOn := member(piece, "willContinue").Type == gjson.True
-	if v.members != nil || v.elements != nil || v.raw != "" || v.complete {
+func (v *geminiValue) set(value gjson.Result, list bool) bool {
+	switch {
+	case v.members != nil, v.elements != nil, v.raw != "", v.complete:
 		return false
-	}
-	given := 0
-	for _, name := range []string{"stringValue", "numberValue", "boolValue", "nullValue"} {
-		value := member(piece, name)
-		if !value.Exists() {
-			continue
+	case value.Type == gjson.String:
+		if v.text == nil {
+			v.text = new(strings.Builder)
 		}
-		given++
-		switch {
-		case name == "stringValue" && value.Type == gjson.String:
-			if v.text == nil {
-				v.text = new(strings.Builder)
-			}
-			v.text.WriteString(value.Str)
-		case v.text != nil:
-			return false
-		case name == "nullValue":
-			v.raw = "null"
-		case name == "numberValue" && value.Type == gjson.Number, name == "boolValue" && value.IsBool():
-			v.raw = value.Raw
-		default:
-			return false
-		}
+		v.text.WriteString(value.Str)
+	case v.text != nil:
+		return false
+	case list:
+		v.elements = []*geminiValue{}
+	case value.Raw == "": // none
+		v.members = map[string]*geminiValue{}
+	default:
+		v.raw = value.Raw
 	}
-	v.complete = !goesOn
-	return given <= 1
+	return true
 }
 
 // arguments are the pieces put together.
 func (p *geminiPieces) arguments() string {
-	if p.root.members == nil && p.root.elements == nil && p.root.text == nil && p.root.raw == "" {
+	if p.root.members == nil {
 		return "{}"
 	}
 	return string(p.root.append(nil))
@@ -293,40 +345,35 @@ func quoted(s string) []byte {
 	return out
 }
 
-// jsonPath reads the path of one value, such as $.a[0]['b c'], into names and indexes. It
-// is at most MaxDepth long.
-func jsonPath(path string) (steps []any, ok bool) {
-	rest, ok := strings.CutPrefix(path, "$")
-	for ok && rest != "" && len(steps) < MaxDepth {
-		var step any
-		switch {
-		case strings.HasPrefix(rest, "['"), strings.HasPrefix(rest, `["`):
-			step, rest, ok = quotedStep(rest[1:])
-		case rest[0] == '[':
-			var number string
-			number, rest, ok = strings.Cut(rest[1:], "]")
-			n, err := strconv.Atoi(number)
-			step, ok = n, ok && err == nil && n >= 0
-		case rest[0] == '.':
-			end := len(rest)
-			if i := strings.IndexAny(rest[1:], ".["); i >= 0 {
-				end = i + 1
-			}
-			step, rest = rest[1:end], rest[end:]
-			ok = step != "" && step != "*"
-		default:
-			ok = false
+// jsonPath reads the path of one value below the root, such as $.a[0].b, into names and
+// indexes, and whether it ends in []. Clients know no other forms of RFC 9535.
+func jsonPath(path string) (steps []any, list, ok bool) {
+	path, list = strings.CutSuffix(strings.TrimPrefix(path, "$."), "[]")
+	for part := range strings.SplitSeq(path, ".") {
+		name, indexes, bracket := strings.Cut(part, "[")
+		if name == "" || strings.ContainsAny(name, `$*?@'"]`) {
+			return nil, list, false
 		}
-		steps = append(steps, step)
+		steps = append(steps, name)
+		for bracket {
+			number, rest, closed := strings.Cut(indexes, "]")
+			n, ok := canonicalIndex(number)
+			if !closed || !ok {
+				return nil, list, false
+			}
+			steps = append(steps, n)
+			if indexes, bracket = strings.CutPrefix(rest, "["); !bracket && rest != "" {
+				return nil, list, false
+			}
+		}
 	}
-	return steps, ok && rest == "" && len(steps) > 0
+	return steps, list, len(steps) <= MaxDepth
 }
 
-// quotedStep reads a name in quotes and the bracket behind it. One with escapes is none:
-// it is not worth the grammar.
-func quotedStep(s string) (name, rest string, ok bool) {
-	name, rest, ok = strings.Cut(s[1:], s[:1]+"]")
-	return name, rest, ok && !strings.ContainsAny(name, `\'"`)
+// canonicalIndex reads an index as everybody writes it.
+func canonicalIndex(s string) (n int, ok bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == s
 }
 
 // geminiDeltas are what a chunk brings of calls.
@@ -362,7 +409,8 @@ func geminiWholeCalls(root gjson.Result) (calls []ToolCall) {
 	return calls
 }
 
-// WithoutCalls implements [CallEditor]. A text stands in the place of each call.
+// WithoutCalls implements [CallEditor]. A text stands in the place of each call, whatever
+// Place says: a client shows nothing that stands beside the content.
 func (gemini) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return body, nil

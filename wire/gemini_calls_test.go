@@ -137,10 +137,14 @@ func TestGeminiStreamedCalls(t *testing.T) {
 			geminiChunkOf(partialCall(`"id": "i","name": "f"`+goesOn), ""),
 			geminiChunkOf(partialCall(piece("$.city", `"stringValue": "New "`+goesOn)+goesOn), ""),
 			geminiChunkOf(partialCall(piece("$.city", `"stringValue": "\"York\""`+goesOn)+goesOn), ""),
-			geminiChunkOf(partialCall(piece("$.city", `"willContinue": false`)+goesOn), ""),
-			geminiChunkOf(partialCall(`"partialArgs": [{"jsonPath": "$.days[0].n","numberValue": 1.50},{"jsonPath": "$.days[1]['b c']","boolValue": false},{"jsonPath": "$[\"x\"]","nullValue": "NULL_VALUE"}]`+goesOn), ""),
+			geminiChunkOf(partialCall(piece("$.city", `"stringValue": ""`)+goesOn), ""),
+			geminiChunkOf(partialCall(`"partialArgs": [{"jsonPath": "$.days[0].n","numberValue": 1.50},{"jsonPath": "$.days[1].b","boolValue": false},{"jsonPath": "$.days[]"},{"jsonPath": "x","nullValue": "NULL_VALUE"}]`+goesOn), ""),
 			geminiChunkOf(partialCall(""), ""),
-		}, []call{{Key: "0", ID: "i", Name: "f", Arguments: `{"city":"New \"York\"","days":[{"n":1.50},{"b c":false}],"x":null}`}}},
+		}, []call{{Key: "0", ID: "i", Name: "f", Arguments: `{"city":"New \"York\"","days":[{"n":1.50},{"b":false}],"x":null}`}}},
+		"containers": {[]string{
+			geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.none[]"},{"jsonPath": "$.empty"},{"jsonPath": "$.later","willContinue": true},{"jsonPath": "$.list[0]","stringValue": "a","willContinue": true},`+
+				`{"jsonPath": "$.list[0]"},{"jsonPath": "$.list.1","numberValue": 2},{"jsonPath": "$.list[]"},{"jsonPath": "$.deep[0][0].x","boolValue": true},{"jsonPath": "$.text","stringValue": ""}]`), ""),
+		}, []call{{Key: "0", Name: "f", Arguments: `{"none":[],"empty":{},"list":["a",2],"deep":[[{"x":true}]],"text":""}`}}},
 		"in one piece":      {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a", `"numberValue": 1`)), "")}, []call{{Key: "0", Name: "f", Arguments: `{"a":1}`}}},
 		"without arguments": {[]string{geminiChunkOf(partialCall(`"name": "f"`+goesOn), ""), geminiChunkOf(partialCall(""), "")}, []call{{Key: "0", Name: "f", Arguments: "{}"}}},
 		"ended by the choice": {
@@ -153,28 +157,35 @@ func TestGeminiStreamedCalls(t *testing.T) {
 		},
 
 		// Some clients take the pieces, some what is whole.
-		"args and pieces":      {[]string{geminiChunkOf(partialCall(`"name": "f","args": {"a": 1},`+piece("$.a", `"numberValue": 2`)), "")}, nil},
-		"args that go on":      {[]string{geminiChunkOf(partialCall(`"name": "f","args": {"a": 1}`+goesOn), "")}, nil},
-		"args in the middle":   {[]string{geminiChunkOf(partialCall(`"name": "f"`+goesOn), ""), geminiChunkOf(partialCall(`"args": {"a": 1}`), "")}, nil},
-		"a name in the middle": {[]string{geminiChunkOf(partialCall(`"name": "f"`+goesOn), ""), geminiChunkOf(partialCall(`"name": "g"`+goesOn), "")}, nil},
-		"another id":           {[]string{geminiChunkOf(partialCall(`"id": "i","name": "f"`+goesOn), ""), geminiChunkOf(partialCall(`"id": "j"`+goesOn), "")}, nil},
-		"a piece of none":      {[]string{geminiChunkOf(partialCall(piece("$.a", `"numberValue": 1`)), "")}, nil},
-		"behind the end":       {[]string{geminiChunkOf(partialCall(`"name": "f"`), ""), geminiChunkOf(partialCall(piece("$.a", `"numberValue": 1`)), "")}, nil},
-		"a value twice":        {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","numberValue": 1},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
-		"a text twice":         {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1"},{"jsonPath": "$.a","stringValue": "2"}]`), "")}, nil},
-		"two values at once":   {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1","numberValue": 2}]`), "")}, nil},
-		"a text and a number":  {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1","willContinue": true},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
-		"a value below a text": {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1"},{"jsonPath": "$.a.b","numberValue": 2}]`), "")}, nil},
-		"a text above a value": {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a.b","stringValue": "1"},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
-		"a list and an object": {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a[0]","stringValue": "1"},{"jsonPath": "$.a.b","numberValue": 2}]`), "")}, nil},
-		"a gap":                {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[1]", `"numberValue": 2`)), "")}, nil},
-		"a wildcard":           {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.*", `"numberValue": 2`)), "")}, nil},
-		"a slice":              {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[0:1]", `"numberValue": 2`)), "")}, nil},
-		"a filter":             {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[?@.b]", `"numberValue": 2`)), "")}, nil},
-		"no path":              {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("", `"numberValue": 2`)), "")}, nil},
-		"the root":             {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$", `"numberValue": 2`)), "")}, nil},
-		"a number in quotes":   {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a", `"numberValue": "2"`)), "")}, nil},
-		"a path too deep":      {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$"+strings.Repeat(".a", 200), `"numberValue": 2`)), "")}, nil},
+		"args and pieces":       {[]string{geminiChunkOf(partialCall(`"name": "f","args": {"a": 1},`+piece("$.a", `"numberValue": 2`)), "")}, nil},
+		"args that go on":       {[]string{geminiChunkOf(partialCall(`"name": "f","args": {"a": 1}`+goesOn), "")}, nil},
+		"args in the middle":    {[]string{geminiChunkOf(partialCall(`"name": "f"`+goesOn), ""), geminiChunkOf(partialCall(`"args": {"a": 1}`), "")}, nil},
+		"a name in the middle":  {[]string{geminiChunkOf(partialCall(`"name": "f"`+goesOn), ""), geminiChunkOf(partialCall(`"name": "g"`+goesOn), "")}, nil},
+		"another id":            {[]string{geminiChunkOf(partialCall(`"id": "i","name": "f"`+goesOn), ""), geminiChunkOf(partialCall(`"id": "j"`+goesOn), "")}, nil},
+		"a piece of none":       {[]string{geminiChunkOf(partialCall(piece("$.a", `"numberValue": 1`)), "")}, nil},
+		"behind the end":        {[]string{geminiChunkOf(partialCall(`"name": "f"`), ""), geminiChunkOf(partialCall(piece("$.a", `"numberValue": 1`)), "")}, nil},
+		"a value twice":         {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","numberValue": 1},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
+		"a text twice":          {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1"},{"jsonPath": "$.a","stringValue": "2"}]`), "")}, nil},
+		"two values at once":    {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1","numberValue": 2}]`), "")}, nil},
+		"a text and a number":   {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1","willContinue": true},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
+		"a value below a text":  {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a","stringValue": "1"},{"jsonPath": "$.a.b","numberValue": 2}]`), "")}, nil},
+		"a text above a value":  {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a.b","stringValue": "1"},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
+		"a list and an object":  {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a[0]","stringValue": "1"},{"jsonPath": "$.a.b","numberValue": 2}]`), "")}, nil},
+		"a gap":                 {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[1]", `"numberValue": 2`)), "")}, nil},
+		"a wildcard":            {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.*", `"numberValue": 2`)), "")}, nil},
+		"a slice":               {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[0:1]", `"numberValue": 2`)), "")}, nil},
+		"a filter":              {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[?@.b]", `"numberValue": 2`)), "")}, nil},
+		"a name in quotes":      {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$['a b']", `"numberValue": 2`)), "")}, nil},
+		"a root of a list":      {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$[0]", `"numberValue": 2`)), "")}, nil},
+		"an odd index":          {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[00]", `"numberValue": 2`)), "")}, nil},
+		"behind an index":       {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[0]b", `"numberValue": 2`)), "")}, nil},
+		"an open index":         {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[0", `"numberValue": 2`)), "")}, nil},
+		"a list and a value":    {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a[]", `"numberValue": 2`)), "")}, nil},
+		"a value behind a list": {[]string{geminiChunkOf(partialCall(`"name": "f","partialArgs": [{"jsonPath": "$.a[]"},{"jsonPath": "$.a","numberValue": 2}]`), "")}, nil},
+		"no path":               {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("", `"numberValue": 2`)), "")}, nil},
+		"the root":              {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$", `"numberValue": 2`)), "")}, nil},
+		"a number in quotes":    {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$.a", `"numberValue": "2"`)), "")}, nil},
+		"a path too deep":       {[]string{geminiChunkOf(partialCall(`"name": "f",`+piece("$"+strings.Repeat(".a", 200), `"numberValue": 2`)), "")}, nil},
 	} {
 		for address, stream := range map[string]string{geminiEvents: sseOf(test.chunks...), geminiArray: arrayOf(test.chunks...)} {
 			d := geminiAt(t, address)
@@ -478,7 +489,7 @@ func FuzzGeminiWithoutCalls(f *testing.F) {
 		f.Add([]byte(geminiWhole), []byte(stream))
 	}
 	f.Add([]byte(`{"candidates":{"content":{"parts":{"functionCall":{"name":"f"}}}}}`),
-		[]byte(arrayOf(geminiChunkOf(partialCall(`"name":"f","partialArgs":{"jsonPath":"$.a[0]['b']","stringValue":"x","willContinue":true},"willContinue":true`), ""), geminiChunkOf(partialCall(""), ""))))
+		[]byte(arrayOf(geminiChunkOf(partialCall(`"name":"f","partialArgs":{"jsonPath":"$.a[0].b","stringValue":"x","willContinue":true},"willContinue":true`), ""), geminiChunkOf(partialCall(""), ""))))
 	f.Fuzz(func(t *testing.T, body, stream []byte) {
 		d := geminiAt(t, geminiEvents)
 		if r, err := d.Response(body); err == nil && len(r.Calls) > 0 {
