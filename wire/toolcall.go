@@ -38,7 +38,13 @@ type ToolDefinition struct {
 
 // A BlockedCall is a call that the client must not get. Note says why, in a sentence for
 // the model and the people who read the conversation; never empty.
-type BlockedCall struct{ Key, Note string }
+type BlockedCall struct {
+	Key, Note string
+	// Place is where the note stands, in dialects that have a member for refusals beside
+	// the ordinary content: there if it is OnlyRefusal, because clients that asked for
+	// structured output parse the content, and else in the content alone.
+	Place Place
+}
 
 // ErrCalls is the kind of every error about an answer from which calls cannot be taken.
 var ErrCalls = errors.New("the calls of this answer cannot be edited")
