@@ -175,16 +175,22 @@ func (r *responsesReader) begin(e *Event, call ToolCall, item gjson.Result) {
 	case read.tool != "" || item.Get(read.arguments).Type != gjson.String:
 		delta.Whole = call.Arguments != ""
 	}
+	r.note(call.Key, begun, item)
+	e.Calls = append(e.Calls, delta)
+}
+
+// note notes the first that comes of a call.
+func (r *responsesReader) note(key string, begun *begunCall, item gjson.Result) {
 	if r.calls == nil {
 		r.calls, r.callItems = make(map[string]*begunCall), make(map[string]string)
 	}
-	if r.calls[call.Key] == nil && len(r.calls) < maxParts {
-		r.calls[call.Key] = begun
-		if id := item.Get("id").Str; id != "" {
-			r.callItems[id] = call.Key
-		}
+	if r.calls[key] != nil || len(r.calls) == maxParts {
+		return
 	}
-	e.Calls = append(e.Calls, delta)
+	r.calls[key] = begun
+	if id := item.Get("id").Str; id != "" {
+		r.callItems[id] = key
+	}
 }
 
 // tell reads a copy of a whole call.
@@ -192,6 +198,7 @@ func (r *responsesReader) tell(e *Event, call ToolCall, item gjson.Result) {
 	if begun := r.calls[call.Key]; begun != nil && !begun.goesOnAs(call, item) {
 		r.clash(e, call.Key)
 	}
+	r.note(call.Key, &begunCall{name: item.Get("name").Str}, item)
 	e.Calls = append(e.Calls, CallDelta{ToolCall: call, Whole: true})
 }
 
@@ -243,7 +250,10 @@ func begins(before, after gjson.Result) bool {
 // and other clients by the id.
 func (r *responsesReader) readPiece(e *Event, known responsesEvent, event gjson.Result) {
 	keys := []string{r.callKey(e, event)}
-	if key, ok := r.callItems[event.Get("item_id").Str]; ok && key != keys[0] {
+	switch key, ok := r.callItems[event.Get("item_id").Str]; {
+	case ok && !event.Get("output_index").Exists():
+		keys[0] = key
+	case ok && key != keys[0]:
 		keys = append(keys, key)
 		e.Unknown = append(e.Unknown, "item_id")
 	}

@@ -184,6 +184,7 @@ func TestResponsesAmbiguousCalls(t *testing.T) {
 		"no index":                   {[]string{`{"type":"response.output_item.done","item":{` + f + `"arguments":"{}"}}`}, "f {}", "output_index"},
 		"an odd index":               {[]string{done("1.0", f+`"arguments":"{}"`), done("-1", f+`"arguments":"{}"`)}, "f {}|f {}", "output_index|output_index"},
 		"an index and another id":    {[]string{added("0", f+`"arguments":""`), added("1", `"type":"function_call","id":"fc_2","call_id":"c2","name":"g","arguments":""`), `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":"{}"}`}, "f {}|g {}", "item_id"},
+		"only the id":                {[]string{added("0", f+`"arguments":""`), `{"type":"response.function_call_arguments.delta","item_id":"fc_1","delta":"{}"}`}, "f {}", "output_index"},
 		"an id of nobody":            {[]string{added("0", f+`"arguments":""`), `{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_9","delta":"{}"}`}, "f {}", ""},
 		"arguments that are no text": {[]string{added("0", f+`"arguments":{"x":1}`), done("0", f+`"arguments":{ "x":1 }`)}, `f {"x":1}`, ""},
 		"a command in pieces": {[]string{
@@ -297,16 +298,20 @@ func TestResponsesNotes(t *testing.T) {
 	editor := dialect(t, "openai_responses").(wire.CallEditor)
 	const call = `{"type":"function_call","id":"f","call_id":"c","name":"n","arguments":"{}"}`
 	const said = `{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Hi. "}]}`
-	blocked := []wire.BlockedCall{{Key: "1", Note: blockedNote}}
 	for name, test := range map[string]struct{ members, text, refusal, copied string }{
 		"prose":                {``, blockedNote, "", ""},
 		"prose, explicitly":    {`"text":{"format":{"type":"text"}},`, blockedNote, "", ""},
 		"JSON":                 {`"text":{"format":{"type":"json_schema"}},`, "", blockedNote, ""},
+		"asked for JSON":       {``, "", blockedNote, ""},
 		"a copy":               {`"output_text":"Hi. ",`, blockedNote, "", "Hi. " + blockedNote},
 		"a copy, JSON":         {`"output_text":"Hi. ","text":{"format":{"type":"json_object"}},`, "", blockedNote, "Hi. "},
 		"a copy that is none":  {`"output_text":"Ho.",`, blockedNote, "", "Ho."},
 		"a copy that is empty": {`"output_text":"",`, blockedNote, "", ""},
 	} {
+		blocked := []wire.BlockedCall{{Key: "1", Note: blockedNote}}
+		if name == "asked for JSON" {
+			blocked[0].Place = wire.OnlyRefusal
+		}
 		got, err := editor.WithoutCalls([]byte(`{"id":"r",`+test.members+`"output":[`+said+`,`+call+`]}`), blocked)
 		answer := gjson.ParseBytes(got)
 		if err != nil || answer.Get("output.0").Raw != said || answer.Get("output.1.content.0.text").Str != test.text || answer.Get("output.1.content.0.refusal").Str != test.refusal || answer.Get("output_text").Str != test.copied {
@@ -341,10 +346,19 @@ func TestResponsesCallsThatStay(t *testing.T) {
 		"an index that is none":       responsesStream(`{"type":"response.output_item.done","output_index":1.5,"item":{"type":"function_call","call_id":"c"}}`),
 		"an event of two items":       responsesStream(`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"a"}}`, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"b"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"a","delta":"canary"}`),
 		"an item that is no call":     responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"message"}}`),
+		"an item of two types":        responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call"}}`, `{"type":"response.output_item.done","output_index":1,"item":{"type":"reasoning"}}`),
+		"two items of one id":         responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"a"}}`, `{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","id":"a"}}`),
+		"an item without an index":    responsesStream(`{"type":"response.output_item.added","item":{"type":"function_call","id":"a"}}`),
+		"a call in what was sent":     responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"message"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"canary"}`),
 		"no such call":                responsesStream(`{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call"}}`),
 		"a computer":                  responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"computer_call"}}`),
 	} {
-		got, err := d.Stream().(wire.StreamCallEditor).WithoutCalls(split(t, d, stream), []wire.BlockedCall{{Key: "1", Note: "n"}})
+		writer, frames := d.Stream(), split(t, d, stream)
+		if strings.HasSuffix(name, "sent") {
+			writer.Sent(frames[0])
+			frames = frames[1:]
+		}
+		got, err := writer.(wire.StreamCallEditor).WithoutCalls(frames, []wire.BlockedCall{{Key: "1", Note: "n"}})
 		if !errors.Is(err, wire.ErrCalls) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
@@ -878,4 +892,91 @@ func someCalls(calls []wire.ToolCall, which uint64) (blocked []wire.BlockedCall)
 		}
 	}
 	return blocked
+}
+
+// Whatever events come in whatever order, either the calls cannot be edited, or what is
+// left are the allowed ones, as they were.
+func TestResponsesHostileStreams(t *testing.T) {
+	d := dialect(t, "openai_responses")
+	edited := 0
+	rapid.Check(t, func(r *rapid.T) {
+		index := rapid.SampledFrom([]string{`"output_index":0,`, `"output_index":1,`, `"output_index":2,`, `"output_index":2,`, `"output_index":3,`, ``})
+		id := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		item := func() string {
+			n := id.Draw(r, "item")
+			return rapid.SampledFrom([]string{
+				`{"type":"function_call","id":"` + n + `","call_id":"c` + n + `","name":"f","arguments":""}`,
+				`{"type":"function_call","id":"` + n + `","call_id":"c` + n + `","name":"f","arguments":"{}"}`,
+				`{"type":"shell_call","id":"` + n + `","call_id":"c` + n + `","action":{"commands":["ls"]}}`,
+				`{"type":"custom_tool_call","id":"` + n + `","call_id":"c` + n + `","name":"g","input":"{}"}`,
+				`{"type":"message","id":"` + n + `","role":"assistant","status":"completed","content":[{"type":"output_text","text":"said"}]}`,
+				`{"type":"reasoning","id":"` + n + `","encrypted_content":"gA","summary":[]}`,
+			}).Draw(r, "of type")
+		}
+		var events []string
+		for n := rapid.IntRange(1, 8).Draw(r, "events"); n > 0; n-- {
+			at := index.Draw(r, "index")
+			switch rapid.IntRange(0, 5).Draw(r, "event") {
+			case 0, 1:
+				events = append(events, `{`+at+`"type":"response.output_item.added","item":`+item()+`}`)
+			case 2:
+				events = append(events, `{`+at+`"type":"response.output_item.done","item":`+item()+`}`)
+			case 3:
+				events = append(events, `{`+at+`"type":"response.function_call_arguments.delta","item_id":"`+id.Draw(r, "id")+`","delta":"{}"}`)
+			case 4:
+				events = append(events, `{`+at+`"type":"response.function_call_arguments.done","item_id":"`+id.Draw(r, "id")+`","arguments":"{}"}`)
+			case 5:
+				var items []string
+				for range rapid.IntRange(0, 3).Draw(r, "items") {
+					items = append(items, item())
+				}
+				events = append(events, `{"type":"response.completed","response":{"id":"r","status":"completed","output":[`+strings.Join(items, ",")+`]}}`)
+				n = 0 // what comes behind it is not held
+			}
+		}
+		reader, writer, g, sent, held := d.Events(), d.Stream(), new(wire.CallGatherer), []byte(nil), []wire.Frame(nil)
+		for _, f := range split(t, d, responsesStream(events...)) {
+			e, err := reader.Event(f)
+			if err != nil || g.Add(e.Calls) != nil {
+				return
+			}
+			if len(held) > 0 || len(e.Calls) > 0 {
+				held = append(held, f)
+				continue
+			}
+			writer.Sent(f)
+			sent = append(sent, f.Raw...)
+		}
+		blocked := someCalls(g.Calls(), rapid.Uint64().Draw(r, "blocked"))
+		out, err := writer.(wire.StreamCallEditor).WithoutCalls(held, blocked)
+		if err != nil {
+			if !errors.Is(err, wire.ErrCalls) {
+				r.Fatal(err)
+			}
+			return
+		}
+		if len(blocked) > 0 {
+			edited++
+		}
+		left, _, err := gatherCalls(t, slices.Concat(sent, out))
+		same := func(a wire.ToolCall) func(wire.ToolCall) bool {
+			return func(b wire.ToolCall) bool { return a.ID == b.ID && a.Name == b.Name && a.Arguments == b.Arguments }
+		}
+		for _, c := range g.Calls() {
+			isBlocked := slices.ContainsFunc(blocked, func(b wire.BlockedCall) bool { return b.Key == c.Key })
+			if !isBlocked && !slices.ContainsFunc(left, same(c)) {
+				r.Fatalf("%+v is gone (%v): %+v, %+v are blocked\n%s", c, err, left, blocked, strings.Join(events, "\n"))
+			}
+		}
+		for _, c := range left {
+			if !slices.ContainsFunc(g.Calls(), func(b wire.ToolCall) bool {
+				return same(c)(b) && !slices.ContainsFunc(blocked, func(x wire.BlockedCall) bool { return x.Key == b.Key })
+			}) {
+				r.Fatalf("%+v is left, %+v are blocked:\n%s", c, blocked, out)
+			}
+		}
+	})
+	if edited == 0 {
+		t.Error("nothing was edited")
+	}
 }

@@ -34,7 +34,7 @@ func cannotEdit(format string, args ...any) error {
 
 // A responsesEdit takes calls out of one answer.
 type responsesEdit struct {
-	blocked    map[string]string // notes by the keys of the calls
+	blocked    map[string]BlockedCall // by key
 	found      map[string]bool
 	ids        map[string]string // of the messages in the place of calls, by key
 	taken      map[string]bool   // those ids
@@ -44,10 +44,10 @@ type responsesEdit struct {
 
 func newResponsesEdit(blocked []BlockedCall) *responsesEdit {
 	e := &responsesEdit{
-		blocked: make(map[string]string), found: make(map[string]bool), ids: make(map[string]string), taken: make(map[string]bool),
+		blocked: make(map[string]BlockedCall), found: make(map[string]bool), ids: make(map[string]string), taken: make(map[string]bool),
 	}
 	for _, b := range blocked {
-		e.blocked[b.Key] = b.Note
+		e.blocked[b.Key] = b
 	}
 	return e
 }
@@ -93,8 +93,8 @@ func (e *responsesEdit) message(key, callID string) Refusal {
 		}
 		e.ids[key], e.taken[id] = id, true
 	}
-	r := Refusal{ID: e.ids[key], Text: e.blocked[key], Place: OnlyContent}
-	if e.structured {
+	r := Refusal{ID: e.ids[key], Text: e.blocked[key].Note, Place: OnlyContent}
+	if e.structured || e.blocked[key].Place == OnlyRefusal {
 		r.Place = OnlyRefusal // clients parse the content
 	}
 	return r
@@ -117,6 +117,7 @@ type responsesItemEdit struct {
 	begun     bool // in a stream: one of its frames has been passed
 	open      bool // in a stream: it has begun, and is not done
 	gone      bool // in a stream: it is left out
+	called    bool // in a stream: pieces of a call came
 }
 
 // arrange returns the items that stay, in their new order.
@@ -288,25 +289,31 @@ func (e *responsesStreamEdit) read(frames []Frame) ([]editedFrame, error) {
 		}
 		e.in(event.Get("response"))
 		item, kind := event.Get("item"), event.Get("type").Str
+		known := responsesEvents[kind]
 		if index := event.Get("output_index"); index.Exists() {
 			if _, ok := outputKey(index); !ok {
 				return nil, cannotEdit("an output index is none")
 			}
 			n := int(index.Int())
 			one.item = at[n]
-			if _, sent := slices.BinarySearch(e.indexes[:e.begun], n); !sent && one.item == nil {
+			_, isBlocked := e.blocked[index.Raw]
+			switch sent := e.wasSent(index.Raw); {
+			case sent && (isBlocked || !known.inAction()) && (known.calls || responsesRunByClient(item)):
+				return nil, cannotEdit("a call goes on what has left")
+			case !sent && one.item == nil:
 				if len(e.indexes) > 0 && n <= e.indexes[len(e.indexes)-1] {
 					return nil, cannotEdit("items begin out of order")
 				}
-				one.item = &responsesItemEdit{index: n, key: index.Raw}
-				_, one.item.blocked = e.blocked[index.Raw]
+				one.item = &responsesItemEdit{index: n, key: index.Raw, blocked: isBlocked}
 				at[n], e.items = one.item, append(e.items, one.item)
 				if e.indexes.saw(n); len(e.indexes) == maxParts {
 					return nil, cannotEdit("it has too many items")
 				}
 			}
-		} else {
-			one.item = ids[event.Get("item_id").Str]
+		} else if item.Exists() {
+			return nil, cannotEdit("an item has no output index")
+		} else if one.item = ids[event.Get("item_id").Str]; one.item == nil && known.calls {
+			return nil, cannotEdit("an event belongs to no item")
 		}
 		if id := event.Get("item_id").Str; one.item != nil && ids[id] != nil && ids[id] != one.item {
 			return nil, cannotEdit("an event belongs to two items")
@@ -314,7 +321,15 @@ func (e *responsesStreamEdit) read(frames []Frame) ([]editedFrame, error) {
 		if err := e.noteItem(one.item, kind, item); err != nil {
 			return nil, err
 		}
+		if i := one.item; i != nil {
+			if i.called = i.called || known.calls; i.called && i.reasoning {
+				return nil, cannotEdit("reasoning has pieces of a call")
+			}
+		}
 		if id := item.Get("id").Str; id != "" && one.item != nil {
+			if ids[id] != nil && ids[id] != one.item {
+				return nil, cannotEdit("two items have one id")
+			}
 			ids[id] = one.item
 		}
 		one.event = event
@@ -330,6 +345,9 @@ func (e *responsesStreamEdit) noteItem(one *responsesItemEdit, kind string, item
 	}
 	if kind == "response.output_item.added" && one.raw != "" {
 		return cannotEdit("an item begins twice")
+	}
+	if one.raw != "" && gjson.Get(one.raw, "type").Str != item.Get("type").Str {
+		return cannotEdit("an item changes its type")
 	}
 	one.raw, one.reasoning = item.Raw, item.Get("type").Str == "reasoning"
 	if one.blocked {
