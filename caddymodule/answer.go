@@ -348,6 +348,7 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 			}
 		}
 	} else {
+		a.assessed.SuspectCalls(body)
 		a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
 		if !a.inspectsUnknown() {
 			return nil

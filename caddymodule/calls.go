@@ -39,7 +39,7 @@ func (c *interception) commitAnswer(judged *govern.Judged, outcome kernel.Outcom
 // editWhole takes blocked calls out of a whole answer. It returns the body to send and the
 // texts of its choices.
 func (a *governedAnswer) editWhole(body []byte, texts govern.Answer, d govern.Decisions) ([]byte, govern.Answer, error) {
-	blocked := d.Blocked()
+	blocked := a.blocked(d)
 	if len(blocked) == 0 {
 		return body, texts, nil
 	}
@@ -61,7 +61,7 @@ func (a *governedAnswer) editWhole(body []byte, texts govern.Answer, d govern.De
 // editTail takes blocked calls out of the frames that wait for the receipt. It returns the
 // bytes to send in their place, and the text of each choice in the whole answer.
 func (a *governedAnswer) editTail(d govern.Decisions) (rest []byte, texts []string, err error) {
-	blocked := d.Blocked()
+	blocked := a.blocked(d)
 	if len(blocked) == 0 {
 		return rawFrames(a.tail), a.gate.Texts(), nil
 	}
@@ -77,6 +77,18 @@ func (a *governedAnswer) editTail(d govern.Decisions) (rest []byte, texts []stri
 		return nil, nil, fmt.Errorf("%w: %w", wire.ErrCalls, err)
 	}
 	return rest, texts, sameCalls(calls, d)
+}
+
+// blocked returns the calls to take out. Where structured output was asked for, clients parse
+// the content, so the notes stand elsewhere if they can.
+func (a *governedAnswer) blocked(d govern.Decisions) []wire.BlockedCall {
+	blocked := d.Blocked()
+	for i := range blocked {
+		if a.call.Structured {
+			blocked[i].Place = wire.OnlyRefusal
+		}
+	}
+	return blocked
 }
 
 // rereadTail reads an edited tail behind what came before it.
@@ -153,7 +165,7 @@ func (c *interception) refusedTexts(begun []string) govern.Sent {
 // decision is durable before any of the tools runs. It reports whether all may run, and if
 // not has answered the caller.
 func (c *interception) decideRequested(ctx context.Context, w http.ResponseWriter, assessed *govern.Assessed) (run bool, err error) {
-	note := ""
+	var blocked []wire.BlockedCall
 	for _, call := range c.call.Calls {
 		judged, err := c.opened.RecordCall(ctx, call)
 		if err != nil {
@@ -163,24 +175,32 @@ func (c *interception) decideRequested(ctx context.Context, w http.ResponseWrite
 		if err != nil {
 			return false, c.fail(ctx, "commit", err)
 		}
-		if receipt.Turn.Call.Decision == kernel.Blocked && note == "" {
-			note = govern.BlockedNote(receipt.Turn.Call)
+		if receipt.Turn.Call.Decision == kernel.Blocked {
+			blocked = append(blocked, wire.BlockedCall{Key: call.Key, Note: govern.BlockedNote(receipt.Turn.Call)})
 		}
 	}
-	if note == "" {
+	if len(blocked) == 0 {
 		return true, nil
 	}
 	c.opened.Coverage.BytesForwarded = 0
-	receipt, err := c.commit(c.r, assessed.NotJudged("a tool call was blocked"), kernel.Refused, sentAs(note))
+	receipt, err := c.commit(c.r, assessed.NotJudged("a tool call was blocked"), kernel.Refused, sentAs(blocked[0].Note))
 	if err != nil {
 		return false, c.fail(ctx, "commit", err)
 	}
 	c.setReceiptHeaders(w.Header(), c.opened, receipt)
 	refusal := c.refusal(receipt)
-	refusal.Text = note
-	_ = writeBody(w, http.StatusOK, "application/json", c.dialect.Refusal(refusal)) // a failure means that the client left
+	refusal.Text, refusal.Blocked = withBlocked, blocked
+	body := c.dialect.Refusal(refusal)
+	if body == nil { // nobody waits for an answer
+		writeDialectError(w, c.dialect, errPolicyRefusal.withMessage(blocked[0].Note))
+		return false, nil
+	}
+	_ = writeBody(w, http.StatusOK, "application/json", body) // a failure means that the client left
 	return false, nil
 }
+
+// withBlocked answers what was sent in one batch with a blocked call.
+const withBlocked = "[This was not run, because a tool call sent with it was blocked by the governance policy of this service.]"
 
 // sentAs is a text of ours, whatever is decided.
 func sentAs(text string) govern.SentText {

@@ -1,8 +1,10 @@
 package govern
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -103,6 +105,11 @@ const (
 // provider keeps of the conversation is not in the call, but its end is remembered.
 func (o *Opened) readTalk(call wire.Request, replaced []wire.Part) {
 	o.talk = talk{tools: call.Tools}
+	for _, t := range o.memory.Tools {
+		if len(call.Calls) > 0 {
+			o.talk.tools = append(o.talk.tools, wire.ToolDefinition{Name: t.Name, ReadOnly: t.ReadOnly, Destructive: t.Destructive})
+		}
+	}
 	if call.HistoryPath != "" {
 		o.talk.request = append(o.talk.request, o.memory.Requested)
 		for _, text := range o.memory.Read {
@@ -136,6 +143,32 @@ func (t talk) remembered() (requested string, read []string) {
 	}
 	slices.Reverse(read)
 	return requested, read
+}
+
+// A hintedTool is what a server of tools says of one of them.
+type hintedTool struct {
+	Name        string `json:"n"`
+	ReadOnly    *bool  `json:"r,omitempty"`
+	Destructive *bool  `json:"d,omitempty"`
+}
+
+// maxTools is how many tools of a server a session remembers, and maxToolName how long
+// their names can be, in bytes.
+const (
+	maxTools    = 256
+	maxToolName = 128
+)
+
+// rememberTools returns the tools that a session knows of after a server has told of some.
+func rememberTools(known []hintedTool, told []wire.ToolDefinition) []hintedTool {
+	known = slices.Clone(known)
+	for _, t := range told {
+		known = slices.DeleteFunc(known, func(k hintedTool) bool { return k.Name == t.Name })
+		if len(t.Name) <= maxToolName && (t.ReadOnly != nil || t.Destructive != nil) {
+			known = append(known, hintedTool{t.Name, t.ReadOnly, t.Destructive})
+		}
+	}
+	return known[max(0, len(known)-maxTools):]
 }
 
 // asked returns a call as the interceptor reads it.
@@ -182,6 +215,17 @@ func (a *Assessed) decideCalls(ctx context.Context) (calls []Call, err error) {
 // addCalls takes pieces of the calls of an answer.
 func (a *Assessed) addCalls(deltas []wire.CallDelta) {
 	if len(deltas) > 0 && a.calls.Add(deltas) != nil {
+		a.evidence.DeniedBy = ruleUneditable
+	}
+}
+
+// mayCall finds what looks like a call in an answer that cannot be read.
+var mayCall = regexp.MustCompile(`(?i)tool_?(?:calls?|use)\b|function_?call\b`)
+
+// SuspectCalls makes Judge refuse an answer with a part that cannot be read, if that may be
+// a call: some client may read it.
+func (a *Assessed) SuspectCalls(unread []byte) {
+	if mayCall.Match(unread) || bytes.Contains(unread, []byte(`\u00`)) {
 		a.evidence.DeniedBy = ruleUneditable
 	}
 }

@@ -346,6 +346,9 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	if j.input.history.shared && outcome == kernel.Answered {
 		m.Unanswered = d.unanswered()
 	}
+	if !attack {
+		m.Tools = rememberTools(m.Tools, j.tools)
+	}
 	m.Failed, m.Asked = "", ""
 	if len(answers) > 0 {
 		m.Asked = j.input.asking

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/model"
+	"github.com/caddy-lex/lex/wire"
 )
 
 const (
@@ -36,9 +37,10 @@ type Judged struct {
 	input    Input
 	evidence kernel.Evidence
 	found    kernel.Output
-	output   detect.Vector // embedding of the answer; nil when there was none
-	call     *Call         // recorded instead of a governed text
-	calls    []Call        // in the answer
+	output   detect.Vector         // embedding of the answer; nil when there was none
+	call     *Call                 // recorded instead of a governed text
+	calls    []Call                // in the answer
+	tools    []wire.ToolDefinition // that the answer tells of
 }
 
 // Judge judges the model's answer, even if the client has left, because the receipt
@@ -97,7 +99,7 @@ func (a *Assessed) NotJudged(why string) *Judged {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence, tools: a.tools}
 }
 
 // RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.

@@ -54,6 +54,8 @@ type memory struct {
 	// documents said, for tool calls in APIs whose clients do not resend it.
 	Requested string   `json:"u,omitempty"`
 	Read      []string `json:"w,omitempty"`
+	// Tools are what a server of tools has said of them.
+	Tools []hintedTool `json:"g,omitempty"`
 	// Unanswered are blocked calls for which the provider waits in a conversation of its
 	// own.
 	Unanswered []wire.BlockedCall `json:"n,omitempty"`

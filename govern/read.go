@@ -285,6 +285,7 @@ type Answer []string
 // tool calls to be decided, and returns the texts to judge, one for each choice.
 func (a *Assessed) ReadAnswer(answer wire.Response) Answer {
 	a.addCalls(wholeCalls(answer.Calls))
+	a.tools = append(a.tools, answer.Tools...)
 	for _, p := range answer.Parts {
 		name := "response." + p.Path
 		switch {
@@ -333,6 +334,7 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	event, err := events.Event(frame)
 	unread := len(frame.Data) // a frame's size stands for the size of what is unknown in it
 	if err != nil {
+		a.SuspectCalls(frame.Data)
 		event.Deltas, event.Unknown = nil, []string{"frame"}
 		if a.Opened.Reading.Unknown {
 			unread = 0
@@ -343,6 +345,7 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	}
 	a.AnswerID = cmp.Or(a.AnswerID, event.ID)
 	a.addCalls(event.Calls)
+	a.tools = append(a.tools, event.Tools...)
 	for _, path := range event.Unknown {
 		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect", unread)
 		unread = 0 // counted once a frame

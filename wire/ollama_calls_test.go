@@ -117,19 +117,19 @@ func TestOllamaStreamWithoutCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := editStream(t, "ollama_chat", []byte(test.stream), keysOf(calls, "f"))
+			out, err := editChatStream(t, "ollama_chat", []byte(test.stream), keysOf(calls, "f"))
 			if err != nil || string(out) != test.want {
 				t.Errorf("%v, got\n%s\nwant\n%s", err, out, test.want)
 			}
-			if out, err := editStream(t, "ollama_chat", []byte(test.stream), nil); err != nil || string(out) != test.stream {
+			if out, err := editChatStream(t, "ollama_chat", []byte(test.stream), nil); err != nil || string(out) != test.stream {
 				t.Errorf("nothing blocked: %v, got\n%s", err, out)
 			}
-			if out, err := editStream(t, "ollama_chat", []byte(test.stream), []wire.BlockedCall{{Key: "9", Note: "No."}}); !errors.Is(err, wire.ErrCalls) {
+			if out, err := editChatStream(t, "ollama_chat", []byte(test.stream), []wire.BlockedCall{{Key: "9", Note: "No."}}); !errors.Is(err, wire.ErrCalls) {
 				t.Errorf("a call that is not there: %s, %v", out, err)
 			}
 		})
 	}
-	out, err := editStream(t, "ollama_chat", []byte(line(`"content":"","tool_calls":[`+f+`]`, "false")+end), []wire.BlockedCall{{Key: "0", Note: "No."}, {Key: "x", Note: "No."}})
+	out, err := editChatStream(t, "ollama_chat", []byte(line(`"content":"","tool_calls":[`+f+`]`, "false")+end), []wire.BlockedCall{{Key: "0", Note: "No."}, {Key: "x", Note: "No."}})
 	if !errors.Is(err, wire.ErrCalls) {
 		t.Errorf("%s, %v", out, err)
 	}
@@ -187,7 +187,7 @@ func TestOllamaWithoutAnyCalls(t *testing.T) {
 			notes = append(notes, fmt.Sprintf("Blocked \"%d\".", i))
 			blocked = append(blocked, wire.BlockedCall{Key: c.Key, Note: notes[len(notes)-1]})
 		}
-		out, err := editStream(t, api, stream, blocked)
+		out, err := editChatStream(t, api, stream, blocked)
 		if err != nil {
 			r.Fatal(err)
 		}

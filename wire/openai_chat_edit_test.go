@@ -256,7 +256,7 @@ func TestChatNotesInTheRefusal(t *testing.T) {
 	stream := wire.AppendEvent(nil, []byte(chatChunk(0, `{"role":"assistant","content":"{}"}`, "null")))
 	stream = wire.AppendEvent(stream, []byte(chatChunk(0, chatPieces(chatPiece{0, "a", "f", "{}"}), "null")))
 	stream = wire.AppendEvent(stream, []byte(chatChunk(0, `{}`, `"tool_calls"`)))
-	out, err := editStream(t, "openai_chat", stream, []wire.BlockedCall{{Key: "0/0/0", Note: "No.", Place: wire.OnlyRefusal}})
+	out, err := editChatStream(t, "openai_chat", stream, []wire.BlockedCall{{Key: "0/0/0", Note: "No.", Place: wire.OnlyRefusal}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ const agentCall = `{
 func compareTools(t *testing.T, got, want []wire.ToolDefinition) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("tools %q, want %q", got, want)
+		t.Errorf("tools %+v, want %+v", got, want)
 	}
 }
 

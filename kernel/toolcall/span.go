@@ -346,7 +346,7 @@ func isHostile(s sentence) (hostile, overrides bool) {
 	if overridesElsewhere(folded) {
 		return true, true
 	}
-	return hostile || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || replaces(folded)), overrides
+	return hostile || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || setsAside(folded)), overrides
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
@@ -366,7 +366,7 @@ func addressesElsewhere(folded string) bool {
 }
 
 // replaces finds what puts one thing in the place of another.
-func replaces(folded string) bool {
+func setsAside(folded string) bool {
 	return containsAny(folded, " in place of ", " rather than the ", "anstelle", "stattdessen", " statt ", ", sondern ", "en lugar de", "en vez de", "au lieu d", "a la place d", "invece d", "al posto d", "em vez de", "em lugar de", "in plaats van", "zamiast", "вместо", "而不是", "代替", "改为", "代わりに", "ではなく", "대신", "بدلا من", "के बजाय", "yerine")
 }
 
