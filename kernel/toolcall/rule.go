@@ -102,8 +102,8 @@ func (r *Rules) applies(ctx context.Context, c Call, d Decision) (string, error)
 		return "", nil
 	}
 	args, err := c.object()
-	if err != nil { // nobody can say what the rules would say
-		return r.programs[0].name, nil
+	if err != nil {
+		return r.programs[0].name, nil //nolint:nilerr // what a rule cannot be asked about is blocked
 	}
 	variables := map[string]any{
 		"tool": c.Name, "args": args, "effect": string(d.Effect), "high_risk": d.HighRisk,
@@ -115,7 +115,7 @@ func (r *Rules) applies(ctx context.Context, c Call, d Decision) (string, error)
 			return "", fmt.Errorf("deciding a tool call: %w", gone)
 		}
 		if err != nil || result.Value() != false {
-			return p.name, nil
+			return p.name, nil //nolint:nilerr // a condition that fails blocks
 		}
 	}
 	return "", nil
