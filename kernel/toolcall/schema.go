@@ -61,7 +61,29 @@ func (ss *schemas) fit(c Call) (fits, unread bool) {
 	if err != nil || s.work(args) > maxSchemaWork {
 		return true, true
 	}
-	return s.Validate(args) == nil, false
+	return s.Validate(args) == nil || s.Validate(withoutNulls(args)) == nil, false
+}
+
+// withoutNulls returns a value without the members that are null. Models often write null
+// for an optional member that they leave out.
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			if member != nil {
+				out[name] = withoutNulls(member)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, element := range v {
+			out[i] = withoutNulls(element)
+		}
+		return out
+	}
+	return v
 }
 
 // get returns the compiled schema; nil if it cannot be read.

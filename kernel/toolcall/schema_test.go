@@ -37,6 +37,9 @@ func TestArgumentsFitTheSchema(t *testing.T) {
 		{weatherSchema, `{"city":"Paris"}`, true},
 		{weatherSchema, `{"city":"Paris","days":14,"units":"F"}`, true},
 		{weatherSchema, `{"city":"Paris","days":3.0}`, true},
+		{weatherSchema, `{"city":"Paris","days":null,"units":null}`, true}, // left out, as models write it
+		{weatherSchema, `{"city":null}`, false},
+		{`{"properties":{"a":{"type":["string","null"]}},"required":["a"]}`, `{"a":null}`, true},
 		{weatherSchema, `{"city":"P"}`, false},
 		{weatherSchema, `{"city":7}`, false},
 		{weatherSchema, `{"city":"Paris","days":3.5}`, false},

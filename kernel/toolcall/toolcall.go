@@ -101,6 +101,7 @@ type Interceptor struct {
 // an invariant too is blocked by the invariant, and names the rule besides. The errors are
 // those of the function [Decide].
 func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
+	free := c.Free
 	c = c.asObject()
 	d, err := Decide(ctx, c)
 	if err != nil {
@@ -116,7 +117,7 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 		d.block(OperatorRule)
 	case i.Rules.unknown(c):
 		d.block(UnknownTool)
-	default:
+	case !free: // a schema is about an object
 		var fits bool
 		if fits, d.SchemaUnread = i.schemas.fit(c); !fits {
 			d.block(InvalidArguments)
