@@ -214,11 +214,11 @@ func saidIn(items []string) string {
 	return joinText(w.parts, Text)
 }
 
-// A editedFrame is a frame that has not left.
+// An editedFrame is a frame that has not left.
 type editedFrame struct {
 	Frame
 	event gjson.Result
-	item  *responsesItemEdit // that the frame is about; nil if it is about none, or one whose beginning was sent
+	item  *responsesItemEdit // that the frame is about; see itemOf
 }
 
 // WithoutCalls implements [StreamCallEditor].
@@ -235,6 +235,7 @@ func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 	}
 	e := &responsesStreamEdit{
 		responsesEdit: newResponsesEdit(blocked), indexes: slices.Clone(s.indexes),
+		at: make(map[int]*responsesItemEdit), byID: make(map[string]*responsesItemEdit),
 		begun: len(s.indexes), seen: slices.Clone(s.indexes), responsesRest: responsesRest{sequence: s.sequence},
 	}
 	e.in(gjson.ParseBytes(s.answer))
@@ -264,7 +265,9 @@ func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 type responsesStreamEdit struct {
 	*responsesEdit
 	responsesRest
-	items   []*responsesItemEdit // the sent ones and then the held ones, in order
+	items   []*responsesItemEdit          // the sent ones and then the held ones, in order
+	at      map[int]*responsesItemEdit    // the held ones, by output index
+	byID    map[string]*responsesItemEdit // and by id
 	indexes outputIndexes
 	begun   int                  // how many indexes were sent
 	seen    outputIndexes        // those of the frames so far
@@ -272,82 +275,95 @@ type responsesStreamEdit struct {
 	next    int                  // the one of left that begins next
 }
 
-// read reads the held frames. Their items must begin in order, as in every stream of the
-// API: clients put an item that comes out of order at different places.
+// read reads the held frames. What clients would take for different items is none that
+// can be edited.
 func (e *responsesStreamEdit) read(frames []Frame) ([]editedFrame, error) {
 	held := make([]editedFrame, 0, len(frames))
-	at, ids := make(map[int]*responsesItemEdit), make(map[string]*responsesItemEdit)
 	for _, f := range frames {
 		one := editedFrame{Frame: f}
+		if !f.Comment && !bytes.HasPrefix(f.Data, doneData) {
+			event, err := parse(f.Data)
+			if err != nil {
+				return nil, cannotEdit("a frame cannot be read")
+			}
+			e.in(event.Get("response"))
+			one.event = event
+			if one.item, err = e.itemOf(event); err != nil {
+				return nil, err
+			}
+		}
 		held = append(held, one)
-		if f.Comment || bytes.HasPrefix(f.Data, doneData) {
-			continue
-		}
-		event, err := parse(f.Data)
-		if err != nil {
-			return nil, cannotEdit("a frame cannot be read")
-		}
-		e.in(event.Get("response"))
-		item, kind := event.Get("item"), event.Get("type").Str
-		known := responsesEvents[kind]
-		if index := event.Get("output_index"); index.Exists() {
-			if _, ok := outputKey(index); !ok {
-				return nil, cannotEdit("an output index is none")
-			}
-			n := int(index.Int())
-			one.item = at[n]
-			_, isBlocked := e.blocked[index.Raw]
-			switch sent := e.wasSent(index.Raw); {
-			case sent && (isBlocked || !known.inAction()) && (known.calls || responsesRunByClient(item)):
-				return nil, cannotEdit("a call goes on what has left")
-			case !sent && one.item == nil:
-				if len(e.indexes) > 0 && n <= e.indexes[len(e.indexes)-1] {
-					return nil, cannotEdit("items begin out of order")
-				}
-				one.item = &responsesItemEdit{index: n, key: index.Raw, blocked: isBlocked}
-				at[n], e.items = one.item, append(e.items, one.item)
-				if e.indexes.saw(n); len(e.indexes) == maxParts {
-					return nil, cannotEdit("it has too many items")
-				}
-			}
-		} else if item.Exists() {
-			return nil, cannotEdit("an item has no output index")
-		} else if one.item = ids[event.Get("item_id").Str]; one.item == nil && known.calls {
-			return nil, cannotEdit("an event belongs to no item")
-		}
-		if id := event.Get("item_id").Str; one.item != nil && ids[id] != nil && ids[id] != one.item {
-			return nil, cannotEdit("an event belongs to two items")
-		}
-		if err := e.noteItem(one.item, kind, item); err != nil {
-			return nil, err
-		}
-		if i := one.item; i != nil {
-			if i.called = i.called || known.calls; i.called && i.reasoning {
-				return nil, cannotEdit("reasoning has pieces of a call")
-			}
-		}
-		if id := item.Get("id").Str; id != "" && one.item != nil {
-			if ids[id] != nil && ids[id] != one.item {
-				return nil, cannotEdit("two items have one id")
-			}
-			ids[id] = one.item
-		}
-		one.event = event
-		held[len(held)-1] = one
 	}
 	return held, nil
 }
 
+// itemOf returns the item that an event is about; nil if it is about none, or about one
+// whose beginning was sent.
+func (e *responsesStreamEdit) itemOf(event gjson.Result) (*responsesItemEdit, error) {
+	known, item, index := responsesEvents[event.Get("type").Str], event.Get("item"), event.Get("output_index")
+	named := e.byID[event.Get("item_id").Str]
+	one, err := named, error(nil)
+	switch {
+	case index.Exists():
+		one, err = e.itemAt(index, known.calls && !known.inAction() || responsesRunByClient(item))
+	case item.Exists():
+		return nil, cannotEdit("an item has no output index")
+	case one == nil && known.calls:
+		return nil, cannotEdit("an event belongs to no item")
+	}
+	if err != nil || one == nil {
+		return nil, err
+	}
+	if named != nil && named != one {
+		return nil, cannotEdit("an event belongs to two items")
+	}
+	if item.Exists() {
+		if err := e.noteItem(one, event.Get("type").Str, item); err != nil {
+			return nil, err
+		}
+	}
+	if one.called = one.called || known.calls; one.called && one.reasoning {
+		return nil, cannotEdit("reasoning has pieces of a call")
+	}
+	return one, nil
+}
+
+// itemAt returns the item at an output index. Items must begin in order, as in every
+// stream of the API: clients put one that comes out of order at different places.
+func (e *responsesStreamEdit) itemAt(index gjson.Result, isCall bool) (*responsesItemEdit, error) {
+	if _, ok := outputKey(index); !ok {
+		return nil, cannotEdit("an output index is none")
+	}
+	n := int(index.Int())
+	_, isBlocked := e.blocked[index.Raw]
+	switch last := len(e.indexes) - 1; {
+	case e.wasSent(index.Raw) && (isBlocked || isCall):
+		return nil, cannotEdit("a call goes on what has left")
+	case e.wasSent(index.Raw) || e.at[n] != nil:
+		return e.at[n], nil
+	case last >= 0 && n <= e.indexes[last]:
+		return nil, cannotEdit("items begin out of order")
+	case last+2 >= maxParts:
+		return nil, cannotEdit("it has too many items")
+	}
+	one := &responsesItemEdit{index: n, key: index.Raw, blocked: isBlocked}
+	e.at[n], e.items = one, append(e.items, one)
+	e.indexes.saw(n)
+	return one, nil
+}
+
 // noteItem notes what an event says of an item as a whole.
 func (e *responsesStreamEdit) noteItem(one *responsesItemEdit, kind string, item gjson.Result) error {
-	if one == nil || !item.Exists() {
-		return nil
-	}
-	if kind == "response.output_item.added" && one.raw != "" {
+	id := item.Get("id").Str
+	switch {
+	case kind == "response.output_item.added" && one.raw != "":
 		return cannotEdit("an item begins twice")
-	}
-	if one.raw != "" && gjson.Get(one.raw, "type").Str != item.Get("type").Str {
+	case one.raw != "" && gjson.Get(one.raw, "type").Str != item.Get("type").Str:
 		return cannotEdit("an item changes its type")
+	case id != "" && e.byID[id] != nil && e.byID[id] != one:
+		return cannotEdit("two items have one id")
+	case id != "":
+		e.byID[id] = one
 	}
 	one.raw, one.reasoning = item.Raw, item.Get("type").Str == "reasoning"
 	if one.blocked {
