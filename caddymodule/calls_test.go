@@ -154,7 +154,7 @@ func ollamaCalling(calls []askedFor, rest string) string {
 func TestABlockedCallIsTakenOut(t *testing.T) {
 	for _, api := range callingAPIs {
 		for name, calls := range map[string][]askedFor{
-			"first": {wipe, weather}, "last": {weather, wipe}, "between": {weather, wipe, second}, "alone": {wipe}, "twice": {wipe, weather, wipe},
+			"first": {wipe, weather}, "last": {weather, wipe}, "between": {weather, wipe, second}, "alone": {wipe}, "twice": {wipe, weather, {"call_d", "bash", wipeArguments}},
 		} {
 			t.Run(api.name+" "+name, func(t *testing.T) {
 				contentType, body := api.answer(calls...)
@@ -166,7 +166,7 @@ func TestABlockedCallIsTakenOut(t *testing.T) {
 				}
 				allowed, blocked := 0, 0
 				for _, c := range calls {
-					if c == wipe {
+					if c.name == wipe.name {
 						blocked++
 						continue
 					}
@@ -190,7 +190,7 @@ func TestABlockedCallIsTakenOut(t *testing.T) {
 				for i, c := range calls {
 					r := receipts[len(calls)-1-i]
 					decision, invariant := "approved", ""
-					if c == wipe {
+					if c.name == wipe.name {
 						decision, invariant = "blocked", "destructive_command"
 					}
 					if r["tool"] != c.name || r["decision"] != decision || r["invariant"] != invariant || len(r["arguments_commitment"].(string)) != 64 {

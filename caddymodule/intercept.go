@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -113,6 +114,9 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 // the dialect does not know is read as text, so that it is cleaned like every other
 // part.
 func (c *interception) parse(body []byte) *apiError {
+	if c.body != nil && bytes.Equal(body, c.body) {
+		return nil
+	}
 	call, err := c.dialect.Request(body)
 	if err != nil {
 		return errBadRequest.withMessage(err.Error())
@@ -155,6 +159,9 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	var err error
 	if c.opened, err = c.policy.governor.Open(ctx, turn); err != nil {
 		return nil, err
+	}
+	if apiErr := c.parse(c.opened.AnswerBlocked(c.call, c.body)); apiErr != nil {
+		return nil, apiErr // of a body that we have changed
 	}
 	input, body, err := c.opened.ReadMessages(ctx, c.call, c.body)
 	if err != nil {

@@ -33,8 +33,8 @@ type Call struct {
 // Decisions are what was decided of a turn and of the calls in its answer.
 type Decisions struct {
 	Turn kernel.Turn
-	// Calls are the calls that the client would get, and CallTurns the decisions on them.
-	// Both are empty if the turn is refused: then the client gets none.
+	// Calls are the calls in the answer, and CallTurns the decisions on them. If the turn is
+	// refused, the client gets none, and there are no decisions.
 	Calls     []Call
 	CallTurns []kernel.Turn
 }
@@ -77,11 +77,16 @@ func (j *Judged) RefuseUneditable() error {
 	return err
 }
 
-// unanswered returns the blocked calls by their ids, for providers that wait for results.
+// unanswered returns the calls that the client does not get, by their ids, for providers
+// that wait for results: those that are blocked, or all if the answer is refused.
 func (d Decisions) unanswered() (blocked []wire.BlockedCall) {
-	for i, t := range d.CallTurns {
-		if c := d.Calls[i]; t.Call.Decision == kernel.Blocked && c.ID != "" {
-			blocked = append(blocked, wire.BlockedCall{Key: c.ID, Note: BlockedNote(t.Call)})
+	for i, c := range d.Calls {
+		switch {
+		case c.ID == "":
+		case d.Turn.Refused:
+			blocked = append(blocked, wire.BlockedCall{Key: c.ID, Note: removedText})
+		case d.CallTurns[i].Call.Decision == kernel.Blocked:
+			blocked = append(blocked, wire.BlockedCall{Key: c.ID, Note: BlockedNote(d.CallTurns[i].Call)})
 		}
 	}
 	return blocked
@@ -267,11 +272,10 @@ func (c Call) evidence() kernel.Evidence { return kernel.Evidence{Scores: c.Foun
 // decisions takes the kernel's decisions on the calls, one after the other from the state
 // that the turn leaves.
 func (j *Judged) decisions() (d Decisions, err error) {
-	d.Turn = j.Turn
+	d.Turn, d.Calls = j.Turn, j.calls
 	if j.Turn.Refused || j.call != nil {
 		return d, nil
 	}
-	d.Calls = j.calls
 	state := j.Turn.Next
 	for _, c := range j.calls {
 		turn, err := j.Opened.governor.Kernel.RecordToolCall(state, c.record(), c.evidence(), j.Opened.Mode)

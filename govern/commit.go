@@ -343,7 +343,9 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	if keeps := o.Kept || j.input.history != (provided{}); keeps && !attack {
 		m.Requested, m.Read = o.talk.remembered()
 	}
-	if j.input.history.shared && outcome == kernel.Answered {
+	m.Blocked = slices.Concat(m.Blocked, d.unanswered())
+	m.Blocked = m.Blocked[max(0, len(m.Blocked)-maxBlocked):]
+	if j.input.history.shared && (outcome == kernel.Answered || outcome == kernel.Refused && j.answerID != "") {
 		m.Unanswered = d.unanswered()
 	}
 	if !attack {

@@ -56,6 +56,8 @@ type memory struct {
 	Read      []string `json:"w,omitempty"`
 	// Tools are what a server of tools has said of them.
 	Tools []hintedTool `json:"g,omitempty"`
+	// Blocked are the calls that were blocked, by their ids, the latest last.
+	Blocked []wire.BlockedCall `json:"k,omitempty"`
 	// Unanswered are blocked calls for which the provider waits in a conversation of its
 	// own.
 	Unanswered []wire.BlockedCall `json:"n,omitempty"`
@@ -67,6 +69,8 @@ const (
 	// maxSeen is how many marks of hidden parts a session remembers. Older parts are
 	// read again in every turn.
 	maxSeen = 256
+	// maxBlocked is how many blocked calls a session remembers.
+	maxBlocked = 64
 	// maxAnswers is how many answers of the provider a named session remembers.
 	maxAnswers = 64
 )

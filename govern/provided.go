@@ -45,7 +45,7 @@ type provided struct {
 const (
 	historyUnseen     = "history kept by the provider, not seen here"
 	historyTainted    = "history kept by the provider with an answer that was refused"
-	blockedUnanswered = "it holds calls that were blocked, which could not be answered"
+	blockedUnanswered = "calls that were blocked could not be answered"
 	previousWas       = "the answer was refused; the call goes on from the last one before it"
 )
 
@@ -66,7 +66,6 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	}
 	part := "request." + call.HistoryPath
 	p := provided{shared: call.Previous == "", from: call.Previous}
-	unanswered := o.memory.Unanswered
 	if p.shared {
 		p.unseen = o.session.Head == ""
 	} else {
@@ -78,10 +77,6 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: part, Why: previousWas, Bytes: len(call.Previous) + len(`""`)})
 		}
 	}
-	if at := o.answered(p.from); !p.shared && at >= 0 {
-		unanswered = o.memory.Answers[at].Blocked
-	}
-	body = o.answerBlocked(unanswered, part, body)
 	if p.unseen && (p.shared || p.from != "") {
 		o.Coverage.Skip(part, historyUnseen, 0)
 	}
@@ -96,18 +91,33 @@ func (o *Opened) answered(id string) int {
 	return slices.IndexFunc(o.memory.Answers, func(a providedAnswer) bool { return a.ID == id })
 }
 
-// answerBlocked returns the body with results for calls that the provider remembers and the
-// client never got. Without them the provider would reject the request.
-func (o *Opened) answerBlocked(blocked []wire.BlockedCall, part string, body []byte) []byte {
+// AnswerBlocked returns the body of a call as it is to be read, given that the client never
+// got the calls of tools that were blocked. A provider that remembers them gets a result
+// for each, and without it would reject the request. What belongs to them in a history that
+// the client resends goes. In the mode observe the body stays.
+func (o *Opened) AnswerBlocked(call wire.Request, body []byte) []byte {
+	blocked := o.memory.Blocked
+	switch at := o.answered(call.Previous); {
+	case call.HistoryPath == "":
+	case call.Previous == "":
+		blocked = o.memory.Unanswered
+	case at < 0:
+		blocked = nil
+	default:
+		blocked = nil
+		if at = o.answered(o.memory.Answers[at].From); at >= 0 {
+			blocked = o.memory.Answers[at].Blocked
+		}
+	}
 	if len(blocked) == 0 || o.Answerer == nil || o.Mode != kernel.Enforce {
 		return body
 	}
-	repaired, err := o.Answerer.AnswerCalls(body, blocked)
-	if err != nil {
-		o.Coverage.Skip(part, blockedUnanswered, 0) // the provider says what is wrong with it
+	answered, err := o.Answerer.AnswerCalls(body, blocked)
+	if err != nil { // the provider says what is wrong with it
+		o.Coverage.Skip("request", blockedUnanswered, 0)
 		return body
 	}
-	return repaired
+	return answered
 }
 
 // answers returns the answers of this turn that a later call may go on from: the

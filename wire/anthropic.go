@@ -129,7 +129,7 @@ func (anthropic) Events() EventReader { return new(anthropicEvents) }
 type anthropicEvents struct{ calls anthropicCalls }
 
 // Rest implements [EventReader].
-func (*anthropicEvents) Rest() EventReader { return new(anthropicEvents) }
+func (s *anthropicEvents) Rest() EventReader { return &anthropicEvents{calls: s.calls.rest()} }
 
 // Event reads one frame of a stream. The official SDKs go by the event field and others
 // by the type in the data. Both say the same in an honest stream, so a frame in which

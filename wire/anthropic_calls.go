@@ -81,10 +81,23 @@ func anthropicDefinition(tool gjson.Result) (d ToolDefinition, ok bool) {
 // keep the blocks by their index. A stream in which the two differ is unclear from there
 // on.
 type anthropicCalls struct {
+	anthropicProgress
+	calls  []streamedBlock
+	before anthropicProgress // before the frame with the first call
+}
+
+type anthropicProgress struct {
 	begun   bool // message_start came
 	blocks  int  // that have begun
-	calls   []streamedBlock
 	unclear bool
+}
+
+// rest is as before the first call.
+func (s *anthropicCalls) rest() anthropicCalls {
+	if len(s.calls) == 0 {
+		return *s
+	}
+	return anthropicCalls{anthropicProgress: s.before}
 }
 
 // A streamedBlock is a block of a stream that is a call.
@@ -96,6 +109,9 @@ type streamedBlock struct {
 
 // read takes the next frame, of a type, and returns what it brings of calls.
 func (s *anthropicCalls) read(f Frame, kind string, root gjson.Result) []CallDelta {
+	if len(s.calls) == 0 {
+		s.before = s.anthropicProgress
+	}
 	if kind != f.Event {
 		s.unclear = true // the official SDKs skip a frame for its event field
 	}
@@ -330,7 +346,7 @@ func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 // gather puts the calls of frames together. In those of an answer that is clear, the index
 // of a block is its position.
 func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
-	calls := anthropicCalls{begun: s.begun, blocks: s.blocks}
+	calls := anthropicCalls{anthropicProgress: anthropicProgress{begun: s.begun, blocks: s.blocks}}
 	var all CallGatherer
 	for _, f := range frames {
 		if f.Comment || len(f.Data) == 0 {
