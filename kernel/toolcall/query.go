@@ -17,6 +17,10 @@ func (r *reading) query(text string) {
 	if !r.spend(costQuery * len(text)) {
 		return
 	}
+	if openParentheses(text) > maxOpen {
+		r.unreadable()
+		return
+	}
 	text = executable.ReplaceAllString(plainText(text), " $1 ")
 	if !sqlVerb.MatchString(text) {
 		return
@@ -55,7 +59,7 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach)\b`)
+	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|pg_shadow|pg_authid|replace|select\s+.*\bfrom\s+mysql\.user)\b`)
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
@@ -128,6 +132,9 @@ func (r *reading) destructive(s []token) bool {
 		}
 		switch t.text[strings.LastIndexByte(t.text, '.')+1:] {
 		case "DROP":
+			if isWord(s, 0, "ALTER") && isWord(s, 1, "TABLE") && i > 0 && i+1 < len(s) && !isWord(s, i+1, "CONSTRAINT", "INDEX", "KEY", "DEFAULT", "PRIMARY", "FOREIGN", "NOT", "CHECK", "IDENTITY", "EXPRESSION", "UNIQUE", "STATISTICS") && !isWord(s, i-1, "ON") && !isWord(s, i-3, "ALTER") && !isWord(s, i-2, "ALTER") {
+				return true
+			}
 			if startsStatement(s, i) && isWord(s, i+1, droppedObjects...) && i+2 < len(s) || i > 0 && isWord(s, 0, "ALTER") && isWord(s, i+1, "COLUMN") {
 				return true
 			}
@@ -161,6 +168,18 @@ func (r *reading) destructive(s []token) bool {
 			if startsStatement(s, i) && (len(s) == 1 || isWord(s, i+1, "WITH")) {
 				return true
 			}
+		case "UTL_HTTP", "UTL_INADDR", "UTL_TCP", "UTL_SMTP", "HTTPURITYPE", "DBMS_LDAP", "DBMS_SCHEDULER", "DBMS_JAVA", "SYS_EXEC", "SYS_EVAL", "XP_FILEEXIST", "XP_SUBDIRS", "XP_REGREAD", "XP_INSTANCE_REGREAD", "DBLINK_CONNECT", "LO_GET", "PG_STAT_FILE", "PG_LS_LOGDIR", "PG_LS_WALDIR", "PG_FILE_WRITE", "DATABASE_TO_XML", "SCHEMA_TO_XML", "TABLE_TO_XML", "WRITEFILE", "READFILE", "XMLTYPE_FROM_FILE", "LOAD_XML", "PG_RELOAD_CONF", "PG_TERMINATE_BACKEND":
+			if isWord(s, i+1, "(", ".") {
+				return true
+			}
+		case "URL", "FILE", "S3", "READ_TEXT", "READ_CSV", "READ_CSV_AUTO", "READ_BLOB", "READ_JSON", "READ_PARQUET", "REMOTE", "EXECUTABLE":
+			if isWord(s, i+1, "(") && i+2 < len(s) && s[i+2].quoted && leadsOut(unquoted(s[i+2].text)) {
+				return true
+			}
+		case "PG_SHADOW", "PG_AUTHID":
+			if i > 0 && isWord(s, i-1, "FROM", "JOIN", ".") {
+				return true
+			}
 		case "LOAD_FILE", "LOAD_EXTENSION", "PG_READ_FILE", "PG_READ_BINARY_FILE", "PG_LS_DIR", "LO_EXPORT", "LO_IMPORT", "DBMS_XSLPROCESSOR", "UTL_FILE":
 			if isWord(s, i+1, "(", ".") {
 				return true
@@ -170,7 +189,7 @@ func (r *reading) destructive(s []token) bool {
 	return false
 }
 
-var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION")
+var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION ALL CATALOG WAREHOUSE SERVER POLICY MEASUREMENT BUCKET PLUGGABLE LOGIN PUBLICATION SUBSCRIPTION GRAPH STREAM TOPIC SHARD DATASET")
 
 // startsStatement reports whether a statement, or one that wraps it, begins at i.
 func startsStatement(s []token, i int) bool {

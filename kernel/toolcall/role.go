@@ -69,6 +69,12 @@ func readTool(name string) tool {
 	return t
 }
 
+// files reports whether the tool handles files, so that an address of a file is a
+// path to it.
+func (t tool) files() bool {
+	return t.any("file", "files", "fs", "filesystem", "document", "resource", "readfile", "open")
+}
+
 func (t tool) any(words ...string) bool {
 	for _, w := range words {
 		if t.words[w] {
@@ -121,6 +127,8 @@ func (t tool) roleOf(key string) role {
 		return roleProse
 	case key == "address" && t.commits && !t.words["http"]:
 		return roleDestination
+	case (key == "to" || key == "from" || key == "src" || key == "dst" || key == "output" || key == "old" || key == "new" || key == "name" || key == "oldpath" || key == "newpath") && t.any("file", "files", "folder", "directory", "dir", "fs", "copy", "move", "rename", "symlink", "link", "path") && !t.commits:
+		return rolePath
 	case key == "source" && !t.code:
 		return rolePath
 	}

@@ -369,8 +369,14 @@ func (s *shell) feed(argv []string, text string) {
 			s.feed(innermost(words), text)
 			s.calls--
 		}
-	case sqlClients[programName(argv[0])]:
-		s.query(text)
+	case isSQLClient(programName(argv[0])):
+		s.surely(text)
+		for _, command := range escapes(append([]string{argv[0]}, text)) {
+			s.opens(command)
+		}
+		s.byWords(programName(argv[0]), []string{argv[0], text})
+	case programName(argv[0]) == "mongosh" || programName(argv[0]) == "mongo":
+		s.code(text)
 	}
 }
 

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -122,9 +123,15 @@ func decide(c Call, b *budget) (Decision, error) {
 	}
 	r := newReading(c, b)
 	for _, l := range leaves {
+		if l.text && languageKeys[l.key] {
+			r.language = strings.ToLower(strings.TrimPrefix(l.value, "/bin/"))
+		}
+	}
+	for _, l := range leaves {
 		r.leaf(l)
 	}
 	r.program(c.Name, leaves)
+	r.documents(leaves)
 	r.destinations(leaves)
 	if b.err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
