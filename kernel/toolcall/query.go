@@ -41,7 +41,7 @@ func (r *reading) query(text string) {
 // injected finds SQL that breaks out of a value: a quote or a number, then a
 // clause.
 func (r *reading) injected(text string) {
-	if numeric.MatchString(text) {
+	if len(text) < maxPacked && strings.ContainsAny(text, " /+\t\n") && numeric.MatchString(comments.ReplaceAllString(text, " ")) {
 		r.breaks(DestructiveQuery)
 		return
 	}
@@ -68,9 +68,9 @@ var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
 
 	// numeric is the same where the value is a number, which needs no quote.
-	numeric = regexp.MustCompile(`(?i)^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
+	numeric = regexp.MustCompile(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
-	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )
 
 // token is a word or sign of SQL, in upper case; quoted tells a literal.

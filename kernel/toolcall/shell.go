@@ -180,7 +180,11 @@ func (s *shell) visit(node syntax.Node) bool {
 		}
 	case *syntax.WordIter:
 		items, _ := s.fields(n.Items)
-		s.set(n.Name.Value, strings.Join(items, " "))
+		value := strings.Join(items, " ")
+		if value == unknownText && len(n.Items) > 0 {
+			value = s.origin(n.Items[0])
+		}
+		s.set(n.Name.Value, value)
 	case *syntax.FuncDecl:
 		s.define(n)
 		return false

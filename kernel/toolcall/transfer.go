@@ -12,7 +12,7 @@ import (
 
 var (
 	downloaders = words("curl wget fetch aria2c lwp-request lynx w3m http https httpie iwr irm Invoke-WebRequest Invoke-RestMethod ftp tftp scp nc ncat netcat socat certutil bitsadmin")
-	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil rclone ssh openssl")
+	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil gcloud rclone ssh openssl sftp lftp smbclient tftp swaks xh curlie croc nslookup")
 	resolvers   = words("dig nslookup host drill ping traceroute resolvectl kdig")
 	decoders    = words("base64 xxd openssl base32 uudecode gzip bzip2 xz zstd base58 basenc lz4 brotli")
 )
@@ -232,7 +232,7 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 		switch {
 		case runs && (f.fetches || f.decodes):
 			s.breaks(RemoteCodeExecution)
-		case resolvers[name] && f.runs:
+		case resolvers[name] && (f.runs || strings.Contains(s.literal(w), contentsText)):
 			s.breaks(DataExfiltration)
 		case senders[name] && f.reads:
 			leaks, sensitive = true, sensitive || f.sensitive
@@ -292,6 +292,7 @@ func (s *shell) input(argv []string, name string) {
 func (s *shell) transfers(name string, argv []string) {
 	if name == "git" {
 		s.clones(argv)
+		s.pushes(argv)
 	}
 	if !downloaders[name] && !senders[name] && !resolvers[name] {
 		return
@@ -381,7 +382,34 @@ func upload(name string, argv []string) (string, bool) {
 			return "", true
 		}
 	}
-	if name == "scp" || name == "rsync" || name == "rclone" {
+	if name == "aws" && slices.ContainsFunc(argv, func(w string) bool { return strings.HasPrefix(w, "--endpoint-url") }) {
+		return "", slices.Contains(argv, "cp") || slices.Contains(argv, "sync") || slices.Contains(argv, "mv") || slices.Contains(argv, "put-object")
+	}
+	if name == "mail" || name == "mailx" || name == "mutt" || name == "sendmail" || name == "swaks" {
+		for i, w := range argv {
+			if (w == "-a" || w == "-A" || w == "--attach") && i+1 < len(argv) {
+				return strings.TrimPrefix(argv[i+1], "@"), true
+			}
+		}
+	}
+	if name == "http" || name == "https" || name == "httpie" || name == "xh" {
+		for _, w := range argv[1:] {
+			if m := httpieFile.FindStringSubmatch(w); m != nil {
+				return m[1], true
+			}
+		}
+	}
+	if (name == "gsutil" || name == "gcloud") && slices.Contains(argv, "cp") || name == "lftp" || name == "smbclient" || name == "tftp" {
+		for _, w := range argv[1:] {
+			if m := putFile.FindStringSubmatch(w); m != nil {
+				return m[1], true
+			}
+			if isCredentialFile(w) {
+				return w, true
+			}
+		}
+	}
+	if name == "scp" || name == "rsync" || name == "rclone" || name == "sftp" {
 		if names := operands(argv); len(names) > 1 && strings.Contains(names[len(names)-1], ":") {
 			return names[0], true
 		}
@@ -397,6 +425,11 @@ var httpPort = regexp.MustCompile(`^:\d{2,5}/`)
 
 // wholeFile are the flags whose value is the name of a file to send.
 var wholeFile = regexp.MustCompile(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
+
+var (
+	httpieFile = regexp.MustCompile(`^[\w-]*@([^@\s]+)$`)
+	putFile    = regexp.MustCompile(`\bm?put\s+(\S+)`)
+)
 
 // uploadFlags carry data, in every spelling: -d x, -dx, -sd x, --data=x.
 var uploadFlags = map[string]options{
@@ -505,6 +538,27 @@ func (s *shell) clones(argv []string) {
 		folder = path.Base(names[at+2])
 	}
 	s.fetched[folder] = true
+}
+
+// pushes judges a push to an address: the remotes of a clone are the user's choice,
+// one that the command names is its own.
+func (s *shell) pushes(argv []string) {
+	names := clientFlags["git"].operandsOf(argv)
+	if wordAt(names, 0) == "remote" && (wordAt(names, 1) == "add" || wordAt(names, 1) == "set-url") && len(names) > 3 {
+		s.written["git remote "+names[2]] = names[3]
+	}
+	at := slices.Index(names, "push")
+	if at < 0 || at > 2 || at+1 >= len(names) {
+		return
+	}
+	to := cmp.Or(s.written["git remote "+names[at+1]], names[at+1])
+	host := hostOf(to)
+	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.MatchString(host) {
+		return
+	}
+	if s.asked || s.observed(host) || dropSite.MatchString(host) {
+		s.breaks(DataExfiltration)
+	}
 }
 
 // commandEffects is what the commands below a node do.
