@@ -137,7 +137,7 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 		}
 		switch name := programName(words[0]); {
-		case drive.MatchString(windowsTargets(words[:1])[0]) && len(commands) > 1:
+		case drive.MatchString(slashed(words[0])) && len(commands) > 1:
 			found = append(found, windowsTargets(words)...)
 		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
 			for _, t := range append(targets, windowsTargets(words[:1])...) {
