@@ -65,7 +65,7 @@ func (r *reading) documents(leaves []leaf) {
 		switch {
 		case serverCode[l.key]:
 			r.breaks(DestructiveQuery)
-		case l.text && operationKeys[l.key]:
+		case l.text && operationKeys[l.key] && len(l.value) < maxKey:
 			operation = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(l.value))
 		case filterKeys[l.key] && l.value == "{}":
 			everything = true

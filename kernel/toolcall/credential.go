@@ -8,7 +8,7 @@ import (
 )
 
 // credentialFile names the files that hold keys, tokens and passwords.
-var credentialFile = regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string{
+var credentialFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string{
 	`\.ssh(?:/(?:id_[a-z0-9_]+|identity|authorized_keys|\*)?)?$`,
 	`id_(?:rsa|dsa|ecdsa|ed25519)$`,
 	`\.env(?:\.[a-z0-9_-]+)*$`,
@@ -44,13 +44,13 @@ var credentialFile = regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string
 	`(?:[^/]*\.)?(?:keystore|ovpn|kdb|keytab|jceks|bks|pkcs12)$|unattend(?:ed)?\.xml$|sysprep\.(?:xml|inf)$|groups\.xml$|(?:repair|regback)/(?:sam|system|security)$`,
 	`(?:psql|mysql|python|node_repl|rediscli|sqlite|ash|fish|sh)_history$|consolehost_history\.txt$|fish_history$`,
 	`kubeconfig(?:\.ya?ml)?$|\.kube(?:/(?:\*|cache/.*token.*))?$|id_[a-z0-9]+_sk$`,
-}, "|") + `)`)
+}, "|") + `)`))
 
 // sampleFile names the files of the same look that hold none.
 var sampleFile = regexp.MustCompile(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
 func isCredentialFile(name string) bool {
-	return matchesCredential(name) || credentialFile.MatchString(name) && !sampleFile.MatchString(name)
+	return matchesCredential(name) || credentialFile.matches(name) && !sampleFile.MatchString(name)
 }
 
 // wellKnown are credential files that a pattern is compared with, folder by folder.
@@ -88,7 +88,7 @@ var neverReads = words("ls ll stat file chmod chown touch mkdir rm unlink test [
 // credentials judges a command that would show credentials.
 func (s *shell) credentials(name string, argv []string) {
 	switch {
-	case name == "printenv" && (len(argv) == 1 || secretName.MatchString(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
+	case name == "printenv" && (len(argv) == 1 || secretName.matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
 	if neverReads[name] {
@@ -181,10 +181,10 @@ var credentialCommands = byCommand(
 )
 
 // secretName is what a variable is called when it holds a secret.
-var secretName = regexp.MustCompile(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`)
+var secretName = newScreen(regexp.MustCompile(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`))
 
 // secret finds values that are keys or tokens by their published formats.
-var secret = regexp.MustCompile(strings.Join([]string{
+var secret = screenOf(
 	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,
 	`\bgh[pousr]_[A-Za-z0-9]{36,}`,
 	`\bgithub_pat_[A-Za-z0-9_]{40,}`,
@@ -205,4 +205,4 @@ var secret = regexp.MustCompile(strings.Join([]string{
 	`\bdop_v1_[a-f0-9]{40,}`,
 	`\bwhsec_[A-Za-z0-9]{20,}`,
 	`(?m)^root:[^:\n]*:0:0:`,
-}, "|"))
+)

@@ -49,7 +49,7 @@ func (r *reading) dynamic(s []token) bool {
 		if !r.spend(costQuery * len(text)) {
 			return true
 		}
-		if !sqlVerb.MatchString(text) {
+		if !sqlVerb.matches(text) {
 			continue
 		}
 		for _, statement := range statements(text) {

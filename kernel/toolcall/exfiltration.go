@@ -16,7 +16,7 @@ func (r *reading) packedSecret(text string) bool {
 	}
 	for _, m := range packedData.FindAllString(text, maxRedirects) {
 		for _, raw := range unpackedForms(m) {
-			if secret.MatchString(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
+			if secret.matches(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
 				return true
 			}
 		}
@@ -44,7 +44,7 @@ func unpackedForms(value string) []string {
 // sent judges an argument of a tool whose arguments leave for elsewhere.
 // Headers are exempt: a key belongs there.
 func (r *reading) sent(l leaf) {
-	if r.tool.requests() && r.tool.roleOf(l.key) == roleURL && (secret.MatchString(l.value) || r.packedSecret(l.value)) {
+	if r.tool.requests() && r.tool.roleOf(l.key) == roleURL && (secret.matches(l.value) || r.packedSecret(l.value)) {
 		r.breaks(DataExfiltration)
 	}
 	if !r.tool.sends || roleOfKey(l.key) == roleShell {
@@ -53,10 +53,10 @@ func (r *reading) sent(l leaf) {
 	if headers.MatchString(l.key) || l.above.headers {
 		return
 	}
-	if secret.MatchString(l.value) || r.packedSecret(l.value) {
+	if secret.matches(l.value) || r.packedSecret(l.value) {
 		r.breaks(DataExfiltration)
 	}
-	if dropSite.MatchString(hostIn(l)) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(hostIn(l)) {
+	if dropSite.matches(hostIn(l)) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(hostIn(l)) {
 		r.breaks(DataExfiltration)
 	}
 }
@@ -85,7 +85,7 @@ func (r *reading) images(text string) {
 		if !ok || r.asksFor(a.host) {
 			continue
 		}
-		if carriesData(a.query) || secret.MatchString(address) || r.observed(a.host) && a.query != "" {
+		if carriesData(a.query) || secret.matches(address) || r.observed(a.host) && a.query != "" {
 			r.breaks(DataExfiltration)
 		}
 	}

@@ -122,7 +122,7 @@ func (s *shell) writes(name string) {
 		return
 	case isDevice(p):
 		s.breaks(DestructiveCommand)
-	case isPersistence(p) || accountFile.MatchString(p):
+	case isPersistence(p) || accountFile.matches(p):
 		s.planted(p)
 	case strings.HasPrefix(p, "/var/log/"):
 		s.breaks(ConstraintTampering)

@@ -21,8 +21,11 @@ func (r *reading) query(text string) {
 		r.unreadable()
 		return
 	}
-	text = executable.ReplaceAllString(plainText(text), " $1 ")
-	if !sqlVerb.MatchString(text) {
+	text = plainText(text)
+	if strings.Contains(text, "/*!") {
+		text = executable.ReplaceAllString(text, " $1 ")
+	}
+	if !sqlVerb.matches(text) {
 		return
 	}
 	all := statements(text)
@@ -48,7 +51,9 @@ func (r *reading) injected(text string) {
 	if !strings.ContainsAny(text, `'";`) {
 		return
 	}
-	text = comments.ReplaceAllString(text, " ")
+	if strings.Contains(text, "/*") {
+		text = comments.ReplaceAllString(text, " ")
+	}
 	if injection.MatchString(text) {
 		r.breaks(DestructiveQuery)
 		return
@@ -59,7 +64,7 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|pg_shadow|pg_authid|replace|select\s+.*\bfrom\s+mysql\.user)\b`)
+	sqlVerb = newScreen(regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|pg_shadow|pg_authid|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.

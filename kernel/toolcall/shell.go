@@ -416,8 +416,9 @@ func (r *reading) tokens(text string) {
 	if !r.spend(costJudge * len(text)) {
 		return
 	}
-	for _, t := range dangerousTokens {
-		if t.pattern.MatchString(text) {
+	possible := tokenScreen.possible(text)
+	for i, t := range dangerousTokens {
+		if possible&(1<<i) != 0 && t.pattern.MatchString(text) {
 			r.breaks(t.invariant)
 		}
 	}
@@ -435,3 +436,11 @@ var dangerousTokens = []struct {
 	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*sudo\s+\S`), PrivilegeEscalation},
 	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*(?:cat|less|head|tail|cp|scp|base64)\s+[^\n;|&]*(?:/etc/shadow|\.ssh/id_|\.aws/credentials)`), CredentialAccess},
 }
+
+var tokenScreen = func() *screen {
+	var patterns []*regexp.Regexp
+	for _, t := range dangerousTokens {
+		patterns = append(patterns, t.pattern)
+	}
+	return newScreen(patterns...)
+}()

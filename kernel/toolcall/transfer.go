@@ -311,7 +311,7 @@ func (s *shell) transfers(name string, argv []string) {
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it
 		}
-		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && isAddress(w) || name == "curl" && (localName.MatchString(hostOf(w)) || isAddress(w)) {
+		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && isAddress(w) || name == "curl" && (localName.matches(hostOf(w)) || isAddress(w)) {
 			s.target(w, true)
 			for _, inner := range redirected(w) {
 				s.target(inner, true)
@@ -319,7 +319,7 @@ func (s *shell) transfers(name string, argv []string) {
 		}
 	}
 	if file, data := upload(name, argv); data {
-		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.MatchString(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -363,7 +363,7 @@ func upload(name string, argv []string) (string, bool) {
 	for i := 1; i < len(argv) && knows; i++ {
 		value, next, found := flags.program(argv, i)
 		if !found {
-			if strings.Contains(argv[i], "://") && secret.MatchString(argv[i]) {
+			if strings.Contains(argv[i], "://") && secret.matches(argv[i]) {
 				return "", true
 			}
 			i += flags.valueWords(argv[i])
@@ -378,7 +378,7 @@ func upload(name string, argv []string) (string, bool) {
 			file, _, _ := strings.Cut(value[at+1:], ";")
 			return file, file != "-"
 		}
-		if secret.MatchString(value) {
+		if secret.matches(value) {
 			return "", true
 		}
 	}
@@ -445,10 +445,10 @@ var uploadFlags = map[string]options{
 // other files also where nothing is known against it.
 func (s *shell) sends(argv []string, sensitive bool) {
 	for _, host := range hostsOf(argv) {
-		if s.asksFor(host) || localName.MatchString(host) || host == "127.0.0.1" {
+		if s.asksFor(host) || localName.matches(host) || host == "127.0.0.1" {
 			continue
 		}
-		if sensitive || s.asked || dropSite.MatchString(host) || collector.MatchString(host) || s.observed(host) {
+		if sensitive || s.asked || dropSite.matches(host) || collector.matches(host) || s.observed(host) {
 			s.breaks(DataExfiltration)
 		}
 	}
@@ -460,7 +460,7 @@ func hostsOf(argv []string) []string {
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}
-		if h := hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.MatchString(h) {
+		if h := hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.matches(h) {
 			out = append(out, h)
 		}
 	}
@@ -553,10 +553,10 @@ func (s *shell) pushes(argv []string) {
 	}
 	to := cmp.Or(s.written["git remote "+names[at+1]], names[at+1])
 	host := hostOf(to)
-	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.MatchString(host) {
+	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.matches(host) {
 		return
 	}
-	if s.asked || s.observed(host) || dropSite.MatchString(host) {
+	if s.asked || s.observed(host) || dropSite.matches(host) {
 		s.breaks(DataExfiltration)
 	}
 }
@@ -630,7 +630,7 @@ func decodes(name string, argv []string) bool {
 		return len(escapedByte.FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
 	case isInterpreter(name):
 		program, _, given := programOf(argv)
-		return given && decoder.MatchString(program)
+		return given && decoder.matches(program)
 	}
 	return false
 }
