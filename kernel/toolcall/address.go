@@ -39,6 +39,8 @@ func (r *reading) target(text string, local bool) {
 		r.breaks(DataExfiltration)
 	}
 	switch {
+	case a.nearby && !local && strings.Contains(text, "://") && !r.asksFor(a.host):
+		r.breaks(ServerSideRequestForgery)
 	case a.foreign:
 		r.breaks(ServerSideRequestForgery)
 	case a.internal && local && a.loopback && !a.disguised:
@@ -64,6 +66,7 @@ type endpoint struct {
 	query            string
 	internal         bool // loopback, private, link-local or a metadata name
 	loopback         bool
+	nearby           bool // the host is a name without a dot, of this network
 	disguised        bool // the host is spelt to look like another
 	foreign          bool // the scheme is not of the web
 	collects         bool // the host exists to catch what others send
@@ -83,7 +86,7 @@ func readAddress(text string) (endpoint, bool) {
 	}
 	switch strings.ToLower(scheme) {
 	case "http", "https", "ws", "wss", "ftp", "ftps":
-	case "file", "gopher", "dict", "ldap", "ldaps", "tftp", "jar", "netdoc", "php", "expect", "smb", "phar", "view-source":
+	case "file", "gopher", "dict", "ldap", "ldaps", "tftp", "jar", "netdoc", "php", "expect", "smb", "phar", "view-source", "telnet", "imap", "pop3", "smtp", "rtsp", "ssh2", "zip", "compress.zlib", "glob", "unix", "http+unix", "sftp", "rmi", "iiop":
 		return endpoint{foreign: true}, true
 	default:
 		return endpoint{}, false
@@ -151,32 +154,37 @@ func (p *endpoint) look(text string, userinfo bool) {
 	if err == nil {
 		ip = embedded(ip.Unmap())
 		p.loopback = ip.IsLoopback() || ip.IsUnspecified()
-		p.internal = p.loopback || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || shared.Contains(ip) || reserved.Contains(ip) || benchmark.Contains(ip)
+		p.internal = p.loopback || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || shared.Contains(ip) || reserved.Contains(ip) || benchmark.Contains(ip) || wireserver.Contains(ip) || protocols.Contains(ip)
 		p.disguised = !strings.Contains(text, strings.Trim(p.host, "[]")) || userinfo
 	}
-	if localName.MatchString(p.host) {
+	if err != nil && p.host != "" && !strings.Contains(p.host, ".") && strings.Contains(text, "://") && !strings.Contains(p.host, "%") {
+		p.nearby = true
+	}
+	if localName.matches(p.host) {
 		p.internal, p.loopback = true, p.host == "localhost"
 	}
 	if inner, ok := wildcardName(p.host); ok && inner {
 		p.internal, p.disguised = true, true
 	}
-	p.collects = collector.MatchString(p.host)
+	p.collects = collector.matches(p.host)
 }
 
 var (
 	shared         = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598; a cloud's metadata too
 	reserved       = netip.MustParsePrefix("0.0.0.0/8")
-	benchmark      = netip.MustParsePrefix("198.18.0.0/15")  // RFC 2544
-	translate      = netip.MustParsePrefix("64:ff9b::/96")   // RFC 6052
-	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48") // RFC 8215
-	compatible     = netip.MustParsePrefix("::/96")          // RFC 4291, deprecated and still parsed
-	sixToFour      = netip.MustParsePrefix("2002::/16")      // RFC 3056
-	localName      = regexp.MustCompile(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`)
+	wireserver     = netip.MustParsePrefix("168.63.129.16/32") // Azure's
+	protocols      = netip.MustParsePrefix("192.0.0.0/24")     // RFC 6890; Oracle's metadata
+	benchmark      = netip.MustParsePrefix("198.18.0.0/15")    // RFC 2544
+	translate      = netip.MustParsePrefix("64:ff9b::/96")     // RFC 6052
+	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48")   // RFC 8215
+	compatible     = netip.MustParsePrefix("::/96")            // RFC 4291, deprecated and still parsed
+	sixToFour      = netip.MustParsePrefix("2002::/16")        // RFC 3056
+	localName      = newScreen(regexp.MustCompile(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|local|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`))
 	wildcard       = regexp.MustCompile(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
 	decimal        = regexp.MustCompile(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
 	hexadecimal    = regexp.MustCompile(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)
-	collector      = regexp.MustCompile(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com)$`)
-	dropSite       = regexp.MustCompile(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`)
+	collector      = newScreen(regexp.MustCompile(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|requestinspector\.com|ptsv[23]\.com|dnsbin\.zhack\.ca|bin\.(?:sh|st)|webhook\.test|typedwebhook\.tools|interactsh\.com|oastify\.com|eyes\.sh|log\.xn--9tr\.com|hyuga\.\w+)$`))
+	dropSite       = newScreen(regexp.MustCompile(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|filebin\.net|wetransfer\.com|litter\.catbox\.moe|uguu\.se|pixeldrain\.com|controlc\.com|rentry\.co|privatebin\.net|ghostbin\.(?:co|me|com)|justpaste\.it|localhost\.run|loca\.lt|localtunnel\.me|bore\.pub|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`))
 )
 
 // embedded returns the IPv4 address that a translation prefix carries.

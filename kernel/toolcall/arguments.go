@@ -39,6 +39,7 @@ type ancestors struct {
 	named   bool // some member has a name
 	headers bool // the nearest one holds headers, or all of them credentials
 	roleRef bool // one of them refers to a role
+	filter  bool // one of them picks what an operation changes
 }
 
 func (a ancestors) under(key string) ancestors {
@@ -49,7 +50,7 @@ func (a ancestors) under(key string) ancestors {
 	if !a.named {
 		headed = headers.MatchString(key)
 	}
-	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref")}
+	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref"), filter: a.filter || filterKeys[key]}
 }
 
 // argumentReader collects the leaves of a call in document order.
@@ -107,6 +108,9 @@ func (r *argumentReader) value(d *jsontext.Decoder, key string, up ancestors, de
 func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, depth int) error {
 	up = up.under(key)
 	var command, rest string
+	if d.PeekKind() == '}' {
+		r.leaves = append(r.leaves, leaf{key: key, above: up, value: "{}"})
+	}
 	for d.PeekKind() != '}' {
 		name, err := d.ReadToken()
 		if err != nil {

@@ -19,15 +19,17 @@ func (r *reading) code(text string) {
 	}
 	text = joinedStrings.ReplaceAllString(text, "$1$2")
 	literals := hidden(text, quotedStrings(text))
-	if starter.MatchString(text) {
+	if starter.matches(text) {
 		r.startedBy(text, literals)
 	}
-	for _, rule := range codeRules {
-		if rule.does.MatchString(text) && (rule.with == nil || rule.with.MatchString(text)) {
+	possible := codeScreen.possible(text)
+	for i, rule := range codeRules {
+		if possible&(1<<i) != 0 && rule.does.MatchString(text) && (rule.with == nil || rule.with.MatchString(text)) {
 			r.breaks(rule.invariant)
 		}
 	}
-	removes, requests, changes := removal.MatchString(text), requesting.MatchString(text), changing.MatchString(text)
+	removes, requests, changes := removal.matches(text), requesting.matches(text), changing.matches(text)
+	posts := requests && posting.matches(text)
 	for _, l := range literals {
 		if !r.spend(costWord + costJudge*len(l)) {
 			return
@@ -42,7 +44,7 @@ func (r *reading) code(text string) {
 		if isCredentialFile(slashed(l)) {
 			r.breaks(CredentialAccess)
 		}
-		if requests && strings.Contains(l, "://") && posting.MatchString(text) {
+		if requests && posts && strings.Contains(l, "://") {
 			r.posts(l)
 		}
 		if requests && strings.Contains(l, "://") {
@@ -62,7 +64,7 @@ var codeRules = []struct {
 }{
 	{fetching, executing, RemoteCodeExecution},
 	{decoding, nil, RemoteCodeExecution},
-	{decoder, evaluates, RemoteCodeExecution},
+	{decoder.patterns[0], evaluates, RemoteCodeExecution},
 	{connectBack, startsShell, RemoteCodeExecution},
 	{regexp.MustCompile(`/inet/(?:tcp|udp)/|/dev/(?:tcp|udp)/\w`), nil, RemoteCodeExecution},
 	{personalShell, nil, RemoteCodeExecution},
@@ -75,6 +77,14 @@ var codeRules = []struct {
 	{regexp.MustCompile(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b`), nil, DestructiveQuery},
 }
 
+var codeScreen = func() *screen {
+	var patterns []*regexp.Regexp
+	for _, rule := range codeRules {
+		patterns = append(patterns, rule.does)
+	}
+	return newScreen(patterns...)
+}()
+
 // posts judges a program that sends a file it opened.
 func (r *reading) posts(address string) {
 	if a, ok := readAddress(address); ok && a.host != "" && r.asked && !r.asksFor(a.host) && !a.loopback {
@@ -82,7 +92,7 @@ func (r *reading) posts(address string) {
 	}
 }
 
-var posting = regexp.MustCompile(`(?s)\b(?:post|put|request|upload)\s*\(.*\b(?:open|read|readFileSync|read_bytes|read_text)\s*\(`)
+var posting = newScreen(regexp.MustCompile(`(?s)\b(?:post|put|request|upload)\s*\(.*\b(?:open|read|readFileSync|read_bytes|read_text)\s*\(`))
 
 // startedBy reads the strings of a program that starts commands, one by one
 // and, for the argument-list form, together.
@@ -94,7 +104,7 @@ func (r *reading) startedBy(text string, literals []string) {
 		r.shell(m[1])
 	}
 	for line := range strings.Lines(text) {
-		if words := quotedStrings(line); starter.MatchString(line) && len(words) > 1 && len(words) < 16 {
+		if words := quotedStrings(line); starter.matches(line) && len(words) > 1 && len(words) < 16 {
 			r.shell(quoted(words))
 		}
 	}
@@ -110,12 +120,12 @@ var (
 	// joinedStrings are the ends of two literals that an operator joins.
 	joinedStrings = regexp.MustCompile(`([\w/])(?:'\s*(?:\+|\.\.?|<<)\s*'|"\s*(?:\+|\.\.?|<<)\s*")([\w/])`)
 
-	starter     = regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx`)
+	starter     = newScreen(regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx`))
 	bracketed   = regexp.MustCompile(`\[[^\[\]]*\]|\([^()]*\)`)
 	fetching    = regexp.MustCompile(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
 	executing   = regexp.MustCompile(`\.then\s*\(\s*eval\b|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|assert|require_from_string)\s*[( ]|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`)
 	decoding    = regexp.MustCompile(`\b(?:exec|eval|iex|loads|assert|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
-	decoder     = regexp.MustCompile(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`)
+	decoder     = newScreen(regexp.MustCompile(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`))
 	evaluates   = regexp.MustCompile(`(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|assert|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`)
 	connectBack = regexp.MustCompile(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
 	startsShell = regexp.MustCompile(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`)
@@ -127,24 +137,24 @@ var (
 	environmentWhole = regexp.MustCompile(`(?:dict|str|repr|json\.dumps|urlencode|bytes|list)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*[),]|[=:(]\s*os\.environ(?:\.copy\(\)|\.items\(\))?\s*[),}]|JSON\.stringify\s*\(\s*process\.env\s*[),]|(?:body|data|json|params)\s*:\s*process\.env\b[^.\[]|ENV\.(?:to_h|to_a|inspect|map)|http_build_query\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|json_encode\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|os\.Environ\(\)|System\.getenv\(\)`)
 	sending          = regexp.MustCompile(`\.(?:post|put|patch|request|send|sendall|upload|connect|get)\s*\(|urlopen|\bfetch\s*\(|axios|Net::HTTP|curl_exec|file_get_contents\s*\(|http\.(?:Post|NewRequest)|smtplib|sendMail`)
 
-	removal     = regexp.MustCompile(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove`)
+	removal     = newScreen(regexp.MustCompile(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove`))
 	removesHome = regexp.MustCompile(`(?:rmtree|remove_tree|rmSync|rmdirSync|rm_rf|rm_r|rimraf\w*|RemoveAll|remove_dir_all|removeSync|emptyDirSync|fs\.rm|Deno\.remove\w*)\s*\(?\s*(?:str\s*\(\s*)?(?:(?:pathlib\.)?Path\.home\(\)|os\.homedir\(\)|require\(\s*['"]os['"]\s*\)\.homedir\(\)|Dir\.home|Dir\.pwd|ENV\[\s*['"]HOME['"]\s*\]|os\.environ(?:\.get\(|\[)\s*['"]HOME['"]\s*[\])]|os\.getenv\(\s*['"]HOME['"]\s*\)|process\.env\.HOME|\$ENV\{['"]?HOME['"]?\}|getenv\(\s*['"]HOME['"]\s*\)|os\.Getenv\(\s*"HOME"\s*\)|os\.path\.expanduser\(\s*['"]~/?['"]\s*\))\s*[,)\s;]`)
-	changing    = regexp.MustCompile(`open\s*\([^)]*,\s*['"]?[wax]b?\+?['"]?|mode\s*=\s*['"][wax]|writeFile|appendFile|createWriteStream|write_text|write_bytes|File\.(?:write|open\([^)]*['"][wa])|IO\.write|file_put_contents|fopen\s*\([^)]*['"][wa]|os\.(?:WriteFile|Create|OpenFile|remove|unlink|rename|replace)|ioutil\.WriteFile|fs::write|unlinkSync|rmSync|renameSync|copyFile|shutil\.(?:copy\w*|move)|>\s*['"]|Deno\.writeTextFile|WriteAllText|symlink`)
-	requesting  = regexp.MustCompile(`urlopen|urlretrieve|requests\.|urllib|httpx|fetch\s*\(|axios|https?\.(?:get|request|client)|Net::HTTP|open-uri|URI\.open|aiohttp|file_get_contents|curl|http\.(?:Get|Post|NewRequest)|HttpClient|WebClient|reqwest`)
+	changing    = newScreen(regexp.MustCompile(`open\s*\([^)]*,\s*['"]?[wax]b?\+?['"]?|mode\s*=\s*['"][wax]|writeFile|appendFile|createWriteStream|write_text|write_bytes|File\.(?:write|open\([^)]*['"][wa])|IO\.write|file_put_contents|fopen\s*\([^)]*['"][wa]|os\.(?:WriteFile|Create|OpenFile|remove|unlink|rename|replace)|ioutil\.WriteFile|fs::write|unlinkSync|rmSync|renameSync|copyFile|shutil\.(?:copy\w*|move)|>\s*['"]|Deno\.writeTextFile|WriteAllText|symlink`))
+	requesting  = newScreen(regexp.MustCompile(`urlopen|urlretrieve|requests\.|urllib|httpx|fetch\s*\(|axios|https?\.(?:get|request|client)|Net::HTTP|open-uri|URI\.open|aiohttp|file_get_contents|curl|http\.(?:Get|Post|NewRequest)|HttpClient|WebClient|reqwest`))
 )
 
 // hidden adds to the literals of a program what it makes of them where it decodes,
 // turns round or spells by numbers.
 func hidden(text string, literals []string) []string {
 	out := literals
-	if turns.MatchString(text) {
+	if turns.matches(text) {
 		for _, l := range literals {
 			runes := []rune(l)
 			slices.Reverse(runes)
 			out = append(out, string(runes))
 		}
 	}
-	if decoder.MatchString(text) {
+	if decoder.matches(text) {
 		for _, l := range literals {
 			out = append(out, decodedForms(l)...)
 		}
@@ -158,7 +168,7 @@ func hidden(text string, literals []string) []string {
 }
 
 var (
-	turns      = regexp.MustCompile(`\[::-1\]|\.reverse\b|strrev|\breverse\s*[( ]|reversed\s*\(`)
+	turns      = newScreen(regexp.MustCompile(`\[::-1\]|\.reverse\b|strrev|\breverse\s*[( ]|reversed\s*\(`))
 	numberList = regexp.MustCompile(`(?:\b\d{2,3}\s*,\s*){2,}\d{2,3}\b`)
 )
 

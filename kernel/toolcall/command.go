@@ -79,8 +79,10 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		s.find(argv, depth)
 	case name == "awk" || name == "gawk" || name == "mawk":
 		s.code(strings.Join(argv[1:], "\n"))
-	case sqlClients[name]:
+	case isSQLClient(name):
 		s.sqlClient(argv)
+	case name == "mongosh" || name == "mongo":
+		s.mongo(argv)
 	}
 	s.executes(argv)
 	s.hatch(name, argv)
@@ -225,22 +227,6 @@ func withoutCurrentFolder(roots, argv []string) []string {
 
 var findTests = words("-name -iname -path -regex -mtime -mmin -empty -newer -size -e")
 
-func (s *shell) sqlClient(argv []string) {
-	name := programName(argv[0])
-	if name == "redis-cli" {
-		for _, w := range argv[1:] {
-			if w := strings.ToLower(w); w == "flushall" || w == "flushdb" || w == "shutdown" {
-				s.breaks(DestructiveQuery)
-			}
-		}
-	}
-	for _, word := range argv[1:] {
-		if strings.ContainsAny(word, " \t\n") {
-			s.query(strings.TrimPrefix(strings.TrimPrefix(word, "--command="), "--execute="))
-		}
-	}
-}
-
 // enter follows cd, so that cd / && rm -rf * is read for what it is.
 func (s *shell) enter(argv []string) {
 	target := "~"
@@ -273,8 +259,6 @@ func (s *shell) resolve(name string) string {
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
-
-var sqlClients = words("psql mysql mariadb sqlite3 sqlite sqlcmd duckdb clickhouse-client cockroach bq snowsql usql pgcli mycli redis-cli")
 
 func words(list string) map[string]bool {
 	out := make(map[string]bool)

@@ -3,11 +3,12 @@ package toolcall
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // credentialFile names the files that hold keys, tokens and passwords.
-var credentialFile = regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string{
+var credentialFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string{
 	`\.ssh(?:/(?:id_[a-z0-9_]+|identity|authorized_keys|\*)?)?$`,
 	`id_(?:rsa|dsa|ecdsa|ed25519)$`,
 	`\.env(?:\.[a-z0-9_-]+)*$`,
@@ -30,13 +31,26 @@ var credentialFile = regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string
 	`windows/system32/config/(?:sam|system|security)$|ntds\.dit$`,
 	`(?:private|server|tls|privkey)[^/]*\.(?:key|pem)$`,
 	`\*\.(?:pem|key)$`,
-}, "|") + `)`)
+	`\.cargo/credentials(?:\.toml)?$|\.gem/credentials$|\.boto$|\.s3cfg$|\.databrickscfg$|\.terraformrc$|\.vault_pass(?:\.txt)?$|\.vaultpass$`,
+	`credentials\.tfrc\.json$|terraform\.tfstate(?:\.backup)?$|\.tfvars$`,
+	`\.config/(?:rclone/rclone\.conf|hub|op/.*|doctl/config\.yaml|github-copilot/(?:hosts|apps)\.json|containers/auth\.json|composer/auth\.json|sops/.*|gh-copilot/.*|heroku/.*|git/credentials|fly/.*|stripe/config\.toml|netlify/config\.json|configstore/.*)$`,
+	`containers/auth\.json$|\.composer/auth\.json$|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|nuget\.config$|\.fly/config\.yml$|\.snowsql/config$|\.snowflake/.*\.toml$`,
+	`\.(?:claude/\.credentials|codex/auth|gemini/oauth_creds)\.json$`,
+	`\.local/share/keyrings/.*$|library/keychains/.*$|\.config/(?:google-chrome|chromium|brave[^/]*|microsoft-edge)/.*(?:cookies|login data|local state)$|user data/.*/(?:cookies|local state|web data|login data)$|network/cookies$`,
+	`\.(?:mozilla|thunderbird)/.*(?:logins\.json|key4\.db|cookies\.sqlite|cert9\.db)$`,
+	`etc/(?:ssl/private(?:/.*)?|ssh/ssh_host_[a-z0-9]+_key|kubernetes/(?:admin\.conf|pki/.*|kubelet\.conf)|rancher/.*\.yaml|wireguard/.*|openvpn/.*|ppp/.*-secrets|exim4/passwd\.client|postfix/sasl_passwd|mysql/debian\.cnf|security/opasswd|NetworkManager/system-connections(?:/.*)?)$`,
+	`var/lib/(?:rancher/.*token|kubelet/.*kubeconfig|docker/swarm/.*|jenkins/(?:secrets/.*|credentials\.xml))$|proc/(?:kcore|keys|\$\$/environ|self/task/.*environ)$|dev/(?:mem|kmem)$`,
+	`(?:config/)?master\.key$|config/(?:credentials\.yml\.enc|secrets\.ya?ml)$|(?:^|/)secrets?\.(?:ya?ml|json|toml|env|properties|ini)$|wp-config\.php$|\.erlang\.cookie$|\.htpasswd$|\.vnc/passwd$|\.mylogin\.cnf$|\.subversion/auth(?:/.*)?$`,
+	`(?:[^/]*\.)?(?:keystore|ovpn|kdb|keytab|jceks|bks|pkcs12)$|unattend(?:ed)?\.xml$|sysprep\.(?:xml|inf)$|groups\.xml$|(?:repair|regback)/(?:sam|system|security)$`,
+	`(?:psql|mysql|python|node_repl|rediscli|sqlite|ash|fish|sh)_history$|consolehost_history\.txt$|fish_history$`,
+	`kubeconfig(?:\.ya?ml)?$|\.kube(?:/(?:\*|cache/.*token.*))?$|id_[a-z0-9]+_sk$`,
+}, "|") + `)`))
 
 // sampleFile names the files of the same look that hold none.
 var sampleFile = regexp.MustCompile(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
 func isCredentialFile(name string) bool {
-	return matchesCredential(name) || credentialFile.MatchString(name) && !sampleFile.MatchString(name)
+	return matchesCredential(name) || credentialFile.matches(name) && !sampleFile.MatchString(name)
 }
 
 // wellKnown are credential files that a pattern is compared with, folder by folder.
@@ -74,7 +88,7 @@ var neverReads = words("ls ll stat file chmod chown touch mkdir rm unlink test [
 // credentials judges a command that would show credentials.
 func (s *shell) credentials(name string, argv []string) {
 	switch {
-	case name == "printenv" && (len(argv) == 1 || secretName.MatchString(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
+	case name == "printenv" && (len(argv) == 1 || secretName.matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
 	if neverReads[name] {
@@ -83,6 +97,9 @@ func (s *shell) credentials(name string, argv []string) {
 	read := argv[1:]
 	if (name == "cp" || name == "install" || name == "ln") && len(read) > 1 {
 		read = read[:len(read)-1] // the last is written
+	}
+	if hunts(name, argv) {
+		s.breaks(CredentialAccess)
 	}
 	for _, w := range read {
 		if i := strings.IndexAny(w, "@="); i >= 0 && isCredentialFile(s.resolve(w[i+1:])) && !strings.HasPrefix(w, "--exclude") {
@@ -93,6 +110,28 @@ func (s *shell) credentials(name string, argv []string) {
 		}
 	}
 }
+
+// hunts reports whether a command searches for secrets beyond the workspace.
+func hunts(name string, argv []string) bool {
+	if name != "grep" && name != "egrep" && name != "rg" && name != "ag" && name != "ack" && name != "fgrep" && name != "zgrep" {
+		return false
+	}
+	words := operands(argv)
+	for i, w := range argv {
+		if (w == "-e" || w == "--regexp") && secretPattern.MatchString(wordAt(argv, i+1)) {
+			words = append([]string{argv[i+1]}, words...)
+		}
+	}
+	if len(words) < 2 || !secretPattern.MatchString(words[0]) {
+		return false
+	}
+	return slices.ContainsFunc(words[1:], func(w string) bool { return wideFolder.MatchString(cleanPath(w)) })
+}
+
+var (
+	secretPattern = regexp.MustCompile(`(?i)passw|secret|api.?key|token|akia|private.?key|credential|aws_`)
+	wideFolder    = regexp.MustCompile(`^(?:/|~|/(?:home|root|etc|Users|var|opt|srv|proc|mnt)(?:/[^/]*)?|/home/[^/]+|\.\./\.\.(?:/.*)?)$`)
+)
 
 // credentialCommands print tokens by design.
 var credentialCommands = byCommand(
@@ -142,10 +181,10 @@ var credentialCommands = byCommand(
 )
 
 // secretName is what a variable is called when it holds a secret.
-var secretName = regexp.MustCompile(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`)
+var secretName = newScreen(regexp.MustCompile(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`))
 
 // secret finds values that are keys or tokens by their published formats.
-var secret = regexp.MustCompile(strings.Join([]string{
+var secret = screenOf(
 	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,
 	`\bgh[pousr]_[A-Za-z0-9]{36,}`,
 	`\bgithub_pat_[A-Za-z0-9_]{40,}`,
@@ -158,6 +197,12 @@ var secret = regexp.MustCompile(strings.Join([]string{
 	`\bnpm_[A-Za-z0-9]{36}`,
 	`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----`,
 	`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
-	`(?i)\baws_secret_access_key\s*[=:]\s*[A-Za-z0-9/+]{30,}`,
+	`(?i)\baws_secret_access_key\s*[=:]\s*[A-Za-z0-9/+]{12,}`,
+	`\b[A-Z][A-Z0-9_]*(?:SECRET|TOKEN|PASSWORD|API_?KEY|PRIVATE_KEY)[A-Z0-9_]*\s*=\s*[A-Za-z0-9+/_.-]{12,}`,
+	`\b(?:postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp)://[^\s:/@]+:[^\s@/]{6,}@`,
+	`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`,
+	`\bhf_[A-Za-z0-9]{30,}`,
+	`\bdop_v1_[a-f0-9]{40,}`,
+	`\bwhsec_[A-Za-z0-9]{20,}`,
 	`(?m)^root:[^:\n]*:0:0:`,
-}, "|"))
+)

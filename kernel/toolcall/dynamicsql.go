@@ -1,6 +1,10 @@
 package toolcall
 
 import (
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,18 +22,34 @@ func (r *reading) dynamic(s []token) bool {
 		return false
 	}
 	var texts []string
-	for _, t := range s {
+	var codes []byte
+	for i, t := range s {
 		if t.quoted {
 			texts = append(texts, unquoted(t.text))
+		}
+		if t.quoted && isWord(s, i-2, "REVERSE") {
+			runes := []rune(unquoted(t.text))
+			slices.Reverse(runes)
+			texts = append(texts, string(runes))
+		}
+		if !t.quoted && strings.HasPrefix(t.text, "0X") && len(t.text) < maxWritten {
+			if raw, err := hex.DecodeString(strings.ToLower(t.text[2:])); err == nil {
+				texts = append(texts, strings.ReplaceAll(string(raw), "\x00", ""))
+			}
+		}
+		if isWord(s, i-2, "CHAR", "CHR", "NCHAR") && isWord(s, i-1, "(") {
+			if c, err := strconv.Atoi(t.text); err == nil && c > 8 && c < 127 {
+				codes = append(codes, byte(c))
+			}
 		}
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	for _, text := range append(texts, strings.Join(texts, "")) {
+	for _, text := range append(texts, strings.Join(texts, ""), string(codes)) {
 		if !r.spend(costQuery * len(text)) {
 			return true
 		}
-		if !sqlVerb.MatchString(text) {
+		if !sqlVerb.matches(text) {
 			continue
 		}
 		for _, statement := range statements(text) {
@@ -39,6 +59,15 @@ func (r *reading) dynamic(s []token) bool {
 		}
 	}
 	return false
+}
+
+// servedFile is a file that a server would run or show.
+var servedFile = regexp.MustCompile(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|sh|py|pl|rb|so)$|^/(?:var/www|srv|usr|opt|root|home/[^/]+/\.)`)
+
+// leadsOut reports whether a name that a query reads lies outside the database's own
+// folder.
+func leadsOut(name string) bool {
+	return strings.Contains(name, "://") || outside(strings.ToLower(name))
 }
 
 // unquoted returns what a literal holds, of a dollar quote as of an apostrophe.
@@ -65,12 +94,30 @@ func leavesDatabase(s []token) bool {
 		}
 	case isWord(s, 0, "LOAD"):
 		return isWord(s, 1, "DATA", "XML") && anyWordAfter(s, 0, "INFILE")
-	case isWord(s, 0, "ATTACH"):
+	case isWord(s, 0, "ATTACH", "VACUUM"):
 		for _, t := range s {
-			if t.quoted && outside(strings.ToLower(unquoted(t.text))) {
+			if name := strings.ToLower(unquoted(t.text)); t.quoted && (outside(name) || servedFile.MatchString(name)) {
 				return true
 			}
 		}
+	case isWord(s, 0, "PRAGMA"):
+		return anyWordAfter(s, 0, "WRITABLE_SCHEMA", "TRUSTED_SCHEMA", "LOAD_EXTENSION")
+	case isWord(s, 0, "BULK"):
+		return isWord(s, 1, "INSERT")
+	case isWord(s, 0, "EXPORT"):
+		return isWord(s, 1, "DATA", "DATABASE", "TABLE")
+	case isWord(s, 0, "PURGE"):
+		return isWord(s, 1, "BINARY", "MASTER", "RECYCLEBIN", "DBA_RECYCLEBIN", "TABLE")
+	case isWord(s, 0, "RESET"):
+		return isWord(s, 1, "MASTER", "BINARY", "SLAVE")
+	case isWord(s, 0, "SET"):
+		return isWord(s, 1, "GLOBAL") && anyWordAfter(s, 1, "GENERAL_LOG_FILE", "SLOW_QUERY_LOG_FILE", "GENERAL_LOG", "LOCAL_INFILE", "SECURE_FILE_PRIV", "LOG_BIN_TRUST_FUNCTION_CREATORS", "READ_ONLY") || isWord(s, 1, "ROLE") && isWord(s, 2, "POSTGRES", "ADMIN", "RDS_SUPERUSER") || isWord(s, 1, "SESSION") && isWord(s, 2, "AUTHORIZATION")
+	case isWord(s, 0, "ALTER"):
+		return anyWordAfter(s, 0, "DISABLE") && anyWordAfter(s, 0, "SECURITY", "TRIGGER", "AUDIT") || isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "SINGLE_USER", "OFFLINE") || isWord(s, 3, "DELETE") && isWord(s, 4, "WHERE") && alwaysTrueLong(s[5:])
+	case isWord(s, 0, "RESTORE"):
+		return isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "REPLACE")
+	case isWord(s, 0, "INSERT"):
+		return isWord(s, 1, "INTO") && isWord(s, 2, "MYSQL") || isWord(s, 1, "OVERWRITE") && isWord(s, 2, "DIRECTORY", "LOCAL")
 	case isWord(s, 0, "CREATE"):
 		return createsPower(s)
 	case isWord(s, 0, "EXEC", "EXECUTE"):

@@ -6,12 +6,12 @@ import (
 )
 
 // accountFile names the files that say who may do what on a machine.
-var accountFile = regexp.MustCompile(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`)
+var accountFile = newScreen(regexp.MustCompile(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
 
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
 	if givesRoles[name] {
-		if line := strings.Join(argv, " "); adminRole.MatchString(line) && grantsRole.MatchString(line) {
+		if line := strings.Join(argv, " "); adminRole.matches(line) && grantsRole.MatchString(line) {
 			s.breaks(PrivilegeEscalation)
 		}
 	}
@@ -76,7 +76,7 @@ var escalationCommands = byCommand(
 var givesRoles = words("kubectl oc aws gcloud az gsutil gh terraform")
 
 var (
-	adminRole  = regexp.MustCompile(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`)
+	adminRole  = newScreen(regexp.MustCompile(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`))
 	grantsRole = regexp.MustCompile(`\b(?:create|apply|attach-\S+-policy|put-\S+-policy|add-iam-policy-binding|bind|patch|set-iam-policy)\b`)
 )
 
@@ -88,7 +88,7 @@ func (r *reading) setting(l leaf) {
 	switch {
 	case on && (l.key == "privileged" || l.key == "hostpid" || l.key == "hostnetwork" || l.key == "allowprivilegeescalation"):
 		r.breaks(PrivilegeEscalation)
-	case (l.key == "role" || l.key == "roleref" || l.key == "clusterrole" || l.key == "policyarn" || l.key == "name" && l.above.roleRef) && adminRole.MatchString(l.value):
+	case (l.key == "role" || l.key == "roleref" || l.key == "clusterrole" || l.key == "policyarn" || l.key == "name" && l.above.roleRef) && adminRole.matches(l.value):
 		r.breaks(PrivilegeEscalation)
 	case on && loosens.MatchString(l.key), off && guards.MatchString(l.key):
 		r.breaks(ConstraintTampering)

@@ -1,24 +1,62 @@
 package toolcall
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"net/url"
 	"regexp"
 	"strings"
 )
 
+// packedSecret reports whether the query or the path of an address carries, in base64
+// or hexadecimal digits, a secret or what the session has just read.
+func (r *reading) packedSecret(text string) bool {
+	if !strings.Contains(text, "://") || len(text) > maxPacked {
+		return false
+	}
+	for _, m := range packedData.FindAllString(text, maxRedirects) {
+		for _, raw := range unpackedForms(m) {
+			if secret.matches(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var packedData = regexp.MustCompile(`[A-Za-z0-9+_-]{16,}={0,2}`)
+
+// unpackedForms are the readable texts that a value may stand for.
+func unpackedForms(value string) []string {
+	var out []string
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if raw, err := encoding.DecodeString(strings.TrimRight(value, "=")); err == nil && printable(raw) {
+			out = append(out, string(raw))
+			break
+		}
+	}
+	if raw, err := hex.DecodeString(value); err == nil && printable(raw) {
+		out = append(out, string(raw))
+	}
+	return out
+}
+
 // sent judges an argument of a tool whose arguments leave for elsewhere.
 // Headers are exempt: a key belongs there.
 func (r *reading) sent(l leaf) {
+	if r.tool.requests() && r.tool.roleOf(l.key) == roleURL && (secret.matches(l.value) || r.packedSecret(l.value)) {
+		r.breaks(DataExfiltration)
+	}
 	if !r.tool.sends || roleOfKey(l.key) == roleShell {
 		return
 	}
 	if headers.MatchString(l.key) || l.above.headers {
 		return
 	}
-	if secret.MatchString(l.value) {
+	if secret.matches(l.value) || r.packedSecret(l.value) {
 		r.breaks(DataExfiltration)
 	}
-	if dropSite.MatchString(hostIn(l)) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(hostIn(l)) {
+	if dropSite.matches(hostIn(l)) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(hostIn(l)) {
 		r.breaks(DataExfiltration)
 	}
 }
@@ -47,7 +85,7 @@ func (r *reading) images(text string) {
 		if !ok || r.asksFor(a.host) {
 			continue
 		}
-		if carriesData(a.query) || secret.MatchString(address) || r.observed(a.host) && a.query != "" {
+		if carriesData(a.query) || secret.matches(address) || r.observed(a.host) && a.query != "" {
 			r.breaks(DataExfiltration)
 		}
 	}

@@ -36,6 +36,10 @@ func outside(name string) bool {
 	}
 	clean := cleanPath(name)
 	switch {
+	case strings.HasPrefix(clean, "~") && !strings.HasPrefix(clean, "~/") && clean != "~" && strings.Contains(clean, "/"):
+		return true // the home of somebody else
+	case windowsFolder.MatchString(clean):
+		return true
 	case clean == ".." || strings.HasPrefix(clean, "../"):
 		return true
 	case drive.MatchString(clean):
@@ -49,14 +53,16 @@ func outside(name string) bool {
 var harmless = regexp.MustCompile(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
 
 var (
-	systemFolder = regexp.MustCompile(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib64|usr/(?:bin|sbin|lib)|private/etc|var/(?:run|lib|log|spool)|run)(?:/|$)`)
+	systemFolder = regexp.MustCompile(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
 	systemDrive  = regexp.MustCompile(`(?i)^[a-z]:/(?:windows|boot|program files|programdata|users/(?:all users|administrator))`)
+	// windowsFolder is a folder of Windows by its variable or its short name.
+	windowsFolder = regexp.MustCompile(`(?i)^(?:%(?:systemroot|windir|programfiles(?:\(x86\))?|programdata|systemdrive|allusersprofile)%|\$env:(?:systemroot|windir|programfiles|programdata|systemdrive))(?:/|$)|^[a-z]:/(?:progra~\d|window~\d|docume~\d|users/(?:default|public|all users))(?:/|$)|^[a-z]:\.\.(?:/|$)|^\?\?/|^globalroot/`)
 	// stripped is the spelling that survives a filter which removes "../" once.
-	stripped = strings.NewReplacer("....//", "../", `....\/`, "../", "..././", "../")
+	stripped = strings.NewReplacer("....//", "../", `....\/`, "../", "..././", "../", `..../\`, "../", `...\.\`, "../", "..;/", "../", ".../...//", "../", `....\\`, "../")
 	// overlong are encodings of dot and slash that old decoders accept.
-	overlong = strings.NewReplacer("%c0%ae", ".", "%c0%af", "/", "%e0%80%ae", ".", "%e0%80%af", "/", "%c1%9c", "/", "%u002e", ".", "%u2215", "/", "%u2216", "/")
+	overlong = strings.NewReplacer("%c0%2e", ".", "%e0%40%ae", ".", "%c0%5c", "/", "%c0%9v", "/", "%f0%80%80%ae", ".", "%f0%80%80%af", "/", "%c0%2f", "/", "%u2024", ".", "%uff0e", ".", "%uff0f", "/", "%u002f", "/", "%u005c", "/", `\u002e`, ".", `\u002f`, "/", "&#46;", ".", "&#47;", "/", "&#x2e;", ".", "&#x2f;", "/", "%c0%ae", ".", "%c0%af", "/", "%e0%80%ae", ".", "%e0%80%af", "/", "%c1%9c", "/", "%u002e", ".", "%u2215", "/", "%u2216", "/")
 	// wide are characters that normalise to a dot or a slash.
-	wide = strings.NewReplacer("\uff0e", ".", "\uff0f", "/", "\uff3c", "/", "\u2215", "/", "\u2044", "/", "\u2024", ".", "\u2025", "..", "\u29f8", "/")
+	wide = strings.NewReplacer("\uff0e", ".", "\uff0f", "/", "\uff3c", "/", "\u2215", "/", "\u2044", "/", "\u2024", ".", "\u2025", "..", "\u29f8", "/", "\u2026", "...", "\ufe52", ".", "\ufe68", "/", "\u29f5", "/", "\u3002", ".", "\uff61", ".", "\u200b", "", "\u200d", "", "\u2060", "", "\ufeff", "", "\u202e", "", "\u00ad", "")
 )
 
 // pathForms returns a file name as written and as the layers below may decode
@@ -116,7 +122,7 @@ func (s *shell) writes(name string) {
 		return
 	case isDevice(p):
 		s.breaks(DestructiveCommand)
-	case isPersistence(p) || accountFile.MatchString(p):
+	case isPersistence(p) || accountFile.matches(p):
 		s.planted(p)
 	case strings.HasPrefix(p, "/var/log/"):
 		s.breaks(ConstraintTampering)

@@ -6,7 +6,7 @@ import (
 )
 
 // startsCode names the files that start code later, or open a login.
-var startsCode = regexp.MustCompile(`(?:^|/)(?:` + strings.Join([]string{
+var startsCode = newScreen(regexp.MustCompile(`(?:^|/)(?:` + strings.Join([]string{
 	`etc/(?:crontab|anacrontab|at\.allow|cron\.[a-z]+/.*|ld\.so\.(?:preload|conf)|ld\.so\.conf\.d/.*|profile(?:\.d/.*)?|bash\.bashrc|bashrc|environment|zsh/.*|rc\.local|rc\d?\.d/.*|init\.d/.*|inittab|systemd/.*|xdg/autostart/.*|udev/rules\.d/.*|modules-load\.d/.*|update-motd\.d/.*|NetworkManager/dispatcher\.d/.*|apt/apt\.conf\.d/.*)`,
 	`(?:usr/)?lib/systemd/(?:system|user)/.*`,
 	`var/spool/(?:cron|at)/.*`,
@@ -20,13 +20,13 @@ var startsCode = regexp.MustCompile(`(?:^|/)(?:` + strings.Join([]string{
 	`(?i:windows/system32/tasks)/.*`,
 	`(?i:(?:windows)?powershell)/(?i:(?:microsoft\.\w+_)?profile\.ps1)`,
 	`site-packages/[\w.-]+\.pth|sitecustomize\.py|usercustomize\.py`,
-}, "|") + `)$`)
+}, "|") + `)$`))
 
-func isPersistence(name string) bool { return startsCode.MatchString(name) }
+func isPersistence(name string) bool { return startsCode.matches(name) }
 
 // planted judges a file about to be changed.
 func (r *reading) planted(name string) {
-	if accountFile.MatchString(name) {
+	if accountFile.matches(name) {
 		r.breaks(PrivilegeEscalation)
 	}
 	if isPersistence(name) {

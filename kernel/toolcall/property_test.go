@@ -188,19 +188,47 @@ func FuzzShell(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text string) { decide(with("bash", "command", strings.ToValidUTF8(text, "?"))) })
 }
 
+// large is a text of 64 KB made of a piece.
+func large(piece string) string { return strings.Repeat(piece, 64<<10/len(piece)) }
+
+// buildScript is what build systems run.
+const buildScript = `for f in "${SRC:-src}"/*.{c,h}; do
+  out="build/$(basename "${f%.c}").o"
+  if [[ -f "$f" && ! -e "$out" ]]; then cc -O2 -c "$f" -o "$out" || { echo "failed: $f" >&2; exit 1; }; fi
+done
+tar czf "dist/app-$(date +%F).tgz" build | tee -a build.log && curl -fsS https://api.example.com/v1/builds -d '{"state":"done"}'
+cat > out/config.yml <<END
+name: $NAME
+version: $(git describe --tags)
+END
+`
+
 func BenchmarkDecide(b *testing.B) {
-	for name, c := range map[string]toolcall.Call{
-		"shell":     with("bash", "command", "cd src && go build ./... && go test ./... | tee out.txt"),
-		"sql":       with("run_sql", "query", "SELECT id, name FROM users WHERE id = 3 AND deleted = false"),
-		"url":       with("fetch", "url", "https://example.com/a/b?c=d"),
-		"file_16KB": with("write_file", "content", strings.Repeat("A line of prose, nothing more.\n", 512)),
-	} {
+	calls := map[string]toolcall.Call{
+		"shell":          with("bash", "command", "cd src && go build ./... && go test ./... | tee out.txt"),
+		"sql":            with("run_sql", "query", "SELECT id, name FROM users WHERE id = 3 AND deleted = false"),
+		"url":            with("fetch", "url", "https://example.com/a/b?c=d"),
+		"ticket":         call("create_ticket", `{"title":"Cannot log in","body":"Since this morning the page stays empty.","priority":"high"}`),
+		"file_64KB":      with("write_file", "content", large("A line of prose, nothing more.\n")),
+		"script_64KB":    with("bash", "command", large(buildScript)),
+		"sql_64KB":       with("run_sql", "sql", large("INSERT INTO t (a, b, c) VALUES (1, 'two', 'it''s three');\n")),
+		"json_64KB":      with("import", "rows", large(`{"id": 17, "name": "A name", "tags": ["a", "b"], "url": "https://example.com/a?b=c"}`+"\n")),
+		"json_tree_64KB": call("import", `{"rows":[`+large(`{"id": 17, "name": "A name", "tags": ["a", "b"]},`)+`{}]}`),
+		"base64_64KB":    layers(64 << 10),
+		"prose_64KB":     with("deploy", "thing", large("A line of prose; nothing more (really).\n")),
+		"program_64KB":   with("python", "code", large("def f(a):\n    return requests.get('https://example.com/' + str(a)).json()['name']\n")),
+		"patch_64KB":     with("apply_patch", "input", large("*** Update File: a.go\n@@\n-	x := \"a\"\n+	x := \"b\" // why\n")),
+		"windows_64KB":   with("powershell", "command", large("Get-ChildItem .\\src -Recurse | Where-Object { $_.Length -gt 10 } | Select-Object Name\n")),
+	}
+	for name, c := range calls {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(c.Arguments)))
+			work := 0
 			for b.Loop() {
-				decide(c)
+				_, work = toolcall.Work(c)
 			}
+			b.ReportMetric(float64(work), "units/op")
 		})
 	}
 }

@@ -17,8 +17,15 @@ func (r *reading) query(text string) {
 	if !r.spend(costQuery * len(text)) {
 		return
 	}
-	text = executable.ReplaceAllString(plainText(text), " $1 ")
-	if !sqlVerb.MatchString(text) {
+	if openParentheses(text) > maxOpen {
+		r.unreadable()
+		return
+	}
+	text = plainText(text)
+	if strings.Contains(text, "/*!") {
+		text = executable.ReplaceAllString(text, " $1 ")
+	}
+	if !sqlVerb.matches(text) {
 		return
 	}
 	all := statements(text)
@@ -37,14 +44,16 @@ func (r *reading) query(text string) {
 // injected finds SQL that breaks out of a value: a quote or a number, then a
 // clause.
 func (r *reading) injected(text string) {
-	if numeric.MatchString(text) {
+	if len(text) < maxPacked && strings.ContainsAny(text, " /+\t\n") && numeric.MatchString(comments.ReplaceAllString(text, " ")) {
 		r.breaks(DestructiveQuery)
 		return
 	}
 	if !strings.ContainsAny(text, `'";`) {
 		return
 	}
-	text = comments.ReplaceAllString(text, " ")
+	if strings.Contains(text, "/*") {
+		text = comments.ReplaceAllString(text, " ")
+	}
 	if injection.MatchString(text) {
 		r.breaks(DestructiveQuery)
 		return
@@ -55,7 +64,7 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach)\b`)
+	sqlVerb = newScreen(regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|pg_shadow|pg_authid|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
@@ -64,9 +73,9 @@ var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
 
 	// numeric is the same where the value is a number, which needs no quote.
-	numeric = regexp.MustCompile(`(?i)^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
+	numeric = regexp.MustCompile(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
-	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )
 
 // token is a word or sign of SQL, in upper case; quoted tells a literal.
@@ -128,6 +137,9 @@ func (r *reading) destructive(s []token) bool {
 		}
 		switch t.text[strings.LastIndexByte(t.text, '.')+1:] {
 		case "DROP":
+			if isWord(s, 0, "ALTER") && isWord(s, 1, "TABLE") && i > 0 && i+1 < len(s) && !isWord(s, i+1, "CONSTRAINT", "INDEX", "KEY", "DEFAULT", "PRIMARY", "FOREIGN", "NOT", "CHECK", "IDENTITY", "EXPRESSION", "UNIQUE", "STATISTICS") && !isWord(s, i-1, "ON") && !isWord(s, i-3, "ALTER") && !isWord(s, i-2, "ALTER") {
+				return true
+			}
 			if startsStatement(s, i) && isWord(s, i+1, droppedObjects...) && i+2 < len(s) || i > 0 && isWord(s, 0, "ALTER") && isWord(s, i+1, "COLUMN") {
 				return true
 			}
@@ -161,6 +173,18 @@ func (r *reading) destructive(s []token) bool {
 			if startsStatement(s, i) && (len(s) == 1 || isWord(s, i+1, "WITH")) {
 				return true
 			}
+		case "UTL_HTTP", "UTL_INADDR", "UTL_TCP", "UTL_SMTP", "HTTPURITYPE", "DBMS_LDAP", "DBMS_SCHEDULER", "DBMS_JAVA", "SYS_EXEC", "SYS_EVAL", "XP_FILEEXIST", "XP_SUBDIRS", "XP_REGREAD", "XP_INSTANCE_REGREAD", "DBLINK_CONNECT", "LO_GET", "PG_STAT_FILE", "PG_LS_LOGDIR", "PG_LS_WALDIR", "PG_FILE_WRITE", "DATABASE_TO_XML", "SCHEMA_TO_XML", "TABLE_TO_XML", "WRITEFILE", "READFILE", "XMLTYPE_FROM_FILE", "LOAD_XML", "PG_RELOAD_CONF", "PG_TERMINATE_BACKEND":
+			if isWord(s, i+1, "(", ".") {
+				return true
+			}
+		case "URL", "FILE", "S3", "READ_TEXT", "READ_CSV", "READ_CSV_AUTO", "READ_BLOB", "READ_JSON", "READ_PARQUET", "REMOTE", "EXECUTABLE":
+			if isWord(s, i+1, "(") && i+2 < len(s) && s[i+2].quoted && leadsOut(unquoted(s[i+2].text)) {
+				return true
+			}
+		case "PG_SHADOW", "PG_AUTHID":
+			if i > 0 && isWord(s, i-1, "FROM", "JOIN", ".") {
+				return true
+			}
 		case "LOAD_FILE", "LOAD_EXTENSION", "PG_READ_FILE", "PG_READ_BINARY_FILE", "PG_LS_DIR", "LO_EXPORT", "LO_IMPORT", "DBMS_XSLPROCESSOR", "UTL_FILE":
 			if isWord(s, i+1, "(", ".") {
 				return true
@@ -170,7 +194,7 @@ func (r *reading) destructive(s []token) bool {
 	return false
 }
 
-var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION")
+var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION ALL CATALOG WAREHOUSE SERVER POLICY MEASUREMENT BUCKET PLUGGABLE LOGIN PUBLICATION SUBSCRIPTION GRAPH STREAM TOPIC SHARD DATASET")
 
 // startsStatement reports whether a statement, or one that wraps it, begins at i.
 func startsStatement(s []token, i int) bool {

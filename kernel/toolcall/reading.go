@@ -1,15 +1,25 @@
 package toolcall
 
 import (
+	"encoding/base64"
+	"regexp"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
 )
 
+// recipeLine is a command in a list of steps, as workflows are written in YAML.
+var recipeLine = regexp.MustCompile(`(?m)^\s*(?:-\s+)?(?:run|command|cmd|script|exec|shell|sh|bash):\s+(\S.*)$`)
+
+// maxRecipes bounds those of one argument.
+const maxRecipes = 64
+
 // reading is the work of one Decide: what is known of the call, and the
 // invariants found broken so far.
 type reading struct {
 	*budget
+	name      string // of the tool
+	language  string // that an argument says the program is in
 	tool      tool
 	request   *index // what the user and the application ask
 	untrusted *index // what the session observed
@@ -36,7 +46,7 @@ type reading struct {
 }
 
 func newReading(c Call, b *budget) *reading {
-	r := &reading{budget: b, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
+	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
 		seen[n] = o.Text
@@ -82,11 +92,26 @@ func (r *reading) leaf(l leaf) {
 		return
 	}
 	r.images(l.value)
-	switch r.tool.roleOf(l.key) {
+	r.as(r.tool.roleOf(l.key), l)
+	r.sent(l)
+}
+
+// as reads an argument in a role.
+func (r *reading) as(what role, l leaf) {
+	if text, packed := unpackedText(l.value); packed && (what == roleShell || what == roleCode || what == roleUnknown || what == roleQuery || l.key == "payload" || l.key == "data") {
+		inner := l
+		inner.value = text
+		if r.nested < maxNested {
+			r.nested++
+			r.as(what, inner)
+			r.nested--
+		}
+	}
+	switch what {
 	case roleShell:
 		r.shell(l.value)
 	case roleCode:
-		r.code(l.value)
+		r.inLanguage(l.value)
 	case roleQuery:
 		r.certain = true
 		r.query(l.value)
@@ -99,6 +124,10 @@ func (r *reading) leaf(l leaf) {
 		}
 	case roleURL:
 		r.value(l.value)
+		if name, is := strings.CutPrefix(l.value, "file://"); is && r.tool.files() && !strings.HasPrefix(name, "//") {
+			r.file(name)
+			return
+		}
 		r.address(l.value)
 	case roleProse:
 		r.prose(l)
@@ -107,8 +136,53 @@ func (r *reading) leaf(l leaf) {
 	default:
 		r.unknown(l)
 	}
-	r.sent(l)
 }
+
+// inLanguage reads a program in the language that the call names.
+func (r *reading) inLanguage(text string) {
+	switch {
+	case commandLanguages[r.language]:
+		r.shell(text)
+	case r.language == "powershell" || r.language == "pwsh" || r.language == "cmd" || r.language == "batch" || r.language == "bat" || r.language == "ps1":
+		r.windows(text)
+	case r.language == "sql":
+		r.query(text)
+	}
+	if cell, is := cutCell(text); is {
+		r.shell(cell)
+	}
+	r.code(text)
+}
+
+var (
+	commandLanguages = words("bash sh shell zsh ksh fish dash console terminal shellscript")
+	languageKeys     = words("language lang interpreter runtime shell syntax kernel engine")
+)
+
+// cutCell returns the script of a notebook's cell that says it is a shell's.
+func cutCell(text string) (string, bool) {
+	for _, magic := range []string{"%%bash", "%%sh", "%%script bash", "#!/bin/bash", "#!/bin/sh", "#!/usr/bin/env bash"} {
+		if rest, is := strings.CutPrefix(strings.TrimSpace(text), magic); is {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// unpackedText is what a value in base64 says, if it is readable text.
+func unpackedText(value string) (string, bool) {
+	if len(value) < 12 || len(value) > maxPacked || len(value)%4 != 0 || strings.ContainsAny(value, " \n.-:") {
+		return "", false
+	}
+	raw, err := base64.StdEncoding.DecodeString(value)
+	if err != nil || !printable(raw) || !strings.ContainsAny(string(raw), " \n;|/") {
+		return "", false
+	}
+	return string(raw), true
+}
+
+// maxPacked bounds the values in base64 that are read as what they say.
+const maxPacked = 1 << 14
 
 // value reads what should be a plain value: the tool may paste it into a command
 // line or a query.
@@ -130,6 +204,9 @@ func (r *reading) prose(l leaf) {
 // unknown reads an argument whose name says nothing by all that its content
 // may be.
 func (r *reading) unknown(l leaf) {
+	for _, m := range recipeLine.FindAllStringSubmatch(l.value, maxRecipes) {
+		r.shell(strings.Trim(m[1], `"'`))
+	}
 	if strings.ContainsAny(l.value, " \t\n;|&$`<{\u00a0") { // {"mode": "set"} is no command
 		r.shell(l.value)
 	}

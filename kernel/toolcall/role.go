@@ -63,10 +63,21 @@ func readTool(name string) tool {
 	t.windows = t.any("powershell", "pwsh", "cmd")
 	t.code = t.any("python", "javascript", "node", "code", "interpreter", "notebook", "ipython", "repl", "eval")
 	t.writes = t.any("write", "create", "save", "edit", "replace", "append", "patch", "insert", "overwrite")
-	t.sends = t.any("send", "post", "upload", "mail", "email", "http", "request", "webhook", "slack", "tweet", "publish", "share", "message", "notify", "fetch", "curl", "put")
+	t.sends = t.any("send", "post", "upload", "mail", "email", "http", "request", "webhook", "slack", "tweet", "publish", "share", "message", "notify", "fetch", "curl", "put", "gist", "paste", "pastebin", "issue", "comment", "pr", "review", "wiki", "ticket", "reply", "forward", "sms", "discord", "telegram", "teams", "submit")
 	t.commits = t.any("send", "pay", "transfer", "wire", "reply", "forward", "invite", "purchase", "buy", "refund", "payout", "publish", "share", "tweet", "donate", "withdraw", "remit", "upload") ||
 		t.any("payment", "mail", "email", "order", "post", "message", "sms") && !t.any("read", "get", "list", "lookup", "search", "find", "fetch", "check", "view", "download", "count", "parse")
 	return t
+}
+
+// requests reports whether the tool asks for an address.
+func (t tool) requests() bool {
+	return t.any("fetch", "http", "request", "get", "browser", "browse", "navigate", "visit", "open", "goto", "url", "web", "download", "render", "image", "curl", "scrape", "crawl")
+}
+
+// files reports whether the tool handles files, so that an address of a file is a
+// path to it.
+func (t tool) files() bool {
+	return t.any("file", "files", "fs", "filesystem", "document", "resource", "readfile", "open")
 }
 
 func (t tool) any(words ...string) bool {
@@ -121,6 +132,8 @@ func (t tool) roleOf(key string) role {
 		return roleProse
 	case key == "address" && t.commits && !t.words["http"]:
 		return roleDestination
+	case (key == "to" || key == "from" || key == "src" || key == "dst" || key == "output" || key == "old" || key == "new" || key == "name" || key == "oldpath" || key == "newpath") && t.any("file", "files", "folder", "directory", "dir", "fs", "copy", "move", "rename", "symlink", "link", "path") && !t.commits:
+		return rolePath
 	case key == "source" && !t.code:
 		return rolePath
 	}

@@ -180,7 +180,11 @@ func (s *shell) visit(node syntax.Node) bool {
 		}
 	case *syntax.WordIter:
 		items, _ := s.fields(n.Items)
-		s.set(n.Name.Value, strings.Join(items, " "))
+		value := strings.Join(items, " ")
+		if value == unknownText && len(n.Items) > 0 {
+			value = s.origin(n.Items[0])
+		}
+		s.set(n.Name.Value, value)
 	case *syntax.FuncDecl:
 		s.define(n)
 		return false
@@ -369,8 +373,14 @@ func (s *shell) feed(argv []string, text string) {
 			s.feed(innermost(words), text)
 			s.calls--
 		}
-	case sqlClients[programName(argv[0])]:
-		s.query(text)
+	case isSQLClient(programName(argv[0])):
+		s.surely(text)
+		for _, command := range escapes(append([]string{argv[0]}, text)) {
+			s.opens(command)
+		}
+		s.byWords(programName(argv[0]), []string{argv[0], text})
+	case programName(argv[0]) == "mongosh" || programName(argv[0]) == "mongo":
+		s.code(text)
 	}
 }
 
@@ -406,8 +416,9 @@ func (r *reading) tokens(text string) {
 	if !r.spend(costJudge * len(text)) {
 		return
 	}
-	for _, t := range dangerousTokens {
-		if t.pattern.MatchString(text) {
+	possible := tokenScreen.possible(text)
+	for i, t := range dangerousTokens {
+		if possible&(1<<i) != 0 && t.pattern.MatchString(text) {
 			r.breaks(t.invariant)
 		}
 	}
@@ -425,3 +436,11 @@ var dangerousTokens = []struct {
 	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*sudo\s+\S`), PrivilegeEscalation},
 	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*(?:cat|less|head|tail|cp|scp|base64)\s+[^\n;|&]*(?:/etc/shadow|\.ssh/id_|\.aws/credentials)`), CredentialAccess},
 }
+
+var tokenScreen = func() *screen {
+	var patterns []*regexp.Regexp
+	for _, t := range dangerousTokens {
+		patterns = append(patterns, t.pattern)
+	}
+	return newScreen(patterns...)
+}()

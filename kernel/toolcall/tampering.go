@@ -10,11 +10,11 @@ import (
 // governedFile names the files that constrain an agent: the proxy's
 // configuration, its policy and constitution, the permissions of agent
 // harnesses, and the rules of the system's own audit.
-var governedFile = regexp.MustCompile(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|(?:^|/)lex\.(?:db|log|jsonl)|lex/(?:lex|receipts)\.\w+|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`)
+var governedFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|(?:^|/)lex\.(?:db|log|jsonl)|lex/(?:lex|receipts)\.\w+|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`))
 
 // governed judges a file about to be changed.
 func (r *reading) governed(name string) {
-	if governedFile.MatchString(name) {
+	if governedFile.matches(name) {
 		r.breaks(ConstraintTampering)
 	}
 }
@@ -38,7 +38,7 @@ func (r *reading) toolName() {
 // tampers judges a command that would stop the guard or blind its records.
 func (s *shell) tampers(name string, argv []string) {
 	for i, w := range argv {
-		if strings.HasPrefix(w, "--unix-socket") && caddySocket.MatchString(w+" "+wordAt(argv, i+1)) || strings.HasPrefix(w, "--dangerously-") {
+		if strings.HasPrefix(w, "--unix-socket") && caddySocket.matches(w+" "+wordAt(argv, i+1)) || strings.HasPrefix(w, "--dangerously-") {
 			s.breaks(ConstraintTampering)
 		}
 	}
@@ -59,11 +59,11 @@ func (s *shell) tampers(name string, argv []string) {
 }
 
 // recordFile names the files that record what was done.
-var recordFile = regexp.MustCompile(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`)
+var recordFile = newScreen(regexp.MustCompile(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`))
 
 // erases judges a record that a command removes or empties.
 func (s *shell) erases(name string) {
-	if recordFile.MatchString(s.resolve(name)) {
+	if recordFile.matches(s.resolve(name)) {
 		s.breaks(ConstraintTampering)
 	}
 }
@@ -135,4 +135,4 @@ var (
 )
 
 // caddySocket is Caddy's administrative API by a socket instead of a port.
-var caddySocket = regexp.MustCompile(`--unix-socket[= ]\S*(?:caddy|admin)\S*`)
+var caddySocket = newScreen(regexp.MustCompile(`--unix-socket[= ]\S*(?:caddy|admin)\S*`))

@@ -213,9 +213,37 @@ func constantComparison(s []token) bool {
 	return comparison(s)
 }
 
+// everyKey reports whether a condition on a key holds for every row that there is:
+// keys are there, and begin at one.
+func everyKey(s []token) bool {
+	if len(s) < 3 || s[0].quoted || !keyColumn(s[0].text) {
+		return false
+	}
+	value := s[2].text
+	switch s[1].text {
+	case ">":
+		return value == "0" || value == "-1" || value == "-"
+	case ">=":
+		return value == "0" || value == "1" || value == "-"
+	case "<>", "!=":
+		return value == "0" || value == "-1" || value == "-" || value == "''"
+	case "IS":
+		return len(s) == 4 && value == "NOT" && s[3].text == "NULL"
+	}
+	return false
+}
+
+func keyColumn(name string) bool {
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	return name == "ID" || name == "UUID" || name == "ROWID" || name == "_ID" || name == "GUID" || name == "CTID" || name == "PK" || name == "OID"
+}
+
 func comparison(s []token) bool {
 	if len(s) > maxComparison {
 		return false
+	}
+	if everyKey(s) {
+		return true
 	}
 	for i, t := range s {
 		if t.quoted || i == 0 || i == len(s)-1 {

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -164,9 +165,15 @@ func decide(c Call, b *budget) (Decision, error) {
 	}
 	r := newReading(c, b)
 	for _, l := range leaves {
+		if l.text && languageKeys[l.key] {
+			r.language = strings.ToLower(strings.TrimPrefix(l.value, "/bin/"))
+		}
+	}
+	for _, l := range leaves {
 		r.leaf(l)
 	}
 	r.program(c.Name, leaves)
+	r.documents(leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)
 	r.intention()

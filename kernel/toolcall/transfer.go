@@ -12,7 +12,7 @@ import (
 
 var (
 	downloaders = words("curl wget fetch aria2c lwp-request lynx w3m http https httpie iwr irm Invoke-WebRequest Invoke-RestMethod ftp tftp scp nc ncat netcat socat certutil bitsadmin")
-	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil rclone ssh openssl")
+	senders     = words("curl wget http https httpie nc ncat netcat socat telnet ftp scp rsync mail mailx sendmail mutt telegram-send aws gsutil gcloud rclone ssh openssl sftp lftp smbclient tftp swaks xh curlie croc nslookup")
 	resolvers   = words("dig nslookup host drill ping traceroute resolvectl kdig")
 	decoders    = words("base64 xxd openssl base32 uudecode gzip bzip2 xz zstd base58 basenc lz4 brotli")
 )
@@ -232,7 +232,7 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 		switch {
 		case runs && (f.fetches || f.decodes):
 			s.breaks(RemoteCodeExecution)
-		case resolvers[name] && f.runs:
+		case resolvers[name] && (f.runs || strings.Contains(s.literal(w), contentsText)):
 			s.breaks(DataExfiltration)
 		case senders[name] && f.reads:
 			leaks, sensitive = true, sensitive || f.sensitive
@@ -292,6 +292,7 @@ func (s *shell) input(argv []string, name string) {
 func (s *shell) transfers(name string, argv []string) {
 	if name == "git" {
 		s.clones(argv)
+		s.pushes(argv)
 	}
 	if !downloaders[name] && !senders[name] && !resolvers[name] {
 		return
@@ -310,7 +311,7 @@ func (s *shell) transfers(name string, argv []string) {
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it
 		}
-		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && isAddress(w) || name == "curl" && (localName.MatchString(hostOf(w)) || isAddress(w)) {
+		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && isAddress(w) || name == "curl" && (localName.matches(hostOf(w)) || isAddress(w)) {
 			s.target(w, true)
 			for _, inner := range redirected(w) {
 				s.target(inner, true)
@@ -318,7 +319,7 @@ func (s *shell) transfers(name string, argv []string) {
 		}
 	}
 	if file, data := upload(name, argv); data {
-		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.MatchString(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -362,7 +363,7 @@ func upload(name string, argv []string) (string, bool) {
 	for i := 1; i < len(argv) && knows; i++ {
 		value, next, found := flags.program(argv, i)
 		if !found {
-			if strings.Contains(argv[i], "://") && secret.MatchString(argv[i]) {
+			if strings.Contains(argv[i], "://") && secret.matches(argv[i]) {
 				return "", true
 			}
 			i += flags.valueWords(argv[i])
@@ -377,11 +378,38 @@ func upload(name string, argv []string) (string, bool) {
 			file, _, _ := strings.Cut(value[at+1:], ";")
 			return file, file != "-"
 		}
-		if secret.MatchString(value) {
+		if secret.matches(value) {
 			return "", true
 		}
 	}
-	if name == "scp" || name == "rsync" || name == "rclone" {
+	if name == "aws" && slices.ContainsFunc(argv, func(w string) bool { return strings.HasPrefix(w, "--endpoint-url") }) {
+		return "", slices.Contains(argv, "cp") || slices.Contains(argv, "sync") || slices.Contains(argv, "mv") || slices.Contains(argv, "put-object")
+	}
+	if name == "mail" || name == "mailx" || name == "mutt" || name == "sendmail" || name == "swaks" {
+		for i, w := range argv {
+			if (w == "-a" || w == "-A" || w == "--attach") && i+1 < len(argv) {
+				return strings.TrimPrefix(argv[i+1], "@"), true
+			}
+		}
+	}
+	if name == "http" || name == "https" || name == "httpie" || name == "xh" {
+		for _, w := range argv[1:] {
+			if m := httpieFile.FindStringSubmatch(w); m != nil {
+				return m[1], true
+			}
+		}
+	}
+	if (name == "gsutil" || name == "gcloud") && slices.Contains(argv, "cp") || name == "lftp" || name == "smbclient" || name == "tftp" {
+		for _, w := range argv[1:] {
+			if m := putFile.FindStringSubmatch(w); m != nil {
+				return m[1], true
+			}
+			if isCredentialFile(w) {
+				return w, true
+			}
+		}
+	}
+	if name == "scp" || name == "rsync" || name == "rclone" || name == "sftp" {
 		if names := operands(argv); len(names) > 1 && strings.Contains(names[len(names)-1], ":") {
 			return names[0], true
 		}
@@ -398,6 +426,11 @@ var httpPort = regexp.MustCompile(`^:\d{2,5}/`)
 // wholeFile are the flags whose value is the name of a file to send.
 var wholeFile = regexp.MustCompile(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
 
+var (
+	httpieFile = regexp.MustCompile(`^[\w-]*@([^@\s]+)$`)
+	putFile    = regexp.MustCompile(`\bm?put\s+(\S+)`)
+)
+
 // uploadFlags carry data, in every spelling: -d x, -dx, -sd x, --data=x.
 var uploadFlags = map[string]options{
 	"curl": {
@@ -412,10 +445,10 @@ var uploadFlags = map[string]options{
 // other files also where nothing is known against it.
 func (s *shell) sends(argv []string, sensitive bool) {
 	for _, host := range hostsOf(argv) {
-		if s.asksFor(host) || localName.MatchString(host) || host == "127.0.0.1" {
+		if s.asksFor(host) || localName.matches(host) || host == "127.0.0.1" {
 			continue
 		}
-		if sensitive || s.asked || dropSite.MatchString(host) || collector.MatchString(host) || s.observed(host) {
+		if sensitive || s.asked || dropSite.matches(host) || collector.matches(host) || s.observed(host) {
 			s.breaks(DataExfiltration)
 		}
 	}
@@ -427,7 +460,7 @@ func hostsOf(argv []string) []string {
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}
-		if h := hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.MatchString(h) {
+		if h := hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.matches(h) {
 			out = append(out, h)
 		}
 	}
@@ -507,6 +540,27 @@ func (s *shell) clones(argv []string) {
 	s.fetched[folder] = true
 }
 
+// pushes judges a push to an address: the remotes of a clone are the user's choice,
+// one that the command names is its own.
+func (s *shell) pushes(argv []string) {
+	names := clientFlags["git"].operandsOf(argv)
+	if wordAt(names, 0) == "remote" && (wordAt(names, 1) == "add" || wordAt(names, 1) == "set-url") && len(names) > 3 {
+		s.written["git remote "+names[2]] = names[3]
+	}
+	at := slices.Index(names, "push")
+	if at < 0 || at > 2 || at+1 >= len(names) {
+		return
+	}
+	to := cmp.Or(s.written["git remote "+names[at+1]], names[at+1])
+	host := hostOf(to)
+	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.matches(host) {
+		return
+	}
+	if s.asked || s.observed(host) || dropSite.matches(host) {
+		s.breaks(DataExfiltration)
+	}
+}
+
 // commandEffects is what the commands below a node do.
 type commandEffects struct {
 	version                                  int
@@ -576,7 +630,7 @@ func decodes(name string, argv []string) bool {
 		return len(escapedByte.FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
 	case isInterpreter(name):
 		program, _, given := programOf(argv)
-		return given && decoder.MatchString(program)
+		return given && decoder.matches(program)
 	}
 	return false
 }

@@ -19,12 +19,13 @@ func (r *reading) windows(text string) {
 		return
 	}
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
-	fetches := windowsFetch.MatchString(text)
-	if fetches && (windowsRun.MatchString(text) || runsWhatItFetched(text)) {
+	fetches := windowsFetch.matches(text)
+	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
-	for _, rule := range windowsRules {
-		if rule.pattern.MatchString(text) {
+	possible := windowsScreen.possible(text)
+	for i, rule := range windowsRules {
+		if possible&(1<<i) != 0 && rule.pattern.MatchString(text) {
 			r.breaks(rule.invariant)
 		}
 	}
@@ -137,7 +138,7 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 		}
 		switch name := programName(words[0]); {
-		case drive.MatchString(windowsTargets(words[:1])[0]) && len(commands) > 1:
+		case drive.MatchString(slashed(words[0])) && len(commands) > 1:
 			found = append(found, windowsTargets(words)...)
 		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
 			for _, t := range append(targets, windowsTargets(words[:1])...) {
@@ -187,7 +188,7 @@ func (r *reading) windowsLoses(target string) {
 	if isVital(p) || windowsVital.MatchString(p) {
 		r.breaks(DestructiveCommand)
 	}
-	if recordFile.MatchString(p) {
+	if recordFile.matches(p) {
 		r.breaks(ConstraintTampering)
 	}
 }
@@ -252,8 +253,8 @@ var (
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
-	windowsFetch   = regexp.MustCompile(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`)
-	windowsRun     = regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|reflection\.assembly|start-process|saps|invoke-command|icm)\b`)
+	windowsFetch   = newScreen(regexp.MustCompile(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
+	windowsRun     = newScreen(regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|reflection\.assembly|start-process|saps|invoke-command|icm)\b`))
 )
 
 // windowsRules are commands that need no operands to be judged.
@@ -268,3 +269,11 @@ var windowsRules = []struct {
 	{regexp.MustCompile(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
 	{regexp.MustCompile(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }
+
+var windowsScreen = func() *screen {
+	var patterns []*regexp.Regexp
+	for _, rule := range windowsRules {
+		patterns = append(patterns, rule.pattern)
+	}
+	return newScreen(patterns...)
+}()

@@ -1,0 +1,101 @@
+package toolcall
+
+import (
+	"regexp"
+	"strings"
+)
+
+// sqlClients are the clients of databases, with the flags that carry a query.
+var sqlClients = map[string]options{
+	"psql": {values: "dhpUvFRPTLofn", text: "c", longText: "--command"}, "pgcli": {values: "hpUd", text: "c"}, "usql": {text: "c", longText: "--command"},
+	"mysql": {values: "uhPDS", text: "e", longText: "--execute --init-command"}, "mariadb": {values: "uhPDS", text: "e", longText: "--execute --init-command"}, "mycli": {values: "uhPDS", text: "e"},
+	"sqlite3": {longText: "-cmd"}, "sqlite": {}, "litecli": {text: "e"}, "duckdb": {text: "cs"},
+	"sqlcmd": {values: "SdUPi", text: "qQ"}, "osql": {values: "SdUPi", text: "qQ"}, "isql": {values: "SdUP"}, "sqlplus": {}, "tsql": {},
+	"clickhouse-client": {text: "q", longText: "--query"}, "clickhouse": {text: "q", longText: "--query"}, "clickhouse-local": {text: "q", longText: "--query"},
+	"cockroach": {text: "e", longText: "--execute"}, "snowsql": {text: "q", longText: "--query"}, "snow": {text: "q", longText: "--query"},
+	"bq": {}, "cqlsh": {text: "e", longText: "--execute"}, "trino": {longText: "--execute"}, "presto": {longText: "--execute"},
+	"hive": {text: "e"}, "beeline": {text: "e", values: "unp"}, "impala-shell": {text: "q"}, "spark-sql": {text: "e"},
+	"influx": {longText: "-execute --execute"}, "turso": {}, "wrangler": {longText: "--command"}, "redis-cli": {values: "hpanu"}, "valkey-cli": {values: "hpanu"},
+}
+
+// sqlClient reads the queries that a client gets as arguments.
+func (s *shell) sqlClient(argv []string) {
+	flags := sqlClients[programName(argv[0])]
+	for i := 1; i < len(argv); i++ {
+		if text, next, found := flags.program(argv, i); found {
+			s.surely(text)
+			i = next - 1
+			continue
+		}
+		if strings.ContainsAny(argv[i], " \t\n") {
+			s.surely(strings.TrimPrefix(strings.TrimPrefix(argv[i], "--command="), "--execute="))
+		}
+	}
+}
+
+func isSQLClient(name string) bool {
+	_, known := sqlClients[name]
+	return known
+}
+
+// mongo reads the program that MongoDB's shell gets.
+func (s *shell) mongo(argv []string) {
+	flags := options{values: "uph", long: "--host --port --username --password --authenticationDatabase --file", longText: "--eval"}
+	for i := 1; i < len(argv); i++ {
+		if text, next, found := flags.program(argv, i); found {
+			s.code(text)
+			i = next - 1
+		}
+	}
+}
+
+// surely reads a text that is a query and no sentence.
+func (s *shell) surely(text string) {
+	before := s.certain
+	s.certain = true
+	s.query(text)
+	s.certain = before
+}
+
+// documents judges a call to a database of documents: code that runs in the server,
+// and operations on every document.
+func (r *reading) documents(leaves []leaf) {
+	operation, filtered, everything := "", false, false
+	for _, l := range leaves {
+		switch {
+		case serverCode[l.key]:
+			r.breaks(DestructiveQuery)
+		case l.text && operationKeys[l.key] && len(l.value) < maxKey:
+			operation = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(l.value))
+		case filterKeys[l.key] && l.value == "{}":
+			everything = true
+		case filterKeys[l.key] || l.above.filter:
+			filtered = true
+		case strings.HasPrefix(l.key, "$") && operators[l.key] && !r.tool.stores():
+			r.breaks(DestructiveQuery) // an operator where a value belongs
+		}
+	}
+	if operation == "" {
+		operation = strings.ToLower(strings.Join(strings.Fields(spaced(r.name)), ""))
+	}
+	switch {
+	case dropsAll.MatchString(operation) && r.tool.stores():
+		r.breaks(DestructiveQuery)
+	case changesMany.MatchString(operation) && (everything || !filtered && r.tool.stores()):
+		r.breaks(DestructiveQuery)
+	}
+}
+
+// stores reports whether the tool is a database of documents or keys.
+func (t tool) stores() bool {
+	return t.sql || t.any("mongo", "mongodb", "documentdb", "collection", "couchdb", "couch", "firestore", "dynamo", "dynamodb", "elastic", "elasticsearch", "opensearch", "cosmos", "nosql", "documents", "redis", "index")
+}
+
+var (
+	serverCode    = words("$where $function $accumulator mapreduce")
+	operators     = words("$ne $gt $gte $lt $lte $regex $nin $in $exists $or $expr $not")
+	operationKeys = words("operation op action method command cmd function")
+	filterKeys    = words("filter query q selector where criteria match condition")
+	dropsAll      = regexp.MustCompile(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
+	changesMany   = regexp.MustCompile(`deletemany|updatemany|removeall|deleteall|deletebyquery|updatebyquery|bulkdelete|^remove$|^delete$`)
+)
