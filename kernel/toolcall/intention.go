@@ -277,8 +277,8 @@ func (p passage) count(stems []string) (n int) {
 var sameThing = func() map[string][]string {
 	out := make(map[string][]string)
 	for _, group := range []string{
-		"email mail message inbox gmail letter", "dm direct", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
-		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock", "password credential secret login", "channel group room slack", "note memo evernote",
+		"email mail message inbox gmail letter", "dm direct", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment invoice bill dollar bitcoin amount transfer usd eur",
+		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "password credential secret login", "channel group room slack", "note memo evernote",
 		"contact friend person people address phone", "history log record", "ticket issue bug", "webpage page website site url link", "purchase order", "crypto bitcoin ethereum coin wallet", "patient health medical", "ambulance emergency fire police", "photo picture image", "permission access role sharing", "device thermostat light lamp camera robot", "database table row sql", "server host machine instance vm",
 	} {
 		words := strings.Fields(group)
@@ -358,7 +358,7 @@ const (
 	weighTheft    = 0.35 // it tells to read and to send
 	weighLanguage = 0.35 // it is in another language than the user writes
 	weighOther    = 0.35 // the user named another value of that kind
-	userAct       = 0.2  // the user asks for the act
+	userAct       = 0.1  // the user asks for the act
 	userThing     = 0.2  // and names the thing,
 	userValue     = 0.4  // and telling arguments,
 	userWord      = 0.1  // and others
@@ -417,6 +417,15 @@ func (v value) aims() bool {
 	return v.kind == mailbox || v.kind == account || v.kind == address || v.kind == handle || v.kind == person || v.kind == amount || v.kind == file
 }
 
+// contradicts reports whether a value takes the place of one that the user named, or adds
+// a receiver to a wish that is complete without.
+func (r *reading) contradicts(v value, p passage, u support) bool {
+	if u.act && (p.hostile || v.aims()) && r.wish.names(v.kind) {
+		return true
+	}
+	return u.strong > 1 && (v.kind == mailbox || v.kind == account || v.kind == handle || v.kind == address)
+}
+
 // tells reports whether a passage that names a value gives the order for it. An honest
 // text names numbers and dates for other reasons.
 func (p passage) tells(v value) bool {
@@ -426,7 +435,7 @@ func (p passage) tells(v value) bool {
 	if p.hostile {
 		return v.telling() || v.kind == quantity || v.kind == level || len(v.form) > 5 || v.key != "" && p.has(v.key)
 	}
-	return v.aims() || v.kind == plain && len(v.form) > 8 && strings.Contains(v.form, " ")
+	return v.aims() || v.kind == plain && len(v.form) > 8
 }
 
 // evidence weighs how far a call follows a passage rather than the user.
@@ -445,7 +454,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	}
 	things := 0
 	for _, n := range d.nouns {
-		if p.count([]string{n}) > 0 && r.wish.count([]string{n}) == 0 {
+		if p.count([]string{n}) > 0 && !r.wish.has(n) && (!u.act || r.wish.count([]string{n}) == 0) {
 			things++
 		}
 	}
@@ -455,12 +464,12 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	words := 0
 	for _, v := range u.foreign {
 		switch {
-		case p.tells(v) && !v.quoted:
+		case p.tells(v) && !(v.quoted && (v.kind != address || !p.hostile)):
 			if !told {
 				e += weighValue
 			}
 			told = true
-			if u.act && !reads && (p.hostile || v.aims()) && r.wish.names(v.kind) {
+			if !reads && r.contradicts(v, p, u) {
 				e += weighOther
 			}
 		case p.named(v) || p.resembles(v):
@@ -488,7 +497,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if !p.hostile && r.wish.says() < fewWords && r.wish.acts() == 0 {
 		e -= noLink // "Yes, that is right": what the user wished is not known
 	}
-	other := act && !reads && !u.act && (things > 0 || p.hostile) || reads && things > 0 && p.steals()
+	other := !reads && act && (!u.act && (things > 0 || p.hostile) || p.hostile && things > 1) || reads && things > 0 && p.steals()
 	return e - r.excuse(u, p, things, told, reads, other)
 }
 
@@ -612,7 +621,7 @@ func (r *reading) inject(d deed, p passage) {
 // delegates reports whether the user hands the choice of acts to what will be read.
 func (r *reading) delegates() bool { return delegation.MatchString(r.wish.folded) }
 
-var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|issues?|whatever|says?|asks?|asked|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:says?|asks?|wants?|needs?|tells?|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|like) (?:it|he|she|they|the \w+|described|proposed|suggested|asked|requested)\b`)
+var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b`)
 
 // application reports whether the application's own instructions ask for the deed. What
 // they say the agent can do is no wish.

@@ -107,6 +107,9 @@ func readSentence(text string) sentence {
 	s.read()
 	s.hostile, s.overrides = isHostile(s)
 	s.instructs = s.instructs || s.hostile
+	if s.hostile {
+		s.lenient()
+	}
 	return s
 }
 
@@ -200,6 +203,16 @@ func (s *sentence) read() {
 		}
 	}
 	s.instructs = told
+}
+
+// lenient takes any word that may be a verb for one: what is hostile is not spared by
+// doubt.
+func (s *sentence) lenient() {
+	for i, w := range s.words {
+		if !w.part && !w.isName && !w.colon && (w.opens || i > 0 && politely[s.words[i-1].text]) {
+			s.acts |= englishActs[w.text]
+		}
+	}
 }
 
 // plainVerbs tell somebody to act and say nothing of the act.
