@@ -115,8 +115,11 @@ func (p passage) names(k kind) bool {
 var generic = wordSet("manager manage tool api service system app application client server mcp function get set do a an the of to for by from in on with and or new all my user item items data info information details v1 v2 v3 assistant helper handler request id sql query database db command shell bash run execute python code http https web browser terminal")
 
 func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d deed) {
-	d = deed{effect: effect, name: lettersOnly(c.Name)}
+	d = deed{effect: effect}
 	words := nameWords(c.Name)
+	if len(words) > 1 { // "search" is a word of any text
+		d.name = lettersOnly(c.Name)
+	}
 	if r.moves() {
 		defer func() { d.acts |= actPay }()
 	}
@@ -442,7 +445,7 @@ func (p passage) tells(v value) bool {
 func (r *reading) evidence(d deed, p passage, u support) float64 {
 	reads := d.effect == kernel.ToolReads
 	e, told := 0.0, false
-	if len(d.name) > 5 && strings.Contains(lettersOnly(p.folded), d.name) {
+	if len(d.name) > 7 && strings.Contains(lettersOnly(p.folded), d.name) {
 		e += weighTool
 	}
 	act := p.acts()&d.acts != 0 || d.acts == 0 && p.count(d.verbs) > 0
@@ -487,7 +490,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if strange {
 		e += weighLanguage
 	}
-	linked := told || words > 0 || p.count(d.nouns) > 0 || strange
+	linked := told || words > 0 || slices.ContainsFunc(d.nouns, p.has) || strange
 	switch {
 	case told && p.hostile && (act || !reads):
 		return e
@@ -590,9 +593,9 @@ func (r *reading) intention() {
 
 // unrelated reports whether the user says nothing that the call could be meant by. Of what
 // leaves for somewhere else, only the act and the receiver count: the rest may be what was
-// stolen.
+// stolen. Commands that look around share no words with a wish.
 func (r *reading) unrelated(d deed, u support) bool {
-	if u.strong > 0 {
+	if u.strong > 0 || d.effect == kernel.ToolReads && (r.tool.shell || r.tool.code) {
 		return false
 	}
 	shares := func(v value) bool {
