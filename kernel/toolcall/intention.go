@@ -263,7 +263,12 @@ func (p passage) acts() (a action) {
 }
 
 func (p passage) has(stem string) bool {
-	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.stems[stem] })
+	for i := range p.sentences {
+		if p.sentences[i].has(stem) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasAny counts the stems that a passage, or a word for the same thing, has.
