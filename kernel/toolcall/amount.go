@@ -63,13 +63,16 @@ func outOfBounds(amount float64, named, numbers []float64, own bool) bool {
 			return false
 		}
 		for _, times := range numbers {
-			if equalAmounts(amount, times*n) {
+			if times <= maxTimes && equalAmounts(amount, times*n) {
 				return false
 			}
 		}
 	}
 	return true
 }
+
+// maxTimes bounds the number of things that are paid for together.
+const maxTimes = 31
 
 func equalAmounts(a, b float64) bool { return math.Abs(a-b) < 0.01 }
 

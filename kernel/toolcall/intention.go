@@ -577,7 +577,9 @@ func (r *reading) compare(c Call, leaves []leaf) {
 // intention judges whether the call is what the user asks for, or what a text that the
 // agent read tells it to do. (Instructions and data share one channel, as Greshake et al.
 // 2023, arXiv:2302.12173, describe; what was asked is the only thing that tells them
-// apart.)
+// apart.) A call that changes the world is blocked. So is a reading that a hostile
+// instruction tells the agent to do, or one that goes on to send what was read; another
+// is flagged.
 func (r *reading) intention() {
 	d, u := r.deed, r.user
 	if len(r.seen) == 0 || r.application(d) {
@@ -585,16 +587,23 @@ func (r *reading) intention() {
 	}
 	for _, p := range r.instructions() {
 		e := r.evidence(d, p, u)
-		r.suspicion = max(r.suspicion, e)
-		if e >= injectedFrom {
-			r.inject(d, p)
+		if d.effect != kernel.ToolReads || p.hostile || p.steals() {
+			r.suspicion = max(r.suspicion, e)
+		} else if e >= injectedFrom {
+			r.flags(InjectedAction)
 		}
 	}
 	if r.unrelated(d, u) && r.takenOver() {
-		r.suspicion = max(r.suspicion, injectedFrom)
+		r.suspicion = max(r.suspicion, unrelatedTakeover)
+	}
+	if r.suspicion >= injectedFrom {
 		r.breaks(InjectedAction)
 	}
 }
+
+// unrelatedTakeover is the evidence of a call that the user says nothing of, after a text
+// that overrides what the user says: the instruction itself may be hidden.
+const unrelatedTakeover = 0.9
 
 // unrelated reports whether the user says nothing that the call could be meant by. Of what
 // leaves for somewhere else, only the act and the receiver count: the rest may be what was
@@ -614,16 +623,6 @@ func (r *reading) unrelated(d deed, u support) bool {
 		return !related && !u.act
 	}
 	return !related && !u.act && u.things == 0
-}
-
-// inject blocks what changes the world, and a reading that a hostile instruction, or one
-// that goes on to send what was read, tells the agent to do; it flags other readings.
-func (r *reading) inject(d deed, p passage) {
-	if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload|actPay) != 0 {
-		r.breaks(InjectedAction)
-		return
-	}
-	r.flags(InjectedAction)
 }
 
 // delegates reports whether the user hands the choice of acts to what will be read.
