@@ -46,7 +46,7 @@ var englishActs, foreignActs = actionTable(map[action]string{
 	actPay:      "settle repay owe owes debt pay transfer wire remit refund donate deposit withdraw reimburse venmo zelle credit charge compensate disburse payment payout transaction | uberweise uberweisen uberweist zahle zahlen bezahle bezahlen spende paie payer payez paye virer verse versez transferer virement paga pagar pague transfiere transferir transfiera deposita depositar retira retirar dona trasferisci trasferire bonifica versa preleva transfira deposite retire doe betaal betalen overmaak zaplac przelej przelac переведи переведите перевести заплати оплати оплатите ode odeyin transfer bayar bizum bonifico ueberweisung überweisung transferencia auszahlen auszahlung zahl überweis devuelve devolver erstatten erstatte rembourse rembourser rimborsa",
 	actTrade:    "trade sell invest swap exchange convert stake short liquidate buy | verkaufe vends vendez vende vender venda vendi investiere",
 	actBuy:      "buy purchase order checkout subscribe rent acquire | kaufe kaufen bestelle bestellen achete achetez commande commandez compra comprar compre acquista ordina koop bestel kup zamow купи купите закажи acheter acquistare pedir commander ordinare",
-	actDelete:   "trash delete remove erase drop destroy purge wipe clear unlink truncate uninstall shred discard empty strip rm |  | losche loschen losch entferne entfernen vernichte supprime supprimer supprimez efface effacez enleve retire elimina eliminar elimine borra borrar borre quita suprime cancella cancellare rimuovi rimuovere apague apagar exclua excluir remova remover verwijder wis usun usunac skasuj удали удалите удалить сотри sil silin kaldir xoa hapus loeschen eliminare lösch entfern enlever quitar",
+	actDelete:   "rid trash delete remove erase drop destroy purge wipe clear unlink truncate uninstall shred discard empty strip rm |  | losche loschen losch entferne entfernen vernichte supprime supprimer supprimez efface effacez enleve retire elimina eliminar elimine borra borrar borre quita suprime cancella cancellare rimuovi rimuovere apague apagar exclua excluir remova remover verwijder wis usun usunac skasuj удали удалите удалить сотри sil silin kaldir xoa hapus loeschen eliminare lösch entfern enlever quitar",
 	actEnd:      "hand resign cancel revoke terminate abort unsubscribe leave quit close end suspend drop unfollow unfriend reject decline dismiss fire block ban |  | storniere kundige beende widerrufe annule annulez resilie resiliez cancela cancelar cancele anula revoca annulla disdici revogue annuleer odwolaj anuluj отмени отмените iptal kündigen kündigung stornieren absagen resilier annuler rescindir anular annullare disdire kündig absage widerrufen beenden",
 	actCreate:   "paste enter prescribe create add make insert write save append store generate draft compose register record put log new open place | erstelle erstellen lege fuge hinzufuge speichere schreibe cree creez creer ajoute ajoutez enregistre redige crea crear agrega anade guarda escribe aggiungi creare salva scrivi crie criar adicione adicionar salve escreva maak voeg utworz dodaj zapisz создай создайте добавь добавьте olustur ekle anlegen eintragen eintrag hinzufügen hinterlegen buchen registrar registre agregar añadir créer ajouter enregistrer aggiungere inserire trage trag eröffnen añade agende inscribe inscribir",
 	actUpdate:   "merge scale update change modify edit set replace rename patch alter correct adjust reset configure overwrite fix switch increase decrease raise lower amend rewrite manage mark put upgrade rotate turn | andere andern aktualisiere setze ersetze change changez modifie modifiez mets mettez remplace cambia cambiar cambie actualiza actualizar modifica modificar aggiorna cambiare sostituisci altere alterar atualize atualizar mude wijzig verander zmien zaktualizuj измени измените обнови поменяй degistir guncelle ändern aktualisieren setzen anpassen changer modifier mettre modificare aggiornare setz stelle stell einstellen",
@@ -117,6 +117,17 @@ func actionTable(words map[action]string) (english, foreign map[string]action) {
 	return english, foreign
 }
 
+// actsOfStem is for texts that mention an act in whatever form: deleted, deletion.
+var actsOfStem = func() map[string]action {
+	out := make(map[string]action)
+	for w, a := range englishActs {
+		if !alsoNouns[w] {
+			out[stem(w)] |= a
+		}
+	}
+	return out
+}()
+
 // alsoNouns are words that are acts only where a verb stands: "email Ann", and not "the
 // last email".
 var alsoNouns = wordSet("email mail message text sms order post book share call note comment review report lock access alarm document check request reply answer contact tip deposit trade plan store address look list search query view change update upload download transfer purchase refund payment payout transaction charge credit release visit copy move record schedule calendar invite alert tweet log load set show output display print return run start stop end close open block ban new place mark vote rate star import stake short rent hand exchange convert cc bcc dm blog ping drive route ship direct go secure play pass draft register sign lower turn put empty clear trash patch permit wire split dump credit pull push backup attach sync scan like rate water cool heat dim ring link pin format estimate stat poll track head select stock sign control glob cat tail measure forecast return follow sound trigger process state")
@@ -148,7 +159,7 @@ func stem(w string) string {
 	if len(w) < 4 || w[len(w)-1] >= 0x80 {
 		return strings.TrimSuffix(w, "s")
 	}
-	for _, ending := range []string{"ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "s", "y", "e"} {
+	for _, ending := range []string{"ations", "ation", "ions", "ion", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "s", "y", "e"} {
 		if cut := len(w) - len(ending); cut >= 3 && w[cut:] == ending {
 			w = w[:cut]
 			break

@@ -20,3 +20,28 @@ func Work(c Call) (Decision, int) {
 
 // EffectOf is the effect of a tool without an operator's word on it.
 var EffectOf = effectOf
+
+// Suspicion decides a call and tells how far it follows an instruction rather than the
+// user, and whether any instruction was read.
+func Suspicion(c Call) (d Decision, e float64, instructed bool) {
+	b := &budget{ctx: context.Background()}
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil {
+		return refusal(MalformedArguments), 0, false
+	}
+	r := newReading(c, b)
+	for _, l := range leaves {
+		r.leaf(l)
+	}
+	r.compare(c, leaves)
+	r.destinations(leaves)
+	r.intention()
+	r.amounts(c, leaves)
+	return r.decision(), r.suspicion, len(r.instructions()) > 0
+}
+
+// InjectedFrom is the suspicion from which on a call is blocked.
+const InjectedFrom = injectedFrom
+
+// NameWords splits a tool's name.
+var NameWords = nameWords

@@ -593,12 +593,48 @@ func (r *reading) intention() {
 			r.flags(InjectedAction)
 		}
 	}
+	if r.mentioned(d, u) {
+		r.suspicion = max(r.suspicion, weighAct+weighValue)
+	}
 	if r.unrelated(d, u) && r.takenOver() {
 		r.suspicion = max(r.suspicion, unrelatedTakeover)
 	}
 	if r.suspicion >= injectedFrom {
 		r.breaks(InjectedAction)
 	}
+}
+
+// mentioned reports whether a text that tells nobody to do anything still speaks of an
+// act on a thing which the user names neither of: "the folder is to be deleted".
+func (r *reading) mentioned(d deed, u support) bool {
+	if d.effect == kernel.ToolReads || u.act || u.strong > 0 || r.delegates() || r.wish.acts() == 0 {
+		return false
+	}
+	for _, text := range r.seen {
+		for i, s := range text {
+			if (s.mentions(d) || d.calledIn(text[max(0, i-2):i])) && slices.ContainsFunc(u.foreign, func(v value) bool {
+				return v.aims() && !v.quoted && v.kind != amount && newPassage([]sentence{s}).named(v)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// calledIn reports whether sentences have the tool's name.
+func (d deed) calledIn(before []sentence) bool {
+	return len(d.name) > 7 && slices.ContainsFunc(before, func(s sentence) bool { return strings.Contains(lettersOnly(s.text), d.name) })
+}
+
+// mentions reports whether a sentence has the act of a deed in any form.
+func (s *sentence) mentions(d deed) bool {
+	for _, w := range s.words {
+		if a := actsOfStem[stem(w.text)]; a&d.acts != 0 || slices.Contains(d.verbs, stem(w.text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // unrelatedTakeover is the evidence of a call that the user says nothing of, after a text
@@ -699,7 +735,8 @@ func (r *reading) listen(c Call) {
 		return capability.MatchString(s.text)
 	})
 	for _, o := range c.Context {
-		r.seen = append(r.seen, r.sentences(o.Text))
+		r.seen = append(r.seen, r.sentences(undisguised(o.Text)))
+		r.seen = append(r.seen, r.decoded(o.Text)...)
 	}
 }
 
