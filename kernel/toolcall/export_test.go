@@ -45,3 +45,31 @@ const InjectedFrom = injectedFrom
 
 // NameWords splits a tool's name.
 var NameWords = nameWords
+
+// Instructions returns how many passages of a text tell a reader to do something, and
+// whether one of them speaks as no honest document does.
+func Instructions(text string) (n int, hostile bool) {
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, &budget{ctx: context.Background()})
+	return len(r.instructions()), r.hostile()
+}
+
+// Sentences cuts a text.
+func Sentences(text string) (out []string) {
+	b := &budget{ctx: context.Background()}
+	for _, s := range b.sentences(text) {
+		out = append(out, s.text)
+	}
+	return out
+}
+
+// Winnow returns the fingerprints of a text, and the length from which on a piece that two
+// texts share gives them one in common.
+func Winnow(text string) (prints []uint64, shared int) {
+	return winnow(text), winnowPiece + winnowWindow - 1
+}
+
+// Stem and FoldText make forms of a word equal.
+var (
+	Stem     = stem
+	FoldText = foldText
+)

@@ -355,6 +355,7 @@ func alphanumeric(c byte) bool {
 // (docs/tools.md shows what other thresholds would do).
 const (
 	injectedFrom = 0.75
+	flaggedFrom  = 0.55
 
 	weighTool     = 1.0  // the passage names the tool
 	weighAct      = 0.4  // it tells to do this act, which the user does not ask for
@@ -589,7 +590,8 @@ func (r *reading) intention() {
 		e := r.evidence(d, p, u)
 		if d.effect != kernel.ToolReads || p.hostile || p.steals() {
 			r.suspicion = max(r.suspicion, e)
-		} else if e >= injectedFrom {
+		}
+		if e >= flaggedFrom {
 			r.flags(InjectedAction)
 		}
 	}

@@ -197,7 +197,7 @@ func (s *sentence) read() {
 		if w.part || w.isName {
 			continue
 		}
-		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 {
+		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 && (!foreignNouns[w.text] || w.opens || i > 0 && politely[s.words[i-1].text]) {
 			s.acts |= a
 			told, s.foreign = true, true
 			continue
@@ -233,6 +233,9 @@ func (s *sentence) lenient() {
 		}
 	}
 }
+
+// foreignNouns are words of other languages that are acts only where a sentence begins.
+var foreignNouns = wordSet("liste lista copie copia firma nota oferta reserva compra programa agenda termin eintrag freigabe virement transferencia bonifico uberweisung auszahlung kundigung consulta consulte visita paga debito bizum transfer leite lade teile plan planifie umow kup sil ode")
 
 // plainVerbs tell somebody to act and say nothing of the act.
 var plainVerbs = wordSet("use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply paste hand prescribe heat help contact pick wait")
