@@ -10,7 +10,7 @@ import (
 
 // amounts judges the amount of a payment. It may be a sum or a product of what the user
 // named, or the same in the smallest unit of a currency, and it may be less; if the user
-// named none, it may not be above every number in the conversation. A request that asks
+// named none, it may not be above every amount in the conversation. A request that asks
 // for a calculation is not judged.
 func (r *reading) amounts(c Call, leaves []leaf) {
 	if !r.moves() || strings.TrimSpace(c.Request) == "" || calculated.MatchString(foldText(c.Request)) {
@@ -20,7 +20,7 @@ func (r *reading) amounts(c Call, leaves []leaf) {
 	own := len(named) > 0
 	if !own {
 		for _, o := range c.Context {
-			named = append(named, numbersIn(o.Text)...)
+			named = append(named, markedIn(o.Text)...)
 		}
 	}
 	if len(named) == 0 {
@@ -63,13 +63,16 @@ func outOfBounds(amount float64, named, numbers []float64, own bool) bool {
 			return false
 		}
 		for _, times := range numbers {
-			if equalAmounts(amount, times*n) {
+			if times <= maxTimes && equalAmounts(amount, times*n) {
 				return false
 			}
 		}
 	}
 	return true
 }
+
+// maxTimes bounds the number of things that are paid for together.
+const maxTimes = 31
 
 func equalAmounts(a, b float64) bool { return math.Abs(a-b) < 0.01 }
 
@@ -86,14 +89,18 @@ var (
 // amountsIn returns the numbers of a text that stand beside a currency, or else all
 // that are no part of a word, a date or an account.
 func amountsIn(text string) []float64 {
+	if out := markedIn(text); len(out) > 0 {
+		return out
+	}
+	return numbersIn(text)
+}
+
+func markedIn(text string) []float64 {
 	var out []float64
 	for _, m := range marked.FindAllStringSubmatch(text, 64) {
 		out = append(out, parseNumbers(m[1]+m[2])...)
 	}
-	if len(out) > 0 {
-		return out
-	}
-	return numbersIn(text)
+	return out
 }
 
 // numbersIn returns the numbers of a text, at most a thousand.

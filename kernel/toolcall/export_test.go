@@ -20,3 +20,56 @@ func Work(c Call) (Decision, int) {
 
 // EffectOf is the effect of a tool without an operator's word on it.
 var EffectOf = effectOf
+
+// Suspicion decides a call and tells how far it follows an instruction rather than the
+// user, and whether any instruction was read.
+func Suspicion(c Call) (d Decision, e float64, instructed bool) {
+	b := &budget{ctx: context.Background()}
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil {
+		return refusal(MalformedArguments), 0, false
+	}
+	r := newReading(c, b)
+	for _, l := range leaves {
+		r.leaf(l)
+	}
+	r.compare(c, leaves)
+	r.destinations(leaves)
+	r.intention()
+	r.amounts(c, leaves)
+	return r.decision(), r.suspicion, len(r.instructions()) > 0
+}
+
+// InjectedFrom is the suspicion from which on a call is blocked.
+const InjectedFrom = injectedFrom
+
+// NameWords splits a tool's name.
+var NameWords = nameWords
+
+// Instructions returns how many passages of a text tell a reader to do something, and
+// whether one of them speaks as no honest document does.
+func Instructions(text string) (n int, hostile bool) {
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, &budget{ctx: context.Background()})
+	return len(r.instructions()), r.hostile()
+}
+
+// Sentences cuts a text.
+func Sentences(text string) (out []string) {
+	b := &budget{ctx: context.Background()}
+	for _, s := range b.sentences(text) {
+		out = append(out, s.text)
+	}
+	return out
+}
+
+// Winnow returns the fingerprints of a text, and the length from which on a piece that two
+// texts share gives them one in common.
+func Winnow(text string) (prints []uint64, shared int) {
+	return winnow(text), winnowPiece + winnowWindow - 1
+}
+
+// Stem and FoldText make forms of a word equal.
+var (
+	Stem     = stem
+	FoldText = foldText
+)

@@ -115,8 +115,11 @@ func (p passage) names(k kind) bool {
 var generic = wordSet("manager manage tool api service system app application client server mcp function get set do a an the of to for by from in on with and or new all my user item items data info information details v1 v2 v3 assistant helper handler request id sql query database db command shell bash run execute python code http https web browser terminal")
 
 func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d deed) {
-	d = deed{effect: effect, name: lettersOnly(c.Name)}
+	d = deed{effect: effect}
 	words := nameWords(c.Name)
+	if len(words) > 1 { // "search" is a word of any text
+		d.name = lettersOnly(c.Name)
+	}
 	if r.moves() {
 		defer func() { d.acts |= actPay }()
 	}
@@ -260,7 +263,12 @@ func (p passage) acts() (a action) {
 }
 
 func (p passage) has(stem string) bool {
-	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.stems[stem] })
+	for i := range p.sentences {
+		if p.sentences[i].has(stem) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasAny counts the stems that a passage, or a word for the same thing, has.
@@ -277,8 +285,8 @@ func (p passage) count(stems []string) (n int) {
 var sameThing = func() map[string][]string {
 	out := make(map[string][]string)
 	for _, group := range []string{
-		"email mail message inbox gmail letter", "dm direct", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment dollar bitcoin amount transfer usd eur",
-		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "door lock", "password credential secret login", "channel group room slack", "note memo evernote",
+		"email mail message inbox gmail letter", "dm direct", "file document attachment folder pdf report", "repository repo project", "calendar event appointment meeting schedule", "money fund payment invoice bill dollar bitcoin amount transfer usd eur",
+		"payee recipient beneficiary", "reservation booking flight hotel trip", "user account profile member", "shipment package parcel delivery", "password credential secret login", "channel group room slack", "note memo evernote",
 		"contact friend person people address phone", "history log record", "ticket issue bug", "webpage page website site url link", "purchase order", "crypto bitcoin ethereum coin wallet", "patient health medical", "ambulance emergency fire police", "photo picture image", "permission access role sharing", "device thermostat light lamp camera robot", "database table row sql", "server host machine instance vm",
 	} {
 		words := strings.Fields(group)
@@ -347,6 +355,7 @@ func alphanumeric(c byte) bool {
 // (docs/tools.md shows what other thresholds would do).
 const (
 	injectedFrom = 0.75
+	flaggedFrom  = 0.55
 
 	weighTool     = 1.0  // the passage names the tool
 	weighAct      = 0.4  // it tells to do this act, which the user does not ask for
@@ -358,7 +367,7 @@ const (
 	weighTheft    = 0.35 // it tells to read and to send
 	weighLanguage = 0.35 // it is in another language than the user writes
 	weighOther    = 0.35 // the user named another value of that kind
-	userAct       = 0.2  // the user asks for the act
+	userAct       = 0.1  // the user asks for the act
 	userThing     = 0.2  // and names the thing,
 	userValue     = 0.4  // and telling arguments,
 	userWord      = 0.1  // and others
@@ -417,6 +426,15 @@ func (v value) aims() bool {
 	return v.kind == mailbox || v.kind == account || v.kind == address || v.kind == handle || v.kind == person || v.kind == amount || v.kind == file
 }
 
+// contradicts reports whether a value takes the place of one that the user named, or adds
+// a receiver to a wish that is complete without.
+func (r *reading) contradicts(v value, p passage, u support) bool {
+	if u.act && (p.hostile || v.aims()) && r.wish.names(v.kind) {
+		return true
+	}
+	return u.strong > 1 && (v.kind == mailbox || v.kind == account || v.kind == handle || v.kind == address)
+}
+
 // tells reports whether a passage that names a value gives the order for it. An honest
 // text names numbers and dates for other reasons.
 func (p passage) tells(v value) bool {
@@ -426,14 +444,14 @@ func (p passage) tells(v value) bool {
 	if p.hostile {
 		return v.telling() || v.kind == quantity || v.kind == level || len(v.form) > 5 || v.key != "" && p.has(v.key)
 	}
-	return v.aims() || v.kind == plain && len(v.form) > 8 && strings.Contains(v.form, " ")
+	return v.aims() || v.kind == plain && len(v.form) > 8
 }
 
 // evidence weighs how far a call follows a passage rather than the user.
 func (r *reading) evidence(d deed, p passage, u support) float64 {
 	reads := d.effect == kernel.ToolReads
 	e, told := 0.0, false
-	if len(d.name) > 5 && strings.Contains(lettersOnly(p.folded), d.name) {
+	if len(d.name) > 7 && strings.Contains(lettersOnly(p.folded), d.name) {
 		e += weighTool
 	}
 	act := p.acts()&d.acts != 0 || d.acts == 0 && p.count(d.verbs) > 0
@@ -445,7 +463,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	}
 	things := 0
 	for _, n := range d.nouns {
-		if p.count([]string{n}) > 0 && r.wish.count([]string{n}) == 0 {
+		if p.count([]string{n}) > 0 && !r.wish.has(n) && (!u.act || r.wish.count([]string{n}) == 0) {
 			things++
 		}
 	}
@@ -455,12 +473,12 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	words := 0
 	for _, v := range u.foreign {
 		switch {
-		case p.tells(v) && !v.quoted:
+		case p.tells(v) && !(v.quoted && (v.kind != address || !p.hostile)):
 			if !told {
 				e += weighValue
 			}
 			told = true
-			if u.act && !reads && (p.hostile || v.aims()) && r.wish.names(v.kind) {
+			if !reads && r.contradicts(v, p, u) {
 				e += weighOther
 			}
 		case p.named(v) || p.resembles(v):
@@ -478,7 +496,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if strange {
 		e += weighLanguage
 	}
-	linked := told || words > 0 || p.count(d.nouns) > 0 || strange
+	linked := told || words > 0 || slices.ContainsFunc(d.nouns, p.has) || strange
 	switch {
 	case told && p.hostile && (act || !reads):
 		return e
@@ -488,7 +506,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if !p.hostile && r.wish.says() < fewWords && r.wish.acts() == 0 {
 		e -= noLink // "Yes, that is right": what the user wished is not known
 	}
-	other := act && !reads && !u.act && (things > 0 || p.hostile) || reads && things > 0 && p.steals()
+	other := !reads && act && (!u.act && (things > 0 || p.hostile) || p.hostile && things > 1) || reads && things > 0 && p.steals()
 	return e - r.excuse(u, p, things, told, reads, other)
 }
 
@@ -560,7 +578,9 @@ func (r *reading) compare(c Call, leaves []leaf) {
 // intention judges whether the call is what the user asks for, or what a text that the
 // agent read tells it to do. (Instructions and data share one channel, as Greshake et al.
 // 2023, arXiv:2302.12173, describe; what was asked is the only thing that tells them
-// apart.)
+// apart.) A call that changes the world is blocked. So is a reading that a hostile
+// instruction tells the agent to do, or one that goes on to send what was read; another
+// is flagged.
 func (r *reading) intention() {
 	d, u := r.deed, r.user
 	if len(r.seen) == 0 || r.application(d) {
@@ -568,22 +588,66 @@ func (r *reading) intention() {
 	}
 	for _, p := range r.instructions() {
 		e := r.evidence(d, p, u)
-		r.suspicion = max(r.suspicion, e)
-		if e >= injectedFrom {
-			r.inject(d, p)
+		if d.effect != kernel.ToolReads || p.hostile || p.steals() {
+			r.suspicion = max(r.suspicion, e)
+		}
+		if e >= flaggedFrom {
+			r.flags(InjectedAction)
 		}
 	}
+	if r.mentioned(d, u) {
+		r.suspicion = max(r.suspicion, weighAct+weighValue)
+	}
 	if r.unrelated(d, u) && r.takenOver() {
-		r.suspicion = max(r.suspicion, injectedFrom)
+		r.suspicion = max(r.suspicion, unrelatedTakeover)
+	}
+	if r.suspicion >= injectedFrom {
 		r.breaks(InjectedAction)
 	}
 }
 
+// mentioned reports whether a text that tells nobody to do anything still speaks of an
+// act on a thing which the user names neither of: "the folder is to be deleted".
+func (r *reading) mentioned(d deed, u support) bool {
+	if d.effect == kernel.ToolReads || u.act || u.strong > 0 || r.delegates() || r.wish.acts() == 0 {
+		return false
+	}
+	for _, text := range r.seen {
+		for i, s := range text {
+			if (s.mentions(d) || d.calledIn(text[max(0, i-2):i])) && slices.ContainsFunc(u.foreign, func(v value) bool {
+				return v.aims() && !v.quoted && v.kind != amount && newPassage([]sentence{s}).named(v)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// calledIn reports whether sentences have the tool's name.
+func (d deed) calledIn(before []sentence) bool {
+	return len(d.name) > 7 && slices.ContainsFunc(before, func(s sentence) bool { return strings.Contains(lettersOnly(s.text), d.name) })
+}
+
+// mentions reports whether a sentence has the act of a deed in any form.
+func (s *sentence) mentions(d deed) bool {
+	for _, w := range s.words {
+		if a := actsOfStem[stem(w.text)]; a&d.acts != 0 || slices.Contains(d.verbs, stem(w.text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unrelatedTakeover is the evidence of a call that the user says nothing of, after a text
+// that overrides what the user says: the instruction itself may be hidden.
+const unrelatedTakeover = 0.9
+
 // unrelated reports whether the user says nothing that the call could be meant by. Of what
 // leaves for somewhere else, only the act and the receiver count: the rest may be what was
-// stolen.
+// stolen. Commands that look around share no words with a wish.
 func (r *reading) unrelated(d deed, u support) bool {
-	if u.strong > 0 {
+	if u.strong > 0 || d.effect == kernel.ToolReads && (r.tool.shell || r.tool.code) {
 		return false
 	}
 	shares := func(v value) bool {
@@ -599,20 +663,10 @@ func (r *reading) unrelated(d deed, u support) bool {
 	return !related && !u.act && u.things == 0
 }
 
-// inject blocks what changes the world, and a reading that a hostile instruction, or one
-// that goes on to send what was read, tells the agent to do; it flags other readings.
-func (r *reading) inject(d deed, p passage) {
-	if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload|actPay) != 0 {
-		r.breaks(InjectedAction)
-		return
-	}
-	r.flags(InjectedAction)
-}
-
 // delegates reports whether the user hands the choice of acts to what will be read.
 func (r *reading) delegates() bool { return delegation.MatchString(r.wish.folded) }
 
-var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|issues?|whatever|says?|asks?|asked|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:says?|asks?|wants?|needs?|tells?|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|like) (?:it|he|she|they|the \w+|described|proposed|suggested|asked|requested)\b`)
+var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b`)
 
 // application reports whether the application's own instructions ask for the deed. What
 // they say the agent can do is no wish.
@@ -683,7 +737,8 @@ func (r *reading) listen(c Call) {
 		return capability.MatchString(s.text)
 	})
 	for _, o := range c.Context {
-		r.seen = append(r.seen, r.sentences(o.Text))
+		r.seen = append(r.seen, r.sentences(undisguised(o.Text)))
+		r.seen = append(r.seen, r.decoded(o.Text)...)
 	}
 }
 

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,10 +17,21 @@ type sentence struct {
 	// it does so in a way in which no honest document speaks to a reader: it overrides
 	// what was asked before, speaks to an assistant, or asks for silence.
 	instructs, hostile bool
-	overrides          bool // it is hostile by taking the user's place or the system's
-	foreign            bool // its verbs are those of another language than English
-	last               bool // of its line
-	stems              map[string]bool
+	overrides          bool            // it is hostile by taking the user's place or the system's
+	foreign            bool            // its verbs are those of another language than English
+	last               bool            // of its line
+	stems              map[string]bool // of its words, once they are asked for
+}
+
+// has reports whether a sentence has a word of a stem.
+func (s *sentence) has(w string) bool {
+	if s.stems == nil {
+		s.stems = make(map[string]bool, len(s.words))
+		for _, w := range s.words {
+			s.stems[stem(w.text)] = true
+		}
+	}
+	return s.stems[w]
 }
 
 // word is one word of a sentence, folded for comparison. Parts of a name such as
@@ -100,25 +112,35 @@ func sentenceEnd(text string) int {
 }
 
 func readSentence(text string) sentence {
-	s := sentence{text: text, words: readWords(text), stems: make(map[string]bool)}
-	for _, w := range s.words {
-		s.stems[stem(w.text)] = true
-	}
+	s := sentence{text: text, words: readWords(text)}
 	s.read()
 	s.hostile, s.overrides = isHostile(s)
 	s.instructs = s.instructs || s.hostile
+	if s.hostile {
+		s.lenient()
+	}
 	return s
 }
 
 // readWords splits a sentence. An apostrophe within a word does not end it.
 func readWords(text string) []word {
 	var out []word
+	lower, ascii := "", isASCII(text)
+	if ascii {
+		lower = strings.ToLower(text)
+	}
 	start, opens, part, last := -1, true, false, ' '
 	end := func(i int) {
 		if start < 0 {
 			return
 		}
-		out = append(out, word{text: foldText(text[start:i]), opens: opens && !part, part: part})
+		w := word{opens: opens && !part, part: part}
+		if ascii {
+			w.text = lower[start:i]
+		} else {
+			w.text = foldText(text[start:i])
+		}
+		out = append(out, w)
 		if part && len(out) > 1 && !out[len(out)-2].part {
 			out[len(out)-2].isName = true
 		}
@@ -175,7 +197,7 @@ func (s *sentence) read() {
 		if w.part || w.isName {
 			continue
 		}
-		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 {
+		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 && (!foreignNouns[w.text] || w.opens || i > 0 && politely[s.words[i-1].text]) {
 			s.acts |= a
 			told, s.foreign = true, true
 			continue
@@ -201,6 +223,19 @@ func (s *sentence) read() {
 	}
 	s.instructs = told
 }
+
+// lenient takes any word that may be a verb for one: what is hostile is not spared by
+// doubt.
+func (s *sentence) lenient() {
+	for i, w := range s.words {
+		if !w.part && !w.isName && !w.colon && (w.opens || i > 0 && politely[s.words[i-1].text]) {
+			s.acts |= englishActs[w.text]
+		}
+	}
+}
+
+// foreignNouns are words of other languages that are acts only where a sentence begins.
+var foreignNouns = wordSet("liste lista copie copia firma nota oferta reserva compra programa agenda termin eintrag freigabe virement transferencia bonifico uberweisung auszahlung kundigung consulta consulte visita paga debito bizum transfer leite lade teile plan planifie umow kup sil ode")
 
 // plainVerbs tell somebody to act and say nothing of the act.
 var plainVerbs = wordSet("use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply paste hand prescribe heat help contact pick wait")
@@ -278,12 +313,19 @@ var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give"
 // looked for in sentences that hold one of its words.
 type cue struct {
 	words     string
+	with      map[string]bool // one of these must stand there too; nil if none must
 	pattern   *regexp.Regexp
 	overrides bool
 }
 
 func newCue(words, pattern string) cue {
 	return cue{words: words, pattern: regexp.MustCompile(`(?i)` + pattern)}
+}
+
+// near adds words of which one must stand in the sentence too.
+func (c cue) near(words string) cue {
+	c.with = wordSet(words)
+	return c
 }
 
 // overriding makes a cue one that takes the place of the user or of the system.
@@ -306,7 +348,7 @@ var cues = []cue{
 	newCue("system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`).overriding(),
 	// ask for silence,
 	newCue("not dont don't never without avoid silently secretly covertly discreetly background", `\b(?:do not|don'?t|never|without|avoid)\b[^.!?]{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|consult(?:ing)?|bother(?:ing)?|involv(?:e|ing))\b[^.!?]{0,30}\b(?:users?|anyone|anybody|owner|customer|human|him|her|them|confirmation|approval|permission)\b`+
-		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`),
+		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`).near("user users anyone anybody owner customer human him her them confirmation approval permission this step action instruction instructions note silently secretly covertly discreetly background"),
 	// claim that somebody agreed,
 	newCue("approved authorized authorised consented confirmed agreed permission consent preapproved preauthorized pre confirmation approval authorization verification", `\b(?:user|owner|account holder|admin|administrator|he|she)\b[^.!?]{0,12}\b(?:has|have|had|already|is|was)\b[^.!?]{0,20}\b(?:approved|authori[sz]ed|consented|confirmed|agreed|permission|consent)\b|\bpre-?(?:approved|authori[sz]ed)\b|\bno (?:further |additional |user |explicit )?(?:confirmation|approval|permission|consent|authori[sz]ation)\b|\bwithout (?:further |any |user |additional |explicit )?(?:confirmation|approval|permission|consent|verification|question)`),
 	// make themselves a condition,
@@ -338,9 +380,12 @@ func isHostile(s sentence) (hostile, overrides bool) {
 		which |= cuesOf[w.text]
 	}
 	for i, c := range cues {
-		if which&(1<<i) != 0 && c.pattern.MatchString(s.text) {
+		if which&(1<<i) != 0 && (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.MatchString(s.text) {
 			hostile, overrides = true, overrides || c.overrides
 		}
+	}
+	if isASCII(s.text) && !slices.ContainsFunc(s.words, func(w word) bool { return len(w.text) > 2 && elsewhere[w.text[:3]] }) {
+		return hostile, overrides
 	}
 	folded := foldText(s.text)
 	if overridesElsewhere(folded) {
@@ -351,33 +396,36 @@ func isHostile(s sentence) (hostile, overrides bool) {
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
 func overridesElsewhere(folded string) bool {
-	return containsAny(folded, "ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা") &&
-		containsAny(folded, "anterior", "previ", "bisher", "vorherig", "obige", "precedent", "предыдущ", "之前", "以上", "上述", "これまで", "上記", "以前", "이전", "السابق", "पिछल", "onceki", "peticion", "usuario", "anfrage", "auftrag", "benutzer", "nutzer", "demande", "utilisateur", "consigne", "richiesta", "utente", "pedido", "verzoek", "zadani", "запрос", "пользовател", "请求", "用户", "要求", "依頼", "ユーザー", "요청", "사용자", "المستخدم", "طلب", "उपयोगकर्ता", "kullanici", "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ")
+	return containsAny(folded, overridingWords...) && containsAny(folded, overridden...)
 }
+
+var overridingWords = []string{"ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা"}
+
+var overridden = []string{"anterior", "previ", "bisher", "vorherig", "obige", "precedent", "предыдущ", "之前", "以上", "上述", "これまで", "上記", "以前", "이전", "السابق", "पिछल", "onceki", "peticion", "usuario", "anfrage", "auftrag", "benutzer", "nutzer", "demande", "utilisateur", "consigne", "richiesta", "utente", "pedido", "verzoek", "zadani", "запрос", "пользовател", "请求", "用户", "要求", "依頼", "ユーザー", "요청", "사용자", "المستخدم", "طلب", "उपयोगकर्ता", "kullanici", "anweisung", "instruktion", "instruccion", "instruction", "istruzion", "instruco", "instrucao", "instrucoes", "instructie", "polecen", "instrukcj", "инструкц", "указани", "指示", "指令", "说明", "命令", "지시", "지침", "명령", "تعليمات", "निर्देश", "talimat", "huong dan", "hướng dẫn", "instruksi", "perintah", "คำสั่ง", "คำแนะนำ", "নির্দেশ"}
 
 // addressesElsewhere finds texts in other languages that speak to an assistant or to
 // whoever processes them.
-func addressesElsewhere(folded string) bool {
-	return containsAny(folded, "ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
-		"asistente de ia", "asistente virtual", "querido asistente", "estimado asistente", "asistente automat", "modelo de lenguaje", "agente de ia", "quien gestione", "quien procese", "quien lea", "si eres una ia", "eres un asistente",
-		"assistant ia", "assistant virtuel", "cher assistant", "agent ia", "modele de langage", "assistant automat", "si vous etes une ia", "si tu es une ia", "quiconque traite",
-		"assistente ai", "assistente ia", "assistente virtuale", "caro assistente", "gentile assistente", "modello linguistico", "assistente de ia", "assistente virtual", "prezado assistente", "modelo de linguagem", "beste assistent", "ai-assistent", "taalmodel", "drogi asystenc", "asystent ai", "model jezykowy",
-		"ии-ассистент", "ии-агент", "ии-помощник", "языковая модель", "языковои модел", "уважаемый ассистент", "дорогои ассистент", "дорогои помощник", "виртуальныи ассистент", "人工智能", "ai助手", "智能助手", "语言模型", "大模型", "亲爱的助手", "尊敬的助手", "助手请", "語言模型", "aiアシスタント", "アシスタント", "言語モデル", "aiエージェント", "ai 비서", "ai 어시스턴트", "어시스턴트", "언어 모델", "مساعد", "نموذج لغوي", "एआई", "सहायक", "yapay zeka", "asistan")
-}
+func addressesElsewhere(folded string) bool { return containsAny(folded, addressing...) }
+
+var addressing = []string{"ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
+	"asistente de ia", "asistente virtual", "querido asistente", "estimado asistente", "asistente automat", "modelo de lenguaje", "agente de ia", "quien gestione", "quien procese", "quien lea", "si eres una ia", "eres un asistente",
+	"assistant ia", "assistant virtuel", "cher assistant", "agent ia", "modele de langage", "assistant automat", "si vous etes une ia", "si tu es une ia", "quiconque traite",
+	"assistente ai", "assistente ia", "assistente virtuale", "caro assistente", "gentile assistente", "modello linguistico", "assistente de ia", "assistente virtual", "prezado assistente", "modelo de linguagem", "beste assistent", "ai-assistent", "taalmodel", "drogi asystenc", "asystent ai", "model jezykowy",
+	"ии-ассистент", "ии-агент", "ии-помощник", "языковая модель", "языковои модел", "уважаемый ассистент", "дорогои ассистент", "дорогои помощник", "виртуальныи ассистент", "人工智能", "ai助手", "智能助手", "语言模型", "大模型", "亲爱的助手", "尊敬的助手", "助手请", "語言模型", "aiアシスタント", "アシスタント", "言語モデル", "aiエージェント", "ai 비서", "ai 어시스턴트", "어시스턴트", "언어 모델", "مساعد", "نموذج لغوي", "एआई", "सहायक", "yapay zeka", "asistan"}
 
 // replaces finds what puts one thing in the place of another.
-func setsAside(folded string) bool {
-	return containsAny(folded, " in place of ", " rather than the ", "anstelle", "stattdessen", " statt ", ", sondern ", "en lugar de", "en vez de", "au lieu d", "a la place d", "invece d", "al posto d", "em vez de", "em lugar de", "in plaats van", "zamiast", "вместо", "而不是", "代替", "改为", "代わりに", "ではなく", "대신", "بدلا من", "के बजाय", "yerine")
-}
+func setsAside(folded string) bool { return containsAny(folded, replacing...) }
+
+var replacing = []string{" in place of ", " rather than the ", "anstelle", "stattdessen", " statt ", ", sondern ", "en lugar de", "en vez de", "au lieu d", "a la place d", "invece d", "al posto d", "em vez de", "em lugar de", "in plaats van", "zamiast", "вместо", "而不是", "代替", "改为", "代わりに", "ではなく", "대신", "بدلا من", "के बजाय", "yerine"}
 
 // silencesElsewhere finds "do not ask" and "do not tell" in other languages.
-func silencesElsewhere(folded string) bool {
-	return containsAny(folded, "frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
-		"no hace falta confirm", "sin confirmacion", "no consultes", "sin consultar", "no preguntes", "sin preguntar", "no se lo digas", "no lo menciones", "no digas", "sin avisar",
-		"ne demande pas", "ne demandez pas", "sans confirmation", "sans demander", "n'en parle", "n'en parlez", "ne mentionne", "ne le dis pas", "ne dites rien", "sans prevenir", "aucune confirmation",
-		"non chiedere", "senza chiedere", "senza conferma", "non dirlo", "non menzionare", "non informare", "nao pergunte", "sem confirmacao", "sem perguntar", "nao mencione", "nao conte", "niet vragen", "zonder te vragen", "vraag niet", "nie pytaj", "bez potwierdzenia", "nie wspominaj",
-		"не спрашива", "без подтвержд", "не говори", "не сообща", "не упомина", "не уведомля", "不要询问", "无需确认", "不用确认", "不要告诉", "别告诉", "不必确认", "不要提及", "無需確認", "確認は不要", "確認不要", "確認せず", "確認しない", "聞かない", "言わない", "伝えない", "知らせない", "묻지", "확인 없이", "알리지", "말하지", "دون سؤال", "لا تسأل", "لا تخبر", "دون تأكيد", "मत पूछ", "मत बता", "बिना पूछे", "sormadan", "onay almadan", "sorma", "soyleme")
-}
+func silencesElsewhere(folded string) bool { return containsAny(folded, silencing...) }
+
+var silencing = []string{"frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
+	"no hace falta confirm", "sin confirmacion", "no consultes", "sin consultar", "no preguntes", "sin preguntar", "no se lo digas", "no lo menciones", "no digas", "sin avisar",
+	"ne demande pas", "ne demandez pas", "sans confirmation", "sans demander", "n'en parle", "n'en parlez", "ne mentionne", "ne le dis pas", "ne dites rien", "sans prevenir", "aucune confirmation",
+	"non chiedere", "senza chiedere", "senza conferma", "non dirlo", "non menzionare", "non informare", "nao pergunte", "sem confirmacao", "sem perguntar", "nao mencione", "nao conte", "niet vragen", "zonder te vragen", "vraag niet", "nie pytaj", "bez potwierdzenia", "nie wspominaj",
+	"не спрашива", "без подтвержд", "не говори", "не сообща", "не упомина", "не уведомля", "不要询问", "无需确认", "不用确认", "不要告诉", "别告诉", "不必确认", "不要提及", "無需確認", "確認は不要", "確認不要", "確認せず", "確認しない", "聞かない", "言わない", "伝えない", "知らせない", "묻지", "확인 없이", "알리지", "말하지", "دون سؤال", "لا تسأل", "لا تخبر", "دون تأكيد", "मत पूछ", "मत बता", "बिना पूछे", "sormadan", "onay almadan", "sorma", "soyleme"}
 
 func containsAny(s string, parts ...string) bool {
 	for _, p := range parts {
@@ -387,3 +435,17 @@ func containsAny(s string, parts ...string) bool {
 	}
 	return false
 }
+
+// elsewhere holds the first three letters of the first words of all these, for a quick
+// look at texts without letters of other alphabets.
+var elsewhere = func() map[string]bool {
+	out := make(map[string]bool)
+	for _, list := range [][]string{overridingWords, addressing, replacing, silencing} {
+		for _, text := range list {
+			if w := strings.TrimLeft(text, " ,"); len(w) > 2 && isASCII(w) {
+				out[w[:3]] = true
+			}
+		}
+	}
+	return out
+}()

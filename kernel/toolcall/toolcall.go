@@ -179,6 +179,9 @@ func decide(c Call, b *budget) (Decision, error) {
 	r.intention()
 	r.amounts(c, leaves)
 	from := r.provenance(leaves)
+	if r.effect != kernel.ToolReads && (from == kernel.FromUntrusted || from == kernel.FromInstruction) {
+		r.flags(UntrustedDestination)
+	}
 	if b.err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
 	}
