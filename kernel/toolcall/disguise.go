@@ -32,10 +32,7 @@ func undisguised(text string) string {
 	})
 }
 
-var (
-	mixedWord  = regexp.MustCompile(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
-	lookalikes = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "i", "ј", "j", "ѕ", "s", "ԁ", "d", "ӏ", "l", "ո", "n", "ο", "o", "α", "a", "ε", "e", "ι", "i", "ν", "v", "ρ", "p", "υ", "u", "А", "A", "В", "B", "Е", "E", "К", "K", "М", "M", "Н", "H", "О", "O", "Р", "P", "С", "C", "Т", "T", "Х", "X")
-)
+var mixedWord = regexp.MustCompile(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
 
 // decoded reads what an observation has in base64. Nobody hides an honest instruction.
 func (b *budget) decoded(text string) (out [][]sentence) {
