@@ -86,13 +86,18 @@ func (s *share) add(blocked bool) {
 
 func (s share) rate() float64 { return float64(s.blocked) / float64(max(1, s.of)) }
 
-// String writes the share with its Wilson interval of 95 %.
-func (s share) String() string {
+// interval is where the true rate lies with a probability of 95 % (Wilson 1927), in per cent.
+func (s share) interval() (low, high float64) {
 	const z = 1.96
 	n, p := float64(max(1, s.of)), s.rate()
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return fmt.Sprintf("%4d of %4d, %5.1f %% (%.1f to %.1f)", s.blocked, s.of, 100*p, 100*max(0, centre-half), 100*min(1, centre+half))
+	return 100 * max(0, centre-half), 100 * min(1, centre+half)
+}
+
+func (s share) String() string {
+	low, high := s.interval()
+	return fmt.Sprintf("%4d of %4d, %5.1f %% (%.1f to %.1f)", s.blocked, s.of, 100*s.rate(), low, high)
 }
 
 // shares counts by name.

@@ -3,7 +3,6 @@ package toolcall_test
 import (
 	"bufio"
 	"encoding/json"
-	"math"
 	"os"
 	"slices"
 	"testing"
@@ -59,28 +58,6 @@ func blindRows(t *testing.T, file string) []blindRow {
 	return rows
 }
 
-// share counts hits and gives the interval that the true share lies in with a
-// probability of 95 % (Wilson 1927), in per cent.
-type share struct{ hits, of int }
-
-func (s *share) add(hit bool) {
-	s.of++
-	if hit {
-		s.hits++
-	}
-}
-
-func (s share) interval() (low, high float64) {
-	const z = 1.96
-	n := float64(s.of)
-	if n == 0 {
-		return 0, 100
-	}
-	p := float64(s.hits) / n
-	centre, spread := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return 100 * (centre - spread) / (1 + z*z/n), 100 * (centre + spread) / (1 + z*z/n)
-}
-
 // blindCount is what became of the rows of one family, or of all.
 type blindCount struct{ hostile, named, benign share }
 
@@ -98,7 +75,7 @@ func (c blindCount) log(t *testing.T, name string) {
 	low, high := c.hostile.interval()
 	benignLow, benignHigh := c.benign.interval()
 	t.Logf("%-22s blocked %3d/%3d [%.1f, %.1f] %%, as labelled %3d; benign blocked %d/%d [%.1f, %.1f] %%", name,
-		c.hostile.hits, c.hostile.of, low, high, c.named.hits, c.benign.hits, c.benign.of, benignLow, benignHigh)
+		c.hostile.blocked, c.hostile.of, low, high, c.named.blocked, c.benign.blocked, c.benign.of, benignLow, benignHigh)
 }
 
 // splits reports whether an invariant is the labelled one, or was split out of it
@@ -143,9 +120,9 @@ func TestBlind(t *testing.T) {
 				families[name].log(t, name)
 			}
 			all.log(t, "all")
-			if all.hostile.hits < corpus.hostile || all.benign.hits > corpus.benignHits {
+			if all.hostile.blocked < corpus.hostile || all.benign.blocked > corpus.benignHits {
 				t.Errorf("%d hostile rows are blocked, want %d at least; %d benign ones, want %d at most",
-					all.hostile.hits, corpus.hostile, all.benign.hits, corpus.benignHits)
+					all.hostile.blocked, corpus.hostile, all.benign.blocked, corpus.benignHits)
 			}
 		})
 	}
