@@ -524,7 +524,7 @@ func (p passage) says() (n int) {
 // strange reports whether a passage is in another language than the user's wish, as far
 // as their verbs tell.
 func (p passage) strange(wish passage) bool {
-	return wish.acts() != 0 && p.foreign() != wish.foreign()
+	return wish.says() > 2 && p.foreign() != wish.foreign()
 }
 
 func (p passage) foreign() bool {

@@ -167,7 +167,7 @@ func readWords(text string) []word {
 				}
 				opens = true
 			case c == '-' && unicode.IsLetter(last):
-			case strings.ContainsRune(",;—–-(\"'*>#•.!?|{[\n`¡¿", c):
+			case strings.ContainsRune(",;—–-([]\"'*>#•.!?|{\n`¡¿", c):
 				opens = true
 			case unicode.IsSpace(c) || c == '_':
 			default:
@@ -249,7 +249,7 @@ func (s *sentence) followed(i int) bool {
 	if strings.ContainsAny(next.text[:1], "0123456789") {
 		return movesMoney[s.words[i].text] // order 52644 is none
 	}
-	return !next.colon && (followers[next.text] || next.isName)
+	return !next.colon && (followers[next.text] || next.isName || strings.ContainsAny(s.text, "@/") && len(next.text) > 1)
 }
 
 var movesMoney = wordSet("transfer deposit refund charge credit tip wire donate pay")
@@ -267,7 +267,7 @@ func (s *sentence) leads(i int, told bool) bool {
 	}
 	switch {
 	case one == "and" || one == "or":
-		return told
+		return told || i == 1
 	case politely[one] || obliges[one]:
 		return true
 	case one == "you":
