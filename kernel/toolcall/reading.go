@@ -29,11 +29,12 @@ type reading struct {
 	invokes   int    // functions and aliases in all
 	version   int    // of the variables and folders of all shells
 	versions  int    // given so far
+	endpoints map[string]knownEndpoint
 	broken    map[Invariant]bool
 }
 
 func newReading(c Call, b *budget) *reading {
-	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
+	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint)}
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
 		seen[n] = o.Text
