@@ -25,7 +25,7 @@ func (r *reading) target(text string, local bool) {
 	if !r.spend(costWord + costPlace*len(text)) {
 		return
 	}
-	a, ok := readAddress(text)
+	a, ok := r.readAddress(text)
 	if !ok {
 		return
 	}
@@ -70,6 +70,24 @@ type endpoint struct {
 	disguised        bool // the host is spelt to look like another
 	foreign          bool // the scheme is not of the web
 	collects         bool // the host exists to catch what others send
+}
+
+// readAddress reads an address once, however often a call names it.
+func (r *reading) readAddress(text string) (endpoint, bool) {
+	if known, done := r.endpoints[text]; done {
+		return known.endpoint, known.is
+	}
+	a, is := readAddress(text)
+	if len(text) < maxAuthority {
+		r.endpoints[text] = knownEndpoint{a, is}
+	}
+	return a, is
+}
+
+// knownEndpoint is an address that was read before in the same call.
+type knownEndpoint struct {
+	endpoint endpoint
+	is       bool
 }
 
 // readAddress parses as a browser does (the WHATWG URL standard), because the

@@ -52,12 +52,13 @@ func (b *budget) spent() bool { return b.over || b.err != nil }
 
 // The units that a byte costs a reader, measured by BenchmarkHostile.
 const (
-	costParse  = 12 // the shell's parser, and the walk through what it made
-	costJudge  = 48 // every pattern that a command line is compared with
-	costSearch = 8  // one search for a long pattern
-	costCode   = 64 // the patterns that a program is compared with
-	costQuery  = 24 // the lexer of SQL and the pattern before it
-	costPlace  = 24 // parsing one address
-	costIndex  = 16 // a text that others are looked up in
-	costWord   = 32 // one expanded word, whatever its length
+	costParse   = 12 // the shell's parser, and the walk through what it made
+	costJudge   = 48 // every pattern that a command line is compared with
+	costSearch  = 8  // one search for a long pattern
+	costCode    = 64 // the patterns that a program is compared with
+	costPattern = 64 // one pattern with many ways on
+	costQuery   = 24 // the lexer of SQL and the pattern before it
+	costPlace   = 24 // parsing one address
+	costIndex   = 16 // a text that others are looked up in
+	costWord    = 32 // one expanded word, whatever its length
 )

@@ -279,7 +279,7 @@ var (
 )
 
 func unassigned(argv []string) []string {
-	for len(argv) > 0 && (assignment.MatchString(argv[0]) || argv[0] == "") {
+	for len(argv) > 0 && (argv[0] == "" || strings.Contains(argv[0], "=") && assignment.MatchString(argv[0])) {
 		argv = argv[1:]
 	}
 	return argv

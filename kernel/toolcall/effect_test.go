@@ -1,6 +1,7 @@
 package toolcall_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,7 +95,9 @@ func TestScores(t *testing.T) {
 	for _, v := range toolcall.Invariants {
 		s := v.Scores()
 		sum := s.Identity + s.Coercion + s.Exploitative + s.HarmRequest + s.Sycophancy + s.Injection
-		none := v == toolcall.MalformedArguments || v == toolcall.UnreadableCall
+		none := slices.Contains([]toolcall.Invariant{
+			toolcall.MalformedArguments, toolcall.UnreadableCall, toolcall.OperatorRule, toolcall.UnknownTool, toolcall.InvalidArguments,
+		}, v)
 		if none != (sum == 0) || sum > 0.5 {
 			t.Errorf("%s: %+v", v, s)
 		}

@@ -195,6 +195,10 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 		s.spend(costWord)
 		return []string{lit}, nil
 	}
+	if text, plain := plainWord(w); plain {
+		s.spend(costWord + costSearch*len(text))
+		return []string{text}, nil
+	}
 	if openBraces(w) > maxOpenBraces {
 		s.unreadable()
 		return nil, errTooManyWords
@@ -224,6 +228,43 @@ func recoverExpansion(err *error) {
 	if recover() != nil {
 		*err = errNotExpanded
 	}
+}
+
+// plainWord returns a word in which nothing is left to expand: most words of most
+// texts are.
+func plainWord(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	quoted := false
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(p.Value, `\~{*?[`) {
+				return "", false
+			}
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			quoted = true
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			quoted = true
+			for _, inner := range p.Parts {
+				lit, is := inner.(*syntax.Lit)
+				if !is || strings.Contains(lit.Value, `\`) {
+					return "", false
+				}
+				b.WriteString(lit.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), quoted || b.Len() > 0
 }
 
 func (s *shell) expandFields(w *syntax.Word) (out []string, err error) {
@@ -373,6 +414,9 @@ func (s *shell) sizeOf(p *syntax.ParamExp) int {
 func (s *shell) literal(w *syntax.Word) string {
 	if w == nil || !s.spend(costWord+costSearch*s.size(w, false)) {
 		return ""
+	}
+	if text, plain := plainWord(w); plain {
+		return text
 	}
 	text, err := s.expandLiteral(w)
 	if err != nil {

@@ -1,6 +1,9 @@
 package toolcall
 
-import "context"
+import (
+	"context"
+	"regexp"
+)
 
 // MaxWork is the budget of one call.
 const MaxWork = maxWork
@@ -73,3 +76,15 @@ var (
 	Stem     = stem
 	FoldText = foldText
 )
+
+// Screens are the patterns behind a screen, and whether each may match a text as the
+// screen tells.
+func Screens(text string) (patterns []*regexp.Regexp, possible []bool) {
+	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, credentialFile, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite} {
+		mask := s.possible(text)
+		for i, p := range s.patterns {
+			patterns, possible = append(patterns, p), append(possible, mask&(1<<i) != 0)
+		}
+	}
+	return patterns, possible
+}

@@ -148,3 +148,31 @@ func FuzzProgram(f *testing.F) {
 		settled(t, toolcall.Call{Name: name, Arguments: b})
 	})
 }
+
+// A screen lets through every text that its pattern matches.
+func FuzzScreen(f *testing.F) {
+	for _, s := range []string{"rm -rf /", "KEY=\u212a", "os.environ", "\u017fudo", "aws_secret_access_key = abcdefghijklmnop", "~/.ssh/id_rsa", "exec(base64.b64decode('x'))"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		patterns, possible := toolcall.Screens(text)
+		for i, p := range patterns {
+			if !possible[i] && p.MatchString(text) {
+				t.Errorf("%q is screened from %.80s", text, p)
+			}
+		}
+	})
+}
+
+// The screens let through what their patterns match in all the calls that there are.
+func TestScreensLetMatchesThrough(t *testing.T) {
+	for _, e := range evasions(t) {
+		text := string(e.Arguments)
+		patterns, possible := toolcall.Screens(text)
+		for i, p := range patterns {
+			if !possible[i] && p.MatchString(text) {
+				t.Errorf("%.200s is screened from %.80s", text, p)
+			}
+		}
+	}
+}

@@ -31,6 +31,7 @@ type reading struct {
 	invokes   int    // functions and aliases in all
 	version   int    // of the variables and folders of all shells
 	versions  int    // given so far
+	endpoints map[string]knownEndpoint
 	broken    map[Invariant]bool
 
 	effect kernel.ToolEffect
@@ -46,7 +47,7 @@ type reading struct {
 }
 
 func newReading(c Call, b *budget) *reading {
-	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool)}
+	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint)}
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
 		seen[n] = o.Text

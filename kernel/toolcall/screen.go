@@ -28,8 +28,8 @@ func newScreen(patterns ...*regexp.Regexp) *screen {
 		if err == nil {
 			needs[i] = needed(tree)
 		}
-		if len(needs[i]) == 0 {
-			s.always |= 1 << i
+		if shortest(needs[i]) == 0 {
+			s.always, needs[i] = s.always|1<<i, nil
 		}
 		for _, literal := range needs[i] {
 			for _, c := range []byte(literal) {
@@ -127,9 +127,10 @@ func (s *screen) matches(text string) bool {
 // needed returns literals, in lower case, one of which stands in every text that the
 // expression matches; none where nothing can be said.
 func needed(e *syntax.Regexp) []string {
+	if all, whole := spellings(e); whole {
+		return all
+	}
 	switch e.Op {
-	case syntax.OpLiteral:
-		return []string{strings.ToLower(string(e.Rune))}
 	case syntax.OpCapture, syntax.OpPlus:
 		return needed(e.Sub[0])
 	case syntax.OpRepeat:
@@ -137,18 +138,12 @@ func needed(e *syntax.Regexp) []string {
 			return needed(e.Sub[0])
 		}
 	case syntax.OpConcat:
-		var best []string
-		for _, sub := range e.Sub {
-			if n := needed(sub); shortest(n) > shortest(best) {
-				best = n
-			}
-		}
-		return best
+		return neededOfRow(e.Sub)
 	case syntax.OpAlternate:
 		var all []string
 		for _, sub := range e.Sub {
 			n := needed(sub)
-			if len(n) == 0 {
+			if shortest(n) == 0 {
 				return nil
 			}
 			all = append(all, n...)
@@ -156,6 +151,89 @@ func needed(e *syntax.Regexp) []string {
 		return all
 	}
 	return nil
+}
+
+// neededOfRow chooses, of expressions in a row, the longest literals that one of them
+// or several neighbours need.
+func neededOfRow(row []*syntax.Regexp) []string {
+	var best []string
+	run := []string{""}
+	better := func(n []string) {
+		if shortest(n) > shortest(best) {
+			best = n
+		}
+	}
+	for _, sub := range row {
+		all, whole := spellings(sub)
+		if whole && len(run)*len(all) <= maxSpellings {
+			run = crossed(run, all)
+			continue
+		}
+		better(run)
+		better(needed(sub))
+		run = []string{""}
+	}
+	better(run)
+	return best
+}
+
+// maxSpellings bounds the texts that stand for an expression.
+const maxSpellings = 64
+
+// spellings returns all texts, in lower case, that an expression matches, if they are
+// few. What matches between two characters has the empty one.
+func spellings(e *syntax.Regexp) ([]string, bool) {
+	switch e.Op {
+	case syntax.OpLiteral:
+		return []string{strings.ToLower(string(e.Rune))}, true
+	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpBeginText, syntax.OpBeginLine, syntax.OpEndText, syntax.OpEndLine:
+		return []string{""}, true
+	case syntax.OpCapture:
+		return spellings(e.Sub[0])
+	case syntax.OpQuest:
+		all, whole := spellings(e.Sub[0])
+		return append(all, ""), whole
+	case syntax.OpCharClass:
+		var all []string
+		for i := 0; i < len(e.Rune); i += 2 {
+			for c := e.Rune[i]; c <= e.Rune[i+1]; c++ {
+				if all = append(all, strings.ToLower(string(c))); len(all) > 8 {
+					return nil, false
+				}
+			}
+		}
+		return all, true
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range e.Sub {
+			some, whole := spellings(sub)
+			if all = append(all, some...); !whole || len(all) > maxSpellings {
+				return nil, false
+			}
+		}
+		return all, true
+	case syntax.OpConcat:
+		all := []string{""}
+		for _, sub := range e.Sub {
+			some, whole := spellings(sub)
+			if !whole || len(all)*len(some) > maxSpellings {
+				return nil, false
+			}
+			all = crossed(all, some)
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+func crossed(left, right []string) []string {
+	out := make([]string, 0, len(left)*len(right))
+	for _, l := range left {
+		for _, r := range right {
+			out = append(out, l+r)
+		}
+	}
+	return out
 }
 
 func shortest(literals []string) int {

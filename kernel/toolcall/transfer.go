@@ -80,14 +80,14 @@ var (
 
 // localOnly reports whether a command names only this machine.
 func (s *shell) localOnly(argv []string) bool {
-	hosts := hostsOf(argv)
+	hosts := s.hostsOf(argv)
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool { return h != "localhost" && h != "127.0.0.1" })
 }
 
 // carries judges a folder, a database or a person's session that leaves as a
 // whole: to where the user said, or nowhere.
 func (s *shell) carries(argv []string) {
-	if slices.ContainsFunc(hostsOf(argv), s.asksFor) {
+	if slices.ContainsFunc(s.hostsOf(argv), s.asksFor) {
 		return
 	}
 	s.breaks(DataExfiltration)
@@ -311,7 +311,7 @@ func (s *shell) transfers(name string, argv []string) {
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it
 		}
-		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && isAddress(w) || name == "curl" && (localName.matches(hostOf(w)) || isAddress(w)) {
+		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && s.isAddress(w) || name == "curl" && (localName.matches(s.hostOf(w)) || s.isAddress(w)) {
 			s.target(w, true)
 			for _, inner := range redirected(w) {
 				s.target(inner, true)
@@ -444,7 +444,7 @@ var uploadFlags = map[string]options{
 // sends judges that data leaves: secrets may go only where the user said,
 // other files also where nothing is known against it.
 func (s *shell) sends(argv []string, sensitive bool) {
-	for _, host := range hostsOf(argv) {
+	for _, host := range s.hostsOf(argv) {
 		if s.asksFor(host) || localName.matches(host) || host == "127.0.0.1" {
 			continue
 		}
@@ -454,13 +454,13 @@ func (s *shell) sends(argv []string, sensitive bool) {
 	}
 }
 
-func hostsOf(argv []string) []string {
+func (s *shell) hostsOf(argv []string) []string {
 	var out []string
 	for _, w := range operands(argv) {
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}
-		if h := hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.matches(h) {
+		if h := s.hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.matches(h) {
 			out = append(out, h)
 		}
 	}
@@ -471,19 +471,19 @@ func hostsOf(argv []string) []string {
 var networkPeer = regexp.MustCompile(`^(?i:(?:tcp[46]?|udp[46]?|openssl|ssl)(?:-connect)?:)?([\w.-]+\.\w+):\d+\S*$`)
 
 // hostOf finds the host in an address, a user@host:path or a bare name.
-func hostOf(w string) string {
+func (s *shell) hostOf(w string) string {
 	if at := strings.IndexByte(w, '@'); at > 0 && !strings.Contains(w, "://") {
 		host, _, _ := strings.Cut(w[at+1:], ":")
 		return host
 	}
-	if a, ok := readAddress(w); ok && !strings.HasPrefix(w, ".") && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "@") {
+	if a, ok := s.readAddress(w); ok && !strings.HasPrefix(w, ".") && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "@") {
 		return a.host
 	}
 	return ""
 }
 
-func isAddress(w string) bool {
-	a, ok := readAddress(w)
+func (s *shell) isAddress(w string) bool {
+	a, ok := s.readAddress(w)
 	return ok && a.internal && strings.ContainsAny(w, ".:x")
 }
 
@@ -501,7 +501,10 @@ func (s *shell) remember(name string, argv []string) {
 		keeps = keeps || name == "curl" && (w == "--remote-name" || w == "--remote-name-all" || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "O"))
 	}
 	for _, w := range argv[1:] {
-		if a, ok := readAddress(w); keeps && strings.Contains(w, "://") && ok && a.path != "/" {
+		if !keeps || !strings.Contains(w, "://") {
+			continue
+		}
+		if a, ok := s.readAddress(w); ok && a.path != "/" {
 			s.fetched[path.Base(a.path)] = true
 		}
 	}
@@ -552,7 +555,7 @@ func (s *shell) pushes(argv []string) {
 		return
 	}
 	to := cmp.Or(s.written["git remote "+names[at+1]], names[at+1])
-	host := hostOf(to)
+	host := s.hostOf(to)
 	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.matches(host) {
 		return
 	}

@@ -23,11 +23,8 @@ func (r *reading) windows(text string) {
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
-	possible := windowsScreen.possible(text)
-	for i, rule := range windowsRules {
-		if possible&(1<<i) != 0 && rule.pattern.MatchString(text) {
-			r.breaks(rule.invariant)
-		}
+	for line := range strings.Lines(text) {
+		r.windowsLineRules(line)
 	}
 	for _, line := range windowsLine.Split(text, -1) {
 		r.windowsPipeline(strings.Split(line, "|"))
@@ -35,6 +32,16 @@ func (r *reading) windows(text string) {
 	for _, block := range windowsBlock.FindAllStringSubmatch(text, maxBlocks) {
 		for _, line := range windowsLine.Split(block[1], -1) {
 			r.windowsPipeline(strings.Split(line, "|"))
+		}
+	}
+}
+
+// windowsLineRules judges a line by the patterns of which it holds a literal.
+func (r *reading) windowsLineRules(line string) {
+	possible := windowsScreen.possible(line)
+	for i, rule := range windowsRules {
+		if possible&(1<<i) != 0 && r.spend(costPattern*len(line)) && rule.pattern.MatchString(line) {
+			r.breaks(rule.invariant)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (o options) following(argv []string) []string {
 		switch {
 		case strings.HasPrefix(w, "-"):
 			i += o.valueWords(w)
-		case assignment.MatchString(w) || w == "{}" || w == "":
+		case w == "{}" || w == "" || strings.Contains(w, "=") && assignment.MatchString(w):
 		case skip > 0:
 			skip--
 		case measurement.MatchString(w):
