@@ -335,7 +335,7 @@ func (p passage) resembles(v value) bool {
 
 // containsWord reports whether a form stands in a text and is no part of a longer word.
 func containsWord(text, form string) bool {
-	for at := 0; ; {
+	for at := 0; form != ""; {
 		i := strings.Index(text[at:], form)
 		if i < 0 {
 			return false
@@ -347,6 +347,7 @@ func containsWord(text, form string) bool {
 		}
 		at = i + 1
 	}
+	return false
 }
 
 func alphanumeric(c byte) bool {
