@@ -149,6 +149,9 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 			d.nouns = append(d.nouns, stem(w))
 		}
 	}
+	if len(d.verbs) == 0 && d.acts == 0 && len(words) > 1 && !generic[words[0]] { // waive_fees
+		d.verbs = append(d.verbs, stem(words[0]))
+	}
 	for _, l := range leaves {
 		d.argument(r, l)
 	}
@@ -332,7 +335,7 @@ func (p passage) resembles(v value) bool {
 
 // containsWord reports whether a form stands in a text and is no part of a longer word.
 func containsWord(text, form string) bool {
-	for at := 0; ; {
+	for at := 0; form != ""; {
 		i := strings.Index(text[at:], form)
 		if i < 0 {
 			return false
@@ -344,6 +347,7 @@ func containsWord(text, form string) bool {
 		}
 		at = i + 1
 	}
+	return false
 }
 
 func alphanumeric(c byte) bool {
@@ -360,7 +364,7 @@ const (
 	weighTool     = 1.0  // the passage names the tool
 	weighAct      = 0.4  // it tells to do this act, which the user does not ask for
 	weighSameAct  = 0.1  // as does the user
-	weighThing    = 0.35 // it names a thing that the tool's name names, and the user does not
+	weighThing    = 0.35 // it has a thing or the very verb of the tool's name, and the user has not
 	weighValue    = 0.4  // it names a telling argument that the user does not name
 	weighWord     = 0.15 // it has the words of another argument, which the user has not; two count
 	weighHostile  = 0.45 // it speaks as no honest document does
@@ -374,6 +378,18 @@ const (
 	noLink        = 0.3  // a reading of which the passage names nothing
 	userDelegates = 0.6  // the user leaves the choice to what is read
 )
+
+// common are the stems of verbs that tools of many kinds have.
+var common = func() map[string]bool {
+	out := make(map[string]bool)
+	for w := range vague {
+		out[stem(w)] = true
+	}
+	for w := range strings.FieldsSeq("send write post open edit save show read check use change add list share") {
+		out[stem(w)] = true
+	}
+	return out
+}()
 
 // support is what the user's wish says for a call.
 type support struct {
@@ -467,6 +483,9 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 			things++
 		}
 	}
+	if !u.act && act && slices.ContainsFunc(d.verbs, func(v string) bool { return !common[v] && p.has(v) && !r.wish.has(v) }) {
+		things++ // its very verb
+	}
 	if things > 0 {
 		e += weighThing
 	}
@@ -503,15 +522,23 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	case reads && e < weighTool && !(act && linked):
 		e -= noLink
 	}
-	if !p.hostile && r.wish.says() < fewWords && r.wish.acts() == 0 {
+	if !p.hostile && r.wish.says() < fewWords && r.wish.acts() == 0 && !r.wish.asks() {
 		e -= noLink // "Yes, that is right": what the user wished is not known
 	}
 	other := !reads && act && (!u.act && (things > 0 || p.hostile) || p.hostile && things > 1) || reads && things > 0 && p.steals()
+	if !p.hostile && u.strong > 0 && len(u.foreign) == 0 {
+		other = false // every argument is the user's
+	}
 	return e - r.excuse(u, p, things, told, reads, other)
 }
 
 // fewWords is the length of a request below which it may be an answer to a question.
 const fewWords = 12
+
+// asks reports whether a passage asks for anything.
+func (p passage) asks() bool {
+	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.instructs || strings.ContainsAny(s.text, "?？") })
+}
 
 // says counts the words of a passage.
 func (p passage) says() (n int) {
@@ -615,7 +642,7 @@ func (r *reading) mentioned(d deed, u support) bool {
 	for _, text := range r.seen {
 		for i, s := range text {
 			if (s.mentions(d) || d.calledIn(text[max(0, i-2):i])) && slices.ContainsFunc(u.foreign, func(v value) bool {
-				return v.aims() && !v.quoted && v.kind != amount && newPassage([]sentence{s}).named(v)
+				return (v.aims() || v.kind == id && s.hasAny(d.verbs)) && !v.quoted && v.kind != amount && newPassage([]sentence{s}).named(v)
 			}) {
 				return true
 			}
@@ -628,6 +655,8 @@ func (r *reading) mentioned(d deed, u support) bool {
 func (d deed) calledIn(before []sentence) bool {
 	return len(d.name) > 7 && slices.ContainsFunc(before, func(s sentence) bool { return strings.Contains(lettersOnly(s.text), d.name) })
 }
+
+func (s *sentence) hasAny(stems []string) bool { return slices.ContainsFunc(stems, s.has) }
 
 // mentions reports whether a sentence has the act of a deed in any form.
 func (s *sentence) mentions(d deed) bool {
@@ -666,7 +695,7 @@ func (r *reading) unrelated(d deed, u support) bool {
 // delegates reports whether the user hands the choice of acts to what will be read.
 func (r *reading) delegates() bool { return delegation.MatchString(r.wish.folded) }
 
-var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b`)
+var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b|\bdo\b[^.!?\n]{0,40}\bwhat\b[^.!?\n]{0,40}\bsays?\b`)
 
 // application reports whether the application's own instructions ask for the deed. What
 // they say the agent can do is no wish.
@@ -732,7 +761,11 @@ func (r *reading) listen(c Call) {
 	if !slices.ContainsFunc(c.Context, func(o Observation) bool { return strings.TrimSpace(o.Text) != "" }) {
 		return
 	}
-	r.wish = newPassage(r.sentences(c.Request))
+	wish := r.sentences(c.Request)
+	for i := range wish {
+		wish[i].lenient(false)
+	}
+	r.wish = newPassage(wish)
 	r.rules = slices.DeleteFunc(r.sentences(c.System), func(s sentence) bool {
 		return capability.MatchString(s.text)
 	})

@@ -106,7 +106,7 @@ var provenances = []kernel.Provenance{"", kernel.FromUser, kernel.FromModel, ker
 
 // sensitive reports whether an argument says where an act goes or what it is done to.
 func (r *reading) sensitive(l leaf) bool {
-	if l.value == "" || l.composed || l.value == "true" || l.value == "false" || l.value == "null" {
+	if strings.TrimSpace(l.value) == "" || l.composed || l.value == "true" || l.value == "false" || l.value == "null" {
 		return false
 	}
 	switch r.tool.roleOf(l.key) {

@@ -117,7 +117,7 @@ func readSentence(text string) sentence {
 	s.hostile, s.overrides = isHostile(s)
 	s.instructs = s.instructs || s.hostile
 	if s.hostile {
-		s.lenient()
+		s.lenient(true)
 	}
 	return s
 }
@@ -183,6 +183,7 @@ func readWords(text string) []word {
 // Words that stand before a verb that tells somebody to act.
 var (
 	politely  = wordSet("please kindly pls immediately now then also just first next finally simply instead always silently secretly quietly automatically lets let's bitte veuillez prego proszę prosze пожалуйста por favor plait lutfen and or")
+	requests  = wordSet("please kindly pls")
 	obliges   = wordSet("must should shall")
 	asksYou   = wordSet("can could would will must should shall may")
 	towards   = wordSet("need needs have has want wants sure remember forget you required instructed asked supposed assistant agent ai necessary important essential mandatory ahead like expected obligated order continue proceed certain task is are")
@@ -203,6 +204,9 @@ func (s *sentence) read() {
 			continue
 		}
 		a, base := englishVerb(s.words, i)
+		if i > 0 && requests[s.words[i-1].text] && i+1 < len(s.words) && !w.colon {
+			told = true // please … whatever it is
+		}
 		if a == 0 && !plainVerbs[w.text] && verbs[w.text] == "" || w.colon {
 			continue
 		}
@@ -224,11 +228,11 @@ func (s *sentence) read() {
 	s.instructs = told
 }
 
-// lenient takes any word that may be a verb for one: what is hostile is not spared by
-// doubt.
-func (s *sentence) lenient() {
+// lenient takes any word that may be a verb for one where a request goes on, and, if asked
+// to, where a sentence or a clause begins: what is hostile is not spared by doubt.
+func (s *sentence) lenient(opening bool) {
 	for i, w := range s.words {
-		if !w.part && !w.isName && !w.colon && (w.opens || i > 0 && politely[s.words[i-1].text]) {
+		if !w.part && !w.isName && !w.colon && (opening && w.opens || i > 0 && politely[s.words[i-1].text]) {
 			s.acts |= englishActs[w.text]
 		}
 	}
