@@ -83,7 +83,7 @@ func readArguments(raw []byte, b *budget) ([]leaf, error) {
 
 // value reads the next value and returns its text when it is a string.
 func (r *argumentReader) value(d *jsontext.Decoder, key string, up ancestors, depth int) (string, error) {
-	if depth > maxArgumentDepth || !r.spend(costWord) {
+	if depth > maxArgumentDepth || !r.spend(costLeaf) {
 		return "", errDepth
 	}
 	token, err := d.ReadToken()

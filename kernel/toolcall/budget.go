@@ -2,16 +2,14 @@ package toolcall
 
 import "context"
 
-// maxWork bounds the work of one call, in units of ten to fifty nanoseconds:
-// what a reader needs for a byte it passes over, so that a reader which
-// searches a byte for many patterns counts it many times.
+// maxWork bounds the work of one call, in units of three to ten nanoseconds: what a
+// reader needs for a byte that it passes over. A reader that does more for a byte
+// counts it more often.
 //
-// The number is four times the work of the most expensive honest calls that
-// fit the body of a request (TestLargeHonestCalls): a shell script of 60 KB
-// takes four million units, a written file of 100 KB two, 100 KB that may be
-// anything twelve. Spending it takes about a second, and only for a call that
-// nobody honest sends.
-const maxWork = 50 << 20
+// A shell script of 64 KB takes four million units, as many bytes of JSON five, of
+// PowerShell eight (BenchmarkDecide). Spending the whole takes a tenth of a second at
+// worst, and only for a call that nobody honest sends.
+const maxWork = 12 << 20
 
 // maxUnasked is the work between two looks at the context.
 const maxUnasked = 1 << 16
@@ -52,13 +50,20 @@ func (b *budget) spent() bool { return b.over || b.err != nil }
 
 // The units that a byte costs a reader, measured by BenchmarkHostile.
 const (
+	costScreen  = 1  // one pass of a screen
 	costParse   = 12 // the shell's parser, and the walk through what it made
-	costJudge   = 48 // every pattern that a command line is compared with
+	costJudge   = 16 // what a command line is compared with
 	costSearch  = 8  // one search for a long pattern
-	costCode    = 64 // the patterns that a program is compared with
-	costPattern = 64 // one pattern with many ways on
-	costQuery   = 24 // the lexer of SQL and the pattern before it
+	costCode    = 8  // the literals of a program
+	costPattern = 12 // one pattern that a screen let through
+	costQuery   = 8  // the lexer of SQL
 	costPlace   = 24 // parsing one address
 	costIndex   = 16 // a text that others are looked up in
-	costWord    = 32 // one expanded word, whatever its length
+)
+
+// The units that a thing costs whatever its length.
+const (
+	costWord    = 32  // an expanded word
+	costLeaf    = 128 // a value of the arguments
+	costCommand = 512 // a command, and a text that may hold one
 )

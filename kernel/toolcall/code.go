@@ -31,7 +31,7 @@ func (r *reading) code(text string) {
 	removes, requests, changes := removal.matches(text), requesting.matches(text), changing.matches(text)
 	posts := requests && posting.matches(text)
 	for _, l := range literals {
-		if !r.spend(costWord + costJudge*len(l)) {
+		if !r.spend(costWord + costSearch*len(l)) {
 			return
 		}
 		if removes && (isVital(cleanPath(l)) || isDevice(l)) || changes && isDevice(l) {

@@ -18,7 +18,7 @@ func (s *shell) command(argv []string, depth int) {
 		s.unreadable()
 		return
 	}
-	if !s.spend(costJudge * commandSize(argv)) {
+	if !s.spend(costCommand + costJudge*commandSize(argv)) {
 		return
 	}
 	name := commandName(argv[0])

@@ -14,7 +14,7 @@ const maxVerbs = 16
 // query judges SQL statement by statement. A lexer is enough for that, and unlike
 // a parser it reads every dialect.
 func (r *reading) query(text string) {
-	if !r.spend(costQuery * len(text)) {
+	if !r.spend(2 * costScreen * len(text)) {
 		return
 	}
 	if openParentheses(text) > maxOpen {
@@ -26,6 +26,9 @@ func (r *reading) query(text string) {
 		text = executable.ReplaceAllString(text, " $1 ")
 	}
 	if !sqlVerb.matches(text) {
+		return
+	}
+	if !r.spend(costQuery * len(text)) {
 		return
 	}
 	all := statements(text)

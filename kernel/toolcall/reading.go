@@ -132,6 +132,8 @@ func (r *reading) as(what role, l leaf) {
 		r.address(l.value)
 	case roleProse:
 		r.prose(l)
+	case rolePatch:
+		r.patch(l)
 	case roleDestination:
 		r.value(l.value)
 	default:

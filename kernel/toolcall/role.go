@@ -17,6 +17,7 @@ const (
 	roleURL                     // an address to request
 	roleDestination             // a person, account or mailbox
 	roleProse                   // text that nobody executes
+	rolePatch                   // changes of files
 )
 
 // keyRoles is written with folded names.
@@ -120,6 +121,8 @@ func toolWords(name string) map[string]bool {
 func (t tool) roleOf(key string) role {
 	byKey := roleOfKey(key)
 	switch {
+	case (key == "patch" || key == "diff" || key == "input") && t.any("patch", "diff"):
+		return rolePatch
 	case key == "description" || key == "explanation" || key == "reason" || key == "title":
 		return roleProse
 	case t.shell && (byKey == roleProse || byKey == roleUnknown || key == "input"):

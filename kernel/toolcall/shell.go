@@ -71,7 +71,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.unreadable()
 		return
 	}
-	if !r.spend(costWord + costParse*len(text)) {
+	if !r.spend(costCommand + costParse*len(text)) {
 		return
 	}
 	r.nested++
@@ -413,12 +413,12 @@ func (s *shell) redirects(list []*syntax.Redirect) {
 // tokens judges a text that no shell would parse. It is suspicious only where
 // one of the gravest commands is in it as such.
 func (r *reading) tokens(text string) {
-	if !r.spend(costJudge * len(text)) {
+	if !r.spend(costScreen * len(text)) {
 		return
 	}
 	possible := tokenScreen.possible(text)
 	for i, t := range dangerousTokens {
-		if possible&(1<<i) != 0 && t.pattern.MatchString(text) {
+		if possible&(1<<i) != 0 && r.spend(costPattern*len(text)) && t.pattern.MatchString(text) {
 			r.breaks(t.invariant)
 		}
 	}

@@ -15,7 +15,7 @@ func (r *reading) windows(text string) {
 		r.unreadable()
 		return
 	}
-	if !r.spend(costWord + 2*costJudge*len(text)) {
+	if !r.spend(costCommand + 3*costJudge*len(text)) {
 		return
 	}
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
