@@ -321,6 +321,9 @@ func callCoverage(part string, c Call) kernel.Coverage {
 	coverage.Ran(DetectorToolCall, !c.Found.Allowed || c.Found.Flagged != "")
 	size := len(c.Name) + len(c.Arguments)
 	coverage.Inspect(part, DetectorToolCall, size)
+	if c.Found.SchemaUnread {
+		coverage.Skip("request.tool.schema", "it cannot be read, so the arguments were not checked against it", 0)
+	}
 	coverage.BytesForwarded = size
 	return coverage.Coverage
 }

@@ -36,8 +36,9 @@ type RuleSet struct {
 	// Rules are asked in this order.
 	Rules []Rule
 
-	// BlockUntrusted blocks a call whose sensitive argument only an untrusted result
-	// named, even if that result gave no instructions. Otherwise such a call is flagged.
+	// BlockUntrusted blocks a call that is no read and whose sensitive argument only an
+	// untrusted result named, even if that result gave no instructions. Otherwise such a
+	// call is approved, and flagged if it cannot be undone.
 	BlockUntrusted bool
 }
 
@@ -91,6 +92,10 @@ func (r *Rules) denies(ctx context.Context, c Call, d Decision) (string, error) 
 	}
 	return r.applies(ctx, c, d)
 }
+
+// blocksUntrusted reports whether the operator trusts no argument that only an untrusted
+// result named. Reads stay: to open what a result names is what agents do.
+func (r *Rules) blocksUntrusted() bool { return r != nil && r.BlockUntrusted }
 
 // unknown reports whether the call is blocked because its tool is not known.
 func (r *Rules) unknown(c Call) bool {

@@ -326,3 +326,28 @@ func FuzzRules(f *testing.F) {
 		}
 	})
 }
+
+// An argument that only an untrusted result named goes by the operator's policy.
+func TestUntrustedArguments(t *testing.T) {
+	t.Parallel()
+	for _, block := range []bool{false, true} {
+		rules, err := toolcall.NewRules(toolcall.RuleSet{BlockUntrusted: block})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := &toolcall.Interceptor{Rules: rules}
+		from := func(name, arguments string) toolcall.Call {
+			c := call(name, arguments)
+			c.Request = "Please write to the person who signed the contract and thank them."
+			c.Context = []toolcall.Observation{{Tool: "read_file", Text: "Contract of May 2. Signed: Ann Meier, ann.meier@firm.example."}}
+			return c
+		}
+		send, read := intercept(t, i, from("send_email", `{"to":"ann.meier@firm.example","body":"Thank you."}`)), intercept(t, i, from("lookup_person", `{"email":"ann.meier@firm.example"}`))
+		if send.Allowed == block || send.Provenance != kernel.FromUntrusted || block && send.Invariant != toolcall.UntrustedDestination || !read.Allowed {
+			t.Errorf("block %v: %+v, %+v", block, send, read)
+		}
+		if own := intercept(t, i, call("send_email", `{"to":"ann.meier@firm.example"}`)); !own.Allowed {
+			t.Errorf("block %v: %+v", block, own)
+		}
+	}
+}

@@ -116,6 +116,8 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 	case !d.Allowed:
 	case d.Rule != "":
 		d.block(OperatorRule)
+	case i.Rules.blocksUntrusted() && d.Provenance == kernel.FromUntrusted && d.Effect != kernel.ToolReads:
+		d.block(UntrustedDestination)
 	case i.Rules.unknown(c):
 		d.block(UnknownTool)
 	case !free: // a schema is about an object
