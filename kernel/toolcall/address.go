@@ -14,7 +14,7 @@ import (
 // address judges an argument that a tool would request.
 func (r *reading) address(text string) {
 	for _, one := range addresses(text) {
-		r.target(one, false)
+		r.target(one, r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools"))
 	}
 }
 

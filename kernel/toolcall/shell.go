@@ -160,7 +160,9 @@ func (s *shell) visit(node syntax.Node) bool {
 				if d.Op == syntax.RdrIn && d.Word != nil {
 					name := s.literal(d.Word)
 					s.input(s.argv(call), name)
-					if text, known := s.written[path.Base(name)]; known {
+					if text, known := s.written[path.Base(name)]; known && contains(s.argv(call), "xargs") {
+						s.perLine(s.argv(call), nil, text, true)
+					} else if known {
 						s.feed(unwrap(s.argv(call)), text)
 					}
 				}

@@ -508,6 +508,9 @@ func (s *shell) remember(name string, argv []string) {
 			s.fetched[path.Base(a.path)] = true
 		}
 	}
+	if names := operands(argv); name == "certutil" && len(names) > 0 {
+		s.fetched[path.Base(names[len(names)-1])] = true
+	}
 	if names := operands(argv); name == "scp" && len(names) > 1 && strings.Contains(names[0], ":") {
 		_, from, _ := strings.Cut(names[0], ":")
 		s.fetched[path.Base(names[len(names)-1])], s.fetched[path.Base(from)] = true, true
@@ -622,10 +625,12 @@ func (s *shell) doing(argv []string) commandEffects {
 // decodes reports whether a command turns what nobody can read into text.
 func decodes(name string, argv []string) bool {
 	switch {
+	case unpackers[name], name == "gpg" && hasFlag(argv, 'd', "--decrypt"), carves(name, argv):
+		return true
+	case (name == "awk" || name == "gawk" || name == "mawk") && len(argv) > 1:
+		return strings.Contains(argv[1], "%c")
 	case decoders[name]:
 		return hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")
-	case unpackers[name]:
-		return true
 	case name == "tr":
 		sets := operands(argv)
 		return len(sets) == 2 && len(characters(sets[0])) > 8 && len(characters(sets[1])) > 8
@@ -637,6 +642,19 @@ func decodes(name string, argv []string) bool {
 	}
 	return false
 }
+
+// carves reports whether a command cuts its output out of a file that is no script.
+func carves(name string, argv []string) bool {
+	if !cutters[name] {
+		return false
+	}
+	return slices.ContainsFunc(argv[1:], func(w string) bool { return dataFile.MatchString(strings.ToLower(w)) })
+}
+
+var (
+	cutters  = words("dd tail head sed awk cut grep strings xxd od cat perl steghide exiftool binwalk zsteg")
+	dataFile = regexp.MustCompile(`\.(?:jpe?g|png|gif|bmp|ico|svg|webp|pdf|md|txt|log|csv|docx?|xlsx?|mp[34]|wav|html?|json|xml|ya?ml|dat|bin|b64|gpg|enc)$`)
+)
 
 var (
 	unpackers   = words("gunzip zcat bzcat bunzip2 xzcat unxz zstdcat unzstd uncompress rev base58 uudecode qprint ascii85 base64url")

@@ -20,6 +20,9 @@ func (r *reading) windows(text string) {
 	}
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
 	fetches := windowsFetch.matches(text)
+	if windowsDecodes.matches(text) && windowsRun.matches(text) {
+		r.breaks(RemoteCodeExecution)
+	}
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
@@ -256,13 +259,16 @@ var (
 	windowsLine    = regexp.MustCompile(`\|\||&&|[;\n&]`)
 	joinedLiterals = regexp.MustCompile(`(?:'\s*\+\s*'|"\s*\+\s*")`)
 	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
-	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|(?:windows|users|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
+	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|(?:users(?:/[^/]*)?(?:/(?:documents|desktop|appdata|downloads|pictures|music|videos)?[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)/[*.]*)$|^[a-z]:/(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
 	windowsFetch   = newScreen(regexp.MustCompile(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
-	windowsRun     = newScreen(regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|reflection\.assembly|start-process|saps|invoke-command|icm)\b`))
+	windowsRun     = newScreen(regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
 )
+
+// windowsDecodes finds what makes code of what nobody can read.
+var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
