@@ -82,7 +82,11 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
 	case name == "awk" || name == "gawk" || name == "mawk":
-		s.code(strings.Join(argv[1:], "\n"))
+		program := strings.Join(argv[1:], "\n")
+		s.code(program)
+		if strings.Contains(program, "|") {
+			s.startedBy(program, quotedStrings(program))
+		}
 	case isSQLClient(name):
 		s.sqlClient(argv)
 	case name == "mongosh" || name == "mongo":

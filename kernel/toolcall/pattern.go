@@ -60,6 +60,7 @@ func (s *shell) byWords(name string, argv []string) {
 var codeCommands = byCommand(
 	`ngrok bore: (?:tcp|local) (?:22|23|3389|5900)\b`,
 	`ttyd gotty tmate sshx upterm websocketd wetty: .*\w`,
+	`run-parts ld.so ld-linux-x86-64.so.2 logrotate openssl insmod: (?:.*[ =])?/(?:tmp|var/tmp|dev/shm)/\S`,
 	`zmodload: zsh/net/tcp`,
 	`go: (?:run|install) (?:\S+ )*https?://`,
 	`deno: run (?:\S+ )*https?://`,

@@ -98,7 +98,7 @@ func (s *shell) carries(argv []string) {
 func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bool) {
 	at := slices.IndexFunc(words, func(w string) bool { return programName(w) == "xargs" || programName(w) == "parallel" })
 	run := wrappedCommand(words[at:])
-	if call, ok := from.Cmd.(*syntax.CallExpr); ok && !known {
+	if call, ok := commandOf(from); ok && !known {
 		for _, place := range s.listed(unwrap(s.argv(call))) {
 			s.command(with(run, replaceMark(words[at:]), place), 1)
 		}
@@ -116,6 +116,14 @@ func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bo
 		fields = strings.FieldsFunc(strings.ReplaceAll(text, unescape(mark), "\n"), func(c rune) bool { return c == '\n' })
 	}
 	s.command(append(slices.Clone(run), fields...), 1)
+}
+
+func commandOf(st *syntax.Stmt) (*syntax.CallExpr, bool) {
+	if st == nil {
+		return nil, false
+	}
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	return call, ok
 }
 
 // delimiter is what xargs -d splits its input at.
@@ -616,11 +624,22 @@ func (s *shell) doing(argv []string) commandEffects {
 	}
 	name := programName(argv[0])
 	return commandEffects{
-		runs: true, fetches: downloaders[name] || lookups[name] || name == "openssl" && wordAt(argv, 1) == "s_client", reads: fileReaders[name],
+		runs: true, fetches: fetchesWithin(argv) || downloaders[name] || lookups[name] || name == "openssl" && wordAt(argv, 1) == "s_client", reads: fileReaders[name],
 		decodes: decodes(name, argv), packs: packers[name], shell: isShell(name) && readsProgram(argv),
 		sensitive: name == "env" || name == "printenv" || name == "set" || slices.ContainsFunc(argv[1:], s.guarded),
 	}
 }
+
+// fetchesWithin reports whether the program of a shell downloads.
+func fetchesWithin(argv []string) bool {
+	if !isShell(argv[0]) {
+		return false
+	}
+	program, _, given := programOf(argv)
+	return given && downloads.matches(program)
+}
+
+var downloads = screenOf(`\b(?:curl|wget|aria2c|ncat|netcat)\b`, `\bnc\s`)
 
 // decodes reports whether a command turns what nobody can read into text.
 func decodes(name string, argv []string) bool {
