@@ -145,7 +145,8 @@ var vital = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`~[^/]*(?:/[*.]*)?`,
 	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
 	`[A-Za-z]:/?[*.]*`,
-	`[A-Za-z]:/?(?i:windows|users|program files)(?:/.*)?`,
+	`[A-Za-z]:/?(?i:windows|program files)(?:/.*)?`,
+	`[A-Za-z]:/?(?i:users)(?:/[^/]*)?(?:/[*.]*)?`,
 }, "|") + `)$`)
 
 func isVital(p string) bool { return vital.MatchString(p) || vitalPattern(p) }

@@ -61,6 +61,8 @@ var codeCommands = byCommand(
 	`ngrok bore: (?:tcp|local) (?:22|23|3389|5900)\b`,
 	`ttyd gotty tmate sshx upterm websocketd wetty: .*\w`,
 	`run-parts ld.so ld-linux-x86-64.so.2 logrotate openssl insmod: (?:.*[ =])?/(?:tmp|var/tmp|dev/shm)/\S`,
+	`xterm urxvt: .*-display \S+:\d`,
+	`ssh autossh: (?:\S+ )*-\S*R ?\S*:(?:22|3389|5900|2375|6443)\b|(?:\S+ )*-\S*R ?(?:\d+:)?\S+:\d+ .*(?:serveo\.net|localhost\.run|pinggy)`,
 	`zmodload: zsh/net/tcp`,
 	`go: (?:run|install) (?:\S+ )*https?://`,
 	`deno: run (?:\S+ )*https?://`,
@@ -72,6 +74,8 @@ var codeCommands = byCommand(
 // exfiltrationCommands carry files to a place that anybody can read.
 var exfiltrationCommands = byCommand(
 	`gh: gist create (?:\S+ )*(?:-p|--public)\b`,
+	`ngrok: http file:`,
+	`python python2 python3: -m (?:http\.server|SimpleHTTPServer|pyftpdlib) .*(?:--directory|-d) ?(?:/|~)(?: |$)`,
 	`croc: send\b`,
 	`wormhole: send\b`,
 	`termbin pastebinit: .*`,

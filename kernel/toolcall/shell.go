@@ -375,6 +375,8 @@ func (s *shell) feed(argv []string, text string) {
 			s.feed(innermost(words), text)
 			s.calls--
 		}
+	case programName(argv[0]) == "sftp" && putFile.MatchString(text):
+		s.sends(argv, isCredentialFile(s.resolve(putFile.FindStringSubmatch(text)[1])))
 	case speaks[programName(argv[0])]:
 		for _, command := range escapes([]string{argv[0], text}) {
 			s.opens(command)

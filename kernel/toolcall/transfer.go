@@ -625,7 +625,7 @@ func (s *shell) doing(argv []string) commandEffects {
 	name := programName(argv[0])
 	return commandEffects{
 		runs: true, fetches: fetchesWithin(argv) || downloaders[name] || lookups[name] || name == "openssl" && wordAt(argv, 1) == "s_client", reads: fileReaders[name],
-		decodes: decodes(name, argv), packs: packers[name], shell: isShell(name) && readsProgram(argv),
+		decodes: decodes(name, argv), packs: packers[name] || (name == "docker" || name == "podman") && (wordAt(argv, 1) == "save" || wordAt(argv, 1) == "export" || wordAt(argv, 1) == "cp"), shell: isShell(name) && readsProgram(argv),
 		sensitive: name == "env" || name == "printenv" || name == "set" || slices.ContainsFunc(argv[1:], s.guarded),
 	}
 }
