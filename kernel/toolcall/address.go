@@ -118,7 +118,8 @@ func readAddress(text string) (endpoint, bool) {
 	}
 	u, err := whatwg.Parse(zone.ReplaceAllString(text, "]"))
 	if err != nil {
-		return endpoint{}, false
+		// What one parser refuses another may take: the name before a zero byte.
+		return endpoint{foreign: true}, found && strings.ContainsAny(authorityOf(text), "%@")
 	}
 	p := endpoint{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
 	p.look(text, u.Username() != "")

@@ -132,6 +132,7 @@ func decide(c Call, b *budget) (Decision, error) {
 	}
 	r.program(c.Name, leaves)
 	r.documents(leaves)
+	r.searches(leaves)
 	r.destinations(leaves)
 	if b.err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
