@@ -14,7 +14,7 @@ import (
 // address judges an argument that a tool would request.
 func (r *reading) address(text string) {
 	for _, one := range addresses(text) {
-		r.target(one, false)
+		r.target(one, r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools"))
 	}
 }
 
@@ -118,7 +118,8 @@ func readAddress(text string) (endpoint, bool) {
 	}
 	u, err := whatwg.Parse(zone.ReplaceAllString(text, "]"))
 	if err != nil {
-		return endpoint{}, false
+		// What one parser refuses another may take: the name before a zero byte.
+		return endpoint{foreign: true}, found && strings.ContainsAny(authorityOf(text), "%@")
 	}
 	p := endpoint{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
 	p.look(text, u.Username() != "")

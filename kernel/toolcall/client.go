@@ -60,11 +60,15 @@ func (s *shell) surely(text string) {
 // documents judges a call to a database of documents: code that runs in the server,
 // and operations on every document.
 func (r *reading) documents(leaves []leaf) {
-	operation, filtered, everything := "", false, false
+	operation, filtered, everything, everywhere := "", false, false, false
 	for _, l := range leaves {
 		switch {
 		case serverCode[l.key]:
 			r.breaks(DestructiveQuery)
+		case l.text && strings.HasPrefix(strings.TrimSpace(l.value), "db.") && r.tool.stores():
+			r.code(l.value)
+		case l.text && everyIndex.MatchString(l.value) && r.tool.stores():
+			everywhere = true
 		case l.text && operationKeys[l.key] && len(l.value) < maxKey:
 			operation = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(l.value))
 		case filterKeys[l.key] && l.value == "{}":
@@ -79,6 +83,8 @@ func (r *reading) documents(leaves []leaf) {
 		operation = strings.ToLower(strings.Join(strings.Fields(spaced(r.name)), ""))
 	}
 	switch {
+	case everywhere && strings.Contains(operation, "delete"):
+		r.breaks(DestructiveQuery)
 	case dropsAll.MatchString(operation) && r.tool.stores():
 		r.breaks(DestructiveQuery)
 	case changesMany.MatchString(operation) && (everything || !filtered && r.tool.stores()):
@@ -92,10 +98,11 @@ func (t tool) stores() bool {
 }
 
 var (
-	serverCode    = words("$where $function $accumulator mapreduce")
+	serverCode    = words("$where $function $accumulator $out mapreduce")
 	operators     = words("$ne $gt $gte $lt $lte $regex $nin $in $exists $or $expr $not")
 	operationKeys = words("operation op action method command cmd function")
 	filterKeys    = words("filter query q selector where criteria match condition")
-	dropsAll      = regexp.MustCompile(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
+	dropsAll      = regexp.MustCompile(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|delete(?:table|database|bucket|keyspace)$|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
+	everyIndex    = regexp.MustCompile(`^/?(?:_all|\*)(?:/|$)`)
 	changesMany   = regexp.MustCompile(`deletemany|updatemany|removeall|deleteall|deletebyquery|updatebyquery|bulkdelete|^remove$|^delete$`)
 )

@@ -17,6 +17,7 @@ func (r *reading) code(text string) {
 	if !r.spend(costCode * len(text)) {
 		return
 	}
+	text = withValues(text)
 	text = joinedStrings.ReplaceAllString(text, "$1$2")
 	literals := hidden(text, quotedStrings(text))
 	if starter.matches(text) {
@@ -55,6 +56,22 @@ func (r *reading) code(text string) {
 		}
 	}
 }
+
+// withValues writes the values of variables that are plain literals beside the literal
+// that they are joined to.
+func withValues(text string) string {
+	var pairs []string
+	for _, m := range plainValue.FindAllStringSubmatch(text, maxBlocks) {
+		value := strings.Trim(m[2], `'"`)
+		pairs = append(pairs, "+"+m[1], "+'"+value+"'", "+ "+m[1], "+ '"+value+"'", "{"+m[1]+"}", value, "${"+m[1]+"}", value, ". $"+m[1], ". '"+value+"'", ".$"+m[1], ".'"+value+"'")
+	}
+	if len(pairs) == 0 || len(pairs)*len(text) > maxWork/4 {
+		return text
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+var plainValue = regexp.MustCompile(`(?m)(?:^|[;{\s])\$?(\w{1,40})\s*=\s*('[^'\n]{0,200}'|"[^"\n]{0,200}")\s*(?:[;\n]|$)`)
 
 // codeRules are what a program does that needs no operand to be judged: does, and,
 // where there is one, with what.
@@ -121,24 +138,24 @@ var (
 	// joinedStrings are the ends of two literals that an operator joins.
 	joinedStrings = regexp.MustCompile(`([\w/])(?:'\s*(?:\+|\.\.?|<<)\s*'|"\s*(?:\+|\.\.?|<<)\s*")([\w/])`)
 
-	starter     = newScreen(regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx`))
+	starter     = newScreen(regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx|import\s+(?:\*|\(?\s*(?:system|popen|exec\w+|run|call|Popen|spawn\w*)\b)|(?:^|[=;({\s])\x60\s*[a-z./]+\s|CDLL|get_ipython`))
 	bracketed   = regexp.MustCompile(`\[[^\[\]]*\]|\([^()]*\)`)
 	fetching    = regexp.MustCompile(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
 	executing   = newScreen(regexp.MustCompile(`\.then\s*\(\s*eval\b|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|assert|require_from_string)\s*[( ]|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`))
 	decoding    = regexp.MustCompile(`\b(?:exec|eval|iex|loads|assert|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
 	decoder     = newScreen(regexp.MustCompile(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`))
 	evaluates   = newScreen(regexp.MustCompile(`(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|assert|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`))
-	connectBack = regexp.MustCompile(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
-	startsShell = newScreen(regexp.MustCompile(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`))
+	connectBack = regexp.MustCompile(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)\b|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
+	startsShell = newScreen(regexp.MustCompile(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|while\s*<>|system\s*\(?\s*\$|IO\.popen|Open3|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`))
 
 	// personalShell starts a shell for a person out of a program.
 	personalShell = regexp.MustCompile(`\b(?:system|exec\w*|spawn\w*|popen|posix_spawn)\s*[( ]\s*\[?\s*['"](?:\S*/)?(?:ba|z|da|k)?sh(?:\s+-[ip]+)?['"]\s*(?:,\s*\[?\s*['"](?:\S*/)?-?(?:ba|z|da|k)?sh['"]\s*\]?)?\s*(?:,\s*\[?\s*['"]-[ip]+['"]\s*\]?\s*)?(?:[);}]|$|,\s*(?:\{|stdio))`)
 
-	environmentDump  = regexp.MustCompile(`(?:print\w*|puts|pp?|echo|console\.\w+|write|var_dump|print_r|say|inspect|logger\.\w+|logging\.\w+)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|pprint\.pformat|sorted|JSON\.stringify|json_encode)\s*\(\s*)*(?:os\.environ(?:\.copy\(\)|\.items\(\)|\b)|process\.env|ENV(?:\.to_h|\.inspect|\.to_a|\.each)?|\$_ENV|\$_SERVER|%ENV|getenv\(\)|System\.getenv\(\)|os\.Environ\(\))\s*[),;}\n]|(?:print\w*|puts|p|echo|console\.\w+|var_dump|print_r)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|JSON\.stringify)\s*\(\s*)*(?:os\.environ|process\.env|ENV\.to_h|ENV|%ENV|getenv\(\))\s*\)*\s*$|for\s+\w+\s*,\s*\w+\s+in\s+(?:sorted\s*\(\s*)?os\.environ\.items\(\)|ENV\.each|phpinfo\s*\(|foreach\s*\(\s*\$_(?:ENV|SERVER)|map\s*\{[^}]*\}\s*(?:sort\s+)?keys\s*%ENV|Object\.(?:entries|keys)\(process\.env\)`)
+	environmentDump  = regexp.MustCompile(`^\s*(?:JSON\.stringify\()?process\.env\)?\s*;?\s*$|(?:keys|each|values)\s*%ENV|(?:print\w*|puts|pp?|echo|console\.\w+|write|var_dump|print_r|say|inspect|logger\.\w+|logging\.\w+)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|pprint\.pformat|sorted|JSON\.stringify|json_encode)\s*\(\s*)*(?:os\.environ(?:\.copy\(\)|\.items\(\)|\b)|process\.env|ENV(?:\.to_h|\.inspect|\.to_a|\.each)?|\$_ENV|\$_SERVER|%ENV|getenv\(\)|System\.getenv\(\)|os\.Environ\(\))\s*[),;}\n]|(?:print\w*|puts|p|echo|console\.\w+|var_dump|print_r)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|JSON\.stringify)\s*\(\s*)*(?:os\.environ|process\.env|ENV\.to_h|ENV|%ENV|getenv\(\))\s*\)*\s*$|for\s+\w+\s*,\s*\w+\s+in\s+(?:sorted\s*\(\s*)?os\.environ\.items\(\)|ENV\.each|phpinfo\s*\(|foreach\s*\(\s*\$_(?:ENV|SERVER)|map\s*\{[^}]*\}\s*(?:sort\s+)?keys\s*%ENV|Object\.(?:entries|keys)\(process\.env\)`)
 	environmentWhole = regexp.MustCompile(`(?:dict|str|repr|json\.dumps|urlencode|bytes|list)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*[),]|[=:(]\s*os\.environ(?:\.copy\(\)|\.items\(\))?\s*[),}]|JSON\.stringify\s*\(\s*process\.env\s*[),]|(?:body|data|json|params)\s*:\s*process\.env\b[^.\[]|ENV\.(?:to_h|to_a|inspect|map)|http_build_query\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|json_encode\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|os\.Environ\(\)|System\.getenv\(\)`)
 	sending          = newScreen(regexp.MustCompile(`\.(?:post|put|patch|request|send|sendall|upload|connect|get)\s*\(|urlopen|\bfetch\s*\(|axios|Net::HTTP|curl_exec|file_get_contents\s*\(|http\.(?:Post|NewRequest)|smtplib|sendMail`))
 
-	removal     = newScreen(regexp.MustCompile(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove`))
+	removal     = newScreen(regexp.MustCompile(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove|\brm\s*\(\s*["']`))
 	removesHome = regexp.MustCompile(`(?:rmtree|remove_tree|rmSync|rmdirSync|rm_rf|rm_r|rimraf\w*|RemoveAll|remove_dir_all|removeSync|emptyDirSync|fs\.rm|Deno\.remove\w*)\s*\(?\s*(?:str\s*\(\s*)?(?:(?:pathlib\.)?Path\.home\(\)|os\.homedir\(\)|require\(\s*['"]os['"]\s*\)\.homedir\(\)|Dir\.home|Dir\.pwd|ENV\[\s*['"]HOME['"]\s*\]|os\.environ(?:\.get\(|\[)\s*['"]HOME['"]\s*[\])]|os\.getenv\(\s*['"]HOME['"]\s*\)|process\.env\.HOME|\$ENV\{['"]?HOME['"]?\}|getenv\(\s*['"]HOME['"]\s*\)|os\.Getenv\(\s*"HOME"\s*\)|os\.path\.expanduser\(\s*['"]~/?['"]\s*\))\s*[,)\s;]`)
 	changing    = newScreen(regexp.MustCompile(`open\s*\([^)]*,\s*['"]?[wax]b?\+?['"]?|mode\s*=\s*['"][wax]|writeFile|appendFile|createWriteStream|write_text|write_bytes|File\.(?:write|open\([^)]*['"][wa])|IO\.write|file_put_contents|fopen\s*\([^)]*['"][wa]|os\.(?:WriteFile|Create|OpenFile|remove|unlink|rename|replace)|ioutil\.WriteFile|fs::write|unlinkSync|rmSync|renameSync|copyFile|shutil\.(?:copy\w*|move)|>\s*['"]|Deno\.writeTextFile|WriteAllText|symlink`))
 	requesting  = newScreen(regexp.MustCompile(`urlopen|urlretrieve|requests\.|urllib|httpx|fetch\s*\(|axios|https?\.(?:get|request|client)|Net::HTTP|open-uri|URI\.open|aiohttp|file_get_contents|curl|http\.(?:Get|Post|NewRequest)|HttpClient|WebClient|reqwest`))

@@ -28,6 +28,10 @@ func (s *shell) command(argv []string, depth int) {
 	if escalates[name] && len(argv) > 1 {
 		s.breaks(PrivilegeEscalation)
 	}
+	if at := slices.Index(argv, ":::"); name == "parallel" && at > 1 {
+		s.eachOf(wrappers[name].following(argv[:at]), argv[at+1:])
+		return
+	}
 	if isWrapper(name) {
 		s.byWords(name, argv)
 		s.sets(argv[1:])
@@ -78,7 +82,11 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
 	case name == "awk" || name == "gawk" || name == "mawk":
-		s.code(strings.Join(argv[1:], "\n"))
+		program := strings.Join(argv[1:], "\n")
+		s.code(program)
+		if strings.Contains(program, "|") {
+			s.startedBy(program, quotedStrings(program))
+		}
 	case isSQLClient(name):
 		s.sqlClient(argv)
 	case name == "mongosh" || name == "mongo":
@@ -87,6 +95,18 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	s.executes(argv)
 	s.hatch(name, argv)
 	s.hops(name, argv, depth)
+}
+
+// eachOf reads the command of parallel for each of its first words.
+func (s *shell) eachOf(run, list []string) {
+	text := strings.Join(run, " ")
+	for _, w := range list[:min(len(list), maxPlaces)] {
+		if !strings.Contains(text, "{}") {
+			s.shellIn(text+" "+w, s)
+			continue
+		}
+		s.shellIn(strings.ReplaceAll(text, "{}", w), s)
+	}
 }
 
 // listedIn are the words that xargs takes from a file, where the text wrote it.
@@ -137,6 +157,9 @@ func (s *shell) find(argv []string, depth int) {
 			}
 			words := unwrap(run)
 			removes = removes || len(words) > 0 && (programName(words[0]) == "rm" || programName(words[0]) == "shred")
+			if len(words) > 0 && spoils[programName(words[0])] && slices.ContainsFunc(roots, func(root string) bool { return isVital(s.resolve(root)) }) {
+				s.breaks(DestructiveCommand)
+			}
 			i += len(run) // another -exec in there is the command's own
 		}
 	}
@@ -144,6 +167,9 @@ func (s *shell) find(argv []string, depth int) {
 		s.removes(withoutCurrentFolder(roots, argv))
 	}
 }
+
+// spoils are the commands that take from every file that a search finds what it was.
+var spoils = words("rm shred srm unlink truncate chmod chown mv dd wipe")
 
 // with puts a value where the words hold a mark, and at their end where none does.
 func with(argv []string, mark, value string) []string {
@@ -168,7 +194,7 @@ func (s *shell) listed(argv []string) []string {
 		return nil
 	}
 	name := programName(argv[0])
-	if name != "find" && name != "fd" && name != "ls" {
+	if !lists[name] {
 		return nil
 	}
 	var roots []string
@@ -180,6 +206,9 @@ func (s *shell) listed(argv []string) []string {
 			break
 		}
 		roots = append(roots, word)
+	}
+	if len(roots) == 0 && isVital(s.folder) {
+		roots = []string{s.folder}
 	}
 	last := "*"
 	for i, w := range argv {
@@ -204,6 +233,9 @@ func (s *shell) listed(argv []string) []string {
 	}
 	return out[:min(len(out), maxPlaces)]
 }
+
+// lists are the commands that print the names of files.
+var lists = words("find fd fdfind ls locate plocate du tree dir")
 
 // commandSize is the size of a command line in the units of the budget.
 func commandSize(argv []string) int {

@@ -23,7 +23,7 @@ var credentialFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Joi
 	`\.gnupg(?:/.*)?$`,
 	`\.config/gh/hosts\.yml$`,
 	`\.password-store(?:/.*)?$`,
-	`proc/(?:self|\d+|\*)/(?:environ|mem)$`,
+	`proc/[^/]+/(?:environ|mem)$`,
 	`(?:run|var/run)/secrets(?:/.*)?$`,
 	`(?:login data|cookies\.sqlite|logins\.json|key[34]\.db|wallet\.dat|login\.keychain(?:-db)?)$`,
 	`credentials\.json$|service[-_]account[^/]*\.json$|client_secret[^/]*\.json$`,
@@ -129,9 +129,35 @@ func hunts(name string, argv []string) bool {
 }
 
 var (
-	secretPattern = regexp.MustCompile(`(?i)passw|secret|api.?key|token|akia|private.?key|credential|aws_`)
+	secretPattern = regexp.MustCompile(`(?i)passw|secret|api.?key|token|akia|private.?key|begin.{0,20}key|credential|aws_`)
 	wideFolder    = regexp.MustCompile(`^(?:/|~|/(?:home|root|etc|Users|var|opt|srv|proc|mnt)(?:/[^/]*)?|/home/[^/]+|\.\./\.\.(?:/.*)?)$`)
 )
+
+// searches judges a tool that searches files: for secrets in folders beyond the
+// workspace, or for the files that hold them.
+func (r *reading) searches(leaves []leaf) {
+	if !r.tool.any("grep", "search", "find", "glob", "rg", "ripgrep", "locate") {
+		return
+	}
+	hunts, wide := false, false
+	for _, l := range leaves {
+		switch {
+		case !l.text || len(l.value) > maxValue:
+		case searchKeys[l.key]:
+			hunts = hunts || secretPattern.MatchString(l.value)
+			if strings.ContainsAny(l.value, "/") && isCredentialFile(l.value) {
+				r.breaks(CredentialAccess)
+			}
+		case r.tool.roleOf(l.key) == rolePath:
+			wide = wide || wideFolder.MatchString(cleanPath(l.value))
+		}
+	}
+	if hunts && wide {
+		r.breaks(CredentialAccess)
+	}
+}
+
+var searchKeys = words("pattern query regex regexp glob include search text term expression content")
 
 // credentialCommands print tokens by design.
 var credentialCommands = byCommand(
@@ -177,7 +203,9 @@ var credentialCommands = byCommand(
 	`reg reg.exe: (?i:save hklm\\?(?:sam|system|security))`,
 	`cmdkey cmdkey.exe vaultcmd: (?i:.*/list)`,
 	`netsh netsh.exe: (?i:wlan .*key=clear)`,
-	`ps: \S*e(?:ww|\S*e\b)`,
+	`ps: [a-df-z]*e\w*(?: |$)`,
+	`compgen: -\w*[ev]`,
+	`docker podman: (?:container )?inspect .*Config\.Env`,
 )
 
 // secretName is what a variable is called when it holds a secret.

@@ -14,11 +14,15 @@ func (s *shell) destroys(name string, argv []string) {
 		s.remove(name, argv)
 	case strings.HasPrefix(name, "mkfs"), formats[name]:
 		s.formats(argv)
+	case name == "tar" && slices.Contains(argv, "--remove-files"):
+		s.removes(append(operands(argv), s.tarFolder(argv)))
+	case name == "truncate":
+		s.removes(operands(argv))
 	case name == "shred" || name == "srm" || name == "wipe":
 		s.removes(operands(argv))
 	case name == "dd":
 		for _, w := range argv {
-			if target, ok := strings.CutPrefix(w, "of="); ok && isDevice(target) {
+			if target, ok := strings.CutPrefix(w, "of="); ok && (isDevice(target) || isVital(s.resolve(target))) {
 				s.breaks(DestructiveCommand)
 			}
 		}
@@ -72,6 +76,16 @@ var irreversibleCommands = byCommand(
 	`setfacl: .*-R.* /$`,
 	`docker podman: (?:rm|kill|stop) .*\$\(docker ps`,
 )
+
+// tarFolder is the folder that tar works in.
+func (s *shell) tarFolder(argv []string) string {
+	for i, w := range argv {
+		if w == "-C" || w == "--directory" {
+			return wordAt(argv, i+1)
+		}
+	}
+	return unknownText
+}
 
 var formats = words("wipefs blkdiscard mke2fs sgdisk sfdisk")
 
@@ -131,7 +145,8 @@ var vital = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`~[^/]*(?:/[*.]*)?`,
 	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
 	`[A-Za-z]:/?[*.]*`,
-	`[A-Za-z]:/?(?i:windows|users|program files)(?:/.*)?`,
+	`[A-Za-z]:/?(?i:windows|program files)(?:/.*)?`,
+	`[A-Za-z]:/?(?i:users)(?:/[^/]*)?(?:/[*.]*)?`,
 }, "|") + `)$`)
 
 func isVital(p string) bool { return vital.MatchString(p) || vitalPattern(p) }

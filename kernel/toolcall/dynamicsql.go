@@ -12,20 +12,24 @@ import (
 // PREPARE … FROM '…', SET @q = '…'. Literals are read one by one and joined, as
 // CONCAT would.
 func (r *reading) dynamic(s []token) bool {
-	if !isWord(s, 0, "DO", "EXEC", "EXECUTE", "PREPARE", "SET", "DECLARE", "CALL", "BEGIN", "SELECT") || r.nested > maxNested {
+	if !isWord(s, 0, "DO", "EXEC", "EXECUTE", "PREPARE", "SET", "DECLARE", "CALL", "BEGIN", "SELECT", "FOR", "IF", "LOOP", "WHILE", "CREATE") || r.nested > maxNested {
 		return false
 	}
 	if isWord(s, 0, "SELECT") && !isWord(s, 1, "DBLINK", "DBLINK_EXEC", "QUERY_TO_XML", "QUERY_TO_XML_AND_XMLSCHEMA") {
 		return false
 	}
-	if isWord(s, 0, "BEGIN") && !anyWordAfter(s, 0, "EXECUTE", "EXEC") {
+	if isWord(s, 0, "CREATE") && !anyWordAfter(s[:min(len(s), 6)], 0, "FUNCTION", "PROCEDURE", "EVENT", "TRIGGER") {
+		return false
+	}
+	if isWord(s, 0, "BEGIN", "FOR", "IF", "LOOP", "WHILE") && !anyWordAfter(s, 0, "EXECUTE", "EXEC") {
 		return false
 	}
 	var texts []string
-	var codes []byte
+	var built strings.Builder // of literals and codes, in their order
 	for i, t := range s {
 		if t.quoted {
 			texts = append(texts, unquoted(t.text))
+			built.WriteString(unquoted(t.text))
 		}
 		if t.quoted && isWord(s, i-2, "REVERSE") {
 			runes := []rune(unquoted(t.text))
@@ -39,18 +43,21 @@ func (r *reading) dynamic(s []token) bool {
 		}
 		if isWord(s, i-2, "CHAR", "CHR", "NCHAR") && isWord(s, i-1, "(") {
 			if c, err := strconv.Atoi(t.text); err == nil && c > 8 && c < 127 {
-				codes = append(codes, byte(c))
+				built.WriteByte(byte(c))
 			}
 		}
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	for _, text := range append(texts, strings.Join(texts, ""), string(codes)) {
+	for _, text := range append(texts, built.String()) {
 		if !r.spend(costQuery * len(text)) {
 			return true
 		}
 		if !sqlVerb.matches(text) {
 			continue
+		}
+		if strings.HasSuffix(text, " ") {
+			text += unnamed // what the program puts there
 		}
 		for _, statement := range statements(text) {
 			if r.destructive(statement) {
@@ -60,6 +67,9 @@ func (r *reading) dynamic(s []token) bool {
 	}
 	return false
 }
+
+// unnamed stands for a name that a program makes.
+const unnamed = "unnamed"
 
 // servedFile is a file that a server would run or show.
 var servedFile = regexp.MustCompile(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|sh|py|pl|rb|so)$|^/(?:var/www|srv|usr|opt|root|home/[^/]+/\.)`)
@@ -88,7 +98,7 @@ func leavesDatabase(s []token) bool {
 	switch {
 	case isWord(s, 0, "COPY"):
 		for i := range s {
-			if isWord(s, i, "TO", "FROM") && i+1 < len(s) && s[i+1].quoted {
+			if isWord(s, i, "TO", "FROM", "INTO") && i+1 < len(s) && s[i+1].quoted {
 				return true
 			}
 		}
@@ -102,6 +112,8 @@ func leavesDatabase(s []token) bool {
 		}
 	case isWord(s, 0, "PRAGMA"):
 		return anyWordAfter(s, 0, "WRITABLE_SCHEMA", "TRUSTED_SCHEMA", "LOAD_EXTENSION")
+	case isWord(s, 0, "UNLOAD"):
+		return anyWordAfter(s, 0, "TO")
 	case isWord(s, 0, "BULK"):
 		return isWord(s, 1, "INSERT")
 	case isWord(s, 0, "EXPORT"):
@@ -117,7 +129,7 @@ func leavesDatabase(s []token) bool {
 	case isWord(s, 0, "RESTORE"):
 		return isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "REPLACE")
 	case isWord(s, 0, "INSERT"):
-		return isWord(s, 1, "INTO") && isWord(s, 2, "MYSQL") || isWord(s, 1, "OVERWRITE") && isWord(s, 2, "DIRECTORY", "LOCAL")
+		return isWord(s, 1, "INTO") && isWord(s, 2, "MYSQL") || isWord(s, 1, "OVERWRITE")
 	case isWord(s, 0, "CREATE"):
 		return createsPower(s)
 	case isWord(s, 0, "EXEC", "EXECUTE"):
@@ -132,6 +144,13 @@ func leavesDatabase(s []token) bool {
 }
 
 func createsPower(s []token) bool {
+	if isWord(s, 1, "OR") && isWord(s, 3, "TABLE") && len(s) > 5 {
+		for i := 5; i+1 < len(s); i++ {
+			if isWord(s, i, "FROM") && s[i+1].text == s[4].text {
+				return true // the table is made of a part of itself
+			}
+		}
+	}
 	at := 1
 	for isWord(s, at, "OR", "REPLACE") {
 		at++

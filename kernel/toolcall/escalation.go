@@ -43,6 +43,7 @@ func (s *shell) modes(argv []string) {
 
 var escalationCommands = byCommand(
 	`docker podman nerdctl: .*(?:--privileged|--pid[= ]host|--userns[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|all)|--security-opt[= ]?\S*unconfined|--device[= ]/dev/(?:sd|nvme|mem|kmsg)|docker\.sock|containerd\.sock|(?:-v|--volume)[= ]?/(?:etc|root|proc|boot|var/run|usr|home)?/?:|--mount \S*(?:source|src)=/(?:etc|root|proc)?,)`,
+	`curl wget http: .*(?:docker|containerd|podman|crio)\S*\.sock`,
 	`docker podman: (?:-H|--host)[= ]tcp://`,
 	`lxc incus: .*security\.privileged[= ]true`,
 	`kubectl oc: .*(?:"?privileged"?: ?true|"?hostPID"?: ?true|--privileged|--as(?:-group)?[= ]system:)`,

@@ -496,6 +496,9 @@ func (s *shell) output(st *syntax.Stmt, depth int) (string, bool) {
 func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 	switch c := st.Cmd.(type) {
 	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt {
+			return s.printedThere(c)
+		}
 		if c.Op != syntax.Pipe {
 			return "", false
 		}
@@ -506,6 +509,9 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		}
 	case *syntax.CallExpr:
 		argv := s.argv(c)
+		if names := s.losses(argv); len(names) > 0 {
+			return strings.Join(names, "\n"), true
+		}
 		if len(argv) == 0 || argv[0] != "command" {
 			argv = unwrap(argv)
 		}
@@ -520,6 +526,29 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		return printedBy(argv)
 	}
 	return "", false
+}
+
+// losses are the names that a listing prints, where losing them would be a loss.
+func (s *shell) losses(argv []string) []string {
+	names := s.listed(unwrap(argv))
+	if slices.ContainsFunc(names, isVital) {
+		return names
+	}
+	return nil
+}
+
+// printedThere is the output of cd x && pwd.
+func (s *shell) printedThere(c *syntax.BinaryCmd) (string, bool) {
+	to, goes := c.X.Cmd.(*syntax.CallExpr)
+	prints, is := c.Y.Cmd.(*syntax.CallExpr)
+	if !goes || !is {
+		return "", false
+	}
+	from, what := s.argv(to), s.argv(prints)
+	if len(from) != 2 || from[0] != "cd" || len(what) == 0 || what[0] != "pwd" || strings.Contains(from[1], unknownText) {
+		return "", false
+	}
+	return s.resolve(from[1]), true
 }
 
 // wideFormat finds field widths that would fill the memory.
@@ -552,6 +581,15 @@ func printedBy(argv []string) (string, bool) {
 			return names[0], true
 		}
 		return "", false
+	case "dirname", "basename":
+		names := operands(argv)
+		if len(names) != 1 || strings.Contains(names[0], unknownText) {
+			return "", false
+		}
+		if programName(argv[0]) == "dirname" {
+			return path.Dir(names[0]), true
+		}
+		return path.Base(names[0]), true
 	case "printf":
 		if len(rest) == 0 || wideFormat.MatchString(rest[0]) {
 			return "", false
@@ -615,7 +653,7 @@ func decodedBy(argv []string, in string) (string, bool) {
 	switch programName(argv[0]) {
 	case "cat", "tee":
 		return in, true
-	case "head", "tail", "sort", "uniq", "nl", "fold", "dos2unix", "iconv", "column":
+	case "grep", "egrep", "cut", "head", "tail", "sort", "uniq", "nl", "fold", "dos2unix", "iconv", "column":
 		return in, true
 	case "tac":
 		lines := strings.Split(strings.TrimRight(in, "\n"), "\n")

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,9 +54,9 @@ var hatches = map[string]options{
 	"git":               {values: "C", longText: "--upload-pack --receive-pack --exec --extcmd --open-files-in-pager --tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter"},
 	"cargo":             {},
 	"borg":              {longText: "--rsh"},
+	"nmap":              {longText: "--script"},
 	"sshfs":             {},
 	"mosh":              {longText: "--ssh --server --client"},
-	"curl":              {},
 }
 
 // hatched finds the commands that a tool is told to start.
@@ -80,11 +81,15 @@ func hatched(name string, argv []string) []string {
 		return append(out, escapes(argv)...)
 	case "gcc", "cc", "g++", "clang", "c99":
 		if i := slices.Index(argv, "-wrapper"); i > 0 {
-			out = append(out, strings.ReplaceAll(wordAt(argv, i+1), ",", " "))
+			out = append(out, quoted(strings.Split(wordAt(argv, i+1), ",")))
 		}
 	case "zip":
 		if i := slices.Index(argv, "-TT"); i > 0 {
 			out = append(out, wordAt(argv, i+1))
+		}
+	case "expect":
+		for i, w := range out {
+			out[i] = strings.NewReplacer("spawn ", "", "interact", "", ";", "\n").Replace(w)
 		}
 	case "make", "gmake":
 		for _, w := range argv[1:] {
@@ -120,10 +125,20 @@ func gitHatches(argv []string) []string {
 		case (w == "-x" || w == "-O") && i+1 < len(argv):
 			out = append(out, argv[i+1])
 		case w == "foreach" || w == "run" && i > 0 && argv[i-1] == "bisect":
-			out = append(out, strings.Join(argv[i+1:], " "))
+			out = append(out, asLine(argv[i+1:]))
+		case w == "-u" && slices.Contains(argv, "clone"), strings.HasPrefix(w, "-O") && len(w) > 2:
+			out = append(out, cmp.Or(strings.TrimPrefix(strings.TrimPrefix(w, "-O"), "-u"), wordAt(argv, i+1)))
 		}
 	}
 	return out
+}
+
+// asLine spells words as a command line; one word is a line already.
+func asLine(argv []string) string {
+	if len(argv) == 1 {
+		return argv[0]
+	}
+	return quoted(argv)
 }
 
 // gitCommand is the command of a setting: an alias and a helper are git's own
@@ -193,10 +208,18 @@ func escapes(argv []string) []string {
 // a shell for a person or a file that anybody could have laid down, is code that
 // nobody has read.
 func (s *shell) hatch(name string, argv []string) {
+	if editors[name] {
+		s.code(strings.Join(argv[1:], "\n"))
+	}
 	for _, text := range hatched(name, argv) {
 		s.opens(text)
+		if name == "make" || name == "gmake" {
+			s.recipes(text)
+		}
 	}
 }
+
+var editors = words("vi vim nvim ex view rvim gvim emacs")
 
 func (s *shell) opens(text string) {
 	if handsOver.MatchString(text) {
@@ -209,7 +232,7 @@ func (s *shell) opens(text string) {
 
 // handsOver is a shell without a program, or a file in a folder that everybody
 // writes to.
-var handsOver = regexp.MustCompile(`^\s*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
+var handsOver = regexp.MustCompile(`^[\s;|&]*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
 
 // hooks are the variables whose value a program runs when it starts or needs one.
 var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PAGER MANPAGER BROWSER EDITOR VISUAL FCEDIT LESSOPEN LESSCLOSE RSYNC_RSH CVS_RSH PROMPT_COMMAND PS0 PS4")
@@ -217,7 +240,7 @@ var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDI
 // preloads are the variables that load code into every program.
 var preloads = words("LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH NODE_OPTIONS PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GCONV_PATH BASH_ENV ENV TAR_OPTIONS GIT_TEMPLATE_DIR GIT_EXEC_PATH OPENSSL_CONF")
 
-var layDown = regexp.MustCompile(`(?:^|[=: ])(?:/(?:tmp|var/tmp|dev/shm)/\S|\S*/\.[a-z])|(?:^|[ ])-(?:e|Mexec|d)\b`)
+var layDown = regexp.MustCompile(`(?:^|[=: ])(?:/(?:tmp|var/tmp|dev/shm)/\S|\S*/\.[a-z])|(?:^|[ ])-(?:e|Mexec|d)\b|-M\S*;`)
 
 // startsLater judges the variables whose value is run.
 func (s *shell) startsLater(name, value string) {

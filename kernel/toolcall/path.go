@@ -120,7 +120,7 @@ func (s *shell) writes(name string) {
 	switch {
 	case p == "/dev/null" || p == "/dev/stdout" || p == "/dev/stderr" || strings.HasPrefix(p, "/dev/fd/") || p == "/dev/tty":
 		return
-	case isDevice(p):
+	case isDevice(p), strings.ContainsAny(p, "*?[") && isVital(p):
 		s.breaks(DestructiveCommand)
 	case isPersistence(p) || accountFile.matches(p):
 		s.planted(p)

@@ -60,6 +60,9 @@ func (s *shell) byWords(name string, argv []string) {
 var codeCommands = byCommand(
 	`ngrok bore: (?:tcp|local) (?:22|23|3389|5900)\b`,
 	`ttyd gotty tmate sshx upterm websocketd wetty: .*\w`,
+	`run-parts ld.so ld-linux-x86-64.so.2 logrotate openssl insmod: (?:.*[ =])?/(?:tmp|var/tmp|dev/shm)/\S`,
+	`xterm urxvt: .*-display \S+:\d`,
+	`ssh autossh: (?:\S+ )*-\S*R ?\S*:(?:22|3389|5900|2375|6443)\b|(?:\S+ )*-\S*R ?(?:\d+:)?\S+:\d+ .*(?:serveo\.net|localhost\.run|pinggy)`,
 	`zmodload: zsh/net/tcp`,
 	`go: (?:run|install) (?:\S+ )*https?://`,
 	`deno: run (?:\S+ )*https?://`,
@@ -71,6 +74,8 @@ var codeCommands = byCommand(
 // exfiltrationCommands carry files to a place that anybody can read.
 var exfiltrationCommands = byCommand(
 	`gh: gist create (?:\S+ )*(?:-p|--public)\b`,
+	`ngrok: http file:`,
+	`python python2 python3: -m (?:http\.server|SimpleHTTPServer|pyftpdlib) .*(?:--directory|-d) ?(?:/|~)(?: |$)`,
 	`croc: send\b`,
 	`wormhole: send\b`,
 	`termbin pastebinit: .*`,
@@ -91,6 +96,13 @@ var databaseCommands = byCommand(
 	`mix: ecto\.(?:drop|reset)\b`,
 	`diesel sqlx: database (?:reset|drop)\b`,
 	`alembic: downgrade base\b`,
+	`dropuser: .*\w`,
+	`pg_ctl: (?:\S+ )*(?:stop|kill)\b`,
+	`pg_restore: (?:\S+ )*(?:-\S*c\S*|--clean)(?: |$)`,
+	`xargs parallel: (?:\S+ )*(?:redis-cli|valkey-cli) (?:\S+ )*(?i:del|unlink)\b`,
+	`redis-cli valkey-cli: (?i:(?:\S+ )*eval .*(?:flush|'del'|"del"|os\.execute|config))`,
+	`curl: .*(?:-X ?DELETE|--request[ =]DELETE).*(?::9200/|/_all\b|elastic\S*/)|.*:9200/.*(?:-X ?DELETE)|.*_delete_by_query.*match_all`,
+	`http https xh: (?:\S+ )*DELETE \S*(?::9200/|/_all\b)`,
 	`influx: .*(?:DROP DATABASE|delete .*--start)`,
 	`cypher-shell: .*(?i:detach delete)`,
 	`redis-cli valkey-cli keydb-cli: (?:\S+ )*(?i:flushall|flushdb|shutdown|config set (?:dir|dbfilename|requirepass)|slaveof|replicaof|module load|debug (?:segfault|sleep)|acl (?:setuser|deluser)|cluster reset)\b`,

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -51,6 +52,11 @@ func (r *reading) injected(text string) {
 		r.breaks(DestructiveQuery)
 		return
 	}
+	if strings.Contains(text, "%27") || strings.Contains(text, "%22") {
+		if plain, err := url.QueryUnescape(text); err == nil {
+			text = plain
+		}
+	}
 	if !strings.ContainsAny(text, `'";`) {
 		return
 	}
@@ -67,7 +73,7 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = newScreen(regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|pg_shadow|pg_authid|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
+	sqlVerb = newScreen(regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
@@ -78,7 +84,7 @@ var (
 	// numeric is the same where the value is a number, which needs no quote.
 	numeric = regexp.MustCompile(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
-	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and)\s+['"(]+\s*['")]*\s*(?:=|<|>|like\b)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )
 
 // token is a word or sign of SQL, in upper case; quoted tells a literal.
@@ -138,15 +144,21 @@ func (r *reading) destructive(s []token) bool {
 				return true
 			}
 		}
+		if area, _, _ := strings.Cut(t.text, "."); t.text == "MYSQL.USER" || t.text == "MYSQL.DB" || reaching[area] && isWord(s, i+1, "(", ".") {
+			return true
+		}
 		switch t.text[strings.LastIndexByte(t.text, '.')+1:] {
 		case "DROP":
-			if isWord(s, 0, "ALTER") && isWord(s, 1, "TABLE") && i > 0 && i+1 < len(s) && !isWord(s, i+1, "CONSTRAINT", "INDEX", "KEY", "DEFAULT", "PRIMARY", "FOREIGN", "NOT", "CHECK", "IDENTITY", "EXPRESSION", "UNIQUE", "STATISTICS") && !isWord(s, i-1, "ON") && !isWord(s, i-3, "ALTER") && !isWord(s, i-2, "ALTER") {
+			if isWord(s, 0, "ALTER") && isWord(s, 1, "TABLE") && i > 0 && i+1 < len(s) && !isWord(s, i+1, "CONSTRAINT", "INDEX", "KEY", "DEFAULT", "PRIMARY", "FOREIGN", "NOT", "CHECK", "IDENTITY", "EXPRESSION", "UNIQUE", "STATISTICS") && !isWord(s, i-1, "ON") {
 				return true
 			}
 			if startsStatement(s, i) && isWord(s, i+1, droppedObjects...) && i+2 < len(s) || i > 0 && isWord(s, 0, "ALTER") && isWord(s, i+1, "COLUMN") {
 				return true
 			}
 		case "TRUNCATE":
+			if startsStatement(s, i) && r.certain && i+1 < len(s) || isWord(s, 0, "ALTER") && isWord(s, i+1, "PARTITION") {
+				return true
+			}
 			if startsStatement(s, i) && (isWord(s, i+1, "TABLE") && len(s) > i+2 || len(s) == i+2 || isWord(s, i+2, "CASCADE", "RESTART", ",")) {
 				return true
 			}
@@ -173,7 +185,7 @@ func (r *reading) destructive(s []token) bool {
 		case "XP_CMDSHELL", "SP_OACREATE", "XP_REGWRITE", "XP_DIRTREE":
 			return len(s) > 1
 		case "SHUTDOWN":
-			if startsStatement(s, i) && (len(s) == 1 || isWord(s, i+1, "WITH")) {
+			if startsStatement(s, i) && (len(s) == 1 || isWord(s, i+1, "WITH", "IMMEDIATE", "ABORT", "NOWAIT", "TRANSACTIONAL")) {
 				return true
 			}
 		case "UTL_HTTP", "UTL_INADDR", "UTL_TCP", "UTL_SMTP", "HTTPURITYPE", "DBMS_LDAP", "DBMS_SCHEDULER", "DBMS_JAVA", "SYS_EXEC", "SYS_EVAL", "XP_FILEEXIST", "XP_SUBDIRS", "XP_REGREAD", "XP_INSTANCE_REGREAD", "DBLINK_CONNECT", "LO_GET", "PG_STAT_FILE", "PG_LS_LOGDIR", "PG_LS_WALDIR", "PG_FILE_WRITE", "DATABASE_TO_XML", "SCHEMA_TO_XML", "TABLE_TO_XML", "WRITEFILE", "READFILE", "XMLTYPE_FROM_FILE", "LOAD_XML", "PG_RELOAD_CONF", "PG_TERMINATE_BACKEND":
@@ -199,9 +211,12 @@ func (r *reading) destructive(s []token) bool {
 
 var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION ALL CATALOG WAREHOUSE SERVER POLICY MEASUREMENT BUCKET PLUGGABLE LOGIN PUBLICATION SUBSCRIPTION GRAPH STREAM TOPIC SHARD DATASET")
 
+// reaching are the packages of functions that leave the database.
+var reaching = words("UTL_HTTP UTL_TCP UTL_SMTP UTL_FILE UTL_INADDR DBMS_LDAP DBMS_SCHEDULER DBMS_JAVA DBMS_XSLPROCESSOR HTTPURITYPE DBLINK")
+
 // startsStatement reports whether a statement, or one that wraps it, begins at i.
 func startsStatement(s []token, i int) bool {
-	return i == 0 || isWord(s, 0, "PREPARE") && isWord(s, i-1, "AS") || isWord(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !isWord(s, i-1, "AS") || isWord(s, i-1, "IMMEDIATE")
+	return i == 0 || isWord(s, 0, "PREPARE") && isWord(s, i-1, "AS") || isWord(s, i-1, "BEGIN", "THEN", "EXPLAIN", "ANALYZE", "DO", "AS", "(") && !isWord(s, i-1, "AS") || isWord(s, i-1, "IMMEDIATE") || isWord(s, 0, "CREATE") && isWord(s, i-1, "ROW", "INSTEAD", "ALSO", "DO")
 }
 
 // isWord reports whether token i is one of the words, unquoted.
@@ -234,7 +249,7 @@ func isRight(s []token, i int) bool {
 // changesRows tells a statement from the same verb in a clause: FOR UPDATE,
 // ON DELETE CASCADE.
 func changesRows(s []token, i int) bool {
-	if i > 0 && isWord(s, i-1, "FOR", "ON", "KEY", "DO") {
+	if i > 0 && isWord(s, i-1, "FOR", "ON", "KEY", "DO") && !(isWord(s, i-1, "DO") && isWord(s, 0, "CREATE")) {
 		return false
 	}
 	if s[i].text == "DELETE" {

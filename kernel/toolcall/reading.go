@@ -154,6 +154,9 @@ func (r *reading) inLanguage(text string) {
 	if cell, is := cutCell(text); is {
 		r.shell(cell)
 	}
+	for _, m := range cellCommand.FindAllStringSubmatch(text, maxRecipes) {
+		r.shell(m[1])
+	}
 	r.code(text)
 }
 
@@ -161,6 +164,9 @@ var (
 	commandLanguages = words("bash sh shell zsh ksh fish dash console terminal shellscript")
 	languageKeys     = words("language lang interpreter runtime shell syntax kernel engine")
 )
+
+// cellCommand is a command in a line of a notebook's cell.
+var cellCommand = regexp.MustCompile(`(?m)^\s*(?:[\w, ]+=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*(\S.*)$`)
 
 // cutCell returns the script of a notebook's cell that says it is a shell's.
 func cutCell(text string) (string, bool) {

@@ -160,7 +160,9 @@ func (s *shell) visit(node syntax.Node) bool {
 				if d.Op == syntax.RdrIn && d.Word != nil {
 					name := s.literal(d.Word)
 					s.input(s.argv(call), name)
-					if text, known := s.written[path.Base(name)]; known {
+					if text, known := s.written[path.Base(name)]; known && contains(s.argv(call), "xargs") {
+						s.perLine(s.argv(call), nil, text, true)
+					} else if known {
 						s.feed(unwrap(s.argv(call)), text)
 					}
 				}
@@ -333,7 +335,7 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 			continue
 		}
 		if words := s.argv(call); len(words) > 0 && programName(words[0]) == "xargs" {
-			s.command(append(slices.Clone(wrappedCommand(words)), strings.Fields(text)...), 1)
+			s.perLine(words, nil, text, true)
 			continue
 		}
 		s.feed(argv, text)
@@ -373,6 +375,12 @@ func (s *shell) feed(argv []string, text string) {
 			s.feed(innermost(words), text)
 			s.calls--
 		}
+	case programName(argv[0]) == "sftp" && putFile.MatchString(text):
+		s.sends(argv, isCredentialFile(s.resolve(putFile.FindStringSubmatch(text)[1])))
+	case speaks[programName(argv[0])]:
+		for _, command := range escapes([]string{argv[0], text}) {
+			s.opens(command)
+		}
 	case isSQLClient(programName(argv[0])):
 		s.surely(text)
 		for _, command := range escapes(append([]string{argv[0]}, text)) {
@@ -383,6 +391,10 @@ func (s *shell) feed(argv []string, text string) {
 		s.code(text)
 	}
 }
+
+// speaks are the programs that take commands of their own, and shell commands among
+// them, from their input.
+var speaks = words("ed ex vi vim gdb lldb ftp sftp lftp mail bc")
 
 // innermost is the command of a shell's one-word program, where it is one command.
 func innermost(argv []string) []string {

@@ -176,6 +176,7 @@ func decide(c Call, b *budget) (Decision, error) {
 	}
 	r.program(c.Name, leaves)
 	r.documents(leaves)
+	r.searches(leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)
 	r.intention()

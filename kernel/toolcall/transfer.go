@@ -98,7 +98,7 @@ func (s *shell) carries(argv []string) {
 func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bool) {
 	at := slices.IndexFunc(words, func(w string) bool { return programName(w) == "xargs" || programName(w) == "parallel" })
 	run := wrappedCommand(words[at:])
-	if call, ok := from.Cmd.(*syntax.CallExpr); ok && !known {
+	if call, ok := commandOf(from); ok && !known {
 		for _, place := range s.listed(unwrap(s.argv(call))) {
 			s.command(with(run, replaceMark(words[at:]), place), 1)
 		}
@@ -116,6 +116,14 @@ func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bo
 		fields = strings.FieldsFunc(strings.ReplaceAll(text, unescape(mark), "\n"), func(c rune) bool { return c == '\n' })
 	}
 	s.command(append(slices.Clone(run), fields...), 1)
+}
+
+func commandOf(st *syntax.Stmt) (*syntax.CallExpr, bool) {
+	if st == nil {
+		return nil, false
+	}
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	return call, ok
 }
 
 // delimiter is what xargs -d splits its input at.
@@ -508,6 +516,9 @@ func (s *shell) remember(name string, argv []string) {
 			s.fetched[path.Base(a.path)] = true
 		}
 	}
+	if names := operands(argv); name == "certutil" && len(names) > 0 {
+		s.fetched[path.Base(names[len(names)-1])] = true
+	}
 	if names := operands(argv); name == "scp" && len(names) > 1 && strings.Contains(names[0], ":") {
 		_, from, _ := strings.Cut(names[0], ":")
 		s.fetched[path.Base(names[len(names)-1])], s.fetched[path.Base(from)] = true, true
@@ -613,19 +624,32 @@ func (s *shell) doing(argv []string) commandEffects {
 	}
 	name := programName(argv[0])
 	return commandEffects{
-		runs: true, fetches: downloaders[name] || lookups[name] || name == "openssl" && wordAt(argv, 1) == "s_client", reads: fileReaders[name],
-		decodes: decodes(name, argv), packs: packers[name], shell: isShell(name) && readsProgram(argv),
+		runs: true, fetches: fetchesWithin(argv) || downloaders[name] || lookups[name] || name == "openssl" && wordAt(argv, 1) == "s_client", reads: fileReaders[name],
+		decodes: decodes(name, argv), packs: packers[name] || (name == "docker" || name == "podman") && (wordAt(argv, 1) == "save" || wordAt(argv, 1) == "export" || wordAt(argv, 1) == "cp"), shell: isShell(name) && readsProgram(argv),
 		sensitive: name == "env" || name == "printenv" || name == "set" || slices.ContainsFunc(argv[1:], s.guarded),
 	}
 }
 
+// fetchesWithin reports whether the program of a shell downloads.
+func fetchesWithin(argv []string) bool {
+	if !isShell(argv[0]) {
+		return false
+	}
+	program, _, given := programOf(argv)
+	return given && downloads.matches(program)
+}
+
+var downloads = screenOf(`\b(?:curl|wget|aria2c|ncat|netcat)\b`, `\bnc\s`)
+
 // decodes reports whether a command turns what nobody can read into text.
 func decodes(name string, argv []string) bool {
 	switch {
+	case unpackers[name], name == "gpg" && hasFlag(argv, 'd', "--decrypt"), carves(name, argv):
+		return true
+	case (name == "awk" || name == "gawk" || name == "mawk") && len(argv) > 1:
+		return strings.Contains(argv[1], "%c")
 	case decoders[name]:
 		return hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")
-	case unpackers[name]:
-		return true
 	case name == "tr":
 		sets := operands(argv)
 		return len(sets) == 2 && len(characters(sets[0])) > 8 && len(characters(sets[1])) > 8
@@ -637,6 +661,19 @@ func decodes(name string, argv []string) bool {
 	}
 	return false
 }
+
+// carves reports whether a command cuts its output out of a file that is no script.
+func carves(name string, argv []string) bool {
+	if !cutters[name] {
+		return false
+	}
+	return slices.ContainsFunc(argv[1:], func(w string) bool { return dataFile.MatchString(strings.ToLower(w)) })
+}
+
+var (
+	cutters  = words("dd tail head sed awk cut grep strings xxd od cat perl steghide exiftool binwalk zsteg")
+	dataFile = regexp.MustCompile(`\.(?:jpe?g|png|gif|bmp|ico|svg|webp|pdf|md|txt|log|csv|docx?|xlsx?|mp[34]|wav|html?|json|xml|ya?ml|dat|bin|b64|gpg|enc)$`)
+)
 
 var (
 	unpackers   = words("gunzip zcat bzcat bunzip2 xzcat unxz zstdcat unzstd uncompress rev base58 uudecode qprint ascii85 base64url")

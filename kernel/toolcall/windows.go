@@ -20,13 +20,16 @@ func (r *reading) windows(text string) {
 	}
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
 	fetches := windowsFetch.matches(text)
+	if windowsDecodes.matches(text) && windowsRun.matches(text) {
+		r.breaks(RemoteCodeExecution)
+	}
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
 	for line := range strings.Lines(text) {
 		r.windowsLineRules(line)
 	}
-	for _, line := range windowsLine.Split(text, -1) {
+	for _, line := range windowsLine.Split(inFolders(text), -1) {
 		r.windowsPipeline(strings.Split(line, "|"))
 	}
 	for _, block := range windowsBlock.FindAllStringSubmatch(text, maxBlocks) {
@@ -45,6 +48,21 @@ func (r *reading) windowsLineRules(line string) {
 		}
 	}
 }
+
+// inFolders writes the root of a drive in place of what a command after a change to it
+// calls the current folder.
+func inFolders(text string) string {
+	at := windowsEnters.FindStringIndex(text)
+	if at == nil {
+		return text
+	}
+	return text[:at[1]] + windowsHere.ReplaceAllString(text[at[1]:], `${1}c:\*${2}`)
+}
+
+var (
+	windowsEnters = regexp.MustCompile(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\)['"]?\s*(?:[;&\n]|$)`)
+	windowsHere   = regexp.MustCompile(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
+)
 
 // maxBlocks bounds the script blocks of one text that are read on their own.
 const maxBlocks = 64
@@ -101,8 +119,13 @@ func windowsLoops(text string) string {
 		if strings.TrimSpace(over) == "*" || strings.HasPrefix(over, "*.") && folder != "" {
 			over = strings.TrimSuffix(folder, `\`) + `\` + strings.TrimSpace(over)
 		}
-		if len(over) < maxValue && strings.Count(text, name) < maxBlocks {
-			text = strings.NewReplacer(m[0], m[0], "%"+name, over, "$"+name, over).Replace(text)
+		if len(over) >= maxValue || strings.Count(text, name) >= maxBlocks {
+			continue
+		}
+		plain := text
+		text = strings.NewReplacer(m[0], m[0], "%"+name, over, "$"+name, over).Replace(text)
+		for _, item := range strings.Fields(over)[:min(len(strings.Fields(over)), maxPlaces)] {
+			text += "\n" + strings.NewReplacer(m[0], "", "%%"+name, item, "%"+name, item, "$"+name, item).Replace(plain[:min(len(plain), maxValue)])
 		}
 	}
 	return text
@@ -129,7 +152,7 @@ func (r *reading) windowsPipeline(commands []string) {
 	var found []string
 	for _, command := range commands {
 		words := windowsWords(command)
-		for len(words) > 0 && (words[0] == "&" || words[0] == "." || strings.HasSuffix(words[0], "=")) {
+		for len(words) > 0 && (words[0] == "&" || words[0] == "." || strings.HasSuffix(words[0], "=") || len(words[0]) == 2 && words[0][0] == '/') {
 			words = words[1:]
 		}
 		if len(words) == 0 {
@@ -152,14 +175,14 @@ func (r *reading) windowsPipeline(commands []string) {
 				r.windowsLoses(t)
 			}
 		case name == "do" || name == "start" || name == "call" || name == "if" || name == "for" || name == "foreach" || name == "foreach-object" || name == "%" || name == "?" || name == "forfiles":
+			if name == "forfiles" && windowsRemoval.MatchString(command) {
+				for _, t := range targets {
+					r.windowsLoses(t)
+				}
+			}
 			if at := slices.IndexFunc(words[1:], func(w string) bool { return windowsRemoves[programName(strings.TrimLeft(w, "@"))] }); at >= 0 {
 				for _, t := range append(windowsTargets(words[at+2:]), found...) {
 					r.windowsLoses(t)
-				}
-				if name == "forfiles" {
-					for _, t := range targets {
-						r.windowsLoses(t)
-					}
 				}
 			}
 		case name == "robocopy" && len(targets) > 1 && (slices.Contains(words, "/mir") || slices.Contains(words, "/purge")):
@@ -256,20 +279,23 @@ var (
 	windowsLine    = regexp.MustCompile(`\|\||&&|[;\n&]`)
 	joinedLiterals = regexp.MustCompile(`(?:'\s*\+\s*'|"\s*\+\s*")`)
 	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
-	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|(?:windows|users|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
+	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
 	windowsFetch   = newScreen(regexp.MustCompile(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
-	windowsRun     = newScreen(regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|reflection\.assembly|start-process|saps|invoke-command|icm)\b`))
+	windowsRun     = newScreen(regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
 )
+
+// windowsDecodes finds what makes code of what nobody can read.
+var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
 	pattern   *regexp.Regexp
 	invariant Invariant
 }{
-	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
 	{regexp.MustCompile(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
 	{regexp.MustCompile(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)`), PrivilegeEscalation},
 	{regexp.MustCompile(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\b(?:set|new)-itemproperty\b.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b`), Persistence},

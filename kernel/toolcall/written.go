@@ -26,7 +26,7 @@ func (s *shell) keeps(st *syntax.Stmt) {
 		name := s.literal(d.Word)
 		if text, known := s.output(st, 0); known {
 			s.write(name, text)
-		} else if st.Cmd != nil && s.factsOf(st.Cmd).fetches {
+		} else if st.Cmd != nil && (s.factsOf(st.Cmd).fetches || s.factsOf(st.Cmd).decodes) {
 			s.fetched[path.Base(name)] = true
 		}
 	}
@@ -68,6 +68,8 @@ func (s *shell) executes(argv []string) {
 		}
 	case builds[name]:
 		s.builds(argv)
+	case s.fetched[argv[0]]:
+		s.breaks(RemoteCodeExecution)
 	case strings.Contains(argv[0], "/"):
 		s.runs("sh", argv[0])
 	}
