@@ -2,7 +2,11 @@ package toolcall
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"html"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,23 +41,69 @@ var (
 	lookalikes = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "i", "ј", "j", "ѕ", "s", "ԁ", "d", "ӏ", "l", "ո", "n", "ο", "o", "α", "a", "ε", "e", "ι", "i", "ν", "v", "ρ", "p", "υ", "u", "А", "A", "В", "B", "Е", "E", "К", "K", "М", "M", "Н", "H", "О", "O", "Р", "P", "С", "C", "Т", "T", "Х", "X")
 )
 
-// decoded reads what an observation has in base64. Nobody hides an honest instruction.
+// decoded reads what an observation has in base64, in hexadecimal digits, as escapes, in
+// ROT13 or backwards. Nobody hides an honest instruction.
 func (b *budget) decoded(text string) (out [][]sentence) {
+	var plain []string
 	for _, code := range codedText.FindAllString(text, maxCoded) {
-		plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(code, "="))
-		if err != nil || !utf8.Valid(plain) || strings.ContainsFunc(string(plain), unicode.IsControl) || !strings.Contains(string(plain), " ") {
-			continue
+		code = strings.TrimRight(code, "=")
+		for _, decode := range []func(string) ([]byte, error){base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString} {
+			if p, err := decode(code); err == nil {
+				plain = append(plain, string(p))
+			}
 		}
-		sentences := b.sentences(string(plain))
-		for i := range sentences {
-			sentences[i].hostile = sentences[i].instructs
+	}
+	if strings.Contains(text, "%20") {
+		if p, err := url.PathUnescape(text); err == nil {
+			plain = append(plain, p)
 		}
-		out = append(out, sentences)
+	}
+	if strings.Contains(text, "&#") {
+		plain = append(plain, html.UnescapeString(text))
+	}
+	if b.spend(costSearch * len(text)) {
+		for line := range strings.Lines(text) {
+			for _, p := range []string{rotated(line), reversed(line)} {
+				if len(everyday.FindAllString(p, 3)) > 2 && len(everyday.FindAllString(line, 3)) < 2 {
+					plain = append(plain, p)
+				}
+			}
+		}
+	}
+	for _, p := range plain {
+		if utf8.ValidString(p) && strings.Contains(p, " ") && !strings.ContainsFunc(p, func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) }) {
+			sentences := b.sentences(p)
+			for i := range sentences {
+				sentences[i].hostile = sentences[i].instructs
+			}
+			out = append(out, sentences)
+		}
 	}
 	return out
+}
+
+// everyday are words that nearly every English sentence has one of.
+var everyday = regexp.MustCompile(`(?i)\b(?:the|and|to|of|in|for|it|this|all|with|send|please|from|you|your|my)\b`)
+
+func rotated(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 'a' + (c-'a'+13)%26
+		case c >= 'A' && c <= 'Z':
+			return 'A' + (c-'A'+13)%26
+		}
+		return c
+	}, s)
+}
+
+func reversed(s string) string {
+	r := []rune(s)
+	slices.Reverse(r)
+	return string(r)
 }
 
 // maxCoded bounds the texts in base64 that are read of one observation.
 const maxCoded = 16
 
-var codedText = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
+var codedText = regexp.MustCompile(`[A-Za-z0-9+/_-]{24,}={0,2}`)

@@ -486,7 +486,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if !u.act && act && slices.ContainsFunc(d.verbs, func(v string) bool { return !common[v] && p.has(v) && !r.wish.has(v) }) {
 		things++ // its very verb
 	}
-	if things > 0 {
+	if things > 0 || act && !reads && r.unsupported() {
 		e += weighThing
 	}
 	words := 0
@@ -622,6 +622,10 @@ func (r *reading) intention() {
 			r.flags(InjectedAction)
 		}
 	}
+	if r.unsupported() && (d.effect != kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile || p.strange(r.wish) }) ||
+		d.effect == kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile && p.steals() })) {
+		r.suspicion = max(r.suspicion, unrelatedTakeover)
+	}
 	if r.mentioned(d, u) {
 		r.suspicion = max(r.suspicion, weighAct+weighValue)
 	}
@@ -666,6 +670,23 @@ func (s *sentence) mentions(d deed) bool {
 		}
 	}
 	return false
+}
+
+// unsupported reports whether the user says nothing at all for the call: neither its act nor
+// a thing nor an argument of it.
+func (r *reading) unsupported() bool {
+	u := r.user
+	if u.act && r.effect != kernel.ToolReads || u.strong > 0 || u.things > 0 || u.words > 0 || r.delegates() || r.wish.says() < fewWords && !r.wish.asks() {
+		return false
+	}
+	if r.effect == kernel.ToolReads && (r.tool.shell || r.tool.code) {
+		return false
+	}
+	return !slices.ContainsFunc(r.deed.values, func(v value) bool { return !v.quoted && r.wish.count(v.stems) > 0 })
+}
+
+func (r *reading) anyInstruction(is func(passage) bool) bool {
+	return slices.ContainsFunc(r.instructions(), is)
 }
 
 // unrelatedTakeover is the evidence of a call that the user says nothing of, after a text

@@ -368,6 +368,14 @@ var cues = []cue{
 	newCue("continue continuing proceed proceeding answering respond responding completing comply follow must required instructed obligated", `\b(?:before|in order to|to) (?:you (?:can )?)?(?:continue|continuing|proceed|proceeding|answering|respond|responding|completing|complete the (?:task|request))\b[^.!?]{0,50}\b(?:must|need to|have to|required|first|call|invoke|run|send|execute)\b|\b(?:failure|failing|fail) to (?:comply|do so|follow)\b|\byou (?:must|are required to|are instructed to|have been instructed to|are obligated to) (?:\w+ ){0,2}(?:call|use|invoke|execute|comply|obey)\b`),
 	// speak to somebody who is about to answer a user,
 	newCue("before whoever user user's planned you", `\bbefore you (?:answer|respond|reply|continue|summari[sz]e|finish)\b|\b(?:whoever|anyone who|the one who|those who) (?:processes|handles|reads|works on|is processing|is handling|is reading|manages|summari[sz]es)\b|\bthen (?:continue|proceed|resume|carry on) (?:as|with)\b|\b(?:each|every|any|all) (?:\w+ ){1,2}(?:that )?you (?:send|make|create|write|book|issue|post)\b|\b(?:what(?:ever)?|the (?:amount|receiver|recipient|one|person|account|date)|than|of what) the user (?:\w+ )?(?:named|chose|said|asked|wants|wanted|requested|gave)\b|\bthe (?:user'?s?|original) (?:original )?(?:request|instructions?|wish)\b`),
+	// put on the role of the user, of a developer or of an error,
+	newCue("user human customer developer developers vendor operator platform admin error exception failed denied expired invalid unauthorized", `^\W{0,4}(?:\[|<|#{1,6} ?)?(?:human|user)(?:\]|>)? ?(?:turn|message|input)?:|\b(?:new |latest |another )?(?:message|note|request|instruction)s? from (?:the |your |our )?(?:user|developers?|vendor|operator|platform|admin\w*|system)\b|\bthe user (?:also |now |just |has |really )*(?:wants|asks|asked|adds|added|wishes|requests|requested|would like)\b|\bdevelopers? (?:note|message|instruction|comment|says?)\b|\b(?:error|exception|failed|denied|expired|invalid|unauthorized)\b[^.!?]{0,100}\b(?:call|run|invoke|execute|send|use the|first)\b`),
+	// hide,
+	newCue("display visibility hidden opacity font invisible", `display: ?none|visibility: ?hidden|opacity: ?0\b|font-size: ?0|color: ?(?:white|#fff)|aria-hidden`),
+	// shout,
+	newCue("important urgent attention critical mandatory required", `^\W*(?:important|urgent|attention|critical|mandatory|action required)\W{0,3}!|^\W*\*\*(?:important|urgent|attention|critical)|<(?:important|urgent|critical)`),
+	// hold something back until it is done,
+	newCue("until unlock blocked restricted before required verify verification step access", `\b(?:access|results?|content|data|page|answer|output|session)\b[^.!?]{0,40}\b(?:blocked|locked|denied|restricted|withheld|unavailable|incomplete|hidden)\b[^.!?]{0,40}\b(?:until|unless|before)\b|\bin order to (?:view|see|access|read|display|unlock|load|open|finish|complete|use)\b[^.!?]{0,60}\b(?:must|need|first|please|call|have to)\b|\b(?:to|before) (?:view|viewing|see|seeing|access|accessing|unlock|unlocking|display|displaying|load|loading|complete|completing|finish|finishing) (?:the|this|your|these)\b[^.!?]{0,60}\b(?:must|need to|have to|first|you should|call|run)\b|\brequired (?:first )?step\b|\bverification (?:step|is required|required)\b`),
 	// deny that the world is real,
 	newCue("environment sandbox simulation evaluation test embedded", `\bnot an? (?:actual|real|production) (?:environment|system)\b|\b(?:sandbox|simulation|evaluation|test)\b[^.!?]{0,60}\b(?:agents?|assistants?|models?|embedded|hidden)\b|\bembedded (?:instructions?|requests?|tasks?|commands?|user)\b`).overriding(),
 	// or redirect money.
@@ -404,7 +412,7 @@ func isHostile(s sentence) (hostile, overrides bool) {
 	if overridesElsewhere(folded) {
 		return true, true
 	}
-	return hostile || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || replaces(folded)), overrides
+	return hostile && (s.instructs || s.acts != 0 || overrides) || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || replaces(folded)), overrides
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
