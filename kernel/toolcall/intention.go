@@ -486,9 +486,6 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if !u.act && act && slices.ContainsFunc(d.verbs, func(v string) bool { return !common[v] && p.has(v) && !r.wish.has(v) }) {
 		things++ // its very verb
 	}
-	if things > 0 || act && !reads && r.unsupported() {
-		e += weighThing
-	}
 	words := 0
 	for _, v := range u.foreign {
 		switch {
@@ -503,6 +500,9 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 		case p.named(v) || p.resembles(v):
 			words++
 		}
+	}
+	if things > 0 || act && !reads && (told || words > 0) && r.unsupported() {
+		e += weighThing
 	}
 	e += weighWord * float64(min(2, words))
 	if p.hostile {

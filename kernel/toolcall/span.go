@@ -280,8 +280,8 @@ func (s *sentence) leads(i int, told bool) bool {
 		return towards[two]
 	case one == "be" || one == "get":
 		return obliges[two] || two == "to"
-	case one == "can" || one == "will" || one == "could":
-		return false
+	case one == "can" || one == "could" || one == "would":
+		return two == "you" && i > 2 && s.words[i-3].text == "if"
 	}
 	return false
 }
@@ -358,7 +358,7 @@ var cues = []cue{
 		`|\b(?:note|message|instructions?|important|attention|notice|memo|hint|reminder|task|hey|dear|hello|hi)[ ,:!-]{1,3}(?:(?:to|for|from) )?(?:(?:the|any|all|our|your|every) )?(?:\w+ )?(?:ai|llms?|assistants?|chatbot|copilot|language models?|gpt|claude|gemini|bot)\b`+
 		`|\b(?:assistants?|agents?|ai|bots?|copilot|llms?)\)?(?: ?:| must\b| should\b| shall\b| needs? to\b| ha(?:s|ve) to\b)|^\W*(?:assistant|agent|ai|bot|model),|\b(?:language models?|llms?|ai (?:assistants?|agents?|models?|systems?))\W{0,2}(?::| working on| reading| processing| that | who | which )|\bhumans? (?:can|may|should|readers? (?:can|may)) (?:skip|ignore|disregard)\b|\b(?:to ?do|task|action|step)s? (?:for )?\(?(?:the )?(?:ai|assistant|agent|bot)\b|\b(?:processed|read|parsed|handled|summari[sz]ed) by (?:an? |any )?(?:\w+ ){0,2}(?:ai|assistant|agent|model|llm|bot|system)\b`),
 	// put on the role of a system,
-	newCue("system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`).overriding(),
+	newCue("human system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?(?:inst|user|human|assistant)\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`).overriding(),
 	// ask for silence,
 	newCue("not dont don't never without avoid silently secretly covertly discreetly background", `\b(?:do not|don'?t|never|without|avoid)\b[^.!?]{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|consult(?:ing)?|bother(?:ing)?|involv(?:e|ing))\b[^.!?]{0,30}\b(?:users?|anyone|anybody|owner|customer|human|him|her|them|confirmation|approval|permission)\b`+
 		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`).near("user users anyone anybody owner customer human him her them confirmation approval permission this step action instruction instructions note silently secretly covertly discreetly background"),
