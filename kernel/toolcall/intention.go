@@ -144,9 +144,16 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 			d.nouns = append(d.nouns, stem(w))
 		case !generic[w] && len(w) > 1:
 			if len(d.verbs) > 0 && vague[words[slices.IndexFunc(words, func(w string) bool { return verbOf(w) != "" })]] {
-				d.acts |= englishActs[w]
+				d.acts |= englishActs[w] | objectActs[w]
 			}
 			d.nouns = append(d.nouns, stem(w))
+		}
+	}
+	for _, l := range leaves {
+		if l.text && len(l.value) < maxKey && (l.key == "side" || l.key == "type" || l.key == "operation" || l.key == "status" || l.key == "state") {
+			for _, w := range nameWords(l.value) {
+				d.acts |= englishActs[w]
+			}
 		}
 	}
 	if len(d.verbs) == 0 && d.acts == 0 && len(words) > 1 && !generic[words[0]] { // waive_fees
@@ -163,6 +170,9 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 
 // usualActs are those of tools whose names tell none, such as http_request.
 var usualActs = map[kernel.ToolEffect]action{kernel.ToolReads: actRead, kernel.ToolSends: actSend | actUpload}
+
+// objectActs are what is done when a thing is made: create_appointment plans.
+var objectActs = map[string]action{"appointment": actPlan, "appointments": actPlan, "booking": actPlan, "reservation": actPlan, "meeting": actPlan, "event": actPlan, "reminder": actPlan, "payment": actPay, "transaction": actPay, "refund": actPay, "post": actPublish | actSend, "tweet": actPublish | actSend, "message": actSend, "comment": actSend, "invitation": actSend | actPlan, "purchase": actBuy, "subscription": actBuy | actJoin, "permission": actGrant, "permissions": actGrant, "access": actGrant, "sharing": actGrant, "role": actGrant, "prescription": actSign, "shipment": actDispatch | actSend, "dispatch": actDispatch, "request": actDispatch}
 
 // vague verbs leave it to the words after them what is done: create_payment pays.
 var vague = wordSet("create add make do manage perform submit update set execute run request process handle operate control apply place call put start give")
@@ -477,10 +487,11 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	case act:
 		e += weighAct
 	}
-	things := 0
+	things, literally := 0, false
 	for _, n := range d.nouns {
 		if p.count([]string{n}) > 0 && !r.wish.has(n) && (!u.act || r.wish.count([]string{n}) == 0) {
 			things++
+			literally = literally || p.has(n)
 		}
 	}
 	if !u.act && act && slices.ContainsFunc(d.verbs, func(v string) bool { return !common[v] && p.has(v) && !r.wish.has(v) }) {
@@ -508,12 +519,16 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	if p.hostile {
 		e += weighHostile
 	}
-	if reads && p.steals() {
+	if reads && (p.steals() || literally && p.acts()&(actSend|actPublish|actUpload) != 0) {
 		e += weighTheft
 	}
 	strange := act && p.strange(r.wish) && (!u.act || reads)
 	if strange {
 		e += weighLanguage
+	}
+	if reads && !act && literally && p.acts()&(actSend|actPublish|actUpload) != 0 { // what is sent is read first
+		act = true
+		e += weighSameAct
 	}
 	linked := told || words > 0 || slices.ContainsFunc(d.nouns, p.has) || strange
 	switch {
@@ -615,7 +630,7 @@ func (r *reading) intention() {
 	}
 	for _, p := range r.instructions() {
 		e := r.evidence(d, p, u)
-		if d.effect != kernel.ToolReads || p.hostile || p.steals() {
+		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload) != 0 {
 			r.suspicion = max(r.suspicion, e)
 		}
 		if e >= flaggedFrom {

@@ -271,13 +271,13 @@ func (s *sentence) leads(i int, told bool) bool {
 	}
 	switch {
 	case one == "and" || one == "or":
-		return told || i == 1
+		return told || i == 1 || s.followed(i)
 	case politely[one] || obliges[one]:
 		return true
 	case one == "you":
 		return asksYou[two]
 	case one == "to":
-		return towards[two]
+		return towards[two] || told
 	case one == "be" || one == "get":
 		return obliges[two] || two == "to"
 	case one == "can" || one == "could" || one == "would":
