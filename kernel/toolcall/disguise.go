@@ -63,8 +63,11 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	}
 	if b.spend(costSearch * len(text)) {
 		for line := range strings.Lines(text) {
+			if strings.Count(line, " ") < 3 || plainWords(line) > 1 {
+				continue
+			}
 			for _, p := range []string{rotated(line), reversed(line)} {
-				if len(everyday.FindAllString(p, 3)) > 2 && len(everyday.FindAllString(line, 3)) < 2 {
+				if plainWords(p) > 2 {
 					plain = append(plain, p)
 				}
 			}
@@ -82,8 +85,17 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	return out
 }
 
-// everyday are words that nearly every English sentence has one of.
-var everyday = regexp.MustCompile(`(?i)\b(?:the|and|to|of|in|for|it|this|all|with|send|please|from|you|your|my)\b`)
+// everyday are words that nearly every English sentence has some of.
+var everyday = wordSet("the and to of in for it this all with send please from you your my a is are")
+
+func plainWords(line string) (n int) {
+	for w := range strings.FieldsSeq(line) {
+		if len(w) < 8 && everyday[strings.ToLower(strings.Trim(w, ".,;:!?"))] {
+			n++
+		}
+	}
+	return n
+}
 
 func rotated(s string) string {
 	return strings.Map(func(c rune) rune {
