@@ -79,7 +79,7 @@ eval: needs-data
 # agents measures what the interceptor blocks of recorded tool calls, from
 # DATA/tool_calls.jsonl.gz.
 agents: needs-data
-	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test ./kernel/toolcall -run '^Test(Agents|RecordedCalls)' -count=1 -v
+	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls)' -count=1 -v
 
 needs-data:
 	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }

@@ -61,7 +61,7 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	if strings.Contains(text, "&#") {
 		plain = append(plain, html.UnescapeString(text))
 	}
-	if b.spend(costSearch * len(text)) {
+	if b.spend(len(text)) {
 		for line := range strings.Lines(text) {
 			if strings.Count(line, " ") < 3 || plainWords(line) > 1 {
 				continue

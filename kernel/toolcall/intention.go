@@ -629,6 +629,9 @@ func (r *reading) intention() {
 		return
 	}
 	for _, p := range r.instructions() {
+		if !r.spend(costSearch * len(p.folded)) {
+			return
+		}
 		e := r.evidence(d, p, u)
 		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload) != 0 {
 			r.suspicion = max(r.suspicion, e)

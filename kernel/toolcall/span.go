@@ -44,20 +44,18 @@ type word struct {
 	colon  bool // a colon follows: it is a label or the name of a member
 }
 
-const (
-	maxSentence  = 600  // bytes; what is longer is cut
-	maxSentences = 4096 // of one text
-)
+// maxSentence is in bytes; what is longer is cut.
+const maxSentence = 600
 
 // sentences cuts a text and reads every piece. Quoted members of JSON and cells of
 // tables end a sentence as full stops do, so that an instruction planted in a field is a
 // sentence of its own.
 func (b *budget) sentences(text string) []sentence {
-	if !b.spend(costIndex * len(text)) {
+	if !b.spend(costSearch * len(text)) {
 		return nil
 	}
 	var out []sentence
-	for len(text) > 0 && len(out) < maxSentences {
+	for len(text) > 0 {
 		n := sentenceEnd(text)
 		s := readSentence(text[:n])
 		switch {
