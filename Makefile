@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench lint fuzz load train eval needs-data deps clean
+.PHONY: run test build cover bench lint fuzz load train eval agents needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -75,6 +75,11 @@ train: needs-data
 
 eval: needs-data
 	$(GO) run ./cmd/train -data $(DATA)
+
+# agents measures what the interceptor blocks of recorded tool calls, from
+# DATA/tool_calls.jsonl.gz.
+agents: needs-data
+	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls)' -count=1 -v
 
 needs-data:
 	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }

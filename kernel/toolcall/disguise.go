@@ -2,7 +2,11 @@ package toolcall
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"html"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,23 +38,81 @@ func undisguised(text string) string {
 
 var mixedWord = regexp.MustCompile(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
 
-// decoded reads what an observation has in base64. Nobody hides an honest instruction.
+// decoded reads what an observation has in base64, in hexadecimal digits, as escapes, in
+// ROT13 or backwards. Nobody hides an honest instruction.
 func (b *budget) decoded(text string) (out [][]sentence) {
+	var plain []string
 	for _, code := range codedText.FindAllString(text, maxCoded) {
-		plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(code, "="))
-		if err != nil || !utf8.Valid(plain) || strings.ContainsFunc(string(plain), unicode.IsControl) || !strings.Contains(string(plain), " ") {
-			continue
+		code = strings.TrimRight(code, "=")
+		for _, decode := range []func(string) ([]byte, error){base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString} {
+			if p, err := decode(code); err == nil {
+				plain = append(plain, string(p))
+			}
 		}
-		sentences := b.sentences(string(plain))
-		for i := range sentences {
-			sentences[i].hostile = sentences[i].instructs
+	}
+	if strings.Contains(text, "%20") {
+		if p, err := url.PathUnescape(text); err == nil {
+			plain = append(plain, p)
 		}
-		out = append(out, sentences)
+	}
+	if strings.Contains(text, "&#") {
+		plain = append(plain, html.UnescapeString(text))
+	}
+	if b.spend(len(text)) {
+		for line := range strings.Lines(text) {
+			if strings.Count(line, " ") < 3 || plainWords(line) > 1 {
+				continue
+			}
+			for _, p := range []string{rotated(line), reversed(line)} {
+				if plainWords(p) > 2 {
+					plain = append(plain, p)
+				}
+			}
+		}
+	}
+	for _, p := range plain {
+		if utf8.ValidString(p) && strings.Contains(p, " ") && !strings.ContainsFunc(p, func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) }) {
+			sentences := b.sentences(p)
+			for i := range sentences {
+				sentences[i].hostile = sentences[i].instructs
+			}
+			out = append(out, sentences)
+		}
 	}
 	return out
+}
+
+// everyday are words that nearly every English sentence has some of.
+var everyday = wordSet("the and to of in for it this all with send please from you your my a is are")
+
+func plainWords(line string) (n int) {
+	for w := range strings.FieldsSeq(line) {
+		if len(w) < 8 && everyday[strings.ToLower(strings.Trim(w, ".,;:!?"))] {
+			n++
+		}
+	}
+	return n
+}
+
+func rotated(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 'a' + (c-'a'+13)%26
+		case c >= 'A' && c <= 'Z':
+			return 'A' + (c-'A'+13)%26
+		}
+		return c
+	}, s)
+}
+
+func reversed(s string) string {
+	r := []rune(s)
+	slices.Reverse(r)
+	return string(r)
 }
 
 // maxCoded bounds the texts in base64 that are read of one observation.
 const maxCoded = 16
 
-var codedText = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
+var codedText = regexp.MustCompile(`[A-Za-z0-9+/_-]{24,}={0,2}`)

@@ -40,6 +40,11 @@
 //   - Programs in other languages are judged by their string literals and the
 //     calls that would make them commands, files or requests.
 //
+// # Effect
+//
+// What a tool does to the world is told by its arguments, its name and its definition
+// (effect.go).
+//
 // # Rules and schemas
 //
 // An [Interceptor] adds what the operator and the request say: [Rules] that deny calls by
@@ -52,7 +57,17 @@
 //
 // Text that the user did not write may not choose the destination of an
 // irreversible act. A receiver that stands in [Call.Context] and not in
-// [Call.Request] was chosen by the author of that text.
+// [Call.Request] or [Call.System] was chosen by the author of that text, and may only be
+// used where the user left the choice to it (provenance.go).
+//
+// # Intention
+//
+// Instructions and data reach a model on one channel. So each text that was read is cut
+// into sentences, and those that tell a reader to do something are found (span.go,
+// action.go, disguise.go). A call is compared with them and with the request: what an
+// instruction tells to do and the user does not ask for is an injected action
+// (intention.go). Payments are compared with the amounts that were named (amount.go).
+// docs/tools.md has the measured figures.
 //
 // # Work
 //

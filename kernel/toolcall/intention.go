@@ -144,9 +144,16 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 			d.nouns = append(d.nouns, stem(w))
 		case !generic[w] && len(w) > 1:
 			if len(d.verbs) > 0 && vague[words[slices.IndexFunc(words, func(w string) bool { return verbOf(w) != "" })]] {
-				d.acts |= englishActs[w]
+				d.acts |= englishActs[w] | objectActs[w]
 			}
 			d.nouns = append(d.nouns, stem(w))
+		}
+	}
+	for _, l := range leaves {
+		if l.text && len(l.value) < maxKey && (l.key == "side" || l.key == "type" || l.key == "operation" || l.key == "status" || l.key == "state") {
+			for _, w := range nameWords(l.value) {
+				d.acts |= englishActs[w]
+			}
 		}
 	}
 	if len(d.verbs) == 0 && d.acts == 0 && len(words) > 1 && !generic[words[0]] { // waive_fees
@@ -163,6 +170,9 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 
 // usualActs are those of tools whose names tell none, such as http_request.
 var usualActs = map[kernel.ToolEffect]action{kernel.ToolReads: actRead, kernel.ToolSends: actSend | actUpload}
+
+// objectActs are what is done when a thing is made: create_appointment plans.
+var objectActs = map[string]action{"appointment": actPlan, "appointments": actPlan, "booking": actPlan, "reservation": actPlan, "meeting": actPlan, "event": actPlan, "reminder": actPlan, "payment": actPay, "transaction": actPay, "refund": actPay, "post": actPublish | actSend, "tweet": actPublish | actSend, "message": actSend, "comment": actSend, "invitation": actSend | actPlan, "purchase": actBuy, "subscription": actBuy | actJoin, "permission": actGrant, "permissions": actGrant, "access": actGrant, "sharing": actGrant, "role": actGrant, "prescription": actSign, "shipment": actDispatch | actSend, "dispatch": actDispatch, "request": actDispatch}
 
 // vague verbs leave it to the words after them what is done: create_payment pays.
 var vague = wordSet("create add make do manage perform submit update set execute run request process handle operate control apply place call put start give")
@@ -477,17 +487,15 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	case act:
 		e += weighAct
 	}
-	things := 0
+	things, literally := 0, false
 	for _, n := range d.nouns {
 		if p.count([]string{n}) > 0 && !r.wish.has(n) && (!u.act || r.wish.count([]string{n}) == 0) {
 			things++
+			literally = literally || p.has(n)
 		}
 	}
 	if !u.act && act && slices.ContainsFunc(d.verbs, func(v string) bool { return !common[v] && p.has(v) && !r.wish.has(v) }) {
 		things++ // its very verb
-	}
-	if things > 0 {
-		e += weighThing
 	}
 	words := 0
 	for _, v := range u.foreign {
@@ -504,16 +512,23 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 			words++
 		}
 	}
+	if things > 0 || act && !reads && (told || words > 0) && r.unsupported() {
+		e += weighThing
+	}
 	e += weighWord * float64(min(2, words))
 	if p.hostile {
 		e += weighHostile
 	}
-	if reads && p.steals() {
+	if reads && (p.steals() || literally && p.acts()&(actSend|actPublish|actUpload) != 0) {
 		e += weighTheft
 	}
 	strange := act && p.strange(r.wish) && (!u.act || reads)
 	if strange {
 		e += weighLanguage
+	}
+	if reads && !act && literally && p.acts()&(actSend|actPublish|actUpload) != 0 { // what is sent is read first
+		act = true
+		e += weighSameAct
 	}
 	linked := told || words > 0 || slices.ContainsFunc(d.nouns, p.has) || strange
 	switch {
@@ -614,13 +629,20 @@ func (r *reading) intention() {
 		return
 	}
 	for _, p := range r.instructions() {
+		if !r.spend(costSearch * len(p.folded)) {
+			return
+		}
 		e := r.evidence(d, p, u)
-		if d.effect != kernel.ToolReads || p.hostile || p.steals() {
+		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload) != 0 {
 			r.suspicion = max(r.suspicion, e)
 		}
 		if e >= flaggedFrom {
 			r.flags(InjectedAction)
 		}
+	}
+	if r.unsupported() && (d.effect != kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile || p.strange(r.wish) }) ||
+		d.effect == kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile && p.steals() })) {
+		r.suspicion = max(r.suspicion, unrelatedTakeover)
 	}
 	if r.mentioned(d, u) {
 		r.suspicion = max(r.suspicion, weighAct+weighValue)
@@ -666,6 +688,23 @@ func (s *sentence) mentions(d deed) bool {
 		}
 	}
 	return false
+}
+
+// unsupported reports whether the user says nothing at all for the call: neither its act nor
+// a thing nor an argument of it.
+func (r *reading) unsupported() bool {
+	u := r.user
+	if u.act && r.effect != kernel.ToolReads || u.strong > 0 || u.things > 0 || u.words > 0 || r.delegates() || r.wish.says() < fewWords && !r.wish.asks() {
+		return false
+	}
+	if r.effect == kernel.ToolReads && (r.tool.shell || r.tool.code) {
+		return false
+	}
+	return !slices.ContainsFunc(r.deed.values, func(v value) bool { return !v.quoted && r.wish.count(v.stems) > 0 })
+}
+
+func (r *reading) anyInstruction(is func(passage) bool) bool {
+	return slices.ContainsFunc(r.instructions(), is)
 }
 
 // unrelatedTakeover is the evidence of a call that the user says nothing of, after a text

@@ -44,20 +44,18 @@ type word struct {
 	colon  bool // a colon follows: it is a label or the name of a member
 }
 
-const (
-	maxSentence  = 600  // bytes; what is longer is cut
-	maxSentences = 4096 // of one text
-)
+// maxSentence is in bytes; what is longer is cut.
+const maxSentence = 600
 
 // sentences cuts a text and reads every piece. Quoted members of JSON and cells of
 // tables end a sentence as full stops do, so that an instruction planted in a field is a
 // sentence of its own.
 func (b *budget) sentences(text string) []sentence {
-	if !b.spend(costIndex * len(text)) {
+	if !b.spend(costSearch * len(text)) {
 		return nil
 	}
 	var out []sentence
-	for len(text) > 0 && len(out) < maxSentences {
+	for len(text) > 0 {
 		n := sentenceEnd(text)
 		s := readSentence(text[:n])
 		switch {
@@ -271,17 +269,17 @@ func (s *sentence) leads(i int, told bool) bool {
 	}
 	switch {
 	case one == "and" || one == "or":
-		return told || i == 1
+		return told || i == 1 || s.followed(i)
 	case politely[one] || obliges[one]:
 		return true
 	case one == "you":
 		return asksYou[two]
 	case one == "to":
-		return towards[two]
+		return towards[two] || told
 	case one == "be" || one == "get":
 		return obliges[two] || two == "to"
-	case one == "can" || one == "will" || one == "could":
-		return false
+	case one == "can" || one == "could" || one == "would":
+		return two == "you" && i > 2 && s.words[i-3].text == "if"
 	}
 	return false
 }
@@ -349,7 +347,7 @@ var cues = []cue{
 		`|\b(?:note|message|instructions?|important|attention|notice|memo|hint|reminder|task|hey|dear|hello|hi)[ ,:!-]{1,3}(?:(?:to|for|from) )?(?:(?:the|any|all|our|your|every) )?(?:\w+ )?(?:ai|llms?|assistants?|chatbot|copilot|language models?|gpt|claude|gemini|bot)\b`+
 		`|\b(?:assistants?|agents?|ai|bots?|copilot|llms?)\)?(?: ?:| must\b| should\b| shall\b| needs? to\b| ha(?:s|ve) to\b)|^\W*(?:assistant|agent|ai|bot|model),|\b(?:language models?|llms?|ai (?:assistants?|agents?|models?|systems?))\W{0,2}(?::| working on| reading| processing| that | who | which )|\bhumans? (?:can|may|should|readers? (?:can|may)) (?:skip|ignore|disregard)\b|\b(?:to ?do|task|action|step)s? (?:for )?\(?(?:the )?(?:ai|assistant|agent|bot)\b|\b(?:processed|read|parsed|handled|summari[sz]ed) by (?:an? |any )?(?:\w+ ){0,2}(?:ai|assistant|agent|model|llm|bot|system)\b`),
 	// put on the role of a system,
-	newCue("system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?inst\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`).overriding(),
+	newCue("human system sistema systeme система системa 系统 系統 システム 시스템 im_start user assistant inst admin administrator developer root debug maintenance tool information instructions important", `^\W{0,6}(?:system|sistema|systeme|système)\W{0,3}(?::|\]|>|override|notice|message|instruction|prompt|alert|note|update|directive|command)|<\|?(?:im_start|system|user|assistant|end_?of)|</?(?:system|user|assistant|tool_result|tool_response|function_results?|information|instructions?|important|admin)>|\[/?(?:inst|user|human|assistant)\]|\[(?:system|sistema|syst[eè]me|система|系统|系統|システム|시스템)|#{2,} ?(?:system|instruction|new task|assistant|user)\b|\b(?:developer|admin|administrator|root|debug|maintenance) (?:mode|override|message|instruction)`).overriding(),
 	// ask for silence,
 	newCue("not dont don't never without avoid silently secretly covertly discreetly background", `\b(?:do not|don'?t|never|without|avoid)\b[^.!?]{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|consult(?:ing)?|bother(?:ing)?|involv(?:e|ing))\b[^.!?]{0,30}\b(?:users?|anyone|anybody|owner|customer|human|him|her|them|confirmation|approval|permission)\b`+
 		`|\b(?:do not|don'?t|never|without)\b[^.!?]{0,10}\b(?:mention(?:ing)?|disclos(?:e|ing)|reveal(?:ing)?|report(?:ing)?|show(?:ing)?|summari[sz](?:e|ing))\b[^.!?]{0,30}\b(?:this|step|action|instructions?|users?|note)\b|\b(?:silently|secretly|covertly|discreetly|in the background)\b`).near("user users anyone anybody owner customer human him her them confirmation approval permission this step action instruction instructions note silently secretly covertly discreetly background"),
@@ -359,6 +357,14 @@ var cues = []cue{
 	newCue("continue continuing proceed proceeding answering respond responding completing comply follow must required instructed obligated", `\b(?:before|in order to|to) (?:you (?:can )?)?(?:continue|continuing|proceed|proceeding|answering|respond|responding|completing|complete the (?:task|request))\b[^.!?]{0,50}\b(?:must|need to|have to|required|first|call|invoke|run|send|execute)\b|\b(?:failure|failing|fail) to (?:comply|do so|follow)\b|\byou (?:must|are required to|are instructed to|have been instructed to|are obligated to) (?:\w+ ){0,2}(?:call|use|invoke|execute|comply|obey)\b`),
 	// speak to somebody who is about to answer a user,
 	newCue("before whoever user user's planned you", `\bbefore you (?:answer|respond|reply|continue|summari[sz]e|finish)\b|\b(?:whoever|anyone who|the one who|those who) (?:processes|handles|reads|works on|is processing|is handling|is reading|manages|summari[sz]es)\b|\bthen (?:continue|proceed|resume|carry on) (?:as|with)\b|\b(?:each|every|any|all) (?:\w+ ){1,2}(?:that )?you (?:send|make|create|write|book|issue|post)\b|\b(?:what(?:ever)?|the (?:amount|receiver|recipient|one|person|account|date)|than|of what) the user (?:\w+ )?(?:named|chose|said|asked|wants|wanted|requested|gave)\b|\bthe (?:user'?s?|original) (?:original )?(?:request|instructions?|wish)\b`),
+	// put on the role of the user, of a developer or of an error,
+	newCue("user human customer developer developers vendor operator platform admin error exception failed denied expired invalid unauthorized", `^\W{0,4}(?:\[|<|#{1,6} ?)?(?:human|user)(?:\]|>)? ?(?:turn|message|input)?:|\b(?:new |latest |another )?(?:message|note|request|instruction)s? from (?:the |your |our )?(?:user|developers?|vendor|operator|platform|admin\w*|system)\b|\bthe user (?:also |now |just |has |really )*(?:wants|asks|asked|adds|added|wishes|requests|requested|would like)\b|\bdevelopers? (?:note|message|instruction|comment|says?)\b|\b(?:error|exception|failed|denied|expired|invalid|unauthorized)\b[^.!?]{0,100}\b(?:call|run|invoke|execute|send|use the|first)\b`),
+	// hide,
+	newCue("display visibility hidden opacity font invisible", `display: ?none|visibility: ?hidden|opacity: ?0\b|font-size: ?0|color: ?(?:white|#fff)|aria-hidden`),
+	// shout,
+	newCue("important urgent attention critical mandatory required", `^\W*(?:important|urgent|attention|critical|mandatory|action required)\W{0,3}!|^\W*\*\*(?:important|urgent|attention|critical)|<(?:important|urgent|critical)`),
+	// hold something back until it is done,
+	newCue("until unlock blocked restricted before required verify verification step access", `\b(?:access|results?|content|data|page|answer|output|session)\b[^.!?]{0,40}\b(?:blocked|locked|denied|restricted|withheld|unavailable|incomplete|hidden)\b[^.!?]{0,40}\b(?:until|unless|before)\b|\bin order to (?:view|see|access|read|display|unlock|load|open|finish|complete|use)\b[^.!?]{0,60}\b(?:must|need|first|please|call|have to)\b|\b(?:to|before) (?:view|viewing|see|seeing|access|accessing|unlock|unlocking|display|displaying|load|loading|complete|completing|finish|finishing) (?:the|this|your|these)\b[^.!?]{0,60}\b(?:must|need to|have to|first|you should|call|run)\b|\brequired (?:first )?step\b|\bverification (?:step|is required|required)\b`),
 	// deny that the world is real,
 	newCue("environment sandbox simulation evaluation test embedded", `\bnot an? (?:actual|real|production) (?:environment|system)\b|\b(?:sandbox|simulation|evaluation|test)\b[^.!?]{0,60}\b(?:agents?|assistants?|models?|embedded|hidden)\b|\bembedded (?:instructions?|requests?|tasks?|commands?|user)\b`).overriding(),
 	// or redirect money.
@@ -395,7 +401,7 @@ func isHostile(s sentence) (hostile, overrides bool) {
 	if overridesElsewhere(folded) {
 		return true, true
 	}
-	return hostile || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || setsAside(folded)), overrides
+	return hostile && (s.instructs || s.acts != 0 || overrides) || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || setsAside(folded)), overrides
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
