@@ -265,6 +265,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	}
 	if clientLeft(a.r.Context()) {
 		outcome = kernel.ClientGone
+		a.assessed.DropCalls()
 	}
 	if len(a.opened.Coverage.Unknown) > 0 && a.blocksUnknown() && outcome == kernel.Answered {
 		a.replaceWith(errUnknownAnswer, kernel.Refused, "refused unread")
@@ -290,6 +291,10 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	case receipt.Turn.Refused:
 		a.client.replace()
 		a.writeRefusal(a.client, receipt)
+	case outcome == kernel.ClientGone: // it may have closed its own direction only, and read on
+		a.client.replace()
+		a.setReceiptHeaders(a.client.Header(), a.opened, receipt)
+		writeDialectError(a.client, a.dialect, errUpstream)
 	default:
 		h := a.client.Header() // upstream's
 		dropLexHeaders(h, nil)
