@@ -298,6 +298,9 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	default:
 		h := a.client.Header() // upstream's
 		dropLexHeaders(h, nil)
+		if !bytes.Equal(edited, body) {
+			dropDescription(h)
+		}
 		a.setReceiptHeaders(h, a.opened, receipt)
 		h.Set("Content-Length", strconv.Itoa(len(edited)))
 		a.client.WriteHeader(status)
@@ -326,18 +329,28 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		plain, err := loose.Decode(body, codings(h), a.app.Limits.Body)
 		if err != nil {
 			coverage.NotKnown("response", "content encoding", len(body))
+			if _, calls := a.dialect.(wire.CallEditor); calls {
+				a.assessed.RefuseUnread()
+			}
 			return nil, outcome, body
 		}
 		body = plain
-		for _, name := range []string{"Content-Encoding", "Etag", "Digest", "Content-Md5", "Accept-Ranges"} {
-			h.Del(name)
-		}
+		h.Del("Content-Encoding")
+		dropDescription(h)
 	}
 	if response, err := a.dialect.Response(body); err == nil {
 		a.assessed.AnswerID = response.ID
 		return a.assessed.ReadAnswer(response), outcome, body
 	}
 	return a.readForeign(body), outcome, body
+}
+
+// dropDescription removes what upstream's headers say of the bytes that it sent, because
+// others leave (RFC 9110, 8.8.3 and 14.3; RFC 9530; RFC 3230).
+func dropDescription(h http.Header) {
+	for _, name := range []string{"Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5", "Accept-Ranges"} {
+		h.Del(name)
+	}
 }
 
 // readForeign reads an answer that is not the dialect's JSON: an event stream with
