@@ -1,13 +1,19 @@
 package caddymodule_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/tidwall/gjson"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -99,4 +105,290 @@ func TestEditedAnswersHaveNoDigestOfUpstream(t *testing.T) {
 	}
 }
 
-var _ = io.Discard
+
+// Several choices, each with text and calls: a blocked call goes from its own choice, and
+// only that one ends differently.
+func TestBlockedCallsInSeveralChoices(t *testing.T) {
+	choices := map[string][3][]askedFor{
+		"one":             {{weather, wipe}, nil, {second}},
+		"two":             {{wipe}, {weather}, {wipe, second}},
+		"all":             {{wipe}, {wipe}, {wipe}},
+		"the same":        {{weather}, {weather}, {weather}},
+		"the last, alone": {nil, nil, {wipe}},
+	}
+	for _, api := range choiceAPIs {
+		for name, calls := range choices {
+			for _, structured := range []bool{false, true} {
+				if structured && api.structured == "" {
+					continue
+				}
+				t.Run(api.name+" "+name, func(t *testing.T) {
+					contentType, body := api.answer(calls)
+					question := api.question
+					if structured {
+						question = api.structured
+					}
+					s := newSite(t, `{}`, answering(contentType, body))
+					got := s.post(api.path, question).Body.String()
+					if strings.Contains(got, "rm -rf") {
+						t.Fatalf("%s", got)
+					}
+					blocked, all := 0, 0
+					for choice, asked := range calls {
+						for _, c := range asked {
+							all++
+							if c.name == wipe.name {
+								blocked++
+							}
+						}
+						if names := api.names(got, choice); !slices.Equal(names, allowedNames(asked)) {
+							t.Errorf("choice %d has %v: %s", choice, names, got)
+						}
+						if text := api.text(got, choice); strings.Contains(text, "destructive_command") != (hasWipe(asked) && !structured) {
+							t.Errorf("choice %d says %q: %s", choice, text, got)
+						}
+					}
+					if n := strings.Count(got, "destructive_command"); blocked == 0 && n > 0 || blocked > 0 && n == 0 {
+						t.Errorf("%d notes: %s", n, got)
+					}
+					receipts := s.receipts()
+					if len(receipts) != 1+all {
+						t.Errorf("%d receipts for %d calls", len(receipts), all)
+					}
+					checkOneSession(t, s, receipts)
+				})
+			}
+		}
+	}
+}
+
+func allowedNames(calls []askedFor) (names []string) {
+	for _, c := range calls {
+		if c.name != wipe.name {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+func hasWipe(calls []askedFor) bool {
+	return slices.ContainsFunc(calls, func(c askedFor) bool { return c.name == wipe.name })
+}
+
+// A choiceAPI is one that can answer with several choices.
+type choiceAPI struct {
+	name, path           string
+	question, structured string
+	answer               func(calls [3][]askedFor) (contentType, body string)
+	names                func(body string, choice int) []string
+	text                 func(body string, choice int) string
+}
+
+const threeChoices = `{"model":"m","n":3,"messages":[{"role":"user","content":"What is the capital of France?"}]}`
+
+const jsonWanted = `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}},`
+
+var choiceAPIs = []choiceAPI{
+	{
+		"chat", "/v1/chat/completions", threeChoices, strings.Replace(threeChoices, `"n":3,`, `"n":3,`+jsonWanted, 1),
+		func(calls [3][]askedFor) (string, string) {
+			var choices []string
+			for i, c := range calls {
+				tools, finish := "", "stop"
+				if len(c) > 0 {
+					tools, finish = `,"tool_calls":[`+chatCalls(c, false)+`]`, "tool_calls"
+				}
+				choices = append(choices, fmt.Sprintf(`{"index":%d,"message":{"role":"assistant","content":"Paris %d."%s},"finish_reason":%q}`, i, i, tools, finish))
+			}
+			return "application/json", `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[` + strings.Join(choices, ",") + `]}`
+		},
+		func(body string, choice int) (names []string) {
+			for _, v := range gjson.Get(body, fmt.Sprintf("choices.%d.message.tool_calls.#.function.name", choice)).Array() {
+				names = append(names, v.Str)
+			}
+			return names
+		},
+		func(body string, choice int) string {
+			return gjson.Get(body, fmt.Sprintf("choices.%d.message.content", choice)).Str
+		},
+	},
+	{
+		"chat streamed", "/v1/chat/completions", strings.Replace(threeChoices, `"n":3`, `"n":3,"stream":true`, 1), strings.Replace(threeChoices, `"n":3,`, `"n":3,"stream":true,`+jsonWanted, 1),
+		func(calls [3][]askedFor) (string, string) {
+			var b strings.Builder
+			frame := func(choice int, delta, finish string) {
+				fmt.Fprintf(&b, `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":%d,"delta":%s,"finish_reason":%s}]}`+"\n\n", choice, delta, finish)
+			}
+			for i := range calls {
+				frame(i, fmt.Sprintf(`{"role":"assistant","content":"Paris %d."}`, i), "null")
+			}
+			for nth := range 2 { // the choices in turns
+				for i, c := range calls {
+					if nth < len(c) {
+						frame(i, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, nth, c[nth].id, c[nth].name), "null")
+						frame(i, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, nth, c[nth].arguments), "null")
+					}
+				}
+			}
+			for i, c := range calls {
+				finish := `"stop"`
+				if len(c) > 0 {
+					finish = `"tool_calls"`
+				}
+				frame(i, "{}", finish)
+			}
+			return "text/event-stream", b.String() + "data: [DONE]\n\n"
+		},
+		func(body string, choice int) (names []string) {
+			eachData(body, func(v gjson.Result) {
+				for _, c := range v.Get("choices").Array() {
+					for _, call := range c.Get("delta.tool_calls").Array() {
+						if name := call.Get("function.name").Str; int(c.Get("index").Int()) == choice && name != "" {
+							names = append(names, name)
+						}
+					}
+				}
+			})
+			return names
+		},
+		func(body string, choice int) (text string) {
+			eachData(body, func(v gjson.Result) {
+				for _, c := range v.Get("choices").Array() {
+					if int(c.Get("index").Int()) == choice {
+						text += c.Get("delta.content").Str
+					}
+				}
+			})
+			return text
+		},
+	},
+	{
+		"gemini", geminiWhole, geminiThree, "", func(calls [3][]askedFor) (string, string) { return "application/json", geminiCandidates(calls, "STOP") },
+		func(body string, choice int) []string { return geminiNames(gjson.Parse(body), choice) },
+		func(body string, choice int) string { return geminiSaid(gjson.Parse(body), choice) },
+	},
+	{
+		"gemini streamed", geminiEvents, geminiThree, "", func(calls [3][]askedFor) (string, string) {
+			return "text/event-stream", "data: " + geminiCandidates([3][]askedFor{}, "") + "\r\n\r\ndata: " + geminiCandidates(calls, "") + "\r\n\r\ndata: " + geminiCandidates([3][]askedFor{}, "STOP") + "\r\n\r\n"
+		},
+		func(body string, choice int) (names []string) {
+			eachData(body, func(v gjson.Result) { names = append(names, geminiNames(v, choice)...) })
+			return names
+		},
+		func(body string, choice int) (text string) {
+			eachData(body, func(v gjson.Result) { text += geminiSaid(v, choice) })
+			return text
+		},
+	},
+}
+
+const geminiThree = `{"contents":[{"role":"user","parts":[{"text":"What is the capital of France?"}]}],"generationConfig":{"candidateCount":3}}`
+
+func geminiCandidates(calls [3][]askedFor, finish string) string {
+	var all []string
+	for i, c := range calls {
+		var parts []string
+		parts = append(parts, fmt.Sprintf(`{"text":"Paris %d."}`, i))
+		for _, one := range c {
+			parts = append(parts, fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, one.name, one.arguments))
+		}
+		end := ""
+		if finish != "" {
+			end = `,"finishReason":` + quoted(finish)
+		}
+		all = append(all, fmt.Sprintf(`{"content":{"role":"model","parts":[%s]},"index":%d%s}`, strings.Join(parts, ","), i, end))
+	}
+	return `{"candidates":[` + strings.Join(all, ",") + `],"modelVersion":"gemini-x"}`
+}
+
+func geminiCandidate(v gjson.Result, choice int) gjson.Result {
+	return v.Get(fmt.Sprintf("candidates.#(index==%d)", choice))
+}
+
+func geminiNames(v gjson.Result, choice int) (names []string) {
+	for _, p := range geminiCandidate(v, choice).Get("content.parts").Array() {
+		if name := p.Get("functionCall.name").Str; name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func geminiSaid(v gjson.Result, choice int) (text string) {
+	for _, p := range geminiCandidate(v, choice).Get("content.parts").Array() {
+		text += p.Get("text").Str
+	}
+	return text
+}
+
+// eachData calls a function for the JSON of each event.
+func eachData(body string, with func(gjson.Result)) {
+	for line := range strings.Lines(body) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: {"); ok {
+			with(gjson.Parse("{" + data))
+		}
+	}
+}
+
+// An answer that gives in is refused with all its calls, however harmless, and has no
+// receipt of a call.
+func TestARefusedAnswerHasNoCalls(t *testing.T) {
+	for _, api := range callingAPIs {
+		for _, config := range []string{`{}`, `{"refuse_with":{"as":"refusal"}}`, `{"refuse_with":{"as":"content"}}`, `{"refuse_with":{"as":"status","status":422}}`} {
+			contentType, body := api.answer(weather)
+			body = strings.NewReplacer("I look.", capitulation, `"look."`, quoted(capitulation)).Replace(body)
+			s := newSite(t, config, answering(contentType, body))
+			got := s.post(api.path, api.question).Body.String()
+			if strings.Contains(got, weather.name) || strings.Contains(got, "DAN") {
+				t.Errorf("%s, %s: %s", api.name, config, got)
+			}
+			if receipts := s.receipts(); len(receipts) != 1 || receipts[0]["outcome"] != "refused" {
+				t.Errorf("%s, %s: %d receipts, %v", api.name, config, len(receipts), receipts[0]["outcome"])
+			}
+		}
+	}
+}
+
+// Where the network cuts a stream makes no difference, and nothing of a blocked call leaves.
+func TestStreamedCallsMayBeCutAnywhere(t *testing.T) {
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather, wipe, second)
+		if contentType == "application/json" && !strings.HasPrefix(body, "[") {
+			continue
+		}
+		want := ""
+		for _, size := range []int{1, 2, 3, 7, 64, len(body)} {
+			s := newSite(t, `{}`, inPieces(contentType, body, size))
+			got := receiptNote.ReplaceAllString(s.post(api.path, api.question).Body.String(), "")
+			if want = cmp.Or(want, got); got != want || strings.Contains(got, "rm -rf") {
+				t.Errorf("%s in pieces of %d: %s\nwant %s", api.name, size, got, want)
+			}
+		}
+	}
+}
+
+// A stream that dies anywhere behind the beginning of a call brings no call that was not
+// decided, and each call that it brings has a receipt.
+func TestStreamsThatDieBesideCalls(t *testing.T) {
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather, wipe)
+		if contentType == "application/json" && !strings.HasPrefix(body, "[") {
+			continue
+		}
+		for name, failure := range map[string]error{"ends": nil, "fails": io.ErrUnexpectedEOF} {
+			s := newSite(t, `{}`, nil)
+			s.left = []error{}
+			for at := strings.Index(body, "look."); at < len(body); at += 23 {
+				s.model = caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+					_ = answering(contentType, body[:at])(w, r)
+					return failure
+				})
+				got := s.post(api.path, api.question, "X-Lex-Session", fmt.Sprint(at)).Body.String()
+				newest := s.get("/audits/recent?limit=1")["receipts"].([]any)[0].(map[string]any)["id"].(string)
+				if strings.Contains(got, "rm -rf") || strings.Contains(got, weather.name) && !strings.HasPrefix(newest, "TCR-") {
+					t.Fatalf("%s %s at %d: %s", api.name, name, at, got)
+				}
+			}
+		}
+	}
+}
