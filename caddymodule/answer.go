@@ -105,10 +105,11 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finished[choice] = true
 	}
 	a.mayEnd = a.mayEnd || event.MayEnd
-	if len(event.Calls) > 0 && !a.gate.Settle() {
+	calls := len(event.Calls) > 0 || a.assessed.Unreadable()
+	if calls && !a.gate.Settle() {
 		return false
 	}
-	if (len(event.Calls) > 0 || a.mayEnd) && a.stopKeepAlive == nil {
+	if (calls || a.mayEnd) && a.stopKeepAlive == nil {
 		a.stopKeepAlive = a.keepAlive()
 	}
 	if a.stopKeepAlive == nil && len(a.finished) == 0 && !event.Done && !event.Err {
@@ -135,6 +136,7 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 	if len(f.Stray) == 0 {
 		return event
 	}
+	a.assessed.SuspectCalls(f.Stray)
 	unread := len(f.Stray)
 	if a.inspectsUnknown() {
 		unread = 0

@@ -392,3 +392,123 @@ func TestStreamsThatDieBesideCalls(t *testing.T) {
 		}
 	}
 }
+
+// What a hostile model puts beside a call does not make the call leave undecided, and the
+// names of its tools stay out of headers, logs and metrics.
+func TestOddCallsOfEveryDialect(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, api := range callingAPIs {
+		for name, call := range map[string]askedFor{
+			"no name":             {"call_a", "", weatherArguments},
+			"control characters":  {"call_a", "get\r\nX-Lex-Receipt-Id: KRN-0\x1b[31m", weatherArguments},
+			"a long name":         {"call_a", long, weatherArguments},
+			"a name in Unicode":   {"call_a", "погода\u202e", weatherArguments},
+			"no arguments":        {"call_a", "get_weather", `{}`},
+			"arguments in a list": {"call_a", "get_weather", `["rm -rf /"]`},
+			"arguments in a text": {"call_a", "bash", `"rm -rf /"`},
+			"no id":               {"", "bash", wipeArguments},
+			"a long id":           {long, "bash", wipeArguments},
+		} {
+			contentType, body := api.answer(weather, call)
+			s := newSite(t, `{"headers":"full"}`, answering(contentType, body))
+			w := s.post(api.path, api.question)
+			got := w.Body.String()
+			if call.name == "bash" && strings.Contains(got, "rm -rf") {
+				t.Errorf("%s, %s: %s", api.name, name, got)
+			}
+			if id := w.Header().Values("X-Lex-Receipt-Id"); len(id) > 1 || len(id) == 1 && id[0] == "KRN-0" {
+				t.Errorf("%s, %s: %q", api.name, name, id)
+			}
+			receipts := s.receipts()
+			checkOneSession(t, s, receipts)
+			for _, r := range receipts {
+				if tool, _ := r["tool"].(string); strings.ContainsFunc(tool, func(c rune) bool { return c < ' ' || c > '~' }) || len(tool) > 128 {
+					t.Errorf("%s, %s: the tool %q", api.name, name, tool)
+				}
+			}
+			if strings.Contains(got, call.name) && call.name != "" && len(receipts) != 3 && call.name != "bash" {
+				t.Errorf("%s, %s: %d receipts: %s", api.name, name, len(receipts), got)
+			}
+		}
+	}
+}
+
+// Frames that break the rules of a stream beside a blocked call.
+func TestOddFramesBesideCalls(t *testing.T) {
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather, wipe)
+		if contentType == "application/json" {
+			continue
+		}
+		end := "\n\n"
+		if contentType == ndjson {
+			end = "\n"
+		}
+		frames := strings.SplitAfter(strings.ReplaceAll(body, "\r\n", "\n"), end)
+		joined := func(frames ...string) string { return strings.Join(frames, "") }
+		calling := slices.IndexFunc(frames, func(f string) bool { return strings.Contains(f, "bash") })
+		bad := strings.Replace(frames[calling], "{", "{,", 1)
+		for name, odd := range map[string]string{
+			"broken before":        joined(frames[:calling]...) + bad + joined(frames[calling:]...),
+			"broken behind":        joined(frames[:calling+1]...) + bad + joined(frames[calling+1:]...),
+			"broken in its place":  joined(frames[:calling]...) + bad + joined(frames[calling+1:]...),
+			"twice":                joined(frames[:calling+1]...) + joined(frames[calling:]...),
+			"behind the end":       strings.ReplaceAll(joined(frames...), "\x00", "") + frames[calling],
+			"all again":            body + body,
+			"two in one line":      joined(frames[:calling]...) + strings.TrimRight(frames[calling], "\n") + strings.TrimSpace(strings.TrimPrefix(frames[calling], "data: ")) + end + joined(frames[calling+1:]...),
+			"escaped":              strings.ReplaceAll(body, "bash", `b\u0061sh`),
+			"escaped members":      strings.NewReplacer(`"name"`, `"n\u0061me"`, `"tool_calls"`, `"tool_c\u0061lls"`, `"functionCall"`, `"functionC\u0061ll"`).Replace(body),
+			"members of two cases": strings.NewReplacer(`"tool_calls"`, `"Tool_Calls"`, `"functionCall"`, `"FunctionCall"`).Replace(body),
+			"doubled members":      strings.NewReplacer(`"name":"bash"`, `"name":"get_time","name":"bash"`).Replace(body),
+			"lines in CR":          strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\n", "\r"),
+			"a byte order mark":    "\xef\xbb\xbf" + body,
+			"another charset":      body,
+			"a stray line":         joined(frames[:calling]...) + strings.TrimPrefix(frames[calling], "data: ") + joined(frames[calling:]...),
+			"a call and much text": joined(frames[:calling]...) + strings.Replace(frames[calling], `"name":"bash"`, `"name":"get_time","name":"bash"`, 1) + strings.Repeat(frames[0], 20) + joined(frames[calling+1:]...),
+		} {
+			media := contentType
+			if name == "another charset" {
+				media += "; charset=utf-16"
+			}
+			s := newSite(t, `{"hold_back":{"bytes":0,"duration":1000000000}}`, answering(media, odd))
+			if got := s.post(api.path, api.question).Body.String(); strings.Contains(got, "rm -rf") || strings.Contains(got, `rm -\u0072f`) {
+				t.Errorf("%s, %s: %s", api.name, name, got)
+			}
+			if n := len(s.turns()); n != 1 {
+				t.Errorf("%s, %s: %d receipts", api.name, name, n)
+			}
+		}
+	}
+}
+
+// An answer in another form than the one that was asked for is decided all the same.
+func TestCallsInAnotherFormThanAsked(t *testing.T) {
+	for _, api := range callingAPIs {
+		_, body := api.answer(weather, wipe)
+		for _, contentType := range []string{"application/json", "text/event-stream", ndjson, "text/plain", "application/octet-stream", "", "application/vnd.api+json; charset=utf-8"} {
+			for _, packed := range []bool{false, true} {
+				for _, status := range []int{200, 201, 206} {
+					s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+						answer := body
+						w.Header()["Content-Type"] = []string{contentType}
+						if packed {
+							coding, zipped := gzipped(body)
+							w.Header().Set("Content-Encoding", coding)
+							answer = zipped
+						}
+						w.WriteHeader(status)
+						_, err := io.WriteString(w, answer)
+						return err
+					})
+					got := s.post(api.path, api.question).Body.String()
+					if strings.Contains(got, "rm -rf") || strings.Contains(got, "\x1f\x8b") {
+						t.Errorf("%s as %q, packed %v: %s", api.name, contentType, packed, got)
+					}
+					if strings.Contains(got, weather.name) && len(s.calls()) != 2 {
+						t.Errorf("%s as %q, packed %v: %d receipts of calls", api.name, contentType, packed, len(s.calls()))
+					}
+				}
+			}
+		}
+	}
+}

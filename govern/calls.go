@@ -238,6 +238,10 @@ func (a *Assessed) SuspectCalls(unread []byte) {
 // RefuseUnread makes Judge refuse an answer whose calls, if it has any, cannot be read.
 func (a *Assessed) RefuseUnread() { a.evidence.DeniedBy = ruleUneditable }
 
+// Unreadable reports whether Judge will refuse the answer for calls that clients read in
+// different ways, or that cannot be read.
+func (a *Assessed) Unreadable() bool { return a.evidence.DeniedBy == ruleUneditable }
+
 // wholeCalls are calls as one frame would bring them.
 func wholeCalls(calls []wire.ToolCall) []wire.CallDelta {
 	deltas := make([]wire.CallDelta, len(calls))
