@@ -105,10 +105,11 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finished[choice] = true
 	}
 	a.mayEnd = a.mayEnd || event.MayEnd
-	if len(event.Calls) > 0 && !a.gate.Settle() {
+	calls := len(event.Calls) > 0 || a.assessed.Unreadable()
+	if calls && !a.gate.Settle() {
 		return false
 	}
-	if (len(event.Calls) > 0 || a.mayEnd) && a.stopKeepAlive == nil {
+	if (calls || a.mayEnd) && a.stopKeepAlive == nil {
 		a.stopKeepAlive = a.keepAlive()
 	}
 	if a.stopKeepAlive == nil && len(a.finished) == 0 && !event.Done && !event.Err {
@@ -135,6 +136,7 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 	if len(f.Stray) == 0 {
 		return event
 	}
+	a.assessed.SuspectCalls(f.Stray)
 	unread := len(f.Stray)
 	if a.inspectsUnknown() {
 		unread = 0
@@ -265,6 +267,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	}
 	if clientLeft(a.r.Context()) {
 		outcome = kernel.ClientGone
+		a.assessed.DropCalls()
 	}
 	if len(a.opened.Coverage.Unknown) > 0 && a.blocksUnknown() && outcome == kernel.Answered {
 		a.replaceWith(errUnknownAnswer, kernel.Refused, "refused unread")
@@ -290,9 +293,16 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	case receipt.Turn.Refused:
 		a.client.replace()
 		a.writeRefusal(a.client, receipt)
+	case outcome == kernel.ClientGone: // it may have closed its own direction only, and read on
+		a.client.replace()
+		a.setReceiptHeaders(a.client.Header(), a.opened, receipt)
+		writeDialectError(a.client, a.dialect, errUpstream)
 	default:
 		h := a.client.Header() // upstream's
 		dropLexHeaders(h, nil)
+		if !bytes.Equal(edited, body) {
+			dropDescription(h)
+		}
 		a.setReceiptHeaders(h, a.opened, receipt)
 		h.Set("Content-Length", strconv.Itoa(len(edited)))
 		a.client.WriteHeader(status)
@@ -321,18 +331,28 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		plain, err := loose.Decode(body, codings(h), a.app.Limits.Body)
 		if err != nil {
 			coverage.NotKnown("response", "content encoding", len(body))
+			if _, calls := a.dialect.(wire.CallEditor); calls {
+				a.assessed.RefuseUnread()
+			}
 			return nil, outcome, body
 		}
 		body = plain
-		for _, name := range []string{"Content-Encoding", "Etag", "Digest", "Content-Md5", "Accept-Ranges"} {
-			h.Del(name)
-		}
+		h.Del("Content-Encoding")
+		dropDescription(h)
 	}
 	if response, err := a.dialect.Response(body); err == nil {
 		a.assessed.AnswerID = response.ID
 		return a.assessed.ReadAnswer(response), outcome, body
 	}
 	return a.readForeign(body), outcome, body
+}
+
+// dropDescription removes what upstream's headers say of the bytes that it sent, because
+// others leave (RFC 9110, 8.8.3 and 14.3; RFC 9530; RFC 3230).
+func dropDescription(h http.Header) {
+	for _, name := range []string{"Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5", "Accept-Ranges"} {
+		h.Del(name)
+	}
 }
 
 // readForeign reads an answer that is not the dialect's JSON: an event stream with

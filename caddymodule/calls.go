@@ -94,9 +94,9 @@ func (a *governedAnswer) blocked(d govern.Decisions) []wire.BlockedCall {
 // rereadTail reads an edited tail behind what came before it.
 func (a *governedAnswer) rereadTail(rest []byte) (texts []string, calls []wire.ToolCall, err error) {
 	var gathered wire.CallGatherer
-	said := maps.Clone(a.beforeTail)
+	events, said := a.atTail.Rest(), maps.Clone(a.beforeTail) // the commit may edit again
 	read := func(f wire.Frame) {
-		event, failed := a.atTail.Event(f)
+		event, failed := events.Event(f)
 		err = errors.Join(err, failed, gathered.Add(event.Calls))
 		for _, delta := range event.Deltas {
 			if delta.IsText() {

@@ -231,9 +231,16 @@ var mayCall = regexp.MustCompile(`(?i)tool_?(?:calls?|use)\b|function_?call\b`)
 // a call: some client may read it.
 func (a *Assessed) SuspectCalls(unread []byte) {
 	if mayCall.Match(unread) || bytes.Contains(unread, []byte(`\u00`)) {
-		a.evidence.DeniedBy = ruleUneditable
+		a.RefuseUnread()
 	}
 }
+
+// RefuseUnread makes Judge refuse an answer whose calls, if it has any, cannot be read.
+func (a *Assessed) RefuseUnread() { a.evidence.DeniedBy = ruleUneditable }
+
+// Unreadable reports whether Judge will refuse the answer for calls that clients read in
+// different ways, or that cannot be read.
+func (a *Assessed) Unreadable() bool { return a.evidence.DeniedBy == ruleUneditable }
 
 // wholeCalls are calls as one frame would bring them.
 func wholeCalls(calls []wire.ToolCall) []wire.CallDelta {
