@@ -326,3 +326,22 @@ func FuzzRules(f *testing.F) {
 		}
 	})
 }
+
+// A call of which only a result names the receiver is flagged, or blocked if the operator
+// wants that. One that reads is left alone.
+func TestUntrustedArgumentsCanBeBlocked(t *testing.T) {
+	t.Parallel()
+	c := toolcall.Call{
+		Name: "book_hotel", Arguments: []byte(`{"hotel":"Hotel Alpenblick Zermatt","url":"https://alpenblick.example/rooms"}`),
+		Request: "Book me a hotel in Zermatt.", Context: []toolcall.Observation{{Text: "Hotel Alpenblick Zermatt, https://alpenblick.example/rooms, 4 stars."}},
+	}
+	if d := intercept(t, new(toolcall.Interceptor), c); !d.Allowed || d.Flagged != toolcall.UntrustedDestination || d.Provenance != kernel.FromUntrusted {
+		t.Errorf("without the option: %+v", d)
+	}
+	if d := intercept(t, rules(t, toolcall.RuleSet{BlockUntrusted: true}), c); d.Allowed || d.Invariant != toolcall.UntrustedDestination || d.Flagged != "" {
+		t.Errorf("with the option: %+v", d)
+	}
+	if d := intercept(t, rules(t, toolcall.RuleSet{BlockUntrusted: true, Reads: []string{"book_*"}}), c); !d.Allowed {
+		t.Errorf("a tool that reads: %+v", d)
+	}
+}
