@@ -50,8 +50,8 @@ type Tools struct {
 	// Conditions that block a call, in the order in which they are asked.
 	Rules []ToolRule `json:"rules,omitempty"`
 
-	// What happens to a call whose sensitive argument only an untrusted result named, if
-	// that result gave no instructions: flag or block. Default: flag.
+	// What happens to a call that does more than read and whose sensitive argument only an
+	// untrusted result named, where no invariant blocks it: flag or block. Default: flag.
 	Untrusted string `json:"untrusted,omitempty"`
 }
 

@@ -23,8 +23,9 @@ const demoSite = `
 }
 `
 
-// Every example runs as its folder says. Only its ports are changed, and the
-// demo model stands in for the servers it names.
+// Every example runs as its folder says: each call of its README gets the answer that
+// expect.txt has for it, one behind a blank line after the other. Only its ports are
+// changed, and the demo model stands in for the servers it names.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob("../examples/*/README.md")
@@ -53,9 +54,10 @@ var (
 func runExample(t *testing.T, dir string) {
 	t.Helper()
 	readme := read(t, filepath.Join(dir, "README.md"))
-	call := example.FindStringSubmatch(readme)
-	if call == nil {
-		t.Fatal("the README has no call to try")
+	calls := example.FindAllStringSubmatch(readme, -1)
+	expected := strings.Split(strings.TrimSpace(read(t, filepath.Join(dir, "expect.txt"))), "\n\n")
+	if len(calls) == 0 || len(calls) != len(expected) {
+		t.Fatalf("the README has %d calls to try, and expect.txt answers to %d", len(calls), len(expected))
 	}
 	p := freePorts(t)
 	text := strings.NewReplacer(":8080 ", ":"+p.site+" ", ":8080\n", ":"+p.site+"\n", ":8090 ", ":"+p.admin+" ").Replace(caddyfileOf(t, dir))
@@ -68,20 +70,29 @@ func runExample(t *testing.T, dir string) {
 		env = append(env, "LEX_REDIS_URL="+storetest.StartRedis(t))
 	}
 	s := start(t, writeCaddyfile(t, p, text+demoSite), "", p, env...)
+	for i, call := range calls {
+		checkExample(t, s, call, strings.Split(expected[i], "\n"))
+	}
+	checkFilters(t, s, readme)
+}
+
+// checkExample tries a call of a README. The answer has the status on the first line, and
+// contains the others.
+func checkExample(t *testing.T, s *server, call, expected []string) {
+	t.Helper()
 	var headers []string
 	for _, h := range header.FindAllStringSubmatch(call[2], -1) {
 		headers = append(headers, h[1], h[2])
 	}
 	resp := s.do(t, http.MethodPost, call[1], call[3], headers...)
-	for i, want := range strings.Split(strings.TrimSpace(read(t, filepath.Join(dir, "expect.txt"))), "\n") {
-		if i == 0 && strconv.Itoa(resp.Status) != want {
-			t.Errorf("status %d, want %s", resp.Status, want)
-		}
-		if i > 0 && !strings.Contains(resp.Body, want) {
+	if strconv.Itoa(resp.Status) != expected[0] {
+		t.Errorf("status %d, want %s", resp.Status, expected[0])
+	}
+	for _, want := range expected[1:] {
+		if !strings.Contains(resp.Body, want) {
 			t.Errorf("no %q in %s", want, resp.Body)
 		}
 	}
-	checkFilters(t, s, readme)
 }
 
 // caddyfileOf returns the configuration of an example: its Caddyfile, or the one in

@@ -106,14 +106,17 @@ const (
 	maxReadMemory  = 6 << 10
 )
 
-// readTalk collects what the parts of a call say, except those that are replaced. What the
-// provider keeps of the conversation is not in the call, but its end is remembered.
-func (o *Opened) readTalk(call wire.Request, replaced []wire.Part) {
+// readTalk collects what the parts of a call say, except those that an edit replaces. What
+// the provider keeps of the conversation is not in the call, but its end is remembered. Of
+// a conversation with a server of tools nothing is heard but the arguments, which must not
+// vouch for themselves, and what the server has said of its tools is remembered.
+func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
 	o.talk = talk{tools: call.Tools}
-	for _, t := range o.memory.Tools {
-		if len(call.Calls) > 0 {
+	if len(call.Calls) > 0 {
+		for _, t := range o.memory.Tools {
 			o.talk.tools = append(o.talk.tools, wire.ToolDefinition{Name: t.Name, ReadOnly: t.ReadOnly, Destructive: t.Destructive})
 		}
+		return
 	}
 	if call.HistoryPath != "" {
 		o.talk.request = append(o.talk.request, o.memory.Requested)
@@ -122,9 +125,9 @@ func (o *Opened) readTalk(call wire.Request, replaced []wire.Part) {
 		}
 	}
 	for _, p := range call.Parts {
-		isReplaced := slices.ContainsFunc(replaced, func(r wire.Part) bool { return r.Path == p.Path })
+		replaced := slices.ContainsFunc(edits, func(e wire.Edit) bool { return !e.Before && e.Part.Path == p.Path })
 		switch {
-		case p.Text == "" || isReplaced:
+		case p.Text == "" || replaced:
 		case p.Role == wire.System:
 			o.talk.system = append(o.talk.system, p.Text)
 		case isQuoted(detect.Text{Source: loose.SourceOf(p)}):

@@ -138,10 +138,11 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 	if err != nil {
 		return in, nil, err
 	}
-	if len(replaced) > 0 {
-		body = wire.Apply(body, o.edits(replaced))
+	edits := o.edits(replaced)
+	if len(edits) > 0 {
+		body = wire.Apply(body, edits)
 	}
-	o.readTalk(call, replaced)
+	o.readTalk(call, edits)
 	in.history, body = o.goOn(call, body)
 	o.Coverage.BytesForwarded = len(body)
 	return in, body, nil

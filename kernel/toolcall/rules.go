@@ -36,18 +36,14 @@ type RuleSet struct {
 	// Rules are asked in this order.
 	Rules []Rule
 
-	// BlockUntrusted blocks a call that is no read and whose sensitive argument only an
-	// untrusted result named, even if that result gave no instructions. Otherwise such a
-	// call is approved, and flagged if it cannot be undone.
+	// BlockUntrusted blocks a call that does more than read and whose sensitive argument
+	// only an untrusted result named. Otherwise such a call is at least flagged.
 	BlockUntrusted bool
 }
 
 // Rules are a checked [RuleSet]. nil has no rules. They are safe for concurrent use.
 type Rules struct {
-	// BlockUntrusted is that of the set.
-	BlockUntrusted bool
-
-	blockUnknown                 bool
+	blockUnknown, blockUntrusted bool
 	allow, deny                  globs
 	reads, writes, sends, severe globs
 	programs                     []program
@@ -58,7 +54,7 @@ func NewRules(s RuleSet) (*Rules, error) {
 	if len(s.Allow) > 0 && !s.BlockUnknown {
 		return nil, errors.New("allow does nothing without unknown block")
 	}
-	r := &Rules{BlockUntrusted: s.BlockUntrusted, blockUnknown: s.BlockUnknown}
+	r := &Rules{blockUnknown: s.BlockUnknown, blockUntrusted: s.BlockUntrusted}
 	for _, list := range []struct {
 		name string
 		from []string
@@ -93,10 +89,6 @@ func (r *Rules) denies(ctx context.Context, c Call, d Decision) (string, error) 
 	return r.applies(ctx, c, d)
 }
 
-// blocksUntrusted reports whether the operator trusts no argument that only an untrusted
-// result named. Reads stay: to open what a result names is what agents do.
-func (r *Rules) blocksUntrusted() bool { return r != nil && r.BlockUntrusted }
-
 // unknown reports whether the call is blocked because its tool is not known.
 func (r *Rules) unknown(c Call) bool {
 	if r == nil || !r.blockUnknown {
@@ -107,6 +99,13 @@ func (r *Rules) unknown(c Call) bool {
 	}
 	_, known := r.allow.match(c.Name)
 	return !known
+}
+
+// untrusted reports whether the call is blocked because only untrusted content named a
+// sensitive argument of it.
+func (r *Rules) untrusted(d Decision) bool {
+	return r != nil && r.blockUntrusted && d.Effect != kernel.ToolReads &&
+		(d.Provenance == kernel.FromUntrusted || d.Provenance == kernel.FromInstruction)
 }
 
 // effect is what the tool does to the world: by the operator's word, or else by its

@@ -327,27 +327,21 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// An argument that only an untrusted result named goes by the operator's policy.
-func TestUntrustedArguments(t *testing.T) {
+// A call of which only a result names the receiver is flagged, or blocked if the operator
+// wants that. One that reads is left alone.
+func TestUntrustedArgumentsCanBeBlocked(t *testing.T) {
 	t.Parallel()
-	for _, block := range []bool{false, true} {
-		rules, err := toolcall.NewRules(toolcall.RuleSet{BlockUntrusted: block})
-		if err != nil {
-			t.Fatal(err)
-		}
-		i := &toolcall.Interceptor{Rules: rules}
-		from := func(name, arguments string) toolcall.Call {
-			c := call(name, arguments)
-			c.Request = "Please write to the person who signed the contract and thank them."
-			c.Context = []toolcall.Observation{{Tool: "read_file", Text: "Contract of May 2. Signed: Ann Meier, ann.meier@firm.example."}}
-			return c
-		}
-		send, read := intercept(t, i, from("send_email", `{"to":"ann.meier@firm.example","body":"Thank you."}`)), intercept(t, i, from("lookup_person", `{"email":"ann.meier@firm.example"}`))
-		if send.Allowed == block || send.Provenance != kernel.FromUntrusted || block && send.Invariant != toolcall.UntrustedDestination || !read.Allowed {
-			t.Errorf("block %v: %+v, %+v", block, send, read)
-		}
-		if own := intercept(t, i, call("send_email", `{"to":"ann.meier@firm.example"}`)); !own.Allowed {
-			t.Errorf("block %v: %+v", block, own)
-		}
+	c := toolcall.Call{
+		Name: "book_hotel", Arguments: []byte(`{"hotel":"Hotel Alpenblick Zermatt","url":"https://alpenblick.example/rooms"}`),
+		Request: "Book me a hotel in Zermatt.", Context: []toolcall.Observation{{Text: "Hotel Alpenblick Zermatt, https://alpenblick.example/rooms, 4 stars."}},
+	}
+	if d := intercept(t, new(toolcall.Interceptor), c); !d.Allowed || d.Flagged != toolcall.UntrustedDestination || d.Provenance != kernel.FromUntrusted {
+		t.Errorf("without the option: %+v", d)
+	}
+	if d := intercept(t, rules(t, toolcall.RuleSet{BlockUntrusted: true}), c); d.Allowed || d.Invariant != toolcall.UntrustedDestination || d.Flagged != "" {
+		t.Errorf("with the option: %+v", d)
+	}
+	if d := intercept(t, rules(t, toolcall.RuleSet{BlockUntrusted: true, Reads: []string{"book_*"}}), c); !d.Allowed {
+		t.Errorf("a tool that reads: %+v", d)
 	}
 }

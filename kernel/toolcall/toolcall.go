@@ -97,8 +97,8 @@ type Interceptor struct {
 }
 
 // Decide decides on a call. First come the operator's rules that deny it, then the
-// invariants, which no rule relaxes, then what the operator says of unknown tools and of
-// arguments that do not fit the tool's schema. A call that a rule denies and that breaks
+// invariants, which no rule relaxes, then what the operator says of untrusted arguments
+// and of unknown tools, and then the tool's schema. A call that a rule denies and that breaks
 // an invariant too is blocked by the invariant, and names the rule besides. The errors are
 // those of the function [Decide].
 func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
@@ -116,7 +116,7 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 	case !d.Allowed:
 	case d.Rule != "":
 		d.block(OperatorRule)
-	case i.Rules.blocksUntrusted() && d.Provenance == kernel.FromUntrusted && d.Effect != kernel.ToolReads:
+	case i.Rules.untrusted(d):
 		d.block(UntrustedDestination)
 	case i.Rules.unknown(c):
 		d.block(UnknownTool)
@@ -129,8 +129,10 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 	return d, nil
 }
 
-// block blocks a call that no invariant before v blocks.
-func (d *Decision) block(v Invariant) { d.Allowed, d.Invariant, d.Reason = false, v, v.Reason() }
+// block blocks a call that no invariant blocks.
+func (d *Decision) block(v Invariant) {
+	d.Allowed, d.Invariant, d.Reason, d.Flagged = false, v, v.Reason(), ""
+}
 
 // asObject returns a call with its free text as the member input of an object.
 func (c Call) asObject() Call {
