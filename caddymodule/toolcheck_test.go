@@ -40,7 +40,6 @@ func checkTool(s *site, body string) toolAnswer {
 }
 
 func TestToolsCheckDecides(t *testing.T) {
-	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 	for name, c := range map[string]struct{ body, invariant string }{
 		"harmless":              {harmlessCall, ""},
 		"destructive":           {destructiveCall, "destructive_command"},
@@ -54,7 +53,7 @@ func TestToolsCheckDecides(t *testing.T) {
 		"destination asked for": {`{"session_id":"s","tool":{"name":"send_email","arguments":{"to":"bob@example.com","body":"hi"}},"context":{"request":"Write to bob@example.com","observations":["bob@example.com wrote"]}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.t = t
+			s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 			a := checkTool(s, c.body)
 			blocked := c.invariant != ""
 			if (a.Decision == "blocked") != blocked || (a.Decision == "approved") == blocked || (a.Reason != nil) != blocked || (a.Invariant != nil) != blocked {

@@ -42,7 +42,11 @@ var mixedWord = regexp.MustCompile(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrilli
 // ROT13 or backwards. Nobody hides an honest instruction.
 func (b *budget) decoded(text string) (out [][]sentence) {
 	var plain []string
-	for _, code := range codedText.FindAllString(text, maxCoded) {
+	var codes []string
+	if longestWord(text) >= minCoded {
+		codes = codedText.FindAllString(text, maxCoded)
+	}
+	for _, code := range codes {
 		code = strings.TrimRight(code, "=")
 		for _, decode := range []func(string) ([]byte, error){base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString} {
 			if p, err := decode(code); err == nil {
@@ -111,6 +115,21 @@ func reversed(s string) string {
 	slices.Reverse(r)
 	return string(r)
 }
+
+// longestWord returns the length of the longest run without a space.
+func longestWord(text string) (longest int) {
+	start := 0
+	for i := range len(text) {
+		if text[i] <= ' ' {
+			start = i + 1
+		}
+		longest = max(longest, i+1-start)
+	}
+	return longest
+}
+
+// minCoded is the length of the shortest text in base64 that is read.
+const minCoded = 24
 
 // maxCoded bounds the texts in base64 that are read of one observation.
 const maxCoded = 16

@@ -255,6 +255,7 @@ type passage struct {
 	sentences []sentence
 	folded    string
 	hostile   bool
+	delegates bool // it leaves the choice of acts to what will be read
 }
 
 func newPassage(all []sentence) passage {
@@ -732,7 +733,7 @@ func (r *reading) unrelated(d deed, u support) bool {
 }
 
 // delegates reports whether the user hands the choice of acts to what will be read.
-func (r *reading) delegates() bool { return delegation.MatchString(r.wish.folded) }
+func (r *reading) delegates() bool { return r.wish.delegates }
 
 var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b|\bdo\b[^.!?\n]{0,40}\bwhat\b[^.!?\n]{0,40}\bsays?\b`)
 
@@ -805,6 +806,7 @@ func (r *reading) listen(c Call) {
 		wish[i].lenient(false)
 	}
 	r.wish = newPassage(wish)
+	r.wish.delegates = delegation.MatchString(r.wish.folded)
 	r.rules = slices.DeleteFunc(r.sentences(c.System), func(s sentence) bool {
 		return capability.MatchString(s.text)
 	})
