@@ -203,7 +203,6 @@ func bodyOf(t *testing.T, tool, key, value string, context any) string {
 // Small requests that ask for much work are answered: decided, or blocked as
 // what nobody can read.
 func TestToolsCheckAnswersHostileCalls(t *testing.T) {
-	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 	var receivers, seen strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&receivers, "user%d@evil.example,", i)
@@ -214,10 +213,10 @@ func TestToolsCheckAnswersHostileCalls(t *testing.T) {
 		"more substitutions":     {bodyOf(t, "bash", "command", strings.Repeat("$(", 1500)+"a"+strings.Repeat(")", 1500), nil), "unreadable_call"},
 		"substitutions in curl":  {bodyOf(t, "bash", "command", strings.Repeat("curl $(cat a);", 800), nil), ""},
 		"pipes into xargs":       {bodyOf(t, "bash", "command", "a"+strings.Repeat("|xargs bash -c 'x'", 900), nil), ""},
-		"receivers and contents": {bodyOf(t, "send_email", "to", receivers.String(), seen.String()), ""},
+		"receivers and contents": {bodyOf(t, "send_email", "to", receivers.String(), seen.String()), "unreadable_call"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.t = t
+			s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 			a := checkTool(s, c.body)
 			if (a.Decision == "blocked") != (c.invariant != "") || a.Invariant != nil && *a.Invariant != c.invariant {
 				t.Errorf("%+v", a)
