@@ -199,7 +199,7 @@ func (s *shell) listed(argv []string) []string {
 	}
 	var roots []string
 	for _, word := range argv[1:] {
-		if name == "find" && (word == "-L" || word == "-H" || word == "-P") || name == "ls" && strings.HasPrefix(word, "-") {
+		if name == "find" && (word == "-L" || word == "-H" || word == "-P") || name != "find" && strings.HasPrefix(word, "-") {
 			continue
 		}
 		if strings.HasPrefix(word, "-") || word == "(" || word == "!" {
