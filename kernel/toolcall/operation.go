@@ -21,7 +21,7 @@ func irreversibleOperation(argv []string) bool {
 		return false
 	}
 	verbs, flags := verbsAndFlags(argv)
-	if strings.Contains(flags, "--dry-run") {
+	if strings.Contains(flags, "--dry-run") || strings.Contains(flags, "--help") {
 		return false
 	}
 	return slices.ContainsFunc(commands, func(c remoteCommand) bool {
@@ -75,7 +75,7 @@ var remoteCommands = map[string][]remoteCommand{
 		remote(`branch (?:\S+ )*`+sharedBranch+`(?: |$)`, `-D`, `--delete`, `-d`),
 		remote(`reflog (?:expire|delete)\b`),
 		remote(`update-ref\b`, `-d`, `--delete`, `--stdin`),
-		remote(`filter-(?:branch|repo) \S`), remote(`filter-(?:branch|repo)\b`, `--[a-gi-z]\S*`, `-f`),
+		remote(`filter-(?:branch|repo)\b`),
 		remote(`gc\b`, `--prune=now`, `--prune=all`),
 		remote(`stash clear\b`),
 		remote(`fast-import\b`, `--force`),
