@@ -75,6 +75,8 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		}
 	case isInterpreter(name) && given:
 		s.code(program)
+	case isInterpreter(name) && slices.Contains(argv, "shell") && slices.Contains(argv, "-c"):
+		s.code(argv[len(argv)-1]) // Django's
 	case name == "eval":
 		s.shellIn(strings.Join(argv[1:], " "), s)
 	case name == "trap" && len(argv) > 2:
