@@ -229,6 +229,9 @@ var globbed = strings.Fields("rm dd sh bash zsh dash curl wget cat sudo chmod ch
 // /bin/r? is rm wherever the folder has it.
 func commandName(word string) string {
 	name := programName(word)
+	if bare := strings.ReplaceAll(name, unknownText, ""); bare != name && slices.Contains(globbed, bare) {
+		return bare // what nobody knows may be nothing
+	}
 	if !strings.ContainsAny(name, "*?[") || name == "[" || name == "[[" {
 		return name
 	}

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -26,6 +27,9 @@ func (s *shell) sqlClient(argv []string) {
 			s.surely(text)
 			i = next - 1
 			continue
+		}
+		if text, known := s.written[path.Base(strings.TrimPrefix(argv[i], "--file="))]; known {
+			s.surely(text)
 		}
 		if strings.ContainsAny(argv[i], " \t\n") {
 			s.surely(strings.TrimPrefix(strings.TrimPrefix(argv[i], "--command="), "--execute="))

@@ -92,7 +92,7 @@ var codeRules = []struct {
 	{regexp.MustCompile(`CryptUnprotectData|browser_cookie3|keyring\.get_password|\.get_frozen_credentials\(|win32cred\.Cred`), nil, CredentialAccess},
 	{removesHome, nil, DestructiveCommand},
 	{regexp.MustCompile(`(?:os\.)?fork\s*\(\s*\)\s*(?:while|until)|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork\b|fork\s+while\s+(?:1|fork)`), nil, DestructiveCommand},
-	{regexp.MustCompile(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b`), nil, DestructiveQuery},
+	{regexp.MustCompile(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|\bdb\[\w+\]\.drop\(|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
 }
 
 var codeScreen = func() *screen {

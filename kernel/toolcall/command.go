@@ -75,6 +75,8 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		}
 	case isInterpreter(name) && given:
 		s.code(program)
+	case isInterpreter(name) && slices.Contains(argv, "shell") && slices.Contains(argv, "-c"):
+		s.code(argv[len(argv)-1]) // Django's
 	case name == "eval":
 		s.shellIn(strings.Join(argv[1:], " "), s)
 	case name == "trap" && len(argv) > 2:
@@ -199,7 +201,7 @@ func (s *shell) listed(argv []string) []string {
 	}
 	var roots []string
 	for _, word := range argv[1:] {
-		if name == "find" && (word == "-L" || word == "-H" || word == "-P") || name == "ls" && strings.HasPrefix(word, "-") {
+		if name == "find" && (word == "-L" || word == "-H" || word == "-P") || name != "find" && strings.HasPrefix(word, "-") {
 			continue
 		}
 		if strings.HasPrefix(word, "-") || word == "(" || word == "!" {

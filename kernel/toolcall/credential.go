@@ -83,7 +83,7 @@ func matchesCredential(pattern string) bool {
 }
 
 // neverReads lists commands that handle a file without showing it.
-var neverReads = words("ls ll stat file chmod chown touch mkdir rm unlink test [ [[ ssh-keygen ssh ssh-add git cd pushd echo printf chattr du which find")
+var neverReads = words("source . ls ll stat file chmod chown touch mkdir rm unlink test [ [[ ssh-keygen ssh ssh-add git cd pushd echo printf chattr du which find")
 
 // credentials judges a command that would show credentials.
 func (s *shell) credentials(name string, argv []string) {

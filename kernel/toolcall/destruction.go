@@ -27,8 +27,10 @@ func (s *shell) destroys(name string, argv []string) {
 			}
 		}
 	case (name == "chmod" || name == "chown" || name == "chgrp") && hasFlag(argv, 'R', "--recursive"):
-		if names := operands(argv); len(names) > 1 {
-			s.removes(names[1:])
+		for _, n := range operands(argv)[min(1, len(operands(argv))):] {
+			if p := s.resolve(n); isVital(p) || isDevice(p) {
+				s.breaks(DestructiveCommand)
+			}
 		}
 	case name == "rsync" && rsyncDeletes.MatchString(strings.Join(argv, " ")):
 		if names := operands(argv); len(names) > 1 {

@@ -23,17 +23,25 @@
 // line, a program, SQL, a file name, an address, a receiver, or prose that nobody
 // executes. An argument whose name says nothing is given to several.
 //
+//   - A tool whose name is that of a program, such as git or kubectl, is read as that
+//     program with the arguments (program.go).
 //   - Commands are parsed as bash and expanded: quotes, variables, braces and
 //     substitutions whose result the text alone tells. What only the running
 //     shell would know is marked as unknown, never guessed. Wrappers, nested
 //     shells, pipes and here-documents are followed, and so are arrays, functions,
 //     aliases, read, positional parameters, and files that the text writes itself
-//     (wrapper.go, interpreter.go, binding.go, written.go). A text that does not
+//     (wrapper.go, interpreter.go, binding.go, written.go), what an ordinary tool is
+//     told to start (hatch.go), and what runs on another machine, in a container or
+//     in a terminal (hop.go). What a command says by its words alone stands in tables
+//     by its name (pattern.go). A text that does not
 //     parse is searched for the gravest commands only.
-//   - PowerShell and cmd are put into one spelling and cut into commands; there is
-//     no parser for them (windows.go).
+//   - PowerShell and cmd are put into one spelling, with variables and loops written
+//     out, and cut into commands; there is no parser for them (windows.go).
 //   - SQL is lexed, which works for every dialect, and judged statement by
 //     statement, with the condition of a change read for tautologies.
+//     The clients of databases are read by their flags, and databases of documents by
+//     operation and filter (client.go).
+//   - Patches are judged by the files that they change (patch.go).
 //   - Addresses are parsed as browsers parse them (the WHATWG URL standard),
 //     so that 2852039166 is the metadata service it is.
 //   - File names are decoded as the layers below may decode them.
@@ -71,6 +79,8 @@
 //
 // # Work
 //
+// A text is screened in one pass for the literals of all patterns before any pattern
+// is matched (screen.go).
 // All readers of a call share one budget of work, and stop when the caller's
 // context ends. Nesting does not make them read anything twice. A call that takes
 // more work than any honest call, or that nests more deeply, is blocked by
@@ -80,7 +90,9 @@
 //
 // testdata/evasion.jsonl lists hostile calls by family, each with what must become
 // of it, and ordinary calls of the same look. A row with known_miss is decided
-// wrongly today, and says why.
+// wrongly today, and says why. testdata/blind_open.jsonl and blind_kept.jsonl were
+// written by somebody who had not read the readers; testdata/BLIND.md tells what they
+// measured.
 //
 // # Limits
 //

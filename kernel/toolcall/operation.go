@@ -21,7 +21,7 @@ func irreversibleOperation(argv []string) bool {
 		return false
 	}
 	verbs, flags := verbsAndFlags(argv)
-	if strings.Contains(flags, "--dry-run") {
+	if strings.Contains(flags, "--dry-run") || strings.Contains(flags, "--help") {
 		return false
 	}
 	return slices.ContainsFunc(commands, func(c remoteCommand) bool {
@@ -96,7 +96,7 @@ var remoteCommands = map[string][]remoteCommand{
 	"gsutil":     {remote(`(?:rm|rb)\b`, `-r\S*`, `-R`, `-f`, `-[a-z]*r[a-z]*`), remote(`rsync\b`, `-\S*d\S*`), remote(`rb\b`)},
 	"bq":         {remote(`rm\b`)},
 	"az":         {remote(`(?:\S+ )*(?:delete|purge|delete-batch|deallocate)\b`)},
-	"docker":     {remote(`(?:system|volume|image|container) prune\b`, `--volumes`, `-\S*a\S*`, `--all`), remote(`volume (?:rm|prune)\b`), remote(`(?:swarm leave|stack rm|service rm)\b`)},
+	"docker":     {remote(`(?:system|volume) prune\b`, `--volumes`, `-\S*a\S*`, `--all`), remote(`volume (?:rm|prune)\b`), remote(`(?:swarm leave|stack rm|service rm)\b`)},
 	"podman":     {remote(`(?:system|volume) prune\b`, `--volumes`, `--all`, `-\S*a\S*`), remote(`volume rm\b`), remote(`system reset\b`)},
 	"gh":         {remote(`(?:repo|release|secret|environment|variable|codespace) delete\b`), remote(`repo (?:archive|transfer)\b`), remote(`api\b`, `(?:-X|--method) DELETE`, `-XDELETE`)},
 	"glab":       {remote(`(?:repo|project|release|variable) delete\b`)},

@@ -45,7 +45,7 @@ var persistenceCommands = byCommand(
 	`chkconfig: .*\bon\b`,
 	`loginctl: enable-linger\b`,
 	`pm2: (?:startup|save)\b`,
-	`git: config (?:\S+ )*(?:core\.(?:hooksPath|fsmonitor|sshCommand|editor|pager|askPass|gitProxy)|alias\.\S+|include\.path|includeIf\.\S+|credential\.helper|init\.templateDir|diff\.external|sequence\.editor|filter\.\S+) \S`,
+	`git: config (?:\S+ )*(?:(?:core\.(?:fsmonitor|askPass|gitProxy)|include\.path|includeIf\.\S+|init\.templateDir|diff\.external|filter\.\S+) \S|core\.sshCommand (?:[^s]|s[^s])|core\.hooksPath [/~]|(?:core\.editor|core\.pager|sequence\.editor|pager\.\S+|alias\.\S+|credential\.\S*helper) \S*(?: \S+)*[!/|;&$])`,
 	`ssh-copy-id: .*\w`,
 	`npm: (?:config set|set) (?:\S+ )*(?:script-shell|onload-script|init-module|node-options)`,
 	`schtasks schtasks.exe: (?i:/(?:create|change))\b`,

@@ -226,18 +226,21 @@ func (s *shell) emptied(argv []string, n *syntax.CallExpr) {
 }
 
 var (
-	emptyRest = words("/* /.* /** /{*,.*}")
+	emptyRest = words("/ /* /.* /** /{*,.*}")
 	ownFolder = regexp.MustCompile(`(?i)tmp|temp|build|out|dist|cache|work|target|artifact|coverage|stag|pwd|bin|gen|src|test|log|^\d$`)
 )
 
 // leadingVariable returns the plain variable that a word begins with, and the
 // literal rest of the word.
 func leadingVariable(w *syntax.Word) (name, rest string) {
-	parts := w.Parts
+	parts := slices.Clone(w.Parts)
 	if len(parts) > 0 {
 		if q, quoted := parts[0].(*syntax.DblQuoted); quoted {
 			parts = append(slices.Clone(q.Parts), parts[1:]...)
 		}
+	}
+	if root, is := fromRoot(parts); is && len(parts) < 4 {
+		parts = append(slices.Clone(parts[1:]), &syntax.Lit{Value: root})[:2] // "/$X" is the root as "$X/" is
 	}
 	if len(parts) != 2 {
 		return "", ""
@@ -248,6 +251,18 @@ func leadingVariable(w *syntax.Word) (name, rest string) {
 		return "", ""
 	}
 	return p.Param.Value, lit.Value
+}
+
+// fromRoot returns the root that a word of several parts begins with.
+func fromRoot(parts []syntax.WordPart) (string, bool) {
+	if len(parts) < 2 {
+		return "", false
+	}
+	lit, is := parts[0].(*syntax.Lit)
+	if q, quoted := parts[1].(*syntax.DblQuoted); is && quoted && len(q.Parts) == 1 {
+		parts[1] = q.Parts[0]
+	}
+	return "/", is && lit.Value == "/"
 }
 
 func (s *shell) declare(n *syntax.DeclClause) {
@@ -386,7 +401,9 @@ func (s *shell) feed(argv []string, text string) {
 		for _, command := range escapes(append([]string{argv[0]}, text)) {
 			s.opens(command)
 		}
-		s.byWords(programName(argv[0]), []string{argv[0], text})
+		for line := range strings.Lines(text) {
+			s.byWords(programName(argv[0]), []string{argv[0], strings.TrimSpace(line)})
+		}
 	case programName(argv[0]) == "mongosh" || programName(argv[0]) == "mongo":
 		s.code(text)
 	}

@@ -326,7 +326,7 @@ func (s *shell) transfers(name string, argv []string) {
 			}
 		}
 	}
-	if file, data := upload(name, argv); data {
+	if file, data := s.upload(name, argv); data {
 		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.matches(strings.Join(argv, " ")))
 	}
 }
@@ -366,7 +366,7 @@ func curlOptions(text string) []string {
 var execAddress = regexp.MustCompile(`(?i)\b(?:exec|system|shell):`)
 
 // upload finds the flags that send a file, or data that holds a secret.
-func upload(name string, argv []string) (string, bool) {
+func (s *shell) upload(name string, argv []string) (string, bool) {
 	flags, knows := uploadFlags[name]
 	for i := 1; i < len(argv) && knows; i++ {
 		value, next, found := flags.program(argv, i)
@@ -379,6 +379,9 @@ func upload(name string, argv []string) (string, bool) {
 		}
 		flag := argv[i]
 		i = next - 1
+		if queryText.MatchString(value) {
+			s.surely(value)
+		}
 		if wholeFile.MatchString(flag) {
 			return value, true
 		}
@@ -433,6 +436,9 @@ var httpPort = regexp.MustCompile(`^:\d{2,5}/`)
 
 // wholeFile are the flags whose value is the name of a file to send.
 var wholeFile = regexp.MustCompile(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
+
+// queryText is the body of a request that is a query.
+var queryText = regexp.MustCompile(`(?i)^\s*(?:drop|truncate|delete\s+from|alter|update)\s`)
 
 var (
 	httpieFile = regexp.MustCompile(`^[\w-]*@([^@\s]+)$`)

@@ -81,6 +81,9 @@ func windowsVariables(text string) string {
 			pairs = append(pairs, "%"+m[3]+"%", m[4], "!"+m[3]+"!", m[4])
 		}
 	}
+	for _, m := range windowsAlias.FindAllStringSubmatch(text, maxBlocks) {
+		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ")
+	}
 	for _, m := range windowsFormat.FindAllStringSubmatch(text, maxBlocks) {
 		pairs = append(pairs, m[0], windowsFormatted(m[1], m[2]))
 	}
@@ -97,6 +100,8 @@ func windowsVariables(text string) string {
 
 var (
 	windowsSets   = regexp.MustCompile(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
+	windowsAlias  = regexp.MustCompile(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
+	windowsSends  = regexp.MustCompile(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
 	windowsFormat = regexp.MustCompile(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
 	windowsCodes  = regexp.MustCompile(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
 	windowsCode   = regexp.MustCompile(`\[char\]\s*(\d{2,3})\s*\+?\s*`)
@@ -167,7 +172,19 @@ func (r *reading) windowsPipeline(commands []string) {
 				r.nested--
 			}
 		}
+		if len(words) > 2 && words[1] == "=" {
+			words = words[2:]
+		}
+		if windowsSends.MatchString(command) {
+			for _, t := range targets {
+				if isCredentialFile(t) {
+					r.breaks(DataExfiltration)
+				}
+			}
+		}
 		switch name := programName(words[0]); {
+		case strings.HasSuffix(words[0], "]::getfiles"), strings.HasSuffix(words[0], "]::getdirectories"), strings.HasSuffix(words[0], "]::enumeratefiles"):
+			found = append(found, targets...)
 		case drive.MatchString(slashed(words[0])) && len(commands) > 1:
 			found = append(found, windowsTargets(words)...)
 		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
@@ -180,7 +197,9 @@ func (r *reading) windowsPipeline(commands []string) {
 					r.windowsLoses(t)
 				}
 			}
-			if at := slices.IndexFunc(words[1:], func(w string) bool { return windowsRemoves[programName(strings.TrimLeft(w, "@"))] }); at >= 0 {
+			if at := slices.IndexFunc(words[1:], func(w string) bool {
+				return windowsRemoves[programName(strings.TrimLeft(w, "@"))] || strings.HasSuffix(w, "]::delete")
+			}); at >= 0 {
 				for _, t := range append(windowsTargets(words[at+2:]), found...) {
 					r.windowsLoses(t)
 				}
@@ -295,7 +314,7 @@ var windowsRules = []struct {
 	pattern   *regexp.Regexp
 	invariant Invariant
 }{
-	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
 	{regexp.MustCompile(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
 	{regexp.MustCompile(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)`), PrivilegeEscalation},
 	{regexp.MustCompile(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\b(?:set|new)-itemproperty\b.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b`), Persistence},
