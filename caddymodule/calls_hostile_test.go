@@ -105,7 +105,6 @@ func TestEditedAnswersHaveNoDigestOfUpstream(t *testing.T) {
 	}
 }
 
-
 // Several choices, each with text and calls: a blocked call goes from its own choice, and
 // only that one ends differently.
 func TestBlockedCallsInSeveralChoices(t *testing.T) {
