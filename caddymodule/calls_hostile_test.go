@@ -105,7 +105,6 @@ func TestEditedAnswersHaveNoDigestOfUpstream(t *testing.T) {
 	}
 }
 
-
 // Several choices, each with text and calls: a blocked call goes from its own choice, and
 // only that one ends differently.
 func TestBlockedCallsInSeveralChoices(t *testing.T) {
@@ -507,6 +506,75 @@ func TestCallsInAnotherFormThanAsked(t *testing.T) {
 					if strings.Contains(got, weather.name) && len(s.calls()) != 2 {
 						t.Errorf("%s as %q, packed %v: %d receipts of calls", api.name, contentType, packed, len(s.calls()))
 					}
+				}
+			}
+		}
+	}
+}
+
+// Whole answers that break the rules.
+func TestOddWholeAnswersWithCalls(t *testing.T) {
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather, wipe)
+		if contentType != "application/json" {
+			continue
+		}
+		for name, odd := range map[string]string{
+			"doubled members":      strings.Replace(body, `"name":"bash"`, `"name":"get_time","name":"bash"`, 1),
+			"a byte order mark":    "\xef\xbb\xbf" + body,
+			"two documents":        body + body,
+			"a tail":               body + "}",
+			"a head":               ")]}'\n" + body,
+			"cut":                  body[:len(body)-1],
+			"a NUL":                body + "\x00",
+			"escaped":              strings.ReplaceAll(body, "bash", `b\u0061sh`),
+			"bad UTF-8":            strings.Replace(body, "look", "lo\xffok", 1),
+			"members of two cases": strings.NewReplacer(`"tool_calls"`, `"Tool_Calls"`, `"functionCall"`, `"FunctionCall"`).Replace(body),
+			"in a list":            "[" + body + "]",
+			"in UTF-16":            widen(body, 2),
+		} {
+			s := newSite(t, `{}`, answering(contentType, odd))
+			got := s.post(api.path, api.question).Body.String()
+			if strings.Contains(got, "rm -rf") || strings.Contains(got, widen("rm -rf", 2)) {
+				t.Errorf("%s, %s: %s", api.name, name, got)
+			}
+		}
+	}
+}
+
+// An answer with more calls than one commit has room for is refused, and passes in the mode
+// observe; very large ones are blocked one by one.
+func TestManyAndLargeCalls(t *testing.T) {
+	many := func(n int) (calls []askedFor) {
+		for i := range n {
+			calls = append(calls, askedFor{fmt.Sprint("call_", i), "get_weather", weatherArguments})
+		}
+		return calls
+	}
+	large := askedFor{"call_a", "get_weather", `{"city":` + quoted(strings.Repeat("Zurich ", 1<<18)) + `}`}
+	for _, api := range callingAPIs {
+		for name, test := range map[string]struct {
+			calls   []askedFor
+			refused bool
+		}{
+			"as many as fit": {append(many(store.MaxCalls-1), wipe), false},
+			"one more":       {append(many(store.MaxCalls), wipe), true},
+			"very large":     {[]askedFor{large, wipe}, true}, // and so are both blocked
+		} {
+			for _, mode := range []string{"enforce", "observe"} {
+				contentType, body := api.answer(test.calls...)
+				s := newSite(t, `{"mode":"`+mode+`"}`, answering(contentType, body))
+				w := s.post(api.path, api.question)
+				got := receiptNote.ReplaceAllString(w.Body.String(), "")
+				switch {
+				case w.Code != http.StatusOK:
+					t.Errorf("%s, %s, %s: %d %.300s", api.name, name, mode, w.Code, got)
+				case mode == "observe" && got != body:
+					t.Errorf("%s, %s: the mode observe changed %.300s", api.name, name, got)
+				case mode == "enforce" && strings.Contains(got, "rm -rf"):
+					t.Errorf("%s, %s: a blocked call left", api.name, name)
+				case mode == "enforce" && strings.Contains(got, weather.name) == test.refused:
+					t.Errorf("%s, %s: %.3000s", api.name, name, got)
 				}
 			}
 		}

@@ -68,6 +68,10 @@ func BlockedReason(c kernel.ToolCall) string {
 // in different ways, or a blocked call cannot be taken out.
 const ruleUneditable = "tool_calls_not_separable"
 
+// ruleManyCalls names in receipts why an answer is refused: it asks for more calls than
+// one commit has room for.
+const ruleManyCalls = "too_many_tool_calls"
+
 // RefuseUneditable refuses the turn because a blocked call cannot be taken out of its
 // answer.
 func (j *Judged) RefuseUneditable() error {
@@ -205,8 +209,13 @@ func (g *Governor) Interceptor() *toolcall.Interceptor {
 // decideCalls asks the interceptor about the calls of an answer, and records that it read
 // them.
 func (a *Assessed) decideCalls(ctx context.Context) (calls []Call, err error) {
-	o, flagged := a.Opened, false
-	for _, c := range a.calls.Calls() {
+	o, flagged, asked := a.Opened, false, a.calls.Calls()
+	if len(asked) > store.MaxCalls {
+		o.Coverage.Skip("response", "more tool calls than are decided", 0)
+		a.evidence.DeniedBy = ruleManyCalls
+		return nil, nil
+	}
+	for _, c := range asked {
 		found, err := o.governor.Interceptor().Decide(ctx, o.asked(c))
 		if err != nil {
 			return nil, fmt.Errorf("deciding a tool call: %w", err)
@@ -233,6 +242,7 @@ var mayCall = regexp.MustCompile(`(?i)tool_?(?:calls?|use)\b|function_?call\b`)
 // SuspectCalls makes Judge refuse an answer with a part that cannot be read, if that may be
 // a call: some client may read it.
 func (a *Assessed) SuspectCalls(unread []byte) {
+	unread = bytes.ReplaceAll(unread, []byte{0}, nil) // Python's json reads UTF-16 and UTF-32 unasked
 	if mayCall.Match(unread) || bytes.Contains(unread, []byte(`\u00`)) {
 		a.RefuseUnread()
 	}

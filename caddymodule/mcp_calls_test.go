@@ -1,0 +1,141 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func mcpCall(id, name, arguments string) string {
+	if id != "" {
+		id = `"id":` + id + `,`
+	}
+	return `{"jsonrpc":"2.0",` + id + `"method":"tools/call","params":{"name":` + quoted(name) + `,"arguments":` + arguments + `}}`
+}
+
+// A blocked call never reaches the server of tools, in whatever form it is sent, and each
+// call has its receipt.
+func TestMCPBlockedCallsDoNotRun(t *testing.T) {
+	wipes, asks := mcpCall(`1`, "bash", wipeArguments), mcpCall(`"two"`, "get_weather", weatherArguments)
+	for name, test := range map[string]struct {
+		call            string
+		status, answers int
+		receipts        int
+	}{
+		"alone":               {wipes, 200, 1, 2},
+		"in a batch":          {"[" + asks + "," + wipes + "]", 200, 2, 3},
+		"first in a batch":    {"[" + wipes + "," + asks + "]", 200, 2, 3},
+		"with a notification": {"[" + wipes + `,{"jsonrpc":"2.0","method":"notifications/initialized"}]`, 200, 1, 2},
+		"without an id":       {mcpCall("", "bash", wipeArguments), 403, 0, 2},
+		"with a null id":      {mcpCall("null", "bash", wipeArguments), 400, 0, 0},
+		"with an odd id":      {mcpCall("1.50", "bash", wipeArguments), 200, 1, 2},
+		"beside one without":  {"[" + asks + "," + mcpCall("", "bash", wipeArguments) + "]", 200, 1, 3},
+		"the same id twice":   {"[" + mcpCall("1", "get_weather", weatherArguments) + "," + wipes + "]", 400, 0, 0},
+	} {
+		for _, session := range []string{"", "s"} {
+			seen := new(recorder)
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				return answering("application/json", mcpResult("Done."))(w, r)
+			})
+			r := httptest.NewRequest(http.MethodPost, "http://site.test/mcp", strings.NewReader(test.call))
+			if session != "" {
+				r.Header.Set("Mcp-Session-Id", session)
+			}
+			w := httptest.NewRecorder()
+			s.serve(w, r)
+			got := w.Body.String()
+			if seen.count.Load() != 0 {
+				t.Errorf("%s: it reached the server: %s", name, got)
+			}
+			answers := len(gjson.Get("["+strings.Trim(got, "[]")+"]", "@this").Array())
+			if w.Code != test.status || test.status == 200 && (answers != test.answers || !strings.Contains(got, "destructive_command") && !strings.Contains(got, "a tool call sent with it was blocked")) {
+				t.Errorf("%s: %d %s", name, w.Code, got)
+			}
+			receipts := s.receipts()
+			if len(receipts) != test.receipts {
+				t.Errorf("%s: %d receipts", name, len(receipts))
+			}
+			for _, r := range receipts {
+				if v := s.post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`); !strings.Contains(v.Body.String(), `"valid":true`) {
+					t.Errorf("%s: %s", name, v.Body)
+				}
+				if session != "" && r["session_id"] != receipts[0]["session_id"] {
+					t.Errorf("%s: two sessions", name)
+				}
+			}
+		}
+	}
+}
+
+// An allowed call reaches the server once, behind its durable receipt; without one it does
+// not run.
+func TestMCPCallsRunBehindTheirReceipts(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		var s *site
+		seen, receipts := new(recorder), 0
+		s = newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			receipts = len(s.calls())
+			return answering("text/event-stream", mcpFrame(mcpResult("Sunny.")))(w, r)
+		})
+		if down {
+			s.breakStore()
+		}
+		w := s.post("/mcp", mcpCall(`"c-1"`, "get_weather", weatherArguments), "Mcp-Session-Id", "s")
+		if ran := seen.count.Load() == 1; ran == down || !down && receipts != 1 || strings.Contains(w.Body.String(), "Sunny.") == down {
+			t.Errorf("store down %v: ran %v behind %d receipts: %d %s", down, ran, receipts, w.Code, w.Body)
+		}
+	}
+}
+
+// The calls of a session press on it: after some blocked ones a call that sends does not run,
+// one that its server said only reads does, and quiet calls let the session recover.
+func TestMCPSessionRisk(t *testing.T) {
+	seen := new(recorder)
+	var answer string
+	s := newSiteWith(t, `{}`, map[string]any{"tools": map[string]any{"sends": []string{"send_*"}}}, func(w http.ResponseWriter, r *http.Request) error {
+		seen.record(r)
+		return answering("application/json", answer)(w, r)
+	})
+	ran := func(call string) bool {
+		before := seen.count.Load()
+		s.post("/mcp", call, "Mcp-Session-Id", "s")
+		return seen.count.Load() > before
+	}
+	answer = mcpAnswer(`{"tools":[{"name":"glance","description":"Shows the sky.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`)
+	ran(mcpMessage("tools/list", "{}"))
+	answer = mcpResult("Done.")
+	send, glance := mcpCall("1", "send_mail", `{"to":"bob@example.com","text":"Hello"}`), mcpCall("2", "glance", `{}`)
+	if !ran(send) || !ran(glance) {
+		t.Fatal("a calm session denies")
+	}
+	for range 5 {
+		ran(mcpCall("3", "bash", wipeArguments))
+	}
+	if ran(send) {
+		t.Error("a session at risk sends")
+	}
+	if denied := s.calls()[0]; denied["invariant"] != "session_risk" {
+		t.Errorf("%v", denied["invariant"])
+	}
+	if !ran(glance) {
+		t.Errorf("a session at risk does not read: %v", s.calls()[0])
+	}
+	turns := 0
+	for ; turns < 60 && !ran(send); turns++ {
+		ran(glance)
+	}
+	if turns == 60 {
+		t.Error("it does not recover")
+	}
+	for _, r := range s.receipts() {
+		if v := s.post("/audits/verify", fmt.Sprintf(`{"receipt_id":%q}`, r["id"])); !strings.Contains(v.Body.String(), `"valid":true`) {
+			t.Errorf("%s", v.Body)
+		}
+	}
+}

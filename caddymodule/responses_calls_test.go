@@ -1,0 +1,137 @@
+package caddymodule_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// A provider that keeps the conversation waits for the results of all calls of an answer.
+// It gets one for a call that the client never saw, once, wherever the client goes on.
+func TestResponsesAnswerBlockedCalls(t *testing.T) {
+	const result = `{"type":"function_call_output","call_id":"call_a","output":"Sunny."}`
+	for _, streamed := range []bool{false, true} {
+		var answer string
+		failing := false
+		seen := new(recorder)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			if failing {
+				w.WriteHeader(http.StatusInternalServerError)
+				_, err := io.WriteString(w, `{"error":{"message":"no"}}`)
+				return err
+			}
+			if strings.HasPrefix(answer, "event:") {
+				return answering("text/event-stream", answer)(w, r)
+			}
+			return answering("application/json", answer)(w, r)
+		})
+		ask := func(members string) gjson.Result {
+			t.Helper()
+			body := `{"model":"m",` + members + `}`
+			if streamed {
+				body = `{"model":"m","stream":true,` + members + `}`
+			}
+			if w := s.post("/v1/responses", body); w.Code != http.StatusOK && !failing {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			return gjson.ParseBytes(seen.last().body)
+		}
+		give := func(id string, calls ...askedFor) {
+			answer = reply(append([]string{said("msg_1", "I look.")}, functionCalls(calls)...)...)
+			if streamed {
+				answer = replyStream([]string{"I ", "look."}, functionCalls(calls)...)
+			}
+			answer = strings.ReplaceAll(answer, `"resp_1"`, quoted(id))
+		}
+		results := func(forwarded gjson.Result) (ids []string) {
+			for _, v := range forwarded.Get("input").Array() {
+				if v.Get("type").Str == "function_call_output" {
+					ids = append(ids, v.Get("call_id").Str)
+				}
+			}
+			return ids
+		}
+		for name, test := range map[string]struct{ first, next, later string }{
+			"previous":     {`"input":"What is the weather in Paris?"`, `"previous_response_id":"resp_1",`, `"previous_response_id":"resp_2",`},
+			"conversation": {`"conversation":"conv_1","input":"What is the weather?"`, `"conversation":"conv_1",`, `"conversation":"conv_1",`},
+			"object":       {`"conversation":{"id":"conv_2"},"input":"What is the weather now?"`, `"conversation":{"id":"conv_2"},`, `"conversation":"conv_2",`},
+		} {
+			give("resp_1", weather, wipe)
+			ask(test.first)
+			give("resp_2")
+			failing = true
+			for range 2 {
+				if got := results(ask(test.next + `"input":[` + result + `]`)); strings.Join(got, " ") != "call_b call_a" && strings.Join(got, " ") != "call_a call_b" {
+					t.Errorf("%s, streamed %v, failing %v: results for %v: %s", name, streamed, failing, got, seen.last().body)
+				}
+				failing = false
+			}
+			if name == "previous" { // once more from the same answer
+				if got := results(ask(test.next + `"input":"Go on."`)); len(got) != 1 || got[0] != "call_b" {
+					t.Errorf("%s, streamed %v: results for %v: %s", name, streamed, got, seen.last().body)
+				}
+			}
+			if got := results(ask(test.later + `"input":"And tomorrow?"`)); len(got) != 0 {
+				t.Errorf("%s, streamed %v, later: results for %v: %s", name, streamed, got, seen.last().body)
+			}
+		}
+		for _, r := range s.receipts() {
+			if v := s.post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`); !strings.Contains(v.Body.String(), `"valid":true`) {
+				t.Errorf("%s", v.Body)
+			}
+		}
+	}
+}
+
+// A client that refers to the items of an answer or resends them with their reasoning sends
+// nothing that the provider does not know.
+func TestResponsesResendBlockedCalls(t *testing.T) {
+	const question = `{"role":"user","content":"What is the weather?"}`
+	const reasoning = `{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"c2ln"}`
+	for name, calls := range map[string][]askedFor{"alone": {wipe}, "first": {wipe, weather}, "last": {weather, wipe}} {
+		for _, streamed := range []bool{false, true} {
+			items := append([]string{reasoning}, functionCalls(calls)...)
+			seen := new(recorder)
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				if streamed {
+					return answering("text/event-stream", replyStream([]string{"I ", "look."}, items...))(w, r)
+				}
+				return answering("application/json", reply(append([]string{said("msg_1", "I look.")}, items...)...))(w, r)
+			})
+			members := `{"model":"m",`
+			if streamed {
+				members += `"stream":true,`
+			}
+			for form, store := range map[string]string{"resent": `"store":false,`, "referred": ""} {
+				got := s.post("/v1/responses", members+store+`"input":[`+question+`]}`).Body.String()
+				output := gjson.Get(got, "output")
+				if streamed {
+					output = lastAnswer(t, got).Get("output")
+				}
+				input, results := question, ""
+				for _, item := range output.Array() {
+					if item.Get("type").Str == "function_call" {
+						results += `,{"type":"function_call_output","call_id":"call_a","output":"Sunny."}`
+					}
+					if form == "referred" {
+						item = gjson.Parse(`{"type":"item_reference","id":` + quoted(item.Get("id").Str) + `}`)
+					}
+					input += "," + item.Raw
+				}
+				w := s.post("/v1/responses", members+store+`"input":[`+input+results+`,{"role":"user","content":"And tomorrow?"}]}`)
+				if r := s.turns()[0]; w.Code != http.StatusOK || r["turn"] != 2.0 {
+					t.Errorf("%s %s, streamed %v: turn %v, %d %s", name, form, streamed, r["turn"], w.Code, w.Body)
+				}
+				forwarded := string(seen.last().body)
+				if strings.Contains(forwarded, `"item_reference","id":"msg_lex`) || strings.Contains(forwarded, "call_b") || strings.Contains(forwarded, "rs_1") != (len(calls) > 1) {
+					t.Errorf("%s %s, streamed %v: forwarded %s", name, form, streamed, forwarded)
+				}
+			}
+		}
+	}
+}
