@@ -253,6 +253,7 @@ func memoryOption(to **int) func(d *caddyfile.Dispenser) error {
 //	    unknown      inspect|observe|pass|block
 //	    dialect      <path> <name>
 //	    history      redact|refuse
+//	    tool_results block|redact|annotate
 //	    oversize     refuse|pass
 //	    inspect_limit <size>
 //	    hold_back    <bytes> <duration>

@@ -17,14 +17,15 @@
 //     Requests that carry none pass.
 //
 // The answer of the model goes through an answerWriter (writer.go), which knows
-// HTTP, to a governedAnswer (answer.go), which knows the turn. Every error that a
+// HTTP, to a governedAnswer (answer.go), which knows the turn. Blocked tool calls are
+// taken out of the answer while the turn is committed (calls.go). Every error that a
 // client can get is defined in errors.go.
 //
 // # The configuration
 //
 // [App] holds what all sites share: the policies, each with its Governor, and the
-// limits, secrets, store and metrics. caddyfile.go reads its options and those of
-// the handler. Stores, embedders and judges are guest modules: [StoreOpener],
+// limits, secrets, store, metrics and rules on tools (tools.go). caddyfile.go reads its
+// options and those of the handler. Stores, embedders and judges are guest modules: [StoreOpener],
 // [EmbedderModule] and [JudgeModule].
 //
 // A reload replaces the App and every Handler. The open store, the locks of its

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/kernel"
 )
 
 // described is the service's own description, as it serves it.
@@ -244,4 +247,31 @@ func TestDocsPage(t *testing.T) {
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// The description lists every invariant that may block a call, and no other.
+func TestEveryInvariantIsDescribed(t *testing.T) {
+	doc, err := described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("../kernel/toolcall/invariant.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{kernel.SessionRisk}
+	for _, m := range regexp.MustCompile(`Invariant = "(\w+)"`).FindAllSubmatch(source, -1) {
+		want = append(want, string(m[1]))
+	}
+	var got []string
+	for _, v := range doc.Components.Schemas["ToolCheckAnswer"].Value.Properties["invariant"].Value.Enum {
+		if v != nil {
+			got = append(got, fmt.Sprint(v))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if len(want) < 15 || !slices.Equal(got, want) {
+		t.Errorf("described are %q, defined %q", got, want)
+	}
 }

@@ -8,7 +8,14 @@
 // it is ([Kind]) and its text. Its [Writer] makes refusals and errors that the
 // API's official clients take for ordinary answers and errors. A body is never
 // encoded again from what was read: it is forwarded byte for byte as it came,
-// except that [Redact] may replace the values of some parts in place.
+// except that [Apply] and [Redact] may replace the values of some parts in place.
+//
+// # Tool calls
+//
+// A dialect reads the calls of an answer, whole or in pieces ([CallDelta]), as the clients
+// of the API do; a [CallGatherer] puts pieces together, and fails where clients would
+// differ. A [CallEditor] and a [StreamCallEditor] take blocked calls out of an answer, in
+// the files that end in _calls and _edit. All edits of bytes are changes (changes.go).
 //
 // # One reading
 //
