@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"bytes"
 	"encoding/base64"
 	"regexp"
 	"strings"
@@ -184,7 +185,7 @@ func unpackedText(value string) (string, bool) {
 		return "", false
 	}
 	raw, err := base64.StdEncoding.DecodeString(value)
-	if err != nil || !printable(raw) || !strings.ContainsAny(string(raw), " \n;|/") {
+	if err != nil || !printable(raw) || !bytes.ContainsAny(raw, " \n;|/") {
 		return "", false
 	}
 	return string(raw), true

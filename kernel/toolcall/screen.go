@@ -78,18 +78,17 @@ func (s *screen) build(needs [][]string) {
 		for c := range s.classes {
 			way := at*s.classes + c
 			to, back := int(s.next[way]), s.next[int(fail[at])*s.classes+c]
-			switch {
-			case to == 0:
+			if to == 0 {
 				if at != 0 {
 					s.next[way] = back
 				}
-			default:
-				if at != 0 {
-					fail[to] = back
-				}
-				s.found[to] |= s.found[fail[to]]
-				queue = append(queue, to)
+				continue
 			}
+			if at != 0 {
+				fail[to] = back
+			}
+			s.found[to] |= s.found[fail[to]]
+			queue = append(queue, to)
 		}
 	}
 }

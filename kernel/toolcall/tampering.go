@@ -106,7 +106,7 @@ var tamperCommands = byCommand(
 	`sc sc.exe net net.exe: (?i:(?:stop|delete) (?:eventlog|windefend|sense|sysmon\d*|mpssvc|caddy|lex))`,
 	`aws: (?:\S+ )*cloudtrail (?:stop-logging|delete-trail|update-trail|put-event-selectors|delete-event-data-store)`,
 	`aws: (?:\S+ )*(?:guardduty (?:delete-detector|update-detector .*--no-enable|disassociate\S*)|configservice (?:stop|delete)-\S+|config (?:stop|delete)-\S+|securityhub (?:disable|delete)\S*|logs (?:delete-log-(?:group|stream)|delete-retention|put-retention-policy)|ec2 delete-flow-logs|macie2 disable\S*|inspector2 disable|cloudwatch (?:delete-alarms|disable-alarm-actions)|s3api put-bucket-logging|access-analyzer delete\S*)`,
-	`gcloud: (?:\S+ )*logging (?:sinks delete|sinks update|logs delete|buckets delete|buckets update)`,
+	`gcloud: (?:\S+ )*logging (?:(?:sinks|buckets) (?:delete|update)|logs delete)`,
 	`az: (?:\S+ )*monitor (?:diagnostic-settings delete|log-profiles delete|activity-log alert delete|log-analytics workspace delete)`,
 	`git: (?:\S+ )*config .*receive\.denyNonFastForwards false`,
 	`gh: api .*(?:-X|--method)[= ]?(?:DELETE|PUT) .*/protection`,
