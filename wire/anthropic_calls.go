@@ -233,37 +233,20 @@ func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, err
 	if len(blocked) == 0 {
 		return body, nil
 	}
-	notes, err := byKey(blocked)
-	if err != nil {
-		return nil, err
-	}
 	before, err := d.Response(body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCalls, err)
 	}
-	e := claudeEdit{blocked: notes}
-	if e.left, err = isCallLeft(before.Calls, notes); err != nil {
+	notes, err := byKey(before.Calls, blocked)
+	if err != nil {
 		return nil, err
 	}
+	e := claudeEdit{blocked: notes, left: len(before.Calls) > len(notes)}
 	var c changes
 	root := gjson.ParseBytes(body)
 	e.editContent(&c, root.Get("content"))
 	e.editEnd(&c, root)
 	return c.apply(body), nil
-}
-
-// isCallLeft reports whether some call is not blocked.
-func isCallLeft(calls []ToolCall, blocked map[string]BlockedCall) (left bool, err error) {
-	found := 0
-	for _, c := range calls {
-		if _, ok := blocked[c.Key]; ok {
-			found++
-		}
-	}
-	if found != len(blocked) {
-		return false, errNoSuchCall()
-	}
-	return found < len(calls), nil
 }
 
 // editContent edits the blocks of an answer, or those in the beginning of a stream.
@@ -323,19 +306,15 @@ func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 	if len(blocked) == 0 {
 		return appendRaw(nil, frames), nil
 	}
-	notes, err := byKey(blocked)
-	if err != nil {
-		return nil, err
-	}
 	calls, err := s.gather(frames)
 	if err != nil {
 		return nil, err
 	}
-	e := claudeEdit{blocked: notes}
-	if e.left, err = isCallLeft(calls, notes); err != nil {
+	notes, err := byKey(calls, blocked)
+	if err != nil {
 		return nil, err
 	}
-	e.left = e.left || s.called
+	e := claudeEdit{blocked: notes, left: len(calls) > len(notes) || s.called}
 	var out []byte
 	for _, f := range frames {
 		out = e.appendFrame(out, f)
@@ -366,7 +345,7 @@ func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
 		}
 	}
 	if calls.unclear {
-		return nil, fmt.Errorf("%w: clients count its blocks in different ways", ErrCalls)
+		return nil, cannotEdit("clients count its blocks in different ways")
 	}
 	return all.Calls(), nil
 }
@@ -396,9 +375,7 @@ func (e *claudeEdit) appendFrame(out []byte, f Frame) []byte {
 		case blocked && kind == "content_block_delta":
 			return out
 		}
-		if number := e.numberOf(position); number != position {
-			c.replace(root.Get("index"), strconv.Itoa(number))
-		}
+		c.renumber(root.Get("index"), e.numberOf(position))
 	}
 	if len(c) == 0 {
 		return append(out, f.Raw...)

@@ -2,8 +2,8 @@ package wire
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -22,6 +22,13 @@ func (c *changes) put(from, to int, text string) { *c = append(*c, change{from, 
 
 // replace puts JSON in place of a value.
 func (c *changes) replace(v gjson.Result, json string) { c.put(v.Index, endOf(v), json) }
+
+// renumber puts another number in place of one. What is no number stays.
+func (c *changes) renumber(v gjson.Result, n int) {
+	if number := strconv.Itoa(n); v.Type == gjson.Number && v.Raw != number {
+		c.replace(v, number)
+	}
+}
 
 // endOf is where a value ends.
 func endOf(v gjson.Result) int { return v.Index + len(v.Raw) }
@@ -91,7 +98,7 @@ func (c *changes) say(message gjson.Result, member, note, lead string, left int)
 	case v.IsArray():
 		c.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
 	default:
-		return fmt.Errorf("%w: there is no place for a note", ErrCalls)
+		return cannotEdit("there is no place for a note")
 	}
 	return nil
 }

@@ -447,13 +447,18 @@ func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return appendRaw(nil, frames), nil
 	}
-	notes, err := byKey(blocked)
+	e := geminiEdit{frames: frames, with: make(map[geminiPlace][]byte), left: make(map[int]bool)}
+	calls, err := e.read()
 	if err != nil {
 		return nil, err
 	}
-	e := geminiEdit{frames: frames, notes: notes, with: make(map[geminiPlace][]byte), left: make(map[int]bool)}
-	if err := e.read(); err != nil {
+	if e.notes, err = byKey(calls, blocked); err != nil {
 		return nil, err
+	}
+	for _, c := range calls {
+		if _, ok := e.notes[c.Key]; ok {
+			e.left[c.Choice] = false
+		}
 	}
 	if err := e.replaceCalls(); err != nil {
 		return nil, err
@@ -461,8 +466,8 @@ func geminiWithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	return e.write(), nil
 }
 
-// read finds the parts with calls.
-func (e *geminiEdit) read() error {
+// read finds the parts with calls, and returns the calls.
+func (e *geminiEdit) read() ([]ToolCall, error) {
 	var s geminiCalls
 	var all CallGatherer
 	for i, f := range e.frames {
@@ -470,11 +475,11 @@ func (e *geminiEdit) read() error {
 		if !f.Comment && len(f.Data) > 0 && !bytes.Equal(f.Data, closingBracket) {
 			var err error
 			if root, err = parse(f.Data); err != nil {
-				return fmt.Errorf("%w: %w", ErrCalls, err)
+				return nil, fmt.Errorf("%w: %w", ErrCalls, err)
 			}
 			var w walk
 			if geminiAnswer(&w, root); w.err != nil {
-				return fmt.Errorf("%w: %w", ErrCalls, w.err)
+				return nil, fmt.Errorf("%w: %w", ErrCalls, w.err)
 			}
 			parts, ended := s.read(root)
 			e.parts = append(e.parts, parts...)
@@ -486,20 +491,10 @@ func (e *geminiEdit) read() error {
 		}
 		e.roots = append(e.roots, root)
 		if err := all.Add(deltas); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	found := 0
-	for _, c := range all.Calls() {
-		if _, ok := e.notes[c.Key]; ok {
-			found++
-			e.left[c.Choice] = false
-		}
-	}
-	if found != len(e.notes) {
-		return errNoSuchCall()
-	}
-	return nil
+	return all.Calls(), nil
 }
 
 // replaceCalls finds what stands in the place of each part of a blocked call: the note in
@@ -523,7 +518,7 @@ func (e *geminiEdit) replaceCalls() error {
 		signature := member(p.value, "thoughtSignature").Raw
 		switch {
 		case blocked && !onlyCalls(p.value):
-			return fmt.Errorf("%w: a part has more than a call", ErrCalls)
+			return cannotEdit("a part has more than a call")
 		case blocked:
 			signatures[call.Key] = cmp.Or(signatures[call.Key], signature)
 			if at != first {

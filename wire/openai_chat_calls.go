@@ -153,7 +153,7 @@ func (c *chatChoiceCalls) place(piece *ToolCall, at int, number gjson.Result) {
 	if at != legacyCall {
 		index, ok = chatCallIndex(number)
 		c.indexed, c.unindexed = c.indexed || number.Type != gjson.Null, c.unindexed || number.Type == gjson.Null
-		ok = ok && !(c.indexed && c.unindexed)
+		ok = ok && (!c.indexed || !c.unindexed)
 	}
 	call := c.last[index]
 	another := call != nil && call.named && call.arguments.ended && piece.Name != "" && strings.Trim(piece.Arguments, jsonSpace) != ""
