@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -172,7 +173,7 @@ func TestSessionRisk(t *testing.T) {
 				if high {
 					letter -= 'a' - 'A'
 				}
-				denied := bytes.IndexByte([]byte(c.denied), letter) >= 0
+				denied := strings.IndexByte(c.denied, letter) >= 0
 				call := kernel.ToolCall{Tool: "f", Effect: effect, HighRisk: high}
 				for _, mode := range []kernel.Mode{kernel.Enforce, kernel.Observe} {
 					turn := record(t, k, s, call, kernel.Scores{}, mode)

@@ -24,8 +24,8 @@ type gatheredCall struct {
 }
 
 // Add takes what the next frame brings. An error wraps [ErrCalls]: clients put the calls
-// together in different ways ([ToolCall.Unclear] is one), or there are more than 16 Ki of them, or more than 16 MiB.
-// Then Calls are not all of them.
+// together in different ways ([ToolCall.Unclear] is one), or there are more than 16 Ki of
+// them, or more than 16 MiB. Then Calls are not all of them.
 func (g *CallGatherer) Add(deltas []CallDelta) error {
 	for _, d := range deltas {
 		g.bytes += len(d.Key) + len(d.ID) + len(d.Name) + len(d.Arguments)

@@ -64,6 +64,22 @@ func (c *changes) drop(container gjson.Result, gone func(name string, at int) bo
 	return left
 }
 
+// thin takes elements out of a list, and reports whether none is left. Then the list stays
+// as it is: an empty one may mean something else, so the caller drops it as a whole.
+func (c *changes) thin(list gjson.Result, gone func(at int) bool) (emptied bool) {
+	all, stay := 0, 0
+	elements(list, func(at int, _ gjson.Result) {
+		all++
+		if !gone(at) {
+			stay++
+		}
+	})
+	if stay > 0 {
+		c.drop(list, func(_ string, at int) bool { return gone(at) })
+	}
+	return all > 0 && stay == 0
+}
+
 // add puts a member before the others of an object, of which so many are left.
 func (c *changes) add(object gjson.Result, name, json string, left int) {
 	member := string(encode(name)) + ":" + json

@@ -77,21 +77,10 @@ func newOllamaEdit(speech ollamaSpeech, blocked []BlockedCall) *ollamaEdit {
 // something there, and how many members are left of it.
 func (e *ollamaEdit) drop(c *changes, answer gjson.Result) (said gjson.Result, left int) {
 	said = e.speech.of(answer)
-	first := e.next
-	gone := func(at int) bool { return e.blocked[strconv.Itoa(first+at)] }
-	calls := said.Get("tool_calls")
-	stay, found := 0, false
-	elements(calls, func(at int, _ gjson.Result) {
-		e.next++
-		if found = found || gone(at); !gone(at) {
-			stay++
-		}
-	})
-	if stay > 0 {
-		c.drop(calls, func(_ string, at int) bool { return gone(at) })
-	}
-	left = c.drop(said, func(name string, _ int) bool { return name == "tool_calls" && found && stay == 0 })
-	return said, left
+	calls, first := said.Get("tool_calls"), e.next
+	elements(calls, func(int, gjson.Result) { e.next++ })
+	emptied := c.thin(calls, func(at int) bool { return e.blocked[strconv.Itoa(first+at)] })
+	return said, c.drop(said, func(name string, _ int) bool { return name == "tool_calls" && emptied })
 }
 
 // WithoutCalls implements [CallEditor].

@@ -135,18 +135,9 @@ func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 // withoutCalls takes calls out of a message or a delta, and returns how many members are
 // left of it. Gone gets their places.
 func (c *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (left int) {
-	calls := message.Get("tool_calls")
-	stay := 0
-	elements(calls, func(at int, _ gjson.Result) {
-		if !gone(at) {
-			stay++
-		}
-	})
-	if stay > 0 {
-		c.drop(calls, func(_ string, at int) bool { return gone(at) })
-	}
+	emptied := c.thin(message.Get("tool_calls"), gone)
 	return c.drop(message, func(name string, _ int) bool {
-		return name == "tool_calls" && stay == 0 && calls.Get("#").Int() > 0 || name == "function_call" && gone(legacyCall)
+		return name == "tool_calls" && emptied || name == "function_call" && gone(legacyCall)
 	})
 }
 
