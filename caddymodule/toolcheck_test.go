@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -40,8 +39,6 @@ func checkTool(s *site, body string) toolAnswer {
 	return a
 }
 
-var sessionMember = regexp.MustCompile(`"session_id":"[^"]*"`)
-
 func TestToolsCheckDecides(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
 	for name, c := range map[string]struct{ body, invariant string }{
@@ -58,8 +55,7 @@ func TestToolsCheckDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.t = t
-			session := `"session_id":"s ` + name + `"` // decisions move the state of their session
-			a := checkTool(s, sessionMember.ReplaceAllLiteralString(c.body, session))
+			a := checkTool(s, c.body)
 			blocked := c.invariant != ""
 			if (a.Decision == "blocked") != blocked || (a.Decision == "approved") == blocked || (a.Reason != nil) != blocked || (a.Invariant != nil) != blocked {
 				t.Fatalf("%+v", a)
