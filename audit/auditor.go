@@ -284,9 +284,9 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 }
 
 // notInChain returns the outcome for a receipt that is missing from the session's
-// chain, which begins at a time in Unix milliseconds. If the chain begins later than the receipt, the
-// session was erased and has begun again. Otherwise the receipt was added outside the
-// chain.
+// chain, which begins at a time in Unix milliseconds. If the chain begins later than the
+// receipt, the session was erased and has begun again. Otherwise the receipt was added
+// outside the chain.
 func notInChain(begins int64, r kernel.Receipt) Check {
 	if begins > r.Timestamp {
 		return unknown("head", "its session was erased since and has begun again")

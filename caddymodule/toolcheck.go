@@ -70,7 +70,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	}
 	g.setTurnHeader(w.Header(), opened)
 	coverage := opened.Coverage
-	coverage.Ran(govern.DetectorToolCall, !decision.Allowed)
+	coverage.Ran(govern.DetectorToolCall, !decision.Allowed || decision.Flagged != "")
 	coverage.Inspect("request.tool", govern.DetectorToolCall, len(body.Call.Name)+len(body.Call.Arguments))
 	if said := contextBytes(body.Call); said > 0 {
 		coverage.Inspect("request.context", govern.DetectorToolCall, said)

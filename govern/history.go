@@ -164,8 +164,9 @@ func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part
 }
 
 // Up to splitMost neighbouring messages, of splitReach bytes together, are searched
-// for an attack that is split between them. Larger groups of what people and models say would cause false alarms,
-// because harmless messages that are read as one text can look like an attack.
+// for an attack that is split between them. Larger groups of what people and models say
+// would cause false alarms, because harmless messages that are read as one text can look
+// like an attack.
 const (
 	splitMost  = 4
 	splitReach = 256

@@ -154,8 +154,8 @@ func spaceFrom(text string, n int) int {
 }
 
 // takeFromTool takes the texts out, up to the limit for one message or, in pieces, for
-// the whole stream, and records what is read of them. More text than that refuses the turn if the operator wants that for
-// requests.
+// the whole stream, and records what is read of them. More text than that refuses the turn
+// if the operator wants that for requests.
 func (a *Assessed) takeFromTool() (results []detect.Text, instructions []string) {
 	o, left := a.Opened, a.Opened.Reading.Limit
 	if a.InPieces {

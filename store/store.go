@@ -15,8 +15,8 @@ type Store interface {
 
 	// Commit makes a change durable: the receipt and after it those of the tool calls, the
 	// session's next state, its aliases and the statistics, in one atomic step. A nil
-	// error means that all of it survives a crash. [ErrConflict] means that nothing was written because the
-	// session no longer has the version c.Session.Version, or because the family
+	// error means that all of it survives a crash. [ErrConflict] means that nothing was
+	// written because the session no longer has the version c.Session.Version, or because the family
 	// that it goes back to was erased. A change whose
 	// receipt id is already there succeeds, whatever its version, and adds
 	// nothing, no call either: repeating a commit whose answer was lost is always right.

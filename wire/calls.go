@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -25,14 +24,14 @@ type gatheredCall struct {
 }
 
 // Add takes what the next frame brings. An error wraps [ErrCalls]: clients put the calls
-// together in different ways ([ToolCall.Unclear] is one), or there are more than 16 Ki of them, or more than 16 MiB.
-// Then Calls are not all of them.
+// together in different ways ([ToolCall.Unclear] is one), or there are more than 16 Ki of
+// them, or more than 16 MiB. Then Calls are not all of them.
 func (g *CallGatherer) Add(deltas []CallDelta) error {
 	for _, d := range deltas {
 		g.bytes += len(d.Key) + len(d.ID) + len(d.Name) + len(d.Arguments)
 		c := g.at(d)
 		if len(g.calls) > maxParts || g.bytes > maxCallBytes {
-			return fmt.Errorf("%w: they are too many or too large", ErrCalls)
+			return cannotEdit("they are too many or too large")
 		}
 		if err := c.add(d); err != nil {
 			return err
@@ -61,13 +60,13 @@ func (g *CallGatherer) at(d CallDelta) *gatheredCall {
 func (c *gatheredCall) add(d CallDelta) error {
 	switch {
 	case d.Unclear:
-		return fmt.Errorf("%w: clients put them together in different ways", ErrCalls)
+		return cannotEdit("clients put them together in different ways")
 	case d.Choice != c.call.Choice, clash(c.call.ID, d.ID), clash(c.call.Name, d.Name):
-		return fmt.Errorf("%w: a piece does not belong to the call that it names", ErrCalls)
+		return cannotEdit("a piece does not belong to the call that it names")
 	case c.whole && !d.Whole && d.Arguments != "":
-		return fmt.Errorf("%w: arguments go on behind their end", ErrCalls)
+		return cannotEdit("arguments go on behind their end")
 	case d.Whole && (c.whole || c.arguments.Len() > 0) && d.Arguments != c.arguments.String():
-		return fmt.Errorf("%w: arguments differ from their pieces", ErrCalls)
+		return cannotEdit("arguments differ from their pieces")
 	}
 	c.call.ID, c.call.Name = cmp.Or(c.call.ID, d.ID), cmp.Or(c.call.Name, d.Name)
 	c.call.Free, c.whole = c.call.Free || d.Free, c.whole || d.Whole

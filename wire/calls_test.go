@@ -36,8 +36,11 @@ func TestCallGatherer(t *testing.T) {
 		},
 		"interleaved, by choice": {
 			[]wire.CallDelta{
-				{ToolCall: call{Key: "b", Choice: 1, Name: "g"}}, {ToolCall: call{Key: "a", Name: "f"}}, {ToolCall: call{Key: "c", Choice: 1}},
-				{ToolCall: call{Key: "b", Choice: 1, Arguments: "1"}}, piece("a", "2"),
+				{ToolCall: call{Key: "b", Choice: 1, Name: "g"}},
+				{ToolCall: call{Key: "a", Name: "f"}},
+				{ToolCall: call{Key: "c", Choice: 1}},
+				{ToolCall: call{Key: "b", Choice: 1, Arguments: "1"}},
+				piece("a", "2"),
 			},
 			[]call{{Key: "a", Name: "f", Arguments: "2"}, {Key: "b", Choice: 1, Name: "g", Arguments: "1"}, {Key: "c", Choice: 1}},
 		},

@@ -2,8 +2,8 @@ package wire
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -22,6 +22,13 @@ func (c *changes) put(from, to int, text string) { *c = append(*c, change{from, 
 
 // replace puts JSON in place of a value.
 func (c *changes) replace(v gjson.Result, json string) { c.put(v.Index, endOf(v), json) }
+
+// renumber puts another number in place of one. What is no number stays.
+func (c *changes) renumber(v gjson.Result, n int) {
+	if number := strconv.Itoa(n); v.Type == gjson.Number && v.Raw != number {
+		c.replace(v, number)
+	}
+}
 
 // endOf is where a value ends.
 func endOf(v gjson.Result) int { return v.Index + len(v.Raw) }
@@ -55,6 +62,22 @@ func (c *changes) drop(container gjson.Result, gone func(name string, at int) bo
 		c.put(open, strings.LastIndexAny(container.Raw, "]}")+container.Index, "")
 	}
 	return left
+}
+
+// thin takes elements out of a list, and reports whether none is left. Then the list stays
+// as it is: an empty one may mean something else, so the caller drops it as a whole.
+func (c *changes) thin(list gjson.Result, gone func(at int) bool) (emptied bool) {
+	all, stay := 0, 0
+	elements(list, func(at int, _ gjson.Result) {
+		all++
+		if !gone(at) {
+			stay++
+		}
+	})
+	if stay > 0 {
+		c.drop(list, func(_ string, at int) bool { return gone(at) })
+	}
+	return all > 0 && stay == 0
 }
 
 // add puts a member before the others of an object, of which so many are left.
@@ -91,7 +114,7 @@ func (c *changes) say(message gjson.Result, member, note, lead string, left int)
 	case v.IsArray():
 		c.put(endOf(v)-1, endOf(v)-1, `,{"type":"text","text":`+json+`}`)
 	default:
-		return fmt.Errorf("%w: there is no place for a note", ErrCalls)
+		return cannotEdit("there is no place for a note")
 	}
 	return nil
 }

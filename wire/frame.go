@@ -1,6 +1,9 @@
 package wire
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // MaxFrame is the default limit of one frame, in bytes. One frame may carry
 // megabytes of inline data, so lines have no limit of their own.
@@ -24,6 +27,27 @@ type Frame struct {
 	// HasID marks a frame of an event stream with an id: or retry: field. Behind one,
 	// the Python SDK of OpenAI fails on comments.
 	HasID bool
+}
+
+// withData returns the bytes of a frame with other data. All else in it stays, unless the
+// data stands on several lines of an event stream. These become one, which changes no JSON.
+func (f Frame) withData(data []byte) []byte {
+	if bytes.Count(f.Raw, f.Data) == 1 {
+		return bytes.Replace(f.Raw, f.Data, data, 1)
+	}
+	var out []byte
+	if f.Event != "" {
+		out = append(out, "event: "+f.Event+"\n"...)
+	}
+	return AppendEvent(out, bytes.ReplaceAll(data, []byte("\n"), []byte(" ")))
+}
+
+// appendRaw appends the bytes of frames.
+func appendRaw(dst []byte, frames []Frame) []byte {
+	for _, f := range frames {
+		dst = append(dst, f.Raw...)
+	}
+	return dst
 }
 
 // A Framing is how a streamed answer is cut into frames.

@@ -201,7 +201,7 @@ func (s *geminiEvents) Event(f Frame) (Event, error) {
 	if s.calls.mayCall(f.Data) {
 		// With automatic function calling the JavaScript SDK runs the tool before it reads
 		// the next chunk.
-		e.Calls = s.calls.geminiDeltas(root)
+		e.Calls = s.calls.deltas(root)
 	}
 	if reason := root.Get("promptFeedback.blockReason").Str; isReason(reason) {
 		e.Finish, e.Done = cmp.Or(e.Finish, reason), true // there is no answer

@@ -255,7 +255,7 @@ func TestGeminiStreamsWithoutCalls(t *testing.T) {
 	}
 	// Data over several lines stays one frame.
 	out, err = editStream(t, geminiAt(t, geminiEvents), []byte("data: {\"candidates\":[{\"content\":\ndata: {\"parts\":[{\"functionCall\":{\"name\":\"f\"}}]}}]}\n\n"), []wire.BlockedCall{{Key: "0", Note: "No."}})
-	if want := "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"No.\"}]}}]}\n\n"; err != nil || string(out) != want {
+	if want := "data: {\"candidates\":[{\"content\": {\"parts\":[{\"text\":\"No.\"}]}}]}\n\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v", out, err)
 	}
 	for name, stream := range map[string]string{

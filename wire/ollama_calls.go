@@ -74,24 +74,13 @@ func newOllamaEdit(speech ollamaSpeech, blocked []BlockedCall) *ollamaEdit {
 }
 
 // drop takes the blocked calls out of an answer or a line. It returns what says
-// something there, how many members are left of it, and whether it had any call to take.
-func (e *ollamaEdit) drop(c *changes, answer gjson.Result) (said gjson.Result, left int, found bool) {
+// something there, and how many members are left of it.
+func (e *ollamaEdit) drop(c *changes, answer gjson.Result) (said gjson.Result, left int) {
 	said = e.speech.of(answer)
-	first := e.next
-	gone := func(at int) bool { return e.blocked[strconv.Itoa(first+at)] }
-	calls := said.Get("tool_calls")
-	stay := 0
-	elements(calls, func(at int, _ gjson.Result) {
-		e.next++
-		if found = found || gone(at); !gone(at) {
-			stay++
-		}
-	})
-	if stay > 0 {
-		c.drop(calls, func(_ string, at int) bool { return gone(at) })
-	}
-	left = c.drop(said, func(name string, _ int) bool { return name == "tool_calls" && found && stay == 0 })
-	return said, left, found
+	calls, first := said.Get("tool_calls"), e.next
+	elements(calls, func(int, gjson.Result) { e.next++ })
+	emptied := c.thin(calls, func(at int) bool { return e.blocked[strconv.Itoa(first+at)] })
+	return said, c.drop(said, func(name string, _ int) bool { return name == "tool_calls" && emptied })
 }
 
 // WithoutCalls implements [CallEditor].
@@ -114,7 +103,7 @@ func ollamaWithoutCalls(body []byte, speech ollamaSpeech, blocked []BlockedCall)
 	}
 	var c changes
 	edit := newOllamaEdit(speech, blocked)
-	said, left, _ := edit.drop(&c, root)
+	said, left := edit.drop(&c, root)
 	if err := edit.allFound(); err != nil {
 		return nil, err
 	}
@@ -129,7 +118,7 @@ func ollamaWithoutCalls(body []byte, speech ollamaSpeech, blocked []BlockedCall)
 func (e *ollamaEdit) allFound() error {
 	for key := range e.blocked {
 		if n, err := strconv.Atoi(key); err != nil || n < 0 || n >= e.next {
-			return fmt.Errorf("%w: a blocked call is not in it", ErrCalls)
+			return cannotEdit("a blocked call is not there")
 		}
 	}
 	return nil
@@ -164,7 +153,7 @@ func (s *ollamaStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]by
 			return nil, fmt.Errorf("%w: %w", ErrCalls, err)
 		}
 		var c changes
-		said, left, _ := edit.drop(&c, root)
+		said, left := edit.drop(&c, root)
 		text := said.Get(s.speech.text).Str
 		if !noted && (ollamaEnds(root) || isError(root.Get("error"))) {
 			if text == "" {
@@ -176,8 +165,7 @@ func (s *ollamaStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]by
 		}
 		spoken = spoken || text != ""
 		c.dropLogprobs(root)
-		before, behind, _ := bytes.Cut(f.Raw, f.Data)
-		out = append(append(append(out, before...), c.apply(f.Data)...), behind...)
+		out = append(out, f.withData(c.apply(f.Data))...)
 	}
 	if !noted {
 		note()

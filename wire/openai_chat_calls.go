@@ -139,9 +139,9 @@ func (c *chatCalls) read(choices gjson.Result) (pieces []chatPiece) {
 //   - Gemini and Ollama number all calls 0, each with its name and JSON of its own. The AI
 //     SDK and LangChain see the end of the JSON or the other id. The others put the texts
 //     one behind the other, which is no JSON.
-//   - Of a name that is told twice, or behind arguments, some clients take the first, some the last, and Python,
-//     Go and LangChain put both together. Of ids likewise, and of a function and a custom
-//     tool.
+//   - Of a name that is told twice, or behind arguments, some clients take the first, some
+//     the last, and Python, Go and LangChain put both together. Of ids likewise, and of a
+//     function and a custom tool.
 //   - When the JSON has ended, the AI SDK runs the call; the others read on.
 //   - An index that some servers leave out at the beginning breaks the helpers of both
 //     JavaScript and Python, but the others read it. Python's takes the first list as it
@@ -153,7 +153,7 @@ func (c *chatChoiceCalls) place(piece *ToolCall, at int, number gjson.Result) {
 	if at != legacyCall {
 		index, ok = chatCallIndex(number)
 		c.indexed, c.unindexed = c.indexed || number.Type != gjson.Null, c.unindexed || number.Type == gjson.Null
-		ok = ok && !(c.indexed && c.unindexed)
+		ok = ok && (!c.indexed || !c.unindexed)
 	}
 	call := c.last[index]
 	another := call != nil && call.named && call.arguments.ended && piece.Name != "" && strings.Trim(piece.Arguments, jsonSpace) != ""

@@ -33,19 +33,15 @@ type chatEditedChoice struct {
 
 // newChatEdit takes the calls of an answer in order. An error wraps [ErrCalls].
 func newChatEdit(calls []ToolCall, blocked []BlockedCall) (chatEdit, error) {
-	edit, at := make(chatEdit), make(map[string]int)
-	for i, b := range blocked {
-		at[b.Key] = i + 1
+	notes, err := byKey(calls, blocked)
+	if err != nil {
+		return nil, err
 	}
-	found := 0
+	edit := make(chatEdit)
 	for _, c := range calls {
-		if i := at[c.Key]; i > 0 {
-			edit.block(c, blocked[i-1])
-			found++
+		if b, ok := notes[c.Key]; ok {
+			edit.block(c, b)
 		}
-	}
-	if found < len(at) {
-		return nil, fmt.Errorf("%w: a blocked call is not in it", ErrCalls)
 	}
 	for i, c := range calls {
 		e := edit[c.Choice]
@@ -115,7 +111,7 @@ func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 		return nil, err
 	}
 	if choices.Get("#").Int() > MaxChoices {
-		return nil, fmt.Errorf("%w: it has too many choices", ErrCalls)
+		return nil, cannotEdit("it has too many choices")
 	}
 	var s changes
 	elements(choices, func(place int, choice gjson.Result) {
@@ -139,18 +135,9 @@ func (chat) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 // withoutCalls takes calls out of a message or a delta, and returns how many members are
 // left of it. Gone gets their places.
 func (c *changes) withoutCalls(message gjson.Result, gone func(at int) bool) (left int) {
-	calls := message.Get("tool_calls")
-	stay := 0
-	elements(calls, func(at int, _ gjson.Result) {
-		if !gone(at) {
-			stay++
-		}
-	})
-	if stay > 0 {
-		c.drop(calls, func(_ string, at int) bool { return gone(at) })
-	}
+	emptied := c.thin(message.Get("tool_calls"), gone)
 	return c.drop(message, func(name string, _ int) bool {
-		return name == "tool_calls" && stay == 0 && calls.Get("#").Int() > 0 || name == "function_call" && gone(legacyCall)
+		return name == "tool_calls" && emptied || name == "function_call" && gone(legacyCall)
 	})
 }
 
@@ -280,7 +267,7 @@ func (w *chatRewriter) frame(f chatFrame) error {
 		w.out = append(w.out, f.Raw...)
 	case emptied < int(choices.Get("#").Int()) || f.root.Get("usage").IsObject():
 		s.drop(f.root, func(name string, _ int) bool { return name == "obfuscation" }) // pads the frame that was
-		w.out = appendRewritten(w.out, f.Frame, s.apply(f.Data))
+		w.out = append(w.out, f.withData(s.apply(f.Data))...)
 	}
 	return nil
 }
@@ -292,7 +279,7 @@ func (w *chatRewriter) choice(s *changes, choice gjson.Result, pieces []chatPiec
 	blocked := make(map[int]bool)
 	for _, piece := range pieces {
 		if blocked[piece.at] = e.blocked[piece.Key]; !blocked[piece.at] && piece.at != legacyCall {
-			s.number(piece.value, e.numbers[piece.Key])
+			s.renumber(piece.value.Get("index"), e.numbers[piece.Key])
 			s.bequeath(piece.Key, piece.value, e)
 		}
 	}
@@ -307,14 +294,6 @@ func (w *chatRewriter) choice(s *changes, choice gjson.Result, pieces []chatPiec
 	s.endChoice(choice, e)
 	e.spoken = e.spoken || delta.Get(e.member).Str != ""
 	return left == 0 && finish == "" && len(blocked) > 0, err
-}
-
-// number changes the index of a call, if it has one.
-func (c *changes) number(call gjson.Result, number int) {
-	v := call.Get("index")
-	if raw := strconv.Itoa(number); v.Type == gjson.Number && v.Raw != raw {
-		c.replace(v, raw)
-	}
 }
 
 // note writes a frame with the note of a choice.
@@ -340,13 +319,4 @@ func (w *chatRewriter) endNotes() {
 // endsFrame reports whether what was written ends with a blank line.
 func endsFrame(b []byte) bool {
 	return len(b) == 0 || bytes.HasSuffix(b, []byte("\n\n")) || bytes.HasSuffix(b, []byte("\n\r\n")) || bytes.HasSuffix(b, []byte("\r\r"))
-}
-
-// appendRewritten appends a frame with other data, and its other bytes as they were if
-// the data is one line.
-func appendRewritten(dst []byte, f Frame, data []byte) []byte {
-	if before, behind, found := bytes.Cut(f.Raw, f.Data); found && !bytes.Contains(behind, f.Data) && endsFrame(behind) {
-		return append(append(append(dst, before...), data...), behind...)
-	}
-	return AppendEvent(dst, bytes.ReplaceAll(data, []byte("\n"), []byte(" "))) // between tokens
 }

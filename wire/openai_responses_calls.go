@@ -95,8 +95,8 @@ func responsesCallID(item gjson.Result) string {
 	if kind == "mcp_approval_request" {
 		id = item.Get("id").Str
 	}
-	before, _, typed := strings.Cut(id, ":")
-	_, typed = responsesCalls[before]
+	before, _, _ := strings.Cut(id, ":")
+	_, typed := responsesCalls[before]
 	if id == "" || kind == "function_call" && !typed {
 		return id
 	}

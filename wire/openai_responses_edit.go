@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -26,11 +24,6 @@ import (
 // before the notes. Reasoning that a client of a stream already has cannot go: it stays in
 // the last frame too, which must say what the frames said, and AnswerCalls leaves it out
 // when it comes back.
-
-// cannotEdit makes an error that wraps ErrCalls.
-func cannotEdit(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrCalls}, args...)...)
-}
 
 // A responsesEdit takes calls out of one answer.
 type responsesEdit struct {
@@ -77,7 +70,7 @@ func (e *responsesEdit) check(item gjson.Result) error {
 func (e *responsesEdit) unknownCall() error {
 	for key := range e.blocked {
 		if !e.found[key] {
-			return cannotEdit("a call to take out is not there")
+			return cannotEdit("a blocked call is not there")
 		}
 	}
 	return nil
@@ -223,12 +216,8 @@ type editedFrame struct {
 
 // WithoutCalls implements [StreamCallEditor].
 func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
-	var out []byte
 	if len(blocked) == 0 {
-		for _, f := range frames {
-			out = append(out, f.Raw...)
-		}
-		return out, nil
+		return appendRaw(nil, frames), nil
 	}
 	if s.size > maxKept {
 		return nil, cannotEdit("too much of the stream was sent")
@@ -438,21 +427,21 @@ func (e *responsesStreamEdit) write(f editedFrame) error {
 	if err != nil {
 		return err
 	}
-	if index := f.event.Get("output_index"); f.item != nil && index.Exists() && int(index.Int()) != f.item.index {
-		changed = append(changed, numberEdit(index, int64(f.item.index)))
+	if f.item != nil {
+		changed.renumber(f.event.Get("output_index"), f.item.index)
 	}
 	if sequence := f.event.Get("sequence_number"); sequence.Type == gjson.Number {
 		if sequence.Int() < e.sequence {
-			changed = append(changed, numberEdit(sequence, e.sequence))
+			changed.renumber(sequence, int(e.sequence))
 		}
 		e.sequence = max(e.sequence, sequence.Int()) + 1
 	}
-	e.out = append(e.out, f.with(changed)...)
+	if len(changed) == 0 {
+		e.out = append(e.out, f.Raw...)
+	} else {
+		e.out = append(e.out, f.withData(changed.apply(f.Data))...)
+	}
 	return nil
-}
-
-func numberEdit(at gjson.Result, n int64) change {
-	return change{at.Index, endOf(at), strconv.FormatInt(n, 10)}
 }
 
 // wasSent reports whether the client has the beginning of an item.
@@ -460,26 +449,6 @@ func (e *responsesStreamEdit) wasSent(key string) bool {
 	n, err := strconv.Atoi(key)
 	_, sent := slices.BinarySearch(e.indexes[:e.begun], n)
 	return err == nil && sent
-}
-
-// with returns the bytes of a frame whose data is edited. Where the data does not stand in
-// one piece, and once, the frame is written anew.
-func (f editedFrame) with(changed changes) []byte {
-	if len(changed) == 0 {
-		return f.Raw
-	}
-	data := changed.apply(f.Data)
-	if bytes.Count(f.Raw, f.Data) == 1 {
-		at := bytes.Index(f.Raw, f.Data)
-		return splice(f.Raw, at, at+len(f.Data), data)
-	}
-	var out []byte
-	if f.Event != "" {
-		out = append(append(append(out, "event: "...), f.Event...), '\n')
-	}
-	compact := jsontext.Value(data)
-	_ = compact.Compact() // the data was read, so it is JSON
-	return AppendEvent(out, compact)
 }
 
 // Interface guards

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func missingResults(input gjson.Result, blocked []BlockedCall) ([]byte, error) {
 		}
 		result := responsesCalls[kind].result
 		if result == nil {
-			return nil, fmt.Errorf("%w: its results have no place for a note", ErrCalls)
+			return nil, cannotEdit("its results have no place for a note")
 		}
 		has[id] = true
 		results = append(results, encode(result(id, b.Note)))

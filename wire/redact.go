@@ -28,16 +28,12 @@ type Edit struct {
 
 // Apply is Redact with a text for each part.
 func Apply(body []byte, edits []Edit) []byte {
-	sorted := slices.SortedFunc(slices.Values(edits), func(a, b Edit) int { return a.Part.Start - b.Part.Start })
-	out := make([]byte, 0, len(body))
-	from := 0
-	for _, e := range sorted {
-		end := e.Part.Start + e.Part.Bytes
-		out = append(out, body[from:e.Part.Start]...)
-		out = append(out, e.value(body[e.Part.Start:end])...)
-		from = end
+	var c changes
+	for _, e := range edits {
+		from, to := e.Part.Start, e.Part.Start+e.Part.Bytes
+		c.put(from, to, string(e.value(body[from:to])))
 	}
-	return append(out, body[from:]...)
+	return c.apply(body)
 }
 
 // value is what stands in the place of a raw value.

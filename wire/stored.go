@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"net/url"
 )
 
@@ -40,7 +39,7 @@ func (s stored) Request(body []byte) (Request, error) {
 func (s stored) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	editor, ok := s.Dialect.(CallEditor)
 	if !ok {
-		return nil, fmt.Errorf("%w: the dialect has no calls", ErrCalls)
+		return nil, cannotEdit("the dialect has no calls")
 	}
 	return editor.WithoutCalls(body, blocked)
 }

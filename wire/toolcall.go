@@ -1,6 +1,9 @@
 package wire
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // A ToolCall is a call of a tool: in an answer one that the client is asked to run, in a
 // call to a [ToolServer] one that the server is asked to run. Calls that a provider runs
@@ -54,6 +57,30 @@ type BlockedCall struct {
 
 // ErrCalls is the kind of every error about an answer from which calls cannot be taken.
 var ErrCalls = errors.New("the calls of this answer cannot be edited")
+
+// cannotEdit returns an error that says why.
+func cannotEdit(why string) error { return fmt.Errorf("%w: %s", ErrCalls, why) }
+
+// byKey returns blocked calls by key. Each is one of the calls of the answer.
+func byKey(calls []ToolCall, blocked []BlockedCall) (map[string]BlockedCall, error) {
+	out := make(map[string]BlockedCall, len(blocked))
+	for _, b := range blocked {
+		if b.Note == "" {
+			return nil, cannotEdit("a note is empty")
+		}
+		out[b.Key] = b
+	}
+	found := 0
+	for _, c := range calls {
+		if _, ok := out[c.Key]; ok {
+			found++
+		}
+	}
+	if found != len(out) {
+		return nil, cannotEdit("a blocked call is not there")
+	}
+	return out, nil
+}
 
 // A CallEditor is a dialect in whose answers models ask for calls of tools.
 type CallEditor interface {

@@ -2,11 +2,10 @@ package toolcall
 
 import "github.com/caddy-lex/lex/kernel"
 
-// Invariant names a rule that no tool call may break. The last three are the operator's and
-// the request's own. The set is closed, so
-// that it can label a metric. A threat id carries the year of its list: "ASI"
-// is the OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1
-// of 2026.
+// Invariant names a rule that no tool call may break. The last three are not the
+// interceptor's: two come from the operator and one from the request. The set is closed,
+// so that it can label a metric. A threat id carries the year of its list: "ASI" is the
+// OWASP Top 10 for Agentic Applications, "AML.T" is MITRE ATLAS v5.6.1 of 2026.
 type Invariant string
 
 const (

@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// A anthropicEdit takes calls out of an answer. A text stands in the place of each, so that
+// all other blocks stay where they are: those with reasoning are signed. Where clients
+// parse the texts, the block goes, and the note stands in the details of the end.
+type anthropicEdit struct {
+	blocked map[string]BlockedCall
+	dropped []int // positions of blocks that went
+	left    bool  // some call is left
+}
+
+// WithoutCalls implements [CallEditor].
+func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return body, nil
+	}
+	before, err := d.Response(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCalls, err)
+	}
+	notes, err := byKey(before.Calls, blocked)
+	if err != nil {
+		return nil, err
+	}
+	e := anthropicEdit{blocked: notes, left: len(before.Calls) > len(notes)}
+	var c changes
+	root := gjson.ParseBytes(body)
+	e.editContent(&c, root.Get("content"))
+	e.editEnd(&c, root)
+	return c.apply(body), nil
+}
+
+// editContent edits the blocks of an answer, or those in the beginning of a stream.
+func (e *anthropicEdit) editContent(c *changes, content gjson.Result) {
+	positions, blocks := clientCalls(content)
+	for i, position := range positions {
+		b, ok := e.blocked[strconv.Itoa(position)]
+		switch {
+		case !ok:
+		case b.Place == OnlyRefusal:
+			e.dropped = append(e.dropped, position)
+		default:
+			c.replace(blocks[i], string(encode(anthropicTextBody{Type: "text", Text: b.Note})))
+		}
+	}
+	c.drop(content, func(_ string, at int) bool { return slices.Contains(e.dropped, at) })
+}
+
+// editEnd edits what says why an answer ended.
+func (e *anthropicEdit) editEnd(c *changes, end gjson.Result) {
+	reason := end.Get("stop_reason")
+	if reason.Type == gjson.Null {
+		return
+	}
+	notes := e.notesOfTheEnd()
+	if reason.Str == "tool_use" && !e.left {
+		word := "end_turn"
+		if notes != "" {
+			word = "refusal"
+		}
+		c.replace(reason, string(encode(word)))
+	}
+	if notes == "" {
+		return
+	}
+	details := string(encode(anthropicDetails{Type: "refusal", Explanation: notes}))
+	if v := end.Get("stop_details"); v.Exists() {
+		c.replace(v, details)
+	} else {
+		c.add(end, "stop_details", details, 1)
+	}
+}
+
+// notesOfTheEnd are the notes that do not stand in the content, one a line.
+func (e *anthropicEdit) notesOfTheEnd() string {
+	var notes []string
+	for _, key := range slices.SortedFunc(maps.Keys(e.blocked), func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }) {
+		if b := e.blocked[key]; b.Place == OnlyRefusal {
+			notes = append(notes, b.Note)
+		}
+	}
+	return strings.Join(notes, "\n")
+}
+
+// WithoutCalls implements [StreamCallEditor].
+func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
+	if len(blocked) == 0 {
+		return appendRaw(nil, frames), nil
+	}
+	calls, err := s.gather(frames)
+	if err != nil {
+		return nil, err
+	}
+	notes, err := byKey(calls, blocked)
+	if err != nil {
+		return nil, err
+	}
+	e := anthropicEdit{blocked: notes, left: len(calls) > len(notes) || s.called}
+	var out []byte
+	for _, f := range frames {
+		out = e.appendFrame(out, f)
+	}
+	return out, nil
+}
+
+// gather puts the calls of frames together. In those of an answer that is clear, the index
+// of a block is its position.
+func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
+	calls := anthropicCalls{anthropicProgress: anthropicProgress{begun: s.begun, blocks: s.blocks}}
+	var all CallGatherer
+	for _, f := range frames {
+		if f.Comment || len(f.Data) == 0 {
+			continue
+		}
+		root, err := parse(f.Data)
+		var w walk
+		if err == nil {
+			anthropicEvent(&w, root)
+			err = w.err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCalls, err)
+		}
+		if err := all.Add(calls.read(f, root.Get("type").Str, root)); err != nil {
+			return nil, err
+		}
+	}
+	if calls.unclear {
+		return nil, cannotEdit("clients count its blocks in different ways")
+	}
+	return all.Calls(), nil
+}
+
+// appendFrame appends what stands in the place of a frame.
+func (e *anthropicEdit) appendFrame(out []byte, f Frame) []byte {
+	root := gjson.ParseBytes(f.Data)
+	kind := root.Get("type").Str
+	var c changes
+	switch kind {
+	case "message_start":
+		e.editContent(&c, root.Get("message.content"))
+	case "message_delta":
+		e.editEnd(&c, root.Get("delta"))
+	case "content_block_start", "content_block_delta", "content_block_stop":
+		position := blockIndex(root)
+		b, blocked := e.blocked[strconv.Itoa(position)]
+		begins := kind == "content_block_start"
+		switch {
+		case blocked && b.Place == OnlyRefusal:
+			if begins {
+				e.dropped = append(e.dropped, position)
+			}
+			return out
+		case blocked && begins:
+			return appendAnthropicNote(out, e.numberOf(position), b.Note)
+		case blocked && kind == "content_block_delta":
+			return out
+		}
+		c.renumber(root.Get("index"), e.numberOf(position))
+	}
+	if len(c) == 0 {
+		return append(out, f.Raw...)
+	}
+	return append(out, f.withData(c.apply(f.Data))...)
+}
+
+// numberOf is the number of a block without those that went before it: SDKs count.
+func (e *anthropicEdit) numberOf(position int) int {
+	number := position
+	for _, dropped := range e.dropped {
+		if dropped < position {
+			number--
+		}
+	}
+	return number
+}
+
+// appendAnthropicNote appends the beginning of a block of text with a note. The end of the
+// block is the call's.
+func appendAnthropicNote(out []byte, index int, note string) []byte {
+	out = anthropicFrame{Type: "content_block_start", Index: &index, ContentBlock: &anthropicTextBody{Type: "text"}}.append(out)
+	return anthropicFrame{Type: "content_block_delta", Index: &index, Delta: anthropicTextDelta{"text_delta", note}}.append(out)
+}
+
+// Interface guards
+var (
+	_ CallEditor       = anthropic{}
+	_ StreamCallEditor = (*anthropicStream)(nil)
+)
