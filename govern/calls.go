@@ -110,7 +110,8 @@ const (
 	maxReadMemory  = 6 << 10
 )
 
-// readTalk collects what the parts of a call say, except those that are replaced. What the
+// readTalk collects what the parts of a call say, except those that are replaced; those that
+// are only annotated the model reads. What the
 // provider keeps of the conversation is not in the call, but its end is remembered.
 func (o *Opened) readTalk(call wire.Request, replaced []wire.Part) {
 	o.talk = talk{tools: call.Tools}
@@ -126,7 +127,7 @@ func (o *Opened) readTalk(call wire.Request, replaced []wire.Part) {
 		}
 	}
 	for _, p := range call.Parts {
-		isReplaced := slices.ContainsFunc(replaced, func(r wire.Part) bool { return r.Path == p.Path })
+		isReplaced := !o.annotates(p) && slices.ContainsFunc(replaced, func(r wire.Part) bool { return r.Path == p.Path })
 		switch {
 		case p.Text == "" || isReplaced:
 		case p.Role == wire.System:
