@@ -57,6 +57,7 @@ type expectation string
 const (
 	answered    expectation = "the answer"
 	called      expectation = "the tool call"
+	blocked     expectation = "the note in place of the tool call"
 	refused     expectation = "the refusal"
 	gaveIn      expectation = "the refusal in place of the answer"
 	stopped     expectation = "what was released, then the refusal"
@@ -77,6 +78,10 @@ var calls = []call{
 	{name: "reasoning, streamed", expect: answered},
 	{name: "tool call", expect: called},
 	{name: "tool call, streamed", expect: called},
+	{name: "tool calls, one blocked", expect: called, action: "tool call", manner: callsBoth},
+	{name: "tool calls, one blocked, streamed", expect: called, action: "tool call, streamed", manner: callsBoth},
+	{name: "tool call, blocked", expect: blocked, action: "tool call", manner: callsBad},
+	{name: "tool call, blocked, streamed", expect: blocked, action: "tool call, streamed", manner: callsBad},
 	{name: "tool result", expect: answered},
 	{name: "tool loop", expect: answered},
 	{name: "list of tools", expect: answered},
@@ -339,6 +344,9 @@ var goSDKs = func() func(t *testing.T) string {
 
 const refusalText = "declined by the governance policy"
 
+// blockedText is in the note that stands for a blocked call.
+const blockedText = "A tool call was blocked by the governance policy"
+
 // check compares what the SDK saw with what every SDK must see, and asks the proxy
 // and the upstream for the rest of the story.
 func (saw sighting) check(t *testing.T, s *server, u *upstream) {
@@ -363,6 +371,14 @@ func (saw sighting) check(t *testing.T, s *server, u *upstream) {
 		saw.mustSucceed(t)
 		if saw.Calls != `get_weather({"city":"Paris"})` {
 			t.Errorf("called %s", saw.Calls)
+		}
+		if row.manner == callsBoth && !strings.Contains(saw.Text, blockedText) {
+			t.Errorf("no note in %q", saw.Text)
+		}
+	case blocked:
+		saw.mustSucceed(t)
+		if saw.Calls != "" || !strings.Contains(saw.Text, blockedText) {
+			t.Errorf("called %s, no note in %q", saw.Calls, saw.Text)
 		}
 	case refused, gaveIn:
 		if saw.throwsOnRefusals() {
