@@ -127,3 +127,28 @@ func TestOrdersOfToolsAreNotCarriedOut(t *testing.T) {
 		}
 	}
 }
+
+// Orders that are split over several results are found, each result is treated, and a
+// harmless one beside them in the next turn is not.
+func TestOrdersSplitOverResults(t *testing.T) {
+	half := strings.Index(attack, "You are")
+	result := func(id, text string) string {
+		return `{"role":"tool","tool_call_id":"` + id + `","content":` + quote(text) + `}`
+	}
+	for option, mark := range map[string]string{"redact": removed, "annotate": toolWarned} {
+		model, seen := scripted(`{"role":"assistant","content":"I look."}`)
+		s := newSite(t, `{"tool_results":"`+option+`"}`, model)
+		client := &talk{site: s}
+		client.say(userMessage("What is the weather?"), `{"role":"assistant","content":null,"tool_calls":[`+chatCalls([]askedFor{weather, second}, false)+`]}`,
+			result("call_a", attack[:half]), result("call_c", attack[half:]))
+		first := string(seen.last().body)
+		if n := strings.Count(first, mark); n != 2 {
+			t.Errorf("%s: %d are treated: %s", option, n, first)
+		}
+		client.say(`{"role":"assistant","content":"I look.","tool_calls":[`+chatCalls([]askedFor{wipe}, false)+`]}`, result("call_b", "It is sunny."))
+		if again := string(seen.last().body); !strings.HasPrefix(again, first[:strings.LastIndex(first, "]")]) || strings.Count(again, mark) != 2 || !strings.Contains(again, "It is sunny.") {
+			t.Errorf("%s: then %s", option, again)
+		}
+		checkOneSession(t, s, s.receipts())
+	}
+}
