@@ -407,6 +407,7 @@ func TestOddCallsOfEveryDialect(t *testing.T) {
 			"arguments in a text": {"call_a", "bash", `"rm -rf /"`},
 			"no id":               {"", "bash", wipeArguments},
 			"a long id":           {long, "bash", wipeArguments},
+			"the same id":         {"call_a", "bash", wipeArguments},
 		} {
 			contentType, body := api.answer(weather, call)
 			s := newSite(t, `{"headers":"full"}`, answering(contentType, body))
