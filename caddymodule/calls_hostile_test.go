@@ -407,6 +407,7 @@ func TestOddCallsOfEveryDialect(t *testing.T) {
 			"arguments in a text": {"call_a", "bash", `"rm -rf /"`},
 			"no id":               {"", "bash", wipeArguments},
 			"a long id":           {long, "bash", wipeArguments},
+			"the same id":         {"call_a", "bash", wipeArguments},
 		} {
 			contentType, body := api.answer(weather, call)
 			s := newSite(t, `{"headers":"full"}`, answering(contentType, body))
@@ -576,6 +577,43 @@ func TestManyAndLargeCalls(t *testing.T) {
 				case mode == "enforce" && strings.Contains(got, weather.name) == test.refused:
 					t.Errorf("%s, %s: %.3000s", api.name, name, got)
 				}
+			}
+		}
+	}
+}
+
+// Where JSON was asked for, the note does not stand in the text that clients parse, if the
+// API has another place.
+func TestNotesBesideStructuredOutput(t *testing.T) {
+	member := map[string]string{
+		"chat": jsonWanted, "responses": `"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}},`,
+		"anthropic": `"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}},`,
+	}
+	for _, api := range callingAPIs {
+		kind, streamed := strings.CutSuffix(api.name, " streamed")
+		if member[kind] == "" {
+			continue
+		}
+		for name, calls := range map[string][]askedFor{"one of two": {wipe, weather}, "the only one": {wipe}} {
+			contentType, body := api.answer(calls...)
+			s := newSite(t, `{}`, answering(contentType, body))
+			got := s.post(api.path, strings.Replace(api.question, `"model":"m",`, `"model":"m",`+member[kind], 1)).Body.String()
+			values := []gjson.Result{gjson.Parse(got)}
+			if streamed {
+				values = nil
+				eachData(got, func(v gjson.Result) { values = append(values, v) })
+			}
+			for _, v := range values {
+				for _, path := range []string{
+					"choices.0.message.content", "choices.0.delta.content", "output.#.content.#.text", "response.output.#.content.#.text", "content.#.text", "delta.text",
+				} {
+					if said := v.Get(path).Raw; strings.Contains(said, "blocked") {
+						t.Errorf("%s, %s: %s has %s", api.name, name, path, said)
+					}
+				}
+			}
+			if strings.Contains(got, "rm -rf") || len(s.calls()) != len(calls) || kind != "anthropic" && !strings.Contains(got, "destructive_command") {
+				t.Errorf("%s, %s: %s", api.name, name, got)
 			}
 		}
 	}

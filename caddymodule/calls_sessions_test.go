@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // resentAs is what the official client of an API resends of an answer: the body of the next
@@ -259,5 +261,44 @@ func TestABlockedCallIsPutBack(t *testing.T) {
 			t.Errorf("%s: the model was asked %d times", name, asked)
 		}
 		checkOneSession(t, s, s.receipts())
+	}
+}
+
+// Turns of one session at once on two replicas: each client sees what was committed for it,
+// and the chain of receipts is whole.
+func TestCallsOnTwoReplicas(t *testing.T) {
+	redis := storetest.StartRedis(t)
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather, wipe, second)
+		var replicas []*site
+		for range 2 {
+			replicas = append(replicas, newSiteWith(t, `{}`, map[string]any{"store": map[string]any{"engine": "redis", "urls": []string{redis}}}, answering(contentType, body)))
+		}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var turns []string
+		for i := range 6 {
+			all.Go(func() {
+				w := replicas[i%2].post(api.path, api.question, "X-Lex-Session", api.name)
+				if got := w.Body.String(); strings.Contains(got, "rm -rf") || !strings.Contains(got, weather.name) || !strings.Contains(got, second.name) {
+					t.Errorf("%s: %s", api.name, got)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				turns = append(turns, w.Header().Get("X-Lex-Turn"))
+			})
+		}
+		all.Wait()
+		heads := make(map[any]bool)
+		for _, turn := range turns {
+			r := replicas[0].get("/audits/turn/" + turn)
+			if heads[r["prev"]] {
+				t.Errorf("%s: two turns follow %v", api.name, r["prev"])
+			}
+			heads[r["prev"]] = true
+			if v := replicas[1].post("/audits/verify", fmt.Sprintf(`{"receipt_id":%q}`, r["id"])); !strings.Contains(v.Body.String(), `"valid":true`) {
+				t.Errorf("%s", v.Body)
+			}
+		}
 	}
 }

@@ -135,3 +135,21 @@ func TestResponsesResendBlockedCalls(t *testing.T) {
 		}
 	}
 }
+
+// Ids of calls are as long as a provider makes them. A session remembers none that is longer
+// than that of an answer.
+func TestLongIDsOfBlockedCallsAreForgotten(t *testing.T) {
+	for size, remembered := range map[int]bool{512: true, 513: false, 1 << 20: false} {
+		id := strings.Repeat("x", size)
+		seen := new(recorder)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			return answering("application/json", reply(functionCalls([]askedFor{{id, "bash", wipeArguments}})...))(w, r)
+		})
+		s.post("/v1/responses", replyQuestion)
+		s.post("/v1/responses", `{"model":"m","previous_response_id":"resp_1","input":"Go on."}`)
+		if answered := strings.Contains(string(seen.last().body), id); answered != remembered {
+			t.Errorf("an id of %d bytes: %v", size, answered)
+		}
+	}
+}

@@ -82,8 +82,12 @@ func (saw sighting) cell(place string) string {
 		parts = append(parts, "reasoning, answer")
 	case saw.holdsAnswer():
 		parts = append(parts, "answer")
+	case saw.Calls != "" && !refusing && strings.Contains(saw.Text, blockedText):
+		parts = append(parts, "tool call, note")
 	case saw.Calls != "" && !refusing:
 		parts = append(parts, "tool call")
+	case strings.Contains(saw.Text, blockedText):
+		parts = append(parts, "note")
 	case strings.HasPrefix(saw.Text, storyBegins) && refusing:
 		parts = append(parts, "part of the answer")
 	case saw.Text != "" && !refusing:

@@ -57,6 +57,7 @@ type expectation string
 const (
 	answered    expectation = "the answer"
 	called      expectation = "the tool call"
+	blocked     expectation = "the note in place of the tool call"
 	refused     expectation = "the refusal"
 	gaveIn      expectation = "the refusal in place of the answer"
 	stopped     expectation = "what was released, then the refusal"
@@ -77,8 +78,13 @@ var calls = []call{
 	{name: "reasoning, streamed", expect: answered},
 	{name: "tool call", expect: called},
 	{name: "tool call, streamed", expect: called},
+	{name: "tool calls, one blocked", expect: called, action: "tool call", manner: callsBoth},
+	{name: "tool calls, one blocked, streamed", expect: called, action: "tool call, streamed", manner: callsBoth},
+	{name: "tool call, blocked", expect: blocked, action: "tool call", manner: callsBad},
+	{name: "tool call, blocked, streamed", expect: blocked, action: "tool call, streamed", manner: callsBad},
 	{name: "tool result", expect: answered},
 	{name: "tool loop", expect: answered},
+	{name: "tool loop, one blocked", expect: answered, action: "tool loop", manner: callsBoth},
 	{name: "list of tools", expect: answered},
 	{name: "role in the system prompt", expect: answered},
 	{name: "after an answer", expect: answered},
@@ -339,6 +345,9 @@ var goSDKs = func() func(t *testing.T) string {
 
 const refusalText = "declined by the governance policy"
 
+// blockedText is in the note that stands for a blocked call.
+const blockedText = "A tool call was blocked by the governance policy"
+
 // check compares what the SDK saw with what every SDK must see, and asks the proxy
 // and the upstream for the rest of the story.
 func (saw sighting) check(t *testing.T, s *server, u *upstream) {
@@ -363,6 +372,14 @@ func (saw sighting) check(t *testing.T, s *server, u *upstream) {
 		saw.mustSucceed(t)
 		if saw.Calls != `get_weather({"city":"Paris"})` {
 			t.Errorf("called %s", saw.Calls)
+		}
+		if row.manner == callsBoth && !strings.Contains(saw.Text, blockedText) {
+			t.Errorf("no note in %q", saw.Text)
+		}
+	case blocked:
+		saw.mustSucceed(t)
+		if saw.Calls != "" || !strings.Contains(saw.Text, blockedText) {
+			t.Errorf("called %s, no note in %q", saw.Calls, saw.Text)
 		}
 	case refused, gaveIn:
 		if saw.throwsOnRefusals() {
@@ -461,7 +478,8 @@ func (saw sighting) checkArrivals(t *testing.T, row call, arrived []arrival) {
 		if strings.Contains(a.body, attack) && !mayHoldAttack {
 			t.Errorf("the attack reached the upstream: %s", a.body)
 		}
-		if a.bodyAltered && !strings.HasPrefix(row.name, "after a refusal") {
+		answersBlocked := row.manner == callsBoth && saw.API == "responses" // for the provider that waits for it
+		if a.bodyAltered && !strings.HasPrefix(row.name, "after a refusal") && !answersBlocked {
 			t.Errorf("the body was altered on its way: %s", a.body)
 		}
 		if a.headersAltered {

@@ -77,7 +77,11 @@ var chatAPI = api{
 			message += `,"reasoning_content":` + quote(a.reasoning)
 		}
 		if a.call {
-			message, finish = `"content":null,"tool_calls":[{"id":"call_e2e","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]`, "tool_calls"
+			var asked []string
+			for _, c := range a.calls() {
+				asked = append(asked, fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}`, c.id("call"), c.name, quote(c.arguments)))
+			}
+			message, finish = `"content":null,"tool_calls":[`+strings.Join(asked, ",")+`]`, "tool_calls"
 		}
 		return fmt.Sprintf(`{"id":"chatcmpl-%s","object":"chat.completion","created":1763700000,"model":%s,"choices":[{"index":0,"message":{"role":"assistant",%s,"refusal":null,"annotations":[]},"logprobs":null,"finish_reason":%q}],"usage":%s,"service_tier":"default","system_fingerprint":"fp_e2e"}`,
 			a.id, quote(model), message, finish, chatUsage)
@@ -96,11 +100,14 @@ var chatAPI = api{
 			}
 		}
 		if a.call {
-			out = append(out,
-				delta(`"tool_calls":[{"index":0,"id":"call_e2e","type":"function","function":{"name":"get_weather","arguments":""}}]`, "null"),
-				delta(`"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]`, "null"),
-				delta(`"tool_calls":[{"index":0,"function":{"arguments":"\"Paris\"}"}}]`, "null"),
-				delta("", `"tool_calls"`))
+			for i, c := range a.calls() {
+				first, second := c.halves()
+				out = append(out,
+					delta(fmt.Sprintf(`"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]`, i, c.id("call"), c.name), "null"),
+					delta(fmt.Sprintf(`"tool_calls":[{"index":%d,"function":{"arguments":%s}}]`, i, quote(first)), "null"),
+					delta(fmt.Sprintf(`"tool_calls":[{"index":%d,"function":{"arguments":%s}}]`, i, quote(second)), "null"))
+			}
+			out = append(out, delta("", `"tool_calls"`))
 		} else {
 			for _, w := range inWords(a.text) {
 				out = append(out, delta(`"content":`+quote(w), "null"))
@@ -165,8 +172,11 @@ func responseItems(a answer) (begun, done []string) {
 		done = append(done, `{"id":"rs_`+a.id+`","type":"reasoning","status":"completed","summary":[{"type":"summary_text","text":`+quote(a.reasoning)+`}]}`)
 	}
 	if a.call {
-		item := `{"id":"fc_` + a.id + `","type":"function_call","status":%q,"arguments":%s,"call_id":"call_e2e","name":"get_weather"}`
-		return append(begun, fmt.Sprintf(item, "in_progress", `""`)), append(done, fmt.Sprintf(item, "completed", quote(`{"city":"Paris"}`)))
+		for i, c := range a.calls() {
+			item := fmt.Sprintf(`{"id":"fc_%s%d","type":"function_call","status":%%q,"arguments":%%s,"call_id":%q,"name":%q}`, a.id, i, c.id("call"), c.name)
+			begun, done = append(begun, fmt.Sprintf(item, "in_progress", `""`)), append(done, fmt.Sprintf(item, "completed", quote(c.arguments)))
+		}
+		return begun, done
 	}
 	item := `{"id":"msg_` + a.id + `","type":"message","status":%q,"content":[%s],"role":"assistant"}`
 	return append(begun, fmt.Sprintf(item, "in_progress", "")),
@@ -202,10 +212,12 @@ var responsesAPI = api{
 				event("response.reasoning_summary_text.done", at+`,"text":`+quote(a.reasoning))
 				event("response.reasoning_summary_part.done", at+`,"part":{"type":"summary_text","text":`+quote(a.reasoning)+`}`)
 			case a.call:
-				at := fmt.Sprintf(`"item_id":"fc_%s","output_index":%d`, a.id, i)
-				event("response.function_call_arguments.delta", at+`,"delta":"{\"city\":","obfuscation":"Qd"`)
-				event("response.function_call_arguments.delta", at+`,"delta":"\"Paris\"}","obfuscation":"Qd"`)
-				event("response.function_call_arguments.done", at+`,"arguments":"{\"city\":\"Paris\"}"`)
+				c := a.calls()[i]
+				first, second := c.halves()
+				at := fmt.Sprintf(`"item_id":"fc_%s%d","output_index":%d`, a.id, i, i)
+				event("response.function_call_arguments.delta", at+`,"delta":`+quote(first)+`,"obfuscation":"Qd"`)
+				event("response.function_call_arguments.delta", at+`,"delta":`+quote(second)+`,"obfuscation":"Qd"`)
+				event("response.function_call_arguments.done", at+`,"arguments":`+quote(c.arguments))
 			default:
 				at := fmt.Sprintf(`"item_id":"msg_%s","output_index":%d,"content_index":0`, a.id, i)
 				event("response.content_part.added", at+`,"part":`+outputText(""))
@@ -251,7 +263,9 @@ var anthropicAPI = api{
 			blocks = append(blocks, `{"type":"thinking","thinking":`+quote(a.reasoning)+`,"signature":"EqQBc2ln"}`)
 		}
 		if a.call {
-			blocks = append(blocks, `{"type":"tool_use","id":"toolu_e2e","name":"get_weather","input":{"city":"Paris"},"caller":{"type":"direct"}}`)
+			for _, c := range a.calls() {
+				blocks = append(blocks, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":%s,"caller":{"type":"direct"}}`, c.id("toolu"), c.name, c.arguments))
+			}
 			stop = `"tool_use"`
 		} else {
 			blocks = append(blocks, `{"type":"text","text":`+quote(a.text)+`}`)
@@ -286,8 +300,11 @@ var anthropicAPI = api{
 		stop := "end_turn"
 		if a.call {
 			stop = "tool_use"
-			block(`{"type":"tool_use","id":"toolu_e2e","name":"get_weather","input":{},"caller":{"type":"direct"}}`,
-				`{"type":"input_json_delta","partial_json":""}`, `{"type":"input_json_delta","partial_json":"{\"city\": "}`, `{"type":"input_json_delta","partial_json":"\"Paris\"}"}`)
+			for _, c := range a.calls() {
+				first, second := c.halves()
+				block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{},"caller":{"type":"direct"}}`, c.id("toolu"), c.name),
+					`{"type":"input_json_delta","partial_json":""}`, `{"type":"input_json_delta","partial_json":`+quote(first)+`}`, `{"type":"input_json_delta","partial_json":`+quote(second)+`}`)
+			}
 		} else {
 			var deltas []string
 			for _, w := range inWords(a.text) {
@@ -327,7 +344,16 @@ func geminiChunk(model string, a answer, parts, finish string) string {
 		parts, finish, quote(model), a.id)
 }
 
-const geminiCall = `{"functionCall":{"id":"call_e2e","name":"get_weather","args":{"city":"Paris"}},"thoughtSignature":"EqQBc2ln"}`
+// geminiCalls are the parts with the calls of an answer, of which the first is signed.
+func geminiCalls(a answer) string {
+	var parts []string
+	signature := `,"thoughtSignature":"EqQBc2ln"`
+	for _, c := range a.calls() {
+		parts = append(parts, fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q,"args":%s}%s}`, c.id("call"), c.name, c.arguments, signature))
+		signature = ""
+	}
+	return strings.Join(parts, ",")
+}
 
 func geminiChunks(model string, a answer) []string {
 	var out []string
@@ -335,7 +361,7 @@ func geminiChunks(model string, a answer) []string {
 		out = append(out, geminiChunk(model, a, `{"text":`+quote(a.reasoning)+`,"thought":true}`, ""))
 	}
 	if a.call {
-		return append(out, geminiChunk(model, a, geminiCall, "STOP"))
+		return append(out, geminiChunk(model, a, geminiCalls(a), "STOP"))
 	}
 	said := inWords(a.text)
 	for i, w := range said {
@@ -350,7 +376,7 @@ func geminiChunks(model string, a answer) []string {
 
 func geminiWhole(model string, a answer) string {
 	if a.call {
-		return geminiChunk(model, a, geminiCall, "STOP")
+		return geminiChunk(model, a, geminiCalls(a), "STOP")
 	}
 	parts := `{"text":` + quote(a.text) + `}`
 	if a.reasoning != "" {
@@ -417,7 +443,13 @@ func ollamaLine(model, said, end string) string {
 
 func ollamaMessage(rest string) string { return `"message":{"role":"assistant",` + rest + `}` }
 
-const ollamaCall = `"content":"","tool_calls":[{"id":"call_e2e","function":{"index":0,"name":"get_weather","arguments":{"city":"Paris"}}}]`
+func ollamaCalls(a answer) string {
+	var asked []string
+	for i, c := range a.calls() {
+		asked = append(asked, fmt.Sprintf(`{"id":%q,"function":{"index":%d,"name":%q,"arguments":%s}}`, c.id("call"), i, c.name, c.arguments))
+	}
+	return `"content":"","tool_calls":[` + strings.Join(asked, ",") + `]`
+}
 
 func ollamaFailure(_ int, message string) string { return `{"error":` + quote(message) + `}` }
 
@@ -425,7 +457,7 @@ var ollamaChatAPI = api{
 	whole: func(model string, a answer) string {
 		switch {
 		case a.call:
-			return ollamaLine(model, ollamaMessage(ollamaCall), ollamaEnd)
+			return ollamaLine(model, ollamaMessage(ollamaCalls(a)), ollamaEnd)
 		case a.reasoning != "":
 			return ollamaLine(model, ollamaMessage(`"content":`+quote(a.text)+`,"thinking":`+quote(a.reasoning)), ollamaEnd)
 		}
@@ -439,7 +471,7 @@ var ollamaChatAPI = api{
 			}
 		}
 		if a.call {
-			out = append(out, ollamaLine(model, ollamaMessage(ollamaCall), `,"done":false`))
+			out = append(out, ollamaLine(model, ollamaMessage(ollamaCalls(a)), `,"done":false`))
 		} else {
 			for _, w := range inWords(a.text) {
 				out = append(out, ollamaLine(model, ollamaMessage(`"content":`+quote(w)), `,"done":false`))

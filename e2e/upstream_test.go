@@ -45,6 +45,9 @@ const (
 	breaking    manner = "breaking"  // a connection that breaks in the middle of the answer
 	dead        manner = "dead"      // a connection that breaks before the answer's header
 	overloaded  manner = "503"       // the API's error, which may be retried
+
+	callsBoth manner = "calls both" // a call that is blocked, before the call of the answer
+	callsBad  manner = "calls bad"  // a call that is blocked, in place of the call of the answer
 )
 
 // An upstream speaks the APIs of all vendors, answers prompts by a script, and
@@ -117,7 +120,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	says := reply(body)
-	says.id = u.nextID()
+	says.id, says.how = u.nextID(), how
 	if !streamed {
 		writeWhole(w, http.StatusOK, api.whole(model, says), how)
 		return
@@ -248,6 +251,38 @@ type answer struct {
 	reasoning string
 	text      string
 	call      bool // of the tool get_weather, for Paris
+	how       manner
+}
+
+// A toolCall is one that the model asks for.
+type toolCall struct{ name, arguments string }
+
+// calls are the calls of an answer.
+func (a answer) calls() []toolCall {
+	good, bad := toolCall{"get_weather", `{"city":"Paris"}`}, toolCall{"bash", `{"command":"rm -rf /"}`}
+	switch {
+	case !a.call:
+		return nil
+	case a.how == callsBoth:
+		return []toolCall{bad, good}
+	case a.how == callsBad:
+		return []toolCall{bad}
+	}
+	return []toolCall{good}
+}
+
+// halves are the arguments in two pieces.
+func (c toolCall) halves() (first, second string) {
+	at := strings.Index(c.arguments, ":") + 1
+	return c.arguments[:at], c.arguments[at:]
+}
+
+// id of the call in a place, behind the API's own beginning.
+func (c toolCall) id(prefix string) string {
+	if c.name != "get_weather" {
+		return prefix + "_bad"
+	}
+	return prefix + "_e2e"
 }
 
 // answers are what the model says to the prompt that is the last in a request.

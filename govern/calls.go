@@ -82,11 +82,12 @@ func (j *Judged) RefuseUneditable() error {
 }
 
 // unanswered returns the calls that the client does not get, by their ids, for providers
-// that wait for results: those that are blocked, or all if the answer is refused.
+// that wait for results: those that are blocked, or all if the answer is refused. Ids that
+// are too long to be remembered are left out.
 func (d Decisions) unanswered() (blocked []wire.BlockedCall) {
 	for i, c := range d.Calls {
 		switch {
-		case c.ID == "":
+		case c.ID == "" || len(c.ID) > maxAnswerID:
 		case d.Turn.Refused:
 			blocked = append(blocked, wire.BlockedCall{Key: c.ID, Note: removedText})
 		case d.CallTurns[i].Call.Decision == kernel.Blocked:

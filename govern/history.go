@@ -39,7 +39,12 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	var unread []pastMessage
 	known := o.knowsHistory()
 	for _, m := range pastMessages(parts) {
-		if o.wasRefused(m) { // its evidence is in the session
+		poisoned, m := o.treatedResults(m) // their evidence is in the session
+		found = append(found, poisoned...)
+		if len(m) == 0 {
+			continue
+		}
+		if o.wasRefused(m) { // and so is this one's
 			found = append(found, m...)
 			continue
 		}

@@ -242,13 +242,38 @@ func (o *Opened) readResults(ctx context.Context, in *Input, results []wire.Part
 			}
 			continue
 		}
-		why := "instructions in the result of a tool"
-		if o.Reading.ToolResults == AnnotateResults {
-			why += "; annotated"
-		}
-		o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: name, Why: why, Bytes: p.Bytes})
+		o.recordTreated(p)
+		in.removed = append(in.removed, messageDigest(p.Text))
 	}
 	return poisoned, nil
+}
+
+// treatedResults divides a message of the history into the results that carried instructions
+// when they were new, and the rest. The model gets the same bytes of them in every turn.
+func (o *Opened) treatedResults(m pastMessage) (results, rest pastMessage) {
+	for _, p := range m {
+		if !o.treatsResults() || loose.SourceOf(p) != detect.Tool || !slices.Contains(o.memory.Refused, messageDigest(p.Text)) {
+			rest = append(rest, p)
+			continue
+		}
+		o.recordTreated(p)
+		results = append(results, p)
+	}
+	return results, rest
+}
+
+// recordTreated records that a result is replaced or annotated.
+func (o *Opened) recordTreated(p wire.Part) {
+	why := "instructions in the result of a tool"
+	if o.annotates(p) {
+		why += "; annotated"
+	}
+	o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: "request." + p.Path, Why: why, Bytes: p.Bytes})
+}
+
+// annotates reports whether a part that carries instructions stays, behind a warning.
+func (o *Opened) annotates(p wire.Part) bool {
+	return o.Reading.ToolResults == AnnotateResults && loose.SourceOf(p) == detect.Tool && p.Text != ""
 }
 
 // affordableResults returns what is read of the results: all of them up to the limit.
@@ -275,7 +300,7 @@ func (o *Opened) edits(replaced []wire.Part) []wire.Edit {
 	edits := make([]wire.Edit, len(replaced))
 	for i, p := range replaced {
 		edits[i] = wire.Edit{Part: p, Text: removedText}
-		if o.Reading.ToolResults == AnnotateResults && loose.SourceOf(p) == detect.Tool && p.Text != "" {
+		if o.annotates(p) {
 			edits[i] = wire.Edit{Part: p, Text: annotation, Before: true}
 		}
 	}
