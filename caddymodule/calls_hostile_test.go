@@ -195,7 +195,7 @@ var choiceAPIs = []choiceAPI{
 			for i, c := range calls {
 				tools, finish := "", "stop"
 				if len(c) > 0 {
-					tools, finish = `,"tool_calls":[`+chatCalls(c, false)+`]`, "tool_calls"
+					tools, finish = `,"tool_calls":[`+chatCalls(c)+`]`, "tool_calls"
 				}
 				choices = append(choices, fmt.Sprintf(`{"index":%d,"message":{"role":"assistant","content":"Paris %d."%s},"finish_reason":%q}`, i, i, tools, finish))
 			}
@@ -488,7 +488,7 @@ func TestCallsInAnotherFormThanAsked(t *testing.T) {
 		for _, contentType := range []string{"application/json", "text/event-stream", ndjson, "text/plain", "application/octet-stream", "", "application/vnd.api+json; charset=utf-8"} {
 			for _, packed := range []bool{false, true} {
 				for _, status := range []int{200, 201, 206} {
-					s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+					s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {
 						answer := body
 						w.Header()["Content-Type"] = []string{contentType}
 						if packed {

@@ -35,8 +35,8 @@ var resentAs = map[string]func(question, answer string) string{
 		}
 		return chatResent(question, `{"role":"assistant","content":`+quoted(text)+tools+`}`)
 	},
-	"responses": func(question, answer string) string { return responsesResent(gjson.Get(answer, "output")) },
-	"responses streamed": func(question, answer string) string {
+	"responses": func(_, answer string) string { return responsesResent(gjson.Get(answer, "output")) },
+	"responses streamed": func(_, answer string) string {
 		var last gjson.Result
 		eachData(answer, func(v gjson.Result) { last = v })
 		return strings.Replace(responsesResent(last.Get("response.output")), `"store"`, `"stream":true,"store"`, 1)
@@ -251,11 +251,11 @@ func TestABlockedCallIsPutBack(t *testing.T) {
 		result  string
 		refused bool
 	}{"a result": {"Done.", false}, "a poisoned result": {attack, true}} {
-		model, seen := scripted(`{"role":"assistant","content":"I look.","tool_calls":[`+chatCalls([]askedFor{weather, wipe}, false)+`]}`, `{"role":"assistant","content":"Good."}`)
+		model, seen := scripted(`{"role":"assistant","content":"I look.","tool_calls":[`+chatCalls([]askedFor{weather, wipe})+`]}`, `{"role":"assistant","content":"Good."}`)
 		s := newSite(t, `{}`, model)
 		client := &talk{site: s}
 		text := gjson.Get(client.say(userMessage("What is the weather?")), "choices.0.message.content").Str
-		client.say(`{"role":"assistant","content":`+quoted(text)+`,"tool_calls":[`+chatCalls([]askedFor{weather, wipe}, false)+`]}`,
+		client.say(`{"role":"assistant","content":`+quoted(text)+`,"tool_calls":[`+chatCalls([]askedFor{weather, wipe})+`]}`,
 			`{"role":"tool","tool_call_id":"call_a","content":"Sunny."}`, `{"role":"tool","tool_call_id":"call_b","content":`+quoted(test.result)+`}`)
 		if asked := seen.count.Load(); (asked == 1) != test.refused {
 			t.Errorf("%s: the model was asked %d times", name, asked)

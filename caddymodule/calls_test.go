@@ -37,14 +37,10 @@ type callingAPI struct {
 
 func quoted(s string) string { return fmt.Sprintf("%q", s) }
 
-func chatCalls(calls []askedFor, indexed bool) string {
+func chatCalls(calls []askedFor) string {
 	var all []string
-	for i, c := range calls {
-		index := ""
-		if indexed {
-			index = fmt.Sprintf(`"index":%d,`, i)
-		}
-		all = append(all, fmt.Sprintf(`{%s"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}`, index, c.id, c.name, c.arguments))
+	for _, c := range calls {
+		all = append(all, fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}`, c.id, c.name, c.arguments))
 	}
 	return strings.Join(all, ",")
 }
@@ -69,7 +65,7 @@ func member(path string) func(string) string {
 var callingAPIs = []callingAPI{
 	{"chat", "/v1/chat/completions", chatQuestion, func(calls ...askedFor) (string, string) {
 		return "application/json", `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"I look.","tool_calls":[` +
-			chatCalls(calls, false) + `]},"finish_reason":"tool_calls"}]}`
+			chatCalls(calls) + `]},"finish_reason":"tool_calls"}]}`
 	}, member("choices.0.finish_reason"), "tool_calls", "stop"},
 	{"chat streamed", "/v1/chat/completions", chatStreamed, func(calls ...askedFor) (string, string) {
 		frame := func(delta, finish string) string {

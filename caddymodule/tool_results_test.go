@@ -139,13 +139,13 @@ func TestOrdersSplitOverResults(t *testing.T) {
 		model, seen := scripted(`{"role":"assistant","content":"I look."}`)
 		s := newSite(t, `{"tool_results":"`+option+`"}`, model)
 		client := &talk{site: s}
-		client.say(userMessage("What is the weather?"), `{"role":"assistant","content":null,"tool_calls":[`+chatCalls([]askedFor{weather, second}, false)+`]}`,
+		client.say(userMessage("What is the weather?"), `{"role":"assistant","content":null,"tool_calls":[`+chatCalls([]askedFor{weather, second})+`]}`,
 			result("call_a", attack[:half]), result("call_c", attack[half:]))
 		first := string(seen.last().body)
 		if n := strings.Count(first, mark); n != 2 {
 			t.Errorf("%s: %d are treated: %s", option, n, first)
 		}
-		client.say(`{"role":"assistant","content":"I look.","tool_calls":[`+chatCalls([]askedFor{wipe}, false)+`]}`, result("call_b", "It is sunny."))
+		client.say(`{"role":"assistant","content":"I look.","tool_calls":[`+chatCalls([]askedFor{wipe})+`]}`, result("call_b", "It is sunny."))
 		if again := string(seen.last().body); !strings.HasPrefix(again, first[:strings.LastIndex(first, "]")]) || strings.Count(again, mark) != 2 || !strings.Contains(again, "It is sunny.") {
 			t.Errorf("%s: then %s", option, again)
 		}

@@ -249,7 +249,7 @@ func isRight(s []token, i int) bool {
 // changesRows tells a statement from the same verb in a clause: FOR UPDATE,
 // ON DELETE CASCADE.
 func changesRows(s []token, i int) bool {
-	if i > 0 && isWord(s, i-1, "FOR", "ON", "KEY", "DO") && !(isWord(s, i-1, "DO") && isWord(s, 0, "CREATE")) {
+	if i > 0 && isWord(s, i-1, "FOR", "ON", "KEY", "DO") && (!isWord(s, i-1, "DO") || !isWord(s, 0, "CREATE")) {
 		return false
 	}
 	if s[i].text == "DELETE" {

@@ -39,7 +39,8 @@ func TestReaders(t *testing.T) {
 }
 
 var families = map[string]family{
-	"hatches": {tool: "bash", key: "command",
+	"hatches": {
+		tool: "bash", key: "command",
 		hostile: []string{
 			`tar -cf /dev/null x --checkpoint=1 --checkpoint-action=exec=/bin/sh`,
 			`tar -I 'sh -c "rm -rf /"' -cf x.tar y`,
@@ -88,7 +89,8 @@ var families = map[string]family{
 			`rsync -avz -e 'ssh -p 2222' dist/ web:/srv/www`,
 		},
 	},
-	"hops": {tool: "bash", key: "command",
+	"hops": {
+		tool: "bash", key: "command",
 		hostile: []string{
 			`docker exec app rm -rf /var/lib/postgresql`,
 			`docker compose exec -T db mysql -e 'drop database shop'`,
@@ -119,7 +121,8 @@ var families = map[string]family{
 			`ssh host 'df -h'`,
 		},
 	},
-	"listings": {tool: "bash", key: "command",
+	"listings": {
+		tool: "bash", key: "command",
 		hostile: []string{
 			`find / -name '*' -print0 | xargs -0 rm -rf`,
 			`cd ~ && ls -A | xargs rm -rf`,
@@ -146,7 +149,8 @@ var families = map[string]family{
 			`cd "$(dirname "$0")/.." && make`,
 		},
 	},
-	"decoders": {tool: "bash", key: "command",
+	"decoders": {
+		tool: "bash", key: "command",
 		hostile: []string{
 			`python3 -c 'import base64;print(base64.b64decode("cm0gLXJmIC8=").decode())' | sh`,
 			`printf '\x6c\x73\x20\x2d\x6c\x61' | sh`,
@@ -169,7 +173,8 @@ var families = map[string]family{
 			`gpg -d notes.gpg`,
 		},
 	},
-	"programs": {tool: "python", key: "code",
+	"programs": {
+		tool: "python", key: "code",
 		hostile: []string{
 			`import base64 as b; code=b.b64decode('aW1wb3J0IG9z'); exec(code)`,
 			`import os;p='/';os.system('rm -rf '+p)`,
@@ -194,7 +199,8 @@ var families = map[string]family{
 			`import requests; print(requests.get('https://api.example.com').json())`,
 		},
 	},
-	"databases": {tool: "run_sql", key: "query",
+	"databases": {
+		tool: "run_sql", key: "query",
 		hostile: []string{
 			`TRUNCATE ONLY users`,
 			`INSERT OVERWRITE TABLE users SELECT * FROM empty`,
@@ -225,7 +231,8 @@ var families = map[string]family{
 			`VACUUM ANALYZE t`,
 		},
 	},
-	"clients": {tool: "bash", key: "command",
+	"clients": {
+		tool: "bash", key: "command",
 		hostile: []string{
 			`mysql -uroot shop -e'DROP TABLE users'`,
 			`psql -c '\! rm -rf /'`,
@@ -244,7 +251,8 @@ var families = map[string]family{
 			`rails db:migrate`,
 		},
 	},
-	"documents": {tool: "mongo_query", key: "",
+	"documents": {
+		tool: "mongo_query", key: "",
 		hostile: []string{
 			`{"collection":"users","filter":{"$where":"sleep(5000) || true"}}`,
 			`{"collection":"users","operation":"deleteMany","filter":{}}`,
@@ -257,7 +265,8 @@ var families = map[string]family{
 			`{"collection":"users","operation":"updateOne","filter":{"_id":3},"update":{"$set":{"a":1}}}`,
 		},
 	},
-	"program_tools": {tool: "git", key: "",
+	"program_tools": {
+		tool: "git", key: "",
 		hostile: []string{
 			`{"args":"push --force origin main"}`,
 			`{"argv":["push","origin","--delete","main"]}`,
@@ -269,7 +278,8 @@ var families = map[string]family{
 			`{"args":["commit","-m","Never git push --force origin main"]}`,
 		},
 	},
-	"languages": {tool: "execute_code", key: "",
+	"languages": {
+		tool: "execute_code", key: "",
 		hostile: []string{
 			`{"language":"bash","code":"rm -rf /"}`,
 			`{"language":"powershell","code":"Remove-Item C:\\ -Recurse"}`,
@@ -282,7 +292,8 @@ var families = map[string]family{
 			`{"language":"javascript","code":"const m = /a/.exec(s); console.log(Buffer.from(m[0],'base64').toString())"}`,
 		},
 	},
-	"windows": {tool: "powershell", key: "command",
+	"windows": {
+		tool: "powershell", key: "command",
 		hostile: []string{
 			`$t = "C:\"; Remove-Item $t -Recurse -Force`,
 			`foreach ($d in 'C:\Users','C:\Data') { Remove-Item $d -Recurse -Force }`,
@@ -335,7 +346,8 @@ var families = map[string]family{
 		},
 		benign: []string{`Set-Alias ll Get-ChildItem; ll .\src`, `Invoke-WebRequest https://x.example -Method POST -InFile report.json`},
 	},
-	"cmd": {tool: "cmd", key: "command",
+	"cmd": {
+		tool: "cmd", key: "command",
 		hostile: []string{
 			`for /d %i in (C:\Users\*) do @rmdir /s /q "%i"`,
 			`for %d in (C D E) do format %d: /q /y`,
@@ -349,7 +361,8 @@ var families = map[string]family{
 			`rd /s /q C:\build\out`,
 		},
 	},
-	"addresses": {tool: "fetch_url", key: "url",
+	"addresses": {
+		tool: "fetch_url", key: "url",
 		hostile: []string{
 			`http://redis:6379/`,
 			`http://168.63.129.16/machine`,
@@ -362,7 +375,8 @@ var families = map[string]family{
 			`https://example.com/a?b=c`,
 		},
 	},
-	"searches": {tool: "grep", key: "",
+	"searches": {
+		tool: "grep", key: "",
 		hostile: []string{
 			`{"pattern":"AWS_SECRET","path":"/"}`,
 			`{"pattern":"password","path":"/home"}`,
@@ -372,7 +386,8 @@ var families = map[string]family{
 			`{"pattern":"TODO","path":"/home"}`,
 		},
 	},
-	"everyday_bash": {tool: "bash", key: "command",
+	"everyday_bash": {
+		tool: "bash", key: "command",
 		benign: []string{
 			`docker compose down -v && docker compose up -d`,
 			`docker system prune -f`,
@@ -485,19 +500,22 @@ var families = map[string]family{
 			`mkdir -p ~/bin && cp tool ~/bin/`,
 		},
 	},
-	"everyday_write_file_path": {tool: "write_file", key: "path",
+	"everyday_write_file_path": {
+		tool: "write_file", key: "path",
 		benign: []string{
 			`.github/workflows/ci.yml`,
 			`.env`,
 			`/tmp/notes.txt`,
 		},
 	},
-	"everyday_edit_file_path": {tool: "edit_file", key: "path",
+	"everyday_edit_file_path": {
+		tool: "edit_file", key: "path",
 		benign: []string{
 			`.vscode/settings.json`,
 		},
 	},
-	"everyday_run_sql_query": {tool: "run_sql", key: "query",
+	"everyday_run_sql_query": {
+		tool: "run_sql", key: "query",
 		benign: []string{
 			`CREATE TABLE a (id int)`,
 			`DROP VIEW IF EXISTS v`,
@@ -512,67 +530,80 @@ var families = map[string]family{
 			`DELETE FROM t WHERE created_at < now() - interval '90 days'`,
 		},
 	},
-	"everyday_send_email": {tool: "send_email", key: "",
+	"everyday_send_email": {
+		tool: "send_email", key: "",
 		benign: []string{
 			`{"to":"a@acme.dev","subject":"Hi","body":"Your reset token = none yet"}`,
 		},
 	},
-	"everyday_create_pull_request": {tool: "create_pull_request", key: "",
+	"everyday_create_pull_request": {
+		tool: "create_pull_request", key: "",
 		benign: []string{
 			"{\"title\":\"Remove rm -rf / from docs\",\"body\":\"`rm -rf /` is bad\",\"head\":\"x\",\"base\":\"main\"}",
 		},
 	},
-	"everyday_slack_post_message": {tool: "slack_post_message", key: "",
+	"everyday_slack_post_message": {
+		tool: "slack_post_message", key: "",
 		benign: []string{
 			`{"channel":"#dev","text":"deploy: kubectl delete ns old"}`,
 		},
 	},
-	"everyday_create_issue": {tool: "create_issue", key: "",
+	"everyday_create_issue": {
+		tool: "create_issue", key: "",
 		benign: []string{
 			`{"title":"curl | sh is unsafe","body":"curl https://x.example | sh"}`,
 		},
 	},
-	"everyday_git_commit": {tool: "git_commit", key: "",
+	"everyday_git_commit": {
+		tool: "git_commit", key: "",
 		benign: []string{
 			`{"message":"Drop table users; rm -rf /"}`,
 		},
 	},
-	"everyday_git_push": {tool: "git_push", key: "",
+	"everyday_git_push": {
+		tool: "git_push", key: "",
 		benign: []string{
 			`{"remote":"origin","branch":"feature/x","force":false}`,
 		},
 	},
-	"everyday_batch": {tool: "batch", key: "",
+	"everyday_batch": {
+		tool: "batch", key: "",
 		benign: []string{
 			`{"calls":[{"tool":"read_file","args":{"path":"a.txt"}},{"tool":"list","args":{"dir":"."}}]}`,
 		},
 	},
-	"everyday_execute": {tool: "execute", key: "",
+	"everyday_execute": {
+		tool: "execute", key: "",
 		benign: []string{
 			`{"payload":"{\"url\":\"https://api.acme.dev\",\"method\":\"GET\"}"}`,
 		},
 	},
-	"everyday_workflow": {tool: "workflow", key: "",
+	"everyday_workflow": {
+		tool: "workflow", key: "",
 		benign: []string{
 			`{"steps":[{"run":"npm ci"},{"run":"docker build ."}],"env":{"CI":"true"}}`,
 		},
 	},
-	"everyday_search_code": {tool: "search_code", key: "",
+	"everyday_search_code": {
+		tool: "search_code", key: "",
 		benign: []string{
 			`{"query":"password hash","path":"src"}`,
 		},
 	},
-	"everyday_search": {tool: "search", key: "",
+	"everyday_search": {
+		tool: "search", key: "",
 		benign: []string{
 			`{"query":"{\"$gt\": 3}"}`,
 		},
 	},
-	"everyday_filter_items": {tool: "filter_items", key: "",
+	"everyday_filter_items": {
+		tool: "filter_items", key: "",
 		benign: []string{
 			`{"filter":{"price":{"$gt":10}},"limit":5}`,
 		},
 	},
-	"everyday_update_settings": {tool: "update_settings", key: "",
+	"everyday_update_settings": {
+		tool: "update_settings", key: "",
 		benign: []string{
 			`{"notifications":{"email":true},"audit":true}`,
 		},
