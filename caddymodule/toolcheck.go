@@ -72,8 +72,11 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	coverage := opened.Coverage
 	coverage.Ran(govern.DetectorToolCall, !decision.Allowed || decision.Flagged != "")
 	coverage.Inspect("request.tool", govern.DetectorToolCall, len(body.Call.Name)+len(body.Call.Arguments))
-	if said := contextBytes(body.Call); said > 0 {
+	if said := contextBytes(body.Call) - decision.Unread; said > 0 {
 		coverage.Inspect("request.context", govern.DetectorToolCall, said)
+	}
+	if decision.Unread > 0 {
+		coverage.Skip("request.context", "more than a tool call is compared with", decision.Unread)
 	}
 
 	call := wire.ToolCall{Name: body.Call.Name, Arguments: string(body.Call.Arguments)}

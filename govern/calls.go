@@ -268,9 +268,6 @@ func wholeCalls(calls []wire.ToolCall) []wire.CallDelta {
 // DropCalls forgets the calls of an answer that does not leave.
 func (a *Assessed) DropCalls() { a.calls = wire.CallGatherer{} }
 
-// HasCalls reports whether the answer asks for calls.
-func (a *Assessed) HasCalls() bool { return len(a.calls.Calls()) > 0 }
-
 // record is what the receipt of a call says of it, but for the kernel's own part.
 func (c Call) record() kernel.ToolCall {
 	return kernel.ToolCall{
@@ -342,6 +339,9 @@ func callCoverage(part string, c Call) kernel.Coverage {
 	coverage.Ran(DetectorToolCall, !c.Found.Allowed || c.Found.Flagged != "")
 	size := len(c.Name) + len(c.Arguments)
 	coverage.Inspect(part, DetectorToolCall, size)
+	if c.Found.Unread > 0 {
+		coverage.Skip("request.context", "more than a tool call is compared with", c.Found.Unread)
+	}
 	if c.Found.SchemaUnread {
 		coverage.Skip("request.tool.schema", "it cannot be read, so the arguments were not checked against it", 0)
 	}

@@ -73,6 +73,11 @@ type Decision struct {
 	// lets pass, or empty.
 	Flagged Invariant
 
+	// Unread is how many bytes of the conversation the call was not compared with, because
+	// it is longer than the parts that are read: the last 64 KiB of the observations, and of
+	// the user's and the application's words the first and the last 8 KiB.
+	Unread int
+
 	// SchemaUnread says that the tool has a schema which arguments are not checked
 	// against: it is no JSON Schema, refers to others, or is too large or too costly.
 	SchemaUnread bool
@@ -159,13 +164,15 @@ func Decide(ctx context.Context, c Call) (Decision, error) {
 }
 
 func decide(c Call, b *budget) (Decision, error) {
-	c = c.asObject()
+	c, unread := c.asObject().recent()
 	if err := b.ctx.Err(); err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", err)
 	}
 	leaves, err := readArguments(c.Arguments, b)
 	if err != nil && !b.spent() {
-		return refusal(MalformedArguments), nil
+		d := refusal(MalformedArguments)
+		d.Unread = unread
+		return d, nil
 	}
 	r := newReading(c, b)
 	for _, l := range leaves {
@@ -191,6 +198,6 @@ func decide(c Call, b *budget) (Decision, error) {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
 	}
 	d := r.decision()
-	d.Provenance = from
+	d.Provenance, d.Unread = from, unread
 	return d, nil
 }
