@@ -3,6 +3,8 @@ package toolcall
 import (
 	"context"
 	"regexp"
+
+	"github.com/caddy-lex/lex/kernel"
 )
 
 // MaxWork is the budget of one call.
@@ -88,3 +90,34 @@ func Screens(text string) (patterns []*regexp.Regexp, possible []bool) {
 	}
 	return patterns, possible
 }
+
+// Features measures a call as the interceptor does; other says that another invariant than
+// InjectedAction blocks it.
+func Features(c Call) (x []float64, reads, other bool) {
+	b := &budget{ctx: context.Background()}
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil {
+		return nil, false, true
+	}
+	r := newReading(c, b)
+	for _, l := range leaves {
+		r.leaf(l)
+	}
+	r.program(c.Name, leaves)
+	r.documents(leaves)
+	r.searches(leaves)
+	r.compare(c, leaves)
+	r.destinations(leaves)
+	r.intention()
+	r.amounts(c, leaves)
+	delete(r.broken, InjectedAction)
+	other = !r.decision().Allowed
+	if len(r.seen) == 0 || r.application(r.deed) {
+		return nil, r.effect == kernel.ToolReads, other
+	}
+	_, high := effectOf(c)
+	return r.measure(high), r.deed.effect == kernel.ToolReads, other
+}
+
+// FeatureNames in the order of Features.
+var FeatureNames = featureNames

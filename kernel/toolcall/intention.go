@@ -3,6 +3,7 @@ package toolcall
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -614,6 +615,19 @@ func (r *reading) excuse(u support, p passage, things int, told, reads, other bo
 func (r *reading) compare(c Call, leaves []leaf) {
 	if len(r.seen) > 0 {
 		r.deed = r.readDeed(c, r.effect, leaves)
+		var all strings.Builder
+		for _, l := range leaves {
+			if len(l.value) < maxWithin {
+				all.WriteString(foldText(l.value) + "\n")
+			}
+			if n, err := strconv.ParseFloat(l.value, 64); err == nil {
+				r.figures = append(r.figures, n)
+			}
+			if l.text && len(l.value) < 400 && strings.Contains(l.value, " ") {
+				r.composed = append(r.composed, l.value)
+			}
+		}
+		r.arguments = all.String()
 		r.user = r.supportFor(r.deed)
 	}
 }

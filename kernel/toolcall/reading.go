@@ -43,6 +43,11 @@ type reading struct {
 	user   support      // what the user says for it
 	near   Invariant    // that the call comes near to
 
+	arguments string    // all, folded
+	figures   []float64 // its numbers
+	composed  []string  // its prose
+	read      []float64 // numbers of the observations
+
 	suspicion float64 // how far the call follows an instruction rather than the user
 }
 
