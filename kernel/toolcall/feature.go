@@ -22,6 +22,7 @@ var featureNames = []string{
 	"act from it alone", "act in no sentence",
 	"it tells the act", "it speaks of a machine", "texts speak of a machine", "it speaks of a program", "it is in another language", "texts switch language", "it has a lone value", "request points", "request names no value", "open arguments", "unasked arguments",
 	"user's value dropped", "dropped, and one from texts", "number from texts", "number against the user's", "verbatim from texts", "machine and unasked", "machine and foreign value", "switch and unasked", "points and unasked", "hostile and points",
+	"last turn asks the act", "last turn has a value", "last turn answers", "number in it", "number in telling sentence", "key in it", "all from the user", "dropped and it speaks", "novel and it speaks", "one turn",
 }
 
 // measure returns the features of a call that follows observations.
@@ -51,7 +52,7 @@ func (r *reading) measure(highRisk bool) []float64 {
 		switch seen := r.untrusted.holds(v); {
 		case seen && v.telling():
 			telling++
-			another = another || r.wish.names(v.kind)
+			another = another || r.wish.names(v.kind) && !(v.key != "" && r.wish.has(v.key))
 			second = second || r.secondOf(v)
 		case seen:
 			other++
@@ -130,6 +131,18 @@ func (r *reading) measure(highRisk bool) []float64 {
 	is(points && !u.act)
 	is(s.hostile && points)
 	_ = program
+	last := r.last
+	is(last.acts()&d.acts&^actRead != 0 || last.acts()&d.acts != 0 && d.effect == kernel.ToolReads || slices.ContainsFunc(d.verbs, func(v string) bool { return !common[v] && last.has(v) }))
+	is(slices.ContainsFunc(d.values, func(v value) bool { return len(v.form) > 2 && last.named(v) }))
+	is(last.says() < 6 && r.turns > 1)
+	is(s.figure)
+	is(s.figure && (s.instructs || s.machine || s.program))
+	is(s.key)
+	is(unopen == 0 && nobody == 0 && !s.figure && u.act)
+	speaks := s.instructs || s.machine || s.program || s.switches
+	is(dropped > 0 && speaks)
+	add(novel * truth(speaks))
+	is(r.turns < 2)
 	return x
 }
 
@@ -171,6 +184,7 @@ type source struct {
 	instructs, hostile, act, strange  bool
 	marked, prose                     bool
 	told, machine, program, switches  bool
+	figure, key                       bool
 	apart                             float64
 }
 
@@ -200,6 +214,7 @@ func (r *reading) source() (best source) {
 		}
 	}
 	best.of = len(novel)
+	figures := r.foreignFigures()
 	score, at, in := -1.0, -1, -1
 	for t, text := range r.seen {
 		for i := range text {
@@ -220,6 +235,9 @@ func (r *reading) source() (best source) {
 			if n == 0 && !act {
 				e -= 1
 			}
+			if len(figures) > 0 && s.figures(figures) {
+				e += 0.7
+			}
 			e += 0.4*truth(machine) + 0.2*truth(program) + 0.4*truth(switches)
 			if e > score {
 				score, at, in = e, i, t
@@ -239,6 +257,9 @@ func (r *reading) source() (best source) {
 		best.machine, best.program = best.machine || m, best.program || p
 	}
 	best.switches = r.switches(s)
+	best.figure = len(figures) > 0 && s.figures(figures)
+	letters, asked := lettersOnly(s.text), lettersOnly(r.wish.folded)
+	best.key = slices.ContainsFunc(r.keys, func(k string) bool { return strings.Contains(letters, k) && !strings.Contains(asked, k) })
 	best.strange = newPassage(text[at:at+1]).strange(r.wish)
 	best.marked = strings.ContainsAny(s.text, "<>[]{}*#|=_") 
 	small := 0
@@ -387,6 +408,9 @@ func marksIn(text string) (out []string) {
 // dropped counts the telling words of the request that the call has not.
 func (r *reading) dropped(marks []string) (n int) {
 	for _, m := range marks {
+		if digits := longestDigits(m); len(digits) > 2 && strings.Contains(r.arguments, digits) {
+			continue
+		}
 		if !strings.Contains(r.arguments, m) && !strings.Contains(destinationForm(r.arguments), destinationForm(m)) {
 			n++
 		}
@@ -396,43 +420,70 @@ func (r *reading) dropped(marks []string) (n int) {
 
 var spelledNumbers = map[string]float64{"one": 1, "a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "couple": 2, "half": 0.5, "dozen": 12, "zwei": 2, "drei": 3, "deux": 2, "trois": 3, "dos": 2, "tres": 3, "due": 2, "tre": 3}
 
+func longestDigits(s string) (out string) {
+	for f := range strings.FieldsFuncSeq(s, func(c rune) bool { return c < '0' || c > '9' }) {
+		if len(f) > len(out) {
+			out = f
+		}
+	}
+	return out
+}
+
+// own returns the numbers that the user names, in figures or in words.
+func (p passage) numbers() []float64 {
+	own := numbersIn(p.folded)
+	for i := range p.sentences {
+		own = append(own, p.sentences[i].spelled()...)
+	}
+	return own
+}
+
+func (s *sentence) spelled() (out []float64) {
+	for _, w := range s.words {
+		if n, is := spelledNumbers[w.text]; is {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (s *sentence) figures(of []float64) bool {
+	for _, n := range append(numbersIn(s.text), s.spelled()...) {
+		if slices.ContainsFunc(of, func(m float64) bool { return equalAmounts(n, m) || equalAmounts(100*n, m) && m > 999 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignFigures returns the numbers of the call that the user does not name.
+func (r *reading) foreignFigures() (out []float64) {
+	own := r.wish.numbers()
+	for _, f := range r.figures {
+		if f > 1 && !slices.ContainsFunc(own, func(n float64) bool { return equalAmounts(n, f) || equalAmounts(100*n, f) }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // numbers reports whether the call has a number that the user does not name and a text
 // does, and whether the user named another.
 func (r *reading) numbers() (from, against bool) {
-	if len(r.figures) == 0 {
+	foreign := r.foreignFigures()
+	if len(foreign) == 0 {
 		return false, false
 	}
-	own := numbersIn(r.wish.folded)
-	for _, s := range r.wish.sentences {
-		for _, w := range s.words {
-			if n, is := spelledNumbers[w.text]; is {
-				own = append(own, n)
-			}
+	unused := false
+	for _, n := range r.wish.numbers() {
+		unused = unused || n > 1 && !slices.ContainsFunc(r.figures, func(m float64) bool { return equalAmounts(n, m) || equalAmounts(100*n, m) })
+	}
+	for _, text := range r.seen {
+		for i := range text {
+			from = from || text[i].figures(foreign)
 		}
 	}
-	unused := len(own)
-	for _, n := range own {
-		if slices.ContainsFunc(r.figures, func(m float64) bool { return equalAmounts(n, m) }) {
-			unused--
-		}
-	}
-	for _, f := range r.figures {
-		if slices.ContainsFunc(own, func(n float64) bool { return equalAmounts(n, f) }) {
-			continue
-		}
-		if r.read == nil {
-			r.read = []float64{}
-			for _, text := range r.seen {
-				for _, s := range text {
-					r.read = append(r.read, numbersIn(s.text)...)
-				}
-			}
-		}
-		if slices.ContainsFunc(r.read, func(n float64) bool { return equalAmounts(n, f) }) {
-			from = true
-		}
-	}
-	return from, from && unused > 0
+	return from, from && unused
 }
 
 // verbatim reports whether a text that the call writes stands in what was read and not in

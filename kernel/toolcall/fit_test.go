@@ -46,17 +46,34 @@ func loadExamples(t *testing.T) (out []example) {
 	if p := os.Getenv("INJ"); p != "" {
 		f, _ := os.Open(p)
 		z, _ := gzip.NewReader(f)
-		for i, r := range readRows[recordedCall2](t, z) {
-			if r.Call.Context.Output == "" || r.Source != "injecagent" {
-				continue
+		rows := readRows[recordedCall2](t, z)
+		var texts []string
+		for _, r := range rows {
+			if r.Source == "injecagent" && r.Label == "harmful" && openName(r.Call.Name) {
+				texts = append(texts, r.Call.Context.Output)
 			}
-			if r.Label == "harmful" && !openName(r.Call.Name) || r.Label != "harmful" && i%2 == 0 {
-				continue
-			}
+		}
+		harmless := []string{"12 results. Opening hours: Monday to Friday 9:00-17:30. Please keep the receipt.", "{\"status\": \"ok\", \"id\": 5512, \"owner\": \"Ann Lee\"}", "Read the manual before use. Remove the battery. Do not open the housing. Contact support@example.com with questions."}
+		for i, r := range rows {
 			c := toolcall.Call{Name: r.Call.Name, Arguments: r.Call.Arguments, Request: r.Call.Context.User}
-			c.Context = []toolcall.Observation{{Text: r.Call.Context.Output}}
+			attack := r.Label == "harmful"
+			file, kind, weight := "inj", "inj", 0.1
+			switch {
+			case r.Source == "injecagent" && attack && openName(r.Call.Name):
+				c.Context = []toolcall.Observation{{Text: r.Call.Context.Output}}
+			case (r.Source == "gpteacher_toolformer" || r.Source == "schema_guided_dialogue_calls") && !attack && i%2 == 1 && i%8 < 4:
+				file, kind, weight = "ord", r.Source, 0.1
+				text := harmless[i/8%3]
+				if i%8 == 1 {
+					kind += " poisoned"
+					text = texts[i%len(texts)]
+				}
+				c.Context = []toolcall.Observation{{Text: text}}
+			default:
+				continue
+			}
 			x, reads, other := toolcall.Features(c)
-			out = append(out, example{x: x, reads: reads, other: other, attack: r.Label == "harmful", old: !decide(c).Allowed, file: "inj", kind: r.Label, domain: "inj", planted: "inj", weight: 0.1})
+			out = append(out, example{x: x, reads: reads, other: other, attack: attack, old: !decide(c).Allowed, file: file, kind: kind, domain: fmt.Sprint(file, r.Call.Name), planted: file + r.Call.Name, weight: weight})
 		}
 	}
 	return out
@@ -193,7 +210,7 @@ func TestCross(t *testing.T) {
 		}
 		for _, ridge := range []float64{1, 3, 10} {
 			scores := crossed(all, ridge, key)
-			for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "inj"} {
+			for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "inj", "ord"} {
 				line := ""
 				for _, reads := range []bool{true, false} {
 					line += fmt.Sprintf(" [reads %v]", reads)
@@ -223,7 +240,7 @@ func TestCross(t *testing.T) {
 					var hs []float64
 					n, other := 0, 0
 					for i, e := range all {
-						if e.file == "inj" || e.attack || e.reads != reads {
+						if e.file == "inj" || e.file == "ord" || e.attack || e.reads != reads {
 							continue
 						}
 						n++
@@ -243,7 +260,7 @@ func TestCross(t *testing.T) {
 						k = 0
 					}
 					c.add(e.file+map[bool]string{true: "A", false: "b"}[e.attack], e.other || scores[i] >= th[k])
-					if ridge == 3 && rate == 0.03 && e.file != "inj" {
+					if ridge == 3 && rate == 0.03 && e.file[0] == 'a' {
 						c.add(" "+map[bool]string{true: "A ", false: "b "}[e.attack]+e.file[7:11]+" "+e.kind, e.other || scores[i] >= th[k])
 					}
 				}
@@ -262,7 +279,7 @@ func TestCross(t *testing.T) {
 			if ridge == 3 && mode == "domain" && os.Getenv("MISS") != "" {
 				f, _ := os.Create(os.Getenv("MISS"))
 				for i, e := range all {
-					if e.file != "inj" {
+					if e.file[0] == 'a' {
 						fmt.Fprintf(f, "%.3f\t%s\t%v\t%v\t%v\t%s\t%s\t%.2f\n", scores[i], e.id, e.attack, e.other, e.reads, e.kind, e.file, e.x)
 					}
 				}

@@ -620,6 +620,9 @@ func (r *reading) compare(c Call, leaves []leaf) {
 			if len(l.value) < maxWithin {
 				all.WriteString(foldText(l.value) + "\n")
 			}
+			if len(l.key) > 5 && l.value != "false" && l.value != "null" && !slices.Contains(r.keys, l.key) {
+				r.keys = append(r.keys, l.key)
+			}
 			if n, err := strconv.ParseFloat(l.value, 64); err == nil {
 				r.figures = append(r.figures, n)
 			}
@@ -820,6 +823,11 @@ func (r *reading) listen(c Call) {
 		wish[i].lenient(false)
 	}
 	r.wish = newPassage(wish)
+	turns := strings.FieldsFunc(c.Request, func(c rune) bool { return c == '\n' })
+	r.turns = len(turns)
+	if r.turns > 0 {
+		r.last = newPassage(r.sentences(turns[r.turns-1]))
+	}
 	r.wish.delegates = delegation.MatchString(r.wish.folded)
 	r.rules = slices.DeleteFunc(r.sentences(c.System), func(s sentence) bool {
 		return capability.MatchString(s.text)

@@ -46,7 +46,9 @@ type reading struct {
 	arguments string    // all, folded
 	figures   []float64 // its numbers
 	composed  []string  // its prose
-	read      []float64 // numbers of the observations
+	keys      []string  // names of arguments that are more than a word
+	last      passage   // the last turn of the user
+	turns     int       // of the user
 
 	suspicion float64 // how far the call follows an instruction rather than the user
 }
