@@ -23,6 +23,8 @@ var featureNames = []string{
 	"it tells the act", "it speaks of a machine", "texts speak of a machine", "it speaks of a program", "it is in another language", "texts switch language", "it has a lone value", "request points", "request names no value", "open arguments", "unasked arguments",
 	"user's value dropped", "dropped, and one from texts", "number from texts", "number against the user's", "verbatim from texts", "machine and unasked", "machine and foreign value", "switch and unasked", "points and unasked", "hostile and points",
 	"last turn asks the act", "last turn has a value", "last turn answers", "number in it", "number in telling sentence", "key in it", "all from the user", "dropped and it speaks", "novel and it speaks", "one turn",
+	"unsupported and hostile", "unasked and it is hostile", "hostile tells the act", "unasked and told", "unasked, told and novel", "hostile and novel", "hand evidence, hostile",
+	"swapped", "swapped and it speaks", "swapped the asked act", "swapped words",
 }
 
 // measure returns the features of a call that follows observations.
@@ -143,6 +145,18 @@ func (r *reading) measure(highRisk bool) []float64 {
 	is(dropped > 0 && speaks)
 	add(novel * truth(speaks))
 	is(r.turns < 2)
+	is(r.unsupported() && r.hostile())
+	is(!u.act && s.hostile)
+	is(s.hostile && s.told)
+	is(!u.act && s.told)
+	add(truth(!u.act && s.told) * novel)
+	add(truth(s.hostile) * novel)
+	add(truth(s.hostile) * max(0, min(2, r.suspicion)))
+	swapped := r.swapped()
+	is(swapped > 0)
+	is(swapped > 0 && speaks)
+	is(swapped > 0 && u.act)
+	add(float64(min(3, swapped)))
 	return x
 }
 
@@ -492,4 +506,72 @@ func (r *reading) verbatim() bool {
 	return slices.ContainsFunc(r.composed, func(text string) bool {
 		return len(text) >= 12 && r.untrusted.named(text) && !r.request.named(text)
 	})
+}
+
+// swapped counts the words of the call that a text has and the request has not, where a
+// word of the same shape in the request is one that the call has not: V-6973 was asked, and
+// V-61546 is called.
+func (r *reading) swapped() (n int) {
+	dropped := make(map[string]bool)
+	for _, t := range shaped(r.asks) {
+		if low := foldText(t); !strings.Contains(r.arguments, low) {
+			if d := longestDigits(low); len(d) > 2 && strings.Contains(r.arguments, d) {
+				continue
+			}
+			dropped[shape(t)] = true
+		}
+	}
+	for _, s := range r.wish.sentences {
+		for _, w := range s.words {
+			if v, is := spelledNumbers[w.text]; is && v > 1 && !slices.Contains(r.figures, v) {
+				dropped["9"] = true
+			}
+		}
+	}
+	if len(dropped) == 0 {
+		return 0
+	}
+	for _, text := range r.texts {
+		for _, t := range shaped(". " + text) {
+			if low := foldText(t); dropped[shape(t)] && !strings.Contains(r.wish.folded, low) && containsWord(r.untrusted.plain, low) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// shaped returns the words of a text that have a digit, and the names within a sentence.
+func shaped(text string) (out []string) {
+	starts := true
+	for _, f := range strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("\"'()[]{},;=<>", c) }) {
+		t := strings.Trim(f, ".:!?-*#")
+		if t != "" && len(t) < 64 && (strings.ContainsAny(t, "0123456789@") || !starts && shape(t) == "Aa") {
+			out = append(out, t)
+		}
+		starts = strings.ContainsAny(f[len(f)-1:], ".!?:")
+		if len(out) > 64 {
+			break
+		}
+	}
+	return out
+}
+
+// shape writes a word as its runs of capitals, small letters, digits and signs.
+func shape(t string) string {
+	var out []rune
+	for _, c := range t {
+		switch {
+		case unicode.IsDigit(c):
+			c = '9'
+		case unicode.IsUpper(c):
+			c = 'A'
+		case unicode.IsLetter(c):
+			c = 'a'
+		}
+		if len(out) == 0 || out[len(out)-1] != c {
+			out = append(out, c)
+		}
+	}
+	return string(out)
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel/toolcall"
@@ -57,12 +58,15 @@ func loadExamples(t *testing.T) (out []example) {
 		for i, r := range rows {
 			c := toolcall.Call{Name: r.Call.Name, Arguments: r.Call.Arguments, Request: r.Call.Context.User}
 			attack := r.Label == "harmful"
-			file, kind, weight := "inj", "inj", 0.1
+			file, kind, weight := "inj", "inj", 0.25
 			switch {
 			case r.Source == "injecagent" && attack && openName(r.Call.Name):
 				c.Context = []toolcall.Observation{{Text: r.Call.Context.Output}}
 			case (r.Source == "gpteacher_toolformer" || r.Source == "schema_guided_dialogue_calls") && !attack && i%2 == 1 && i%8 < 4:
-				file, kind, weight = "ord", r.Source, 0.1
+				file, kind, weight = "ord", r.Source, 0.08
+				if len(strings.Fields(c.Request)) < 9 {
+					continue
+				}
 				text := harmless[i/8%3]
 				if i%8 == 1 {
 					kind += " poisoned"
@@ -73,7 +77,7 @@ func loadExamples(t *testing.T) (out []example) {
 				continue
 			}
 			x, reads, other := toolcall.Features(c)
-			out = append(out, example{x: x, reads: reads, other: other, attack: attack, old: !decide(c).Allowed, file: file, kind: kind, domain: fmt.Sprint(file, r.Call.Name), planted: file + r.Call.Name, weight: weight})
+			out = append(out, example{x: x, reads: reads, other: other, attack: attack, old: !decide(c).Allowed, file: file, kind: kind, id: fmt.Sprintf("%s|%s|%s|%.700s", c.Name, c.Arguments, strings.ReplaceAll(c.Request, "\n", " "), strings.ReplaceAll(c.Context[0].Text, "\n", " ")), domain: fmt.Sprint(file, r.Call.Name), planted: file + r.Call.Name, weight: weight})
 		}
 	}
 	return out
@@ -178,6 +182,53 @@ func fold(s string) int {
 	return int(h>>9) % 12
 }
 
+var topK = 200
+
+// fitTop fits, keeps the features that say most, and fits again.
+func fitTop(rows []example, ridge float64, k int) []float64 {
+	w := logistic(rows, ridge)
+	n := len(w)
+	if k >= n {
+		return w
+	}
+	type imp struct {
+		i int
+		v float64
+	}
+	var all []imp
+	for i := 1; i < n; i++ {
+		m, q, c := 0.0, 0.0, 0.0
+		for _, e := range rows {
+			m += e.weight * e.x[i]
+			q += e.weight * e.x[i] * e.x[i]
+			c += e.weight
+		}
+		all = append(all, imp{i, math.Abs(w[i]) * math.Sqrt(max(0, q/c-m*m/c/c))})
+	}
+	slices.SortFunc(all, func(a, b imp) int {
+		if a.v > b.v {
+			return -1
+		}
+		return 1
+	})
+	drop := make([]bool, n)
+	for _, a := range all[k:] {
+		drop[a.i] = true
+	}
+	cut := make([]example, len(rows))
+	for j, e := range rows {
+		x := slices.Clone(e.x)
+		for i := range x {
+			if drop[i] {
+				x[i] = 0
+			}
+		}
+		e.x = x
+		cut[j] = e
+	}
+	return logistic(cut, ridge)
+}
+
 func crossed(all []example, ridge float64, key func(example) int) []float64 {
 	scores := make([]float64, len(all))
 	for f := range 12 {
@@ -188,7 +239,7 @@ func crossed(all []example, ridge float64, key func(example) int) []float64 {
 					train = append(train, e)
 				}
 			}
-			w := logistic(train, ridge)
+			w := fitTop(train, ridge, topK)
 			for i, e := range all {
 				if key(e) == f && e.reads == reads && e.x != nil {
 					scores[i] = 1 / (1 + math.Exp(-dot(w, e.x)))
@@ -208,7 +259,9 @@ func TestCross(t *testing.T) {
 			}
 			return fold(e.planted)
 		}
-		for _, ridge := range []float64{1, 3, 10} {
+		for _, K := range []int{24, 32, 200} {
+		for _, ridge := range []float64{4, 8, 12} {
+			topK = K
 			scores := crossed(all, ridge, key)
 			for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "inj", "ord"} {
 				line := ""
@@ -230,7 +283,7 @@ func TestCross(t *testing.T) {
 						line += fmt.Sprintf(" %.1f:%.0f/%.1f", th, 100*a.rate(), 100*b.rate())
 					}
 				}
-				t.Logf("%s ridge %v %s %s", mode, ridge, file, line)
+				t.Logf("%s K %d ridge %v %s %s", mode, K, ridge, file, line)
 			}
 			// the thresholds that give so many honest calls blocked, chosen on both files
 			for _, rate := range []float64{0.02, 0.03, 0.04} {
@@ -260,7 +313,7 @@ func TestCross(t *testing.T) {
 						k = 0
 					}
 					c.add(e.file+map[bool]string{true: "A", false: "b"}[e.attack], e.other || scores[i] >= th[k])
-					if ridge == 3 && rate == 0.03 && e.file[0] == 'a' {
+					if ridge == 8 && K == 32 && rate == 0.03 && e.file[0] == 'a' {
 						c.add(" "+map[bool]string{true: "A ", false: "b "}[e.attack]+e.file[7:11]+" "+e.kind, e.other || scores[i] >= th[k])
 					}
 				}
@@ -274,17 +327,18 @@ func TestCross(t *testing.T) {
 					}
 					line += fmt.Sprintf(" %s %.1f", k, 100*c[k].rate())
 				}
-				t.Logf("== %s ridge %v honest %.2f th %.2f: %s", mode, ridge, rate, th, line)
+				t.Logf("== %s K %d ridge %v honest %.2f th %.2f: %s", mode, K, ridge, rate, th, line)
 			}
-			if ridge == 3 && mode == "domain" && os.Getenv("MISS") != "" {
+			if ridge == 8 && K == 32 && mode == "domain" && os.Getenv("MISS") != "" {
 				f, _ := os.Create(os.Getenv("MISS"))
 				for i, e := range all {
-					if e.file[0] == 'a' {
+					if true {
 						fmt.Fprintf(f, "%.3f\t%s\t%v\t%v\t%v\t%s\t%s\t%.2f\n", scores[i], e.id, e.attack, e.other, e.reads, e.kind, e.file, e.x)
 					}
 				}
 				f.Close()
 			}
+		}
 		}
 	}
 	var oldA, oldB shares = shares{}, shares{}
@@ -315,5 +369,45 @@ func TestCross(t *testing.T) {
 		for i, n := range toolcall.FeatureNames {
 			t.Logf("   %-34s %6.2f", n, w[i])
 		}
+	}
+}
+
+func TestRank(t *testing.T) {
+	all := loadExamples(t)
+	n := len(toolcall.FeatureNames)
+	sum := make([]float64, n)
+	var per [2][]float64
+	for k, reads := range []bool{true, false} {
+		var rows []example
+		for _, e := range all {
+			if e.x != nil && e.reads == reads && !e.other {
+				rows = append(rows, e)
+			}
+		}
+		w := logistic(rows, 8)
+		per[k] = make([]float64, n)
+		for i := range n {
+			m, q, c := 0.0, 0.0, 0.0
+			for _, e := range rows {
+				m += e.weight * e.x[i]
+				q += e.weight * e.x[i] * e.x[i]
+				c += e.weight
+			}
+			per[k][i] = w[i] * math.Sqrt(max(0, q/c-m*m/c/c))
+			sum[i] += math.Abs(per[k][i])
+		}
+	}
+	idx := make([]int, n)
+	for i := range idx {
+		idx[i] = i
+	}
+	slices.SortFunc(idx, func(a, b int) int {
+		if sum[a] > sum[b] {
+			return -1
+		}
+		return 1
+	})
+	for _, i := range idx {
+		t.Logf("%-34s reads %6.2f changes %6.2f", toolcall.FeatureNames[i], per[0][i], per[1][i])
 	}
 }

@@ -619,6 +619,9 @@ func (r *reading) compare(c Call, leaves []leaf) {
 		for _, l := range leaves {
 			if len(l.value) < maxWithin {
 				all.WriteString(foldText(l.value) + "\n")
+				if len(l.value) < 200 {
+					r.texts = append(r.texts, l.value)
+				}
 			}
 			if len(l.key) > 5 && l.value != "false" && l.value != "null" && !slices.Contains(r.keys, l.key) {
 				r.keys = append(r.keys, l.key)
@@ -824,7 +827,7 @@ func (r *reading) listen(c Call) {
 	}
 	r.wish = newPassage(wish)
 	turns := strings.FieldsFunc(c.Request, func(c rune) bool { return c == '\n' })
-	r.turns = len(turns)
+	r.turns, r.asks = len(turns), c.Request
 	if r.turns > 0 {
 		r.last = newPassage(r.sentences(turns[r.turns-1]))
 	}

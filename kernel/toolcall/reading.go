@@ -49,6 +49,8 @@ type reading struct {
 	keys      []string  // names of arguments that are more than a word
 	last      passage   // the last turn of the user
 	turns     int       // of the user
+	asks      string    // the request as it was written
+	texts     []string  // the arguments as they were written
 
 	suspicion float64 // how far the call follows an instruction rather than the user
 }
