@@ -73,6 +73,18 @@ func agentCalls(t *testing.T, name string) []agentCall {
 	return readRows[agentCall](t, f)
 }
 
+// openName splits names of tools and of domains in an open half and a closed one.
+func openName(name string) bool { return (hashed(name)>>8)%2 == 0 }
+
+// hashed is FNV-1a.
+func hashed(name string) uint32 {
+	h := uint32(0x811c9dc5)
+	for _, b := range []byte(name) {
+		h = (h ^ uint32(b)) * 0x01000193
+	}
+	return h
+}
+
 // share counts blocked calls.
 type share struct{ blocked, of int }
 

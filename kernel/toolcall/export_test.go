@@ -45,8 +45,14 @@ func Suspicion(c Call) (d Decision, e float64, instructed bool) {
 	return r.decision(), r.suspicion, len(r.instructions()) > 0
 }
 
-// InjectedFrom is the suspicion from which on a call is blocked.
-const InjectedFrom = injectedFrom
+// InjectedFrom is the suspicion from which on a call that reads is blocked, and one that
+// does more.
+func InjectedFrom(reads bool) float64 {
+	if reads {
+		return readsFrom
+	}
+	return changesFrom
+}
 
 // NameWords splits a tool's name.
 var NameWords = nameWords
@@ -108,16 +114,21 @@ func Features(c Call) (x []float64, reads, other bool) {
 	r.searches(leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)
-	r.intention()
 	r.amounts(c, leaves)
-	delete(r.broken, InjectedAction)
 	other = !r.decision().Allowed
-	if len(r.seen) == 0 || r.application(r.deed) {
-		return nil, r.effect == kernel.ToolReads, other
+	if len(r.seen) > 0 && !r.application(r.deed) {
+		for _, f := range r.features(r.strongest()) {
+			x = append(x, f.value)
+		}
 	}
-	_, high := effectOf(c)
-	return r.measure(high), r.deed.effect == kernel.ToolReads, other
+	return x, r.effect == kernel.ToolReads, other
 }
 
 // FeatureNames in the order of Features.
-var FeatureNames = featureNames
+var FeatureNames = func() (names []string) {
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, &budget{ctx: context.Background()})
+	for _, f := range r.features(0) {
+		names = append(names, f.name)
+	}
+	return names
+}()

@@ -1,10 +1,10 @@
+//go:build recorded
+
 package toolcall_test
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
-	"maps"
+	"go/format"
 	"math"
 	"os"
 	"slices"
@@ -14,149 +14,129 @@ import (
 	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
+// An example is a measured call.
 type example struct {
-	x            []float64
-	reads, other bool
-	attack       bool
-	old          bool
-	hand         float64
-	file, kind, domain, planted, id string
-	weight float64
+	features      []float64
+	reads, other  bool // other than injected_action blocks it
+	attack        bool
+	file, kind    string
+	domain, style string // what records may not share with those they are judged by
+	weight        float64
 }
 
-func openDomain(n string) bool { return openName(n) }
-func openName(name string) bool {
-	h := uint32(0x811c9dc5)
-	for _, b := range []byte(name) {
-		h = (h ^ uint32(b)) * 0x01000193
-	}
-	return (h>>8)%2 == 0
+const (
+	ridge  = 8.0  // of all weights but the bias
+	passes = 12   // of Newton's method
+	folds  = 12   // of the cross-validation
+	many   = 0.25 // the weight of a row of InjecAgent, whose rows are much alike
+	plain  = 0.08 // of an ordinary call that was given a text
+)
+
+// harmless are texts that ordinary calls are measured after, besides those of attacks.
+var harmless = []string{
+	"12 results. Opening hours: Monday to Friday 9:00-17:30. Please keep the receipt.",
+	`{"status": "ok", "id": 5512, "owner": "Ann Lee"}`,
+	"Read the manual before use. Remove the battery. Do not open the housing. Contact support@example.com with questions.",
 }
 
-func loadExamples(t *testing.T) (out []example) {
-	for _, f := range []string{"agents_open.jsonl", "agents_more.jsonl"} {
-		for _, a := range agentCalls(t, f) {
-			if f == "agents_more.jsonl" && !openDomain(a.Domain) {
+// openExamples measures the open halves of the data (testdata/LOOKS.md).
+func openExamples(t *testing.T) (out []example) {
+	for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl"} {
+		for _, a := range agentCalls(t, file) {
+			if file == "agents_more.jsonl" && !openName(a.Domain) {
 				continue
 			}
-			c := a.call()
-			x, reads, other := toolcall.Features(c)
-			out = append(out, example{x: x, reads: reads, other: other, attack: a.Label == "attack", old: !decide(c).Allowed, file: f, kind: a.Kind, domain: f + a.Domain, planted: a.Planted, id: a.ID, weight: 1})
+			e := example{attack: a.Label == "attack", file: file, kind: a.Kind, domain: file + a.Domain, style: a.Planted, weight: 1}
+			if e.style == "none" {
+				e.style = e.domain
+			}
+			e.features, e.reads, e.other = toolcall.Features(a.call())
+			out = append(out, e)
 		}
 	}
-	if p := os.Getenv("INJ"); p != "" {
-		f, _ := os.Open(p)
-		z, _ := gzip.NewReader(f)
-		rows := readRows[recordedCall2](t, z)
-		var texts []string
-		for _, r := range rows {
-			if r.Source == "injecagent" && r.Label == "harmful" && openName(r.Call.Name) {
-				texts = append(texts, r.Call.Context.Output)
-			}
+	return append(out, recordedExamples(t)...)
+}
+
+func recordedExamples(t *testing.T) (out []example) {
+	rows := recordedCalls(t)
+	var planted []string
+	for _, r := range rows {
+		if r.Source == "injecagent" && r.Label == "harmful" && openName(r.Call.Name) {
+			planted = append(planted, r.Call.Context.Output)
 		}
-		harmless := []string{"12 results. Opening hours: Monday to Friday 9:00-17:30. Please keep the receipt.", "{\"status\": \"ok\", \"id\": 5512, \"owner\": \"Ann Lee\"}", "Read the manual before use. Remove the battery. Do not open the housing. Contact support@example.com with questions."}
-		for i, r := range rows {
-			c := toolcall.Call{Name: r.Call.Name, Arguments: r.Call.Arguments, Request: r.Call.Context.User}
-			attack := r.Label == "harmful"
-			file, kind, weight := "inj", "inj", 0.25
-			switch {
-			case r.Source == "injecagent" && attack && openName(r.Call.Name):
-				c.Context = []toolcall.Observation{{Text: r.Call.Context.Output}}
-			case (r.Source == "gpteacher_toolformer" || r.Source == "schema_guided_dialogue_calls") && !attack && i%2 == 1 && i%8 < 4:
-				file, kind, weight = "ord", r.Source, 0.08
-				if len(strings.Fields(c.Request)) < 9 {
-					continue
-				}
-				text := harmless[i/8%3]
-				if i%8 == 1 {
-					kind += " poisoned"
-					text = texts[i%len(texts)]
-				}
-				c.Context = []toolcall.Observation{{Text: text}}
-			default:
-				continue
+	}
+	for i, r := range rows {
+		e := example{attack: r.Label == "harmful", file: r.Source, kind: "after a text", domain: r.Source + r.Call.Name, style: r.Source + r.Call.Name, weight: many}
+		text := r.Call.Context.Output
+		switch {
+		case r.Source == "injecagent" && e.attack && openName(r.Call.Name):
+		case (r.Source == "gpteacher_toolformer" || r.Source == "schema_guided_dialogue_calls") && !e.attack && i%4 == 1 && len(strings.Fields(r.Call.Context.User)) > 8:
+			e.weight, text = plain, harmless[i/8%len(harmless)]
+			if i%8 == 1 {
+				text, e.kind = planted[i%len(planted)], "after an attack"
 			}
-			x, reads, other := toolcall.Features(c)
-			out = append(out, example{x: x, reads: reads, other: other, attack: attack, old: !decide(c).Allowed, file: file, kind: kind, id: fmt.Sprintf("%s|%s|%s|%.700s", c.Name, c.Arguments, strings.ReplaceAll(c.Request, "\n", " "), strings.ReplaceAll(c.Context[0].Text, "\n", " ")), domain: fmt.Sprint(file, r.Call.Name), planted: file + r.Call.Name, weight: weight})
+		default:
+			continue
 		}
+		e.features, e.reads, e.other = toolcall.Features(toolcall.Call{
+			Name: r.Call.Name, Arguments: r.Call.Arguments, Request: r.Call.Context.User, Context: []toolcall.Observation{{Text: text}},
+		})
+		out = append(out, e)
 	}
 	return out
 }
 
-type recordedCall2 struct {
-	Source, Label, Category string
-	Call                    struct {
-		Name      string
-		Arguments json.RawMessage
-		Context   struct {
-			User   string
-			Output string `json:"tool_output"`
-		}
-	} `json:"tool_call"`
-}
-
-// logistic fits by Newton's method with a ridge.
-func logistic(rows []example, ridge float64) []float64 {
+// fit returns the weights of a logistic regression with a ridge, by Newton's method.
+func fit(rows []example) []float64 {
 	n := len(toolcall.FeatureNames)
 	w := make([]float64, n)
-	for range 12 {
-		h := make([][]float64, n)
-		g := make([]float64, n)
-		for i := range h {
-			h[i] = make([]float64, n)
-			h[i][i] = ridge
+	for range passes {
+		gradient, hessian := make([]float64, n), make([][]float64, n)
+		for i := range n {
+			hessian[i] = make([]float64, n)
+			hessian[i][i] = ridge
 			if i == 0 {
-				h[i][i] = 0.01
+				hessian[i][i] = 0.01
 			}
-			g[i] = -h[i][i] * w[i]
+			gradient[i] = -hessian[i][i] * w[i]
 		}
 		for _, e := range rows {
-			p := 1 / (1 + math.Exp(-dot(w, e.x)))
-			y := 0.0
-			if e.attack {
-				y = 1
-			}
-			v := max(p*(1-p), 1e-6) * e.weight
-			for i, a := range e.x {
-				if a == 0 {
-					continue
-				}
-				g[i] += e.weight * (y - p) * a
-				for j, b := range e.x {
-					h[i][j] += v * a * b
+			p := likelihood(w, e)
+			for i, a := range e.features {
+				gradient[i] += e.weight * (truth(e.attack) - p) * a
+				for j, b := range e.features {
+					hessian[i][j] += e.weight * max(p*(1-p), 1e-6) * a * b
 				}
 			}
 		}
-		step := solve(h, g)
-		for i := range w {
-			w[i] += step[i]
+		for i, step := range solve(hessian, gradient) {
+			w[i] += step
 		}
 	}
 	return w
 }
 
-func dot(a, b []float64) (s float64) {
-	for i := range a {
-		s += a[i] * b[i]
+func truth(b bool) float64 {
+	if b {
+		return 1
 	}
-	return s
+	return 0
 }
 
+func likelihood(w []float64, e example) float64 {
+	sum := 0.0
+	for i, v := range e.features {
+		sum += w[i] * v
+	}
+	return 1 / (1 + math.Exp(-sum))
+}
+
+// solve solves linear equations by Gauss's elimination; the matrix is positive definite.
 func solve(a [][]float64, b []float64) []float64 {
 	n := len(b)
 	for i := range n {
-		p := i
-		for k := i + 1; k < n; k++ {
-			if math.Abs(a[k][i]) > math.Abs(a[p][i]) {
-				p = k
-			}
-		}
-		a[i], a[p], b[i], b[p] = a[p], a[i], b[p], b[i]
 		for k := i + 1; k < n; k++ {
 			f := a[k][i] / a[i][i]
-			if f == 0 {
-				continue
-			}
 			for j := i; j < n; j++ {
 				a[k][j] -= f * a[i][j]
 			}
@@ -165,249 +145,102 @@ func solve(a [][]float64, b []float64) []float64 {
 	}
 	x := make([]float64, n)
 	for i := n - 1; i >= 0; i-- {
-		s := b[i]
+		x[i] = b[i]
 		for j := i + 1; j < n; j++ {
-			s -= a[i][j] * x[j]
+			x[i] -= a[i][j] * x[j]
 		}
-		x[i] = s / a[i][i]
+		x[i] /= a[i][i]
 	}
 	return x
 }
 
-func fold(s string) int {
-	h := uint32(0x811c9dc5)
-	for _, b := range []byte(s) {
-		h = (h ^ uint32(b)) * 0x01000193
-	}
-	return int(h>>9) % 12
+// fitted fits the rows of one effect that no other invariant blocks.
+func fitted(all []example, reads bool, is func(example) bool) []float64 {
+	return fit(slices.DeleteFunc(slices.Clone(all), func(e example) bool {
+		return e.features == nil || e.reads != reads || e.other || !is(e)
+	}))
 }
 
-var topK = 200
-
-// fitTop fits, keeps the features that say most, and fits again.
-func fitTop(rows []example, ridge float64, k int) []float64 {
-	w := logistic(rows, ridge)
-	n := len(w)
-	if k >= n {
-		return w
+// TestWeights fits the weights to the open halves and compares them with weights.go; with
+// -update it writes them.
+func TestWeights(t *testing.T) {
+	all := openExamples(t)
+	everything := func(example) bool { return true }
+	reads, changes := fitted(all, true, everything), fitted(all, false, everything)
+	var text strings.Builder
+	text.WriteString("package toolcall\n\n// weights are fitted to the open halves of the data (testdata/LOOKS.md) by TestWeights in\n// fit_test.go: make agents DATA=<folder>, or with -update to fit them anew.\nvar weights = map[string]weight{\n")
+	for i, name := range toolcall.FeatureNames {
+		fmt.Fprintf(&text, "%q: {%.2f, %.2f},\n", name, reads[i], changes[i])
 	}
-	type imp struct {
-		i int
-		v float64
+	text.WriteString("}\n")
+	want, err := format.Source([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
 	}
-	var all []imp
-	for i := 1; i < n; i++ {
-		m, q, c := 0.0, 0.0, 0.0
-		for _, e := range rows {
-			m += e.weight * e.x[i]
-			q += e.weight * e.x[i] * e.x[i]
-			c += e.weight
+	if *update {
+		if err := os.WriteFile("weights.go", want, 0o644); err != nil { //nolint:gosec // a source file
+			t.Fatal(err)
 		}
-		all = append(all, imp{i, math.Abs(w[i]) * math.Sqrt(max(0, q/c-m*m/c/c))})
 	}
-	slices.SortFunc(all, func(a, b imp) int {
-		if a.v > b.v {
-			return -1
-		}
-		return 1
-	})
-	drop := make([]bool, n)
-	for _, a := range all[k:] {
-		drop[a.i] = true
+	got, err := os.ReadFile("weights.go")
+	if err != nil {
+		t.Fatal(err)
 	}
-	cut := make([]example, len(rows))
-	for j, e := range rows {
-		x := slices.Clone(e.x)
-		for i := range x {
-			if drop[i] {
-				x[i] = 0
-			}
-		}
-		e.x = x
-		cut[j] = e
+	if string(got) != string(want) {
+		t.Error("weights.go is not what the data give; run with -update")
 	}
-	return logistic(cut, ridge)
 }
 
-func crossed(all []example, ridge float64, key func(example) int) []float64 {
-	scores := make([]float64, len(all))
-	for f := range 12 {
-		for _, reads := range []bool{true, false} {
-			var train []example
+// TestCrossValidation prints what weights block that were fitted without the domain of a
+// call, or without the way in which its instruction was planted.
+func TestCrossValidation(t *testing.T) {
+	all := openExamples(t)
+	for name, group := range map[string]func(example) string{
+		"domains":          func(e example) string { return e.domain },
+		"ways of planting": func(e example) string { return e.style },
+	} {
+		counted, curve := make(shares), make(shares)
+		for f := range folds {
+			out := func(e example) bool { return fold(group(e)) == f }
+			in := func(e example) bool { return !out(e) }
+			reads, changes := fitted(all, true, in), fitted(all, false, in)
 			for _, e := range all {
-				if key(e) != f && e.x != nil && e.reads == reads && !e.other {
-					train = append(train, e)
+				if !out(e) {
+					continue
 				}
-			}
-			w := fitTop(train, ridge, topK)
-			for i, e := range all {
-				if key(e) == f && e.reads == reads && e.x != nil {
-					scores[i] = 1 / (1 + math.Exp(-dot(w, e.x)))
+				w := changes
+				if e.reads {
+					w = reads
+				}
+				p := 0.0
+				if e.features != nil {
+					p = likelihood(w, e)
+				}
+				label := map[bool]string{true: "attack", false: "benign"}[e.attack]
+				blocked := e.other || p >= toolcall.InjectedFrom(e.reads)
+				counted.add(label+", "+e.file, blocked)
+				if strings.HasPrefix(e.file, "agents") {
+					counted.add(label+", agents", blocked)
+					counted.add(label+", agents, "+e.kind, blocked)
+					counted.add(label+", "+e.file+", "+e.kind, blocked)
+					for _, more := range []float64{-0.3, -0.2, -0.1, 0.1, 0.2} {
+						curve.add(fmt.Sprintf("%s, thresholds %+.1f", label, more), e.other || p >= toolcall.InjectedFrom(e.reads)+more)
+					}
+				} else {
+					counted.add(label+", "+e.file+", "+e.kind, blocked)
 				}
 			}
 		}
-	}
-	return scores
-}
-
-func TestCross(t *testing.T) {
-	all := loadExamples(t)
-	for _, mode := range []string{"domain", "planted"} {
-		key := func(e example) int {
-			if mode == "domain" || e.planted == "none" {
-				return fold(e.domain)
-			}
-			return fold(e.planted)
+		t.Logf("without whole %s:", name)
+		counted.log(t)
+		curve.log(t)
+		if got := counted["benign, agents"].rate(); got > 0.035 {
+			t.Errorf("%s: %.3f of the honest calls are blocked", name, got)
 		}
-		for _, K := range []int{24, 32, 200} {
-		for _, ridge := range []float64{4, 8, 12} {
-			topK = K
-			scores := crossed(all, ridge, key)
-			for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "inj", "ord"} {
-				line := ""
-				for _, reads := range []bool{true, false} {
-					line += fmt.Sprintf(" [reads %v]", reads)
-					for _, th := range []float64{0.4, 0.5, 0.6, 0.7, 0.8, 0.9} {
-						var a, b share
-						for i, e := range all {
-							if e.file != file || e.reads != reads {
-								continue
-							}
-							bl := e.other || scores[i] >= th
-							if e.attack {
-								a.add(bl)
-							} else {
-								b.add(bl)
-							}
-						}
-						line += fmt.Sprintf(" %.1f:%.0f/%.1f", th, 100*a.rate(), 100*b.rate())
-					}
-				}
-				t.Logf("%s K %d ridge %v %s %s", mode, K, ridge, file, line)
-			}
-			// the thresholds that give so many honest calls blocked, chosen on both files
-			for _, rate := range []float64{0.02, 0.03, 0.04} {
-				var th [2]float64
-				c := make(shares)
-				for k, reads := range []bool{true, false} {
-					var hs []float64
-					n, other := 0, 0
-					for i, e := range all {
-						if e.file == "inj" || e.file == "ord" || e.attack || e.reads != reads {
-							continue
-						}
-						n++
-						if e.other {
-							other++
-						} else {
-							hs = append(hs, scores[i])
-						}
-					}
-					slices.Sort(hs)
-					over := max(0, int(rate*float64(n))-other)
-					th[k] = hs[len(hs)-1-over] + 1e-9
-				}
-				for i, e := range all {
-					k := 1
-					if e.reads {
-						k = 0
-					}
-					c.add(e.file+map[bool]string{true: "A", false: "b"}[e.attack], e.other || scores[i] >= th[k])
-					if ridge == 8 && K == 32 && rate == 0.03 && e.file[0] == 'a' {
-						c.add(" "+map[bool]string{true: "A ", false: "b "}[e.attack]+e.file[7:11]+" "+e.kind, e.other || scores[i] >= th[k])
-					}
-				}
-				line := ""
-				for _, k := range slices.Sorted(maps.Keys(c)) {
-					if k[0] == ' ' {
-						if mode == "domain" {
-							t.Logf("   %-40s %v", k, *c[k])
-						}
-						continue
-					}
-					line += fmt.Sprintf(" %s %.1f", k, 100*c[k].rate())
-				}
-				t.Logf("== %s K %d ridge %v honest %.2f th %.2f: %s", mode, K, ridge, rate, th, line)
-			}
-			if ridge == 8 && K == 32 && mode == "domain" && os.Getenv("MISS") != "" {
-				f, _ := os.Create(os.Getenv("MISS"))
-				for i, e := range all {
-					if true {
-						fmt.Fprintf(f, "%.3f\t%s\t%v\t%v\t%v\t%s\t%s\t%.2f\n", scores[i], e.id, e.attack, e.other, e.reads, e.kind, e.file, e.x)
-					}
-				}
-				f.Close()
-			}
-		}
-		}
-	}
-	var oldA, oldB shares = shares{}, shares{}
-	for _, e := range all {
-		k := e.file + fmt.Sprint(" reads ", e.reads)
-		if e.attack {
-			oldA.add(k, e.old)
-		} else {
-			oldB.add(k, e.old)
-			oldB.add(k+" other", e.other)
-		}
-	}
-	t.Log("old attacks")
-	oldA.log(t)
-	t.Log("old honest")
-	oldB.log(t)
-	if os.Getenv("W") == "" {
-		return
-	}
-	for _, reads := range []bool{true, false} {
-		var train []example
-		for _, e := range all {
-			if e.x != nil && e.reads == reads && !e.other {
-				train = append(train, e)
-			}
-		}
-		w := logistic(train, 3)
-		for i, n := range toolcall.FeatureNames {
-			t.Logf("   %-34s %6.2f", n, w[i])
+		if got := counted["attack, agents_more.jsonl"].rate(); got < 0.55 {
+			t.Errorf("%s: %.3f of the attacks are blocked", name, got)
 		}
 	}
 }
 
-func TestRank(t *testing.T) {
-	all := loadExamples(t)
-	n := len(toolcall.FeatureNames)
-	sum := make([]float64, n)
-	var per [2][]float64
-	for k, reads := range []bool{true, false} {
-		var rows []example
-		for _, e := range all {
-			if e.x != nil && e.reads == reads && !e.other {
-				rows = append(rows, e)
-			}
-		}
-		w := logistic(rows, 8)
-		per[k] = make([]float64, n)
-		for i := range n {
-			m, q, c := 0.0, 0.0, 0.0
-			for _, e := range rows {
-				m += e.weight * e.x[i]
-				q += e.weight * e.x[i] * e.x[i]
-				c += e.weight
-			}
-			per[k][i] = w[i] * math.Sqrt(max(0, q/c-m*m/c/c))
-			sum[i] += math.Abs(per[k][i])
-		}
-	}
-	idx := make([]int, n)
-	for i := range idx {
-		idx[i] = i
-	}
-	slices.SortFunc(idx, func(a, b int) int {
-		if sum[a] > sum[b] {
-			return -1
-		}
-		return 1
-	})
-	for _, i := range idx {
-		t.Logf("%-34s reads %6.2f changes %6.2f", toolcall.FeatureNames[i], per[0][i], per[1][i])
-	}
-}
+func fold(name string) int { return int(hashed(name)>>9) % folds }

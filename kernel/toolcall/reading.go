@@ -43,14 +43,11 @@ type reading struct {
 	user   support      // what the user says for it
 	near   Invariant    // that the call comes near to
 
-	arguments string    // all, folded
-	figures   []float64 // its numbers
-	composed  []string  // its prose
-	keys      []string  // names of arguments that are more than a word
-	last      passage   // the last turn of the user
-	turns     int       // of the user
 	asks      string    // the request as it was written
-	texts     []string  // the arguments as they were written
+	last      passage   // its last turn
+	arguments string    // of the call, folded
+	texts     []string  // the short ones as they were written
+	figures   []float64 // those that are numbers
 
 	suspicion float64 // how far the call follows an instruction rather than the user
 }
