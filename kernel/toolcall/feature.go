@@ -62,11 +62,11 @@ func (r *reading) features(evidence float64) []feature {
 		{"no thing", truth(len(d.nouns) == 0)},
 		{"share of values asked", share(u.strong+u.words, len(d.values))},
 		{"last turn has a value", truth(slices.ContainsFunc(d.values, func(v value) bool { return len(v.form) > 2 && r.last.named(v) }))},
-		{"request is short", truth(r.wish.says() < fewWords)},
-		{"request only reads", truth(r.wish.acts()&^actRead == 0)},
+		{"request asks nothing", truth(r.wish.acts() == 0 && !r.wish.asks())},
+		{"request only reads", truth(r.wish.acts() == actRead)},
 		{"request points to a text", truth(points)},
 		{"points, unasked", truth(points && !u.act)},
-		{"request has no marks", truth(len(marks) == 0)},
+		{"asked without marks", truth(u.act && len(marks) == 0)},
 
 		// Where the values come from.
 		{"words from texts", float64(min(told.words, 2))},
@@ -85,6 +85,8 @@ func (r *reading) features(evidence float64) []feature {
 		{"new words in it, speaks", novel * truth(speaks)},
 		{"has the act", truth(s.act)},
 		{"tells the act", truth(s.tells)},
+		{"tells the act, unasked", truth(s.tells && !u.act)},
+		{"has all new words", truth(s.of > 0 && s.found == s.of)},
 		{"act nowhere, unasked", truth(!s.act && !u.act)},
 		{"prose", truth(s.prose)},
 		{"of an assistant", truth(s.assistant)},

@@ -372,7 +372,7 @@ func alphanumeric(c byte) bool {
 // from which on it is flagged (docs/tools.md shows what others would do).
 const (
 	readsFrom   = 0.55
-	changesFrom = 0.70
+	changesFrom = 0.65
 	flaggedFrom = 0.45
 )
 
