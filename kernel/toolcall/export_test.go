@@ -132,3 +132,15 @@ var FeatureNames = func() (names []string) {
 	}
 	return names
 }()
+
+// Asked reports whether the request asks for the act of a call.
+func Asked(c Call) bool {
+	b := &budget{ctx: context.Background()}
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil {
+		return false
+	}
+	r := newReading(c, b)
+	r.compare(c, leaves)
+	return r.user.act
+}
