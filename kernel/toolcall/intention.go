@@ -634,10 +634,10 @@ func (r *reading) readArguments(leaves []leaf) {
 			continue
 		}
 		all.WriteString(foldText(l.value) + "\n")
-		if len(l.value) < 200 {
+		if len(l.value) < 200 && len(r.texts) < maxMarks {
 			r.texts = append(r.texts, l.value)
 		}
-		if n, err := strconv.ParseFloat(l.value, 64); err == nil {
+		if n, err := strconv.ParseFloat(l.value, 64); err == nil && len(r.figures) < maxMarks {
 			r.figures = append(r.figures, n)
 		}
 	}
@@ -647,11 +647,12 @@ func (r *reading) readArguments(leaves []leaf) {
 // intention judges whether the call is what the user asks for, or what a text that the
 // agent read tells it to do. (Instructions and data share one channel, as Greshake et al.
 // 2023, arXiv:2302.12173, describe; what was asked is the only thing that tells them
-// apart.) A call that changes the world is blocked. So is a reading that a hostile
-// instruction tells the agent to do, or one that goes on to send what was read; another
-// is flagged.
+// apart.) The likelihood that it is the latter comes from features of both (feature.go).
 func (r *reading) intention() {
 	if len(r.seen) == 0 || r.application(r.deed) {
+		return
+	}
+	if !r.spend(costSearch * len(r.untrusted.plain)) {
 		return
 	}
 	from := changesFrom

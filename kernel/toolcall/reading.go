@@ -49,7 +49,7 @@ type reading struct {
 	texts     []string  // the short ones as they were written
 	figures   []float64 // those that are numbers
 
-	suspicion float64 // how far the call follows an instruction rather than the user
+	suspicion float64 // how likely the call follows an instruction rather than the user
 }
 
 func newReading(c Call, b *budget) *reading {
