@@ -59,15 +59,24 @@ func (r *reading) swapped() (n int) {
 	if len(dropped) == 0 {
 		return 0
 	}
+	looks := 0
 	for _, text := range r.texts {
 		for _, t := range shaped(". " + text) {
-			if low := foldText(t); dropped[shape(t)] && !strings.Contains(r.wish.folded, low) && r.untrusted.word(low) {
+			low := foldText(t)
+			if !dropped[shape(t)] || strings.Contains(r.wish.folded, low) || looks == maxLooks {
+				continue
+			}
+			looks++
+			if r.untrusted.word(low) {
 				n++
 			}
 		}
 	}
 	return n
 }
+
+// maxLooks bounds the words of a call that are looked for in all that was read.
+const maxLooks = 16
 
 func (r *reading) droppedShapes() map[string]bool {
 	out := make(map[string]bool)
