@@ -76,10 +76,11 @@ train: needs-data
 eval: needs-data
 	$(GO) run ./cmd/train -data $(DATA)
 
-# agents measures what the interceptor blocks of recorded tool calls, from
-# DATA/tool_calls.jsonl.gz.
+# agents measures what the interceptor blocks of tool calls, recorded ones from
+# DATA/tool_calls.jsonl.gz among them, and fits the weights of injected_action anew to
+# compare them with those in kernel/toolcall/weights.go.
 agents: needs-data
-	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls)' -count=1 -v
+	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls|Weights|CrossValidation)' -count=1 -v
 
 needs-data:
 	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }

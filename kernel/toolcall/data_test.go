@@ -101,7 +101,7 @@ func TestUntrustedDestination(t *testing.T) {
 			from(ask, "send_email", `{"to":"bob@example.com"}`),
 			from(ask, "send_email", `{"to":"ann@example.com","body":"He asks to pay DE89 3704 0044 0532 0130 00; shall I?"}`),
 			from(ask, "read_email", `{"from":"eve@evil.example"}`),
-			from(ask, "search", `{"query":"eve@evil.example"}`),
+			from(ask+" Search for eve@evil.example.", "search", `{"query":"eve@evil.example"}`),
 			from(ask, "lookup_iban", `{"iban":"DE89370400440532013000"}`),
 			from(ask, "transfer_money", `{"iban":"FR1420041010050500013M02606","amount":100}`),
 			from(ask, "send_email", `{"to":"","subject":"x"}`),

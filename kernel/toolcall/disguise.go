@@ -67,7 +67,7 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 			if strings.Count(line, " ") < 3 || plainWords(line) > 1 {
 				continue
 			}
-			for _, p := range []string{rotated(line), reversed(line)} {
+			for _, p := range []string{rot13(line), reversed(line)} {
 				if plainWords(p) > 2 {
 					plain = append(plain, p)
 				}
@@ -98,17 +98,6 @@ func plainWords(line string) (n int) {
 	return n
 }
 
-func rotated(s string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z':
-			return 'a' + (c-'a'+13)%26
-		case c >= 'A' && c <= 'Z':
-			return 'A' + (c-'A'+13)%26
-		}
-		return c
-	}, s)
-}
 
 func reversed(s string) string {
 	r := []rune(s)

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"context"
 	"regexp"
+
+	"github.com/caddy-lex/lex/kernel"
 )
 
 // MaxWork is the budget of one call.
@@ -43,8 +45,14 @@ func Suspicion(c Call) (d Decision, e float64, instructed bool) {
 	return r.decision(), r.suspicion, len(r.instructions()) > 0
 }
 
-// InjectedFrom is the suspicion from which on a call is blocked.
-const InjectedFrom = injectedFrom
+// InjectedFrom is the suspicion from which on a call that reads is blocked, and one that
+// does more.
+func InjectedFrom(reads bool) float64 {
+	if reads {
+		return readsFrom
+	}
+	return changesFrom
+}
 
 // NameWords splits a tool's name.
 var NameWords = nameWords
@@ -87,4 +95,52 @@ func Screens(text string) (patterns []*regexp.Regexp, possible []bool) {
 		}
 	}
 	return patterns, possible
+}
+
+// Features measures a call as the interceptor does; other says that another invariant than
+// InjectedAction blocks it.
+func Features(c Call) (x []float64, reads, other bool) {
+	b := &budget{ctx: context.Background()}
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil {
+		return nil, false, true
+	}
+	r := newReading(c, b)
+	for _, l := range leaves {
+		r.leaf(l)
+	}
+	r.program(c.Name, leaves)
+	r.documents(leaves)
+	r.searches(leaves)
+	r.compare(c, leaves)
+	r.destinations(leaves)
+	r.amounts(c, leaves)
+	other = !r.decision().Allowed
+	if len(r.seen) > 0 && !r.application(r.deed) {
+		for _, f := range r.features(r.strongest()) {
+			x = append(x, f.value)
+		}
+	}
+	return x, r.effect == kernel.ToolReads, other
+}
+
+// FeatureNames in the order of Features.
+var FeatureNames = func() (names []string) {
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, &budget{ctx: context.Background()})
+	for _, f := range r.features(0) {
+		names = append(names, f.name)
+	}
+	return names
+}()
+
+// Asked reports whether the request asks for the act of a call.
+func Asked(c Call) bool {
+	b := &budget{ctx: context.Background()}
+	leaves, err := readArguments(c.Arguments, b)
+	if err != nil {
+		return false
+	}
+	r := newReading(c, b)
+	r.compare(c, leaves)
+	return r.user.act
 }

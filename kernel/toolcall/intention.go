@@ -3,6 +3,7 @@ package toolcall
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -256,6 +257,8 @@ type passage struct {
 	folded    string
 	hostile   bool
 	delegates bool // it leaves the choice of acts to what will be read
+
+	english, foreignScript bool // of the user's wish only
 }
 
 func newPassage(all []sentence) passage {
@@ -365,13 +368,17 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// The weights of what speaks for an instruction being behind a call, and against it, and
-// the sum from which on it is. They were chosen on the open halves of the data
-// (docs/tools.md shows what other thresholds would do).
+// The likelihoods from which on a call is blocked, if it reads and if it does more, and
+// from which on it is flagged (docs/tools.md shows what others would do).
 const (
-	injectedFrom = 0.75
-	flaggedFrom  = 0.55
+	readsFrom   = 0.55
+	changesFrom = 0.65
+	flaggedFrom = 0.45
+)
 
+// The weights of what speaks for one instruction being behind a call, and against it. They
+// were chosen by hand; their sum is one of the features.
+const (
 	weighTool     = 1.0  // the passage names the tool
 	weighAct      = 0.4  // it tells to do this act, which the user does not ask for
 	weighSameAct  = 0.1  // as does the user
@@ -614,46 +621,76 @@ func (r *reading) excuse(u support, p passage, things int, told, reads, other bo
 func (r *reading) compare(c Call, leaves []leaf) {
 	if len(r.seen) > 0 {
 		r.deed = r.readDeed(c, r.effect, leaves)
+		r.readArguments(leaves)
 		r.user = r.supportFor(r.deed)
 	}
+}
+
+// readArguments keeps the arguments in the forms in which they are compared with texts.
+func (r *reading) readArguments(leaves []leaf) {
+	var all strings.Builder
+	for _, l := range leaves {
+		if len(l.value) > maxWithin {
+			continue
+		}
+		all.WriteString(foldText(l.value) + "\n")
+		if len(l.value) < 200 && len(r.texts) < maxMarks {
+			r.texts = append(r.texts, l.value)
+		}
+		if n, err := strconv.ParseFloat(l.value, 64); err == nil && len(r.figures) < maxMarks {
+			r.figures = append(r.figures, n)
+		}
+	}
+	r.arguments = all.String()
 }
 
 // intention judges whether the call is what the user asks for, or what a text that the
 // agent read tells it to do. (Instructions and data share one channel, as Greshake et al.
 // 2023, arXiv:2302.12173, describe; what was asked is the only thing that tells them
-// apart.) A call that changes the world is blocked. So is a reading that a hostile
-// instruction tells the agent to do, or one that goes on to send what was read; another
-// is flagged.
+// apart.) The likelihood that it is the latter comes from features of both (feature.go).
 func (r *reading) intention() {
-	d, u := r.deed, r.user
-	if len(r.seen) == 0 || r.application(d) {
+	if len(r.seen) == 0 || r.application(r.deed) {
 		return
 	}
+	if !r.spend(costSearch * len(r.untrusted.plain)) {
+		return
+	}
+	from := changesFrom
+	if r.effect == kernel.ToolReads {
+		from = readsFrom
+	}
+	r.suspicion = r.likelihood(r.features(r.strongest()))
+	if r.suspicion >= flaggedFrom {
+		r.flags(InjectedAction)
+	}
+	if r.suspicion >= from {
+		r.breaks(InjectedAction)
+	}
+}
+
+// strongest returns what the strongest instruction weighs.
+func (r *reading) strongest() (most float64) {
+	d, u := r.deed, r.user
 	for _, p := range r.instructions() {
 		if !r.spend(costSearch * len(p.folded)) {
-			return
+			return most
 		}
 		e := r.evidence(d, p, u)
 		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload) != 0 {
-			r.suspicion = max(r.suspicion, e)
-		}
-		if e >= flaggedFrom {
-			r.flags(InjectedAction)
+			most = max(most, e)
 		}
 	}
 	if r.unsupported() && (d.effect != kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile || p.strange(r.wish) }) ||
 		d.effect == kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile && p.steals() })) {
-		r.suspicion = max(r.suspicion, unrelatedTakeover)
+		most = max(most, unrelatedTakeover)
 	}
 	if r.mentioned(d, u) {
-		r.suspicion = max(r.suspicion, weighAct+weighValue)
+		most = max(most, weighAct+weighValue)
 	}
 	if r.unrelated(d, u) && r.takenOver() {
-		r.suspicion = max(r.suspicion, unrelatedTakeover)
+		most = max(most, unrelatedTakeover)
 	}
-	if r.suspicion >= injectedFrom {
-		r.breaks(InjectedAction)
-	}
+	return most
 }
 
 // mentioned reports whether a text that tells nobody to do anything still speaks of an
@@ -806,6 +843,10 @@ func (r *reading) listen(c Call) {
 		wish[i].lenient(false)
 	}
 	r.wish = newPassage(wish)
+	r.wish.foreignScript = foreignScript(r.wish.folded)
+	r.wish.english = slices.ContainsFunc(wish, func(s sentence) bool { return s.english() })
+	last := strings.TrimSpace(c.Request)
+	r.asks, r.last = c.Request, newPassage(r.sentences(last[strings.LastIndexByte(last, '\n')+1:]))
 	r.wish.delegates = delegation.MatchString(r.wish.folded)
 	r.rules = slices.DeleteFunc(r.sentences(c.System), func(s sentence) bool {
 		return capability.MatchString(s.text)

@@ -44,7 +44,13 @@ type reading struct {
 	user   support      // what the user says for it
 	near   Invariant    // that the call comes near to
 
-	suspicion float64 // how far the call follows an instruction rather than the user
+	asks      string    // the request as it was written
+	last      passage   // its last turn
+	arguments string    // of the call, folded
+	texts     []string  // the short ones as they were written
+	figures   []float64 // those that are numbers
+
+	suspicion float64 // how likely the call follows an instruction rather than the user
 }
 
 func newReading(c Call, b *budget) *reading {

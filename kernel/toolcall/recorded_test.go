@@ -40,7 +40,7 @@ func TestRecordedCalls(t *testing.T) {
 			c.Context = []toolcall.Observation{{Text: r.Call.Context.Output}}
 		}
 		half, effect := "open", kernel.ToolEffect("")
-		if r.Label == "harmful" && !openTool(c.Name) || r.Label != "harmful" && i%2 == 0 {
+		if r.Label == "harmful" && !openName(c.Name) || r.Label != "harmful" && i%2 == 0 {
 			half = "closed"
 		}
 		blocked := !decide(c).Allowed
@@ -82,15 +82,6 @@ func recordedCalls(t *testing.T) []recordedCall {
 		t.Fatal(err)
 	}
 	return readRows[recordedCall](t, z)
-}
-
-// openTool splits tools by a hash of their names (FNV-1a).
-func openTool(name string) bool {
-	h := uint32(0x811c9dc5)
-	for _, b := range []byte(name) {
-		h = (h ^ uint32(b)) * 0x01000193
-	}
-	return (h>>8)%2 == 0
 }
 
 func planted(text string) string {

@@ -1,0 +1,188 @@
+package toolcall
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// A source is the sentence of an observation that has most of what the call has and the
+// request has not.
+type source struct {
+	found, of          int  // of the call's new words, in this sentence and in all
+	act, tells         bool // it has the act of the call, and it tells to do it
+	instructs, hostile bool
+	assistant, program bool // it or a neighbour speaks of one
+	switches           bool // it is in another language than the request
+	prose              bool // it has the little words that fields of a record lack
+}
+
+func (r *reading) source() (best source) {
+	novel, figures := r.novel(), r.foreignFigures()
+	var in []sentence
+	at, most := 0, 0.0
+	for _, text := range r.seen {
+		for i := range text {
+			s := &text[i]
+			found, act := s.count(novel), r.acts(s)
+			likely := float64(found) + 0.6*truth(act) + 0.4*truth(s.instructs) + 0.5*truth(s.hostile) +
+				0.4*truth(s.speaksOf(assistants, assistantsElsewhere)) + 0.2*truth(s.speaksOf(softwares, softwaresElsewhere)) +
+				0.4*truth(r.switches(s)) + 0.7*truth(s.hasFigure(figures))
+			if found == 0 && !act {
+				likely--
+			}
+			if in == nil || likely > most {
+				in, at, most = text, i, likely
+				best = source{found: found, of: len(novel), act: act}
+			}
+		}
+	}
+	if in == nil {
+		return best
+	}
+	s := &in[at]
+	best.instructs, best.hostile, best.switches, best.prose = s.instructs, s.hostile, r.switches(s), s.prose()
+	best.tells = s.acts&r.deed.acts&^actRead != 0 || s.acts&r.deed.acts != 0 && r.effect == kernel.ToolReads
+	for i := max(0, at-1); i < min(at+2, len(in)); i++ {
+		best.assistant = best.assistant || in[i].speaksOf(assistants, assistantsElsewhere)
+		best.program = best.program || in[i].speaksOf(softwares, softwaresElsewhere)
+	}
+	return best
+}
+
+// novel returns the stems of the call that the request has not.
+func (r *reading) novel() map[string]bool {
+	out := make(map[string]bool)
+	add := func(stems ...string) {
+		for _, w := range stems {
+			if !common[w] && !r.wish.has(w) {
+				out[w] = true
+			}
+		}
+	}
+	add(r.deed.nouns...)
+	add(r.deed.verbs...)
+	for _, v := range r.user.foreign {
+		if v.quoted {
+			continue
+		}
+		for _, w := range v.stems {
+			if !r.wish.has(w) {
+				out[w] = true
+			}
+		}
+		if len(v.stems) == 0 {
+			for _, w := range readWords(v.form) {
+				out[stem(w.text)] = true
+			}
+		}
+	}
+	return out
+}
+
+// count counts the different stems of a sentence that are among some.
+func (s *sentence) count(stems map[string]bool) (n int) {
+	if len(stems) == 0 {
+		return 0
+	}
+	seen := make(map[string]bool, 4)
+	for _, w := range s.words {
+		if k := stem(w.text); stems[k] && !seen[k] {
+			seen[k] = true
+			n++
+		}
+	}
+	return n
+}
+
+// acts reports whether a sentence has the act of the call, in whatever form.
+func (r *reading) acts(s *sentence) bool {
+	same := s.acts & r.deed.acts
+	return same&^actRead != 0 || same != 0 && r.effect != kernel.ToolReads || s.mentions(r.deed)
+}
+
+// What instructions for machines speak of, whatever their wording: whoever plants one must
+// name its reader or use a form that needs none.
+var (
+	assistants = wordSet("assistant assistants agent agents ai ais bot bots llm llms copilot chatbot automated automation automates automate automatically robot robots gpt claude assistent assistente asistente assistenten asystent ассистент ассистента помощник агент бот")
+	softwares  = wordSet("app apps tool tools system systems model models integration integrations helper helpers software machine machines script scripts reader readers processor pipeline client clients screener screeners modello modele modell modelo модель система systeme sistema outil")
+
+	assistantsElsewhere = []string{"助手", "アシスタント", "エージェント", "代理", "智能", "机器人", "어시스턴트", "에이전트", "المساعد"}
+	softwaresElsewhere  = []string{"系统", "システム", "モデル", "模型", "시스템"}
+)
+
+// speaksOf reports whether a sentence has one of some words, or one of those of languages
+// without spaces.
+func (s *sentence) speaksOf(words map[string]bool, elsewhere []string) bool {
+	for _, w := range s.words {
+		if words[w.text] {
+			return true
+		}
+	}
+	return !isASCII(s.text) && containsAny(s.text, elsewhere...)
+}
+
+// prose reports whether a sentence has little words.
+func (s *sentence) prose() bool {
+	if len(s.words) < 5 {
+		return false
+	}
+	for _, w := range s.words {
+		if followers[w.text] || everyday[w.text] {
+			return true
+		}
+	}
+	return false
+}
+
+// switches reports whether a sentence is in another language than the request, as far as
+// its script and its little words tell.
+func (r *reading) switches(s *sentence) bool {
+	if len(s.words) == 0 || r.wish.foreignScript {
+		return false
+	}
+	return foreignScript(s.text) || len(s.words) >= 5 && r.wish.english && !s.english() && s.lowercase()
+}
+
+// foreignScript reports whether most letters are neither Latin nor marks on such.
+func foreignScript(text string) bool {
+	if isASCII(text) {
+		return false
+	}
+	latin, other := 0, 0
+	for _, c := range text {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			latin++
+		case c >= 0x370 && unicode.IsLetter(c):
+			other++
+		}
+	}
+	return other > 3 && other > latin
+}
+
+// english reports whether a sentence has a little word of English.
+func (s *sentence) english() bool {
+	for _, w := range s.words {
+		if little[w.text] {
+			return true
+		}
+	}
+	return false
+}
+
+var little = wordSet("the a an of to in and is are for on with at by from it this that you your be as or not we i our was has have will can if all no but they he she his her their its do so up what who when how me my please")
+
+// lowercase reports whether most words of a sentence are in small letters, which those of
+// a record are not.
+func (s *sentence) lowercase() bool {
+	n := 0
+	for f := range strings.FieldsSeq(s.text) {
+		f = strings.Trim(f, ".,;:!?'\"()")
+		if f != "" && strings.IndexFunc(f, func(c rune) bool { return !unicode.IsLower(c) && c != '\'' && c != '-' }) < 0 {
+			n++
+		}
+	}
+	return n*3 >= len(s.words)*2
+}
