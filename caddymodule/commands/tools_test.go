@@ -103,7 +103,7 @@ func TestToolsSaysWhatTheProxySays(t *testing.T) {
 			messages = append(messages, map[string]any{"role": "tool", "name": o.Tool, "content": o.Text})
 			observations = append(observations, map[string]string{"tool": o.Tool, "text": o.Text})
 		}
-		asked, err := json.Marshal(map[string]any{"session_id": "s", "tool": call, "context": map[string]any{"request": s.Call.Request, "observations": observations}})
+		asked, err := json.Marshal(map[string]any{"session_id": s.Name, "tool": call, "context": map[string]any{"request": s.Call.Request, "observations": observations}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,6 @@ func plainWords(line string) (n int) {
 	return n
 }
 
-
 func reversed(s string) string {
 	r := []rune(s)
 	slices.Reverse(r)
