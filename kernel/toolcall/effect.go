@@ -157,8 +157,8 @@ const (
 	money    = "payment payments pay transaction transactions funds money refund refunds payout payouts withdrawal withdrawals transfer transfers wire remittance donation charge charges"
 )
 
-func names(words []string, any string) bool {
-	for w := range strings.FieldsSeq(any) {
+func names(words []string, list string) bool {
+	for w := range strings.FieldsSeq(list) {
 		if slices.Contains(words, w) {
 			return true
 		}

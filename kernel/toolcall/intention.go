@@ -508,7 +508,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	words := 0
 	for _, v := range u.foreign {
 		switch {
-		case p.tells(v) && !(v.quoted && (v.kind != address || !p.hostile)):
+		case p.tells(v) && (!v.quoted || v.kind == address && p.hostile):
 			if !told {
 				e += weighValue
 			}
@@ -542,7 +542,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 	switch {
 	case told && p.hostile && (act || !reads):
 		return e
-	case reads && e < weighTool && !(act && linked):
+	case reads && e < weighTool && (!act || !linked):
 		e -= noLink
 	}
 	if !p.hostile && r.wish.says() < fewWords && r.wish.acts() == 0 && !r.wish.asks() {

@@ -183,7 +183,7 @@ func TestSentencesKeepEveryWord(t *testing.T) {
 }
 
 func letters(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') }), "")
+	return strings.Join(strings.FieldsFunc(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') }), "")
 }
 
 func texts() []string {

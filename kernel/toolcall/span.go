@@ -417,11 +417,13 @@ var overridden = []string{"anterior", "previ", "bisher", "vorherig", "obige", "p
 // whoever processes them.
 func addressesElsewhere(folded string) bool { return containsAny(folded, addressing...) }
 
-var addressing = []string{"ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
+var addressing = []string{
+	"ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
 	"asistente de ia", "asistente virtual", "querido asistente", "estimado asistente", "asistente automat", "modelo de lenguaje", "agente de ia", "quien gestione", "quien procese", "quien lea", "si eres una ia", "eres un asistente",
 	"assistant ia", "assistant virtuel", "cher assistant", "agent ia", "modele de langage", "assistant automat", "si vous etes une ia", "si tu es une ia", "quiconque traite",
 	"assistente ai", "assistente ia", "assistente virtuale", "caro assistente", "gentile assistente", "modello linguistico", "assistente de ia", "assistente virtual", "prezado assistente", "modelo de linguagem", "beste assistent", "ai-assistent", "taalmodel", "drogi asystenc", "asystent ai", "model jezykowy",
-	"ии-ассистент", "ии-агент", "ии-помощник", "языковая модель", "языковои модел", "уважаемый ассистент", "дорогои ассистент", "дорогои помощник", "виртуальныи ассистент", "人工智能", "ai助手", "智能助手", "语言模型", "大模型", "亲爱的助手", "尊敬的助手", "助手请", "語言模型", "aiアシスタント", "アシスタント", "言語モデル", "aiエージェント", "ai 비서", "ai 어시스턴트", "어시스턴트", "언어 모델", "مساعد", "نموذج لغوي", "एआई", "सहायक", "yapay zeka", "asistan"}
+	"ии-ассистент", "ии-агент", "ии-помощник", "языковая модель", "языковои модел", "уважаемый ассистент", "дорогои ассистент", "дорогои помощник", "виртуальныи ассистент", "人工智能", "ai助手", "智能助手", "语言模型", "大模型", "亲爱的助手", "尊敬的助手", "助手请", "語言模型", "aiアシスタント", "アシスタント", "言語モデル", "aiエージェント", "ai 비서", "ai 어시스턴트", "어시스턴트", "언어 모델", "مساعد", "نموذج لغوي", "एआई", "सहायक", "yapay zeka", "asistan",
+}
 
 // replaces finds what puts one thing in the place of another.
 func setsAside(folded string) bool { return containsAny(folded, replacing...) }
@@ -431,11 +433,13 @@ var replacing = []string{" in place of ", " rather than the ", "anstelle", "stat
 // silencesElsewhere finds "do not ask" and "do not tell" in other languages.
 func silencesElsewhere(folded string) bool { return containsAny(folded, silencing...) }
 
-var silencing = []string{"frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
+var silencing = []string{
+	"frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
 	"no hace falta confirm", "sin confirmacion", "no consultes", "sin consultar", "no preguntes", "sin preguntar", "no se lo digas", "no lo menciones", "no digas", "sin avisar",
 	"ne demande pas", "ne demandez pas", "sans confirmation", "sans demander", "n'en parle", "n'en parlez", "ne mentionne", "ne le dis pas", "ne dites rien", "sans prevenir", "aucune confirmation",
 	"non chiedere", "senza chiedere", "senza conferma", "non dirlo", "non menzionare", "non informare", "nao pergunte", "sem confirmacao", "sem perguntar", "nao mencione", "nao conte", "niet vragen", "zonder te vragen", "vraag niet", "nie pytaj", "bez potwierdzenia", "nie wspominaj",
-	"не спрашива", "без подтвержд", "не говори", "не сообща", "не упомина", "не уведомля", "不要询问", "无需确认", "不用确认", "不要告诉", "别告诉", "不必确认", "不要提及", "無需確認", "確認は不要", "確認不要", "確認せず", "確認しない", "聞かない", "言わない", "伝えない", "知らせない", "묻지", "확인 없이", "알리지", "말하지", "دون سؤال", "لا تسأل", "لا تخبر", "دون تأكيد", "मत पूछ", "मत बता", "बिना पूछे", "sormadan", "onay almadan", "sorma", "soyleme"}
+	"не спрашива", "без подтвержд", "не говори", "не сообща", "не упомина", "не уведомля", "不要询问", "无需确认", "不用确认", "不要告诉", "别告诉", "不必确认", "不要提及", "無需確認", "確認は不要", "確認不要", "確認せず", "確認しない", "聞かない", "言わない", "伝えない", "知らせない", "묻지", "확인 없이", "알리지", "말하지", "دون سؤال", "لا تسأل", "لا تخبر", "دون تأكيد", "मत पूछ", "मत बता", "बिना पूछे", "sormadan", "onay almadan", "sorma", "soyleme",
+}
 
 func containsAny(s string, parts ...string) bool {
 	for _, p := range parts {
