@@ -48,6 +48,13 @@ type Receipt struct {
 	// Cursor is the receipt's place in the newest-first listing. The store sets
 	// it on reading and ignores it on writing; its form is the store's own.
 	Cursor string
+	// Seq is the receipt's place in the log, counted from 1 without a gap, and
+	// LogPrev the lower-case hex SHA-256 of the record before it there, "" for the
+	// first. The store assigns both where commits are serialised, sets them on
+	// reading and ignores them on writing. Of receipts that were written before
+	// there was a log, Seq may be 0 and LogPrev "".
+	Seq     uint64
+	LogPrev string
 }
 
 // Summary is a receipt as it is listed without its record.
