@@ -81,7 +81,7 @@ func newLedger(t *testing.T, n int) *ledger {
 		if err != nil {
 			t.Fatal(err)
 		}
-		session.State, session.Head, session.Turns = turn.Next, r.ID, i+1
+		session.State, session.Head, session.Turns = turn.Next, r.Link(), i+1
 		entry := store.Receipt{
 			ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
 			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i), JSON: record,

@@ -165,16 +165,16 @@ func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) 
 	const name = "chain"
 	chain := kernel.Chain{Partial: true}
 	if r.Prev != "" {
-		entry, err := a.archive.Receipt(ctx, r.Prev)
+		entry, err := a.archive.Receipt(ctx, kernel.IDOf(r.Prev))
 		if errors.Is(err, store.ErrNotFound) {
-			return failed(name, "its predecessor "+r.Prev+" is missing"), nil
+			return failed(name, "its predecessor "+kernel.IDOf(r.Prev)+" is missing"), nil
 		}
 		if err != nil {
 			return Check{}, err
 		}
 		prev, err := kernel.OpenReceipt(entry.JSON)
 		if err != nil {
-			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", r.Prev, err)), nil
+			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", kernel.IDOf(r.Prev), err)), nil
 		}
 		_ = chain.Add(k, prev) // a fault of the predecessor's own is not this receipt's
 	}
@@ -184,7 +184,7 @@ func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) 
 	if r.Prev == "" {
 		return passed(name, "it is the first of its session"), nil
 	}
-	return passed(name, "it starts from what "+r.Prev+" left"), nil
+	return passed(name, "it starts from what "+kernel.IDOf(r.Prev)+" left"), nil
 }
 
 // head searches the chain that ends at the session's head for the receipt.
@@ -214,22 +214,22 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 // same texts with the same secret.
 func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
 	const name = "head"
-	if head == r.ID {
+	if r.AnswersTo(head) {
 		return passed(name, "it is the head of its conversation"), nil
 	}
-	first, fault, err := a.turnOf(ctx, head)
+	first, fault, err := a.turnOf(ctx, kernel.IDOf(head))
 	if err != nil || fault.Failed() {
 		return fault, err
 	}
 	own := r
 	if r.Tool != "" {
-		if own, fault, err = a.turnOf(ctx, r.Prev); err != nil || fault.Failed() {
+		if own, fault, err = a.turnOf(ctx, kernel.IDOf(r.Prev)); err != nil || fault.Failed() {
 			return fault, err
 		}
 	}
 	if first.Resent && own.Resent && first.SessionID == own.SessionID &&
 		first.PromptCommitment == own.PromptCommitment && first.OutputCommitment == own.OutputCommitment {
-		return passed(name, "the head of its conversation, "+head+", commits to the same words"), nil
+		return passed(name, "the head of its conversation, "+first.ID+", commits to the same words"), nil
 	}
 	return notInChain(first.Timestamp, r), nil
 }
@@ -254,7 +254,7 @@ func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fa
 		if r.Tool == "" {
 			return r, Check{}, nil
 		}
-		id = r.Prev
+		id = kernel.IDOf(r.Prev)
 	}
 	return turn, failed(name, "a turn of its conversation has more tool calls than one can have"), nil
 }
@@ -262,8 +262,12 @@ func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fa
 // walk follows the chain from a head back to the receipt.
 func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
 	const name = "head"
-	id := head
+	link := head
 	for later := range maxWalk {
+		id := kernel.IDOf(link)
+		if id == r.ID && !r.AnswersTo(link) {
+			return failed(name, "the chain of its session has another record with its id"), nil
+		}
 		if id == r.ID {
 			return passed(name, fmt.Sprintf("%d receipts follow it up to the head of its session", later)), nil
 		}
@@ -278,7 +282,7 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 		if prev == "" {
 			return notInChain(entry.Timestamp, r), nil
 		}
-		id = prev
+		link = prev
 	}
 	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", maxWalk)), nil
 }

@@ -61,7 +61,7 @@ func checkChain(t *testing.T, chain []kernel.Receipt) {
 		t.Fatalf("%d receipts", len(chain))
 	}
 	for i, r := range chain[:4] {
-		if r.Prev != chain[i+1].ID || r.X != chain[i+1].State || r.Z != chain[i+1].ZNext {
+		if r.Prev != chain[i+1].Link() || r.X != chain[i+1].State || r.Z != chain[i+1].ZNext {
 			t.Errorf("receipt %d does not follow the one before", 5-i)
 		}
 	}

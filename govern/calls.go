@@ -309,7 +309,7 @@ func (j *Judged) decisions() (d Decisions, err error) {
 // sealCalls makes the receipts of the calls of an answer. They follow the receipt of their
 // turn in the session's chain.
 func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipts []*Receipt, entries []store.Receipt, err error) {
-	prev := turn.ID
+	prev := turn.Link()
 	for i, t := range d.CallTurns {
 		c := d.Calls[i]
 		r := turn.Receipt // who, when and where
@@ -322,7 +322,7 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 		if err := record.Seal(); err != nil {
 			return nil, nil, fmt.Errorf("sealing the receipt of a tool call: %w", err)
 		}
-		prev = record.ID
+		prev = record.Link()
 		out := &Receipt{Receipt: record, Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
 		entry, err := out.entry(s.Key)
 		if err != nil {

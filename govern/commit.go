@@ -285,9 +285,9 @@ func (j *Judged) label() int {
 // next returns the session after this turn, with its new head and memory.
 func (j *Judged) next(s store.Session, r *Receipt, sent Sent, answers []providedAnswer, d Decisions) store.Session {
 	s = j.advance(s)
-	s.Head, s.Eval = r.ID, s.Eval || j.Opened.Eval
+	s.Head, s.Eval = r.Link(), s.Eval || j.Opened.Eval
 	if n := len(r.Calls); n > 0 {
-		s.Head, s.State = r.Calls[n-1].ID, d.CallTurns[n-1].Next
+		s.Head, s.State = r.Calls[n-1].Link(), d.CallTurns[n-1].Next
 	}
 	if j.call == nil {
 		s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)

@@ -187,7 +187,7 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 	case s.PublicID != "":
 		r.PublicID = s.PublicID
 	case s.Head != "": // stored before sessions kept their public id
-		head, err := g.Store.Receipt(ctx, s.Head)
+		head, err := g.Store.Receipt(ctx, kernel.IDOf(s.Head))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("reading the session's head: %w", err)
 		}

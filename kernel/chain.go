@@ -26,6 +26,7 @@ type Chain struct {
 // link is what a receipt leaves for the next one.
 type link struct {
 	id       string
+	full     string // "" of a receipt whose id is wrong
 	session  Session
 	public   string
 	resent   bool
@@ -44,7 +45,7 @@ func (c *Chain) Add(k *Kernel, r Receipt) error {
 		c.places = make(map[string]int)
 	}
 	c.places[r.ID] = len(c.links)
-	c.links = append(c.links, link{id: r.ID, session: r.next(), public: r.SessionID, resent: r.Resent})
+	c.links = append(c.links, link{id: r.ID, full: r.checkedLink(), session: r.next(), public: r.SessionID, resent: r.Resent})
 	return err
 }
 
@@ -66,29 +67,41 @@ func (c *Chain) follow(k *Kernel, r *Receipt) error {
 		}
 		return nil
 	}
-	place, known := c.places[r.Prev]
+	place, known := c.places[IDOf(r.Prev)]
 	if !known && c.Partial {
 		return nil
 	}
 	if !known {
-		return fmt.Errorf("%w: the predecessor of %s, %s, does not stand before it: it was removed or moved", ErrChain, r.ID, r.Prev)
+		return fmt.Errorf("%w: the predecessor of %s, %s, does not stand before it: it was removed or moved", ErrChain, r.ID, IDOf(r.Prev))
 	}
 	return c.links[place].precede(k, r)
+}
+
+// checkedLink is the receipt's link, or "" if its id is wrong: that is a fault of its
+// own, and not one of the receipt that follows.
+func (r *Receipt) checkedLink() string {
+	if link := r.Link(); IDOf(link) == r.ID {
+		return link
+	}
+	return ""
 }
 
 // precede notes that r follows, and checks that it may.
 func (l *link) precede(k *Kernel, r *Receipt) error {
 	if branches := l.resent && r.Resent; l.followed && !branches {
-		return fmt.Errorf("%w: %s is not the only one that follows %s: one of them was put in", ErrChain, r.ID, r.Prev)
+		return fmt.Errorf("%w: %s is not the only one that follows %s: one of them was put in", ErrChain, r.ID, l.id)
 	}
 	if l.public != r.SessionID {
-		return fmt.Errorf("%w: %s belongs to another session than its predecessor %s", ErrChain, r.ID, r.Prev)
+		return fmt.Errorf("%w: %s belongs to another session than its predecessor %s", ErrChain, r.ID, l.id)
 	}
 	l.followed = true
+	if r.Prev != l.id && l.full != "" && r.Prev != l.full {
+		return fmt.Errorf("%w: %s follows another record than the %s that stands before it", ErrChain, r.ID, l.id)
+	}
 	left := l.session
 	migrated, err := k.admit(&left)
 	if err != nil || left != r.start() || migrated != r.Migrated {
-		return fmt.Errorf("%w: %s does not start from the state that %s left", ErrChain, r.ID, r.Prev)
+		return fmt.Errorf("%w: %s does not start from the state that %s left", ErrChain, r.ID, l.id)
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ type Receipt struct {
 
 	// Where the turn stands.
 
-	// Prev is the id of the session's previous receipt, empty for the first.
+	// Prev is the link of the session's previous receipt ([Receipt.Link]), empty for the
+	// first. In older receipts it is that receipt's id.
 	Prev string `json:"prev"`
 	// Resent: the session is known only by the history that the client resends,
 	// so a client that goes back makes its chain branch ([Chain]).
@@ -102,6 +103,10 @@ type Receipt struct {
 	PromptCommitment string   `json:"prompt_commitment"`
 	OutputCommitment string   `json:"output_commitment"`
 	Coverage         Coverage `json:"coverage"`
+
+	// link is set where the id is made or checked, because a chain needs it of every
+	// receipt.
+	link string
 }
 
 // Outcome is how a turn ended for the client.

@@ -29,7 +29,7 @@ func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	r := k.Receipt(take(t, k, s, e, kernel.Enforce, o))
 	r.SessionID, r.Turn, r.Timestamp = "demo", 3, 1_700_000_000_000
 	r.Nonce = "4E0C3B1F7A2D9865"
-	r.Prev, r.Version = "KRN-00112233445566778899AABBCCDDEEFF", "lex-go/0.1.0+policy."+k.PolicyHash()[:12]
+	r.Prev, r.Version = "KRN-00112233445566778899AABBCCDDEEFF00112233445566778899AABBCCDDEEFF", "lex-go/0.1.0+policy."+k.PolicyHash()[:12]
 	r.Endpoint, r.Dialect, r.Model = "lex/govern", "openai", "m"
 	r.PromptCommitment = kernel.Commit([]byte("key"), "prompt")
 	r.Coverage = kernel.Coverage{
@@ -109,6 +109,15 @@ func TestSealIsTheHashOfTheRecord(t *testing.T) {
 	}
 	if err := r.CheckID(); err != nil {
 		t.Error(err)
+	}
+	link := "KRN-" + strings.ToUpper(hex.EncodeToString(digest[:]))
+	opened, err := kernel.OpenReceipt(text)
+	if err != nil || r.Link() != link || opened.Link() != link || kernel.IDOf(link) != r.ID || kernel.IDOf(r.ID) != r.ID || kernel.IDOf("") != "" {
+		t.Errorf("links %s and %s, want %s (%v)", r.Link(), opened.Link(), link, err)
+	}
+	parsed, err := kernel.ParseReceipt(text)
+	if err != nil || parsed.Link() != link {
+		t.Errorf("parsed only: link %s, %v", parsed.Link(), err)
 	}
 	tool := r
 	tool.Tool = "shell"

@@ -23,9 +23,11 @@ func OpenReceipt(record []byte) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	if r.ID != r.prefix()+digest(withoutID(text, r.ID)) {
+	link := r.prefix() + digest(withoutID(text, r.ID))
+	if r.ID != IDOf(link) {
 		return r, ErrReceiptID
 	}
+	r.link = link
 	if !bytes.Equal(text, record) {
 		return Receipt{}, fmt.Errorf("opening a receipt: %w: its values are those that were sealed, but it was written anew in another form; verify the bytes as they were served", ErrReceipt)
 	}
