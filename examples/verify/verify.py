@@ -131,12 +131,16 @@ def check_coverage(c):
 
 
 def open_record(record):
-    """Reads a record and checks its form (§2 to §4). It has the optional members after that."""
+    """Reads a record, and gives it the optional members that it has not."""
     r = parse(record)
     need("form", isinstance(r, dict) and isinstance(r.get("id"), str) and isinstance(r.get("tool"), str), "it is no receipt")
     link = link_of(record, r)
     need("form", r["id"] == link[:36], "the id is not the hash of the record")
     check_types(r)
+    return r, link
+
+
+def check_form(r):
     for name, words in WORDS.items():
         need("form", r[name] in words, f"{name} is {r[name]!r}")
     unit = lambda v: 0 <= v <= 1
@@ -155,7 +159,6 @@ def open_record(record):
     else:
         wrong = [m for m in "decision invariant rule effect high_risk standalone provenance flagged arguments_commitment".split() if r[m]]
     need("form", not wrong, f"it cannot have {wrong}")
-    return r, link
 
 
 # §5 The policy.
@@ -472,8 +475,9 @@ def commitment(key, text):
 def check_texts(r, t):
     for name in "prompt", "output", "arguments":
         if name in t:
-            key = bytes.fromhex(t["openings"][name]) if t[name] else b""
-            need("commitment", commitment(key, t[name]) == r[name + "_commitment"], f"the {name} is another")
+            key = t["openings"].get(name, "")
+            need("commitment", not t[name] or re.fullmatch("[0-9a-f]{64}", key), f"the {name} has no opening")
+            need("commitment", commitment(bytes.fromhex(key), t[name]) == r[name + "_commitment"], f"the {name} is another")
 
 
 # §20 The log and its head.
@@ -546,7 +550,10 @@ class Verifier:
         if p is None:
             self.check(where, need, "replay", False, "its policy is not known")
             return
-        self.check(where, replay, p, r)
+        faults = len(self.faults)
+        self.check(where, check_form, r)
+        if len(self.faults) == faults:
+            self.check(where, replay, p, r)
         self.check(where, self.chain.add, p, r, link)
         if r["id"] in self.texts:
             self.check(where, check_texts, r, self.texts.pop(r["id"]))
