@@ -47,7 +47,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"PutKey":       s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
 		"Key":          errKey,
 		"Keys":         errKeys,
-		"PutDocument":    s.PutDocument(ctx, "h2", []byte("{}")),
+		"PutDocument":  s.PutDocument(ctx, "h2", []byte("{}")),
 		"Policy":       errDocument,
 		"Publish":      s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}),
 		"Benchmarks":   errBenchmarks,
