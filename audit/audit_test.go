@@ -170,7 +170,7 @@ func TestAuditorComparesTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.CompareTexts(t.Context(), report, c.prompt, c.output); err != nil {
+		if err := a.CompareTexts(t.Context(), report, audit.Texts{Prompt: c.prompt, Output: c.output}); err != nil {
 			t.Fatal(err)
 		}
 		if got := outcomes(report.Checks); got != "id+ replay+ chain+ head+ stored+ "+c.want {

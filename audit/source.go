@@ -36,13 +36,6 @@ type SessionSource interface {
 	CompareTexts(ctx context.Context, t Texts) ([]Check, error)
 }
 
-// Texts are the texts of a receipt's turn. A text that is not known is nil.
-type Texts struct {
-	ID     string  `json:"id"` // of the receipt
-	Prompt *string `json:"prompt,omitzero"`
-	Output *string `json:"output,omitzero"`
-}
-
 // A StoreSource reads the receipts of a store that this process has opened.
 type StoreSource struct{ store store.Store }
 
@@ -110,7 +103,7 @@ func (s StoreSource) CompareTexts(ctx context.Context, t Texts) ([]Check, error)
 	if err != nil {
 		return nil, err
 	}
-	return NewAuditor(s.store).texts(ctx, entry, r, t.Prompt, t.Output)
+	return NewAuditor(s.store).texts(ctx, entry, r, t)
 }
 
 // OldestFirst visits the ids of a paged list in reverse: the list goes from the newest
