@@ -55,7 +55,7 @@ func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutPolicy(t.Context(), k.PolicyHash(), policy); err != nil {
+	if err := s.PutDocument(t.Context(), k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
 	return &ledger{Store: s, changed: make(map[string][]byte), moved: make(map[string]string)}, k
@@ -170,7 +170,7 @@ func TestAuditorComparesTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.CompareTexts(t.Context(), report, c.prompt, c.output); err != nil {
+		if err := a.CompareTexts(t.Context(), report, audit.Texts{Prompt: c.prompt, Output: c.output}); err != nil {
 			t.Fatal(err)
 		}
 		if got := outcomes(report.Checks); got != "id+ replay+ chain+ head+ stored+ "+c.want {

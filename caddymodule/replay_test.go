@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -65,8 +64,7 @@ func checkChain(t *testing.T, chain []kernel.Receipt) {
 			t.Errorf("receipt %d does not follow the one before", 5-i)
 		}
 	}
-	same := chain[0].PromptCommitment == chain[4].PromptCommitment && chain[0].OutputCommitment == chain[4].OutputCommitment
-	if !same || chain[0].PromptCommitment == chain[1].PromptCommitment || strings.Contains(chain[0].PromptCommitment, "Paris") {
-		t.Error("commitments of equal texts of a session differ, or of different ones agree")
+	if chain[0].PromptCommitment == chain[4].PromptCommitment || chain[0].OutputCommitment == chain[4].OutputCommitment {
+		t.Error("equal texts of a session can be told by their commitments")
 	}
 }

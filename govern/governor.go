@@ -48,6 +48,8 @@ type Governor struct {
 	Memory int
 	// Version names the pipeline and its policy in receipts.
 	Version string
+	// Setup is the hash of the governor's [Setup], which receipts name.
+	Setup string
 }
 
 // A Store has the methods of a [store.Store] that the pipeline needs.

@@ -144,8 +144,11 @@ func TestTurnsOfASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.PromptCommitment != kernel.Commit(session.Secret, c.prompt) || r.OutputCommitment != kernel.Commit(session.Secret, sent.Text) {
+		if !r.CommitsTo(c.prompt, kernel.CommittedPrompt, session.Secret) || !r.CommitsTo(sent.Text, kernel.CommittedOutput, session.Secret) {
 			t.Errorf("turn %d: the commitments are to other texts", i+1)
+		}
+		if !kernel.Opens(r.Openings.Prompt, c.prompt, r.PromptCommitment) || !kernel.Opens(r.Openings.Output, sent.Text, r.OutputCommitment) || r.Openings.Arguments != "" {
+			t.Errorf("turn %d: %+v do not open it", i+1, r.Openings)
 		}
 		prev = r.Link()
 	}
@@ -336,8 +339,16 @@ func TestUnnamedConversationsAdoptAState(t *testing.T) {
 	if first.PublicID != second.PublicID || first.ID == second.ID || !second.Resent || second.Prev != "" {
 		t.Errorf("%+v, %+v", first.Receipt, second.Receipt)
 	}
-	if first.PromptCommitment != second.PromptCommitment {
-		t.Error("the commitments were made with two secrets")
+	stored, err := s.Receipt(t.Context(), first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.Session(t.Context(), stored.SessionKey)
+	if err != nil || !first.CommitsTo(question, kernel.CommittedPrompt, kept.Secret) || !second.CommitsTo(question, kernel.CommittedPrompt, kept.Secret) {
+		t.Errorf("the commitments were made with two secrets (%v)", err)
+	}
+	if first.PromptCommitment == second.PromptCommitment || first.Openings == second.Openings {
+		t.Error("two turns with the same words can be told by their commitments")
 	}
 	next := chatTurn(t, g, messages(question, "Paris.", "And of Spain?"))
 	r := commit(t, g, judge(t, next, "Madrid."), "Madrid.")
