@@ -55,7 +55,7 @@ func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutPolicy(t.Context(), k.PolicyHash(), policy); err != nil {
+	if err := s.PutDocument(t.Context(), k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
 	return &ledger{Store: s, changed: make(map[string][]byte), moved: make(map[string]string)}, k

@@ -17,11 +17,11 @@ import (
 // to one of its receipts. It is more than a turn has tool calls.
 const maxWalk = 2 * store.MaxCalls
 
-// Policies holds policies by their hash.
-type Policies interface {
-	// Policy returns the JSON of a policy, or an error that wraps
+// Documents holds the policies and setups that receipts name by their hash.
+type Documents interface {
+	// Document returns the JSON of a policy or a setup, or an error that wraps
 	// [store.ErrNotFound].
-	Policy(ctx context.Context, hash string) ([]byte, error)
+	Document(ctx context.Context, hash string) ([]byte, error)
 }
 
 // An Archive keeps receipts, and the sessions and policies that verifying them needs.
@@ -29,7 +29,7 @@ type Policies interface {
 type Archive interface {
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
 	Session(ctx context.Context, key string) (store.Session, error)
-	Policies
+	Documents
 }
 
 // An Auditor verifies single receipts against an archive. It is safe for
@@ -144,8 +144,8 @@ func openEntry(entry store.Receipt) (kernel.Receipt, error) {
 }
 
 // kernelOf returns the kernel of a policy that is kept under its hash.
-func kernelOf(ctx context.Context, from Policies, hash string) (*kernel.Kernel, error) {
-	text, err := from.Policy(ctx, hash)
+func kernelOf(ctx context.Context, from Documents, hash string) (*kernel.Kernel, error) {
+	text, err := from.Document(ctx, hash)
 	if err != nil {
 		return nil, err
 	}

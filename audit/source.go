@@ -16,7 +16,7 @@ type Source interface {
 	// be left out. An error of visit ends the walk and is returned.
 	Each(ctx context.Context, visit Visit) error
 
-	Policies
+	Documents
 }
 
 // A Visit takes one receipt of a source. where names the receipt for people. The entry
@@ -82,9 +82,9 @@ func (s StoreSource) Each(ctx context.Context, visit Visit) error {
 	})
 }
 
-// Policy returns a policy that the store keeps.
-func (s StoreSource) Policy(ctx context.Context, hash string) ([]byte, error) {
-	return s.store.Policy(ctx, hash)
+// Document returns a document that the store keeps.
+func (s StoreSource) Document(ctx context.Context, hash string) ([]byte, error) {
+	return s.store.Document(ctx, hash)
 }
 
 // Head looks for the receipt on the way back from its session's head.

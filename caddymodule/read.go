@@ -234,7 +234,7 @@ func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
 	if !kernel.IsPolicyHash(hash) {
 		return errNotFound
 	}
-	text, err := a.shared.store.Policy(r.Context(), hash)
+	text, err := a.shared.store.Document(r.Context(), hash)
 	if err != nil {
 		return storeError(err)
 	}

@@ -144,7 +144,7 @@ func nextPage(links []string) (string, error) {
 	return "", nil
 }
 
-func (s proxySource) Policy(ctx context.Context, hash string) ([]byte, error) {
+func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) {
 	if !kernel.IsPolicyHash(hash) {
 		return nil, store.ErrNotFound
 	}
