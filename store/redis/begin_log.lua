@@ -16,5 +16,5 @@ for _, entry in ipairs(entries) do
 end
 if #entries > 0 then return 1 end
 -- Redis computes no SHA-256: the receipt that comes next has no link.
-if seq > 0 then redis.call('HSET', head, 'seq', string.format('%.0f', seq)) end
+if seq > 0 then redis.call('HSET', head, 'size', string.format('%.0f', seq)) end
 return 0

@@ -53,6 +53,10 @@ end
 -- Lua's own conversion of numbers would round large ones.
 local function text(n) return string.format('%.0f', n) end
 
+-- The log so far: how many receipts it has, and the SHA-256 of the last one's record.
+local size, last = unpack(redis.call('HMGET', head, 'size', 'sha256'))
+size, last = tonumber(size or 0), last or ''
+
 -- Writes the i-th receipt at the end of the log, unless it is there.
 local function write(i)
   local place, turn, counters = KEYS[3 + 3 * i], KEYS[4 + 3 * i], KEYS[5 + 3 * i]
@@ -60,14 +64,15 @@ local function write(i)
   if redis.call('EXISTS', place) == 1 then
     return
   end
-  local seq = text(redis.call('HINCRBY', head, 'seq', 1))
-  local log_prev = redis.call('HGET', head, 'sha256') or ''
+  size = size + 1
+  local seq = text(size)
   local at = redis.call('XADD', receipts, '*',
     'id', ARGV[a + 1], 'kind', ARGV[a + 2], 'session_key', ARGV[a + 3], 'session', ARGV[a + 4], 'turn', ARGV[a + 5],
     'ts', ARGV[a + 6], 'turn_id', ARGV[a + 12], 'intervened', ARGV[a + 7], 'm_after', ARGV[a + 8], 'json', ARGV[a + 9],
-    'seq', seq, 'log_prev', log_prev)
+    'seq', seq, 'log_prev', last)
   redis.call('XADD', log, seq .. '-0', 'at', at)
-  redis.call('HSET', head, 'sha256', ARGV[a + 14])
+  last = ARGV[a + 14]
+  redis.call('HSET', head, 'size', seq, 'sha256', last)
   -- The same place in both streams: it is the listing's cursor, and by it
   -- summaries.lua finds the receipts that have no summary.
   if ARGV[a + 13] ~= '' then redis.call('XADD', summaries, at, 'id', ARGV[a + 1], 'json', ARGV[a + 13]) end

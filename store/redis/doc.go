@@ -7,7 +7,7 @@
 //
 //	lex:{0}:receipts       stream  one entry a receipt, with its number and link in the log
 //	lex:{0}:log            stream  the place of each receipt, by its number
-//	lex:{0}:head           hash    the log's last number, and the SHA-256 of the last record
+//	lex:{0}:head           hash    the log's size, and the SHA-256 of its last record
 //	lex:{0}:summaries      stream  the summaries of receipts, each at its receipt's place
 //	lex:{0}:receipt:<id>   string  the receipt's place in the stream
 //	lex:{0}:turn:<id>      string  the same, by the id of its turn; of a turn with tool calls
