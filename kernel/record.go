@@ -41,7 +41,7 @@ func (r Receipt) Canonical() ([]byte, error) {
 // JSON returns the canonical JSON of the whole record. Errors are those of
 // [Receipt.Canonical].
 func (r Receipt) JSON() ([]byte, error) {
-	text, err := receiptShape.canonical(r)
+	text, err := receiptShape.canonical(&r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a receipt: %w: %w", ErrReceipt, err)
 	}
@@ -140,6 +140,15 @@ func digest(parts [][]byte) string {
 // data. It accepts other spellings of the same record (space, member order);
 // only canonical bytes are what [Receipt.JSON] gives back.
 func ParseReceipt(b []byte) (Receipt, error) {
+	var r Receipt
+	if receiptShape.read(string(b), &r) {
+		return r, nil
+	}
+	return decodeReceipt(b)
+}
+
+// decodeReceipt reads a record in any spelling.
+func decodeReceipt(b []byte) (Receipt, error) {
 	var r Receipt
 	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil {
 		return Receipt{}, fmt.Errorf("parsing a receipt: %w: %s", ErrReceipt, describeJSONError(err))
