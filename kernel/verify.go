@@ -17,9 +17,11 @@ import (
 func OpenReceipt(record []byte) (Receipt, error) {
 	var r Receipt
 	if receiptShape.read(string(record), &r) {
-		if r.ID != r.prefix()+digest(withoutID(record, r.ID)) {
+		link := r.prefix() + digest(withoutID(record, r.ID))
+		if r.ID != IDOf(link) {
 			return r, ErrReceiptID
 		}
+		r.link = link
 		return r, nil
 	}
 	r, err := decodeReceipt(record)
