@@ -38,6 +38,22 @@ func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 	return r, err
 }
 
+// Log is that of the store as it was changed.
+func (l *ledger) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	whole, err := l.Store.Log(ctx, after, 1_000_000)
+	var page []store.Receipt
+	for _, r := range whole {
+		record, touched := l.changed[r.ID]
+		if touched {
+			r.JSON = record
+		}
+		if (!touched || len(record) > 0) && len(page) < limit {
+			page = append(page, r)
+		}
+	}
+	return page, err
+}
+
 const sessionKey = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {

@@ -96,6 +96,20 @@ func (f *faulty) Recent(ctx context.Context, before string, limit int) ([]store.
 	return f.Store.Recent(ctx, before, limit)
 }
 
+func (f *faulty) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	f.before("Log")
+	if _, down := broken.Load(f.path); down {
+		return nil, errDisk
+	}
+	page, err := f.Store.Log(ctx, after, limit)
+	for i, r := range page {
+		if record, touched := tampered.Load(r.ID); touched {
+			page[i].JSON = record.([]byte)
+		}
+	}
+	return page, err
+}
+
 // tampered holds records that somebody changed or removed (empty) behind the
 // store's back, by id.
 var tampered sync.Map
