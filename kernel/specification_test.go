@@ -2,7 +2,6 @@ package kernel_test
 
 import (
 	"bytes"
-	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -128,12 +127,9 @@ func TestCommitmentVectors(t *testing.T) {
 	var vectors []commitmentVector
 	for i, text := range []string{"What is the capital of France?", "", "é\u2028😀\x00\n", `{"command":"rm -rf /"}`, strings.Repeat("long ", 50)} {
 		secret := sha256.Sum256([]byte{byte(i)})
-		for _, info := range []string{"lex/1 prompt", "lex/1 output", "lex/1 arguments"} {
-			v := commitmentVector{Secret: hex.EncodeToString(secret[:]), Nonce: "WZQ3H7LTVPBXN2K5YFJ6CDGMRA", Info: info, Text: text}
-			key, err := hkdf.Key(sha256.New, secret[:], []byte(v.Nonce), info, 32)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, of := range []kernel.Committed{kernel.CommittedPrompt, kernel.CommittedOutput, kernel.CommittedArguments} {
+			v := commitmentVector{Secret: hex.EncodeToString(secret[:]), Nonce: "WZQ3H7LTVPBXN2K5YFJ6CDGMRA", Info: "lex/1 " + string(of), Text: text}
+			key := kernel.CommitmentKey(secret[:], v.Nonce, of)
 			v.Opening = hex.EncodeToString(key)
 			if text != "" {
 				v.Commitment = kernel.Commit(key, text)
@@ -238,17 +234,11 @@ func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.
 	r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = d.name, max(1, d.turns), 1_700_000_000_000+int64(1000*n), d.prev, d.resent
 	r.Nonce, r.Version, r.Endpoint, r.Dialect, r.Model = fmt.Sprintf("NONCE%021d", n), "lex-go/0.1.0", "lex/govern", "lex", "m"
 	secret := []byte(strings.Repeat("s", 32))
-	commit := func(info, text string) string {
-		key, err := hkdf.Key(sha256.New, secret, []byte(r.Nonce), info, 32)
-		if err != nil {
-			d.j.t.Fatal(err)
-		}
-		return kernel.Commit(key, text)
-	}
+	commit := func(of kernel.Committed, text string) string { return kernel.Commit(kernel.CommitmentKey(secret, r.Nonce, of), text) }
 	if r.Tool != "" {
-		r.ArgumentsCommitment = commit("lex/1 arguments", `{"n":1}`)
+		r.ArgumentsCommitment = commit(kernel.CommittedArguments, `{"n":1}`)
 	} else {
-		r.PromptCommitment, r.OutputCommitment = commit("lex/1 prompt", "a prompt"), commit("lex/1 output", "an answer")
+		r.PromptCommitment, r.OutputCommitment = commit(kernel.CommittedPrompt, "a prompt"), commit(kernel.CommittedOutput, "an answer")
 	}
 	r.Coverage = kernel.Coverage{
 		Detectors: []kernel.DetectorRun{{Name: "local", Outcome: kernel.Clean}, {Name: "local_judge", Outcome: kernel.NotRun, Why: "no output text"}},
