@@ -234,7 +234,9 @@ func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.
 	r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = d.name, max(1, d.turns), 1_700_000_000_000+int64(1000*n), d.prev, d.resent
 	r.Nonce, r.Version, r.Endpoint, r.Dialect, r.Model = fmt.Sprintf("NONCE%021d", n), "lex-go/0.1.0", "lex/govern", "lex", "m"
 	secret := []byte(strings.Repeat("s", 32))
-	commit := func(of kernel.Committed, text string) string { return kernel.Commit(kernel.CommitmentKey(secret, r.Nonce, of), text) }
+	commit := func(of kernel.Committed, text string) string {
+		return kernel.Commit(kernel.CommitmentKey(secret, r.Nonce, of), text)
+	}
 	if r.Tool != "" {
 		r.ArgumentsCommitment = commit(kernel.CommittedArguments, `{"n":1}`)
 	} else {
@@ -283,7 +285,8 @@ func everyKind(t *testing.T) *journal {
 		d := j.begin(k, "reasons "+string(mode), mode)
 		d.say(kernel.Evidence{DeniedBy: "no-<weapons> & \u2028 \"é\""}, none)
 		d.say(evidence(kernel.Scores{HarmRequest: 0.9}), none)
-		d.say(kernel.Evidence{Scores: kernel.Scores{Coercion: 0.4}, ThreatSignal: 0.4}, none)
+		d.say(kernel.Evidence{Scores: kernel.Scores{Coercion: 0.4}, ThreatSignal: 0.4}, none) // not severe enough
+		d.say(kernel.Evidence{Scores: kernel.Scores{Coercion: 0.56}, ThreatSignal: 0.4}, none)
 		d.say(kernel.Evidence{Scores: kernel.Scores{Injection: 0.4}, SovereigntyDrift: true}, none)
 		d.say(kernel.Evidence{Standing: []kernel.Reason{kernel.SemanticClassifier}}, none)
 		d.say(kernel.Evidence{}, kernel.Output{Capitulated: true, Category: kernel.HarmfulCompliance, Confidence: 0.7, LostThread: true})
@@ -297,6 +300,10 @@ func everyKind(t *testing.T) *journal {
 			drip.say(evidence(kernel.Scores{Exploitative: 0.45}), none)
 		}
 		drip.say(evidence(kernel.Scores{Exploitative: 0.95}), none)
+		apart := j.begin(k, "apart "+string(mode), mode)
+		for i := range 24 {
+			apart.say(evidence(kernel.Scores{HarmRequest: []float64{0.6, 0, 0}[i%3]}), none)
+		}
 	}
 
 	several := j.begin(k, "several", kernel.Enforce)
@@ -357,6 +364,31 @@ func everyKind(t *testing.T) *journal {
 	moved.k = k
 	moved.call(kernel.ToolCall{Tool: "get_weather", Effect: kernel.ToolReads}, kernel.Scores{})
 
+	// A policy of before there was a revision; then the session moves to the new rules, and back.
+	old := newKernel(t, revision0(kernel.DefaultPolicy()))
+	aged := j.begin(old, "aged", kernel.Enforce)
+	for i := range 16 {
+		aged.say(kernel.Evidence{Scores: kernel.Scores{Exploitative: []float64{0.45, 0.62}[i%2]}, ThreatSignal: 0.1 * float64(i%3)}, none)
+	}
+	aged.say(kernel.Evidence{}, kernel.Output{Capitulated: true, Category: kernel.ConstraintDisavowal, Confidence: 0.9})
+	aged.say(attack, none)
+	aged.call(kernel.ToolCall{Tool: "shell", Effect: kernel.ToolWrites, Invariant: "destructive_command"}, kernel.Scores{HarmRequest: 0.7})
+	for range 6 {
+		aged.k = k
+		aged.say(evidence(kernel.Scores{Exploitative: 0.6}), none)
+	}
+	aged.k = old
+	aged.say(evidence(kernel.Scores{Exploitative: 0.6}), none)
+
+	// A refused turn leaves the pressure of the answer before it.
+	kept := j.begin(k, "kept", kernel.Enforce)
+	kept.say(kernel.Evidence{}, kernel.Output{Capitulated: true, Category: kernel.HarmfulCompliance, Confidence: 0.8, LostThread: true})
+	kept.say(evidence(kernel.Scores{HarmRequest: 0.9}), none)
+	kept.say(kernel.Evidence{Scores: kernel.Scores{HarmRequest: 0.9}, Repeated: true}, none)
+	kept.say(kernel.Evidence{Standing: []kernel.Reason{kernel.CapitulatedOutput}}, none)
+	kept.say(kernel.Evidence{}, none)
+	kept.say(kernel.Evidence{}, none)
+
 	ends := j.begin(k, "ends", kernel.Enforce)
 	for _, outcome := range []kernel.Outcome{kernel.ClientGone, kernel.Aborted, kernel.Failed, kernel.Refused} {
 		ends.turns++
@@ -387,7 +419,28 @@ func everyKind(t *testing.T) *journal {
 	for range 40 {
 		chance.say(r.evidence(), r.output())
 	}
+	for i := range 6 {
+		wild := j.begin(newKernel(t, r.wildPolicy(i%2)), fmt.Sprint("wild ", i), kernel.Enforce)
+		for range 12 {
+			wild.say(r.evidence(), r.output())
+			if call, scores := r.toolStep(); r.IntN(3) == 0 {
+				wild.call(call, scores)
+			}
+		}
+	}
 	return j
+}
+
+// wildPolicy is any policy of a revision.
+func (r random) wildPolicy(revision int) kernel.Policy {
+	p := r.policy()
+	p.Revision, p.SevereAt, p.ThreatSeverity = revision, 0.3+0.7*r.Float64(), r.pick(0, 1, 0)
+	p.CUSUMK, p.CUSUMH, p.CUSUMRelief = r.Float64(), 3*r.Float64(), r.Float64()
+	p.CUSUMSlowK, p.CUSUMSlowH, p.CUSUMSlowRelief = r.Float64(), 3*r.Float64(), r.Float64()
+	if r.IntN(3) == 0 {
+		p.CUSUMSlowK, p.CUSUMSlowH, p.CUSUMSlowRelief = 0, 0, 0
+	}
+	return p
 }
 
 // The export has every kind of receipt, each of which replays and stands in its chain.
@@ -423,6 +476,9 @@ func TestReceiptVectors(t *testing.T) {
 			"standing": len(r.Standing) > 0, "would refuse": r.WouldRefuse, "standalone " + string(r.Decision): r.Standalone,
 			"effect " + string(r.Effect): r.Decision, "invariant": r.Invariant, "rule": r.Rule, "provenance": r.Provenance,
 			"scores " + string(r.Decision): r.Scores != kernel.Scores{}, "decision " + string(r.Mode): r.Decision,
+			"revision": kernels[r.Policy].Policy().Revision, "judged by the floor": r.MFloor > 0,
+			"slow chart alone": r.SlowDrip && r.CUSUMSlowNext == kernels[r.Policy].Policy().CUSUMSlowH && r.CUSUMNext < kernels[r.Policy].Policy().CUSUMH,
+			"carry kept":       r.Refused && r.Tool == "" && r.Carry != kernel.Point{} && r.CarryNext == r.Carry, "refused by the floor alone": slices.Equal(r.Reasons, []kernel.Reason{kernel.ConstitutionalFloor}),
 		} {
 			see(name, value)
 		}
@@ -437,7 +493,8 @@ func TestReceiptVectors(t *testing.T) {
 		"flagged true", "standing true", "would refuse true", "standalone approved true", "standalone blocked true", "effect read approved",
 		"effect write blocked", "effect send blocked", "effect other blocked", "effect  approved", "invariant session_risk", "rule no-payments",
 		"provenance user", "provenance model", "provenance untrusted", "provenance instruction", "scores blocked true", "scores approved true",
-		"decision observe approved",
+		"decision observe approved", "revision 0", "revision 1", "judged by the floor true", "slow chart alone true", "carry kept true",
+		"refused by the floor alone true",
 	} {
 		if !seen[kind] {
 			t.Errorf("no receipt has %q", kind)

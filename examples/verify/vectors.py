@@ -1,7 +1,7 @@
 """Checks verify.py against the test vectors in kernel/testdata (§23)."""
 import base64, json, pathlib
 
-import verify as v
+import replay as k, verify as v
 
 
 def unhex(value):
@@ -23,8 +23,8 @@ def canonical_forms(rows):
 
 
 def arithmetic(doc):
-    functions = {"exp": v.exp, "ln": v.ln, "softmax": lambda p: list(v.softmax(p)), "project": v.project, "divergence":
-                 lambda z, y: v.divergence(z, v.lns(z), v.lns(y))}
+    functions = {"exp": k.exp, "ln": k.ln, "softmax": lambda p: list(k.softmax(p)), "project": k.project, "divergence":
+                 lambda z, y: k.divergence(z, k.lns(z), k.lns(y))}
     for name, rows in doc.items():
         for row in unhex(rows):
             yield f"{name} {row[:-1]}", functions[name](*row[:-1]), row[-1]
@@ -35,8 +35,8 @@ def steps(rows, policy):
         r = {name: unhex(value) for name, value in row.items()}
         r |= {"scores": dict(zip(v.SCORES, r["scores"])), "standing": row["standing"] or [], "tool": "", "repeated": False}
         if row["other_policy"]:
-            r["x"], r["z"], r["cusum"], r["carry"] = v.migrate(policy, [r["x"], r["z"], r["cusum"], r["carry"]])
-        got = v.outcome(policy, r)
+            r |= zip(k.SESSION, k.migrate(policy, [r[m] for m in k.SESSION]))
+        got = k.outcome(policy, r)
         for name, want in row["want"].items():
             if name in got:
                 yield f"{row['name']}: {name}", got[name], unhex(want)
@@ -61,7 +61,7 @@ def check(folder):
     """Prints every difference, and returns the exit status."""
     folder = pathlib.Path(folder)
     read = lambda name: json.loads((folder / name).read_text(encoding="utf-8"))
-    policy = v.open_policy((folder / "policy.json").read_bytes())
+    policy = k.complete_policy(v.parse((folder / "policy.json").read_bytes()))
     checks = {
         "canonical.json": canonical_forms(read("canonical.json")), "arithmetic.json": arithmetic(read("arithmetic.json")),
         "steps.json": steps(read("steps.json"), policy), "commitments.json": commitments(read("commitments.json")),

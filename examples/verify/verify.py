@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Verifies receipts of Lex as docs/receipts.md specifies, with nothing but Python's
-standard library. The numbers after § are the sections of that page."""
-import argparse, base64, decimal, hashlib, hmac, json, math, os, re, sys
+standard library. The numbers after § are the sections of that page; replay.py has 5 to 15."""
+import argparse, base64, decimal, hashlib, hmac, json, re, sys
+
+import replay
 
 
 class Fault(Exception):
@@ -77,12 +79,9 @@ FLAGS = """resent migrated sovereignty_drift detection_degraded capitulated lost
 NUMBERS = """turn timestamp cusum prompt_threat_signal confidence severity cusum_next m_before m_after
     governor_effort sigma_viol delta_V lyapunov_V stability_ratio z_shift""".split()
 TRIPLES = "x z carry pressure raw_state state z_next carry_next".split()
-OPTIONAL = {"repeated": False, "setup": "", "rule": "", "effect": "", "high_risk": False, "standalone": False,
+OPTIONAL = {"cusum_slow": 0.0, "cusum_slow_next": 0.0, "m_floor": 0.0, "repeated": False, "setup": "", "rule": "", "effect": "", "high_risk": False, "standalone": False,
             "provenance": "", "flagged": ""}
-REASONS = """operator_policy semantic_classifier contrastive_threat slow_drip sovereignty_drift
-    constitutional_floor capitulation""".split()
-SCORES = "identity coercion exploitative harm_request sycophancy injection".split()
-CLASSES = SCORES[:5]
+SCORES = replay.CLASSES + ["injection"]
 PART, RAN = {"part": str, "why": str, "bytes": int}, {"name": str, "outcome": str, "why": str}
 COVERAGE = {"detectors": RAN, "inspected": {"part": str, "detector": str, "bytes": int}, "redacted": PART, "skipped": PART, "unknown": PART}
 WORDS = {
@@ -116,7 +115,7 @@ def check_types(r):
     need("form", isinstance(r["scores"], dict) and sorted(r["scores"]) == sorted(SCORES)
          and all(is_a(float, s) for s in r["scores"].values()), "scores")
     for name in "reasons", "standing":
-        need("form", isinstance(r[name], list) and all(w in REASONS for w in r[name]), name)
+        need("form", isinstance(r[name], list) and all(w in replay.REASONS for w in r[name]), name)
     check_coverage(r["coverage"])
 
 
@@ -147,8 +146,8 @@ def check_form(r):
     need("form", all(map(unit, r["scores"].values())) and unit(r["confidence"]) and abs(r["prompt_threat_signal"]) <= 2,
          "evidence out of its range")
     for name in "x", "z":
-        need("form", min(r[name]) >= 1e-300 and abs(total(r[name]) - 1) <= 1e-9, f"{name} is not a point of the simplex")
-    need("form", min(r["cusum"], *r["carry"]) >= 0, "cusum or carry is negative")
+        need("form", min(r[name]) >= 1e-300 and abs(replay.total(r[name]) - 1) <= 1e-9, f"{name} is not a point of the simplex")
+    need("form", min(r["cusum"], r["cusum_slow"], *r["carry"]) >= 0, "cusum, cusum_slow or carry is negative")
     need("form", r["turn"] >= 1 and r["timestamp"] > 0, "turn or timestamp")
     need("form", not (r["refused"] and r["outcome"] == "answered"), "refused, and answered")
     need("form", r["prev"] or not r["migrated"], "the first of its session is migrated")
@@ -161,275 +160,6 @@ def check_form(r):
     need("form", not wrong, f"it cannot have {wrong}")
 
 
-# §5 The policy.
-
-def open_policy(text):
-    p = parse(text)
-    p["weight_floor"] = (1 - p["kappa"]) / 3
-    between = lambda low, names, high: all(low < p[n] < high for n in names.split())
-    units = [p["carry_capitulated"], p["carry_lost_thread"], *(v for c in CLASSES for v in p["pressure"][c])]
-    need("replay", 0.001 <= p["floor"] < p["tau"] < p["recovery"] < p["optimal"] < 1 / 3
-         and 0 < p["rho"] < 1 and 0 < p["eta"] <= 50 and 0 < p["beta"] <= 1 and 0 < p["clip"] <= 4
-         and p["kappa"] >= 0 and p["weight_floor"] > p["tau"] and all(0 <= u <= 1 for u in units)
-         and between(0, "watch_at threat_at cusum_k", 1) and between(p["watch_at"], "multi_at severe_at refuse_at", 1)
-         and p["watch_at"] < p["refuse_at_degraded"] <= p["refuse_at"]
-         and 0 < p["cusum_h"] <= 10 and 0 < p["cusum_relief"] <= 1, "the policy is not valid")
-    return p
-
-
-# §6 Arithmetic.
-
-HEX = float.fromhex
-LN2_HI, LN2_LO, LOG2E, SQRT_HALF = map(HEX, ("0x1.62e42feep-1", "0x1.a39ef35793c76p-33", "0x1.71547652b82fep+0", "0x1.6a09e667f3bcdp-1"))
-P = [HEX(c) for c in ("0x1.555555555553ep-3 -0x1.6c16c16bebd93p-9 0x1.1566aaf25de2cp-14 "
-                      "-0x1.bbd41c5d26bf1p-20 0x1.6376972bea4dp-25").split()]
-L = [HEX(c) for c in ("0x1.5555555555593p-1 0x1.999999997fa04p-2 0x1.2492494229359p-2 0x1.c71c51d8e78afp-3 "
-                      "0x1.7466496cb03dep-3 0x1.39a09d078c69fp-3 0x1.2f112df3e5244p-3").split()]
-NONE = [0.0, 0.0, 0.0]
-
-
-def horner(t, c):
-    s = c[-1]
-    for ci in reversed(c[:-1]):
-        s = ci + t * s
-    return s
-
-
-def exp(x):
-    k = math.trunc(LOG2E * x + 1024.5) - 1024
-    hi = x - k * LN2_HI
-    lo = k * LN2_LO
-    r = hi - lo
-    t = r * r
-    c = r - t * horner(t, P)
-    y = 1 - ((lo - (r * c) / (2 - c)) - hi)
-    return math.ldexp(y, k)
-
-
-def ln(x):
-    m, k = math.frexp(x)
-    if m < SQRT_HALF:
-        m, k = m + m, k - 1
-    f = m - 1
-    s = f / (2 + f)
-    q = s * s
-    big_r = q * horner(q, L)
-    h = (0.5 * f) * f
-    return k * LN2_HI - ((h - (s * (h + big_r) + k * LN2_LO)) - f)
-
-
-def total(v):
-    return (v[0] + v[1]) + v[2]
-
-
-def lns(v):
-    return [ln(c) for c in v]
-
-
-def divergence(z, a, b):
-    return max(0.0, ((0 + z[0] * (a[0] - b[0])) + z[1] * (a[1] - b[1])) + z[2] * (a[2] - b[2]))
-
-
-def distance(a, b):
-    d = [ai - bi for ai, bi in zip(a, b)]
-    return math.sqrt(((0 + d[0] * d[0]) + d[1] * d[1]) + d[2] * d[2])
-
-
-def softmax(v):
-    top = max(v)
-    w = [vi - top for vi in v]
-    e = [exp(wi) for wi in w]
-    n = total(e)
-    return [ei / n for ei in e], [wi - ln(n) for wi in w]
-
-
-def project(p, f):
-    lo, mid, hi = sorted(range(3), key=lambda i: p[i])
-    if p[lo] >= f:
-        return p
-    scale = (1 - f) / (p[mid] + p[hi])
-    y = [f, f, f]
-    y[mid], y[hi] = scale * p[mid], scale * p[hi]
-    if y[mid] < f:
-        y[mid], y[hi] = f, 1 - 2 * f
-    return y
-
-
-# §7 The session: x, z, cusum, carry.
-
-FIRST = [[1 / 3] * 3, [1 / 3] * 3, 0.0, NONE]
-
-
-def migrate(p, session):
-    x, z, cusum, carry = session
-    return [project(x, p["tau"]), project(z, p["weight_floor"]), p["cusum_h"] / 2 if cusum >= p["cusum_h"] else cusum, carry]
-
-
-# §8 Severity, type and the slow drip.
-
-def class_scores(r):
-    s = r["scores"]
-    return [max(s["identity"], s["injection"])] + [s[c] for c in CLASSES[1:]]
-
-
-def refuse_at(p, r):
-    return p["refuse_at_degraded"] if r["detection_degraded"] else p["refuse_at"]
-
-
-def classify(p, r):
-    scores = class_scores(r)
-    top = max(scores)
-    a, b = sorted(scores, reverse=True)[:2]
-    support = max(0.0, b - p["watch_at"])
-    severity = a if support == 0 else 1 - (1 - a) * (1 - support)
-    if sum(s >= p["multi_at"] for s in scores) >= 2:
-        kind = "multi"
-    else:
-        kind = CLASSES[scores.index(top)] if top >= p["watch_at"] else "none"
-    return severity, kind, top
-
-
-def chart(p, cusum, severity):
-    g = max(0.0, cusum + max(severity - p["cusum_k"], -p["cusum_relief"]))
-    return (p["cusum_h"] / 2, True) if g >= p["cusum_h"] else (g, False)
-
-
-# §9 Pressure.
-
-def pressure(p, r, carry):
-    attack = [0.0, 0.0, 0.0]
-    for name, s in zip(CLASSES, class_scores(r)):
-        if s > p["watch_at"]:
-            g = (s - p["watch_at"]) / (1 - p["watch_at"])
-            attack = [max(a, g * row) for a, row in zip(attack, p["pressure"][name])]
-    v = [a + c for a, c in zip(attack, carry)]
-    return [min(vi - min(v), p["clip"]) for vi in v]
-
-
-# §10 The step.
-
-def step(p, x, z, push, rho):
-    ln_x, ln_z = lns(x), lns(z)
-    drift = lambda push: softmax([((1 - rho) * a + rho * b) - p["eta"] * c for a, b, c in zip(ln_x, ln_z, push)])
-    rest, ln_rest = drift(NONE)
-    rest = [max(ri, min(xi, zi)) for ri, xi, zi in zip(rest, x, z)]
-    raw, ln_raw = (rest, ln_rest) if push == NONE else drift(push)
-    state = project(raw, p["tau"])
-    short = [max(0.0, p["tau"] - ri) for ri in raw]
-
-    after = divergence(z, ln_z, lns(state))
-    d = after - divergence(z, ln_z, ln_x)
-    delta = d if abs(d) >= 1e-12 else 0.0
-    base = 0.001
-    if raw != rest:
-        base = 0.001 + max(0.0, divergence(z, ln_z, ln_raw) - divergence(z, ln_z, ln_rest))
-
-    force = total(push)
-    gain = p["kappa"] * min(1.0, force)
-    w = [1 / 3 if force == 0 else (1 - gain) / 3 + gain * (pi / force) for pi in push]
-    n = [(1 - p["beta"]) * zi + p["beta"] * wi for zi, wi in zip(z, w)]
-    z_next = [max(ni / total(n), p["weight_floor"]) for ni in n]
-    return {"pressure": push, "raw_state": raw, "state": state, "m_before": min(raw), "m_after": min(state),
-            "intervention": min(raw) < p["tau"], "governor_effort": distance(state, raw), "sigma_viol": total(short),
-            "delta_V": delta, "lyapunov_V": after, "stability_ratio": (base - delta) / base, "z_next": z_next,
-            "z_shift": divergence(z_next, lns(z_next), lns(state)) - after}
-
-
-def no_step(x, z):  # §13
-    return {"pressure": NONE, "raw_state": x, "state": x, "m_before": min(x), "m_after": min(x), "intervention": False,
-            "governor_effort": 0.0, "sigma_viol": 0.0, "delta_V": 0.0, "lyapunov_V": divergence(z, lns(z), lns(x)),
-            "stability_ratio": 1.0, "z_next": z, "z_shift": 0.0}
-
-
-# §11 The decision, §12 the answer, §13 repeated turns.
-
-def text_turn(p, r):
-    severity, kind, top = classify(p, r)
-    cusum, alarm = r["cusum"], False
-    if r["repeated"]:
-        out = no_step(r["x"], r["z"])
-    else:
-        out = step(p, r["x"], r["z"], pressure(p, r, r["carry"]), p["rho"])
-        cusum, alarm = chart(p, cusum, severity)
-    loud = severity >= refuse_at(p, r)
-    suspected = top >= p["watch_at"]
-    holds = {
-        "operator_policy": r["denied_by"] != "",
-        "semantic_classifier": loud,
-        "contrastive_threat": r["prompt_threat_signal"] > p["threat_at"] and suspected,
-        "slow_drip": alarm,
-        "sovereignty_drift": r["sovereignty_drift"] and suspected,
-        "constitutional_floor": out["m_before"] < p["floor"] and severity >= p["severe_at"],
-        "capitulation": r["capitulated"],
-    }
-    carry = [0.0, 0.0, 0.0]
-    if r["lost_thread"]:
-        carry[0] = p["carry_lost_thread"]
-    if r["capitulated"]:
-        carry[1 if r["category"] == "harmful_compliance" else 2] = p["carry_capitulated"] * r["confidence"]
-    out.update(severity=severity, attack_type="slow_drip" if alarm and top < refuse_at(p, r) else kind,
-               slow_drip=alarm, cusum_next=cusum, carry_next=carry, decision="",
-               reasons=[w for w in REASONS if holds[w] or w in r["standing"]],
-               pre_eval_label="THREAT" if loud else "WATCH" if severity >= p["watch_at"] else "CLEAR")
-    return out, out["reasons"] != []
-
-
-# §14 Tool calls.
-
-def state_denies(p, r):
-    m = min(r["x"])
-    if r["effect"] == "":
-        return False
-    if r["high_risk"] and m < p["optimal"]:
-        return True
-    if m <= p["tau"]:
-        return r["effect"] != "read"
-    return m < p["recovery"] and r["effect"] in ("write", "send")
-
-
-def tool_call(p, r):
-    invariant = "" if r["invariant"] == "session_risk" else r["invariant"]
-    if invariant == "" and r["rule"] == "" and state_denies(p, r):
-        invariant = "session_risk"
-    denied = invariant != "" or r["rule"] != ""
-    severity, kind, alarm, cusum = 0.0, "none", False, r["cusum"]
-    if any(r["scores"].values()):
-        severity, kind, top = classify(p, r)
-        cusum, alarm = chart(p, cusum, severity)
-        kind = "slow_drip" if alarm and top < p["refuse_at"] else kind
-        out = step(p, r["x"], r["z"], pressure(p, r, NONE), 0.0)
-    elif r["standalone"] and not denied:
-        out = step(p, r["x"], r["z"], NONE, p["rho"])
-    else:
-        out = no_step(r["x"], r["z"])
-    out.update(severity=severity, attack_type=kind, slow_drip=alarm, cusum_next=cusum, carry_next=r["carry"], reasons=[],
-               invariant=invariant, decision="blocked" if denied and r["mode"] == "enforce" else "approved",
-               pre_eval_label="THREAT" if invariant else "CLEAR")
-    return out, denied
-
-
-# §15 Replay.
-
-def outcome(p, r):
-    """All that follows from the inputs."""
-    out, ground = (tool_call if r["tool"] else text_turn)(p, r)
-    refused = out["refused"] = ground and r["mode"] == "enforce"
-    out["would_refuse"] = ground and not refused
-    m = out["m_after"]
-    out["health_band"] = ("CRITICAL" if refused else "OPTIMAL" if m >= p["optimal"] else
-                          "ALERT" if m >= p["recovery"] else "STRESSED")
-    out["governor_mode"] = ("observe" if r["mode"] == "observe" else "refuse" if refused else
-                            "correct" if out["intervention"] else "pass")
-    return out
-
-
-def replay(p, r):
-    need("replay", min(r["x"]) >= p["tau"] and min(r["z"]) >= p["weight_floor"] and r["cusum"] < p["cusum_h"],
-         "it starts where no session gets to")
-    for name, value in outcome(p, r).items():
-        need("replay", r[name] == value, f"{name} is {r[name]}, and follows as {value}")
-
-
 # §16 The chain.
 
 class Chain:
@@ -439,14 +169,14 @@ class Chain:
     def add(self, p, r, link):
         twice = r["id"] in self.known
         place = self.known.setdefault(r["id"], {"link": link, "session": r["session_id"], "resent": r["resent"], "followers": [],
-            "policy": r["policy"], "left": [r["state"], r["z_next"], r["cusum_next"], r["carry_next"]]})
+            "policy": r["policy"], "left": [r[m] for m in replay.LEFT]})
         need("chain", not twice, "it occurs twice")
         self.follow(p, r, self.known.get(r["prev"][:36]))
 
     def follow(self, p, r, before):
-        start = [r["x"], r["z"], r["cusum"], r["carry"]]
+        start = [r[m] for m in replay.SESSION]
         if r["prev"] == "":
-            need("chain", start == FIRST, "it is the first of its session, and does not start as one")
+            need("chain", start == replay.FIRST, "it is the first of its session, and does not start as one")
             return
         if before is None:
             need("chain", self.partial, "its predecessor does not stand before it")
@@ -457,7 +187,7 @@ class Chain:
              "another receipt follows the same one")
         need("chain", r["session_id"] == before["session"], "its predecessor is of another session")
         moved = before["policy"] != r["policy"]
-        need("chain", r["migrated"] == moved and start == (migrate(p, before["left"]) if moved else before["left"]),
+        need("chain", r["migrated"] == moved and start == (replay.migrate(p, before["left"]) if moved else before["left"]),
              "it does not start from what its predecessor left")
 
 
@@ -530,7 +260,7 @@ class Verifier:
             kind, text = document.group(1), document.group(2)
             if kind == b"setup":
                 self.setups.add(sha256(text).hexdigest())
-            elif (policy := self.check(where, open_policy, text)) is not None:
+            elif (policy := self.check(where, lambda: replay.complete_policy(parse(text)))) is not None:
                 self.policies[sha256(text).hexdigest()] = policy
             return
         entry = ENTRY.fullmatch(line)
@@ -553,7 +283,7 @@ class Verifier:
         faults = len(self.faults)
         self.check(where, check_form, r)
         if len(self.faults) == faults:
-            self.check(where, replay, p, r)
+            self.faults += [f"{where}: replay: {wrong}" for wrong in replay.differences(p, r)]
         self.check(where, self.chain.add, p, r, link)
         if r["id"] in self.texts:
             self.check(where, check_texts, r, self.texts.pop(r["id"]))
