@@ -3,10 +3,13 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +30,9 @@ type ledger struct {
 
 func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) {
 	r, err := l.Store.Receipt(ctx, id)
+	if place := slices.Index(l.ids, id); place >= 0 {
+		r.Seq, r.LogPrev = uint64(place+1), l.before(ctx, place)
+	}
 	if key, moved := l.moved[id]; moved {
 		r.SessionKey = key
 	}
@@ -36,6 +42,30 @@ func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 		}
 	}
 	return r, err
+}
+
+// before is the hash of the record before a place in the log, as it was written.
+func (l *ledger) before(ctx context.Context, place int) string {
+	if place == 0 {
+		return ""
+	}
+	r, err := l.Store.Receipt(ctx, l.ids[place-1])
+	if err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(r.JSON)
+	return hex.EncodeToString(sum[:])
+}
+
+// Log numbers the receipts in the order of their ids.
+func (l *ledger) Log(ctx context.Context, after uint64, limit int) (page []store.Receipt, err error) {
+	for _, id := range l.ids[min(int(after), len(l.ids)):] {
+		r, err := l.Receipt(ctx, id)
+		if err == nil && len(page) < limit {
+			page = append(page, r)
+		}
+	}
+	return page, nil
 }
 
 const sessionKey = "0000000000000000000000000000000000000000000000000000000000000000"
@@ -131,11 +161,11 @@ func TestAuditor(t *testing.T) {
 		record []byte // nil removes it
 		want   string
 	}{
-		"untouched":               {"", nil, "id+ replay+ chain+ head+"},
-		"changed":                 {l.ids[1], bytes.Replace(record, []byte(`"turn":2`), []byte(`"turn":9`), 1), "id-"},
-		"another in its place":    {l.ids[1], l.record(t, 2), "id-"},
-		"its predecessor removed": {l.ids[0], nil, "id+ replay+ chain- head+"},
-		"its successor removed":   {l.ids[2], nil, "id+ replay+ chain+ head-"},
+		"untouched":               {"", nil, "form+ replay+ chain+ log+"},
+		"changed":                 {l.ids[1], bytes.Replace(record, []byte(`"turn":2`), []byte(`"turn":9`), 1), "form-"},
+		"another in its place":    {l.ids[1], l.record(t, 2), "form-"},
+		"its predecessor removed": {l.ids[0], nil, "form+ replay+ chain- log-"},
+		"its successor removed":   {l.ids[2], nil, "form+ replay+ chain- log-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l.changed[c.id] = c.record
@@ -173,7 +203,7 @@ func TestAuditorComparesTexts(t *testing.T) {
 		if err := a.CompareTexts(t.Context(), report, c.prompt, c.output); err != nil {
 			t.Fatal(err)
 		}
-		if got := outcomes(report.Checks); got != "id+ replay+ chain+ head+ stored+ "+c.want {
+		if got := outcomes(report.Checks); got != "form+ replay+ chain+ log+ stored+ "+c.want {
 			t.Errorf("%s", got)
 		}
 	}
@@ -183,7 +213,7 @@ func TestAuditorComparesTexts(t *testing.T) {
 func verify(t *testing.T, s audit.Source, partial bool, texts ...audit.Texts) (audit.Summary, []string) {
 	t.Helper()
 	var faults []string
-	v := audit.NewVerifier(s, partial, func(where, what string) { faults = append(faults, where+": "+what) })
+	v := audit.NewVerifier(s, partial, func(where string, c audit.Check) { faults = append(faults, where+": "+c.Name+": "+c.Detail) })
 	sum, err := v.Verify(t.Context())
 	for _, c := range texts {
 		err = errors.Join(err, v.CompareTexts(t.Context(), c))
@@ -201,7 +231,7 @@ func TestVerifierOfAStore(t *testing.T) {
 	source := audit.NewStoreSource(l)
 	right, wrong := question(39), question(0)
 	sum, faults := verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &right})
-	if want := (audit.Summary{Receipts: 40, Chains: 1, HeadsKnown: true}); sum != want || len(faults) != 0 {
+	if want := (audit.Summary{Receipts: 40, Chains: 1, FirstPlace: 1, LastPlace: 40, HeadsKnown: true}); sum != want || len(faults) != 0 {
 		t.Errorf("%+v, faults %v", sum, faults)
 	}
 	_, faults = verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &wrong}, audit.Texts{ID: "KRN-1"})
@@ -209,7 +239,7 @@ func TestVerifierOfAStore(t *testing.T) {
 		t.Errorf("other texts: %v", faults)
 	}
 	l.changed[l.ids[20]] = bytes.Replace(l.record(t, 20), []byte(`"turn":21`), []byte(`"turn":22`), 1)
-	if _, faults = verify(t, source, false); len(faults) != 1 || !strings.HasPrefix(faults[0], l.ids[20]) {
+	if _, faults = verify(t, source, false); len(faults) != 2 || !strings.HasPrefix(faults[0], l.ids[20]+": form: ") || !strings.HasPrefix(faults[1], l.ids[21]+": log: ") {
 		t.Errorf("one changed: %v", faults)
 	}
 }
@@ -240,7 +270,7 @@ func TestVerifierOfAFile(t *testing.T) {
 	if _, faults := verify(t, file(2, 3), true); len(faults) != 0 {
 		t.Errorf("a later part: %v", faults)
 	}
-	err := audit.NewVerifier(file(0), false, func(string, string) {}).CompareTexts(t.Context(), audit.Texts{ID: l.ids[0]})
+	err := audit.NewVerifier(file(0), false, func(string, audit.Check) {}).CompareTexts(t.Context(), audit.Texts{ID: l.ids[0]})
 	if !errors.Is(err, audit.ErrNoSessions) {
 		t.Errorf("texts: %v", err)
 	}

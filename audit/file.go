@@ -1,12 +1,13 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -48,14 +49,10 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 	}
 	defer file.Close()
 	err := EachLine(file, func(n int, line []byte) error {
-		if strings.HasPrefix(string(line), `{"policy":{`) {
+		if bytes.HasPrefix(line, []byte(`{"policy":{`)) {
 			return s.keepPolicy(n, line)
 		}
-		where := fmt.Sprintf("%s:%d", name, n)
-		if id := gjson.GetBytes(line, "id").Str; kernel.IsReceiptID(id) {
-			where += " " + id
-		}
-		return visit(ctx, where, store.Receipt{JSON: slices.Clone(line)})
+		return visit(ctx, name+":"+strconv.Itoa(n), store.Receipt{JSON: slices.Clone(line)})
 	})
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)

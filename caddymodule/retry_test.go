@@ -154,7 +154,7 @@ func TestForksOfConversationsVerify(t *testing.T) {
 			t.Errorf("%s", v.Body)
 		}
 		for _, c := range got.Checks {
-			if c.OK == nil {
+			if c.OK == nil && c.Name != "log" {
 				t.Errorf("%s could not be checked: %s", c.Name, c.Detail)
 			}
 		}

@@ -159,11 +159,11 @@ func (s proxySource) Head(ctx context.Context, id string) (audit.Check, error) {
 		return audit.Check{}, err
 	}
 	for _, c := range report.Checks {
-		if c.Name == "head" {
+		if c.Name == "chain" {
 			return c, nil
 		}
 	}
-	return audit.Check{Name: "head", Detail: "the proxy did not make this check"}, nil
+	return audit.Check{Name: "chain", Detail: "the proxy did not make this check"}, nil
 }
 
 func (s proxySource) CompareTexts(ctx context.Context, t audit.Texts) ([]audit.Check, error) {
