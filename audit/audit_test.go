@@ -85,7 +85,7 @@ func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutPolicy(t.Context(), k.PolicyHash(), policy); err != nil {
+	if err := s.PutDocument(t.Context(), k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
 	return &ledger{Store: s, changed: make(map[string][]byte), moved: make(map[string]string)}, k
@@ -111,7 +111,7 @@ func newLedger(t *testing.T, n int) *ledger {
 		if err != nil {
 			t.Fatal(err)
 		}
-		session.State, session.Head, session.Turns = turn.Next, r.ID, i+1
+		session.State, session.Head, session.Turns = turn.Next, r.Link(), i+1
 		entry := store.Receipt{
 			ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
 			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i), JSON: record,
@@ -200,7 +200,7 @@ func TestAuditorComparesTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.CompareTexts(t.Context(), report, c.prompt, c.output); err != nil {
+		if err := a.CompareTexts(t.Context(), report, audit.Texts{Prompt: c.prompt, Output: c.output}); err != nil {
 			t.Fatal(err)
 		}
 		if got := outcomes(report.Checks); got != "form+ replay+ chain+ log+ stored+ "+c.want {

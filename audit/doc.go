@@ -13,8 +13,8 @@
 //     receipts were cut off.
 //   - log: the receipt has its place in the log of its store. The places have no gaps, it
 //     names the record before it by its hash, and the one after it names it so.
-//   - prompt_commitment and output_commitment: texts that the caller supplies are
-//     those that the receipt committed to ([kernel.Commit]).
+//   - prompt_commitment, output_commitment and arguments_commitment: texts that the caller
+//     supplies are those that the receipt committed to ([kernel.Commit]).
 //
 // A fault of a receipt is a failed check, never an error. An error means that the
 // source or the archive did not answer.

@@ -73,8 +73,8 @@ func (s *FileSource) keepPolicy(n int, line []byte) error {
 	return err
 }
 
-// Policy returns a policy that was read so far, or the default policy.
-func (s *FileSource) Policy(_ context.Context, hash string) ([]byte, error) {
+// Document returns a policy that was read so far, or the default policy.
+func (s *FileSource) Document(_ context.Context, hash string) ([]byte, error) {
 	if text, known := s.policies[hash]; known {
 		return text, nil
 	}

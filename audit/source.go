@@ -16,7 +16,7 @@ type Source interface {
 	// be left out. An error of visit ends the walk and is returned.
 	Each(ctx context.Context, visit Visit) error
 
-	Policies
+	Documents
 }
 
 // A Visit takes one receipt of a source. where names the receipt for people. The entry
@@ -35,13 +35,6 @@ type SessionSource interface {
 	// [store.ErrNotFound] where there is no such receipt, and [kernel.ErrReceipt] or
 	// [kernel.ErrReceiptID] where it is broken.
 	CompareTexts(ctx context.Context, t Texts) ([]Check, error)
-}
-
-// Texts are the texts of a receipt's turn. A text that is not known is nil.
-type Texts struct {
-	ID     string  `json:"id"` // of the receipt
-	Prompt *string `json:"prompt,omitzero"`
-	Output *string `json:"output,omitzero"`
 }
 
 // A StoreSource reads the receipts of a store that this process has opened.
@@ -83,9 +76,9 @@ func (s StoreSource) Each(ctx context.Context, visit Visit) error {
 	})
 }
 
-// Policy returns a policy that the store keeps.
-func (s StoreSource) Policy(ctx context.Context, hash string) ([]byte, error) {
-	return s.store.Policy(ctx, hash)
+// Document returns a document that the store keeps.
+func (s StoreSource) Document(ctx context.Context, hash string) ([]byte, error) {
+	return s.store.Document(ctx, hash)
 }
 
 // Head looks for the receipt on the way back from its session's head.
@@ -111,7 +104,7 @@ func (s StoreSource) CompareTexts(ctx context.Context, t Texts) ([]Check, error)
 	if err != nil {
 		return nil, err
 	}
-	return NewAuditor(s.store).texts(ctx, entry, r, t.Prompt, t.Output)
+	return NewAuditor(s.store).texts(ctx, entry, r, t)
 }
 
 // OldestFirst visits the ids of a paged list in reverse: the list goes from the newest

@@ -220,7 +220,7 @@ type shownSession struct {
 	HighestTurn int          `json:"highest_turn"`
 	Eval        bool         `json:"eval"`
 	MemoryTurns int          `json:"memory_turns"`
-	Head        string       `json:"head"` // id of the last receipt
+	Head        string       `json:"head"` // link of the last receipt
 }
 
 func showSession(s store.Session) shownSession {

@@ -103,11 +103,11 @@ func (f *faulty) Stats(ctx context.Context) (store.Stats, error) {
 	return f.Store.Stats(ctx)
 }
 
-func (f *faulty) Policy(ctx context.Context, hash string) ([]byte, error) {
+func (f *faulty) Document(ctx context.Context, hash string) ([]byte, error) {
 	if err := f.unreadable(); err != nil {
 		return nil, err
 	}
-	return f.Store.Policy(ctx, hash)
+	return f.Store.Document(ctx, hash)
 }
 
 // A failure of the store is answered without its cause, and counted once, on

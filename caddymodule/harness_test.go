@@ -22,6 +22,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
 )
@@ -261,6 +262,9 @@ func (s *site) receiptsOf(prefix string) []map[string]any {
 	s.t.Helper()
 	return slices.DeleteFunc(s.receipts(), func(r map[string]any) bool { return !strings.HasPrefix(r["id"].(string), prefix) })
 }
+
+// predecessor is the id of the receipt that a record follows, "" for the first.
+func predecessor(record map[string]any) any { return kernel.IDOf(record["prev"].(string)) }
 
 // seenRequest is what reached the model.
 type seenRequest struct {

@@ -405,7 +405,7 @@ func TestOneSessionUnderTwoPolicies(t *testing.T) {
 	policies := make(map[any]int)
 	for i, r := range receipts {
 		policies[r["policy"]]++
-		if i+1 < len(receipts) && r["prev"] != receipts[i+1]["id"] {
+		if i+1 < len(receipts) && predecessor(r) != receipts[i+1]["id"] {
 			t.Errorf("receipt %d follows %v", i, r["prev"])
 		}
 		w := sites[i%2].post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`)

@@ -207,7 +207,7 @@ func (p *Policy) start(ctx context.Context, e *sharedStore) error {
 	if err != nil {
 		return err
 	}
-	return e.store.PutPolicy(ctx, p.governor.Kernel.PolicyHash(), text)
+	return e.store.PutDocument(ctx, p.governor.Kernel.PolicyHash(), text)
 }
 
 // loadEmbedder loads the embedder module of the app or of a policy.

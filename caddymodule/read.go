@@ -234,7 +234,7 @@ func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
 	if !kernel.IsPolicyHash(hash) {
 		return errNotFound
 	}
-	text, err := a.shared.store.Policy(r.Context(), hash)
+	text, err := a.shared.store.Document(r.Context(), hash)
 	if err != nil {
 		return storeError(err)
 	}
@@ -281,9 +281,9 @@ func health(g *request, w http.ResponseWriter, r *http.Request) error {
 
 // verifyRequest is the body of POST /audits/verify.
 type verifyRequest struct {
-	id             string
-	record         []byte // canonical; nil when only the id was given
-	prompt, output *string
+	id     string
+	record []byte // canonical; nil when only the id was given
+	texts  audit.Texts
 }
 
 // verify serves POST /audits/verify.
@@ -297,13 +297,13 @@ func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return storeError(err)
 	}
-	if q.prompt != nil || q.output != nil {
+	if q.texts.NeedSession() {
 		if err := a.mayCompare(r, report.Entry); err != nil {
 			return err
 		}
-		if err := auditor.CompareTexts(r.Context(), report, q.prompt, q.output); err != nil {
-			return storeError(err)
-		}
+	}
+	if err := auditor.CompareTexts(r.Context(), report, q.texts); err != nil {
+		return storeError(err)
 	}
 	return writeJSON(w, http.StatusOK, report)
 }
@@ -313,7 +313,7 @@ func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error)
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
 	}
-	m, apiErr := decodeObject(body, "receipt_id", "receipt", "prompt", "output")
+	m, apiErr := decodeObject(body, "receipt_id", "receipt", "prompt", "output", "arguments", "openings")
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
 	}
@@ -331,15 +331,40 @@ func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error)
 			return verifyRequest{}, errInvalidJSON
 		}
 	}
-	for name, to := range map[string]**string{"prompt": &q.prompt, "output": &q.output} {
-		if v := m[name]; present(v) {
-			if v.Type != gjson.String {
-				return verifyRequest{}, errInvalidReceipt
-			}
-			*to = &v.Str
+	err := q.readTexts(m)
+	return q, err
+}
+
+// readTexts reads the texts to compare, and their openings. An opening without its text
+// opens nothing and is ignored.
+func (q *verifyRequest) readTexts(m map[string]gjson.Result) error {
+	openings := map[string]gjson.Result{}
+	if v := m["openings"]; present(v) {
+		var apiErr *apiError
+		if !v.IsObject() {
+			return errInvalidReceipt
+		}
+		if openings, apiErr = members(v, "prompt", "output", "arguments"); apiErr != nil {
+			return apiErr
 		}
 	}
-	return q, nil
+	for name, to := range map[string]struct {
+		text    **string
+		opening *string
+	}{
+		"prompt":    {&q.texts.Prompt, &q.texts.Openings.Prompt},
+		"output":    {&q.texts.Output, &q.texts.Openings.Output},
+		"arguments": {&q.texts.Arguments, &q.texts.Openings.Arguments},
+	} {
+		text, opening := m[name], openings[name]
+		if present(text) && text.Type != gjson.String || present(opening) && opening.Type != gjson.String {
+			return errInvalidReceipt
+		}
+		if present(text) {
+			*to.text, *to.opening = &text.Str, opening.Str
+		}
+	}
+	return nil
 }
 
 // present reports whether a member is there and not null.

@@ -48,6 +48,8 @@ type Governor struct {
 	Memory int
 	// Version names the pipeline and its policy in receipts.
 	Version string
+	// Setup is the hash of the governor's [Setup], which receipts name.
+	Setup string
 }
 
 // A Store has the methods of a [store.Store] that the pipeline needs.
@@ -187,7 +189,7 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 	case s.PublicID != "":
 		r.PublicID = s.PublicID
 	case s.Head != "": // stored before sessions kept their public id
-		head, err := g.Store.Receipt(ctx, s.Head)
+		head, err := g.Store.Receipt(ctx, kernel.IDOf(s.Head))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("reading the session's head: %w", err)
 		}

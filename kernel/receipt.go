@@ -36,19 +36,25 @@ type Receipt struct {
 
 	// Where the turn stands.
 
-	// Prev is the id of the session's previous receipt, empty for the first.
+	// Prev is the link of the session's previous receipt ([Receipt.Link]), empty for the
+	// first. In older receipts it is that receipt's id.
 	Prev string `json:"prev"`
 	// Resent: the session is known only by the history that the client resends,
 	// so a client that goes back makes its chain branch ([Chain]).
 	Resent bool `json:"resent"`
-	// Nonce is random. It tells two turns apart that agree in all else: the
-	// same words to the same state in the same millisecond.
+	// Nonce is random and occurs in no other receipt. It tells two turns apart that
+	// agree in all else, the same words to the same state in the same millisecond, and
+	// gives their commitments keys of their own ([CommitmentKey]).
 	Nonce string `json:"nonce"`
 	// Version identifies the pipeline.
 	Version string `json:"version"`
 	// Policy is the policy's hash ([Policy.Hash]).
 	Policy string `json:"policy"`
-	Mode   Mode   `json:"mode"`
+	// Setup is the lower-case hex SHA-256 of the JSON document that names all else that
+	// decided: the version of the code, the models, the rules and the texts. Older
+	// receipts have none.
+	Setup string `json:"setup,omitzero"`
+	Mode  Mode   `json:"mode"`
 	// Endpoint, Dialect and Model as the caller names them.
 	Endpoint string  `json:"endpoint"`
 	Dialect  string  `json:"dialect"`
@@ -97,11 +103,15 @@ type Receipt struct {
 
 	// What was said, sealed, and what was looked at.
 
-	// PromptCommitment and OutputCommitment are made by [Commit] over the texts
-	// as they were sent; empty when there was no such text.
+	// PromptCommitment and OutputCommitment are made by [Commit] over the texts as they
+	// were sent, each under its [CommitmentKey]; empty when there was no such text.
 	PromptCommitment string   `json:"prompt_commitment"`
 	OutputCommitment string   `json:"output_commitment"`
 	Coverage         Coverage `json:"coverage"`
+
+	// link is set where the id is made or checked, because a chain needs it of every
+	// receipt.
+	link string
 }
 
 // Outcome is how a turn ended for the client.

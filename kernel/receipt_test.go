@@ -29,7 +29,7 @@ func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	r := k.Receipt(take(t, k, s, e, kernel.Enforce, o))
 	r.SessionID, r.Turn, r.Timestamp = "demo", 3, 1_700_000_000_000
 	r.Nonce = "4E0C3B1F7A2D9865"
-	r.Prev, r.Version = "KRN-00112233445566778899AABBCCDDEEFF", "lex-go/0.1.0+policy."+k.PolicyHash()[:12]
+	r.Prev, r.Version = "KRN-00112233445566778899AABBCCDDEEFF00112233445566778899AABBCCDDEEFF", "lex-go/0.1.0+policy."+k.PolicyHash()[:12]
 	r.Endpoint, r.Dialect, r.Model = "lex/govern", "openai", "m"
 	r.PromptCommitment = kernel.Commit([]byte("key"), "prompt")
 	r.Coverage = kernel.Coverage{
@@ -109,6 +109,15 @@ func TestSealIsTheHashOfTheRecord(t *testing.T) {
 	}
 	if err := r.CheckID(); err != nil {
 		t.Error(err)
+	}
+	link := "KRN-" + strings.ToUpper(hex.EncodeToString(digest[:]))
+	opened, err := kernel.OpenReceipt(text)
+	if err != nil || r.Link() != link || opened.Link() != link || kernel.IDOf(link) != r.ID || kernel.IDOf(r.ID) != r.ID || kernel.IDOf("") != "" {
+		t.Errorf("links %s and %s, want %s (%v)", r.Link(), opened.Link(), link, err)
+	}
+	parsed, err := kernel.ParseReceipt(text)
+	if err != nil || parsed.Link() != link {
+		t.Errorf("parsed only: link %s, %v", parsed.Link(), err)
 	}
 	tool := r
 	tool.Tool = "shell"
@@ -261,6 +270,53 @@ func TestReceiptTellsWhatObserveWithheld(t *testing.T) {
 		if (len(r.Reasons) > 0) != (r.Refused || r.WouldRefuse) {
 			t.Errorf("%s: reasons %v", c.mode, r.Reasons)
 		}
+	}
+}
+
+// Each text of each receipt has a key of its own, and the key says nothing of others.
+func TestCommitmentKeys(t *testing.T) {
+	secret := bytes.Repeat([]byte{7}, 32)
+	// Computed with hmac and hashlib of Python.
+	const opening = "ce1009253b120cb34bc78aa56219c7534414b4648cbb88e25dbdc22a30f4a16d"
+	key := kernel.CommitmentKey(secret, "4E0C3B1F7A2D9865", kernel.CommittedPrompt)
+	if hex.EncodeToString(key) != opening {
+		t.Errorf("the opening is %x", key)
+	}
+	commitment := kernel.Commit(key, "prompt")
+	seen := map[string]bool{opening: true}
+	for _, nonce := range []string{"4E0C3B1F7A2D9865", "4E0C3B1F7A2D9865.1", ""} {
+		for _, of := range []kernel.Committed{kernel.CommittedPrompt, kernel.CommittedOutput, kernel.CommittedArguments} {
+			other := hex.EncodeToString(kernel.CommitmentKey(secret, nonce, of))
+			if own := of == kernel.CommittedPrompt && nonce == "4E0C3B1F7A2D9865"; own != seen[other] || own != kernel.Opens(other, "prompt", commitment) {
+				t.Errorf("the opening of %s with the nonce %q is %s", of, nonce, other)
+			}
+			seen[other] = true
+		}
+	}
+	for _, wrong := range []string{"", opening[:62], opening + "00", strings.ToUpper(opening), hex.EncodeToString(secret), strings.Repeat("g", 64)} {
+		if kernel.Opens(wrong, "prompt", commitment) {
+			t.Errorf("%q opens it", wrong)
+		}
+	}
+	if kernel.Opens(opening, "Prompt", commitment) || kernel.Opens(opening, "prompt", "") {
+		t.Error("the opening opens another text or nothing")
+	}
+}
+
+// Receipts without a setup committed with the session's secret itself.
+func TestCommitsTo(t *testing.T) {
+	secret := bytes.Repeat([]byte{7}, 32)
+	r := kernel.Receipt{Nonce: "n", PromptCommitment: kernel.Commit(secret, "prompt")}
+	r.OutputCommitment = kernel.Commit(kernel.CommitmentKey(secret, "n", kernel.CommittedOutput), "output")
+	if !r.CommitsTo("prompt", kernel.CommittedPrompt, secret) || !r.CommitsTo("output", kernel.CommittedOutput, secret) {
+		t.Error("an older receipt")
+	}
+	r.Setup = strings.Repeat("0", 64)
+	if r.CommitsTo("prompt", kernel.CommittedPrompt, secret) || !r.CommitsTo("output", kernel.CommittedOutput, secret) {
+		t.Error("a receipt with a setup")
+	}
+	if r.CommitsTo("", kernel.CommittedArguments, secret) || r.CommitsTo("output", "another", secret) {
+		t.Error("a text that there is not")
 	}
 }
 

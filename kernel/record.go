@@ -19,8 +19,12 @@ const (
 	PrefixTool = "TCR-" // a decided tool call
 )
 
-// idDigits is how many hex digits of the hash stand in an id: 128 bits.
-const idDigits = 32
+// An id has 32 hex digits of the hash, 128 bits, which is enough to name a receipt.
+// What holds a chain together is a link ([Receipt.Link]), which has all 64.
+const (
+	idDigits = 32
+	idLength = len(PrefixText) + idDigits
+)
 
 // Canonical returns the canonical JSON (RFC 8785) of the record without its id:
 // members sorted, no space, numbers in their shortest form, -0 written 0. A
@@ -61,9 +65,36 @@ func (r *Receipt) Seal() error {
 	if err != nil {
 		return fmt.Errorf("sealing a receipt: %w", err)
 	}
-	r.ID = r.prefix() + digest
+	r.setID(r.prefix() + digest)
 	return nil
 }
+
+// setID takes the id from the link.
+func (r *Receipt) setID(link string) { r.ID, r.link = IDOf(link), link }
+
+// Link returns what the next receipt of the session names this one by (Prev): the
+// prefix and all 64 upper-case hex digits of the SHA-256 of [Receipt.Canonical], of
+// which the id has the first 32. It is "" if the record has no canonical form. Of a
+// record whose id is wrong it is the link that the record should have.
+func (r Receipt) Link() string {
+	if r.link != "" && IDOf(r.link) == r.ID {
+		return r.link
+	}
+	digest, err := r.digest()
+	if err != nil {
+		return ""
+	}
+	return r.prefix() + digest
+}
+
+// AnswersTo reports whether a link leads to the receipt: whether it is [Receipt.Link] or,
+// as in receipts that were written before links had all digits, the id.
+func (r Receipt) AnswersTo(link string) bool {
+	return link != "" && (link == r.ID || link == r.Link())
+}
+
+// IDOf returns the id of the receipt that a link leads to. An id is its own.
+func IDOf(link string) string { return link[:min(len(link), idLength)] }
 
 // prefix follows from the record, so that it is covered by the hash as well.
 func (r Receipt) prefix() string {
@@ -80,7 +111,7 @@ func (r Receipt) CheckID() error {
 	if err != nil {
 		return fmt.Errorf("checking a receipt's id: %w", errors.Join(ErrReceiptID, err))
 	}
-	if r.ID != r.prefix()+digest {
+	if r.ID != IDOf(r.prefix()+digest) {
 		return ErrReceiptID
 	}
 	return nil
@@ -94,13 +125,13 @@ func (r Receipt) digest() (string, error) {
 	return digest(withoutID(text, r.ID)), nil
 }
 
-// digest returns the digits of an id: the hash of its record without the id.
+// digest returns the digits of a link: the hash of a record without the id.
 func digest(parts [][]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
 		h.Write(part)
 	}
-	return strings.ToUpper(hex.EncodeToString(h.Sum(nil)[:idDigits/2]))
+	return strings.ToUpper(hex.EncodeToString(h.Sum(nil)))
 }
 
 // ParseReceipt reads a record. It refuses, with an error that wraps

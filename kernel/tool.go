@@ -29,8 +29,8 @@ type ToolCall struct {
 	// Flagged is an invariant that the call comes near to, which the operator's policy
 	// lets pass; or empty.
 	Flagged string `json:"flagged,omitzero"`
-	// ArgumentsCommitment is made by [Commit] over the arguments as they were
-	// sent; empty when there were none.
+	// ArgumentsCommitment is made by [Commit] over the arguments as they were sent, under
+	// its [CommitmentKey]; empty when there were none.
 	ArgumentsCommitment string `json:"arguments_commitment"`
 }
 

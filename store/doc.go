@@ -42,7 +42,7 @@
 // same, and their record says the rest.
 //
 // Requests are counted against limits ([Store.Consume]) and published benchmark
-// results, API keys and policies are kept as plain records. [GroupCommit] is what
+// results, API keys, policies and setups are kept as plain records. [GroupCommit] is what
 // both back-ends batch their writes with. Start reading at [Store.Commit].
 //
 // # Every method

@@ -102,7 +102,8 @@ type Session struct {
 	// PublicID is the session as all its receipts show it, "" in sessions that
 	// were stored before it was kept.
 	PublicID string
-	// Head is the id of the session's last receipt, "" at first.
+	// Head is the link of the session's last receipt ([kernel.Receipt.Link]), "" at
+	// first. Sessions that were stored before links had all digits have its id.
 	Head string
 	// Secret is the session's commitment key, 32 random bytes. The caller makes
 	// it and may wrap it.

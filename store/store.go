@@ -93,14 +93,13 @@ type Store interface {
 	// Keys returns all keys by the time of their creation, oldest first.
 	Keys(ctx context.Context) ([]Key, error)
 
-	// PutPolicy keeps the JSON of the policy with the hash, so that a receipt can
-	// be replayed when its policy is no longer in force. A policy that is there
-	// already stays: a hash has one policy.
-	PutPolicy(ctx context.Context, hash string, text []byte) error
+	// PutDocument keeps a JSON document that receipts name by its hash, such as the
+	// policy that they are replayed with, so that it can be read when it is no longer
+	// in force. A document that is there already stays: a hash has one document.
+	PutDocument(ctx context.Context, hash string, text []byte) error
 
-	// Policy returns the JSON of the policy with the hash, byte for byte, or
-	// [ErrNotFound].
-	Policy(ctx context.Context, hash string) ([]byte, error)
+	// Document returns the document with the hash, byte for byte, or [ErrNotFound].
+	Document(ctx context.Context, hash string) ([]byte, error)
 
 	// Publish adds the rows of benchmarks, all or none.
 	Publish(ctx context.Context, rows []Benchmark) error

@@ -39,19 +39,19 @@ func exportReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil {
 		return err
 	}
-	e := &exporter{policies: source, out: bufio.NewWriter(cmd.OutOrStdout()), written: make(map[string]bool)}
+	e := &exporter{documents: source, out: bufio.NewWriter(cmd.OutOrStdout()), written: make(map[string]bool)}
 	err = source.Each(cmd.Context(), e.receipt)
 	return errors.Join(err, e.out.Flush(), shut(), e.damage())
 }
 
 // An exporter writes receipts as lines.
 type exporter struct {
-	policies audit.Policies
-	out      *bufio.Writer
-	written  map[string]bool // by the hash of a policy, unknown policies included
-	receipts int
-	damaged  int
-	first    error // of the damage
+	documents audit.Documents
+	out       *bufio.Writer
+	written   map[string]bool // by the hash of a policy, unknown policies included
+	receipts  int
+	damaged   int
+	first     error // of the damage
 }
 
 // receipt writes one entry. A damaged record is evidence, so it is written too, if it
@@ -88,7 +88,7 @@ func (e *exporter) policy(ctx context.Context, hash string) error {
 		return nil
 	}
 	e.written[hash] = true
-	text, err := e.policies.Policy(ctx, hash)
+	text, err := e.documents.Document(ctx, hash)
 	if err != nil {
 		return fmt.Errorf("reading the policy %s: %w", hash, err)
 	}

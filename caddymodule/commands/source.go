@@ -144,7 +144,7 @@ func nextPage(links []string) (string, error) {
 	return "", nil
 }
 
-func (s proxySource) Policy(ctx context.Context, hash string) ([]byte, error) {
+func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) {
 	if !kernel.IsPolicyHash(hash) {
 		return nil, store.ErrNotFound
 	}
@@ -183,10 +183,12 @@ func (s proxySource) CompareTexts(ctx context.Context, t audit.Texts) ([]audit.C
 // verify asks the proxy to verify a receipt, and its texts if there are any.
 func (s proxySource) verify(ctx context.Context, t audit.Texts) (audit.Report, error) {
 	question := struct {
-		ID     string  `json:"receipt_id"`
-		Prompt *string `json:"prompt,omitzero"`
-		Output *string `json:"output,omitzero"`
-	}{t.ID, t.Prompt, t.Output}
+		ID        string         `json:"receipt_id"`
+		Prompt    *string        `json:"prompt,omitzero"`
+		Output    *string        `json:"output,omitzero"`
+		Arguments *string        `json:"arguments,omitzero"`
+		Openings  audit.Openings `json:"openings,omitzero"`
+	}{t.ID, t.Prompt, t.Output, t.Arguments, t.Openings}
 	var report audit.Report
 	_, err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)
 	return report, err

@@ -313,7 +313,7 @@ func TestExportStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy, _ := p.k.Policy().JSON()
-	if err := s.PutPolicy(t.Context(), p.k.PolicyHash(), policy); err != nil {
+	if err := s.PutDocument(t.Context(), p.k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
 	for n := range receipts {

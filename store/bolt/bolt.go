@@ -36,7 +36,7 @@ var (
 	countersBucket   = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
-	policiesBucket   = []byte("policies")   // hash → JSON of the policy
+	documentsBucket  = []byte("policies")   // hash → JSON of a policy or a setup
 	benchmarksBucket = []byte("benchmarks") // sequence number → row
 	probeBucket      = []byte("probe")      // empty, see Check
 )
@@ -105,7 +105,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, documentsBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err

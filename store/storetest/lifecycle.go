@@ -28,7 +28,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errConsumed := s.Consumed(ctx, "subject")
 	_, errKey := s.Key(ctx, "h1")
 	_, errKeys := s.Keys(ctx)
-	_, errPolicy := s.Policy(ctx, "h1")
+	_, errDocument := s.Document(ctx, "h1")
 	_, errBenchmarks := s.Benchmarks(ctx)
 	return map[string]error{
 		"Session":      errSession,
@@ -47,8 +47,8 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"PutKey":       s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
 		"Key":          errKey,
 		"Keys":         errKeys,
-		"PutPolicy":    s.PutPolicy(ctx, "h2", []byte("{}")),
-		"Policy":       errPolicy,
+		"PutDocument":  s.PutDocument(ctx, "h2", []byte("{}")),
+		"Policy":       errDocument,
 		"Publish":      s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}),
 		"Benchmarks":   errBenchmarks,
 		"Check":        s.Check(ctx),
