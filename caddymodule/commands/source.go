@@ -144,12 +144,16 @@ func nextPage(links []string) (string, error) {
 	return "", nil
 }
 
+// Document asks for a policy and, if there is none with the hash, for a setup.
 func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) {
 	if !kernel.IsPolicyHash(hash) {
 		return nil, store.ErrNotFound
 	}
 	var text []byte
 	_, err := s.ask(ctx, http.MethodGet, "/lex/policies/"+hash, nil, &text)
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = s.ask(ctx, http.MethodGet, "/lex/setups/"+hash, nil, &text)
+	}
 	return text, err
 }
 
