@@ -2,15 +2,17 @@ package audit_test
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store"
 )
 
 // An archivist writes receipts as a running proxy makes them: about two kilobytes each,
@@ -19,7 +21,8 @@ type archivist struct {
 	k        *kernel.Kernel
 	random   *rand.Rand
 	sessions []conversation
-	written  int
+	written  uint64
+	last     []byte // what was written last
 }
 
 // A conversation is a session of an archivist.
@@ -101,16 +104,23 @@ func (a *archivist) next() kernel.Receipt {
 	return r
 }
 
-// write writes so many receipts as lines.
+// write writes so many receipts as the lines of an export.
 func (a *archivist) write(w io.Writer, receipts int) {
 	for range receipts {
-		text, err := a.next().JSON()
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s\n", text)
+		entry := store.Receipt{Seq: a.written + 1}
+		if a.last != nil {
+			sum := sha256.Sum256(a.last)
+			entry.LogPrev = hex.EncodeToString(sum[:])
+		}
+		r := a.next()
+		var err error
+		if entry.JSON, err = r.JSON(); err == nil {
+			_, err = w.Write(audit.AppendLogLine(nil, entry))
 		}
 		if err != nil {
 			panic(err)
 		}
+		a.last = entry.JSON
 	}
 }
 

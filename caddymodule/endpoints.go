@@ -30,6 +30,7 @@ const (
 	keysPath       = "/admin/keys"
 	keysPrefix     = keysPath + "/"
 	auditPrefix    = "/audits/"
+	logPath        = "/audits/log"
 	policiesPrefix = "/lex/policies/"
 	setupsPrefix   = "/lex/setups/"
 )
@@ -59,6 +60,7 @@ var endpoints = []endpoint{
 	{"GET /lex/docs", groupAbout, docs},
 
 	{"GET /audits/recent", groupRead, reading((*readAPI).recent)},
+	{"GET " + logPath, groupRead, reading((*readAPI).log)},
 	{"GET " + auditPrefix + "{id}", groupRead, reading((*readAPI).receipt)},
 	{"GET /audits/turn/{id}", groupRead, reading((*readAPI).receiptOfTurn)},
 	{"POST /audits/verify", groupRead, verifying((*readAPI).verify)},

@@ -96,7 +96,26 @@ func (f *faulty) Recent(ctx context.Context, before string, limit int) ([]store.
 	return f.Store.Recent(ctx, before, limit)
 }
 
-// tampered holds records that somebody changed or removed (empty) behind the
+func (f *faulty) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	f.before("Log")
+	if _, down := broken.Load(f.path); down {
+		return nil, errDisk
+	}
+	whole, err := f.Store.Log(ctx, after, 1_000_000)
+	var page []store.Receipt
+	for _, r := range whole {
+		record, touched := tampered.Load(r.ID)
+		if touched {
+			r.JSON = record.([]byte)
+		}
+		if r.JSON != nil && len(page) < limit {
+			page = append(page, r)
+		}
+	}
+	return page, err
+}
+
+// tampered holds records that somebody changed or removed (nil) behind the
 // store's back, by id.
 var tampered sync.Map
 

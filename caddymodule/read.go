@@ -33,10 +33,15 @@ const (
 // groupVerify is what verifications are counted on: each reads many receipts.
 const groupVerify = "verify"
 
-// The limits of a page of GET /audits/recent.
+// The limits of a page of GET /audits/recent and of GET /audits/log.
 const (
 	defaultRecent = 20
 	maxRecent     = 200
+
+	defaultLog  = 100
+	maxLog      = 1000
+	maxLogBytes = 4 << 20 // a page has at least one receipt, whatever its size
+	logAtOnce   = 16      // receipts that are read at a time, with their records
 )
 
 // readAPI are the endpoints that read: receipts, policies, setups, statistics and
@@ -143,7 +148,7 @@ func storeError(err error) error {
 // recent serves GET /audits/recent, newest first, with a link to the next page.
 func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	limit, err := recentLimit(query.Get("limit"), query.Has("limit"))
+	limit, err := pageLimit(query, defaultRecent, maxRecent)
 	if err != nil {
 		return err
 	}
@@ -182,18 +187,62 @@ func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown govern.Summ
 	return shown, nil
 }
 
-func recentLimit(raw string, given bool) (int, error) {
-	if !given {
-		return defaultRecent, nil
+// pageLimit reads the parameter limit of a list.
+func pageLimit(query url.Values, usual, most int) (int, error) {
+	raw := query.Get("limit")
+	if !query.Has("limit") {
+		return usual, nil
 	}
 	n, err := strconv.Atoi(raw)
 	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(raw, "-") {
-		return maxRecent, nil // an integer, and more than there is
+		return most, nil // an integer, and more than there is
 	}
 	if err != nil || n < 1 {
 		return 0, errInvalidLimit
 	}
-	return min(n, maxRecent), nil
+	return min(n, most), nil
+}
+
+// log serves GET /audits/log: receipts with their places in the log, oldest first, one on
+// each line. A page that is empty is the end; a shorter one than asked for is not.
+func (a *readAPI) log(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	limit, err := pageLimit(query, defaultLog, maxLog)
+	if err != nil {
+		return err
+	}
+	var after uint64
+	if query.Has("after") {
+		if after, err = strconv.ParseUint(query.Get("after"), 10, 64); err != nil {
+			return errInvalidPlace
+		}
+	}
+	page, err := a.logPage(r.Context(), after, limit)
+	if err != nil {
+		return storeError(err)
+	}
+	_ = writeBody(w, http.StatusOK, "application/x-ndjson", page) // a failure means that the client left
+	return nil
+}
+
+// logPage returns up to limit lines of the log, and no more once they have the size of a
+// page.
+func (a *readAPI) logPage(ctx context.Context, after uint64, limit int) (page []byte, err error) {
+	for limit > 0 {
+		entries, err := a.shared.store.Log(ctx, after, min(limit, logAtOnce))
+		if err != nil || len(entries) == 0 {
+			return page, err
+		}
+		for _, entry := range entries {
+			if len(page) > 0 && len(page)+len(entry.JSON) > maxLogBytes {
+				return page, nil
+			}
+			page = audit.AppendLogLine(page, entry)
+			after = entry.Seq
+		}
+		limit -= len(entries)
+	}
+	return page, nil
 }
 
 // turnID is the form of a turn's id, which is made by crypto/rand.Text. No other

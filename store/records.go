@@ -52,7 +52,7 @@ type Receipt struct {
 	// LogPrev the lower-case hex SHA-256 of the record before it there, "" for the
 	// first. The store assigns both where commits are serialised, sets them on
 	// reading and ignores them on writing. Of receipts that were written before
-	// there was a log, Seq may be 0 and LogPrev "".
+	// there was a log, LogPrev is "", and Seq may be 0 except in [Store.Log].
 	Seq     uint64
 	LogPrev string
 }

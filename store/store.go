@@ -47,6 +47,15 @@ type Store interface {
 	// written without a summary may a store read its record, one at a time.
 	Summaries(ctx context.Context, before string, limit int) ([]Summary, error)
 
+	// Log returns up to limit receipts of the log, oldest first: those with a Seq
+	// above after, which is 0 at first. Every receipt has its Seq there, those too that
+	// were written before there was a log. The log has no gaps, so a Seq that is left
+	// out was taken away behind the store's back. A caller that goes on with the Seq of
+	// the last receipt, until there are none, visits every receipt that was there at the
+	// start. The cost depends on what is returned and not on the size of the log. A limit
+	// below 1 returns none.
+	Log(ctx context.Context, after uint64, limit int) ([]Receipt, error)
+
 	// Receipt returns the receipt with the id, or [ErrNotFound].
 	Receipt(ctx context.Context, id string) (Receipt, error)
 

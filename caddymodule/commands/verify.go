@@ -19,7 +19,7 @@ import (
 
 func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "verify (--url <proxy> | --store <store> | <file>...) [--partial] [--texts <file>]",
+		Use:   "verify (--url <proxy> | --store <store> | <file>...) [--partial] [--texts <file>] [--since <head> --key <verifier key>]",
 		Short: "Verifies receipts: form, replay, chains, log, and commitments to texts",
 		Long: `
 Verifies receipts from a running proxy (--url http://host:port), from a store
@@ -42,29 +42,39 @@ log     the receipt stands in the log of the store: no number is left out or
 --partial accepts receipts whose predecessors are not in the source.
 --texts reads JSON lines {"id", "prompt", "output"} and compares the texts with
 the commitments; over --url this needs the environment variable ADMIN_PASSWORD.
+--since reads a head that "caddy lex head --sign" signed, and --key verifies it. The
+log must begin with what the head was made of.
 
 The exit status is 1 if a check fails. Each fault is printed on a line.`,
 	}
 	sourceFlags(cmd)
 	cmd.Flags().Bool("partial", false, "Accept that earlier receipts are missing")
 	cmd.Flags().String("texts", "", "JSON lines of texts to compare with the commitments")
+	sinceFlags(cmd)
 	run(verifyReceipts, cmd)
 	return cmd
 }
 
 func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
+	since, err := openSince(fl)
+	if err != nil {
+		return err
+	}
 	source, shut, err := openSource(cmd.Context(), fl)
 	if err != nil {
 		return err
 	}
 	faults := &faultPrinter{out: cmd.OutOrStdout(), of: make(map[string]int)}
-	v := audit.NewVerifier(source, fl.Bool("partial"), faults.print)
+	v := audit.NewVerifier(since.watch(source), fl.Bool("partial"), faults.print)
 	summary, err := v.Verify(cmd.Context())
 	if texts := fl.String("texts"); err == nil && texts != "" {
 		err = compareTexts(cmd.Context(), v, texts)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %s\n%s\n%s\n", summary.Receipts, summary.Chains, faults, tails(summary), places(summary))
+	}
+	if err == nil {
+		err = since.compare(faults.out)
 	}
 	if err := errors.Join(err, shut()); err != nil {
 		return err

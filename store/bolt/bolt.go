@@ -26,7 +26,7 @@ const probeSize = 256 << 10
 // The buckets. Numbers in keys are eight bytes, big-endian, so that the tree's
 // order is theirs.
 var (
-	receiptsBucket   = []byte("receipts")   // sequence number → receipt
+	receiptsBucket   = []byte("receipts")   // sequence number, the place in the log → receipt
 	summariesBucket  = []byte("summaries")  // sequence number → id and summary, of receipts that have one
 	idsBucket        = []byte("ids")        // receipt id → sequence number
 	turnsBucket      = []byte("turns")      // turn id → sequence number

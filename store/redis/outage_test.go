@@ -28,6 +28,7 @@ func outage(t *testing.T, s *redis.Store, server string) {
 		"Session": func() error { _, err := s.Session(t.Context(), "k"); return err },
 		"Recent":  func() error { _, err := s.Recent(t.Context(), "", 1); return err },
 		"Summary": func() error { _, err := s.Summaries(t.Context(), "", 1); return err },
+		"Log":     func() error { _, err := s.Log(t.Context(), 0, 1); return err },
 		"Stats":   func() error { _, err := s.Stats(t.Context()); return err },
 		"Keys":    func() error { _, err := s.Keys(t.Context()); return err },
 		"Publish": func() error { return s.Publish(t.Context(), []store.Benchmark{{}}) },

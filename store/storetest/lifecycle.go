@@ -20,6 +20,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errSession := s.Session(ctx, "k1")
 	_, errRecent := s.Recent(ctx, "", 1)
 	_, errSummaries := s.Summaries(ctx, "", 1)
+	_, errLog := s.Log(ctx, 0, 1)
 	_, errReceipt := s.Receipt(ctx, "KRN-1")
 	_, errReceiptOfTurn := s.ReceiptOfTurn(ctx, "turn-1")
 	_, errStats := s.Stats(ctx)
@@ -36,6 +37,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"Erase":        s.Erase(ctx, "k1"),
 		"Recent":       errRecent,
 		"Summaries":    errSummaries,
+		"Log":          errLog,
 		"Receipt":      errReceipt,
 		"Turn":         errReceiptOfTurn,
 		"Append":       s.Append(ctx, newReceipt("KRN-3", "", 1)),
