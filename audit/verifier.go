@@ -57,9 +57,10 @@ type Summary struct {
 	// HeadsKnown says that the source knows the heads of the sessions, so that receipts
 	// which were cut off at the end of a chain are noticed.
 	HeadsKnown bool
-	// HeadsGone counts the chains whose sessions were erased or forgotten. Nothing is
-	// known about receipts that were cut off there.
-	HeadsGone int
+	// HeadsUnknown counts the chains of which nothing is known about receipts that were
+	// cut off: their sessions were erased or forgotten, or the client of a resent
+	// conversation went back and said the same again.
+	HeadsUnknown int
 }
 
 // Verify checks every receipt of the source, oldest first, and then compares the ends
@@ -191,7 +192,7 @@ func (v *Verifier) heads(ctx context.Context) error {
 			v.fault(id, head)
 		}
 		if head.OK == nil {
-			v.sum.HeadsGone++
+			v.sum.HeadsUnknown++
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func tails(s audit.Summary) string {
 	if !s.HeadsKnown {
 		return "cut tails: unknown; a file cannot show whether later receipts were cut off"
 	}
-	return fmt.Sprintf("cut tails: looked for in %d chains, not known for %d whose sessions are gone", s.Chains-s.HeadsGone, s.HeadsGone)
+	return fmt.Sprintf("cut tails: looked for in %d chains, not known for %d, whose sessions are gone or whose clients went back", s.Chains-s.HeadsUnknown, s.HeadsUnknown)
 }
 
 // compareTexts compares the texts in a file of JSON lines with the commitments.
