@@ -55,7 +55,7 @@ func (a Auditor) VerifyRecord(ctx context.Context, record []byte) (*Report, erro
 	receipt, err := kernel.OpenReceipt(record)
 	if err != nil {
 		report := newReport(store.Receipt{})
-		report.add(failed("id", err.Error()))
+		report.add(failed("form", err.Error()))
 		return report, nil
 	}
 	entry, stored, err := a.stored(ctx, receipt.ID, record)
@@ -88,47 +88,52 @@ func (a Auditor) stored(ctx context.Context, id string, record []byte) (store.Re
 	return entry, passed(name, "the record is the one that is kept"), nil
 }
 
-// verify makes the checks id, replay, chain and head. A receipt that fails id, or
-// whose policy is not known, gets none of the later checks.
+// verify makes the checks form, replay, chain and log. A record that is no receipt or
+// whose id is wrong gets no later check: nothing in it can be relied on.
 func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, error) {
 	report := newReport(entry)
 	r, err := openEntry(entry)
 	if err != nil {
-		report.add(failed("id", err.Error()))
+		report.add(failed("form", err.Error()))
 		return report, nil
 	}
 	report.receipt = r
-	report.add(passed("id", "the id is the hash of the record"))
+	report.add(checkForm(r))
+	for _, check := range []func(context.Context, store.Receipt, kernel.Receipt) (Check, error){a.replay, a.chain, a.log} {
+		c, err := check(ctx, entry, r)
+		if err != nil {
+			return nil, err
+		}
+		report.add(c)
+	}
+	return report, nil
+}
 
+// checkForm checks what a receipt says of itself. Its record is canonical and its id is
+// right.
+func checkForm(r kernel.Receipt) Check {
+	if err := r.CheckForm(); err != nil {
+		return failed("form", err.Error())
+	}
+	return passed("form", "the record is canonical, its id is its hash, and its members agree")
+}
+
+// replay takes the recorded step again.
+func (a Auditor) replay(ctx context.Context, _ store.Receipt, r kernel.Receipt) (Check, error) {
+	const name = "replay"
 	k, err := kernelOf(ctx, a.archive, r.Policy)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		report.add(failed("replay", "its policy is not known here"))
-		return report, nil
+		return failed(name, "its policy is not known here"), nil
 	case errors.Is(err, kernel.ErrPolicy):
-		report.add(failed("replay", err.Error()))
-		return report, nil
+		return failed(name, err.Error()), nil
 	case err != nil:
-		return nil, err
+		return Check{}, err
 	}
 	if err := k.Replay(r); err != nil {
-		report.add(failed("replay", err.Error()))
-	} else {
-		report.add(passed("replay", "the step gives the recorded numbers, bit by bit"))
+		return failed(name, err.Error()), nil
 	}
-
-	chain, err := a.chain(ctx, k, r)
-	if err != nil {
-		return nil, err
-	}
-	report.add(chain)
-
-	head, err := a.head(ctx, entry, r)
-	if err != nil {
-		return nil, err
-	}
-	report.add(head)
-	return report, nil
+	return passed(name, "the step gives the recorded numbers, bit by bit"), nil
 }
 
 // openEntry reads an entry's record and checks its id, also against the id under which
@@ -159,21 +164,44 @@ func kernelOf(ctx context.Context, from Documents, hash string) (*kernel.Kernel,
 	return k, err
 }
 
-// chain compares the receipt with its predecessor.
-func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) (Check, error) {
+// chain compares the receipt with its predecessor, and looks for it on the way back from
+// the head of its session.
+func (a Auditor) chain(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
+	before, err := a.predecessor(ctx, r)
+	if err != nil || !before.Passed() {
+		return before, err
+	}
+	after, err := a.head(ctx, entry, r)
+	if err != nil {
+		return Check{}, err
+	}
+	after.Detail = before.Detail + "; " + after.Detail
+	return after, nil
+}
+
+// predecessor compares the receipt with its predecessor.
+func (a Auditor) predecessor(ctx context.Context, r kernel.Receipt) (Check, error) {
 	const name = "chain"
+	k, err := kernelOf(ctx, a.archive, r.Policy)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, kernel.ErrPolicy):
+		return unknown(name, "its policy is not known here"), nil
+	case err != nil:
+		return Check{}, err
+	}
 	chain := kernel.Chain{Partial: true}
 	if r.Prev != "" {
-		entry, err := a.archive.Receipt(ctx, kernel.IDOf(r.Prev))
+		id := kernel.IDOf(r.Prev)
+		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return failed(name, "its predecessor "+kernel.IDOf(r.Prev)+" is missing"), nil
+			return failed(name, "its predecessor "+id+" is missing"), nil
 		}
 		if err != nil {
 			return Check{}, err
 		}
 		prev, err := kernel.OpenReceipt(entry.JSON)
 		if err != nil {
-			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", kernel.IDOf(r.Prev), err)), nil
+			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", id, err)), nil
 		}
 		_ = chain.Add(k, prev) // a fault of the predecessor's own is not this receipt's
 	}
@@ -188,7 +216,7 @@ func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) 
 
 // head searches the chain that ends at the session's head for the receipt.
 func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
-	const name = "head"
+	const name = "chain"
 	if entry.SessionKey == "" {
 		return unknown(name, "it belongs to no session"), nil
 	}
@@ -214,7 +242,7 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 // is left open, and only the log shows where such a receipt was written. Older receipts
 // committed to the same texts with the same secret, which shows that they belong there.
 func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
-	const name = "head"
+	const name = "chain"
 	if r.AnswersTo(head) {
 		return passed(name, "it is the head of its conversation"), nil
 	}
@@ -244,7 +272,7 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 // calls to the receipt of their turn, which is the receipt itself if it is no tool call.
 // A receipt that is missing or broken is a failed check.
 func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fault Check, err error) {
-	const name = "head"
+	const name = "chain"
 	for range 1 + store.MaxCalls {
 		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -267,7 +295,7 @@ func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fa
 
 // walk follows the chain from a head back to the receipt.
 func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
-	const name = "head"
+	const name = "chain"
 	link := head
 	for later := range maxWalk {
 		id := kernel.IDOf(link)
@@ -299,9 +327,9 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 // outside the chain.
 func notInChain(begins int64, r kernel.Receipt) Check {
 	if begins > r.Timestamp {
-		return unknown("head", "its session was erased since and has begun again")
+		return unknown("chain", "its session was erased since and has begun again")
 	}
-	return failed("head", "it is not in the chain that ends at the head of its session")
+	return failed("chain", "it is not in the chain that ends at the head of its session")
 }
 
 // CompareTexts adds to a report the checks that compare texts with what the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -61,11 +62,7 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 			entry.JSON = line
 		}
 		entry.JSON = bytes.Clone(entry.JSON)
-		where := fmt.Sprintf("%s:%d", name, n)
-		if id := gjson.GetBytes(entry.JSON, "id").Str; kernel.IsReceiptID(id) {
-			where += " " + id
-		}
-		return visit(ctx, where, entry)
+		return visit(ctx, name+":"+strconv.Itoa(n), entry)
 	})
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)

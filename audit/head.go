@@ -35,6 +35,7 @@ type Head struct {
 // goroutine.
 type HeadReader struct {
 	size     uint64
+	place    uint64      // of the last one in the log, which is the size if none is missing
 	subtrees []tlog.Hash // the complete ones, the largest first; their sizes are the bits of size
 	last     string
 	linked   bool // a receipt named the one before
@@ -55,6 +56,7 @@ func NewHeadReader(sizes ...uint64) *HeadReader {
 // before; it is counted all the same, and the root is then another.
 func (r *HeadReader) Add(entry store.Receipt) error {
 	err := r.follows(entry)
+	r.place = max(entry.Seq, r.place+1) // one gap is one error
 	hash := tlog.RecordHash(entry.JSON)
 	for filled := r.size; filled&1 == 1; filled >>= 1 { // two subtrees of one size become one
 		largest := len(r.subtrees) - 1
@@ -78,8 +80,8 @@ func (r *HeadReader) follows(entry store.Receipt) error {
 	switch {
 	case entry.Seq == 0:
 		return errors.New("it has no place in the log")
-	case entry.Seq != r.size+1:
-		return fmt.Errorf("it has the place %d in the log, where %d comes next", entry.Seq, r.size+1)
+	case entry.Seq != r.place+1:
+		return fmt.Errorf("it has the place %d in the log, where %d comes next", entry.Seq, r.place+1)
 	case entry.LogPrev != r.last && (r.linked || entry.LogPrev != ""):
 		return errors.New("its log_prev is not the hash of the record before it in the log")
 	}

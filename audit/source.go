@@ -26,7 +26,8 @@ type Visit func(ctx context.Context, where string, entry store.Receipt) error
 // A SessionSource also knows the sessions of its receipts: their heads, and the
 // secrets that commitments are made with. A file does not.
 type SessionSource interface {
-	// Head makes the check head of the receipt with the id.
+	// Head makes the check chain of the receipt with the id as far as it is about the
+	// head of the session: nil if that is not known.
 	Head(ctx context.Context, id string) (Check, error)
 
 	// CompareTexts makes the checks that compare texts with a receipt's
@@ -83,7 +84,7 @@ func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
 	}
 	r, err := kernel.ParseReceipt(entry.JSON)
 	if err != nil {
-		return failed("head", err.Error()), nil
+		return failed("chain", err.Error()), nil
 	}
 	return NewAuditor(s.store).head(ctx, entry, r)
 }

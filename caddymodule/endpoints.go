@@ -32,6 +32,7 @@ const (
 	auditPrefix    = "/audits/"
 	logPath        = "/audits/log"
 	policiesPrefix = "/lex/policies/"
+	setupsPrefix   = "/lex/setups/"
 )
 
 // An endpointFunc serves an endpoint. Its error is answered, counted and logged
@@ -64,6 +65,7 @@ var endpoints = []endpoint{
 	{"GET /audits/turn/{id}", groupRead, reading((*readAPI).receiptOfTurn)},
 	{"POST /audits/verify", groupRead, verifying((*readAPI).verify)},
 	{"GET " + policiesPrefix + "{hash}", groupRead, reading((*readAPI).policy)},
+	{"GET " + setupsPrefix + "{hash}", groupRead, reading((*readAPI).setup)},
 	{"GET /benchmarks", groupRead, reading((*readAPI).listBenchmarks)},
 	{"GET /stats", groupRead, reading((*readAPI).stats)},
 	{"GET /agentic-sim", groupRead, reading((*readAPI).agenticSim)},

@@ -49,6 +49,7 @@ func TestOwnPaths(t *testing.T) {
 		// a name that is empty or escaped
 		{"all", "GET", "/audits/", 404, ""},
 		{"all", "GET", "/lex/policies/", 404, ""},
+		{"all", "GET", "/lex/setups/", 404, ""},
 		{"all", "POST", "/audits/", 405, "GET, HEAD"},
 		{"all", "GET", "/audits/%C3%A9%20%25", 404, ""},
 		{"all", "GET", "/lex/%68ealth", 200, ""},

@@ -117,6 +117,7 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 	unreadable.Store(s.path, true)
 	for _, c := range []struct{ operation, method, path, body, key string }{
 		{"read", http.MethodGet, "/lex/policies/" + strings.Repeat("0", 64), "", ""},
+		{"read", http.MethodGet, "/lex/setups/" + strings.Repeat("0", 64), "", ""},
 		{"read", http.MethodGet, "/stats", "", ""},
 		{"key", http.MethodGet, "/stats", "", "lex_sk_unknown"},
 		{"key", http.MethodPost, "/lex/govern", question, "lex_sk_unknown"},

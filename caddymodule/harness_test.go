@@ -101,16 +101,21 @@ func (f *faulty) Log(ctx context.Context, after uint64, limit int) ([]store.Rece
 	if _, down := broken.Load(f.path); down {
 		return nil, errDisk
 	}
-	page, err := f.Store.Log(ctx, after, limit)
-	for i, r := range page {
-		if record, touched := tampered.Load(r.ID); touched {
-			page[i].JSON = record.([]byte)
+	whole, err := f.Store.Log(ctx, after, 1_000_000)
+	var page []store.Receipt
+	for _, r := range whole {
+		record, touched := tampered.Load(r.ID)
+		if touched {
+			r.JSON = record.([]byte)
+		}
+		if r.JSON != nil && len(page) < limit {
+			page = append(page, r)
 		}
 	}
 	return page, err
 }
 
-// tampered holds records that somebody changed or removed (empty) behind the
+// tampered holds records that somebody changed or removed (nil) behind the
 // store's back, by id.
 var tampered sync.Map
 

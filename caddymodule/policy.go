@@ -65,6 +65,7 @@ type Policy struct {
 
 	name     string // "" of the unnamed one
 	governor *govern.Governor
+	setup    []byte // the document that the governor's receipts name
 
 	anonymous, keyed, intercepted limit
 }
@@ -194,20 +195,24 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 		return fmt.Errorf("checking the policy: %w", err)
 	}
 	g.Version = pipelineVersion + "+policy." + g.Kernel.PolicyHash()[:12]
+	p.setup, g.Setup, err = g.Describe(codeSetup(), p.Tools.ruleSet()).JSON()
 	p.governor = g
-	return nil
+	return err
 }
 
-// start gives the governor its store, and leaves the policy there before the first
-// receipt that names it, so that the receipt can be replayed for as long as it is
-// kept.
+// start gives the governor its store, and leaves the policy and the setup there before
+// the first receipt that names them, so that the receipt can be replayed for as long as
+// it is kept.
 func (p *Policy) start(ctx context.Context, e *sharedStore) error {
 	p.governor.Store, p.governor.Locks = e.store, e.locks
 	text, err := p.governor.Kernel.Policy().JSON()
 	if err != nil {
 		return err
 	}
-	return e.store.PutDocument(ctx, p.governor.Kernel.PolicyHash(), text)
+	if err := e.store.PutDocument(ctx, p.governor.Kernel.PolicyHash(), text); err != nil {
+		return err
+	}
+	return e.store.PutDocument(ctx, p.governor.Setup, p.setup)
 }
 
 // loadEmbedder loads the embedder module of the app or of a policy.

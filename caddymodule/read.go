@@ -44,7 +44,7 @@ const (
 	logAtOnce   = 16      // receipts that are read at a time, with their records
 )
 
-// readAPI are the endpoints that read: receipts, policies, statistics and
+// readAPI are the endpoints that read: receipts, policies, setups, statistics and
 // benchmarks. There is one for each request.
 type readAPI struct {
 	shared *sharedStore
@@ -279,13 +279,33 @@ func (a *readAPI) receiptOfTurn(w http.ResponseWriter, r *http.Request) error {
 // policy serves GET /lex/policies/{hash}: the constants that a receipt of this
 // policy replays with, byte for byte as hashed. They never change.
 func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
+	return a.document(w, r, kernel.IsPolicyHash, func(text []byte) error {
+		_, err := kernel.ParsePolicy(text)
+		return err
+	})
+}
+
+// setup serves GET /lex/setups/{hash}: what decided on a receipt of this setup, byte for
+// byte as hashed. It never changes.
+func (a *readAPI) setup(w http.ResponseWriter, r *http.Request) error {
+	return a.document(w, r, kernel.IsSetupHash, func(text []byte) error {
+		_, err := govern.ParseSetup(text)
+		return err
+	})
+}
+
+// document serves the document whose hash is in the path, unless it is of another kind.
+func (a *readAPI) document(w http.ResponseWriter, r *http.Request, isHash func(string) bool, check func(text []byte) error) error {
 	hash := r.PathValue("hash")
-	if !kernel.IsPolicyHash(hash) {
+	if !isHash(hash) {
 		return errNotFound
 	}
 	text, err := a.shared.store.Document(r.Context(), hash)
 	if err != nil {
 		return storeError(err)
+	}
+	if check(text) != nil {
+		return errNotFound
 	}
 	return writeRecord(w, text)
 }

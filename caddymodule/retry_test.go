@@ -154,7 +154,8 @@ func TestForksOfConversationsVerify(t *testing.T) {
 			t.Errorf("%s", v.Body)
 		}
 		for _, c := range got.Checks {
-			if c.OK == nil {
+			wentBack := c.Name == "chain" && strings.Contains(c.Detail, "the client may have gone back")
+			if c.OK == nil && !wentBack && c.Name != "log" {
 				t.Errorf("%s could not be checked: %s", c.Name, c.Detail)
 			}
 		}

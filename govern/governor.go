@@ -64,8 +64,10 @@ type Store interface {
 // attacks or to everyday questions. Implementations are safe for concurrent use,
 // honour the context and return errors that hold no text, key or address.
 type Embedder interface {
-	// Provider names the embedder, as embed_provider shows it.
+	// Provider names the embedder, as embed_provider shows it, and Model the model that
+	// it asks.
 	Provider() string
+	Model() string
 	// Threat returns a number in [-2, 2]; a positive number is nearer to attacks. It
 	// reads the first [model.MaxEmbedded] bytes. The namespace identifies the caller.
 	// Nothing that one caller asked may influence the answer to another, or the time

@@ -90,7 +90,9 @@ func (s *shape) scanSlice(in *scanner, v reflect.Value) bool {
 	}
 	separator := "["
 	for n := 0; in.skip(separator); n++ {
-		v.Grow(1)
+		if n == v.Cap() {
+			v.Grow(max(n, 4))
+		}
 		v.SetLen(n + 1)
 		if !s.element.scan(in, v.Index(n)) {
 			return false

@@ -3,8 +3,8 @@ package kernel
 import "regexp"
 
 var (
-	receiptID  = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
-	digest256  = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	receiptID = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
+	digest256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // IsReceiptID reports whether s has the form of a [Receipt]'s id.

@@ -16,29 +16,23 @@ import (
 // written.
 func OpenReceipt(record []byte) (Receipt, error) {
 	var r Receipt
-	if receiptShape.read(string(record), &r) {
-		link := r.prefix() + digest(withoutID(record, r.ID))
-		if r.ID != IDOf(link) {
-			return r, ErrReceiptID
+	canonical := record
+	if !receiptShape.read(string(record), &r) {
+		var err error
+		if r, err = decodeReceipt(record); err != nil {
+			return Receipt{}, err
 		}
-		r.link = link
-		return r, nil
+		if canonical, err = r.JSON(); err != nil {
+			return Receipt{}, err
+		}
 	}
-	r, err := decodeReceipt(record)
-	if err != nil {
-		return Receipt{}, err
-	}
-	text, err := r.JSON()
-	if err != nil {
-		return Receipt{}, err
-	}
-	link := r.prefix() + digest(withoutID(text, r.ID))
+	link := r.prefix() + digest(withoutID(canonical, r.ID))
 	if r.ID != IDOf(link) {
 		return r, ErrReceiptID
 	}
-	r.link = link
-	if !bytes.Equal(text, record) {
+	if !bytes.Equal(canonical, record) {
 		return Receipt{}, fmt.Errorf("opening a receipt: %w: its values are those that were sealed, but it was written anew in another form; verify the bytes as they were served", ErrReceipt)
 	}
+	r.link = link
 	return r, nil
 }

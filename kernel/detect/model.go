@@ -88,8 +88,8 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	p       Parameters
-	version string
+	p   Parameters
+	sum [sha256.Size]byte // of the file
 }
 
 //go:embed model.bin
@@ -107,14 +107,16 @@ var loadDefault = sync.OnceValue(func() *Model {
 func Default() *Model { return loadDefault() }
 
 // Version is a short hash of the model's bytes: twelve hex digits.
-func (m *Model) Version() string { return m.version }
+func (m *Model) Version() string { return m.SHA256()[:12] }
+
+// SHA256 is the hash of the model's bytes, in lower-case hex.
+func (m *Model) SHA256() string { return hex.EncodeToString(m.sum[:]) }
 
 // Calibration returns the thresholds that belong to the model.
 func (m *Model) Calibration() Calibration { return m.p.Calibration }
 
 func newModel(p Parameters, raw []byte) *Model {
-	sum := sha256.Sum256(raw)
-	return &Model{p: p, version: hex.EncodeToString(sum[:6])}
+	return &Model{p: p, sum: sha256.Sum256(raw)}
 }
 
 // kernelScores maps the heads' probabilities to the kernel's fields.
