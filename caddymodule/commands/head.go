@@ -111,8 +111,8 @@ func openSigner(place string) (note.Signer, error) {
 // the key that verifies.
 func makeKey(cmd *cobra.Command, fl caddycmd.Flags, name string) error {
 	path := fl.String("sign")
-	if path == "" || fl.NArg() > 0 {
-		return errors.New("--keygen: name the new key file with --sign")
+	if path == "" || fl.String("url") != "" || fl.String("store") != "" || fl.NArg() > 0 {
+		return errors.New("--keygen: name the new key file with --sign, and no source")
 	}
 	private, public, err := note.GenerateKey(rand.Reader, name)
 	if err != nil {
