@@ -302,6 +302,17 @@ def tool_call(p, r):
 
 # §15 Replay.
 
+NOT_OF_A_CALL = """prompt_threat_signal sovereignty_drift detection_degraded denied_by standing repeated capitulated category
+    confidence lost_thread""".split()
+ONLY_OF_A_CALL = "decision invariant rule effect high_risk standalone provenance flagged arguments_commitment".split()
+
+
+def foreign(r):
+    """The members that only another kind of receipt has (§4)."""
+    scores = ["scores"] if r["tool"] and any(r["scores"].values()) and r["invariant"] in ("", "session_risk") else []
+    return scores + [m for m in (NOT_OF_A_CALL if r["tool"] else ONLY_OF_A_CALL) if r[m]]
+
+
 def outcome(p, r):
     """All that follows from the inputs."""
     out, ground = (tool_call if r["tool"] else text_turn)(p, r)
@@ -317,8 +328,5 @@ def outcome(p, r):
 
 def differences(p, r):
     """What does not follow, in words."""
-    if not reachable(p, r):
-        yield "it starts where no session gets to"
-    for name, value in outcome(p, r).items():
-        if r[name] != value:
-            yield f"{name} is {r[name]}, and follows as {value}"
+    wrong = [f"it cannot have {m}" for m in foreign(r)] + ([] if reachable(p, r) else ["it starts where no session gets to"])
+    return wrong + [f"{m} is {r[m]}, and follows as {v}" for m, v in outcome(p, r).items() if r[m] != v]

@@ -79,8 +79,8 @@ FLAGS = """resent migrated sovereignty_drift detection_degraded capitulated lost
 NUMBERS = """turn timestamp cusum prompt_threat_signal confidence severity cusum_next m_before m_after
     governor_effort sigma_viol delta_V lyapunov_V stability_ratio z_shift""".split()
 TRIPLES = "x z carry pressure raw_state state z_next carry_next".split()
-OPTIONAL = {"cusum_slow": 0.0, "cusum_slow_next": 0.0, "m_floor": 0.0, "repeated": False, "setup": "", "rule": "", "effect": "", "high_risk": False, "standalone": False,
-            "provenance": "", "flagged": ""}
+OPTIONAL = {"cusum_slow": 0.0, "cusum_slow_next": 0.0, "m_floor": 0.0, "repeated": False, "setup": "", "rule": "",
+            "effect": "", "high_risk": False, "standalone": False, "provenance": "", "flagged": ""}
 SCORES = replay.CLASSES + ["injection"]
 PART, RAN = {"part": str, "why": str, "bytes": int}, {"name": str, "outcome": str, "why": str}
 COVERAGE = {"detectors": RAN, "inspected": {"part": str, "detector": str, "bytes": int}, "redacted": PART, "skipped": PART, "unknown": PART}
@@ -129,35 +129,29 @@ def check_coverage(c):
             for e in lists[name]), f"coverage.{name}")
 
 
-def open_record(record):
+def read_record(record):
     """Reads a record, and gives it the optional members that it has not."""
     r = parse(record)
-    need("form", isinstance(r, dict) and isinstance(r.get("id"), str) and isinstance(r.get("tool"), str), "it is no receipt")
-    link = link_of(record, r)
-    need("form", r["id"] == link[:36], "the id is not the hash of the record")
+    need("form", isinstance(r, dict), "it is no receipt")
     check_types(r)
-    return r, link
+    return r
 
 
 def check_form(r):
-    for name, words in WORDS.items():
-        need("form", r[name] in words, f"{name} is {r[name]!r}")
-    unit = lambda v: 0 <= v <= 1
-    need("form", all(map(unit, r["scores"].values())) and unit(r["confidence"]) and abs(r["prompt_threat_signal"]) <= 2,
-         "evidence out of its range")
-    for name in "x", "z":
-        need("form", min(r[name]) >= 1e-300 and abs(replay.total(r[name]) - 1) <= 1e-9, f"{name} is not a point of the simplex")
-    need("form", min(r["cusum"], r["cusum_slow"], *r["carry"]) >= 0, "cusum, cusum_slow or carry is negative")
-    need("form", r["turn"] >= 1 and r["timestamp"] > 0, "turn or timestamp")
-    need("form", not (r["refused"] and r["outcome"] == "answered"), "refused, and answered")
-    need("form", r["prev"] or not r["migrated"], "the first of its session is migrated")
-    if r["tool"]:
-        wrong = [m for m in ("prompt_threat_signal sovereignty_drift detection_degraded denied_by standing repeated capitulated "
-                             "category confidence lost_thread prompt_commitment output_commitment").split() if r[m]]
-        need("form", any(r["scores"].values()) <= (r["invariant"] not in ("", "session_risk")), "scores without an invariant")
-    else:
-        wrong = [m for m in "decision invariant rule effect high_risk standalone provenance flagged arguments_commitment".split() if r[m]]
-    need("form", not wrong, f"it cannot have {wrong}")
+    shares = [*r["scores"].values(), r["confidence"]]
+    points = all(min(r[m]) >= 1e-300 and abs(replay.total(r[m]) - 1) <= 1e-9 for m in "xz")
+    for holds, what in (
+        (all(r[m] in words for m, words in WORDS.items()), "a word that is none"),
+        (all(0 <= v <= 1 for v in shares) and abs(r["prompt_threat_signal"]) <= 2, "evidence out of its range"),
+        (points and min(r["cusum"], r["cusum_slow"], *r["carry"]) >= 0, "it starts from no session"),
+        (r["turn"] >= 1 and r["timestamp"] > 0, "turn or timestamp"),
+        (not r["refused"] or r["outcome"] != "answered" and r["mode"] == "enforce", "refused, and answered or observed"),
+        (r["prev"] or not r["migrated"], "the first of its session is migrated"),
+        (not replay.foreign(r), "members of text and of tool calls"),
+        (not r["tool"] or not r["prompt_commitment"] and not r["output_commitment"], "a tool call has no prompt and no output"),
+        (not r["tool"] or r["decision"] == ("blocked" if r["refused"] else "approved"), "decision and refused differ"),
+    ):
+        need("form", holds, what)
 
 
 # §16 The chain.
@@ -167,11 +161,13 @@ class Chain:
         self.partial, self.known = partial, {}
 
     def add(self, p, r, link):
+        """Adds a receipt, and checks that it may stand there. Without a link its id is wrong, and only the next is checked."""
         twice = r["id"] in self.known
-        place = self.known.setdefault(r["id"], {"link": link, "session": r["session_id"], "resent": r["resent"], "followers": [],
-            "policy": r["policy"], "left": [r[m] for m in replay.LEFT]})
-        need("chain", not twice, "it occurs twice")
-        self.follow(p, r, self.known.get(r["prev"][:36]))
+        self.known.setdefault(r["id"], {"link": link, "session": r["session_id"], "resent": r["resent"], "followers": [],
+                                        "policy": r["policy"], "left": [r[m] for m in replay.LEFT]})
+        if link:
+            need("chain", not twice, "it occurs twice")
+            self.follow(p, r, self.known.get(r["prev"][:36]))
 
     def follow(self, p, r, before):
         start = [r[m] for m in replay.SESSION]
@@ -181,13 +177,14 @@ class Chain:
         if before is None:
             need("chain", self.partial, "its predecessor does not stand before it")
             return
-        need("chain", r["prev"] in (before["link"], before["link"][:36]), "its predecessor is another")
+        link, left = before["link"], before["left"]
+        need("chain", not link or r["prev"] in (link, link[:36]), "its predecessor is another")
         before["followers"].append(r["resent"])
         need("chain", len(before["followers"]) == 1 or before["resent"] and all(before["followers"]),
              "another receipt follows the same one")
         need("chain", r["session_id"] == before["session"], "its predecessor is of another session")
         moved = before["policy"] != r["policy"]
-        need("chain", r["migrated"] == moved and start == (replay.migrate(p, before["left"]) if moved else before["left"]),
+        need("chain", r["migrated"] == moved and start == (replay.migrate(p, left) if moved else left),
              "it does not start from what its predecessor left")
 
 
@@ -213,8 +210,18 @@ def check_texts(r, t):
 # §20 The log and its head.
 
 class Log:
-    def __init__(self):
-        self.size, self.last, self.peaks = 0, "", []  # the peaks: (leaves, hash) of whole subtrees, largest first
+    def __init__(self, partial):
+        self.partial, self.seq, self.size, self.last, self.linked = partial, 0, 0, "", False
+        self.peaks = []  # (leaves, hash) of whole subtrees, the largest first
+
+    def place(self, seq, prev):
+        """Checks the place of the record that is added next; seq is 0 where there is no log."""
+        here, last = self.seq + 1, self.last
+        if self.partial and self.size == 0:
+            here, last = seq, prev
+        before, self.seq, self.linked = self.seq, seq, self.linked or prev != ""
+        need("log", seq == here or seq == before == 0, f"its number is {seq}, and {here} comes next")
+        need("log", prev == (last if self.linked else ""), "log_prev is not the hash of the record before it")
 
     def add(self, record):
         self.size, self.last = self.size + 1, sha256(record).hexdigest()
@@ -233,7 +240,7 @@ class Log:
 
 
 def open_head(note):
-    """The size and the root of a checkpoint; whoever keeps it trusts it."""
+    """The size and the root of a signed head, whose signature is for others to check."""
     lines = note.split("\n")
     return int(lines[1]), base64.b64decode(lines[2])
 
@@ -246,62 +253,56 @@ DOCUMENT = re.compile(rb'\{"(policy|setup)":(\{.*\})\}', re.DOTALL)
 
 class Verifier:
     def __init__(self, partial=False, since=None, texts=None):
-        self.chain, self.log, self.partial, self.since, self.texts = Chain(partial), Log(), partial, since, texts or {}
-        self.policies, self.setups, self.faults, self.receipts, self.first_seq = {}, set(), [], 0, None
+        self.chain, self.log, self.since, self.texts = Chain(partial), Log(partial), since, texts or {}
+        self.policies, self.setups, self.faults, self.unknown_setups = {}, set(), [], set()
 
     def check(self, where, function, *arguments):
         try:
             return function(*arguments)
-        except (Fault, KeyError, TypeError, OverflowError, ValueError) as e:
-            self.faults.append(f"{where}: {e}" if isinstance(e, Fault) else f"{where}: form: {type(e).__name__} {e}")
+        except Fault as e:
+            self.faults.append(f"{where}: {e}")
+        except (KeyError, TypeError, OverflowError, ValueError) as e:
+            self.faults.append(f"{where}: form: {type(e).__name__} {e}")
 
     def line(self, where, line):
         if document := DOCUMENT.fullmatch(line):
-            kind, text = document.group(1), document.group(2)
-            if kind == b"setup":
-                self.setups.add(sha256(text).hexdigest())
-            elif (policy := self.check(where, lambda: replay.complete_policy(parse(text)))) is not None:
-                self.policies[sha256(text).hexdigest()] = policy
+            self.document(where, *document.groups())
             return
         entry = ENTRY.fullmatch(line)
-        record = entry.group(3) if entry else line
-        if entry:
-            self.check(where, self.place, int(entry.group(1)), (entry.group(2) or b"").decode())
-        self.receipts += 1
+        seq, prev, record = (int(entry[1]), (entry[2] or b"").decode(), entry[3]) if entry else (0, "", line)
+        self.check(where, self.log.place, seq, prev)
         self.log.add(record)
         if self.since and self.log.size == self.since[0]:
-            self.check(where, self.extends)
-        opened = self.check(where, open_record, record)
-        if opened is None:
-            return
-        r, link = opened
-        where += " " + r["id"]
-        p = self.policies.get(r["policy"])
-        if p is None:
-            self.check(where, need, "replay", False, "its policy is not known")
-            return
-        faults = len(self.faults)
-        self.check(where, check_form, r)
-        if len(self.faults) == faults:
-            self.faults += [f"{where}: replay: {wrong}" for wrong in replay.differences(p, r)]
-        self.check(where, self.chain.add, p, r, link)
+            self.check(where, need, "head", self.log.root() == self.since[1], "the log that was signed is another")
+        r = self.check(where, read_record, record)
+        if r is not None:
+            self.receipt(where + " " + r["id"], record, r)
+
+    def document(self, where, kind, text):
+        digest = sha256(text).hexdigest()
+        if kind == b"setup":
+            self.setups.add(digest)
+        elif policy := self.check(where, lambda: replay.complete_policy(parse(text))):
+            self.policies[digest] = policy
+
+    def receipt(self, where, record, r):
+        p, link = self.policies.get(r["policy"]), link_of(record, r)
+        whole = r["id"] == link[:36]
+        self.check(where, need, "form", whole, "the id is not the hash of the record")
+        if whole:
+            self.check(where, check_form, r)
+            self.check(where, need, "replay", p, "its policy is not known")
+            self.faults += [f"{where}: replay: {wrong}" for wrong in p and self.check(where, replay.differences, p, r) or ()]
+        if p:
+            self.check(where, self.chain.add, p, r, whole and link)
+        if r["setup"] and r["setup"] not in self.setups:
+            self.unknown_setups.add(r["setup"])
         if r["id"] in self.texts:
             self.check(where, check_texts, r, self.texts.pop(r["id"]))
 
-    def place(self, seq, prev):
-        """§20: the entry stands in the log."""
-        expected, last = (self.next_seq, self.log.last) if self.first_seq else (seq if self.partial else 1, prev if self.partial else "")
-        self.first_seq = self.first_seq or seq
-        self.next_seq = seq + 1
-        need("log", seq == expected, f"its number is {seq}, and {expected} comes next")
-        need("log", prev == last, "log_prev is not the hash of the record before it")
-
-    def extends(self):
-        need("head", self.log.root() == self.since[1], "the log has another history than the head that was kept")
-
     def end(self):
         if self.since and self.log.size < self.since[0]:
-            self.faults.append(f"end: head: {self.log.size} receipts, and the head that was kept has {self.since[0]}")
+            self.faults.append(f"end: head: the log that was signed has {self.since[0]} receipts")
         self.faults += [f"end: commitment: there is no receipt {name}" for name in self.texts]
 
 
@@ -327,7 +328,7 @@ def main():
     v.end()
     for fault in v.faults:
         print(fault)
-    print(f"{v.receipts} receipts, {len(v.faults)} faults")
+    print(f"{v.log.size} receipts, {len(v.faults)} faults, {len(v.unknown_setups)} setups that are not here")
     print(f"size {v.log.size}\nroot {base64.b64encode(v.log.root()).decode()}\nlast {v.log.last}")
     return 1 if v.faults else 0
 
