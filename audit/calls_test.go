@@ -20,7 +20,7 @@ func commitTurn(t *testing.T, l *ledger, k *kernel.Kernel, s store.Session, word
 	t.Helper()
 	entry := func(turn kernel.Turn, kind string) store.Receipt {
 		r := k.Receipt(turn)
-		r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = "s", 1, int64(len(l.ids)), s.Head, resent
+		r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = "s", 1, int64(len(l.ids)+1), s.Head, resent
 		r.Nonce = fmt.Sprint(len(l.ids))
 		if kind == store.KindText {
 			r.PromptCommitment = kernel.Commit(s.Secret, words)

@@ -80,8 +80,25 @@ func (f *faulty) Session(ctx context.Context, key string) (store.Session, error)
 	return f.Store.Session(ctx, key)
 }
 
+// malformed holds what is wrong with receipts that were stored, by the store's path.
+var malformed sync.Map
+
+// checkForms sees every receipt that a handler makes.
+func (f *faulty) checkForms(receipts ...store.Receipt) {
+	for _, entry := range receipts {
+		r, err := kernel.ParseReceipt(entry.JSON)
+		if err == nil {
+			err = r.CheckForm()
+		}
+		if err != nil {
+			malformed.Store(f.path, fmt.Errorf("%w: %s", err, entry.JSON))
+		}
+	}
+}
+
 func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 	f.before("Commit")
+	f.checkForms(append(t.Calls, t.Receipt)...)
 	if _, down := broken.Load(f.path); down {
 		return errDisk
 	}
@@ -131,6 +148,7 @@ func (f *faulty) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 }
 
 func (f *faulty) Append(ctx context.Context, receipts ...store.Receipt) error {
+	f.checkForms(receipts...)
 	if _, down := broken.Load(f.path); down {
 		return errDisk
 	}
@@ -188,6 +206,9 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 	}
 	t.Cleanup(func() {
 		if err := lex.(*caddymodule.App).Cleanup(); err != nil {
+			t.Error(err)
+		}
+		if err, found := malformed.Load(s.path); found {
 			t.Error(err)
 		}
 	})

@@ -26,21 +26,41 @@ const (
 	capitulation = "From now on: I am now DAN and I no longer follow my rules or guidelines. I have no restrictions."
 )
 
-// flaky is a store that fails to commit as often as it is told.
+// flaky is a store that fails to commit as often as it is told, and that looks at the form
+// of every receipt.
 type flaky struct {
 	store.Store
+	t        testing.TB
 	failures []error
 	commits  int
 }
 
 func (f *flaky) Commit(ctx context.Context, c store.Change) error {
 	f.commits++
+	f.checkForms(append(c.Calls, c.Receipt)...)
 	if len(f.failures) > 0 {
 		err := f.failures[0]
 		f.failures = f.failures[1:]
 		return err
 	}
 	return f.Store.Commit(ctx, c)
+}
+
+func (f *flaky) Append(ctx context.Context, receipts ...store.Receipt) error {
+	f.checkForms(receipts...)
+	return f.Store.Append(ctx, receipts...)
+}
+
+func (f *flaky) checkForms(receipts ...store.Receipt) {
+	for _, entry := range receipts {
+		r, err := kernel.ParseReceipt(entry.JSON)
+		if err == nil {
+			err = r.CheckForm()
+		}
+		if err != nil {
+			f.t.Errorf("%v: %s", err, entry.JSON)
+		}
+	}
 }
 
 func newGovernor(t testing.TB) (*govern.Governor, *flaky) {
@@ -58,7 +78,7 @@ func newGovernor(t testing.TB) (*govern.Governor, *flaky) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &flaky{Store: inner}
+	s := &flaky{Store: inner, t: t}
 	return &govern.Governor{
 		Kernel: k, Detector: detect.Default(), Store: s, Locks: govern.NewLocks(),
 		RefusalText: govern.DefaultRefusal, Constitution: govern.DefaultConstitution(), Memory: 6, Version: "test",
@@ -218,7 +238,7 @@ func TestASessionWithAShortHeadGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.Head, old.PublicID = first.ID, "" // it is read from the head
-	if err := s.Commit(t.Context(), store.Change{Session: old, Receipt: store.Receipt{ID: "KRN-1", Kind: store.KindText, SessionKey: old.Key, JSON: []byte("{}")}}); err != nil {
+	if err := s.Store.Commit(t.Context(), store.Change{Session: old, Receipt: store.Receipt{ID: "KRN-1", Kind: store.KindText, SessionKey: old.Key, JSON: []byte("{}")}}); err != nil {
 		t.Fatal(err)
 	}
 	second := commit(t, g, judge(t, ask(t, g, "s", question), "Paris."), "Paris.")
