@@ -373,7 +373,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	if len(answers) > 0 {
 		m.Asked = j.input.asking
 	}
-	if sent.Text == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
+	if !j.Turn.Refused && sent.Text == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
 		m.Failed = j.input.asking
 	}
 	return m

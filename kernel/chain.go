@@ -85,12 +85,12 @@ func (c *Chain) knows(id string) bool {
 // next is the session as the recorded turn left it. A tool call without evidence took no
 // step, and its record says so: what it left is what it began with.
 func (r *Receipt) next() Session {
-	return Session{X: r.State, Z: r.ZNext, CUSUM: r.CUSUMNext, Carry: r.CarryNext, Policy: r.Policy}
+	return Session{X: r.State, Z: r.ZNext, CUSUM: r.CUSUMNext, CUSUMSlow: r.CUSUMSlowNext, Carry: r.CarryNext, Policy: r.Policy}
 }
 
 // start is the session that the recorded turn began with.
 func (r *Receipt) start() Session {
-	return Session{X: r.X, Z: r.Z, CUSUM: r.CUSUM, Carry: r.Carry, Policy: r.Policy}
+	return Session{X: r.X, Z: r.Z, CUSUM: r.CUSUM, CUSUMSlow: r.CUSUMSlow, Carry: r.Carry, Policy: r.Policy}
 }
 
 // follow looks for the predecessor and checks that r may follow it. A predecessor that

@@ -25,7 +25,7 @@ type Receipt struct {
 	GovernorMode string `json:"governor_mode"`
 	// Intervened: the governor fired.
 	Intervened bool `json:"intervention"`
-	// SlowDrip: the CUSUM alarmed.
+	// SlowDrip: a slow-drip chart alarmed.
 	SlowDrip bool `json:"slow_drip"`
 	// Effort is the Euclidean length of the correction.
 	Effort float64 `json:"governor_effort"`
@@ -75,11 +75,12 @@ type Receipt struct {
 	// The inputs of the step. X, Z, CUSUM and Carry are the session before it;
 	// when Migrated, after the projection on the policy's range.
 
-	X        Point   `json:"x"`
-	Z        Point   `json:"z"`
-	CUSUM    float64 `json:"cusum"`
-	Carry    Point   `json:"carry"`
-	Migrated bool    `json:"migrated"`
+	X         Point   `json:"x"`
+	Z         Point   `json:"z"`
+	CUSUM     float64 `json:"cusum"`
+	CUSUMSlow float64 `json:"cusum_slow,omitzero"`
+	Carry     Point   `json:"carry"`
+	Migrated  bool    `json:"migrated"`
 	Evidence
 	Output
 
@@ -90,11 +91,14 @@ type Receipt struct {
 
 	// The outputs of the step, as in [Turn].
 
+	// MFloor is the margin that the floor judges; absent where it judges none.
+	MFloor         float64 `json:"m_floor,omitzero"`
 	Pressure       Point   `json:"pressure"`
 	Raw            Point   `json:"raw_state"`
 	State          Point   `json:"state"`
 	ZNext          Point   `json:"z_next"`
 	CUSUMNext      float64 `json:"cusum_next"`
+	CUSUMSlowNext  float64 `json:"cusum_slow_next,omitzero"`
 	CarryNext      Point   `json:"carry_next"`
 	DeltaV         float64 `json:"delta_V"`
 	StabilityRatio float64 `json:"stability_ratio"`
@@ -147,9 +151,11 @@ func (r *Receipt) record(t Turn) {
 	r.Policy, r.Mode, r.Migrated = t.Next.Policy, t.Mode, t.Migrated
 	r.Refused, r.WouldRefuse = t.Refused, (len(t.Reasons) > 0 || t.Call.denied()) && !t.Refused
 	r.Reasons, r.AttackType, r.Severity, r.SlowDrip = t.Reasons, t.AttackType, t.Severity, t.SlowDrip
-	r.X, r.Z, r.CUSUM, r.Carry = t.Before.X, t.Before.Z, t.Before.CUSUM, t.Before.Carry
+	r.X, r.Z, r.Carry = t.Before.X, t.Before.Z, t.Before.Carry
+	r.CUSUM, r.CUSUMSlow = t.Before.CUSUM, t.Before.CUSUMSlow
 	r.Evidence, r.Output, r.ToolCall = t.Evidence, t.Output, t.Call
-	r.Pressure, r.Raw, r.State = t.Pressure, t.Raw, t.State
-	r.ZNext, r.CUSUMNext, r.CarryNext = t.Next.Z, t.Next.CUSUM, t.Next.Carry
+	r.MFloor, r.Pressure, r.Raw, r.State = t.MFloor, t.Pressure, t.Raw, t.State
+	r.ZNext, r.CarryNext = t.Next.Z, t.Next.Carry
+	r.CUSUMNext, r.CUSUMSlowNext = t.Next.CUSUM, t.Next.CUSUMSlow
 	r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift = t.DeltaV, t.StabilityRatio, t.LyapunovV, t.ZShift
 }

@@ -74,7 +74,8 @@ func TestReceiptRoundTripsByteForByte(t *testing.T) {
 	}
 }
 
-// The names of the record are an interface; every record has all of them.
+// The names of the record are an interface. Every record has all of them, and those of
+// what a step need not have only where it has it.
 func TestReceiptMembers(t *testing.T) {
 	for _, r := range []kernel.Receipt{{}, sealedReceipt(t, newKernel(t, kernel.DefaultPolicy()))} {
 		var members map[string]stdjson.RawMessage
@@ -88,6 +89,9 @@ func TestReceiptMembers(t *testing.T) {
 				t.Errorf("%s is null", name)
 			}
 		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.Contains([]string{"cusum_slow", "cusum_slow_next", "m_floor"}, name)
+		})
 		slices.Sort(names)
 		golden(t, "receipt_members.txt", []byte(strings.Join(names, "\n")+"\n"))
 	}

@@ -78,7 +78,7 @@ func newSession(key string) store.Session {
 	return store.Session{
 		Key: key,
 		State: kernel.Session{
-			X: kernel.Point{0.2, 0.3, 0.5}, Z: kernel.Point{0.1, 0.2, 0.7}, CUSUM: 1.0 / 3,
+			X: kernel.Point{0.2, 0.3, 0.5}, Z: kernel.Point{0.1, 0.2, 0.7}, CUSUM: 1.0 / 3, CUSUMSlow: 2.0 / 3,
 			Carry: kernel.Point{0, 1e-300, 0.25}, Policy: "policy-hash",
 		},
 		Secret: []byte("32 bytes of secret: \x00\xff, 32 bytes"),
