@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -38,7 +38,7 @@ func openSince(fl caddycmd.Flags) (*signedHead, error) {
 	case name == "" || key == "":
 		return nil, errors.New("give --since and --key together: a head that is not verified shows nothing")
 	}
-	verifier, err := note.NewVerifier(caddy.NewReplacer().ReplaceAll(key, ""))
+	verifier, err := note.NewVerifier(strings.TrimSpace(caddy.NewReplacer().ReplaceAll(key, "")))
 	if err != nil {
 		return nil, errors.New("--key: it is not the verifier key that \"caddy lex head --keygen\" printed")
 	}
@@ -80,14 +80,14 @@ func (w watchedSource) Each(ctx context.Context, visit audit.Visit) error {
 	})
 }
 
-// compare says that the log extends the head, or returns why it does not.
-func (s *signedHead) compare(out io.Writer) error {
+// compare says that the log extends the head, or reports the fault that it does not.
+func (s *signedHead) compare(faults *faultPrinter) {
 	if s == nil {
-		return nil
+		return
 	}
 	if err := s.reader.Extends(s.head); err != nil {
-		return fmt.Errorf("--since: %w", err)
+		faults.print("the log", audit.Check{Name: "since", Detail: err.Error()})
+		return
 	}
-	_, err := fmt.Fprintf(out, "since: the log extends the signed head of %d receipts at %s\n", s.head.Size, s.head.Time.Format(time.RFC3339))
-	return err
+	_, _ = fmt.Fprintf(faults.out, "since: the log extends the signed head of %d receipts at %s\n", s.head.Size, s.head.Time.Format(time.RFC3339))
 }

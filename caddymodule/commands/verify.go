@@ -71,10 +71,8 @@ func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
 		err = compareTexts(cmd.Context(), v, texts)
 	}
 	if err == nil {
+		since.compare(faults)
 		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %s\n%s\n%s\n", summary.Receipts, summary.Chains, faults, tails(summary), places(summary))
-	}
-	if err == nil {
-		err = since.compare(faults.out)
 	}
 	if err := errors.Join(err, shut()); err != nil {
 		return err
