@@ -48,15 +48,20 @@ func (a Auditor) log(ctx context.Context, entry store.Receipt, _ kernel.Receipt)
 			return failed(name, fmt.Sprintf("receipt %d follows it in the log: %s", e.Seq, c.Detail)), nil
 		}
 	}
-	switch {
-	case walk.last < entry.Seq:
+	if walk.last < entry.Seq {
 		return failed(name, fmt.Sprintf("the log has no receipt %d", entry.Seq)), nil
-	case entry.LogPrev == "" && entry.Seq > 1:
-		return unknown(name, "it was written before the log named the records before it"), nil
-	case walk.last == entry.Seq:
-		return passed(name, fmt.Sprintf("it is receipt %d of the log, the last one, and names the record before it", entry.Seq)), nil
 	}
-	return passed(name, fmt.Sprintf("it is receipt %d of the log; it names the record before it, and the next one names it", entry.Seq)), nil
+	if entry.LogPrev == "" && entry.Seq > 1 {
+		return unknown(name, "it was written before the log named the records before it"), nil
+	}
+	before, after := "it names the record before it", "the next one names it"
+	if entry.Seq == 1 {
+		before = "none is before it"
+	}
+	if walk.last == entry.Seq {
+		after = "it is the last one"
+	}
+	return passed(name, fmt.Sprintf("it is receipt %d of the log; %s, and %s", entry.Seq, before, after)), nil
 }
 
 // A logWalk follows a log from record to record. Its zero value begins anywhere.

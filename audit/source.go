@@ -82,9 +82,9 @@ func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
 	if err != nil {
 		return Check{}, err
 	}
-	r, err := kernel.ParseReceipt(entry.JSON)
+	r, err := openEntry(entry)
 	if err != nil {
-		return failed("chain", err.Error()), nil
+		return unknown("chain", "the record is broken"), nil
 	}
 	return NewAuditor(s.store).head(ctx, entry, r)
 }

@@ -29,7 +29,7 @@ the last one, and the time. It is an error if a receipt does not follow the one
 before.
 
 --sign signs the head, with a key file that --keygen made or with the key that a
-placeholder such as {env.LEX_HEAD_KEY} gives. The output is a checkpoint in a signed
+placeholder such as {env.HEAD_KEY} gives. The output is a checkpoint in a signed
 note (Ed25519). Keep it where whoever may write the store may not, and compare with
 "caddy lex verify --since".
 
@@ -90,7 +90,7 @@ func openSigner(place string) (note.Signer, error) {
 		return nil, nil
 	}
 	if strings.HasPrefix(place, privateKey) {
-		return nil, errors.New("--sign: every user of this machine can read a key in the list of processes; name its file, or a placeholder such as {env.LEX_HEAD_KEY}")
+		return nil, errors.New("--sign: every user of this machine can read a key in the list of processes; name its file, or a placeholder such as {env.HEAD_KEY}")
 	}
 	key := caddy.NewReplacer().ReplaceAll(place, "")
 	if !strings.HasPrefix(key, privateKey) {
