@@ -19,7 +19,7 @@ import (
 func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	t.Helper()
 	s := k.NewSession()
-	s.CUSUM, s.Carry = 0.31, kernel.Point{0, 0.1, 0.2}
+	s.CUSUM, s.Carry = 0.21, kernel.Point{0, 0.1, 0.2}
 	e := kernel.Evidence{
 		Scores:       kernel.Scores{Identity: 0.82, HarmRequest: 0.41, Injection: 0.07},
 		ThreatSignal: 0.21, SovereigntyDrift: true, DeniedBy: "no-<weapons> & \u2028 \"é\"",
