@@ -62,9 +62,9 @@ func TestReasons(t *testing.T) {
 	low := k.NewSession()
 	low.X, low.Z = kernel.Point{0.46, 0.46, 0.08}, kernel.Point{0.4, 0.4, 0.2}
 	lowAndDripping := low
-	lowAndDripping.CUSUM = 0.84
+	lowAndDripping.CUSUM = 0.79
 	dripping := k.NewSession()
-	dripping.CUSUM = 0.84
+	dripping.CUSUM = 0.79
 	suspected := scores(0.35, 0, 0, 0, 0, 0)
 	with := func(e kernel.Evidence, change func(*kernel.Evidence)) kernel.Evidence { change(&e); return e }
 	type reasons = []kernel.Reason
@@ -115,7 +115,7 @@ func TestReasons(t *testing.T) {
 func TestAlarmNamesTheQuietAttack(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	dripping := k.NewSession()
-	dripping.CUSUM = 0.84
+	dripping.CUSUM = 0.79
 	for _, c := range []struct {
 		evidence kernel.Evidence
 		want     kernel.AttackType
