@@ -203,8 +203,8 @@ def check_texts(r, t):
     for name in "prompt", "output", "arguments":
         if name in t:
             key = t["openings"].get(name, "")
-            need("commitment", not t[name] or re.fullmatch("[0-9a-f]{64}", key), f"the {name} has no opening")
-            need("commitment", commitment(bytes.fromhex(key), t[name]) == r[name + "_commitment"], f"the {name} is another")
+            need("commitment", not t[name] or re.fullmatch("[0-9a-f]{64}", key), f"the text of {name} has no opening")
+            need("commitment", commitment(bytes.fromhex(key), t[name]) == r[name + "_commitment"], f"the text of {name} is another")
 
 
 # §20 The log and its head.
