@@ -247,7 +247,7 @@ def open_head(note):
 
 # §21 Exports.
 
-ENTRY = re.compile(rb'\{"seq":([1-9][0-9]*),"log_prev":"([0-9a-f]{64})?","receipt":(\{.*\})\}', re.DOTALL)
+ENTRY = re.compile(rb'\{"seq":([1-9][0-9]*),"log_prev":"([0-9a-f]{64})?","receipt":(\{.*\}|null)\}', re.DOTALL)
 DOCUMENT = re.compile(rb'\{"(policy|setup)":(\{.*\})\}', re.DOTALL)
 
 
