@@ -42,6 +42,7 @@ type link struct {
 	place    int // counted from 1
 	first    bool
 	resent   bool
+	older    bool // from before links had all digits, so the next one may name only its id
 	followed bool
 }
 
@@ -65,7 +66,7 @@ func (c *Chain) Add(k *Kernel, r Receipt) error {
 
 // newLink keeps nothing of the record's text, of which the texts of a receipt are parts.
 func newLink(k *Kernel, r *Receipt) *link {
-	l := &link{full: strings.Clone(r.Link()), session: r.next(), first: r.Prev == "", resent: r.Resent}
+	l := &link{full: strings.Clone(r.Link()), session: r.next(), first: r.Prev == "", resent: r.Resent, older: r.Setup == ""}
 	if l.id = IDOf(l.full); l.id != r.ID {
 		l.id, l.full = strings.Clone(r.ID), "" // the fault is this receipt's and not its successor's
 	}
@@ -139,7 +140,7 @@ func (l *link) precede(k *Kernel, r *Receipt) error {
 	if l.public != r.SessionID {
 		return fmt.Errorf("%w: %s belongs to another session than its predecessor %s", ErrChain, r.ID, l.id)
 	}
-	if r.Prev != l.id && l.full != "" && r.Prev != l.full {
+	if l.full != "" && r.Prev != l.full && !(l.older && r.Prev == l.id) {
 		return fmt.Errorf("%w: %s follows another record than the %s that stands before it", ErrChain, r.ID, l.id)
 	}
 	left := l.session
