@@ -196,6 +196,9 @@ func (j *journal) add(k *kernel.Kernel, r kernel.Receipt) kernel.Receipt {
 		fmt.Fprintf(&j.out, "{\"policy\":%s}\n", text)
 		j.policies[k.PolicyHash()] = true
 	}
+	if r.Setup != "" && len(j.receipts) == 0 {
+		fmt.Fprintf(&j.out, "{\"setup\":%s}\n", setup)
+	}
 	record := mustJSON(j.t, r)
 	j.receipts = append(j.receipts, r)
 	fmt.Fprintf(&j.out, "{\"seq\":%d,\"log_prev\":%q,\"receipt\":%s}\n", len(j.receipts), j.last, record)
@@ -204,6 +207,9 @@ func (j *journal) add(k *kernel.Kernel, r kernel.Receipt) kernel.Receipt {
 	return r
 }
 
+// setup is the document that the receipts name.
+const setup = `{"code":{"go":"go1.26","pipeline":"lex-go/0.1.0","version":"v0.1.0"},"detector":{"model":"0123456789ab","name":"local","sha256":"0123456789ab"}}`
+
 // A dialogue is one session, or one branch of one.
 type dialogue struct {
 	j      *journal
@@ -211,6 +217,7 @@ type dialogue struct {
 	mode   kernel.Mode
 	name   string
 	resent bool
+	older  bool // from before there were setups, when links were ids
 	s      kernel.Session
 	prev   string
 	turns  int
@@ -233,6 +240,9 @@ func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.
 	n := len(d.j.receipts)
 	r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = d.name, max(1, d.turns), 1_700_000_000_000+int64(1000*n), d.prev, d.resent
 	r.Nonce, r.Version, r.Endpoint, r.Dialect, r.Model = fmt.Sprintf("NONCE%021d", n), "lex-go/0.1.0", "lex/govern", "lex", "m"
+	if !d.older {
+		r.Setup = fmt.Sprintf("%x", sha256.Sum256([]byte(setup)))
+	}
 	secret := []byte(strings.Repeat("s", 32))
 	commit := func(of kernel.Committed, text string) string {
 		return kernel.Commit(kernel.CommitmentKey(secret, r.Nonce, of), text)
@@ -250,7 +260,9 @@ func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.
 		change(&r)
 	}
 	r = d.j.add(d.k, r)
-	d.s, d.prev = turn.Next, r.Link()
+	if d.s, d.prev = turn.Next, r.Link(); d.older {
+		d.prev = r.ID
+	}
 	return r
 }
 
@@ -367,14 +379,15 @@ func everyKind(t *testing.T) *journal {
 	// A policy of before there was a revision; then the session moves to the new rules, and back.
 	old := newKernel(t, revision0(kernel.DefaultPolicy()))
 	aged := j.begin(old, "aged", kernel.Enforce)
+	aged.older = true
 	for i := range 16 {
 		aged.say(kernel.Evidence{Scores: kernel.Scores{Exploitative: []float64{0.45, 0.62}[i%2]}, ThreatSignal: 0.1 * float64(i%3)}, none)
 	}
 	aged.say(kernel.Evidence{}, kernel.Output{Capitulated: true, Category: kernel.ConstraintDisavowal, Confidence: 0.9})
 	aged.say(attack, none)
 	aged.call(kernel.ToolCall{Tool: "shell", Effect: kernel.ToolWrites, Invariant: "destructive_command"}, kernel.Scores{HarmRequest: 0.7})
+	aged.k, aged.older = k, false
 	for range 6 {
-		aged.k = k
 		aged.say(evidence(kernel.Scores{Exploitative: 0.6}), none)
 	}
 	aged.k = old

@@ -164,7 +164,7 @@ class Chain:
         """Adds a receipt, and checks that it may stand there. Without a link its id is wrong, and only the next is checked."""
         twice = r["id"] in self.known
         self.known.setdefault(r["id"], {"link": link, "session": r["session_id"], "resent": r["resent"], "followers": [],
-                                        "policy": r["policy"], "left": [r[m] for m in replay.LEFT]})
+                                        "policy": r["policy"], "setup": r["setup"], "left": [r[m] for m in replay.LEFT]})
         if link:
             need("chain", not twice, "it occurs twice")
             self.follow(p, r, self.known.get(r["prev"][:36]))
@@ -178,7 +178,7 @@ class Chain:
             need("chain", self.partial, "its predecessor does not stand before it")
             return
         link, left = before["link"], before["left"]
-        need("chain", not link or r["prev"] in (link, link[:36]), "its predecessor is another")
+        need("chain", not link or r["prev"] == link or r["prev"] == link[:36] and not before["setup"], "its predecessor is another")
         before["followers"].append(r["resent"])
         need("chain", len(before["followers"]) == 1 or before["resent"] and all(before["followers"]),
              "another receipt follows the same one")
