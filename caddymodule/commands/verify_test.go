@@ -75,7 +75,7 @@ func (p *auditedProxy) receipt(n int) kernel.Receipt {
 		panic(err)
 	}
 	r := p.k.Receipt(turn)
-	r.SessionID, r.Turn, r.Timestamp, r.Model = "s", 1, int64(n), p.model
+	r.SessionID, r.Turn, r.Timestamp, r.Model = "s", 1, int64(n+1), p.model
 	if err := r.Seal(); err != nil {
 		panic(err)
 	}
