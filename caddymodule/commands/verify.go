@@ -1,14 +1,11 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -31,8 +28,12 @@ heads of the sessions, which shows whether later receipts were cut off. A file
 cannot show that.
 
 --partial accepts receipts whose predecessors are not in the source.
---texts reads JSON lines {"id", "prompt", "output"} and compares the texts with
-the commitments; over --url this needs the environment variable ADMIN_PASSWORD.
+--texts reads JSON lines {"id", "prompt", "output", "arguments", "openings"} and
+compares the texts with the commitments, by the openings {"prompt", "output",
+"arguments"} that came with the answer, or without them by the secret of the
+session, for which a proxy wants the environment variable ADMIN_PASSWORD. Prompts
+are also scored again, where the setup names the detector model of this program
+and the scores follow from the prompt alone.
 
 The exit status is 1 if a check fails. Each fault is printed on a line.`,
 	}
@@ -44,18 +45,24 @@ The exit status is 1 if a check fails. Each fault is printed on a line.`,
 }
 
 func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
+	texts, err := readTexts(fl.String("texts"))
+	if err != nil {
+		return err
+	}
 	source, shut, err := openSource(cmd.Context(), fl)
 	if err != nil {
 		return err
 	}
+	source = texts.watch(source)
 	faults := &faultPrinter{out: cmd.OutOrStdout()}
 	v := audit.NewVerifier(source, fl.Bool("partial"), faults.print)
 	summary, err := v.Verify(cmd.Context())
-	if texts := fl.String("texts"); err == nil && texts != "" {
-		err = compareTexts(cmd.Context(), v, texts)
+	if err == nil {
+		err = texts.compare(cmd.Context(), v, source, faults)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %d faults\n%s\n", summary.Receipts, summary.Chains, faults.n, tails(summary))
+		texts.report(faults.out)
 	}
 	if err := errors.Join(err, shut()); err != nil {
 		return err
@@ -73,26 +80,6 @@ func tails(s audit.Summary) string {
 		return "cut tails: unknown; a file cannot show whether later receipts were cut off"
 	}
 	return fmt.Sprintf("cut tails: looked for in %d chains, not known for %d whose sessions are gone", s.Chains-s.HeadsGone, s.HeadsGone)
-}
-
-// compareTexts compares the texts in a file of JSON lines with the commitments.
-func compareTexts(ctx context.Context, v *audit.Verifier, name string) error {
-	file, err := os.Open(name) //nolint:gosec // G304: the user of the command names the file
-	if err != nil {
-		return fmt.Errorf("reading the texts: %w", err)
-	}
-	defer file.Close()
-	return audit.EachLine(file, func(n int, line []byte) error {
-		var t audit.Texts
-		if err := json.Unmarshal(line, &t); err != nil || t.ID == "" {
-			return fmt.Errorf("reading the texts: line %d is not {\"id\", \"prompt\", \"output\"}", n)
-		}
-		err := v.CompareTexts(ctx, t)
-		if errors.Is(err, audit.ErrNoSessions) {
-			return fmt.Errorf("%w: use --url or --store", err)
-		}
-		return err
-	})
 }
 
 // maxFaults bounds how many faults are printed; all are counted.
