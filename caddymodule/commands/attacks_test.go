@@ -137,7 +137,7 @@ func TestAttacksBehindTheStore(t *testing.T) {
 		{"a record changed", func(_ *testing.T, _ attacked, rows []row) []row {
 			rows[b2].record = bytes.Replace(rows[b2].record, []byte(`"version":"`), []byte(`"version":"x`), 1)
 			return rows
-		}, "record chain log since"},
+		}, "record log since"},
 		{"a record changed and sealed", func(t *testing.T, _ attacked, rows []row) []row {
 			forged(t, &rows[a2])
 			return rows
