@@ -196,7 +196,7 @@ func TestHeadReaderNamesTheBreak(t *testing.T) {
 		"link of first":   {func(l []store.Receipt) []store.Receipt { l[0].LogPrev = l[1].LogPrev; return l }, "log_prev"},
 		"no place":        {func(l []store.Receipt) []store.Receipt { l[0].Seq, l[0].LogPrev = 0, ""; return l }, "no place"},
 		"before the log":  {func(l []store.Receipt) []store.Receipt { l[1].LogPrev, l[2].LogPrev = "", ""; return l }, ""},
-		"all before it":   {func(l []store.Receipt) []store.Receipt { return withoutLinks(l) }, ""},
+		"all before it":   {withoutLinks, ""},
 		"last two before": {func(l []store.Receipt) []store.Receipt { return append(l[:3:3], withoutLinks(l[3:])...) }, "log_prev"},
 	} {
 		var first error
