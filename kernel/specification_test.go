@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -157,15 +159,44 @@ func merkle(records []string) []byte {
 	}
 }
 
+// signed signs a checkpoint with a key that everybody may know.
+func signed(t *testing.T, text string) (head, verifier string) {
+	t.Helper()
+	origin, _, _ := strings.Cut(text, "\n")
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	verifier, err := note.NewEd25519VerifierKey(origin, private.Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, hash, _ := strings.Cut(strings.TrimPrefix(verifier, origin), "+")
+	hash, _, _ = strings.Cut(hash, "+")
+	seed := base64.StdEncoding.EncodeToString(append([]byte{1}, private.Seed()...)) // 1 is Ed25519
+	signer, err := note.NewSigner("PRIVATE+KEY+" + origin + "+" + hash + "+" + seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := note.Sign(&note.Note{Text: text}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sealed), verifier
+}
+
 func TestLogVectors(t *testing.T) {
 	out := struct {
 		Records []string `json:"records"`
 		Roots   []string `json:"roots"` // of the first 0, 1, 2 … records
+		Signed  string   `json:"signed_head"`
+		Key     string   `json:"verifier_key"`
 	}{Records: []string{}}
 	for n := range 34 {
+		if n > 0 {
+			out.Records = append(out.Records, fmt.Sprintf(`{"record":%d}`, n))
+		}
 		out.Roots = append(out.Roots, base64.StdEncoding.EncodeToString(merkle(out.Records)))
-		out.Records = append(out.Records, fmt.Sprintf(`{"record":%d}`, n))
 	}
+	last := sha256.Sum256([]byte(out.Records[32]))
+	out.Signed, out.Key = signed(t, fmt.Sprintf("lex.example/log\n33\n%s\nlast %x\ntime 2026-01-02T03:04:05Z\n", out.Roots[33], last))
 	text, err := json.MarshalIndent(out, "", " ")
 	if err != nil {
 		t.Fatal(err)

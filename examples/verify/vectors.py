@@ -55,6 +55,8 @@ def log(doc):
         yield f"root of {size}", base64.b64encode(log.root()).decode(), root
         if size < len(doc["records"]):
             log.add(doc["records"][size].encode())
+    size, root = v.open_head(doc["signed_head"])
+    yield "signed head", (size, base64.b64encode(root).decode()), (len(doc["records"]), doc["roots"][-1])
 
 
 def check(folder):
