@@ -118,9 +118,9 @@ func TestSlowDrip(t *testing.T) {
 		{"quiet", every(1, 0.05), 0, 0},
 		{"one loud turn, then quiet ones", every(1001, 1), 0, 0},
 		{"constant 0.31", every(1, 0.31), 0, 95},
-		{"constant 0.40", every(1, 0.40), 9, 10},
-		{"0.45 every 2nd turn", every(2, 0.45), 23, 0},
-		{"0.60 every 2nd turn", every(2, 0.60), 7, 11},
+		{"constant 0.40", every(1, 0.40), 10, 10},
+		{"0.45 every 2nd turn", every(2, 0.45), 25, 0},
+		{"0.60 every 2nd turn", every(2, 0.60), 9, 11},
 		{"0.60 every 3rd turn", every(3, 0.60), 16, 0},
 		{"0.67 every 4th turn", every(4, 0.67), 17, 0},
 		{"0.69 every 5th turn", every(5, 0.69), 21, 0},
@@ -143,7 +143,7 @@ func TestAlarmFallsOnADrip(t *testing.T) {
 		turn := take(t, k, s, r.evidence(), kernel.Enforce, kernel.Output{})
 		if turn.SlowDrip {
 			fell++
-			if turn.Severity < 0.31 || turn.Next.CUSUM != 0.80 && turn.Next.CUSUMSlow != 1.15 {
+			if turn.Severity < 0.31 || turn.Next.CUSUM != 0.90 && turn.Next.CUSUMSlow != 1.25 {
 				t.Fatalf("alarm at severity %v leaves %v and %v", turn.Severity, turn.Next.CUSUM, turn.Next.CUSUMSlow)
 			}
 			if loud := turn.Severity >= 0.70; !loud && turn.AttackType != kernel.SlowDrip && !turn.Evidence.Degraded {
