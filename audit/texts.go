@@ -52,6 +52,10 @@ func (t Texts) NeedSession() bool {
 	return false
 }
 
+// CompareOpened makes the checks that compare the texts with the commitments of their
+// receipt by the openings. A text without one cannot be compared.
+func (t Texts) CompareOpened(r kernel.Receipt) []Check { return t.compare(&r, nil) }
+
 // compare compares the texts with the commitments of their receipt. A text without an
 // opening is compared by the session's secret, which is empty if it is gone.
 func (t Texts) compare(r *kernel.Receipt, secret []byte) (checks []Check) {

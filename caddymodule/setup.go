@@ -10,6 +10,9 @@ import (
 // modulePath is the name of this module in a build.
 const modulePath = "github.com/caddy-lex/lex"
 
+// Code is the version of the code that runs.
+func Code() govern.CodeSetup { return codeSetup() }
+
 // codeSetup is the version of the code that runs. A build of this module itself knows the
 // revision of its source; one that has it as a plugin knows the version of the module.
 var codeSetup = sync.OnceValue(func() govern.CodeSetup {

@@ -165,7 +165,7 @@ func TestLinksHoldTheWholeHash(t *testing.T) {
 		id + whole[1].Link()[36:67]:  "follows another record than the " + id,
 	} {
 		err := check(k, new(kernel.Chain), next(prev))
-		if (err == nil) != (want == "") || err != nil && !(errors.Is(err, kernel.ErrChain) && strings.Contains(err.Error(), want)) {
+		if (err == nil) != (want == "") || err != nil && (!errors.Is(err, kernel.ErrChain) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("after %s: %v", prev, err)
 		}
 	}

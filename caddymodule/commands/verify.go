@@ -1,17 +1,14 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -40,8 +37,12 @@ log     the receipt stands in the log of the store: no number is left out or
         repeated, and each receipt names the one before it by its hash
 
 --partial accepts receipts whose predecessors are not in the source.
---texts reads JSON lines {"id", "prompt", "output"} and compares the texts with
-the commitments; over --url this needs the environment variable ADMIN_PASSWORD.
+--texts reads JSON lines {"id", "prompt", "output", "arguments", "openings"} and
+compares the texts with the commitments, by the openings {"prompt", "output",
+"arguments"} that came with the answer, or without them by the secret of the
+session, for which a proxy wants the environment variable ADMIN_PASSWORD. Prompts
+are also scored again, where the setup names the detector model of this program
+and the scores follow from the prompt alone.
 --since reads a head that "caddy lex head --sign" signed, and --key verifies it. The
 log must begin with what the head was made of.
 
@@ -60,19 +61,25 @@ func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil {
 		return err
 	}
+	texts, err := readTexts(fl.String("texts"))
+	if err != nil {
+		return err
+	}
 	source, shut, err := openSource(cmd.Context(), fl)
 	if err != nil {
 		return err
 	}
+	source = texts.watch(since.watch(source))
 	faults := &faultPrinter{out: cmd.OutOrStdout(), of: make(map[string]int)}
-	v := audit.NewVerifier(since.watch(source), fl.Bool("partial"), faults.print)
+	v := audit.NewVerifier(source, fl.Bool("partial"), faults.print)
 	summary, err := v.Verify(cmd.Context())
-	if texts := fl.String("texts"); err == nil && texts != "" {
-		err = compareTexts(cmd.Context(), v, texts)
+	if err == nil {
+		err = texts.compare(cmd.Context(), v, source, faults)
 	}
 	if err == nil {
 		since.compare(faults)
 		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %s\n%s\n%s\n", summary.Receipts, summary.Chains, faults, tails(summary), places(summary))
+		texts.report(faults.out)
 	}
 	if err := errors.Join(err, shut()); err != nil {
 		return err
@@ -101,26 +108,6 @@ func tails(s audit.Summary) string {
 		return "cut tails: unknown; a file cannot show whether later receipts were cut off"
 	}
 	return fmt.Sprintf("cut tails: looked for in %d chains, not known for %d, whose sessions are gone or whose clients went back", s.Chains-s.HeadsUnknown, s.HeadsUnknown)
-}
-
-// compareTexts compares the texts in a file of JSON lines with the commitments.
-func compareTexts(ctx context.Context, v *audit.Verifier, name string) error {
-	file, err := os.Open(name) //nolint:gosec // G304: the user of the command names the file
-	if err != nil {
-		return fmt.Errorf("reading the texts: %w", err)
-	}
-	defer file.Close()
-	return audit.EachLine(file, func(n int, line []byte) error {
-		var t audit.Texts
-		if err := json.Unmarshal(line, &t); err != nil || t.ID == "" {
-			return fmt.Errorf("reading the texts: line %d is not {\"id\", \"prompt\", \"output\"}", n)
-		}
-		err := v.CompareTexts(ctx, t)
-		if errors.Is(err, audit.ErrNoSessions) {
-			return fmt.Errorf("%w: use --url or --store", err)
-		}
-		return err
-	})
 }
 
 // maxFaults bounds how many faults are printed; all are counted.

@@ -188,19 +188,17 @@ func (r *reading) raise(t *counters) float64 {
 func (p *Parameters) logits(t *counters) (out [Heads]float64) {
 	root := math.Sqrt(float64(t.n))
 	for h := range out {
-		out[h] = float64(p.Gain[h])*float64(t.weight[h])/root + float64(p.Offset[h])
+		out[h] = float64(float64(p.Gain[h])*float64(t.weight[h]))/root + float64(p.Offset[h])
 	}
 	scale := float64(p.Scale) / float64(max(1, t.total))
 	for k, sum := range &t.hidden {
-		x := scale*float64(sum) + float64(p.Bias[k])
+		x := float64(scale*float64(sum)) + float64(p.Bias[k])
 		if x <= 0 {
 			continue
 		}
 		for h := range out {
-			out[h] += x * float64(p.Out[h][k])
+			out[h] += float64(x * float64(p.Out[h][k]))
 		}
 	}
 	return out
 }
-
-func sigmoid(logit float64) float64 { return 1 / (1 + math.Exp(-logit)) }

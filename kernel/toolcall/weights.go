@@ -13,7 +13,7 @@ import (
 func WeightsSHA256() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
-		fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
+		_, _ = fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
