@@ -83,6 +83,7 @@ func (a *archivist) next() kernel.Receipt {
 	}
 	r := a.k.Receipt(turn)
 	r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = c.id, c.turn, 1_790_000_000_000+int64(a.written), c.head, c.resent
+	r.Setup = "5f3c1d0a9b8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a"
 	r.Nonce, r.Version = a.digits(16), "lex-go/1.0.0+policy."+r.Policy[:12]
 	r.Endpoint, r.Dialect, r.Model = "v1/chat/completions", "openai", "a-model-2026-01-01"
 	r.Coverage = kernel.Coverage{
@@ -104,23 +105,27 @@ func (a *archivist) next() kernel.Receipt {
 	return r
 }
 
+// entry returns the next receipt with its place in the log.
+func (a *archivist) entry() store.Receipt {
+	entry := store.Receipt{Seq: a.written + 1}
+	if a.last != nil {
+		sum := sha256.Sum256(a.last)
+		entry.LogPrev = hex.EncodeToString(sum[:])
+	}
+	text, err := a.next().JSON()
+	if err != nil {
+		panic(err)
+	}
+	entry.JSON, a.last = text, text
+	return entry
+}
+
 // write writes so many receipts as the lines of an export.
 func (a *archivist) write(w io.Writer, receipts int) {
 	for range receipts {
-		entry := store.Receipt{Seq: a.written + 1}
-		if a.last != nil {
-			sum := sha256.Sum256(a.last)
-			entry.LogPrev = hex.EncodeToString(sum[:])
-		}
-		r := a.next()
-		var err error
-		if entry.JSON, err = r.JSON(); err == nil {
-			_, err = w.Write(audit.AppendLogLine(nil, entry))
-		}
-		if err != nil {
+		if _, err := w.Write(audit.AppendLogLine(nil, a.entry())); err != nil {
 			panic(err)
 		}
-		a.last = entry.JSON
 	}
 }
 

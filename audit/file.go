@@ -61,7 +61,6 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 		if !known {
 			entry.JSON = line
 		}
-		entry.JSON = bytes.Clone(entry.JSON)
 		return visit(ctx, name+":"+strconv.Itoa(n), entry)
 	})
 	if err != nil {

@@ -27,13 +27,19 @@ type batch[T any] struct {
 	done   chan struct{}
 }
 
-// add takes an item that weighs so many bytes.
-func (o *ordered[T]) add(item T, weight int) {
+// slot returns room for the next item, which [ordered.add] then takes. It has what an
+// earlier item left there.
+func (o *ordered[T]) slot() *T {
 	if o.next == nil {
 		o.next = o.empty()
 	}
+	return &o.next.items[:len(o.next.items)+1][len(o.next.items)]
+}
+
+// add takes the item that was put in the slot, which weighs so many bytes.
+func (o *ordered[T]) add(weight int) {
 	b := o.next
-	b.items, b.weight = append(b.items, item), b.weight+weight
+	b.items, b.weight = b.items[:len(b.items)+1], b.weight+weight
 	switch {
 	case b.weight >= batchBytes:
 		o.drain()
@@ -75,7 +81,6 @@ func (o *ordered[T]) finishOldest() {
 	for i := range b.items {
 		o.finish(&b.items[i])
 	}
-	clear(b.items)
 	b.items, b.weight = b.items[:0], 0
 	o.spare = append(o.spare, b)
 }

@@ -20,7 +20,7 @@ type Source interface {
 
 // A Visit takes one receipt of a source. where names the receipt for people. The entry
 // has the record, the id if the source stores the record under one, and the place in the
-// log (Seq and LogPrev) if the source knows it.
+// log (Seq and LogPrev) if the source knows it. Its record is valid until Visit returns.
 type Visit func(ctx context.Context, where string, entry store.Receipt) error
 
 // A SessionSource also knows the sessions of its receipts: their heads, and the

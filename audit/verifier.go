@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"runtime"
 
 	"github.com/tidwall/gjson"
 
@@ -70,18 +69,14 @@ func (v *Verifier) Verify(ctx context.Context) (Summary, error) {
 	if !v.partial {
 		v.log.begin(0)
 	}
-	// Much is read and little is kept, so the garbage collector would run all the time: it
-	// starts when there is as much garbage as memory in use. This memory is never
-	// touched, so the system does not provide it.
-	inUse := make([]byte, 64<<20)
-	defer runtime.KeepAlive(inUse)
 	receipts := ordered[examined]{work: (*examined).alone, finish: v.together}
 	err := v.source.Each(ctx, func(ctx context.Context, where string, entry store.Receipt) error {
 		k, err := v.kernelFor(ctx, entry.JSON)
 		if err != nil {
 			return err
 		}
-		receipts.add(examined{where: where, entry: entry, kernel: k}, len(entry.JSON))
+		receipts.slot().take(where, entry, k)
+		receipts.add(len(entry.JSON))
 		return nil
 	})
 	receipts.drain()
@@ -105,6 +100,21 @@ type examined struct {
 	form    Check
 	replay  Check
 	hash    string // of the record; only with a place in the log
+}
+
+// take begins with another entry, in the memory of the one before.
+func (e *examined) take(where string, entry store.Receipt, k *kernel.Kernel) {
+	entry.JSON = append(e.entry.JSON[:0], entry.JSON...)
+	*e = examined{where: where, entry: entry, kernel: k}
+}
+
+// release leaves nothing but room for another record, unless this one was large.
+func (e *examined) release() {
+	room := e.entry.JSON[:0]
+	*e = examined{}
+	if cap(room) <= 16<<10 {
+		e.entry.JSON = room
+	}
 }
 
 // alone makes the checks that need no other receipt.
@@ -131,6 +141,7 @@ func (e *examined) alone() {
 // A receipt with a wrong id is still added to the chain, so that no fault is reported
 // for its successor.
 func (v *Verifier) together(e *examined) {
+	defer e.release()
 	v.sum.Receipts++
 	v.report(e, e.form, e.replay, v.place(e))
 	if e.kernel == nil || errors.Is(e.broken, kernel.ErrReceipt) {

@@ -19,11 +19,11 @@ import (
 // there.
 //
 // A Chain may hold any number of sessions. It keeps the last receipt of each, and of
-// resent conversations every receipt, because any of them may be followed again: about
-// 400 bytes each. It is not safe for concurrent use. The zero value is ready.
+// resent conversations every receipt, because any of them may be followed again: at most
+// 700 and 450 bytes each. It is not safe for concurrent use. The zero value is ready.
 type Chain struct {
 	// Partial: the receipts are a later part of the whole, so a predecessor that
-	// does not stand before its successor is not a fault. It costs another 100 bytes for
+	// does not stand before its successor is not a fault. It costs another 200 bytes for
 	// each receipt: only who knows them all can tell a receipt that was followed already
 	// from one that is older than the part.
 	Partial bool

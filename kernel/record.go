@@ -3,14 +3,11 @@ package kernel
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The prefixes of receipt ids.
@@ -49,23 +46,23 @@ func (r Receipt) JSON() ([]byte, error) {
 }
 
 // withoutID returns what stands before and after the member id in a canonical
-// record. In canonical JSON these bytes occur nowhere else: no other member has
+// record. In canonical JSON its name occurs nowhere else: no other member has
 // that name, and a text would have its quotes escaped.
 func withoutID(record []byte, id string) [][]byte {
-	member, _ := jsontext.AppendQuote([]byte(`"id":`), id)
-	before, after, _ := bytes.Cut(record, append(member, ','))
-	return [][]byte{before, after}
+	before, after, _ := bytes.Cut(record, []byte(`"id":`))
+	text, _ := appendText(nil, id)
+	return [][]byte{before, after[len(text)+len(","):]}
 }
 
 // Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
 // for anything else, and the first 32 upper-case hex digits of the SHA-256 of
 // [Receipt.Canonical]. Any later change to the receipt breaks the seal.
 func (r *Receipt) Seal() error {
-	digest, err := r.digest()
+	link, err := r.computeLink()
 	if err != nil {
 		return fmt.Errorf("sealing a receipt: %w", err)
 	}
-	r.setID(r.prefix() + digest)
+	r.setID(link)
 	return nil
 }
 
@@ -80,11 +77,11 @@ func (r Receipt) Link() string {
 	if r.link != "" && IDOf(r.link) == r.ID {
 		return r.link
 	}
-	digest, err := r.digest()
+	link, err := r.computeLink()
 	if err != nil {
 		return ""
 	}
-	return r.prefix() + digest
+	return link
 }
 
 // AnswersTo reports whether a link leads to the receipt: whether it is [Receipt.Link] or,
@@ -107,32 +104,41 @@ func (r Receipt) prefix() string {
 // CheckID returns an error that wraps [ErrReceiptID] unless the id is the one
 // that [Receipt.Seal] gives the record.
 func (r Receipt) CheckID() error {
-	digest, err := r.digest()
+	link, err := r.computeLink()
 	if err != nil {
 		return fmt.Errorf("checking a receipt's id: %w", errors.Join(ErrReceiptID, err))
 	}
-	if r.ID != IDOf(r.prefix()+digest) {
+	if r.ID != IDOf(link) {
 		return ErrReceiptID
 	}
 	return nil
 }
 
-func (r Receipt) digest() (string, error) {
+func (r Receipt) computeLink() (string, error) {
 	text, err := r.JSON()
 	if err != nil {
 		return "", err
 	}
-	return digest(withoutID(text, r.ID)), nil
+	return r.linkIn(text), nil
 }
 
-// digest returns the digits of a link: the hash of a record without the id.
-func digest(parts [][]byte) string {
+// linkIn computes the link from the canonical record.
+func (r *Receipt) linkIn(record []byte) string {
 	h := sha256.New()
-	for _, part := range parts {
+	for _, part := range withoutID(record, r.ID) {
 		h.Write(part)
 	}
-	return strings.ToUpper(hex.EncodeToString(h.Sum(nil)))
+	link := append(make([]byte, 0, linkLength), r.prefix()...)
+	for _, b := range h.Sum(make([]byte, 0, sha256.Size)) {
+		link = append(link, upperHex[b>>4], upperHex[b&15])
+	}
+	return string(link)
 }
+
+const (
+	upperHex   = "0123456789ABCDEF"
+	linkLength = len(PrefixText) + 64 // two digits for each byte of the hash
+)
 
 // ParseReceipt reads a record. It refuses, with an error that wraps
 // [ErrReceipt], everything that is not one JSON object with a receipt's members

@@ -26,7 +26,7 @@ func OpenReceipt(record []byte) (Receipt, error) {
 			return Receipt{}, err
 		}
 	}
-	link := r.prefix() + digest(withoutID(canonical, r.ID))
+	link := r.linkIn(canonical)
 	if r.ID != IDOf(link) {
 		return r, ErrReceiptID
 	}
