@@ -17,10 +17,13 @@ OPTIONAL = "revision threat_severity cusum_slow_k cusum_slow_h cusum_slow_relief
 
 def complete_policy(p):
     """Checks a policy, and gives it the optional members that it has not."""
-    if p.keys() - OPTIONAL != set(MEMBERS) or any(p.get(name) == 0 for name in OPTIONAL):
+    rows = [p["pressure"][c] for c in CLASSES]
+    numbers = [v for name, v in p.items() if name != "pressure"] + sum(rows, [])
+    if (p.keys() - OPTIONAL != set(MEMBERS) or any(p.get(name) == 0 for name in OPTIONAL) or len(p["pressure"]) != 5
+            or any(len(row) != 3 for row in rows) or any(type(v) is not float for v in numbers)):
         raise ValueError("it is not a policy")
     p = {**dict.fromkeys(OPTIONAL, 0.0), **p, "weight_floor": (1 - p["kappa"]) / 3}
-    units = [p["carry_capitulated"], p["carry_lost_thread"], *(v for c in CLASSES for v in p["pressure"][c])]
+    units = [p["carry_capitulated"], p["carry_lost_thread"], *sum(rows, [])]
     slow = [p["cusum_slow_k"], p["cusum_slow_h"], p["cusum_slow_relief"]]
     valid = (0.001 <= p["floor"] < p["tau"] < p["recovery"] < p["optimal"] < 1 / 3
             and 0 < p["rho"] < 1 and 0 < p["eta"] <= 50 and 0 < p["beta"] <= 1 and 0 < p["clip"] <= 4

@@ -42,7 +42,8 @@ def es6(x):
 
 def canonical(v):
     if isinstance(v, dict):
-        return "{" + ",".join(canonical(k) + ":" + canonical(v[k]) for k in sorted(v, key=lambda k: k.encode("utf-16-be"))) + "}"
+        names = sorted(v, key=lambda name: name.encode("utf-16-be"))
+        return "{" + ",".join(canonical(name) + ":" + canonical(v[name]) for name in names) + "}"
     if isinstance(v, list):
         return "[" + ",".join(map(canonical, v)) + "]"
     return es6(v) if isinstance(v, float) else json.dumps(v, ensure_ascii=False)
@@ -83,7 +84,8 @@ OPTIONAL = {"cusum_slow": 0.0, "cusum_slow_next": 0.0, "m_floor": 0.0, "repeated
             "effect": "", "high_risk": False, "standalone": False, "provenance": "", "flagged": ""}
 SCORES = replay.CLASSES + ["injection"]
 PART, RAN = {"part": str, "why": str, "bytes": int}, {"name": str, "outcome": str, "why": str}
-COVERAGE = {"detectors": RAN, "inspected": {"part": str, "detector": str, "bytes": int}, "redacted": PART, "skipped": PART, "unknown": PART}
+SEEN = {"part": str, "detector": str, "bytes": int}
+COVERAGE = {"detectors": RAN, "inspected": SEEN, "redacted": PART, "skipped": PART, "unknown": PART}
 WORDS = {
     "mode": ["enforce", "observe"],
     "outcome": ["answered", "refused", "provider_failed", "client_gone", "aborted", "failed"],
@@ -161,7 +163,7 @@ class Chain:
         self.partial, self.known = partial, {}
 
     def add(self, p, r, link):
-        """Adds a receipt, and checks that it may stand there. Without a link its id is wrong, and only the next is checked."""
+        """Adds a receipt, and checks that it may stand there. One without a link, whose id is wrong, is only added."""
         twice = r["id"] in self.known
         self.known.setdefault(r["id"], {"link": link, "session": r["session_id"], "resent": r["resent"], "followers": [],
                                         "policy": r["policy"], "setup": r["setup"], "left": [r[m] for m in replay.LEFT]})
@@ -178,7 +180,8 @@ class Chain:
             need("chain", self.partial, "its predecessor does not stand before it")
             return
         link, left = before["link"], before["left"]
-        need("chain", not link or r["prev"] == link or r["prev"] == link[:36] and not before["setup"], "its predecessor is another")
+        older = not before["setup"] and r["prev"] == r["prev"][:36]
+        need("chain", not link or r["prev"] == link or older, "its predecessor is another")
         before["followers"].append(r["resent"])
         need("chain", len(before["followers"]) == 1 or before["resent"] and all(before["followers"]),
              "another receipt follows the same one")
@@ -247,7 +250,7 @@ def open_head(note):
 
 # §21 Exports.
 
-ENTRY = re.compile(rb'\{"seq":([1-9][0-9]*),"log_prev":"([0-9a-f]{64})?","receipt":(\{.*\}|null)\}', re.DOTALL)
+ENTRY = re.compile(rb'\{"seq":([1-9][0-9]{0,15}),"log_prev":"([0-9a-f]{64})?","receipt":(\{.*\}|null)\}', re.DOTALL)
 DOCUMENT = re.compile(rb'\{"(policy|setup)":(\{.*\})\}', re.DOTALL)
 
 
@@ -261,7 +264,7 @@ class Verifier:
             return function(*arguments)
         except Fault as e:
             self.faults.append(f"{where}: {e}")
-        except (KeyError, TypeError, OverflowError, ValueError) as e:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as e:
             self.faults.append(f"{where}: form: {type(e).__name__} {e}")
 
     def line(self, where, line):
