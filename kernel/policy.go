@@ -71,20 +71,20 @@ type Policy struct {
 	// is refused. Default 0.15, in (0, 1).
 	ThreatAt float64 `json:"threat_at"`
 	// ThreatSeverity is the severity that such a turn must have as well. Default
-	// 0.55, in [0, 1); 0, absent in JSON, asks for none.
+	// 0.50, in [0, 1); 0, absent in JSON, asks for none.
 	ThreatSeverity float64 `json:"threat_severity,omitzero"`
 
 	// CUSUMK is the severity per turn that the fast slow-drip chart takes for
 	// ordinary. Default 0.31, in (0, 1).
 	CUSUMK float64 `json:"cusum_k"`
-	// CUSUMH is its alarm level. Default 0.85, in (0, 10].
+	// CUSUMH is its alarm level. Default 0.90, in (0, 10].
 	CUSUMH float64 `json:"cusum_h"`
 	// CUSUMRelief is the most that one quiet turn takes off its statistic, so
-	// that an attacker cannot buy a loud turn with one silent one. Default 0.20,
+	// that an attacker cannot buy a loud turn with one silent one. Default 0.10,
 	// in (0, 1].
 	CUSUMRelief float64 `json:"cusum_relief"`
 	// CUSUMSlowK, CUSUMSlowH and CUSUMSlowRelief are the same of the slow chart, which
-	// forgets less and so sees loud turns that are far apart. Defaults 0.33, 1.2 and 0.03; in
+	// forgets less and so sees loud turns that are far apart. Defaults 0.31, 1.25 and 0.04; in
 	// the same ranges, or all 0, absent in JSON, for no slow chart.
 	CUSUMSlowK      float64 `json:"cusum_slow_k,omitzero"`
 	CUSUMSlowH      float64 `json:"cusum_slow_h,omitzero"`
@@ -117,9 +117,9 @@ func DefaultPolicy() Policy {
 		},
 		CarryCapitulated: 0.5, CarryLostThread: 0.15,
 		WatchAt: 0.30, MultiAt: 0.50, SevereAt: 0.50,
-		RefuseAt: 0.70, RefuseAtDegraded: 0.50, ThreatAt: 0.15, ThreatSeverity: 0.55,
-		CUSUMK: 0.31, CUSUMH: 0.85, CUSUMRelief: 0.20,
-		CUSUMSlowK: 0.33, CUSUMSlowH: 1.2, CUSUMSlowRelief: 0.03,
+		RefuseAt: 0.70, RefuseAtDegraded: 0.50, ThreatAt: 0.15, ThreatSeverity: 0.50,
+		CUSUMK: 0.31, CUSUMH: 0.90, CUSUMRelief: 0.10,
+		CUSUMSlowK: 0.31, CUSUMSlowH: 1.25, CUSUMSlowRelief: 0.04,
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	t.Helper()
 	s := k.NewSession()
-	s.CUSUM, s.Carry = 0.31, kernel.Point{0, 0.1, 0.2}
+	s.CUSUM, s.Carry = 0.21, kernel.Point{0, 0.1, 0.2}
 	e := kernel.Evidence{
 		Scores:       kernel.Scores{Identity: 0.82, HarmRequest: 0.41, Injection: 0.07},
 		ThreatSignal: 0.21, SovereigntyDrift: true, DeniedBy: "no-<weapons> & \u2028 \"é\"",
@@ -176,7 +176,7 @@ func TestParseReceiptIsStrict(t *testing.T) {
 		"text for number":   strings.Replace(text, `"turn":3`, `"turn":"3"`, 1),
 		"fraction for turn": strings.Replace(text, `"turn":3`, `"turn":3.5`, 1),
 		"long triple":       strings.Replace(text, `"x":[`, `"x":[0,`, 1),
-		"huge number":       strings.Replace(text, `"cusum":0.31`, `"cusum":1e999`, 1),
+		"huge number":       strings.Replace(text, `"cusum":0.21`, `"cusum":1e999`, 1),
 		"bad UTF-8":         strings.Replace(text, `"demo"`, "\"de\xffmo\"", 1),
 		"lone surrogate":    strings.Replace(text, `"demo"`, `"\ud800"`, 1),
 	} {

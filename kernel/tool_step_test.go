@@ -69,7 +69,7 @@ func TestAToolStepIsMeasuredLikeAText(t *testing.T) {
 	alarms := 0
 	for range 5000 {
 		s := r.session(k)
-		s.CUSUM, s.CUSUMSlow = r.pick(0, 0.85, 0, 0.8), r.pick(0, 1.2, 0, 1.1)
+		s.CUSUM, s.CUSUMSlow = r.pick(0, 0.9, 0, 0.85), r.pick(0, 1.25, 0, 1.2)
 		call, evidence := r.toolStep()
 		uncarried := s
 		uncarried.Carry = kernel.Point{}
