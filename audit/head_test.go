@@ -196,7 +196,7 @@ func TestHeadReaderNamesTheBreak(t *testing.T) {
 		"link of first":   {func(l []store.Receipt) []store.Receipt { l[0].LogPrev = l[1].LogPrev; return l }, "log_prev"},
 		"no place":        {func(l []store.Receipt) []store.Receipt { l[0].Seq, l[0].LogPrev = 0, ""; return l }, "no place"},
 		"before the log":  {func(l []store.Receipt) []store.Receipt { l[1].LogPrev, l[2].LogPrev = "", ""; return l }, ""},
-		"all before it":   {func(l []store.Receipt) []store.Receipt { return withoutLinks(l) }, ""},
+		"all before it":   {withoutLinks, ""},
 		"last two before": {func(l []store.Receipt) []store.Receipt { return append(l[:3:3], withoutLinks(l[3:])...) }, "log_prev"},
 	} {
 		var first error
@@ -372,5 +372,39 @@ func TestLogLines(t *testing.T) {
 		if entry, known := audit.ParseLogLine([]byte(line)); known {
 			t.Errorf("%s is read as %+v", line, entry)
 		}
+	}
+}
+
+// Whatever a record and a link are, a line of the log is one line that is read back.
+func FuzzLogLine(f *testing.F) {
+	f.Add(uint64(1), "", []byte(`{"a":1}`))
+	f.Add(uint64(7), strings.Repeat("ab", 32), []byte(`{"x":"\",\"receipt\":"}`))
+	f.Add(uint64(9), "\n", []byte("{\n}"))
+	f.Fuzz(func(t *testing.T, seq uint64, link string, record []byte) {
+		if seq == 0 {
+			return
+		}
+		line := audit.AppendLogLine(nil, store.Receipt{Seq: seq, LogPrev: link, JSON: record})
+		text, ended := bytes.CutSuffix(line, []byte("\n"))
+		entry, known := audit.ParseLogLine(text)
+		if !ended || bytes.ContainsAny(text, "\r\n") || !known || entry.Seq != seq {
+			t.Fatalf("%q is read as %+v", line, entry)
+		}
+		if entry.LogPrev != link && entry.LogPrev != "" || !bytes.Equal(entry.JSON, record) && string(entry.JSON) != "null" {
+			t.Errorf("%q, %q are read as %+v", link, record, entry)
+		}
+		again := audit.AppendLogLine(nil, entry)
+		if !bytes.Equal(again, line) {
+			t.Errorf("%q is written again as %q", line, again)
+		}
+	})
+}
+
+func BenchmarkHeadReader(b *testing.B) {
+	entry := logOf(bytes.Repeat([]byte("x"), 2000))[0]
+	b.SetBytes(2000)
+	r := new(audit.HeadReader)
+	for b.Loop() {
+		_ = r.Add(entry)
 	}
 }

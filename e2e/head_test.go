@@ -70,8 +70,11 @@ func TestDocumentedHeads(t *testing.T) {
 // shapeOf is a head without its size, hashes, time and signature.
 func shapeOf(note string) string {
 	for _, c := range []struct{ what, by string }{
-		{`(?m)^\d+$`, "size"}, {`(?m)^[A-Za-z0-9+/]{43}=$`, "root"}, {`(?m)^last [0-9a-f]{64}$`, "last"},
-		{`(?m)^time \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, "time"}, {`(?m)^— (\S+) .*$`, "signed $1"},
+		{`(?m)^\d+$`, "size"},
+		{`(?m)^[A-Za-z0-9+/]{43}=$`, "root"},
+		{`(?m)^last [0-9a-f]{64}$`, "last"},
+		{`(?m)^time \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, "time"},
+		{`(?m)^— (\S+) .*$`, "signed $1"},
 	} {
 		note = regexp.MustCompile(c.what).ReplaceAllString(note, c.by)
 	}

@@ -81,7 +81,7 @@ func (s proxySource) Each(ctx context.Context, visit audit.Visit) error {
 	for after := uint64(0); ; {
 		path := fmt.Sprintf("/audits/log?after=%d&limit=%d", after, logLimit)
 		var page []byte
-		_, err := s.ask(ctx, http.MethodGet, path, nil, &page)
+		err := s.ask(ctx, http.MethodGet, path, nil, &page)
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("%w; is this the base URL of a Lex proxy of this version?", err)
 		}
@@ -125,9 +125,9 @@ func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) 
 		return nil, store.ErrNotFound
 	}
 	var text []byte
-	_, err := s.ask(ctx, http.MethodGet, "/lex/policies/"+hash, nil, &text)
+	err := s.ask(ctx, http.MethodGet, "/lex/policies/"+hash, nil, &text)
 	if errors.Is(err, store.ErrNotFound) {
-		_, err = s.ask(ctx, http.MethodGet, "/lex/setups/"+hash, nil, &text)
+		err = s.ask(ctx, http.MethodGet, "/lex/setups/"+hash, nil, &text)
 	}
 	return text, err
 }
@@ -169,6 +169,6 @@ func (s proxySource) verify(ctx context.Context, t audit.Texts) (audit.Report, e
 		Openings  audit.Openings `json:"openings,omitzero"`
 	}{t.ID, t.Prompt, t.Output, t.Arguments, t.Openings}
 	var report audit.Report
-	_, err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)
+	err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)
 	return report, err
 }

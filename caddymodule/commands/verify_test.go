@@ -199,7 +199,7 @@ func TestExportFailsLoudly(t *testing.T) {
 	p := newAuditedProxy(t, 250, "m")
 	page, record := p.page(0), string(p.record(100))
 	victim := "place 101 of the log"
-	changed := func(old, new string) http.HandlerFunc { return says(200, strings.Replace(page, old, new, 1)) }
+	changed := func(from, to string) http.HandlerFunc { return says(200, strings.Replace(page, from, to, 1)) }
 	instead := func(record string) http.HandlerFunc { return changed(string(p.record(100)), record) }
 	started := "HTTP/1.1 200 OK\r\nContent-Length: " + strconv.Itoa(len(page)) + "\r\n\r\n" + page[:5000]
 	policy := "/lex/policies/" + p.k.PolicyHash()

@@ -77,8 +77,8 @@ func TestServerThatStalls(t *testing.T) {
 	must(t, again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-9").Receipt))
 	list, err := again.Recent(t.Context(), "", 10)
 	must(t, err)
-	if len(list) != 2 {
-		t.Errorf("%d receipts, want 2", len(list))
+	if logged := len(storetest.Log(t, again)); len(list) != 2 || logged != 2 {
+		t.Errorf("%d receipts, %d in the log, want 2", len(list), logged)
 	}
 }
 
@@ -124,8 +124,8 @@ func TestServerThatIsFull(t *testing.T) {
 	must(t, s.Commit(t.Context(), turnWithCalls(session, "KRN-2", 3)))
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != 5 {
-		t.Errorf("%d receipts, want 5", stats.TotalReceipts)
+	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != 5 || logged != 5 {
+		t.Errorf("%d receipts, %d in the log, want 5", stats.TotalReceipts, logged)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestKilledServerTearsNoTurn(t *testing.T) {
 	}
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != total || total < 40*(1+calls) {
-		t.Errorf("%d receipts in chains, %d in the statistics", total, stats.TotalReceipts)
+	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != total || logged != total || total < 40*(1+calls) {
+		t.Errorf("%d receipts in chains, %d in the statistics, %d in the log", total, stats.TotalReceipts, logged)
 	}
 }
 

@@ -112,9 +112,21 @@ func logIsOldestFirst(t *testing.T, s store.Store) {
 		limit       int
 		first, last uint64 // 0 when there are none
 	}{
-		{0, 1, 1, 1}, {0, 3, 1, 3}, {0, n, 1, n}, {0, n + 1, 1, n}, {3, 1, 4, 4}, {3, 100, 4, n}, {n - 1, 5, n, n},
-		{n, 5, 0, 0}, {n + 1, 5, 0, 0}, {math.MaxInt64, 5, 0, 0}, {math.MaxUint64 - 1, 5, 0, 0}, {math.MaxUint64, 5, 0, 0},
-		{0, 0, 0, 0}, {0, -1, 0, 0}, {5, 0, 0, 0},
+		{0, 1, 1, 1},
+		{0, 3, 1, 3},
+		{0, n, 1, n},
+		{0, n + 1, 1, n},
+		{3, 1, 4, 4},
+		{3, 100, 4, n},
+		{n - 1, 5, n, n},
+		{n, 5, 0, 0},
+		{n + 1, 5, 0, 0},
+		{math.MaxInt64, 5, 0, 0},
+		{math.MaxUint64 - 1, 5, 0, 0},
+		{math.MaxUint64, 5, 0, 0},
+		{0, 0, 0, 0},
+		{0, -1, 0, 0},
+		{5, 0, 0, 0},
 	} {
 		page, err := s.Log(t.Context(), c.after, c.limit)
 		must(t, err)
