@@ -8,6 +8,23 @@ CLASSES = "identity coercion exploitative harm_request sycophancy".split()
 NONE = [0.0, 0.0, 0.0]
 
 
+# §4 Form: the ranges of what a step starts from.
+
+WORDS = {
+    "mode": ["enforce", "observe"],
+    "category": ["", "identity_adoption", "constraint_disavowal", "sycophantic_capitulation", "harmful_compliance", "none"],
+    "effect": ["", "read", "write", "send", "other"],
+    "provenance": ["", "user", "model", "untrusted", "instruction"],
+}
+
+
+def in_range(r):
+    return (all(r[name] in words for name, words in WORDS.items()) and all(w in REASONS for w in r["standing"])
+            and all(0 <= v <= 1 for v in [*r["scores"].values(), r["confidence"]]) and abs(r["prompt_threat_signal"]) <= 2
+            and all(min(r[name]) >= 1e-300 and abs(total(r[name]) - 1) <= 1e-9 for name in "xz")
+            and min(r["cusum"], r["cusum_slow"], *r["carry"]) >= 0)
+
+
 # §5 The policy.
 
 MEMBERS = """floor tau recovery optimal rho eta clip beta kappa pressure carry_capitulated carry_lost_thread watch_at
@@ -331,5 +348,7 @@ def outcome(p, r):
 
 def differences(p, r):
     """What does not follow, in words."""
+    if not in_range(r):
+        return ["an input is out of its range"]
     wrong = [f"it cannot have {m}" for m in foreign(r)] + ([] if reachable(p, r) else ["it starts where no session gets to"])
     return wrong + [f"{m} is {r[m]}, and follows as {v}" for m, v in outcome(p, r).items() if r[m] != v]

@@ -86,13 +86,7 @@ SCORES = replay.CLASSES + ["injection"]
 PART, RAN = {"part": str, "why": str, "bytes": int}, {"name": str, "outcome": str, "why": str}
 SEEN = {"part": str, "detector": str, "bytes": int}
 COVERAGE = {"detectors": RAN, "inspected": SEEN, "redacted": PART, "skipped": PART, "unknown": PART}
-WORDS = {
-    "mode": ["enforce", "observe"],
-    "outcome": ["answered", "refused", "provider_failed", "client_gone", "aborted", "failed"],
-    "category": ["", "identity_adoption", "constraint_disavowal", "sycophantic_capitulation", "harmful_compliance", "none"],
-    "effect": ["", "read", "write", "send", "other"],
-    "provenance": ["", "user", "model", "untrusted", "instruction"],
-}
+OUTCOMES = "answered refused provider_failed client_gone aborted failed".split()
 
 
 def is_a(kind, v):
@@ -117,7 +111,7 @@ def check_types(r):
     need("form", isinstance(r["scores"], dict) and sorted(r["scores"]) == sorted(SCORES)
          and all(is_a(float, s) for s in r["scores"].values()), "scores")
     for name in "reasons", "standing":
-        need("form", isinstance(r[name], list) and all(w in replay.REASONS for w in r[name]), name)
+        need("form", isinstance(r[name], list) and all(type(w) is str for w in r[name]), name)
     check_coverage(r["coverage"])
 
 
@@ -140,12 +134,9 @@ def read_record(record):
 
 
 def check_form(r):
-    shares = [*r["scores"].values(), r["confidence"]]
-    points = all(min(r[m]) >= 1e-300 and abs(replay.total(r[m]) - 1) <= 1e-9 for m in "xz")
     for holds, what in (
-        (all(r[m] in words for m, words in WORDS.items()), "a word that is none"),
-        (all(0 <= v <= 1 for v in shares) and abs(r["prompt_threat_signal"]) <= 2, "evidence out of its range"),
-        (points and min(r["cusum"], r["cusum_slow"], *r["carry"]) >= 0, "it starts from no session"),
+        (replay.in_range(r), "an input is out of its range"),
+        (r["outcome"] in OUTCOMES, "outcome"),
         (r["turn"] >= 1 and r["timestamp"] > 0, "turn or timestamp"),
         (not r["refused"] or r["outcome"] != "answered" and r["mode"] == "enforce", "refused, and answered or observed"),
         (r["prev"] or not r["migrated"], "the first of its session is migrated"),
