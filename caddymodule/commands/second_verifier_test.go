@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -17,6 +18,11 @@ func python(t *testing.T, arguments ...string) (out string, faulty bool) {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal("this test needs python3: make deps installs it")
+	}
+	for _, source := range []string{"verify.py", "replay.py"} {
+		if _, err := os.Stat("../../examples/verify/" + source); err != nil { // so that a result of another version is not taken from the cache
+			t.Fatal(err)
+		}
 	}
 	cmd := exec.CommandContext(t.Context(), "python3", append([]string{"-B", "../../examples/verify/verify.py"}, arguments...)...)
 	var stderr bytes.Buffer

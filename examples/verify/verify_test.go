@@ -28,6 +28,11 @@ func python(t *testing.T, arguments ...string) (output string, faulty bool) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal("this test needs python3: make deps installs it")
 	}
+	for _, source := range []string{"verify.py", "replay.py", "vectors.py"} {
+		if _, err := os.Stat(source); err != nil { // so that a result of another version is not taken from the cache
+			t.Fatal(err)
+		}
+	}
 	cmd := exec.Command("python3", append([]string{"-B"}, arguments...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
