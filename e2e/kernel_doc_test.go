@@ -35,7 +35,7 @@ func recomputeScript(t *testing.T) string {
 func recompute(t *testing.T, script, url, id string) {
 	t.Helper()
 	out, err := exec.Command("node_modules/.bin/node", script, url, id).CombinedOutput()
-	if err != nil || strings.Count(string(out), "agrees") != 5 {
+	if err != nil || strings.Count(string(out), "agrees") != 10 {
 		t.Errorf("%v: %v\n%s", id, err, out)
 	}
 }
