@@ -45,7 +45,7 @@ func candidates(name string, control []population) (out charts) {
 	for _, k := range ks {
 		for _, relief := range reliefs[name] {
 			c := kernel.Chart{K: k, Relief: relief}
-			for c.H = 0.7; !longEnough(c, control); c.H += 0.05 {
+			for c.H = 0.7; c.H < 10 && !longEnough(c, control); c.H += 0.05 {
 			}
 			out = append(out, c)
 		}
