@@ -89,7 +89,8 @@ func (a *archivist) next() kernel.Receipt {
 	r.Coverage = kernel.Coverage{
 		Detectors: []kernel.DetectorRun{{Name: "local", Outcome: kernel.Clean}, {Name: "embedder", Outcome: kernel.NotRun, Why: "none configured"}},
 		Inspected: []kernel.CoveredPart{
-			{Part: "request.messages[0].content", Detector: "local", Bytes: 412}, {Part: "request.messages[1].content", Detector: "local", Bytes: 88},
+			{Part: "request.messages[0].content", Detector: "local", Bytes: 412},
+			{Part: "request.messages[1].content", Detector: "local", Bytes: 88},
 			{Part: "response.choices[0].message.content", Detector: "local", Bytes: 731},
 		},
 		BytesInspected: 1231, BytesForwarded: 1907,

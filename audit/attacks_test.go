@@ -64,8 +64,16 @@ func newAttackedFile(t *testing.T) *attackedFile {
 		prev    int
 		k       *kernel.Kernel
 	}{
-		{"a", -1, kernels[0]}, {"b", -1, kernels[0]}, {"a", a1, kernels[0]}, {"r", -1, kernels[0]}, {"b", b1, kernels[0]},
-		{"r", r1, kernels[0]}, {"a", a2, kernels[0]}, {"r", r1, kernels[0]}, {"a", a3, kernels[1]}, {"b", bCall, kernels[0]},
+		{"a", -1, kernels[0]},
+		{"b", -1, kernels[0]},
+		{"a", a1, kernels[0]},
+		{"r", -1, kernels[0]},
+		{"b", b1, kernels[0]},
+		{"r", r1, kernels[0]},
+		{"a", a2, kernels[0]},
+		{"r", r1, kernels[0]},
+		{"a", a3, kernels[1]},
+		{"b", bCall, kernels[0]},
 	} {
 		state, prev := c.k.NewSession(), ""
 		if c.prev >= 0 {
@@ -357,7 +365,8 @@ func TestDamagedFiles(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if got := faultsOf(t, strings.Join(f.policies, "")+whole[strings.Index(whole, `{"seq":3`):], true); got != "" {
+	_, later, _ := strings.Cut(whole, `{"seq":3`)
+	if got := faultsOf(t, strings.Join(f.policies, "")+`{"seq":3`+later, true); got != "" {
 		t.Errorf("a later part: %q", got)
 	}
 }

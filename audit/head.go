@@ -3,7 +3,6 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -37,8 +36,7 @@ type HeadReader struct {
 	size     uint64
 	place    uint64      // of the last one in the log, which is the size if none is missing
 	subtrees []tlog.Hash // the complete ones, the largest first; their sizes are the bits of size
-	last     string
-	linked   bool // a receipt named the one before
+	walk     logWalk
 	marks    map[uint64]tlog.Hash
 }
 
@@ -55,35 +53,26 @@ func NewHeadReader(sizes ...uint64) *HeadReader {
 // Add takes the next receipt of the log. An error says that it does not follow the one
 // before; it is counted all the same, and the root is then another.
 func (r *HeadReader) Add(entry store.Receipt) error {
-	err := r.follows(entry)
-	r.place = max(entry.Seq, r.place+1) // one gap is one error
-	hash := tlog.RecordHash(entry.JSON)
+	if r.size == 0 {
+		r.walk.begin(0)
+	}
+	place := r.walk.next(entry.Seq, entry.LogPrev, hash(entry.JSON))
+	root := tlog.RecordHash(entry.JSON)
 	for filled := r.size; filled&1 == 1; filled >>= 1 { // two subtrees of one size become one
 		largest := len(r.subtrees) - 1
-		hash = tlog.NodeHash(r.subtrees[largest], hash)
+		root = tlog.NodeHash(r.subtrees[largest], root)
 		r.subtrees = r.subtrees[:largest]
 	}
-	r.subtrees = append(r.subtrees, hash)
+	r.subtrees = append(r.subtrees, root)
 	r.size++
-	sum := sha256.Sum256(entry.JSON)
-	r.last = hex.EncodeToString(sum[:])
-	r.linked = r.linked || entry.LogPrev != ""
 	if _, marked := r.marks[r.size]; marked {
 		r.marks[r.size] = r.Root()
 	}
-	return err
-}
-
-// follows compares the place of a receipt with what was read. Receipts that were written
-// before there was a log have no link, so none is asked for before the first.
-func (r *HeadReader) follows(entry store.Receipt) error {
 	switch {
 	case entry.Seq == 0:
 		return errors.New("it has no place in the log")
-	case entry.Seq != r.place+1:
-		return fmt.Errorf("it has the place %d in the log, where %d comes next", entry.Seq, r.place+1)
-	case entry.LogPrev != r.last && (r.linked || entry.LogPrev != ""):
-		return errors.New("its log_prev is not the hash of the record before it in the log")
+	case place.Failed():
+		return errors.New(place.Detail)
 	}
 	return nil
 }
@@ -103,7 +92,7 @@ func (r *HeadReader) Root() tlog.Hash {
 
 // Head returns the head of what was read up to now.
 func (r *HeadReader) Head(now time.Time) Head {
-	return Head{Size: r.size, Root: r.Root(), Last: r.last, Time: now.UTC().Truncate(time.Second)}
+	return Head{Size: r.size, Root: r.Root(), Last: r.walk.hash, Time: now.UTC().Truncate(time.Second)}
 }
 
 // Extends returns an error unless what was read begins with the log of the head. The

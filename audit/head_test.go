@@ -186,18 +186,18 @@ func TestHeadReaderNamesTheBreak(t *testing.T) {
 		want   string // the first error, "" for none
 	}{
 		"untouched":       {func(l []store.Receipt) []store.Receipt { return l }, ""},
-		"one dropped":     {func(l []store.Receipt) []store.Receipt { return append(l[:2], l[3:]...) }, "the place 4 in the log, where 3 comes next"},
-		"first dropped":   {func(l []store.Receipt) []store.Receipt { return l[1:] }, "the place 2 in the log, where 1 comes next"},
-		"one twice":       {func(l []store.Receipt) []store.Receipt { l[3] = l[2]; return l }, "the place 3 in the log, where 4 comes next"},
-		"one renumbered":  {func(l []store.Receipt) []store.Receipt { l[4].Seq = 6; return l }, "the place 6 in the log, where 5 comes next"},
-		"one changed":     {func(l []store.Receipt) []store.Receipt { l[2].JSON = []byte("{}"); return l }, "log_prev"},
-		"two swapped":     {func(l []store.Receipt) []store.Receipt { l[2].JSON, l[3].JSON = l[3].JSON, l[2].JSON; return l }, "log_prev"},
-		"no link":         {func(l []store.Receipt) []store.Receipt { l[3].LogPrev = ""; return l }, "log_prev"},
-		"link of first":   {func(l []store.Receipt) []store.Receipt { l[0].LogPrev = l[1].LogPrev; return l }, "log_prev"},
+		"one dropped":     {func(l []store.Receipt) []store.Receipt { return append(l[:2], l[3:]...) }, "receipt 3 of the log is missing before it"},
+		"first dropped":   {func(l []store.Receipt) []store.Receipt { return l[1:] }, "receipt 1 of the log is missing before it"},
+		"one twice":       {func(l []store.Receipt) []store.Receipt { l[3] = l[2]; return l }, "it is receipt 3 of the log and stands after receipt 3"},
+		"one renumbered":  {func(l []store.Receipt) []store.Receipt { l[4].Seq = 6; return l }, "receipt 5 of the log is missing before it"},
+		"one changed":     {func(l []store.Receipt) []store.Receipt { l[2].JSON = []byte("{}"); return l }, "is another than the one that it names"},
+		"two swapped":     {func(l []store.Receipt) []store.Receipt { l[2].JSON, l[3].JSON = l[3].JSON, l[2].JSON; return l }, "is another than the one that it names"},
+		"no link":         {func(l []store.Receipt) []store.Receipt { l[3].LogPrev = ""; return l }, "does not name the record before it"},
+		"link of first":   {func(l []store.Receipt) []store.Receipt { l[0].LogPrev = l[1].LogPrev; return l }, "names one before it"},
 		"no place":        {func(l []store.Receipt) []store.Receipt { l[0].Seq, l[0].LogPrev = 0, ""; return l }, "no place"},
 		"before the log":  {func(l []store.Receipt) []store.Receipt { l[1].LogPrev, l[2].LogPrev = "", ""; return l }, ""},
 		"all before it":   {withoutLinks, ""},
-		"last two before": {func(l []store.Receipt) []store.Receipt { return append(l[:3:3], withoutLinks(l[3:])...) }, "log_prev"},
+		"last two before": {func(l []store.Receipt) []store.Receipt { return append(l[:3:3], withoutLinks(l[3:])...) }, "does not name the record before it"},
 	} {
 		var first error
 		r, faults := new(audit.HeadReader), 0

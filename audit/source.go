@@ -82,8 +82,8 @@ func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
 	if err != nil {
 		return Check{}, err
 	}
-	r, err := openEntry(entry)
-	if err != nil {
+	r, broken := openEntry(entry)
+	if broken != nil {
 		return unknown("chain", "the record is broken"), nil
 	}
 	return NewAuditor(s.store).head(ctx, entry, r)

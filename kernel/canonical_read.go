@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"math"
-	"math/bits"
 	"reflect"
 	"strconv"
 	"strings"
@@ -153,97 +151,30 @@ func (in *scanner) quoted(n int) (string, bool) {
 	return string(text), err == nil && string(again) == literal
 }
 
-// number reads a number. Of the decimals with at most 15 digits no two are the same
-// double (IEEE 754 doubles keep that many), so such a one is the shortest there is
-// unless it ends in a zero; any other is written again and compared.
+// number reads a number. It is written again and compared, unless it is short: of the
+// decimals with at most 15 digits no two are the same double (IEEE 754 doubles keep that
+// many), so such a one is the shortest there is unless it ends in a zero.
 func (in *scanner) number() (float64, bool) {
-	d, length, plain := readDecimal(in.rest)
-	if plain && d.digits < 1e15 {
-		n := d.value()
-		in.rest = in.rest[length:]
-		return n, d.digits == 0 && d.scale == 0 || n >= 1e-6 && (d.scale == 0 || d.digits%10 != 0)
-	}
+	length := 0
 	for length < len(in.rest) && strings.IndexByte("0123456789+-.e", in.rest[length]) >= 0 {
 		length++
 	}
 	literal := in.rest[:length]
 	in.rest = in.rest[length:]
-	var n float64
-	if plain {
-		n = d.value()
-	} else {
-		var err error
-		if n, err = strconv.ParseFloat(literal, 64); err != nil {
-			return 0, false
-		}
+	if literal == "0" {
+		return 0, true
+	}
+	n, err := strconv.ParseFloat(literal, 64)
+	if err != nil {
+		return 0, false
+	}
+	if length <= 15 && n >= 1e-6 && n < 1 && literal[:2] == "0." && literal[length-1] != '0' {
+		return n, strings.IndexByte(literal, 'e') < 0
 	}
 	var buffer [32]byte
 	again, err := appendNumber(buffer[:0], n)
 	return n, err == nil && string(again) == literal
 }
-
-// A decimal is the number digits / 10^scale.
-type decimal struct {
-	digits uint64
-	scale  int
-}
-
-// maxDigits is how many digits a uint64 holds in any case.
-const maxDigits = 19
-
-// readDecimal reads a number without sign or exponent, and returns how long it is. plain
-// says that it is spelled as JSON spells such numbers and is not too long.
-func readDecimal(text string) (d decimal, length int, plain bool) {
-	point := -1
-	for ; length < len(text); length++ {
-		c := text[length]
-		if c == '.' && point < 0 {
-			point = length
-			continue
-		}
-		if c < '0' || c > '9' {
-			break
-		}
-		d.digits = d.digits<<3 + d.digits<<1 + uint64(c-'0') // ten times as much, and the digit
-	}
-	whole := length
-	if point >= 0 {
-		whole, d.scale = point, length-point-1
-	}
-	switch {
-	case whole == 0 || length > maxDigits || point >= 0 && d.scale == 0: // nothing, too long, 1.
-		return d, length, false
-	case whole > 1 && text[0] == '0': // 01
-		return d, length, false
-	case length < len(text) && (text[length] == 'e' || text[length] == '.'):
-		return d, length, false
-	}
-	return d, length, true
-}
-
-// value returns the double nearest to a decimal, of two the even one. It divides so that
-// the quotient has 64 or 63 bits; the last of them and the remainder say how to round.
-func (d decimal) value() float64 {
-	if d.digits == 0 || d.digits < 1<<53 && d.scale <= 22 {
-		return float64(d.digits) / powers[d.scale] // both are exact
-	}
-	power := uint64(powers[d.scale]) // at most 10^19
-	up, down := bits.LeadingZeros64(d.digits), bits.LeadingZeros64(power)
-	high, divisor := d.digits<<up>>1, power<<down
-	quotient, remainder := bits.Div64(high, d.digits<<up<<63, divisor)
-	exponent := down - up - 63
-	shift := 11 - bits.LeadingZeros64(quotient)
-	rounded := quotient >> shift
-	rest, half := quotient&(1<<shift-1), uint64(1)<<(shift-1)
-	if rest > half || rest == half && (remainder > 0 || rounded&1 == 1) {
-		rounded++
-	}
-	two := math.Float64frombits(uint64(1023+exponent+shift) << 52) // to the power exponent+shift
-	return float64(float64(rounded) * two)
-}
-
-// powers holds powers of ten that are exact doubles.
-var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // integer reads an integer as [appendInteger] writes it.
 func (in *scanner) integer() (int64, bool) {

@@ -140,7 +140,7 @@ func (l *link) precede(k *Kernel, r *Receipt) error {
 	if l.public != r.SessionID {
 		return fmt.Errorf("%w: %s belongs to another session than its predecessor %s", ErrChain, r.ID, l.id)
 	}
-	if l.full != "" && r.Prev != l.full && !(l.older && r.Prev == l.id) {
+	if names := r.Prev == l.full || l.older && r.Prev == l.id; l.full != "" && !names {
 		return fmt.Errorf("%w: %s follows another record than the %s that stands before it", ErrChain, r.ID, l.id)
 	}
 	left := l.session

@@ -269,9 +269,9 @@ func TestExportNamesAGap(t *testing.T) {
 	p := newAuditedProxy(t, 250, "m")
 	for name, c := range map[string]struct{ page, want string }{
 		"one removed":   {strings.Replace(p.page(0), p.line(100), "", 1), "1 of 249 receipts are damaged, not in their place"},
-		"first removed": {strings.Replace(p.page(0), p.line(0), "", 1), "place 2 of the log: it has the place 2 in the log, where 1 comes next"},
+		"first removed": {strings.Replace(p.page(0), p.line(0), "", 1), "place 2 of the log: receipt 1 of the log is missing before it"},
 		"end of a page": {strings.Replace(p.page(0), p.line(199), "", 1), ""},
-		"another link":  {strings.Replace(p.page(0), `"log_prev":"`, `"log_prev":"`+strings.Repeat("0", 64), 1), "place 1 of the log: its log_prev"},
+		"another link":  {strings.Replace(p.page(0), `"log_prev":"`, `"log_prev":"`+strings.Repeat("0", 64), 1), "place 1 of the log: it is the first receipt of the log, but names one before it"},
 	} {
 		p.only(first, says(200, c.page))
 		out, _, err := lexCommand("", "export", "--url", p.URL)

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -21,7 +21,7 @@ var (
 // reportChoice chooses the charts by this rule: for each k and relief the least h, in
 // steps of 0.05, with which that chart runs long enough on ordinary dialogues and on
 // ordinary prompts; of these the pair with the least delay, summed over the family.
-func reportChoice(w io.Writer, h half) {
+func reportChoice(b *bytes.Buffer, h half) {
 	control := []population{populationOf(h.dialogues), populationOf(h.prompts)}
 	var best charts
 	least := 0
@@ -34,10 +34,10 @@ func reportChoice(w io.Writer, h half) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "## Choice\n\nOn %d dialogues (%s) and %d prompts (%s):\n\n", len(h.dialogues), sources(h.dialogues), len(h.prompts), sources(h.prompts))
-	fmt.Fprintf(w, "- the rule chooses %s\n- the policy has %s\n\n", show(best), show(defaultCharts()))
+	fmt.Fprintf(b, "## Choice\n\nOn %d dialogues (%s) and %d prompts (%s):\n\n", len(h.dialogues), sources(h.dialogues), len(h.prompts), sources(h.prompts))
+	fmt.Fprintf(b, "- the rule chooses %s\n- the policy has %s\n\n", show(best), show(defaultCharts()))
 	for _, c := range []charts{best, defaultCharts()} {
-		fmt.Fprintf(w, "%s: delays sum to %d; run length on dialogues %v, on prompts %v\n\n", show(c), c.delays(), c.measure(control[0], 100, 1e6), c.measure(control[1], 100, 1e6))
+		fmt.Fprintf(b, "%s: delays sum to %d; run length on dialogues %v, on prompts %v\n\n", show(c), c.delays(), c.measure(control[0], 100, 1e6), c.measure(control[1], 100, 1e6))
 	}
 }
 

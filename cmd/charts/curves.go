@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -26,7 +26,7 @@ type level struct {
 // longest bounds the run lengths that are told apart: so many turns are walked.
 const longest = 1_000_000
 
-func reportRunLengths(w io.Writer, choosing, h half) curves {
+func reportRunLengths(b *bytes.Buffer, choosing, h half) curves {
 	dialogues, both := populationOf(h.dialogues), defaultCharts()
 	out := curves{Both: level{both[1].H, both.measure(dialogues, 100, longest)}}
 	for step := range 12 {
@@ -35,14 +35,14 @@ func reportRunLengths(w io.Writer, choosing, h half) curves {
 		out.Fast = append(out.Fast, level{fast.H, charts{fast}.measure(dialogues, 40, longest)})
 		out.Slow = append(out.Slow, level{slow.H, charts{slow}.measure(dialogues, 40, longest)})
 	}
-	fmt.Fprintf(w, "## Average run length in control\n\nOf the policy's two charts together, on the other half (over %d is not told apart):\n\n| ordinary use | turns | run length (95 %%) |\n|---|---|---|\n", longest)
-	fmt.Fprintf(w, "| %s, dialogues | %d | %v |\n", sources(h.dialogues), turnsOf(h.dialogues), out.Both.RunLength)
+	fmt.Fprintf(b, "## Average run length in control\n\nOf the policy's two charts together, on the other half (over %d is not told apart):\n\n| ordinary use | turns | run length (95 %%) |\n|---|---|---|\n", longest)
+	fmt.Fprintf(b, "| %s, dialogues | %d | %v |\n", sources(h.dialogues), turnsOf(h.dialogues), out.Both.RunLength)
 	all := slices.Concat(choosing.dialogues, h.dialogues)
-	fmt.Fprintf(w, "| the same, of both halves | %d | %v |\n", turnsOf(all), both.measure(populationOf(all), 100, longest))
+	fmt.Fprintf(b, "| the same, of both halves | %d | %v |\n", turnsOf(all), both.measure(populationOf(all), 100, longest))
 	for _, source := range bySource(h.prompts) {
-		fmt.Fprintf(w, "| %s, prompts | %d | %v |\n", source[0].source, len(source), both.measure(populationOf(source), 40, longest))
+		fmt.Fprintf(b, "| %s, prompts | %d | %v |\n", source[0].source, len(source), both.measure(populationOf(source), 40, longest))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(b)
 	return out
 }
 
@@ -51,7 +51,7 @@ func writeCurves(path string, c curves) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // a file of the repository
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("writing the run lengths: %w", err)
 	}
 	return nil

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -10,18 +10,18 @@ import (
 // former is the single chart of the policy's revision 0.
 var former = charts{{K: 0.30, H: 0.95, Relief: 0.15}}
 
-func reportDelays(w io.Writer) {
-	fmt.Fprintf(w, "## Delay\n\nTurn of the first alarm, within %d:\n\n| pattern | revision 0 | fast | slow | either |\n|---|---|---|---|---|\n", patience)
+func reportDelays(b *bytes.Buffer) {
+	fmt.Fprintf(b, "## Delay\n\nTurn of the first alarm, within %d:\n\n| pattern | revision 0 | fast | slow | either |\n|---|---|---|---|---|\n", patience)
 	both := defaultCharts()
 	rows := append([]pattern{constant(0.31), every(2, 0.60)}, family...)
 	for _, p := range rows {
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", p.name, former.first(p), charts{both[0]}.first(p), charts{both[1]}.first(p), both.first(p))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", p.name, former.first(p), charts{both[0]}.first(p), charts{both[1]}.first(p), both.first(p))
 	}
-	fmt.Fprintf(w, "\nThe least severity, in steps of 0.01, that is seen within %d turns:\n\n| on every | revision 0 | now |\n|---|---|---|\n", patience)
+	fmt.Fprintf(b, "\nThe least severity, in steps of 0.01, that is seen within %d turns:\n\n| on every | revision 0 | now |\n|---|---|---|\n", patience)
 	for _, n := range []int{1, 2, 3, 4, 5, 6, 8, 10, 12} {
-		fmt.Fprintf(w, "| %d | %s | %s |\n", n, former.least(n), both.least(n))
+		fmt.Fprintf(b, "| %d | %s | %s |\n", n, former.least(n), both.least(n))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(b)
 }
 
 func (c charts) first(p pattern) string {

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -35,13 +36,14 @@ func run(w io.Writer, folder, out string) error {
 		return err
 	}
 	choosing, reporting := halves(all)
-	reportChoice(w, choosing)
-	curves := reportRunLengths(w, choosing, reporting)
-	reportDelays(w)
-	reportThreat(w, choosing, reporting)
-	reportRefusals(w, choosing, reporting, all)
-	if out == "" {
-		return nil
+	var report bytes.Buffer
+	reportChoice(&report, choosing)
+	curves := reportRunLengths(&report, choosing, reporting)
+	reportDelays(&report)
+	reportThreat(&report, choosing, reporting)
+	reportRefusals(&report, choosing, reporting, all)
+	if _, err := report.WriteTo(w); err != nil || out == "" {
+		return err
 	}
 	return writeCurves(out, curves)
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -22,11 +22,11 @@ const sessionLength = 20
 
 // reportRefusals says how many turns of whole sessions are refused, before and now, and
 // for which primary reason.
-func reportRefusals(w io.Writer, choosing, reporting half, all []dialogue) {
-	fmt.Fprintf(w, "## Refused turns\n\nOf whole sessions: dialogues as they are, prompts of one source %d to a session.\n\n| sessions | turns | revision 0 | now | now, by primary reason |\n|---|---|---|---|---|\n", sessionLength)
+func reportRefusals(b *bytes.Buffer, choosing, reporting half, all []dialogue) {
+	fmt.Fprintf(b, "## Refused turns\n\nOf whole sessions: dialogues as they are, prompts of one source %d to a session.\n\n| sessions | turns | revision 0 | now | now, by primary reason |\n|---|---|---|---|---|\n", sessionLength)
 	groups := append([][]dialogue{slices.Concat(choosing.dialogues, reporting.dialogues)}, bySource(joined(reporting.prompts))...)
 	for _, group := range append(groups, bySource(joined(labelled(all, "borderline_benign")))...) {
-		rowOfRefusals(w, group, group[0].source+" ("+group[0].label+")")
+		rowOfRefusals(b, group, group[0].source+" ("+group[0].label+")")
 	}
 	var dialogues []dialogue
 	for _, d := range labelled(all, "redteam_attempt") {
@@ -34,8 +34,8 @@ func reportRefusals(w io.Writer, choosing, reporting half, all []dialogue) {
 			dialogues = append(dialogues, d)
 		}
 	}
-	rowOfRefusals(w, dialogues, "hh_redteam, dialogues (attempts)")
-	fmt.Fprintln(w)
+	rowOfRefusals(b, dialogues, "hh_redteam, dialogues (attempts)")
+	fmt.Fprintln(b)
 }
 
 func labelled(all []dialogue, label string) (out []dialogue) {
@@ -61,7 +61,7 @@ func joined(prompts []dialogue) (out []dialogue) {
 	return out
 }
 
-func rowOfRefusals(w io.Writer, sessions []dialogue, name string) {
+func rowOfRefusals(b *bytes.Buffer, sessions []dialogue, name string) {
 	before, _ := refusals(revision0(), sessions)
 	now, why := refusals(shipped(), sessions)
 	reasons := ""
@@ -71,7 +71,7 @@ func rowOfRefusals(w io.Writer, sessions []dialogue, name string) {
 		}
 	}
 	n := turnsOf(sessions)
-	fmt.Fprintf(w, "| %s | %d | %s | %s |%s |\n", name, n, share(before, n), share(now, n), reasons)
+	fmt.Fprintf(b, "| %s | %d | %s | %s |%s |\n", name, n, share(before, n), share(now, n), reasons)
 }
 
 func refusals(p kernel.Policy, sessions []dialogue) (n int, why map[kernel.Reason]int) {

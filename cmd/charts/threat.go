@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
@@ -20,19 +20,19 @@ func shipped() kernel.Policy {
 
 // reportThreat says what the contrastive signal refuses alone, by the severity that it
 // asks for as well.
-func reportThreat(w io.Writer, choosing, reporting half) {
-	fmt.Fprintf(w, "## Contrastive signal\n\nPrompts that it refuses alone, in per cent (95 %%), by threat_severity. The last three columns are prompts that the detector was not trained on:\n\n| threat_severity | ordinary, choosing | ordinary, reporting | ordinary | borderline | attacks |\n|---|---|---|---|---|---|\n")
+func reportThreat(b *bytes.Buffer, choosing, reporting half) {
+	fmt.Fprintf(b, "## Contrastive signal\n\nPrompts that it refuses alone, in per cent (95 %%), by threat_severity. The last three columns are prompts that the detector was not trained on:\n\n| threat_severity | ordinary, choosing | ordinary, reporting | ordinary | borderline | attacks |\n|---|---|---|---|---|---|\n")
 	p := shipped()
 	for _, severity := range []float64{0, 0.40, 0.45, 0.50, 0.55, 0.60} {
 		p.ThreatSeverity = severity
 		k := must(kernel.New(p))
-		fmt.Fprintf(w, "| %.2f |", severity)
+		fmt.Fprintf(b, "| %.2f |", severity)
 		for _, prompts := range [][]dialogue{choosing.prompts, reporting.prompts, onlyUnseen(reporting.prompts), onlyUnseen(reporting.borderline), onlyUnseen(reporting.attacks)} {
-			fmt.Fprintf(w, " %s |", alone(k, prompts))
+			fmt.Fprintf(b, " %s |", alone(k, prompts))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(b)
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(b)
 }
 
 func onlyUnseen(ds []dialogue) []dialogue {

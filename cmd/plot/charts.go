@@ -118,10 +118,11 @@ func firstAlarm(policy kernel.Policy, n int, severity float64) int {
 	fast, slow := policy.Charts()
 	f, s := 0.0, 0.0
 	for turn := 1; turn <= 60; turn++ {
-		said, one, other := quiet, false, false
+		said := quiet
 		if (turn-1)%n == 0 {
 			said = severity
 		}
+		var one, other bool
 		f, one = fast.Next(f, said)
 		s, other = slow.Next(s, said)
 		if one || other {
