@@ -34,14 +34,13 @@ type Head struct {
 // goroutine.
 type HeadReader struct {
 	size     uint64
-	place    uint64      // of the last one in the log, which is the size if none is missing
 	subtrees []tlog.Hash // the complete ones, the largest first; their sizes are the bits of size
 	walk     logWalk
 	marks    map[uint64]tlog.Hash
 }
 
 // NewHeadReader returns a reader that keeps the roots at some sizes for
-// [HeadReader.RootAt].
+// [HeadReader.Extends].
 func NewHeadReader(sizes ...uint64) *HeadReader {
 	r := &HeadReader{marks: make(map[uint64]tlog.Hash)}
 	for _, size := range sizes {

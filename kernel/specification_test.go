@@ -297,17 +297,17 @@ func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.
 	return r
 }
 
-func (d *dialogue) say(e kernel.Evidence, o kernel.Output) kernel.Receipt {
+func (d *dialogue) say(e kernel.Evidence, o kernel.Output) {
 	d.j.t.Helper()
 	if !e.Repeated {
 		d.turns++
 	}
-	return d.write(take(d.j.t, d.k, d.s, e, d.mode, o), nil)
+	d.write(take(d.j.t, d.k, d.s, e, d.mode, o), nil)
 }
 
-func (d *dialogue) call(c kernel.ToolCall, s kernel.Scores) kernel.Receipt {
+func (d *dialogue) call(c kernel.ToolCall, s kernel.Scores) {
 	d.j.t.Helper()
-	return d.write(record(d.j.t, d.k, d.s, c, s, d.mode), nil)
+	d.write(record(d.j.t, d.k, d.s, c, s, d.mode), nil)
 }
 
 // everyKind writes a receipt of every kind.
