@@ -295,10 +295,20 @@ func receiptsFormAChain(ctx context.Context, c *client) error {
 		if err != nil {
 			return err
 		}
-		if record["prev"] != previous {
-			return fmt.Errorf("the receipt follows %v, want %q", record["prev"], previous)
+		if !follows(record, previous) {
+			return fmt.Errorf("the receipt follows %v, want %q and the rest of its hash", record["prev"], previous)
 		}
 		previous = id
 	}
 	return nil
+}
+
+// follows reports whether a record names the receipt with an id, "" for none, as the one
+// before it: by the whole hash, which the id begins.
+func follows(record map[string]any, id string) bool {
+	prev, _ := record["prev"].(string)
+	if id == "" {
+		return prev == ""
+	}
+	return strings.HasPrefix(prev, id) && len(prev) == len("KRN-")+64
 }

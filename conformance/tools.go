@@ -69,8 +69,8 @@ func toolReceiptInTheChain(ctx context.Context, c *client) error {
 	if err != nil {
 		return err
 	}
-	if record["prev"] != turn["receipt_id"] {
-		return fmt.Errorf("the tool's receipt follows %v, want %v", record["prev"], turn["receipt_id"])
+	if before, _ := turn["receipt_id"].(string); !follows(record, before) {
+		return fmt.Errorf("the tool's receipt follows %v, want %v and the rest of its hash", record["prev"], before)
 	}
 	if record["tool"] != "run_command" || record["decision"] != m["decision"] {
 		return errors.New("the receipt has another tool or decision than the answer")

@@ -89,12 +89,12 @@ func (s *server) left(t *testing.T) []map[string]any {
 	}
 	var receipts []map[string]any
 	for line := range strings.Lines(lines) {
-		var r map[string]any
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
+		var entry struct{ Receipt map[string]any }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if r["id"] != nil {
-			receipts = append(receipts, r)
+		if entry.Receipt != nil {
+			receipts = append(receipts, entry.Receipt)
 		}
 	}
 	return receipts
