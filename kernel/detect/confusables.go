@@ -128,9 +128,8 @@ func listed(r rune) (rune, bool) {
 // words of nothing but lookalikes; and Latin letters that stand for Cyrillic or
 // Greek ones in texts of these. So Russian stays Russian, though many of its
 // letters look Latin. Undone words leave the judgement of the text as it is,
-// which makes it idempotent.
-func unmask(d *derived) *derived {
-	among := mostlyLatin(d.text)
+// which makes it idempotent. among says whether the text is mostly Latin.
+func unmask(d *derived, among bool) *derived {
 	w := rewrite(d)
 	for i := 0; i < len(d.text); {
 		end, kind := word(d.text, i)
@@ -210,20 +209,32 @@ const fewLetters = 16
 // mostlyLatin reports whether the words that may be Latin outweigh those that
 // cannot be.
 func mostlyLatin(s string) bool {
-	var certain, possible, other int
+	var letters scripts
+	letters.count(s)
+	return letters.mostlyLatin()
+}
+
+// scripts counts the letters of a text by what their words may be.
+type scripts struct{ latin, possible, other int }
+
+// count adds the words of a text to those before.
+func (c *scripts) count(s string) {
 	for i := 0; i < len(s); {
 		end, kind := word(s, i)
 		switch n := utf8.RuneCountInString(s[i:end]); {
 		case kind == masked || kind == mixed && returning(s[i:end]) != nil:
-			possible += n
+			c.possible += n
 		case kind == latin || kind == mixed:
-			certain += n
+			c.latin += n
 		case kind == foreign:
-			other += n
+			c.other += n
 		}
 		i = end
 	}
-	return certain > other || certain+possible >= fewLetters && certain+possible > 3*other
+}
+
+func (c *scripts) mostlyLatin() bool {
+	return c.latin > c.other || c.latin+c.possible >= fewLetters && c.latin+c.possible > 3*c.other
 }
 
 // word returns the end of the word that starts at i, or of what stands between

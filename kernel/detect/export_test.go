@@ -38,3 +38,6 @@ var Phrases = [][]string{
 	identities, identitiesAfterAttack, disavowals, disavowalsAfterAttack, affirmations, declining, declined, sorry, negated,
 	reversals, reservations, reasons, transitions, deliveries, alternatives,
 }
+
+// AssertedLists are those of them that [assertions] finds.
+var AssertedLists = assertedLists

@@ -103,3 +103,14 @@ func composedAnswer(rng *rand.Rand) string {
 	}
 	return b.String()
 }
+
+// What is asserted begins with a space, by which the judge finds where to look.
+func TestAssertedPhrasesBeginWithASpace(t *testing.T) {
+	for _, list := range detect.AssertedLists {
+		for _, phrase := range list {
+			if phrase[0] != ' ' {
+				t.Errorf("%q", phrase)
+			}
+		}
+	}
+}
