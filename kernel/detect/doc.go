@@ -38,5 +38,5 @@
 // gets past it, and then the kernel's sequential test, the operator's rules, the
 // judge of the output and the receipts are what remains.
 //
-// Everything here is pure and safe for concurrent use.
+// Everything here is pure, and safe for concurrent use but for a [Listener].
 package detect
