@@ -44,6 +44,23 @@ func FuzzListener(f *testing.F) {
 	})
 }
 
+// A listener hears an echo in every beginning of an answer in which there is one.
+func FuzzListenerHearsEchoes(f *testing.F) {
+	f.Add(constitution, "you serve the person you talk to and expect no obedience in return", uint8(1))
+	f.Add(ideographs, ideographs+"\xff\u0301"+ideographs, uint8(2))
+	f.Add(constitution, " "+constitution, uint8(31))
+	f.Add("a a a a a a a a a a b", "a A\ta  a' a a ’a a a 12 a", uint8(3))
+	f.Fuzz(func(t *testing.T, given, answer string, step uint8) {
+		secret, listener := detect.NewSecret(given), detect.NewAsked(detect.Signal{}, "").Listen()
+		for n := 0; n <= min(len(answer), 2000); n += 1 + int(step)%32 {
+			listener.Judge(answer[:n])
+			if got, want := listener.Echoes(secret), len(detect.Echoed(given, strings.TrimLeft(answer[:n], " \t\r\n\"'*_#>-"))) > 0; got != want {
+				t.Fatalf("%q, %q: %v, want %v", given, answer[:n], got, want)
+			}
+		}
+	})
+}
+
 // The judgement stays when a listener is done.
 func TestListenerIsDone(t *testing.T) {
 	answer := "  \"" + strings.Repeat("All is well. ", 1<<11)

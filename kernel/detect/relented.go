@@ -54,8 +54,8 @@ func (t *turning) judge(before Signal, said []byte, settled int) Judgement {
 	}
 	now.rest = append(now.rest, ' ')
 	now.asserted.read(now.rest, false)
-	for _, judge := range []func(Signal, *assertions) Judgement{adopted, disavowed, yielded} {
-		if j := judge(before, &now.asserted); j.Capitulated {
+	for _, judge := range []func(Signal, group) Judgement{adopted, disavowed, yielded} {
+		if j := judge(before, now.asserted.found); j.Capitulated {
 			return j
 		}
 	}
