@@ -88,7 +88,9 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	p       Parameters
+	p       Parameters // without Rows and Words
+	rows    []uint64   // of these the weights of a row in one number, see packed
+	words   []packedWord
 	version string
 }
 
@@ -114,7 +116,9 @@ func (m *Model) Calibration() Calibration { return m.p.Calibration }
 
 func newModel(p Parameters, raw []byte) *Model {
 	sum := sha256.Sum256(raw)
-	return &Model{p: p, version: hex.EncodeToString(sum[:6])}
+	m := &Model{p: p, rows: packedRows(p.Rows), words: packedWords(p.Words), version: hex.EncodeToString(sum[:6])}
+	m.p.Rows, m.p.Words = nil, nil
+	return m
 }
 
 // kernelScores maps the heads' probabilities to the kernel's fields.

@@ -19,7 +19,7 @@ import (
 // assistant. rule says whether [SelfReference] holds anywhere in it. noise counts the
 // bytes of blocks that are no language.
 func (m *Model) scoreQuoted(normal *derived, rule bool) (injection float64, noise int) {
-	r := reading{p: &m.p}
+	r := reading{m: m}
 	r.window = func(block, window *counters, text string) {
 		injection = max(injection, m.p.instructs(block, window, text, rule))
 	}
@@ -34,7 +34,7 @@ func (p *Parameters) instructs(block, window *counters, text string, rule bool) 
 	if rule && SelfReference(text) { // then an attack on the identity is an instruction too
 		return sigmoid(max(logits[Injection]+float64(p.Rule[Injection]), logits[Identity]+float64(p.Rule[Identity])))
 	}
-	found := sigmoid(max(logits[Injection], p.logits(block)[Injection]))
+	found := sigmoid(max(logits[Injection], p.logit(block, Injection)))
 	if found > maxNotedScore && !addresses(text) {
 		return maxNotedScore
 	}
