@@ -91,6 +91,7 @@ type Model struct {
 	p       Parameters // without Rows and Words
 	rows    []uint64   // of these the weights of a row in one number, see packed
 	words   []packedWord
+	out     [Hidden][Heads]float64 // Out by hidden unit
 	version string
 }
 
@@ -118,6 +119,11 @@ func newModel(p Parameters, raw []byte) *Model {
 	sum := sha256.Sum256(raw)
 	m := &Model{p: p, rows: packedRows(p.Rows), words: packedWords(p.Words), version: hex.EncodeToString(sum[:6])}
 	m.p.Rows, m.p.Words = nil, nil
+	for h := range p.Out {
+		for k, w := range p.Out[h] {
+			m.out[k][h] = float64(w)
+		}
+	}
 	return m
 }
 

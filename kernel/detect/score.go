@@ -178,7 +178,7 @@ func (r *reading) close(text string, from, to int) {
 		r.window(block, &r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
 		return
 	}
-	r.best[Injection] = max(r.best[Injection], r.m.p.logit(block, Injection))
+	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
 	r.whole.merge(block)
 	if r.blocks >= WindowBlocks {
 		r.tail = r.raise(&r.last)
@@ -187,7 +187,7 @@ func (r *reading) close(text string, from, to int) {
 
 // raise lifts the best logits to those of t and returns the injection one.
 func (r *reading) raise(t *counters) float64 {
-	logits := r.m.p.logits(t)
+	logits := r.m.logits(t)
 	for h, x := range logits {
 		r.best[h] = max(r.best[h], x)
 	}
@@ -195,21 +195,41 @@ func (r *reading) raise(t *counters) float64 {
 }
 
 // logits are those of a span, without the rules.
-func (p *Parameters) logits(t *counters) (out [Heads]float64) {
+func (m *Model) logits(t *counters) (out [Heads]float64) {
 	for h := range out {
-		out[h] = p.logit(t, Head(h))
+		out[h] = m.base(t, Head(h))
+	}
+	for k, x := range m.active(t) {
+		if x > 0 {
+			for h := range out {
+				out[h] += x * m.out[k][h]
+			}
+		}
 	}
 	return out
 }
 
 // logit is the one of a head.
-func (p *Parameters) logit(t *counters, h Head) float64 {
-	out := float64(p.Gain[h])*float64(t.weight[h])/math.Sqrt(float64(t.n)) + float64(p.Offset[h])
-	scale := float64(p.Scale) / float64(max(1, t.total))
-	for k, sum := range &t.hidden {
-		if x := scale*float64(sum) + float64(p.Bias[k]); x > 0 {
-			out += x * float64(p.Out[h][k])
+func (m *Model) logit(t *counters, h Head) float64 {
+	out := m.base(t, h)
+	for k, x := range m.active(t) {
+		if x > 0 {
+			out += x * m.out[k][h]
 		}
+	}
+	return out
+}
+
+// base is what the features add to a logit.
+func (m *Model) base(t *counters, h Head) float64 {
+	return float64(m.p.Gain[h])*float64(t.weight[h])/math.Sqrt(float64(t.n)) + float64(m.p.Offset[h])
+}
+
+// active returns what the hidden units give on, if it is positive.
+func (m *Model) active(t *counters) (out [Hidden]float64) {
+	scale := float64(m.p.Scale) / float64(max(1, t.total))
+	for k, sum := range &t.hidden {
+		out[k] = scale*float64(sum) + float64(m.p.Bias[k])
 	}
 	return out
 }
