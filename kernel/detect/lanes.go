@@ -29,13 +29,15 @@ func (l *lanes) add(x uint64) {
 	l.odd += x >> 8 & evenBytes
 }
 
-// sum returns the sum of a column over n numbers.
-func (l *lanes) sum(column int, n int32) int32 {
-	pairs := l.even
-	if column%2 == 1 {
-		pairs = l.odd
+// sums returns the sums of the columns over n numbers.
+func (l *lanes) sums(n int32) (out [8]int32) {
+	even, odd := l.even, l.odd
+	for i := 0; i < len(out); i += 2 {
+		out[i] = int32(even&(1<<16-1)) - raised*n
+		out[i+1] = int32(odd&(1<<16-1)) - raised*n
+		even, odd = even>>16, odd>>16
 	}
-	return int32(pairs>>(8*(column&^1))&(1<<16-1)) - raised*n
+	return out
 }
 
 // packedWord is a [Word].

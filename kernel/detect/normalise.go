@@ -221,10 +221,8 @@ func fold(d *derived) *derived {
 func foldCase(d *derived) (_ *derived, imitated bool) {
 	s, w := d.text, rewrite(d)
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			w.fold(c, i)
-			i++
+		if s[i] < utf8.RuneSelf {
+			i = w.fold(i)
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -245,15 +243,28 @@ func foldCase(d *derived) (_ *derived, imitated bool) {
 	return w.done(), imitated
 }
 
-// fold writes one ASCII character.
-func (d *rewriter) fold(c byte, i int) {
-	c = foldedASCII[c]
-	if n := len(d.out); c == ' ' && (n == 0 || d.out[n-1] == ' ') {
+// fold writes the ASCII characters from source[i] on up to a space that is left out, or
+// drops that, and returns their end.
+func (d *rewriter) fold(i int) int {
+	s, out := d.from.text, d.out
+	gap := len(out) == 0 || out[len(out)-1] == ' '
+	if gap && foldedASCII[s[i]] == ' ' {
 		d.drop(i)
-		return
+		return i + 1
 	}
 	d.mark(kept, i)
-	d.out = append(d.out, c)
+	end, stop := i, min(len(s), i+contextInterval)
+	for ; end < stop && s[end] < utf8.RuneSelf; end++ {
+		c := foldedASCII[s[end]]
+		if c == ' ' && gap {
+			break
+		}
+		gap = c == ' '
+		out = append(out, c)
+	}
+	d.out = out
+	d.from.checkContextAt(i, end)
+	return end
 }
 
 func (d *rewriter) trim() {

@@ -37,6 +37,18 @@ func (t *counters) merge(o *counters) {
 	t.total += o.total
 }
 
+// replace takes a block out and puts another one in.
+func (t *counters) replace(out, in *counters) {
+	for h := range t.weight {
+		t.weight[h] += in.weight[h] - out.weight[h]
+	}
+	t.n += in.n - out.n
+	for k := range t.hidden {
+		t.hidden[k] += in.hidden[k] - out.hidden[k]
+	}
+	t.total += in.total - out.total
+}
+
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
 	m      *Model
@@ -125,8 +137,9 @@ func (r *reading) add(s *Scanner) {
 	for _, f := range features {
 		sum.add(r.m.rows[f])
 	}
+	sums := sum.sums(n)
 	for h := range r.block.weight {
-		r.block.weight[h] += sum.sum(h, n)
+		r.block.weight[h] += sums[h]
 	}
 	r.block.n += n
 	entry := s.Entry()
@@ -150,8 +163,8 @@ func (r *reading) addUnknown(subwords []uint32) {
 		for _, g := range subwords {
 			sum.add(r.m.subword(g).hidden[k])
 		}
-		for i := range 8 {
-			r.block.hidden[8*k+i] += sum.sum(i, n) / n
+		for i, x := range sum.sums(n) {
+			r.block.hidden[8*k+i] += x / n
 		}
 	}
 	r.block.total += unknownWeight
@@ -162,18 +175,17 @@ func (r *reading) addUnknown(subwords []uint32) {
 // to be understood, an instruction that has no place does not.) The block is
 // text[from:to].
 func (r *reading) close(text string, from, to int) {
-	for k := range r.block.hidden {
-		r.block.hidden[k] += r.known[k/8].sum(k%8, r.words)
+	for k := range r.known {
+		for i, x := range r.known[k].sums(r.words) {
+			r.block.hidden[8*k+i] += x
+		}
 	}
 	at := r.blocks % WindowBlocks
-	r.ring[at], r.begin[at] = r.block, from
+	block := &r.ring[at]
+	r.last.replace(block, &r.block)
+	*block, r.begin[at] = r.block, from
 	r.blocks++
 	r.block, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
-	block := &r.ring[at]
-	r.last = counters{}
-	for i := range r.ring {
-		r.last.merge(&r.ring[i])
-	}
 	if r.window != nil {
 		r.window(block, &r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
 		return

@@ -66,8 +66,10 @@ func (p *projection) addWord(m *Model, s *Scanner) {
 
 // settle counts the words that known has.
 func (p *projection) settle() {
-	for d := range p.sum {
-		p.sum[d] += int64(p.known[d/8].sum(d%8, p.words))
+	for d := range p.known {
+		for i, x := range p.known[d].sums(p.words) {
+			p.sum[8*d+i] += int64(x)
+		}
 	}
 	p.known, p.words = [Dimensions / 8]lanes{}, 0
 }
@@ -80,8 +82,8 @@ func (p *projection) addUnknown(m *Model, subwords []uint32) {
 		for _, g := range subwords {
 			sum.add(m.subword(g).meaning[d])
 		}
-		for i := range 8 {
-			p.sum[8*d+i] += int64(sum.sum(i, n) / n)
+		for i, x := range sum.sums(n) {
+			p.sum[8*d+i] += int64(x / n)
 		}
 	}
 	p.total += unknownWeight
