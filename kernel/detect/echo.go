@@ -106,6 +106,11 @@ const (
 func echoWord(s string, i int) (end int, hash uint64, digits bool) {
 	hash, digits, end = fnvBasis64, true, i
 	for at := i; at < len(s); {
+		if c := s[at]; asciiAlnum(c) {
+			at++
+			hash, digits, end = (hash^uint64(c))*fnvPrime64, digits && c <= '9', at
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(s[at:])
 		at += size
 		switch {

@@ -27,7 +27,7 @@ type speech struct {
 // hear reads an answer that begins with the one that was read before. It reports whether
 // what had settled changed after all, which only takes a text that changes its script.
 func (s *speech) hear(answer string) (changed bool) {
-	end := s.read + lastBreak(answer[s.read:])
+	end, unbroken := s.lastBreak(answer)
 	settling, imitated := foldedPart(answer[s.read:end])
 	open, openImitated := foldedPart(answer[end:])
 	counting := s.counting || imitated || openImitated
@@ -38,8 +38,8 @@ func (s *speech) hear(answer string) (changed bool) {
 		all.count(open)
 		among = all.mostlyLatin()
 	}
-	if s.settled > 0 && (counting != s.counting || among != s.among) {
-		*s = speech{said: s.said}
+	if s.settled > 0 && (counting != s.counting || among != s.among) || unbroken && counting {
+		*s = speech{said: s.said, counting: counting}
 		s.hear(answer)
 		return true
 	}
@@ -54,24 +54,34 @@ func (s *speech) hear(answer string) (changed bool) {
 	return false
 }
 
-// lastBreak returns the last place at which a text can be cut into parts that are
-// normalised one by one: before a sign or space of ASCII, or before the usual signs
-// between sentences of Chinese and Japanese. Nothing composes with these, and they part
-// words. An apostrophe does not.
-func lastBreak(s string) int {
-	for i := len(s) - 1; i > 0; i-- {
-		switch c := s[i]; {
-		case c >= utf8.RuneSelf:
-			if c == 0xe3 || c == 0xef {
-				if r, _ := utf8.DecodeRuneInString(s[i:]); r == '、' || r == '。' || r == '，' {
-					return i
-				}
-			}
-		case cleanByte(c) && !asciiAlnum(c) && c != '\'':
-			return i
+// lastBreak returns the last place after what was read at which an answer can be cut into
+// parts that are normalised one by one: before a sign or space of ASCII, or before the usual
+// signs between sentences of Chinese and Japanese. Nothing composes with these, and they
+// part words. An apostrophe does not. A text without any is cut before an ideograph, unless
+// it matters to which word that belongs.
+func (s *speech) lastBreak(answer string) (at int, unbroken bool) {
+	for i := len(answer) - 1; i > s.read; i-- {
+		if breaksWords(answer, i) {
+			return i, false
 		}
 	}
-	return 0
+	for i := len(answer) - 1; i > s.read && !s.counting; i-- {
+		if r, _ := utf8.DecodeRuneInString(answer[i:]); ideograph(r) && plain(r) {
+			return i, true
+		}
+	}
+	return s.read, false
+}
+
+func breaksWords(s string, i int) bool {
+	switch c := s[i]; {
+	case c < utf8.RuneSelf:
+		return cleanByte(c) && !asciiAlnum(c) && c != '\''
+	case c == 0xe3 || c == 0xef: // of the signs below
+		r, _ := utf8.DecodeRuneInString(s[i:])
+		return r == '、' || r == '。' || r == '，'
+	}
+	return false
 }
 
 // foldedPart normalises a part of a text, but for letters that imitate others, and keeps
