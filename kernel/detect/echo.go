@@ -171,13 +171,16 @@ type echoing struct {
 	found   bool
 }
 
-// read reads the words of said, as [spoken] returns it.
+// read reads the words of said, as [spoken] returns it, but for the last one: it may go
+// on, unless a space follows.
 func (e *echoing) read(secret *Secret, said []byte) {
 	s := string(said[e.next:])
-	for i, end, hash := nextEchoWord(s, 0); i < end && !e.found; i, end, hash = nextEchoWord(s, end) {
+	read := 0
+	for i, end, hash := nextEchoWord(s, 0); end < len(s) && !e.found; i, end, hash = nextEchoWord(s, end) {
 		e.add(secret, hash, echoWeight(s[i:]))
+		read = end
 	}
-	e.next = len(said)
+	e.next += read
 }
 
 func (e *echoing) add(secret *Secret, hash uint64, weight int) {

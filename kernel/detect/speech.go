@@ -66,7 +66,7 @@ func (s *speech) lastBreak(answer string) (at int, unbroken bool) {
 		}
 	}
 	for i := len(answer) - 1; i > s.read && !s.counting; i-- {
-		if r, _ := utf8.DecodeRuneInString(answer[i:]); ideograph(r) && plain(r) {
+		if r, _ := utf8.DecodeRuneInString(answer[i:]); standsAlone(r) {
 			return i, true
 		}
 	}
@@ -82,6 +82,12 @@ func breaksWords(s string, i int) bool {
 		return r == '、' || r == '。' || r == '，'
 	}
 	return false
+}
+
+// standsAlone reports letters that never compose with what stands before.
+func standsAlone(r rune) bool {
+	const virama = 0x94d                                                       // the only one of the plain characters with a combining class
+	return r < utf8.RuneSelf && asciiAlnum(byte(r)) || plain(r) && r != virama //nolint:gosec // G115: below utf8.RuneSelf
 }
 
 // foldedPart normalises a part of a text, but for letters that imitate others, and keeps

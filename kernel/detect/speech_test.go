@@ -13,7 +13,7 @@ import (
 func FuzzSpeech(f *testing.F) {
 	for _, s := range []string{
 		"", "I'm sorry, but I can't.", "  two  spaces\r\n\tand 'quotes' ' '", "l’été à la plage", "Пожалуйста, hаrd wоrds и ещё", "она там как", "the hаrd way",
-		"请告诉我明天北京的天气怎么样，我想去。公园", "\u1112\u200d\u1161 a\u0300\u0345", "\xff\xf0\x9f a", "ab\x01c", "\u2019 a ' b", "аб漢", " \u200b x", "it costs 1.50\u3000", "３，４", "漢字かな漢字漢字 аб漢字", "漢字かな漢字漢字аб", "漢字か\u3099な漢\u0301字",
+		"请告诉我明天北京的天气怎么样，我想去。公园", "\u1112\u200d\u1161 a\u0300\u0345", "\xff\xf0\x9f a", "ab\x01c", "\u2019 a ' b", "аб漢", " \u200b x", "it costs 1.50\u3000", "３，４", "漢字かな漢字漢字 аб漢字", "漢字かな漢字漢字аб", "漢字か\u3099な漢\u0301字", "กรุงเทพกรุงเทพ\u0e33กรุง", "हिन्दीकानमक", "abcdefghijk\u0301lmnо",
 	} {
 		f.Add(s, uint8(1))
 	}
@@ -40,7 +40,7 @@ func FuzzSpeech(f *testing.F) {
 func TestNothingComposesAcrossABreak(t *testing.T) {
 	for r := rune(0); r < 0x40000; r++ {
 		s := string(r)
-		if breaksWords(s, 0) || ideograph(r) && plain(r) {
+		if breaksWords(s, 0) || standsAlone(r) {
 			if known := norm.NFKC.PropertiesString(s); !known.BoundaryBefore() {
 				t.Errorf("%U", r)
 			}
