@@ -82,23 +82,24 @@ const checkSpan = 4096
 type listening struct {
 	whole, recent *windows
 	secret        *detect.Secret // nil without one
-	next          int            // from where on the next beginning to check may end
+	checked       int            // bytes
 }
 
-// check judges what came of the choice so far. Before, it judges the beginnings that end
-// with a word at every checkEvery bytes or so, because an answer is not to be treated
-// better when it comes in large pieces.
+// check judges what came of the choice so far. If much came at once, it judges beginnings
+// that end with a word at every checkEvery bytes or so before, because an answer is not to
+// be treated better when it comes in large pieces.
 func (l *listening) check(text string) detect.Judgement {
-	for l.next = max(l.next, checkEvery); l.next < len(text); l.next += checkEvery {
-		word := strings.IndexFunc(text[l.next:], func(c rune) bool { return c == ' ' || c == '\n' || c >= utf8.RuneSelf })
+	for at := l.checked + checkEvery; at < len(text)-checkEvery; at += checkEvery {
+		word := strings.IndexFunc(text[at:], func(c rune) bool { return c == ' ' || c == '\n' || c >= utf8.RuneSelf })
 		if word < 0 {
 			break
 		}
-		l.next += word
-		if found := l.checkBeginning(text[:l.next]); found.Capitulated {
+		at += word
+		if found := l.checkBeginning(text[:at]); found.Capitulated {
 			return found
 		}
 	}
+	l.checked = len(text)
 	return l.checkBeginning(text)
 }
 

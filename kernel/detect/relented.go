@@ -123,12 +123,12 @@ var reasons = []string{
 func unquoted(s string) string {
 	var b strings.Builder
 	for {
-		from := strings.IndexAny(s, `"“„«`)
+		from := indexQuote(s, `"“„«`)
 		if from < 0 {
 			break
 		}
 		_, size := utf8.DecodeRuneInString(s[from:])
-		length := strings.IndexAny(s[from+size:], `"”“»`)
+		length := indexQuote(s[from+size:], `"”“»`)
 		if length < 0 {
 			break
 		}
@@ -139,6 +139,19 @@ func unquoted(s string) string {
 	}
 	b.WriteString(s)
 	return b.String()
+}
+
+// indexQuote is strings.IndexAny for quotation marks, of which all but one begin with one
+// of two bytes in UTF-8.
+func indexQuote(s, marks string) int {
+	for i := range len(s) {
+		if c := s[i]; c == '"' || c == 0xc2 || c == 0xe2 {
+			if r, _ := utf8.DecodeRuneInString(s[i:]); strings.ContainsRune(marks, r) {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // delivers finds that an output which declined delivers after all. An alternative that is
