@@ -73,9 +73,9 @@ func discard([]wire.Frame) error { return nil }
 // cut feeds an answer in pieces of some size. It returns false if the gate stopped.
 func cut(rng *rand.Rand, gate *govern.Gate, answer string) bool {
 	largest := 1 << rng.IntN(14)
-	for open := true; answer != ""; {
+	for answer != "" {
 		n := min(len(answer), 1+rng.IntN(largest))
-		if open = feed(gate, answer[:n]); !open {
+		if !feed(gate, answer[:n]) {
 			return false
 		}
 		answer = answer[n:]

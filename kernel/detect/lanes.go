@@ -31,11 +31,9 @@ func (l *lanes) add(x uint64) {
 
 // sums returns the sums of the columns over n numbers.
 func (l *lanes) sums(n int32) (out [8]int32) {
-	even, odd := l.even, l.odd
-	for i := 0; i < len(out); i += 2 {
-		out[i] = int32(even&(1<<16-1)) - raised*n
-		out[i+1] = int32(odd&(1<<16-1)) - raised*n
-		even, odd = even>>16, odd>>16
+	for i := range 4 {
+		out[2*i] = int32(l.even>>(16*i)&0xffff) - raised*n
+		out[2*i+1] = int32(l.odd>>(16*i)&0xffff) - raised*n
 	}
 	return out
 }
