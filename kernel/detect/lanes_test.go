@@ -9,7 +9,7 @@ import (
 func TestLanesSumExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	weight := []func() int8{
-		func() int8 { return -128 }, func() int8 { return 127 }, func() int8 { return int8(rng.IntN(256) - 128) }, //nolint:gosec // G115: -128 to 127
+		func() int8 { return -128 }, func() int8 { return 127 }, func() int8 { return int8(rng.IntN(256) - 128) },
 	}
 	for _, next := range weight {
 		var sum lanes
@@ -37,7 +37,7 @@ func TestMeanIsWhatIsEmbedded(t *testing.T) {
 	}
 	for i := range p.Words {
 		for d := range p.Words[i].Meaning {
-			p.Words[i].Meaning[d] = int8(rng.IntN(256) - 128) //nolint:gosec // G115: -128 to 127
+			p.Words[i].Meaning[d] = int8(rng.IntN(256) - 128)
 		}
 		p.Words[i].Weight = 255
 	}
