@@ -40,7 +40,7 @@ type Listener struct {
 
 // Judge judges an answer that begins with the one that was judged before.
 func (l *Listener) Judge(output string) Judgement {
-	l.start += len(output[l.start:]) - len(unopened(output[l.start:]))
+	l.start += len(output[l.start:]) - len(undecorated(output[l.start:]))
 	output = output[l.start:]
 	output = output[:min(len(output), MaxJudged)]
 	if l.speech.hear(output) {
@@ -133,5 +133,6 @@ func (o *opening) declines(output string) bool {
 	return o.refusing
 }
 
-// unopened returns an answer from its first word on.
-func unopened(output string) string { return strings.TrimLeft(output, " \t\r\n\"'*_#>-") }
+// undecorated returns an answer without the spaces, quotation marks and markdown before its
+// first word.
+func undecorated(output string) string { return strings.TrimLeft(output, " \t\r\n\"'*_#>-") }

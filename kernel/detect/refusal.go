@@ -110,7 +110,7 @@ func continues(rest string) bool {
 // spoken returns the normalised head of an output without apostrophes, padded,
 // so that phrases can be looked for as they are said.
 func spoken(output string, n int) string {
-	head := unopened(output)
+	head := undecorated(output)
 	if len(head) > n {
 		head = head[:n]
 	}
