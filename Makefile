@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench lint fuzz load train eval agents needs-data deps clean
+.PHONY: run test build cover bench lint fuzz load train eval agents charts needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -81,6 +81,13 @@ eval: needs-data
 # compare them with those in kernel/toolcall/weights.go.
 agents: needs-data
 	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls|Weights|CrossValidation)' -count=1 -v
+
+# charts measures the slow-drip charts and the contrastive signal on DATA, a folder of
+# *.jsonl, as docs/kernel.md tells, and draws that page's pictures anew.
+charts:
+	@[ -n "$(DATA)" ] || { echo "which data? make charts DATA=<folder of *.jsonl>"; exit 2; }
+	$(GO) run ./cmd/charts -data $(DATA) -out cmd/plot/arl.json
+	$(GO) run ./cmd/plot docs
 
 needs-data:
 	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }

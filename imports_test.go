@@ -36,6 +36,7 @@ var may = map[string][]string{
 	"caddymodule/commands": {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "audit", "evaluation", "conformance", "govern", "caddymodule"},
 	"caddymodule/demo":     {},
 	"cmd/caddy":            {""},
+	"cmd/charts":           {"kernel", "kernel/detect", "evaluation"},
 	"cmd/plot":             {"kernel"},
 	"cmd/train":            {"kernel", "kernel/detect"},
 	"cmd/xcaddyargs":       {},

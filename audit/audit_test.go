@@ -38,6 +38,22 @@ func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 	return r, err
 }
 
+// Log is that of the store as it was changed.
+func (l *ledger) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	whole, err := l.Store.Log(ctx, after, 1_000_000)
+	var page []store.Receipt
+	for _, r := range whole {
+		record, touched := l.changed[r.ID]
+		if touched {
+			r.JSON = record
+		}
+		if (!touched || len(record) > 0) && len(page) < limit {
+			page = append(page, r)
+		}
+	}
+	return page, err
+}
+
 const sessionKey = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
@@ -55,7 +71,7 @@ func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutPolicy(t.Context(), k.PolicyHash(), policy); err != nil {
+	if err := s.PutDocument(t.Context(), k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
 	return &ledger{Store: s, changed: make(map[string][]byte), moved: make(map[string]string)}, k
@@ -72,7 +88,7 @@ func newLedger(t *testing.T, n int) *ledger {
 			t.Fatal(err)
 		}
 		r := k.Receipt(turn)
-		r.SessionID, r.Turn, r.Timestamp, r.Prev = "s", i+1, int64(i), session.Head
+		r.SessionID, r.Turn, r.Timestamp, r.Prev = "s", i+1, int64(i+1), session.Head
 		r.PromptCommitment = kernel.Commit(session.Secret, question(i))
 		if err := r.Seal(); err != nil {
 			t.Fatal(err)
@@ -81,10 +97,10 @@ func newLedger(t *testing.T, n int) *ledger {
 		if err != nil {
 			t.Fatal(err)
 		}
-		session.State, session.Head, session.Turns = turn.Next, r.ID, i+1
+		session.State, session.Head, session.Turns = turn.Next, r.Link(), i+1
 		entry := store.Receipt{
 			ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
-			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i), JSON: record,
+			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i + 1), JSON: record,
 		}
 		if err := l.Commit(t.Context(), store.Change{Session: session, Receipt: entry}); err != nil {
 			t.Fatal(err)
@@ -131,11 +147,11 @@ func TestAuditor(t *testing.T) {
 		record []byte // nil removes it
 		want   string
 	}{
-		"untouched":               {"", nil, "id+ replay+ chain+ head+"},
-		"changed":                 {l.ids[1], bytes.Replace(record, []byte(`"turn":2`), []byte(`"turn":9`), 1), "id-"},
-		"another in its place":    {l.ids[1], l.record(t, 2), "id-"},
-		"its predecessor removed": {l.ids[0], nil, "id+ replay+ chain- head+"},
-		"its successor removed":   {l.ids[2], nil, "id+ replay+ chain+ head-"},
+		"untouched":               {"", nil, "form+ replay+ chain+ log+"},
+		"changed":                 {l.ids[1], bytes.Replace(record, []byte(`"turn":2`), []byte(`"turn":9`), 1), "form-"},
+		"another in its place":    {l.ids[1], l.record(t, 2), "form-"},
+		"its predecessor removed": {l.ids[0], nil, "form+ replay+ chain- log-"},
+		"its successor removed":   {l.ids[2], nil, "form+ replay+ chain- log-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l.changed[c.id] = c.record
@@ -170,10 +186,10 @@ func TestAuditorComparesTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.CompareTexts(t.Context(), report, c.prompt, c.output); err != nil {
+		if err := a.CompareTexts(t.Context(), report, audit.Texts{Prompt: c.prompt, Output: c.output}); err != nil {
 			t.Fatal(err)
 		}
-		if got := outcomes(report.Checks); got != "id+ replay+ chain+ head+ stored+ "+c.want {
+		if got := outcomes(report.Checks); got != "form+ replay+ chain+ log+ stored+ "+c.want {
 			t.Errorf("%s", got)
 		}
 	}
@@ -183,7 +199,7 @@ func TestAuditorComparesTexts(t *testing.T) {
 func verify(t *testing.T, s audit.Source, partial bool, texts ...audit.Texts) (audit.Summary, []string) {
 	t.Helper()
 	var faults []string
-	v := audit.NewVerifier(s, partial, func(where, what string) { faults = append(faults, where+": "+what) })
+	v := audit.NewVerifier(s, partial, func(where string, c audit.Check) { faults = append(faults, where+": "+c.Name+": "+c.Detail) })
 	sum, err := v.Verify(t.Context())
 	for _, c := range texts {
 		err = errors.Join(err, v.CompareTexts(t.Context(), c))
@@ -201,7 +217,7 @@ func TestVerifierOfAStore(t *testing.T) {
 	source := audit.NewStoreSource(l)
 	right, wrong := question(39), question(0)
 	sum, faults := verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &right})
-	if want := (audit.Summary{Receipts: 40, Chains: 1, HeadsKnown: true}); sum != want || len(faults) != 0 {
+	if want := (audit.Summary{Receipts: 40, Chains: 1, FirstPlace: 1, LastPlace: 40, HeadsKnown: true}); sum != want || len(faults) != 0 {
 		t.Errorf("%+v, faults %v", sum, faults)
 	}
 	_, faults = verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &wrong}, audit.Texts{ID: "KRN-1"})
@@ -209,7 +225,7 @@ func TestVerifierOfAStore(t *testing.T) {
 		t.Errorf("other texts: %v", faults)
 	}
 	l.changed[l.ids[20]] = bytes.Replace(l.record(t, 20), []byte(`"turn":21`), []byte(`"turn":22`), 1)
-	if _, faults = verify(t, source, false); len(faults) != 1 || !strings.HasPrefix(faults[0], l.ids[20]) {
+	if _, faults = verify(t, source, false); len(faults) != 2 || !strings.HasPrefix(faults[0], l.ids[20]+": form: ") || !strings.HasPrefix(faults[1], l.ids[21]+": log: ") {
 		t.Errorf("one changed: %v", faults)
 	}
 }
@@ -240,7 +256,7 @@ func TestVerifierOfAFile(t *testing.T) {
 	if _, faults := verify(t, file(2, 3), true); len(faults) != 0 {
 		t.Errorf("a later part: %v", faults)
 	}
-	err := audit.NewVerifier(file(0), false, func(string, string) {}).CompareTexts(t.Context(), audit.Texts{ID: l.ids[0]})
+	err := audit.NewVerifier(file(0), false, func(string, audit.Check) {}).CompareTexts(t.Context(), audit.Texts{ID: l.ids[0]})
 	if !errors.Is(err, audit.ErrNoSessions) {
 		t.Errorf("texts: %v", err)
 	}

@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
 	"errors"
 	"fmt"
 
@@ -17,11 +16,11 @@ import (
 // to one of its receipts. It is more than a turn has tool calls.
 const maxWalk = 2 * store.MaxCalls
 
-// Policies holds policies by their hash.
-type Policies interface {
-	// Policy returns the JSON of a policy, or an error that wraps
+// Documents holds the policies and setups that receipts name by their hash.
+type Documents interface {
+	// Document returns the JSON of a policy or a setup, or an error that wraps
 	// [store.ErrNotFound].
-	Policy(ctx context.Context, hash string) ([]byte, error)
+	Document(ctx context.Context, hash string) ([]byte, error)
 }
 
 // An Archive keeps receipts, and the sessions and policies that verifying them needs.
@@ -29,7 +28,7 @@ type Policies interface {
 type Archive interface {
 	Receipt(ctx context.Context, id string) (store.Receipt, error)
 	Session(ctx context.Context, key string) (store.Session, error)
-	Policies
+	Documents
 }
 
 // An Auditor verifies single receipts against an archive. It is safe for
@@ -56,7 +55,7 @@ func (a Auditor) VerifyRecord(ctx context.Context, record []byte) (*Report, erro
 	receipt, err := kernel.OpenReceipt(record)
 	if err != nil {
 		report := newReport(store.Receipt{})
-		report.add(failed("id", err.Error()))
+		report.add(failed("form", err.Error()))
 		return report, nil
 	}
 	entry, stored, err := a.stored(ctx, receipt.ID, record)
@@ -89,47 +88,52 @@ func (a Auditor) stored(ctx context.Context, id string, record []byte) (store.Re
 	return entry, passed(name, "the record is the one that is kept"), nil
 }
 
-// verify makes the checks id, replay, chain and head. A receipt that fails id, or
-// whose policy is not known, gets none of the later checks.
+// verify makes the checks form, replay, chain and log. A record that is no receipt or
+// whose id is wrong gets no later check: nothing in it can be relied on.
 func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, error) {
 	report := newReport(entry)
 	r, err := openEntry(entry)
 	if err != nil {
-		report.add(failed("id", err.Error()))
+		report.add(failed("form", err.Error()))
 		return report, nil
 	}
 	report.receipt = r
-	report.add(passed("id", "the id is the hash of the record"))
+	report.add(checkForm(r))
+	for _, check := range []func(context.Context, store.Receipt, kernel.Receipt) (Check, error){a.replay, a.chain, a.log} {
+		c, err := check(ctx, entry, r)
+		if err != nil {
+			return nil, err
+		}
+		report.add(c)
+	}
+	return report, nil
+}
 
+// checkForm checks what a receipt says of itself. Its record is canonical and its id is
+// right.
+func checkForm(r kernel.Receipt) Check {
+	if err := r.CheckForm(); err != nil {
+		return failed("form", err.Error())
+	}
+	return passed("form", "the record is canonical, its id is its hash, and its members agree")
+}
+
+// replay takes the recorded step again.
+func (a Auditor) replay(ctx context.Context, _ store.Receipt, r kernel.Receipt) (Check, error) {
+	const name = "replay"
 	k, err := kernelOf(ctx, a.archive, r.Policy)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		report.add(failed("replay", "its policy is not known here"))
-		return report, nil
+		return failed(name, "its policy is not known here"), nil
 	case errors.Is(err, kernel.ErrPolicy):
-		report.add(failed("replay", err.Error()))
-		return report, nil
+		return failed(name, err.Error()), nil
 	case err != nil:
-		return nil, err
+		return Check{}, err
 	}
 	if err := k.Replay(r); err != nil {
-		report.add(failed("replay", err.Error()))
-	} else {
-		report.add(passed("replay", "the step gives the recorded numbers, bit by bit"))
+		return failed(name, err.Error()), nil
 	}
-
-	chain, err := a.chain(ctx, k, r)
-	if err != nil {
-		return nil, err
-	}
-	report.add(chain)
-
-	head, err := a.head(ctx, entry, r)
-	if err != nil {
-		return nil, err
-	}
-	report.add(head)
-	return report, nil
+	return passed(name, "the step gives the recorded numbers, bit by bit"), nil
 }
 
 // openEntry reads an entry's record and checks its id, also against the id under which
@@ -144,8 +148,8 @@ func openEntry(entry store.Receipt) (kernel.Receipt, error) {
 }
 
 // kernelOf returns the kernel of a policy that is kept under its hash.
-func kernelOf(ctx context.Context, from Policies, hash string) (*kernel.Kernel, error) {
-	text, err := from.Policy(ctx, hash)
+func kernelOf(ctx context.Context, from Documents, hash string) (*kernel.Kernel, error) {
+	text, err := from.Document(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -160,21 +164,44 @@ func kernelOf(ctx context.Context, from Policies, hash string) (*kernel.Kernel, 
 	return k, err
 }
 
-// chain compares the receipt with its predecessor.
-func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) (Check, error) {
+// chain compares the receipt with its predecessor, and looks for it on the way back from
+// the head of its session.
+func (a Auditor) chain(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
+	before, err := a.predecessor(ctx, r)
+	if err != nil || !before.Passed() {
+		return before, err
+	}
+	after, err := a.head(ctx, entry, r)
+	if err != nil {
+		return Check{}, err
+	}
+	after.Detail = before.Detail + "; " + after.Detail
+	return after, nil
+}
+
+// predecessor compares the receipt with its predecessor.
+func (a Auditor) predecessor(ctx context.Context, r kernel.Receipt) (Check, error) {
 	const name = "chain"
+	k, err := kernelOf(ctx, a.archive, r.Policy)
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, kernel.ErrPolicy):
+		return unknown(name, "its policy is not known here"), nil
+	case err != nil:
+		return Check{}, err
+	}
 	chain := kernel.Chain{Partial: true}
 	if r.Prev != "" {
-		entry, err := a.archive.Receipt(ctx, r.Prev)
+		id := kernel.IDOf(r.Prev)
+		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return failed(name, "its predecessor "+r.Prev+" is missing"), nil
+			return failed(name, "its predecessor "+id+" is missing"), nil
 		}
 		if err != nil {
 			return Check{}, err
 		}
 		prev, err := kernel.OpenReceipt(entry.JSON)
 		if err != nil {
-			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", r.Prev, err)), nil
+			return failed(name, fmt.Sprintf("its predecessor %s is broken: %v", id, err)), nil
 		}
 		_ = chain.Add(k, prev) // a fault of the predecessor's own is not this receipt's
 	}
@@ -184,12 +211,12 @@ func (a Auditor) chain(ctx context.Context, k *kernel.Kernel, r kernel.Receipt) 
 	if r.Prev == "" {
 		return passed(name, "it is the first of its session"), nil
 	}
-	return passed(name, "it starts from what "+r.Prev+" left"), nil
+	return passed(name, "it starts from what "+kernel.IDOf(r.Prev)+" left"), nil
 }
 
 // head searches the chain that ends at the session's head for the receipt.
 func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
-	const name = "head"
+	const name = "chain"
 	if entry.SessionKey == "" {
 		return unknown(name, "it belongs to no session"), nil
 	}
@@ -210,35 +237,42 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 // that the client resends. Each turn leaves its state under its own key, the digest of
 // all texts up to its end, and the first turn with these texts stays the head there, with
 // the tool calls of its answer. A client may go back and ask the same again from another
-// state. The receipts of that turn do not lead to the head, but the turn commits to the
-// same texts with the same secret.
+// state. The receipts of that turn do not lead to the head, and nobody can tell from
+// them that they belong there, because each commitment has a key of its own. So the check
+// is left open, and only the log shows where such a receipt was written. Older receipts
+// committed to the same texts with the same secret, which shows that they belong there.
 func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
-	const name = "head"
-	if head == r.ID {
+	const name = "chain"
+	if r.AnswersTo(head) {
 		return passed(name, "it is the head of its conversation"), nil
 	}
-	first, fault, err := a.turnOf(ctx, head)
+	first, fault, err := a.turnOf(ctx, kernel.IDOf(head))
 	if err != nil || fault.Failed() {
 		return fault, err
 	}
 	own := r
 	if r.Tool != "" {
-		if own, fault, err = a.turnOf(ctx, r.Prev); err != nil || fault.Failed() {
+		if own, fault, err = a.turnOf(ctx, kernel.IDOf(r.Prev)); err != nil || fault.Failed() {
 			return fault, err
 		}
 	}
-	if first.Resent && own.Resent && first.SessionID == own.SessionID &&
-		first.PromptCommitment == own.PromptCommitment && first.OutputCommitment == own.OutputCommitment {
-		return passed(name, "the head of its conversation, "+head+", commits to the same words"), nil
+	older := first.Setup == "" && own.Setup == ""
+	switch {
+	case !first.Resent || !own.Resent || first.SessionID != own.SessionID:
+		return notInChain(first.Timestamp, r), nil
+	case older && first.PromptCommitment == own.PromptCommitment && first.OutputCommitment == own.OutputCommitment:
+		return passed(name, "the head of its conversation, "+first.ID+", commits to the same words"), nil
+	case first.Timestamp > r.Timestamp:
+		return notInChain(first.Timestamp, r), nil
 	}
-	return notInChain(first.Timestamp, r), nil
+	return unknown(name, "it does not lead to the head of its conversation, "+first.ID+": the client may have gone back and said the same again; the log shows where it was written"), nil
 }
 
 // turnOf follows the chain from a receipt of a resent conversation back over the tool
 // calls to the receipt of their turn, which is the receipt itself if it is no tool call.
 // A receipt that is missing or broken is a failed check.
 func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fault Check, err error) {
-	const name = "head"
+	const name = "chain"
 	for range 1 + store.MaxCalls {
 		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -254,16 +288,20 @@ func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fa
 		if r.Tool == "" {
 			return r, Check{}, nil
 		}
-		id = r.Prev
+		id = kernel.IDOf(r.Prev)
 	}
 	return turn, failed(name, "a turn of its conversation has more tool calls than one can have"), nil
 }
 
 // walk follows the chain from a head back to the receipt.
 func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
-	const name = "head"
-	id := head
+	const name = "chain"
+	link := head
 	for later := range maxWalk {
+		id := kernel.IDOf(link)
+		if id == r.ID && !r.AnswersTo(link) {
+			return failed(name, "the chain of its session has another record with its id"), nil
+		}
 		if id == r.ID {
 			return passed(name, fmt.Sprintf("%d receipts follow it up to the head of its session", later)), nil
 		}
@@ -278,7 +316,7 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 		if prev == "" {
 			return notInChain(entry.Timestamp, r), nil
 		}
-		id = prev
+		link = prev
 	}
 	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", maxWalk)), nil
 }
@@ -289,59 +327,33 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 // outside the chain.
 func notInChain(begins int64, r kernel.Receipt) Check {
 	if begins > r.Timestamp {
-		return unknown("head", "its session was erased since and has begun again")
+		return unknown("chain", "its session was erased since and has begun again")
 	}
-	return failed("head", "it is not in the chain that ends at the head of its session")
+	return failed("chain", "it is not in the chain that ends at the head of its session")
 }
 
 // CompareTexts adds to a report the checks that compare texts with what the
-// receipt committed to; a nil text is not compared. A report with a fault is left
-// as it is: the commitments of a broken receipt prove nothing.
-func (a Auditor) CompareTexts(ctx context.Context, report *Report, prompt, output *string) error {
+// receipt committed to. A report with a fault is left as it is: the commitments of a
+// broken receipt prove nothing.
+func (a Auditor) CompareTexts(ctx context.Context, report *Report, t Texts) error {
 	if report.Fault != nil {
 		return nil
 	}
-	checks, err := a.texts(ctx, report.Entry, report.receipt, prompt, output)
+	checks, err := a.texts(ctx, report.Entry, report.receipt, t)
 	for _, c := range checks {
 		report.add(c)
 	}
 	return err
 }
 
-func (a Auditor) texts(ctx context.Context, entry store.Receipt, r kernel.Receipt, prompt, output *string) ([]Check, error) {
-	var checks []Check
-	for _, c := range []struct {
-		name, recorded string
-		text           *string
-	}{
-		{"prompt_commitment", r.PromptCommitment, prompt},
-		{"output_commitment", r.OutputCommitment, output},
-	} {
-		if c.text == nil {
-			continue
-		}
-		check, err := a.commitment(ctx, entry.SessionKey, c.name, c.recorded, *c.text)
-		if err != nil {
-			return nil, err
-		}
-		checks = append(checks, check)
+// texts compares texts by their openings, or else by the secret of the session.
+func (a Auditor) texts(ctx context.Context, entry store.Receipt, r kernel.Receipt, t Texts) ([]Check, error) {
+	if !t.NeedSession() {
+		return t.compare(&r, nil), nil
 	}
-	return checks, nil
-}
-
-// commitment compares a text with a commitment, which was made with the secret of
-// the receipt's session.
-func (a Auditor) commitment(ctx context.Context, sessionKey, name, recorded, text string) (Check, error) {
-	s, err := a.archive.Session(ctx, sessionKey)
-	switch {
-	case recorded == "":
-		return failed(name, "the turn had no such text"), nil
-	case errors.Is(err, store.ErrNotFound):
-		return unknown(name, "the session's key is gone: it was erased or forgotten"), nil
-	case err != nil:
-		return Check{}, err
-	case !hmac.Equal([]byte(recorded), []byte(kernel.Commit(s.Secret, text))):
-		return failed(name, "the text is another than the one that was sent"), nil
+	s, err := a.archive.Session(ctx, entry.SessionKey)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
 	}
-	return passed(name, "the text is the one that was sent"), nil
+	return t.compare(&r, s.Secret), nil
 }

@@ -1,12 +1,14 @@
 package audit
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -14,18 +16,18 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// A FileSource reads files of JSON lines as "caddy lex export" writes them:
-// receipts, oldest first, and each policy before the receipts that name it. It knows
-// no sessions.
+// A FileSource reads files of JSON lines as "caddy lex export" writes them: receipts with
+// their places in the log, oldest first, and each policy and setup before the receipts that
+// name it. Older exports have bare receipts, which have no places. It knows no sessions.
 type FileSource struct {
-	names    []string
-	policies map[string][]byte
+	names     []string
+	documents map[string][]byte
 }
 
 // NewFileSource returns the source that reads the named files one after the other;
 // "-" is standard input.
 func NewFileSource(names ...string) *FileSource {
-	return &FileSource{names: names, policies: make(map[string][]byte)}
+	return &FileSource{names: names, documents: make(map[string][]byte)}
 }
 
 // Each visits the receipts of all files, in the order of their lines.
@@ -48,20 +50,30 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 	}
 	defer file.Close()
 	err := EachLine(file, func(n int, line []byte) error {
-		if strings.HasPrefix(string(line), `{"policy":{`) {
+		switch {
+		case bytes.HasPrefix(line, []byte(policyPrefix)):
 			return s.keepPolicy(n, line)
+		case bytes.HasPrefix(line, []byte(setupPrefix)):
+			s.keepSetup(line)
+			return nil
 		}
-		where := fmt.Sprintf("%s:%d", name, n)
-		if id := gjson.GetBytes(line, "id").Str; kernel.IsReceiptID(id) {
-			where += " " + id
+		entry, known := ParseLogLine(line)
+		if !known {
+			entry.JSON = line
 		}
-		return visit(ctx, where, store.Receipt{JSON: slices.Clone(line)})
+		return visit(ctx, name+":"+strconv.Itoa(n), entry)
 	})
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
 }
+
+// The lines that hold no receipts begin with these.
+const (
+	policyPrefix = `{"policy":{`
+	setupPrefix  = `{"setup":{`
+)
 
 // keepPolicy keeps the policy on line n.
 func (s *FileSource) keepPolicy(n int, line []byte) error {
@@ -71,14 +83,22 @@ func (s *FileSource) keepPolicy(n int, line []byte) error {
 	}
 	text, err := p.JSON()
 	if err == nil {
-		s.policies[p.Hash()] = text
+		s.documents[p.Hash()] = text
 	}
 	return err
 }
 
-// Policy returns a policy that was read so far, or the default policy.
-func (s *FileSource) Policy(_ context.Context, hash string) ([]byte, error) {
-	if text, known := s.policies[hash]; known {
+// keepSetup keeps the setup of a line under the hash of its bytes. One that was changed is
+// then not that of any receipt.
+func (s *FileSource) keepSetup(line []byte) {
+	text := []byte(gjson.GetBytes(line, "setup").Raw)
+	sum := sha256.Sum256(text)
+	s.documents[hex.EncodeToString(sum[:])] = text
+}
+
+// Document returns a policy or setup that was read so far, or the default policy.
+func (s *FileSource) Document(_ context.Context, hash string) ([]byte, error) {
+	if text, known := s.documents[hash]; known {
 		return text, nil
 	}
 	if p := kernel.DefaultPolicy(); p.Hash() == hash {

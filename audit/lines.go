@@ -16,7 +16,7 @@ const MaxLine = 32 << 20
 // its number, and an error of visit is returned as it is.
 func EachLine(r io.Reader, visit func(n int, line []byte) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, MaxLine)
+	lines.Buffer(make([]byte, 64<<10), MaxLine)
 	n := 1
 	for ; lines.Scan(); n++ {
 		if len(lines.Bytes()) == 0 {

@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
@@ -11,23 +14,30 @@ import (
 // ErrNoSessions means that the source does not know the sessions of its receipts.
 var ErrNoSessions = errors.New("comparing texts needs the keys of the sessions, which a file does not hold")
 
-// A Verifier checks all receipts of a source. It belongs to one goroutine.
+// A Verifier checks all receipts of a source. It reads the source once and keeps what
+// [kernel.Chain] says of each session, but no receipts. What concerns one receipt alone
+// is checked by all processors; chains and the log follow in the order of the source. It
+// belongs to one goroutine.
 type Verifier struct {
 	source   Source
 	sessions SessionSource // nil if the source knows none
-	chain    kernel.Chain
+	partial  bool
+	fault    func(where string, c Check)
 	kernels  map[string]*kernel.Kernel
-	fault    func(where, what string)
-	receipts int
+
+	chain kernel.Chain
+	log   logWalk
+	sum   Summary
 }
 
-// NewVerifier returns a verifier that calls fault for each fault it finds. partial
-// accepts receipts whose predecessors are older than the first receipt of the source.
-func NewVerifier(source Source, partial bool, fault func(where, what string)) *Verifier {
+// NewVerifier returns a verifier that calls fault for each check that failed, in the
+// order of the receipts. partial accepts receipts whose predecessors are older than the
+// first receipt of the source.
+func NewVerifier(source Source, partial bool, fault func(where string, c Check)) *Verifier {
 	sessions, _ := source.(SessionSource)
 	return &Verifier{
-		source: source, sessions: sessions, chain: kernel.Chain{Partial: partial},
-		kernels: make(map[string]*kernel.Kernel), fault: fault,
+		source: source, sessions: sessions, partial: partial, fault: fault,
+		kernels: make(map[string]*kernel.Kernel), chain: kernel.Chain{Partial: partial},
 	}
 }
 
@@ -37,81 +47,189 @@ type Summary struct {
 	// Chains counts the last receipts of all chains, so a conversation that was
 	// continued in two ways counts as two.
 	Chains int
+	// FirstPlace and LastPlace are the places in the log of the first and the last
+	// receipt that has one, 0 if none has.
+	FirstPlace, LastPlace uint64
+	// Unplaced counts the receipts of which the check log could not be made, because
+	// they have no place or do not name the record before them.
+	Unplaced int
 	// HeadsKnown says that the source knows the heads of the sessions, so that receipts
 	// which were cut off at the end of a chain are noticed.
 	HeadsKnown bool
-	// HeadsGone counts the chains whose sessions were erased or forgotten. Nothing is
-	// known about receipts that were cut off there.
-	HeadsGone int
+	// HeadsUnknown counts the chains of which nothing is known about receipts that were
+	// cut off: their sessions were erased or forgotten, or the client of a resent
+	// conversation went back and said the same again.
+	HeadsUnknown int
 }
 
 // Verify checks every receipt of the source, oldest first, and then compares the ends
 // of the chains with the heads of their sessions. An error means that the source did
 // not answer.
 func (v *Verifier) Verify(ctx context.Context) (Summary, error) {
-	if err := v.source.Each(ctx, v.receipt); err != nil {
+	if !v.partial {
+		v.log.begin(0)
+	}
+	receipts := ordered[examined]{work: (*examined).alone, finish: v.together}
+	err := v.source.Each(ctx, func(ctx context.Context, where string, entry store.Receipt) error {
+		k, err := v.kernelFor(ctx, entry.JSON)
+		if err != nil {
+			return err
+		}
+		receipts.slot().take(where, entry, k)
+		receipts.add(len(entry.JSON))
+		return nil
+	})
+	receipts.drain()
+	if err == nil {
+		err = v.heads(ctx)
+	}
+	if err != nil {
 		return Summary{}, err
 	}
+	return v.sum, nil
+}
+
+// examined is an entry and what the checks found that need no other.
+type examined struct {
+	where  string
+	entry  store.Receipt
+	kernel *kernel.Kernel // of its policy, nil if that is not known
+
+	receipt kernel.Receipt
+	broken  error // it is no receipt, or its id is wrong
+	form    Check
+	replay  Check
+	hash    string // of the record; only with a place in the log
+}
+
+// take begins with another entry, in the memory of the one before.
+func (e *examined) take(where string, entry store.Receipt, k *kernel.Kernel) {
+	entry.JSON = append(e.entry.JSON[:0], entry.JSON...)
+	*e = examined{where: where, entry: entry, kernel: k}
+}
+
+// release leaves nothing but room for another record, unless this one was large.
+func (e *examined) release() {
+	room := e.entry.JSON[:0]
+	*e = examined{}
+	if cap(room) <= 16<<10 {
+		e.entry.JSON = room
+	}
+}
+
+// alone makes the checks that need no other receipt.
+func (e *examined) alone() {
+	if e.entry.Seq > 0 {
+		e.hash = hash(e.entry.JSON)
+	}
+	if e.receipt, e.broken = openEntry(e.entry); e.broken != nil {
+		e.form = failed("form", e.broken.Error())
+		return
+	}
+	e.form = checkForm(e.receipt)
+	if e.kernel == nil || e.kernel.PolicyHash() != e.receipt.Policy {
+		e.kernel = nil
+		e.replay = failed("replay", "its policy "+e.receipt.Policy+" is not known; a file holds it on a line of its own, as export writes it")
+		return
+	}
+	if err := e.kernel.Replay(e.receipt); err != nil {
+		e.replay = failed("replay", err.Error())
+	}
+}
+
+// together makes the checks that need the receipts before, and reports all that failed.
+// A receipt with a wrong id is still added to the chain, so that no fault is reported
+// for its successor.
+func (v *Verifier) together(e *examined) {
+	defer e.release()
+	v.sum.Receipts++
+	v.report(e, e.form, e.replay, v.place(e))
+	if e.kernel == nil || errors.Is(e.broken, kernel.ErrReceipt) {
+		return
+	}
+	if err := v.chain.Add(e.kernel, e.receipt); err != nil && e.broken == nil {
+		v.report(e, failed("chain", err.Error()))
+	}
+}
+
+// place makes the check log.
+func (v *Verifier) place(e *examined) Check {
+	if e.entry.Seq == 0 && v.sum.LastPlace > 0 {
+		return failed("log", "it has no place in the log, but earlier ones have")
+	}
+	if e.entry.Seq == 0 {
+		v.sum.Unplaced++
+		return Check{}
+	}
+	if v.sum.LastPlace = e.entry.Seq; v.sum.FirstPlace == 0 {
+		v.sum.FirstPlace = e.entry.Seq
+	}
+	c := v.log.next(e.entry.Seq, e.entry.LogPrev, e.hash)
+	if c.OK == nil {
+		v.sum.Unplaced++
+	}
+	return c
+}
+
+// report reports the checks that failed.
+func (v *Verifier) report(e *examined, checks ...Check) {
+	for _, c := range checks {
+		if !c.Failed() {
+			continue
+		}
+		where := e.where
+		if e.entry.ID == "" { // the source named only the place
+			if id := gjson.GetBytes(e.entry.JSON, "id").Str; kernel.IsReceiptID(id) {
+				where += " " + id
+			}
+		}
+		v.fault(where, c)
+	}
+}
+
+// heads compares the ends of the chains with the heads of their sessions.
+func (v *Verifier) heads(ctx context.Context) error {
 	ends := v.chain.Ends()
-	sum := Summary{Receipts: v.receipts, Chains: len(ends), HeadsKnown: v.sessions != nil}
+	v.sum.Chains, v.sum.HeadsKnown = len(ends), v.sessions != nil
 	if v.sessions == nil {
-		return sum, nil
+		return nil
 	}
 	for _, id := range ends {
 		head, err := v.sessions.Head(ctx, id)
 		if err != nil {
-			return Summary{}, err
+			return err
 		}
 		if head.Failed() {
-			v.fault(id, "head: "+head.Detail)
+			v.fault(id, head)
 		}
 		if head.OK == nil {
-			sum.HeadsGone++
+			v.sum.HeadsUnknown++
 		}
-	}
-	return sum, nil
-}
-
-// receipt checks one entry. A receipt with a wrong id is still added to the chain, so
-// that no fault is reported for its successor.
-func (v *Verifier) receipt(ctx context.Context, where string, entry store.Receipt) error {
-	v.receipts++
-	r, broken := openEntry(entry)
-	if broken != nil {
-		v.fault(where, broken.Error())
-	}
-	if errors.Is(broken, kernel.ErrReceipt) {
-		return nil
-	}
-	k, err := v.kernel(ctx, r.Policy)
-	switch {
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, kernel.ErrPolicy):
-		v.fault(where, "its policy "+r.Policy+" is not known; a file holds it on a line of its own, as export writes it")
-		return nil
-	case err != nil:
-		return err
-	}
-	if broken == nil {
-		if err := k.Replay(r); err != nil {
-			v.fault(where, err.Error())
-		}
-	}
-	if err := v.chain.Add(k, r); err != nil && broken == nil {
-		v.fault(where, err.Error())
 	}
 	return nil
 }
 
-// kernel returns the kernel of a policy, and keeps it for the next receipt.
-func (v *Verifier) kernel(ctx context.Context, hash string) (*kernel.Kernel, error) {
-	if k, known := v.kernels[hash]; known {
+// kernelFor returns the kernel of the policy that a record names, nil if the policy is
+// not known. A source belongs to one goroutine, so it is asked here; nothing is decided
+// by what is found in the record here.
+func (v *Verifier) kernelFor(ctx context.Context, record []byte) (*kernel.Kernel, error) {
+	_, named, _ := bytes.Cut(record, []byte(`"policy":"`))
+	hash, _, _ := bytes.Cut(named, []byte{'"'})
+	if k, known := v.kernels[string(hash)]; known {
 		return k, nil
 	}
-	k, err := kernelOf(ctx, v.source, hash)
-	if err == nil {
-		v.kernels[hash] = k
+	if !kernel.IsPolicyHash(string(hash)) {
+		return nil, nil
 	}
-	return k, err
+	k, err := kernelOf(ctx, v.source, string(hash))
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, kernel.ErrPolicy):
+		return nil, nil // it may come later
+	case err != nil:
+		return nil, err
+	}
+	v.kernels[string(hash)] = k
+	return k, nil
 }
 
 // CompareTexts compares texts with the commitments of their receipt. A check that
@@ -124,17 +242,17 @@ func (v *Verifier) CompareTexts(ctx context.Context, t Texts) error {
 	checks, err := v.sessions.CompareTexts(ctx, t)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		v.fault(t.ID, "there is no such receipt")
+		v.fault(t.ID, failed("texts", "there is no such receipt"))
 		return nil
 	case errors.Is(err, kernel.ErrReceipt), errors.Is(err, kernel.ErrReceiptID):
-		v.fault(t.ID, err.Error())
+		v.fault(t.ID, failed("form", err.Error()))
 		return nil
 	case err != nil:
 		return err
 	}
 	for _, c := range checks {
 		if !c.Passed() {
-			v.fault(t.ID, c.Name+": "+c.Detail)
+			v.fault(t.ID, c)
 		}
 	}
 	return nil

@@ -214,19 +214,20 @@ type shownSession struct {
 	M           float64      `json:"M"`
 	ZWeights    kernel.Point `json:"z_weights"`
 	CUSUM       float64      `json:"cusum"`
+	CUSUMSlow   float64      `json:"cusum_slow"`
 	Carry       pillars      `json:"carry"`
 	Policy      string       `json:"policy"`
 	Turns       int          `json:"turns"`
 	HighestTurn int          `json:"highest_turn"`
 	Eval        bool         `json:"eval"`
 	MemoryTurns int          `json:"memory_turns"`
-	Head        string       `json:"head"` // id of the last receipt
+	Head        string       `json:"head"` // link of the last receipt
 }
 
 func showSession(s store.Session) shownSession {
 	return shownSession{
 		SessionKey: s.Key, State: asPillars(s.State.X), M: s.State.X.Min(), ZWeights: s.State.Z,
-		CUSUM: s.State.CUSUM, Carry: asPillars(s.State.Carry), Policy: s.State.Policy,
+		CUSUM: s.State.CUSUM, CUSUMSlow: s.State.CUSUMSlow, Carry: asPillars(s.State.Carry), Policy: s.State.Policy,
 		Turns: s.Turns, HighestTurn: s.HighestTurn, Eval: s.Eval,
 		MemoryTurns: govern.RememberedTurns(s), Head: s.Head,
 	}

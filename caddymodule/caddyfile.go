@@ -48,6 +48,10 @@ func init() {
 //	        tau                <number>
 //	        refuse_at          <number>
 //	        refuse_at_degraded <number>
+//	        threat_at          <number>
+//	        threat_severity    <number>
+//	        cusum_h            <number>
+//	        cusum_slow_h       <number>
 //	        refusal_text       <text>
 //	        constitution       <file>
 //	        identity           full|minimal|dynamic|none
@@ -165,6 +169,10 @@ func (p *Policy) options() options {
 		"tau":                numberOption(&p.Tau),
 		"refuse_at":          numberOption(&p.RefuseAt),
 		"refuse_at_degraded": numberOption(&p.RefuseAtDegraded),
+		"threat_at":          numberOption(&p.ThreatAt),
+		"threat_severity":    numberOption(&p.ThreatSeverity),
+		"cusum_h":            numberOption(&p.CUSUMH),
+		"cusum_slow_h":       numberOption(&p.CUSUMSlowH),
 		"refusal_text":       stringOption(&p.RefusalText),
 		"constitution":       stringOption(&p.Constitution),
 		"identity":           choiceOption(&p.Identity, govern.IdentityModes...),

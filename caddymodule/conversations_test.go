@@ -67,7 +67,7 @@ func checkOneSession(t *testing.T, s *site, receipts []map[string]any) {
 		}
 	}
 	for i, r := range receipts {
-		if i+1 < len(receipts) && r["prev"] != receipts[i+1]["id"] {
+		if i+1 < len(receipts) && predecessor(r) != receipts[i+1]["id"] {
 			t.Errorf("turn %d does not follow the one before", len(receipts)-i)
 		}
 		if v := s.post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`); !strings.Contains(v.Body.String(), `"valid":true`) {
@@ -193,7 +193,7 @@ func TestEveryChoiceLeadsOn(t *testing.T) {
 						answered[1] = toolResult
 					}
 					branch.say(answered...)
-					if r := s.turns()[0]; r["turn"] != 2.0 || r["prev"] != begun["id"] {
+					if r := s.turns()[0]; r["turn"] != 2.0 || predecessor(r) != begun["id"] {
 						t.Errorf("choice %d: turn %v follows %v", i, r["turn"], r["prev"])
 					}
 				}

@@ -30,7 +30,9 @@ const (
 	keysPath       = "/admin/keys"
 	keysPrefix     = keysPath + "/"
 	auditPrefix    = "/audits/"
+	logPath        = "/audits/log"
 	policiesPrefix = "/lex/policies/"
+	setupsPrefix   = "/lex/setups/"
 )
 
 // An endpointFunc serves an endpoint. Its error is answered, counted and logged
@@ -58,10 +60,12 @@ var endpoints = []endpoint{
 	{"GET /lex/docs", groupAbout, docs},
 
 	{"GET /audits/recent", groupRead, reading((*readAPI).recent)},
+	{"GET " + logPath, groupRead, reading((*readAPI).log)},
 	{"GET " + auditPrefix + "{id}", groupRead, reading((*readAPI).receipt)},
 	{"GET /audits/turn/{id}", groupRead, reading((*readAPI).receiptOfTurn)},
 	{"POST /audits/verify", groupRead, verifying((*readAPI).verify)},
 	{"GET " + policiesPrefix + "{hash}", groupRead, reading((*readAPI).policy)},
+	{"GET " + setupsPrefix + "{hash}", groupRead, reading((*readAPI).setup)},
 	{"GET /benchmarks", groupRead, reading((*readAPI).listBenchmarks)},
 	{"GET /stats", groupRead, reading((*readAPI).stats)},
 	{"GET /agentic-sim", groupRead, reading((*readAPI).agenticSim)},

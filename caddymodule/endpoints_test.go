@@ -39,6 +39,9 @@ func TestOwnPaths(t *testing.T) {
 		{"all", "HEAD", "/admin/keys", 405, "GET, POST"},
 		{"all", "GET", "/admin/keys/key_0", 405, "DELETE"},
 		{"all", "GET", "/audits/recent", 200, ""},
+		{"all", "GET", "/audits/log", 200, ""},
+		{"all", "HEAD", "/audits/log", 200, ""},
+		{"all", "POST", "/audits/log", 405, "GET, HEAD"},
 		{"all", "GET", "/audits/KRN-00000000000000000000000000000000", 404, ""},
 		{"all", "GET", "/audits/turn", 404, ""},
 		{"all", "GET", "/audits/turn/x", 404, ""},
@@ -46,6 +49,7 @@ func TestOwnPaths(t *testing.T) {
 		// a name that is empty or escaped
 		{"all", "GET", "/audits/", 404, ""},
 		{"all", "GET", "/lex/policies/", 404, ""},
+		{"all", "GET", "/lex/setups/", 404, ""},
 		{"all", "POST", "/audits/", 405, "GET, HEAD"},
 		{"all", "GET", "/audits/%C3%A9%20%25", 404, ""},
 		{"all", "GET", "/lex/%68ealth", 200, ""},

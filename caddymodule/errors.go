@@ -135,9 +135,10 @@ var (
 // The errors of the read endpoints.
 var (
 	errInvalidLimit   = defineError(http.StatusBadRequest, "invalid_limit", "limit must be an integer of at least 1.", onEndpoints)
+	errInvalidPlace   = defineError(http.StatusBadRequest, "invalid_cursor", "after must be a number of the log, or 0 for its beginning.", onEndpoints)
 	errInvalidCursor  = defineError(http.StatusBadRequest, "invalid_cursor", "before is not a cursor of this list.", onEndpoints)
 	errMissingReceipt = defineError(http.StatusBadRequest, "missing_receipt", "Give either receipt_id or receipt.", onEndpoints)
-	errInvalidReceipt = defineError(http.StatusBadRequest, "invalid_type", "receipt_id, prompt and output must be strings, and receipt an object.", onEndpoints)
+	errInvalidReceipt = defineError(http.StatusBadRequest, "invalid_type", "receipt_id, prompt, output, arguments and the members of openings must be strings, receipt and openings objects.", onEndpoints)
 	errTextsForbidden = defineError(http.StatusUnauthorized, "unauthorized", "Comparing texts needs the admin secret or the API key of the session.", onEndpoints)
 )
 

@@ -103,11 +103,11 @@ func (f *faulty) Stats(ctx context.Context) (store.Stats, error) {
 	return f.Store.Stats(ctx)
 }
 
-func (f *faulty) Policy(ctx context.Context, hash string) ([]byte, error) {
+func (f *faulty) Document(ctx context.Context, hash string) ([]byte, error) {
 	if err := f.unreadable(); err != nil {
 		return nil, err
 	}
-	return f.Store.Policy(ctx, hash)
+	return f.Store.Document(ctx, hash)
 }
 
 // A failure of the store is answered without its cause, and counted once, on
@@ -117,6 +117,7 @@ func TestFailuresAreCountedOnce(t *testing.T) {
 	unreadable.Store(s.path, true)
 	for _, c := range []struct{ operation, method, path, body, key string }{
 		{"read", http.MethodGet, "/lex/policies/" + strings.Repeat("0", 64), "", ""},
+		{"read", http.MethodGet, "/lex/setups/" + strings.Repeat("0", 64), "", ""},
 		{"read", http.MethodGet, "/stats", "", ""},
 		{"key", http.MethodGet, "/stats", "", "lex_sk_unknown"},
 		{"key", http.MethodPost, "/lex/govern", question, "lex_sk_unknown"},

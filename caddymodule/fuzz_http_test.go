@@ -27,7 +27,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH
 
 var ownPaths = []string{
 	"/lex/govern", "/lex/govern/stream", "/lex/tools/check", "/lex/health", "/lex/openapi.json", "/lex/docs", "/audits/recent", "/audits/recent?limit=3&before=x",
-	"/audits/verify", "/audits/KRN-00000000000000000000000000000000", "/lex/policies/0", "/benchmarks", "/stats", "/agentic-sim",
+	"/audits/verify", "/audits/KRN-00000000000000000000000000000000", "/lex/policies/0", "/lex/setups/0", "/benchmarks", "/stats", "/agentic-sim",
 	"/admin/keys", "/admin/keys/key_0", "/admin/benchmarks", "/admin/sessions/0", "/", "//lex/govern", "/lex/govern/", "/LEX/govern", "/lex/%67overn", "/lex/../lex/govern", "/v1/chat/completions",
 }
 

@@ -270,7 +270,7 @@ func TestGeminiRefusedPromptsDoNotComeBack(t *testing.T) {
 		if got := string(seen.last().body); seen.count.Load() != 1 || strings.Contains(got, "revious instructions") || !strings.Contains(w.Body.String(), "Paris.") {
 			t.Errorf("%s: the model saw %s", address, got)
 		}
-		if r := s.receipts(); r[0]["prev"] != r[1]["id"] {
+		if r := s.receipts(); predecessor(r[0]) != r[1]["id"] {
 			t.Errorf("%s: the session does not go on", address)
 		}
 	}

@@ -39,7 +39,7 @@ type Handler struct {
 	Endpoints string `json:"endpoints,omitempty"`
 
 	// Who may use the read endpoints (/audits, /stats, /benchmarks,
-	// /agentic-sim, /lex/policies): public, keyed for those with a Lex key or the
+	// /agentic-sim, /lex/policies, /lex/setups): public, keyed for those with a Lex key or the
 	// admin secret, or admin. Default: public.
 	Read string `json:"read,omitempty"`
 

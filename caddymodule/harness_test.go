@@ -22,6 +22,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
 )
@@ -79,8 +80,25 @@ func (f *faulty) Session(ctx context.Context, key string) (store.Session, error)
 	return f.Store.Session(ctx, key)
 }
 
+// malformed holds what is wrong with receipts that were stored, by the store's path.
+var malformed sync.Map
+
+// checkForms sees every receipt that a handler makes.
+func (f *faulty) checkForms(receipts ...store.Receipt) {
+	for _, entry := range receipts {
+		r, err := kernel.ParseReceipt(entry.JSON)
+		if err == nil {
+			err = r.CheckForm()
+		}
+		if err != nil {
+			malformed.Store(f.path, fmt.Errorf("%w: %s", err, entry.JSON))
+		}
+	}
+}
+
 func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 	f.before("Commit")
+	f.checkForms(append(t.Calls, t.Receipt)...)
 	if _, down := broken.Load(f.path); down {
 		return errDisk
 	}
@@ -95,7 +113,26 @@ func (f *faulty) Recent(ctx context.Context, before string, limit int) ([]store.
 	return f.Store.Recent(ctx, before, limit)
 }
 
-// tampered holds records that somebody changed or removed (empty) behind the
+func (f *faulty) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	f.before("Log")
+	if _, down := broken.Load(f.path); down {
+		return nil, errDisk
+	}
+	whole, err := f.Store.Log(ctx, after, 1_000_000)
+	var page []store.Receipt
+	for _, r := range whole {
+		record, touched := tampered.Load(r.ID)
+		if touched {
+			r.JSON = record.([]byte)
+		}
+		if r.JSON != nil && len(page) < limit {
+			page = append(page, r)
+		}
+	}
+	return page, err
+}
+
+// tampered holds records that somebody changed or removed (nil) behind the
 // store's back, by id.
 var tampered sync.Map
 
@@ -111,6 +148,7 @@ func (f *faulty) Receipt(ctx context.Context, id string) (store.Receipt, error) 
 }
 
 func (f *faulty) Append(ctx context.Context, receipts ...store.Receipt) error {
+	f.checkForms(receipts...)
 	if _, down := broken.Load(f.path); down {
 		return errDisk
 	}
@@ -168,6 +206,9 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 	}
 	t.Cleanup(func() {
 		if err := lex.(*caddymodule.App).Cleanup(); err != nil {
+			t.Error(err)
+		}
+		if err, found := malformed.Load(s.path); found {
 			t.Error(err)
 		}
 	})
@@ -261,6 +302,9 @@ func (s *site) receiptsOf(prefix string) []map[string]any {
 	s.t.Helper()
 	return slices.DeleteFunc(s.receipts(), func(r map[string]any) bool { return !strings.HasPrefix(r["id"].(string), prefix) })
 }
+
+// predecessor is the id of the receipt that a record follows, "" for the first.
+func predecessor(record map[string]any) any { return kernel.IDOf(record["prev"].(string)) }
 
 // seenRequest is what reached the model.
 type seenRequest struct {

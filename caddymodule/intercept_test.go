@@ -329,7 +329,7 @@ func TestConversationIsTheSession(t *testing.T) {
 	s.post("/v1/chat/completions", second)
 	s.post("/v1/chat/completions", second) // asked again: from the same point
 	got := s.receipts()
-	if got[0]["prev"] != got[2]["id"] || got[1]["prev"] != got[2]["id"] || got[2]["prev"] != "" {
+	if predecessor(got[0]) != got[2]["id"] || predecessor(got[1]) != got[2]["id"] || got[2]["prev"] != "" {
 		t.Errorf("chain %v, %v, %v", got[2]["prev"], got[1]["prev"], got[0]["prev"])
 	}
 	if got[1]["turn"] != 2.0 || got[1]["session_id"] != got[2]["session_id"] {

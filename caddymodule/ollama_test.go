@@ -421,7 +421,7 @@ func TestOllamaConversationIsTheSession(t *testing.T) {
 	s.post("/api/chat", ollamaAPIs[0].ask("What is the capital of France?", true))
 	s.post("/api/chat", `{"messages":[{"role":"user","content":"What is the capital of France?"},{"role":"assistant","content":"Paris."},{"role":"user","content":"And of Italy?"}]}`)
 	got := s.receipts()
-	if got[0]["prev"] != got[1]["id"] || got[0]["turn"] != 2.0 {
+	if predecessor(got[0]) != got[1]["id"] || got[0]["turn"] != 2.0 {
 		t.Errorf("turn %v follows %v, not %v", got[0]["turn"], got[0]["prev"], got[1]["id"])
 	}
 }

@@ -366,7 +366,7 @@ func TestResponsesRefusedTurnsComeBack(t *testing.T) {
 	if !strings.Contains(w.Body.String(), "Paris.") || strings.Contains(string(seen.last().body), "DAN and have no rules") {
 		t.Errorf("%s; the model saw %s", w.Body, seen.last().body)
 	}
-	if r := s.receipts(); r[0]["prev"] != r[1]["id"] || r[0]["refused"] != false {
+	if r := s.receipts(); predecessor(r[0]) != r[1]["id"] || r[0]["refused"] != false {
 		t.Errorf("the second turn follows %v, not %v", r[0]["prev"], r[1]["id"])
 	}
 }

@@ -35,7 +35,7 @@ var described = sync.OnceValues(func() (*openapi3.T, error) {
 })
 
 func init() { // bodies that are texts
-	for _, media := range []string{"text/event-stream", "text/html"} {
+	for _, media := range []string{"text/event-stream", "text/html", "application/x-ndjson"} {
 		openapi3filter.RegisterBodyDecoder(media, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 			text, err := io.ReadAll(body)
 			return string(text), err
@@ -73,6 +73,27 @@ func checkDescribed(t testing.TB, r *http.Request, w *httptest.ResponseRecorder)
 	}
 	if w.Code == http.StatusOK && r.URL.Path == "/lex/govern/stream" {
 		checkEvents(t, w.Body.String())
+	}
+	if w.Code == http.StatusOK && r.URL.Path == "/audits/log" {
+		checkLogEntries(t, w.Body.String())
+	}
+}
+
+// checkLogEntries holds the lines of the log against their schema.
+func checkLogEntries(t testing.TB, body string) {
+	t.Helper()
+	doc, err := described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(body) {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if err := doc.Components.Schemas["LogEntry"].Value.VisitJSON(entry, openapi3.EnableJSONSchema2020()); err != nil {
+			t.Errorf("a line of the log is not as described: %v", err)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store/storetest"
 )
 
@@ -212,6 +213,22 @@ func TestANamedPolicyInherits(t *testing.T) {
 	}
 }
 
+// The thresholds of the options are those of the policy that receipts name.
+func TestThresholds(t *testing.T) {
+	t.Setenv("LEX_TEST_ADMIN", password)
+	options := map[string]any{
+		"policy":   map[string]any{"threat_at": 0.4, "cusum_h": 1.5, "cusum_slow_h": 2},
+		"policies": map[string]any{"strict": map[string]any{"threat_severity": 0.45, "cusum_h": 0.7}},
+	}
+	s := newSiteWith(t, `{"policy":"strict","baseline":"never"}`, options, answering("application/json", completion("Paris.")))
+	s.post("/lex/govern", `{"session_id":"s","prompt":"Hello."}`)
+	hash, _ := s.receipts()[0]["policy"].(string)
+	got, err := kernel.ParsePolicy(s.send(http.MethodGet, "/lex/policies/"+hash, "").Body.Bytes())
+	if err != nil || got.ThreatAt != 0.4 || got.ThreatSeverity != 0.45 || got.CUSUMH != 0.7 || got.CUSUMSlowH != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // A policy that does not exist is an error at load that says which do.
 func TestUnknownPolicies(t *testing.T) {
 	for _, c := range []struct{ options, site, want string }{
@@ -405,7 +422,7 @@ func TestOneSessionUnderTwoPolicies(t *testing.T) {
 	policies := make(map[any]int)
 	for i, r := range receipts {
 		policies[r["policy"]]++
-		if i+1 < len(receipts) && r["prev"] != receipts[i+1]["id"] {
+		if i+1 < len(receipts) && predecessor(r) != receipts[i+1]["id"] {
 			t.Errorf("receipt %d follows %v", i, r["prev"])
 		}
 		w := sites[i%2].post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`)

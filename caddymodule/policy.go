@@ -32,6 +32,18 @@ type Policy struct {
 	// The same while detection is degraded. Default: 0.50.
 	RefuseAtDegraded *float64 `json:"refuse_at_degraded,omitempty"`
 
+	// Contrastive threat signal over which a suspected prompt is refused. Default:
+	// calibrated for the local embedder, 0.15 for a remote one.
+	ThreatAt *float64 `json:"threat_at,omitempty"`
+
+	// Severity that such a prompt must have as well. Default: 0.50.
+	ThreatSeverity *float64 `json:"threat_severity,omitempty"`
+
+	// The levels at which the fast and the slow slow-drip chart raise the alarm.
+	// Default: 0.90 and 1.25.
+	CUSUMH     *float64 `json:"cusum_h,omitempty"`
+	CUSUMSlowH *float64 `json:"cusum_slow_h,omitempty"`
+
 	// What a refused turn answers.
 	RefusalText string `json:"refusal_text,omitempty"`
 
@@ -65,6 +77,7 @@ type Policy struct {
 
 	name     string // "" of the unnamed one
 	governor *govern.Governor
+	setup    []byte // the document that the governor's receipts name
 
 	anonymous, keyed, intercepted limit
 }
@@ -124,6 +137,10 @@ func (p *Policy) inherit(unnamed Policy) {
 	p.Tau = cmp.Or(p.Tau, unnamed.Tau)
 	p.RefuseAt = cmp.Or(p.RefuseAt, unnamed.RefuseAt)
 	p.RefuseAtDegraded = cmp.Or(p.RefuseAtDegraded, unnamed.RefuseAtDegraded)
+	p.ThreatAt = cmp.Or(p.ThreatAt, unnamed.ThreatAt)
+	p.ThreatSeverity = cmp.Or(p.ThreatSeverity, unnamed.ThreatSeverity)
+	p.CUSUMH = cmp.Or(p.CUSUMH, unnamed.CUSUMH)
+	p.CUSUMSlowH = cmp.Or(p.CUSUMSlowH, unnamed.CUSUMSlowH)
 	p.RefusalText = cmp.Or(p.RefusalText, unnamed.RefusalText)
 	p.Constitution = cmp.Or(p.Constitution, unnamed.Constitution)
 	p.Identity = cmp.Or(p.Identity, unnamed.Identity)
@@ -190,24 +207,32 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	if g.Embedder == nil { // the threshold belongs to the detector's own scale
 		policy.ThreatAt = math.Round(float64(g.Detector.Calibration().Threat)*1e4) / 1e4
 	}
+	override(&policy.ThreatAt, p.ThreatAt)
+	override(&policy.ThreatSeverity, p.ThreatSeverity)
+	override(&policy.CUSUMH, p.CUSUMH)
+	override(&policy.CUSUMSlowH, p.CUSUMSlowH)
 	if g.Kernel, err = kernel.New(policy); err != nil {
 		return fmt.Errorf("checking the policy: %w", err)
 	}
 	g.Version = pipelineVersion + "+policy." + g.Kernel.PolicyHash()[:12]
+	p.setup, g.Setup, err = g.Describe(codeSetup(), p.Tools.ruleSet()).JSON()
 	p.governor = g
-	return nil
+	return err
 }
 
-// start gives the governor its store, and leaves the policy there before the first
-// receipt that names it, so that the receipt can be replayed for as long as it is
-// kept.
+// start gives the governor its store, and leaves the policy and the setup there before
+// the first receipt that names them, so that the receipt can be replayed for as long as
+// it is kept.
 func (p *Policy) start(ctx context.Context, e *sharedStore) error {
 	p.governor.Store, p.governor.Locks = e.store, e.locks
 	text, err := p.governor.Kernel.Policy().JSON()
 	if err != nil {
 		return err
 	}
-	return e.store.PutPolicy(ctx, p.governor.Kernel.PolicyHash(), text)
+	if err := e.store.PutDocument(ctx, p.governor.Kernel.PolicyHash(), text); err != nil {
+		return err
+	}
+	return e.store.PutDocument(ctx, p.governor.Setup, p.setup)
 }
 
 // loadEmbedder loads the embedder module of the app or of a policy.

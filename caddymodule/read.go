@@ -33,13 +33,18 @@ const (
 // groupVerify is what verifications are counted on: each reads many receipts.
 const groupVerify = "verify"
 
-// The limits of a page of GET /audits/recent.
+// The limits of a page of GET /audits/recent and of GET /audits/log.
 const (
 	defaultRecent = 20
 	maxRecent     = 200
+
+	defaultLog  = 100
+	maxLog      = 1000
+	maxLogBytes = 4 << 20 // a page has at least one receipt, whatever its size
+	logAtOnce   = 16      // receipts that are read at a time, with their records
 )
 
-// readAPI are the endpoints that read: receipts, policies, statistics and
+// readAPI are the endpoints that read: receipts, policies, setups, statistics and
 // benchmarks. There is one for each request.
 type readAPI struct {
 	shared *sharedStore
@@ -143,7 +148,7 @@ func storeError(err error) error {
 // recent serves GET /audits/recent, newest first, with a link to the next page.
 func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	limit, err := recentLimit(query.Get("limit"), query.Has("limit"))
+	limit, err := pageLimit(query, defaultRecent, maxRecent)
 	if err != nil {
 		return err
 	}
@@ -182,18 +187,62 @@ func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown govern.Summ
 	return shown, nil
 }
 
-func recentLimit(raw string, given bool) (int, error) {
-	if !given {
-		return defaultRecent, nil
+// pageLimit reads the parameter limit of a list.
+func pageLimit(query url.Values, usual, most int) (int, error) {
+	raw := query.Get("limit")
+	if !query.Has("limit") {
+		return usual, nil
 	}
 	n, err := strconv.Atoi(raw)
 	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(raw, "-") {
-		return maxRecent, nil // an integer, and more than there is
+		return most, nil // an integer, and more than there is
 	}
 	if err != nil || n < 1 {
 		return 0, errInvalidLimit
 	}
-	return min(n, maxRecent), nil
+	return min(n, most), nil
+}
+
+// log serves GET /audits/log: receipts with their places in the log, oldest first, one on
+// each line. A page that is empty is the end; a shorter one than asked for is not.
+func (a *readAPI) log(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	limit, err := pageLimit(query, defaultLog, maxLog)
+	if err != nil {
+		return err
+	}
+	var after uint64
+	if query.Has("after") {
+		if after, err = strconv.ParseUint(query.Get("after"), 10, 64); err != nil {
+			return errInvalidPlace
+		}
+	}
+	page, err := a.logPage(r.Context(), after, limit)
+	if err != nil {
+		return storeError(err)
+	}
+	_ = writeBody(w, http.StatusOK, "application/x-ndjson", page) // a failure means that the client left
+	return nil
+}
+
+// logPage returns up to limit lines of the log, and no more once they have the size of a
+// page.
+func (a *readAPI) logPage(ctx context.Context, after uint64, limit int) (page []byte, err error) {
+	for limit > 0 {
+		entries, err := a.shared.store.Log(ctx, after, min(limit, logAtOnce))
+		if err != nil || len(entries) == 0 {
+			return page, err
+		}
+		for _, entry := range entries {
+			if len(page) > 0 && len(page)+len(entry.JSON) > maxLogBytes {
+				return page, nil
+			}
+			page = audit.AppendLogLine(page, entry)
+			after = entry.Seq
+		}
+		limit -= len(entries)
+	}
+	return page, nil
 }
 
 // turnID is the form of a turn's id, which is made by crypto/rand.Text. No other
@@ -230,13 +279,33 @@ func (a *readAPI) receiptOfTurn(w http.ResponseWriter, r *http.Request) error {
 // policy serves GET /lex/policies/{hash}: the constants that a receipt of this
 // policy replays with, byte for byte as hashed. They never change.
 func (a *readAPI) policy(w http.ResponseWriter, r *http.Request) error {
+	return a.document(w, r, kernel.IsPolicyHash, func(text []byte) error {
+		_, err := kernel.ParsePolicy(text)
+		return err
+	})
+}
+
+// setup serves GET /lex/setups/{hash}: what decided on a receipt of this setup, byte for
+// byte as hashed. It never changes.
+func (a *readAPI) setup(w http.ResponseWriter, r *http.Request) error {
+	return a.document(w, r, kernel.IsSetupHash, func(text []byte) error {
+		_, err := govern.ParseSetup(text)
+		return err
+	})
+}
+
+// document serves the document whose hash is in the path, unless it is of another kind.
+func (a *readAPI) document(w http.ResponseWriter, r *http.Request, isHash func(string) bool, check func(text []byte) error) error {
 	hash := r.PathValue("hash")
-	if !kernel.IsPolicyHash(hash) {
+	if !isHash(hash) {
 		return errNotFound
 	}
-	text, err := a.shared.store.Policy(r.Context(), hash)
+	text, err := a.shared.store.Document(r.Context(), hash)
 	if err != nil {
 		return storeError(err)
+	}
+	if check(text) != nil {
+		return errNotFound
 	}
 	return writeRecord(w, text)
 }
@@ -281,9 +350,9 @@ func health(g *request, w http.ResponseWriter, r *http.Request) error {
 
 // verifyRequest is the body of POST /audits/verify.
 type verifyRequest struct {
-	id             string
-	record         []byte // canonical; nil when only the id was given
-	prompt, output *string
+	id     string
+	record []byte // canonical; nil when only the id was given
+	texts  audit.Texts
 }
 
 // verify serves POST /audits/verify.
@@ -297,13 +366,13 @@ func (a *readAPI) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return storeError(err)
 	}
-	if q.prompt != nil || q.output != nil {
+	if q.texts.NeedSession() {
 		if err := a.mayCompare(r, report.Entry); err != nil {
 			return err
 		}
-		if err := auditor.CompareTexts(r.Context(), report, q.prompt, q.output); err != nil {
-			return storeError(err)
-		}
+	}
+	if err := auditor.CompareTexts(r.Context(), report, q.texts); err != nil {
+		return storeError(err)
 	}
 	return writeJSON(w, http.StatusOK, report)
 }
@@ -313,7 +382,7 @@ func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error)
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
 	}
-	m, apiErr := decodeObject(body, "receipt_id", "receipt", "prompt", "output")
+	m, apiErr := decodeObject(body, "receipt_id", "receipt", "prompt", "output", "arguments", "openings")
 	if apiErr != nil {
 		return verifyRequest{}, apiErr
 	}
@@ -331,15 +400,40 @@ func decodeVerify(w http.ResponseWriter, r *http.Request) (verifyRequest, error)
 			return verifyRequest{}, errInvalidJSON
 		}
 	}
-	for name, to := range map[string]**string{"prompt": &q.prompt, "output": &q.output} {
-		if v := m[name]; present(v) {
-			if v.Type != gjson.String {
-				return verifyRequest{}, errInvalidReceipt
-			}
-			*to = &v.Str
+	err := q.readTexts(m)
+	return q, err
+}
+
+// readTexts reads the texts to compare, and their openings. An opening without its text
+// opens nothing and is ignored.
+func (q *verifyRequest) readTexts(m map[string]gjson.Result) error {
+	openings := map[string]gjson.Result{}
+	if v := m["openings"]; present(v) {
+		var apiErr *apiError
+		if !v.IsObject() {
+			return errInvalidReceipt
+		}
+		if openings, apiErr = members(v, "prompt", "output", "arguments"); apiErr != nil {
+			return apiErr
 		}
 	}
-	return q, nil
+	for name, to := range map[string]struct {
+		text    **string
+		opening *string
+	}{
+		"prompt":    {&q.texts.Prompt, &q.texts.Openings.Prompt},
+		"output":    {&q.texts.Output, &q.texts.Openings.Output},
+		"arguments": {&q.texts.Arguments, &q.texts.Openings.Arguments},
+	} {
+		text, opening := m[name], openings[name]
+		if present(text) && text.Type != gjson.String || present(opening) && opening.Type != gjson.String {
+			return errInvalidReceipt
+		}
+		if present(text) {
+			*to.text, *to.opening = &text.Str, opening.Str
+		}
+	}
+	return nil
 }
 
 // present reports whether a member is there and not null.

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-var readPaths = []string{"/audits/recent", "/audits/KRN-" + strings.Repeat("0", 32), "/stats", "/benchmarks", "/agentic-sim", "/lex/policies/" + strings.Repeat("0", 64)}
+var readPaths = []string{"/audits/recent", "/audits/log", "/audits/KRN-" + strings.Repeat("0", 32), "/stats", "/benchmarks", "/agentic-sim", "/lex/policies/" + strings.Repeat("0", 64), "/lex/setups/" + strings.Repeat("0", 64)}
 
 func readSite(t *testing.T, read string, limit int) *site {
 	t.Helper()

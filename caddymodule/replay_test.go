@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -61,12 +60,11 @@ func checkChain(t *testing.T, chain []kernel.Receipt) {
 		t.Fatalf("%d receipts", len(chain))
 	}
 	for i, r := range chain[:4] {
-		if r.Prev != chain[i+1].ID || r.X != chain[i+1].State || r.Z != chain[i+1].ZNext {
+		if r.Prev != chain[i+1].Link() || r.X != chain[i+1].State || r.Z != chain[i+1].ZNext {
 			t.Errorf("receipt %d does not follow the one before", 5-i)
 		}
 	}
-	same := chain[0].PromptCommitment == chain[4].PromptCommitment && chain[0].OutputCommitment == chain[4].OutputCommitment
-	if !same || chain[0].PromptCommitment == chain[1].PromptCommitment || strings.Contains(chain[0].PromptCommitment, "Paris") {
-		t.Error("commitments of equal texts of a session differ, or of different ones agree")
+	if chain[0].PromptCommitment == chain[4].PromptCommitment || chain[0].OutputCommitment == chain[4].OutputCommitment {
+		t.Error("equal texts of a session can be told by their commitments")
 	}
 }

@@ -53,6 +53,12 @@ type governorSensing struct {
 	CorrectionApplied bool    `json:"correction_applied"`
 }
 
+// openings are the keys of the two commitments, "" where there was no such text.
+type openings struct {
+	Prompt string `json:"prompt"`
+	Output string `json:"output"`
+}
+
 // timing is in milliseconds.
 type timing struct {
 	Assess   float64 `json:"assess"`
@@ -107,6 +113,7 @@ type result struct {
 	ReceiptPersisted bool            `json:"receipt_persisted"`
 	PromptCommitment string          `json:"prompt_commitment"`
 	OutputCommitment string          `json:"output_commitment"`
+	Openings         openings        `json:"openings"`
 	Coverage         kernel.Coverage `json:"coverage"`
 
 	SessionID      string  `json:"session_id"`
@@ -144,6 +151,7 @@ func newResult(g *govern.Governor, j *govern.Judged, r *govern.Receipt) result {
 		DeltaV: t.DeltaV, LyapunovV: t.LyapunovV, StabilityRatio: t.StabilityRatio, ZWeights: t.Before.Z, ZShift: t.ZShift,
 		SigmaViol: t.SigmaViol, GovernorEffort: t.Effort, GovernorMode: t.GovernorMode, GovernancePressure: asPillars(t.Pressure),
 		ReceiptPersisted: r.Persisted, PromptCommitment: r.PromptCommitment, OutputCommitment: r.OutputCommitment,
+		Openings:  openings{r.Openings.Prompt, r.Openings.Output},
 		Coverage:  r.Coverage,
 		SessionID: r.PublicID, Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
 		Model: o.Model, CRSSource: crsSource, EmbedProvider: &embedder, Version: g.Version,

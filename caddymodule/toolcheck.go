@@ -25,7 +25,8 @@ type toolRequest struct {
 }
 
 // toolAnswer is its answer. Reason, Invariant and Rule are null for an approved call, and
-// Flagged and Provenance where there is nothing to say.
+// Flagged and Provenance where there is nothing to say. The opening is "" where there
+// were no arguments.
 type toolAnswer struct {
 	Decision   kernel.ToolDecision `json:"decision"`
 	Reason     *string             `json:"reason"`
@@ -35,6 +36,12 @@ type toolAnswer struct {
 	Effect     kernel.ToolEffect   `json:"effect"`
 	Provenance *kernel.Provenance  `json:"provenance"`
 	ReceiptID  string              `json:"receipt_id"`
+	Openings   argumentsOpening    `json:"openings"`
+}
+
+// argumentsOpening is the key of the commitment to the arguments.
+type argumentsOpening struct {
+	Arguments string `json:"arguments"`
 }
 
 // toolsCheck serves POST /lex/tools/check: may an agent run this tool call? The
@@ -97,7 +104,7 @@ func newToolAnswer(receipt *govern.Receipt) toolAnswer {
 	call := receipt.Turn.Call
 	a := toolAnswer{
 		Decision: call.Decision, Flagged: orNull(call.Flagged), Effect: call.Effect,
-		Provenance: orNull(call.Provenance), ReceiptID: receipt.ID,
+		Provenance: orNull(call.Provenance), ReceiptID: receipt.ID, Openings: argumentsOpening{receipt.Openings.Arguments},
 	}
 	if call.Decision == kernel.Blocked {
 		a.Reason, a.Invariant, a.Rule = orNull(govern.BlockedReason(call)), orNull(call.Invariant), orNull(call.Rule)

@@ -110,7 +110,7 @@ func TestToolReceiptInTheChain(t *testing.T) {
 	call := checkTool(s, destructiveCall)
 	after := govern(s, `{"prompt":"What is the capital of France?","session_id":"s","turn":8}`)
 	record := s.get("/audits/" + call.ReceiptID)
-	if record["prev"] != pushed["receipt_id"] || s.get("/audits/" + after["receipt_id"].(string))["prev"] != call.ReceiptID {
+	if predecessor(record) != pushed["receipt_id"] || predecessor(s.get("/audits/"+after["receipt_id"].(string))) != call.ReceiptID {
 		t.Errorf("the chain: %v", record["prev"])
 	}
 	if record["m_after"].(float64) >= pushed["M"].(float64) || record["turn"] != 7.0 || record["outcome"] != "refused" || record["tool"] != "run_command" || record["health_band"] != "CRITICAL" {

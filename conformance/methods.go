@@ -13,7 +13,7 @@ func methodCases() []testCase {
 	var cases []testCase
 	allowed := map[string]string{
 		governPath: "POST", streamPath: "POST", toolsPath: "POST", "/audits/verify": "POST",
-		"/audits/recent": "GET, HEAD", "/audits/KRN-00000000000000000000000000000000": "GET, HEAD", "/stats": "GET, HEAD",
+		"/audits/recent": "GET, HEAD", "/audits/log": "GET, HEAD", "/audits/KRN-00000000000000000000000000000000": "GET, HEAD", "/stats": "GET, HEAD",
 		"/benchmarks": "GET, HEAD", "/agentic-sim": "GET, HEAD", "/lex/health": "GET, HEAD", "/lex/openapi.json": "GET, HEAD", "/lex/docs": "GET, HEAD",
 		"/admin/keys": "GET, POST", "/admin/keys/key_0": "DELETE", "/admin/benchmarks": "POST", "/admin/sessions/" + strings.Repeat("0", 64): "DELETE, GET",
 	}

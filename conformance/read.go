@@ -32,6 +32,10 @@ func readCases() []testCase {
 		{Name: "audits: a large limit is clamped", Request: request{Path: "/audits/recent?limit=99999"}, Status: http.StatusOK, Body: listsAtMost(200)},
 		{Name: "audits: an unknown cursor", Request: request{Path: "/audits/recent?before=nowhere"}, Status: http.StatusBadRequest, Body: refusesWith("invalid_cursor")},
 		{Name: "audits: newest first, page by page", Flow: pagesAreExact},
+		{Name: "audits: the log", Flow: logIsLinked},
+		{Name: "audits: behind the log", Request: request{Path: "/audits/log?after=9007199254740991&limit=99999"}, Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/x-ndjson"}, Body: isEmpty},
+		{Name: "audits: no place in the log", Request: request{Path: "/audits/log?after=-1"}, Status: http.StatusBadRequest, Body: refusesWith("invalid_cursor")},
+		{Name: "audits: no limit of the log", Request: request{Path: "/audits/log?limit=0"}, Status: http.StatusBadRequest, Body: refusesWith("invalid_limit")},
 		{Name: "audits: one receipt is what was hashed", Flow: receiptIsWhatWasHashed},
 		{Name: "audits: an unknown id", Request: request{Path: "/audits/KRN-00000000000000000000000000000000"}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
 		{Name: "audits: a malformed id", Request: request{Path: "/audits/krn-1"}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
@@ -135,6 +139,35 @@ func pagesAreExact(ctx context.Context, c *client) error {
 	}
 	if len(made) > 0 {
 		return fmt.Errorf("%d receipts are not listed, or not in their order", len(made))
+	}
+	return nil
+}
+
+// logIsLinked makes two receipts and reads the beginning of the log: the numbers follow
+// each other, and each line has the hash of the receipt before.
+func logIsLinked(ctx context.Context, c *client) error {
+	session := newSession()
+	for range 2 {
+		if _, err := c.governed(ctx, question, session); err != nil {
+			return err
+		}
+	}
+	r, err := c.do(ctx, request{Path: "/audits/log?limit=10"})
+	if err != nil {
+		return err
+	}
+	lines := bytes.Split(bytes.TrimSuffix(r.Body, []byte("\n")), []byte("\n"))
+	if r.Status != http.StatusOK || len(lines) < 2 || len(lines) > 10 {
+		return fmt.Errorf("status %d and %d lines, want 2 to 10", r.Status, len(lines))
+	}
+	prev := ""
+	for i, line := range lines {
+		place, record, _ := bytes.Cut(line, []byte(`,"receipt":`))
+		if want := fmt.Sprintf(`{"seq":%d,"log_prev":"%s"`, i+1, prev); string(place) != want {
+			return fmt.Errorf("line %d begins %s, want %s", i+1, place, want)
+		}
+		sum := sha256.Sum256(bytes.TrimSuffix(record, []byte("}")))
+		prev = hex.EncodeToString(sum[:])
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need, where it is missing: gcc (race detector),
-# redis-server, Node with the official SDKs, the Go SDKs. Packages come from the
-# distribution (Debian, Ubuntu) and from npm; the newest SDK wants a newer Node
-# than distributions have, and npm's own `node` package brings that.
+# redis-server, Node with the official SDKs, Python for the verifier in
+# examples/verify, the Go SDKs. Packages come from the distribution (Debian,
+# Ubuntu) and from npm; the newest SDK wants a newer Node than distributions
+# have, and npm's own `node` package brings that.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -10,6 +11,7 @@ missing=()
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 command -v redis-server >/dev/null || missing+=(redis-server)
 command -v npm >/dev/null || missing+=(nodejs npm)
+command -v python3 >/dev/null || missing+=(python3)
 
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! command -v apt-get >/dev/null; then

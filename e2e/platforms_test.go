@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// The kernel's golden files hold the bits of long walks. Receipts replay
-// everywhere only if every platform gives the same ones: one without fused
+// The kernel's golden files hold the bits of long walks, and the detector's those of the
+// signals of many texts. Receipts replay and prompts can be scored again everywhere only if
+// every platform gives the same ones: one without fused
 // multiply-adds, one that has them, 32 bits, and a machine that is no machine.
 func TestKernelGivesTheSameBitsEverywhere(t *testing.T) {
 	t.Parallel()
@@ -34,29 +35,36 @@ func TestKernelGivesTheSameBitsEverywhere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tests := filepath.Join(t.TempDir(), "kernel.test")
-			goOutput(t, c.build, "test", "-c", "-o", tests, "../kernel")
-			args := append(slices.Clone(c.exec), tests, "-test.v", "-test.run=^(TestLongWalkIsBitExact|TestGoldenSteps|TestReplayOfRecordedTurns)$")
-			cmd := exec.Command(args[0], args[1:]...)
-			cmd.Dir = "../kernel" // where testdata is
-			// Node refuses a long environment; and it must be the one that npm brought.
-			cmd.Env = append([]string{"PATH=" + absolute(t, "node_modules/.bin") + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.run...)
-			out, err := cmd.CombinedOutput()
-			if err != nil || strings.Count(string(out), "--- PASS") != 3 {
-				t.Errorf("%v\n%s", err, out)
+			for folder, names := range map[string][]string{
+				"../kernel":        {"TestLongWalkIsBitExact", "TestGoldenSteps", "TestReplayOfRecordedTurns"},
+				"../kernel/detect": {"TestSignalsAreBitExact"},
+			} {
+				tests := filepath.Join(t.TempDir(), "kernel.test")
+				goOutput(t, c.build, "test", "-c", "-o", tests, folder)
+				args := append(slices.Clone(c.exec), tests, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
+				cmd := exec.Command(args[0], args[1:]...)
+				cmd.Dir = folder // where testdata is
+				// Node refuses a long environment; and it must be the one that npm brought.
+				cmd.Env = append([]string{"PATH=" + absolute(t, "node_modules/.bin") + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.run...)
+				out, err := cmd.CombinedOutput()
+				if err != nil || strings.Count(string(out), "--- PASS") != len(names) {
+					t.Errorf("%s: %v\n%s", folder, err, out)
+				}
 			}
 		})
 	}
 }
 
 // On arm64 and others the compiler fuses a product with the sum it meets, unless
-// a conversion rounds it in between. No such instruction may be in the kernel.
+// a conversion rounds it in between. No such instruction may be in the kernel or the detector.
 func TestKernelHasNoFusedMultiplyAdd(t *testing.T) {
 	t.Parallel()
 	arm := []string{"GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0"}
 	fused := regexp.MustCompile(`\tFN?M(ADD|SUB)[SD]\t.*`)
-	if found := fused.FindAllString(goOutput(t, arm, "build", "-gcflags=-S", "../kernel"), -1); found != nil {
-		t.Errorf("the kernel has fused multiply-adds:\n%s", strings.Join(found, "\n"))
+	for _, folder := range []string{"../kernel", "../kernel/detect"} {
+		if found := fused.FindAllString(goOutput(t, arm, "build", "-gcflags=-S", folder), -1); found != nil {
+			t.Errorf("%s has fused multiply-adds:\n%s", folder, strings.Join(found, "\n"))
+		}
 	}
 	control := filepath.Join(t.TempDir(), "control.go")
 	if err := os.WriteFile(control, []byte("package control\n\nfunc F(a, b, c float64) float64 { return a*b + c }\n"), 0o600); err != nil {

@@ -309,21 +309,22 @@ func (j *Judged) decisions() (d Decisions, err error) {
 // sealCalls makes the receipts of the calls of an answer. They follow the receipt of their
 // turn in the session's chain.
 func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipts []*Receipt, entries []store.Receipt, err error) {
-	prev := turn.ID
+	prev := turn.Link()
 	for i, t := range d.CallTurns {
 		c := d.Calls[i]
 		r := turn.Receipt // who, when and where
 		record := j.Opened.governor.Kernel.Receipt(t)
 		record.SessionID, record.Turn, record.Timestamp = r.SessionID, r.Turn, r.Timestamp
-		record.Prev, record.Nonce, record.Version, record.Resent = prev, r.Nonce, r.Version, r.Resent
+		record.Prev, record.Version, record.Setup, record.Resent = prev, r.Version, r.Setup, r.Resent
+		record.Nonce = callNonce(turn.TurnID)
 		record.Endpoint, record.Dialect, record.Model = r.Endpoint, r.Dialect, r.Model
-		record.ArgumentsCommitment = commitment(s.Secret, c.Arguments)
+		out := &Receipt{Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
+		record.ArgumentsCommitment, out.Openings.Arguments = commit(s.Secret, &record, kernel.CommittedArguments, c.Arguments)
 		record.Coverage = callCoverage("response.tool_call", c)
 		if err := record.Seal(); err != nil {
 			return nil, nil, fmt.Errorf("sealing the receipt of a tool call: %w", err)
 		}
-		prev = record.ID
-		out := &Receipt{Receipt: record, Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
+		prev, out.Receipt = record.Link(), record
 		entry, err := out.entry(s.Key)
 		if err != nil {
 			return nil, nil, err

@@ -2,6 +2,8 @@ package govern
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +40,14 @@ type Receipt struct {
 	// Calls are the receipts of the tool calls in the answer, in order. They are durable
 	// if this one is.
 	Calls []*Receipt
+	// Openings are the keys of the commitments.
+	Openings Openings
+}
+
+// Openings are the keys of a receipt's commitments in lower-case hex, "" where there was
+// no such text. Whoever has one can show the text to a third party.
+type Openings struct {
+	Prompt, Output, Arguments string
 }
 
 // Sent is what the client gets of an answer.
@@ -239,17 +249,18 @@ func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Rece
 	o, out := j.Opened, j.unwritten()
 	r := o.governor.Kernel.Receipt(j.Turn)
 	r.SessionID, r.Turn, r.Timestamp = o.PublicID, j.label(), o.Started.UnixMilli()
-	r.Prev, r.Nonce, r.Version = o.session.Head, o.TurnID, o.governor.Version
+	r.Prev, r.Nonce, r.Version, r.Setup = o.session.Head, o.TurnID, o.governor.Version, o.governor.Setup
 	r.Resent = o.Unnamed
 	r.Endpoint, r.Dialect, r.Model, r.Outcome = o.Endpoint, o.Dialect, plainName(o.Model), outcome
 	if j.Turn.Refused && outcome == kernel.Answered {
 		r.Outcome = kernel.Refused
 	}
 	if j.call != nil {
-		r.ArgumentsCommitment = commitment(secret, j.input.Prompt)
+		r.Nonce = callNonce(o.TurnID)
+		r.ArgumentsCommitment, out.Openings.Arguments = commit(secret, &r, kernel.CommittedArguments, j.input.Prompt)
 	} else {
-		r.PromptCommitment = commitment(secret, j.input.Prompt)
-		r.OutputCommitment = commitment(secret, sent)
+		r.PromptCommitment, out.Openings.Prompt = commit(secret, &r, kernel.CommittedPrompt, j.input.Prompt)
+		r.OutputCommitment, out.Openings.Output = commit(secret, &r, kernel.CommittedOutput, sent)
 	}
 	r.Coverage = o.Coverage.bounded()
 	if err := r.Seal(); err != nil {
@@ -259,12 +270,19 @@ func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Rece
 	return out, nil
 }
 
-func commitment(secret []byte, text string) string {
+// commit returns the commitment to a text of a receipt, whose nonce is known, and its
+// opening; both are "" if there is no such text.
+func commit(secret []byte, r *kernel.Receipt, of kernel.Committed, text string) (commitment, opening string) {
 	if text == "" {
-		return ""
+		return "", ""
 	}
-	return kernel.Commit(secret, text)
+	key := kernel.CommitmentKey(secret, r.Nonce, of)
+	return kernel.Commit(key, text), hex.EncodeToString(key)
 }
+
+// callNonce returns the nonce of the receipt of a tool call. It begins with the id of the
+// turn, which is the nonce of the turn's own receipt.
+func callNonce(turnID string) string { return turnID + "." + rand.Text() }
 
 // label returns the number of the turn: the caller's, or else the session's next
 // number. A tool call has the number of the current turn, and a repeated turn the
@@ -285,9 +303,9 @@ func (j *Judged) label() int {
 // next returns the session after this turn, with its new head and memory.
 func (j *Judged) next(s store.Session, r *Receipt, sent Sent, answers []providedAnswer, d Decisions) store.Session {
 	s = j.advance(s)
-	s.Head, s.Eval = r.ID, s.Eval || j.Opened.Eval
+	s.Head, s.Eval = r.Link(), s.Eval || j.Opened.Eval
 	if n := len(r.Calls); n > 0 {
-		s.Head, s.State = r.Calls[n-1].ID, d.CallTurns[n-1].Next
+		s.Head, s.State = r.Calls[n-1].Link(), d.CallTurns[n-1].Next
 	}
 	if j.call == nil {
 		s.HighestTurn = max(s.HighestTurn, r.Receipt.Turn)
@@ -355,7 +373,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	if len(answers) > 0 {
 		m.Asked = j.input.asking
 	}
-	if sent.Text == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
+	if !j.Turn.Refused && sent.Text == "" && (outcome == kernel.ProviderFailed || outcome == kernel.ClientGone || outcome == kernel.Aborted) {
 		m.Failed = j.input.asking
 	}
 	return m

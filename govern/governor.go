@@ -48,6 +48,8 @@ type Governor struct {
 	Memory int
 	// Version names the pipeline and its policy in receipts.
 	Version string
+	// Setup is the hash of the governor's [Setup], which receipts name.
+	Setup string
 }
 
 // A Store has the methods of a [store.Store] that the pipeline needs.
@@ -62,8 +64,10 @@ type Store interface {
 // attacks or to everyday questions. Implementations are safe for concurrent use,
 // honour the context and return errors that hold no text, key or address.
 type Embedder interface {
-	// Provider names the embedder, as embed_provider shows it.
+	// Provider names the embedder, as embed_provider shows it, and Model the model that
+	// it asks.
 	Provider() string
+	Model() string
 	// Threat returns a number in [-2, 2]; a positive number is nearer to attacks. It
 	// reads the first [model.MaxEmbedded] bytes. The namespace identifies the caller.
 	// Nothing that one caller asked may influence the answer to another, or the time
@@ -187,7 +191,7 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 	case s.PublicID != "":
 		r.PublicID = s.PublicID
 	case s.Head != "": // stored before sessions kept their public id
-		head, err := g.Store.Receipt(ctx, s.Head)
+		head, err := g.Store.Receipt(ctx, kernel.IDOf(s.Head))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("reading the session's head: %w", err)
 		}

@@ -111,8 +111,8 @@ func TestAnswersLeadToTheirSession(t *testing.T) {
 		turn int
 		prev string
 	}{
-		"second": {second, 2, first.ID}, "third": {third, 3, second.ID}, "branch": {branch, 2, first.ID},
-		"again": {again, 2, first.ID}, "after": {after, 3, branch.ID},
+		"second": {second, 2, first.Link()}, "third": {third, 3, second.Link()}, "branch": {branch, 2, first.Link()},
+		"again": {again, 2, first.Link()}, "after": {after, 3, branch.Link()},
 	} {
 		if r.got.Receipt.Turn != r.turn || r.got.Prev != r.prev || r.got.PublicID != first.PublicID || skipped(r.got, previousPart) != "" {
 			t.Errorf("%s: turn %d after %s in %s; coverage %+v", name, r.got.Receipt.Turn, r.got.Prev, r.got.PublicID, r.got.Coverage)
@@ -137,13 +137,13 @@ func TestAnUnknownHistoryIsNeverCalledInspected(t *testing.T) {
 	}
 	known := c.ask(t, "", question, "resp_9", "Paris.", kernel.Answered)
 	other := &keptTalk{g: c.g, mode: kernel.Enforce, namespace: "another"}
-	if r := other.ask(t, "resp_9", question, "resp_10", "Paris.", kernel.Answered); r.Prev == known.ID || r.Receipt.Turn != 1 || skipped(r, previousPart) != why {
+	if r := other.ask(t, "resp_9", question, "resp_10", "Paris.", kernel.Answered); r.Prev == known.Link() || r.Receipt.Turn != 1 || skipped(r, previousPart) != why {
 		t.Errorf("another caller: turn %d after %s, %+v", r.Receipt.Turn, r.Prev, r.Coverage.Skipped)
 	}
 	for _, outcome := range []kernel.Outcome{kernel.Aborted, kernel.ClientGone} {
 		id := "resp_" + string(outcome)
 		broken := c.ask(t, "resp_9", "And of Spain, "+id+"?", id, "Mad", outcome)
-		if r := c.ask(t, id, "Go on.", "resp_after_"+id, "Madrid.", kernel.Answered); r.Prev != broken.ID || skipped(r, previousPart) != why {
+		if r := c.ask(t, id, "Go on.", "resp_after_"+id, "Madrid.", kernel.Answered); r.Prev != broken.Link() || skipped(r, previousPart) != why {
 			t.Errorf("%s: after %s, %+v", outcome, r.Prev, r.Coverage.Skipped)
 		}
 	}
@@ -204,7 +204,7 @@ func TestTheConversationGoesOnAfterARefusal(t *testing.T) {
 			// Two refusals in a row.
 			one := c.ask(t, "resp_2", attack+" At once.", "", "", kernel.Answered)
 			two := c.ask(t, "resp_lex_"+one.ID, attack+" Now.", "", "", kernel.Answered)
-			if two.Outcome != kernel.Refused || two.Prev != one.ID {
+			if two.Outcome != kernel.Refused || two.Prev != one.Link() {
 				t.Fatalf("%s after %s", two.Outcome, two.Prev)
 			}
 			goesOn("resp_lex_"+two.ID, "resp_2", two.Receipt.Turn+1)
@@ -230,7 +230,7 @@ func TestAKeptConversationIsASession(t *testing.T) {
 	const part = "request.conversation"
 	first := c.ask(t, "", question, "resp_1", "Paris.", kernel.Answered)
 	second := c.ask(t, "", "And of Italy?", "resp_2", "Rome.", kernel.Answered)
-	if second.Prev != first.ID || second.Resent || skipped(first, part) == "" || skipped(second, part) != "" {
+	if second.Prev != first.Link() || second.Resent || skipped(first, part) == "" || skipped(second, part) != "" {
 		t.Errorf("after %s; %+v, then %+v", second.Prev, first.Coverage.Skipped, second.Coverage.Skipped)
 	}
 	bad := c.ask(t, "", "Who are you today?", "resp_3", capitulation, kernel.Answered)

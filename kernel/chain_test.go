@@ -17,7 +17,7 @@ func session(t testing.TB, k *kernel.Kernel, seed uint64, n int) []kernel.Receip
 	for i := range receipts {
 		turn := take(t, k, s, r.evidence(), kernel.Observe, r.output())
 		receipts[i] = link(t, k, turn, prev)
-		s, prev = turn.Next, receipts[i].ID
+		s, prev = turn.Next, receipts[i].Link()
 	}
 	return receipts
 }
@@ -84,9 +84,9 @@ func TestChangedChainsAreFound(t *testing.T) {
 		"two swapped":        {slices.Concat(whole[:4], whole[5:6], whole[4:5], whole[6:]), "was removed or moved"},
 		"one repeated":       {slices.Insert(slices.Clone(whole), 6, whole[5]), "occurs twice"},
 		"a double put in":    {slices.Insert(slices.Clone(whole), 6, forged(func(*kernel.Receipt) {})), "was put in"},
-		"one put in between": {slices.Insert(slices.Clone(whole), 6, forged(func(r *kernel.Receipt) { r.Prev = whole[5].ID })), "does not start from the state"},
+		"one put in between": {slices.Insert(slices.Clone(whole), 6, forged(func(r *kernel.Receipt) { r.Prev = whole[5].Link() })), "does not start from the state"},
 		"one replaced":       {slices.Replace(slices.Clone(whole), 5, 6, forged(func(r *kernel.Receipt) { r.Turn = 77 })), "was removed or moved"},
-		"of another session": {append(slices.Clone(whole), forged(func(r *kernel.Receipt) { r.Prev, r.SessionID = whole[11].ID, "other" })), "belongs to another session"},
+		"of another session": {append(slices.Clone(whole), forged(func(r *kernel.Receipt) { r.Prev, r.SessionID = whole[11].Link(), "other" })), "belongs to another session"},
 		"a head made up":     {append([]kernel.Receipt{forged(func(r *kernel.Receipt) { r.Prev = "" })}, whole...), "does not start from the centre"},
 		"said to be migrated": {append(slices.Clone(whole[:5]), sealed(t, func() kernel.Receipt {
 			r := whole[5]
@@ -132,7 +132,7 @@ func TestResentHistoryBranches(t *testing.T) {
 	for i := range whole {
 		whole[i].Resent, whole[i].Prev = true, prev
 		whole[i] = sealed(t, whole[i])
-		prev = whole[i].ID
+		prev = whole[i].Link()
 	}
 	branch := whole[2]
 	branch.Nonce = "0000000000000002"
@@ -146,6 +146,38 @@ func TestResentHistoryBranches(t *testing.T) {
 	}
 }
 
+// A link names the predecessor by its whole hash. Two records that share an id, which
+// has half of the digits, are told apart, and receipts that were written before links
+// had all digits still stand in their chain.
+func TestLinksHoldTheWholeHash(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	whole := session(t, k, 6, 3)
+	next := func(prev string) []kernel.Receipt {
+		r := whole[2]
+		r.Prev = prev
+		return []kernel.Receipt{whole[0], whole[1], sealed(t, r)}
+	}
+	id := whole[1].ID
+	for prev, want := range map[string]string{
+		whole[1].Link():              "",
+		id:                           "",
+		id + strings.Repeat("0", 32): "follows another record than the " + id,
+		id + whole[1].Link()[36:67]:  "follows another record than the " + id,
+	} {
+		err := check(k, new(kernel.Chain), next(prev))
+		if (err == nil) != (want == "") || err != nil && (!errors.Is(err, kernel.ErrChain) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("after %s: %v", prev, err)
+		}
+	}
+	// What is wrong with a record is its own fault and not its successor's.
+	broken := whole[1]
+	broken.Model = "another"
+	text := mustJSON(t, broken)
+	if broken, err := kernel.OpenReceipt(text); !errors.Is(err, kernel.ErrReceiptID) || check(k, new(kernel.Chain), []kernel.Receipt{whole[0], broken, whole[2]}) != nil {
+		t.Errorf("a changed record: %v", err)
+	}
+}
+
 // After a change of policy the session starts from the projection of its state.
 func TestChainAcrossPolicies(t *testing.T) {
 	old := newKernel(t, kernel.DefaultPolicy())
@@ -154,7 +186,7 @@ func TestChainAcrossPolicies(t *testing.T) {
 	k := newKernel(t, p)
 	pressed := take(t, old, old.NewSession(), scores(0.95, 0, 0, 0, 0, 0), kernel.Observe, kernel.Output{})
 	first := link(t, old, pressed, "")
-	second := link(t, k, take(t, k, pressed.Next, kernel.Evidence{}, kernel.Observe, kernel.Output{}), first.ID)
+	second := link(t, k, take(t, k, pressed.Next, kernel.Evidence{}, kernel.Observe, kernel.Output{}), first.Link())
 	var c kernel.Chain
 	if err := errors.Join(c.Add(old, first), c.Add(k, second)); err != nil || !second.Migrated {
 		t.Fatalf("migrated %v: %v", second.Migrated, err)

@@ -1,7 +1,11 @@
 package kernel_test
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -83,54 +87,78 @@ func TestRecoveryFromAnywhere(t *testing.T) {
 	}
 }
 
-// alarms returns the turns, from 1, on which the slow-drip test alarms.
-func alarms(t *testing.T, k *kernel.Kernel, severities []float64) []int {
+// firstAlarm returns the turn, from 1, on which the slow-drip test first alarms; 0 for none.
+func firstAlarm(t *testing.T, k *kernel.Kernel, severity func(turn int) float64) int {
 	t.Helper()
-	var on []int
 	s := k.NewSession()
-	for i, severity := range severities {
-		turn := take(t, k, s, scores(severity, 0, 0, 0, 0, 0), kernel.Enforce, kernel.Output{})
-		if turn.SlowDrip {
-			on = append(on, i+1)
+	for turn := 1; turn <= 1000; turn++ {
+		step := take(t, k, s, scores(severity(turn), 0, 0, 0, 0, 0), kernel.Enforce, kernel.Output{})
+		if step.SlowDrip {
+			return turn
 		}
-		s = turn.Next
+		s = step.Next
 	}
-	return on
+	return 0
 }
 
 func TestSlowDrip(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
-	steady := func(v float64, n int) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = v
+	every := func(n int, severity float64) func(int) float64 {
+		return func(turn int) float64 {
+			if turn%n == 1%n {
+				return severity
+			}
+			return 0
 		}
-		return out
 	}
-	climb := steady(0.40, 10)
-	for i := range climb {
-		climb[i] += 0.15 * float64(i) / 9
+	climb := func(from, to float64, turns int) func(int) float64 {
+		return func(turn int) float64 { return from + (to-from)*float64(min(turn, turns)-1)/float64(turns-1) }
 	}
+	page, err := os.ReadFile("../docs/kernel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := func(n int) string {
+		if n == 0 {
+			return "never"
+		}
+		return strconv.Itoa(n)
+	}
+	now, before := newKernel(t, kernel.DefaultPolicy()), newKernel(t, revision0(kernel.DefaultPolicy()))
 	for _, c := range []struct {
-		name       string
-		severities []float64
-		first      int // the first alarm, 0 for none
+		name        string
+		severity    func(int) float64
+		first, once int // the first alarm, 0 for none, now and under revision 0
 	}{
-		{"a climb from 0.40 to 0.55 over ten turns", climb, 7},
-		{"a steady 0.40", steady(0.40, 12), 10},
-		{"a steady 0.30 is ordinary", steady(0.30, 1000), 0},
-		{"quiet", steady(0.05, 1000), 0},
-		{"one loud turn and quiet ones", append([]float64{1}, steady(0.1, 50)...), 0},
-		{"drips between quiet turns", []float64{0.6, 0.1, 0.6, 0.1, 0.6, 0.1, 0.6, 0.1, 0.6, 0.1, 0.6}, 11},
+		{"constant 0.31", every(1, 0.31), 0, 95},
+		{"constant 0.40", every(1, 0.40), 10, 10},
+		{"0.45 every 2nd turn", every(2, 0.45), 25, 0},
+		{"0.60 every 2nd turn", every(2, 0.60), 9, 11},
+		{"0.60 every 3rd turn", every(3, 0.60), 16, 0},
+		{"0.67 every 4th turn", every(4, 0.67), 17, 0},
+		{"0.69 every 5th turn", every(5, 0.69), 21, 0},
+		{"from 0.40 to 0.55 over 10 turns", climb(0.40, 0.55, 10), 7, 7},
+		{"from 0.10 to 0.60 over 20 turns", climb(0.10, 0.60, 20), 17, 17},
 	} {
-		on := alarms(t, k, c.severities)
-		if c.first == 0 && len(on) > 0 || c.first > 0 && (len(on) == 0 || on[0] != c.first) {
-			t.Errorf("%s: alarms on turns %v, want the first on %d", c.name, on, c.first)
+		if first, once := firstAlarm(t, now, c.severity), firstAlarm(t, before, c.severity); first != c.first || once != c.once {
+			t.Errorf("%s: the first alarm is on turn %d, and under revision 0 on %d, want %d and %d", c.name, first, once, c.first, c.once)
+		}
+		if row := fmt.Sprintf("| %s | %s | %s |", c.name, turn(c.first), turn(c.once)); !strings.Contains(string(page), row) {
+			t.Errorf("docs/kernel.md does not say: %s", row)
 		}
 	}
 }
 
-// An alarm falls only on a turn over k, and leaves half the level.
+// Turns without an attack raise no alarm, and one loud one does not either.
+func TestNoSlowDrip(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	quiet := func(int) float64 { return 0.30 }
+	once := func(turn int) float64 { return map[bool]float64{true: 1}[turn == 1] }
+	if a, b := firstAlarm(t, k, quiet), firstAlarm(t, k, once); a != 0 || b != 0 {
+		t.Errorf("alarms on turns %d and %d", a, b)
+	}
+}
+
+// An alarm falls only on a turn over k, and leaves its statistic at the level.
 func TestAlarmFallsOnADrip(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	r := newRandom(40)
@@ -140,8 +168,8 @@ func TestAlarmFallsOnADrip(t *testing.T) {
 		turn := take(t, k, s, r.evidence(), kernel.Enforce, kernel.Output{})
 		if turn.SlowDrip {
 			fell++
-			if turn.Severity < 0.30 || turn.Next.CUSUM != 0.95/2 {
-				t.Fatalf("alarm at severity %v leaves %v", turn.Severity, turn.Next.CUSUM)
+			if turn.Severity < 0.31 || turn.Next.CUSUM != 0.90 && turn.Next.CUSUMSlow != 1.25 {
+				t.Fatalf("alarm at severity %v leaves %v and %v", turn.Severity, turn.Next.CUSUM, turn.Next.CUSUMSlow)
 			}
 			if loud := turn.Severity >= 0.70; !loud && turn.AttackType != kernel.SlowDrip && !turn.Evidence.Degraded {
 				t.Fatalf("a quiet alarm is named %s", turn.AttackType)

@@ -21,7 +21,7 @@ func (s Scores) top() float64 {
 func (k *Kernel) classify(t *Turn) {
 	scores := t.Evidence.Scores.pooled()
 	t.Severity = k.severity(scores)
-	t.Next.CUSUM, t.SlowDrip = k.cusum(t.Before.CUSUM, t.Severity)
+	k.drip(t)
 	t.AttackType = k.attackType(scores)
 	if t.SlowDrip && t.Evidence.Scores.top() < k.policy.refuseAt(t.Evidence.Degraded) {
 		t.AttackType = SlowDrip
@@ -65,17 +65,4 @@ func (k *Kernel) attackType(scores [5]float64) AttackType {
 		return classes[highest]
 	}
 	return NoAttack
-}
-
-// cusum is Page's one-sided CUSUM (1954) on the severity: it sums what exceeds k,
-// never falls under 0, and alarms at h. An alarm leaves h/2, so that a session
-// that goes on dripping alarms again soon. A quiet turn takes off a bounded
-// relief. Before an alarm the statistic is under h, so only a turn over k can
-// raise the alarm.
-func (k *Kernel) cusum(g, severity float64) (next float64, alarm bool) {
-	next = max(0, g+max(severity-k.policy.CUSUMK, -k.policy.CUSUMRelief))
-	if next >= k.policy.CUSUMH {
-		return k.policy.CUSUMH / 2, true
-	}
-	return next, false
 }

@@ -19,19 +19,24 @@ func (k *Kernel) decide(t *Turn) {
 }
 
 // reasons returns every reason that holds, by priority. No single weak signal
-// refuses: the contrastive signal and self-reference need a type that suspects
-// the prompt, and the floor needs severity, because the state sums up a session
+// refuses: self-reference needs a type that suspects the prompt, the contrastive signal
+// that and severity, and the floor needs severity, because the state sums up a session
 // and is no probability of harm.
+//
+// Asking again never turns a refusal into a pass: the operator's rule, the severity, the
+// contrastive signal, self-reference and what stands follow from the evidence alone; a
+// chart that alarmed alarms again ([Chart]), and a pillar under the floor stays there
+// ([Kernel.floorMargin]), with the same pressure ([Kernel.nextCarry]).
 func (k *Kernel) reasons(t *Turn) []Reason {
 	p, e := &k.policy, &t.Evidence
 	suspected := e.Scores.top() >= p.WatchAt
 	holds := [len(priority)]bool{
 		e.DeniedBy != "",
 		t.Severity >= p.refuseAt(e.Degraded),
-		e.ThreatSignal > p.ThreatAt && suspected,
+		e.ThreatSignal > p.ThreatAt && suspected && t.Severity >= p.ThreatSeverity,
 		t.SlowDrip,
 		e.SovereigntyDrift && suspected,
-		t.MBefore < p.Floor && t.Severity >= p.SevereAt,
+		k.underFloor(t),
 		t.Output.Capitulated,
 	}
 	set := 0
@@ -41,6 +46,20 @@ func (k *Kernel) reasons(t *Turn) []Reason {
 		}
 	}
 	return reasonLists[set]
+}
+
+// underFloor reports whether the floor refuses a turn. A repeated turn takes no step and is
+// not judged.
+func (k *Kernel) underFloor(t *Turn) bool {
+	if k.policy.Revision == 0 {
+		return t.MBefore < k.policy.Floor && t.Severity >= k.policy.SevereAt
+	}
+	return t.MFloor > 0 && t.MFloor < k.policy.Floor
+}
+
+// promptRefused reports whether a reason holds that is not the answer's.
+func promptRefused(t *Turn) bool {
+	return len(t.Reasons) > 0 && (t.Reasons[0] != CapitulatedOutput || slices.Contains(t.Evidence.Standing, CapitulatedOutput))
 }
 
 // reasonLists holds the list of every set of reasons, so that a turn need not

@@ -62,9 +62,9 @@ func TestReasons(t *testing.T) {
 	low := k.NewSession()
 	low.X, low.Z = kernel.Point{0.46, 0.46, 0.08}, kernel.Point{0.4, 0.4, 0.2}
 	lowAndDripping := low
-	lowAndDripping.CUSUM = 0.9
+	lowAndDripping.CUSUM = 0.89
 	dripping := k.NewSession()
-	dripping.CUSUM = 0.9
+	dripping.CUSUM = 0.89
 	suspected := scores(0.35, 0, 0, 0, 0, 0)
 	with := func(e kernel.Evidence, change func(*kernel.Evidence)) kernel.Evidence { change(&e); return e }
 	type reasons = []kernel.Reason
@@ -80,8 +80,9 @@ func TestReasons(t *testing.T) {
 		{"classifier", k.NewSession(), scores(0, 0.7, 0, 0, 0, 0), kernel.Output{}, reasons{kernel.SemanticClassifier}},
 		{"under the classifier", k.NewSession(), scores(0, 0.699, 0, 0, 0, 0), kernel.Output{}, nil},
 		{"degraded", k.NewSession(), with(scores(0, 0.5, 0, 0, 0, 0), func(e *kernel.Evidence) { e.Degraded = true }), kernel.Output{}, reasons{kernel.SemanticClassifier}},
-		{"contrastive", k.NewSession(), with(suspected, func(e *kernel.Evidence) { e.ThreatSignal = 0.151 }), kernel.Output{}, reasons{kernel.ContrastiveThreat}},
-		{"contrastive, at its threshold", k.NewSession(), with(suspected, func(e *kernel.Evidence) { e.ThreatSignal = 0.15 }), kernel.Output{}, nil},
+		{"contrastive", k.NewSession(), with(suspected, func(e *kernel.Evidence) { e.ThreatSignal, e.Scores.Identity = 0.151, 0.50 }), kernel.Output{}, reasons{kernel.ContrastiveThreat}},
+		{"contrastive, hardly suspected", k.NewSession(), with(suspected, func(e *kernel.Evidence) { e.ThreatSignal, e.Scores.Identity = 2, 0.499 }), kernel.Output{}, nil},
+		{"contrastive, at its threshold", k.NewSession(), with(suspected, func(e *kernel.Evidence) { e.ThreatSignal, e.Scores.Identity = 0.15, 0.50 }), kernel.Output{}, nil},
 		{"contrastive alone", k.NewSession(), kernel.Evidence{ThreatSignal: 2}, kernel.Output{}, nil},
 		{"slow drip", dripping, suspected, kernel.Output{}, reasons{kernel.SlowDripAlarm}},
 		{"self-reference", k.NewSession(), with(suspected, func(e *kernel.Evidence) { e.SovereigntyDrift = true }), kernel.Output{}, reasons{kernel.SovereigntyDrift}},
@@ -114,7 +115,7 @@ func TestReasons(t *testing.T) {
 func TestAlarmNamesTheQuietAttack(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	dripping := k.NewSession()
-	dripping.CUSUM = 0.9
+	dripping.CUSUM = 0.89
 	for _, c := range []struct {
 		evidence kernel.Evidence
 		want     kernel.AttackType

@@ -20,7 +20,8 @@
 //
 //  1. drift: raw_i is proportional to x_i^(1-rho) z_i^rho e^(-eta p_i). This is
 //     an entropic mirror step: a weighted geometric mean of where the state is
-//     and where it rests, pushed down by pressure;
+//     and where it rests, pushed down by pressure. In a severe turn rho is 0: it
+//     only presses;
 //  2. governor: state = argmin KL(y || raw) over {y_i >= tau, sum y_i = 1}, the
 //     information projection on the barrier set. It differs from raw exactly
 //     when min raw < tau: the governor fired. The minimiser is y_i = max(tau,
@@ -103,18 +104,25 @@
 // # Signals and decisions
 //
 // The severity joins the two highest scores. Its sum over the session is watched
-// by a one-sided CUSUM (Page), which finds a slow drip of turns each of which
-// would pass alone. Decisions are a list of reasons by priority ([Reason]); the
-// mode [Observe] computes them and acts on none.
+// by two one-sided CUSUMs (Page), a fast and a slow [Chart], which find a slow drip
+// of turns each of which would pass alone. Decisions are a list of reasons by
+// priority ([Reason]); the mode [Observe] computes them and acts on none.
+//
+// Asking again does not help: the session that a refused turn leaves refuses the same
+// evidence. An alarm leaves its chart at the alarm level, a refused turn leaves the
+// pressure that acted on it, and the floor judges a margin that adaptation cannot lift:
+// of the session it knows only the component x_i that the turn presses most, it falls
+// with x_i, and a severe turn leaves no larger x_i.
 //
 // # Receipts
 //
 // A [Receipt] holds the inputs and the outputs of one step in canonical JSON,
 // under an id that is its hash, chained to the session's previous one.
-// [OpenReceipt] finds any change of the record, to the bit, [Kernel.Replay] any
-// output that does not follow from the inputs, and [Chain] any receipt that was
-// removed, moved or put in. A hash proves integrity, not origin: who can rewrite
-// a whole session leaves one that verifies. Texts stand in a receipt only as
+// [OpenReceipt] finds any change of the record that did not come with a new id,
+// [Kernel.Replay] any output that does not follow from the inputs, and [Chain] any
+// receipt that does not go on from the one before it. A hash proves integrity, not
+// origin: who can rewrite a session from some receipt to its head leaves one that
+// verifies. Texts stand in a receipt only as
 // commitments ([Commit]). A decided tool call has a receipt of the same form. The
 // state of the session may deny a call, and a call that breaks an invariant may
 // bring evidence and then takes a step; every other leaves the session as it is

@@ -45,6 +45,10 @@ func exp(x float64) float64 {
 	return float64(y * math.Float64frombits(uint64(k+1023)<<52)) //nolint:gosec // G115: -1010 <= k <= 1010
 }
 
+// Exp is e^x with the same bits on every platform. An x outside of [-700, 700] counts as the
+// nearer end.
+func Exp(x float64) float64 { return exp(max(-700, min(700, x))) }
+
 // horner returns c[0] + c[1] t + c[2] t^2 + …
 func horner(t float64, c []float64) float64 {
 	sum := c[len(c)-1]

@@ -1,7 +1,31 @@
 package kernel
 
-// The elementary functions are tested on their own, against exact arithmetic.
-var (
-	Exp = exp
-	Log = log
-)
+// ReadCanonical reads a record with the reader for canonical JSON alone.
+func ReadCanonical(text []byte) (r Receipt, ok bool) {
+	ok = receiptShape.read(string(text), &r)
+	return r, ok
+}
+
+// DecodeReceipt reads a record with the general decoder alone.
+func DecodeReceipt(text []byte) (Receipt, error) { return decodeReceipt(text) }
+
+// Remake gives a receipt the outputs that follow from its inputs.
+func (k *Kernel) Remake(r Receipt) (Receipt, error) {
+	t, err := k.recompute(r)
+	if err != nil {
+		return Receipt{}, err
+	}
+	t.Migrated = r.Migrated
+	r.record(t)
+	return r, nil
+}
+
+// Retake gives a receipt the start that its predecessor left, and the outputs.
+func (k *Kernel) Retake(before, r Receipt) (_ Receipt, err error) {
+	s := before.next()
+	if r.Migrated, err = k.admit(&s); err != nil {
+		return Receipt{}, err
+	}
+	r.X, r.Z, r.CUSUM, r.CUSUMSlow, r.Carry, r.Policy = s.X, s.Z, s.CUSUM, s.CUSUMSlow, s.Carry, s.Policy
+	return k.Remake(r)
+}

@@ -14,7 +14,7 @@ import (
 func FuzzAssess(f *testing.F) {
 	third, minus := 1.0/3, math.Copysign(0, -1)
 	f.Add(third, third, third, third, third, third, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, uint8(0))
-	f.Add(0.08, 0.08, 0.84, 0.2, 0.2, 0.6, 0.94, 1.5, 0.0, 5e-324, 0.9, 1.0, 0.31, -2.0, uint8(255))
+	f.Add(0.08, 0.08, 0.84, 0.2, 0.2, 0.6, 0.79, 1.5, 0.0, 5e-324, 0.9, 1.0, 0.31, -2.0, uint8(255))
 	f.Add(math.NaN(), 0.5, 0.5, third, third, third, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, uint8(1))
 	f.Add(third, third, third, math.Inf(1), math.Inf(-1), third, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, uint8(2))
 	f.Add(5e-324, 0.5, 0.5, 1e-310, 0.5, 0.5, 4e307, 1.7e308, 1.7e308, 1.7e308, minus, minus, minus, minus, uint8(4))
@@ -26,7 +26,7 @@ func FuzzAssess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, x0, x1, x2, z0, z1, z2, cusum, c0, c1, c2, s0, s1, confidence, threat float64, flags uint8) {
 		s := kernel.Session{
 			X: kernel.Point{x0, x1, x2}, Z: kernel.Point{z0, z1, z2},
-			CUSUM: cusum, Carry: kernel.Point{c0, c1, c2}, Policy: k.PolicyHash(),
+			CUSUM: cusum, CUSUMSlow: cusum, Carry: kernel.Point{c0, c1, c2}, Policy: k.PolicyHash(),
 		}
 		if flags&4 != 0 {
 			s.Policy = "another"
@@ -71,7 +71,7 @@ func FuzzAssess(f *testing.F) {
 func FuzzRecordToolCall(f *testing.F) {
 	third := 1.0 / 3
 	f.Add(third, third, third, 0.0, 0.0, 0.0, 0.0, "f", "", "", "", "", uint8(0))
-	f.Add(0.08, 0.08, 0.84, 0.94, 1.5, 0.9, 0.31, "shell", "exfiltration", "no-shell", "send", "instruction", uint8(3))
+	f.Add(0.08, 0.08, 0.84, 0.79, 1.5, 0.9, 0.31, "shell", "exfiltration", "no-shell", "send", "instruction", uint8(3))
 	f.Add(0.08, 0.46, 0.46, 0.3, 0.0, 0.0, 0.0, "\xff", "session_risk", "", "write", "model", uint8(2))
 	f.Add(0.2, 0.3, 0.5, math.NaN(), math.Inf(1), 5e-324, 1.0, "f", "x", "", "reads", "nobody", uint8(6))
 	k, err := kernel.New(kernel.DefaultPolicy())
@@ -80,7 +80,7 @@ func FuzzRecordToolCall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, x0, x1, x2, cusum, carry, score, other float64, tool, invariant, rule, effect, provenance string, flags uint8) {
 		s := k.NewSession()
-		s.X, s.CUSUM, s.Carry[1] = kernel.Point{x0, x1, x2}, cusum, carry
+		s.X, s.CUSUM, s.CUSUMSlow, s.Carry[1] = kernel.Point{x0, x1, x2}, cusum, cusum, carry
 		if flags&4 != 0 {
 			s.Policy = "another"
 		}

@@ -40,6 +40,26 @@ func golden(t *testing.T, name string, got []byte) {
 // The same walk must leave the same bits on every platform and for good: a
 // single other bit anywhere would break the replay of receipts that exist.
 func TestLongWalkIsBitExact(t *testing.T) {
+	narrow := kernel.DefaultPolicy()
+	narrow.Floor, narrow.Tau, narrow.Eta, narrow.Kappa, narrow.Rho = 0.002, 0.03, 31, 0.83, 0.07
+	golden(t, "walk.sha256", walk(t, kernel.DefaultPolicy(), narrow))
+	const before = "37ee833025a0acf93f92b4cb18b79614bb4e3121d26a82c769376896dce9de92"
+	if got := walk(t, revision0(kernel.DefaultPolicy()), revision0(narrow)); string(got) != before+"\n" {
+		t.Errorf("under revision 0 the hash is %s", got)
+	}
+}
+
+// revision0 is a policy of before there was a revision, with the defaults of then.
+func revision0(p kernel.Policy) kernel.Policy {
+	p.Revision, p.ThreatSeverity = 0, 0
+	p.CUSUMK, p.CUSUMH, p.CUSUMRelief = 0.30, 0.95, 0.15
+	p.CUSUMSlowK, p.CUSUMSlowH, p.CUSUMSlowRelief = 0, 0, 0
+	return p
+}
+
+// walk is the hash of everything that two long walks leave.
+func walk(t *testing.T, policies ...kernel.Policy) []byte {
+	t.Helper()
 	digest := sha256.New()
 	write := func(values ...float64) {
 		for _, v := range values {
@@ -47,21 +67,22 @@ func TestLongWalkIsBitExact(t *testing.T) {
 		}
 	}
 	r := newRandom(20)
-	narrow := kernel.DefaultPolicy()
-	narrow.Floor, narrow.Tau, narrow.Eta, narrow.Kappa, narrow.Rho = 0.002, 0.03, 31, 0.83, 0.07
-	for _, p := range []kernel.Policy{kernel.DefaultPolicy(), narrow} {
+	for _, p := range policies {
 		k := newKernel(t, p)
 		s := k.NewSession()
 		for range 10_000 {
 			turn := take(t, k, s, r.evidence(), kernel.Enforce, r.output())
 			s = turn.Next
 			write(turn.Severity, turn.DeltaV, turn.StabilityRatio, turn.LyapunovV, turn.ZShift, turn.SigmaViol, turn.Effort, s.CUSUM)
+			if p.Revision > 0 {
+				write(turn.MFloor, s.CUSUMSlow)
+			}
 			for _, point := range []kernel.Point{turn.Pressure, turn.Raw, turn.State, s.Z, s.Carry} {
 				write(point[:]...)
 			}
 		}
 	}
-	golden(t, "walk.sha256", []byte(hex.EncodeToString(digest.Sum(nil))+"\n"))
+	return []byte(hex.EncodeToString(digest.Sum(nil)) + "\n")
 }
 
 // take assesses and concludes a turn.
@@ -106,6 +127,7 @@ type vector struct {
 	X          hexPoint        `json:"x"`
 	Z          hexPoint        `json:"z"`
 	CUSUM      hex64           `json:"cusum"`
+	CUSUMSlow  hex64           `json:"cusum_slow"`
 	Carry      hexPoint        `json:"carry"`
 	OtherOwner bool            `json:"other_policy"` // the session comes from another policy
 	Scores     [6]hex64        `json:"scores"`
@@ -127,6 +149,7 @@ type vectorOutputs struct {
 	AttackType   kernel.AttackType `json:"attack_type"`
 	SlowDrip     bool              `json:"slow_drip"`
 	Pressure     hexPoint          `json:"pressure"`
+	MFloor       hex64             `json:"m_floor"`
 	Raw          hexPoint          `json:"raw_state"`
 	State        hexPoint          `json:"state"`
 	DeltaV       hex64             `json:"delta_V"`
@@ -147,13 +170,14 @@ type vectorOutputs struct {
 	Corrected    bool              `json:"sensing_correction_applied"`
 	ZNext        hexPoint          `json:"z_next"`
 	CUSUMNext    hex64             `json:"cusum_next"`
+	SlowNext     hex64             `json:"cusum_slow_next"`
 	CarryNext    hexPoint          `json:"carry_next"`
 }
 
 // run takes the step that a vector describes.
 func (v vector) run(t *testing.T, k *kernel.Kernel) kernel.Turn {
 	t.Helper()
-	s := kernel.Session{X: v.X.point(), Z: v.Z.point(), CUSUM: float64(v.CUSUM), Carry: v.Carry.point(), Policy: k.PolicyHash()}
+	s := kernel.Session{X: v.X.point(), Z: v.Z.point(), CUSUM: float64(v.CUSUM), CUSUMSlow: float64(v.CUSUMSlow), Carry: v.Carry.point(), Policy: k.PolicyHash()}
 	if v.OtherOwner {
 		s.Policy = "another"
 	}
@@ -172,13 +196,13 @@ func (v vector) run(t *testing.T, k *kernel.Kernel) kernel.Turn {
 func outputs(turn kernel.Turn) vectorOutputs {
 	out := vectorOutputs{
 		Severity: hex64(turn.Severity), AttackType: turn.AttackType, SlowDrip: turn.SlowDrip,
-		Pressure: hexes(turn.Pressure), Raw: hexes(turn.Raw), State: hexes(turn.State),
+		Pressure: hexes(turn.Pressure), MFloor: hex64(turn.MFloor), Raw: hexes(turn.Raw), State: hexes(turn.State),
 		DeltaV: hex64(turn.DeltaV), Ratio: hex64(turn.StabilityRatio), LyapunovV: hex64(turn.LyapunovV),
 		ZShift: hex64(turn.ZShift), SigmaViol: hex64(turn.SigmaViol), Effort: hex64(turn.Effort),
 		Intervened: turn.Intervened, Migrated: turn.Migrated, Reasons: append([]kernel.Reason{}, turn.Reasons...), Refused: turn.Refused,
 		Band: turn.Band, Label: turn.Label, GovernorMode: turn.GovernorMode,
 		Fired: turn.Sensing.Fired, Corrected: turn.Sensing.CorrectionApplied,
-		ZNext: hexes(turn.Next.Z), CUSUMNext: hex64(turn.Next.CUSUM), CarryNext: hexes(turn.Next.Carry),
+		ZNext: hexes(turn.Next.Z), CUSUMNext: hex64(turn.Next.CUSUM), SlowNext: hex64(turn.Next.CUSUMSlow), CarryNext: hexes(turn.Next.Carry),
 	}
 	if turn.Sensing.ActivePillar != nil {
 		out.Active = turn.Sensing.ActivePillar.String()

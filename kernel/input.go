@@ -11,7 +11,7 @@ const simplexSlack = 1e-9
 
 // admit checks a session and brings one of another policy into this policy's
 // range; it reports whether it did. The carried pressure stays as it is, and a
-// statistic at the new alarm level counts as having alarmed already.
+// slow-drip statistic is at most at its new alarm level.
 func (k *Kernel) admit(s *Session) (migrated bool, err error) {
 	if err := checkSession(s); err != nil {
 		return false, err
@@ -21,9 +21,11 @@ func (k *Kernel) admit(s *Session) (migrated bool, err error) {
 	}
 	s.X = project(s.X, k.policy.Tau)
 	s.Z = project(s.Z, k.policy.weightFloor())
-	if s.CUSUM >= k.policy.CUSUMH {
-		s.CUSUM = k.policy.CUSUMH / 2
+	fast, slow := k.policy.Charts()
+	if s.CUSUM >= fast.H && k.policy.Revision == 0 {
+		s.CUSUM = fast.H / 2
 	}
+	s.CUSUM, s.CUSUMSlow = min(s.CUSUM, fast.H), min(s.CUSUMSlow, slow.H)
 	s.Policy = k.hash
 	return true, nil
 }
@@ -36,8 +38,10 @@ func (k *Kernel) checkRange(s *Session) error {
 		return fmt.Errorf("%w: x is under tau", ErrInput)
 	case s.Z.Min() < k.policy.weightFloor():
 		return fmt.Errorf("%w: z is out of its range", ErrInput)
-	case s.CUSUM >= k.policy.CUSUMH:
+	case s.CUSUM > k.policy.CUSUMH || s.CUSUM == k.policy.CUSUMH && k.policy.Revision == 0:
 		return fmt.Errorf("%w: cusum is over its alarm level", ErrInput)
+	case s.CUSUMSlow > k.policy.CUSUMSlowH:
+		return fmt.Errorf("%w: cusum_slow is over its alarm level", ErrInput)
 	}
 	return nil
 }
@@ -50,10 +54,12 @@ func checkSession(s *Session) error {
 		return fmt.Errorf("%w: z is not a point of the open simplex", ErrInput)
 	case !amount(s.CUSUM):
 		return fmt.Errorf("%w: cusum is negative or not finite", ErrInput)
+	case !amount(s.CUSUMSlow):
+		return fmt.Errorf("%w: cusum_slow is negative or not finite", ErrInput)
 	case !amount(s.Carry[0]) || !amount(s.Carry[1]) || !amount(s.Carry[2]):
 		return fmt.Errorf("%w: carry is negative or not finite", ErrInput)
 	}
-	clearNegativeZeros(&s.CUSUM, &s.Carry[0], &s.Carry[1], &s.Carry[2])
+	clearNegativeZeros(&s.CUSUM, &s.CUSUMSlow, &s.Carry[0], &s.Carry[1], &s.Carry[2])
 	return nil
 }
 

@@ -31,7 +31,10 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		{"cusum", func(s *session, _ *evidence) { s.CUSUM = nan }},
 		{"cusum", func(s *session, _ *evidence) { s.CUSUM = inf }},
 		{"cusum", func(s *session, _ *evidence) { s.CUSUM = -0.1 }},
-		{"cusum", func(s *session, _ *evidence) { s.CUSUM = 0.95 }},
+		{"cusum", func(s *session, _ *evidence) { s.CUSUM = 0.901 }},
+		{"cusum_slow", func(s *session, _ *evidence) { s.CUSUMSlow = nan }},
+		{"cusum_slow", func(s *session, _ *evidence) { s.CUSUMSlow = -0.1 }},
+		{"cusum_slow", func(s *session, _ *evidence) { s.CUSUMSlow = 1.251 }},
 		{"carry", func(s *session, _ *evidence) { s.Carry[0] = nan }},
 		{"carry", func(s *session, _ *evidence) { s.Carry[1] = -1e-9 }},
 		{"carry", func(s *session, _ *evidence) { s.Carry[2] = inf }},
@@ -65,7 +68,7 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 // A session of another policy is brought into range, and only such a one.
 func TestMigration(t *testing.T) {
 	old := kernel.DefaultPolicy()
-	old.Floor, old.Tau, old.Kappa, old.CUSUMH = 0.001, 0.002, 0.9, 5
+	old.Floor, old.Tau, old.Kappa, old.CUSUMH, old.CUSUMSlowH = 0.001, 0.002, 0.9, 5, 7
 	next := kernel.DefaultPolicy()
 	next.Tau, next.Kappa = 0.12, 0.3
 	from, to := newKernel(t, old), newKernel(t, next)
@@ -78,9 +81,9 @@ func TestMigration(t *testing.T) {
 		switch {
 		case !turn.Migrated || b.Policy != to.PolicyHash() || turn.Next.Policy != to.PolicyHash():
 			t.Fatal("the migration is not noted")
-		case b.X.Min() < 0.12 || b.Z.Min() < (1-next.Kappa)/3 || b.CUSUM >= next.CUSUMH:
+		case b.X.Min() < 0.12 || b.Z.Min() < (1-next.Kappa)/3 || b.CUSUM > next.CUSUMH || b.CUSUMSlow > next.CUSUMSlowH:
 			t.Fatalf("migrated to %+v", b)
-		case s.X.Min() >= 0.12 && b.X != s.X || s.CUSUM < next.CUSUMH && b.CUSUM != s.CUSUM:
+		case s.X.Min() >= 0.12 && b.X != s.X || b.CUSUM != min(s.CUSUM, next.CUSUMH) || b.CUSUMSlow != min(s.CUSUMSlow, next.CUSUMSlowH):
 			t.Fatalf("%+v was in range and became %+v", s, b)
 		case turn.SlowDrip:
 			t.Fatal("the change of policy alone raised the alarm")

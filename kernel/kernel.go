@@ -56,10 +56,14 @@ func (k *Kernel) Assess(s Session, e Evidence, m Mode) (Turn, error) {
 		k.keepState(&t)
 	} else {
 		k.pressure(&t)
-		k.step(&t)
+		k.step(&t, k.relaxation(&t))
 		k.carryEffect(&t)
+		if k.severe(&t) {
+			t.MFloor = k.floorMargin(&t)
+		}
 	}
 	k.decide(&t)
+	t.Next.Carry = k.nextCarry(&t)
 	return t, nil
 }
 
@@ -76,7 +80,7 @@ func (k *Kernel) Conclude(t Turn, o Output) (Turn, error) {
 		return t, nil // nothing that Assess did not take for granted
 	}
 	t.Output = o
-	t.Next.Carry = k.carry(o)
 	k.decide(&t)
+	t.Next.Carry = k.nextCarry(&t)
 	return t, nil
 }

@@ -36,3 +36,6 @@ func log(x float64) float64 {
 	half := float64(float64(0.5*f) * f)
 	return float64(kf*ln2Hi) - ((half - (float64(s*(half+r)) + float64(kf*ln2Lo))) - f)
 }
+
+// Log is ln x for a positive normal number x, with the same bits on every platform.
+func Log(x float64) float64 { return log(x) }

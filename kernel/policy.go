@@ -11,6 +11,13 @@ import (
 // Policy holds every constant of the kernel. It is a plain value; [New] takes a
 // valid one. Its JSON has one member a field.
 type Policy struct {
+	// Revision says by which rules the constants act. Under revision 1, the default,
+	// asking again never turns a refusal into a pass: a severe turn only presses, the
+	// floor is judged on Turn.MFloor, a refused turn leaves the carried pressure, and a
+	// slow-drip statistic stays at its alarm level. Revision 0, absent in JSON, is that
+	// of older receipts.
+	Revision int `json:"revision,omitzero"`
+
 	// Floor bounds the hard safe set {x_i >= floor}. Default 0.05, at least
 	// 0.001.
 	Floor float64 `json:"floor"`
@@ -52,8 +59,8 @@ type Policy struct {
 	// MultiAt is the score that two types must reach for the type multi.
 	// Default 0.50, over watch_at.
 	MultiAt float64 `json:"multi_at"`
-	// SevereAt is the severity with which a raw state under the floor is
-	// refused. Default 0.50, over watch_at.
+	// SevereAt is the severity from which a turn only presses (rho is 0) and is
+	// judged by the floor. Default 0.50, over watch_at.
 	SevereAt float64 `json:"severe_at"`
 	// RefuseAt is the severity from which a turn is refused. Default 0.70.
 	RefuseAt float64 `json:"refuse_at"`
@@ -63,16 +70,25 @@ type Policy struct {
 	// ThreatAt is the contrastive threat signal over which a corroborated turn
 	// is refused. Default 0.15, in (0, 1).
 	ThreatAt float64 `json:"threat_at"`
+	// ThreatSeverity is the severity that such a turn must have as well. Default
+	// 0.50, in [0, 1); 0, absent in JSON, asks for none.
+	ThreatSeverity float64 `json:"threat_severity,omitzero"`
 
-	// CUSUMK is the severity per turn that the slow-drip test takes for
-	// ordinary. Default 0.30, in (0, 1).
+	// CUSUMK is the severity per turn that the fast slow-drip chart takes for
+	// ordinary. Default 0.31, in (0, 1).
 	CUSUMK float64 `json:"cusum_k"`
-	// CUSUMH is the alarm level of the slow-drip test. Default 0.95, in (0, 10].
+	// CUSUMH is its alarm level. Default 0.90, in (0, 10].
 	CUSUMH float64 `json:"cusum_h"`
-	// CUSUMRelief is the most that one quiet turn takes off the statistic, so
-	// that an attacker cannot buy a loud turn with one silent one. Default 0.15,
+	// CUSUMRelief is the most that one quiet turn takes off its statistic, so
+	// that an attacker cannot buy a loud turn with one silent one. Default 0.10,
 	// in (0, 1].
 	CUSUMRelief float64 `json:"cusum_relief"`
+	// CUSUMSlowK, CUSUMSlowH and CUSUMSlowRelief are the same of the slow chart, which
+	// forgets less and so sees loud turns that are far apart. Defaults 0.31, 1.25 and 0.04; in
+	// the same ranges, or all 0, absent in JSON, for no slow chart.
+	CUSUMSlowK      float64 `json:"cusum_slow_k,omitzero"`
+	CUSUMSlowH      float64 `json:"cusum_slow_h,omitzero"`
+	CUSUMSlowRelief float64 `json:"cusum_slow_relief,omitzero"`
 }
 
 // PressureTable holds one row (C, R, S) for each attack type, entries in [0, 1]:
@@ -89,7 +105,8 @@ type PressureTable struct {
 // DefaultPolicy returns the defaults, which are valid.
 func DefaultPolicy() Policy {
 	return Policy{
-		Floor: 0.05, Tau: 0.08, Recovery: 0.15, Optimal: 0.25,
+		Revision: 1,
+		Floor:    0.05, Tau: 0.08, Recovery: 0.15, Optimal: 0.25,
 		Rho: 0.35, Eta: 4.6, Beta: 0.25, Kappa: 0.4, Clip: 1.5,
 		Pressure: PressureTable{
 			Identity:     Point{0.30, 0.10, 1.00},
@@ -100,15 +117,16 @@ func DefaultPolicy() Policy {
 		},
 		CarryCapitulated: 0.5, CarryLostThread: 0.15,
 		WatchAt: 0.30, MultiAt: 0.50, SevereAt: 0.50,
-		RefuseAt: 0.70, RefuseAtDegraded: 0.50, ThreatAt: 0.15,
-		CUSUMK: 0.30, CUSUMH: 0.95, CUSUMRelief: 0.15,
+		RefuseAt: 0.70, RefuseAtDegraded: 0.50, ThreatAt: 0.15, ThreatSeverity: 0.50,
+		CUSUMK: 0.31, CUSUMH: 0.90, CUSUMRelief: 0.10,
+		CUSUMSlowK: 0.31, CUSUMSlowH: 1.25, CUSUMSlowRelief: 0.04,
 	}
 }
 
 // JSON returns the policy's canonical JSON (RFC 8785), of which the policy's name
 // is the hash. A number that is not finite is an error that wraps [ErrPolicy].
 func (p Policy) JSON() ([]byte, error) {
-	text, err := policyShape.canonical(p)
+	text, err := policyShape.canonical(&p)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a policy: %w: %w", ErrPolicy, err)
 	}

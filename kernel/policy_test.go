@@ -36,11 +36,14 @@ func eachNumber(t *testing.T, visit func(name string, set func(*kernel.Policy, f
 	count := 0
 	typ := reflect.TypeFor[kernel.Policy]()
 	for i := range typ.NumField() {
-		name := typ.Field(i).Tag.Get("json")
+		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 		if typ.Field(i).Type.Kind() == reflect.Float64 {
 			visit(name, func(p *kernel.Policy, v float64) { reflect.ValueOf(p).Elem().Field(i).SetFloat(v) })
 			count++
 			continue
+		}
+		if typ.Field(i).Type.Kind() == reflect.Int {
+			continue // the revision
 		}
 		table := typ.Field(i).Type
 		for j := range table.NumField() {
@@ -52,8 +55,8 @@ func eachNumber(t *testing.T, visit func(name string, set func(*kernel.Policy, f
 			}
 		}
 	}
-	if count != 20+15 {
-		t.Fatalf("a policy has %d numbers, expected 35", count)
+	if count != 24+15 {
+		t.Fatalf("a policy has %d numbers, expected 39", count)
 	}
 }
 
@@ -104,10 +107,17 @@ func TestPolicyBounds(t *testing.T) {
 		{"refuse_at_degraded", func(p *policy) { p.RefuseAtDegraded = 0.71 }},
 		{"refuse_at_degraded", func(p *policy) { p.RefuseAtDegraded = p.WatchAt }},
 		{"threat_at", func(p *policy) { p.ThreatAt = 0 }},
+		{"threat_severity", func(p *policy) { p.ThreatSeverity = 1 }},
+		{"threat_severity", func(p *policy) { p.ThreatSeverity = -0.001 }},
 		{"cusum_k", func(p *policy) { p.CUSUMK = 1 }},
 		{"cusum_h", func(p *policy) { p.CUSUMH = 0 }},
 		{"cusum_h", func(p *policy) { p.CUSUMH = 10.1 }},
 		{"cusum_relief", func(p *policy) { p.CUSUMRelief = 0 }},
+		{"cusum_slow_k", func(p *policy) { p.CUSUMSlowK = 0 }},
+		{"cusum_slow_h", func(p *policy) { p.CUSUMSlowH = 10.1 }},
+		{"cusum_slow_relief", func(p *policy) { p.CUSUMSlowRelief = -0.1 }},
+		{"revision", func(p *policy) { p.Revision = 2 }},
+		{"revision", func(p *policy) { p.Revision = -1 }},
 	} {
 		p := kernel.DefaultPolicy()
 		c.set(&p)
@@ -138,8 +148,11 @@ func TestPolicyHash(t *testing.T) {
 		}
 		seen[h] = name
 	})
-	if len(seen) != 36 {
-		t.Errorf("36 policies have %d hashes", len(seen))
+	if len(seen) != 40 {
+		t.Errorf("40 policies have %d hashes", len(seen))
+	}
+	if h := revision0(kernel.DefaultPolicy()).Hash(); h != "10bcdb62e4fdab51440cf24aef69b373d77b5a4a6e3c6dfde5fc417294f4cc03" {
+		t.Errorf("the default of revision 0 has the hash %s", h)
 	}
 	golden(t, "policy.sha256", []byte(kernel.DefaultPolicy().Hash()+"\n"))
 }

@@ -57,6 +57,19 @@ func (k *Kernel) carry(o Output) Point {
 	return p
 }
 
+// nextCarry is the pressure that the turn leaves for the next one. A turn whose prompt is
+// refused generates nothing, so it leaves the pressure that acted on it as well: asked
+// again, the same prompt meets the same pressure.
+func (k *Kernel) nextCarry(t *Turn) Point {
+	p := k.carry(t.Output)
+	if k.policy.Revision > 0 && promptRefused(t) {
+		for i := range p {
+			p[i] = max(p[i], t.Before.Carry[i])
+		}
+	}
+	return p
+}
+
 // carryEffect reports what the previous output's pressure did. It compares the
 // state with the one that the same turn would have reached without it.
 func (k *Kernel) carryEffect(t *Turn) {
@@ -64,13 +77,7 @@ func (k *Kernel) carryEffect(t *Turn) {
 	if carry == (Point{}) {
 		return
 	}
-	active := Continuity
-	for i := Reciprocity; i <= Sovereignty; i++ {
-		if carry[i] > carry[active] {
-			active = i
-		}
-	}
-	t.Sensing = Sensing{Fired: true, ActivePillar: pillars[active], CorrectionApplied: k.stateWithoutCarry(t) != t.State}
+	t.Sensing = Sensing{Fired: true, ActivePillar: pillars[carry.largest()], CorrectionApplied: k.stateWithoutCarry(t) != t.State}
 }
 
 // pillars holds what Sensing.ActivePillar points to, so that a turn need not
@@ -82,5 +89,6 @@ func (k *Kernel) stateWithoutCarry(t *Turn) Point {
 	x, z := t.Before.X, t.Before.Z
 	lnX, lnZ := logs(x), logs(z)
 	p := k.relative(k.attackPressure(t.Evidence.Scores))
-	return project(k.rawState(k.rest(x, z, lnX, lnZ), lnX, lnZ, p).Point, k.policy.Tau)
+	rho := k.relaxation(t)
+	return project(k.rawState(k.rest(x, z, lnX, lnZ, rho), lnX, lnZ, p, rho).Point, k.policy.Tau)
 }

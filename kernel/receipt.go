@@ -25,7 +25,7 @@ type Receipt struct {
 	GovernorMode string `json:"governor_mode"`
 	// Intervened: the governor fired.
 	Intervened bool `json:"intervention"`
-	// SlowDrip: the CUSUM alarmed.
+	// SlowDrip: a slow-drip chart alarmed.
 	SlowDrip bool `json:"slow_drip"`
 	// Effort is the Euclidean length of the correction.
 	Effort float64 `json:"governor_effort"`
@@ -36,19 +36,25 @@ type Receipt struct {
 
 	// Where the turn stands.
 
-	// Prev is the id of the session's previous receipt, empty for the first.
+	// Prev is the link of the session's previous receipt ([Receipt.Link]), empty for the
+	// first. In older receipts it is that receipt's id.
 	Prev string `json:"prev"`
 	// Resent: the session is known only by the history that the client resends,
 	// so a client that goes back makes its chain branch ([Chain]).
 	Resent bool `json:"resent"`
-	// Nonce is random. It tells two turns apart that agree in all else: the
-	// same words to the same state in the same millisecond.
+	// Nonce is random and occurs in no other receipt. It tells two turns apart that
+	// agree in all else, the same words to the same state in the same millisecond, and
+	// gives their commitments keys of their own ([CommitmentKey]).
 	Nonce string `json:"nonce"`
 	// Version identifies the pipeline.
 	Version string `json:"version"`
 	// Policy is the policy's hash ([Policy.Hash]).
 	Policy string `json:"policy"`
-	Mode   Mode   `json:"mode"`
+	// Setup is the lower-case hex SHA-256 of the JSON document that names all else that
+	// decided: the version of the code, the models, the rules and the texts. Older
+	// receipts have none.
+	Setup string `json:"setup,omitzero"`
+	Mode  Mode   `json:"mode"`
 	// Endpoint, Dialect and Model as the caller names them.
 	Endpoint string  `json:"endpoint"`
 	Dialect  string  `json:"dialect"`
@@ -69,11 +75,12 @@ type Receipt struct {
 	// The inputs of the step. X, Z, CUSUM and Carry are the session before it;
 	// when Migrated, after the projection on the policy's range.
 
-	X        Point   `json:"x"`
-	Z        Point   `json:"z"`
-	CUSUM    float64 `json:"cusum"`
-	Carry    Point   `json:"carry"`
-	Migrated bool    `json:"migrated"`
+	X         Point   `json:"x"`
+	Z         Point   `json:"z"`
+	CUSUM     float64 `json:"cusum"`
+	CUSUMSlow float64 `json:"cusum_slow,omitzero"`
+	Carry     Point   `json:"carry"`
+	Migrated  bool    `json:"migrated"`
 	Evidence
 	Output
 
@@ -84,11 +91,14 @@ type Receipt struct {
 
 	// The outputs of the step, as in [Turn].
 
+	// MFloor is the margin that the floor judges; absent where it judges none.
+	MFloor         float64 `json:"m_floor,omitzero"`
 	Pressure       Point   `json:"pressure"`
 	Raw            Point   `json:"raw_state"`
 	State          Point   `json:"state"`
 	ZNext          Point   `json:"z_next"`
 	CUSUMNext      float64 `json:"cusum_next"`
+	CUSUMSlowNext  float64 `json:"cusum_slow_next,omitzero"`
 	CarryNext      Point   `json:"carry_next"`
 	DeltaV         float64 `json:"delta_V"`
 	StabilityRatio float64 `json:"stability_ratio"`
@@ -97,11 +107,15 @@ type Receipt struct {
 
 	// What was said, sealed, and what was looked at.
 
-	// PromptCommitment and OutputCommitment are made by [Commit] over the texts
-	// as they were sent; empty when there was no such text.
+	// PromptCommitment and OutputCommitment are made by [Commit] over the texts as they
+	// were sent, each under its [CommitmentKey]; empty when there was no such text.
 	PromptCommitment string   `json:"prompt_commitment"`
 	OutputCommitment string   `json:"output_commitment"`
 	Coverage         Coverage `json:"coverage"`
+
+	// link is set where the id is made or checked, because a chain needs it of every
+	// receipt.
+	link string
 }
 
 // Outcome is how a turn ended for the client.
@@ -137,9 +151,11 @@ func (r *Receipt) record(t Turn) {
 	r.Policy, r.Mode, r.Migrated = t.Next.Policy, t.Mode, t.Migrated
 	r.Refused, r.WouldRefuse = t.Refused, (len(t.Reasons) > 0 || t.Call.denied()) && !t.Refused
 	r.Reasons, r.AttackType, r.Severity, r.SlowDrip = t.Reasons, t.AttackType, t.Severity, t.SlowDrip
-	r.X, r.Z, r.CUSUM, r.Carry = t.Before.X, t.Before.Z, t.Before.CUSUM, t.Before.Carry
+	r.X, r.Z, r.Carry = t.Before.X, t.Before.Z, t.Before.Carry
+	r.CUSUM, r.CUSUMSlow = t.Before.CUSUM, t.Before.CUSUMSlow
 	r.Evidence, r.Output, r.ToolCall = t.Evidence, t.Output, t.Call
-	r.Pressure, r.Raw, r.State = t.Pressure, t.Raw, t.State
-	r.ZNext, r.CUSUMNext, r.CarryNext = t.Next.Z, t.Next.CUSUM, t.Next.Carry
+	r.MFloor, r.Pressure, r.Raw, r.State = t.MFloor, t.Pressure, t.Raw, t.State
+	r.ZNext, r.CarryNext = t.Next.Z, t.Next.Carry
+	r.CUSUMNext, r.CUSUMSlowNext = t.Next.CUSUM, t.Next.CUSUMSlow
 	r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift = t.DeltaV, t.StabilityRatio, t.LyapunovV, t.ZShift
 }

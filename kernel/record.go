@@ -3,14 +3,11 @@ package kernel
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The prefixes of receipt ids.
@@ -19,8 +16,12 @@ const (
 	PrefixTool = "TCR-" // a decided tool call
 )
 
-// idDigits is how many hex digits of the hash stand in an id: 128 bits.
-const idDigits = 32
+// An id has 32 hex digits of the hash, 128 bits, which is enough to name a receipt.
+// What holds a chain together is a link ([Receipt.Link]), which has all 64.
+const (
+	idDigits = 32
+	idLength = len(PrefixText) + idDigits
+)
 
 // Canonical returns the canonical JSON (RFC 8785) of the record without its id:
 // members sorted, no space, numbers in their shortest form, -0 written 0. A
@@ -37,7 +38,7 @@ func (r Receipt) Canonical() ([]byte, error) {
 // JSON returns the canonical JSON of the whole record. Errors are those of
 // [Receipt.Canonical].
 func (r Receipt) JSON() ([]byte, error) {
-	text, err := receiptShape.canonical(r)
+	text, err := receiptShape.canonical(&r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a receipt: %w: %w", ErrReceipt, err)
 	}
@@ -45,25 +46,52 @@ func (r Receipt) JSON() ([]byte, error) {
 }
 
 // withoutID returns what stands before and after the member id in a canonical
-// record. In canonical JSON these bytes occur nowhere else: no other member has
+// record. In canonical JSON its name occurs nowhere else: no other member has
 // that name, and a text would have its quotes escaped.
 func withoutID(record []byte, id string) [][]byte {
-	member, _ := jsontext.AppendQuote([]byte(`"id":`), id)
-	before, after, _ := bytes.Cut(record, append(member, ','))
-	return [][]byte{before, after}
+	before, after, _ := bytes.Cut(record, []byte(`"id":`))
+	text, _ := appendText(nil, id)
+	return [][]byte{before, after[len(text)+len(","):]}
 }
 
 // Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
 // for anything else, and the first 32 upper-case hex digits of the SHA-256 of
 // [Receipt.Canonical]. Any later change to the receipt breaks the seal.
 func (r *Receipt) Seal() error {
-	digest, err := r.digest()
+	link, err := r.computeLink()
 	if err != nil {
 		return fmt.Errorf("sealing a receipt: %w", err)
 	}
-	r.ID = r.prefix() + digest
+	r.setID(link)
 	return nil
 }
+
+// setID takes the id from the link.
+func (r *Receipt) setID(link string) { r.ID, r.link = IDOf(link), link }
+
+// Link returns what the next receipt of the session names this one by (Prev): the
+// prefix and all 64 upper-case hex digits of the SHA-256 of [Receipt.Canonical], of
+// which the id has the first 32. It is "" if the record has no canonical form. Of a
+// record whose id is wrong it is the link that the record should have.
+func (r Receipt) Link() string {
+	if r.link != "" && IDOf(r.link) == r.ID {
+		return r.link
+	}
+	link, err := r.computeLink()
+	if err != nil {
+		return ""
+	}
+	return link
+}
+
+// AnswersTo reports whether a link leads to the receipt: whether it is [Receipt.Link] or,
+// as in receipts that were written before links had all digits, the id.
+func (r Receipt) AnswersTo(link string) bool {
+	return link != "" && (link == r.ID || link == r.Link())
+}
+
+// IDOf returns the id of the receipt that a link leads to. An id is its own.
+func IDOf(link string) string { return link[:min(len(link), idLength)] }
 
 // prefix follows from the record, so that it is covered by the hash as well.
 func (r Receipt) prefix() string {
@@ -76,32 +104,41 @@ func (r Receipt) prefix() string {
 // CheckID returns an error that wraps [ErrReceiptID] unless the id is the one
 // that [Receipt.Seal] gives the record.
 func (r Receipt) CheckID() error {
-	digest, err := r.digest()
+	link, err := r.computeLink()
 	if err != nil {
 		return fmt.Errorf("checking a receipt's id: %w", errors.Join(ErrReceiptID, err))
 	}
-	if r.ID != r.prefix()+digest {
+	if r.ID != IDOf(link) {
 		return ErrReceiptID
 	}
 	return nil
 }
 
-func (r Receipt) digest() (string, error) {
+func (r Receipt) computeLink() (string, error) {
 	text, err := r.JSON()
 	if err != nil {
 		return "", err
 	}
-	return digest(withoutID(text, r.ID)), nil
+	return r.linkIn(text), nil
 }
 
-// digest returns the digits of an id: the hash of its record without the id.
-func digest(parts [][]byte) string {
+// linkIn computes the link from the canonical record.
+func (r *Receipt) linkIn(record []byte) string {
 	h := sha256.New()
-	for _, part := range parts {
+	for _, part := range withoutID(record, r.ID) {
 		h.Write(part)
 	}
-	return strings.ToUpper(hex.EncodeToString(h.Sum(nil)[:idDigits/2]))
+	link := append(make([]byte, 0, linkLength), r.prefix()...)
+	for _, b := range h.Sum(make([]byte, 0, sha256.Size)) {
+		link = append(link, upperHex[b>>4], upperHex[b&15])
+	}
+	return string(link)
 }
+
+const (
+	upperHex   = "0123456789ABCDEF"
+	linkLength = len(PrefixText) + 64 // two digits for each byte of the hash
+)
 
 // ParseReceipt reads a record. It refuses, with an error that wraps
 // [ErrReceipt], everything that is not one JSON object with a receipt's members
@@ -109,6 +146,15 @@ func digest(parts [][]byte) string {
 // data. It accepts other spellings of the same record (space, member order);
 // only canonical bytes are what [Receipt.JSON] gives back.
 func ParseReceipt(b []byte) (Receipt, error) {
+	var r Receipt
+	if receiptShape.read(string(b), &r) {
+		return r, nil
+	}
+	return decodeReceipt(b)
+}
+
+// decodeReceipt reads a record in any spelling.
+func decodeReceipt(b []byte) (Receipt, error) {
 	var r Receipt
 	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil {
 		return Receipt{}, fmt.Errorf("parsing a receipt: %w: %s", ErrReceipt, describeJSONError(err))

@@ -51,7 +51,7 @@ type derived struct {
 	band        Band
 	attack      AttackType
 	flags       [8]bool
-	numbers     [10]float64
+	numbers     [11]float64
 	points      [2]Point
 }
 
@@ -61,7 +61,7 @@ func (r *Receipt) derived() derived {
 		words: [...]string{r.Label, r.GovernorMode, r.DeniedBy}, band: r.Band, attack: r.AttackType,
 		flags: [...]bool{r.Repeated, r.Intervened, r.SlowDrip, r.Refused, r.WouldRefuse, r.Migrated, r.SovereigntyDrift, r.Degraded},
 		numbers: [...]float64{
-			r.MBefore, r.MAfter, r.Effort, r.SigmaViol, r.Severity, r.ThreatSignal,
+			r.MBefore, r.MFloor, r.MAfter, r.Effort, r.SigmaViol, r.Severity, r.ThreatSignal,
 			r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift,
 		},
 		points: [...]Point{r.Pressure, r.Raw},

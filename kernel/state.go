@@ -38,6 +38,17 @@ func (p Point) Weakest() Pillar {
 	return w
 }
 
+// largest returns the pillar of the largest component; of equal ones the first.
+func (p Point) largest() Pillar {
+	l := Continuity
+	for i := Reciprocity; i <= Sovereignty; i++ {
+		if p[i] > p[l] {
+			l = i
+		}
+	}
+	return l
+}
+
 // Session is the kernel's memory of one session between two turns. It is a
 // plain value: the store keeps it, the kernel maps it to the next one. Its
 // numbers must survive storage exactly, as shortest decimals do. The zero value
@@ -48,8 +59,10 @@ type Session struct {
 	// Z holds the weights for the next turn; positive, sum 1, each component at
 	// least (1 - kappa)/3.
 	Z Point `json:"z"`
-	// CUSUM is g, the slow-drip statistic; >= 0.
+	// CUSUM is the statistic of the fast slow-drip chart; in [0, cusum_h].
 	CUSUM float64 `json:"cusum"`
+	// CUSUMSlow is that of the slow chart; in [0, cusum_slow_h].
+	CUSUMSlow float64 `json:"cusum_slow,omitzero"`
 	// Carry is the pressure that the previous output left for the next turn;
 	// components >= 0. It acts once.
 	Carry Point `json:"carry"`

@@ -29,8 +29,8 @@ type ToolCall struct {
 	// Flagged is an invariant that the call comes near to, which the operator's policy
 	// lets pass; or empty.
 	Flagged string `json:"flagged,omitzero"`
-	// ArgumentsCommitment is made by [Commit] over the arguments as they were
-	// sent; empty when there were none.
+	// ArgumentsCommitment is made by [Commit] over the arguments as they were sent, under
+	// its [CommitmentKey]; empty when there were none.
 	ArgumentsCommitment string `json:"arguments_commitment"`
 }
 
@@ -89,7 +89,7 @@ const SessionRisk = "session_risk"
 // stays as it is, so the calls of one answer, of which there may be many, neither calm a
 // session nor age it. Only an approved call that is Standalone takes a quiet step, because
 // nothing else would ever calm the session of an agent that asks for nothing but its
-// calls; the slow-drip statistic stays. In each case the carried pressure does not act and
+// calls; the slow-drip statistics stay. In each case the carried pressure does not act and
 // stays for the turn that generates. A call that breaks an invariant counts as a threat;
 // Reasons are those of text and stay empty.
 //
@@ -110,23 +110,16 @@ func (k *Kernel) RecordToolCall(s Session, c ToolCall, e Evidence, m Mode) (Turn
 		t.Next.Policy = k.hash
 		k.classify(&t)
 		t.Pressure = k.relative(k.attackPressure(e.Scores))
-		k.withoutRelaxation().step(&t)
+		k.step(&t, 0)
 	case c.Standalone && !t.Call.denied():
-		t.Next.Policy, t.Next.CUSUM = k.hash, s.CUSUM
-		k.step(&t)
+		t.Next.Policy, t.Next.CUSUM, t.Next.CUSUMSlow = k.hash, s.CUSUM, s.CUSUMSlow
+		k.step(&t, k.policy.Rho)
 	default:
 		k.keepState(&t)
 	}
 	t.Next.Carry = s.Carry
 	t.Band, t.GovernorMode = k.band(&t), governorMode(&t)
 	return t, nil
-}
-
-// withoutRelaxation returns a kernel whose state is moved by pressure alone.
-func (k *Kernel) withoutRelaxation() *Kernel {
-	still := *k
-	still.policy.Rho = 0
-	return &still
 }
 
 // checkCall checks what the caller says of a call, and takes back an invariant that only
@@ -204,7 +197,7 @@ func (k *Kernel) deniesCall(x Point, c *ToolCall) bool {
 }
 
 // keepState takes no step: the state after the turn is the one before it, and so
-// is the slow-drip statistic. The carried pressure is gone, because the turn that
+// are the slow-drip statistics. The carried pressure is gone, because the turn that
 // is repeated has used it.
 func (k *Kernel) keepState(t *Turn) {
 	x, z := t.Before.X, t.Before.Z

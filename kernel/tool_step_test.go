@@ -69,7 +69,7 @@ func TestAToolStepIsMeasuredLikeAText(t *testing.T) {
 	alarms := 0
 	for range 5000 {
 		s := r.session(k)
-		s.CUSUM = r.pick(0, 0.94, 0, 0.9)
+		s.CUSUM, s.CUSUMSlow = r.pick(0, 0.9, 0, 0.85), r.pick(0, 1.25, 0, 1.2)
 		call, evidence := r.toolStep()
 		uncarried := s
 		uncarried.Carry = kernel.Point{}
@@ -79,6 +79,7 @@ func TestAToolStepIsMeasuredLikeAText(t *testing.T) {
 			for name, pair := range map[string][2]any{
 				"weights":     {got.Next.Z, want.Next.Z},
 				"statistic":   {got.Next.CUSUM, want.Next.CUSUM},
+				"slow chart":  {got.Next.CUSUMSlow, want.Next.CUSUMSlow},
 				"carry":       {got.Next.Carry, s.Carry},
 				"pressure":    {got.Pressure, want.Pressure},
 				"evidence":    {got.Severity, want.Severity},
@@ -377,7 +378,7 @@ func TestToolReceiptOfAStep(t *testing.T) {
 // Receipts that were written before calls had effects and evidence open and replay, to
 // the byte. This file is never written anew.
 func TestReceiptsWithoutEffectStillReplay(t *testing.T) {
-	k := newKernel(t, kernel.DefaultPolicy())
+	k := newKernel(t, revision0(kernel.DefaultPolicy()))
 	text, err := os.ReadFile(filepath.Join("testdata", "receipts_tool_without_effect.jsonl"))
 	if err != nil {
 		t.Fatal(err)

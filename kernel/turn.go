@@ -25,7 +25,7 @@ type Turn struct {
 	Severity float64
 	// AttackType of the prompt.
 	AttackType AttackType
-	// SlowDrip: the CUSUM alarmed on this turn.
+	// SlowDrip: a chart alarmed on this turn.
 	SlowDrip bool
 
 	// Pressure is the sum of the types' pressure and Before.Carry, its least
@@ -38,6 +38,11 @@ type Turn struct {
 	State Point
 	// MBefore is min Raw.
 	MBefore float64
+	// MFloor is the margin that the floor judges: what the turn's pressure alone leaves
+	// of the pillar that it presses most, from the state before the turn, where the
+	// other two count alike. It is positive for a severe turn under revision 1 and 0
+	// for any other, which the floor does not judge.
+	MFloor float64
 	// M is min State; >= tau.
 	M float64
 	// DeltaV is V(State) - V(Before.X) with this turn's weights; 0 when it is

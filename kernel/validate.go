@@ -31,6 +31,7 @@ func (p Policy) Validate() error {
 
 func (p Policy) stateRules() []rule {
 	return []rule{
+		{"revision", p.Revision == 0 || p.Revision == 1, "0 or 1"},
 		{"floor", p.Floor >= 0.001 && p.Floor < 1, "at least 0.001"},
 		{"tau", p.Tau > p.Floor && p.Tau < 1.0/3, "over floor and under 1/3"},
 		{"recovery", p.Recovery > p.Tau && p.Recovery < 1.0/3, "over tau and under 1/3"},
@@ -54,10 +55,18 @@ func (p Policy) signalRules() []rule {
 		{"refuse_at", p.RefuseAt > p.WatchAt && p.RefuseAt < 1, "over watch_at and under 1"},
 		{"refuse_at_degraded", p.RefuseAtDegraded > p.WatchAt && p.RefuseAtDegraded <= p.RefuseAt, "over watch_at and at most refuse_at"},
 		{"threat_at", p.ThreatAt > 0 && p.ThreatAt < 1, "in (0, 1)"},
+		{"threat_severity", p.ThreatSeverity >= 0 && p.ThreatSeverity < 1, "in [0, 1)"},
 		{"cusum_k", p.CUSUMK > 0 && p.CUSUMK < 1, "in (0, 1)"},
 		{"cusum_h", p.CUSUMH > 0 && p.CUSUMH <= 10, "in (0, 10]"},
 		{"cusum_relief", p.CUSUMRelief > 0 && p.CUSUMRelief <= 1, "in (0, 1]"},
+		{"cusum_slow_k", p.CUSUMSlowK > 0 && p.CUSUMSlowK < 1 || p.withoutSlowChart(), "in (0, 1), or 0 with all of the slow chart"},
+		{"cusum_slow_h", p.CUSUMSlowH > 0 && p.CUSUMSlowH <= 10 || p.withoutSlowChart(), "in (0, 10], or 0 with all of the slow chart"},
+		{"cusum_slow_relief", p.CUSUMSlowRelief > 0 && p.CUSUMSlowRelief <= 1 || p.withoutSlowChart(), "in (0, 1], or 0 with all of the slow chart"},
 	}
+}
+
+func (p Policy) withoutSlowChart() bool {
+	return p.CUSUMSlowK == 0 && p.CUSUMSlowH == 0 && p.CUSUMSlowRelief == 0
 }
 
 func (p Policy) tableRules() []rule {

@@ -15,7 +15,7 @@ func makeVectors(t *testing.T, k *kernel.Kernel) []vector {
 	for range 40 {
 		v := at("random", r.simplex(0.08), r.simplex(0.2))
 		e, o := r.evidence(), r.output()
-		v.CUSUM, v.Carry = hex64(0.9*r.Float64()), hexes(r.pressure(1.5))
+		v.CUSUM, v.CUSUMSlow, v.Carry = hex64(0.9*r.Float64()), hex64(1.25*r.Float64()), hexes(r.pressure(1.5))
 		v.Scores = [6]hex64{
 			hex64(e.Scores.Identity), hex64(e.Scores.Coercion), hex64(e.Scores.Exploitative),
 			hex64(e.Scores.HarmRequest), hex64(e.Scores.Sycophancy), hex64(e.Scores.Injection),
@@ -52,10 +52,13 @@ func namedVectors() []vector {
 		centre("sycophancy, refused", score(4, 0.75)),
 		centre("injection counts as identity", score(5, 0.6)),
 		centre("two types", func(v *vector) { v.Scores[1], v.Scores[3] = 0.6, 0.55 }),
-		centre("slow drip", func(v *vector) { v.Scores[0], v.CUSUM = 0.45, 0.9 }),
-		centre("loud drip keeps its type", func(v *vector) { v.Scores[0], v.CUSUM = 0.85, 0.9 }),
-		centre("quiet turn relieves", func(v *vector) { v.CUSUM = 0.5 }),
-		centre("contrastive threat", func(v *vector) { v.Scores[3], v.Threat = 0.35, 0.2 }),
+		centre("slow drip", func(v *vector) { v.Scores[0], v.CUSUM = 0.45, 0.85 }),
+		centre("slow drip on the slow chart", func(v *vector) { v.Scores[0], v.CUSUMSlow = 0.45, 1.2 }),
+		centre("an alarm lasts", func(v *vector) { v.Scores[0], v.CUSUM, v.CUSUMSlow = 0.34, 0.9, 1.25 }),
+		centre("loud drip keeps its type", func(v *vector) { v.Scores[0], v.CUSUM = 0.85, 0.85 }),
+		centre("quiet turn relieves", func(v *vector) { v.CUSUM, v.CUSUMSlow = 0.5, 0.5 }),
+		centre("contrastive threat", func(v *vector) { v.Scores[3], v.Threat = 0.5, 0.2 }),
+		centre("contrastive threat, hardly suspected", func(v *vector) { v.Scores[3], v.Threat = 0.49, 2 }),
 		centre("threat alone does nothing", func(v *vector) { v.Threat = 2 }),
 		centre("self-reference", func(v *vector) { v.Scores[0], v.Drift = 0.31, true }),
 		centre("self-reference alone does nothing", func(v *vector) { v.Drift = true }),
@@ -81,7 +84,7 @@ func namedVectors() []vector {
 		}),
 		at("recovering", kernel.Point{0.08, 0.46, 0.46}, uniform),
 		at("from another policy", kernel.Point{0.01, 0.04, 0.95}, kernel.Point{0.05, 0.15, 0.8}).with(func(v *vector) {
-			v.OtherOwner, v.CUSUM = true, 3
+			v.OtherOwner, v.CUSUM, v.CUSUMSlow = true, 3, 4
 		}),
 	}
 }

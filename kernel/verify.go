@@ -15,19 +15,24 @@ import (
 // outputs follow from its inputs, and [Chain] whether it stands where it was
 // written.
 func OpenReceipt(record []byte) (Receipt, error) {
-	r, err := ParseReceipt(record)
-	if err != nil {
-		return Receipt{}, err
+	var r Receipt
+	canonical := record
+	if !receiptShape.read(string(record), &r) {
+		var err error
+		if r, err = decodeReceipt(record); err != nil {
+			return Receipt{}, err
+		}
+		if canonical, err = r.JSON(); err != nil {
+			return Receipt{}, err
+		}
 	}
-	text, err := r.JSON()
-	if err != nil {
-		return Receipt{}, err
-	}
-	if r.ID != r.prefix()+digest(withoutID(text, r.ID)) {
+	link := r.linkIn(canonical)
+	if r.ID != IDOf(link) {
 		return r, ErrReceiptID
 	}
-	if !bytes.Equal(text, record) {
+	if !bytes.Equal(canonical, record) {
 		return Receipt{}, fmt.Errorf("opening a receipt: %w: its values are those that were sealed, but it was written anew in another form; verify the bytes as they were served", ErrReceipt)
 	}
+	r.link = link
 	return r, nil
 }

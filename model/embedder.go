@@ -97,6 +97,15 @@ func withDefault(given, standard string) string {
 // Provider names the provider, as results do.
 func (e *Embedder) Provider() string { return e.config.Provider }
 
+// Model names the model and, if it is asked for vectors of another length than its own,
+// their length.
+func (e *Embedder) Model() string {
+	if e.config.Dimensions == 0 {
+		return e.config.Model
+	}
+	return fmt.Sprintf("%s@%d", e.config.Model, e.config.Dimensions)
+}
+
 // Threat places a text between the references: its similarity to the harm
 // centroid minus its similarity to the benign one, in [-2, 2]. Of a text longer
 // than a piece it is that of the worst piece; the first [MaxEmbedded] bytes are

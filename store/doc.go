@@ -17,6 +17,15 @@
 // repeated commit would find its own version and call it a conflict, and the
 // caller would write a second receipt for one turn.
 //
+// The order in which receipts are written is the log. The store numbers them from 1
+// without a gap ([Receipt.Seq]) and gives each the hash of the record before it
+// ([Receipt.LogPrev]), in the same atomic step: the place where commits are serialised is
+// the only one that knows the order. The receipts of a change have numbers in a row. A
+// change that is refused or repeated takes none, and neither does a write that fails. So
+// [Store.Log], which reads the log oldest first, shows what was taken away, put in or
+// changed later. Both stand beside the record and not in it, because the record's hash is
+// its id and the caller computes it before the order is known.
+//
 // Two back-ends keep the contract: store/bolt in one file on one machine,
 // store/redis in a server that replicas share. The suite in store/storetest
 // holds both to the same clauses.
@@ -42,7 +51,7 @@
 // same, and their record says the rest.
 //
 // Requests are counted against limits ([Store.Consume]) and published benchmark
-// results, API keys and policies are kept as plain records. [GroupCommit] is what
+// results, API keys, policies and setups are kept as plain records. [GroupCommit] is what
 // both back-ends batch their writes with. Start reading at [Store.Commit].
 //
 // # Every method

@@ -52,7 +52,7 @@ type Receipt struct {
 	// LogPrev the lower-case hex SHA-256 of the record before it there, "" for the
 	// first. The store assigns both where commits are serialised, sets them on
 	// reading and ignores them on writing. Of receipts that were written before
-	// there was a log, Seq may be 0 and LogPrev "".
+	// there was a log, LogPrev is "", and Seq may be 0 except in [Store.Log].
 	Seq     uint64
 	LogPrev string
 }
@@ -102,7 +102,8 @@ type Session struct {
 	// PublicID is the session as all its receipts show it, "" in sessions that
 	// were stored before it was kept.
 	PublicID string
-	// Head is the id of the session's last receipt, "" at first.
+	// Head is the link of the session's last receipt ([kernel.Receipt.Link]), "" at
+	// first. Sessions that were stored before links had all digits have its id.
 	Head string
 	// Secret is the session's commitment key, 32 random bytes. The caller makes
 	// it and may wrap it.

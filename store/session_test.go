@@ -19,7 +19,7 @@ func FuzzSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, head string, secret, centre, memory []byte, turns, highest int, eval bool, a, b float64) {
 		want := store.Session{
 			Key: "k", Version: 7, Head: head, Family: head, Secret: secret, Memory: memory, Turns: turns, HighestTurn: highest, Eval: eval,
-			State: kernel.Session{X: kernel.Point{a, b, a}, Z: kernel.Point{b, a, b}, CUSUM: a, Carry: kernel.Point{a, a, b}},
+			State: kernel.Session{X: kernel.Point{a, b, a}, Z: kernel.Point{b, a, b}, CUSUM: a, CUSUMSlow: b, Carry: kernel.Point{a, a, b}},
 		}
 		for ; len(centre) >= 4; centre = centre[4:] {
 			if v := math.Float32frombits(binary.LittleEndian.Uint32(centre)); !math.IsNaN(float64(v)) { // NaN is not equal to itself

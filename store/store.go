@@ -47,6 +47,15 @@ type Store interface {
 	// written without a summary may a store read its record, one at a time.
 	Summaries(ctx context.Context, before string, limit int) ([]Summary, error)
 
+	// Log returns up to limit receipts of the log, oldest first: those with a Seq
+	// above after, which is 0 at first. Every receipt has its Seq there, those too that
+	// were written before there was a log. The log has no gaps, so a Seq that is left
+	// out was taken away behind the store's back. A caller that goes on with the Seq of
+	// the last receipt, until there are none, visits every receipt that was there at the
+	// start. The cost depends on what is returned and not on the size of the log. A limit
+	// below 1 returns none.
+	Log(ctx context.Context, after uint64, limit int) ([]Receipt, error)
+
 	// Receipt returns the receipt with the id, or [ErrNotFound].
 	Receipt(ctx context.Context, id string) (Receipt, error)
 
@@ -93,14 +102,13 @@ type Store interface {
 	// Keys returns all keys by the time of their creation, oldest first.
 	Keys(ctx context.Context) ([]Key, error)
 
-	// PutPolicy keeps the JSON of the policy with the hash, so that a receipt can
-	// be replayed when its policy is no longer in force. A policy that is there
-	// already stays: a hash has one policy.
-	PutPolicy(ctx context.Context, hash string, text []byte) error
+	// PutDocument keeps a JSON document that receipts name by its hash, such as the
+	// policy that they are replayed with, so that it can be read when it is no longer
+	// in force. A document that is there already stays: a hash has one document.
+	PutDocument(ctx context.Context, hash string, text []byte) error
 
-	// Policy returns the JSON of the policy with the hash, byte for byte, or
-	// [ErrNotFound].
-	Policy(ctx context.Context, hash string) ([]byte, error)
+	// Document returns the document with the hash, byte for byte, or [ErrNotFound].
+	Document(ctx context.Context, hash string) ([]byte, error)
 
 	// Publish adds the rows of benchmarks, all or none.
 	Publish(ctx context.Context, rows []Benchmark) error

@@ -194,6 +194,5 @@ func publish(ctx context.Context, base string, report *evaluation.Report) error 
 	if !p.open(benchVariable, "X-Lex-Bench-Secret") {
 		return errors.New("--publish: the environment variable " + benchVariable + " is empty")
 	}
-	_, err = p.ask(ctx, http.MethodPost, "/admin/benchmarks", publishedRows(report), nil)
-	return err
+	return p.ask(ctx, http.MethodPost, "/admin/benchmarks", publishedRows(report), nil)
 }

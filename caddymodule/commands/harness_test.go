@@ -52,8 +52,14 @@ func jsonLines(t *testing.T, text string) (out []map[string]any) {
 // that always gives the same answer.
 func startProxy(t *testing.T, answer string) *httptest.Server {
 	t.Helper()
+	return startProxyOn(t, map[string]any{"engine": "bolt", "path": filepath.Join(t.TempDir(), "lex.db")}, answer)
+}
+
+// startProxyOn starts a proxy as startProxy does, with a store.
+func startProxyOn(t *testing.T, kept map[string]any, answer string) *httptest.Server {
+	t.Helper()
 	app, err := json.Marshal(map[string]any{
-		"store":   map[string]any{"engine": "bolt", "path": filepath.Join(t.TempDir(), "lex.db")},
+		"store":   kept,
 		"secrets": map[string]any{"bench": "battery staple"},
 	})
 	if err != nil {

@@ -124,6 +124,5 @@ func callAdmin(ctx context.Context, fl caddycmd.Flags, method, path string, body
 	if !p.open(adminVariable, "X-Lex-Admin-Password") {
 		return errors.New("set the environment variable " + adminVariable + " to the admin secret of the proxy")
 	}
-	_, err = p.ask(ctx, method, path, body, answer)
-	return err
+	return p.ask(ctx, method, path, body, answer)
 }

@@ -62,14 +62,14 @@ func (p *proxy) open(variable, header string) bool {
 // ask sends a request and decodes the answer into answer. A body that is not nil is
 // sent as JSON. If answer is nil the answer is dropped; if it is a *[]byte it gets the
 // bytes as they are. A 404 is [store.ErrNotFound].
-func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
+func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) error {
 	r, err := p.request(ctx, method, path, body)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := p.client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("asking the proxy: %w", err)
+		return fmt.Errorf("asking the proxy: %w", err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, audit.MaxLine+1))
@@ -84,9 +84,9 @@ func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) 
 		err = decodeAnswer(text, answer)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the proxy for %s: %w", path, err)
+		return fmt.Errorf("asking the proxy for %s: %w", path, err)
 	}
-	return resp.Header, nil
+	return nil
 }
 
 func (p *proxy) request(ctx context.Context, method, path string, body any) (*http.Request, error) {

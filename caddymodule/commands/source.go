@@ -1,12 +1,12 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -73,83 +73,62 @@ var (
 	_ audit.SessionSource = proxySource{}
 )
 
-// recentLimit is the most receipts that a page of the proxy's list can have.
-const recentLimit = 200
+// logLimit is the most receipts that a page of the proxy's log can have.
+const logLimit = 1000
 
+// Each reads the log page by page until one is empty.
 func (s proxySource) Each(ctx context.Context, visit audit.Visit) error {
-	list := func(place string) ([]string, string, error) { return s.list(ctx, place) }
-	return audit.OldestFirst(list, func(id string) error {
-		var record []byte
-		_, err := s.ask(ctx, http.MethodGet, "/audits/"+id, nil, &record)
+	for after := uint64(0); ; {
+		path := fmt.Sprintf("/audits/log?after=%d&limit=%d", after, logLimit)
+		var page []byte
+		err := s.ask(ctx, http.MethodGet, path, nil, &page)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%s is in the list of receipts but is not there: it was removed, or another proxy answered at %s: %w", id, s.base, err)
+			return fmt.Errorf("%w; is this the base URL of a Lex proxy of this version?", err)
 		}
 		if err != nil {
 			return err
 		}
-		return visit(ctx, id, store.Receipt{ID: id, JSON: record})
-	})
+		if len(page) == 0 {
+			return nil
+		}
+		if after, err = eachOfPage(ctx, page, after, visit); err != nil {
+			return fmt.Errorf("asking the proxy for %s: %w", path, err)
+		}
+	}
 }
 
-// list reads the page of the list at a place ("" is the newest page) and returns the
-// place of the next page. An answer that is no list is an error, and so is a full page
-// without a link to the next.
-func (s proxySource) list(ctx context.Context, place string) (ids []string, next string, err error) {
-	if place == "" {
-		place = "/audits/recent?limit=" + strconv.Itoa(recentLimit)
-	}
-	var page struct {
-		Receipts *[]struct {
-			ID string `json:"id"`
-		} `json:"receipts"`
-	}
-	header, err := s.ask(ctx, http.MethodGet, place, nil, &page)
-	if err != nil {
-		return nil, "", err
-	}
-	if page.Receipts == nil {
-		return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, errNoList)
-	}
-	for _, r := range *page.Receipts {
-		if !kernel.IsReceiptID(r.ID) {
-			return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, errNoList)
+// eachOfPage visits the receipts of a page and returns the place of the last. Places that
+// do not grow would never end.
+func eachOfPage(ctx context.Context, page []byte, after uint64, visit audit.Visit) (uint64, error) {
+	for line := range bytes.Lines(page) {
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		entry, known := audit.ParseLogLine(line)
+		switch {
+		case !whole:
+			return after, errors.New("its last line is cut")
+		case !known:
+			return after, errors.New("the answer is no page of a log; is this the base URL of a Lex proxy?")
+		case entry.Seq <= after:
+			return after, fmt.Errorf("the log goes back from place %d to %d", after, entry.Seq)
 		}
-		ids = append(ids, r.ID)
+		if err := visit(ctx, fmt.Sprintf("place %d of the log", entry.Seq), entry); err != nil {
+			return after, err
+		}
+		after = entry.Seq
 	}
-	if next, err = nextPage(header.Values("Link")); err == nil && next == "" && len(ids) >= recentLimit {
-		err = errors.New("the list breaks off: a full page has no link to the next one; something between here and the proxy removes the header Link")
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("asking the proxy for %s: %w", place, err)
-	}
-	return ids, next, nil
+	return after, nil
 }
 
-var errNoList = errors.New("the answer is no list of receipts; is this the base URL of a Lex proxy?")
-
-// nextPage returns the target of the Link header with rel="next" (RFC 8288), or "" if
-// there is none. The header must have the form in which the proxy writes it; Link
-// headers that others added are skipped.
-func nextPage(links []string) (string, error) {
-	for _, link := range links {
-		if !strings.Contains(link, `rel="next"`) {
-			continue
-		}
-		target, found := strings.CutSuffix(link, `>; rel="next"`)
-		if !found || !strings.HasPrefix(target, "</audits/recent?") {
-			return "", errors.New("its header Link does not lead to the next page of this list")
-		}
-		return target[1:], nil
-	}
-	return "", nil
-}
-
-func (s proxySource) Policy(ctx context.Context, hash string) ([]byte, error) {
+// Document asks for a policy and, if there is none with the hash, for a setup.
+func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) {
 	if !kernel.IsPolicyHash(hash) {
 		return nil, store.ErrNotFound
 	}
 	var text []byte
-	_, err := s.ask(ctx, http.MethodGet, "/lex/policies/"+hash, nil, &text)
+	err := s.ask(ctx, http.MethodGet, "/lex/policies/"+hash, nil, &text)
+	if errors.Is(err, store.ErrNotFound) {
+		err = s.ask(ctx, http.MethodGet, "/lex/setups/"+hash, nil, &text)
+	}
 	return text, err
 }
 
@@ -159,11 +138,11 @@ func (s proxySource) Head(ctx context.Context, id string) (audit.Check, error) {
 		return audit.Check{}, err
 	}
 	for _, c := range report.Checks {
-		if c.Name == "head" {
+		if c.Name == "chain" {
 			return c, nil
 		}
 	}
-	return audit.Check{Name: "head", Detail: "the proxy did not make this check"}, nil
+	return audit.Check{Name: "chain", Detail: "the proxy did not make this check"}, nil
 }
 
 func (s proxySource) CompareTexts(ctx context.Context, t audit.Texts) ([]audit.Check, error) {
@@ -183,11 +162,13 @@ func (s proxySource) CompareTexts(ctx context.Context, t audit.Texts) ([]audit.C
 // verify asks the proxy to verify a receipt, and its texts if there are any.
 func (s proxySource) verify(ctx context.Context, t audit.Texts) (audit.Report, error) {
 	question := struct {
-		ID     string  `json:"receipt_id"`
-		Prompt *string `json:"prompt,omitzero"`
-		Output *string `json:"output,omitzero"`
-	}{t.ID, t.Prompt, t.Output}
+		ID        string         `json:"receipt_id"`
+		Prompt    *string        `json:"prompt,omitzero"`
+		Output    *string        `json:"output,omitzero"`
+		Arguments *string        `json:"arguments,omitzero"`
+		Openings  audit.Openings `json:"openings,omitzero"`
+	}{t.ID, t.Prompt, t.Output, t.Arguments, t.Openings}
 	var report audit.Report
-	_, err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)
+	err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)
 	return report, err
 }

@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,12 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
@@ -74,7 +75,7 @@ func (p *auditedProxy) receipt(n int) kernel.Receipt {
 		panic(err)
 	}
 	r := p.k.Receipt(turn)
-	r.SessionID, r.Turn, r.Timestamp, r.Model = "s", 1, int64(n), p.model
+	r.SessionID, r.Turn, r.Timestamp, r.Model = "s", 1, int64(n+1), p.model
 	if err := r.Seal(); err != nil {
 		panic(err)
 	}
@@ -95,44 +96,44 @@ func (p *auditedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch path := r.URL.Path; {
-	case path == "/audits/recent":
-		p.list(w, r)
+	case path == "/audits/log":
+		after, _ := strconv.Atoi(r.FormValue("after"))
+		_, _ = io.WriteString(w, p.page(after))
 	case path == "/audits/verify":
-		_, _ = io.WriteString(w, `{"valid":true,"checks":[{"name":"head","ok":true,"detail":"fine"}],"fault":null}`)
+		_, _ = io.WriteString(w, `{"valid":true,"checks":[{"name":"chain","ok":true,"detail":"fine"}],"fault":null}`)
 	case strings.HasPrefix(path, "/lex/policies/"):
 		text, _ := p.k.Policy().JSON()
 		_, _ = w.Write(text)
 	default:
-		for n, id := range p.ids {
-			if path == "/audits/"+id {
-				_, _ = w.Write(p.record(n))
-				return
-			}
-		}
 		w.WriteHeader(http.StatusNotFound)
 	}
 }
 
-// list has cursors that are numbers of receipts.
-func (p *auditedProxy) list(w http.ResponseWriter, r *http.Request) {
-	limit, _ := strconv.Atoi(r.FormValue("limit"))
-	end := len(p.ids)
-	if before := r.FormValue("before"); before != "" {
-		end, _ = strconv.Atoi(before)
+// pageLength and pageBytes are the most that a page of the proxy's log has.
+const (
+	pageLength = 200
+	pageBytes  = 2 << 20
+)
+
+// page returns a page of the log, as the bytes of its lines.
+func (p *auditedProxy) page(after int) string {
+	var page strings.Builder
+	for n := after; n < min(after+pageLength, len(p.ids)) && page.Len() < pageBytes; n++ {
+		page.WriteString(p.line(n))
 	}
-	begin := max(0, end-limit)
-	page := []map[string]string{}
-	for n := end - 1; n >= begin; n-- {
-		page = append(page, map[string]string{"id": p.ids[n]})
-	}
-	if len(page) == limit {
-		w.Header().Add("Link", `</style.css>; rel="preload"`)
-		w.Header().Add("Link", fmt.Sprintf(`</audits/recent?before=%d&limit=%d>; rel="next"`, begin, limit))
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"receipts": page})
+	return page.String()
 }
 
-// A list that arrives whole is exported and verified, however many pages it has.
+// line is the line of a receipt in the log.
+func (p *auditedProxy) line(n int) string {
+	prev := ""
+	if n > 0 {
+		prev = fmt.Sprintf("%x", sha256.Sum256(p.record(n-1)))
+	}
+	return fmt.Sprintf("{\"seq\":%d,\"log_prev\":%q,\"receipt\":%s}\n", n+1, prev, p.record(n))
+}
+
+// A log that arrives whole is exported and verified, however many pages it has.
 func TestExportIsWhole(t *testing.T) {
 	for _, n := range []int{0, 1, 200, 401} {
 		p := newAuditedProxy(t, n, "m")
@@ -140,14 +141,16 @@ func TestExportIsWhole(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d: %v", n, err)
 		}
-		var ids []string
-		for line := range strings.Lines(out) {
-			if r, err := kernel.OpenReceipt([]byte(strings.TrimSuffix(line, "\n"))); err == nil {
-				ids = append(ids, r.ID)
-			}
+		want := ""
+		if n > 0 {
+			policy, _ := p.k.Policy().JSON()
+			want = fmt.Sprintf("{\"policy\":%s}\n", policy)
 		}
-		if strings.Join(ids, " ") != strings.Join(p.ids, " ") {
-			t.Errorf("%d receipts: got %d, or in another order", n, len(ids))
+		for i := range n {
+			want += p.line(i)
+		}
+		if out != want {
+			t.Errorf("%d receipts: got %d lines, or other ones", n, strings.Count(out, "\n"))
 		}
 		said, _, err := lexCommand("", "verify", "--url", p.URL)
 		if err != nil || !strings.Contains(said, fmt.Sprintf("%d receipts in %d chains, 0 faults", n, n)) {
@@ -192,59 +195,48 @@ func says(status int, body string, headers ...string) http.HandlerFunc {
 // An answer that is cut, too long, unreadable or missing fails the command, and the
 // error names it. What was written before it are whole lines.
 func TestExportFailsLoudly(t *testing.T) {
-	const first, second = "/audits/recent?limit=200", "/audits/recent?before=50&limit=200"
+	const first, second = "/audits/log?after=0&limit=1000", "/audits/log?after=200&limit=1000"
 	p := newAuditedProxy(t, 250, "m")
-	whole := string(p.record(100))
-	victim := "/audits/" + p.ids[100]
-	list := func(ids ...string) string {
-		return `{"receipts":[{"id":"` + strings.Join(ids, `"},{"id":"`) + `"}]}`
-	}
+	page, record := p.page(0), string(p.record(100))
+	victim := "place 101 of the log"
+	changed := func(from, to string) http.HandlerFunc { return says(200, strings.Replace(page, from, to, 1)) }
+	instead := func(record string) http.HandlerFunc { return changed(string(p.record(100)), record) }
+	started := "HTTP/1.1 200 OK\r\nContent-Length: " + strconv.Itoa(len(page)) + "\r\n\r\n" + page[:5000]
 	policy := "/lex/policies/" + p.k.PolicyHash()
-	var listed atomic.Int32
 	for name, c := range map[string]struct {
 		path   string
 		answer http.HandlerFunc
 		want   []string
 	}{
-		"too long": {victim, func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, whole[:len(whole)-1])
+		"too long": {first, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, page)
 			for range 33 {
 				_, _ = w.Write(bytes.Repeat([]byte(" "), 1<<20))
 			}
-			_, _ = io.WriteString(w, "}")
-		}, []string{victim, "over 32 MiB"}},
-		"cut before its length": {victim, hang("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(whole))+"\r\n\r\n"+whole[:500], false), []string{victim, "unexpected EOF"}},
-		"cut within a chunk":    {victim, hang("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFF\r\n"+whole[:500], false), []string{victim, "unexpected EOF"}},
-		"cut without a length":  {victim, hang("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"+whole[:500], false), []string{p.ids[100]}},
-		"reset":                 {victim, hang("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n"+whole[:500], true), []string{victim}},
-		"nothing":               {victim, hang("", true), []string{victim}},
-		"empty":                 {victim, says(200, ""), []string{p.ids[100]}},
-		"missing":               {victim, says(404, `{"error":"x","code":"not_found"}`), []string{p.ids[100], "not there"}},
-		"another one":           {victim, says(200, string(p.record(99))), []string{p.ids[100], "under the id of another"}},
-		"changed":               {victim, says(200, strings.Replace(whole, `"turn":1`, `"turn":2`, 1)), []string{p.ids[100], "id does not match"}},
-		"in two lines":          {victim, says(200, strings.Replace(whole, ",", ",\n", 1)), []string{p.ids[100]}},
+		}, []string{first, "over 32 MiB"}},
+		"cut before its length": {first, hang(started, false), []string{first, "unexpected EOF"}},
+		"cut within a chunk":    {first, hang("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFF\r\n"+page[:5000], false), []string{first, "unexpected EOF"}},
+		"cut without a length":  {first, hang("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"+page[:len(page)-7], false), []string{first, "last line is cut"}},
+		"reset":                 {first, hang(started, true), []string{first}},
+		"nothing":               {first, hang("", true), []string{first}},
+		"no record":             {first, instead(""), []string{victim}},
+		"null":                  {first, instead("null"), []string{victim}},
+		"another one":           {first, instead(string(p.record(99))), []string{"the log"}},
+		"changed":               {first, instead(strings.Replace(record, `"turn":1`, `"turn":2`, 1)), []string{victim, "id does not match"}},
+		"in two lines":          {first, instead(strings.Replace(record, ",", ",\n", 1)), []string{first, "no page of a log"}},
 		"page fails":            {second, says(500, `{"error":"Down.","code":"governor_unavailable"}`), []string{second, "500 governor_unavailable"}},
 		"page is refused":       {second, says(429, `{"error":"Slow.","code":"rate_limited"}`), []string{second, "429 rate_limited"}},
+		"page is missing":       {second, says(404, `{"error":"x","code":"not_found"}`), []string{second, "of this version?"}},
 		"page is reset":         {second, hang("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{", true), []string{second}},
-		"page is cut":           {second, says(200, list(p.ids[0])[:20]), []string{second}},
-		"page is a login":       {first, says(200, "<html>"), []string{first}},
+		"page is a login":       {first, says(200, "<html>\n"), []string{first, "no page of a log"}},
 		"page redirects":        {first, says(302, "", "Location", "/login"), []string{first, "302"}},
-		"page of something":     {first, says(200, `{}`), []string{first, "no list of receipts"}},
-		"page of null":          {first, says(200, `{"receipts":null}`), []string{first, "no list of receipts"}},
-		"id of something":       {first, says(200, list("../../etc")), []string{first, "no list of receipts"}},
-		"list breaks off":       {first, says(200, list(p.ids[:200]...)), []string{first, "breaks off"}},
-		"link is garbled":       {first, says(200, list(p.ids[0]), "Link", `/audits/recent?before=50; rel="next"`), []string{first, "Link"}},
-		"link leads away":       {first, says(200, list(p.ids[0]), "Link", `<@127.0.0.1:1/audits/recent?before=50>; rel="next"`), []string{first, "Link"}},
-		"list is a cycle":       {second, says(200, list(p.ids[0]), "Link", `<`+second+`>; rel="next"`), []string{second, "cycle"}},
-		"list changes": {second, func(w http.ResponseWriter, r *http.Request) {
-			if listed.Add(1)%2 == 0 {
-				says(200, list(p.ids[:49]...))(w, r)
-				return
-			}
-			p.list(w, r)
-		}, []string{second, "changed"}},
-		"policy fails":   {policy, says(500, ""), []string{policy, "500"}},
-		"policy is gone": {policy, says(404, ""), []string{p.k.PolicyHash()}},
+		"page of something":     {first, says(200, "{}\n"), []string{first, "no page of a log"}},
+		"page of receipts":      {first, says(200, record+"\n"), []string{first, "no page of a log"}},
+		"no line":               {second, says(200, "\n"), []string{second, "no page of a log"}},
+		"the log is a cycle":    {second, says(200, page), []string{second, "goes back from place 200 to 1"}},
+		"one twice":             {first, changed(p.line(100), p.line(100)+p.line(100)), []string{first, "goes back from place 101 to 101"}},
+		"policy fails":          {policy, says(500, ""), []string{policy, "500"}},
+		"policy is gone":        {policy, says(404, ""), []string{p.k.PolicyHash()}},
 	} {
 		for _, command := range []string{"export", "verify"} {
 			t.Run(name+"/"+command, func(t *testing.T) {
@@ -267,6 +259,30 @@ func TestExportFailsLoudly(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// An export of a log with a gap is not complete, and says once where the gap is.
+func TestExportNamesAGap(t *testing.T) {
+	const first = "/audits/log?after=0&limit=1000"
+	p := newAuditedProxy(t, 250, "m")
+	for name, c := range map[string]struct{ page, want string }{
+		"one removed":   {strings.Replace(p.page(0), p.line(100), "", 1), "1 of 249 receipts are damaged, not in their place"},
+		"first removed": {strings.Replace(p.page(0), p.line(0), "", 1), "place 2 of the log: receipt 1 of the log is missing before it"},
+		"end of a page": {strings.Replace(p.page(0), p.line(199), "", 1), ""},
+		"another link":  {strings.Replace(p.page(0), `"log_prev":"`, `"log_prev":"`+strings.Repeat("0", 64), 1), "place 1 of the log: it is the first receipt of the log, but names one before it"},
+	} {
+		p.only(first, says(200, c.page))
+		out, _, err := lexCommand("", "export", "--url", p.URL)
+		if c.want == "" { // the place is asked for again
+			if err != nil || strings.Count(out, "\n") != 251 {
+				t.Errorf("%s: %v, %d lines", name, err, strings.Count(out, "\n"))
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(out, "\n") < 250 {
+			t.Errorf("%s: %v, %d lines", name, err, strings.Count(out, "\n"))
 		}
 	}
 }
@@ -313,7 +329,7 @@ func TestExportStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy, _ := p.k.Policy().JSON()
-	if err := s.PutPolicy(t.Context(), p.k.PolicyHash(), policy); err != nil {
+	if err := s.PutDocument(t.Context(), p.k.PolicyHash(), policy); err != nil {
 		t.Fatal(err)
 	}
 	for n := range receipts {
@@ -362,11 +378,12 @@ func TestVerifyAChainWithToolCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := slices.Collect(strings.Lines(out)) // the policy, then the receipts
-	for _, line := range lines[1:] {
-		r, err := kernel.OpenReceipt([]byte(strings.TrimSuffix(line, "\n")))
-		if err != nil {
-			t.Fatal(err)
+	lines := slices.Collect(strings.Lines(out)) // the policy and the setup, then the receipts
+	for _, line := range lines[2:] {
+		entry, known := audit.ParseLogLine([]byte(strings.TrimSuffix(line, "\n")))
+		r, err := kernel.OpenReceipt(entry.JSON)
+		if err != nil || !known || entry.Seq != uint64(len(ids)+1) {
+			t.Fatal(err, line)
 		}
 		ids = append(ids, r.ID[:3])
 	}
@@ -384,10 +401,10 @@ func TestVerifyAChainWithToolCalls(t *testing.T) {
 	if said, err := verify(lines...); err != nil || !strings.Contains(said, "4 receipts in 1 chains, 0 faults") {
 		t.Errorf("%v: %s", err, said)
 	}
-	if said, err := verify(slices.Delete(slices.Clone(lines), 3, 4)...); err == nil || !strings.Contains(said, "removed or moved") {
+	if said, err := verify(slices.Delete(slices.Clone(lines), 4, 5)...); err == nil || !strings.Contains(said, "removed or moved") {
 		t.Errorf("without the blocked call: %v: %s", err, said)
 	}
-	lines[3] = strings.Replace(lines[3], `"blocked"`, `"approved"`, 1)
+	lines[4] = strings.Replace(lines[4], `"blocked"`, `"approved"`, 1)
 	if said, err := verify(lines...); err == nil || !strings.Contains(said, "id does not match") {
 		t.Errorf("with the blocked call approved: %v: %s", err, said)
 	}

@@ -1,4 +1,5 @@
-// Command plot draws the pictures of docs/kernel.md from the kernel itself:
+// Command plot draws the pictures of docs/kernel.md from the kernel itself, and from what
+// cmd/charts measured (arl.json):
 //
 //	go run ./cmd/plot docs
 package main
@@ -25,7 +26,7 @@ func main() {
 	}
 }
 
-// story is the session that all pictures show: quiet turns, an attack on the
+// story is the session that the first three pictures show: quiet turns, an attack on the
 // assistant's identity that grows until it is refused, and recovery.
 var story = []float64{0.05, 0.05, 0.45, 0.6, 0.66, 0.85, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05}
 
@@ -62,6 +63,8 @@ func render(folder string) error {
 		{"kernel-simplex.svg", 16 * vg.Centimeter, 14.5 * vg.Centimeter, drawSimplex},
 		{"kernel-energy.svg", 16 * vg.Centimeter, 8 * vg.Centimeter, drawEnergy},
 		{"kernel-bands.svg", 16 * vg.Centimeter, 8 * vg.Centimeter, drawBands},
+		{"kernel-run-lengths.svg", 16 * vg.Centimeter, 9 * vg.Centimeter, drawRunLengths},
+		{"kernel-delays.svg", 16 * vg.Centimeter, 9 * vg.Centimeter, drawDelays},
 	} {
 		p := plot.New()
 		if err := picture.draw(p, policy, taken); err != nil {

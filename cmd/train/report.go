@@ -48,9 +48,7 @@ func report(e *evaluation, m *detect.Model, dir string) (string, error) {
 	if err := answers(&b, m, dir); err != nil {
 		return "", err
 	}
-	if err := reportCUSUM(&b, m, dir); err != nil {
-		return "", err
-	}
+	b.WriteString("\n### Slow drip\n\nWhat the slow-drip charts make of these severities is in docs/kernel.md (`make charts`).\n")
 	b.WriteString(modelTail)
 	return b.String(), nil
 }

@@ -9,9 +9,9 @@
 // and judged by two halves of one model, whose logits are added for six
 // heads ([Head]): by spelling, with weights for hashed words, pairs, character
 // n-grams and groups of words ([Scanner]), and by meaning, with a small network
-// over the mean of the words' vectors. Sums are over integers, so equal texts give
-// equal scores on every platform up to the rounding of a few real numbers; scores
-// are rounded to a millionth. A long text counts as its worst part. Beside the
+// over the mean of the words' vectors. Sums are over integers, and the
+// few real numbers are computed as the kernel does it (arithmetic.go), so equal texts give
+// equal signals on every platform, to the bit. Scores are rounded to a millionth. A long text counts as its worst part. Beside the
 // scores stand a rule set for talk about the assistant's own rules
 // ([SelfReference]) and an embedding ([Model.Embed]) in which texts on like
 // things lie close. Assess stops when its context is done.

@@ -17,7 +17,7 @@ const (
 // Continuity is how close an output is to the centre of those before, in
 // [0, 1]: the cosine c as (1+c)/2, so that what points away from the centre is
 // still told apart.
-func Continuity(out, centre Vector) float64 { return (1 + Similarity(out, centre)) / 2 }
+func Continuity(out, centre Vector) float64 { return float64((1 + Similarity(out, centre)) / 2) }
 
 // Measure compares the embedding of an output with that of the prompt it
 // answers: [Continuity] with the session's running centre (with the

@@ -88,11 +88,11 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	p       Parameters // without Rows and Words
-	rows    []uint64   // of these the weights of a row in one number, see packed
-	words   []packedWord
-	out     [Hidden][Heads]float64 // Out by hidden unit
-	version string
+	p     Parameters // without Rows and Words
+	rows  []uint64   // of these the weights of a row in one number, see packed
+	words []packedWord
+	out   [Hidden][Heads]float64 // Out by hidden unit
+	sum   [sha256.Size]byte      // of the file
 }
 
 //go:embed model.bin
@@ -110,14 +110,16 @@ var loadDefault = sync.OnceValue(func() *Model {
 func Default() *Model { return loadDefault() }
 
 // Version is a short hash of the model's bytes: twelve hex digits.
-func (m *Model) Version() string { return m.version }
+func (m *Model) Version() string { return m.SHA256()[:12] }
+
+// SHA256 is the hash of the model's bytes, in lower-case hex.
+func (m *Model) SHA256() string { return hex.EncodeToString(m.sum[:]) }
 
 // Calibration returns the thresholds that belong to the model.
 func (m *Model) Calibration() Calibration { return m.p.Calibration }
 
 func newModel(p Parameters, raw []byte) *Model {
-	sum := sha256.Sum256(raw)
-	m := &Model{p: p, rows: packedRows(p.Rows), words: packedWords(p.Words), version: hex.EncodeToString(sum[:6])}
+	m := &Model{p: p, rows: packedRows(p.Rows), words: packedWords(p.Words), sum: sha256.Sum256(raw)}
 	m.p.Rows, m.p.Words = nil, nil
 	for h := range p.Out {
 		for k, w := range p.Out[h] {

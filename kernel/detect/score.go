@@ -214,7 +214,7 @@ func (m *Model) logits(t *counters) (out [Heads]float64) {
 	for k, x := range m.active(t) {
 		if x > 0 {
 			for h := range out {
-				out[h] += x * m.out[k][h]
+				out[h] += float64(x * m.out[k][h])
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func (m *Model) logit(t *counters, h Head) float64 {
 	out := m.base(t, h)
 	for k, x := range m.active(t) {
 		if x > 0 {
-			out += x * m.out[k][h]
+			out += float64(x * m.out[k][h])
 		}
 	}
 	return out
@@ -234,16 +234,14 @@ func (m *Model) logit(t *counters, h Head) float64 {
 
 // base is what the features add to a logit.
 func (m *Model) base(t *counters, h Head) float64 {
-	return float64(m.p.Gain[h])*float64(t.weight[h])/math.Sqrt(float64(t.n)) + float64(m.p.Offset[h])
+	return float64(float64(m.p.Gain[h])*float64(t.weight[h]))/math.Sqrt(float64(t.n)) + float64(m.p.Offset[h])
 }
 
 // active returns what the hidden units give on, if it is positive.
 func (m *Model) active(t *counters) (out [Hidden]float64) {
 	scale := float64(m.p.Scale) / float64(max(1, t.total))
 	for k, sum := range &t.hidden {
-		out[k] = scale*float64(sum) + float64(m.p.Bias[k])
+		out[k] = float64(scale*float64(sum)) + float64(m.p.Bias[k])
 	}
 	return out
 }
-
-func sigmoid(logit float64) float64 { return 1 / (1 + math.Exp(-logit)) }

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -123,7 +122,7 @@ func entropy(run string) (bits float64) {
 	for _, n := range counts {
 		if n > 0 {
 			p := float64(n) / float64(len(run))
-			bits -= p * math.Log2(p)
+			bits -= float64(p * log2(p))
 		}
 	}
 	return bits

@@ -98,7 +98,7 @@ func (p *projection) unit(m *Parameters) Vector {
 	var centred [Dimensions]float64
 	for d, x := range &p.sum {
 		centred[d] = float64(x)/float64(p.total) - float64(m.Common[d])
-		norm += centred[d] * centred[d]
+		norm += float64(centred[d] * centred[d])
 	}
 	if norm == 0 {
 		return nil
@@ -119,9 +119,9 @@ func Similarity(a, b Vector) float64 {
 	var dot, aa, bb float64
 	for i := range a {
 		x, y := float64(a[i]), float64(b[i])
-		dot += x * y
-		aa += x * x
-		bb += y * y
+		dot += float64(x * y)
+		aa += float64(x * x)
+		bb += float64(y * y)
 	}
 	if !(aa > 0 && bb > 0) {
 		return 0
@@ -142,9 +142,9 @@ func Blend(centre, out Vector, n int) Vector {
 	mixed := make(Vector, len(out))
 	var norm float64
 	for i := range out {
-		x := float64(centre[i])*float64(n) + float64(out[i])
+		x := float64(float64(centre[i])*float64(n)) + float64(out[i])
 		mixed[i] = float32(x)
-		norm += x * x
+		norm += float64(x * x)
 	}
 	if !(norm > 0) || math.IsInf(norm, 0) {
 		return out

@@ -2,7 +2,6 @@ package detect_test
 
 import (
 	"crypto/sha256"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
-
-var update = flag.Bool("update", false, "write the golden file of verdicts")
 
 // TestVerdictsAreThoseOfTheGoldenFile judges answers that are made of the judge's own
 // phrases and of what may stand around them. A way to judge faster must not change one

@@ -34,7 +34,7 @@ const (
 	longestWord    = 20
 )
 
-func bitsOf(place int) float64 { return math.Log2(float64(place + 32)) }
+func bitsOf(place int) float64 { return log2(float64(place + 32)) }
 
 // saying tells bits and letters of a text of small letters: its words as they
 // are parted, or the likeliest words of a row of letters.
@@ -173,7 +173,7 @@ func isSentence(said saying, words []string) bool {
 			joining++
 		}
 	}
-	return len(words) > 2 && joining > 0 && said.bits/float64(said.letters) <= 1.2+0.65*float64(joining)
+	return len(words) > 2 && joining > 0 && said.bits/float64(said.letters) <= 1.2+float64(0.65*float64(joining))
 }
 
 // spellingAlphabet are the words for letters that radio uses.

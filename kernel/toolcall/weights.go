@@ -1,5 +1,23 @@
 package toolcall
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// WeightsSHA256 is the hash of the weights that were fitted to data, in lower-case hex. It
+// tells two interceptors apart that were fitted differently.
+func WeightsSHA256() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		_, _ = fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // weights are fitted to the open halves of the data (testdata/LOOKS.md) by TestWeights in
 // fit_test.go: make agents DATA=<folder>, or with -update to fit them anew.
 var weights = map[string]weight{

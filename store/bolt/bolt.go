@@ -26,7 +26,7 @@ const probeSize = 256 << 10
 // The buckets. Numbers in keys are eight bytes, big-endian, so that the tree's
 // order is theirs.
 var (
-	receiptsBucket   = []byte("receipts")   // sequence number → receipt
+	receiptsBucket   = []byte("receipts")   // sequence number, the place in the log → receipt
 	summariesBucket  = []byte("summaries")  // sequence number → id and summary, of receipts that have one
 	idsBucket        = []byte("ids")        // receipt id → sequence number
 	turnsBucket      = []byte("turns")      // turn id → sequence number
@@ -36,7 +36,7 @@ var (
 	countersBucket   = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
-	policiesBucket   = []byte("policies")   // hash → JSON of the policy
+	documentsBucket  = []byte("policies")   // hash → JSON of a policy or a setup
 	benchmarksBucket = []byte("benchmarks") // sequence number → row
 	probeBucket      = []byte("probe")      // empty, see Check
 )
@@ -105,7 +105,7 @@ func openFile(path string) (*bbolt.DB, error) {
 // prepare creates what is missing in the file and loads the windows.
 func (s *Store) prepare(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, policiesBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, documentsBucket, benchmarksBucket, probeBucket,
 	} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err

@@ -1,7 +1,9 @@
 package bolt_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
@@ -222,6 +226,9 @@ func TestRefusedWriteDoesNotSpoilTheBatch(t *testing.T) {
 	if stats.TotalReceipts != 48*receiptsOf(5) {
 		t.Errorf("statistics count %d receipts, want %d", stats.TotalReceipts, 48*receiptsOf(5))
 	}
+	if got := len(storetest.Log(t, s)); got != 48*receiptsOf(5) {
+		t.Errorf("the log has %d receipts, want %d", got, 48*receiptsOf(5))
+	}
 	must(t, s.Check(t.Context()))
 }
 
@@ -253,7 +260,56 @@ func TestRefusedCallLeavesNothingOfItsTurn(t *testing.T) {
 		t.Errorf("%+v, before %+v; %d receipts", after, before, stats.TotalReceipts)
 	}
 	checkChain(t, s, "k1", 1)
+	if got := len(storetest.Log(t, s)); got != receiptsOf(1) {
+		t.Errorf("the log has %d receipts, want %d", got, receiptsOf(1))
+	}
 }
+
+// Receipts that were written before there was a log are its first ones, without links.
+// The next one is linked to them.
+func TestLogBeginsWithOlderReceipts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	appendReceipts(t, s, "KRN-1", "KRN-2", "KRN-3")
+	must(t, s.Close())
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		receipts := tx.Bucket([]byte("receipts"))
+		return receipts.ForEach(func(at, data []byte) error { // an older version wrote no links
+			_, fields, _ := bytes.Cut(data, []byte("{"))
+			return receipts.Put(at, append([]byte("{"), fields...))
+		})
+	}))
+	must(t, db.Close())
+
+	s = open(t, path, bolt.Options{})
+	appendReceipts(t, s, "KRN-4", "KRN-5")
+	log, err := s.Log(t.Context(), 0, 10)
+	must(t, err)
+	if len(log) != 5 {
+		t.Fatalf("the log has %d receipts, want 5", len(log))
+	}
+	for i, r := range log {
+		want := ""
+		if i >= 3 {
+			want = fmt.Sprintf("%x", sha256.Sum256(log[i-1].JSON))
+		}
+		if r.ID != fmt.Sprint("KRN-", i+1) || r.Seq != uint64(i+1) || r.LogPrev != want || string(r.JSON) != recordOf(r.ID) {
+			t.Errorf("got %+v, want the link %q", r, want)
+		}
+	}
+}
+
+func appendReceipts(t *testing.T, s *bolt.Store, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		must(t, s.Append(t.Context(), store.Receipt{ID: id, Kind: store.KindText, JSON: []byte(recordOf(id))}))
+	}
+}
+
+// recordOf has a line break, which a record may have, though a canonical one has none.
+func recordOf(id string) string { return fmt.Sprintf("{\"id\":%q,\n\"a\":{}}", id) }
 
 func must(t testing.TB, err error) {
 	t.Helper()

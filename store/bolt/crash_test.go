@@ -21,6 +21,7 @@ import (
 
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // These tests need a process that may die: the test binary runs itself with a
@@ -135,8 +136,9 @@ func checkSurvivors(t *testing.T, path string, acknowledged map[string]bool) {
 	}
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != receipts || receipts < len(acknowledged) {
-		t.Errorf("%d receipts in chains, %d in the statistics, %d acknowledged", receipts, stats.TotalReceipts, len(acknowledged))
+	logged := len(storetest.Log(t, s))
+	if stats.TotalReceipts != receipts || logged != receipts || receipts < len(acknowledged) {
+		t.Errorf("%d receipts in chains, %d in the statistics, %d in the log, %d acknowledged", receipts, stats.TotalReceipts, logged, len(acknowledged))
 	}
 }
 

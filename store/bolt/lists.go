@@ -62,25 +62,25 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 	return list, err
 }
 
-// PutPolicy keeps the first text for a hash.
-func (s *Store) PutPolicy(ctx context.Context, hash string, text []byte) error {
+// PutDocument keeps the first text for a hash.
+func (s *Store) PutDocument(ctx context.Context, hash string, text []byte) error {
 	if hash == "" || len(text) == 0 {
-		return fmt.Errorf("%w: policy without hash or text", store.ErrInvalid)
+		return fmt.Errorf("%w: document without hash or text", store.ErrInvalid)
 	}
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
-		policies := tx.Bucket(policiesBucket)
-		if policies.Get([]byte(hash)) != nil {
+		documents := tx.Bucket(documentsBucket)
+		if documents.Get([]byte(hash)) != nil {
 			return nil
 		}
-		return policies.Put([]byte(hash), text)
+		return documents.Put([]byte(hash), text)
 	})
 }
 
-// Policy looks the hash up.
-func (s *Store) Policy(ctx context.Context, hash string) ([]byte, error) {
+// Document looks the hash up.
+func (s *Store) Document(ctx context.Context, hash string) ([]byte, error) {
 	var text []byte
-	err := s.view(ctx, "reading a policy", func(tx *bbolt.Tx) error {
-		if text = bytes.Clone(tx.Bucket(policiesBucket).Get([]byte(hash))); text == nil {
+	err := s.view(ctx, "reading a document", func(tx *bbolt.Tx) error {
+		if text = bytes.Clone(tx.Bucket(documentsBucket).Get([]byte(hash))); text == nil {
 			return store.ErrNotFound
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 
 	"go.etcd.io/bbolt"
@@ -72,7 +73,8 @@ func (c encodedReceipt) known(tx *bbolt.Tx) bool {
 }
 
 // write puts the receipt, its summary and its share of the statistics into the
-// tree, and returns the receipt's sequence number.
+// tree, and returns the receipt's sequence number, which is its place in the log. The
+// number is part of the transaction: one that is undone leaves no gap.
 func (c encodedReceipt) write(tx *bbolt.Tx) (uint64, error) {
 	receipts := tx.Bucket(receiptsBucket)
 	receipts.FillPercent = 0.95 // keys only grow: pages need no room for later ones
@@ -80,8 +82,8 @@ func (c encodedReceipt) write(tx *bbolt.Tx) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	at := binary.BigEndian.AppendUint64(nil, sequence)
-	if err := receipts.Put(at, c.receipt); err != nil {
+	at := keyOf(sequence)
+	if err := receipts.Put(at, linkTo(receipts.Get(keyOf(sequence-1)), c.receipt)); err != nil {
 		return 0, err
 	}
 	if c.summary != nil {
@@ -108,6 +110,29 @@ func (c encodedReceipt) writeTurn(turns *bbolt.Bucket, at []byte) error {
 		return nil
 	}
 	return turns.Put(id, at)
+}
+
+// keyOf is the key of a sequence number.
+func keyOf(sequence uint64) []byte { return binary.BigEndian.AppendUint64(nil, sequence) }
+
+// Log walks the sequence numbers upwards. They are the places in the log.
+func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	if after == math.MaxUint64 {
+		return nil, nil
+	}
+	var list []store.Receipt
+	err := s.view(ctx, "reading the log", func(tx *bbolt.Tx) error {
+		c := tx.Bucket(receiptsBucket).Cursor()
+		for k, v := c.Seek(keyOf(after + 1)); k != nil && len(list) < limit; k, v = c.Next() {
+			r, err := receiptAt(k, v)
+			if err != nil {
+				return err
+			}
+			list = append(list, r)
+		}
+		return nil
+	})
+	return list, err
 }
 
 // Recent walks the sequence numbers downwards. A cursor is a sequence number.
@@ -141,7 +166,7 @@ func seekOlder(c *bbolt.Cursor, before string) (k, v []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if k, _ = c.Seek(binary.BigEndian.AppendUint64(nil, sequence)); k == nil {
+	if k, _ = c.Seek(keyOf(sequence)); k == nil {
 		k, v = c.Last() // all are older
 		return k, v, nil
 	}
@@ -187,7 +212,7 @@ func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]stor
 // summaryAt reads the summary of the receipt with the sequence number, or its id
 // alone.
 func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary, err error) {
-	at := binary.BigEndian.AppendUint64(nil, sequence)
+	at := keyOf(sequence)
 	if data := tx.Bucket(summariesBucket).Get(at); data != nil {
 		found, err = decodeSummary(data)
 	} else {
@@ -202,7 +227,8 @@ func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary, err error) {
 // receiptAt decodes an entry of the receipts' bucket.
 func receiptAt(k, v []byte) (store.Receipt, error) {
 	r, err := decodeReceipt(v)
-	r.Cursor = strconv.FormatUint(binary.BigEndian.Uint64(k), 10)
+	r.Seq = binary.BigEndian.Uint64(k)
+	r.Cursor = strconv.FormatUint(r.Seq, 10)
 	return r, err
 }
 

@@ -2,7 +2,9 @@ package redis
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -23,6 +25,8 @@ const (
 	receiptsKey  = prefix + "receipts"
 	summariesKey = prefix + "summaries"
 	statsKey     = prefix + "stats"
+	logKey       = prefix + "log"
+	headKey      = prefix + "head"
 
 	// sessionLife is how long a session is remembered after its last turn.
 	sessionLife = 30 * 24 * time.Hour
@@ -75,14 +79,14 @@ func (s *Store) Append(ctx context.Context, receipts ...store.Receipt) error {
 // the receipts are. Records and summaries are copied because the caller may change its
 // own while the batch waits.
 func commitCall(receipts []store.Receipt, excluded bool) scriptCall {
-	c := scriptCall{keys: []string{receiptsKey, summariesKey, statsKey}, args: []any{len(receipts)}}
+	c := scriptCall{keys: []string{receiptsKey, summariesKey, statsKey, logKey, headKey}, args: []any{len(receipts)}}
 	for _, r := range receipts {
-		counters := store.NewCounters(r)
+		counters, sum := store.NewCounters(r), sha256.Sum256(r.JSON)
 		c.keys = append(c.keys, receiptKey(r.ID), turnKey(r.TurnID), countersKey(r.SessionKey))
 		c.args = append(c.args,
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
 			counters.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), counters.Margin, excluded || r.Excluded(),
-			r.TurnID, string(r.Summary))
+			r.TurnID, string(r.Summary), hex.EncodeToString(sum[:]))
 	}
 	return c
 }

@@ -1,20 +1,20 @@
 -- Writes receipts, with their shares of the statistics and, for a turn, the session's
 -- next state: all or nothing, because Redis runs a script alone.
 --
--- KEYS  1 receipts stream, 2 summaries stream, 3 statistics;
+-- KEYS  1 receipts stream, 2 summaries stream, 3 statistics, 4 log, 5 head of the log;
 --       for each receipt: its place, its turn, the counters of its session;
 --       for a turn also the session, the family, then the session's aliases
 -- ARGV  1 how many receipts;
 --       for each receipt: id, kind, session key, session id, turn, timestamp,
 --       intervened (0 or 1), m_after, record, margin in whole units, excluded (0 or 1),
---       turn id or "", summary or "";
+--       turn id or "", summary or "", SHA-256 of the record;
 --       for a turn also its session's key, version that was read, next state, lifetime in
 --       seconds, name of the family, whether the family must be there (0 or 1)
 -- Returns 1 when the receipts are there, 0 when the session has another version or its
 -- family was erased.
-local receipts, summaries, stats = KEYS[1], KEYS[2], KEYS[3]
+local receipts, summaries, stats, log, head = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local count = tonumber(ARGV[1])
-local key, arg = 3 + 3 * count, 1 + 13 * count -- where those of a turn begin
+local key, arg = 5 + 3 * count, 1 + 14 * count -- where those of a turn begin
 local is_turn = #KEYS > key
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.
@@ -50,16 +50,29 @@ local function tally(counters, has_session, excluded, interventions, margin)
   redis.call('HSET', counters, 'out', 1)
 end
 
--- Writes the receipt with the number i, unless it is there.
+-- Lua's own conversion of numbers would round large ones.
+local function text(n) return string.format('%.0f', n) end
+
+-- The log so far: how many receipts it has, and the SHA-256 of the last one's record.
+local size, last = unpack(redis.call('HMGET', head, 'size', 'sha256'))
+size, last = tonumber(size or 0), last or ''
+
+-- Writes the i-th receipt at the end of the log, unless it is there.
 local function write(i)
-  local place, turn, counters = KEYS[1 + 3 * i], KEYS[2 + 3 * i], KEYS[3 + 3 * i]
-  local a = 13 * i - 12 -- its arguments follow this one
+  local place, turn, counters = KEYS[3 + 3 * i], KEYS[4 + 3 * i], KEYS[5 + 3 * i]
+  local a = 14 * i - 13 -- its arguments follow this one
   if redis.call('EXISTS', place) == 1 then
     return
   end
+  size = size + 1
+  local seq = text(size)
   local at = redis.call('XADD', receipts, '*',
     'id', ARGV[a + 1], 'kind', ARGV[a + 2], 'session_key', ARGV[a + 3], 'session', ARGV[a + 4], 'turn', ARGV[a + 5],
-    'ts', ARGV[a + 6], 'turn_id', ARGV[a + 12], 'intervened', ARGV[a + 7], 'm_after', ARGV[a + 8], 'json', ARGV[a + 9])
+    'ts', ARGV[a + 6], 'turn_id', ARGV[a + 12], 'intervened', ARGV[a + 7], 'm_after', ARGV[a + 8], 'json', ARGV[a + 9],
+    'seq', seq, 'log_prev', last)
+  redis.call('XADD', log, seq .. '-0', 'at', at)
+  last = ARGV[a + 14]
+  redis.call('HSET', head, 'size', seq, 'sha256', last)
   -- The same place in both streams: it is the listing's cursor, and by it
   -- summaries.lua finds the receipts that have no summary.
   if ARGV[a + 13] ~= '' then redis.call('XADD', summaries, at, 'id', ARGV[a + 1], 'json', ARGV[a + 13]) end
@@ -73,7 +86,7 @@ end
 
 -- The id comes before the version: see the package's documentation.
 if is_turn then
-  if redis.call('EXISTS', KEYS[4]) == 1 then
+  if redis.call('EXISTS', KEYS[6]) == 1 then
     return 1
   end
   if (redis.call('HGET', KEYS[key + 1], 'version') or '0') ~= ARGV[arg + 2] then
@@ -90,9 +103,8 @@ if is_turn then
   local session, family = KEYS[key + 1], KEYS[key + 2]
   local state, lifetime, family_name = ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5]
   -- One counter for all sessions: no version ever comes again, not even for a
-  -- session that was erased and began anew. Lua's own conversion of numbers
-  -- would round large ones.
-  local version = string.format('%.0f', redis.call('HINCRBY', stats, 'version', 1))
+  -- session that was erased and began anew.
+  local version = text(redis.call('HINCRBY', stats, 'version', 1))
   redis.call('HDEL', session, 'alias_of') -- a session of its own wins over an alias
   redis.call('HSET', session, 'version', version, 'state', state, 'family', family_name)
   redis.call('EXPIRE', session, lifetime)

@@ -5,7 +5,9 @@
 // commit.lua is the whole of a turn. The commits that wait go to the server in
 // one round trip.
 //
-//	lex:{0}:receipts       stream  one entry a receipt
+//	lex:{0}:receipts       stream  one entry a receipt, with its number and link in the log
+//	lex:{0}:log            stream  the place of each receipt, by its number
+//	lex:{0}:head           hash    the log's size, and the SHA-256 of its last record
 //	lex:{0}:summaries      stream  the summaries of receipts, each at its receipt's place
 //	lex:{0}:receipt:<id>   string  the receipt's place in the stream
 //	lex:{0}:turn:<id>      string  the same, by the id of its turn; of a turn with tool calls
@@ -19,6 +21,10 @@
 //	lex:key:{<hash>}       hash    an API key
 //	lex:keys               set     the hashes of all API keys
 //	lex:benchmarks         stream  published rows
+//
+// Receipts that were written before there was a log are put into it when the first
+// store is opened (begin_log.lua). Replicas that know of no log must have stopped by
+// then: what they write is in no log.
 //
 // The {0} makes all keys of a turn fall into one slot.
 //

@@ -23,7 +23,7 @@ const (
 	benchmarksKey = "lex:benchmarks"
 )
 
-func policyKey(hash string) string { return "lex:policy:{" + hash + "}" }
+func documentKey(hash string) string { return "lex:policy:{" + hash + "}" }
 
 func keyKey(hash string) string { return "lex:key:{" + hash + "}" }
 
@@ -99,21 +99,21 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 	return list, nil
 }
 
-// PutPolicy keeps the first text for a hash, for good.
-func (s *Store) PutPolicy(ctx context.Context, hash string, text []byte) error {
+// PutDocument keeps the first text for a hash, for good.
+func (s *Store) PutDocument(ctx context.Context, hash string, text []byte) error {
 	if hash == "" || len(text) == 0 {
-		return fmt.Errorf("%w: policy without hash or text", store.ErrInvalid)
+		return fmt.Errorf("%w: document without hash or text", store.ErrInvalid)
 	}
-	return failure(ctx, "writing a policy", s.client.SetNX(ctx, policyKey(hash), text, 0).Err())
+	return failure(ctx, "writing a document", s.client.SetNX(ctx, documentKey(hash), text, 0).Err())
 }
 
-// Policy looks the hash up.
-func (s *Store) Policy(ctx context.Context, hash string) ([]byte, error) {
-	text, err := s.client.Get(ctx, policyKey(hash)).Bytes()
+// Document looks the hash up.
+func (s *Store) Document(ctx context.Context, hash string) ([]byte, error) {
+	text, err := s.client.Get(ctx, documentKey(hash)).Bytes()
 	if errors.Is(err, client.Nil) {
-		return nil, fmt.Errorf("reading a policy: %w", store.ErrNotFound)
+		return nil, fmt.Errorf("reading a document: %w", store.ErrNotFound)
 	}
-	return text, failure(ctx, "reading a policy", err)
+	return text, failure(ctx, "reading a document", err)
 }
 
 // Publish adds the rows in one transaction.

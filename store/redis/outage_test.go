@@ -28,6 +28,7 @@ func outage(t *testing.T, s *redis.Store, server string) {
 		"Session": func() error { _, err := s.Session(t.Context(), "k"); return err },
 		"Recent":  func() error { _, err := s.Recent(t.Context(), "", 1); return err },
 		"Summary": func() error { _, err := s.Summaries(t.Context(), "", 1); return err },
+		"Log":     func() error { _, err := s.Log(t.Context(), 0, 1); return err },
 		"Stats":   func() error { _, err := s.Stats(t.Context()); return err },
 		"Keys":    func() error { _, err := s.Keys(t.Context()); return err },
 		"Publish": func() error { return s.Publish(t.Context(), []store.Benchmark{{}}) },
@@ -76,8 +77,8 @@ func TestServerThatStalls(t *testing.T) {
 	must(t, again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-9").Receipt))
 	list, err := again.Recent(t.Context(), "", 10)
 	must(t, err)
-	if len(list) != 2 {
-		t.Errorf("%d receipts, want 2", len(list))
+	if logged := len(storetest.Log(t, again)); len(list) != 2 || logged != 2 {
+		t.Errorf("%d receipts, %d in the log, want 2", len(list), logged)
 	}
 }
 
@@ -123,8 +124,8 @@ func TestServerThatIsFull(t *testing.T) {
 	must(t, s.Commit(t.Context(), turnWithCalls(session, "KRN-2", 3)))
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != 5 {
-		t.Errorf("%d receipts, want 5", stats.TotalReceipts)
+	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != 5 || logged != 5 {
+		t.Errorf("%d receipts, %d in the log, want 5", stats.TotalReceipts, logged)
 	}
 }
 
@@ -184,8 +185,8 @@ func TestKilledServerTearsNoTurn(t *testing.T) {
 	}
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != total || total < 40*(1+calls) {
-		t.Errorf("%d receipts in chains, %d in the statistics", total, stats.TotalReceipts)
+	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != total || logged != total || total < 40*(1+calls) {
+		t.Errorf("%d receipts in chains, %d in the statistics, %d in the log", total, stats.TotalReceipts, logged)
 	}
 }
 

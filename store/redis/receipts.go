@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -31,6 +32,92 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 		}
 	}
 	return list, nil
+}
+
+// Log reads the places of the receipts from the log and then the receipts there. It goes
+// on where receipts are gone, so that their gap does not look like the end.
+func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
+	var list []store.Receipt
+	for len(list) < limit {
+		places, err := s.client.XRangeN(ctx, logKey, fmt.Sprintf("(%d-0", after), "+", int64(limit-len(list))).Result()
+		if err != nil {
+			return nil, failure(ctx, "reading the log", err)
+		}
+		if len(places) == 0 {
+			break
+		}
+		page, err := s.receiptsAt(ctx, places)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page...)
+		if after, err = seqOf(places[len(places)-1]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// receiptsAt reads the receipts at places that follow each other in the log.
+func (s *Store) receiptsAt(ctx context.Context, places []client.XMessage) ([]store.Receipt, error) {
+	at := func(place client.XMessage) string { return field(place, "at") }
+	entries, err := s.client.XRangeN(ctx, receiptsKey, at(places[0]), at(places[len(places)-1]), int64(len(places))).Result()
+	if err != nil {
+		return nil, failure(ctx, "reading the log", err)
+	}
+	byPlace := make(map[string]client.XMessage, len(entries))
+	for _, e := range entries {
+		byPlace[e.ID] = e
+	}
+	var list []store.Receipt
+	for _, place := range places {
+		entry, found := byPlace[at(place)]
+		if !found {
+			continue
+		}
+		r, err := decodeReceipt(entry)
+		if err != nil {
+			return nil, err
+		}
+		// The log knows it, also of a receipt that was written before there was a log.
+		if r.Seq, err = seqOf(place); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// seqOf is the number of an entry of the log, which is the first part of its id.
+func seqOf(place client.XMessage) (uint64, error) {
+	number, _, _ := strings.Cut(place.ID, "-")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading the log: %q is no place in it", place.ID)
+	}
+	return seq, nil
+}
+
+//go:embed begin_log.lua
+var beginLogSource string
+
+var beginLogScript = client.NewScript(beginLogSource)
+
+// oldAtOnce is how many receipts begin_log.lua reads while everybody else waits.
+const oldAtOnce = 100
+
+// beginLog puts the receipts that were written before there was a log into it. Replicas
+// may do so side by side.
+func (s *Store) beginLog(ctx context.Context) error {
+	for {
+		more, err := beginLogScript.Run(ctx, s.client, []string{receiptsKey, logKey, headKey}, oldAtOnce).Bool()
+		if err != nil {
+			return failure(ctx, "beginning the log", err)
+		}
+		if !more {
+			return nil
+		}
+	}
 }
 
 // olderThan returns the end of the range of the entries before a cursor.
@@ -116,19 +203,22 @@ func (s *Store) lookUp(ctx context.Context, key string) (store.Receipt, error) {
 
 // decodeReceipt reads an entry of the stream.
 func decodeReceipt(e client.XMessage) (store.Receipt, error) {
-	field := func(name string) string {
-		v, _ := e.Values[name].(string)
-		return v
-	}
-	turn, err1 := strconv.Atoi(field("turn"))
-	timestamp, err2 := strconv.ParseInt(field("ts"), 10, 64)
-	margin, err3 := strconv.ParseFloat(field("m_after"), 64)
-	if err1 != nil || err2 != nil || err3 != nil {
-		return store.Receipt{}, fmt.Errorf("decoding receipt %s: a field is no number", field("id"))
+	turn, err1 := strconv.Atoi(field(e, "turn"))
+	timestamp, err2 := strconv.ParseInt(field(e, "ts"), 10, 64)
+	margin, err3 := strconv.ParseFloat(field(e, "m_after"), 64)
+	seq, err4 := strconv.ParseUint(cmp.Or(field(e, "seq"), "0"), 10, 64) // older ones have none
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
+		return store.Receipt{}, fmt.Errorf("decoding receipt %s: a field is no number", field(e, "id"))
 	}
 	return store.Receipt{
-		ID: field("id"), Kind: field("kind"), SessionKey: field("session_key"), SessionID: field("session"), TurnID: field("turn_id"),
-		Turn: turn, Timestamp: timestamp, Intervened: field("intervened") == "1", MAfter: margin,
-		JSON: []byte(field("json")), Cursor: e.ID,
+		ID: field(e, "id"), Kind: field(e, "kind"), SessionKey: field(e, "session_key"), SessionID: field(e, "session"), TurnID: field(e, "turn_id"),
+		Turn: turn, Timestamp: timestamp, Intervened: field(e, "intervened") == "1", MAfter: margin,
+		JSON: []byte(field(e, "json")), Cursor: e.ID, Seq: seq, LogPrev: field(e, "log_prev"),
 	}, nil
+}
+
+// field is a field of an entry, "" if it has none of the name.
+func field(e client.XMessage, name string) string {
+	v, _ := e.Values[name].(string)
+	return v
 }

@@ -43,7 +43,11 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	}
 	quieten()
 	s := &Store{client: client.NewClient(settings)}
-	if err := s.Check(ctx); err != nil {
+	err = s.Check(ctx)
+	if err == nil {
+		err = s.beginLog(ctx)
+	}
+	if err != nil {
 		_ = s.client.Close()
 		return nil, fmt.Errorf("connecting: %w", err)
 	}

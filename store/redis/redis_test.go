@@ -158,8 +158,8 @@ func TestCommitsWhileScriptsAreLost(t *testing.T) {
 	group.Wait()
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if stats.TotalReceipts != sessions*turnsEach {
-		t.Errorf("%d receipts, want %d", stats.TotalReceipts, sessions*turnsEach)
+	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != sessions*turnsEach || logged != sessions*turnsEach {
+		t.Errorf("%d receipts, %d in the log, want %d", stats.TotalReceipts, logged, sessions*turnsEach)
 	}
 }
 

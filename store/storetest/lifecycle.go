@@ -20,6 +20,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errSession := s.Session(ctx, "k1")
 	_, errRecent := s.Recent(ctx, "", 1)
 	_, errSummaries := s.Summaries(ctx, "", 1)
+	_, errLog := s.Log(ctx, 0, 1)
 	_, errReceipt := s.Receipt(ctx, "KRN-1")
 	_, errReceiptOfTurn := s.ReceiptOfTurn(ctx, "turn-1")
 	_, errStats := s.Stats(ctx)
@@ -28,7 +29,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errConsumed := s.Consumed(ctx, "subject")
 	_, errKey := s.Key(ctx, "h1")
 	_, errKeys := s.Keys(ctx)
-	_, errPolicy := s.Policy(ctx, "h1")
+	_, errDocument := s.Document(ctx, "h1")
 	_, errBenchmarks := s.Benchmarks(ctx)
 	return map[string]error{
 		"Session":      errSession,
@@ -36,6 +37,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"Erase":        s.Erase(ctx, "k1"),
 		"Recent":       errRecent,
 		"Summaries":    errSummaries,
+		"Log":          errLog,
 		"Receipt":      errReceipt,
 		"Turn":         errReceiptOfTurn,
 		"Append":       s.Append(ctx, newReceipt("KRN-3", "", 1)),
@@ -47,8 +49,8 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"PutKey":       s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
 		"Key":          errKey,
 		"Keys":         errKeys,
-		"PutPolicy":    s.PutPolicy(ctx, "h2", []byte("{}")),
-		"Policy":       errPolicy,
+		"PutDocument":  s.PutDocument(ctx, "h2", []byte("{}")),
+		"Policy":       errDocument,
 		"Publish":      s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}),
 		"Benchmarks":   errBenchmarks,
 		"Check":        s.Check(ctx),

@@ -71,19 +71,19 @@ func revocationStays(t *testing.T, s store.Store) {
 
 // A hash has one policy, so whoever writes it again has nothing new to say.
 func policiesStayAsTheyWere(t *testing.T, s store.Store) {
-	_, err := s.Policy(t.Context(), "h1")
+	_, err := s.Document(t.Context(), "h1")
 	wantKind(t, "unknown policy", err, store.ErrNotFound)
 	text := []byte(`{"rho": 0.35, "tau":8e-2, "name":"<é😀>"}`)
-	must(t, s.PutPolicy(t.Context(), "h1", text))
-	must(t, s.PutPolicy(t.Context(), "h2", []byte("{}")))
-	must(t, s.PutPolicy(t.Context(), "h1", []byte("{}")))
-	got, err := s.Policy(t.Context(), "h1")
+	must(t, s.PutDocument(t.Context(), "h1", text))
+	must(t, s.PutDocument(t.Context(), "h2", []byte("{}")))
+	must(t, s.PutDocument(t.Context(), "h1", []byte("{}")))
+	got, err := s.Document(t.Context(), "h1")
 	must(t, err)
 	if string(got) != string(text) {
 		t.Errorf("policy: got %s, want %s", got, text)
 	}
-	wantKind(t, "policy without hash", s.PutPolicy(t.Context(), "", text), store.ErrInvalid)
-	wantKind(t, "policy without text", s.PutPolicy(t.Context(), "h3", nil), store.ErrInvalid)
+	wantKind(t, "document without hash", s.PutDocument(t.Context(), "", text), store.ErrInvalid)
+	wantKind(t, "document without text", s.PutDocument(t.Context(), "h3", nil), store.ErrInvalid)
 }
 
 func latestBenchmarkStands(t *testing.T, s store.Store) {

@@ -47,6 +47,10 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"summaries are those of recent", summariesAreThoseOfRecent},
 		{"repeated writes add no summary", repeatedWritesAddNoSummary},
 		{"summaries leave records alone", summariesLeaveRecordsAlone},
+		{"receipts are numbered without a gap", receiptsAreNumbered},
+		{"refused writes take no number", refusedWritesTakeNoNumber},
+		{"log is oldest first", logIsOldestFirst},
+		{"log is one of all", logIsOneOfAll},
 		{"receipt by id", receiptByID},
 		{"receipt of a turn", receiptOfATurn},
 		{"append is idempotent", appendIsIdempotent},
@@ -74,7 +78,7 @@ func newSession(key string) store.Session {
 	return store.Session{
 		Key: key,
 		State: kernel.Session{
-			X: kernel.Point{0.2, 0.3, 0.5}, Z: kernel.Point{0.1, 0.2, 0.7}, CUSUM: 1.0 / 3,
+			X: kernel.Point{0.2, 0.3, 0.5}, Z: kernel.Point{0.1, 0.2, 0.7}, CUSUM: 1.0 / 3, CUSUMSlow: 2.0 / 3,
 			Carry: kernel.Point{0, 1e-300, 0.25}, Policy: "policy-hash",
 		},
 		Secret: []byte("32 bytes of secret: \x00\xff, 32 bytes"),
@@ -162,12 +166,15 @@ func summaries(t *testing.T, s store.Store, size int) []store.Summary {
 	}
 }
 
-// sameReceipt checks all fields but the cursor, which the store sets, and the
-// summary, which is read on its own.
+// sameReceipt checks all fields but the cursor and the place in the log, which the store
+// sets, and the summary, which is read on its own.
 func sameReceipt(t *testing.T, got, want store.Receipt) {
 	t.Helper()
 	if got.Cursor == "" {
 		t.Errorf("receipt %s has no cursor", got.ID)
+	}
+	if got.Seq == 0 || (got.LogPrev == "") != (got.Seq == 1) {
+		t.Errorf("receipt %s has no place in the log: %d %q", got.ID, got.Seq, got.LogPrev)
 	}
 	if string(got.JSON) != string(want.JSON) {
 		t.Errorf("record of %s changed: got %s, want %s", want.ID, got.JSON, want.JSON)
@@ -175,6 +182,7 @@ func sameReceipt(t *testing.T, got, want store.Receipt) {
 	if got.Summary != nil {
 		t.Errorf("receipt %s is read with its summary", got.ID)
 	}
+	got.Seq, got.LogPrev, want.Seq, want.LogPrev = 0, "", 0, ""
 	got.Cursor, got.JSON, want.Cursor, want.JSON, want.Summary = "", nil, "", nil, nil
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("receipt: got %+v, want %+v", got, want)

@@ -1,0 +1,193 @@
+package kernel
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A scanner reads canonical JSON and nothing else: what it accepts is exactly what
+// [shape.canonical] writes of the value that it read, so nobody need write the value
+// again to know it. Whatever else may be right or wrong with the text is for the
+// ordinary decoder to say.
+type scanner struct {
+	rest string
+}
+
+// read reads the canonical JSON of a whole text into what v points to. The texts in
+// the value are parts of text, so they keep it in memory. After false the value is
+// of no use.
+func (s *shape) read(text string, v any) bool {
+	in := scanner{text}
+	return s.scan(&in, reflect.ValueOf(v).Elem()) && in.rest == ""
+}
+
+// scan reads one value into v, which is zero.
+func (s *shape) scan(in *scanner, v reflect.Value) bool {
+	switch s.kind {
+	case reflect.Struct:
+		return s.scanObject(in, v)
+	case reflect.Array:
+		return s.scanArray(in, v)
+	case reflect.Slice:
+		return s.scanSlice(in, v)
+	case reflect.String:
+		text, ok := in.text()
+		v.SetString(text)
+		return ok
+	case reflect.Bool:
+		yes := in.skip("true")
+		v.SetBool(yes)
+		return yes || in.skip("false")
+	case reflect.Float64:
+		n, ok := in.number()
+		v.SetFloat(n)
+		return ok
+	case reflect.Int, reflect.Int64:
+		n, ok := in.integer()
+		v.SetInt(n)
+		return ok && !v.OverflowInt(n)
+	}
+	return false
+}
+
+func (s *shape) scanObject(in *scanner, v reflect.Value) bool {
+	separator := byte('{')
+	for i := range s.members {
+		m := &s.members[i]
+		if !in.key(separator, m.key) {
+			if m.optional {
+				continue
+			}
+			return false
+		}
+		field := v.FieldByIndex(m.index)
+		if !m.shape.scan(in, field) || m.optional && isEmpty(field) {
+			return false
+		}
+		separator = ','
+	}
+	return (separator == ',' || in.skip("{")) && in.skip("}")
+}
+
+func (s *shape) scanArray(in *scanner, v reflect.Value) bool {
+	separator := "["
+	for i := range v.Len() {
+		if !in.skip(separator) || !s.element.scan(in, v.Index(i)) {
+			return false
+		}
+		separator = ","
+	}
+	return in.skip("]")
+}
+
+func (s *shape) scanSlice(in *scanner, v reflect.Value) bool {
+	if in.skip("[]") {
+		v.Set(s.empty)
+		return true
+	}
+	separator := "["
+	for n := 0; in.skip(separator); n++ {
+		if n == v.Cap() {
+			v.Grow(max(n, 4))
+		}
+		v.SetLen(n + 1)
+		if !s.element.scan(in, v.Index(n)) {
+			return false
+		}
+		separator = ","
+	}
+	return separator == "," && in.skip("]")
+}
+
+// skip reads a word if it comes next.
+func (in *scanner) skip(word string) (found bool) {
+	in.rest, found = strings.CutPrefix(in.rest, word)
+	return found
+}
+
+// key reads a member's name if it comes next, after a separator.
+func (in *scanner) key(separator byte, key string) bool {
+	if in.rest == "" || in.rest[0] != separator || !strings.HasPrefix(in.rest[1:], key) {
+		return false
+	}
+	in.rest = in.rest[1+len(key):]
+	return true
+}
+
+func (in *scanner) text() (string, bool) {
+	if !in.skip(`"`) {
+		return "", false
+	}
+	n := plain(in.rest)
+	if n < len(in.rest) && in.rest[n] == '"' {
+		text := in.rest[:n]
+		in.rest = in.rest[n+1:]
+		return text, true
+	}
+	return in.quoted(n)
+}
+
+// quoted reads the rest of a text that is not plain from byte n on.
+func (in *scanner) quoted(n int) (string, bool) {
+	for n < len(in.rest) && in.rest[n] != '"' {
+		if in.rest[n] == '\\' {
+			n++
+		}
+		n++
+	}
+	if n >= len(in.rest) {
+		return "", false
+	}
+	literal := `"` + in.rest[:n+1]
+	in.rest = in.rest[n+1:]
+	text, err := jsontext.AppendUnquote(nil, literal)
+	if err != nil {
+		return "", false
+	}
+	again, err := appendText(nil, string(text))
+	return string(text), err == nil && string(again) == literal
+}
+
+// number reads a number. It is written again and compared, unless it is short: of the
+// decimals with at most 15 digits no two are the same double (IEEE 754 doubles keep that
+// many), so such a one is the shortest there is unless it ends in a zero.
+func (in *scanner) number() (float64, bool) {
+	length := 0
+	for length < len(in.rest) && strings.IndexByte("0123456789+-.e", in.rest[length]) >= 0 {
+		length++
+	}
+	literal := in.rest[:length]
+	in.rest = in.rest[length:]
+	if literal == "0" {
+		return 0, true
+	}
+	n, err := strconv.ParseFloat(literal, 64)
+	if err != nil {
+		return 0, false
+	}
+	if length <= 15 && n >= 1e-6 && n < 1 && literal[:2] == "0." && literal[length-1] != '0' {
+		return n, strings.IndexByte(literal, 'e') < 0
+	}
+	var buffer [32]byte
+	again, err := appendNumber(buffer[:0], n)
+	return n, err == nil && string(again) == literal
+}
+
+// integer reads an integer as [appendInteger] writes it.
+func (in *scanner) integer() (int64, bool) {
+	length := 0
+	for length < len(in.rest) && (in.rest[length] >= '0' && in.rest[length] <= '9' || in.rest[length] == '-') {
+		length++
+	}
+	literal := in.rest[:length]
+	in.rest = in.rest[length:]
+	n, err := strconv.ParseInt(literal, 10, 64)
+	if err != nil || n > maxInteger || n < -maxInteger {
+		return 0, false
+	}
+	var buffer [24]byte
+	return n, string(strconv.AppendInt(buffer[:0], n, 10)) == literal
+}

@@ -1,0 +1,149 @@
+package redis_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/store/redis"
+	"github.com/caddy-lex/lex/store/storetest"
+)
+
+// However many replicas write at once, and repeat what they wrote, there is one log.
+func TestReplicasShareOneLog(t *testing.T) {
+	url := storetest.StartRedis(t)
+	const replicas, sessions, turnsEach = 3, 12, 8
+	stores := make([]*redis.Store, replicas)
+	for i := range stores {
+		stores[i] = open(t, url, patient)
+	}
+	var group sync.WaitGroup
+	for c := range sessions {
+		group.Go(func() {
+			session := store.Session{Key: fmt.Sprint("k", c)}
+			for i := range turnsEach {
+				change := turnWithCalls(session, fmt.Sprintf("KRN-%d-%d", c, i), i%3)
+				for _, s := range stores { // the others repeat it
+					if err := s.Commit(t.Context(), change); err != nil {
+						t.Errorf("committing: %v", err)
+						return
+					}
+				}
+				session, _ = stores[c%replicas].Session(t.Context(), session.Key)
+			}
+		})
+	}
+	group.Wait()
+	want := sessions * (turnsEach + 0 + 1 + 2 + 0 + 1 + 2 + 0 + 1)
+	for i, s := range stores {
+		if got := len(storetest.Log(t, s)); got != want {
+			t.Errorf("replica %d reads a log of %d receipts, want %d", i, got, want)
+		}
+	}
+}
+
+// forgetLog takes away what a version that knew of no log did not write. It leaves the
+// first of the receipts in the log if half is set, as a start that was cut off does.
+func forgetLog(t *testing.T, url string, half bool) {
+	t.Helper()
+	raw := connect(t, url)
+	entries, err := raw.XRange(t.Context(), "lex:{0}:receipts", "-", "+").Result()
+	must(t, err)
+	must(t, raw.Del(t.Context(), "lex:{0}:receipts", "lex:{0}:head", "lex:{0}:log").Err())
+	for i, e := range entries {
+		delete(e.Values, "seq")
+		delete(e.Values, "log_prev")
+		must(t, raw.Do(t.Context(), addition("lex:{0}:receipts", e.ID, e.Values)...).Err())
+		if half && i == 0 {
+			must(t, raw.Do(t.Context(), "XADD", "lex:{0}:log", "1-0", "at", e.ID).Err())
+		}
+	}
+}
+
+func addition(key, id string, values map[string]any) []any {
+	args := []any{"XADD", key, id}
+	for name, value := range values {
+		args = append(args, name, value)
+	}
+	return args
+}
+
+// Receipts that were written before there was a log are its first ones, however many
+// replicas start at once.
+func TestLogBeginsWithOlderReceipts(t *testing.T) {
+	const old, replicas = 250, 4
+	for _, half := range []bool{false, true} {
+		url := storetest.StartRedis(t)
+		s := open(t, url, patient)
+		for i := range old {
+			must(t, s.Append(t.Context(), turn(store.Session{Key: "k"}, fmt.Sprint("KRN-", i+1)).Receipt))
+		}
+		forgetLog(t, url, half)
+		var group sync.WaitGroup
+		for i := range replicas {
+			group.Go(func() {
+				s, err := redis.Open(t.Context(), []string{url}, patient)
+				if err != nil {
+					t.Errorf("opening: %v", err)
+					return
+				}
+				if err := s.Append(t.Context(), turn(store.Session{Key: "k"}, fmt.Sprint("KRN-new-", i)).Receipt); err != nil {
+					t.Errorf("appending: %v", err)
+				}
+				if err := s.Close(); err != nil {
+					t.Errorf("closing: %v", err)
+				}
+			})
+		}
+		group.Wait()
+		log, err := s.Log(t.Context(), 0, 1000)
+		must(t, err)
+		if len(log) != old+replicas {
+			t.Fatalf("the log has %d receipts, want %d", len(log), old+replicas)
+		}
+		for i, r := range log {
+			inOrder := i < old && r.ID == fmt.Sprint("KRN-", i+1) || i >= old && strings.HasPrefix(r.ID, "KRN-new-")
+			if !inOrder || r.Seq != uint64(i+1) || (len(r.LogPrev) == 64) != (i > old) {
+				t.Errorf("entry %d is %s with the number %d and the link %q", i, r.ID, r.Seq, r.LogPrev)
+			}
+		}
+		page, err := s.Log(t.Context(), old-2, 4)
+		must(t, err)
+		if len(page) != 4 || page[0].Seq != old-1 || page[3].Seq != old+2 {
+			t.Errorf("across the beginning: %+v", page)
+		}
+	}
+}
+
+// Whoever takes receipts away leaves a gap, however long, and no early end.
+func TestLogShowsAGap(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	for i := range 40 {
+		must(t, s.Append(t.Context(), turn(store.Session{Key: "k"}, fmt.Sprint("KRN-", i+1)).Receipt))
+	}
+	entries, err := raw.XRange(t.Context(), "lex:{0}:receipts", "-", "+").Result()
+	must(t, err)
+	for _, e := range entries[10:30] {
+		must(t, raw.XDel(t.Context(), "lex:{0}:receipts", e.ID).Err())
+	}
+	for _, limit := range []int{1, 7, 100} {
+		var seqs []uint64
+		for after := uint64(0); ; {
+			page, err := s.Log(t.Context(), after, limit)
+			must(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, r := range page {
+				seqs = append(seqs, r.Seq)
+			}
+			after = page[len(page)-1].Seq
+		}
+		if len(seqs) != 20 || seqs[9] != 10 || seqs[10] != 31 {
+			t.Errorf("pages of %d: %v", limit, seqs)
+		}
+	}
+}
