@@ -57,15 +57,16 @@ func (c *connection) ask() (sample, error) {
 		copy(c.number, fmt.Appendf(nil, "%08d", asked.Add(1)%1e8))
 	}
 	began := time.Now()
-	resp, err := c.send()
+	body, err := c.send()
 	if err != nil {
 		return sample{}, err
 	}
-	first, err := c.readText(resp.Body)
+	defer body.Close()
+	first, err := c.readText(body)
 	if err != nil {
 		return sample{}, fmt.Errorf("reading the answer: %w", err)
 	}
-	if _, err := c.body.ReadFrom(resp.Body); err != nil {
+	if _, err := c.body.ReadFrom(body); err != nil {
 		return sample{}, fmt.Errorf("reading the answer: %w", err)
 	}
 	ended := time.Now()
@@ -75,7 +76,8 @@ func (c *connection) ask() (sample, error) {
 	return sample{at: ended, first: first.Sub(began), whole: ended.Sub(began)}, nil
 }
 
-func (c *connection) send() (*http.Response, error) {
+// send returns the body of the answer.
+func (c *connection) send() (io.ReadCloser, error) {
 	if _, err := c.Write(c.request); err != nil {
 		return nil, fmt.Errorf("sending: %w", err)
 	}
@@ -84,10 +86,11 @@ func (c *connection) send() (*http.Response, error) {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // what there is of a reason
-		return nil, fmt.Errorf("status %d: %s", resp.StatusCode, body)
+		defer resp.Body.Close()
+		reason, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // what there is of one
+		return nil, fmt.Errorf("status %d: %s", resp.StatusCode, reason)
 	}
-	return resp, nil
+	return resp.Body, nil
 }
 
 // readText reads until text of the model has arrived, and returns when that was. The

@@ -109,7 +109,7 @@ func (r *report) measure(ctx context.Context, f *field, u *upstream, progress io
 		return err
 	}
 	_, _ = fmt.Fprintln(progress, "profiles")
-	if r.profiles, err = profiles(ctx, r.governed, works[:o.works], o.time, filepath.Dir(o.caddy)); err != nil {
+	if r.profiles, err = profiles(ctx, r.governed, works[:o.works], 3*o.time, filepath.Dir(o.caddy)); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(progress, "load for %v\n", o.soak)

@@ -81,16 +81,16 @@ func open(ctx context.Context, t *target, request []byte) (rest func() error, er
 	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		return nil, err
 	}
-	resp, err := c.send()
+	body, err := c.send()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.readText(resp.Body); err != nil {
+	if _, err := c.readText(body); err != nil {
 		return nil, err
 	}
 	return func() error {
-		defer func() { _ = c.Close() }()
-		if _, err := c.body.ReadFrom(resp.Body); err != nil {
+		defer func() { _ = errors.Join(body.Close(), c.Close()) }()
+		if _, err := c.body.ReadFrom(body); err != nil {
 			return err
 		}
 		if bytes.Contains(c.body.Bytes(), []byte(ending)) {

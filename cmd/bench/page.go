@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -246,7 +247,7 @@ func writePage(file, text string) error {
 	before, rest, ok := strings.Cut(string(page), beginMark)
 	_, after, closed := strings.Cut(rest, endMark)
 	if !ok || !closed {
-		return errors.New(file + " has no marks of its generated part")
+		return errors.New(filepath.Base(file) + " has no marks of its generated part")
 	}
 	return os.WriteFile(file, []byte(before+beginMark+"\n"+text+"\n"+endMark+after), 0o644)
 }

@@ -126,7 +126,7 @@ func (t *target) allocated(ctx context.Context) (float64, error) {
 	_, rest, _ := bytes.Cut(metrics, []byte("\ngo_memstats_alloc_bytes_total "))
 	value, _, ok := bytes.Cut(rest, []byte("\n"))
 	if !ok {
-		return 0, errors.New("Caddy's metrics have no go_memstats_alloc_bytes_total")
+		return 0, errors.New("no go_memstats_alloc_bytes_total in the metrics of Caddy")
 	}
 	return strconv.ParseFloat(string(value), 64)
 }

@@ -68,7 +68,7 @@ func setups(redis string) []setup {
 
 // secretName is the variable that holds the secret of the administration, which makes
 // the key.
-const secretName = "BENCH_ADMIN_SECRET" //nolint:gosec // G101: a name
+const secretName = "BENCH_ADMIN_SECRET"
 
 // caddyfile writes the configuration.
 func (s setup) caddyfile(site, admin, upstream string) string {
