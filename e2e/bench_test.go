@@ -66,7 +66,7 @@ func outline(t *testing.T, page string) string {
 			head = true
 		case strings.HasPrefix(line, "|---"), strings.HasPrefix(line, "| Portkey"):
 		case head:
-			out.WriteString(regexp.MustCompile(`\d[\dms]*`).ReplaceAllString(line, "n") + "\n")
+			out.WriteString(regexp.MustCompile(`\d+`).ReplaceAllString(line, "n") + "\n")
 			head = false
 		default:
 			cells := strings.Split(strings.Trim(line, "| "), " | ")

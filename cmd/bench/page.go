@@ -57,8 +57,8 @@ func (r *report) conditions() string {
 	if r.others > 0.05 {
 		busy = " **The machine was busy with other work, so these figures are worth little.**"
 	}
-	return fmt.Sprintf("Measured on %s in %d rounds of %v for each row: %d cores (%s), %d GiB of memory, %s; an fsync of 4 KiB takes %s. %s. Other programs used %s of the cores.%s",
-		m.day, r.options.rounds, r.options.time, m.cores, m.processor, m.memory, m.system, micro(float64(m.fsync)), versions, percent(r.others), busy)
+	return fmt.Sprintf("Measured on %s in %d rounds of %v for each row, with a last load of %s: %d cores (%s), %d GiB of memory, %s; an fsync of 4 KiB takes %s. %s. Other programs used %s of the cores.%s",
+		m.day, r.options.rounds, r.options.time, strings.Replace(r.options.soak.String(), "m0s", "m", 1), m.cores, m.processor, m.memory, m.system, micro(float64(m.fsync)), versions, percent(r.others), busy)
 }
 
 // table writes a table in Markdown. The first column stands left, the others right.
@@ -144,22 +144,17 @@ func (r *report) added(t *target, s spread, unit func(float64) string) string {
 }
 
 func (r *report) memories() string {
-	head := []string{"", "at rest", fmt.Sprintf("%d open streams", r.options.streams), "a stream", "after the rounds"}
-	if r.options.soak > 0 {
-		head = append(head, fmt.Sprintf("after %v more", r.options.soak))
-	}
-	rows := [][]string{head}
+	rows := [][]string{{"", "at rest", fmt.Sprintf("%d open streams", r.options.streams), "a stream", "after the rounds", "after the last load"}}
 	for _, t := range r.targets {
 		m := r.memory[t]
 		if m == nil {
 			continue
 		}
-		each := (float64(m.streams.anonymous) - float64(m.rest.anonymous)) / float64(r.options.streams)
-		row := []string{t.name, m.rest.String(), m.streams.String(), kilo(each), m.rounds.String()}
-		if r.options.soak > 0 {
-			row = append(row, m.soak.String())
+		each := "–"
+		if m.streams != (memory{}) {
+			each = kilo((float64(m.streams.anonymous) - float64(m.rest.anonymous)) / float64(r.options.streams))
 		}
-		rows = append(rows, row)
+		rows = append(rows, []string{t.name, m.rest.String(), m.streams.String(), each, m.rounds.String(), m.soak.String()})
 	}
 	return table(rows)
 }
