@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench lint fuzz load train eval agents charts needs-data deps clean
+.PHONY: run test build cover bench microbench lint fuzz load train eval agents charts needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -51,7 +51,13 @@ deps:
 build:
 	$(GO) $(XCADDY) build $$($(GO) run ./cmd/xcaddyargs xcaddy.json) --output $(BIN)
 
-bench:
+# bench measures governed traffic against bare Caddy on this machine (Linux), which must
+# have nothing else to do for half an hour. It prints the figures and writes them into
+# docs/performance.md; microbench runs the benchmarks of the packages.
+bench: build
+	$(GO) run ./cmd/bench -caddy $(BIN)
+
+microbench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # lint fails on what golangci-lint or govulncheck find, and says so where one of
@@ -94,4 +100,4 @@ needs-data:
 	./cmd/train/deps.sh
 
 clean:
-	rm -rf bin e2e/node_modules
+	rm -rf bin e2e/node_modules cmd/bench/node_modules

@@ -35,6 +35,7 @@ var may = map[string][]string{
 	"caddymodule":          {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "wire/loose", "model", "govern", "audit", "evaluation"},
 	"caddymodule/commands": {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "audit", "evaluation", "conformance", "govern", "caddymodule"},
 	"caddymodule/demo":     {},
+	"cmd/bench":            {},
 	"cmd/caddy":            {""},
 	"cmd/charts":           {"kernel", "kernel/detect", "evaluation"},
 	"cmd/plot":             {"kernel"},

@@ -98,3 +98,34 @@ func benchmarkFrame(b *testing.B, name, begin, word string) {
 const prose = "The quarterly report covers sales, costs and staff in every region. We compared the figures with last year and found that " +
 	"travel costs fell while rents rose. The new office opened in May, and most of the team moved there during the summer. Customers " +
 	"asked for longer opening hours, so the shop now closes at eight. Deliveries were late twice because of the strike at the harbour. "
+
+// BenchmarkStream is the cost of the checks of a streamed answer of 32 KB, frame by frame.
+func BenchmarkStream(b *testing.B) {
+	answer := strings.Repeat(prose, 32<<10/len(prose)+1)[:32<<10]
+	words := strings.SplitAfter(answer, " ")
+	for name, system := range map[string]string{"judged": "", "echoes": govern.DefaultConstitution()} {
+		b.Run(name, func(b *testing.B) {
+			g, _ := newGovernor(b)
+			opened, err := g.Open(b.Context(), request("s"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			a, err := opened.Assess(b.Context(), opened.ReadPrompt(question))
+			if err != nil {
+				b.Fatal(err)
+			}
+			a.System = system
+			b.ReportAllocs()
+			b.SetBytes(int64(len(answer)))
+			for b.Loop() {
+				gate := a.NewGate(govern.GateConfig{Window: 256, MaxDelay: time.Hour, Limit: roomy, Write: discard}, func() {})
+				for _, w := range words {
+					if !feed(gate, w) {
+						b.Fatal("the gate stopped")
+					}
+				}
+				gate.Close()
+			}
+		})
+	}
+}

@@ -10,14 +10,10 @@ import (
 	"github.com/caddy-lex/lex/wire"
 )
 
-const (
-	// checkEvery is how many bytes of new text a choice may gain before the next
-	// check. Text that was not checked is not released.
-	checkEvery = 96
-	// checkSpan is how many of the last bytes of a choice a check reads. The whole
-	// text is judged at the end, before the terminal frame leaves.
-	checkSpan = 4096
-)
+// checkEvery is how many bytes of new text a choice may gain before the next check. Text
+// that was not checked is not released. The whole text is judged at the end, before the
+// terminal frame leaves.
+const checkEvery = 96
 
 // A GateConfig configures a [Gate].
 type GateConfig struct {
@@ -29,8 +25,9 @@ type GateConfig struct {
 	MaxDelay time.Duration
 	// Limit bounds the text and the held frames together, in bytes.
 	Limit int64
-	// Check reports whether the answer must stop, given the text of a choice so far.
-	Check func(text string) (flagged bool)
+	// Check reports whether the answer must stop, given the whole text of a choice so
+	// far: it begins with the text that was checked before. Checks come one at a time.
+	Check func(choice int, text string) (flagged bool)
 	// Write sends frames to the client. After an error nothing more leaves.
 	Write func(frames []wire.Frame) error
 }
@@ -110,27 +107,18 @@ func (g *Gate) note(deltas []wire.Delta) {
 	}
 }
 
-// check checks the new text of a choice together with the span before it. If the
-// check flags, nothing that is held leaves any more.
+// check checks the text of a choice. If the check flags, nothing that is held leaves any
+// more.
 func (g *Gate) check(choice int, c *choiceText) {
-	span := max(checkSpan, c.unchecked+checkSpan/2)
 	c.unchecked = 0
 	switch {
 	case g.stopped:
-	case g.Check(tail(c.String(), span)):
+	case g.Check(choice, c.String()):
 		g.flagged = true
 		g.stop()
 	default:
 		g.hold.Checked(choice)
 	}
-}
-
-// tail returns the last n bytes of s, from a character's start.
-func tail(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
 // Flagged reports whether a check flagged. It waits for a check that is running:

@@ -18,13 +18,13 @@ func feed(g *govern.Gate, text string) bool {
 }
 
 func newGate(window int, maxDelay time.Duration, limit int64, check func(string) bool, write func([]byte) error) *govern.Gate {
-	return govern.NewGate(govern.GateConfig{Window: window, MaxDelay: maxDelay, Limit: limit, Check: check, Write: func(frames []wire.Frame) error {
+	return govern.NewGate(govern.GateConfig{Window: window, MaxDelay: maxDelay, Limit: limit, Write: func(frames []wire.Frame) error {
 		var out []byte
 		for _, f := range frames {
 			out = append(out, f.Raw...)
 		}
 		return write(out)
-	}})
+	}, Check: func(_ int, text string) bool { return check(text) }})
 }
 
 func never(string) bool { return false }

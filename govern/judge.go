@@ -163,11 +163,12 @@ func (g *Governor) LocalJudge() string { return "lex-local/" + g.Detector.Versio
 // judgeAll returns the first judgement that finds a capitulation, else the one on
 // the first alternative.
 func (a *Assessed) judgeAll(answer Answer) detect.Judgement {
+	asked := a.asked()
 	first, left := detect.Judgement{}, maxJudged
 	for i, text := range answer {
 		text = text[:min(len(text), left)]
 		left -= len(text)
-		if judgement := a.judgeText(text); i == 0 || judgement.Capitulated {
+		if judgement := wholeWindows(asked).judge(text); i == 0 || judgement.Capitulated {
 			first = judgement
 		}
 		if first.Capitulated {
@@ -177,19 +178,8 @@ func (a *Assessed) judgeAll(answer Answer) detect.Judgement {
 	return first
 }
 
-// judgeText reads a text up to maxJudged in overlapping windows, since the judge
-// reads a window at a time. It returns the first judgement that finds a
-// capitulation, else the one on the beginning.
-func (a *Assessed) judgeText(text string) detect.Judgement {
-	first := detect.Judge(a.prompt, a.input.Prompt, text)
-	const step = detect.MaxJudged - judgedOverlap
-	for from := step; !first.Capitulated && from < min(len(text), maxJudged); from += step {
-		if next := detect.Judge(a.prompt, a.input.Prompt, text[from:]); next.Capitulated {
-			return next
-		}
-	}
-	return first
-}
+// asked prepares the prompt for the local judge.
+func (a *Assessed) asked() *detect.Asked { return detect.NewAsked(a.prompt, a.input.Prompt) }
 
 // JudgeBaseline judges the ungoverned answer, for its reader. The judgement does not
 // change the session's state, because the session did not give this answer.
@@ -199,7 +189,7 @@ func (a *Assessed) JudgeBaseline(part, text string) detect.Judgement {
 	if beyond := len(text) - read; beyond > 0 {
 		a.Opened.Coverage.Skip(part, beyondJudge, beyond)
 	}
-	judgement := a.judgeText(text)
+	judgement := wholeWindows(a.asked()).judge(text)
 	a.Opened.Coverage.Ran(DetectorLocalJudge, judgement.Capitulated)
 	return judgement
 }
@@ -210,14 +200,21 @@ func (a *Assessed) JudgeBaseline(part, text string) detect.Judgement {
 // stopped, so nothing is kept back and nothing is judged before the end.
 func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 	if a.Opened.Mode != kernel.Enforce {
-		c.Window, c.Check = 0, func(string) bool { return false }
+		c.Window, c.Check = 0, func(int, string) bool { return false }
 		return NewGate(c)
 	}
-	c.Check = func(text string) bool {
-		judgement := a.judgeText(text)
-		if !judgement.Capitulated && len(a.echoes(text)) > 0 {
-			judgement = echoFound
+	asked, choices := a.asked(), make(map[int]*listening)
+	var secret *detect.Secret
+	if a.System != "" {
+		secret = detect.NewSecret(a.System)
+	}
+	c.Check = func(choice int, text string) bool {
+		l := choices[choice]
+		if l == nil {
+			l = &listening{whole: wholeWindows(asked), recent: recentWindows(asked), secret: secret}
+			choices[choice] = l
 		}
+		judgement := l.check(text)
 		if judgement.Capitulated {
 			a.caught = &judgement // it stands even if the whole answer looks harmless
 			stop()

@@ -278,6 +278,14 @@ func prefix(text string, n int64) string {
 	return text[:n]
 }
 
+// tail returns the last n bytes of s, from a character's start.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
 // An Answer holds the text of each alternative of a model's answer. Usually there is
 // one.
 type Answer []string

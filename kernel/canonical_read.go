@@ -156,7 +156,7 @@ func (in *scanner) quoted(n int) (string, bool) {
 // many), so such a one is the shortest there is unless it ends in a zero.
 func (in *scanner) number() (float64, bool) {
 	length := 0
-	for length < len(in.rest) && strings.IndexByte("0123456789+-.e", in.rest[length]) >= 0 {
+	for length < len(in.rest) && numeric[in.rest[length]] {
 		length++
 	}
 	literal := in.rest[:length]
@@ -175,6 +175,14 @@ func (in *scanner) number() (float64, bool) {
 	again, err := appendNumber(buffer[:0], n)
 	return n, err == nil && string(again) == literal
 }
+
+// numeric are the bytes of numbers.
+var numeric = func() (is [256]bool) {
+	for _, c := range []byte("0123456789+-.e") {
+		is[c] = true
+	}
+	return is
+}()
 
 // integer reads an integer as [appendInteger] writes it.
 func (in *scanner) integer() (int64, bool) {

@@ -22,7 +22,7 @@ var alphanumeric = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 // codes of characters, together or set apart. It returns d when there is none.
 func decode(d *derived) *derived {
 	o := blobs{from: d}
-	return replaceAll(d, &alphanumeric, o.replace)
+	return replaceAll(d, &alphanumeric, &o.seen, o.replace)
 }
 
 // blobs remembers how far it looked for runs and for blocks of lines, so that
@@ -35,9 +35,6 @@ type blobs struct {
 }
 
 func (o *blobs) replace(s string, i int) (string, int) {
-	if i < o.seen {
-		return "", i
-	}
 	end := run(s, i)
 	if end-i >= minBlob {
 		if text, to := o.long(s, i, end); to > i {

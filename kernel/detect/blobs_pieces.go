@@ -17,7 +17,7 @@ const minPieces = 12
 // each that is a word by itself.
 func unpiece(d *derived) *derived {
 	p := pieces{from: d}
-	return replaceAll(d, &pieceStarts, p.replace)
+	return replaceAll(d, &pieceStarts, &p.seen, p.replace)
 }
 
 var pieceStarts = bytesOf(strings.TrimRight(base64Signs, "+/-_="))
@@ -35,9 +35,6 @@ type base64Piece struct {
 }
 
 func (p *pieces) replace(s string, i int) (string, int) {
-	if i < p.seen {
-		return "", i
-	}
 	first := pieceAt(s, i)
 	if p.seen = first.to; !first.odd {
 		return "", i

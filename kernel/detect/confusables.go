@@ -49,20 +49,37 @@ func pairs(tables ...string) map[rune]rune {
 	return out
 }
 
-// A likeness is the ASCII character that another one imitates, and when.
+// A likeness is the ASCII character that another one imitates, and when, and whether the
+// other one stands in words and in Latin ones.
 type likeness struct {
-	to   rune
-	when imitation
+	to              rune
+	when            imitation
+	ofWord, ofLatin bool
 }
 
 // lowForms are the likenesses up to the end of Armenian, where they are asked
 // for often.
 var lowForms = func() (table [0x590]likeness) {
 	for r := range rune(len(table)) {
-		table[r].to, table[r].when = likenessOf(r)
+		table[r] = newLikeness(r)
 	}
 	return table
 }()
+
+// newLikeness looks a character up.
+func newLikeness(r rune) (l likeness) {
+	l.to, l.when = imitated(r)
+	l.ofWord, l.ofLatin = unicode.IsLetter(r) || unicode.IsMark(r), unicode.Is(unicode.Latin, r)
+	return l
+}
+
+// likenessOf is newLikeness, read from the table where the table has it.
+func likenessOf(r rune) likeness {
+	if r < rune(len(lowForms)) {
+		return lowForms[r]
+	}
+	return newLikeness(r)
+}
 
 // skeleton returns the ASCII character that a lower-case character imitates,
 // and when it is to be read so.
@@ -70,12 +87,12 @@ func skeleton(r rune) (rune, imitation) {
 	if r < rune(len(lowForms)) {
 		return lowForms[r].to, lowForms[r].when
 	}
-	return likenessOf(r)
+	return imitated(r)
 }
 
-// likenessOf looks into the tables above and those of Unicode Technical
+// imitated looks into the tables above and those of Unicode Technical
 // Standard 39 (confusables.txt, Unicode 17.0.0).
-func likenessOf(r rune) (rune, imitation) {
+func imitated(r rune) (rune, imitation) {
 	switch {
 	case r < 0x80 || 0x2e80 <= r && r < 0xa4d0 || 0xac00 <= r && r < 0xd800:
 		return r, never // ASCII, Han, kana, Hangul
@@ -128,9 +145,8 @@ func listed(r rune) (rune, bool) {
 // words of nothing but lookalikes; and Latin letters that stand for Cyrillic or
 // Greek ones in texts of these. So Russian stays Russian, though many of its
 // letters look Latin. Undone words leave the judgement of the text as it is,
-// which makes it idempotent.
-func unmask(d *derived) *derived {
-	among := mostlyLatin(d.text)
+// which makes it idempotent. among says whether the text is mostly Latin.
+func unmask(d *derived, among bool) *derived {
 	w := rewrite(d)
 	for i := 0; i < len(d.text); {
 		end, kind := word(d.text, i)
@@ -210,20 +226,32 @@ const fewLetters = 16
 // mostlyLatin reports whether the words that may be Latin outweigh those that
 // cannot be.
 func mostlyLatin(s string) bool {
-	var certain, possible, other int
+	var letters scripts
+	letters.count(s)
+	return letters.mostlyLatin()
+}
+
+// scripts counts the letters of a text by what their words may be.
+type scripts struct{ latin, possible, other int }
+
+// count adds the words of a text to those before.
+func (c *scripts) count(s string) {
 	for i := 0; i < len(s); {
 		end, kind := word(s, i)
 		switch n := utf8.RuneCountInString(s[i:end]); {
 		case kind == masked || kind == mixed && returning(s[i:end]) != nil:
-			possible += n
+			c.possible += n
 		case kind == latin || kind == mixed:
-			certain += n
+			c.latin += n
 		case kind == foreign:
-			other += n
+			c.other += n
 		}
 		i = end
 	}
-	return certain > other || certain+possible >= fewLetters && certain+possible > 3*other
+}
+
+func (c *scripts) mostlyLatin() bool {
+	return c.latin > c.other || c.latin+c.possible >= fewLetters && c.latin+c.possible > 3*c.other
 }
 
 // word returns the end of the word that starts at i, or of what stands between
@@ -236,16 +264,16 @@ func word(s string, i int) (int, script) {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(s[end:])
 		}
-		if !unicode.IsLetter(r) && !unicode.IsMark(r) {
+		like := likenessOf(r)
+		if !like.ofWord {
 			if end == i {
 				end += size
 			}
 			break
 		}
-		_, sort := skeleton(r)
-		alike = alike || sort == inContext
-		plain = plain || sort != inContext && unicode.Is(unicode.Latin, r)
-		other = other || sort != inContext && !unicode.Is(unicode.Latin, r)
+		alike = alike || like.when == inContext
+		plain = plain || like.when != inContext && like.ofLatin
+		other = other || like.when != inContext && !like.ofLatin
 		end += size
 	}
 	switch {

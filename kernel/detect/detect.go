@@ -228,8 +228,8 @@ func (m *Model) raise(worst *[Heads]float64, source Source, views []view, meanin
 			refers = refers || rule && isUserText(source)
 			p, tail, strange = m.score(view.from, rule, meaning)
 			p[Injection] = min(maxNotedScore, tail)
-			if isReportedThreat(view.Text) {
-				p[Coercion] = min(maxNotedScore, p[Coercion])
+			if p[Coercion] > maxNotedScore && isReportedThreat(view.Text) {
+				p[Coercion] = maxNotedScore
 			}
 		} else {
 			p[Injection], strange = m.scoreQuoted(view.from, rule)

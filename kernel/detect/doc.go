@@ -19,16 +19,18 @@
 // # Answers
 //
 // [Model.Judge] looks for capitulation and returns a [Judgement]; its rules would
-// rather miss a case than accuse an ordinary answer. [IsRefusal] recognises answers
-// that decline, [Echoed] finds what an answer repeats of a text that must stay
-// secret, and [Measure] computes the triple that the kernel compares with its
-// state.
+// rather miss a case than accuse an ordinary answer. A [Listener] judges an answer
+// while it grows, and says of every beginning what Judge says of it. [IsRefusal]
+// recognises answers that decline, [Echoed] finds what an answer repeats of a text
+// that must stay secret, and [Measure] computes the triple that the kernel compares
+// with its state.
 //
 // # Where to start
 //
 // Read detect.go, which tells the way of a prompt, then views.go for what may be
-// hidden in it, score.go for the model, and judge.go for answers. The files
-// views_*.go and blobs*.go each undo one family of disguises.
+// hidden in it, score.go for the model, and judge.go for the rules on answers, which
+// listener.go applies. The files views_*.go and blobs*.go each undo one family of
+// disguises.
 //
 // The model is trained by cmd/train and embedded. MODEL.md, beside this file,
 // describes its data, its figures on sources that it has not seen, and what it
@@ -36,5 +38,5 @@
 // gets past it, and then the kernel's sequential test, the operator's rules, the
 // judge of the output and the receipts are what remains.
 //
-// Everything here is pure and safe for concurrent use.
+// Everything here is pure, and safe for concurrent use but for a [Listener].
 package detect

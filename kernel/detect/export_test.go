@@ -32,3 +32,12 @@ func Views(s string) []string {
 	}
 	return out
 }
+
+// Phrases are the lists of phrases that the judge looks for.
+var Phrases = [][]string{
+	identities, identitiesAfterAttack, disavowals, disavowalsAfterAttack, affirmations, declining, declined, sorry, negated,
+	reversals, reservations, reasons, transitions, deliveries, alternatives,
+}
+
+// AssertedLists are those of them that [assertions] finds.
+var AssertedLists = assertedLists

@@ -131,7 +131,7 @@ func (s *Scanner) read() (n int) {
 			r, size = utf8.DecodeRuneInString(s.text[i:])
 		}
 		switch {
-		case ideograph(r):
+		case r >= utf8.RuneSelf && ideograph(r):
 			if n > 0 { // the word ends before it
 				s.text = s.text[i:]
 				return n

@@ -88,8 +88,11 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	p   Parameters
-	sum [sha256.Size]byte // of the file
+	p     Parameters // without Rows and Words
+	rows  []uint64   // of these the weights of a row in one number, see packed
+	words []packedWord
+	out   [Hidden][Heads]float64 // Out by hidden unit
+	sum   [sha256.Size]byte      // of the file
 }
 
 //go:embed model.bin
@@ -116,7 +119,14 @@ func (m *Model) SHA256() string { return hex.EncodeToString(m.sum[:]) }
 func (m *Model) Calibration() Calibration { return m.p.Calibration }
 
 func newModel(p Parameters, raw []byte) *Model {
-	return &Model{p: p, sum: sha256.Sum256(raw)}
+	m := &Model{p: p, rows: packedRows(p.Rows), words: packedWords(p.Words), sum: sha256.Sum256(raw)}
+	m.p.Rows, m.p.Words = nil, nil
+	for h := range p.Out {
+		for k, w := range p.Out[h] {
+			m.out[k][h] = float64(w)
+		}
+	}
+	return m
 }
 
 // kernelScores maps the heads' probabilities to the kernel's fields.

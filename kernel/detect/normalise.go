@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,11 +18,43 @@ import (
 // as its input. The one larger expansion of NFKC, U+FDFA (a blessing in eighteen
 // letters), gives its usual abbreviation instead.
 func Normalise(s string) string {
-	if isNormal(s) {
+	switch {
+	case isNormal(s):
 		return s
+	case isClean(s):
+		return foldASCII(s)
 	}
 	return normalised(newText(s)).text
 }
+
+// foldASCII is fold for a text that isClean, without the way back.
+func foldASCII(s string) string {
+	out := make([]byte, 0, len(s))
+	gap := true
+	for i := range len(s) {
+		c := foldedASCII[s[i]]
+		if c != ' ' || !gap {
+			out = append(out, c)
+		}
+		gap = c == ' '
+	}
+	return string(bytes.TrimSuffix(out, []byte(" ")))
+}
+
+// foldedASCII maps capitals to small letters and white space to a space.
+var foldedASCII = func() (table [256]byte) {
+	for c := range table {
+		switch {
+		case '\t' <= c && c <= '\r':
+			table[c] = ' '
+		case 'A' <= c && c <= 'Z':
+			table[c] = byte(c) + 'a' - 'A'
+		default:
+			table[c] = byte(c)
+		}
+	}
+	return table
+}()
 
 // normalised is Normalise with the way back to the original.
 func normalised(d *derived) *derived { return folded(clean(d)) }
@@ -176,13 +209,20 @@ func compose(d *derived) *derived {
 
 // fold is the other half of Normalise: lower case, lookalikes, white space.
 func fold(d *derived) *derived {
+	out, imitated := foldCase(d)
+	if imitated {
+		return unmask(out, mostlyLatin(out.text))
+	}
+	return out
+}
+
+// foldCase is fold, but for the letters that imitate those of another script. It reports
+// whether there may be some.
+func foldCase(d *derived) (_ *derived, imitated bool) {
 	s, w := d.text, rewrite(d)
-	imitated := false
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			w.fold(c, i)
-			i++
+		if s[i] < utf8.RuneSelf {
+			i = w.fold(i)
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -200,27 +240,31 @@ func fold(d *derived) *derived {
 		i += size
 	}
 	w.trim()
-	out := w.done()
-	if imitated {
-		return unmask(out)
-	}
-	return out
+	return w.done(), imitated
 }
 
-// fold writes one ASCII character.
-func (d *rewriter) fold(c byte, i int) {
-	switch {
-	case c == ' ' || '\t' <= c && c <= '\r':
-		if n := len(d.out); n == 0 || d.out[n-1] == ' ' {
-			d.drop(i)
-			return
-		}
-		c = ' '
-	case 'A' <= c && c <= 'Z':
-		c += 'a' - 'A'
+// fold writes the ASCII characters from source[i] on up to a space that is left out, or
+// drops that, and returns their end.
+func (d *rewriter) fold(i int) int {
+	s, out := d.from.text, d.out
+	gap := len(out) == 0 || out[len(out)-1] == ' '
+	if gap && foldedASCII[s[i]] == ' ' {
+		d.drop(i)
+		return i + 1
 	}
 	d.mark(kept, i)
-	d.out = append(d.out, c)
+	end, stop := i, min(len(s), i+contextInterval)
+	for ; end < stop && s[end] < utf8.RuneSelf; end++ {
+		c := foldedASCII[s[end]]
+		if c == ' ' && gap {
+			break
+		}
+		gap = c == ' '
+		out = append(out, c)
+	}
+	d.out = out
+	d.from.checkContextAt(i, end)
+	return end
 }
 
 func (d *rewriter) trim() {

@@ -19,9 +19,9 @@ import (
 // assistant. rule says whether [SelfReference] holds anywhere in it. noise counts the
 // bytes of blocks that are no language.
 func (m *Model) scoreQuoted(normal *derived, rule bool) (injection float64, noise int) {
-	r := reading{p: &m.p}
+	r := reading{m: m}
 	r.window = func(block, window *counters, text string) {
-		injection = max(injection, m.p.instructs(block, window, text, rule))
+		injection = max(injection, m.instructs(block, window, text, rule))
 	}
 	r.read(normal, nil)
 	return injection, r.noise
@@ -29,12 +29,12 @@ func (m *Model) scoreQuoted(normal *derived, rule bool) (injection float64, nois
 
 // instructs is the probability of an instruction in the last block of a window or in the
 // whole window, whose text is given.
-func (p *Parameters) instructs(block, window *counters, text string, rule bool) float64 {
-	logits := p.logits(window)
+func (m *Model) instructs(block, window *counters, text string, rule bool) float64 {
+	logits := m.logits(window)
 	if rule && SelfReference(text) { // then an attack on the identity is an instruction too
-		return sigmoid(max(logits[Injection]+float64(p.Rule[Injection]), logits[Identity]+float64(p.Rule[Identity])))
+		return sigmoid(max(logits[Injection]+float64(m.p.Rule[Injection]), logits[Identity]+float64(m.p.Rule[Identity])))
 	}
-	found := sigmoid(max(logits[Injection], p.logits(block)[Injection]))
+	found := sigmoid(max(logits[Injection], m.logit(block, Injection)))
 	if found > maxNotedScore && !addresses(text) {
 		return maxNotedScore
 	}

@@ -67,23 +67,34 @@ func IsRefusal(output string) bool { return declinesWith(spoken(output, refusalP
 
 // declinesWith reports whether a text, as spoken returns it, declines.
 func declinesWith(head string) bool {
-	for _, phrase := range declined {
-		if strings.Contains(head, phrase) {
-			return true
+	var seen phraseSet // of a phrase only the first place counts
+	apology := -1      // where the first one begins
+	for i := range len(head) {
+		node := uint16(0)
+		for j := i; j < len(head); j++ {
+			if node = refusals.step(node, head[j]); node == 0 {
+				break
+			}
+			switch p := int(refusals.phrase[node]); {
+			case p == noPhrase:
+			case p < len(declined):
+				return true
+			case p >= len(declined)+len(declining):
+				if apology < 0 {
+					apology = i
+				}
+			case seen.add(p) && !continues(head[j+1:]):
+				return true
+			}
 		}
 	}
-	for _, phrase := range declining {
-		if at := strings.Index(head, phrase); at >= 0 && !continues(head[at+len(phrase):]) {
-			return true
-		}
-	}
-	for _, s := range sorry {
-		if at := strings.Index(head, s); at >= 0 && at < 60 && containsAny(head[at:], negated) {
-			return true
-		}
-	}
-	return false
+	return 0 <= apology && apology < 60 && negations.in(head[apology:])
 }
+
+var (
+	refusals  = newPhraseTree(declined, declining, sorry)
+	negations = newPhraseTree(negated)
+)
 
 // continues recognises the turns of phrase in which inability is praise, or no
 // refusal: "I can't wait to", "I cannot recommend it enough".
@@ -99,7 +110,7 @@ func continues(rest string) bool {
 // spoken returns the normalised head of an output without apostrophes, padded,
 // so that phrases can be looked for as they are said.
 func spoken(output string, n int) string {
-	head := strings.TrimLeft(output, " \t\r\n\"'*_#>-")
+	head := undecorated(output)
 	if len(head) > n {
 		head = head[:n]
 	}

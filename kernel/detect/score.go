@@ -19,48 +19,11 @@ type counters struct {
 	total  int32 // weight of the words, in 255ths
 }
 
-func (t *counters) add(p *Parameters, s *Scanner) {
-	features := s.Features()
-	for _, f := range features {
-		w := &p.Rows[f]
-		t.weight[0] += int32(w[0])
-		t.weight[1] += int32(w[1])
-		t.weight[2] += int32(w[2])
-		t.weight[3] += int32(w[3])
-		t.weight[4] += int32(w[4])
-		t.weight[5] += int32(w[5])
-	}
-	t.n += int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
-	if entry := s.Entry(); entry >= 0 {
-		w := &p.Words[entry]
-		for k, x := range &w.Hidden {
-			t.hidden[k] += int32(x)
-		}
-		t.total += int32(w.Weight)
-		return
-	}
-	t.addUnknown(p, s.Subwords())
-}
-
-// addUnknown adds a word outside the lexicon: the mean of its subwords.
-func (t *counters) addUnknown(p *Parameters, subwords []uint32) {
-	var sum [Hidden]int32
-	for _, g := range subwords {
-		for k, x := range &p.subword(g).Hidden {
-			sum[k] += int32(x)
-		}
-	}
-	for k, x := range &sum {
-		t.hidden[k] += x / int32(len(subwords)) //nolint:gosec // G115: at most maxWord
-	}
-	t.total += unknownWeight
-}
-
 // unknownWeight is the weight of a word outside the lexicon.
 const unknownWeight = 255
 
-func (p *Parameters) subword(bucket uint32) *Word {
-	return &p.Words[len(p.Words)-SubwordBuckets+int(bucket)]
+func (m *Model) subword(bucket uint32) *packedWord {
+	return &m.words[len(m.words)-SubwordBuckets+int(bucket)]
 }
 
 func (t *counters) merge(o *counters) {
@@ -74,9 +37,24 @@ func (t *counters) merge(o *counters) {
 	t.total += o.total
 }
 
+// replace takes a block out and puts another one in.
+func (t *counters) replace(out, in *counters) {
+	for h := range t.weight {
+		t.weight[h] += in.weight[h] - out.weight[h]
+	}
+	t.n += in.n - out.n
+	for k := range t.hidden {
+		t.hidden[k] += in.hidden[k] - out.hidden[k]
+	}
+	t.total += in.total - out.total
+}
+
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
-	p      *Parameters
+	m      *Model
+	block  counters          // up to the last word, but for known
+	known  [Hidden / 8]lanes // hidden of the words of the block that the lexicon has
+	words  int32             // how many these are
 	whole  counters
 	ring   [WindowBlocks]counters
 	blocks int
@@ -88,6 +66,7 @@ type reading struct {
 	// with it and with the window's text. The text begins where the blocks of ring do.
 	window func(block, window *counters, text string)
 	begin  [WindowBlocks]int
+	last   counters // the window that ends with the block
 }
 
 // score returns the heads' probabilities for a normalised text, each the
@@ -96,7 +75,7 @@ type reading struct {
 // [SelfReference] holds for the text. The words are added to meaning unless it
 // is nil. noise counts the bytes of blocks that are no language.
 func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads]float64, tail float64, noise int) {
-	r := reading{p: &m.p}
+	r := reading{m: m}
 	for h := range r.best {
 		r.best[h] = math.Inf(-1)
 	}
@@ -119,65 +98,108 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 
 // read goes through the words, block by block.
 func (r *reading) read(normal *derived, meaning *projection) {
-	s := NewScanner(normal.text, r.p.Lexicon)
-	var block counters
+	s := NewScanner(normal.text, r.m.p.Lexicon)
 	unknowns, inBlock, from := 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
 		if s.Entry() < 0 {
 			unknowns++
 		}
-		block.add(r.p, s)
+		r.add(s)
 		if meaning != nil {
-			meaning.addWord(r.p, s)
+			meaning.addWord(r.m, s)
 		}
 		if words%contextIntervalWords == 0 {
 			normal.checkContext()
 		}
 		if words%BlockWords == 0 {
 			to := len(normal.text) - len(s.text)
-			r.close(&block, normal.text, from, to)
-			block = counters{}
+			r.close(normal.text, from, to)
 			if unknowns >= strange {
 				r.noise += voiceless(normal.text[from:to])
 			}
 			unknowns, inBlock, from = 0, 0, to
 		}
 	}
-	if block.n > 0 {
-		r.close(&block, normal.text, from, len(normal.text))
+	if r.block.n > 0 {
+		r.close(normal.text, from, len(normal.text))
 		if unknowns*BlockWords >= strange*inBlock {
 			r.noise += voiceless(normal.text[from:])
 		}
 	}
 }
 
+// add reads the next word.
+func (r *reading) add(s *Scanner) {
+	features := s.Features()
+	n := int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
+	var sum lanes
+	for _, f := range features {
+		sum.add(r.m.rows[f])
+	}
+	sums := sum.sums(n)
+	for h := range r.block.weight {
+		r.block.weight[h] += sums[h]
+	}
+	r.block.n += n
+	entry := s.Entry()
+	if entry < 0 {
+		r.addUnknown(s.Subwords())
+		return
+	}
+	w := &r.m.words[entry]
+	for k, x := range &w.hidden {
+		r.known[k].add(x)
+	}
+	r.block.total += int32(w.weight)
+	r.words++
+}
+
+// addUnknown adds a word outside the lexicon: the mean of its subwords.
+func (r *reading) addUnknown(subwords []uint32) {
+	n := int32(len(subwords)) //nolint:gosec // G115: at most maxWord
+	for k := range Hidden / 8 {
+		var sum lanes
+		for _, g := range subwords {
+			sum.add(r.m.subword(g).hidden[k])
+		}
+		for i, x := range sum.sums(n) {
+			r.block.hidden[8*k+i] += x / n
+		}
+	}
+	r.block.total += unknownWeight
+}
+
 // close ends a block, and looks at it, for instructions only, and through the
 // window that ends with it. (A request needs more than twelve words around it
 // to be understood, an instruction that has no place does not.) The block is
 // text[from:to].
-func (r *reading) close(block *counters, text string, from, to int) {
-	at := r.blocks % WindowBlocks
-	r.ring[at], r.begin[at] = *block, from
-	r.blocks++
-	var window counters
-	for i := range r.ring {
-		window.merge(&r.ring[i])
+func (r *reading) close(text string, from, to int) {
+	for k := range r.known {
+		for i, x := range r.known[k].sums(r.words) {
+			r.block.hidden[8*k+i] += x
+		}
 	}
+	at := r.blocks % WindowBlocks
+	block := &r.ring[at]
+	r.last.replace(block, &r.block)
+	*block, r.begin[at] = r.block, from
+	r.blocks++
+	r.block, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
 	if r.window != nil {
-		r.window(block, &window, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
+		r.window(block, &r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
 		return
 	}
-	r.best[Injection] = max(r.best[Injection], r.p.logits(block)[Injection])
+	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
 	r.whole.merge(block)
 	if r.blocks >= WindowBlocks {
-		r.tail = r.raise(&window)
+		r.tail = r.raise(&r.last)
 	}
 }
 
 // raise lifts the best logits to those of t and returns the injection one.
 func (r *reading) raise(t *counters) float64 {
-	logits := r.p.logits(t)
+	logits := r.m.logits(t)
 	for h, x := range logits {
 		r.best[h] = max(r.best[h], x)
 	}
@@ -185,20 +207,41 @@ func (r *reading) raise(t *counters) float64 {
 }
 
 // logits are those of a span, without the rules.
-func (p *Parameters) logits(t *counters) (out [Heads]float64) {
-	root := math.Sqrt(float64(t.n))
+func (m *Model) logits(t *counters) (out [Heads]float64) {
 	for h := range out {
-		out[h] = float64(float64(p.Gain[h])*float64(t.weight[h]))/root + float64(p.Offset[h])
+		out[h] = m.base(t, Head(h))
 	}
-	scale := float64(p.Scale) / float64(max(1, t.total))
+	for k, x := range m.active(t) {
+		if x > 0 {
+			for h := range out {
+				out[h] += float64(x * m.out[k][h])
+			}
+		}
+	}
+	return out
+}
+
+// logit is the one of a head.
+func (m *Model) logit(t *counters, h Head) float64 {
+	out := m.base(t, h)
+	for k, x := range m.active(t) {
+		if x > 0 {
+			out += float64(x * m.out[k][h])
+		}
+	}
+	return out
+}
+
+// base is what the features add to a logit.
+func (m *Model) base(t *counters, h Head) float64 {
+	return float64(float64(m.p.Gain[h])*float64(t.weight[h]))/math.Sqrt(float64(t.n)) + float64(m.p.Offset[h])
+}
+
+// active returns what the hidden units give on, if it is positive.
+func (m *Model) active(t *counters) (out [Hidden]float64) {
+	scale := float64(m.p.Scale) / float64(max(1, t.total))
 	for k, sum := range &t.hidden {
-		x := float64(scale*float64(sum)) + float64(p.Bias[k])
-		if x <= 0 {
-			continue
-		}
-		for h := range out {
-			out[h] += float64(x * float64(p.Out[h][k]))
-		}
+		out[k] = float64(scale*float64(sum)) + float64(m.p.Bias[k])
 	}
 	return out
 }

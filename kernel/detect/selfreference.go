@@ -1,6 +1,8 @@
 package detect
 
 import (
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -62,7 +64,16 @@ var classWords = map[class]string{
 	filler:     "the of these those that this about me us absolutely own current core internal secret ethical moral content built in default usual safety and or now have has had to an a as with were are been must be need by from its it ever everything longer legal strict normal here so old restrictive les las los le la os die der und et y e ni oder",
 }
 
-var wordClasses = byWord(classWords)
+// classTree finds the words; a word's class stands under its number.
+var classTree, classesOfWords = func() (*phraseTree, []class) {
+	byWord := byWord(classWords)
+	words := slices.Sorted(maps.Keys(byWord))
+	classes := make([]class, len(words))
+	for i, word := range words {
+		classes[i] = byWord[word]
+	}
+	return newPhraseTree(words), classes
+}()
 
 func byWord(classes map[class]string) map[string]class {
 	out := make(map[string]class)
@@ -117,13 +128,23 @@ func selfReference(d *derived) bool {
 }
 
 func classOf(word string) class {
-	if c, ok := wordClasses[word]; ok {
+	if c := listedClass(word); c != 0 || strings.IndexByte(word, '\'') < 0 {
 		return c
 	}
-	if strings.IndexByte(word, '\'') < 0 {
-		return 0
+	return listedClass(strings.ReplaceAll(word, "'", ""))
+}
+
+func listedClass(word string) class {
+	node := uint16(0)
+	for i := range len(word) {
+		if node = classTree.step(node, word[i]); node == 0 {
+			return 0
+		}
 	}
-	return wordClasses[strings.ReplaceAll(word, "'", "")]
+	if p := classTree.phrase[node]; p != noPhrase {
+		return classesOfWords[p]
+	}
+	return 0
 }
 
 // closes reports whether the last word of a sentence completes a rule.

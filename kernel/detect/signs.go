@@ -72,14 +72,14 @@ func findSigns(s string) (found signs) {
 		all |= c
 		if c&ofBase64 != 0 {
 			run++
-			found.run = max(found.run, run)
 		} else {
+			found.run = max(found.run, run)
 			run = 0
 		}
 		if c&visible != 0 {
 			dense++
-			found.dense = max(found.dense, dense)
 		} else {
+			found.dense = max(found.dense, dense)
 			dense = 0
 			found.lines += int(c & newline / newline)
 		}
@@ -102,6 +102,7 @@ func findSigns(s string) (found signs) {
 	if last&word != 0 && before&word == 0 {
 		found.alone++
 	}
+	found.run, found.dense = max(found.run, run), max(found.dense, dense)
 	found.foreign, found.escapes = all&beyond != 0, all&ofEscape != 0
 	return found
 }

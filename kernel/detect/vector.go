@@ -19,7 +19,7 @@ type Vector []float32
 func (m *Model) Embed(ctx context.Context, text string) (v Vector, err error) {
 	defer recoverCancellation(&err)
 	var sum projection
-	sum.add(&m.p, normalised(newSource(ctx, text)))
+	sum.add(m, normalised(newSource(ctx, text)))
 	return sum.unit(&m.p), nil
 }
 
@@ -28,10 +28,14 @@ func (m *Model) Embed(ctx context.Context, text string) (v Vector, err error) {
 type projection struct {
 	sum   [Dimensions]int64
 	total int64
+
+	// Words of the lexicon that sum does not count yet, see settle.
+	known [Dimensions / 8]lanes
+	words int32
 }
 
-func (p *projection) add(m *Parameters, normal *derived) {
-	s := NewScanner(normal.text, m.Lexicon)
+func (p *projection) add(m *Model, normal *derived) {
+	s := NewScanner(normal.text, m.p.Lexicon)
 	for words := 0; s.Next(); words++ {
 		p.addWord(m, s)
 		if words%contextIntervalWords == 0 {
@@ -44,28 +48,43 @@ func (p *projection) add(m *Parameters, normal *derived) {
 // between two checks of the context.
 const contextIntervalWords = 1 << 10
 
-func (p *projection) addWord(m *Parameters, s *Scanner) {
+func (p *projection) addWord(m *Model, s *Scanner) {
 	entry := s.Entry()
 	if entry < 0 {
 		p.addUnknown(m, s.Subwords())
 		return
 	}
-	w := &m.Words[entry]
-	for d, x := range &w.Meaning {
-		p.sum[d] += int64(x)
+	w := &m.words[entry]
+	for d, x := range &w.meaning {
+		p.known[d].add(x)
 	}
-	p.total += int64(w.Weight)
+	p.total += int64(w.weight)
+	if p.words++; p.words == maxAdded {
+		p.settle()
+	}
 }
 
-func (p *projection) addUnknown(m *Parameters, subwords []uint32) {
-	var sum [Dimensions]int64
-	for _, g := range subwords {
-		for d, x := range &m.subword(g).Meaning {
-			sum[d] += int64(x)
+// settle counts the words that known has.
+func (p *projection) settle() {
+	for d := range p.known {
+		for i, x := range p.known[d].sums(p.words) {
+			p.sum[8*d+i] += int64(x)
 		}
 	}
-	for d, x := range &sum {
-		p.sum[d] += x / int64(len(subwords))
+	p.known, p.words = [Dimensions / 8]lanes{}, 0
+}
+
+// addUnknown adds a word outside the lexicon: the mean of its subwords.
+func (p *projection) addUnknown(m *Model, subwords []uint32) {
+	n := int32(len(subwords)) //nolint:gosec // G115: at most maxWord
+	for d := range Dimensions / 8 {
+		var sum lanes
+		for _, g := range subwords {
+			sum.add(m.subword(g).meaning[d])
+		}
+		for i, x := range sum.sums(n) {
+			p.sum[8*d+i] += int64(x / n)
+		}
 	}
 	p.total += unknownWeight
 }
@@ -74,6 +93,7 @@ func (p *projection) unit(m *Parameters) Vector {
 	if p.total == 0 {
 		return nil
 	}
+	p.settle()
 	var norm float64
 	var centred [Dimensions]float64
 	for d, x := range &p.sum {
@@ -138,13 +158,41 @@ func Blend(centre, out Vector, n int) Vector {
 // Mean is Σ meaning/Σ weight over the words of a text: what [Model.Embed] is
 // before the common part is taken off. Training measures that part with it.
 func Mean(p *Parameters, text string) (out [Dimensions]float64) {
-	var sum projection
-	sum.add(p, normalised(newText(text)))
-	if sum.total == 0 {
+	var sum [Dimensions]int64
+	total := int64(0)
+	for s := NewScanner(Normalise(text), p.Lexicon); s.Next(); {
+		meaning, weight := meaningOf(p, s)
+		for d, x := range meaning {
+			sum[d] += int64(x)
+		}
+		total += int64(weight)
+	}
+	if total == 0 {
 		return out
 	}
-	for d, x := range &sum.sum {
-		out[d] = float64(x) / float64(sum.total)
+	for d, x := range &sum {
+		out[d] = float64(x) / float64(total)
 	}
 	return out
+}
+
+// meaningOf returns what a word adds to a text, a word outside the lexicon the mean of
+// its subwords.
+func meaningOf(p *Parameters, s *Scanner) (sum [Dimensions]int, weight int) {
+	if entry := s.Entry(); entry >= 0 {
+		for d, x := range &p.Words[entry].Meaning {
+			sum[d] = int(x)
+		}
+		return sum, int(p.Words[entry].Weight)
+	}
+	subwords := s.Subwords()
+	for _, g := range subwords {
+		for d, x := range &p.Words[len(p.Words)-SubwordBuckets+int(g)].Meaning {
+			sum[d] += int(x)
+		}
+	}
+	for d := range sum {
+		sum[d] /= len(subwords)
+	}
+	return sum, unknownWeight
 }

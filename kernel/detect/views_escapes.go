@@ -11,7 +11,7 @@ import (
 // quoted-printable, UTF-7, character codes and joined literals of programs, and
 // removes tags and comments from words. It returns d when there are none.
 func unescape(d *derived) *derived {
-	return replaceAll(d, &escapes, escape)
+	return replaceAll(d, &escapes, new(int), escape)
 }
 
 // escapes are the bytes at which an escape can begin.
@@ -26,13 +26,13 @@ func bytesOf(s string) (set [256]bool) {
 
 // replaceAll asks at every byte of d in the set, from left to right, for a
 // replacement of s[i:end], and returns d when there is none,
-// which end == i says.
-func replaceAll(d *derived, starts *[256]bool, replace func(s string, i int) (text string, end int)) *derived {
+// which end == i says. It passes over what stands before seen, which replace may move.
+func replaceAll(d *derived, starts *[256]bool, seen *int, replace func(s string, i int) (text string, end int)) *derived {
 	var w *rewriter
 	s, kept, asked := d.text, 0, 0
 	for i := 0; i < len(s); {
-		if !starts[s[i]] {
-			i++
+		if i < *seen || !starts[s[i]] {
+			i = max(i+1, *seen)
 			continue
 		}
 		if i-asked >= contextInterval {

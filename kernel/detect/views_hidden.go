@@ -16,7 +16,7 @@ func unhide(d *derived) *derived {
 	if !strings.Contains(d.text, "\U000E0020"[:2]) && !strings.Contains(d.text, "\uFE00"[:2]) {
 		return nil
 	}
-	if shown := replaceAll(d, &hiding, hidden); shown != d {
+	if shown := replaceAll(d, &hiding, new(int), hidden); shown != d {
 		return shown
 	}
 	return nil

@@ -24,6 +24,10 @@ func unmorse(d *derived) *derived {
 	s, kept := d.text, 0
 	var w *rewriter
 	for i := 0; i < len(s); {
+		if traits[s[i]]&(ofMorse|beyond) == 0 {
+			i++
+			continue
+		}
 		if _, size := morseMark(s, i); size == 0 || i > 0 && (asciiAlnum(s[i-1]) || s[i-1] == '/') {
 			i += max(1, size)
 			continue
