@@ -265,7 +265,7 @@ func (d *dialogue) branch() *dialogue {
 }
 
 // write dresses a turn as a service does and writes its receipt.
-func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.Receipt {
+func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) {
 	d.j.t.Helper()
 	r := d.k.Receipt(turn)
 	n := len(d.j.receipts)
@@ -294,7 +294,6 @@ func (d *dialogue) write(turn kernel.Turn, change func(*kernel.Receipt)) kernel.
 	if d.s, d.prev = turn.Next, r.Link(); d.older {
 		d.prev = r.ID
 	}
-	return r
 }
 
 func (d *dialogue) say(e kernel.Evidence, o kernel.Output) {
