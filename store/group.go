@@ -3,16 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
-	"time"
 )
 
-// The bounds of one batch. Two milliseconds is about one fsync of a common
-// disk: waiting longer for company would cost more than it saves.
-const (
-	maxBatch = 256
-	maxDelay = 2 * time.Millisecond
-)
+// maxBatch is how many writes one batch has at most.
+const maxBatch = 256
 
 // A GroupCommit turns many concurrent writes into few: one goroutine collects
 // the writes that are waiting and hands them over as one batch, so that one
@@ -20,9 +16,8 @@ const (
 // write is done. (Gawlick and Kinkade, Varieties of Concurrency Control in
 // IMS/VS Fast Path, 1985.)
 //
-// A lone writer never waits for company. A batch waits for as many writes as
-// the last one had, at most 2 ms, because callers that were all told together
-// come back together; it has at most 256 writes.
+// Nobody waits for company: a batch has what came while the batch before it was
+// written, at most 256 writes. There is no timer.
 type GroupCommit[T any] struct {
 	commit func([]T) []error
 	queue  chan waiting[T]
@@ -87,42 +82,26 @@ func (g *GroupCommit[T]) Close() {
 
 func (g *GroupCommit[T]) run() {
 	defer close(g.done)
-	last := 1
 	for {
 		select {
 		case first := <-g.queue:
-			batch := g.collect(first, last)
-			last = len(batch)
-			g.write(batch)
+			g.write(g.collect(first))
 		case <-g.quit:
 			return
 		}
 	}
 }
 
-// collect gathers what is waiting, and waits for as many as came last time.
-func (g *GroupCommit[T]) collect(first waiting[T], last int) []waiting[T] {
-	batch := append(make([]waiting[T], 0, last), first)
-	var late <-chan time.Time
+// collect gathers what is waiting. It lets go of the processor once before, so that
+// callers that were all told together come back together.
+func (g *GroupCommit[T]) collect(first waiting[T]) []waiting[T] {
+	runtime.Gosched()
+	batch := []waiting[T]{first}
 	for len(batch) < maxBatch {
 		select {
 		case w := <-g.queue:
 			batch = append(batch, w)
-			continue
 		default:
-		}
-		if len(batch) >= last {
-			return batch
-		}
-		if late == nil {
-			late = time.After(maxDelay)
-		}
-		select {
-		case w := <-g.queue:
-			batch = append(batch, w)
-		case <-late:
-			return batch
-		case <-g.quit:
 			return batch
 		}
 	}

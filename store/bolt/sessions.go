@@ -114,17 +114,25 @@ func (t turn) commit(tx *bbolt.Tx) error {
 func (t turn) putNames(tx *bbolt.Tx) error {
 	families, aliases := tx.Bucket(familiesBucket), tx.Bucket(aliasesBucket)
 	for _, name := range append(t.aliases, t.sessionKey) {
-		if err := families.Put(memberKey(t.family, name), nil); err != nil {
+		if err := putNew(families, memberKey(t.family, name), nil); err != nil {
 			return err
 		}
 		if name == t.sessionKey {
 			continue
 		}
-		if err := aliases.Put([]byte(name), []byte(t.sessionKey)); err != nil {
+		if err := putNew(aliases, []byte(name), []byte(t.sessionKey)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// putNew puts what is not there yet: to put the same again would copy the page.
+func putNew(b *bbolt.Bucket, key, value []byte) error {
+	if old := b.Get(key); old != nil && bytes.Equal(old, value) {
+		return nil
+	}
+	return b.Put(key, value)
 }
 
 func memberKey(family, name string) []byte { return []byte(family + "\x00" + name) }
