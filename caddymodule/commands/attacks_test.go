@@ -20,6 +20,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store/bolt"
 	"github.com/caddy-lex/lex/store/storetest"
 )
 
@@ -337,23 +338,29 @@ func (s *attackedBolt) update(t *testing.T, change func(tx *bbolt.Tx) error) {
 }
 
 func (s *attackedBolt) rows(t *testing.T) (rows []row) {
-	s.update(t, func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("receipts")).ForEach(func(at, data []byte) error {
-			link, rest, _ := strings.Cut(string(data), "{")
-			header, record, _ := strings.Cut("{"+rest, "\n")
-			r := row{seq: binary.BigEndian.Uint64(at), prev: link, record: []byte(record)}
-			if err := json.Unmarshal([]byte(header), &r.fields); err != nil {
-				return err
-			}
-			r.id, _ = r.fields["id"].(string)
-			r.session, _ = r.fields["session_key"].(string)
-			rows = append(rows, r)
-			return nil
+	t.Helper()
+	opened, err := bolt.Open(s.path, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	log, err := opened.Log(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range log {
+		rows = append(rows, row{
+			seq: r.Seq, prev: r.LogPrev, id: r.ID, session: r.SessionKey, record: r.JSON,
+			fields: map[string]any{
+				"kind": r.Kind, "session_id": r.SessionID, "turn_id": r.TurnID, "turn": r.Turn,
+				"timestamp": r.Timestamp, "intervened": r.Intervened, "m_after": r.MAfter,
+			},
 		})
-	})
+	}
 	return rows
 }
 
+// write writes the rows as an older version of Lex did, uncompressed.
 func (s *attackedBolt) write(t *testing.T, rows []row) {
 	s.update(t, func(tx *bbolt.Tx) error {
 		receipts, ids := tx.Bucket([]byte("receipts")), tx.Bucket([]byte("ids"))

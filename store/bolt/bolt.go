@@ -27,7 +27,7 @@ const probeSize = 256 << 10
 // order is theirs.
 var (
 	receiptsBucket   = []byte("receipts")   // sequence number, the place in the log → receipt
-	summariesBucket  = []byte("summaries")  // sequence number → id and summary, of receipts that have one
+	summariesBucket  = []byte("summaries")  // sequence number → id and summary, of receipts that older versions wrote
 	idsBucket        = []byte("ids")        // receipt id → sequence number
 	turnsBucket      = []byte("turns")      // turn id → sequence number
 	sessionsBucket   = []byte("sessions")   // session key → version, session
@@ -51,6 +51,7 @@ type Options struct {
 type Store struct {
 	db     *bbolt.DB
 	writes *store.GroupCommit[write]
+	last   tail // the writer's
 	limits *limits
 	closed atomic.Bool
 	failed atomic.Bool // the last batch could not be written

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -265,46 +267,113 @@ func TestRefusedCallLeavesNothingOfItsTurn(t *testing.T) {
 	}
 }
 
-// Receipts that were written before there was a log are its first ones, without links.
-// The next one is linked to them.
-func TestLogBeginsWithOlderReceipts(t *testing.T) {
+// Receipts that older versions wrote are read on: at first they had no links, and then
+// none were compressed and summaries had a bucket of their own. The next one follows them.
+func TestOlderReceiptsAreReadOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
-	appendReceipts(t, s, "KRN-1", "KRN-2", "KRN-3")
+	appendReceipts(t, s, "KRN-1", "KRN-2", "KRN-3", "KRN-4")
 	must(t, s.Close())
-	db, err := bbolt.Open(path, 0o600, nil)
-	must(t, err)
-	must(t, db.Update(func(tx *bbolt.Tx) error {
-		receipts := tx.Bucket([]byte("receipts"))
-		return receipts.ForEach(func(at, data []byte) error { // an older version wrote no links
-			_, fields, _ := bytes.Cut(data, []byte("{"))
-			return receipts.Put(at, append([]byte("{"), fields...))
-		})
-	}))
-	must(t, db.Close())
+	older(t, path, 1, "", "KRN-1", "")
+	older(t, path, 2, "", "KRN-2", "")
+	older(t, path, 3, "", "KRN-3", "")
+	older(t, path, 4, linkAfter("KRN-3"), "KRN-4", "\x05KRN-4{\"of\":4}")
 
 	s = open(t, path, bolt.Options{})
-	appendReceipts(t, s, "KRN-4", "KRN-5")
+	appendReceipts(t, s, "KRN-5", "KRN-6")
 	log, err := s.Log(t.Context(), 0, 10)
 	must(t, err)
-	if len(log) != 5 {
-		t.Fatalf("the log has %d receipts, want 5", len(log))
+	if len(log) != 6 {
+		t.Fatalf("the log has %d receipts, want 6", len(log))
 	}
 	for i, r := range log {
 		want := ""
 		if i >= 3 {
-			want = fmt.Sprintf("%x", sha256.Sum256(log[i-1].JSON))
+			want = linkAfter(log[i-1].ID)
 		}
 		if r.ID != fmt.Sprint("KRN-", i+1) || r.Seq != uint64(i+1) || r.LogPrev != want || string(r.JSON) != recordOf(r.ID) {
 			t.Errorf("got %+v, want the link %q", r, want)
 		}
+		found, err := s.Receipt(t.Context(), r.ID)
+		must(t, err)
+		if fmt.Sprint(found) != fmt.Sprint(r) {
+			t.Errorf("found %+v, want %+v", found, r)
+		}
+	}
+	summaries, err := s.Summaries(t.Context(), "", 10)
+	must(t, err)
+	for i, want := range []string{"", "", `{"of":4}`, "", "", ""} {
+		if got := summaries[i]; got.ID != fmt.Sprint("KRN-", 6-i) || string(got.JSON) != want {
+			t.Errorf("summary %d: %s %s, want %s", i, got.ID, got.JSON, want)
+		}
 	}
 }
+
+// older replaces a receipt by what an older version would have written.
+func older(t *testing.T, path string, sequence uint64, link, id, summary string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		at := binary.BigEndian.AppendUint64(nil, sequence)
+		if summary != "" {
+			must(t, tx.Bucket([]byte("summaries")).Put(at, []byte(summary)))
+		}
+		return tx.Bucket([]byte("receipts")).Put(at, fmt.Appendf(nil, "%s{\"id\":%q,\"kind\":\"KRN\",\"turn\":0,\"timestamp\":0,\"m_after\":0}\n%s", link, id, recordOf(id)))
+	}))
+	must(t, db.Close())
+}
+
+// linkAfter is the link of the receipt after the one with the id.
+func linkAfter(id string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(recordOf(id)))) }
 
 func appendReceipts(t *testing.T, s *bolt.Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		must(t, s.Append(t.Context(), store.Receipt{ID: id, Kind: store.KindText, JSON: []byte(recordOf(id))}))
+	}
+}
+
+// What is stored can be read only with the dictionary that it was written with.
+func TestDictionaryStays(t *testing.T) {
+	text, err := os.ReadFile("dictionary.txt")
+	must(t, err)
+	if got := fmt.Sprintf("%x", sha256.Sum256(text)); got != "85ed1c205c510075d35acec8e16a04213c01ab98c521c10c247df92a316a5af2" {
+		t.Errorf("the dictionary has changed: its SHA-256 is %s", got)
+	}
+}
+
+// A receipt that is damaged in any byte is an error or another receipt, never a crash.
+func TestDamagedReceipts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	r := store.Receipt{ID: "KRN-1", Kind: store.KindText, JSON: []byte(recordOf("KRN-1")), Summary: []byte("{}")}
+	must(t, s.Append(t.Context(), r))
+	must(t, s.Close())
+	at := binary.BigEndian.AppendUint64(nil, 1)
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	var whole []byte
+	must(t, db.View(func(tx *bbolt.Tx) error { whole = bytes.Clone(tx.Bucket([]byte("receipts")).Get(at)); return nil }))
+	must(t, db.Close())
+	damaged := 0
+	for i := 0; i < len(whole); i += 3 {
+		for _, data := range [][]byte{whole[:i], slices.Replace(slices.Clone(whole), i, i+1, whole[i]^0xff)} {
+			db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoSync: true})
+			must(t, err)
+			must(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("receipts")).Put(at, data) }))
+			must(t, db.Close())
+			s := open(t, path, bolt.Options{})
+			if _, err := s.Receipt(t.Context(), "KRN-1"); err != nil {
+				damaged++
+			}
+			_, _ = s.Summaries(t.Context(), "", 5)
+			appendReceipts(t, s, fmt.Sprint("KRN-2-", i, len(data)))
+			must(t, s.Close())
+		}
+	}
+	if damaged < len(whole)/3 {
+		t.Errorf("%d damages were noticed, want at least %d", damaged, len(whole)/3)
 	}
 }
 

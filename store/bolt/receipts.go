@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -19,7 +20,7 @@ type encodedReceipt struct {
 	kind       string
 	turnID     string
 	receipt    []byte
-	summary    []byte // nil when there is none
+	sum        [sha256.Size]byte // of the record
 	sessionKey string
 	counters   store.Counters
 	excluded   bool
@@ -35,7 +36,7 @@ func encodeForWriting(receipts []store.Receipt, excluded bool) ([]encodedReceipt
 			return nil, err
 		}
 		encoded[i] = encodedReceipt{
-			id: r.ID, kind: r.Kind, turnID: r.TurnID, receipt: receipt, summary: encodeSummary(r), sessionKey: r.SessionKey,
+			id: r.ID, kind: r.Kind, turnID: r.TurnID, receipt: receipt, sum: sha256.Sum256(r.JSON), sessionKey: r.SessionKey,
 			counters: store.NewCounters(r), excluded: excluded || r.Excluded(),
 		}
 	}
@@ -51,16 +52,16 @@ func (s *Store) Append(ctx context.Context, receipts ...store.Receipt) error {
 	if err != nil || len(encoded) == 0 {
 		return err
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return writeUnknown(tx, encoded) })
+	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return writeUnknown(tx, &s.last, encoded) })
 }
 
 // writeUnknown writes those of the receipts that are not there yet.
-func writeUnknown(tx *bbolt.Tx, receipts []encodedReceipt) error {
+func writeUnknown(tx *bbolt.Tx, last *tail, receipts []encodedReceipt) error {
 	for _, c := range receipts {
 		if c.known(tx) {
 			continue
 		}
-		if _, err := c.write(tx); err != nil {
+		if _, err := c.write(tx, last); err != nil {
 			return err
 		}
 	}
@@ -72,10 +73,9 @@ func (c encodedReceipt) known(tx *bbolt.Tx) bool {
 	return tx.Bucket(idsBucket).Get([]byte(c.id)) != nil
 }
 
-// write puts the receipt, its summary and its share of the statistics into the
-// tree, and returns the receipt's sequence number, which is its place in the log. The
+// write puts the receipt and its share of the statistics into the tree, and returns the receipt's sequence number, which is its place in the log. The
 // number is part of the transaction: one that is undone leaves no gap.
-func (c encodedReceipt) write(tx *bbolt.Tx) (uint64, error) {
+func (c encodedReceipt) write(tx *bbolt.Tx, last *tail) (uint64, error) {
 	receipts := tx.Bucket(receiptsBucket)
 	receipts.FillPercent = 0.95 // keys only grow: pages need no room for later ones
 	sequence, err := receipts.NextSequence()
@@ -83,16 +83,12 @@ func (c encodedReceipt) write(tx *bbolt.Tx) (uint64, error) {
 		return 0, err
 	}
 	at := keyOf(sequence)
-	if err := receipts.Put(at, linkTo(receipts.Get(keyOf(sequence-1)), c.receipt)); err != nil {
+	before := last.before(receipts, sequence)
+	copy(c.receipt[1:], before[:])
+	if err := receipts.Put(at, c.receipt); err != nil {
 		return 0, err
 	}
-	if c.summary != nil {
-		summaries := tx.Bucket(summariesBucket)
-		summaries.FillPercent = receipts.FillPercent
-		if err := summaries.Put(at, c.summary); err != nil {
-			return 0, err
-		}
-	}
+	*last = tail{sequence, c.sum}
 	if err := tx.Bucket(idsBucket).Put([]byte(c.id), at); err != nil {
 		return 0, err
 	}
@@ -110,6 +106,27 @@ func (c encodedReceipt) writeTurn(turns *bbolt.Bucket, at []byte) error {
 		return nil
 	}
 	return turns.Put(id, at)
+}
+
+// tail is the end of the log as the one writer left it. It may be of a transaction that
+// was undone: then the next receipt has no higher number and does not follow it.
+type tail struct {
+	sequence uint64
+	sum      [sha256.Size]byte // of the record
+}
+
+// before returns the hash of the record before the sequence number, zero when there is
+// none. A record that is damaged is followed as if it were empty.
+func (t *tail) before(receipts *bbolt.Bucket, sequence uint64) (sum [sha256.Size]byte) {
+	if t.sequence != 0 && t.sequence == sequence-1 {
+		return t.sum
+	}
+	data := receipts.Get(keyOf(sequence - 1))
+	if data == nil {
+		return sum
+	}
+	record, _ := recordOf(data)
+	return sha256.Sum256(record)
 }
 
 // keyOf is the key of a sequence number.
@@ -213,11 +230,15 @@ func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]stor
 // alone.
 func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary, err error) {
 	at := keyOf(sequence)
-	if data := tx.Bucket(summariesBucket).Get(at); data != nil {
-		found, err = decodeSummary(data)
+	data := tx.Bucket(receiptsBucket).Get(at)
+	var h receiptHeader
+	if isCompressed(data) {
+		h, found.JSON, err = decodeHead(data)
+		found.ID = h.ID
+	} else if summary := tx.Bucket(summariesBucket).Get(at); summary != nil {
+		found, err = decodeSummary(summary)
 	} else {
-		var h receiptHeader
-		h, _, err = decodeHeader(tx.Bucket(receiptsBucket).Get(at))
+		h, err = decodeFields(data)
 		found.ID = h.ID
 	}
 	found.Cursor = strconv.FormatUint(sequence, 10)

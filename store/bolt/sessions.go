@@ -68,7 +68,7 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 		encodedReceipt: encoded[0], calls: encoded[1:], read: next.Version, family: next.Family, derived: existing, aliases: slices.Clone(change.Aliases),
 		session: append(make([]byte, versionSize, versionSize+len(state)), state...),
 	}
-	return s.writes.Do(ctx, t.commit)
+	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return t.commit(tx, &s.last) })
 }
 
 // A turn is a change that is about to be written.
@@ -85,7 +85,7 @@ type turn struct {
 // commit looks for the receipt's id, then compares the version and looks for the
 // family, then writes. The new version is the receipt's sequence number, which no
 // other change of any session has or had.
-func (t turn) commit(tx *bbolt.Tx) error {
+func (t turn) commit(tx *bbolt.Tx, last *tail) error {
 	if t.known(tx) {
 		return nil
 	}
@@ -96,11 +96,11 @@ func (t turn) commit(tx *bbolt.Tx) error {
 	if t.derived && !hasMembers(tx, t.family) {
 		return fmt.Errorf("committing a turn of an erased family: %w", store.ErrConflict)
 	}
-	sequence, err := t.write(tx)
+	sequence, err := t.write(tx, last)
 	if err != nil {
 		return err
 	}
-	if err := writeUnknown(tx, t.calls); err != nil {
+	if err := writeUnknown(tx, last, t.calls); err != nil {
 		return err
 	}
 	binary.BigEndian.PutUint64(t.session, sequence)
