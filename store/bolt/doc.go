@@ -7,6 +7,11 @@
 // fsync; a write that is refused, such as a turn that conflicts, changes
 // nothing and does not spoil the batch. One process has the file at a time.
 //
+// A page of the tree is copied whole for each change in it, so a receipt is one entry
+// at the end of its bucket: its fields, its summary and its record, compressed with a
+// dictionary of what all receipts have in common (encoding.go). Every older form of an
+// entry is read on; none is written anew.
+//
 // Limits are counted in memory, which is enough because no other process
 // counts. A window of an hour or longer, such as the runs of a plan, is also
 // written and survives a restart, and the answer waits for the disk. Shorter

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -59,10 +60,21 @@ func (c encodedReceipt) count(stored *bbolt.Bucket) error {
 	return writeCounters(stored, totalKey, sum)
 }
 
+// countersSize is the length of stored counters: three numbers of eight bytes, big-endian,
+// and whether the session is out. Older versions stored JSON.
+const countersSize = 3*8 + 1
+
 func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
 	var t counters
 	data := stored.Get(key)
-	if data == nil {
+	switch {
+	case data == nil:
+		return t, nil
+	case len(data) == countersSize:
+		for i, n := range []*int64{&t.Receipts, &t.Interventions, &t.Margin} {
+			*n = int64(binary.BigEndian.Uint64(data[8*i:])) //nolint:gosec // the same 64 bits
+		}
+		t.Out = data[countersSize-1] != 0
 		return t, nil
 	}
 	if err := json.Unmarshal(data, &t); err != nil {
@@ -72,9 +84,14 @@ func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
 }
 
 func writeCounters(stored *bbolt.Bucket, key []byte, t counters) error {
-	data, err := json.Marshal(t)
-	if err != nil {
-		return fmt.Errorf("encoding the statistics: %w", err)
+	data := make([]byte, 0, countersSize)
+	for _, n := range []int64{t.Receipts, t.Interventions, t.Margin} {
+		data = binary.BigEndian.AppendUint64(data, uint64(n)) //nolint:gosec // the same 64 bits
+	}
+	if t.Out {
+		data = append(data, 1)
+	} else {
+		data = append(data, 0)
 	}
 	return stored.Put(key, data)
 }
