@@ -126,7 +126,10 @@ func (anthropic) Response(body []byte) (Response, error) {
 func (anthropic) Events() EventReader { return new(anthropicEvents) }
 
 // anthropicEvents reads the frames of a stream, each of which brings only what is new.
-type anthropicEvents struct{ calls anthropicCalls }
+type anthropicEvents struct {
+	calls anthropicCalls
+	last  template
+}
 
 // Rest implements [EventReader].
 func (s *anthropicEvents) Rest() EventReader { return &anthropicEvents{calls: s.calls.rest()} }
@@ -142,6 +145,9 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 		return Event{}, nil
 	case len(f.Data) == 0:
 		return Event{Unknown: []string{"event"}}, nil
+	}
+	if e, ok := s.last.read(f); ok {
+		return e, nil
 	}
 	root, err := parse(f.Data)
 	if err != nil {
@@ -162,6 +168,8 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 	}
 	e.Calls = s.calls.read(f, name, root)
 	switch name {
+	case "content_block_delta": // it begins no block
+		s.last.learn(f, &w, e)
 	case "message_start":
 		e.ID = root.Get("message.id").Str
 	case "message_delta":

@@ -36,9 +36,10 @@
 // # Streams
 //
 // A [Splitter] cuts a stream into frames that keep their exact bytes, by the dialect's
-// [Framing]. A dialect's [EventReader] reads a frame into an [Event]. [HoldBack] keeps
-// the newest frames until enough text behind them was inspected. None of them depends
-// on how the network cut the stream. Where a stream has to end in words of ours, the
+// [Framing]. A dialect's [EventReader] reads a frame into an [Event], without parsing it if
+// only its text differs from the frame before (template.go). [HoldBack] keeps the newest
+// frames until enough text behind them was inspected. None of them depends on how the
+// network cut the stream. Where a stream has to end in words of ours, the
 // dialect's [StreamWriter] knows how, because it has followed what the client got.
 //
 // Start reading at dialect.go, then walk.go for how a schema takes a body apart,

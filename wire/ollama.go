@@ -125,6 +125,7 @@ type ollamaEvents struct {
 	line   schema
 	speech ollamaSpeech
 	calls  int // so far
+	last   template
 }
 
 // Rest implements [EventReader].
@@ -135,6 +136,9 @@ func (r *ollamaEvents) Rest() EventReader { return &ollamaEvents{line: r.line, s
 func (r *ollamaEvents) Event(f Frame) (Event, error) {
 	if f.Comment {
 		return Event{}, nil
+	}
+	if e, ok := r.last.read(f); ok {
+		return e, nil
 	}
 	var w walk
 	root, err := parse(f.Data)
@@ -162,6 +166,7 @@ func (r *ollamaEvents) Event(f Frame) (Event, error) {
 		}
 		r.calls += len(e.Calls)
 	}
+	r.last.learn(f, &w, e)
 	return e, nil
 }
 

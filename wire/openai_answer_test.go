@@ -253,16 +253,25 @@ func sameJSON(t *testing.T, got []byte, want string) bool {
 	return fmt.Sprint(a) == fmt.Sprint(b)
 }
 
+// BenchmarkEvent reads frames that differ in their text alone, and some that differ in
+// other ways, so that each is parsed.
 func BenchmarkEvent(b *testing.B) {
+	const frame = `{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":" %s"},"finish_reason":null}]}`
 	d := dialect(b, "openai")
-	f := wire.Frame{Data: []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":" Paris"},"finish_reason":null}]}`)}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(f.Data)))
-	events, stream := d.Events(), d.Stream()
-	for b.Loop() {
-		stream.Sent(f)
-		if e, err := events.Event(f); err != nil || len(e.Deltas) != 1 {
-			b.Fatal(e, err)
-		}
+	for name, frames := range map[string][]wire.Frame{
+		"text":   {{Data: fmt.Appendf(nil, frame, 1, "Paris")}, {Data: fmt.Appendf(nil, frame, 1, "in spring")}},
+		"parsed": {{Data: fmt.Appendf(nil, frame, 1, "Paris")}, {Data: fmt.Appendf(nil, frame, 2, "in spring")}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			events, stream := d.Events(), d.Stream()
+			for i := 0; b.Loop(); i++ {
+				f := frames[i%2]
+				stream.Sent(f)
+				if e, err := events.Event(f); err != nil || len(e.Deltas) != 1 {
+					b.Fatal(e, err)
+				}
+			}
+		})
 	}
 }

@@ -147,7 +147,7 @@ func chatAnswer(choice members) members {
 	return members{
 		"choices": list(inChoice(object(choice))),
 		"id":      scalar, "object": scalar, "created": scalar, "model": scalar,
-		"service_tier": scalar, "system_fingerprint": scalar, "obfuscation": scalar,
+		"service_tier": scalar, "system_fingerprint": scalar, "obfuscation": unreadString,
 		"error": gathered(Annotation), "usage": opaque, "metadata": opaque, "moderation": opaque, "prompt_filter_results": opaque,
 	}
 }

@@ -78,6 +78,7 @@ func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Resul
 type openaiEvents struct {
 	chunk schema
 	calls chatCalls
+	last  template
 }
 
 // Rest implements [EventReader].
@@ -93,6 +94,9 @@ func (r *openaiEvents) Event(f Frame) (Event, error) {
 		return Event{Done: true}, nil
 	case len(f.Data) == 0:
 		return Event{Unknown: []string{"event"}}, nil
+	}
+	if e, ok := r.last.read(f); ok {
+		return e, nil
 	}
 	root, err := parse(f.Data)
 	if err != nil {
@@ -112,6 +116,7 @@ func (r *openaiEvents) Event(f Frame) (Event, error) {
 			e.Calls = append(e.Calls, piece.CallDelta)
 		}
 	}
+	r.last.learn(f, &w, e)
 	return e, nil
 }
 

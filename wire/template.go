@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// A template is the last frame that a reader has parsed, if nothing but text came in it.
+// Most frames of a stream are the one before with another text, and need not be parsed:
+// JSON in which a plain string stands in place of another is as valid as before, and reads
+// the same but for this string. So a frame that differs from the template in its free
+// strings alone brings the same deltas with other texts.
+//
+// It is for readers whose event depends on nothing but its frame, wherever the frame
+// brings text and nothing of calls. The zero value is a template of no frame.
+type template struct {
+	frame Frame // its name and its data
+	free  []freeString
+	event Event
+}
+
+// A freeString may be another in the next frame.
+type freeString struct {
+	from, to int // what stands between its quotes
+	delta    int // whose text it is, or unread
+}
+
+// unread marks a string whose value no reader uses.
+const unread = -1
+
+// maxTemplate bounds the frames that are kept, in bytes. In a longer one what is new is
+// most of it.
+const maxTemplate = chunk
+
+// unreadString accepts what scalar does. No reader of an answer uses the value.
+func unreadString(w *walk, v gjson.Result) {
+	scalar(w, v)
+	if v.Type == gjson.String {
+		w.unread = append(w.unread, freeString{v.Index + 1, endOf(v) - 1, unread})
+	}
+}
+
+// learn makes a template of a frame that was parsed and walked, if it is one.
+func (t *template) learn(f Frame, w *walk, e Event) {
+	if len(e.Deltas) == 0 || len(e.Deltas) != len(w.parts) || len(e.Calls)+len(e.Unknown)+len(e.Finished) > 0 || len(f.Data) > maxTemplate {
+		return
+	}
+	free := append(t.free[:0], w.unread...)
+	for i, p := range w.parts {
+		if f.Data[p.Start] != '"' || p.Kind != Text && p.Kind != RefusalText && p.Kind != Reasoning {
+			return
+		}
+		free = append(free, freeString{p.Start + 1, p.Start + p.Bytes - 1, i})
+	}
+	slices.SortFunc(free, func(a, b freeString) int { return cmp.Compare(a.from, b.from) })
+	t.free, t.event = free, e
+	t.frame = Frame{Event: f.Event, Data: append(t.frame.Data[:0], f.Data...)}
+}
+
+// read reads a frame that is like the template. It reports false for any other, and then
+// there is no template until the next is learned.
+func (t *template) read(f Frame) (Event, bool) {
+	if len(t.free) == 0 || f.Event != t.frame.Event {
+		return t.forget()
+	}
+	e := t.event
+	e.Deltas = slices.Clone(e.Deltas)
+	rest, at := f.Data, 0
+	for _, s := range t.free {
+		behind, ok := bytes.CutPrefix(rest, t.frame.Data[at:s.from])
+		n := plainString(behind)
+		switch {
+		case !ok, n < 0, n == 0 && s.delta != unread: // an empty text is no delta
+			return t.forget()
+		case s.delta != unread:
+			e.Deltas[s.delta].Text = string(behind[:n])
+		}
+		rest, at = behind[n:], s.to
+	}
+	if !bytes.Equal(rest, t.frame.Data[at:]) {
+		return t.forget()
+	}
+	return e, true
+}
+
+func (t *template) forget() (Event, bool) {
+	t.free = t.free[:0]
+	return Event{}, false
+}
+
+// plainString returns how many bytes stand before the closing quote of a string of valid
+// JSON, or -1 if some of them is escaped or must not stand there.
+func plainString(b []byte) int {
+	n := bytes.IndexByte(b, '"')
+	if n < 0 || !utf8.Valid(b[:n]) || slices.ContainsFunc(b[:n], func(c byte) bool { return c < ' ' || c == '\\' }) {
+		return -1
+	}
+	return n
+}
