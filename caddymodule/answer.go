@@ -64,7 +64,11 @@ func rawFrames(frames []wire.Frame) []byte {
 	if len(frames) == 1 {
 		return frames[0].Raw
 	}
-	var out []byte
+	size := 0
+	for _, f := range frames {
+		size += len(f.Raw)
+	}
+	out := make([]byte, 0, size)
 	for _, f := range frames {
 		out = append(out, f.Raw...)
 	}

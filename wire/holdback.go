@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // HoldBack holds the newest frames of a stream back until the checks have read far
 // enough. Each choice of the answer has a text of its own, and a check reads the
 // text of one choice. A frame is released only when, for every choice whose text
@@ -9,19 +11,16 @@ package wire
 // them. Frames are not copied. A HoldBack is not safe for concurrent use.
 type HoldBack struct {
 	window  int
-	frames  []heldFrame
+	frames  []Frame   // that are held
+	gone    int       // how many have left
+	ends    []textEnd // of the texts that the held frames carry, in order
 	choices map[int]*progress
 	held    int // bytes of the held frames
 }
 
-// A heldFrame carries the texts of its choices up to these ends.
-type heldFrame struct {
-	Frame
-	ends []textEnd
-}
-
-// textEnd is a place in the text of a choice, in bytes.
-type textEnd struct{ choice, at int }
+// A textEnd is how far a frame brings the text of a choice, in bytes. Its frame is the
+// number of those before it, without the dropped ones.
+type textEnd struct{ frame, choice, at int }
 
 // progress is how far the text of a choice was added, was checked and has left.
 type progress struct{ added, checked, left int }
@@ -37,16 +36,15 @@ func (d Delta) IsText() bool { return d.Kind == Text || d.Kind == RefusalText }
 
 // Add puts a frame behind the others. Of its deltas those that are text count.
 func (h *HoldBack) Add(f Frame, deltas []Delta) {
-	held := heldFrame{Frame: f}
 	for _, d := range deltas {
 		if !d.IsText() || d.Text == "" {
 			continue
 		}
 		p := h.choice(d.Choice)
 		p.added += len(d.Text)
-		held.ends = append(held.ends, textEnd{d.Choice, p.added})
+		h.ends = append(h.ends, textEnd{h.gone + len(h.frames), d.Choice, p.added})
 	}
-	h.frames = append(h.frames, held)
+	h.frames = append(h.frames, f)
 	h.held += len(f.Raw)
 }
 
@@ -70,28 +68,20 @@ func (h *HoldBack) Checked(choice int) {
 // text need not have a window behind it, but a check must have read it. A nil
 // silent reports none.
 func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
-	n := 0
-	for n < len(h.frames) && h.mayLeave(h.frames[n], silent) {
-		n++
-	}
-	return h.take(n)
-}
-
-func (h *HoldBack) mayLeave(f heldFrame, silent func(int) bool) bool {
-	for _, end := range f.ends {
+	for _, end := range h.ends {
 		checked := h.choices[end.choice].checked
 		if end.at+h.window > checked && (end.at > checked || silent == nil || !silent(end.choice)) {
-			return false
+			return h.take(end.frame - h.gone)
 		}
 	}
-	return true
+	return h.Flush()
 }
 
 // Flush takes out all frames.
 func (h *HoldBack) Flush() []Frame { return h.take(len(h.frames)) }
 
 // Drop throws all frames away. Their text has not left.
-func (h *HoldBack) Drop() { h.frames, h.held = nil, 0 }
+func (h *HoldBack) Drop() { h.frames, h.ends, h.held = nil, nil, 0 }
 
 // Held is how many bytes the held frames have.
 func (h *HoldBack) Held() int { return h.held }
@@ -104,21 +94,22 @@ func (h *HoldBack) Left(choice int) int {
 	return 0
 }
 
+// take takes out the first n frames.
 func (h *HoldBack) take(n int) []Frame {
 	if n == 0 {
 		return nil
 	}
-	out := make([]Frame, n)
-	for i, f := range h.frames[:n] {
-		out[i] = f.Frame
+	out := slices.Clone(h.frames[:n])
+	h.frames = slices.Delete(h.frames, 0, n)
+	h.gone += n
+	for _, f := range out {
 		h.held -= len(f.Raw)
-		for _, end := range f.ends {
-			h.choices[end.choice].left = end.at
-		}
 	}
-	clear(h.frames[:n])
-	if h.frames = h.frames[n:]; len(h.frames) == 0 {
-		h.frames = nil
+	ended := 0
+	for ended < len(h.ends) && h.ends[ended].frame < h.gone {
+		h.choices[h.ends[ended].choice].left = h.ends[ended].at
+		ended++
 	}
+	h.ends = slices.Delete(h.ends, 0, ended)
 	return out
 }
