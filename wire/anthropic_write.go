@@ -115,15 +115,14 @@ type anthropicStream struct {
 
 // Sent implements [StreamWriter].
 func (s *anthropicStream) Sent(f Frame) {
-	root := gjson.ParseBytes(f.Data)
-	switch root.Get("type").Str {
+	switch gjson.GetBytes(f.Data, "type").Str {
 	case "message_start":
-		content := root.Get("message.content")
+		content := gjson.GetBytes(f.Data, "message.content")
 		calls, _ := clientCalls(content)
 		s.begun, s.blocks, s.called = true, int(content.Get("#").Int()), len(calls) > 0
 	case "content_block_start":
 		s.blocks++
-		s.open, s.calls = true, isClientCall(root.Get("content_block"))
+		s.open, s.calls = true, isClientCall(gjson.GetBytes(f.Data, "content_block"))
 		s.called = s.called || s.calls
 	case "content_block_stop":
 		s.open = false

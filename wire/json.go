@@ -62,7 +62,7 @@ func CheckJSON(body []byte) error {
 		return invalid("it starts with a byte order mark")
 	case !jsontext.Value(body).IsValid():
 		return whyInvalid(body)
-	case nesting(body) > MaxDepth:
+	case opened(body) > MaxDepth && nesting(body) > MaxDepth:
 		return invalid("it nests deeper than %d levels", MaxDepth)
 	}
 	return nil
@@ -83,6 +83,12 @@ func whyInvalid(body []byte) error {
 		return invalid("not valid JSON near byte %d", syntactic.ByteOffset)
 	}
 	return invalid("it ends too early")
+}
+
+// opened is how many objects and arrays JSON has, or more: it takes text for them too. Few
+// bodies have so many that they have to be read for how deep they nest.
+func opened(body []byte) int {
+	return bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
 }
 
 // nesting is how deep valid JSON nests.
