@@ -168,7 +168,10 @@ func (gemini) Events() EventReader { return new(geminiEvents) }
 
 // geminiEvents reads the frames of a stream, each of which stands for itself, but for the
 // calls that go on over several.
-type geminiEvents struct{ calls geminiCalls }
+type geminiEvents struct {
+	calls geminiCalls
+	last  template
+}
 
 // Rest implements [EventReader].
 func (*geminiEvents) Rest() EventReader { return new(geminiEvents) }
@@ -183,6 +186,9 @@ func (s *geminiEvents) Event(f Frame) (Event, error) {
 		return Event{Done: true, Calls: s.calls.endAll()}, nil
 	case len(f.Data) == 0:
 		return Event{Unknown: []string{"event"}}, nil
+	}
+	if e, ok := s.last.read(f); ok {
+		return e, nil
 	}
 	root, err := parse(f.Data)
 	if err != nil {
@@ -206,6 +212,7 @@ func (s *geminiEvents) Event(f Frame) (Event, error) {
 	if reason := root.Get("promptFeedback.blockReason").Str; isReason(reason) {
 		e.Finish, e.Done = cmp.Or(e.Finish, reason), true // there is no answer
 	}
+	s.last.learn(f, &w, e)
 	return e, nil
 }
 

@@ -296,7 +296,7 @@ var geminiAnswer = twins(members{
 	}),
 	"modelStatus": gathered(Annotation),
 
-	"modelVersion": scalar, "responseId": scalar, "createTime": scalar, "usageMetadata": opaque,
+	"modelVersion": scalar, "responseId": scalar, "createTime": scalar, "usageMetadata": unreadObject,
 	"error": gathered(Annotation),
 })
 

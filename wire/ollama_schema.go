@@ -135,7 +135,7 @@ var (
 // request back as the model would have got it, and asks no model.
 func ollamaAnswer(of members) members {
 	for name, read := range (members{
-		"model": scalar, "remote_model": scalar, "remote_host": scalar, "created_at": unreadString,
+		"model": scalar, "remote_model": scalar, "remote_host": scalar, "created_at": unreadScalar,
 		"done": scalar, "done_reason": scalar, "error": gathered(Annotation), "logprobs": media(Logprobs),
 		"total_duration": scalar, "load_duration": scalar, "prompt_eval_count": scalar, "prompt_eval_duration": scalar,
 		"eval_count": scalar, "eval_duration": scalar,

@@ -146,8 +146,8 @@ var (
 func chatAnswer(choice members) members {
 	return members{
 		"choices": list(inChoice(object(choice))),
-		"id":      scalar, "object": scalar, "created": scalar, "model": scalar,
-		"service_tier": scalar, "system_fingerprint": scalar, "obfuscation": unreadString,
-		"error": gathered(Annotation), "usage": opaque, "metadata": opaque, "moderation": opaque, "prompt_filter_results": opaque,
+		"id":      scalar, "object": scalar, "created": unreadScalar, "model": scalar,
+		"service_tier": scalar, "system_fingerprint": scalar, "obfuscation": unreadScalar,
+		"error": gathered(Annotation), "usage": unreadObject, "metadata": opaque, "moderation": opaque, "prompt_filter_results": opaque,
 	}
 }

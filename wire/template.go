@@ -11,36 +11,52 @@ import (
 
 // A template is the last frame that a reader has parsed, if nothing but text came in it.
 // Most frames of a stream are the one before with another text, and need not be parsed:
-// JSON in which a plain string stands in place of another is as valid as before, and reads
-// the same but for this string. So a frame that differs from the template in its free
-// strings alone brings the same deltas with other texts.
+// JSON in which a plain string stands in place of another, or a number in place of another,
+// is as valid as before, and reads the same but for this value. So a frame that differs
+// from the template in its free values alone brings the same deltas with other texts.
 //
-// It is for readers whose event depends on nothing but its frame, wherever the frame
-// brings text and nothing of calls. The zero value is a template of no frame.
+// It is for frames whose event depends on nothing before, and behind which a reader is the
+// same however often they come. The zero value is a template of no frame.
 type template struct {
 	frame Frame // its name and its data
-	free  []freeString
+	free  []freeValue
 	event Event
 }
 
-// A freeString may be another in the next frame.
-type freeString struct {
-	from, to int // what stands between its quotes
+// A freeValue may be another in the next frame: a string or a whole number.
+type freeValue struct {
+	from, to int // the digits, or what stands between the quotes
+	number   bool
 	delta    int // whose text it is, or unread
 }
 
-// unread marks a string whose value no reader uses.
+// unread marks a value that no reader of an event uses.
 const unread = -1
 
 // maxTemplate bounds the frames that are kept, in bytes. In a longer one what is new is
 // most of it.
 const maxTemplate = chunk
 
-// unreadString accepts what scalar does. No reader of an answer uses the value.
-func unreadString(w *walk, v gjson.Result) {
+// unreadScalar accepts what scalar does. No reader of an event uses the value.
+func unreadScalar(w *walk, v gjson.Result) {
 	scalar(w, v)
-	if v.Type == gjson.String {
-		w.unread = append(w.unread, freeString{v.Index + 1, endOf(v) - 1, unread})
+	switch {
+	case v.Type == gjson.String:
+		w.unread = append(w.unread, freeValue{from: v.Index + 1, to: endOf(v) - 1, delta: unread})
+	case v.Type == gjson.Number && wholeNumber([]byte(v.Raw)) == len(v.Raw):
+		w.unread = append(w.unread, freeValue{from: v.Index, to: endOf(v), number: true, delta: unread})
+	}
+}
+
+// unreadObject accepts any value. No reader of an event uses the members of an object.
+func unreadObject(w *walk, v gjson.Result) {
+	if v.IsObject() {
+		v.ForEach(func(_, member gjson.Result) bool {
+			if !member.IsObject() && !member.IsArray() {
+				unreadScalar(w, member)
+			}
+			return true
+		})
 	}
 }
 
@@ -54,9 +70,9 @@ func (t *template) learn(f Frame, w *walk, e Event) {
 		if f.Data[p.Start] != '"' || p.Kind != Text && p.Kind != RefusalText && p.Kind != Reasoning {
 			return
 		}
-		free = append(free, freeString{p.Start + 1, p.Start + p.Bytes - 1, i})
+		free = append(free, freeValue{from: p.Start + 1, to: p.Start + p.Bytes - 1, delta: i})
 	}
-	slices.SortFunc(free, func(a, b freeString) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(free, func(a, b freeValue) int { return cmp.Compare(a.from, b.from) })
 	t.free, t.event = free, e
 	t.frame = Frame{Event: f.Event, Data: append(t.frame.Data[:0], f.Data...)}
 }
@@ -72,7 +88,7 @@ func (t *template) read(f Frame) (Event, bool) {
 	rest, at := f.Data, 0
 	for _, s := range t.free {
 		behind, ok := bytes.CutPrefix(rest, t.frame.Data[at:s.from])
-		n := plainString(behind)
+		n := s.length(behind)
 		switch {
 		case !ok, n < 0, n == 0 && s.delta != unread: // an empty text is no delta
 			return t.forget()
@@ -90,6 +106,26 @@ func (t *template) read(f Frame) (Event, bool) {
 func (t *template) forget() (Event, bool) {
 	t.free = t.free[:0]
 	return Event{}, false
+}
+
+// length returns how many bytes a value has that b begins with, or -1.
+func (v freeValue) length(b []byte) int {
+	if v.number {
+		return wholeNumber(b)
+	}
+	return plainString(b)
+}
+
+// wholeNumber returns how many digits b begins with, or -1 if they are no number of JSON.
+func wholeNumber(b []byte) int {
+	n := 0
+	for n < len(b) && '0' <= b[n] && b[n] <= '9' {
+		n++
+	}
+	if n == 0 || n > 1 && b[0] == '0' {
+		return -1
+	}
+	return n
 }
 
 // plainString returns how many bytes stand before the closing quote of a string of valid

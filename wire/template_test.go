@@ -15,7 +15,7 @@ var templated = map[string]struct {
 	between wire.Frame
 }{
 	"openai": {[]wire.Frame{
-		{Data: []byte(`{"id":"c","created":1,"obfuscation":"§","choices":[{"index":0,"delta":{"content":"¶"},"finish_reason":null}]}`)},
+		{Data: []byte(`{"id":"c","created":#,"usage":{"n":#,"x":[#]},"obfuscation":"§","choices":[{"index":0,"delta":{"content":"¶"},"finish_reason":null}]}`)},
 		{Data: []byte(`{"id":"§","choices":[{"index":0,"delta":{"content":"¶"}}]}`)},
 		{Data: []byte(`{"choices":[{"index":0,"delta":{"content":"","reasoning":"§","reasoning_content":"¶","tool_calls":null}}],"obfuscation":""}`)},
 		{Data: []byte(`{"choices":[{"index":1,"delta":{"refusal":"§"}},{"index":0,"delta":{"content":[{"type":"text","text":"¶"}]}}]}`)},
@@ -40,6 +40,13 @@ var templated = map[string]struct {
 		{Event: "content_block_start", Data: []byte(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"§","name":"¶","input":{}}}`)},
 		{Event: "message_start", Data: []byte(`{"type":"message_start","message":{"id":"§","role":"assistant","content":[{"type":"text","text":"¶"}]}}`)},
 	}, wire.Frame{Event: "ping", Data: []byte(`{"type":"ping"}`)}},
+	"gemini": {[]wire.Frame{
+		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":4,"totalTokenCount":#,"promptTokensDetails":[{"tokenCount":4}]},"modelVersion":"¶"}`)},
+		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§","thought":true},{"text":"¶"}]},"finishReason":"STOP"}]}`)},
+		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§","thought":true,"thoughtSignature":"¶"}]}}]}`)},
+		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§"},{"functionCall":{"name":"¶","args":{},"willContinue":true}}]}}]}`)},
+		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§"}]},"finishReason":"¶","continuationToken":"§"}]}`)},
+	}, wire.Frame{Data: []byte(`{}`)}},
 	"ollama": {[]wire.Frame{
 		{Data: []byte(`{"model":"m","created_at":"§","message":{"role":"assistant","content":"¶"},"done":false}`)},
 		{Data: []byte(`{"model":"m","message":{"role":"§","content":"¶"},"done":false}`)},
@@ -61,20 +68,23 @@ func TestTemplatedFrames(t *testing.T) {
 			for _, f := range example.frames {
 				for _, first := range []string{"a", `\n`, ""} {
 					for _, second := range texts {
-						sameAsParsed(t, name, fill(f, first, first), fill(f, second, first), fill(f, first, second), fill(f, second, second))
+						sameAsParsed(t, name, fill(f, first, first, "1"), fill(f, second, first, "1"), fill(f, first, second, "22"), fill(f, second, second, "1"))
 					}
 				}
 				for _, other := range example.frames {
-					sameAsParsed(t, name, fill(f, "a", "b"), fill(other, "c", "d"), fill(f, "e", "b"), fill(f, "f", "b"))
+					sameAsParsed(t, name, fill(f, "a", "b", "1"), fill(other, "c", "d", "1"), fill(f, "e", "b", "1"), fill(f, "f", "b", "3"))
+				}
+				for _, number := range []string{"0", "7", "10", "01", "-1", "1.5", "1e3", "", `"a"`, "null", "9007199254740993"} {
+					sameAsParsed(t, name, fill(f, "a", "b", "1"), fill(f, "a", "b", number), fill(f, "c", "d", number), fill(f, "a", "b", "5"))
 				}
 			}
 		})
 	}
 }
 
-// fill puts texts in the places of a frame that are marked.
-func fill(f wire.Frame, a, b string) wire.Frame {
-	put := strings.NewReplacer("§", a, "¶", b).Replace
+// fill puts texts and a number in the places of a frame that are marked.
+func fill(f wire.Frame, a, b, number string) wire.Frame {
+	put := strings.NewReplacer("§", a, "¶", b, "#", number).Replace
 	return wire.Frame{Event: put(f.Event), Data: []byte(put(string(f.Data)))}
 }
 
@@ -99,8 +109,8 @@ func sameAsParsed(t *testing.T, api string, frames ...wire.Frame) {
 func FuzzTemplate(f *testing.F) {
 	for _, example := range templated {
 		for _, frame := range example.frames {
-			a, b := fill(frame, "a", "b"), fill(frame, `"c"`, "d\xff")
-			f.Add(frame.Event, a.Data, fill(frame, "other", "text").Data, b.Data)
+			a, b := fill(frame, "a", "b", "1"), fill(frame, `"c"`, "d\xff", "02")
+			f.Add(frame.Event, a.Data, fill(frame, "other", "text", "20").Data, b.Data)
 		}
 	}
 	f.Fuzz(func(t *testing.T, event string, a, b, c []byte) {

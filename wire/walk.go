@@ -19,7 +19,7 @@ type walk struct {
 	parts   []Part
 	called  bool // a value was read that calls tools
 	calling bool // the value that is read does
-	unread  []freeString
+	unread  []freeValue
 	err     error
 }
 
