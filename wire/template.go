@@ -6,12 +6,13 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
 // A template is the last frame that a reader has parsed, if nothing but text came in it.
 // Most frames of a stream are the one before with another text, and need not be parsed:
-// JSON in which a plain string stands in place of another, or a number in place of another,
+// JSON in which a string stands in place of another, or a number in place of another,
 // is as valid as before, and reads the same but for this value. So a frame that differs
 // from the template in its free values alone brings the same deltas with other texts.
 //
@@ -86,16 +87,19 @@ func (t *template) read(f Frame) (Event, bool) {
 	e := t.event
 	e.Deltas = slices.Clone(e.Deltas)
 	rest, at := f.Data, 0
-	for _, s := range t.free {
-		behind, ok := bytes.CutPrefix(rest, t.frame.Data[at:s.from])
-		n := s.length(behind)
-		switch {
-		case !ok, n < 0, n == 0 && s.delta != unread: // an empty text is no delta
+	for _, v := range t.free {
+		behind, ok := bytes.CutPrefix(rest, t.frame.Data[at:v.from])
+		if !ok {
 			return t.forget()
-		case s.delta != unread:
-			e.Deltas[s.delta].Text = string(behind[:n])
 		}
-		rest, at = behind[n:], s.to
+		text, n := v.read(f.Data[len(f.Data)-len(behind)-1:])
+		switch {
+		case n < 0, n == 0 && v.delta != unread: // an empty text is no delta
+			return t.forget()
+		case v.delta != unread:
+			e.Deltas[v.delta].Text = string(text)
+		}
+		rest, at = behind[n:], v.to
 	}
 	if !bytes.Equal(rest, t.frame.Data[at:]) {
 		return t.forget()
@@ -108,12 +112,29 @@ func (t *template) forget() (Event, bool) {
 	return Event{}, false
 }
 
-// length returns how many bytes a value has that b begins with, or -1.
-func (v freeValue) length(b []byte) int {
+// read reads the value that stands behind the first byte of b. It returns the text of a
+// string, and how many bytes the value has, without quotes, or -1 if it is not valid.
+func (v freeValue) read(b []byte) (text []byte, n int) {
 	if v.number {
-		return wholeNumber(b)
+		return nil, wholeNumber(b[1:])
 	}
-	return plainString(b)
+	end := closingQuote(b, 0)
+	switch {
+	case end == len(b):
+		return nil, -1
+	case isUnescaped(b[1:end]):
+		return b[1:end], end - 1
+	}
+	text, err := jsontext.AppendUnquote(nil, b[:end+1])
+	if err != nil || bytes.IndexByte(text, 0) >= 0 { // as in parse
+		return nil, -1
+	}
+	return text, end - 1
+}
+
+// isUnescaped reports whether text may stand in a string as it is.
+func isUnescaped(text []byte) bool {
+	return utf8.Valid(text) && !slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c == '\\' })
 }
 
 // wholeNumber returns how many digits b begins with, or -1 if they are no number of JSON.
@@ -123,16 +144,6 @@ func wholeNumber(b []byte) int {
 		n++
 	}
 	if n == 0 || n > 1 && b[0] == '0' {
-		return -1
-	}
-	return n
-}
-
-// plainString returns how many bytes stand before the closing quote of a string of valid
-// JSON, or -1 if some of them is escaped or must not stand there.
-func plainString(b []byte) int {
-	n := bytes.IndexByte(b, '"')
-	if n < 0 || !utf8.Valid(b[:n]) || slices.ContainsFunc(b[:n], func(c byte) bool { return c < ' ' || c == '\\' }) {
 		return -1
 	}
 	return n
