@@ -29,8 +29,8 @@ type responsesEvent struct {
 // common ones.
 func responsesEventOf(place string, own members) responsesEvent {
 	known := members{
-		"type": scalar, "sequence_number": scalar, "item_id": scalar, "output_index": scalar, "content_index": scalar,
-		"summary_index": scalar, "annotation_index": scalar, "command_index": scalar, "obfuscation": scalar, "stream_id": scalar,
+		"type": scalar, "sequence_number": unreadScalar, "item_id": scalar, "output_index": scalar, "content_index": scalar,
+		"summary_index": scalar, "annotation_index": scalar, "command_index": scalar, "obfuscation": unreadScalar, "stream_id": scalar,
 		"status": scalar, "call_id": scalar, "created_at": scalar, "error": opaque,
 	}
 	maps.Copy(known, own)
@@ -147,6 +147,9 @@ type responsesReader struct {
 
 	calls     map[string]*begunCall // by key
 	callItems map[string]string     // their keys by the ids of their items
+
+	last   template
+	growth *broughtText // what the text of last goes on
 }
 
 // Rest implements [EventReader].
@@ -176,6 +179,10 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		return Event{Done: true}, nil
 	case len(f.Data) == 0:
 		return Event{Unknown: []string{"event"}}, nil
+	}
+	if e, ok := r.last.read(f); ok {
+		r.goOn(e.Deltas[0])
+		return e, nil
 	}
 	root, err := parse(f.Data)
 	if err != nil {
@@ -221,7 +228,21 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 	if all := root.Get("response.output_text"); all.Str != "" && !r.said.is(all.Str) { // not the copy that it should be
 		r.bring(&e, Text, all.Str)
 	}
+	if known.grows && !known.calls && len(w.parts) == 1 {
+		r.growth = r.texts[r.place(known, w.parts[0].Path, index, root)]
+		if r.growth != nil {
+			r.last.learn(f, &w, e)
+		}
+	}
 	return e, nil
+}
+
+// goOn notes the next piece of the text that grew last.
+func (r *responsesReader) goOn(d Delta) {
+	r.growth.add(d.Text)
+	if d.Kind == Text {
+		r.said.add(d.Text)
+	}
 }
 
 // bring adds a text to an event.

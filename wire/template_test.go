@@ -47,6 +47,17 @@ var templated = map[string]struct {
 		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§"},{"functionCall":{"name":"¶","args":{},"willContinue":true}}]}}]}`)},
 		{Data: []byte(`{"candidates":[{"content":{"parts":[{"text":"§"}]},"finishReason":"¶","continuationToken":"§"}]}`)},
 	}, wire.Frame{Data: []byte(`{}`)}},
+	"openai_responses": {[]wire.Frame{
+		{Event: "response.output_text.delta", Data: []byte(`{"type":"response.output_text.delta","sequence_number":#,"item_id":"i","output_index":0,"content_index":0,"delta":"§","logprobs":[],"obfuscation":"¶"}`)},
+		{Data: []byte(`{"type":"response.output_text.delta","output_index":0,"content_index":#,"delta":"§"}`)},
+		{Data: []byte(`{"type":"response.output_text.done","output_index":0,"content_index":0,"text":"§"}`)},
+		{Data: []byte(`{"type":"response.refusal.delta","output_index":1,"content_index":0,"delta":"§"}`)},
+		{Data: []byte(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"§"}`)},
+		{Data: []byte(`{"type":"response.reasoning_summary_text.done","output_index":0,"summary_index":0,"text":"§"}`)},
+		{Data: []byte(`{"type":"response.function_call_arguments.delta","output_index":2,"item_id":"¶","delta":"§"}`)},
+		{Data: []byte(`{"type":"response.output_text.annotation.added","output_index":0,"content_index":0,"annotation":"§"}`)},
+		{Data: []byte(`{"type":"response.completed","response":{"output_text":"§","output":[{"type":"message","content":[{"type":"output_text","text":"§"}]}]}}`)},
+	}, wire.Frame{Data: []byte(`{"type":"keepalive"}`)}},
 	"ollama": {[]wire.Frame{
 		{Data: []byte(`{"model":"m","created_at":"§","message":{"role":"assistant","content":"¶"},"done":false}`)},
 		{Data: []byte(`{"model":"m","message":{"role":"§","content":"¶"},"done":false}`)},
@@ -72,6 +83,7 @@ func TestTemplatedFrames(t *testing.T) {
 					}
 				}
 				for _, other := range example.frames {
+					sameAsParsed(t, name, fill(f, "a", "b", "0"), fill(f, "b", "b", "0"), fill(other, "ab", "d", "0"), fill(f, "c", "b", "0"))
 					sameAsParsed(t, name, fill(f, "a", "b", "1"), fill(other, "c", "d", "1"), fill(f, "e", "b", "1"), fill(f, "f", "b", "3"))
 				}
 				for _, number := range []string{"0", "7", "10", "01", "-1", "1.5", "1e3", "", `"a"`, "null", "9007199254740993"} {
