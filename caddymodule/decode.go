@@ -66,12 +66,17 @@ const (
 	bodyPart = 1 << 20
 )
 
-// readBody reads a body of at most limit bytes. It takes memory as the bytes
-// arrive, whatever the header announces. Errors of SetReadDeadline are dropped:
+// bodyAtOnce is how much memory the header of a call can make us take at once: enough for
+// the body of most calls.
+const bodyAtOnce = 16 << 10
+
+// readBody reads a body of at most limit bytes. Beyond bodyAtOnce it takes memory as
+// the bytes arrive, whatever the header announces. Errors of SetReadDeadline are dropped:
 // only the writers of tests know no deadlines.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
 	connection := http.NewResponseController(w)
-	body, apiErr := readParts(http.MaxBytesReader(w, r.Body, limit), func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
+	announced := int(min(max(r.ContentLength, 0), bodyAtOnce))
+	body, apiErr := readParts(http.MaxBytesReader(w, r.Body, limit), announced, func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
 	switch {
 	case apiErr == nil:
 		_ = connection.SetReadDeadline(time.Time{})
@@ -81,8 +86,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *api
 	return body, apiErr
 }
 
-func readParts(from io.Reader, beforeEach func()) ([]byte, *apiError) {
+func readParts(from io.Reader, announced int, beforeEach func()) ([]byte, *apiError) {
 	var body bytes.Buffer
+	body.Grow(announced + bytes.MinRead) // where ReadFrom looks for the end
 	var err error
 	for err == nil {
 		beforeEach()
