@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -80,6 +82,63 @@ func TestServerThatStalls(t *testing.T) {
 	if logged := len(storetest.Log(t, again)); len(list) != 2 || logged != 2 {
 		t.Errorf("%d receipts, %d in the log, want 2", len(list), logged)
 	}
+}
+
+// Many requests at once are no outage: one that waits for a connection which others use,
+// each for a while, gets its turn.
+func TestBurst(t *testing.T) {
+	const callers, while = 20, 25 * time.Millisecond // together twice as long as a server may take
+	server, err := url.Parse(storetest.StartRedis(t))
+	must(t, err)
+	far := *server
+	far.Host, far.RawQuery = slowly(t, server.Host, while), "pool_size=1"
+	s := open(t, far.String(), redis.Options{})
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			if _, err := s.Session(t.Context(), "k"); !errors.Is(err, store.ErrNotFound) {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// slowly returns the address of a server whose answers are late.
+func slowly(t *testing.T, server string, late time.Duration) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(far, near)
+				_ = far.Close()
+			}()
+			go func() {
+				buffer := make([]byte, 4096)
+				for {
+					n, err := far.Read(buffer)
+					time.Sleep(late)
+					if _, werr := near.Write(buffer[:n]); err != nil || werr != nil {
+						_ = near.Close()
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
 }
 
 func TestServerThatDies(t *testing.T) {

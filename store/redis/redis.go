@@ -22,7 +22,8 @@ const defaultTimeout = 250 * time.Millisecond
 // Options adjusts a store. The zero value is right for production.
 type Options struct {
 	// Timeout bounds each wait for the server: to connect, to write, to read.
-	// Default: 250 ms.
+	// Default: 250 ms. Waiting for a connection that other requests use may take
+	// another second, because a burst is no outage.
 	Timeout time.Duration
 }
 
@@ -65,7 +66,7 @@ func parse(urls []string, timeout time.Duration) (*client.Options, error) {
 	if err != nil {
 		return nil, errors.New("opening redis: the url is not of the form redis://[user:password@]host[:port][/db]")
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout+time.Second
 	o.ContextTimeoutEnabled = true
 	// One try, of dialling too: giving back a run twice would exceed a limit.
 	o.MaxRetries, o.DialerRetries = -1, 1
