@@ -66,7 +66,8 @@ func (t *template) learn(f Frame, w *walk, e Event) {
 	if len(e.Deltas) == 0 || len(e.Deltas) != len(w.parts) || len(e.Calls)+len(e.Unknown)+len(e.Finished) > 0 || len(f.Data) > maxTemplate {
 		return
 	}
-	free := append(t.free[:0], w.unread...)
+	free := t.free[:0]
+	free = append(free, w.unread...)
 	for i, p := range w.parts {
 		if f.Data[p.Start] != '"' || p.Kind != Text && p.Kind != RefusalText && p.Kind != Reasoning {
 			return

@@ -28,22 +28,22 @@ import (
 // alone. Besides the time it reports the processor time of a turn, and what it adds to the file.
 func BenchmarkCommit(b *testing.B) {
 	for _, callers := range []int{1, 16, 256} {
-		benchmarkCommit(b, fmt.Sprint("named/", callers), callers, func(s *bolt.Store, caller, n int) error {
+		benchmarkCommit(b, fmt.Sprint("named/", callers), callers, func(s *bolt.Store, caller int) error {
 			return commitTurn(b, s, fmt.Sprint("k", caller), 0)
 		})
 	}
-	benchmarkCommit(b, "calls/16", 16, func(s *bolt.Store, caller, n int) error {
+	benchmarkCommit(b, "calls/16", 16, func(s *bolt.Store, caller int) error {
 		return commitTurn(b, s, fmt.Sprint("k", caller), 8)
 	})
-	benchmarkCommit(b, "unnamed/16", 16, func(s *bolt.Store, caller, n int) error {
+	benchmarkCommit(b, "unnamed/16", 16, func(s *bolt.Store, _ int) error {
 		return commitTurn(b, s, randomHex(32), 0)
 	})
-	benchmarkCommit(b, "append/16", 16, func(s *bolt.Store, caller, n int) error {
+	benchmarkCommit(b, "append/16", 16, func(s *bolt.Store, caller int) error {
 		return s.Append(b.Context(), realReceipt(randomHex(16), store.KindText, fmt.Sprint("k", caller)))
 	})
 }
 
-func benchmarkCommit(b *testing.B, name string, callers int, write func(s *bolt.Store, caller, n int) error) {
+func benchmarkCommit(b *testing.B, name string, callers int, write func(s *bolt.Store, caller int) error) {
 	b.Run(name, func(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "lex.db")
 		s := open(b, path, bolt.Options{})
@@ -54,8 +54,8 @@ func benchmarkCommit(b *testing.B, name string, callers int, write func(s *bolt.
 		var group sync.WaitGroup
 		for caller := range callers {
 			group.Go(func() {
-				for n := done.Add(1); n <= int64(b.N); n = done.Add(1) {
-					if err := write(s, caller, int(n)); err != nil {
+				for done.Add(1) <= int64(b.N) {
+					if err := write(s, caller); err != nil {
 						b.Errorf("committing: %v", err)
 						return
 					}

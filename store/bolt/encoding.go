@@ -104,7 +104,7 @@ func isCompressed(data []byte) bool { return len(data) >= headAt && data[0] == f
 // splitHead returns the compressed parts of a stored receipt.
 func splitHead(data []byte) (head, record []byte, err error) {
 	n := uint64(binary.BigEndian.Uint32(data[headAt-4:]))
-	if n > uint64(len(data)-headAt) {
+	if n > uint64(len(data)-headAt) { //nolint:gosec // G115: isCompressed saw headAt bytes
 		return nil, nil, errors.New("decoding a receipt: it is cut")
 	}
 	return data[headAt:][:n], data[headAt:][n:], nil
