@@ -24,7 +24,7 @@ const (
 func AppendLogLine(line []byte, entry store.Receipt) []byte {
 	line = strconv.AppendUint(append(line, seqMember...), entry.Seq, 10)
 	line = append(line, logPrevMember...)
-	if kernel.IsPolicyHash(entry.LogPrev) { // which is a SHA-256 in hex, too
+	if kernel.IsHex256(entry.LogPrev) {
 		line = append(line, entry.LogPrev...)
 	}
 	line = append(line, receiptMember...)

@@ -72,7 +72,7 @@ func (c committedText) compare(r *kernel.Receipt, secret []byte) Check {
 	switch {
 	case recorded == "":
 		return failed(name, "the turn had no such text")
-	case c.opening != "" && !kernel.IsOpening(c.opening):
+	case c.opening != "" && !kernel.IsHex256(c.opening):
 		return failed(name, "the opening is not 64 lower-case hexadecimal digits")
 	case c.opening != "" && !kernel.Opens(c.opening, *c.text, recorded):
 		return failed(name, "the text is another than the one that was sent, or the opening is another's")

@@ -218,7 +218,7 @@ func (v *Verifier) kernelFor(ctx context.Context, record []byte) (*kernel.Kernel
 	if k, known := v.kernels[string(hash)]; known {
 		return k, nil
 	}
-	if !kernel.IsPolicyHash(string(hash)) {
+	if !kernel.IsHex256(string(hash)) {
 		return nil, nil
 	}
 	k, err := kernelOf(ctx, v.source, string(hash))

@@ -133,7 +133,7 @@ func TestDocumentsAreServedByTheirKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parsed, err := kernel.ParseReceipt(record); err != nil || !kernel.IsSetupHash(parsed.Setup) {
+	if parsed, err := kernel.ParseReceipt(record); err != nil || !kernel.IsHex256(parsed.Setup) {
 		t.Errorf("%v: %s", err, parsed.Setup)
 	}
 }

@@ -45,7 +45,7 @@ func CommitmentKey(secret []byte, nonce string, of Committed) []byte {
 // the commitment's key, as 64 lower-case hex digits.
 func Opens(opening, text, commitment string) bool {
 	key, err := hex.DecodeString(opening)
-	if err != nil || !IsOpening(opening) {
+	if err != nil || !IsHex256(opening) {
 		return false
 	}
 	return hmac.Equal([]byte(Commit(key, text)), []byte(commitment))

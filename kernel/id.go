@@ -4,17 +4,13 @@ import "regexp"
 
 var (
 	receiptID = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
-	digest256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	hex256    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // IsReceiptID reports whether s has the form of a [Receipt]'s id.
 func IsReceiptID(s string) bool { return receiptID.MatchString(s) }
 
-// IsPolicyHash reports whether s has the form of a policy's hash ([Policy.Hash]).
-func IsPolicyHash(s string) bool { return digest256.MatchString(s) }
-
-// IsSetupHash reports whether s has the form of a setup's hash (Receipt.Setup).
-func IsSetupHash(s string) bool { return digest256.MatchString(s) }
-
-// IsOpening reports whether s has the form of an opening ([CommitmentKey]).
-func IsOpening(s string) bool { return digest256.MatchString(s) }
+// IsHex256 reports whether s is 256 bits in lower-case hex: the form of a SHA-256, such as
+// a policy's ([Policy.Hash]), a setup's (Receipt.Setup) or that of the log's previous
+// record, and of an opening ([CommitmentKey]).
+func IsHex256(s string) bool { return hex256.MatchString(s) }

@@ -65,6 +65,31 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 	return bolt.Open(place, bolt.Options{})
 }
 
+// watch returns the source; see is shown each receipt that is read from it, before the
+// reader is.
+func watch(source audit.Source, see func(store.Receipt)) audit.Source {
+	watched := watchedSource{source, see}
+	if sessions, known := source.(audit.SessionSource); known {
+		return struct {
+			watchedSource
+			audit.SessionSource
+		}{watched, sessions}
+	}
+	return watched
+}
+
+type watchedSource struct {
+	audit.Source
+	see func(store.Receipt)
+}
+
+func (w watchedSource) Each(ctx context.Context, visit audit.Visit) error {
+	return w.Source.Each(ctx, func(ctx context.Context, where string, entry store.Receipt) error {
+		w.see(entry)
+		return visit(ctx, where, entry)
+	})
+}
+
 // A proxySource reads the receipts of a running proxy over HTTP.
 type proxySource struct{ *proxy }
 
