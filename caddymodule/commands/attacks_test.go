@@ -79,7 +79,7 @@ func madeUp(t *testing.T, like row) row {
 // sealed returns the row with another receipt.
 func sealed(t *testing.T, r row, receipt kernel.Receipt) row {
 	t.Helper()
-	err := receipt.Seal()
+	_, err := receipt.Seal()
 	if err == nil {
 		r.record, err = receipt.JSON()
 	}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -58,25 +57,8 @@ func (s *signedHead) watch(source audit.Source) audit.Source {
 	if s == nil {
 		return source
 	}
-	watched := watchedSource{source, s.reader}
-	if sessions, known := source.(audit.SessionSource); known {
-		return struct {
-			watchedSource
-			audit.SessionSource
-		}{watched, sessions}
-	}
-	return watched
-}
-
-type watchedSource struct {
-	audit.Source
-	reader *audit.HeadReader
-}
-
-func (w watchedSource) Each(ctx context.Context, visit audit.Visit) error {
-	return w.Source.Each(ctx, func(ctx context.Context, where string, entry store.Receipt) error {
-		_ = w.reader.Add(entry) // what does not follow is a fault of the log; here it makes another root
-		return visit(ctx, where, entry)
+	return watch(source, func(entry store.Receipt) {
+		_ = s.reader.Add(entry) // what does not follow is a fault of the log; here it makes another root
 	})
 }
 

@@ -146,7 +146,7 @@ func eachOfPage(ctx context.Context, page []byte, after uint64, visit audit.Visi
 
 // Document asks for a policy and, if there is none with the hash, for a setup.
 func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) {
-	if !kernel.IsPolicyHash(hash) {
+	if !kernel.IsHex256(hash) {
 		return nil, store.ErrNotFound
 	}
 	var text []byte

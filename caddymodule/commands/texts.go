@@ -64,32 +64,13 @@ func (g *givenTexts) watch(source audit.Source) audit.Source {
 	for _, t := range g.texts {
 		wanted[t.ID] = true
 	}
-	kept := keepingSource{source, func(entry store.Receipt) {
+	return watch(source, func(entry store.Receipt) {
 		if !wanted[gjson.GetBytes(entry.JSON, "id").Str] {
 			return
 		}
 		if r, err := kernel.OpenReceipt(entry.JSON); err == nil {
 			g.receipts[r.ID] = r
 		}
-	}}
-	if sessions, known := source.(audit.SessionSource); known {
-		return struct {
-			keepingSource
-			audit.SessionSource
-		}{kept, sessions}
-	}
-	return kept
-}
-
-type keepingSource struct {
-	audit.Source
-	keep func(store.Receipt)
-}
-
-func (s keepingSource) Each(ctx context.Context, visit audit.Visit) error {
-	return s.Source.Each(ctx, func(ctx context.Context, where string, entry store.Receipt) error {
-		s.keep(entry)
-		return visit(ctx, where, entry)
 	})
 }
 

@@ -76,7 +76,7 @@ func (p *auditedProxy) receipt(n int) kernel.Receipt {
 	}
 	r := p.k.Receipt(turn)
 	r.SessionID, r.Turn, r.Timestamp, r.Model = "s", 1, int64(n+1), p.model
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		panic(err)
 	}
 	return r
