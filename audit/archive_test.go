@@ -98,7 +98,7 @@ func (a *archivist) next() kernel.Receipt {
 	if !tool {
 		r.PromptCommitment, r.OutputCommitment = a.digits(32), a.digits(32)
 	}
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		panic(err)
 	}
 	c.state, c.head = turn.Next, r.Link()

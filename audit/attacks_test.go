@@ -97,7 +97,7 @@ func newAttackedFile(t *testing.T) *attackedFile {
 
 func seal(t *testing.T, r kernel.Receipt) kernel.Receipt {
 	t.Helper()
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -90,7 +90,7 @@ func newLedger(t *testing.T, n int) *ledger {
 		r := k.Receipt(turn)
 		r.SessionID, r.Turn, r.Timestamp, r.Prev = "s", i+1, int64(i+1), session.Head
 		r.PromptCommitment = kernel.Commit(session.Secret, question(i))
-		if err := r.Seal(); err != nil {
+		if _, err := r.Seal(); err != nil {
 			t.Fatal(err)
 		}
 		record, err := r.JSON()

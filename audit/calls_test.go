@@ -27,7 +27,7 @@ func commitTurn(t *testing.T, l *ledger, k *kernel.Kernel, s store.Session, word
 		} else {
 			r.ArgumentsCommitment = kernel.Commit(s.Secret, "{}")
 		}
-		if err := r.Seal(); err != nil {
+		if _, err := r.Seal(); err != nil {
 			t.Fatal(err)
 		}
 		record, err := r.JSON()
@@ -136,7 +136,7 @@ func TestChainWithToolCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Invariant, r.Decision, r.Label, r.Refused, r.Band, r.GovernorMode = "", kernel.Approved, kernel.LabelClear, false, kernel.Stressed, kernel.GovernorPass
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	forged, err := r.JSON()

@@ -109,7 +109,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&r)
-		if err := r.Seal(); err != nil {
+		if _, err := r.Seal(); err != nil {
 			t.Fatal(err)
 		}
 		text, err := r.JSON()

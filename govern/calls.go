@@ -321,7 +321,7 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 		out := &Receipt{Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
 		record.ArgumentsCommitment, out.Openings.Arguments = commit(s.Secret, &record, kernel.CommittedArguments, c.Arguments)
 		record.Coverage = callCoverage("response.tool_call", c)
-		if err := record.Seal(); err != nil {
+		if out.record, err = record.Seal(); err != nil {
 			return nil, nil, fmt.Errorf("sealing the receipt of a tool call: %w", err)
 		}
 		prev, out.Receipt = record.Link(), record

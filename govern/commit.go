@@ -42,6 +42,8 @@ type Receipt struct {
 	Calls []*Receipt
 	// Openings are the keys of the commitments.
 	Openings Openings
+
+	record []byte // the sealed receipt's JSON
 }
 
 // Openings are the keys of a receipt's commitments in lower-case hex, "" where there was
@@ -178,12 +180,8 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	return r, err
 }
 
-// entry is the receipt as the store keeps it.
+// entry is the sealed receipt as the store keeps it.
 func (r *Receipt) entry(key string) (store.Receipt, error) {
-	record, err := r.JSON()
-	if err != nil {
-		return store.Receipt{}, fmt.Errorf("encoding the receipt: %w", err)
-	}
 	summary, err := Summarise(&r.Receipt)
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("encoding the receipt's summary: %w", err)
@@ -191,7 +189,7 @@ func (r *Receipt) entry(key string) (store.Receipt, error) {
 	return store.Receipt{
 		ID: r.ID, Kind: r.Kind, SessionKey: key, SessionID: r.PublicID, TurnID: r.TurnID,
 		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
-		Intervened: r.Turn.Intervened, MAfter: r.Turn.M, JSON: record, Summary: summary,
+		Intervened: r.Turn.Intervened, MAfter: r.Turn.M, JSON: r.record, Summary: summary,
 	}, nil
 }
 
@@ -263,10 +261,11 @@ func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Rece
 		r.OutputCommitment, out.Openings.Output = commit(secret, &r, kernel.CommittedOutput, sent)
 	}
 	r.Coverage = o.Coverage.bounded()
-	if err := r.Seal(); err != nil {
+	record, err := r.Seal()
+	if err != nil {
 		return out, fmt.Errorf("sealing the receipt: %w", err)
 	}
-	out.Receipt = r
+	out.Receipt, out.record = r, record
 	return out, nil
 }
 

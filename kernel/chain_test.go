@@ -31,7 +31,7 @@ func link(t testing.TB, k *kernel.Kernel, turn kernel.Turn, prev string) kernel.
 
 func sealed(t testing.TB, r kernel.Receipt) kernel.Receipt {
 	t.Helper()
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -54,7 +54,7 @@ func ExampleKernel_Replay() {
 	turn, _ := k.Assess(k.NewSession(), kernel.Evidence{Scores: kernel.Scores{HarmRequest: 0.4}}, kernel.Enforce)
 	r := k.Receipt(turn)
 	r.SessionID, r.Turn, r.Timestamp = "demo", 1, 1_700_000_000_000
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		panic(err)
 	}
 	fmt.Println(r.CheckID(), k.Replay(r))

@@ -136,7 +136,9 @@ func (s *scene) forgeries(original kernel.Receipt, field reflect.StructField) (a
 			}
 		}
 		for _, r := range tries {
-			if field.Name == "ID" || r.Seal() == nil && r.ID != original.ID {
+			if field.Name == "ID" {
+				all = append(all, r)
+			} else if _, err := r.Seal(); err == nil && r.ID != original.ID {
 				all = append(all, r)
 			}
 		}

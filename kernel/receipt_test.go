@@ -37,7 +37,7 @@ func sealedReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 		Inspected: []kernel.CoveredPart{{Part: "request.prompt", Detector: "local", Bytes: 6}},
 		Skipped:   []kernel.SkippedPart{{Part: "request.image", Why: "image", Bytes: 9}},
 	}
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -125,7 +125,7 @@ func TestSealIsTheHashOfTheRecord(t *testing.T) {
 	}
 	tool := r
 	tool.Tool = "shell"
-	if err := tool.Seal(); err != nil || tool.ID[:4] != "TCR-" || tool.ID[4:] == r.ID[4:] {
+	if _, err := tool.Seal(); err != nil || tool.ID[:4] != "TCR-" || tool.ID[4:] == r.ID[4:] {
 		t.Errorf("sealed as a tool call: %s, %v", tool.ID, err)
 	}
 	tool.ID = "KRN-" + tool.ID[4:]
@@ -218,7 +218,7 @@ func TestWhatHasNoCanonicalForm(t *testing.T) {
 		if _, err := r.JSON(); !errors.Is(err, kernel.ErrReceipt) {
 			t.Errorf("%s: JSON gives %v", name, err)
 		}
-		if err := r.Seal(); !errors.Is(err, kernel.ErrReceipt) {
+		if _, err := r.Seal(); !errors.Is(err, kernel.ErrReceipt) {
 			t.Errorf("%s: Seal gives %v", name, err)
 		}
 		if err := r.CheckID(); !errors.Is(err, kernel.ErrReceiptID) {
@@ -329,5 +329,25 @@ func TestCommit(t *testing.T) {
 	const want = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
 	if got := kernel.Commit([]byte("Jefe"), "what do ya want for nothing?"); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestSealReturnsTheRecord(t *testing.T) {
+	k := newKernel(t, kernel.DefaultPolicy())
+	r := sealedReceipt(t, k)
+	blank := kernel.PrefixText + strings.Repeat("0", 32)
+	r.Dialect, r.Endpoint = blank, `"id":"`+blank+`"` // they stand before the id
+	for _, id := range []string{"", r.ID, "short", strings.Repeat("long", 50)} {
+		r.ID = id
+		record, err := r.Seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := mustJSON(t, r); string(record) != string(want) {
+			t.Errorf("sealed over the id %q: the record is\n%s, want\n%s", id, record, want)
+		}
+		if err := r.CheckID(); err != nil {
+			t.Errorf("sealed over the id %q: %v", id, err)
+		}
 	}
 }

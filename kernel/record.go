@@ -21,6 +21,7 @@ const (
 const (
 	idDigits = 32
 	idLength = len(PrefixText) + idDigits
+	blankID  = PrefixText + "00000000000000000000000000000000"
 )
 
 // Canonical returns the canonical JSON (RFC 8785) of the record without its id:
@@ -56,14 +57,20 @@ func withoutID(record []byte, id string) [][]byte {
 
 // Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
 // for anything else, and the first 32 upper-case hex digits of the SHA-256 of
-// [Receipt.Canonical]. Any later change to the receipt breaks the seal.
-func (r *Receipt) Seal() error {
-	link, err := r.computeLink()
+// [Receipt.Canonical]. Any later change to the receipt breaks the seal. Seal
+// returns the sealed record, as [Receipt.JSON] would.
+func (r *Receipt) Seal() ([]byte, error) {
+	old := r.ID
+	r.ID = blankID // the record is encoded once, with room for the id
+	record, err := r.JSON()
 	if err != nil {
-		return fmt.Errorf("sealing a receipt: %w", err)
+		r.ID = old
+		return nil, fmt.Errorf("sealing a receipt: %w", err)
 	}
-	r.setID(link)
-	return nil
+	before := withoutID(record, blankID)[0]
+	r.setID(r.linkIn(record))
+	copy(record[len(before)+len(`"id":"`):], r.ID)
+	return record, nil
 }
 
 // setID takes the id from the link.

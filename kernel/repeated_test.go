@@ -49,7 +49,7 @@ func TestARepeatedTurnIsDecided(t *testing.T) {
 		t.Fatalf("%+v, %v", turn, err)
 	}
 	r := k.Receipt(turn)
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	text := mustJSON(t, r)
@@ -77,7 +77,7 @@ func TestRedactedPartsAreCovered(t *testing.T) {
 		t.Error("nothing was redacted")
 	}
 	r.Coverage.Redacted = []kernel.SkippedPart{{Part: "request.messages.0.content", Why: "refused when it was new", Bytes: 7}}
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := kernel.OpenReceipt(mustJSON(t, r))

@@ -216,7 +216,7 @@ type journal struct {
 // add seals the receipt of a turn and writes it down.
 func (j *journal) add(k *kernel.Kernel, r kernel.Receipt) kernel.Receipt {
 	j.t.Helper()
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		j.t.Fatal(err)
 	}
 	if !j.policies[k.PolicyHash()] {

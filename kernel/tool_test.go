@@ -85,7 +85,7 @@ func toolReceipt(t testing.TB, k *kernel.Kernel) kernel.Receipt {
 	}
 	r := k.Receipt(turn)
 	r.SessionID, r.Turn, r.Timestamp, r.Nonce = "demo", 3, 1_700_000_000_000, "4E0C3B1F7A2D9865"
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	return r

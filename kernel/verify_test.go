@@ -52,7 +52,7 @@ func TestOpenReceiptRefusesSealedBytesInAnotherForm(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
 	r := sealedReceipt(t, k)
 	r.DeniedBy = "no-weapons"
-	if err := r.Seal(); err != nil {
+	if _, err := r.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	text := mustJSON(t, r)

@@ -238,7 +238,7 @@ func relinked(t *testing.T, all []entry) []entry {
 		if link, changed := links[kernel.IDOf(r.Prev)]; changed {
 			r.Prev = link
 		}
-		if err := r.Seal(); err != nil {
+		if _, err := r.Seal(); err != nil {
 			t.Fatal(err)
 		}
 		e.Receipt, links[old] = canonical(t, r), r.Link()
@@ -502,10 +502,12 @@ func TestChangedExports(t *testing.T) {
 		}, "chain form log", "chain"},
 		"an outcome changed, and sealed": {func(e []entry) []entry {
 			r := open(t, e[middle].Receipt)
-			if r.Outcome = kernel.ClientGone; r.Seal() != nil {
-				t.Error("cannot be sealed")
+			r.Outcome = kernel.ClientGone
+			record, err := r.Seal()
+			if err != nil {
+				t.Error(err)
 			}
-			e[middle].Receipt = canonical(t, r)
+			e[middle].Receipt = record
 			return e
 		}, "chain log", "chain"},
 	} {

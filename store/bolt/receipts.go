@@ -73,8 +73,9 @@ func (c encodedReceipt) known(tx *bbolt.Tx) bool {
 	return tx.Bucket(idsBucket).Get([]byte(c.id)) != nil
 }
 
-// write puts the receipt and its share of the statistics into the tree, and returns the receipt's sequence number, which is its place in the log. The
-// number is part of the transaction: one that is undone leaves no gap.
+// write puts the receipt and its share of the statistics into the tree, and returns the
+// receipt's sequence number, which is its place in the log. The number is part of the
+// transaction: one that is undone leaves no gap.
 func (c encodedReceipt) write(tx *bbolt.Tx, last *tail) (uint64, error) {
 	receipts := tx.Bucket(receiptsBucket)
 	receipts.FillPercent = 0.95 // keys only grow: pages need no room for later ones
