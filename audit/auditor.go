@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -92,7 +93,7 @@ func (a Auditor) stored(ctx context.Context, id string, record []byte) (store.Re
 // whose id is wrong gets no later check: nothing in it can be relied on.
 func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, error) {
 	report := newReport(entry)
-	r, err := openEntry(entry)
+	r, _, err := openEntry(entry)
 	if err != nil {
 		report.add(failed("form", err.Error()))
 		return report, nil
@@ -137,14 +138,13 @@ func (a Auditor) replay(ctx context.Context, _ store.Receipt, r kernel.Receipt) 
 }
 
 // openEntry reads an entry's record and checks its id, also against the id under which
-// the entry is stored, if any. A receipt whose id is wrong is returned beside
-// the error, as [kernel.OpenReceipt] does.
-func openEntry(entry store.Receipt) (kernel.Receipt, error) {
-	r, err := kernel.OpenReceipt(entry.JSON)
+// the entry is stored, if any. Receipt, hash and error are those of [kernel.OpenInPlace].
+func openEntry(entry store.Receipt) (kernel.Receipt, [sha256.Size]byte, error) {
+	r, sum, err := kernel.OpenInPlace(entry.JSON)
 	if err == nil && entry.ID != "" && entry.ID != r.ID {
 		err = fmt.Errorf("%w: it is stored under the id of another", kernel.ErrReceiptID)
 	}
-	return r, err
+	return r, sum, err
 }
 
 // kernelOf returns the kernel of a policy that is kept under its hash.

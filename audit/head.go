@@ -55,7 +55,7 @@ func (r *HeadReader) Add(entry store.Receipt) error {
 	if r.size == 0 {
 		r.walk.begin(0)
 	}
-	place := r.walk.next(entry.Seq, entry.LogPrev, hash(entry.JSON))
+	place := r.walk.next(entry.Seq, entry.LogPrev, sha256.Sum256(entry.JSON))
 	root := tlog.RecordHash(entry.JSON)
 	for filled := r.size; filled&1 == 1; filled >>= 1 { // two subtrees of one size become one
 		largest := len(r.subtrees) - 1
@@ -91,7 +91,7 @@ func (r *HeadReader) Root() tlog.Hash {
 
 // Head returns the head of what was read up to now.
 func (r *HeadReader) Head(now time.Time) Head {
-	return Head{Size: r.size, Root: r.Root(), Last: r.walk.hash, Time: now.UTC().Truncate(time.Second)}
+	return Head{Size: r.size, Root: r.Root(), Last: r.walk.lastHash(), Time: now.UTC().Truncate(time.Second)}
 }
 
 // Extends returns an error unless what was read begins with the log of the head. The

@@ -17,12 +17,6 @@ type Log interface {
 	Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error)
 }
 
-// hash is a record as the log names it.
-func hash(record []byte) string {
-	sum := sha256.Sum256(record)
-	return hex.EncodeToString(sum[:])
-}
-
 // log checks that the receipts before and after an entry in the log are those that the
 // log says.
 func (a Auditor) log(ctx context.Context, entry store.Receipt, _ kernel.Receipt) (Check, error) {
@@ -38,7 +32,7 @@ func (a Auditor) log(ctx context.Context, entry store.Receipt, _ kernel.Receipt)
 	var walk logWalk
 	walk.begin(max(entry.Seq, 2) - 2)
 	for _, e := range around {
-		c := walk.next(e.Seq, e.LogPrev, hash(e.JSON))
+		c := walk.next(e.Seq, e.LogPrev, sha256.Sum256(e.JSON))
 		switch {
 		case e.Seq == entry.Seq && !bytes.Equal(e.JSON, entry.JSON):
 			return failed(name, fmt.Sprintf("receipt %d of the log is another", e.Seq)), nil
@@ -66,8 +60,9 @@ func (a Auditor) log(ctx context.Context, entry store.Receipt, _ kernel.Receipt)
 
 // A logWalk follows a log from record to record. Its zero value begins anywhere.
 type logWalk struct {
-	last  uint64 // Seq of the record before, 0 if there is none
-	hash  string // of the record before, "" if it is not known
+	last  uint64                // Seq of the record before, 0 if there is none
+	hash  [2 * sha256.Size]byte // of the record before, in hex; unless it is not known
+	known bool
 	begun bool
 	named bool // a record named the one before it, so all later ones must
 }
@@ -76,11 +71,21 @@ type logWalk struct {
 // not known.
 func (w *logWalk) begin(last uint64) { w.last, w.begun = last, true }
 
+// lastHash returns the hash of the last record in hex, "" if it is not known.
+func (w *logWalk) lastHash() string {
+	if !w.known {
+		return ""
+	}
+	return string(w.hash[:])
+}
+
 // next checks the next record by its place, the hash that it names and its own.
-func (w *logWalk) next(seq uint64, prev, hash string) Check {
+func (w *logWalk) next(seq uint64, prev string, sum [sha256.Size]byte) Check {
 	const name = "log"
-	before, beforeHash, begun := w.last, w.hash, w.begun
-	w.last, w.hash, w.begun = seq, hash, true
+	before, begun := w.last, w.begun
+	named := !w.known || prev == string(w.hash[:])
+	hex.Encode(w.hash[:], sum[:])
+	w.last, w.known, w.begun = seq, true, true
 	w.named = w.named || prev != ""
 	switch {
 	case begun && seq <= before:
@@ -93,10 +98,10 @@ func (w *logWalk) next(seq uint64, prev, hash string) Check {
 		return failed(name, "it is the first receipt of the log, but names one before it")
 	case seq > 1 && prev == "" && w.named:
 		return failed(name, "it does not name the record before it in the log, as earlier ones do")
-	case prev != "" && beforeHash != "" && prev != beforeHash:
+	case prev != "" && !named:
 		return failed(name, fmt.Sprintf("the record before it in the log, %d, is another than the one that it names", before))
 	case prev == "" && seq > 1:
 		return unknown(name, "it was written before the log named the records before it")
 	}
-	return passed(name, fmt.Sprintf("it is receipt %d of the log", seq))
+	return passed(name, "it follows the record before it")
 }

@@ -82,7 +82,7 @@ func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
 	if err != nil {
 		return Check{}, err
 	}
-	r, broken := openEntry(entry)
+	r, _, broken := openEntry(entry)
 	if broken != nil {
 		return unknown("chain", "the record is broken"), nil //nolint:nilerr // that is the finding, which form reports as well
 	}

@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 
 	"github.com/tidwall/gjson"
@@ -99,7 +100,7 @@ type examined struct {
 	broken  error // it is no receipt, or its id is wrong
 	form    Check
 	replay  Check
-	hash    string // of the record; only with a place in the log
+	sum     [sha256.Size]byte // of the record
 }
 
 // take begins with another entry, in the memory of the one before.
@@ -119,10 +120,7 @@ func (e *examined) release() {
 
 // alone makes the checks that need no other receipt.
 func (e *examined) alone() {
-	if e.entry.Seq > 0 {
-		e.hash = hash(e.entry.JSON)
-	}
-	if e.receipt, e.broken = openEntry(e.entry); e.broken != nil {
+	if e.receipt, e.sum, e.broken = openEntry(e.entry); e.broken != nil {
 		e.form = failed("form", e.broken.Error())
 		return
 	}
@@ -164,7 +162,7 @@ func (v *Verifier) place(e *examined) Check {
 	if v.sum.LastPlace = e.entry.Seq; v.sum.FirstPlace == 0 {
 		v.sum.FirstPlace = e.entry.Seq
 	}
-	c := v.log.next(e.entry.Seq, e.entry.LogPrev, e.hash)
+	c := v.log.next(e.entry.Seq, e.entry.LogPrev, e.sum)
 	if c.OK == nil {
 		v.sum.Unplaced++
 	}

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,44 +17,44 @@ type scanner struct {
 	rest string
 }
 
-// read reads the canonical JSON of a whole text into what v points to. The texts in
-// the value are parts of text, so they keep it in memory. After false the value is
-// of no use.
-func (s *shape) read(text string, v any) bool {
+// readCanonical reads the canonical JSON of a whole text into v, a zero value of the
+// shape's type. The texts in the value are parts of text, so they keep it in memory.
+// After false the value is of no use.
+func readCanonical[T any](s *shape, text string, v *T) bool {
 	in := scanner{text}
-	return s.scan(&in, reflect.ValueOf(v).Elem()) && in.rest == ""
+	return s.scan(&in, unsafe.Pointer(v)) && in.rest == "" //nolint:gosec // G103: of the shape's type
 }
 
-// scan reads one value into v, which is zero.
-func (s *shape) scan(in *scanner, v reflect.Value) bool {
+// scan reads one value to p, where there is a zero one.
+func (s *shape) scan(in *scanner, p unsafe.Pointer) (ok bool) {
 	switch s.kind {
 	case reflect.Struct:
-		return s.scanObject(in, v)
+		return s.scanObject(in, p)
 	case reflect.Array:
-		return s.scanArray(in, v)
+		return s.scanArray(in, p)
 	case reflect.Slice:
-		return s.scanSlice(in, v)
+		return s.scanSlice(in, (*list)(p))
 	case reflect.String:
-		text, ok := in.text()
-		v.SetString(text)
+		*(*string)(p), ok = in.text()
 		return ok
 	case reflect.Bool:
 		yes := in.skip("true")
-		v.SetBool(yes)
+		*(*bool)(p) = yes
 		return yes || in.skip("false")
 	case reflect.Float64:
-		n, ok := in.number()
-		v.SetFloat(n)
+		*(*float64)(p), ok = in.number()
 		return ok
-	case reflect.Int, reflect.Int64:
+	case reflect.Int:
 		n, ok := in.integer()
-		v.SetInt(n)
-		return ok && !v.OverflowInt(n)
+		*(*int)(p) = int(n)
+		return ok && int64(int(n)) == n
+	default:
+		*(*int64)(p), ok = in.integer()
+		return ok
 	}
-	return false
 }
 
-func (s *shape) scanObject(in *scanner, v reflect.Value) bool {
+func (s *shape) scanObject(in *scanner, p unsafe.Pointer) bool {
 	separator := byte('{')
 	for i := range s.members {
 		m := &s.members[i]
@@ -63,8 +64,8 @@ func (s *shape) scanObject(in *scanner, v reflect.Value) bool {
 			}
 			return false
 		}
-		field := v.FieldByIndex(m.index)
-		if !m.shape.scan(in, field) || m.optional && isEmpty(field) {
+		field := unsafe.Add(p, m.offset)
+		if !m.shape.scan(in, field) || m.optional && m.shape.isEmpty(field) {
 			return false
 		}
 		separator = ','
@@ -72,34 +73,48 @@ func (s *shape) scanObject(in *scanner, v reflect.Value) bool {
 	return (separator == ',' || in.skip("{")) && in.skip("}")
 }
 
-func (s *shape) scanArray(in *scanner, v reflect.Value) bool {
+func (s *shape) scanArray(in *scanner, p unsafe.Pointer) bool {
 	separator := "["
-	for i := range v.Len() {
-		if !in.skip(separator) || !s.element.scan(in, v.Index(i)) {
+	for i := range s.length {
+		if i > 0 {
+			separator, p = ",", unsafe.Add(p, s.element.size)
+		}
+		if !in.skip(separator) || !s.element.scan(in, p) {
 			return false
 		}
-		separator = ","
 	}
 	return in.skip("]")
 }
 
-func (s *shape) scanSlice(in *scanner, v reflect.Value) bool {
+func (s *shape) scanSlice(in *scanner, l *list) bool {
 	if in.skip("[]") {
-		v.Set(s.empty)
+		l.data = s.empty
 		return true
 	}
-	separator := "["
-	for n := 0; in.skip(separator); n++ {
-		if n == v.Cap() {
-			v.Grow(max(n, 4))
+	separator, at := "[", l.data // where the element goes
+	for in.skip(separator) {
+		if l.len == l.cap {
+			at = s.grow(l)
+		} else {
+			at = unsafe.Add(at, s.element.size)
 		}
-		v.SetLen(n + 1)
-		if !s.element.scan(in, v.Index(n)) {
+		l.len++
+		if !s.element.scan(in, at) {
 			return false
 		}
 		separator = ","
 	}
 	return separator == "," && in.skip("]")
+}
+
+// grow gives a slice that is full more room, and returns where that begins.
+func (s *shape) grow(l *list) (rest unsafe.Pointer) {
+	larger := reflect.MakeSlice(s.slice, max(l.cap+l.cap, 4), max(l.cap+l.cap, 4))
+	if l.len > 0 {
+		reflect.Copy(larger, reflect.SliceAt(s.slice.Elem(), l.data, l.len))
+	}
+	l.data, l.cap = larger.UnsafePointer(), larger.Len()
+	return larger.Index(l.len).Addr().UnsafePointer()
 }
 
 // skip reads a word if it comes next.

@@ -66,7 +66,7 @@ func (c *Chain) Add(k *Kernel, r Receipt) error {
 
 // newLink keeps nothing of the record's text, of which the texts of a receipt are parts.
 func newLink(k *Kernel, r *Receipt) *link {
-	l := &link{full: strings.Clone(r.Link()), session: r.next(), first: r.Prev == "", resent: r.Resent, older: r.Setup == ""}
+	l := &link{full: r.Link(), session: r.next(), first: r.Prev == "", resent: r.Resent, older: r.Setup == ""}
 	if l.id = IDOf(l.full); l.id != r.ID {
 		l.id, l.full = strings.Clone(r.ID), "" // the fault is this receipt's and not its successor's
 	}

@@ -2,7 +2,7 @@ package kernel
 
 // ReadCanonical reads a record with the reader for canonical JSON alone.
 func ReadCanonical(text []byte) (r Receipt, ok bool) {
-	ok = receiptShape.read(string(text), &r)
+	ok = readCanonical(receiptShape, string(text), &r)
 	return r, ok
 }
 

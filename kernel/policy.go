@@ -126,7 +126,7 @@ func DefaultPolicy() Policy {
 // JSON returns the policy's canonical JSON (RFC 8785), of which the policy's name
 // is the hash. A number that is not finite is an error that wraps [ErrPolicy].
 func (p Policy) JSON() ([]byte, error) {
-	text, err := policyShape.canonical(&p)
+	text, err := canonical(policyShape, &p)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a policy: %w: %w", ErrPolicy, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -33,26 +34,31 @@ func (r Receipt) Canonical() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(withoutID(text, r.ID)...), nil
+	before, after := aroundID(text, r.ID)
+	return slices.Concat(before, after), nil
 }
 
 // JSON returns the canonical JSON of the whole record. Errors are those of
 // [Receipt.Canonical].
 func (r Receipt) JSON() ([]byte, error) {
-	text, err := receiptShape.canonical(&r)
+	text, err := canonical(receiptShape, &r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a receipt: %w: %w", ErrReceipt, err)
 	}
 	return text, nil
 }
 
-// withoutID returns what stands before and after the member id in a canonical
+// aroundID returns what stands before and after the member id in a canonical
 // record. In canonical JSON its name occurs nowhere else: no other member has
 // that name, and a text would have its quotes escaped.
-func withoutID(record []byte, id string) [][]byte {
-	before, after, _ := bytes.Cut(record, []byte(`"id":`))
-	text, _ := appendText(nil, id)
-	return [][]byte{before, after[len(text)+len(","):]}
+func aroundID(record []byte, id string) (before, after []byte) {
+	before, after, _ = bytes.Cut(record, []byte(`"id":`))
+	length := len(`"",`) + len(id)
+	if plain(id) < len(id) {
+		text, _ := appendText(nil, id)
+		length = len(text) + len(",")
+	}
+	return before, after[length:]
 }
 
 // Seal sets the id: the prefix, [PrefixTool] for a tool call and [PrefixText]
@@ -67,7 +73,7 @@ func (r *Receipt) Seal() ([]byte, error) {
 		r.ID = old
 		return nil, fmt.Errorf("sealing a receipt: %w", err)
 	}
-	before := withoutID(record, blankID)[0]
+	before, _ := aroundID(record, blankID)
 	r.setID(r.linkIn(record))
 	copy(record[len(before)+len(`"id":"`):], r.ID)
 	return record, nil
@@ -131,12 +137,36 @@ func (r Receipt) computeLink() (string, error) {
 
 // linkIn computes the link from the canonical record.
 func (r *Receipt) linkIn(record []byte) string {
+	before, after := aroundID(record, r.ID)
 	h := sha256.New()
-	for _, part := range withoutID(record, r.ID) {
-		h.Write(part)
+	h.Write(before)
+	h.Write(after)
+	return r.linkOf(h)
+}
+
+// hashesIn computes the link from the canonical record, and the SHA-256 of all of it. What
+// stands before the id is read once for both.
+func (r *Receipt) hashesIn(record []byte) (link string, sum [sha256.Size]byte) {
+	before, after := aroundID(record, r.ID)
+	h := sha256.New()
+	h.Write(before)
+	if state, ok := h.(hash.Cloner); ok { // it is, in this standard library
+		if whole, err := state.Clone(); err == nil {
+			_, _ = whole.Write(record[len(before):]) // a hash never fails
+			whole.Sum(sum[:0])
+			h.Write(after)
+			return r.linkOf(h), sum
+		}
 	}
-	link := append(make([]byte, 0, linkLength), r.prefix()...)
-	for _, b := range h.Sum(make([]byte, 0, sha256.Size)) {
+	return r.linkIn(record), sha256.Sum256(record)
+}
+
+// linkOf returns the link of a record that was hashed without its id.
+func (r *Receipt) linkOf(h hash.Hash) string {
+	var sum [sha256.Size]byte
+	var room [linkLength]byte
+	link := append(room[:0], r.prefix()...)
+	for _, b := range h.Sum(sum[:0]) {
 		link = append(link, upperHex[b>>4], upperHex[b&15])
 	}
 	return string(link)
@@ -154,7 +184,7 @@ const (
 // only canonical bytes are what [Receipt.JSON] gives back.
 func ParseReceipt(b []byte) (Receipt, error) {
 	var r Receipt
-	if receiptShape.read(string(b), &r) {
+	if readCanonical(receiptShape, string(b), &r) {
 		return r, nil
 	}
 	return decodeReceipt(b)
