@@ -78,6 +78,8 @@ var reasonLists = func() (lists [1 << len(priority)][]Reason) {
 
 func (k *Kernel) label(t *Turn) string {
 	switch {
+	case t.Evidence.Unassessed:
+		return LabelUnassessed
 	case t.Severity >= k.policy.refuseAt(t.Evidence.Degraded):
 		return LabelThreat
 	case t.Severity >= k.policy.WatchAt:

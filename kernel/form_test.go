@@ -60,6 +60,7 @@ func TestFormRefusesWhatCannotBe(t *testing.T) {
 		"a call with a category":      {names: "judged", tool: func(r *kernel.Receipt) { r.Category = kernel.NoCapitulation }},
 		"a call of an unknown effect": {names: "effect", tool: func(r *kernel.Receipt) { r.Effect = "mood" }},
 		"a call from nowhere":         {names: "provenance", tool: func(r *kernel.Receipt) { r.Provenance = "mood" }},
+		"a call that nobody read":     {names: "evidence", tool: func(r *kernel.Receipt) { r.Unassessed = true; r.Scores = kernel.Scores{} }},
 		"a call that is repeated":     {names: "evidence", tool: func(r *kernel.Receipt) { r.Repeated = true }},
 		"a call with a signal":        {names: "evidence", tool: func(r *kernel.Receipt) { r.ThreatSignal = 0.1 }},
 		"a call denied by a rule":     {names: "evidence", tool: func(r *kernel.Receipt) { r.DeniedBy = "rule" }},

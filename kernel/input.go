@@ -95,6 +95,9 @@ func checkEvidence(e *Evidence) error {
 	if !(e.ThreatSignal >= -2 && e.ThreatSignal <= 2) {
 		return fmt.Errorf("%w: prompt_threat_signal is not in [-2, 2]", ErrInput)
 	}
+	if e.Unassessed && (*s != (Scores{}) || e.ThreatSignal != 0 || e.SovereigntyDrift || e.Repeated) {
+		return fmt.Errorf("%w: unassessed is true, but there is other evidence", ErrInput)
+	}
 	for _, r := range e.Standing {
 		if !slices.Contains(priority[:], r) {
 			return fmt.Errorf("%w: standing has an unknown reason", ErrInput)

@@ -104,7 +104,12 @@ func (r random) insistedEvidence(p kernel.Policy) kernel.Evidence {
 	case 3:
 		e = kernel.Evidence{Scores: kernel.Scores{Coercion: one}}
 	}
-	e.Repeated = r.IntN(16) == 0
+	switch r.IntN(16) {
+	case 0:
+		e.Repeated = true
+	case 1:
+		e = kernel.Evidence{Unassessed: true}
+	}
 	return e
 }
 

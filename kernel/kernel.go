@@ -52,7 +52,7 @@ func (k *Kernel) Assess(s Session, e Evidence, m Mode) (Turn, error) {
 	t := Turn{Mode: m, Before: s, Migrated: migrated, Evidence: e}
 	t.Next.Policy = k.hash
 	k.classify(&t)
-	if e.Repeated {
+	if e.Repeated || e.Unassessed {
 		k.keepState(&t)
 	} else {
 		k.pressure(&t)

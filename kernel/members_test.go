@@ -86,6 +86,7 @@ func newScene(t *testing.T) *scene {
 	text(k, scores(0.9, 0.1, 0, 0, 0, 0.2), kernel.Observe, kernel.Output{Capitulated: true, Category: kernel.IdentityAdoption, Confidence: 0.8})
 	text(k, kernel.Evidence{ThreatSignal: 0.2, DeniedBy: "rule", Standing: []kernel.Reason{kernel.SlowDripAlarm}, SovereigntyDrift: true}, kernel.Enforce, kernel.Output{})
 	text(k, kernel.Evidence{Repeated: true}, kernel.Enforce, kernel.Output{})
+	text(k, kernel.Evidence{Unassessed: true}, kernel.Enforce, kernel.Output{})
 	text(other, scores(0.4, 0, 0, 0, 0, 0), kernel.Enforce, kernel.Output{})
 	call(kernel.ToolCall{Tool: "read", Effect: kernel.ToolReads, Provenance: kernel.FromUser}, kernel.Scores{}, kernel.Enforce)
 	call(kernel.ToolCall{Tool: "read", Effect: kernel.ToolReads, Standalone: true}, kernel.Scores{}, kernel.Enforce)

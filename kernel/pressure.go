@@ -59,10 +59,11 @@ func (k *Kernel) carry(o Output) Point {
 
 // nextCarry is the pressure that the turn leaves for the next one. A turn whose prompt is
 // refused generates nothing, so it leaves the pressure that acted on it as well: asked
-// again, the same prompt meets the same pressure.
+// again, the same prompt meets the same pressure. On a turn that nobody read no pressure
+// acted, so it waits for the next one.
 func (k *Kernel) nextCarry(t *Turn) Point {
 	p := k.carry(t.Output)
-	if k.policy.Revision > 0 && promptRefused(t) {
+	if t.Evidence.Unassessed || k.policy.Revision > 0 && promptRefused(t) {
 		for i := range p {
 			p[i] = max(p[i], t.Before.Carry[i])
 		}

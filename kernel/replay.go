@@ -50,7 +50,7 @@ type derived struct {
 	words       [3]string
 	band        Band
 	attack      AttackType
-	flags       [8]bool
+	flags       [9]bool
 	numbers     [11]float64
 	points      [2]Point
 }
@@ -59,7 +59,7 @@ func (r *Receipt) derived() derived {
 	return derived{
 		start: r.start(), next: r.next(), scores: r.Scores, output: r.Output, call: r.ToolCall,
 		words: [...]string{r.Label, r.GovernorMode, r.DeniedBy}, band: r.Band, attack: r.AttackType,
-		flags: [...]bool{r.Repeated, r.Intervened, r.SlowDrip, r.Refused, r.WouldRefuse, r.Migrated, r.SovereigntyDrift, r.Degraded},
+		flags: [...]bool{r.Repeated, r.Unassessed, r.Intervened, r.SlowDrip, r.Refused, r.WouldRefuse, r.Migrated, r.SovereigntyDrift, r.Degraded},
 		numbers: [...]float64{
 			r.MBefore, r.MFloor, r.MAfter, r.Effort, r.SigmaViol, r.Severity, r.ThreatSignal,
 			r.DeltaV, r.StabilityRatio, r.LyapunovV, r.ZShift,

@@ -432,6 +432,13 @@ func everyKind(t *testing.T) *journal {
 	kept.say(kernel.Evidence{}, none)
 	kept.say(kernel.Evidence{}, none)
 
+	unread := j.begin(k, "unread", kernel.Enforce)
+	unread.say(kernel.Evidence{Scores: kernel.Scores{Coercion: 0.45}}, kernel.Output{LostThread: true})
+	unread.say(kernel.Evidence{Unassessed: true}, none)
+	unread.say(kernel.Evidence{Unassessed: true, DeniedBy: "unknown_block"}, none)
+	unread.say(kernel.Evidence{Unassessed: true}, kernel.Output{Capitulated: true, Category: kernel.HarmfulCompliance, Confidence: 0.6})
+	unread.say(kernel.Evidence{}, none)
+
 	ends := j.begin(k, "ends", kernel.Enforce)
 	for _, outcome := range []kernel.Outcome{kernel.ClientGone, kernel.Aborted, kernel.Failed, kernel.Refused} {
 		ends.turns++
@@ -530,7 +537,7 @@ func TestReceiptVectors(t *testing.T) {
 		"reason enforce operator_policy", "reason enforce semantic_classifier", "reason enforce contrastive_threat", "reason enforce slow_drip",
 		"reason enforce sovereignty_drift", "reason enforce constitutional_floor", "reason enforce capitulation", "reason observe constitutional_floor",
 		"type identity", "type coercion", "type exploitative", "type harm_request", "type sycophancy", "type multi", "type slow_drip", "type none",
-		"band OPTIMAL", "band ALERT", "band STRESSED", "band CRITICAL", "label CLEAR", "label WATCH", "label THREAT",
+		"band OPTIMAL", "band ALERT", "band STRESSED", "band CRITICAL", "label CLEAR", "label WATCH", "label THREAT", "label UNASSESSED",
 		"mode observe", "mode refuse", "mode correct", "mode pass", "migrated true", "repeated true", "resent true", "degraded true", "carry true",
 		"outcome answered", "outcome refused", "outcome provider_failed", "outcome client_gone", "outcome aborted", "outcome failed",
 		"flagged true", "standing true", "would refuse true", "standalone approved true", "standalone blocked true", "effect read approved",

@@ -156,7 +156,7 @@ var (
 
 // more reports whether there is any evidence beside the scores.
 func (e *Evidence) more() bool {
-	return e.ThreatSignal != 0 || e.SovereigntyDrift || e.Degraded || e.DeniedBy != "" || len(e.Standing) > 0 || e.Repeated
+	return e.ThreatSignal != 0 || e.SovereigntyDrift || e.Degraded || e.DeniedBy != "" || len(e.Standing) > 0 || e.Repeated || e.Unassessed
 }
 
 // decideCall decides from the call and from the state before it.

@@ -71,7 +71,8 @@ type Turn struct {
 	Refused bool
 	// Band is the health band: of M, or Critical when refused.
 	Band Band
-	// Label is the pre_eval_label: [LabelClear], [LabelWatch] or [LabelThreat].
+	// Label is the pre_eval_label: [LabelClear], [LabelWatch], [LabelThreat] or
+	// [LabelUnassessed].
 	Label string
 	// GovernorMode is what the governor did: [GovernorObserve],
 	// [GovernorRefuse], [GovernorCorrect] or [GovernorPass].
@@ -94,9 +95,10 @@ func (t Turn) PrimaryReason() Reason {
 
 // The values of Turn.Label: how the prompt looks before anything is generated.
 const (
-	LabelClear  = "CLEAR"  // severity below watch_at
-	LabelWatch  = "WATCH"  // between
-	LabelThreat = "THREAT" // severity at the refusal threshold in force
+	LabelClear      = "CLEAR"      // severity below watch_at
+	LabelWatch      = "WATCH"      // between
+	LabelThreat     = "THREAT"     // severity at the refusal threshold in force
+	LabelUnassessed = "UNASSESSED" // no detector read it
 )
 
 // The values of Turn.GovernorMode; the first that holds.

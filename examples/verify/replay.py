@@ -179,7 +179,7 @@ def classify(p, r):
     else:
         kind = CLASSES[scores.index(top)] if top >= p["watch_at"] else "none"
     out = still(r, severity, kind)
-    if r["repeated"]:
+    if r["repeated"] or r["unassessed"]:
         return out
     cusum, fast_alarm = chart(p, "cusum", r["cusum"], severity)
     slow, slow_alarm = chart(p, "cusum_slow", r["cusum_slow"], severity)
@@ -263,7 +263,7 @@ def text_turn(p, r):
     severity = out["severity"]
     severe = severity >= p["severe_at"]
     presses = severe and p["revision"] == 1
-    if r["repeated"]:
+    if r["repeated"] or r["unassessed"]:
         out |= no_step(r)
     else:
         push = pressure(p, r, r["carry"])
@@ -286,10 +286,11 @@ def text_turn(p, r):
         left[0] = p["carry_lost_thread"]
     if r["capitulated"]:
         left[1 if r["category"] == "harmful_compliance" else 2] = p["carry_capitulated"] * r["confidence"]
-    if p["revision"] == 1 and (set(reasons) - {"capitulation"} or "capitulation" in r["standing"]):
+    prompt_refused = p["revision"] == 1 and (set(reasons) - {"capitulation"} or "capitulation" in r["standing"])
+    if prompt_refused or r["unassessed"]:
         left = [max(li, ci) for li, ci in zip(left, r["carry"])]
     return out | {"reasons": reasons, "carry_next": left, "decision": "",
-                  "pre_eval_label": "THREAT" if loud else "WATCH" if severity >= p["watch_at"] else "CLEAR"}, reasons != []
+                  "pre_eval_label": "UNASSESSED" if r["unassessed"] else "THREAT" if loud else "WATCH" if severity >= p["watch_at"] else "CLEAR"}, reasons != []
 
 
 # §14 Tool calls.
@@ -322,7 +323,7 @@ def tool_call(p, r):
 
 # §15 Replay.
 
-NOT_OF_A_CALL = """prompt_threat_signal sovereignty_drift detection_degraded denied_by standing repeated capitulated category
+NOT_OF_A_CALL = """prompt_threat_signal sovereignty_drift detection_degraded denied_by standing repeated unassessed capitulated category
     confidence lost_thread""".split()
 ONLY_OF_A_CALL = "decision invariant rule effect high_risk standalone provenance flagged arguments_commitment".split()
 

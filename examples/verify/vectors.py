@@ -33,7 +33,7 @@ def arithmetic(doc):
 def steps(rows, policy):
     for row in rows:
         r = {name: unhex(value) for name, value in row.items()}
-        r |= {"scores": dict(zip(v.SCORES, r["scores"])), "standing": row["standing"] or [], "tool": "", "repeated": False}
+        r |= {"scores": dict(zip(v.SCORES, r["scores"])), "standing": row["standing"] or [], "tool": "", "repeated": False, "unassessed": False}
         if row["other_policy"]:
             r |= zip(k.SESSION, k.migrate(policy, [r[m] for m in k.SESSION]))
         got = k.outcome(policy, r)

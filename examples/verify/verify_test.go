@@ -269,7 +269,7 @@ func targets(t *testing.T, all []entry) (at []int) {
 var others = map[string]string{
 	"prev": "", "policy": "", // from the export
 	"mode": `"observe"`, "outcome": `"aborted"`, "scores": `{"coercion":0.7,"exploitative":0,"harm_request":0,"identity":0,"injection":0,"sycophancy":0}`,
-	"prompt_threat_signal": `1.5`, "denied_by": `"a-rule"`, "standing": `["slow_drip"]`, "category": `"harmful_compliance"`, "repeated": `true`,
+	"prompt_threat_signal": `1.5`, "denied_by": `"a-rule"`, "standing": `["slow_drip"]`, "category": `"harmful_compliance"`, "repeated": `true`, "unassessed": `true`,
 	"high_risk": `true`, "standalone": `true`, "reasons": `["operator_policy","slow_drip"]`, "attack_type": `"sycophancy"`, "pre_eval_label": `"WATCH"`, "health_band": `"ALERT"`, "governor_mode": `"correct"`,
 	"decision": `"approved"`, "invariant": `""`, "rule": `""`, "effect": `"write"`, "provenance": `"user"`, "flagged": `""`,
 	"coverage": `{"bytes_forwarded":0,"bytes_inspected":0,"detectors":[],"inspected":[],"skipped":[],"unknown":[]}`,
@@ -334,7 +334,7 @@ func membersOf(t *testing.T, record []byte) []string {
 	delete(members, "id") // it follows from the rest
 	names := slices.Collect(maps.Keys(members))
 	if string(members["tool"]) == `""` {
-		return append(names, "repeated")
+		return append(names, "repeated", "unassessed")
 	}
 	for _, name := range []string{"high_risk", "standalone"} {
 		if members[name] == nil {
