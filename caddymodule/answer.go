@@ -193,7 +193,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	stop := a.keepAlive()
 	receipt, err := a.judge(texts, outcome, func(d govern.Decisions) (govern.Sent, error) {
 		switch {
-		case d.Turn.Refused:
+		case d.Turn.Refused && failure != errUnknownAnswer:
 			return a.refusedTexts(begun), nil
 		case cut:
 			return a.sentTexts(begun), nil
@@ -209,7 +209,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 		e := a.fail(a.r.Context(), "commit", err)
 		a.failures.report(e)
 		a.endStream(receipt, a.streamError(e.withStatus(http.StatusServiceUnavailable)))
-	case receipt.Turn.Refused:
+	case receipt.Turn.Refused && failure != errUnknownAnswer:
 		a.endStream(receipt, a.stream.Refusal(a.refusal(receipt)))
 	case failure != nil:
 		a.endStream(receipt, a.streamError(failure))
@@ -222,11 +222,24 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 
 // judge judges the texts of the answer and commits the turn.
 func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
+	if err := a.refuseUnknown(outcome); err != nil {
+		return nil, err
+	}
 	judged, err := a.assessed.Judge(a.r.Context(), texts)
 	if err != nil {
 		return nil, err
 	}
 	return a.commitAnswer(judged, outcome, sent)
+}
+
+// refuseUnknown refuses an answer of the model for what nobody can read in it, if the
+// operator lets no such thing pass.
+func (a *governedAnswer) refuseUnknown(outcome kernel.Outcome) error {
+	ofModel := outcome == kernel.Answered || outcome == kernel.Refused
+	if !ofModel || len(a.opened.Coverage.Unknown) == 0 || !a.forbidsUnknown() {
+		return nil
+	}
+	return a.assessed.RefuseUnknown()
 }
 
 func (a *governedAnswer) streamError(e *apiError) []byte {
@@ -502,7 +515,11 @@ func (a *governedAnswer) replaceWith(e *apiError, outcome kernel.Outcome, why st
 	if outcome == kernel.Refused {
 		said = e.Message
 	}
-	receipt, err := a.commit(a.r, a.assessed.NotJudged(why), outcome, a.policy.governor.Sent("", said))
+	err := a.refuseUnknown(outcome)
+	var receipt *govern.Receipt
+	if err == nil {
+		receipt, err = a.commit(a.r, a.assessed.NotJudged(why), outcome, sentAs(said))
+	}
 	if err != nil {
 		a.answerError(a.client, a.fail(a.r.Context(), "commit", err))
 		return

@@ -183,6 +183,9 @@ func (c *interception) decideRequested(ctx context.Context, w http.ResponseWrite
 		return true, nil
 	}
 	c.opened.Coverage.BytesForwarded = 0
+	if err := assessed.RefuseToolCall(); err != nil {
+		return false, c.fail(ctx, "tools", err)
+	}
 	receipt, err := c.commit(c.r, assessed.NotJudged("a tool call was blocked"), kernel.Refused, sentAs(blocked[0].Note))
 	if err != nil {
 		return false, c.fail(ctx, "commit", err)

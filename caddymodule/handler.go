@@ -274,6 +274,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	serve := h.route(r, own)
 	if serve == nil {
+		allMetrics.ungoverned.WithLabelValues(withoutText).Inc()
 		return h.giveToCaddy(w, r, passCleanly(w, h.outbound(r.Context(), r), next, nil))
 	}
 	ctx, landed, err := process.begin(r.Context())

@@ -73,11 +73,16 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	setPlaceholders(c.r, turnPlaceholders(c.opened, assessed.Turn, "")) // for matchers behind lex
 
 	// Refuse: without asking the model, as an answer in the caller's dialect.
-	coverage := c.opened.Coverage
-	if assessed.Turn.Refused || len(coverage.Unknown) > 0 && c.blocksUnknown() {
+	coverage, attack := c.opened.Coverage, assessed.Turn.Refused
+	if len(coverage.Unknown) > 0 && c.forbidsUnknown() && !attack {
+		if err := assessed.RefuseUnknown(); err != nil {
+			return c.fail(ctx, "session", err)
+		}
+	}
+	if assessed.Turn.Refused {
 		coverage.BytesForwarded = 0
 		judged := assessed.NotJudged("refused before generation")
-		if !assessed.Turn.Refused {
+		if !attack {
 			return c.refuseWith(ctx, w, errUnknownContent, judged)
 		}
 		receipt, err := c.commit(c.r, judged, kernel.Refused, c.policy.governor.Sent("", ""))
@@ -198,9 +203,13 @@ func (g *request) interceptedTurn(started time.Time) govern.Request {
 // inspectsUnknown reports whether what no dialect knows is read loosely.
 func (g *request) inspectsUnknown() bool { return g.handler.Unknown == unknownInspect }
 
+// forbidsUnknown reports whether the operator lets nothing pass that no dialect knows. In
+// the mode observe that is recorded and nothing is kept back.
+func (g *request) forbidsUnknown() bool { return g.handler.Unknown == unknownBlock }
+
 // blocksUnknown reports whether what no dialect knows is kept from passing.
 func (g *request) blocksUnknown() bool {
-	return g.handler.Unknown == unknownBlock && g.handler.Mode == string(kernel.Enforce)
+	return g.forbidsUnknown() && g.handler.Mode == string(kernel.Enforce)
 }
 
 // refuseWith records a turn that is refused with an error, and returns the error.

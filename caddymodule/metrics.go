@@ -22,6 +22,7 @@ type metrics struct {
 	internalErrors *prometheus.CounterVec // operation, kind
 	toolCalls      *prometheus.CounterVec // dialect, decision, invariant
 	uninspected    *prometheus.CounterVec // what
+	ungoverned     *prometheus.CounterVec // why
 	uncovered      *prometheus.CounterVec // dialect, direction, kind
 
 	modelRequests  *prometheus.CounterVec   // detector
@@ -30,6 +31,12 @@ type metrics struct {
 	modelCacheHits *prometheus.CounterVec   // detector
 	breakerOpen    *prometheus.GaugeVec     // detector
 }
+
+// Why a request leaves no receipt.
+const (
+	withoutText = "no_text"
+	wasPassed   = "unknown_pass"
+)
 
 // allMetrics lives as long as the process: Caddy makes a new registry for each
 // configuration, and counters that fall to zero on a reload are no counters.
@@ -46,6 +53,8 @@ var allMetrics = &metrics{
 		"Decided tool calls by dialect, decision (approved, blocked) and the invariant that applied, if one did.", "dialect", "decision", "invariant"),
 	uninspected: counter("lex_uninspected_total",
 		"Requests and answers that passed without being inspected whole.", "what"),
+	ungoverned: counter("lex_ungoverned_total",
+		"Requests that were forwarded without a receipt: no_text has nothing for a model to read, unknown_pass is the operator's wish.", "why"),
 	uncovered: counter("lex_uncovered_bytes_total",
 		"Bytes of governed requests and answers that no detector read, by dialect, direction and kind.", "dialect", "direction", "kind"),
 	internalErrors: counter("lex_internal_errors_total",
@@ -74,7 +83,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.uncovered,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.ungoverned, m.uncovered,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError

@@ -98,6 +98,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 		if g.caller, apiErr = g.auth.identify(ctx, r, true); apiErr != nil {
 			return g.reject(apiErr)
 		}
+		g.app.metrics.ungoverned.WithLabelValues(withoutText).Inc()
 		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
 		return nil
 	}
@@ -108,6 +109,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 		if apiErr := g.consumeQuota(ctx, w); apiErr != nil {
 			return g.reject(apiErr)
 		}
+		g.app.metrics.ungoverned.WithLabelValues(wasPassed).Inc()
 		g.ungoverned = passCleanly(w, g.handler.outbound(ctx, r), g.next, nil)
 		return nil
 	}
@@ -118,6 +120,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 		return g.reject(apiErr)
 	}
 	if len(body) == 0 && !upgrades(r) {
+		g.app.metrics.ungoverned.WithLabelValues(withoutText).Inc()
 		g.pass(w, r, body, nil)
 		return nil
 	}
@@ -259,13 +262,18 @@ func (g *request) coverAnswer(coverage *govern.Coverage) (why string, uninspecte
 // passUnread commits the turn of a request whose answer is not read, and then forwards
 // or refuses the request.
 func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *govern.Assessed, body []byte) error {
-	opened := assessed.Opened
+	opened, attack := assessed.Opened, assessed.Turn.Refused
+	if g.forbidsUnknown() && !g.isWatched(r.Header) && !attack {
+		if err := assessed.RefuseUnknown(); err != nil {
+			return g.fail(r.Context(), "session", err)
+		}
+	}
 	setPlaceholders(r, turnPlaceholders(opened, assessed.Turn, ""))
 	var refusal *apiError
 	switch {
-	case assessed.Turn.Refused:
+	case attack:
 		refusal = errPolicyRefusal.withMessage(g.policy.RefusalText)
-	case g.blocksUnknown() && !g.isWatched(r.Header):
+	case assessed.Turn.Refused:
 		refusal = errUnknownBlocked
 	}
 	outcome, why, told, uninspected := kernel.Refused, "refused before generation", "", false

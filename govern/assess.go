@@ -84,6 +84,12 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		DeniedBy:         in.deniedBy,
 		Repeated:         o.repeats(in),
 	}
+	if a.unassessed() {
+		o.Coverage.NotRun(DetectorLocal, "no text to read")
+		a.evidence = kernel.Evidence{Unassessed: true, DeniedBy: in.deniedBy}
+		a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode)
+		return a, err
+	}
 	a.measureThreat(ctx)
 
 	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
@@ -93,11 +99,23 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	return a, nil
 }
 
+// unassessed reports whether the newest turn has only parts that no detector reads, such as
+// an image, and nothing was found in what else was read of the request: its instructions
+// and its history. To call such a turn clear would be to vouch for what nobody saw.
+func (a *Assessed) unassessed() bool {
+	in, coverage, s := a.input, a.Opened.Coverage, a.evidence.Scores
+	silent := len(in.said) == 0 && len(in.earlier) == 0 && in.results == 0
+	found := max(s.Identity, s.Coercion, s.Exploitative, s.HarmRequest, s.Sycophancy, s.Injection) >= a.Opened.governor.Kernel.Policy().WatchAt
+	return silent && !found && len(coverage.Skipped)+len(coverage.Unknown) > 0
+}
+
 // NotRead decides on a request whose texts are not read; why is the reason.
 func (o *Opened) NotRead(why string) (*Assessed, error) {
+	a := &Assessed{Opened: o, evidence: kernel.Evidence{Unassessed: true}}
 	o.Coverage.NotRun(DetectorLocal, why)
-	turn, err := decide(o.governor.Kernel, o.session.State, kernel.Evidence{}, kernel.Output{}, o.Mode)
-	return &Assessed{Opened: o, Turn: turn}, err
+	var err error
+	a.Turn, err = decide(o.governor.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode)
+	return a, err
 }
 
 // decide takes the kernel's step on the evidence about the request and on what was

@@ -98,6 +98,29 @@ func (a *Assessed) NotJudged(why string) *Judged {
 	return a.judged()
 }
 
+// The rules that name in receipts why a turn is refused whatever its texts are.
+const (
+	// ruleUnknown: the request or its answer has parts that nobody can read, and the
+	// operator lets none pass.
+	ruleUnknown = "unknown_block"
+	// ruleToolCall: the caller asked a server for a tool call that was blocked.
+	ruleToolCall = "tool_call_blocked"
+)
+
+// RefuseUnknown decides on the turn anew: it is refused for what nobody can read in its
+// request or answer.
+func (a *Assessed) RefuseUnknown() error { return a.deny(ruleUnknown) }
+
+// RefuseToolCall decides on the turn anew: it is refused because the tool call that it
+// asks for was blocked.
+func (a *Assessed) RefuseToolCall() error { return a.deny(ruleToolCall) }
+
+func (a *Assessed) deny(rule string) (err error) {
+	a.evidence.DeniedBy = rule
+	a.Turn, err = decide(a.Opened.governor.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
+	return err
+}
+
 func (a *Assessed) judged() *Judged {
 	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence, tools: a.tools}
 }
