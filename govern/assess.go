@@ -30,6 +30,7 @@ type Assessed struct {
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
 	said     detect.Signal // of all texts of the newest turn
 	evidence kernel.Evidence
+	forJudge *detect.Asked     // the prompt as the judge has to know it, once it was asked
 	caught   *detect.Judgement // the judgement that stopped a stream before its end
 	// InPieces says that what tools say in a streamed answer comes in pieces of any size,
 	// and not message by message.

@@ -202,7 +202,12 @@ func (a *Assessed) judgeAll(answer Answer) detect.Judgement {
 }
 
 // asked prepares the prompt for the local judge.
-func (a *Assessed) asked() *detect.Asked { return detect.NewAsked(a.prompt, a.input.Prompt) }
+func (a *Assessed) asked() *detect.Asked {
+	if a.forJudge == nil {
+		a.forJudge = detect.NewAsked(a.prompt, a.input.Prompt)
+	}
+	return a.forJudge
+}
 
 // JudgeBaseline judges the ungoverned answer, for its reader. The judgement does not
 // change the session's state, because the session did not give this answer.
@@ -226,7 +231,7 @@ func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 		c.Window, c.Check = 0, func(int, string) bool { return false }
 		return NewGate(c)
 	}
-	asked, choices := a.asked(), make(map[int]*listening)
+	choices := make(map[int]*listening)
 	var secret *detect.Secret
 	if a.System != "" {
 		secret = detect.NewSecret(a.System)
@@ -234,7 +239,7 @@ func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 	c.Check = func(choice int, text string) bool {
 		l := choices[choice]
 		if l == nil {
-			l = &listening{whole: wholeWindows(asked), recent: recentWindows(asked), secret: secret}
+			l = &listening{whole: wholeWindows(a.asked()), recent: recentWindows(a.asked()), secret: secret}
 			choices[choice] = l
 		}
 		judgement := l.check(text)
