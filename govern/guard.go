@@ -58,7 +58,9 @@ const (
 )
 
 // detector is the guard's name in receipts, for texts in a role.
-func (g *Guard) detector(r model.Role) string { return "guard_" + g.Name + "." + string(r) }
+func (g *Guard) detector(r model.Role) string { return detectorOfGuard(g.Name, r) }
+
+func detectorOfGuard(name string, r model.Role) string { return "guard_" + name + "." + string(r) }
 
 // wants reports whether the guard is to be asked about a text.
 func (g *Guard) wants(q question) bool {

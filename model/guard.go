@@ -177,9 +177,9 @@ func (g *Guard) Ask(ctx context.Context, namespace string, t GuardText) (verdict
 	whole := false
 	err = g.gatherEvidence(ctx, namespace, len(pieces), func(ctx context.Context) error {
 		verdict, whole, err = g.askAll(ctx, namespace, t, pieces)
-		for _, smaller := range g.form.reaches[1:] {
-			if Why(err) == Rejected {
-				verdict, whole, err = g.askAll(ctx, namespace, t, smaller.pieces(t.Text))
+		for _, r := range g.form.reaches[1:] {
+			if smaller := r.pieces(t.Text); Why(err) == Rejected && len(smaller) > len(pieces) {
+				verdict, whole, err = g.askAll(ctx, namespace, t, smaller)
 			}
 		}
 		return err

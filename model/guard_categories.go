@@ -37,9 +37,9 @@ const (
 var (
 	harm   = []Class{HarmRequest}
 	misuse = []Class{Exploitative}
-	// An attack on the assistant is one on its identity in a prompt. In the result of a
-	// tool it is an injection, and counts for both: the kernel takes the higher one.
-	attack, planted = []Class{Identity}, []Class{Identity, Injection}
+	// An attack on the assistant is one on its identity in a prompt, and an injection in
+	// the result of a tool.
+	attack, planted = []Class{Identity}, []Class{Injection}
 )
 
 // GuardCategories is the whole table of categories. docs/configuration.md shows it, and
