@@ -16,6 +16,8 @@ import (
 )
 
 func init() {
+	caddy.RegisterModule(ChatGuard{})
+	caddy.RegisterModule(ModerationGuard{})
 	caddy.RegisterModule(ClassifierGuard{})
 }
 
@@ -205,6 +207,71 @@ func (g *RemoteGuard) parseBudget(d *caddyfile.Dispenser) error {
 	return nil
 }
 
+// ChatGuard asks a chat model on an OpenAI-compatible API (OpenAI, Ollama, vLLM, LM
+// Studio). Llama Guard, Granite Guardian, Qwen3Guard, ShieldGemma and gpt-oss-safeguard are
+// understood in their own form.
+type ChatGuard struct{ RemoteGuard }
+
+// CaddyModule returns the Caddy module information.
+func (ChatGuard) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.guards.chat",
+		New: func() caddy.Module { return new(ChatGuard) },
+	}
+}
+
+// Provision resolves the key and builds the client.
+func (g *ChatGuard) Provision(ctx caddy.Context) error {
+	return g.provision(ctx, "chat", "openai", model.NewChatGuard, model.RolePrompt, model.RoleAnswer)
+}
+
+// UnmarshalCaddyfile sets up the guard from Caddyfile tokens. Syntax:
+//
+//	chat [<name>] {
+//	    base_url <address>
+//	    model    <name>
+//	    api_key  <key>
+//	    timeout  <duration>
+//	    asks     prompt|answer|tool_result...
+//	    ask      when <low> <high>|always|observe
+//	    fail     local|refuse
+//	    budget   <share>%
+//	}
+func (g *ChatGuard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return g.unmarshal(d, nil) }
+
+// ModerationGuard asks OpenAI's moderation API, or a server that speaks it, such as
+// Mistral's. The model is omni-moderation-latest by default.
+type ModerationGuard struct{ RemoteGuard }
+
+// CaddyModule returns the Caddy module information.
+func (ModerationGuard) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "lex.guards.moderation",
+		New: func() caddy.Module { return new(ModerationGuard) },
+	}
+}
+
+// Provision resolves the key and builds the client.
+func (g *ModerationGuard) Provision(ctx caddy.Context) error {
+	return g.provision(ctx, "moderation", "openai", model.NewModerationGuard, model.RolePrompt, model.RoleAnswer)
+}
+
+// UnmarshalCaddyfile sets up the guard from Caddyfile tokens. Syntax:
+//
+//	moderation [<name>] {
+//	    base_url <address>
+//	    model    <name>
+//	    api_key  <key>
+//	    timeout  <duration>
+//	    asks     prompt|answer...
+//	    ask      when <low> <high>|always|observe
+//	    fail     local|refuse
+//	    budget   <share>%
+//	}
+func (g *ModerationGuard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	return g.unmarshal(d, nil)
+}
+
 // ClassifierGuard asks a classifier of prompt attacks, such as Prompt Guard 2, PIGuard or
 // a DeBERTa of Protect AI or deepset, on Text Embeddings Inference or vLLM.
 type ClassifierGuard struct {
@@ -295,6 +362,16 @@ func loadGuards(ctx caddy.Context, of any) (guards []*govern.Guard, err error) {
 
 // Interface guards
 var (
+	_ GuardModule           = (*ChatGuard)(nil)
+	_ caddy.Provisioner     = (*ChatGuard)(nil)
+	_ caddy.CleanerUpper    = (*ChatGuard)(nil)
+	_ caddyfile.Unmarshaler = (*ChatGuard)(nil)
+
+	_ GuardModule           = (*ModerationGuard)(nil)
+	_ caddy.Provisioner     = (*ModerationGuard)(nil)
+	_ caddy.CleanerUpper    = (*ModerationGuard)(nil)
+	_ caddyfile.Unmarshaler = (*ModerationGuard)(nil)
+
 	_ GuardModule           = (*ClassifierGuard)(nil)
 	_ caddy.Provisioner     = (*ClassifierGuard)(nil)
 	_ caddy.CleanerUpper    = (*ClassifierGuard)(nil)

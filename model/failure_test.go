@@ -35,8 +35,10 @@ var clients = map[string]func(c model.Config, o model.Observer) func(context.Con
 			return err
 		}
 	},
-	"tei":  guarding(model.NewClassifierGuard, model.ServerTEI, model.RolePrompt),
-	"vllm": guarding(model.NewClassifierGuard, model.ServerVLLM, model.RoleToolResult),
+	"tei":        guarding(model.NewClassifierGuard, model.ServerTEI, model.RolePrompt),
+	"moderation": guarding(model.NewModerationGuard, "openai", model.RoleAnswer),
+	"chat guard": guarding(model.NewChatGuard, "openai", model.RoleToolResult),
+	"vllm":       guarding(model.NewClassifierGuard, model.ServerVLLM, model.RoleToolResult),
 }
 
 func guarding(build func(model.Config, model.Observer) (*model.Guard, error), provider string, role model.Role) func(c model.Config, o model.Observer) func(context.Context) error {

@@ -162,7 +162,7 @@ func readVLLM(answer []byte, model string, role Role) ([]Verdict, error) {
 		}
 		p := highest
 		if len(classes) == 0 {
-			p, classes = 1-highest, attackClasses(role)
+			p, classes = 1-highest, spokenOf(familyClassifier, role)
 		}
 		out[*c.Index] = Verdict{}
 		for _, class := range classes {
@@ -186,12 +186,6 @@ func classesOf(model, label string, role Role) (classes []Class, known bool) {
 	}
 	category, known := categoryOf(familyClassifier, label)
 	return category.In(role), known
-}
-
-// attackClasses are the classes that a classifier of attacks speaks of in a role.
-func attackClasses(role Role) []Class {
-	category, _ := categoryOf(familyClassifier, "INJECTION")
-	return category.In(role)
 }
 
 // plainModel is a model's name without what makers and libraries spell differently.
