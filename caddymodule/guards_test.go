@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-lex/lex/model"
 )
 
 // guardServer is a guard of a kind that says what it is told to: fine, attack (from a text
@@ -200,7 +203,7 @@ func TestGuardsOfAnswersOnEveryPath(t *testing.T) {
 	whole, streamed := two(found)
 	for _, kind := range []string{"moderation", "llama", "chat"} {
 		for _, mode := range []string{"enforce", "observe"} {
-			for path, model := range map[string]http.HandlerFunc{
+			for path, upstream := range map[string]http.HandlerFunc{
 				"/lex/govern":        answeringHTTP("application/json", completion(found)).ServeHTTP,
 				"/lex/govern/stream": answeringHTTP("text/event-stream", stream(strings.SplitAfter(found, " ")...)).ServeHTTP,
 				"plain":              answeringHTTP("application/json", completion(found)).ServeHTTP,
@@ -213,7 +216,7 @@ func TestGuardsOfAnswersOnEveryPath(t *testing.T) {
 						t.Parallel()
 						g := newGuardServer(t, kind, says)
 						s := newSiteWith(t, `{"mode":"`+mode+`","baseline":"never"}`, g.options(map[string]any{"asks": []string{"answer"}, "fail": "refuse"}), func(w http.ResponseWriter, r *http.Request) error {
-							model(w, r)
+							upstream(w, r)
 							return nil
 						})
 						var w *httptest.ResponseRecorder
@@ -459,4 +462,51 @@ func TestGuardsSecondVerifier(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "3 receipts, 0 faults") {
 		t.Errorf("%v: %s\n%s", err, out, export.String())
 	}
+}
+
+// The table of docs/configuration.md is the one that decides; -update writes it.
+func TestGuardTable(t *testing.T) {
+	const file = "../docs/configuration.md"
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := replaceGenerated(t, string(page), "guards", guardTable())
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(page) {
+		t.Errorf("%s is not what the code does: run go test ./caddymodule -run TestGuardTable -update, and read the difference", file)
+	}
+}
+
+// guardTable has a row for the categories of a family that count as the same.
+func guardTable() string {
+	name := func(classes []model.Class) string {
+		if len(classes) == 0 {
+			return "–"
+		}
+		var names []string
+		for _, class := range classes {
+			names = append(names, "`"+string(class)+"`")
+		}
+		return strings.Join(names, ", ")
+	}
+	var rows [][2]string // what stands behind the categories, and the categories
+	for _, c := range model.GuardCategories {
+		as := fmt.Sprintf("%s | %s | %s | %s", c.Family, name(c.Prompts), name(c.Answers), name(c.ToolTexts))
+		at := slices.IndexFunc(rows, func(row [2]string) bool { return row[0] == as })
+		if at < 0 {
+			at, rows = len(rows), append(rows, [2]string{as, ""})
+		}
+		rows[at][1] += ", `" + c.Label + "`"
+	}
+	var b strings.Builder
+	b.WriteString("| guard | finds | in prompts | in answers | in what tools say |\n|---|---|---|---|---|\n")
+	for _, row := range rows {
+		family, rest, _ := strings.Cut(row[0], " | ")
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", family, strings.TrimPrefix(row[1], ", "), rest)
+	}
+	return b.String()
 }

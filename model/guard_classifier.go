@@ -51,7 +51,7 @@ const classifierBatch = 32
 // cut off silently is called clean.
 var classifierReaches = []reach{
 	{size: 1200, overlap: 200, most: 32},
-	{size: 480, overlap: 80, most: 80},
+	{size: 480, overlap: 80, most: 81},
 }
 
 type predictQuestion struct {
