@@ -50,7 +50,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	g := o.governor
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
-	a.evidence.DeniedBy, a.evidence.Degraded = in.deniedBy, in.degraded
+	a.evidence = kernel.Evidence{DeniedBy: in.deniedBy, Degraded: in.degraded, Repeated: o.repeats(in)}
 
 	// Score the newest turn as a whole, what tools and documents say by itself (see
 	// read), and the rest once more together with the earlier messages that are new to
@@ -78,6 +78,11 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
+	a.evidence.ThreatSignal, a.evidence.SovereigntyDrift = a.said.Threat, a.said.SelfReference
+	a.measureThreat(ctx)
+
+	// What the guards say moves the scores of what they are asked about. The record has
+	// what the detector itself found.
 	local := a.said
 	if err := g.addQuoted(&local, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -101,9 +106,6 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	}
 
 	a.evidence.Scores = maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past)
-	a.evidence.ThreatSignal, a.evidence.SovereigntyDrift = a.said.Threat, a.said.SelfReference
-	a.evidence.Repeated = o.repeats(in)
-	a.measureThreat(ctx)
 
 	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
 		return nil, err
