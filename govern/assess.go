@@ -29,7 +29,7 @@ type Assessed struct {
 	input    Input
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
 	said     detect.Signal // of all texts of the newest turn
-	severity float64       // of what the user says, before any guard
+	severity float64       // of what the answer answers, before any guard; kept if there are guards
 	evidence kernel.Evidence
 	caught   *detect.Judgement // the judgement that stopped a stream before its end
 	// InPieces says that what tools say in a streamed answer comes in pieces of any size,

@@ -328,7 +328,7 @@ func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, fo
 	if err != nil {
 		return err
 	}
-	a.severity = prompt.severity
+	a.severity = max(prompt.severity, results.severity)
 	if a.input.deniedBy != "" { // the turn is refused, whatever they say
 		return nil
 	}
@@ -341,7 +341,7 @@ func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, fo
 
 // guardAnswer asks the guards about an answer that no judge has flagged. A guard can only
 // add to what the judges find: it knows some kinds of harm, and they look for more. The
-// answer is as undecided as its prompt was.
+// answer is as undecided as what it answers was.
 func (a *Assessed) guardAnswer(ctx context.Context, whole string) (found detect.Judgement, by string, op opinion) {
 	if len(a.Opened.governor.Guards) == 0 || a.Turn.Refused {
 		return found, "", op
