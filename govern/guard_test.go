@@ -178,7 +178,7 @@ func TestWhenGuardsAreAsked(t *testing.T) {
 		change func(*govern.Guard)
 		asked  int
 	}{
-		"inside":          {func(g *govern.Guard) {}, 1},
+		"inside":          {func(*govern.Guard) {}, 1},
 		"at low":          {func(g *govern.Guard) { g.Low = local }, 1},
 		"under low":       {func(g *govern.Guard) { g.Low = math.Nextafter(local, 1) }, 0},
 		"at high":         {func(g *govern.Guard) { g.High = local }, 0},

@@ -252,7 +252,7 @@ func (g *Guard) askBatch(ctx context.Context, namespace string, t GuardText, pie
 
 // question asks one question and reads as many verdicts as it has pieces.
 func (g *Guard) question(ctx context.Context, namespace, path string, question any, pieces int, read func(answer []byte) ([]Verdict, error)) (verdicts []Verdict, err error) {
-	err = g.client.ask(ctx, namespace, path, question, func(answer []byte) error {
+	err = g.ask(ctx, namespace, path, question, func(answer []byte) error {
 		if verdicts, err = read(answer); err == nil && len(verdicts) != pieces {
 			err = unusable("not one verdict for each text")
 		}

@@ -26,7 +26,6 @@ func chatLogprobs(content string, tokens ...map[string]float64) string {
 			top = append(top, map[string]any{"token": text, "logprob": math.Log(p)})
 		}
 		list = append(list, map[string]any{"token": token, "logprob": -0.1, "top_logprobs": top})
-
 	}
 	whole := ""
 	for _, token := range list {
@@ -156,7 +155,7 @@ func TestProbabilitiesOfChatGuards(t *testing.T) {
 		"one token":         {"llama-guard3", chatLogprobs("safe", word(0.25)), 0.25},
 		"after line breaks": {"llama-guard3", chatLogprobs("\n\n|unsafe|\nS1", filler, word(0.75), filler), 0.75},
 		"in two tokens":     {"llama-guard3", chatLogprobs("un|safe", map[string]float64{"un": 0.6, "safe": 0.2, "The": 0.2}, filler), 0.75},
-		"spelt variously":   {"shieldgemma", chatLogprobs("Yes", map[string]float64{"Yes": 0.5, " yes": 0.25, "No": 0.25}), 0.75},
+		"spelt variously":   {"shieldgemma", chatLogprobs("Yes", map[string]float64{"Yes": 0.5, "yes": 0.25, "No": 0.25}), 0.75},
 		"of three words": {"qwen3guard", chatLogprobs("Safety:| Unsafe|\nCategories:| Violent", filler,
 			map[string]float64{" Unsafe": 0.5, " Controversial": 0.25, " Safe": 0.25}, filler, filler), 0.625},
 		"inside a score":       {"granite-guardian-3.3-8b", chatLogprobs("<score>| no| </score>", filler, map[string]float64{" no": 0.9, " yes": 0.1}, filler), 0.1},

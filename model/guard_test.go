@@ -235,8 +235,13 @@ func TestGuardsKeepVerdicts(t *testing.T) {
 		text      model.GuardText
 		asked     int
 	}{
-		{"key:a", inPrompt, 1}, {"key:a", inPrompt, 1}, {"key:b", inPrompt, 2}, {"key:a", inResult, 3}, {"key:a", inPrompt, 3},
-		{"key:a", model.GuardText{Role: model.RolePrompt, Text: "Hello"}, 4}, {"key:a", model.GuardText{Role: model.RolePrompt, Text: " \n"}, 4},
+		{"key:a", inPrompt, 1},
+		{"key:a", inPrompt, 1},
+		{"key:b", inPrompt, 2},
+		{"key:a", inResult, 3},
+		{"key:a", inPrompt, 3},
+		{"key:a", model.GuardText{Role: model.RolePrompt, Text: "Hello"}, 4},
+		{"key:a", model.GuardText{Role: model.RolePrompt, Text: " \n"}, 4},
 	} {
 		if _, err := g.Ask(t.Context(), question.namespace, question.text); err != nil || len(asked()) != question.asked {
 			t.Errorf("question %d: asked %d times, %v", i, len(asked()), err)
