@@ -83,19 +83,14 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 
 	// What the guards say moves the scores of what they are asked about. The record has
 	// what the detector itself found.
-	local := a.said
-	if err := g.addQuoted(&local, found); err != nil {
-		return nil, fmt.Errorf("reading the request: %w", err)
-	}
-	severity, err := g.severity(maxScores(withInstructions(local.Scores, instructions.Scores), in.past))
+	local, err := g.withQuoted(a.said, quoted, found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	o.Coverage.Ran(DetectorLocal, severity >= g.Kernel.Policy().WatchAt)
-	if err := a.guardSaid(ctx, said, quoted, &found); err != nil {
-		return nil, fmt.Errorf("reading the request: %w", err)
-	}
-	if err := g.addQuoted(&a.said, found); err != nil {
+	scores := maxScores(withInstructions(local.Scores, instructions.Scores), in.past)
+	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(scores) >= g.Kernel.Policy().WatchAt)
+	a.guardSaid(ctx, said, quoted, &found)
+	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	if a.said.Unopened || instructions.Unopened {
@@ -158,25 +153,27 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
 	said, quoted := divideQuoted(texts)
 	s, err := g.score(ctx, said)
-	if err != nil || len(quoted) == 0 {
+	if err != nil {
 		return s, err
 	}
 	found, err := g.score(ctx, quoted)
 	if err != nil {
 		return s, err
 	}
-	err = g.addQuoted(&s, found)
-	return s, err
+	return g.withQuoted(s, quoted, found)
 }
 
-// addQuoted adds to a signal what was found in what tools and documents say.
-func (g *Governor) addQuoted(s *detect.Signal, found detect.Signal) error {
+// withQuoted returns a signal together with what was found in what tools and documents say.
+func (g *Governor) withQuoted(s detect.Signal, quoted []detect.Text, found detect.Signal) (detect.Signal, error) {
+	if len(quoted) == 0 {
+		return s, nil
+	}
 	s.Unopened, s.Unread = s.Unopened || found.Unopened, s.Unread+found.Unread
 	attack, err := g.refusesAlone(found)
 	if attack {
 		s.Scores = maxScores(s.Scores, found.Scores)
 	}
-	return err
+	return s, err
 }
 
 // divideQuoted divides texts into what tools and documents say and the rest.

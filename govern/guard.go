@@ -110,15 +110,8 @@ type question struct {
 
 // questionOn returns the question about some texts in a role, which the detector has read
 // as s.
-func (g *Governor) questionOn(r model.Role, texts []detect.Text, s detect.Signal) (question, error) {
-	severity, err := g.severity(s.Scores)
-	return question{text: model.GuardText{Role: r, Text: joinTexts(texts)}, hidden: s.Hidden, severity: severity}, err
-}
-
-// severity is that of a prompt with these scores.
-func (g *Governor) severity(s kernel.Scores) (float64, error) {
-	turn, err := g.Kernel.Assess(g.Kernel.NewSession(), kernel.Evidence{Scores: s}, kernel.Observe)
-	return turn.Severity, err
+func (g *Governor) questionOn(r model.Role, texts []detect.Text, s detect.Signal) question {
+	return question{text: model.GuardText{Role: r, Text: joinTexts(texts)}, hidden: s.Hidden, severity: g.Kernel.Severity(s.Scores)}
 }
 
 func joinTexts(texts []detect.Text) string {
@@ -314,29 +307,22 @@ func (op opinion) heed(e *kernel.Evidence) {
 
 // guardSaid asks the guards about the newest turn, and moves the signals of what the user
 // says and of what tools and documents say.
-func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, found *detect.Signal) error {
-	o := a.Opened
-	if len(o.governor.Guards) == 0 {
-		return nil
+func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, found *detect.Signal) {
+	o, g := a.Opened, a.Opened.governor
+	if len(g.Guards) == 0 {
+		return
 	}
 	o.fillBudgets()
-	prompt, err := o.governor.questionOn(model.RolePrompt, slices.Concat(a.input.earlier, said), a.said)
-	if err != nil {
-		return err
-	}
-	results, err := o.governor.questionOn(model.RoleToolResult, quoted, *found)
-	if err != nil {
-		return err
-	}
+	prompt := g.questionOn(model.RolePrompt, slices.Concat(a.input.earlier, said), a.said)
+	results := g.questionOn(model.RoleToolResult, quoted, *found)
 	a.severity = max(prompt.severity, results.severity)
 	if a.input.deniedBy != "" { // the turn is refused, whatever they say
-		return nil
+		return
 	}
 	opinions := o.consult(ctx, prompt, results)
 	a.said, *found = opinions[0].move(a.said), opinions[1].move(*found)
 	opinions[0].heed(&a.evidence)
 	opinions[1].heed(&a.evidence)
-	return nil
 }
 
 // guardAnswer asks the guards about an answer that no judge has flagged. A guard can only
@@ -377,9 +363,7 @@ func (o *Opened) readQuoted(ctx context.Context, groups ...[]detect.Text) ([]quo
 		if out[i].local, err = g.refusesAlone(s); err != nil {
 			return nil, err
 		}
-		if questions[i], err = g.questionOn(model.RoleToolResult, texts, s); err != nil {
-			return nil, err
-		}
+		questions[i] = g.questionOn(model.RoleToolResult, texts, s)
 	}
 	for i, op := range o.consult(ctx, questions...) {
 		r := &out[i]
