@@ -159,7 +159,6 @@ func TestGuards(t *testing.T) {
 		} {
 			for _, fail := range []string{"local", "refuse"} {
 				t.Run(kind+"/"+says+"/"+fail, func(t *testing.T) {
-					t.Parallel()
 					g := newGuardServer(t, kind, says)
 					options := map[string]any{"fail": fail}
 					if says == "slow" {
@@ -213,7 +212,6 @@ func TestGuardsOfAnswersOnEveryPath(t *testing.T) {
 			} {
 				for _, says := range []string{"fine", "trigger", "down"} {
 					t.Run(strings.Join([]string{kind, mode, path, says}, "/"), func(t *testing.T) {
-						t.Parallel()
 						g := newGuardServer(t, kind, says)
 						s := newSiteWith(t, `{"mode":"`+mode+`","baseline":"never"}`, g.options(map[string]any{"asks": []string{"answer"}, "fail": "refuse"}), func(w http.ResponseWriter, r *http.Request) error {
 							upstream(w, r)
