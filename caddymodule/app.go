@@ -37,6 +37,10 @@ type App struct {
 	// The judge that reads answers beside the local one. Default: none.
 	JudgeRaw json.RawMessage `json:"judge,omitempty" caddy:"namespace=lex.judges inline_key=provider"`
 
+	// The guard models that are asked about texts which the detector leaves undecided.
+	// Default: none.
+	GuardsRaw []json.RawMessage `json:"guards,omitzero" caddy:"namespace=lex.guards inline_key=kind"`
+
 	// What requests are governed under; what is absent keeps its default.
 	Policy Policy `json:"policy,omitzero"`
 
@@ -62,6 +66,7 @@ type App struct {
 	metrics      *metrics
 	embedder     govern.Embedder // nil: the detector's own
 	judge        govern.Judge    // nil: the local one alone
+	guards       []*govern.Guard
 	opener       StoreOpener
 
 	judgeRequired bool // an answer on which the judge gives no verdict is refused
@@ -97,6 +102,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	if a.JudgeRaw != nil {
 		if a.judge, a.judgeRequired, err = loadJudge(ctx, a); err != nil {
+			return err
+		}
+	}
+	if a.GuardsRaw != nil {
+		if a.guards, err = loadGuards(ctx, a); err != nil {
 			return err
 		}
 	}

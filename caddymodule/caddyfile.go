@@ -44,6 +44,17 @@ func init() {
 //	        timeout  <duration>
 //	        fail     local|refuse
 //	    }
+//	    guard chat|moderation|classifier [<name>] {
+//	        server   tei|vllm # of a classifier
+//	        base_url <address>
+//	        model    <name>
+//	        api_key  <key>
+//	        timeout  <duration>
+//	        asks     prompt|answer|tool_result...
+//	        ask      when <low> <high>|always|observe
+//	        fail     local|refuse
+//	        budget   <share>%
+//	    }
 //	    policy {
 //	        tau                <number>
 //	        refuse_at          <number>
@@ -61,6 +72,7 @@ func init() {
 //	        # the options of the unnamed policy, and
 //	        embedder ...
 //	        judge    ...
+//	        guard    none|...
 //	        memory   off|<turns>
 //	        tools    ...
 //	        limits {
@@ -113,6 +125,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"store":    guestOption(&a.StoreRaw, "lex.stores.", "engine"),
 		"embedder": guestOption(&a.EmbedderRaw, "lex.embedders.", "provider"),
 		"judge":    guestOption(&a.JudgeRaw, "lex.judges.", "provider"),
+		"guard":    guardOption(&a.GuardsRaw),
 		"policy":   a.parsePolicy,
 		"tools":    a.parseTools,
 		"limits": blockOption(options{
@@ -157,6 +170,7 @@ func (a *App) parsePolicy(d *caddyfile.Dispenser) error {
 	known := p.options()
 	known["embedder"] = guestOption(&p.EmbedderRaw, "lex.embedders.", "provider")
 	known["judge"] = guestOption(&p.JudgeRaw, "lex.judges.", "provider")
+	known["guard"] = guardOption(&p.GuardsRaw)
 	known["memory"] = memoryOption(&p.Memory)
 	known["tools"] = blockOption(p.Tools.options())
 	known["limits"] = blockOption(p.Limits.options())

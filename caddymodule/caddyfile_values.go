@@ -15,7 +15,7 @@ type options map[string]func(d *caddyfile.Dispenser) error
 
 // repeated are the options that may stand more than once: each time with another name as
 // their first argument, or to add to a list.
-var repeated = []string{"plan", "policy", "dialect", "allow", "deny", "reads", "writes", "sends", "high_risk", "rule"}
+var repeated = []string{"plan", "policy", "dialect", "allow", "deny", "reads", "writes", "sends", "high_risk", "rule", "guard"}
 
 // parseBlock reads a block of options at the dispenser's nesting.
 func parseBlock(d *caddyfile.Dispenser, known options) error {

@@ -25,8 +25,8 @@
 //
 // [App] holds what all sites share: the policies, each with its Governor, and the
 // limits, secrets, store, metrics and rules on tools (tools.go). caddyfile.go reads its
-// options and those of the handler. Stores, embedders and judges are guest modules: [StoreOpener],
-// [EmbedderModule] and [JudgeModule].
+// options and those of the handler. Stores, embedders, judges and guards are guest
+// modules: [StoreOpener], [EmbedderModule], [JudgeModule] and [GuardModule].
 //
 // A reload replaces the App and every Handler. The open store, the locks of its
 // sessions and the clients of remote models outlive it in usage pools (sharedstore.go,

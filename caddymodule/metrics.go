@@ -61,11 +61,11 @@ var allMetrics = &metrics{
 		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
 	modelRequests: counter("lex_model_requests_total",
-		"Requests to remote embedders and judges, those included that an open breaker kept back.", "detector"),
+		"Requests to remote embedders, judges and guards, those included that an open breaker kept back.", "detector"),
 	modelFailures: counter("lex_model_failures_total",
-		"Requests to remote embedders and judges that gave no evidence, by kind.", "detector", "kind"),
+		"Requests to remote embedders, judges and guards that gave no evidence, by kind.", "detector", "kind"),
 	modelSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "lex_model_request_duration_seconds", Help: "How long remote embedders and judges took, failures included.",
+		Name: "lex_model_request_duration_seconds", Help: "How long remote embedders, judges and guards took, failures included.",
 		Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"detector"}),
 	modelCacheHits: counter("lex_model_cache_hits_total",

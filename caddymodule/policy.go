@@ -65,6 +65,9 @@ type Policy struct {
 	// The judge of a named policy. Default: the app's.
 	JudgeRaw json.RawMessage `json:"judge,omitempty" caddy:"namespace=lex.judges inline_key=provider"`
 
+	// The guards of a named policy; an empty list stands for none. Default: the app's.
+	GuardsRaw []json.RawMessage `json:"guards,omitzero" caddy:"namespace=lex.guards inline_key=kind"`
+
 	// The memory of a named policy. Default: the app's.
 	Memory *int `json:"memory,omitempty"`
 
@@ -153,6 +156,9 @@ func (p *Policy) inherit(unnamed Policy) {
 	if p.JudgeRaw == nil {
 		p.JudgeRaw = unnamed.JudgeRaw
 	}
+	if p.GuardsRaw == nil {
+		p.GuardsRaw = unnamed.GuardsRaw
+	}
 	p.Memory = cmp.Or(p.Memory, unnamed.Memory)
 	p.Limits.Anonymous = cmp.Or(p.Limits.Anonymous, unnamed.Limits.Anonymous)
 	p.Limits.Keyed = cmp.Or(p.Limits.Keyed, unnamed.Limits.Keyed)
@@ -188,7 +194,7 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	}
 
 	g := &govern.Governor{Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Memory: memory, Tools: tools}
-	g.Embedder, g.Judge, g.JudgeRequired = a.embedder, a.judge, a.judgeRequired
+	g.Embedder, g.Judge, g.JudgeRequired, g.Guards = a.embedder, a.judge, a.judgeRequired, a.guards
 	if p.EmbedderRaw != nil {
 		if g.Embedder, err = loadEmbedder(ctx, p); err != nil {
 			return err
@@ -196,6 +202,11 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	}
 	if p.JudgeRaw != nil {
 		if g.Judge, g.JudgeRequired, err = loadJudge(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.GuardsRaw != nil {
+		if g.Guards, err = loadGuards(ctx, p); err != nil {
 			return err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // remotes holds the clients of remote models, keyed by everything that makes
-// them what they are, so that a reload which keeps an embedder or a judge keeps
-// its cache, its references, its breaker and its connections.
+// them what they are, so that a reload which keeps an embedder, a judge or a guard
+// keeps its cache, its references, its breaker and its connections.
 var remotes = caddy.NewUsagePool()
 
 // Remote holds what all remote models have in common.
@@ -32,8 +32,8 @@ type Remote struct {
 	// never written back into it.
 	APIKey string `json:"api_key,omitempty"`
 
-	// How long a turn waits for the model. Default: 2s for embedders, 10s for
-	// judges.
+	// How long a turn waits for the model. Default: 2s for embedders and classifiers,
+	// 5s for moderation APIs, 10s for judges and other guards.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 

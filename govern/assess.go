@@ -29,6 +29,7 @@ type Assessed struct {
 	input    Input
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
 	said     detect.Signal // of all texts of the newest turn
+	severity float64       // of what the answer answers, before any guard; kept if there are guards
 	evidence kernel.Evidence
 	forJudge *detect.Asked     // the prompt as the judge has to know it, once it was asked
 	caught   *detect.Judgement // the judgement that stopped a stream before its end
@@ -50,15 +51,22 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	g := o.governor
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
+	a.evidence = kernel.Evidence{DeniedBy: in.deniedBy, Degraded: in.degraded, Repeated: o.repeats(in)}
 
-	// Score the newest turn as a whole, and once more together with the earlier
-	// messages that are new to us, because an attack may be split between them. Also
-	// score the prompt alone, and the application's instructions alone.
+	// Score the newest turn as a whole, what tools and documents say by itself (see
+	// read), and the rest once more together with the earlier messages that are new to
+	// us, because an attack may be split between them. Also score the prompt alone, and
+	// the application's instructions alone.
+	said, quoted := divideQuoted(in.said)
 	var err error
-	if a.said, err = g.read(ctx, in.said); err != nil {
+	if a.said, err = g.score(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	if err := a.joinEarlier(ctx); err != nil {
+	found, err := g.score(ctx, quoted)
+	if err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
+	if err := a.joinEarlier(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	prompt := []detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}}
@@ -71,40 +79,46 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	if a.said.Unopened || instructions.Unopened {
+	a.evidence.ThreatSignal, a.evidence.SovereigntyDrift = a.said.Threat, a.said.SelfReference
+	a.measureThreat(ctx)
+
+	// What the guards say moves the scores of what they are asked about. The record has
+	// what the detector itself found.
+	local, err := g.withQuoted(a.said, quoted, found)
+	if err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
+	if local.Unopened || instructions.Unopened {
 		o.Coverage.Skip("request", "encoded more deeply than is opened", 0)
 	}
-	if unread := a.said.Unread + instructions.Unread; unread > 0 {
+	if unread := local.Unread + instructions.Unread; unread > 0 {
 		o.Coverage.Skip("request", noLanguage, unread)
 	}
-
-	a.evidence = kernel.Evidence{
-		Scores:           maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past),
-		ThreatSignal:     a.said.Threat,
-		SovereigntyDrift: a.said.SelfReference,
-		DeniedBy:         in.deniedBy,
-		Repeated:         o.repeats(in),
-	}
-	if a.unassessed() {
+	scores := maxScores(withInstructions(local.Scores, instructions.Scores), in.past)
+	if a.unassessed(scores) {
 		o.Coverage.NotRun(DetectorLocal, "no text to read")
 		a.evidence = kernel.Evidence{Unassessed: true, DeniedBy: in.deniedBy}
 		a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode)
 		return a, err
 	}
-	a.measureThreat(ctx)
+	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(scores) >= g.Kernel.Policy().WatchAt)
+	a.guardSaid(ctx, said, quoted, &found)
+	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
+	a.evidence.Scores = maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past)
 
 	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
 		return nil, err
 	}
-	o.Coverage.Ran(DetectorLocal, a.Turn.Severity >= g.Kernel.Policy().WatchAt)
 	return a, nil
 }
 
 // unassessed reports whether the newest turn has only parts that no detector reads, such as
 // an image, and nothing was found in what else was read of the request: its instructions
 // and its history. To call such a turn clear would be to vouch for what nobody saw.
-func (a *Assessed) unassessed() bool {
-	in, coverage, s := a.input, a.Opened.Coverage, a.evidence.Scores
+func (a *Assessed) unassessed(s kernel.Scores) bool {
+	in, coverage := a.input, a.Opened.Coverage
 	silent := len(in.said) == 0 && len(in.earlier) == 0 && in.results == 0
 	found := max(s.Identity, s.Coercion, s.Exploitative, s.HarmRequest, s.Sycophancy, s.Injection) >= a.Opened.governor.Kernel.Policy().WatchAt
 	return silent && !found && len(coverage.Skipped)+len(coverage.Unknown) > 0
@@ -141,6 +155,9 @@ var scoring = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 // score waits for its turn and scores the texts. It returns an error if the context
 // ends before.
 func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
+	if len(texts) == 0 {
+		return detect.Signal{}, ctx.Err()
+	}
 	if err := scoring.Acquire(ctx, 1); err != nil {
 		return detect.Signal{}, err
 	}
@@ -152,21 +169,22 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 // the rest: the session's user did not write it, so it counts if it would be refused
 // alone, and anything weaker adds nothing to other texts or to the session's pressure.
 func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
-	var said, quoted []detect.Text
-	for _, t := range texts {
-		if isQuoted(t) {
-			quoted = append(quoted, t)
-		} else {
-			said = append(said, t)
-		}
-	}
+	said, quoted := divideQuoted(texts)
 	s, err := g.score(ctx, said)
-	if err != nil || len(quoted) == 0 {
+	if err != nil {
 		return s, err
 	}
 	found, err := g.score(ctx, quoted)
 	if err != nil {
 		return s, err
+	}
+	return g.withQuoted(s, quoted, found)
+}
+
+// withQuoted returns a signal together with what was found in what tools and documents say.
+func (g *Governor) withQuoted(s detect.Signal, quoted []detect.Text, found detect.Signal) (detect.Signal, error) {
+	if len(quoted) == 0 {
+		return s, nil
 	}
 	s.Unopened, s.Unread = s.Unopened || found.Unopened, s.Unread+found.Unread
 	attack, err := g.refusesAlone(found)
@@ -176,27 +194,39 @@ func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal
 	return s, err
 }
 
+// divideQuoted divides texts into what tools and documents say and the rest.
+func divideQuoted(texts []detect.Text) (said, quoted []detect.Text) {
+	for _, t := range texts {
+		if isQuoted(t) {
+			quoted = append(quoted, t)
+		} else {
+			said = append(said, t)
+		}
+	}
+	return said, quoted
+}
+
 // isQuoted reports whether a tool or a document says a text.
 func isQuoted(t detect.Text) bool { return t.Source == detect.Tool || t.Source == detect.Document }
 
-// joinEarlier scores the newest turn together with the earlier texts that are new to
-// us, and looks for an attack that neither shows alone.
-func (a *Assessed) joinEarlier(ctx context.Context) error {
+// joinEarlier scores what is said in the newest turn together with the earlier texts that
+// are new to us, and looks for an attack that neither shows alone.
+func (a *Assessed) joinEarlier(ctx context.Context, said []detect.Text) error {
 	g, earlier := a.Opened.governor, a.input.earlier
 	if len(earlier) == 0 {
 		return nil
 	}
-	before, err := g.read(ctx, earlier)
+	before, err := g.score(ctx, earlier)
 	if err != nil {
 		return err
 	}
-	joint, err := g.read(ctx, slices.Concat(earlier, a.input.said))
+	joint, err := g.score(ctx, slices.Concat(earlier, said))
 	if err != nil || joint.Scores == maxScores(before.Scores, a.said.Scores) {
 		return err
 	}
 	refused, err := g.refusesAlone(joint)
 	if refused {
-		a.said.Scores, a.said.SelfReference = joint.Scores, joint.SelfReference
+		a.said.Scores, a.said.SelfReference, a.said.Hidden = joint.Scores, joint.SelfReference, joint.Hidden
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -48,6 +49,48 @@ func (c *Coverage) NotRun(detector, why string) {
 // failed records that a remote detector gave no evidence.
 func (c *Coverage) failed(detector string, err error) {
 	c.Detectors = append(c.Detectors, kernel.DetectorRun{Name: detector, Outcome: kernel.DetectorFailed, Why: string(model.Why(err))})
+}
+
+// guarded records what a guard said of a text. A guard has one entry for each role, which
+// a second text in that role can only make worse.
+func (c *Coverage) guarded(a asking) {
+	run := kernel.DetectorRun{Name: a.guard.detector(a.text.Role), Outcome: kernel.Clean}
+	switch {
+	case a.err != nil:
+		run.Outcome, run.Why = kernel.DetectorFailed, string(model.Why(a.err))
+	case a.verdict.Highest() >= 0.5:
+		run.Outcome = kernel.Flagged
+	}
+	run.Score = math.Round(a.verdict.Highest()*1e6) / 1e6
+	run.Millis = int(a.took.Milliseconds())
+	if unread := len(a.text.Text) - a.guard.Model.Reads(); unread > 0 && a.err == nil {
+		part := "request"
+		if a.text.Role == model.RoleAnswer {
+			part = "response"
+		}
+		c.SkipOnce(part, "beyond what "+run.Name+" reads", unread)
+	}
+	c.worsen(run)
+}
+
+// notGuarded records why a guard was not asked about a text.
+func (c *Coverage) notGuarded(detector, why string) {
+	c.worsen(kernel.DetectorRun{Name: detector, Outcome: kernel.NotRun, Why: why})
+}
+
+// worsen records a run, or makes the entry of the same detector worse.
+func (c *Coverage) worsen(run kernel.DetectorRun) {
+	at := slices.IndexFunc(c.Detectors, func(d kernel.DetectorRun) bool { return d.Name == run.Name })
+	if at < 0 {
+		c.Detectors = append(c.Detectors, run)
+		return
+	}
+	d := &c.Detectors[at]
+	order := []kernel.DetectorOutcome{kernel.Clean, kernel.Flagged, kernel.NotRun, kernel.DetectorFailed}
+	if slices.Index(order, run.Outcome) > slices.Index(order, d.Outcome) {
+		d.Outcome, d.Why = run.Outcome, run.Why
+	}
+	d.Score, d.Millis = max(d.Score, run.Score), max(d.Millis, run.Millis)
 }
 
 // Inspect records a part that a detector reads.

@@ -32,6 +32,8 @@ type Governor struct {
 	Judge Judge
 	// JudgeRequired refuses an answer if Judge gave no verdict on it.
 	JudgeRequired bool
+	// Guards are asked about texts that the detector leaves undecided.
+	Guards []*Guard
 	// Tools decides on tool calls. Nil knows no rules of an operator.
 	Tools *toolcall.Interceptor
 
@@ -168,6 +170,7 @@ type Opened struct {
 	session  store.Session
 	memory   memory
 	talk     talk
+	afforded map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
 }
 
 // Open reads the session, or begins a new one.

@@ -68,6 +68,14 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if deniedBy != "" {
 		j.evidence.DeniedBy = deniedBy
 	}
+	if !judgement.Capitulated && deniedBy == "" {
+		found, model, op := a.guardAnswer(ctx, answer.joined())
+		if found.Capitulated {
+			judgement, by = found, model
+		} else if op.denied {
+			j.evidence.DeniedBy = ruleNoGuardVerdict
+		}
+	}
 	j.Judgement, j.JudgeModel = &judgement, by
 	j.found = kernel.Output{Capitulated: judgement.Capitulated, Category: judgement.Category, Confidence: judgement.Confidence}
 

@@ -29,6 +29,7 @@ type Input struct {
 	past     kernel.Scores // of the messages that were removed from the history
 	removed  []string      // digests of the messages that are removed for the first time
 	deniedBy string        // the rule that refuses the request, whatever its texts are
+	degraded bool          // a guard failed on a result of a tool that is read by itself
 
 	// asking is a digest of what is asked, by which a turn that is repeated after a
 	// failure is recognised. messages are the digests of the turn's messages.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/model"
 )
 
 var (
@@ -24,7 +25,7 @@ var (
 // the receipt's setup, and here is the code that runs now.
 //
 // It returns nil if the scores, the sign of self-reference and, without another embedder,
-// the threat signal are equal to the bit. An error wraps [ErrScores] and names what differs,
+// the threat signal are equal to the bit. Scores that a guard may have moved are not compared. An error wraps [ErrScores] and names what differs,
 // or [ErrNotCompared], or is the context's. Scores are compared only where they follow from
 // the prompt alone, by the same model. If other scores can be due to other code around the
 // model, the receipt is not blamed for them.
@@ -50,10 +51,25 @@ func CompareScores(ctx context.Context, m *detect.Model, here CodeSetup, r kerne
 	default:
 		return nil
 	}
+	if differs == "scores" && guardMoved(r, s) {
+		return fmt.Errorf("%w: a guard moved the scores", ErrNotCompared)
+	}
 	if !here.same(s.Code) {
 		return fmt.Errorf("%w: %s differs, but so may the code", ErrNotCompared, differs)
 	}
 	return fmt.Errorf("%w: %s differs", ErrScores, differs)
+}
+
+// guardMoved reports whether a guard that does not only observe gave a verdict on what came
+// in. Its probability is recorded without the class that it is of, so the scores cannot be
+// computed from it.
+func guardMoved(r kernel.Receipt, s Setup) bool {
+	return slices.ContainsFunc(s.Guards, func(g GuardSetup) bool {
+		return g.Ask != AskObserve && slices.ContainsFunc(r.Coverage.Detectors, func(d kernel.DetectorRun) bool {
+			in := d.Name == detectorOfGuard(g.Name, model.RolePrompt) || d.Name == detectorOfGuard(g.Name, model.RoleToolResult)
+			return in && d.Outcome != kernel.NotRun && d.Score > 0
+		})
+	})
 }
 
 // moreThanPrompt returns why the scores of a receipt do not follow from its prompt alone, or

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/model"
 )
 
 // A Setup names everything that decides on turns beside the policy. It is kept as a JSON
@@ -21,6 +22,7 @@ type Setup struct {
 	Detector DetectorSetup `json:"detector"`
 	Embedder EmbedderSetup `json:"embedder"`
 	Judge    JudgeSetup    `json:"judge"`
+	Guards   []GuardSetup  `json:"guards,omitempty"`
 	Tools    ToolSetup     `json:"tools"`
 	// Constitution and Refusal are hashes of the texts of the policy.
 	Constitution string `json:"constitution"`
@@ -55,6 +57,18 @@ type JudgeSetup struct {
 	Local    string `json:"local"`
 	Model    string `json:"model,omitzero"`
 	Required bool   `json:"required,omitzero"` // an answer without its verdict is refused
+}
+
+// GuardSetup is a guard, and when it is asked.
+type GuardSetup struct {
+	Name     string       `json:"name"`
+	Model    string       `json:"model"`
+	Roles    []model.Role `json:"roles"`
+	Ask      Asking       `json:"ask"`
+	Low      float64      `json:"low"`
+	High     float64      `json:"high"`
+	Required bool         `json:"required,omitzero"` // a turn without its verdict is refused
+	Budget   float64      `json:"budget"`            // the share of turns in which it may be asked
 }
 
 // ToolSetup is what decides on tool calls: the interceptor, by the hash of its fitted
@@ -99,6 +113,13 @@ func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet) Setup {
 	}
 	if g.Judge != nil {
 		s.Judge.Model, s.Judge.Required = plainName(g.Judge.Model()), g.JudgeRequired
+	}
+	for _, guard := range g.Guards {
+		described := GuardSetup{guard.Name, plainName(guard.Model.Model()), guard.Roles, guard.Ask, guard.Low, guard.High, guard.Required, 1}
+		if guard.Budget != nil {
+			described.Budget = guard.Budget.share
+		}
+		s.Guards = append(s.Guards, described)
 	}
 	return s
 }

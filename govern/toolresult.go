@@ -66,11 +66,11 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 	}
 	g := a.Opened.governor
 	results, instructions := a.takeFromTool()
-	quoted, err := g.read(ctx, results)
+	quoted, err := a.Opened.readQuoted(ctx, results)
 	if err != nil {
 		return fmt.Errorf("reading the results of tools: %w", err)
 	}
-	a.addFromTool(quoted)
+	a.addQuoted(quoted[0])
 	orders, err := g.readInstructions(ctx, instructions)
 	if err != nil {
 		return fmt.Errorf("reading the instructions of tools: %w", err)
@@ -95,6 +95,19 @@ func (a *Assessed) addFromTool(s detect.Signal) {
 	}
 	a.evidence.Scores = maxScores(a.evidence.Scores, s.Scores)
 	a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || s.SelfReference
+}
+
+// addQuoted adds what was found in the results of tools, which counts if it would be
+// refused alone.
+func (a *Assessed) addQuoted(r quotedReading) {
+	r.opinion.heed(&a.evidence)
+	if r.attack {
+		a.evidence.Scores = maxScores(a.evidence.Scores, r.signal.Scores)
+	}
+	if r.attack && r.local {
+		a.Opened.Coverage.flag(DetectorLocal)
+	}
+	a.addFromTool(detect.Signal{Unopened: r.signal.Unopened, Unread: r.signal.Unread})
 }
 
 // readInstructions looks for attacks on the model's own rules in what tells it how to use
@@ -211,24 +224,26 @@ func (o *Opened) treatsResults() bool {
 // the history.
 func (o *Opened) readResults(ctx context.Context, in *Input, results []wire.Part) (poisoned []wire.Part, err error) {
 	read := o.affordableResults(in, results)
+	groups := make([][]detect.Text, len(read))
 	for i, p := range read {
-		refused, scores, err := o.wouldRefuse(ctx, pastMessage{p})
-		if err != nil {
-			return nil, fmt.Errorf("reading the results of tools: %w", err)
-		}
-		if refused {
+		groups[i] = pastMessage{p}.texts()
+	}
+	found, err := o.readQuoted(ctx, groups...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the results of tools: %w", err)
+	}
+	for i, r := range found {
+		if in.addTreated(r, o.governor.Kernel.Policy()) {
 			poisoned = append(poisoned, results[i])
-			in.past = maxScores(in.past, capScores(scores, o.governor.Kernel.Policy()))
 		}
 	}
 	if len(poisoned) == 0 && len(read) > 1 {
-		refused, scores, err := o.wouldRefuse(ctx, pastMessage(read))
+		joint, err := o.readQuoted(ctx, pastMessage(read).texts())
 		if err != nil {
 			return nil, fmt.Errorf("reading the results of tools: %w", err)
 		}
-		if refused {
+		if in.addTreated(joint[0], o.governor.Kernel.Policy()) {
 			poisoned = results
-			in.past = maxScores(in.past, capScores(scores, o.governor.Kernel.Policy()))
 		}
 	}
 	for i, p := range results {
@@ -246,6 +261,19 @@ func (o *Opened) readResults(ctx context.Context, in *Input, results []wire.Part
 		in.removed = append(in.removed, messageDigest(p.Text))
 	}
 	return poisoned, nil
+}
+
+// addTreated adds what was found in a result that is replaced or annotated, and reports
+// whether it is: whether it would be refused alone.
+func (in *Input) addTreated(r quotedReading, p kernel.Policy) bool {
+	in.degraded = in.degraded || r.opinion.failed
+	if r.opinion.denied {
+		in.deniedBy = ruleNoGuardVerdict
+	}
+	if r.attack {
+		in.past = maxScores(in.past, capScores(r.signal.Scores, p))
+	}
+	return r.attack
 }
 
 // treatedResults divides a message of the history into the results that carried instructions

@@ -28,6 +28,9 @@ func (k *Kernel) classify(t *Turn) {
 	}
 }
 
+// Severity is that of a prompt with these scores, in [0, 1].
+func (k *Kernel) Severity(s Scores) float64 { return k.severity(s.pooled()) }
+
 // severity is 1 - (1 - s1)(1 - max(0, s2 - watch_at)) of the two highest scores:
 // the highest alone when nothing else is suspected, more when a second type is,
 // never over 1.

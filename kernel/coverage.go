@@ -32,6 +32,11 @@ type DetectorRun struct {
 	Outcome DetectorOutcome `json:"outcome"`
 	// Why it did not run, or how it failed; empty otherwise. Never content.
 	Why string `json:"why"`
+	// Score of a guard: the highest probability that it gave, in [0, 1]; absent when it
+	// gave none.
+	Score float64 `json:"score,omitzero"`
+	// Millis is how long a guard was waited for, in milliseconds; absent under one.
+	Millis int `json:"millis,omitzero"`
 }
 
 // DetectorOutcome is how a detector's run ended.

@@ -46,6 +46,8 @@ func (r *Receipt) checkFacts() error {
 		return fmt.Errorf("%w: mode is observe, but the turn was refused", ErrInput)
 	case r.Migrated && r.Prev == "":
 		return fmt.Errorf("%w: migrated is true in the first receipt of a session", ErrInput)
+	case slices.ContainsFunc(r.Coverage.Detectors, func(d DetectorRun) bool { return !inUnit(d.Score) || d.Millis < 0 }):
+		return fmt.Errorf("%w: a detector's score is not in [0, 1], or its time under 0", ErrInput)
 	}
 	return nil
 }

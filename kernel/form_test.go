@@ -35,6 +35,10 @@ func TestFormRefusesWhatCannotBe(t *testing.T) {
 		"a negative statistic":     {names: "cusum", either: func(r *kernel.Receipt) { r.CUSUM = -0.1 }},
 		"a carry without a number": {names: "carry", either: func(r *kernel.Receipt) { r.Carry[1] = math.NaN() }},
 
+		"a guard's score over 1":   {names: "detector", either: func(r *kernel.Receipt) { r.Coverage.Detectors = []kernel.DetectorRun{{Score: 1.1}} }},
+		"a guard's negative score": {names: "detector", either: func(r *kernel.Receipt) { r.Coverage.Detectors = []kernel.DetectorRun{{Score: -0.1}} }},
+		"a guard's negative time":  {names: "detector", either: func(r *kernel.Receipt) { r.Coverage.Detectors = []kernel.DetectorRun{{Millis: -1}} }},
+
 		"a score over 1":          {names: "harm_request", either: func(r *kernel.Receipt) { r.Scores.HarmRequest = 1.01 }},
 		"a negative score":        {names: "injection", either: func(r *kernel.Receipt) { r.Scores.Injection = -0.1 }},
 		"a signal over 2":         {names: "prompt_threat_signal", either: func(r *kernel.Receipt) { r.ThreatSignal = 2.1 }},

@@ -445,10 +445,14 @@ func everyKind(t *testing.T) *journal {
 		ends.write(take(t, k, ends.s, kernel.Evidence{}, kernel.Enforce, none), func(r *kernel.Receipt) {
 			r.Outcome, r.Model = outcome, "sha256:0123456789abcdef"
 			r.Coverage = kernel.Coverage{
-				Detectors: []kernel.DetectorRun{{Name: "local", Outcome: kernel.DetectorFailed, Why: "timeout"}},
-				Redacted:  []kernel.SkippedPart{{Part: "request.messages.0.content", Why: "refused when it was new", Bytes: 9}},
-				Skipped:   []kernel.SkippedPart{{Part: "request.image", Why: "image", Bytes: 9}},
-				Unknown:   []kernel.SkippedPart{{Part: "request.x", Why: "not known to the dialect", Bytes: 9}},
+				Detectors: []kernel.DetectorRun{
+					{Name: "local", Outcome: kernel.DetectorFailed, Why: "timeout"},
+					{Name: "guard_classifier.prompt", Outcome: kernel.Flagged, Score: 0.913046, Millis: 42},
+					{Name: "guard_moderation.prompt", Outcome: kernel.NotRun, Why: "over its budget"},
+				},
+				Redacted: []kernel.SkippedPart{{Part: "request.messages.0.content", Why: "refused when it was new", Bytes: 9}},
+				Skipped:  []kernel.SkippedPart{{Part: "request.image", Why: "image", Bytes: 9}},
+				Unknown:  []kernel.SkippedPart{{Part: "request.x", Why: "not known to the dialect", Bytes: 9}},
 			}
 		})
 	}

@@ -35,6 +35,27 @@ var clients = map[string]func(c model.Config, o model.Observer) func(context.Con
 			return err
 		}
 	},
+	"tei":        guarding(model.NewClassifierGuard, model.ServerTEI, model.RolePrompt),
+	"moderation": guarding(model.NewModerationGuard, "openai", model.RoleAnswer),
+	"chat guard": guarding(model.NewChatGuard, "openai", model.RoleToolResult),
+	"vllm":       guarding(model.NewClassifierGuard, model.ServerVLLM, model.RoleToolResult),
+}
+
+func guarding(build func(model.Config, model.Observer) (*model.Guard, error), provider string, role model.Role) func(c model.Config, o model.Observer) func(context.Context) error {
+	return func(c model.Config, o model.Observer) func(context.Context) error {
+		c.Model, c.Provider = "canary-model", provider
+		g, err := build(c, o)
+		if err != nil {
+			panic(err)
+		}
+		return func(ctx context.Context) error {
+			verdict, err := g.Ask(ctx, "key:a", model.GuardText{Role: role, Text: "canary-text", Prompt: "canary-prompt"})
+			if err != nil && verdict != nil {
+				return errors.New("a failure that is a verdict as well")
+			}
+			return err
+		}
+	}
 }
 
 func embedding(provider string) func(c model.Config, o model.Observer) func(context.Context) error {

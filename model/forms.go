@@ -19,7 +19,7 @@ type form struct {
 // formOf knows guard models by their names, in the spellings of their makers
 // and of Ollama's library. Every other model is a chat model.
 func formOf(model string) form {
-	name := strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(model))
+	name := plainModel(model)
 	switch {
 	case strings.Contains(name, "llamaguard"):
 		return form{askGuard, readLlamaGuard}

@@ -114,3 +114,58 @@ func FuzzPieces(f *testing.F) {
 func offset(text, piece string) int {
 	return int(uintptr(unsafe.Pointer(unsafe.StringData(piece))) - uintptr(unsafe.Pointer(unsafe.StringData(text))))
 }
+
+// Whatever a guard answers: probabilities of classes that texts of the role can be of, or a
+// failure.
+func FuzzGuardAnswers(f *testing.F) {
+	for _, seed := range []string{
+		`[[{"label":"INJECTION","score":0.9},{"label":"SAFE","score":0.1}]]`, `{"data":[{"index":0,"label":"SAFE","probs":[0.9,0.1]}]}`,
+		`{"data":[{"index":0,"label":"LABEL_1","probs":[1e-400,1]}]}`, `[[{"label":"LABEL_1","score":1},{"label":"LABEL_0","score":null}]]`, `[]`, `[[]]`, `null`, ``,
+		`{"results":[{"category_scores":{"illicit":0.5,"hate":1}}]}`, `{"results":[{"category_scores":null}]}`,
+		`{"choices":[{"message":{"content":"unsafe\nS1"},"finish_reason":"stop","logprobs":{"content":[{"token":"unsafe","top_logprobs":[{"token":"unsafe","logprob":-0.1},{"token":"safe","logprob":-2}]}]}}]}`,
+		`{"choices":[{"message":{"content":"Safety: Unsafe\nCategories: Violent, Jailbreak"},"finish_reason":"stop","logprobs":{"content":[{"token":"Safety:"},{"token":" Unsafe","top_logprobs":[{"token":"","logprob":1e308},null]}]}}]}`,
+		`{"choices":[{"message":{"content":"<score> yes </score>"},"finish_reason":"stop"}]}`,
+		`{"choices":[{"message":{"content":"{\"reason\":\"\",\"category\":\"identity\",\"probability\":0.7}"},"finish_reason":"stop"}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		for _, role := range Roles {
+			for _, name := range []string{"PIGuard", "Prompt-Guard-2"} {
+				verdicts, err := readTEI(answer, name, role)
+				checkGuard(t, role, verdicts, err)
+				verdicts, err = readVLLM(answer, name, role)
+				checkGuard(t, role, verdicts, err)
+			}
+			verdicts, err := readModeration(answer, role)
+			checkGuard(t, role, verdicts, err)
+			for _, family := range wordedFamilies {
+				verdict, err := family.read(answer, role)
+				checkGuard(t, role, []Verdict{verdict}, err)
+			}
+			if content, err := readContent(answer); err == nil {
+				verdict, err := readGuardVerdict(content, role)
+				checkGuard(t, role, []Verdict{verdict}, err)
+				verdict, err = readViolation(content, role)
+				checkGuard(t, role, []Verdict{verdict}, err)
+			}
+		}
+	})
+}
+
+func checkGuard(t *testing.T, role Role, verdicts []Verdict, err error) {
+	t.Helper()
+	if err != nil {
+		if Why(err) != Unusable {
+			t.Error(err)
+		}
+		return
+	}
+	for _, v := range verdicts {
+		for class, p := range v {
+			if !isProbability(p) || class.Of(new(kernel.Scores)) == nil {
+				t.Errorf("%s: %v", role, v)
+			}
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -161,5 +163,39 @@ func TestAssessNamesWhatItDidNotRead(t *testing.T) {
 	lines := jsonLines(t, out)
 	if len(lines[0]["uninspected"].([]any)) != 1 || lines[1]["uninspected"] != nil {
 		t.Errorf("%v", lines)
+	}
+}
+
+// The guards of a configuration are asked, as the proxy asks them; one that fails leaves the
+// decision to the detector.
+func TestAssessAsksGuards(t *testing.T) {
+	down := false
+	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		p := 0.02
+		if strings.Contains(string(body), "trigger") {
+			p = 0.98
+		}
+		if down {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = fmt.Fprintf(w, `[[{"label":"INJECTION","score":%v},{"label":"SAFE","score":%v}]]`, p, 1-p)
+	}))
+	defer guard.Close()
+	config := filepath.Join(t.TempDir(), "Caddyfile")
+	text := "{\n\tlex {\n\t\tguard classifier {\n\t\t\tbase_url " + guard.URL + "\n\t\t\tmodel PIGuard\n\t\t\task always\n\t\t}\n\t}\n}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"The trigger of the camera.": true, "The trigger, while nobody answers.": false} {
+		down = !want
+		out, _, err := lexCommand(`{"id":"a","text":"`+text+`"}`+"\n"+`{"id":"b","text":"What is the capital of France?"}`+"\n", "assess", "--config", config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := jsonLines(t, out)
+		if lines[0]["refused"] != want || lines[1]["refused"] != false {
+			t.Errorf("%s", out)
+		}
 	}
 }

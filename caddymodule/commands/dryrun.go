@@ -17,7 +17,7 @@ import (
 )
 
 // promptOptions are the options of the app that decisions on prompts depend on.
-var promptOptions = []string{"policy", "embedder"}
+var promptOptions = []string{"policy", "embedder", "guards"}
 
 // dryRunApp provisions the app with some options of a configuration file, those that
 // decisions depend on. It touches no store, no secret and no listener. Without a file

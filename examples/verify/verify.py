@@ -86,6 +86,7 @@ SCORES = replay.CLASSES + ["injection"]
 PART, RAN = {"part": str, "why": str, "bytes": int}, {"name": str, "outcome": str, "why": str}
 SEEN = {"part": str, "detector": str, "bytes": int}
 COVERAGE = {"detectors": RAN, "inspected": SEEN, "redacted": PART, "skipped": PART, "unknown": PART}
+MEASURED = {"score": float, "millis": int}
 OUTCOMES = "answered refused provider_failed client_gone aborted failed".split()
 
 
@@ -121,8 +122,14 @@ def check_coverage(c):
          and is_a(int, c["bytes_inspected"]) and is_a(int, c["bytes_forwarded"]), "coverage")
     for name, kinds in COVERAGE.items():
         need("form", isinstance(lists[name], list) and all(
-            isinstance(e, dict) and e.keys() == kinds.keys() and all(is_a(k, e[m]) for m, k in kinds.items())
-            for e in lists[name]), f"coverage.{name}")
+            is_entry(e, kinds, MEASURED if name == "detectors" else {}) for e in lists[name]), f"coverage.{name}")
+
+
+def is_entry(e, kinds, optional):
+    """An entry of a list has all of its members, and some that are left out when they are 0."""
+    kinds = kinds | {m: k for m, k in optional.items() if isinstance(e, dict) and e.get(m, 0) != 0}
+    return (isinstance(e, dict) and e.keys() == kinds.keys() and all(is_a(k, e[m]) for m, k in kinds.items())
+            and 0 <= e.get("score", 0) <= 1 and e.get("millis", 0) >= 0)
 
 
 def read_record(record):

@@ -49,6 +49,9 @@ type Signal struct {
 	// Unread counts the bytes of the texts that are neither language nor data
 	// of a known form, such as keys and ciphers: they were looked at and could not be understood.
 	Unread int
+	// Hidden is the most suspicious reading of what is hidden in the texts, behind a code or
+	// over a seam, or "" if none is suspicious: another reader of the texts does not see it.
+	Hidden string
 	// BytesInspected counts the bytes of the texts that were read. Assistant
 	// texts are not: an answer is judged when it is given, see [Model.Judge].
 	BytesInspected int
@@ -75,6 +78,7 @@ func (m *Model) Assess(ctx context.Context, texts []Text) (s Signal, err error) 
 func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 	var worst [Heads]float64
 	var user projection
+	var found concealed
 	for _, t := range texts {
 		if t.Source == Assistant {
 			continue
@@ -85,7 +89,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 		if !isUserText(t.Source) {
 			meaning = nil
 		}
-		refers, noise := m.raise(&worst, t.Source, read.Views, meaning)
+		refers, noise := m.raise(&worst, &found, t.Source, read.Views, meaning)
 		s.SelfReference = s.SelfReference || refers
 		s.Unopened = s.Unopened || !read.Whole
 		if read.played {
@@ -95,7 +99,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 	}
 	for _, t := range seamTexts(texts) {
 		read := read(ctx, t.Body)
-		refers, _ := m.raise(&worst, t.Source, read.Views, nil)
+		refers, _ := m.raise(&worst, &found, t.Source, read.Views, nil)
 		s.SelfReference = s.SelfReference || refers
 		s.Unopened = s.Unopened || !read.Whole
 	}
@@ -103,6 +107,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 		worst[h] = math.Round(p*1e6) / 1e6
 	}
 	s.Scores = kernelScores(worst)
+	s.Hidden = found.text
 	s.Embedding = user.unit(&m.p)
 	s.Threat = m.Threat(s.Embedding)
 	return s
@@ -214,11 +219,17 @@ func isReportedThreat(normal string) bool {
 		!containsAny(" "+normal, []string{" you ", " your ", " you'll "})
 }
 
-// raise lifts worst to the scores of a text's views, and reports whether the
+// concealed is the view with the highest score of those that are not the text itself.
+type concealed struct {
+	text  string
+	score float64
+}
+
+// raise lifts worst and found to the scores of a text's views, and reports whether the
 // user speaks of the assistant's rules in one of them. The first view is the text
 // as it is read; it is added to meaning unless that is nil, and noise counts its
 // bytes that are no language.
-func (m *Model) raise(worst *[Heads]float64, source Source, views []view, meaning *projection) (refers bool, noise int) {
+func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, views []view, meaning *projection) (refers bool, noise int) {
 	for i, view := range views {
 		var p [Heads]float64
 		var tail float64
@@ -236,6 +247,8 @@ func (m *Model) raise(worst *[Heads]float64, source Source, views []view, meanin
 		}
 		if i == 0 {
 			noise = strange
+		} else if top := slices.Max(p[:]); top >= suspected && top > found.score {
+			*found = concealed{view.Text, top}
 		}
 		meaning = nil
 		for h := range worst {

@@ -1,0 +1,265 @@
+package model
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// A Role says who says a text that a guard is asked about.
+type Role string
+
+// The roles.
+const (
+	RolePrompt     Role = "prompt"      // the user, in the newest turn
+	RoleAnswer     Role = "answer"      // the model
+	RoleToolResult Role = "tool_result" // a tool or a document
+)
+
+// Roles are all roles.
+var Roles = []Role{RolePrompt, RoleAnswer, RoleToolResult}
+
+// A Class is one of the kernel's scores, by its name in receipts.
+type Class string
+
+// The classes.
+const (
+	Identity     Class = "identity"
+	Coercion     Class = "coercion"
+	Exploitative Class = "exploitative"
+	HarmRequest  Class = "harm_request"
+	Sycophancy   Class = "sycophancy"
+	Injection    Class = "injection"
+)
+
+// Of returns the score of the class, or nil if there is no such class.
+func (c Class) Of(s *kernel.Scores) *float64 {
+	switch c {
+	case Identity:
+		return &s.Identity
+	case Coercion:
+		return &s.Coercion
+	case Exploitative:
+		return &s.Exploitative
+	case HarmRequest:
+		return &s.HarmRequest
+	case Sycophancy:
+		return &s.Sycophancy
+	case Injection:
+		return &s.Injection
+	}
+	return nil
+}
+
+// A Verdict is what a guard says of a text: for each class that its categories map to
+// (see [GuardCategories]) the probability in [0, 1] that the text is of the class. Of a
+// class that is absent the guard says nothing. A verdict must not be changed.
+type Verdict map[Class]float64
+
+// Highest is the highest probability of any class, 0 of an empty verdict.
+func (v Verdict) Highest() (p float64) {
+	for _, q := range v {
+		p = max(p, q)
+	}
+	return p
+}
+
+// worse returns for each class the higher probability of the two.
+func (v Verdict) worse(other Verdict) Verdict {
+	out := make(Verdict, len(v))
+	for _, one := range []Verdict{v, other} {
+		for class, p := range one {
+			out[class] = max(out[class], p)
+		}
+	}
+	return out
+}
+
+// found returns the classes that are more likely than not.
+func (v Verdict) found() Verdict {
+	out := make(Verdict)
+	for class, p := range v {
+		if p >= 0.5 {
+			out[class] = p
+		}
+	}
+	return out
+}
+
+// A GuardText is a text that a guard is asked about.
+type GuardText struct {
+	Role Role
+	Text string
+	// Prompt is what an answer answers, "" in the other roles.
+	Prompt string
+}
+
+// A Guard asks a guard model whether texts are attacks or harmful. It is safe for
+// concurrent use.
+type Guard struct {
+	*client
+	form   guardForm
+	secret []byte // of the cache's keys
+	cache  *lru.Cache[[sha256.Size]byte, Verdict]
+}
+
+// A guardForm says how a kind of guards is asked, and how its answer is read.
+type guardForm struct {
+	roles []Role
+	// reaches cut a text into pieces. The second one is used if the server rejects the
+	// pieces of the first: all read the same bytes, the later ones in smaller pieces.
+	reaches []reach
+	batch   int // pieces in one question
+	// ask asks about some pieces of a text and returns a verdict on each.
+	ask func(ctx context.Context, g *Guard, namespace string, t GuardText, pieces []string) ([]Verdict, error)
+}
+
+// verdicts is how many verdicts a guard keeps. One takes about as much memory as a
+// cached signal of an embedder, and a map.
+const verdicts = cacheBytes / (4 * entryBytes)
+
+func newGuard(c Config, form guardForm, observer Observer) (*Guard, error) {
+	if c.Dimensions != 0 {
+		return nil, errors.New("a guard has no dimensions")
+	}
+	client, err := newClient(c, "Authorization", observer)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := lru.New[[sha256.Size]byte, Verdict](verdicts)
+	if err != nil {
+		return nil, fmt.Errorf("making the cache: %w", err)
+	}
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // never fails (crypto/rand)
+	return &Guard{client: client, form: form, secret: secret, cache: cache}, nil
+}
+
+// Model names the model.
+func (g *Guard) Model() string { return g.config.Model }
+
+// Knows reports whether the guard can be asked about texts in a role.
+func (g *Guard) Knows(r Role) bool { return slices.Contains(g.form.roles, r) }
+
+// Reads is how many bytes of a text the guard reads.
+func (g *Guard) Reads() int { return g.form.reaches[0].bytes() }
+
+// Ask asks about a text: its first [Guard.Reads] bytes, piece by piece, of which the
+// worst counts. A class that one piece is found to be of is in the verdict even if the
+// guard fails on another; that a text is of no class is said only when all pieces were
+// read. Otherwise Ask returns an error, whose kind [Why] tells. The verdict on a blank
+// text is empty.
+//
+// The namespace names the caller: limits on how much is asked, failures and the cache
+// are its own, see [Embedder.Threat].
+func (g *Guard) Ask(ctx context.Context, namespace string, t GuardText) (verdict Verdict, err error) {
+	t.Text = strings.ToValidUTF8(t.Text[:min(len(t.Text), g.Reads())], "?")
+	t.Prompt = strings.ToValidUTF8(t.Prompt, "?")
+	pieces := g.form.reaches[0].pieces(t.Text)
+	if len(pieces) == 0 {
+		return Verdict{}, nil
+	}
+	key := g.cacheKey(namespace, t)
+	if verdict, ok := g.cache.Get(key); ok {
+		g.observer.Cached()
+		return verdict, nil
+	}
+	whole := false
+	err = g.gatherEvidence(ctx, namespace, len(pieces), func(ctx context.Context) error {
+		verdict, whole, err = g.askAll(ctx, namespace, t, pieces)
+		for _, r := range g.form.reaches[1:] {
+			if smaller := r.pieces(t.Text); Why(err) == Rejected && len(smaller) > len(pieces) {
+				verdict, whole, err = g.askAll(ctx, namespace, t, smaller)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if whole {
+		g.cache.Add(key, verdict)
+	}
+	return verdict, nil
+}
+
+// cacheKey is keyed by a secret of this process, so that nobody who sees the memory of
+// the cache can look for a text in it.
+func (g *Guard) cacheKey(namespace string, t GuardText) (key [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, g.secret)
+	for _, part := range []string{namespace, string(t.Role), t.Prompt, t.Text} {
+		sum := sha256.Sum256([]byte(part)) // no two lists of parts run together
+		mac.Write(sum[:])
+	}
+	mac.Sum(key[:0])
+	return key
+}
+
+// askAll asks about all pieces side by side. whole reports whether all of them have a
+// verdict.
+func (g *Guard) askAll(ctx context.Context, namespace string, t GuardText, pieces []string) (verdict Verdict, whole bool, err error) {
+	batches := slices.Collect(slices.Chunk(pieces, g.form.batch))
+	found, errs := make([]Verdict, len(batches)), make([]error, len(batches))
+	var all sync.WaitGroup
+	for i, batch := range batches {
+		all.Go(func() { found[i], errs[i] = g.askBatch(ctx, namespace, t, batch) })
+	}
+	all.Wait()
+	for _, v := range found {
+		verdict = verdict.worse(v)
+	}
+	if err = errors.Join(errs...); err == nil {
+		return verdict, true, nil
+	}
+	if verdict = verdict.found(); len(verdict) > 0 {
+		return verdict, false, nil
+	}
+	return nil, false, firstFailure(errs)
+}
+
+// firstFailure prefers an error that is no rejection: smaller pieces do not help then.
+func firstFailure(errs []error) error {
+	var first error
+	for _, err := range errs {
+		if err != nil && (first == nil || Why(first) == Rejected) {
+			first = err
+		}
+	}
+	return first
+}
+
+func (g *Guard) askBatch(ctx context.Context, namespace string, t GuardText, pieces []string) (Verdict, error) {
+	verdicts, err := g.form.ask(ctx, g, namespace, t, pieces)
+	if err != nil {
+		return nil, err
+	}
+	worst := Verdict{}
+	for _, v := range verdicts {
+		worst = worst.worse(v)
+	}
+	return worst, nil
+}
+
+// question asks one question and reads as many verdicts as it has pieces.
+func (g *Guard) question(ctx context.Context, namespace, path string, question any, pieces int, read func(answer []byte) ([]Verdict, error)) (verdicts []Verdict, err error) {
+	err = g.ask(ctx, namespace, path, question, func(answer []byte) error {
+		if verdicts, err = read(answer); err == nil && len(verdicts) != pieces {
+			err = unusable("not one verdict for each text")
+		}
+		return err
+	})
+	return verdicts, err
+}
+
+// isProbability is false for NaN.
+func isProbability(p float64) bool { return p >= 0 && p <= 1 }

@@ -1,0 +1,83 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	moderationTimeout = 5 * time.Second
+	moderationModel   = "omni-moderation-latest"
+)
+
+// NewModerationGuard makes a guard of OpenAI's moderation API, or of a server that speaks
+// it, such as Mistral's. It knows prompts and answers. It checks the configuration and
+// completes it with defaults; it asks the provider nothing. The observer may be nil.
+func NewModerationGuard(c Config, observer Observer) (*Guard, error) {
+	c.BaseURL, c.Model = withDefault(c.BaseURL, openAIBase), withDefault(c.Model, moderationModel)
+	if c.Timeout == 0 {
+		c.Timeout = moderationTimeout
+	}
+	if c.Key == "" && asksOpenAI(c) {
+		return nil, errKey
+	}
+	return newGuard(c, guardForm{
+		roles: []Role{RolePrompt, RoleAnswer}, reaches: []reach{moderationReach}, batch: moderationReach.most, ask: askModeration,
+	}, observer)
+}
+
+// moderationReach cuts texts as OpenAI advised for its first models: long texts are
+// judged less accurately
+// (https://platform.openai.com/docs/guides/moderation).
+var moderationReach = reach{size: 2000, overlap: 200, most: 32}
+
+type moderationQuestion struct {
+	Model string   `json:"model"`
+	Input []string `json:"input"`
+}
+
+// askModeration asks POST /moderations
+// (https://platform.openai.com/docs/api-reference/moderations,
+// https://docs.mistral.ai/capabilities/guardrailing).
+func askModeration(ctx context.Context, g *Guard, namespace string, t GuardText, pieces []string) ([]Verdict, error) {
+	q := moderationQuestion{g.config.Model, pieces}
+	return g.question(ctx, namespace, "moderations", q, len(pieces), func(answer []byte) ([]Verdict, error) {
+		return readModeration(answer, t.Role)
+	})
+}
+
+// readModeration reads for each text the scores of the categories. Categories that are not
+// in the table say nothing. A text with none that is in it has no verdict.
+func readModeration(answer []byte, role Role) (out []Verdict, err error) {
+	var body struct {
+		Results []struct {
+			Scores map[string]*float64 `json:"category_scores"`
+		} `json:"results"`
+	}
+	if json.Unmarshal(answer, &body) != nil {
+		return nil, unusable("no list of results with scores")
+	}
+	for _, result := range body.Results {
+		verdict, known := Verdict{}, false
+		for label, p := range result.Scores {
+			category, listed := categoryOf(familyModeration, label)
+			switch {
+			case !listed, p == nil: // some servers leave categories null that a model does not know
+				continue
+			case !isProbability(*p):
+				return nil, unusable("a score that is no probability")
+			}
+			known = true
+			for _, class := range category.In(role) {
+				verdict[class] = max(verdict[class], *p)
+			}
+		}
+		if !known {
+			return nil, unusable("a text without the score of a known category")
+		}
+		out = append(out, verdict)
+	}
+	return out, nil
+}
