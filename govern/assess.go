@@ -50,7 +50,6 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	g := o.governor
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
-	a.evidence = kernel.Evidence{DeniedBy: in.deniedBy, Degraded: in.degraded, Repeated: o.repeats(in)}
 
 	// Score the newest turn as a whole, what tools and documents say by itself (see
 	// read), and the rest once more together with the earlier messages that are new to
@@ -78,28 +77,33 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	a.evidence.ThreatSignal, a.evidence.SovereigntyDrift = a.said.Threat, a.said.SelfReference
-	a.measureThreat(ctx)
-
-	// What the guards say moves the scores of what they are asked about. The record has
-	// what the detector itself found.
 	local, err := g.withQuoted(a.said, quoted, found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	scores := maxScores(withInstructions(local.Scores, instructions.Scores), in.past)
-	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(scores) >= g.Kernel.Policy().WatchAt)
+	if local.Unopened || instructions.Unopened {
+		o.Coverage.Skip("request", "encoded more deeply than is opened", 0)
+	}
+	if unread := local.Unread + instructions.Unread; unread > 0 {
+		o.Coverage.Skip("request", noLanguage, unread)
+	}
+
+	a.evidence = kernel.Evidence{
+		Scores:           maxScores(withInstructions(local.Scores, instructions.Scores), in.past),
+		ThreatSignal:     a.said.Threat,
+		SovereigntyDrift: a.said.SelfReference,
+		Degraded:         in.degraded,
+		DeniedBy:         in.deniedBy,
+		Repeated:         o.repeats(in),
+	}
+	a.measureThreat(ctx)
+	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(a.evidence.Scores) >= g.Kernel.Policy().WatchAt)
+
+	// What the guards say moves the scores of the texts that they were asked about.
 	a.guardSaid(ctx, said, quoted, &found)
 	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	if a.said.Unopened || instructions.Unopened {
-		o.Coverage.Skip("request", "encoded more deeply than is opened", 0)
-	}
-	if unread := a.said.Unread + instructions.Unread; unread > 0 {
-		o.Coverage.Skip("request", noLanguage, unread)
-	}
-
 	a.evidence.Scores = maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past)
 
 	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
