@@ -51,7 +51,6 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	g := o.governor
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
-	a.evidence = kernel.Evidence{DeniedBy: in.deniedBy, Degraded: in.degraded, Repeated: o.repeats(in)}
 
 	// Score the newest turn as a whole, what tools and documents say by itself (see
 	// read), and the rest once more together with the earlier messages that are new to
@@ -79,11 +78,6 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	a.evidence.ThreatSignal, a.evidence.SovereigntyDrift = a.said.Threat, a.said.SelfReference
-	a.measureThreat(ctx)
-
-	// What the guards say moves the scores of what they are asked about. The record has
-	// what the detector itself found.
 	local, err := g.withQuoted(a.said, quoted, found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -94,14 +88,25 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if unread := local.Unread + instructions.Unread; unread > 0 {
 		o.Coverage.Skip("request", noLanguage, unread)
 	}
-	scores := maxScores(withInstructions(local.Scores, instructions.Scores), in.past)
-	if a.unassessed(scores) {
+
+	a.evidence = kernel.Evidence{
+		Scores:           maxScores(withInstructions(local.Scores, instructions.Scores), in.past),
+		ThreatSignal:     a.said.Threat,
+		SovereigntyDrift: a.said.SelfReference,
+		Degraded:         in.degraded,
+		DeniedBy:         in.deniedBy,
+		Repeated:         o.repeats(in),
+	}
+	if a.unassessed() {
 		o.Coverage.NotRun(DetectorLocal, "no text to read")
 		a.evidence = kernel.Evidence{Unassessed: true, DeniedBy: in.deniedBy}
 		a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode)
 		return a, err
 	}
-	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(scores) >= g.Kernel.Policy().WatchAt)
+	a.measureThreat(ctx)
+	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(a.evidence.Scores) >= g.Kernel.Policy().WatchAt)
+
+	// What the guards say moves the scores of the texts that they were asked about.
 	a.guardSaid(ctx, said, quoted, &found)
 	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -117,8 +122,8 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 // unassessed reports whether the newest turn has only parts that no detector reads, such as
 // an image, and nothing was found in what else was read of the request: its instructions
 // and its history. To call such a turn clear would be to vouch for what nobody saw.
-func (a *Assessed) unassessed(s kernel.Scores) bool {
-	in, coverage := a.input, a.Opened.Coverage
+func (a *Assessed) unassessed() bool {
+	in, coverage, s := a.input, a.Opened.Coverage, a.evidence.Scores
 	silent := len(in.said) == 0 && len(in.earlier) == 0 && in.results == 0
 	found := max(s.Identity, s.Coercion, s.Exploitative, s.HarmRequest, s.Sycophancy, s.Injection) >= a.Opened.governor.Kernel.Policy().WatchAt
 	return silent && !found && len(coverage.Skipped)+len(coverage.Unknown) > 0
