@@ -26,6 +26,13 @@ func (l *Levels) Refused(threshold int) (n int64) {
 	return n
 }
 
+// Add adds the texts of another sample.
+func (l *Levels) Add(more *Levels) {
+	for level, n := range more {
+		l[level] += n
+	}
+}
+
 // A Threshold is the refuse_at that a rate of false alarms asks for, as far as a sample of
 // harmless texts can tell.
 type Threshold struct {
@@ -109,9 +116,7 @@ func (m LevelsByType) Add(attackType string, level int) {
 func (m LevelsByType) Total() *Levels {
 	total := new(Levels)
 	for _, l := range m {
-		for level, n := range l {
-			total[level] += n
-		}
+		total.Add(l)
 	}
 	return total
 }

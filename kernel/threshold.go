@@ -39,7 +39,7 @@ func (k *Kernel) Level(t *Turn) float64 {
 // at most the level, in 0 to 100. So a threshold of whole hundredths refuses a turn if and
 // only if it is at most this.
 func Hundredths(level float64) int {
-	n := int(level * 100)
+	n := int(float64(level * 100))
 	if float64(n+1)/100 <= level { // the product was rounded down
 		n++
 	}
