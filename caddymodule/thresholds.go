@@ -1,13 +1,17 @@
 package caddymodule
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/caddy-lex/lex/evaluation"
 	"github.com/caddy-lex/lex/store"
 )
 
-// thresholds says what other values of refuse_at would have refused of the turns that were
-// counted, whatever the mode was.
-type thresholds struct {
+// Thresholds says what other values of refuse_at would have refused of the turns that were
+// counted, whatever the mode was. It is the member thresholds of GET /stats.
+type Thresholds struct {
 	// Since is when the first of the turns came, in Unix milliseconds; null if there is none.
 	// Turns before that, which an older version governed, are not counted.
 	Since *int64 `json:"since"`
@@ -17,13 +21,13 @@ type thresholds struct {
 	RefuseAt []float64 `json:"refuse_at"`
 	Refused  []int64   `json:"refused"`
 	// AttackTypes has the same of each attack type that came up.
-	AttackTypes map[string]refusedTurns `json:"attack_types"`
+	AttackTypes map[string]RefusedTurns `json:"attack_types"`
 	// Rates are the thresholds at which the given shares of the turns are refused.
 	Rates []evaluation.Threshold `json:"rates"`
 }
 
-// refusedTurns are the turns of one attack type.
-type refusedTurns struct {
+// RefusedTurns are the turns of one attack type.
+type RefusedTurns struct {
 	Turns   int64   `json:"turns"`
 	Refused []int64 `json:"refused"`
 }
@@ -31,13 +35,13 @@ type refusedTurns struct {
 // refusedRates are the shares of turns that thresholds are given for.
 var refusedRates = []float64{0.001, 0.002, 0.005, 0.01}
 
-func newThresholds(s store.Stats) thresholds {
+func newThresholds(s store.Stats) Thresholds {
 	var total evaluation.Levels
-	t := thresholds{AttackTypes: make(map[string]refusedTurns)}
+	t := Thresholds{AttackTypes: make(map[string]RefusedTurns)}
 	for attackType, counts := range s.Levels {
 		levels := (*evaluation.Levels)(counts)
 		total.Add(levels)
-		t.AttackTypes[string(attackType)] = refusedTurns{levels.N(), refusedAt(levels)}
+		t.AttackTypes[string(attackType)] = RefusedTurns{levels.N(), refusedAt(levels)}
 	}
 	if t.Turns = total.N(); t.Turns > 0 {
 		t.Since = &s.LevelsSince
@@ -58,4 +62,25 @@ func refusedAt(l *evaluation.Levels) (refused []int64) {
 		refused = append(refused, l.Refused(threshold))
 	}
 	return refused
+}
+
+// Levels returns the levels that the counts go back to, as far as the thresholds tell them
+// apart: all under the lowest are 0. Counts that cannot be are an error.
+func (t *Thresholds) Levels() (evaluation.LevelsByType, error) {
+	levels := make(evaluation.LevelsByType)
+	for attackType, turns := range t.AttackTypes {
+		if len(turns.Refused) != evaluation.HighestThreshold-evaluation.LowestThreshold+1 {
+			return nil, fmt.Errorf("%d thresholds were counted, and not those from 0.31 to 0.99", len(turns.Refused))
+		}
+		l, above := new(evaluation.Levels), int64(0)
+		for i, refused := range slices.Backward(turns.Refused) {
+			l[evaluation.LowestThreshold+i], above = refused-above, refused
+		}
+		l[0] = turns.Turns - above
+		if slices.Min(l[:]) < 0 {
+			return nil, errors.New("a threshold refuses more turns than a lower one")
+		}
+		levels[attackType] = l
+	}
+	return levels, nil
 }

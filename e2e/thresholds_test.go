@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // The documented command line works on files of the documented form, and what it prints has
@@ -16,7 +19,7 @@ func TestDocumentedCalibrate(t *testing.T) {
 	var output string
 	for _, b := range blocks(t) {
 		switch {
-		case strings.HasPrefix(b.text, "caddy lex calibrate"):
+		case strings.HasPrefix(b.text, "caddy lex calibrate --benign"):
 			lines = append(lines, b.text)
 		case b.file == "thresholds.md" && b.lang == "text":
 			output = b.text
@@ -45,6 +48,31 @@ func TestDocumentedCalibrate(t *testing.T) {
 		if !strings.HasPrefix(want, "severe_at") && !strings.HasPrefix(want, "threat_severity") && !attackTypeRow.MatchString(want) && !slices.Contains(got, want) {
 			t.Errorf("no line %q in\n%s", want, out)
 		}
+	}
+}
+
+// The documented command line finds the threshold of the turns that a running proxy has
+// counted, in either store.
+func TestDocumentedCalibrateOnline(t *testing.T) {
+	t.Parallel()
+	var line string
+	for _, b := range blocks(t) {
+		if b.file == "thresholds.md" && strings.Contains(b.text, "--url") {
+			line = strings.Replace(b.text, "0.3%", "5%", 1)
+		}
+	}
+	redis := storetest.StartRedis(t)
+	for name, store := range map[string]string{"bolt": "bolt", "redis": "redis " + redis} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, "../Caddyfile", "", freePorts(t), "LEX_STORE="+store)
+			for i := range 80 {
+				s.do(t, http.MethodPost, "/v1/chat/completions", fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"What is the weather like in town number %d?"}]}`, i))
+			}
+			out, errs, err := inShell(t, t.TempDir(), strings.Replace(line, "http://localhost:8080", s.URL, 1))
+			if err != nil || !strings.Contains(out, "For a false-alarm rate of 5 %: refuse_at 0.31") || !strings.Contains(out, "all          80") {
+				t.Errorf("%v\n%s\n%s", err, out, errs)
+			}
+		})
 	}
 }
 

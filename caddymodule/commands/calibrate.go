@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -25,7 +27,7 @@ import (
 
 func calibrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "calibrate --benign <file>... [--attacks <file>...] [--fpr 0.5%] [--config <file>] [--json]",
+		Use:   "calibrate --benign <file>... | --url <url> [--attacks <file>...] [--fpr 0.5%] [--config <file>] [--json]",
 		Short: "Finds the threshold that refuses a given share of your own harmless prompts",
 		Long: `
 Reads harmless prompts, JSON lines as for "caddy lex assess" or "caddy lex bench",
@@ -40,12 +42,19 @@ among them counts as a false alarm. Lines with a label of attacks are left out o
 are asked for, the more prompts are needed: 368 for 1 %, 736 for 0.5 %, 1843 for
 0.2 %. With fewer there is no threshold, and the exit status is 1.
 
---config names the configuration whose policy and embedder decide.
+With --url the turns that a running proxy has counted take the place of the harmless
+prompts (GET /stats). What is attack among them counts as a false alarm too. If the
+proxy does not show its statistics to everybody, give the environment variable
+ADMIN_PASSWORD.
+
+--config names the configuration whose policy and embedder decide. With --url, give
+the proxy's.
 
 A line that cannot be read is reported on standard error and left out, and the
 exit status is then 1.`,
 	}
 	cmd.Flags().StringArray("benign", nil, "File of harmless prompts in JSON lines; may be given several times")
+	cmd.Flags().String("url", "", "Base URL of a running proxy whose traffic takes the place of harmless prompts")
 	cmd.Flags().StringArray("attacks", nil, "File of attacks in JSON lines; may be given several times")
 	cmd.Flags().String("fpr", "0.5%", "Share of harmless prompts that may be refused")
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
@@ -92,7 +101,7 @@ func calibrate(cmd *cobra.Command, fl caddycmd.Flags) error {
 		return err
 	}
 	m := &leveller{app: app, leftOut: make(map[string]int), faults: cmd.ErrOrStderr()}
-	harmless, err := m.read(cmd.Context(), benign, evaluation.Benign, evaluation.Borderline)
+	harmless, err := m.harmless(cmd.Context(), benign, fl.String("url"))
 	if err != nil {
 		return err
 	}
@@ -129,8 +138,8 @@ func calibrateFlags(fl caddycmd.Flags) (benign, attacks []string, rate float64, 
 	switch {
 	case len(fl.Args()) > 0:
 		err = fmt.Errorf("unexpected argument %q: name files with --benign and --attacks", fl.Arg(0))
-	case len(benign) == 0:
-		err = errors.New("name at least one file with --benign")
+	case (len(benign) == 0) == (fl.String("url") == ""):
+		err = errors.New("name at least one file with --benign, or a proxy with --url")
 	}
 	return benign, attacks, rate, errors.Join(err, err1, err2, err3)
 }
@@ -158,6 +167,38 @@ type leveller struct {
 	leftOut map[string]int
 	bad     int       // lines that could not be read
 	faults  io.Writer // where these are reported
+}
+
+// harmless returns the levels of the prompts in files, or of the traffic of a proxy.
+func (m *leveller) harmless(ctx context.Context, files []string, url string) (levels, error) {
+	if url == "" {
+		return m.read(ctx, files, evaluation.Benign, evaluation.Borderline)
+	}
+	p, err := newProxy("--url", url)
+	if err != nil {
+		return levels{}, err
+	}
+	p.open(adminVariable, "X-Lex-Admin-Password")
+	var stats struct {
+		Thresholds *caddymodule.Thresholds `json:"thresholds"`
+	}
+	if err := p.ask(ctx, http.MethodGet, "/stats", nil, &stats); err != nil {
+		return levels{}, err
+	}
+	if stats.Thresholds == nil {
+		return levels{}, errors.New("asking the proxy for /stats: it counts no levels; is it of this version?")
+	}
+	counted, err := stats.Thresholds.Levels()
+	if err != nil {
+		return levels{}, fmt.Errorf("asking the proxy for /stats: %w", err)
+	}
+	found := levels{counted, make(map[string]int64)}
+	present := m.app.Governor().Kernel.Policy().RefuseAt
+	for attackType, l := range found.LevelsByType {
+		// A threshold between whole hundredths refuses at least what the next one does.
+		found.refused[attackType] = l.Refused(int(math.Ceil(present*100 - 1e-9)))
+	}
+	return found, nil
 }
 
 // read returns the levels of the prompts in the files that have no label or one of the

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -203,12 +205,51 @@ func TestCalibrateNamesBadLines(t *testing.T) {
 	}
 }
 
+// The turns that a proxy has counted stand for the harmless prompts.
+func TestCalibrateFromTraffic(t *testing.T) {
+	s := startProxy(t, "Paris.")
+	for i := range 72 {
+		askProxy(t, http.MethodPost, s.URL+"/v1/chat/completions", fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"What is the weather like in town number %d?"}]}`, i))
+	}
+	askProxy(t, http.MethodPost, s.URL+"/v1/chat/completions", fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]}`, attack))
+	c, err := calibrated(t, "--url", s.URL, "--fpr", "5%")
+	if err != nil || c.Benign[0].N != 73 || c.Benign[0].Present.Refused != 1 || c.Benign[0].Proposed.Refused != 1 || c.Refused != 1 || *c.RefuseAt != 0.31 {
+		t.Errorf("%v: %+v", err, c)
+	}
+	c, err = calibrated(t, "--url", s.URL, "--fpr", "1%")
+	if err == nil || !strings.Contains(err.Error(), "at least 368 harmless prompts, and there are 73") || c.RefuseAt != nil {
+		t.Errorf("%v: %+v", err, c)
+	}
+}
+
+// Answers that no proxy gives are errors.
+func TestCalibrateFromNoProxy(t *testing.T) {
+	falling, short := make([]int, 69), make([]int, 68)
+	falling[68] = 1
+	for name, thresholds := range map[string]any{
+		"counts no levels": nil,
+		"more turns":       map[string]any{"attack_types": map[string]any{"none": map[string]any{"turns": 1000, "refused": falling}}},
+		"68 thresholds":    map[string]any{"attack_types": map[string]any{"none": map[string]any{"turns": 1000, "refused": short}}},
+		"is not the JSON":  map[string]any{"attack_types": []int{1}},
+	} {
+		text, err := json.Marshal(map[string]any{"total_receipts": 1, "thresholds": thresholds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+		if out, _, err := lexCommand("", "calibrate", "--url", s.URL); err == nil || !strings.Contains(err.Error(), name) || out != "" {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		s.Close()
+	}
+}
+
 func TestCalibrateChecksItsFlags(t *testing.T) {
 	good := labelled(t, calm(1)...)
 	for _, args := range [][]string{
 		{}, {good}, {"--benign", "missing.jsonl"}, {"--benign", good, "--attacks", "missing.jsonl"}, {"--benign", good, "more"},
 		{"--benign", good, "--fpr", "0.5"}, {"--benign", good, "--fpr", "0%"}, {"--benign", good, "--fpr", "NaN%"}, {"--benign", good, "--fpr", "51%"},
-		{"--benign", good, "--fpr", "-1%"}, {"--benign", good, "--fpr", "%"}, {"--benign", good, "--fpr", "Inf%"}, {"--benign", good, "--config", "missing"},
+		{"--benign", good, "--fpr", "-1%"}, {"--benign", good, "--fpr", "%"}, {"--benign", good, "--fpr", "Inf%"}, {"--benign", good, "--config", "missing"}, {"--benign", good, "--url", "http://localhost:1"}, {"--url", "localhost"},
 	} {
 		if out, _, err := lexCommand("", append([]string{"calibrate"}, args...)...); err == nil || out != "" {
 			t.Errorf("%v: %v\n%s", args, err, out)
