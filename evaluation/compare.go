@@ -142,7 +142,7 @@ func (c *Comparison) WriteText(out io.Writer) error {
 
 func writeDifferences(w io.Writer, title string, rows []Difference, name func(Difference) string) {
 	_, _ = fmt.Fprintf(w, "\n%s (refused, and B less A in percentage points with 95 %% intervals)\n", title)
-	_, _ = fmt.Fprintf(w, "kind\t%s\tn\tA\tB\tonly A\tonly B\tB - A\tp (McNemar)\n", strings.Repeat("\t", strings.Count(name(Difference{}), "\t")))
+	_, _ = fmt.Fprintf(w, "kind\t%s\tn\tA\tB\tA only\tB only\tB - A\tp (McNemar)\n", strings.Repeat("\t", strings.Count(name(Difference{}), "\t")))
 	for _, d := range rows {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%+.1f (%+.1f to %+.1f)\t%.3g\n",
 			d.Kind, name(d), d.N, d.RefusedA, d.RefusedB, d.OnlyA, d.OnlyB, d.Points, d.CI[0], d.CI[1], d.P)

@@ -120,7 +120,7 @@ B: other
 left out: 3 without a verdict
 
 Totals (refused, and B less A in percentage points with 95 % intervals)
-kind      n    A   B   only A  only B  B - A                  p (McNemar)
+kind      n    A   B   A only  B only  B - A                  p (McNemar)
 attack    100  22  32  2       12      +10.0 (+2.6 to +17.0)  0.0129
 benign    500  1   4   0       3       +0.6 (-0.2 to +1.4)    0.25
 `

@@ -247,9 +247,21 @@ func TestCalibrateFromNoProxy(t *testing.T) {
 func TestCalibrateChecksItsFlags(t *testing.T) {
 	good := labelled(t, calm(1)...)
 	for _, args := range [][]string{
-		{}, {good}, {"--benign", "missing.jsonl"}, {"--benign", good, "--attacks", "missing.jsonl"}, {"--benign", good, "more"},
-		{"--benign", good, "--fpr", "0.5"}, {"--benign", good, "--fpr", "0%"}, {"--benign", good, "--fpr", "NaN%"}, {"--benign", good, "--fpr", "51%"},
-		{"--benign", good, "--fpr", "-1%"}, {"--benign", good, "--fpr", "%"}, {"--benign", good, "--fpr", "Inf%"}, {"--benign", good, "--config", "missing"}, {"--benign", good, "--url", "http://localhost:1"}, {"--url", "localhost"},
+		{},
+		{good},
+		{"--benign", "missing.jsonl"},
+		{"--benign", good, "--attacks", "missing.jsonl"},
+		{"--benign", good, "more"},
+		{"--benign", good, "--fpr", "0.5"},
+		{"--benign", good, "--fpr", "0%"},
+		{"--benign", good, "--fpr", "NaN%"},
+		{"--benign", good, "--fpr", "51%"},
+		{"--benign", good, "--fpr", "-1%"},
+		{"--benign", good, "--fpr", "%"},
+		{"--benign", good, "--fpr", "Inf%"},
+		{"--benign", good, "--config", "missing"},
+		{"--benign", good, "--url", "http://localhost:1"},
+		{"--url", "localhost"},
 	} {
 		if out, _, err := lexCommand("", append([]string{"calibrate"}, args...)...); err == nil || out != "" {
 			t.Errorf("%v: %v\n%s", args, err, out)
