@@ -77,3 +77,22 @@ func TestHundredths(t *testing.T) {
 		}
 	}
 }
+
+// A higher threshold does not let a prompt under it come again and again: docs/thresholds.md
+// names the turns.
+func TestRepeatedPromptsUnderAHigherThreshold(t *testing.T) {
+	for refuseAt, want := range map[float64]int{0.70: 2, 0.80: 3} {
+		k := newKernel(t, kernel.DefaultPolicy().RefusingFrom(refuseAt))
+		s, refused := k.NewSession(), 0
+		for i := 1; refused == 0 && i < 10; i++ {
+			turn := take(t, k, s, kernel.Evidence{Scores: kernel.Scores{Coercion: 0.62}}, kernel.Enforce, kernel.Output{})
+			if turn.Refused {
+				refused = i
+			}
+			s = turn.Next
+		}
+		if refused != want {
+			t.Errorf("refused from %v: turn %d is refused first, want %d", refuseAt, refused, want)
+		}
+	}
+}

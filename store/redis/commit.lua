@@ -18,11 +18,13 @@ local key, arg = 5 + 3 * count, 1 + 15 * count -- where those of a turn begin
 local is_turn = #KEYS > key
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.
+-- Returns how many turns the level has.
 local function add(counters, interventions, margin, level)
   redis.call('HINCRBY', counters, 'receipts', 1)
   redis.call('HINCRBY', counters, 'interventions', interventions)
   redis.call('HINCRBY', counters, 'margin', margin)
-  if level ~= '' then redis.call('HINCRBY', counters, level, 1) end
+  if level == '' then return 0 end
+  return redis.call('HINCRBY', counters, level, 1)
 end
 
 local function negative(n)
@@ -37,8 +39,9 @@ local function tally(counters, has_session, excluded, interventions, margin, lev
     return
   end
   if not excluded then
-    add(stats, interventions, margin, level)
-    if level ~= '' then redis.call('HSETNX', stats, 'levels_since', timestamp) end
+    if add(stats, interventions, margin, level) == 1 then
+      redis.call('HSETNX', stats, 'levels_since', timestamp) -- it may be the first of all
+    end
     if has_session then add(counters, interventions, margin, level) end
     return
   end

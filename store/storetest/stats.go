@@ -166,6 +166,7 @@ func statsOfConcurrentCommits(t *testing.T, s store.Store) {
 			session := newSession(fmt.Sprint("k", c))
 			for i := range turnsEach {
 				turn := next(session, fmt.Sprintf("KRN-%d-%d", c, i))
+				turn.Receipt.Level = store.Level{AttackType: kernel.NoAttack, At: c % 3}
 				turn.Session.Eval = c%4 == 0 && i == turnsEach-1
 				if err := s.Commit(t.Context(), turn); err != nil {
 					t.Errorf("committing: %v", err)
@@ -180,5 +181,14 @@ func statsOfConcurrentCommits(t *testing.T, s store.Store) {
 	must(t, err)
 	if want := sessions * 3 / 4 * turnsEach; got.TotalReceipts != want || got.InterventionRate != 1 {
 		t.Errorf("statistics %+v, want %d receipts, all with an intervention", got, want)
+	}
+	want := map[store.Level]int64{}
+	for c := range sessions {
+		if c%4 != 0 {
+			want[store.Level{AttackType: kernel.NoAttack, At: c % 3}] += turnsEach
+		}
+	}
+	if levels := countedLevels(got); !maps.Equal(levels, want) {
+		t.Errorf("levels %v, want %v", levels, want)
 	}
 }
