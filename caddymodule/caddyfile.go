@@ -59,6 +59,7 @@ func init() {
 //	        tau                <number>
 //	        refuse_at          <number>
 //	        refuse_at_degraded <number>
+//	        severe_at          <number>
 //	        threat_at          <number>
 //	        threat_severity    <number>
 //	        cusum_h            <number>
@@ -183,6 +184,7 @@ func (p *Policy) options() options {
 		"tau":                numberOption(&p.Tau),
 		"refuse_at":          numberOption(&p.RefuseAt),
 		"refuse_at_degraded": numberOption(&p.RefuseAtDegraded),
+		"severe_at":          numberOption(&p.SevereAt),
 		"threat_at":          numberOption(&p.ThreatAt),
 		"threat_severity":    numberOption(&p.ThreatSeverity),
 		"cusum_h":            numberOption(&p.CUSUMH),

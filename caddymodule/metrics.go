@@ -25,6 +25,8 @@ type metrics struct {
 	ungoverned     *prometheus.CounterVec // why
 	uncovered      *prometheus.CounterVec // dialect, direction, kind
 
+	severity *prometheus.HistogramVec // attack_type
+
 	modelRequests  *prometheus.CounterVec   // detector
 	modelFailures  *prometheus.CounterVec   // detector, kind
 	modelSeconds   *prometheus.HistogramVec // detector
@@ -60,6 +62,11 @@ var allMetrics = &metrics{
 	internalErrors: counter("lex_internal_errors_total",
 		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
+	severity: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lex_severity", Help: "Severity of the prompts of turns, by attack type.",
+		Buckets: []float64{.1, .2, .3, .4, .5, .55, .6, .65, .7, .75, .8, .85, .9, .95, .99},
+	}, []string{"attack_type"}),
+
 	modelRequests: counter("lex_model_requests_total",
 		"Requests to remote embedders, judges and guards, those included that an open breaker kept back.", "detector"),
 	modelFailures: counter("lex_model_failures_total",
@@ -83,7 +90,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
 	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.ungoverned, m.uncovered,
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.ungoverned, m.uncovered, m.severity,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
 	} {
 		var known prometheus.AlreadyRegisteredError

@@ -217,14 +217,14 @@ func TestANamedPolicyInherits(t *testing.T) {
 func TestThresholds(t *testing.T) {
 	t.Setenv("LEX_TEST_ADMIN", password)
 	options := map[string]any{
-		"policy":   map[string]any{"threat_at": 0.4, "cusum_h": 1.5, "cusum_slow_h": 2},
+		"policy":   map[string]any{"severe_at": 0.6, "threat_at": 0.4, "cusum_h": 1.5, "cusum_slow_h": 2},
 		"policies": map[string]any{"strict": map[string]any{"threat_severity": 0.45, "cusum_h": 0.7}},
 	}
 	s := newSiteWith(t, `{"policy":"strict","baseline":"never"}`, options, answering("application/json", completion("Paris.")))
 	s.post("/lex/govern", `{"session_id":"s","prompt":"Hello."}`)
 	hash, _ := s.receipts()[0]["policy"].(string)
 	got, err := kernel.ParsePolicy(s.send(http.MethodGet, "/lex/policies/"+hash, "").Body.Bytes())
-	if err != nil || got.ThreatAt != 0.4 || got.ThreatSeverity != 0.45 || got.CUSUMH != 0.7 || got.CUSUMSlowH != 2 {
+	if err != nil || got.SevereAt != 0.6 || got.ThreatAt != 0.4 || got.ThreatSeverity != 0.45 || got.CUSUMH != 0.7 || got.CUSUMSlowH != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

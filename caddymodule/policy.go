@@ -32,6 +32,10 @@ type Policy struct {
 	// The same while detection is degraded. Default: 0.50.
 	RefuseAtDegraded *float64 `json:"refuse_at_degraded,omitempty"`
 
+	// Severity from which a prompt is judged by what it leaves of the session's state, and
+	// the session does not recover from it. Default: 0.50.
+	SevereAt *float64 `json:"severe_at,omitempty"`
+
 	// Contrastive threat signal over which a suspected prompt is refused. Default:
 	// calibrated for the local embedder, 0.15 for a remote one.
 	ThreatAt *float64 `json:"threat_at,omitempty"`
@@ -140,6 +144,7 @@ func (p *Policy) inherit(unnamed Policy) {
 	p.Tau = cmp.Or(p.Tau, unnamed.Tau)
 	p.RefuseAt = cmp.Or(p.RefuseAt, unnamed.RefuseAt)
 	p.RefuseAtDegraded = cmp.Or(p.RefuseAtDegraded, unnamed.RefuseAtDegraded)
+	p.SevereAt = cmp.Or(p.SevereAt, unnamed.SevereAt)
 	p.ThreatAt = cmp.Or(p.ThreatAt, unnamed.ThreatAt)
 	p.ThreatSeverity = cmp.Or(p.ThreatSeverity, unnamed.ThreatSeverity)
 	p.CUSUMH = cmp.Or(p.CUSUMH, unnamed.CUSUMH)
@@ -215,6 +220,7 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	override(&policy.Tau, p.Tau)
 	override(&policy.RefuseAt, p.RefuseAt)
 	override(&policy.RefuseAtDegraded, p.RefuseAtDegraded)
+	override(&policy.SevereAt, p.SevereAt)
 	if g.Embedder == nil { // the threshold belongs to the detector's own scale
 		policy.ThreatAt = math.Round(float64(g.Detector.Calibration().Threat)*1e4) / 1e4
 	}

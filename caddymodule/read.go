@@ -324,6 +324,7 @@ func (a *readAPI) stats(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{
 		"total_receipts": s.TotalReceipts, "intervention_rate": s.InterventionRate, "stability_margin": s.StabilityMargin,
+		"thresholds": newThresholds(s),
 	})
 }
 

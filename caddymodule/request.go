@@ -77,6 +77,9 @@ func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 	}
 	a.metrics.requests.WithLabelValues(o.Endpoint, o.Dialect, string(r.Outcome)).Inc()
 	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
+	if r.Level.Counted() && !o.Eval {
+		a.metrics.severity.WithLabelValues(string(r.Turn.AttackType)).Observe(r.Turn.Severity)
+	}
 	for _, u := range o.Coverage.Uncovered() {
 		a.metrics.uncovered.WithLabelValues(o.Dialect, u.Direction, u.Kind).Add(float64(u.Bytes))
 	}

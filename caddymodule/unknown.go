@@ -200,7 +200,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	turn := g.interceptedTurn(started)
 	turn.Endpoint, turn.Dialect = g.endpoint, dialectUnknown
 	if watched {
-		turn.Mode = kernel.Observe
+		turn.Mode, turn.Watched = kernel.Observe, true
 	}
 	if id := r.Header.Get("X-Lex-Session"); read && !watched && validSessionID(id) {
 		turn.Key, turn.Eval = govern.SessionKey(g.caller.namespace, id), g.auth.isEval(r, id)

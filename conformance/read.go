@@ -39,8 +39,9 @@ func readCases() []testCase {
 		{Name: "audits: one receipt is what was hashed", Flow: receiptIsWhatWasHashed},
 		{Name: "audits: an unknown id", Request: request{Path: "/audits/KRN-00000000000000000000000000000000"}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
 		{Name: "audits: a malformed id", Request: request{Path: "/audits/krn-1"}, Status: http.StatusNotFound, Body: refusesWith("not_found")},
-		{Name: "stats", Request: request{Path: "/stats"}, Status: http.StatusOK, Body: hasMembers(members{"total_receipts": isInteger, "intervention_rate": within(0, 1), "stability_margin": within(0, 1.0/3)})},
+		{Name: "stats", Request: request{Path: "/stats"}, Status: http.StatusOK, Body: hasMembers(members{"total_receipts": isInteger, "intervention_rate": within(0, 1), "stability_margin": within(0, 1.0/3), "thresholds": isThresholds})},
 		{Name: "stats: a receipt counts", Flow: receiptCounts},
+		{Name: "stats: a turn counts for the thresholds", Flow: turnCountsForThresholds},
 		{Name: "stats: evaluation sessions do not count", Flow: evaluationDoesNotCount},
 		{Name: "stats: sessions over 80 turns do not count", Flow: longSessionsDoNotCount},
 		{Name: "benchmarks", Request: request{Path: "/benchmarks"}, Status: http.StatusOK, Header: map[string]string{"ETag": "", "Cache-Control": "public, max-age=60, s-maxage=60"}, Body: hasMembers(members{"results": listOf(benchmark.isObject, -1)})},
@@ -204,6 +205,54 @@ func receiptIsWhatWasHashed(ctx context.Context, c *client) error {
 	}
 	if bytes.Contains(r.Body, []byte("capital of France")) {
 		return errors.New("the record holds the prompt")
+	}
+	return nil
+}
+
+var isThresholds = members{
+	"since": orNull(isInteger), "turns": isInteger,
+	"refuse_at": listOf(within(0, 1), -1), "refused": listOf(isInteger, -1),
+	"attack_types": members{}.isObject,
+	"rates": listOf(members{
+		"rate": within(0, 1), "needed": isInteger, "refuse_at": orNull(within(0, 1)), "refuse_at_ci95": orNull(listOf(within(0, 1), 2)),
+		"refused": isInteger, "refused_ci95": orNull(listOf(within(0, 100), 2)),
+	}.isObject, -1),
+}.isObject
+
+// turnCountsForThresholds expects a turn to be counted, and no threshold to refuse more
+// turns than there are, or fewer than a higher one does.
+func turnCountsForThresholds(ctx context.Context, c *client) error {
+	thresholds := func() (map[string]any, error) {
+		r, err := c.do(ctx, request{Path: "/stats"})
+		if err != nil {
+			return nil, err
+		}
+		m, err := r.object()
+		return object(m["thresholds"]), err
+	}
+	before, err := thresholds()
+	if err != nil {
+		return err
+	}
+	if _, err := c.governed(ctx, question, newSession()); err != nil {
+		return err
+	}
+	after, err := thresholds()
+	if err != nil {
+		return err
+	}
+	if number(after["turns"]) <= number(before["turns"]) {
+		return fmt.Errorf("thresholds.turns goes from %v to %v with a new turn", before["turns"], after["turns"])
+	}
+	last, refused := number(after["turns"]), list(after["refused"])
+	if len(refused) == 0 || len(refused) != len(list(after["refuse_at"])) {
+		return fmt.Errorf("thresholds.refused has %d counts for %d thresholds", len(refused), len(list(after["refuse_at"])))
+	}
+	for i, n := range refused {
+		if number(n) > last {
+			return fmt.Errorf("thresholds.refused: %v at place %d, after %v", n, i, last)
+		}
+		last = number(n)
 	}
 	return nil
 }

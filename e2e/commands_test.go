@@ -103,6 +103,30 @@ func TestDocumentedBench(t *testing.T) {
 	}
 }
 
+// Two configurations are compared, and one with the verdicts that assess wrote.
+func TestDocumentedCompare(t *testing.T) {
+	t.Parallel()
+	var line string
+	for _, b := range blocks(t) {
+		if b.file == "commands.md" && strings.Contains(b.text, "--compare") {
+			line = b.text
+		}
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "attacks.jsonl", documented(t, 2))
+	writeFile(t, dir, "benign.jsonl", "")
+	writeFile(t, dir, "Caddyfile", read(t, "../Caddyfile"))
+	writeFile(t, dir, "strict.Caddyfile", "{\n\tlex {\n\t\tpolicy {\n\t\t\trefuse_at 0.55\n\t\t}\n\t}\n}\n:8080 {\n\tlex\n}\n")
+	out, errs, err := inShell(t, dir, line)
+	if err != nil || !strings.Contains(out, "3 records") || !strings.Contains(out, "p (McNemar)") {
+		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+	out, errs, err = inShell(t, dir, "caddy lex assess < attacks.jsonl > old.jsonl && caddy lex bench --data attacks.jsonl --compare old.jsonl")
+	if err != nil || !strings.Contains(out, "B: old.jsonl") || !strings.Contains(out, "3 records") {
+		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+}
+
 // The documented calls get the documented decisions. One of them cannot be read.
 func TestDocumentedTools(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/model"
+	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -26,6 +27,7 @@ type Assessed struct {
 	// it, or "".
 	AnswerID string
 
+	level    store.Level
 	input    Input
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
 	said     detect.Signal // of all texts of the newest turn
@@ -116,7 +118,18 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
 		return nil, err
 	}
+	a.level = a.levelOf()
 	return a, nil
+}
+
+// levelOf returns the level under which the statistics count the decision on the request.
+// Some turns do not count: one that asks again what got no answer, one that nothing
+// refuses, and one whose detection is degraded, because another threshold decides there.
+func (a *Assessed) levelOf() store.Level {
+	if a.Turn.Evidence.Repeated || a.Turn.Evidence.Degraded || a.Opened.Watched {
+		return store.Level{}
+	}
+	return store.Level{AttackType: a.Turn.AttackType, At: kernel.Hundredths(a.Opened.governor.Kernel.Level(&a.Turn))}
 }
 
 // unassessed reports whether the newest turn has only parts that no detector reads, such as

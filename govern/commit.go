@@ -35,6 +35,8 @@ type Receipt struct {
 	TurnID, PublicID string
 	// Kind is the record's kind in the store.
 	Kind string
+	// Level is where the statistics count the turn's first decision, if they count it.
+	Level store.Level
 	// Persisted says that the record is durable.
 	Persisted bool
 	// Calls are the receipts of the tool calls in the answer, in order. They are durable
@@ -103,7 +105,7 @@ func (j *Judged) Commit(ctx context.Context, outcome kernel.Outcome, sent SentTe
 }
 
 func (j *Judged) unwritten() *Receipt {
-	r := &Receipt{Turn: j.Turn, TurnID: j.Opened.TurnID, PublicID: j.Opened.PublicID, Kind: store.KindText}
+	r := &Receipt{Turn: j.Turn, TurnID: j.Opened.TurnID, PublicID: j.Opened.PublicID, Kind: store.KindText, Level: j.level}
 	if j.call != nil {
 		r.Kind = store.KindToolCall
 	}
@@ -189,7 +191,7 @@ func (r *Receipt) entry(key string) (store.Receipt, error) {
 	return store.Receipt{
 		ID: r.ID, Kind: r.Kind, SessionKey: key, SessionID: r.PublicID, TurnID: r.TurnID,
 		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
-		Intervened: r.Turn.Intervened, MAfter: r.Turn.M, JSON: r.record, Summary: summary,
+		Intervened: r.Turn.Intervened, MAfter: r.Turn.M, Level: r.Level, JSON: r.record, Summary: summary,
 	}, nil
 }
 

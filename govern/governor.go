@@ -117,6 +117,9 @@ type Request struct {
 	KeyID string
 	// Label is the number that the caller gave the turn; 0 means the next number.
 	Label int
+	// Watched: the request counts or checks something for the client, and nothing refuses it.
+	// The statistics count no level of it.
+	Watched bool
 	// Eval marks a session of a benchmark. The statistics leave it out.
 	Eval bool
 

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/model"
+	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -33,6 +34,7 @@ type Judged struct {
 	// Measured compares the answer with the prompt and the session. It is nil if there
 	// was nothing to measure.
 	Measured *detect.Measured
+	level    store.Level // of the first decision
 	answerID string
 	input    Input
 	evidence kernel.Evidence
@@ -130,7 +132,7 @@ func (a *Assessed) deny(rule string) (err error) {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, answerID: a.AnswerID, input: a.input, evidence: a.evidence, tools: a.tools}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, input: a.input, evidence: a.evidence, tools: a.tools}
 }
 
 // RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.

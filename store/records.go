@@ -38,6 +38,9 @@ type Receipt struct {
 	// number from -1 to 1.
 	Intervened bool
 	MAfter     float64
+	// Level is the turn's place in the statistics' histogram. The zero value is none: the
+	// receipt of a tool call, and of a turn that nothing was read of.
+	Level Level
 	// JSON is the canonical record. Stores return the very bytes that they were
 	// given: the id is their hash. Required.
 	JSON []byte
@@ -80,6 +83,8 @@ func (r Receipt) Validate() error {
 		return fmt.Errorf("%w: receipt with a negative turn", ErrInvalid)
 	case math.IsNaN(r.MAfter) || r.MAfter < -1 || r.MAfter > 1:
 		return fmt.Errorf("%w: receipt whose margin is not between -1 and 1", ErrInvalid)
+	case !r.Level.valid():
+		return fmt.Errorf("%w: receipt whose level has no attack type of the kernel, or is not from 0 to 100", ErrInvalid)
 	}
 	return nil
 }

@@ -1,6 +1,11 @@
 package store
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/caddy-lex/lex/kernel"
+)
 
 // MaxCountedTurn is the highest turn label of a session that the statistics
 // count. A session that goes past it, or is marked Eval, is taken out with
@@ -15,6 +20,71 @@ type Stats struct {
 	InterventionRate float64
 	// StabilityMargin is the mean margin after governance.
 	StabilityMargin float64
+	// Levels counts the turns that have a level, by attack type and level. Nil when there
+	// are none.
+	Levels map[kernel.AttackType]*[LevelsEnd]int64
+	// LevelsSince is the Timestamp of the first receipt whose level was counted, 0 when
+	// there was none. Receipts that an older version wrote have no level, and one that was
+	// counted and taken out again stays the first.
+	LevelsSince int64
+}
+
+// LevelsEnd is the number of levels: 0 to 100.
+const LevelsEnd = 101
+
+// A Level is a turn's place in the histogram of the statistics: the attack type of its
+// prompt and the highest refuse_at, in hundredths, that refuses it ([kernel.Kernel.Level],
+// [kernel.Hundredths]). Counts at such places are exact at every threshold of hundredths,
+// and adding and taking out are exact as well, also when replicas share a store: a sketch
+// such as a t-digest is neither, and takes more room than the few places that a policy can
+// tell apart.
+type Level struct {
+	AttackType kernel.AttackType
+	At         int
+}
+
+// levelTypes are the attack types that a level may have. New ones come at the end, because
+// places are stored.
+var levelTypes = []kernel.AttackType{
+	kernel.NoAttack, kernel.Identity, kernel.Coercion, kernel.Exploitative, kernel.HarmRequest, kernel.Sycophancy, kernel.Multi, kernel.SlowDrip,
+}
+
+// Counted reports whether there is a level.
+func (l Level) Counted() bool { return l != Level{} }
+
+func (l Level) valid() bool {
+	return !l.Counted() || l.At >= 0 && l.At < LevelsEnd && slices.Contains(levelTypes, l.AttackType)
+}
+
+// Place returns the number under which back-ends count a level that is valid. It never
+// changes.
+func (l Level) Place() uint16 {
+	return uint16(LevelsEnd*slices.Index(levelTypes, l.AttackType) + l.At) //nolint:gosec // G115: under 808
+}
+
+// LevelOf returns the level with the place; the zero level if there is none, as when a
+// newer version counted it.
+func LevelOf(place uint16) Level {
+	if int(place) >= LevelsEnd*len(levelTypes) {
+		return Level{}
+	}
+	return Level{levelTypes[place/LevelsEnd], int(place % LevelsEnd)}
+}
+
+// AddLevel adds n turns of a level, if there is one.
+func (s *Stats) AddLevel(l Level, n int64) {
+	if !l.Counted() || n == 0 {
+		return
+	}
+	if s.Levels == nil {
+		s.Levels = make(map[kernel.AttackType]*[LevelsEnd]int64)
+	}
+	counts := s.Levels[l.AttackType]
+	if counts == nil {
+		counts = new([LevelsEnd]int64)
+		s.Levels[l.AttackType] = counts
+	}
+	counts[l.At] += n
 }
 
 // marginUnit is the resolution in which margins are summed. Sums of integers

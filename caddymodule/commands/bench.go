@@ -21,7 +21,7 @@ import (
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bench --data <file>... [--config <file>] [--json] [--publish <url>]",
+		Use:   "bench --data <file>... [--config <file>] [--json] [--publish <url> | --compare <file>]",
 		Short: "Measures detection and over-refusal on labelled prompts",
 		Long: `
 Reads JSON lines {"id", "text" or "turns", "label", "source", "lang", "channel"}
@@ -44,6 +44,12 @@ the time that a turn took.
 each label and source to POST /admin/benchmarks of a running proxy, with the
 secret in the environment variable BENCH_SECRET.
 
+--compare decides on the same records a second time and reports the differences:
+what only the one and only the other refused, the difference of the shares with its
+95 % interval, and the p-value of McNemar's exact test. The file is a second
+configuration, or, if it ends in .jsonl, verdicts that "caddy lex assess" of another
+version wrote, or another program: {"id", "refused"}.
+
 A line that cannot be read is reported on standard error and left out, and the
 exit status is then 1.`,
 	}
@@ -51,6 +57,7 @@ exit status is then 1.`,
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
 	cmd.Flags().Bool("json", false, "Write one JSON object")
 	cmd.Flags().String("publish", "", "Base URL of a running proxy to publish the rows to")
+	cmd.Flags().String("compare", "", "Second configuration, or verdicts of another program, to compare with")
 	run(measurePrompts, cmd)
 	return cmd
 }
@@ -58,7 +65,9 @@ exit status is then 1.`,
 // A benchmark collects outcomes file by file.
 type benchmark struct {
 	app      *caddymodule.App
+	other    decider // nil unless there is something to compare with
 	outcomes []evaluation.Outcome
+	pairs    []evaluation.Pair
 	leftOut  map[string]int // by label
 	bad      int            // lines that could not be read
 	faults   io.Writer      // where these lines are reported
@@ -74,25 +83,42 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 		return err
 	}
 	b := &benchmark{app: app, leftOut: make(map[string]int), faults: cmd.ErrOrStderr()}
+	url := fl.String("publish")
+	if name := fl.String("compare"); name != "" {
+		if url != "" {
+			return errors.New("--publish: a comparison is not published")
+		}
+		if b.other, err = openDecider(name); err != nil {
+			return err
+		}
+	}
 	for _, name := range append(files, fl.Args()...) {
 		if err := b.measureFile(cmd.Context(), name); err != nil {
 			return err
 		}
 	}
-	report := evaluation.New(b.outcomes)
-	report.Version, report.Detector, report.LeftOut = app.Governor().Version, detect.Default().Version(), b.leftOut
-	if err := writeReport(cmd.OutOrStdout(), report, fl.Bool("json")); err != nil {
+	if err := b.report(cmd.Context(), cmd.OutOrStdout(), fl.Bool("json"), url); err != nil {
 		return err
-	}
-	if url := fl.String("publish"); url != "" {
-		if err := publish(cmd.Context(), url, report); err != nil {
-			return err
-		}
 	}
 	if b.bad > 0 {
 		return fmt.Errorf("%d lines could not be assessed", b.bad)
 	}
 	return nil
+}
+
+// report writes the report or the comparison, and publishes the report if there is a URL.
+func (b *benchmark) report(ctx context.Context, out io.Writer, asJSON bool, url string) error {
+	if b.other != nil {
+		comparison := evaluation.Compare(b.pairs)
+		comparison.A, comparison.B, comparison.LeftOut = describe(b.app), b.other.name(), b.leftOut
+		return writeReport(out, comparison, asJSON)
+	}
+	report := evaluation.New(b.outcomes)
+	report.Version, report.Detector, report.LeftOut = b.app.Governor().Version, detect.Default().Version(), b.leftOut
+	if err := writeReport(out, report, asJSON); err != nil || url == "" {
+		return err
+	}
+	return publish(ctx, url, report)
 }
 
 func (b *benchmark) measureFile(ctx context.Context, name string) error {
@@ -129,6 +155,9 @@ func (b *benchmark) measure(ctx context.Context, line []byte) error {
 	if err != nil {
 		return err
 	}
+	if b.other != nil {
+		return b.compare(ctx, p, kind, d.Refused)
+	}
 	b.outcomes = append(b.outcomes, evaluation.Outcome{
 		Kind: kind, Label: p.Label, Source: p.Source, Language: p.Lang,
 		Severity: d.Severity, Refused: d.Refused, Incomplete: len(d.coverage.Skipped) > 0,
@@ -145,7 +174,10 @@ func speakerOf(channel string) detect.Source {
 	return detect.User
 }
 
-func writeReport(out io.Writer, report *evaluation.Report, asJSON bool) error {
+// A textWriter is a report or a comparison.
+type textWriter interface{ WriteText(out io.Writer) error }
+
+func writeReport(out io.Writer, report textWriter, asJSON bool) error {
 	if !asJSON {
 		return report.WriteText(out)
 	}

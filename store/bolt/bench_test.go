@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -114,8 +115,14 @@ func realReceipt(id, kind, key string) store.Receipt {
 	id, nonce := kind+"-"+strings.ToUpper(id), rand.Text()
 	record := fmt.Sprintf(sampleRecord, randomHex(32), id, nonce, randomHex(32), randomHex(32), randomHex(32))
 	summary := fmt.Sprintf(sampleSummary, id)
+	level := store.Level{}
+	if kind == store.KindText { // most turns are quiet
+		share := mathrand.Float64()
+		level = store.Level{AttackType: kernel.NoAttack, At: int(40 * share * share * share)}
+	}
 	return store.Receipt{
-		ID: id, Kind: kind, SessionKey: key, SessionID: "s_be7c1a42fdd6539a", TurnID: nonce, Turn: 1, Timestamp: time.Now().UnixMilli(), MAfter: 1.0 / 3,
+		Level: level,
+		ID:    id, Kind: kind, SessionKey: key, SessionID: "s_be7c1a42fdd6539a", TurnID: nonce, Turn: 1, Timestamp: time.Now().UnixMilli(), MAfter: 1.0 / 3,
 		JSON: []byte(record), Summary: []byte(summary),
 	}
 }

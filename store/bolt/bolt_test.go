@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
 	"github.com/caddy-lex/lex/store/storetest"
@@ -183,7 +185,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	}
 	gotStats, err := s.Stats(t.Context())
 	must(t, err)
-	if gotStats != wantStats || gotStats.TotalReceipts != receiptsOf(3) {
+	if !reflect.DeepEqual(gotStats, wantStats) || gotStats.TotalReceipts != receiptsOf(3) {
 		t.Errorf("statistics: got %+v, want %+v", gotStats, wantStats)
 	}
 	_, err = s.Key(t.Context(), "h")
@@ -309,41 +311,86 @@ func TestOlderReceiptsAreReadOn(t *testing.T) {
 	}
 }
 
-// Statistics that older versions stored as JSON are counted on.
+// Statistics that older versions stored, as JSON and then as numbers without levels, are
+// counted on.
 func TestOlderStatisticsAreCountedOn(t *testing.T) {
+	numbers := make([]byte, 25) // 2 receipts, 1 intervention, -0.5 in units of 1e-9
+	binary.BigEndian.PutUint64(numbers, 2)
+	binary.BigEndian.PutUint64(numbers[8:], 1)
+	binary.BigEndian.PutUint64(numbers[16:], 1<<64-500_000_000)
+	const text = `{"receipts":2,"interventions":1,"margin":-500000000}`
+	for name, c := range map[string]struct{ older, out []byte }{
+		"json":    {[]byte(text), []byte(text[:len(text)-1] + `,"out":true}`)},
+		"numbers": {numbers, append(slices.Clone(numbers[:24]), 1)},
+	} {
+		t.Run(name, func(t *testing.T) { olderStatisticsAreCountedOn(t, c.older, c.out) })
+	}
+}
+
+func olderStatisticsAreCountedOn(t *testing.T, older, out []byte) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
 	if _, err := advance(t.Context(), s, "k1"); err != nil {
 		t.Fatal(err)
 	}
 	must(t, s.Close())
-	const older = `{"receipts":2,"interventions":1,"margin":-500000000}`
 	db, err := bbolt.Open(path, 0o600, nil)
 	must(t, err)
 	must(t, db.Update(func(tx *bbolt.Tx) error {
 		for _, key := range []string{"total", "s/k1"} {
-			must(t, tx.Bucket([]byte("tallies")).Put([]byte(key), []byte(older)))
+			must(t, tx.Bucket([]byte("tallies")).Put([]byte(key), older))
 		}
-		return tx.Bucket([]byte("tallies")).Put([]byte("s/k2"), []byte(older[:len(older)-1]+`,"out":true}`))
+		return tx.Bucket([]byte("tallies")).Put([]byte("s/k2"), out)
 	}))
 	must(t, db.Close())
 
 	s = open(t, path, bolt.Options{})
-	r := store.Receipt{ID: "KRN-1", Kind: store.KindText, SessionKey: "k1", MAfter: -0.25, Turn: 1, JSON: []byte("{}")}
+	r := store.Receipt{ID: "KRN-1", Kind: store.KindText, SessionKey: "k1", MAfter: -0.25, Turn: 1, Timestamp: 7, JSON: []byte("{}")}
+	r.Level = store.Level{AttackType: kernel.Identity, At: 81}
 	must(t, s.Append(t.Context(), r))
 	r.ID, r.SessionKey = "KRN-2", "k2" // which is out
 	must(t, s.Append(t.Context(), r))
 	stats, err := s.Stats(t.Context())
 	must(t, err)
-	if want := (store.Stats{TotalReceipts: 3, InterventionRate: 1.0 / 3, StabilityMargin: -0.25}); stats != want {
+	want := store.Stats{TotalReceipts: 3, InterventionRate: 1.0 / 3, StabilityMargin: -0.25, LevelsSince: 7}
+	want.AddLevel(r.Level, 1)
+	if !reflect.DeepEqual(stats, want) {
 		t.Errorf("got %+v, want %+v", stats, want)
 	}
 	r.ID, r.SessionKey, r.Turn = "KRN-3", "k1", store.MaxCountedTurn+1 // all of the session goes
 	must(t, s.Append(t.Context(), r))
 	stats, err = s.Stats(t.Context())
 	must(t, err)
-	if stats != (store.Stats{}) {
-		t.Errorf("got %+v, want none", stats)
+	if want := (store.Stats{LevelsSince: 7}); !reflect.DeepEqual(stats, want) {
+		t.Errorf("got %+v, want %+v", stats, want)
+	}
+}
+
+// Counters that are damaged are an error and no number.
+func TestDamagedStatistics(t *testing.T) {
+	for name, damage := range map[string]map[string]string{
+		"an empty total":                   {"total": ""},
+		"a total that is cut":              {"total": "short"},
+		"a level that is cut":              {"total": strings.Repeat("\x00", 25) + "\x00"},
+		"a level without a count":          {"total": strings.Repeat("\x00", 25) + "\x00\x01"},
+		"a level with a count that is cut": {"total": strings.Repeat("\x00", 25) + "\x00\x01\xff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lex.db")
+			must(t, open(t, path, bolt.Options{}).Close())
+			db, err := bbolt.Open(path, 0o600, nil)
+			must(t, err)
+			must(t, db.Update(func(tx *bbolt.Tx) error {
+				for key, value := range damage {
+					must(t, tx.Bucket([]byte("tallies")).Put([]byte(key), []byte(value)))
+				}
+				return nil
+			}))
+			must(t, db.Close())
+			if stats, err := open(t, path, bolt.Options{}).Stats(t.Context()); err == nil {
+				t.Errorf("%+v", stats)
+			}
+		})
 	}
 }
 

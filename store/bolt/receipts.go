@@ -23,6 +23,8 @@ type encodedReceipt struct {
 	sum        [sha256.Size]byte // of the record
 	sessionKey string
 	counters   store.Counters
+	level      store.Level
+	timestamp  int64
 	excluded   bool
 }
 
@@ -37,7 +39,7 @@ func encodeForWriting(receipts []store.Receipt, excluded bool) ([]encodedReceipt
 		}
 		encoded[i] = encodedReceipt{
 			id: r.ID, kind: r.Kind, turnID: r.TurnID, receipt: receipt, sum: sha256.Sum256(r.JSON), sessionKey: r.SessionKey,
-			counters: store.NewCounters(r), excluded: excluded || r.Excluded(),
+			counters: store.NewCounters(r), level: r.Level, timestamp: r.Timestamp, excluded: excluded || r.Excluded(),
 		}
 	}
 	return encoded, nil

@@ -1,9 +1,13 @@
 package bolt
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
@@ -11,57 +15,114 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// counters are what a session adds to the statistics, or the sum of all
-// sessions. Out says that the session is excluded for good; then it adds nothing.
+// counters are what a session adds to the statistics, or the sum of all sessions. Out says
+// that the session is excluded for good; then it adds nothing.
 type counters struct {
 	store.Counters
 	Out bool `json:"out,omitzero"`
+
+	levels []levelCount // in ascending order of their places, none of them 0
 }
 
-// totalKey is the key of the sum of all. Session keys begin with "s/".
-var totalKey = []byte("total")
+// A levelCount is the number of turns of one level.
+type levelCount struct {
+	place uint16 // [store.Level.Place]
+	turns uint64
+}
+
+// addLevel adds turns of a level. Sums wrap around, so that -n takes n away.
+func (t *counters) addLevel(place uint16, turns uint64) {
+	i, found := slices.BinarySearchFunc(t.levels, place, func(l levelCount, place uint16) int { return cmp.Compare(l.place, place) })
+	if !found {
+		t.levels = slices.Insert(t.levels, i, levelCount{place: place})
+	}
+	if t.levels[i].turns += turns; t.levels[i].turns == 0 {
+		t.levels = slices.Delete(t.levels, i, i+1)
+	}
+}
+
+// The keys of the sum of all, and of the time of its first level. Session keys begin with
+// "s/".
+var (
+	totalKey = []byte("total")
+	sinceKey = []byte("total/since")
+)
 
 // Stats reads the sum.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
-	var sum counters
-	err := s.view(ctx, "reading the statistics", func(tx *bbolt.Tx) (err error) {
-		sum, err = readCounters(tx.Bucket(countersBucket), totalKey)
-		return err
+	var stats store.Stats
+	err := s.view(ctx, "reading the statistics", func(tx *bbolt.Tx) error {
+		stored := tx.Bucket(countersBucket)
+		sum, err := readCounters(stored, totalKey)
+		if err != nil {
+			return err
+		}
+		stats = sum.Stats()
+		for _, l := range sum.levels {
+			stats.AddLevel(store.LevelOf(l.place), int64(l.turns)) //nolint:gosec // G115: no count of turns is that large
+		}
+		if since := stored.Get(sinceKey); len(since) == 8 {
+			stats.LevelsSince = int64(binary.BigEndian.Uint64(since)) //nolint:gosec // the same 64 bits
+		}
+		return nil
 	})
-	return sum.Stats(), err
+	return stats, err
 }
 
-// count adds the receipt to its session and to the sum, or takes the session
-// out of the sum when the receipt excludes it.
+// count adds the receipt to its session and to the sum, or takes the session out of the sum
+// when the receipt excludes it.
 func (c encodedReceipt) count(stored *bbolt.Bucket) error {
 	sum, err := readCounters(stored, totalKey)
 	if err != nil {
 		return err
 	}
-	if c.sessionKey == "" {
-		if c.excluded {
-			return nil
+	key, own := []byte("s/"+c.sessionKey), counters{}
+	if c.sessionKey != "" {
+		if own, err = readCounters(stored, key); err != nil {
+			return err
 		}
-		return writeCounters(stored, totalKey, counters{Counters: sum.Plus(c.counters)})
 	}
-	key := []byte("s/" + c.sessionKey)
-	own, err := readCounters(stored, key)
-	if err != nil || own.Out {
-		return err
+	switch {
+	case own.Out, c.excluded && c.sessionKey == "":
+		return nil
+	case c.excluded:
+		sum.Counters = sum.Minus(own.Counters)
+		for _, l := range own.levels {
+			sum.addLevel(l.place, -l.turns)
+		}
+		own = counters{Out: true}
+	default:
+		if err := c.addTo(stored, &sum, &own); err != nil {
+			return err
+		}
 	}
-	if c.excluded {
-		sum.Counters, own = sum.Minus(own.Counters), counters{Out: true}
-	} else {
-		sum.Counters, own.Counters = sum.Plus(c.counters), own.Plus(c.counters)
-	}
-	if err := writeCounters(stored, key, own); err != nil {
-		return err
+	if c.sessionKey != "" {
+		if err := writeCounters(stored, key, own); err != nil {
+			return err
+		}
 	}
 	return writeCounters(stored, totalKey, sum)
 }
 
-// countersSize is the length of stored counters: three numbers of eight bytes, big-endian,
-// and whether the session is out. Older versions stored JSON.
+// addTo adds the receipt to the sum and to its session.
+func (c encodedReceipt) addTo(stored *bbolt.Bucket, sum, own *counters) error {
+	sum.Counters, own.Counters = sum.Plus(c.counters), own.Plus(c.counters)
+	if !c.level.Counted() {
+		return nil
+	}
+	if len(sum.levels) == 0 && stored.Get(sinceKey) == nil {
+		if err := stored.Put(sinceKey, binary.BigEndian.AppendUint64(nil, uint64(c.timestamp))); err != nil { //nolint:gosec // the same 64 bits
+			return err
+		}
+	}
+	sum.addLevel(c.level.Place(), 1)
+	own.addLevel(c.level.Place(), 1)
+	return nil
+}
+
+// countersSize is the length of stored counters without levels: three numbers of eight
+// bytes, big-endian, and whether the session is out. Each level follows in two bytes for its
+// place and a varint. Older versions stored no levels, and before that JSON.
 const countersSize = 3*8 + 1
 
 func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
@@ -70,21 +131,36 @@ func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
 	switch {
 	case data == nil:
 		return t, nil
-	case len(data) == countersSize:
-		for i, n := range []*int64{&t.Receipts, &t.Interventions, &t.Margin} {
-			*n = int64(binary.BigEndian.Uint64(data[8*i:])) //nolint:gosec // the same 64 bits
+	case bytes.HasPrefix(data, []byte{'{'}):
+		if err := json.Unmarshal(data, &t); err != nil {
+			return t, fmt.Errorf("decoding the statistics: %w", err)
 		}
-		t.Out = data[countersSize-1] != 0
 		return t, nil
+	case len(data) < countersSize:
+		return t, errors.New("decoding the statistics: they are cut")
 	}
-	if err := json.Unmarshal(data, &t); err != nil {
-		return t, fmt.Errorf("decoding the statistics: %w", err)
+	for i, n := range []*int64{&t.Receipts, &t.Interventions, &t.Margin} {
+		*n = int64(binary.BigEndian.Uint64(data[8*i:])) //nolint:gosec // the same 64 bits
+	}
+	t.Out = data[countersSize-1] != 0
+	data = data[countersSize:]
+	t.levels = make([]levelCount, 0, len(data)/3+1)
+	for len(data) > 0 {
+		if len(data) < 3 {
+			return t, errors.New("decoding the statistics: a level is cut")
+		}
+		turns, size := binary.Uvarint(data[2:])
+		if size <= 0 {
+			return t, errors.New("decoding the statistics: a level is cut")
+		}
+		t.levels = append(t.levels, levelCount{binary.BigEndian.Uint16(data), turns})
+		data = data[2+size:]
 	}
 	return t, nil
 }
 
 func writeCounters(stored *bbolt.Bucket, key []byte, t counters) error {
-	data := make([]byte, 0, countersSize)
+	data := make([]byte, 0, countersSize+(2+binary.MaxVarintLen32)*len(t.levels))
 	for _, n := range []int64{t.Receipts, t.Interventions, t.Margin} {
 		data = binary.BigEndian.AppendUint64(data, uint64(n)) //nolint:gosec // the same 64 bits
 	}
@@ -92,6 +168,9 @@ func writeCounters(stored *bbolt.Bucket, key []byte, t counters) error {
 		data = append(data, 1)
 	} else {
 		data = append(data, 0)
+	}
+	for _, l := range t.levels {
+		data = binary.AppendUvarint(binary.BigEndian.AppendUint16(data, l.place), l.turns)
 	}
 	return stored.Put(key, data)
 }

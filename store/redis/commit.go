@@ -82,11 +82,15 @@ func commitCall(receipts []store.Receipt, excluded bool) scriptCall {
 	c := scriptCall{keys: []string{receiptsKey, summariesKey, statsKey, logKey, headKey}, args: []any{len(receipts)}}
 	for _, r := range receipts {
 		counters, sum := store.NewCounters(r), sha256.Sum256(r.JSON)
+		level := ""
+		if r.Level.Counted() {
+			level = levelField + strconv.Itoa(int(r.Level.Place()))
+		}
 		c.keys = append(c.keys, receiptKey(r.ID), turnKey(r.TurnID), countersKey(r.SessionKey))
 		c.args = append(c.args,
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
 			counters.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), counters.Margin, excluded || r.Excluded(),
-			r.TurnID, string(r.Summary), hex.EncodeToString(sum[:]))
+			r.TurnID, string(r.Summary), hex.EncodeToString(sum[:]), level)
 	}
 	return c
 }

@@ -7,45 +7,51 @@
 -- ARGV  1 how many receipts;
 --       for each receipt: id, kind, session key, session id, turn, timestamp,
 --       intervened (0 or 1), m_after, record, margin in whole units, excluded (0 or 1),
---       turn id or "", summary or "", SHA-256 of the record;
+--       turn id or "", summary or "", SHA-256 of the record, counter of its level or "";
 --       for a turn also its session's key, version that was read, next state, lifetime in
 --       seconds, name of the family, whether the family must be there (0 or 1)
 -- Returns 1 when the receipts are there, 0 when the session has another version or its
 -- family was erased.
 local receipts, summaries, stats, log, head = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local count = tonumber(ARGV[1])
-local key, arg = 5 + 3 * count, 1 + 14 * count -- where those of a turn begin
+local key, arg = 5 + 3 * count, 1 + 15 * count -- where those of a turn begin
 local is_turn = #KEYS > key
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.
-local function add(counters, n, interventions, margin)
-  redis.call('HINCRBY', counters, 'receipts', n)
+-- Returns how many turns the level has.
+local function add(counters, interventions, margin, level)
+  redis.call('HINCRBY', counters, 'receipts', 1)
   redis.call('HINCRBY', counters, 'interventions', interventions)
   redis.call('HINCRBY', counters, 'margin', margin)
+  if level == '' then return 0 end
+  return redis.call('HINCRBY', counters, level, 1)
 end
 
 local function negative(n)
-  if not n or n == '0' then return '0' end
+  if n == '0' then return '0' end
   if string.sub(n, 1, 1) == '-' then return string.sub(n, 2) end
   return '-' .. n
 end
 
 -- Adds a receipt to its session and to the sum, or takes the session out of the sum.
-local function tally(counters, has_session, excluded, interventions, margin)
-  if not has_session then
-    if not excluded then add(stats, 1, interventions, margin) end
-    return
-  end
-  if redis.call('HEXISTS', counters, 'out') == 1 then
+local function tally(counters, has_session, excluded, interventions, margin, level, timestamp)
+  if has_session and redis.call('HEXISTS', counters, 'out') == 1 then
     return
   end
   if not excluded then
-    add(stats, 1, interventions, margin)
-    add(counters, 1, interventions, margin)
+    if add(stats, interventions, margin, level) == 1 then
+      redis.call('HSETNX', stats, 'levels_since', timestamp) -- it may be the first of all
+    end
+    if has_session then add(counters, interventions, margin, level) end
     return
   end
-  local own = redis.call('HMGET', counters, 'receipts', 'interventions', 'margin')
-  add(stats, negative(own[1]), negative(own[2]), negative(own[3]))
+  if not has_session then
+    return
+  end
+  local own = redis.call('HGETALL', counters)
+  for i = 1, #own, 2 do
+    redis.call('HINCRBY', stats, own[i], negative(own[i + 1]))
+  end
   redis.call('DEL', counters)
   redis.call('HSET', counters, 'out', 1)
 end
@@ -60,7 +66,7 @@ size, last = tonumber(size or 0), last or ''
 -- Writes the i-th receipt at the end of the log, unless it is there.
 local function write(i)
   local place, turn, counters = KEYS[3 + 3 * i], KEYS[4 + 3 * i], KEYS[5 + 3 * i]
-  local a = 14 * i - 13 -- its arguments follow this one
+  local a = 15 * i - 14 -- its arguments follow this one
   if redis.call('EXISTS', place) == 1 then
     return
   end
@@ -81,7 +87,7 @@ local function write(i)
   if ARGV[a + 12] ~= '' then
     redis.call(ARGV[a + 2] == 'TCR' and 'SETNX' or 'SET', turn, at)
   end
-  tally(counters, ARGV[a + 3] ~= '', ARGV[a + 11] == '1', ARGV[a + 7], ARGV[a + 10])
+  tally(counters, ARGV[a + 3] ~= '', ARGV[a + 11] == '1', ARGV[a + 7], ARGV[a + 10], ARGV[a + 15], ARGV[a + 6])
 end
 
 -- The id comes before the version: see the package's documentation.

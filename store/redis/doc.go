@@ -16,7 +16,8 @@
 //	                               An alias: alias_of, the session's key; lives 30 days
 //	lex:{0}:family:<name>  set     the keys above of a family; lives as long as its youngest
 //	lex:{0}:tally:<key>    hash    what the session adds to the statistics, or that it is out
-//	lex:{0}:stats          hash    the statistics, and the counter of versions
+//	lex:{0}:stats          hash    the statistics, and the counter of versions; level:<n> is how
+//	                               many turns have the level with this store.Level.Place
 //	lex:limit:{<subject>}  string  a count that expires with its window
 //	lex:key:{<hash>}       hash    an API key
 //	lex:keys               set     the hashes of all API keys

@@ -142,7 +142,7 @@ func eraseForgetsTheFamily(t *testing.T, s store.Store) {
 				t.Errorf("by %s: %v", by, err)
 			}
 		}
-		if after, err := s.Stats(t.Context()); err != nil || after != before {
+		if after, err := s.Stats(t.Context()); err != nil || !reflect.DeepEqual(after, before) {
 			t.Errorf("by %s: statistics %+v, before %+v: %v", by, after, before, err)
 		}
 	}

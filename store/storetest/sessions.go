@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -230,6 +231,9 @@ func invalidTurnsAreRefused(t *testing.T, s store.Store) {
 		"other kind":       func(t *store.Change) { t.Receipt.Kind = "ABC" },
 		"negative turn":    func(t *store.Change) { t.Receipt.Turn = -1 },
 		"margin NaN":       func(t *store.Change) { t.Receipt.MAfter = math.NaN() },
+		"level above 100":  func(t *store.Change) { t.Receipt.Level = store.Level{AttackType: kernel.NoAttack, At: 101} },
+		"level below 0":    func(t *store.Change) { t.Receipt.Level = store.Level{AttackType: kernel.NoAttack, At: -1} },
+		"level of no type": func(t *store.Change) { t.Receipt.Level = store.Level{At: 1} },
 		"margin above 1":   func(t *store.Change) { t.Receipt.MAfter = 1.01 },
 		"other session":    func(t *store.Change) { t.Receipt.SessionKey = "k2" },
 		"no session":       func(t *store.Change) { t.Receipt.SessionKey, t.Session.Key = "", "" },
@@ -265,7 +269,7 @@ func eraseForgetsTheSessionOnly(t *testing.T, s store.Store) {
 	sameReceipt(t, r, turn.Receipt)
 	after, err := s.Stats(t.Context())
 	must(t, err)
-	if after != before {
+	if !reflect.DeepEqual(after, before) {
 		t.Errorf("erasing changed the statistics: %+v, before %+v", after, before)
 	}
 }

@@ -2,12 +2,14 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -16,9 +18,11 @@ import (
 type model struct {
 	receipts []store.Receipt
 	excluded map[string]bool
+	since    int64 // of the first level that was counted
 }
 
-func (m *model) scan() (total, interventions int, margin float64) {
+func (m *model) scan() (total, interventions int, margin float64, levels map[store.Level]int64) {
+	levels = map[store.Level]int64{}
 	for _, r := range m.receipts {
 		if r.SessionKey == "" && r.Turn > 80 || m.excluded[r.SessionKey] {
 			continue
@@ -28,8 +32,11 @@ func (m *model) scan() (total, interventions int, margin float64) {
 		if r.Intervened {
 			interventions++
 		}
+		if r.Level.Counted() {
+			levels[r.Level]++
+		}
 	}
-	return total, interventions, margin
+	return total, interventions, margin, levels
 }
 
 func (m *model) add(r store.Receipt, eval bool) {
@@ -37,13 +44,17 @@ func (m *model) add(r store.Receipt, eval bool) {
 	if r.SessionKey != "" && (eval || r.Turn > 80) {
 		m.excluded[r.SessionKey] = true
 	}
+	out := r.SessionKey == "" && r.Turn > 80 || m.excluded[r.SessionKey]
+	if m.since == 0 && r.Level.Counted() && !out {
+		m.since = r.Timestamp
+	}
 }
 
 func (m *model) check(t *testing.T, s store.Store) {
 	t.Helper()
 	got, err := s.Stats(t.Context())
 	must(t, err)
-	total, interventions, margin := m.scan()
+	total, interventions, margin, levels := m.scan()
 	want := store.Stats{TotalReceipts: total}
 	if total > 0 {
 		want.InterventionRate = float64(interventions) / float64(total)
@@ -54,6 +65,25 @@ func (m *model) check(t *testing.T, s store.Store) {
 		math.Abs(got.StabilityMargin-want.StabilityMargin) > 1e-9 {
 		t.Fatalf("after %d receipts: statistics %+v, a scan gives %+v", len(m.receipts), got, want)
 	}
+	if counted := countedLevels(got); !maps.Equal(counted, levels) {
+		t.Fatalf("after %d receipts: levels %v, a scan gives %v", len(m.receipts), counted, levels)
+	}
+	if got.LevelsSince != m.since {
+		t.Fatalf("levels counted since %d, want %d", got.LevelsSince, m.since)
+	}
+}
+
+// countedLevels are the levels of the statistics that are not 0.
+func countedLevels(s store.Stats) map[store.Level]int64 {
+	levels := map[store.Level]int64{}
+	for attackType, counts := range s.Levels {
+		for at, n := range counts {
+			if n != 0 {
+				levels[store.Level{AttackType: attackType, At: at}] = n
+			}
+		}
+	}
+	return levels
 }
 
 func statsAreThoseOfAFullScan(t *testing.T, s store.Store) {
@@ -120,6 +150,11 @@ func randomReceipt(random *rand.Rand, id, key string) store.Receipt {
 	}
 	r.Intervened = random.IntN(3) == 0
 	r.MAfter = random.Float64()*0.8 - 0.45 // sums of either sign
+	r.Timestamp = 1 + random.Int64N(1e12)
+	if r.Kind == store.KindText && random.IntN(8) > 0 {
+		types := []kernel.AttackType{kernel.NoAttack, kernel.Identity, kernel.Multi, kernel.SlowDrip}
+		r.Level = store.Level{AttackType: types[random.IntN(len(types))], At: []int{0, 1, 50, 99, 100}[random.IntN(5)]}
+	}
 	return r
 }
 
@@ -131,6 +166,7 @@ func statsOfConcurrentCommits(t *testing.T, s store.Store) {
 			session := newSession(fmt.Sprint("k", c))
 			for i := range turnsEach {
 				turn := next(session, fmt.Sprintf("KRN-%d-%d", c, i))
+				turn.Receipt.Level = store.Level{AttackType: kernel.NoAttack, At: c % 3}
 				turn.Session.Eval = c%4 == 0 && i == turnsEach-1
 				if err := s.Commit(t.Context(), turn); err != nil {
 					t.Errorf("committing: %v", err)
@@ -145,5 +181,14 @@ func statsOfConcurrentCommits(t *testing.T, s store.Store) {
 	must(t, err)
 	if want := sessions * 3 / 4 * turnsEach; got.TotalReceipts != want || got.InterventionRate != 1 {
 		t.Errorf("statistics %+v, want %d receipts, all with an intervention", got, want)
+	}
+	want := map[store.Level]int64{}
+	for c := range sessions {
+		if c%4 != 0 {
+			want[store.Level{AttackType: kernel.NoAttack, At: c % 3}] += turnsEach
+		}
+	}
+	if levels := countedLevels(got); !maps.Equal(levels, want) {
+		t.Errorf("levels %v, want %v", levels, want)
 	}
 }
