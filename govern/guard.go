@@ -281,6 +281,9 @@ func logit(p, surest float64) float64 {
 func (op opinion) move(s detect.Signal) detect.Signal {
 	for class, p := range op.verdict {
 		score := class.Of(&s.Scores)
+		if score == nil { // a module's own idea of a class
+			continue
+		}
 		fused := fuse(*score, p)
 		ruled := s.SelfReference && (class == model.Identity || class == model.Injection)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -536,5 +537,51 @@ func TestGuardsOfAnswersToUndecidedPrompts(t *testing.T) {
 	a := ask(t, g, "s", undecided(t, g))
 	if j := judge(t, a, "First, take a wire."); a.Turn.Refused || !j.Turn.Refused || m.times() != 1 {
 		t.Errorf("refused before %v and after %v, asked %d times", a.Turn.Refused, j.Turn.Refused, m.times())
+	}
+}
+
+// Whatever a guard says, a score stays a probability, a guard that finds lowers nothing, one
+// that does not raises nothing, and a class that nobody knows moves nothing. What is no
+// probability is a fault, and no turn passes with it.
+func TestGuardsStayWithinBounds(t *testing.T) {
+	guard, m := guarded(nil)
+	g := strictGovernor(t, guard)
+	prompts := []string{question, attack, undecided(t, g)}
+	local := make(map[string]kernel.Scores)
+	for _, prompt := range prompts {
+		s, err := g.Detector.Assess(t.Context(), []detect.Text{{Source: detect.User, Body: prompt}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		local[prompt] = s.Scores
+	}
+	classes := []model.Class{model.Identity, model.Coercion, model.Exploitative, model.HarmRequest, model.Sycophancy, model.Injection, "mood"}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		verdict := model.Verdict{}
+		for _, class := range classes {
+			if random.IntN(2) == 0 {
+				verdict[class] = []float64{0, 1, 0.5, random.Float64(), random.Float64()}[random.IntN(5)]
+			}
+		}
+		m.says = says(verdict)
+		prompt := prompts[random.IntN(len(prompts))]
+		moved := ask(t, g, "s", prompt).Turn.Evidence.Scores
+		before := local[prompt]
+		for _, class := range classes[:6] {
+			p, spoken := verdict[class]
+			was, is := *class.Of(&before), *class.Of(&moved)
+			if !(is >= 0 && is <= 1) || is != was && !spoken || is < was && p >= 0.5 || is > was && p < 0.5 {
+				t.Fatalf("%s: %s was %v and is %v after %v", prompt, class, was, is, verdict)
+			}
+		}
+	}
+	m.says = says(model.Verdict{model.HarmRequest: math.NaN()})
+	o, err := g.Open(t.Context(), request("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := o.Assess(t.Context(), o.ReadPrompt(question)); err == nil {
+		t.Errorf("a turn passed with %v", a.Turn.Evidence.Scores)
 	}
 }
