@@ -63,6 +63,7 @@ type App struct {
 	embedder     govern.Embedder // nil: the detector's own
 	judge        govern.Judge    // nil: the local one alone
 	opener       StoreOpener
+	remotes      map[string][]remoteModel // by component: embedder, judge
 
 	judgeRequired bool // an answer on which the judge gives no verdict is refused
 
@@ -91,12 +92,12 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	var err error
 	if a.EmbedderRaw != nil {
-		if a.embedder, err = loadEmbedder(ctx, a); err != nil {
+		if a.embedder, err = a.loadEmbedder(ctx, a); err != nil {
 			return err
 		}
 	}
 	if a.JudgeRaw != nil {
-		if a.judge, a.judgeRequired, err = loadJudge(ctx, a); err != nil {
+		if a.judge, a.judgeRequired, err = a.loadJudge(ctx, a); err != nil {
 			return err
 		}
 	}

@@ -2,8 +2,13 @@ package caddymodule
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/caddy-lex/lex/govern"
 )
 
 // OpenAPIDocument is what GET /lex/openapi.json serves.
@@ -51,5 +56,34 @@ func DefinedErrors() []DefinedError {
 
 // KeepAlive is what a stream does while the model is silent.
 func KeepAlive(w http.ResponseWriter) (stop func()) {
-	return (&tokenStream{w: w}).keepAlive(keepAlive)
+	return (&tokenStream{w: w, streams: prometheus.NewGauge(prometheus.GaugeOpts{})}).keepAlive(keepAlive)
+}
+
+// ObserveTiming counts a turn in which all phases took place.
+func ObserveTiming() {
+	allMetrics.governance.observe(&govern.Timing{Read: 1, Assess: 2, Decide: 3, Conclude: 4, Commit: 5})
+}
+
+var (
+	describedName   = regexp.MustCompile(`fqName: "(\w+)"`)
+	describedLabels = regexp.MustCompile(`variableLabels: \{([^}]*)\}`)
+)
+
+// MetricLabels returns the labels of every metric, sorted, by its name.
+func MetricLabels() map[string][]string {
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		for _, c := range allMetrics.collectors() {
+			c.Describe(descriptions)
+		}
+	}()
+	found := make(map[string][]string)
+	for d := range descriptions {
+		name := describedName.FindStringSubmatch(d.String())[1]
+		labels := strings.FieldsFunc(describedLabels.FindStringSubmatch(d.String())[1], func(r rune) bool { return r == ',' })
+		slices.Sort(labels)
+		found[name] = labels
+	}
+	return found
 }

@@ -117,12 +117,13 @@ type Handler struct {
 	// Default: none.
 	CORS []string `json:"cors,omitempty"`
 
-	app    *App
-	policy *Policy
-	mux    *http.ServeMux // of our own endpoints
-	logger *zap.Logger
-	unread *seenPaths // where answers pass uninspected
-	asks   askingDialect
+	app      *App
+	policy   *Policy
+	mux      *http.ServeMux // of our own endpoints
+	logger   *zap.Logger
+	unread   *seenPaths // where answers pass uninspected
+	upstream *upstreamLog
+	asks     askingDialect
 }
 
 // defaultInspect is the default of Handler.InspectLimit, in bytes.
@@ -199,7 +200,7 @@ func (h *Handler) setDefaults() {
 	if h.InspectLimit == 0 {
 		h.InspectLimit = defaultInspect
 	}
-	h.unread = new(seenPaths)
+	h.unread, h.upstream = new(seenPaths), new(upstreamLog)
 	if h.Timeout == 0 {
 		h.Timeout = caddy.Duration(2 * time.Minute)
 	}

@@ -3,8 +3,11 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/caddy-lex/lex/govern"
 )
 
 // outcomeRejected is the outcome of a request that was not accepted and so
@@ -29,6 +32,47 @@ type metrics struct {
 	modelSeconds   *prometheus.HistogramVec // detector
 	modelCacheHits *prometheus.CounterVec   // detector
 	breakerOpen    *prometheus.GaugeVec     // detector
+
+	governance    phases
+	margin        prometheus.Histogram
+	interventions *prometheus.CounterVec   // pillar
+	detectorRuns  *prometheus.CounterVec   // detector, outcome
+	storeSeconds  *prometheus.HistogramVec // operation
+	streams       prometheus.Gauge
+	heldBytes     prometheus.Gauge
+	tokens        *prometheus.HistogramVec // gen_ai_provider_name, gen_ai_operation_name, gen_ai_token_type
+}
+
+// phases are the histograms of the phases of a turn. They are looked up once: observing
+// then takes no lock and no memory.
+type phases struct {
+	*prometheus.HistogramVec // phase
+
+	read, assess, decide, conclude, commit prometheus.Observer
+}
+
+func newPhases() phases {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lex_governance_seconds", Help: "How long the phases of a turn took in this process: read, assess, decide, conclude, commit. The model's own time is in none.",
+		Buckets: []float64{1e-5, 1e-4, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"phase"})
+	of := h.WithLabelValues
+	return phases{h, of("read"), of("assess"), of("decide"), of("conclude"), of("commit")}
+}
+
+// observe counts the phases that took place.
+func (p *phases) observe(t *govern.Timing) {
+	observe(p.read, t.Read)
+	observe(p.assess, t.Assess)
+	observe(p.decide, t.Decide)
+	observe(p.conclude, t.Conclude)
+	observe(p.commit, t.Commit)
+}
+
+func observe(o prometheus.Observer, took time.Duration) {
+	if took > 0 {
+		o.Observe(took.Seconds())
+	}
 }
 
 // allMetrics lives as long as the process: Caddy makes a new registry for each
@@ -64,6 +108,30 @@ var allMetrics = &metrics{
 	breakerOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "lex_model_breaker_open", Help: "How many remote models are not asked, by one caller at least, because they fail or asked for a pause.",
 	}, []string{"detector"}),
+
+	governance: newPhases(),
+	margin: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "lex_margin", Help: "The margin M of committed turns, 0 to 1/3. The bands of health begin at 0.08, 0.15 and 0.25.",
+		Buckets: []float64{.02, .04, .06, .08, .1, .125, .15, .175, .2, .225, .25, .275, .3, .32},
+	}),
+	interventions: counter("lex_interventions_total",
+		"Turns in which the governor corrected the state, by the pillar that had fallen lowest.", "pillar"),
+	detectorRuns: counter("lex_detector_runs_total",
+		"What the detectors of committed turns found: clean, flagged, failed, or not_run.", "detector", "outcome"),
+	storeSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lex_store_seconds", Help: "How long the store took, failures included.",
+		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	}, []string{"operation"}),
+	streams: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "lex_inflight_streams", Help: "Governed streams that have begun and not ended.",
+	}),
+	heldBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "lex_held_bytes", Help: "Bytes of governed streams that wait for their checks or their receipt.",
+	}),
+	tokens: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gen_ai_client_token_usage", Help: "Tokens that answers say they took, as OpenTelemetry's conventions for generative AI name them.",
+		Buckets: []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
+	}, []string{"gen_ai_provider_name", "gen_ai_operation_name", "gen_ai_token_type"}),
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -73,14 +141,19 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 // newMetrics makes the process's metrics visible in a configuration's registry.
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := allMetrics
-	for _, c := range []prometheus.Collector{
-		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.uncovered,
-		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
-	} {
+	for _, c := range m.collectors() {
 		var known prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && !errors.As(err, &known) {
 			return nil, fmt.Errorf("registering a collector: %w", err)
 		}
 	}
 	return m, nil
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.uncovered,
+		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
+		m.governance, m.margin, m.interventions, m.detectorRuns, m.storeSeconds, m.streams, m.heldBytes, m.tokens,
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -46,7 +47,7 @@ type Assessed struct {
 // Assess scores the texts of a request and takes the kernel's step from the state
 // that Open read. Commit takes the step again if another turn was committed since.
 func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
-	g := o.governor
+	began, g := time.Now(), o.governor
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
 
@@ -85,8 +86,9 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		Repeated:         o.repeats(in),
 	}
 	a.measureThreat(ctx)
+	add(&o.Timing.Assess, began)
 
-	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
+	if a.Turn, err = o.decide(a.evidence, kernel.Output{}); err != nil {
 		return nil, err
 	}
 	o.Coverage.Ran(DetectorLocal, a.Turn.Severity >= g.Kernel.Policy().WatchAt)
@@ -96,14 +98,16 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 // NotRead decides on a request whose texts are not read; why is the reason.
 func (o *Opened) NotRead(why string) (*Assessed, error) {
 	o.Coverage.NotRun(DetectorLocal, why)
-	turn, err := decide(o.governor.Kernel, o.session.State, kernel.Evidence{}, kernel.Output{}, o.Mode)
+	turn, err := o.decide(kernel.Evidence{}, kernel.Output{})
 	return &Assessed{Opened: o, Turn: turn}, err
 }
 
 // decide takes the kernel's step on the evidence about the request and on what was
 // found about its answer.
-func decide(k *kernel.Kernel, s kernel.Session, e kernel.Evidence, found kernel.Output, m kernel.Mode) (kernel.Turn, error) {
-	turn, err := k.Assess(s, e, m)
+func (o *Opened) decide(e kernel.Evidence, found kernel.Output) (kernel.Turn, error) {
+	defer add(&o.Timing.Decide, time.Now())
+	k := o.governor.Kernel
+	turn, err := k.Assess(o.session.State, e, o.Mode)
 	if err != nil {
 		return turn, fmt.Errorf("assessing: %w", err)
 	}
