@@ -1,6 +1,8 @@
 package caddymodule
 
 import (
+	"bytes"
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
@@ -74,7 +76,7 @@ func MetricLabels() map[string][]string {
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descriptions)
-		for _, c := range allMetrics.collectors() {
+		for _, c := range append(allMetrics.collectors(), newSelfTestGauge()) {
 			c.Describe(descriptions)
 		}
 	}()
@@ -87,3 +89,23 @@ func MetricLabels() map[string][]string {
 	}
 	return found
 }
+
+// StateOfSelfTestUnderWay is the state of a self-test whose first pass is not over.
+func StateOfSelfTestUnderWay(ctx context.Context) string {
+	return (&selfTest{first: make(chan struct{})}).state(ctx)
+}
+
+// RunSelfTest runs the canaries of a handler's configuration once.
+func RunSelfTest(h *Handler) { h.app.selfTest.pass(context.Background()) }
+
+// BlindSelfTest makes the attacks of the self-test harmless, as a detector sees them that
+// finds nothing. OpenEyesOfSelfTest ends that.
+func BlindSelfTest(h *Handler) {
+	for i, c := range h.app.selfTest.canaries {
+		c.call.Body = bytes.ReplaceAll(c.call.Body, []byte(canaryAttack), []byte(canaryQuestion))
+		h.app.selfTest.canaries[i] = c
+	}
+}
+
+// OpenEyesOfSelfTest makes the self-test anew.
+func OpenEyesOfSelfTest(h *Handler) { h.app.selfTest.canaries = h.app.newSelfTest().canaries }

@@ -181,8 +181,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.setDefaults()
 	h.mux = newMux(h.serves)
-	h.asks, err = dialectToAsk(h.UpstreamDialect)
-	return err
+	if h.asks, err = dialectToAsk(h.UpstreamDialect); err != nil {
+		return err
+	}
+	h.app.handlers = append(h.app.handlers, h)
+	return nil
 }
 
 func (h *Handler) setDefaults() {

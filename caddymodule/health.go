@@ -10,6 +10,7 @@ import (
 const (
 	stateOK       = "ok"
 	stateDegraded = "degraded"
+	stateStarting = "starting" // the self-test has not ended yet
 )
 
 // healthAnswer is the answer of GET /lex/health: the components and whether they work,
@@ -22,7 +23,8 @@ type healthAnswer struct {
 	Breakers map[string]string `json:"breakers"`
 }
 
-// health serves GET /lex/health. It is 503 where turns fail. While a remote model fails,
+// health serves GET /lex/health. It is 503 where turns fail, and where
+// the self-test has not ended yet or found a guard that does not work. While a remote model fails,
 // turns go on as the policy says, and so it is 200 with the status degraded: another
 // replica, which asks the same model, would do no better.
 func health(g *request, w http.ResponseWriter, r *http.Request) error {
@@ -35,6 +37,10 @@ func health(g *request, w http.ResponseWriter, r *http.Request) error {
 		status, a.Status, a.Components["store"] = http.StatusServiceUnavailable, stateDegraded, stateDegraded
 	}
 	g.app.remoteHealth(&a)
+	a.Components["guards"] = g.app.selfTest.state(ctx)
+	if guards := a.Components["guards"]; guards != stateOK {
+		status, a.Status = http.StatusServiceUnavailable, guards
+	}
 	return writeJSON(w, status, a)
 }
 

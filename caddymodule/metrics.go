@@ -77,61 +77,65 @@ func observe(o prometheus.Observer, took time.Duration) {
 
 // allMetrics lives as long as the process: Caddy makes a new registry for each
 // configuration, and counters that fall to zero on a reload are no counters.
-var allMetrics = &metrics{
-	requests: counter("lex_requests_total",
-		"Governed requests by endpoint, dialect and outcome.", "endpoint", "dialect", "outcome"),
-	refusals: counter("lex_refusals_total",
-		"Turns that were refused, or in the mode observe would have been, by primary reason.", "reason", "mode"),
-	receipts: counter("lex_receipts_total",
-		"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
-	storeErrors: counter("lex_store_errors_total",
-		"Failed store operations.", "operation"),
-	toolCalls: counter("lex_tool_calls_total",
-		"Decided tool calls by dialect, decision (approved, blocked) and the invariant that applied, if one did.", "dialect", "decision", "invariant"),
-	uninspected: counter("lex_uninspected_total",
-		"Requests and answers that passed without being inspected whole.", "what"),
-	uncovered: counter("lex_uncovered_bytes_total",
-		"Bytes of governed requests and answers that no detector read, by dialect, direction and kind.", "dialect", "direction", "kind"),
-	internalErrors: counter("lex_internal_errors_total",
-		"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
+var allMetrics = makeMetrics()
 
-	modelRequests: counter("lex_model_requests_total",
-		"Requests to remote embedders and judges, those included that an open breaker kept back.", "detector"),
-	modelFailures: counter("lex_model_failures_total",
-		"Requests to remote embedders and judges that gave no evidence, by kind.", "detector", "kind"),
-	modelSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "lex_model_request_duration_seconds", Help: "How long remote embedders and judges took, failures included.",
-		Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-	}, []string{"detector"}),
-	modelCacheHits: counter("lex_model_cache_hits_total",
-		"Evidence of remote models that was known already.", "detector"),
-	breakerOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "lex_model_breaker_open", Help: "How many remote models are not asked, by one caller at least, because they fail or asked for a pause.",
-	}, []string{"detector"}),
+func makeMetrics() *metrics {
+	return &metrics{
+		requests: counter("lex_requests_total",
+			"Governed requests by endpoint, dialect and outcome.", "endpoint", "dialect", "outcome"),
+		refusals: counter("lex_refusals_total",
+			"Turns that were refused, or in the mode observe would have been, by primary reason.", "reason", "mode"),
+		receipts: counter("lex_receipts_total",
+			"Receipts by kind (KRN, TCR) and whether the store confirmed them.", "kind", "persisted"),
+		storeErrors: counter("lex_store_errors_total",
+			"Failed store operations.", "operation"),
+		toolCalls: counter("lex_tool_calls_total",
+			"Decided tool calls by dialect, decision (approved, blocked) and the invariant that applied, if one did.", "dialect", "decision", "invariant"),
+		uninspected: counter("lex_uninspected_total",
+			"Requests and answers that passed without being inspected whole.", "what"),
+		uncovered: counter("lex_uncovered_bytes_total",
+			"Bytes of governed requests and answers that no detector read, by dialect, direction and kind.", "dialect", "direction", "kind"),
+		internalErrors: counter("lex_internal_errors_total",
+			"Operations that failed for a reason of our own, by kind.", "operation", "kind"),
 
-	governance: newPhases(),
-	margin: prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "lex_margin", Help: "The margin M of committed turns, 0 to 1/3. The bands of health begin at 0.08, 0.15 and 0.25.",
-		Buckets: []float64{.02, .04, .06, .08, .1, .125, .15, .175, .2, .225, .25, .275, .3, .32},
-	}),
-	interventions: counter("lex_interventions_total",
-		"Turns in which the governor corrected the state, by the pillar that had fallen lowest.", "pillar"),
-	detectorRuns: counter("lex_detector_runs_total",
-		"What the detectors of committed turns found: clean, flagged, failed, or not_run.", "detector", "outcome"),
-	storeSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "lex_store_seconds", Help: "How long the store took, failures included.",
-		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	}, []string{"operation"}),
-	streams: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "lex_inflight_streams", Help: "Governed streams that have begun and not ended.",
-	}),
-	heldBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "lex_held_bytes", Help: "Bytes of governed streams that wait for their checks or their receipt.",
-	}),
-	tokens: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "gen_ai_client_token_usage", Help: "Tokens that answers say they took, as OpenTelemetry's conventions for generative AI name them.",
-		Buckets: []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
-	}, []string{"gen_ai_provider_name", "gen_ai_operation_name", "gen_ai_token_type"}),
+		modelRequests: counter("lex_model_requests_total",
+			"Requests to remote embedders and judges, those included that an open breaker kept back.", "detector"),
+		modelFailures: counter("lex_model_failures_total",
+			"Requests to remote embedders and judges that gave no evidence, by kind.", "detector", "kind"),
+		modelSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "lex_model_request_duration_seconds", Help: "How long remote embedders and judges took, failures included.",
+			Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"detector"}),
+		modelCacheHits: counter("lex_model_cache_hits_total",
+			"Evidence of remote models that was known already.", "detector"),
+		breakerOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lex_model_breaker_open", Help: "How many remote models are not asked, by one caller at least, because they fail or asked for a pause.",
+		}, []string{"detector"}),
+
+		governance: newPhases(),
+		margin: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "lex_margin", Help: "The margin M of committed turns, 0 to 1/3. The bands of health begin at 0.08, 0.15 and 0.25.",
+			Buckets: []float64{.02, .04, .06, .08, .1, .125, .15, .175, .2, .225, .25, .275, .3, .32},
+		}),
+		interventions: counter("lex_interventions_total",
+			"Turns in which the governor corrected the state, by the pillar that had fallen lowest.", "pillar"),
+		detectorRuns: counter("lex_detector_runs_total",
+			"What the detectors of committed turns found: clean, flagged, failed, or not_run.", "detector", "outcome"),
+		storeSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "lex_store_seconds", Help: "How long the store took, failures included.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"operation"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lex_inflight_streams", Help: "Governed streams that have begun and not ended.",
+		}),
+		heldBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lex_held_bytes", Help: "Bytes of governed streams that wait for their checks or their receipt.",
+		}),
+		tokens: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gen_ai_client_token_usage", Help: "Tokens that answers say they took, as OpenTelemetry's conventions for generative AI name them.",
+			Buckets: []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
+		}, []string{"gen_ai_provider_name", "gen_ai_operation_name", "gen_ai_token_type"}),
+	}
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
