@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/store"
 )
 
 // outcomeRejected is the outcome of a request that was not accepted and so
@@ -77,7 +78,27 @@ func observe(o prometheus.Observer, took time.Duration) {
 
 // allMetrics lives as long as the process: Caddy makes a new registry for each
 // configuration, and counters that fall to zero on a reload are no counters.
-var allMetrics = makeMetrics()
+var allMetrics = withKnownSeries(makeMetrics())
+
+// withKnownSeries makes the series exist that alerts wait for. A series that begins with 1
+// has not increased, says Prometheus.
+func withKnownSeries(m *metrics) *metrics {
+	for _, operation := range []string{"session", "commit", "check", "read", "limit", "key"} {
+		m.storeErrors.WithLabelValues(operation)
+	}
+	for _, operation := range []string{"session", "commit", "answer"} {
+		for _, kind := range []string{"kernel_input", "receipt", "policy", "store_conflict", "store_record", "other"} {
+			m.internalErrors.WithLabelValues(operation, kind)
+		}
+	}
+	for _, kind := range []string{store.KindText, store.KindToolCall} {
+		m.receipts.WithLabelValues(kind, "true")
+		m.receipts.WithLabelValues(kind, "false")
+	}
+	m.uninspected.WithLabelValues("request")
+	m.uninspected.WithLabelValues("answer")
+	return m
+}
 
 func makeMetrics() *metrics {
 	return &metrics{
