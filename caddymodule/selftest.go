@@ -68,8 +68,8 @@ func (t *selfTest) pass(ctx context.Context) {
 	problems := make(map[selfTestCase]string)
 	for _, c := range t.canaries {
 		problem := c.run(ctx)
-		if ctx.Err() != nil || exits(ctx) {
-			return // which says nothing
+		if ctx.Err() != nil || process.ends() {
+			return // what was cancelled says nothing of a guard
 		}
 		if problem != "" || problems[c.selfTestCase] == "" {
 			problems[c.selfTestCase] = problem

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
@@ -65,9 +66,9 @@ func TestDecisionsAreLogged(t *testing.T) {
 
 // An upstream that dies leaves a line at warn level, and one when it is back.
 func TestUpstreamStateIsLogged(t *testing.T) {
-	dead := false
+	var dead atomic.Bool
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if dead {
+		if dead.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		_ = answering("application/json", completion("Paris."))(w, r)
@@ -81,9 +82,9 @@ func TestUpstreamStateIsLogged(t *testing.T) {
 			}
 		}
 		send(2)
-		dead = true
+		dead.Store(true)
 		send(3)
-		dead = false
+		dead.Store(false)
 		send(2)
 		logged := p.stop()
 		failing, back := logLines(t, logged, "the upstream is failing"), logLines(t, logged, "the upstream is back")
@@ -96,24 +97,24 @@ func TestUpstreamStateIsLogged(t *testing.T) {
 // hostileUpstream answers with canaries in everything that a provider can write.
 func hostileUpstream(t *testing.T) string {
 	t.Helper()
-	requests := 0
+	var requests atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		requests++
+		kind := requests.Add(1) % 5
 		call := `{"id":"` + canary + `id","object":"chat.completion","created":1,"model":"` + canary + `model","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"` + canary + `answer","tool_calls":[{"id":"` + canary + `call","type":"function","function":{"name":"` + canary + `tool","arguments":"{\"command\":\"rm -rf / ` + canary + `argument\"}"}}]}}]}`
 		switch {
 		case strings.Contains(string(body), `"stream":true`):
 			_ = answering("text/event-stream", stream(canary+"answer ", "goes on", capitulation))(w, r)
-		case requests%5 == 0:
+		case kind == 0:
 			http.Error(w, `{"error":{"message":"`+canary+`error"}}`, http.StatusInternalServerError)
-		case requests%5 == 1:
+		case kind == 1:
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"choices":[{"`+canary+`broken`)
-		case requests%5 == 2:
+		case kind == 2:
 			w.Header().Set("Content-Length", "10000")
 			_, _ = io.WriteString(w, canary+"cut")
 			panic(http.ErrAbortHandler)
-		case requests%5 == 3:
+		case kind == 3:
 			_ = answering("application/json", completion(canary+"answer "+capitulation))(w, r)
 		default:
 			_ = answering("application/json", call)(w, r)
