@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench microbench lint fuzz load train eval agents charts needs-data deps clean
+.PHONY: run test build cover bench microbench lint fuzz reproduce load train eval agents charts needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -64,6 +64,10 @@ microbench:
 # them cannot be fetched.
 lint:
 	./.ci/lint
+
+# reproduce builds the binary twice, in two places, and fails unless both are the same.
+reproduce:
+	./.ci/reproduce
 
 # load lets 64 clients use every endpoint for LOADTIME, under the race detector.
 load:

@@ -43,6 +43,7 @@ var may = map[string][]string{
 	"cmd/xcaddyargs":       {},
 	"e2e":                  {"store/storetest", "conformance"},
 	"e2e/gosdk":            {},
+	"e2e/promql":           {},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -34,8 +34,9 @@ type governedAnswer struct {
 	// of the choices before it.
 	atTail     wire.EventReader
 	beforeTail map[int]string
-	mayEnd     bool // the answer is complete if the stream ends now
-	settled    bool // committed, and let go
+	usage      wire.Usage // as far as the answer tells it
+	mayEnd     bool       // the answer is complete if the stream ends now
+	settled    bool       // committed, and let go
 	// stopKeepAlive ends what tells the client that the stream is not dead, while frames
 	// wait although the model goes on. It is nil until the first of them.
 	stopKeepAlive func()
@@ -80,12 +81,14 @@ func (g *request) gateConfig(write func([]wire.Frame) error) govern.GateConfig {
 	return govern.GateConfig{
 		Window: g.handler.HoldBack.Bytes, MaxDelay: time.Duration(g.handler.HoldBack.Duration),
 		Limit: g.app.Limits.Body, Write: write,
+		Held: func(change int) { g.app.metrics.heldBytes.Add(float64(change)) },
 	}
 }
 
 // Frame takes one frame of a streamed answer. From the first terminal frame on, and from
 // the first call that the client runs, everything waits for the receipt.
 func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
+	a.usage.Read(f.Data)
 	if a.settled {
 		a.sendLate(f)
 		return true
@@ -122,6 +125,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	if a.tail == nil {
 		a.atTail, a.beforeTail = a.events.Rest(), a.gate.TextsByChoice()
 	}
+	a.app.metrics.heldBytes.Add(float64(len(f.Raw)))
 	a.tail, a.tailSize = append(a.tail, f), a.tailSize+len(f.Raw)
 	switch {
 	case !a.gate.Count(event.Deltas) || int64(a.tailSize) > a.app.Limits.Body:
@@ -220,6 +224,13 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	}
 }
 
+// close lets go of what an answer still holds, and counts its tokens.
+func (a *governedAnswer) close() {
+	a.gate.Drop()
+	a.app.metrics.heldBytes.Sub(float64(a.tailSize))
+	a.app.metrics.countTokens(a.dialect.Name(), a.usage)
+}
+
 // judge judges the texts of the answer and commits the turn.
 func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
 	if err := a.refuseUnknown(outcome); err != nil {
@@ -278,6 +289,7 @@ func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 
 // Whole judges a whole answer and sends it, or the refusal in its place.
 func (a *governedAnswer) Whole(status int, body []byte) {
+	a.usage.Read(body)
 	texts, outcome, body := a.readWhole(status, body)
 	if refused, err := a.assessed.AssessToolResults(a.r.Context()); err == nil && refused {
 		outcome = kernel.Answered // refused, even where it was an error

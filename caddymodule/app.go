@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/govern"
@@ -61,13 +62,16 @@ type App struct {
 	Memory *int `json:"memory,omitempty"`
 
 	logger       *zap.Logger
-	events       *caddyevents.App
-	eventContext caddy.Context // of Provision; names the origin of events, used for nothing else
+	events       *caddyevents.App // nil: nobody is told, of canaries
+	eventContext caddy.Context    // of Provision; names the origin of events, used for nothing else
 	metrics      *metrics
 	embedder     govern.Embedder // nil: the detector's own
 	judge        govern.Judge    // nil: the local one alone
 	guards       []*govern.Guard
 	opener       StoreOpener
+	handlers     []*Handler // of this configuration
+	selfTestOK   *prometheus.GaugeVec
+	remotes      map[string][]remoteModel // by component: embedder, judge
 
 	judgeRequired bool // an answer on which the judge gives no verdict is refused
 
@@ -75,6 +79,9 @@ type App struct {
 	mu     sync.RWMutex
 	shared *sharedStore // nil before Start and after Cleanup
 	failed error        // why Start failed
+
+	selfTest     *selfTest // from Start on
+	stopSelfTest func()    // ends it; nil before Start
 }
 
 // CaddyModule returns the Caddy module information.
@@ -96,17 +103,17 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	var err error
 	if a.EmbedderRaw != nil {
-		if a.embedder, err = loadEmbedder(ctx, a); err != nil {
+		if a.embedder, err = a.loadEmbedder(ctx, a); err != nil {
 			return err
 		}
 	}
 	if a.JudgeRaw != nil {
-		if a.judge, a.judgeRequired, err = loadJudge(ctx, a); err != nil {
+		if a.judge, a.judgeRequired, err = a.loadJudge(ctx, a); err != nil {
 			return err
 		}
 	}
 	if a.GuardsRaw != nil {
-		if a.guards, err = loadGuards(ctx, a); err != nil {
+		if a.guards, err = a.loadGuards(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -124,6 +131,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if a.metrics, err = newMetrics(ctx.GetMetricsRegistry()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	a.selfTestOK = newSelfTestGauge() // how this configuration does, and no other
+	if err := ctx.GetMetricsRegistry().Register(a.selfTestOK); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	return a.provisionStore(ctx)
@@ -170,6 +181,9 @@ func (a *App) Start() error {
 	a.mu.Lock()
 	a.shared, a.failed = e, err
 	a.mu.Unlock()
+	if err == nil {
+		a.startSelfTest()
+	}
 	return err
 }
 
@@ -191,6 +205,9 @@ func (a *App) Stop() error { return nil }
 // Cleanup gives the store back, if this configuration ever got it: it also
 // runs after a failed Provision.
 func (a *App) Cleanup() error {
+	if a.stopSelfTest != nil {
+		a.stopSelfTest()
+	}
 	a.mu.Lock()
 	e := a.shared
 	a.shared = nil
@@ -238,7 +255,7 @@ func (a *App) giveBack(e *sharedStore) {
 
 // emit publishes an event to Caddy's subscribers.
 func (a *App) emit(name string, data map[string]any) {
-	if a.events.ShouldEmit(name) {
+	if a.events != nil && a.events.ShouldEmit(name) {
 		a.events.Emit(a.eventContext, name, data)
 	}
 }

@@ -275,10 +275,13 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// behindFailed logs an error of the handlers after lex, if it is a failure of
+// behindEnded logs an error of the handlers after lex, if it is a failure of
 // theirs.
-func (g *request) behindFailed(ctx context.Context, err error) {
-	if err != nil && !isCancelled(ctx) && statusOf(err) >= http.StatusInternalServerError {
+func (g *request) behindEnded(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		g.handler.upstream.record(g.handler.logger, "")
+	case !isCancelled(ctx) && statusOf(err) >= http.StatusInternalServerError:
 		g.logFailure(causeOf(err))
 	}
 }
@@ -302,6 +305,9 @@ func isCancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context
 // logFailure writes the one line of a governed request that failed behind lex.
 // The error's text stays out of it, because it may hold an address or a query.
 func (g *request) logFailure(cause string) {
+	if cause != causeBrokenOff { // an answer had begun
+		g.handler.upstream.record(g.handler.logger, cause)
+	}
 	g.failure.Do(func() {
 		g.handler.logger.Error("the handlers behind lex failed", zap.String("cause", cause))
 	})

@@ -90,6 +90,13 @@ func (f *flights) end(limit time.Duration) {
 	}
 }
 
+// ends reports whether end was called.
+func (f *flights) ends() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
 // exits reports whether the process that exits has ended the request.
 func exits(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errExiting) }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // An exit ends what is in flight, waits for it, and lets nothing new begin.
@@ -68,4 +70,25 @@ func TestExitIsBounded(t *testing.T) {
 		}
 		land() // late, and alone
 	})
+}
+
+// A canary that the exit of the process ended says nothing of a guard; one whose chain
+// panicked says that it does not work, and the process goes on.
+func TestSelfTestDuringAnExit(t *testing.T) {
+	running := process
+	defer func() { process = running }()
+	for _, ending := range []bool{true, false} {
+		process = newFlights()
+		if ending {
+			process.end(0)
+		}
+		tested := &selfTest{
+			canaries: []canary{{scratch: new(scratchStore)}}, // without a handler
+			ok:       newSelfTestGauge(), logger: zap.NewNop(), first: make(chan struct{}), inert: make(map[selfTestCase]bool),
+		}
+		tested.pass(t.Context())
+		if inert := tested.inert[selfTestCase{}]; inert == ending {
+			t.Errorf("the process ends: %v; a guard is inert: %v", ending, inert)
+		}
+	}
 }

@@ -1,9 +1,16 @@
 package caddymodule
 
 import (
+	"bytes"
+	"context"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/caddy-lex/lex/govern"
 )
 
 // OpenAPIDocument is what GET /lex/openapi.json serves.
@@ -51,5 +58,54 @@ func DefinedErrors() []DefinedError {
 
 // KeepAlive is what a stream does while the model is silent.
 func KeepAlive(w http.ResponseWriter) (stop func()) {
-	return (&tokenStream{w: w}).keepAlive(keepAlive)
+	return (&tokenStream{w: w, streams: prometheus.NewGauge(prometheus.GaugeOpts{})}).keepAlive(keepAlive)
 }
+
+// ObserveTiming counts a turn in which all phases took place.
+func ObserveTiming() {
+	allMetrics.governance.observe(&govern.Timing{Read: 1, Assess: 2, Decide: 3, Conclude: 4, Commit: 5})
+}
+
+var (
+	describedName   = regexp.MustCompile(`fqName: "(\w+)"`)
+	describedLabels = regexp.MustCompile(`variableLabels: \{([^}]*)\}`)
+)
+
+// MetricLabels returns the labels of every metric, sorted, by its name.
+func MetricLabels() map[string][]string {
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		for _, c := range append(allMetrics.collectors(), newSelfTestGauge()) {
+			c.Describe(descriptions)
+		}
+	}()
+	found := make(map[string][]string)
+	for d := range descriptions {
+		name := describedName.FindStringSubmatch(d.String())[1]
+		labels := strings.FieldsFunc(describedLabels.FindStringSubmatch(d.String())[1], func(r rune) bool { return r == ',' })
+		slices.Sort(labels)
+		found[name] = labels
+	}
+	return found
+}
+
+// StateOfSelfTestUnderWay is the state of a self-test whose first pass is not over.
+func StateOfSelfTestUnderWay(ctx context.Context) string {
+	return (&selfTest{first: make(chan struct{})}).state(ctx)
+}
+
+// RunSelfTest runs the canaries of a handler's configuration once.
+func RunSelfTest(h *Handler) { h.app.selfTest.pass(context.Background()) }
+
+// BlindSelfTest makes the attacks of the self-test harmless, as a detector sees them that
+// finds nothing. OpenEyesOfSelfTest ends that.
+func BlindSelfTest(h *Handler) {
+	for i, c := range h.app.selfTest.canaries {
+		c.call.Body = bytes.ReplaceAll(c.call.Body, []byte(canaryAttack), []byte(canaryQuestion))
+		h.app.selfTest.canaries[i] = c
+	}
+}
+
+// OpenEyesOfSelfTest makes the self-test anew.
+func OpenEyesOfSelfTest(h *Handler) { h.app.selfTest.canaries = h.app.newSelfTest().canaries }

@@ -252,6 +252,9 @@ func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	if err := c.ask(ctx, got, c.r, call); err != nil {
 		return reply{err: err}
 	}
+	var usage wire.Usage
+	usage.Read(got.body.Bytes())
+	c.app.metrics.countTokens(c.handler.asks.Name(), usage)
 	return readReply(got, c.handler.asks)
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
@@ -34,9 +36,11 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s := &tokenStream{w: w}
+	s := &tokenStream{w: w, streams: g.app.metrics.streams}
+	defer s.end()
 	stop := s.keepAlive(keepAlive) // also while the answer is judged and committed
 	gate, text, err := c.stream(r.Context(), s)
+	defer gate.Drop() // of what is not to leave
 
 	// What a check stopped ends in the refusal, also when the client has left
 	// meanwhile. Without an answer the turn ends in an error.
@@ -95,6 +99,7 @@ func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, 
 	}
 	text, err := c.choose(baseline, governed)
 	if err == nil && c.source == sourceFallback {
+		gate.Drop()
 		gate = c.newGate(s, cancel)
 		appendWhole(gate, text)
 	}
@@ -121,6 +126,10 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 	if last, ok := got.frames.Last(); ok && err == nil && got.streamed {
 		err = got.event(last)
 	}
+	if !got.streamed {
+		got.usage.Read(got.body.Bytes())
+	}
+	c.app.metrics.countTokens(asks.Name(), got.usage)
 	text := strings.Join(gate.Close(), "") // one choice is asked for
 	switch {
 	case gate.Flagged():
@@ -158,6 +167,7 @@ type streamRecorder struct {
 	framing  wire.Framing
 	frames   wire.Splitter
 	events   wire.EventReader
+	usage    wire.Usage
 }
 
 // WriteHeader learns how the answer is framed.
@@ -192,6 +202,7 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 	if frame.Comment {
 		return nil
 	}
+	s.usage.Read(frame.Data)
 	event, err := s.events.Event(frame)
 	if err != nil || event.Err {
 		return errProvider
@@ -218,10 +229,20 @@ func tokenFrame(text string) wire.Frame {
 // A tokenStream is the client's side of a stream. The header leaves with the first
 // byte, so that a failure before it is still an ordinary error.
 type tokenStream struct {
-	w http.ResponseWriter
+	w       http.ResponseWriter
+	streams prometheus.Gauge // those that have begun
 
 	mu    sync.Mutex
 	begun bool
+}
+
+// end notes that nothing follows.
+func (s *tokenStream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun {
+		s.streams.Dec()
+	}
 }
 
 // write sends complete events.
@@ -230,6 +251,7 @@ func (s *tokenStream) write(p []byte) error {
 	defer s.mu.Unlock()
 	if !s.begun {
 		s.begun = true
+		s.streams.Inc()
 		h := s.w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("Cache-Control", "no-store")

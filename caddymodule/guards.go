@@ -85,7 +85,7 @@ func (g *RemoteGuard) provision(
 	if err != nil {
 		return fmt.Errorf("guard %s: %w", g.Name, err)
 	}
-	client, release, err := shareRemote(ctx, config, "guard_"+g.Name, build)
+	client, release, err := share(ctx, &g.Remote, config, "guard_"+g.Name, build)
 	if err != nil {
 		return fmt.Errorf("guard %s: %w", g.Name, err)
 	}
@@ -340,7 +340,7 @@ func guardOption(to *[]json.RawMessage) func(d *caddyfile.Dispenser) error {
 }
 
 // loadGuards loads the guard modules of the app or of a policy.
-func loadGuards(ctx caddy.Context, of any) (guards []*govern.Guard, err error) {
+func (a *App) loadGuards(ctx caddy.Context, of any) (guards []*govern.Guard, err error) {
 	guests, err := ctx.LoadModule(of, "GuardsRaw")
 	if err != nil {
 		return nil, fmt.Errorf("loading the guard modules: %w", err)
@@ -355,6 +355,7 @@ func loadGuards(ctx caddy.Context, of any) (guards []*govern.Guard, err error) {
 		if slices.ContainsFunc(guards, func(other *govern.Guard) bool { return other.Name == guard.Name }) {
 			return nil, fmt.Errorf("two guards are named %s; give one another name, as in: guard classifier %s2 { ... }", guard.Name, guard.Name)
 		}
+		a.watchRemote("guard_"+guard.Name, guest)
 		guards = append(guards, guard)
 	}
 	return guards, nil

@@ -117,12 +117,13 @@ type Handler struct {
 	// Default: none.
 	CORS []string `json:"cors,omitempty"`
 
-	app    *App
-	policy *Policy
-	mux    *http.ServeMux // of our own endpoints
-	logger *zap.Logger
-	unread *seenPaths // where answers pass uninspected
-	asks   askingDialect
+	app      *App
+	policy   *Policy
+	mux      *http.ServeMux // of our own endpoints
+	logger   *zap.Logger
+	unread   *seenPaths // where answers pass uninspected
+	upstream *upstreamLog
+	asks     askingDialect
 }
 
 // defaultInspect is the default of Handler.InspectLimit, in bytes.
@@ -180,8 +181,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.setDefaults()
 	h.mux = newMux(h.serves)
-	h.asks, err = dialectToAsk(h.UpstreamDialect)
-	return err
+	if h.asks, err = dialectToAsk(h.UpstreamDialect); err != nil {
+		return err
+	}
+	h.app.handlers = append(h.app.handlers, h)
+	return nil
 }
 
 func (h *Handler) setDefaults() {
@@ -199,7 +203,7 @@ func (h *Handler) setDefaults() {
 	if h.InspectLimit == 0 {
 		h.InspectLimit = defaultInspect
 	}
-	h.unread = new(seenPaths)
+	h.unread, h.upstream = new(seenPaths), new(upstreamLog)
 	if h.Timeout == 0 {
 		h.Timeout = caddy.Duration(2 * time.Minute)
 	}

@@ -22,7 +22,8 @@ type interception struct {
 	dialect wire.Dialect
 	started time.Time
 	call    wire.Request
-	body    []byte // as it is forwarded
+	body    []byte        // as it is forwarded
+	parsing time.Duration // how long the dialect took to read the call
 	opened  *govern.Opened
 }
 
@@ -103,12 +104,13 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	// go, or sends what stands in its place.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client := newClientSide(w)
+	client := newClientSide(w, c.app.metrics.streams)
 	answer := c.newAnswer(assessed, client, cancel)
 	aw := newAnswerWriter(client, answer, cancel, c.app.Limits.Body, c.dialect.Framing())
 	c.setTurnHeader(aw.ours, c.opened)
 	panicked, err := c.callNext(aw, c.upstreamRequest(ctx))
 	aw.finish(err)
+	answer.close()
 	if panicked && !client.replaced {
 		panic(http.ErrAbortHandler) // the client must see that the answer is cut
 	}
@@ -122,6 +124,8 @@ func (c *interception) parse(body []byte) *apiError {
 	if c.body != nil && bytes.Equal(body, c.body) {
 		return nil
 	}
+	began := time.Now()
+	defer func() { c.parsing += time.Since(began) }()
 	call, err := c.dialect.Request(body)
 	if err != nil {
 		return errBadRequest.withMessage(err.Error())
@@ -173,6 +177,7 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 		return nil, err
 	}
 	c.body = body
+	c.opened.Timing.Read += c.parsing
 	return c.opened.Assess(ctx, input)
 }
 
@@ -303,7 +308,7 @@ func (g *request) callNext(w http.ResponseWriter, r *http.Request) (panicked boo
 	}()
 	g.asked.Store(true)
 	err = g.next.ServeHTTP(w, r)
-	g.behindFailed(ctx, err)
+	g.behindEnded(ctx, err)
 	return false, err
 }
 

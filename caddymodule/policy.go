@@ -201,17 +201,17 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 	g := &govern.Governor{Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Memory: memory, Tools: tools}
 	g.Embedder, g.Judge, g.JudgeRequired, g.Guards = a.embedder, a.judge, a.judgeRequired, a.guards
 	if p.EmbedderRaw != nil {
-		if g.Embedder, err = loadEmbedder(ctx, p); err != nil {
+		if g.Embedder, err = a.loadEmbedder(ctx, p); err != nil {
 			return err
 		}
 	}
 	if p.JudgeRaw != nil {
-		if g.Judge, g.JudgeRequired, err = loadJudge(ctx, p); err != nil {
+		if g.Judge, g.JudgeRequired, err = a.loadJudge(ctx, p); err != nil {
 			return err
 		}
 	}
 	if p.GuardsRaw != nil {
-		if g.Guards, err = loadGuards(ctx, p); err != nil {
+		if g.Guards, err = a.loadGuards(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -253,7 +253,7 @@ func (p *Policy) start(ctx context.Context, e *sharedStore) error {
 }
 
 // loadEmbedder loads the embedder module of the app or of a policy.
-func loadEmbedder(ctx caddy.Context, of any) (govern.Embedder, error) {
+func (a *App) loadEmbedder(ctx caddy.Context, of any) (govern.Embedder, error) {
 	guest, err := ctx.LoadModule(of, "EmbedderRaw")
 	if err != nil {
 		return nil, fmt.Errorf("loading the embedder module: %w", err)
@@ -262,11 +262,12 @@ func loadEmbedder(ctx caddy.Context, of any) (govern.Embedder, error) {
 	if !ok {
 		return nil, fmt.Errorf("the module %T has no embedder", guest)
 	}
+	a.watchRemote("embedder", guest)
 	return module.Embedder(), nil
 }
 
 // loadJudge loads the judge module of the app or of a policy.
-func loadJudge(ctx caddy.Context, of any) (judge govern.Judge, required bool, err error) {
+func (a *App) loadJudge(ctx caddy.Context, of any) (judge govern.Judge, required bool, err error) {
 	guest, err := ctx.LoadModule(of, "JudgeRaw")
 	if err != nil {
 		return nil, false, fmt.Errorf("loading the judge module: %w", err)
@@ -275,6 +276,7 @@ func loadJudge(ctx caddy.Context, of any) (judge govern.Judge, required bool, er
 	if !ok {
 		return nil, false, fmt.Errorf("the module %T has no judge", guest)
 	}
+	a.watchRemote("judge", guest)
 	return module.Judge(), module.Required(), nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -335,18 +334,6 @@ var simulation = sync.OnceValue(toolcall.Simulate)
 // agenticSim serves GET /agentic-sim. It leaves no receipt.
 func (a *readAPI) agenticSim(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, simulation())
-}
-
-// health serves GET /lex/health: the components and whether they work, nothing else.
-func health(g *request, w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-	defer cancel()
-	status, state := http.StatusOK, "ok"
-	if err := g.shared.store.Check(ctx); err != nil {
-		g.failures.storeFailed("check", err)
-		status, state = http.StatusServiceUnavailable, "degraded"
-	}
-	return writeJSON(w, status, map[string]any{"status": state, "components": map[string]string{"store": state, "detector": "ok"}})
 }
 
 // verifyRequest is the body of POST /audits/verify.

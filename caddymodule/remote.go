@@ -35,7 +35,12 @@ type Remote struct {
 	// How long a turn waits for the model. Default: 2s for embedders and classifiers,
 	// 5s for moderation APIs, 10s for judges and other guards.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	observer *remoteObserver // of the client, from Provision on
 }
+
+// health tells how the model does.
+func (r *Remote) health() remoteHealth { return r.observer.health() }
 
 // options are the subdirectives of all remote models.
 func (r *Remote) options() options {
@@ -81,11 +86,11 @@ func (s sharedRemote[C]) Destruct() error {
 	return nil
 }
 
-// shareRemote returns the client of a configuration, built if it is not there
-// yet, and what gives it back, to be called once. A request in flight may go on
+// share returns the client of a configuration, built if it is not there yet, and
+// what gives it back, to be called once. A request in flight may go on
 // using a client that was given back.
-func shareRemote[C interface{ Close() }](
-	ctx caddy.Context, config model.Config, name string, build func(model.Config, model.Observer) (C, error),
+func share[C interface{ Close() }](
+	ctx caddy.Context, r *Remote, config model.Config, name string, build func(model.Config, model.Observer) (C, error),
 ) (client C, release func(), err error) {
 	key, logger := remoteKey{name, config}, ctx.Logger()
 	value, _, err := remotes.LoadOrNew(key, func() (caddy.Destructor, error) {
@@ -100,6 +105,7 @@ func shareRemote[C interface{ Close() }](
 	if !ok {
 		return client, nil, fmt.Errorf("the pool of remote models holds a %T", value)
 	}
+	r.observer = remote.observer
 	remote.observer.loggers.join(logger)
 	return remote.client, func() {
 		remote.observer.loggers.leave(logger)
@@ -116,7 +122,34 @@ type remoteObserver struct {
 	rejected sync.Once
 
 	mu   sync.Mutex
-	open bool // as the metric shows the breaker
+	open bool          // as the metric shows the breaker
+	last model.Failure // of the last request that the model answered or should have; "": it gave evidence
+}
+
+// A remoteHealth is how a remote model does.
+type remoteHealth struct {
+	// failing: the last request had no answer of use, or the breaker is open.
+	failing bool
+	// open: the breaker is open for one caller at least.
+	open bool
+}
+
+func (o *remoteObserver) health() remoteHealth {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return remoteHealth{failing: o.open || o.last != "", open: o.open}
+}
+
+// note keeps how a request ended, if that says how the model does: one that was rejected for
+// what it asks, or that was not made or not waited for, does not.
+func (o *remoteObserver) note(why model.Failure) {
+	switch why {
+	case model.Rejected, model.Busy, model.Cancelled, model.BreakerOpen:
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = why
 }
 
 func newRemoteObserver(name string) *remoteObserver {
@@ -126,6 +159,7 @@ func newRemoteObserver(name string) *remoteObserver {
 
 // Asked counts a request.
 func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
+	o.note(why)
 	o.metrics.modelRequests.WithLabelValues(o.name).Inc()
 	if why != "" {
 		o.metrics.modelFailures.WithLabelValues(o.name, string(why)).Inc()
@@ -147,11 +181,11 @@ func (o *remoteObserver) Cached() { o.metrics.modelCacheHits.WithLabelValues(o.n
 func (o *remoteObserver) Breaker(open bool, why model.Failure) {
 	o.showBreaker(open)
 	if open {
-		o.loggers.current().Error("the remote model is failing, and is not asked for a while by the callers whose turns fail",
+		o.loggers.current().Warn("the remote model is failing, and is not asked for a while by the callers whose turns fail",
 			zap.String("detector", o.name), zap.String("why", string(why)))
 		return
 	}
-	o.loggers.current().Info("the remote model is back", zap.String("detector", o.name))
+	o.loggers.current().Warn("the remote model is back", zap.String("detector", o.name))
 }
 
 // showBreaker counts the breaker among those that are open: policies may ask

@@ -56,6 +56,7 @@ func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outco
 	if errors.Is(err, wire.ErrCalls) {
 		return receipt, err // it is committed again, as refused
 	}
+	g.app.metrics.governance.observe(&j.Opened.Timing)
 	setPlaceholders(r, turnPlaceholders(j.Opened, receipt.Turn, receipt.ID))
 	if err != nil {
 		g.app.metrics.receipts.WithLabelValues(receipt.Kind, "false").Inc()
@@ -75,10 +76,18 @@ func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 		a.publishCall(o, r)
 		return
 	}
+	a.logTurn(o, r)
 	a.metrics.requests.WithLabelValues(o.Endpoint, o.Dialect, string(r.Outcome)).Inc()
 	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
 	if r.Level.Counted() && !o.Eval {
 		a.metrics.severity.WithLabelValues(string(r.Turn.AttackType)).Observe(r.Turn.Severity)
+	}
+	a.metrics.margin.Observe(r.Turn.M)
+	if r.Turn.Intervened {
+		a.metrics.interventions.WithLabelValues(r.Turn.Raw.Weakest().String()).Inc()
+	}
+	for _, d := range o.Coverage.Detectors {
+		a.metrics.detectorRuns.WithLabelValues(d.Name, string(d.Outcome)).Inc()
 	}
 	for _, u := range o.Coverage.Uncovered() {
 		a.metrics.uncovered.WithLabelValues(o.Dialect, u.Direction, u.Kind).Add(float64(u.Bytes))
@@ -100,6 +109,7 @@ func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 
 // publishCall counts a committed decision on a tool call and tells the subscribers.
 func (a *App) publishCall(o *govern.Opened, r *govern.Receipt) {
+	a.logCall(o, r)
 	call := r.Turn.Call
 	a.metrics.receipts.WithLabelValues(r.Kind, "true").Inc()
 	a.metrics.toolCalls.WithLabelValues(o.Dialect, string(call.Decision), call.Invariant).Inc()
@@ -182,6 +192,7 @@ func setPlaceholders(r *http.Request, p placeholders) {
 // reject counts a request that was not accepted, and returns why.
 func (g *request) reject(e *apiError) error {
 	g.app.metrics.requests.WithLabelValues(g.endpoint, g.dialectName, outcomeRejected).Inc()
+	g.logRejected(e)
 	return e
 }
 

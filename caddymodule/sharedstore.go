@@ -44,7 +44,7 @@ func acquireStore(opener StoreOpener, logger *zap.Logger) (*sharedStore, error) 
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}
-		return &sharedStore{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog)}, nil
+		return &sharedStore{key: key, store: measured(s), locks: govern.NewLocks(), health: new(healthLog)}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func (h *healthLog) record(err error) (changed bool) {
 		h.down, changed = down, true
 	}
 	if changed && h.down {
-		h.loggers.current().Error("the store is failing; governed requests are answered with an error until it is back")
+		h.loggers.current().Warn("the store is failing; governed requests are answered with an error until it is back")
 	}
 	if changed && !h.down {
-		h.loggers.current().Info("the store is back")
+		h.loggers.current().Warn("the store is back")
 	}
 	return changed
 }

@@ -374,7 +374,7 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	if err == nil {
 		return
 	}
-	g.behindFailed(r.Context(), err)
+	g.behindEnded(r.Context(), err)
 	if begun {
 		panic(http.ErrAbortHandler) // an error of ours must not follow half of an answer
 	}

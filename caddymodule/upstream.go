@@ -44,8 +44,9 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 		return err
 	}
 	g.asked.Store(true)
-	if err := g.next.ServeHTTP(w, r); err != nil {
-		g.behindFailed(ctx, err)
+	err = g.next.ServeHTTP(w, r)
+	g.behindEnded(ctx, err)
+	if err != nil {
 		return errProvider // its text may hold the query or an address
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-lex/lex/wire"
 )
@@ -103,7 +104,7 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.state, w.status = stateStreaming, status
 		w.Header().Del("Content-Length") // a refusal may shorten the stream
 		maps.Copy(w.Header(), w.ours)
-		w.client.begun = true
+		w.client.begin()
 		w.ResponseWriter.WriteHeader(status)
 	default:
 		w.state, w.status = stateWhole, status
@@ -220,6 +221,7 @@ func (w *answerWriter) finish(err error) {
 	default:
 		w.reader.End(nil, err)
 	}
+	w.client.end()
 	dropTrailers(w.Header(), w.client.replaced)
 	for name, value := range w.client.trailer {
 		w.Header().Set(http.TrailerPrefix+name, value)
@@ -229,7 +231,8 @@ func (w *answerWriter) finish(err error) {
 // A clientSide is the connection to the client as a governed answer uses it.
 type clientSide struct {
 	http.ResponseWriter
-	before http.Header // the headers before the handlers after lex ran
+	streams prometheus.Gauge // those that have begun
+	before  http.Header      // the headers before the handlers after lex ran
 
 	begun    bool              // the header of upstream's stream has left
 	trailer  map[string]string // of ours
@@ -238,8 +241,20 @@ type clientSide struct {
 	sending sync.Mutex // around every write and flush
 }
 
-func newClientSide(w http.ResponseWriter) *clientSide {
-	return &clientSide{ResponseWriter: w, before: w.Header().Clone()}
+func newClientSide(w http.ResponseWriter, streams prometheus.Gauge) *clientSide {
+	return &clientSide{ResponseWriter: w, streams: streams, before: w.Header().Clone()}
+}
+
+// begin notes that the header of a stream leaves, and end that nothing follows any more.
+func (c *clientSide) begin() {
+	c.begun = true
+	c.streams.Inc()
+}
+
+func (c *clientSide) end() {
+	if c.begun {
+		c.streams.Dec()
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection, whose deadline bounds

@@ -30,5 +30,6 @@ if ! cmp -s package-lock.json node_modules/.lock-installed; then
 	cp package-lock.json node_modules/.lock-installed
 fi
 
-# The Go SDKs are a module of their own.
+# The Go SDKs and Prometheus' query engine are modules of their own.
 (cd gosdk && go list -deps . >/dev/null)
+(cd promql && go list -deps . >/dev/null)

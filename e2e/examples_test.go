@@ -115,8 +115,9 @@ func caddyfileOf(t *testing.T, dir string) string {
 		lex := c.Services["lex"]
 		read(t, filepath.Join(dir, lex.Build.Context, lex.Build.Dockerfile))
 		for _, v := range lex.Volumes {
-			file, _, _ := strings.Cut(v, ":")
-			read(t, filepath.Join(dir, file))
+			if file, _, _ := strings.Cut(v, ":"); strings.HasPrefix(file, ".") { // else it is the name of a volume
+				read(t, filepath.Join(dir, file))
+			}
 		}
 	}
 	manifest, err := os.Open(filepath.Join(dir, "pod.yaml"))

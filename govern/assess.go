@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -50,7 +51,7 @@ type Assessed struct {
 // Assess scores the texts of a request and takes the kernel's step from the state
 // that Open read. Commit takes the step again if another turn was committed since.
 func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
-	g := o.governor
+	began, g := time.Now(), o.governor
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
 
@@ -102,7 +103,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if a.unassessed() {
 		o.Coverage.NotRun(DetectorLocal, "no text to read")
 		a.evidence = kernel.Evidence{Unassessed: true, DeniedBy: in.deniedBy}
-		a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode)
+		a.Turn, err = o.decide(a.evidence, kernel.Output{})
 		return a, err
 	}
 	a.measureThreat(ctx)
@@ -114,8 +115,9 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	a.evidence.Scores = maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past)
+	add(&o.Timing.Assess, began)
 
-	if a.Turn, err = decide(g.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode); err != nil {
+	if a.Turn, err = o.decide(a.evidence, kernel.Output{}); err != nil {
 		return nil, err
 	}
 	a.level = a.levelOf()
@@ -147,14 +149,16 @@ func (o *Opened) NotRead(why string) (*Assessed, error) {
 	a := &Assessed{Opened: o, evidence: kernel.Evidence{Unassessed: true}}
 	o.Coverage.NotRun(DetectorLocal, why)
 	var err error
-	a.Turn, err = decide(o.governor.Kernel, o.session.State, a.evidence, kernel.Output{}, o.Mode)
+	a.Turn, err = o.decide(a.evidence, kernel.Output{})
 	return a, err
 }
 
 // decide takes the kernel's step on the evidence about the request and on what was
 // found about its answer.
-func decide(k *kernel.Kernel, s kernel.Session, e kernel.Evidence, found kernel.Output, m kernel.Mode) (kernel.Turn, error) {
-	turn, err := k.Assess(s, e, m)
+func (o *Opened) decide(e kernel.Evidence, found kernel.Output) (kernel.Turn, error) {
+	defer add(&o.Timing.Decide, time.Now())
+	k := o.governor.Kernel
+	turn, err := k.Assess(o.session.State, e, o.Mode)
 	if err != nil {
 		return turn, fmt.Errorf("assessing: %w", err)
 	}

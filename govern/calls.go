@@ -77,7 +77,7 @@ const ruleManyCalls = "too_many_tool_calls"
 func (j *Judged) RefuseUneditable() error {
 	j.evidence.DeniedBy = ruleUneditable
 	var err error
-	j.Turn, err = decide(j.Opened.governor.Kernel, j.Opened.session.State, j.evidence, j.found, j.Opened.Mode)
+	j.Turn, err = j.Opened.decide(j.evidence, j.found)
 	return err
 }
 

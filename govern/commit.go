@@ -85,6 +85,7 @@ func (g *Governor) Sent(begun, text string) SentText {
 // A nil error means that the receipt is durable, whether or not the client is still
 // there. If there is an error, the receipt is the one that could not be written.
 func (j *Judged) Commit(ctx context.Context, outcome kernel.Outcome, sent SentText) (*Receipt, error) {
+	defer add(&j.Opened.Timing.Commit, time.Now())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTime)
 	defer cancel()
 	unlock, err := j.Opened.governor.Locks.Lock(ctx, j.Opened.Key)
@@ -240,7 +241,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 	next := *j
 	next.Opened = o
 	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, o.repeats(j.input)
-	next.Turn, err = decide(g.Kernel, o.session.State, next.evidence, next.found, o.Mode)
+	next.Turn, err = o.decide(next.evidence, next.found)
 	return &next, err
 }
 

@@ -30,6 +30,10 @@ type GateConfig struct {
 	Check func(choice int, text string) (flagged bool)
 	// Write sends frames to the client. After an error nothing more leaves.
 	Write func(frames []wire.Frame) error
+	// Held is told by how many bytes the frames that are kept back became more or, below
+	// 0, fewer. After Flush or Drop the changes add up to 0. It is called while the gate
+	// is locked. Nil: nobody is told.
+	Held func(change int)
 }
 
 // A Gate holds a streamed answer back until the text is checked. Each choice of the
@@ -42,6 +46,7 @@ type Gate struct {
 
 	mu      sync.Mutex
 	hold    *wire.HoldBack
+	told    int // of what is held, to Held
 	choices map[int]*choiceText
 	size    int64 // bytes of text
 	begun   bool  // a frame has left
@@ -64,11 +69,20 @@ func NewGate(c GateConfig) *Gate {
 	return &Gate{GateConfig: c, hold: wire.NewHoldBack(c.Window), choices: make(map[int]*choiceText)}
 }
 
+// tellHeld tells how much more or less is held. Every function that changes it defers it.
+func (g *Gate) tellHeld() {
+	if change := g.hold.Held() - g.told; change != 0 && g.Held != nil {
+		g.told += change
+		g.Held(change)
+	}
+}
+
 // Append adds one frame with the text it carries. It returns false if nothing more
 // will leave.
 func (g *Gate) Append(f wire.Frame, deltas []wire.Delta) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.tellHeld()
 	if g.stopped {
 		return false
 	}
@@ -159,6 +173,7 @@ func (g *Gate) startTimer() {
 func (g *Gate) expire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.tellHeld()
 	g.timer = nil
 	if g.closed || g.stopped {
 		return
@@ -224,6 +239,7 @@ func (g *Gate) TextsByChoice() map[int]string {
 func (g *Gate) Settle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.tellHeld()
 	for choice, c := range g.choices {
 		if c.unchecked > 0 {
 			g.check(choice, c)
@@ -237,6 +253,7 @@ func (g *Gate) Settle() bool {
 func (g *Gate) Flush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.tellHeld()
 	g.release(g.hold.Flush())
 }
 
@@ -244,6 +261,7 @@ func (g *Gate) Flush() {
 func (g *Gate) Drop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	defer g.tellHeld()
 	g.stop()
 }
 

@@ -168,6 +168,8 @@ type Opened struct {
 	TurnID string
 	// Coverage records what of the turn is inspected. All phases write into it.
 	Coverage *Coverage
+	// Timing is how long the phases took so far. It is not for concurrent use.
+	Timing Timing
 
 	governor *Governor
 	session  store.Session

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -53,6 +54,7 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if err := a.assessFromTool(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	calls, err := a.decideCalls(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
@@ -60,7 +62,8 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if len(answer) == 0 {
 		j := a.NotJudged("no output text")
 		j.calls = calls
-		j.Turn, err = decide(a.Opened.governor.Kernel, a.Opened.session.State, j.evidence, kernel.Output{}, a.Opened.Mode)
+		add(&a.Opened.Timing.Conclude, began)
+		j.Turn, err = a.Opened.decide(j.evidence, kernel.Output{})
 		return j, err
 	}
 	g, o := a.Opened.governor, a.Opened
@@ -95,7 +98,8 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 		j.found.LostThread = continuity < float64(g.Detector.Calibration().LostThread) && o.session.Turns >= 2
 	}
 
-	j.Turn, err = decide(g.Kernel, o.session.State, j.evidence, j.found, o.Mode)
+	add(&o.Timing.Conclude, began)
+	j.Turn, err = o.decide(j.evidence, j.found)
 	return j, err
 }
 
@@ -127,7 +131,7 @@ func (a *Assessed) RefuseToolCall() error { return a.deny(ruleToolCall) }
 
 func (a *Assessed) deny(rule string) (err error) {
 	a.evidence.DeniedBy = rule
-	a.Turn, err = decide(a.Opened.governor.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
+	a.Turn, err = a.Opened.decide(a.evidence, kernel.Output{})
 	return err
 }
 
@@ -222,6 +226,7 @@ func (a *Assessed) asked() *detect.Asked {
 // JudgeBaseline judges the ungoverned answer, for its reader. The judgement does not
 // change the session's state, because the session did not give this answer.
 func (a *Assessed) JudgeBaseline(part, text string) detect.Judgement {
+	defer add(&a.Opened.Timing.Conclude, time.Now())
 	read := min(len(text), maxJudged)
 	a.Opened.Coverage.Inspect(part, DetectorLocalJudge, read)
 	if beyond := len(text) - read; beyond > 0 {
@@ -247,6 +252,7 @@ func (a *Assessed) NewGate(c GateConfig, stop func()) *Gate {
 		secret = detect.NewSecret(a.System)
 	}
 	c.Check = func(choice int, text string) bool {
+		defer add(&a.Opened.Timing.Conclude, time.Now())
 		l := choices[choice]
 		if l == nil {
 			l = &listening{whole: wholeWindows(a.asked()), recent: recentWindows(a.asked()), secret: secret}

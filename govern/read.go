@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -74,6 +75,7 @@ func (o *Opened) ReadPrompt(prompt string) Input {
 // user's prompt. The history is cleaned as in a call with a resent conversation (see
 // ReadMessages).
 func (o *Opened) ReadConversation(ctx context.Context, messages []wire.Message) (in Input, forwarded []wire.Message, err error) {
+	defer add(&o.Timing.Read, time.Now())
 	parts := conversationParts(messages)
 	in = Input{
 		Prompt:   messages[len(messages)-1].Text,
@@ -131,6 +133,7 @@ func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
 // body, and the id of a refused answer that the call goes on from (see goOn); every
 // other byte stays.
 func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
+	defer add(&o.Timing.Read, time.Now())
 	in = Input{
 		Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(call.Parts),
 		continues: call.Previous != "" && call.HistoryPath == "",

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -64,7 +65,7 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 	if len(a.fromTool) == 0 {
 		return nil
 	}
-	g := a.Opened.governor
+	began, g := time.Now(), a.Opened.governor
 	results, instructions := a.takeFromTool()
 	quoted, err := a.Opened.readQuoted(ctx, results)
 	if err != nil {
@@ -76,7 +77,8 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 		return fmt.Errorf("reading the instructions of tools: %w", err)
 	}
 	a.addFromTool(orders)
-	a.Turn, err = decide(g.Kernel, a.Opened.session.State, a.evidence, kernel.Output{}, a.Opened.Mode)
+	add(&a.Opened.Timing.Assess, began)
+	a.Turn, err = a.Opened.decide(a.evidence, kernel.Output{})
 	return err
 }
 

@@ -1,0 +1,58 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The health says so while a judge fails, and how its breaker stands. Turns go on, so it
+// stays 200.
+func TestHealth(t *testing.T) {
+	j := newJudge(t, acquits)
+	s := newSiteWith(t, `{}`, j.options("m"), answering("application/json", completion(quietAnswer)))
+	check := func(status, judge, breaker string) {
+		t.Helper()
+		w := s.send(http.MethodGet, "/lex/health", "")
+		h := s.get("/lex/health")
+		if w.Code != http.StatusOK || h["status"] != status || h["components"].(map[string]any)["judge"] != judge || h["breakers"].(map[string]any)["judge"] != breaker {
+			t.Errorf("%d %v, want %s, the judge %s with a breaker that is %s", w.Code, h, status, judge, breaker)
+		}
+	}
+	asked := 0
+	ask := func(n int) {
+		for range n {
+			asked++
+			s.post("/v1/chat/completions", strings.Replace(chatQuestion, "France", fmt.Sprint("France, for the time ", asked), 1))
+		}
+	}
+	check("ok", "ok", "closed")
+	ask(1)
+	check("ok", "ok", "closed")
+	j.says.Store("")
+	ask(1)
+	check("degraded", "degraded", "closed")
+	ask(20)
+	check("degraded", "degraded", "open")
+	page, err := os.ReadFile("../docs/operations.md")
+	if body := s.send(http.MethodGet, "/lex/health", "").Body.String(); err != nil || !strings.Contains(string(page), "```json\n"+body+"```") {
+		t.Errorf("docs/operations.md shows another answer than %s", body)
+	}
+}
+
+// One that answers again is well again.
+func TestHealthComesBack(t *testing.T) {
+	j := newJudge(t, "")
+	s := newSiteWith(t, `{}`, j.options("m"), answering("application/json", completion(quietAnswer)))
+	s.post("/v1/chat/completions", chatQuestion)
+	if h := s.get("/lex/health"); h["status"] != "degraded" {
+		t.Errorf("%v", h)
+	}
+	j.says.Store(acquits)
+	s.post("/v1/chat/completions", strings.Replace(chatQuestion, "France", "Spain", 1))
+	if h := s.get("/lex/health"); h["status"] != "ok" {
+		t.Errorf("%v", h)
+	}
+}

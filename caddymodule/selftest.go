@@ -1,0 +1,158 @@
+package caddymodule
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/govern"
+)
+
+// selfTestEvery is how often the canaries run after the first time, at the start.
+const selfTestEvery = 5 * time.Minute
+
+// A selfTest runs canaries through every handler of a configuration, as requests come: its
+// router, dialects, reading, detectors, gate, judge and receipts, under its own policy and
+// options. What is behind the handlers, the store, the counters and the subscribers of
+// events are replaced, so nothing of a canary is seen outside. Remote models are not asked:
+// /lex/health tells how they do.
+type selfTest struct {
+	canaries []canary
+	ok       *prometheus.GaugeVec
+	logger   *zap.Logger
+	first    chan struct{} // closed when all have run once
+
+	mu    sync.Mutex
+	inert map[selfTestCase]bool // that failed when they ran last
+}
+
+// A selfTestCase is what canaries of all handlers with the same policy and mode have in common.
+type selfTestCase struct{ policy, mode, dialect, name, stream string }
+
+func newSelfTestGauge() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "lex_selftest_ok", Help: "Whether the canaries of the self-test were treated as they must be, at the last time.",
+	}, []string{"policy", "mode", "dialect", "canary", "stream"})
+}
+
+// newSelfTest makes the canaries of the handlers that a configuration has.
+func (a *App) newSelfTest() *selfTest {
+	t := &selfTest{ok: a.selfTestOK, logger: a.logger, first: make(chan struct{}), inert: make(map[selfTestCase]bool)}
+	for _, h := range a.handlers {
+		t.canaries = append(t.canaries, h.canaries()...)
+	}
+	return t
+}
+
+// run runs the canaries now and then until the context ends.
+func (t *selfTest) run(ctx context.Context) {
+	t.pass(ctx)
+	close(t.first)
+	tick := time.NewTicker(selfTestEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			t.pass(ctx)
+		}
+	}
+}
+
+// pass runs every canary once and publishes what became of them.
+func (t *selfTest) pass(ctx context.Context) {
+	problems := make(map[selfTestCase]string)
+	for _, c := range t.canaries {
+		problem := c.run(ctx)
+		if ctx.Err() != nil || process.ends() {
+			return // what was cancelled says nothing
+		}
+		if problem != "" || problems[c.selfTestCase] == "" {
+			problems[c.selfTestCase] = problem
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c, problem := range problems {
+		ok := 1.0
+		if problem != "" {
+			ok = 0
+		}
+		t.ok.WithLabelValues(c.policy, c.mode, c.dialect, c.name, c.stream).Set(ok)
+		t.logChange(c, problem)
+		t.inert[c] = problem != ""
+	}
+}
+
+// logChange writes a line when a canary begins to fail and one when it is well again.
+func (t *selfTest) logChange(c selfTestCase, problem string) {
+	fields := []zap.Field{
+		zap.String("policy", c.policy), zap.String("mode", c.mode), zap.String("dialect", c.dialect),
+		zap.String("canary", c.name), zap.String("stream", c.stream),
+	}
+	switch failed := t.inert[c]; {
+	case problem != "" && !failed:
+		t.logger.Warn("the self-test found that Lex does not do its work", append(fields, zap.String("problem", problem))...)
+	case problem == "" && failed:
+		t.logger.Warn("the self-test found that Lex does its work again", fields...)
+	}
+}
+
+// state waits for the first pass and tells how the last one ended.
+func (t *selfTest) state(ctx context.Context) string {
+	select {
+	case <-t.first:
+	case <-ctx.Done():
+		return stateStarting
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, failed := range t.inert {
+		if failed {
+			return stateDegraded
+		}
+	}
+	return stateOK
+}
+
+// startSelfTest begins the self-test. stopSelfTest ends it and waits for that.
+func (a *App) startSelfTest() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	a.selfTest = a.newSelfTest()
+	a.stopSelfTest = func() { cancel(); <-done }
+	go func() {
+		defer close(done)
+		a.selfTest.run(ctx)
+	}()
+}
+
+// forCanaries returns the handler with everything replaced by which a canary could be seen.
+func (h *Handler) forCanaries(scratch *scratchStore) *Handler {
+	shared := &sharedStore{key: "self-test " + randomID(), store: scratch, locks: govern.NewLocks(), health: new(healthLog)}
+	app := &App{
+		Policies: make(map[string]*Policy), Limits: h.app.Limits, logger: zap.NewNop(), metrics: makeMetrics(),
+		ready: make(chan struct{}), shared: shared,
+	}
+	close(app.ready)
+	for name, p := range h.app.Policies {
+		app.Policies[name] = p.forCanaries(shared)
+	}
+	out := *h
+	out.app, out.policy, out.logger, out.unread, out.upstream = app, h.policy.forCanaries(shared), app.logger, new(seenPaths), new(upstreamLog)
+	return &out
+}
+
+// forCanaries returns the policy with a governor that writes into another store and asks no
+// remote model.
+func (p *Policy) forCanaries(shared *sharedStore) *Policy {
+	out, governor := *p, *p.governor
+	governor.Store, governor.Locks = shared.store, shared.locks
+	governor.Embedder, governor.Judge, governor.Guards = nil, nil, nil
+	out.governor = &governor
+	return &out
+}
