@@ -102,10 +102,10 @@ func busyUpstream(t *testing.T) string {
 
 // runBusy starts a proxy with a judge and an embedder that do not answer, and sends it
 // what makes every kind of metric.
-func runBusy(t *testing.T, site string) *proxy {
+func runBusy(t *testing.T) *proxy {
 	t.Helper()
 	remote := "{\nbase_url http://127.0.0.1:1/v1\nmodel m\n}"
-	p := runCaddy(t, "lex {\nstore bolt ${store}\nembedder openai "+remote+"\njudge openai "+remote+"\n}", site+"\nhandle /metrics {\nmetrics\n}\nhandle {\nlex\nreverse_proxy "+busyUpstream(t)+"\n}")
+	p := runCaddy(t, "lex {\nstore bolt ${store}\nembedder openai "+remote+"\njudge openai "+remote+"\n}", "handle /metrics {\nmetrics\n}\nhandle {\nlex\nreverse_proxy "+busyUpstream(t)+"\n}")
 	for _, r := range [][2]string{
 		{"/v1/chat/completions", chatQuestion},
 		{"/v1/chat/completions", chatStreamed},
@@ -127,7 +127,7 @@ func runBusy(t *testing.T, site string) *proxy {
 
 // Every phase, store operation, detector and token shows in a scrape of the running proxy.
 func TestMetrics(t *testing.T) {
-	p := runBusy(t, "")
+	p := runBusy(t)
 	before := p.scrapeUntil(func(now map[string]*dto.MetricFamily) bool { return value(now, "lex_inflight_streams", nil) == 0 })
 	for range 3 {
 		p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil)
@@ -219,7 +219,7 @@ func TestMetricsOfAStreamUnderWay(t *testing.T) {
 
 // The names keep to Prometheus' rules.
 func TestMetricNames(t *testing.T) {
-	p := runBusy(t, "")
+	p := runBusy(t)
 	_, _, text := p.send(http.MethodGet, "/metrics", "", nil)
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil {
@@ -257,7 +257,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			t.Errorf("the page lists %s, which there is not", name)
 		}
 	}
-	families := runBusy(t, "").scrape()
+	families := runBusy(t).scrape()
 	if len(families) < 15 {
 		t.Errorf("only %d metrics in the scrape", len(families))
 	}

@@ -30,7 +30,7 @@ func logLines(t *testing.T, logged, message string) (lines []map[string]any) {
 
 // Each decision leaves one line: at debug level what passes, at info level what does not.
 func TestDecisionsAreLogged(t *testing.T) {
-	p := runBusy(t, "")
+	p := runBusy(t)
 	logged := p.stop()
 	for _, c := range []struct {
 		message, level string
