@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"math"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,7 +17,7 @@ import (
 
 func assessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "assess [--config <file>] < prompts.jsonl > verdicts.jsonl",
+		Use:   "assess [--config <file>] [--explain] < prompts.jsonl > verdicts.jsonl",
 		Short: "Assesses prompts from standard input as the proxy would",
 		Long: `
 Reads JSON lines, {"id", "text"} or {"id", "turns": [{"role", "content"}, ...]},
@@ -28,10 +29,16 @@ With --config the policy and the embedder of that Caddyfile (or JSON) decide. It
 store, secrets and sites are not touched, and only the local judge judges the
 answers in turns.
 
+With --explain each verdict has an explanation of the last thing that the user said:
+for which type the local model's score is highest, in which part of the text, what
+each half of the model adds to it, and which words weigh most. It quotes the prompt.
+Receipts do not.
+
 A line that cannot be read is reported on standard error and left out, and the
 exit status is then 1.`,
 	}
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
+	cmd.Flags().Bool("explain", false, "Say what weighed most in the local model")
 	run(assessPrompts, cmd)
 	return cmd
 }
@@ -50,7 +57,42 @@ type assessment struct {
 	HealthBand         kernel.Band       `json:"health_band"`
 	// Uninspected says why parts were not read. It is absent if all parts were read.
 	Uninspected []string `json:"uninspected,omitempty"`
+	// Explanation is there with --explain.
+	Explanation *explanation `json:"explanation,omitzero"`
 }
+
+// An explanation is a [detect.Explanation] as the command writes it. Parts and words
+// carry logits.
+type explanation struct {
+	Type   string             `json:"type"`
+	Score  float64            `json:"score"`
+	Window string             `json:"window"`
+	Parts  map[string]float64 `json:"parts"`
+	Words  []explainedWord    `json:"words"`
+}
+
+type explainedWord struct {
+	Word  string  `json:"word"`
+	Logit float64 `json:"logit"`
+}
+
+func explain(ctx context.Context, text string) (*explanation, error) {
+	e, err := detect.Default().Explain(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	out := &explanation{
+		Type: e.Head.String(), Score: rounded(e.Score), Window: e.Window,
+		Parts: map[string]float64{"spelling": rounded(e.Spelling), "meaning": rounded(e.Meaning), "self_reference": rounded(e.Rule)},
+		Words: []explainedWord{},
+	}
+	for _, w := range e.Words {
+		out.Words = append(out.Words, explainedWord{w.Word, rounded(w.Logit)})
+	}
+	return out, nil
+}
+
+func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if len(fl.Args()) > 0 {
@@ -62,7 +104,7 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	}
 	bad := 0
 	err = audit.EachLine(cmd.InOrStdin(), func(n int, line []byte) error {
-		v, err := assessLine(cmd.Context(), app, line)
+		v, err := assessLine(cmd.Context(), app, line, fl.Bool("explain"))
 		if err != nil {
 			bad++
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "line %d: %v\n", n, err)
@@ -80,7 +122,7 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	return err
 }
 
-func assessLine(ctx context.Context, app *caddymodule.App, line []byte) (assessment, error) {
+func assessLine(ctx context.Context, app *caddymodule.App, line []byte, explained bool) (assessment, error) {
 	p, err := readPrompt(line)
 	if err == nil {
 		err = p.check()
@@ -103,5 +145,8 @@ func assessLine(ctx context.Context, app *caddymodule.App, line []byte) (assessm
 	for _, part := range d.coverage.Skipped {
 		a.Uninspected = append(a.Uninspected, part.Why)
 	}
-	return a, nil
+	if explained {
+		a.Explanation, err = explain(ctx, p.lastSaid())
+	}
+	return a, err
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -50,6 +51,19 @@ func (p prompt) check() error {
 		return errors.New("it needs either text or turns")
 	}
 	return nil
+}
+
+// lastSaid is the last thing that the user said.
+func (p prompt) lastSaid() string {
+	if p.Text != nil {
+		return *p.Text
+	}
+	for _, m := range slices.Backward(p.Turns) {
+		if m.Role == "user" {
+			return m.Content
+		}
+	}
+	return ""
 }
 
 // dryTurns returns the turns of the session. speaker is the source of a text without

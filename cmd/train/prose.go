@@ -71,6 +71,20 @@ Harmful requests and jailbreaks of unseen sources found at 1 % and 5 % false ala
 
 Injections in documents and tool results went from 43.3 and 59.7 to 46.0 and 62.2 with single blocks and made documents, and are 51.5 and 67.2 in the shipped model; the last row above had 43.7 and 62.7. The two differ in little but the random documents that were made, so the figure for injections moves by several points with chance, and the better run was kept. The baseline of the first row read windows and had six heads; the one in the table above reads whole texts. A convolution, and vectors without the dialogues, show where more is to be had: word order, and more text that speaks like users.
 
+A third part was tried after that: 60,000 words and phrases in nineteen languages in 79 classes of concepts, of which the classes that occur in a span go through 32 hidden units, the parts weighed on held-out sources, and other languages on a scale of their own. The sources were divided before: choices were made on one side, and the other one was looked at when they were made. There, at 5 % false alarms on pooled ordinary prompts (English ones; of other languages their own), with both models trained on the first side:
+
+| found on sources of the second side | spelling and meaning | and concepts |
+|---|---|---|
+| CAIS, TDC 2023 (126) | 73.8 | 68.3 |
+| fresh harmful requests, English (468) | 17.9 | 33.1 |
+| fresh harmful requests, other languages (307) | 1.0 | 20.2 |
+| fresh jailbreaks (252) | 44.0 | 64.3 |
+| fresh identity attacks and coercion (300) | 39.7 | 51.7 |
+| CyberSecEval injections in documents (235) | 8.9 | 17.0 |
+| harmless twins of the fresh requests (487, false alarms) | 4.7 | 12.7 |
+
+The fresh records were written for this project; those of the first side were in the training of the second model only. It is not the shipped one, because it loses plain attacks that the detector's tests list and finds harm in ordinary Chinese and Bengali ones. One persona collection (prompts.chat) sets the cut where each source counts the same: 36 % of its prompts are refused by either model that has not seen it.
+
 Vectors from running text alone, without WordNet, put "ransomware" beside "karate"; with its definitions, "bomb" stands beside "explosive" and "warhead".
 
 ## Known misses

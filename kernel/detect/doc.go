@@ -14,7 +14,8 @@
 // equal signals on every platform, to the bit. Scores are rounded to a millionth. A long text counts as its worst part. Beside the
 // scores stand a rule set for talk about the assistant's own rules
 // ([SelfReference]) and an embedding ([Model.Embed]) in which texts on like
-// things lie close. Assess stops when its context is done.
+// things lie close. Assess stops when its context is done. [Model.Explain] says which
+// half of the model and which words weighed most.
 //
 // # Answers
 //

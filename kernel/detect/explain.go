@@ -1,0 +1,112 @@
+package detect
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Explanation says why a text scores as it does: what the halves of the model add for the
+// head that speaks loudest, in the window of the text where it does. A long text also
+// counts as a whole, which may score higher than any window; that is not explained.
+type Explanation struct {
+	Head   Head
+	Score  float64 // of the head in the window, in [0, 1]
+	Window string  // normalised
+	// What each half adds to the logit, and the self-reference rule. The rest of the logit
+	// is the same for all texts.
+	Spelling, Meaning, Rule float64
+	// Words are those without which the logit would be lower, by how much, the heaviest
+	// first; at most eight.
+	Words []WordWeight
+}
+
+// WordWeight is a word of the window and how much lower the logit would be without it.
+type WordWeight struct {
+	Word  string
+	Logit float64
+}
+
+const (
+	maxExplained = 8
+	leastWeight  = 0.05 // logit of a word that is worth naming
+)
+
+// Explain explains the scores of a user's text. It is pure and safe for concurrent use. It
+// stops soon after ctx is done, and gives its error then.
+func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err error) {
+	defer recoverCancellation(&err)
+	best.Score = -1
+	for _, view := range read(ctx, text).Views {
+		rule := selfReference(view.from)
+		r := reading{m: m}
+		r.window = func(_, window *counters, text string) {
+			if e := m.explained(window, rule); e.Score > best.Score {
+				best, best.Window = e, strings.TrimSpace(text)
+			}
+		}
+		r.read(view.from, nil)
+	}
+	if best.Score < 0 {
+		return Explanation{}, nil
+	}
+	m.weighWords(ctx, &best)
+	return best, nil
+}
+
+// explained explains the loudest of the user's heads.
+func (m *Model) explained(t *counters, rule bool) (e Explanation) {
+	logits := m.logits(t)
+	top := math.Inf(-1)
+	for h, x := range logits[:Injection] {
+		if rule {
+			x += float64(m.p.Rule[h])
+		}
+		if x > top {
+			top, e.Head = x, Head(h)
+		}
+	}
+	h := e.Head
+	e.Score = sigmoid(top)
+	e.Spelling = m.base(t, h) - float64(m.p.Offset[h])
+	for k, x := range m.active(t) {
+		e.Meaning += float64(max(0, x) * m.out[k][h])
+	}
+	if rule {
+		e.Rule = float64(m.p.Rule[h])
+	}
+	return e
+}
+
+// weighWords leaves out one word of the window after the other.
+func (m *Model) weighWords(ctx context.Context, e *Explanation) {
+	words := normalWords(e.Window)
+	logit := func(words []string) float64 {
+		r := reading{m: m}
+		var last counters
+		r.window = func(_, window *counters, _ string) { last = *window }
+		r.read(newSource(ctx, strings.Join(words, " ")), nil)
+		if last.n == 0 {
+			return float64(m.p.Offset[e.Head])
+		}
+		return m.logits(&last)[e.Head]
+	}
+	whole := logit(words)
+	for i, word := range words {
+		without := slices.Concat(words[:i], words[i+1:])
+		if drop := whole - logit(without); drop >= leastWeight {
+			e.Words = append(e.Words, WordWeight{word, drop})
+		}
+	}
+	slices.SortStableFunc(e.Words, func(a, b WordWeight) int { return cmp.Compare(b.Logit, a.Logit) })
+	e.Words = e.Words[:min(maxExplained, len(e.Words))]
+}
+
+func normalWords(normal string) (out []string) {
+	for s := NewScanner(normal, nil); s.Next(); {
+		out = append(out, s.Word())
+	}
+	return out
+}
