@@ -23,7 +23,7 @@ const maxInteger = 1 << 53
 // made once from the type and its json tags, which the ordinary decoder reads too,
 // so that all know the same members: a new member of a receipt is a field with a
 // tag and nothing else. canonical writes a value and readCanonical reads one. Both go
-// through the members in their order and find them by their offsets, which is ten times
+// through the members in their order and find them by their offsets, which is several times
 // faster than a general encoder or decoder: an archive of millions of receipts is
 // verified at that speed. Nothing here goes by another type than that of the value that
 // it stands for: that is what makes the unsafe pointers safe.
