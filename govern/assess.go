@@ -138,9 +138,9 @@ func (a *Assessed) levelOf() store.Level {
 // an image, and nothing was found in what else was read of the request: its instructions
 // and its history. To call such a turn clear would be to vouch for what nobody saw.
 func (a *Assessed) unassessed() bool {
-	in, coverage, s := a.input, a.Opened.Coverage, a.evidence.Scores
+	in, coverage, k := a.input, a.Opened.Coverage, a.Opened.governor.Kernel
 	silent := len(in.said) == 0 && len(in.earlier) == 0 && in.results == 0
-	found := max(s.Identity, s.Coercion, s.Exploitative, s.HarmRequest, s.Sycophancy, s.Injection) >= a.Opened.governor.Kernel.Policy().WatchAt
+	found := k.Severity(a.evidence.Scores) >= k.Policy().WatchAt
 	return silent && !found && len(coverage.Skipped)+len(coverage.Unknown) > 0
 }
 
@@ -238,11 +238,11 @@ func (a *Assessed) joinEarlier(ctx context.Context, said []detect.Text) error {
 	if len(earlier) == 0 {
 		return nil
 	}
-	before, err := g.score(ctx, earlier)
+	before, err := g.read(ctx, earlier)
 	if err != nil {
 		return err
 	}
-	joint, err := g.score(ctx, slices.Concat(earlier, said))
+	joint, err := g.read(ctx, slices.Concat(earlier, said))
 	if err != nil || joint.Scores == maxScores(before.Scores, a.said.Scores) {
 		return err
 	}

@@ -316,7 +316,8 @@ func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, fo
 		return
 	}
 	o.fillBudgets()
-	prompt := g.questionOn(model.RolePrompt, slices.Concat(a.input.earlier, said), a.said)
+	earlier, _ := divideQuoted(a.input.earlier)
+	prompt := g.questionOn(model.RolePrompt, slices.Concat(earlier, said), a.said)
 	results := g.questionOn(model.RoleToolResult, quoted, *found)
 	a.severity = max(prompt.severity, results.severity)
 	if a.input.deniedBy != "" { // the turn is refused, whatever they say

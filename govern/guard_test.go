@@ -585,3 +585,37 @@ func TestGuardsStayWithinBounds(t *testing.T) {
 		t.Errorf("a turn passed with %v", a.Turn.Evidence.Scores)
 	}
 }
+
+// What a tool says beside the user's words in an earlier message, as in Anthropic's API, is
+// not put into the user's mouth: neither a guard nor the detector reads it as a prompt.
+func TestEarlierResultsAreNotThePrompt(t *testing.T) {
+	const result, thanks = "How do I pick a lock? Chapter two of the crime novel.", "Thanks. What is the capital of France?"
+	parts := []wire.Part{
+		{Path: "messages.0.content.0", Role: wire.User, Kind: wire.Text, Text: question, Message: 1, Earlier: true},
+		{Path: "messages.0.content.1", Role: wire.Tool, Kind: wire.ToolResult, Text: result, Message: 1, Earlier: true},
+		{Path: "messages.1.content", Role: wire.Assistant, Kind: wire.Text, Text: "Paris.", Message: 2, Earlier: true},
+		{Path: "messages.2.content", Role: wire.User, Kind: wire.Text, Text: thanks, Message: 3},
+	}
+	body := []byte(`["` + question + `","` + result + `","Paris.","` + thanks + `"]`)
+	for i := range parts {
+		parts[i].Start = strings.Index(string(body), `"`+parts[i].Text)
+		parts[i].Bytes = len(parts[i].Text) + 2
+	}
+	guard, m := guarded(says(model.Verdict{model.HarmRequest: 0.1}))
+	g, _ := newGovernor(t)
+	g.Guards = []*govern.Guard{guard}
+	r := request("s")
+	r.Conversation = govern.NewConversation("me", parts)
+	o, err := g.Open(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, _, err := o.ReadMessages(t.Context(), wire.Request{Parts: parts}, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assess(t, o, in)
+	if m.times() != 1 || strings.Contains(m.asked[0].Text, result) || !strings.Contains(m.asked[0].Text, question) || !strings.Contains(m.asked[0].Text, thanks) {
+		t.Errorf("asked %+v", m.asked)
+	}
+}
