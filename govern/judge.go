@@ -129,8 +129,11 @@ func (a *Assessed) RefuseUnknown() error { return a.deny(ruleUnknown) }
 // asks for was blocked.
 func (a *Assessed) RefuseToolCall() error { return a.deny(ruleToolCall) }
 
+// deny lets a rule refuse the turn. A rule that already does stays named.
 func (a *Assessed) deny(rule string) (err error) {
-	a.evidence.DeniedBy = rule
+	if a.evidence.DeniedBy == "" {
+		a.evidence.DeniedBy = rule
+	}
 	a.Turn, err = a.Opened.decide(a.evidence, kernel.Output{})
 	return err
 }

@@ -25,9 +25,9 @@ var (
 // the receipt's setup, and here is the code that runs now.
 //
 // It returns nil if the scores, the sign of self-reference and, without another embedder,
-// the threat signal are equal to the bit. Scores that a guard may have moved are not compared. An error wraps [ErrScores] and names what differs,
+// the threat signal are equal to the bit. An error wraps [ErrScores] and names what differs,
 // or [ErrNotCompared], or is the context's. Scores are compared only where they follow from
-// the prompt alone, by the same model. If other scores can be due to other code around the
+// the prompt alone, by the same model, and no guard may have moved them. If other scores can be due to other code around the
 // model, the receipt is not blamed for them.
 func CompareScores(ctx context.Context, m *detect.Model, here CodeSetup, r kernel.Receipt, s Setup, prompt string) error {
 	if s.Detector.Name != DetectorLocal || s.Detector.SHA256 != m.SHA256() {
