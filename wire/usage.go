@@ -19,16 +19,24 @@ type Usage struct {
 // maxTokens is more than any answer takes. A larger number is not believed.
 const maxTokens = 1 << 32
 
-// usagePaths are where the APIs tell the numbers, in a whole answer or in a frame of a
-// stream. Those of one list are added up.
-var usagePaths = [...]struct{ input, output []string }{
-	{[]string{"usage.prompt_tokens"}, []string{"usage.completion_tokens"}},                                                                  // OpenAI, chat and completions
-	{[]string{"usage.input_tokens", "usage.cache_creation_input_tokens", "usage.cache_read_input_tokens"}, []string{"usage.output_tokens"}}, // Anthropic, and OpenAI's responses
-	{[]string{"message.usage.input_tokens", "message.usage.cache_creation_input_tokens", "message.usage.cache_read_input_tokens"}, []string{"message.usage.output_tokens"}},
-	{[]string{"response.usage.input_tokens"}, []string{"response.usage.output_tokens"}},
-	{[]string{"usageMetadata.promptTokenCount"}, []string{"usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount"}}, // Gemini
-	{[]string{"prompt_eval_count"}, []string{"eval_count"}},                                                                          // Ollama
+// usages are the objects in which the APIs tell the numbers, in a whole answer or in a frame
+// of a stream, and the members of each. Those of one list are added up; of several lists the last one that
+// is there counts, because some servers tell one number under two names.
+var usages = [...]struct {
+	object        string
+	input, output [][]string
+}{
+	{"usage", inputTokens, outputTokens},          // OpenAI, and Anthropic
+	{"message.usage", inputTokens, outputTokens},  // Anthropic, at the start of a stream
+	{"response.usage", inputTokens, outputTokens}, // OpenAI's responses, streamed
+	{"usageMetadata", [][]string{{"promptTokenCount"}}, [][]string{{"candidatesTokenCount", "thoughtsTokenCount"}}}, // Gemini
+	{"@this", [][]string{{"prompt_eval_count"}}, [][]string{{"eval_count"}}},                                        // Ollama
 }
+
+var (
+	inputTokens  = [][]string{{"prompt_tokens"}, {"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"}}
+	outputTokens = [][]string{{"completion_tokens"}, {"output_tokens"}}
+)
 
 // Read takes the numbers from a whole answer or from a frame of a stream, whose APIs count
 // from the beginning of the stream: a later number replaces an earlier one.
@@ -36,20 +44,25 @@ func (u *Usage) Read(data []byte) {
 	if !bytes.Contains(data, []byte(`"usage`)) && !bytes.Contains(data, []byte(`eval_count"`)) {
 		return // as almost all frames
 	}
-	for _, p := range usagePaths {
-		setTokens(&u.Input, data, p.input)
-		setTokens(&u.Output, data, p.output)
+	for _, from := range usages {
+		if object := gjson.GetBytes(data, from.object); object.IsObject() {
+			setTokens(&u.Input, object, from.input)
+			setTokens(&u.Output, object, from.output)
+			return
+		}
 	}
 }
 
-func setTokens(count *int64, data []byte, paths []string) {
-	sum := int64(0)
-	for _, path := range paths {
-		if n := gjson.GetBytes(data, path); n.Type == gjson.Number && n.Num >= 1 && n.Num <= maxTokens {
-			sum += int64(n.Num)
+func setTokens(count *int64, object gjson.Result, lists [][]string) {
+	for _, names := range lists {
+		sum := int64(0)
+		for _, name := range names {
+			if n := object.Get(name); n.Type == gjson.Number && n.Num >= 1 && n.Num <= maxTokens {
+				sum += int64(n.Num)
+			}
 		}
-	}
-	if sum > 0 && sum <= maxTokens {
-		*count = sum
+		if sum > 0 && sum <= maxTokens {
+			*count = sum
+		}
 	}
 }

@@ -21,6 +21,7 @@ func TestUsage(t *testing.T) {
 		"gemini":               {[]string{`{"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":7,"thoughtsTokenCount":20,"totalTokenCount":31}}`}, wire.Usage{Input: 4, Output: 27}},
 		"ollama":               {[]string{`{"message":{"content":"a"},"done":false}`, `{"done":true,"prompt_eval_count":26,"eval_count":298}`}, wire.Usage{Input: 26, Output: 298}},
 		"ollama, from a cache": {[]string{`{"done":true,"eval_count":298}`}, wire.Usage{Output: 298}},
+		"under two names":      {[]string{`{"usage":{"prompt_tokens":9,"input_tokens":9,"completion_tokens":12,"output_tokens":12}}`}, wire.Usage{Input: 9, Output: 12}},
 		"none":                 {[]string{`{"choices":[]}`}, wire.Usage{}},
 		"in a text":            {[]string{`{"choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":9}"}}]}`}, wire.Usage{}},
 		"not numbers":          {[]string{`{"usage":{"prompt_tokens":"9","completion_tokens":-3}}`, `{"usage":{"prompt_tokens":1e300,"completion_tokens":null}}`}, wire.Usage{}},
