@@ -1,6 +1,8 @@
 package toolcall
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -219,6 +221,20 @@ var phrases = []struct {
 	{"पढ़", actRead},
 	{"खोज", actRead},
 }
+
+// phraseScreen finds the phrases of each of phraseActs.
+var phraseScreen, phraseActs = func() (*screen, []action) {
+	byAct := make(map[action][]string)
+	for _, p := range phrases {
+		byAct[p.act] = append(byAct[p.act], p.text)
+	}
+	acts := slices.Sorted(maps.Keys(byAct))
+	patterns := make([]*expression, len(acts))
+	for i, a := range acts {
+		patterns[i] = anyOf(byAct[a])
+	}
+	return newScreen(patterns...), acts
+}()
 
 // actionTable reads lists of English words and, after a bar, of those of other
 // languages. A word of both is taken for the English one.

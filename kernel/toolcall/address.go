@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -57,7 +56,7 @@ var (
 	ignored = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 	// lenient are the schemes whose slashes may be missing, or backslashes.
-	lenient = regexp.MustCompile(`(?i)^(https?|wss?|ftp|file|jar):[/\\]*[^/\\]`)
+	lenient = newExpression(`(?i)^(https?|wss?|ftp|file|jar):[/\\]*[^/\\]`)
 )
 
 // endpoint is an address as the client that connects will understand it.
@@ -128,7 +127,7 @@ func readAddress(text string) (endpoint, bool) {
 
 // zone is the interface behind an address of the link, which the URL standard
 // refuses and other parsers take (RFC 6874).
-var zone = regexp.MustCompile(`(?i)%25[\w.-]+\]`)
+var zone = newExpression(`(?i)%25[\w.-]+\]`)
 
 // maxAuthority bounds the part of an address that names the host, in bytes. A
 // name has at most 253 characters (RFC 1035), each three bytes when it is
@@ -139,7 +138,7 @@ const maxAuthority = 1 << 10
 // time again. What is cut off matters only if it climbs back.
 const maxSegments = 256
 
-var dots = regexp.MustCompile(`(?i)(?:\.|%2e){2}`)
+var dots = newExpression(`(?i)(?:\.|%2e){2}`)
 
 // shortened cuts the path of an address, and returns what it cut.
 func shortened(text string) (string, string) {
@@ -198,12 +197,12 @@ var (
 	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48")   // RFC 8215
 	compatible     = netip.MustParsePrefix("::/96")            // RFC 4291, deprecated and still parsed
 	sixToFour      = netip.MustParsePrefix("2002::/16")        // RFC 3056
-	localName      = newScreen(regexp.MustCompile(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|local|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`))
-	wildcard       = regexp.MustCompile(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
-	decimal        = regexp.MustCompile(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
-	hexadecimal    = regexp.MustCompile(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)
-	collector      = newScreen(regexp.MustCompile(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|requestinspector\.com|ptsv[23]\.com|dnsbin\.zhack\.ca|bin\.(?:sh|st)|webhook\.test|typedwebhook\.tools|interactsh\.com|oastify\.com|eyes\.sh|log\.xn--9tr\.com|hyuga\.\w+)$`))
-	dropSite       = newScreen(regexp.MustCompile(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|filebin\.net|wetransfer\.com|litter\.catbox\.moe|uguu\.se|pixeldrain\.com|controlc\.com|rentry\.co|privatebin\.net|ghostbin\.(?:co|me|com)|justpaste\.it|localhost\.run|loca\.lt|localtunnel\.me|bore\.pub|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`))
+	localName      = newScreen(newExpression(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|local|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`))
+	wildcard       = newExpression(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
+	decimal        = newExpression(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
+	hexadecimal    = newExpression(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)
+	collector      = newScreen(newExpression(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|requestinspector\.com|ptsv[23]\.com|dnsbin\.zhack\.ca|bin\.(?:sh|st)|webhook\.test|typedwebhook\.tools|interactsh\.com|oastify\.com|eyes\.sh|log\.xn--9tr\.com|hyuga\.\w+)$`))
+	dropSite       = newScreen(newExpression(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|filebin\.net|wetransfer\.com|litter\.catbox\.moe|uguu\.se|pixeldrain\.com|controlc\.com|rentry\.co|privatebin\.net|ghostbin\.(?:co|me|com)|justpaste\.it|localhost\.run|loca\.lt|localtunnel\.me|bore\.pub|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`))
 )
 
 // embedded returns the IPv4 address that a translation prefix carries.
@@ -254,7 +253,7 @@ func wildcardName(host string) (bool, bool) {
 	return false, len(found) > 0
 }
 
-var inText = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
+var inText = newExpression(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
 
 // addresses finds the addresses of an argument: the whole of it, those within,
 // and those a redirecting service is asked to go to.
@@ -305,8 +304,8 @@ func redirected(text string) []string {
 
 var (
 	// relativeTarget is an address without its scheme as a parameter's value.
-	relativeTarget = regexp.MustCompile(`[?&][\w.-]+=(//[^&/\s]+[^&\s]*)`)
+	relativeTarget = newExpression(`[?&][\w.-]+=(//[^&/\s]+[^&\s]*)`)
 
 	// packedTarget is base64 that begins with http.
-	packedTarget = regexp.MustCompile(`aHR0c[A-Za-z0-9+/_-]{8,}=*`)
+	packedTarget = newExpression(`aHR0c[A-Za-z0-9+/_-]{8,}=*`)
 )

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,14 +76,11 @@ const maxTimes = 31
 func equalAmounts(a, b float64) bool { return math.Abs(a-b) < 0.01 }
 
 // calculated finds requests for an amount that the user did not name.
-var calculated = regexp.MustCompile(`%|\b(?:percent\w*|double|twice|triple|half|convert\w*|exchange|plus|tip|interest|each|every|per|times|increase|raise|more|extra|additional|remaining|rest|balance|difference|total|all|fees?|tax|vat|dozen|hundred|thousand|million|k)\b|\d ?k\b`)
+var calculated = newExpression(`%|\b(?:percent\w*|double|twice|triple|half|convert\w*|exchange|plus|tip|interest|each|every|per|times|increase|raise|more|extra|additional|remaining|rest|balance|difference|total|all|fees?|tax|vat|dozen|hundred|thousand|million|k)\b|\d ?k\b`)
 
 const currency = `[$€£¥₹]|(?:usd|eur|gbp|chf|jpy|inr|btc|eth|dollars?|euros?|pounds?|francs?|bucks|yen|rupees?|bitcoins?)\b`
 
-var (
-	marked = regexp.MustCompile(`(?i)(?:` + currency + `) ?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?) ?(?:` + currency + `)`)
-	number = regexp.MustCompile(`\d[\d,]*(?:\.\d+)?`)
-)
+var marked = newExpression(`(?i)(?:` + currency + `) ?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?) ?(?:` + currency + `)`)
 
 // amountsIn returns the numbers of a text that stand beside a currency, or else all
 // that are no part of a word, a date or an account.
@@ -106,14 +102,35 @@ func markedIn(text string) []float64 {
 // numbersIn returns the numbers of a text, at most a thousand.
 func numbersIn(text string) []float64 {
 	var out []float64
-	for _, at := range number.FindAllStringIndex(text, 1000) {
-		if before, after := around(text, at[0]-1), around(text, at[1]); joins(before) || joins(after) || text[at[0]] == '0' && at[1]-at[0] > 1 && text[at[0]+1] != '.' {
+	for i, n := 0, 0; i < len(text) && n < 1000; i++ {
+		if !isDigit(text[i]) {
 			continue
 		}
-		out = append(out, parseNumbers(text[at[0]:at[1]])...)
+		n++
+		end := numberEnd(text, i)
+		if before, after := around(text, i-1), around(text, end); !joins(before) && !joins(after) && (text[i] != '0' || end-i == 1 || text[i+1] == '.') {
+			out = append(out, parseNumbers(text[i:end])...)
+		}
+		i = end - 1
 	}
 	return out
 }
+
+// numberEnd returns where the number ends that begins at i: digits and commas, and a
+// fraction.
+func numberEnd(text string, i int) int {
+	for i < len(text) && (isDigit(text[i]) || text[i] == ',') {
+		i++
+	}
+	if i+1 >= len(text) || text[i] != '.' || !isDigit(text[i+1]) {
+		return i
+	}
+	for i++; i < len(text) && isDigit(text[i]); i++ {
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func around(text string, i int) byte {
 	if i < 0 || i >= len(text) {

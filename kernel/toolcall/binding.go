@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -299,6 +298,6 @@ func shows(argv []string) bool {
 }
 
 var (
-	plainName  = regexp.MustCompile(`^\^?[A-Za-z_]{3,}=?$`)
-	secretWord = regexp.MustCompile(`(?i)secret|token|pass|key|cred|auth|aws|api|pwd|private`)
+	plainName  = newExpression(`^\^?[A-Za-z_]{3,}=?$`)
+	secretWord = newExpression(`(?i)secret|token|pass|key|cred|auth|aws|api|pwd|private`)
 )

@@ -6,9 +6,10 @@ import "context"
 // reader needs for a byte that it passes over. A reader that does more for a byte
 // counts it more often.
 //
-// A shell script of 64 KB takes four million units, as many bytes of JSON five, of
-// PowerShell eight (BenchmarkDecide). Spending the whole takes a tenth of a second at
-// worst, and only for a call that nobody honest sends.
+// A shell script of 64 KB takes five million units, as many bytes of JSON or of PowerShell
+// seven and a half, and a conversation of 64 KB three to four more (BenchmarkLarge). Spending
+// the whole takes fifty milliseconds, at worst a hundred, and only for a call that nobody
+// honest sends.
 const maxWork = 12 << 20
 
 // maxUnasked is the work between two looks at the context.
@@ -55,15 +56,16 @@ const (
 	costJudge   = 16 // what a command line is compared with
 	costSearch  = 8  // one search for a long pattern
 	costCode    = 8  // the literals of a program
-	costPattern = 12 // one pattern that a screen let through
 	costQuery   = 8  // the lexer of SQL
 	costPlace   = 24 // parsing one address
-	costIndex   = 16 // a text that others are looked up in
+	costIndex   = 6  // a text that others are looked up in
+	costCompare = 1  // two values that a passage may name
 )
 
 // The units that a thing costs whatever its length.
 const (
-	costWord    = 32  // an expanded word
+	costWord    = 32  // a word
+	costExpand  = 256 // a word in which something is to be expanded
 	costLeaf    = 128 // a value of the arguments
 	costCommand = 512 // a command, and a text that may hold one
 )

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -106,7 +105,7 @@ var (
 	operators     = words("$ne $gt $gte $lt $lte $regex $nin $in $exists $or $expr $not")
 	operationKeys = words("operation op action method command cmd function")
 	filterKeys    = words("filter query q selector where criteria match condition")
-	dropsAll      = regexp.MustCompile(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|delete(?:table|database|bucket|keyspace)$|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
-	everyIndex    = regexp.MustCompile(`^/?(?:_all|\*)(?:/|$)`)
-	changesMany   = regexp.MustCompile(`deletemany|updatemany|removeall|deleteall|deletebyquery|updatebyquery|bulkdelete|^remove$|^delete$`)
+	dropsAll      = newExpression(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|delete(?:table|database|bucket|keyspace)$|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
+	everyIndex    = newExpression(`^/?(?:_all|\*)(?:/|$)`)
+	changesMany   = newExpression(`deletemany|updatemany|removeall|deleteall|deletebyquery|updatebyquery|bulkdelete|^remove$|^delete$`)
 )

@@ -3,7 +3,6 @@ package toolcall
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,13 +18,14 @@ func (r *reading) code(text string) {
 	}
 	text = withValues(text)
 	text = joinedStrings.ReplaceAllString(text, "$1$2")
+	text = loaders.ReplaceAllString(text, " ")
 	literals := hidden(text, quotedStrings(text))
 	if starter.matches(text) {
 		r.startedBy(text, literals)
 	}
-	possible := codeScreen.possible(text)
+	does := codeScreen.matching(text, false)
 	for i, rule := range codeRules {
-		if possible&(1<<i) != 0 && r.spend(costPattern*len(text)) && rule.does.MatchString(text) && (rule.with == nil || rule.with.matches(text)) {
+		if does&(1<<i) != 0 && (rule.with == nil || rule.with.matches(text)) {
 			r.breaks(rule.invariant)
 		}
 	}
@@ -71,12 +71,12 @@ func withValues(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-var plainValue = regexp.MustCompile(`(?m)(?:^|[;{\s])\$?(\w{1,40})\s*=\s*('[^'\n]{0,200}'|"[^"\n]{0,200}")\s*(?:[;\n]|$)`)
+var plainValue = newExpression(`(?m)(?:^|[;{\s])\$?(\w{1,40})\s*=\s*('[^'\n]{0,200}'|"[^"\n]{0,200}")\s*(?:[;\n]|$)`)
 
 // codeRules are what a program does that needs no operand to be judged: does, and,
 // where there is one, with what.
 var codeRules = []struct {
-	does      *regexp.Regexp
+	does      *expression
 	with      *screen
 	invariant Invariant
 }{
@@ -84,19 +84,19 @@ var codeRules = []struct {
 	{decoding, nil, RemoteCodeExecution},
 	{decoder.patterns[0], evaluates, RemoteCodeExecution},
 	{connectBack, startsShell, RemoteCodeExecution},
-	{regexp.MustCompile(`/inet/(?:tcp|udp)/|/dev/(?:tcp|udp)/\w`), nil, RemoteCodeExecution},
+	{newExpression(`/inet/(?:tcp|udp)/|/dev/(?:tcp|udp)/\w`), nil, RemoteCodeExecution},
 	{personalShell, nil, RemoteCodeExecution},
 	{environmentDump, nil, CredentialAccess},
 	{environmentWhole, sending, DataExfiltration},
-	{regexp.MustCompile(`\bset(?:res|re|e)?[ug]id\s*\(\s*0\b|\bchmod\s*\([^)]*\b0?o?[4267][0-7]{3}\b|CryptUnprotectData|os\.setgroups`), nil, PrivilegeEscalation},
-	{regexp.MustCompile(`CryptUnprotectData|browser_cookie3|keyring\.get_password|\.get_frozen_credentials\(|win32cred\.Cred`), nil, CredentialAccess},
+	{newExpression(`\bset(?:res|re|e)?[ug]id\s*\(\s*0\b|\bchmod\s*\([^)]*\b0?o?[4267][0-7]{3}\b|CryptUnprotectData|os\.setgroups`), nil, PrivilegeEscalation},
+	{newExpression(`CryptUnprotectData|browser_cookie3|keyring\.get_password|\.get_frozen_credentials\(|win32cred\.Cred`), nil, CredentialAccess},
 	{removesHome, nil, DestructiveCommand},
-	{regexp.MustCompile(`(?:os\.)?fork\s*\(\s*\)\s*(?:while|until)|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork\b|fork\s+while\s+(?:1|fork)`), nil, DestructiveCommand},
-	{regexp.MustCompile(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|\bdb\[\w+\]\.drop\(|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
+	{newExpression(`(?:os\.)?fork\s*\(\s*\)\s*(?:while|until)|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork\b|fork\s+while\s+(?:1|fork)`), nil, DestructiveCommand},
+	{newExpression(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|\bdb\[\w+\]\.drop\(|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
 }
 
 var codeScreen = func() *screen {
-	var patterns []*regexp.Regexp
+	var patterns []*expression
 	for _, rule := range codeRules {
 		patterns = append(patterns, rule.does)
 	}
@@ -110,7 +110,7 @@ func (r *reading) posts(address string) {
 	}
 }
 
-var posting = newScreen(regexp.MustCompile(`(?s)\b(?:post|put|request|upload)\s*\(.*\b(?:open|read|readFileSync|read_bytes|read_text)\s*\(`))
+var posting = newScreen(newExpression(`(?s)\b(?:post|put|request|upload)\s*\(.*\b(?:open|read|readFileSync|read_bytes|read_text)\s*\(`))
 
 // startedBy reads the strings of a program that starts commands, one by one
 // and, for the argument-list form, together.
@@ -132,33 +132,38 @@ func (r *reading) startedBy(text string, literals []string) {
 }
 
 // quoteWords are the lists and commands that Perl and Ruby write without quotes.
-var quoteWords = regexp.MustCompile(`\bq[wxq]?\s*[({\[|/!]([^)}\]|]*)[)}\]|]`)
+var quoteWords = newExpression(`\bq[wxq]?\s*[({\[|/!]([^)}\]|]*)[)}\]|]`)
 
 var (
 	// joinedStrings are the ends of two literals that an operator joins.
-	joinedStrings = regexp.MustCompile(`([\w/])(?:'\s*(?:\+|\.\.?|<<)\s*'|"\s*(?:\+|\.\.?|<<)\s*")([\w/])`)
+	joinedStrings = newExpression(`([\w/])(?:'\s*(?:\+|\.\.?|<<)\s*'|"\s*(?:\+|\.\.?|<<)\s*")([\w/])`)
 
-	starter     = newScreen(regexp.MustCompile(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx|import\s+(?:\*|\(?\s*(?:system|popen|exec\w+|run|call|Popen|spawn\w*)\b)|(?:^|[=;({\s])\x60\s*[a-z./]+\s|CDLL|get_ipython`))
-	bracketed   = regexp.MustCompile(`\[[^\[\]]*\]|\([^()]*\)`)
-	fetching    = regexp.MustCompile(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
-	executing   = newScreen(regexp.MustCompile(`\.then\s*\(\s*eval\b|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|assert|require_from_string)\s*[( ]|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`))
-	decoding    = regexp.MustCompile(`\b(?:exec|eval|iex|loads|assert|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
-	decoder     = newScreen(regexp.MustCompile(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`))
-	evaluates   = newScreen(regexp.MustCompile(`(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|assert|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`))
-	connectBack = regexp.MustCompile(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)\b|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
-	startsShell = newScreen(regexp.MustCompile(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|while\s*<>|system\s*\(?\s*\$|IO\.popen|Open3|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`))
+	// loaders are definitions of functions that are called load, as Lua calls what makes
+	// code of text. In Lua itself none of this is a call that runs: `def load(s):f()` asks
+	// a function for a method.
+	loaders = newExpression(`\bdef[ \t]+load[ \t]*\([^()\n]*\)[ \t]*(?:->[ \w.,|\[\]]*)?:|\bfunction[ \t]+load[ \t]*\(`)
+
+	starter     = newScreen(newExpression(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx|import\s+(?:\*|\(?\s*(?:system|popen|exec\w+|run|call|Popen|spawn\w*)\b)|(?:^|[=;({\s])\x60\s*[a-z./]+\s|CDLL|get_ipython`))
+	bracketed   = newExpression(`\[[^\[\]]*\]|\([^()]*\)`)
+	fetching    = newExpression(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
+	executing   = newScreen(newExpression(`\.then\s*\(\s*eval\b|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|assert|require_from_string)\s*[( ]|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`))
+	decoding    = newExpression(`\b(?:exec|eval|iex|loads|assert|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
+	decoder     = newScreen(newExpression(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`))
+	evaluates   = newScreen(newExpression(`(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|assert|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`))
+	connectBack = newExpression(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)\b|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
+	startsShell = newScreen(newExpression(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|while\s*<>|system\s*\(?\s*\$|IO\.popen|Open3|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`))
 
 	// personalShell starts a shell for a person out of a program.
-	personalShell = regexp.MustCompile(`\b(?:system|exec\w*|spawn\w*|popen|posix_spawn)\s*[( ]\s*\[?\s*['"](?:\S*/)?(?:ba|z|da|k)?sh(?:\s+-[ip]+)?['"]\s*(?:,\s*\[?\s*['"](?:\S*/)?-?(?:ba|z|da|k)?sh['"]\s*\]?)?\s*(?:,\s*\[?\s*['"]-[ip]+['"]\s*\]?\s*)?(?:[);}]|$|,\s*(?:\{|stdio))`)
+	personalShell = newExpression(`\b(?:system|exec\w*|spawn\w*|popen|posix_spawn)\s*[( ]\s*\[?\s*['"](?:\S*/)?(?:ba|z|da|k)?sh(?:\s+-[ip]+)?['"]\s*(?:,\s*\[?\s*['"](?:\S*/)?-?(?:ba|z|da|k)?sh['"]\s*\]?)?\s*(?:,\s*\[?\s*['"]-[ip]+['"]\s*\]?\s*)?(?:[);}]|$|,\s*(?:\{|stdio))`)
 
-	environmentDump  = regexp.MustCompile(`^\s*(?:JSON\.stringify\()?process\.env\)?\s*;?\s*$|(?:keys|each|values)\s*%ENV|(?:print\w*|puts|pp?|echo|console\.\w+|write|var_dump|print_r|say|inspect|logger\.\w+|logging\.\w+)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|pprint\.pformat|sorted|JSON\.stringify|json_encode)\s*\(\s*)*(?:os\.environ(?:\.copy\(\)|\.items\(\)|\b)|process\.env|ENV(?:\.to_h|\.inspect|\.to_a|\.each)?|\$_ENV|\$_SERVER|%ENV|getenv\(\)|System\.getenv\(\)|os\.Environ\(\))\s*[),;}\n]|(?:print\w*|puts|p|echo|console\.\w+|var_dump|print_r)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|JSON\.stringify)\s*\(\s*)*(?:os\.environ|process\.env|ENV\.to_h|ENV|%ENV|getenv\(\))\s*\)*\s*$|for\s+\w+\s*,\s*\w+\s+in\s+(?:sorted\s*\(\s*)?os\.environ\.items\(\)|ENV\.each|phpinfo\s*\(|foreach\s*\(\s*\$_(?:ENV|SERVER)|map\s*\{[^}]*\}\s*(?:sort\s+)?keys\s*%ENV|Object\.(?:entries|keys)\(process\.env\)`)
-	environmentWhole = regexp.MustCompile(`(?:dict|str|repr|json\.dumps|urlencode|bytes|list)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*[),]|[=:(]\s*os\.environ(?:\.copy\(\)|\.items\(\))?\s*[),}]|JSON\.stringify\s*\(\s*process\.env\s*[),]|(?:body|data|json|params)\s*:\s*process\.env\b[^.\[]|ENV\.(?:to_h|to_a|inspect|map)|http_build_query\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|json_encode\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|os\.Environ\(\)|System\.getenv\(\)`)
-	sending          = newScreen(regexp.MustCompile(`\.(?:post|put|patch|request|send|sendall|upload|connect|get)\s*\(|urlopen|\bfetch\s*\(|axios|Net::HTTP|curl_exec|file_get_contents\s*\(|http\.(?:Post|NewRequest)|smtplib|sendMail`))
+	environmentDump  = newExpression(`^\s*(?:JSON\.stringify\()?process\.env\)?\s*;?\s*$|(?:keys|each|values)\s*%ENV|(?:print\w*|puts|pp?|echo|console\.\w+|write|var_dump|print_r|say|inspect|logger\.\w+|logging\.\w+)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|pprint\.pformat|sorted|JSON\.stringify|json_encode)\s*\(\s*)*(?:os\.environ(?:\.copy\(\)|\.items\(\)|\b)|process\.env|ENV(?:\.to_h|\.inspect|\.to_a|\.each)?|\$_ENV|\$_SERVER|%ENV|getenv\(\)|System\.getenv\(\)|os\.Environ\(\))\s*[),;}\n]|(?:print\w*|puts|p|echo|console\.\w+|var_dump|print_r)\s*[( ]\s*(?:(?:dict|list|str|repr|json\.dumps|JSON\.stringify)\s*\(\s*)*(?:os\.environ|process\.env|ENV\.to_h|ENV|%ENV|getenv\(\))\s*\)*\s*$|for\s+\w+\s*,\s*\w+\s+in\s+(?:sorted\s*\(\s*)?os\.environ\.items\(\)|ENV\.each|phpinfo\s*\(|foreach\s*\(\s*\$_(?:ENV|SERVER)|map\s*\{[^}]*\}\s*(?:sort\s+)?keys\s*%ENV|Object\.(?:entries|keys)\(process\.env\)`)
+	environmentWhole = newExpression(`(?:dict|str|repr|json\.dumps|urlencode|bytes|list)\s*\(\s*(?:dict\s*\(\s*)?os\.environ\s*[),]|[=:(]\s*os\.environ(?:\.copy\(\)|\.items\(\))?\s*[),}]|JSON\.stringify\s*\(\s*process\.env\s*[),]|(?:body|data|json|params)\s*:\s*process\.env\b[^.\[]|ENV\.(?:to_h|to_a|inspect|map)|http_build_query\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|json_encode\s*\(\s*(?:\$_(?:ENV|SERVER)|getenv\(\))|os\.Environ\(\)|System\.getenv\(\)`)
+	sending          = newScreen(newExpression(`\.(?:post|put|patch|request|send|sendall|upload|connect|get)\s*\(|urlopen|\bfetch\s*\(|axios|Net::HTTP|curl_exec|file_get_contents\s*\(|http\.(?:Post|NewRequest)|smtplib|sendMail`))
 
-	removal     = newScreen(regexp.MustCompile(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove|\brm\s*\(\s*["']`))
-	removesHome = regexp.MustCompile(`(?:rmtree|remove_tree|rmSync|rmdirSync|rm_rf|rm_r|rimraf\w*|RemoveAll|remove_dir_all|removeSync|emptyDirSync|fs\.rm|Deno\.remove\w*)\s*\(?\s*(?:str\s*\(\s*)?(?:(?:pathlib\.)?Path\.home\(\)|os\.homedir\(\)|require\(\s*['"]os['"]\s*\)\.homedir\(\)|Dir\.home|Dir\.pwd|ENV\[\s*['"]HOME['"]\s*\]|os\.environ(?:\.get\(|\[)\s*['"]HOME['"]\s*[\])]|os\.getenv\(\s*['"]HOME['"]\s*\)|process\.env\.HOME|\$ENV\{['"]?HOME['"]?\}|getenv\(\s*['"]HOME['"]\s*\)|os\.Getenv\(\s*"HOME"\s*\)|os\.path\.expanduser\(\s*['"]~/?['"]\s*\))\s*[,)\s;]`)
-	changing    = newScreen(regexp.MustCompile(`open\s*\([^)]*,\s*['"]?[wax]b?\+?['"]?|mode\s*=\s*['"][wax]|writeFile|appendFile|createWriteStream|write_text|write_bytes|File\.(?:write|open\([^)]*['"][wa])|IO\.write|file_put_contents|fopen\s*\([^)]*['"][wa]|os\.(?:WriteFile|Create|OpenFile|remove|unlink|rename|replace)|ioutil\.WriteFile|fs::write|unlinkSync|rmSync|renameSync|copyFile|shutil\.(?:copy\w*|move)|>\s*['"]|Deno\.writeTextFile|WriteAllText|symlink`))
-	requesting  = newScreen(regexp.MustCompile(`urlopen|urlretrieve|requests\.|urllib|httpx|fetch\s*\(|axios|https?\.(?:get|request|client)|Net::HTTP|open-uri|URI\.open|aiohttp|file_get_contents|curl|http\.(?:Get|Post|NewRequest)|HttpClient|WebClient|reqwest`))
+	removal     = newScreen(newExpression(`rmtree|remove_tree|\bunlink\w*\b|os\.remove\w*|os\.rmdir|rmSync|rmdirSync|unlinkSync|fs(?:\.promises)?\.(?:rm|rmdir|unlink)\b|fsp\.rm|rimraf|fs-extra|emptyDir|FileUtils\.(?:rm|remove)\w*|rm_rf|rm_r\b|Dir\.(?:rmdir|delete|unlink)|File\.delete|remove_dir(?:_all)?|deleteRecursively|deleteDirectory|Files\.(?:delete|walk)|os\.RemoveAll|Directory\.Delete|File\.Delete|\bdelTree\b|DelTree|open\([^)]*['"]wb?\+?['"]|shutil\.move|os\.rename|\btruncate\s*\(|Deno\.remove|\brm\s*\(\s*["']`))
+	removesHome = newExpression(`(?:rmtree|remove_tree|rmSync|rmdirSync|rm_rf|rm_r|rimraf\w*|RemoveAll|remove_dir_all|removeSync|emptyDirSync|fs\.rm|Deno\.remove\w*)\s*\(?\s*(?:str\s*\(\s*)?(?:(?:pathlib\.)?Path\.home\(\)|os\.homedir\(\)|require\(\s*['"]os['"]\s*\)\.homedir\(\)|Dir\.home|Dir\.pwd|ENV\[\s*['"]HOME['"]\s*\]|os\.environ(?:\.get\(|\[)\s*['"]HOME['"]\s*[\])]|os\.getenv\(\s*['"]HOME['"]\s*\)|process\.env\.HOME|\$ENV\{['"]?HOME['"]?\}|getenv\(\s*['"]HOME['"]\s*\)|os\.Getenv\(\s*"HOME"\s*\)|os\.path\.expanduser\(\s*['"]~/?['"]\s*\))\s*[,)\s;]`)
+	changing    = newScreen(newExpression(`open\s*\([^)]*,\s*['"]?[wax]b?\+?['"]?|mode\s*=\s*['"][wax]|writeFile|appendFile|createWriteStream|write_text|write_bytes|File\.(?:write|open\([^)]*['"][wa])|IO\.write|file_put_contents|fopen\s*\([^)]*['"][wa]|os\.(?:WriteFile|Create|OpenFile|remove|unlink|rename|replace)|ioutil\.WriteFile|fs::write|unlinkSync|rmSync|renameSync|copyFile|shutil\.(?:copy\w*|move)|>\s*['"]|Deno\.writeTextFile|WriteAllText|symlink`))
+	requesting  = newScreen(newExpression(`urlopen|urlretrieve|requests\.|urllib|httpx|fetch\s*\(|axios|https?\.(?:get|request|client)|Net::HTTP|open-uri|URI\.open|aiohttp|file_get_contents|curl|http\.(?:Get|Post|NewRequest)|HttpClient|WebClient|reqwest`))
 )
 
 // hidden adds to the literals of a program what it makes of them where it decodes,
@@ -186,8 +191,8 @@ func hidden(text string, literals []string) []string {
 }
 
 var (
-	turns      = newScreen(regexp.MustCompile(`\[::-1\]|\.reverse\b|strrev|\breverse\s*[( ]|reversed\s*\(`))
-	numberList = regexp.MustCompile(`(?:\b\d{2,3}\s*,\s*){2,}\d{2,3}\b`)
+	turns      = newScreen(newExpression(`\[::-1\]|\.reverse\b|strrev|\breverse\s*[( ]|reversed\s*\(`))
+	numberList = newExpression(`(?:\b\d{2,3}\s*,\s*){2,}\d{2,3}\b`)
 )
 
 // spelled is the text that a list of character codes spells, or nothing.

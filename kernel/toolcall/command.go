@@ -3,7 +3,6 @@ package toolcall
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -290,7 +289,7 @@ func (s *shell) resolve(name string) string {
 	return cleanPath(s.folder + "/" + name)
 }
 
-var drive = regexp.MustCompile(`^[A-Za-z]:`)
+var drive = newExpression(`^[A-Za-z]:`)
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 
@@ -304,12 +303,15 @@ func words(list string) map[string]bool {
 
 // programName is the name of a command without its folder and its .exe.
 func programName(name string) string {
+	if name != "" && !strings.ContainsAny(name, `/\`) {
+		return strings.TrimSuffix(name, ".exe")
+	}
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".exe")
 }
 
 var (
-	assignment  = regexp.MustCompile(`^[A-Za-z_]\w*=`)
-	measurement = regexp.MustCompile(`^[0-9.]+[smhdkMG]?$`)
+	assignment  = newExpression(`^[A-Za-z_]\w*=`)
+	measurement = newExpression(`^[0-9.]+[smhdkMG]?$`)
 )
 
 func unassigned(argv []string) []string {

@@ -2,13 +2,12 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 // credentialFile names the files that hold keys, tokens and passwords.
-var credentialFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Join([]string{
+var credentialFile = newScreen(newExpression(`(?i)(?:^|/)(?:` + strings.Join([]string{
 	`\.ssh(?:/(?:id_[a-z0-9_]+|identity|authorized_keys|\*)?)?$`,
 	`id_(?:rsa|dsa|ecdsa|ed25519)$`,
 	`\.env(?:\.[a-z0-9_-]+)*$`,
@@ -47,14 +46,22 @@ var credentialFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:` + strings.Joi
 }, "|") + `)`))
 
 // sampleFile names the files of the same look that hold none.
-var sampleFile = regexp.MustCompile(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
+var sampleFile = newExpression(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
 func isCredentialFile(name string) bool {
 	return matchesCredential(name) || credentialFile.matches(name) && !sampleFile.MatchString(name)
 }
 
 // wellKnown are credential files that a pattern is compared with, folder by folder.
-var wellKnown = strings.Fields(".ssh/id_rsa .ssh/id_ed25519 .aws/credentials .kube/config .docker/config.json .config/gcloud/credentials.db etc/shadow .env .netrc .npmrc .pypirc .git-credentials .pgpass .vault-token .gnupg/secring.gpg")
+var wellKnown = cutPaths(".ssh/id_rsa .ssh/id_ed25519 .aws/credentials .kube/config .docker/config.json .config/gcloud/credentials.db etc/shadow .env .netrc .npmrc .pypirc .git-credentials .pgpass .vault-token .gnupg/secring.gpg")
+
+// cutPaths cuts file names into their folders.
+func cutPaths(names string) (out [][]string) {
+	for name := range strings.FieldsSeq(names) {
+		out = append(out, strings.Split(name, "/"))
+	}
+	return out
+}
 
 // matchesCredential reports whether a shell's pattern can stand for a well-known
 // credential file. As in a shell, a pattern stands for a leading dot only where it
@@ -63,23 +70,20 @@ func matchesCredential(pattern string) bool {
 	if !strings.ContainsAny(pattern, "*?[") || len(pattern) > maxValue {
 		return false
 	}
-	parts := strings.Split(pattern, "/")
-	for _, known := range wellKnown {
-		want := strings.Split(known, "/")
-		if len(parts) < len(want) {
-			continue
-		}
-		matches := true
-		for i, p := range parts[len(parts)-len(want):] {
-			dotted := p != "" && (p[0] == '.' || p[0] == '[')
-			ok, err := path.Match(strings.ToLower(p), want[i])
-			matches = matches && ok && err == nil && dotted == (want[i][0] == '.')
-		}
-		if matches && pattern != "*" {
-			return true
-		}
+	parts := strings.Split(strings.ToLower(pattern), "/")
+	return pattern != "*" && slices.ContainsFunc(wellKnown, func(known []string) bool {
+		return len(parts) >= len(known) && slices.EqualFunc(parts[len(parts)-len(known):], known, standsFor)
+	})
+}
+
+// standsFor reports whether a pattern stands for one folder or file.
+func standsFor(pattern, name string) bool {
+	dotted := pattern != "" && (pattern[0] == '.' || pattern[0] == '[')
+	if dotted != (name[0] == '.') {
+		return false
 	}
-	return false
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
 }
 
 // neverReads lists commands that handle a file without showing it.
@@ -129,8 +133,8 @@ func hunts(name string, argv []string) bool {
 }
 
 var (
-	secretPattern = regexp.MustCompile(`(?i)passw|secret|api.?key|token|akia|private.?key|begin.{0,20}key|credential|aws_`)
-	wideFolder    = regexp.MustCompile(`^(?:/|~|/(?:home|root|etc|Users|var|opt|srv|proc|mnt)(?:/[^/]*)?|/home/[^/]+|\.\./\.\.(?:/.*)?)$`)
+	secretPattern = newExpression(`(?i)passw|secret|api.?key|token|akia|private.?key|begin.{0,20}key|credential|aws_`)
+	wideFolder    = newExpression(`^(?:/|~|/(?:home|root|etc|Users|var|opt|srv|proc|mnt)(?:/[^/]*)?|/home/[^/]+|\.\./\.\.(?:/.*)?)$`)
 )
 
 // searches judges a tool that searches files: for secrets in folders beyond the
@@ -209,7 +213,7 @@ var credentialCommands = byCommand(
 )
 
 // secretName is what a variable is called when it holds a secret.
-var secretName = newScreen(regexp.MustCompile(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`))
+var secretName = newScreen(newExpression(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`))
 
 // secret finds values that are keys or tokens by their published formats.
 var secret = screenOf(

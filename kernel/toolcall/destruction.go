@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -137,7 +136,7 @@ func (s *shell) removes(names []string) {
 // vital names what a machine or a person cannot lose: the root, the folders
 // directly below it but temporary ones, the system's folders at any depth, and
 // homes as a whole.
-var vital = regexp.MustCompile(`^(?:` + strings.Join([]string{
+var vital = newExpression(`^(?:` + strings.Join([]string{
 	`/[*.?]*`,
 	`/(?:bin|boot|dev|etc|lib|lib32|lib64|proc|root|sbin|sys|usr|System|Library|Applications|Windows)(?:/.*)?`,
 	`/(?:home|Users|var|opt|srv|mnt|media|run|data|app|backups?)(?:/[*]*)?`,
@@ -177,7 +176,7 @@ func vitalPattern(p string) bool {
 // rootFolders are the folders below the root that a machine or a person needs.
 var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
 
-var device = regexp.MustCompile(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d)`)
+var device = newExpression(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d)`)
 
 func isDevice(p string) bool { return device.MatchString(p) }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"html"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -36,18 +35,13 @@ func undisguised(text string) string {
 	})
 }
 
-var mixedWord = regexp.MustCompile(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
+var mixedWord = newExpression(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
 
 // decoded reads what an observation has in base64, in hexadecimal digits, as escapes, in
 // ROT13 or backwards. Nobody hides an honest instruction.
 func (b *budget) decoded(text string) (out [][]sentence) {
 	var plain []string
-	var codes []string
-	if longestWord(text) >= minCoded {
-		codes = codedText.FindAllString(text, maxCoded)
-	}
-	for _, code := range codes {
-		code = strings.TrimRight(code, "=")
+	for _, code := range codedIn(text) {
 		for _, decode := range []func(string) ([]byte, error){base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString} {
 			if p, err := decode(code); err == nil {
 				plain = append(plain, string(p))
@@ -104,16 +98,19 @@ func reversed(s string) string {
 	return string(r)
 }
 
-// longestWord returns the length of the longest run without a space.
-func longestWord(text string) (longest int) {
+// codedIn returns the long runs of a text that may be base64 or hexadecimal digits.
+func codedIn(text string) (out []string) {
 	start := 0
-	for i := range len(text) {
-		if text[i] <= ' ' {
-			start = i + 1
+	for i := 0; i <= len(text) && len(out) < maxCoded; i++ {
+		if i < len(text) && (alphanumeric(text[i]) || strings.IndexByte("+/_-", text[i]) >= 0) {
+			continue
 		}
-		longest = max(longest, i+1-start)
+		if i-start >= minCoded {
+			out = append(out, text[start:i])
+		}
+		start = i + 1
 	}
-	return longest
+	return out
 }
 
 // minCoded is the length of the shortest text in base64 that is read.
@@ -121,5 +118,3 @@ const minCoded = 24
 
 // maxCoded bounds the texts in base64 that are read of one observation.
 const maxCoded = 16
-
-var codedText = regexp.MustCompile(`[A-Za-z0-9+/_-]{24,}={0,2}`)

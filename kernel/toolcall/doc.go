@@ -81,8 +81,9 @@
 //
 // # Work
 //
-// A text is screened in one pass for the literals of all patterns before any pattern
-// is matched (screen.go).
+// A text is screened in one pass for the literals of all patterns, and where one stands
+// its pattern is compared by an automaton (screen.go, automaton.go, expression.go). The
+// values of a call are found by their words in what was read (mention.go).
 // All readers of a call share one budget of work, and stop when the caller's
 // context ends. Nesting does not make them read anything twice. A call that takes
 // more work than any honest call, or that nests more deeply, is blocked by

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ func (r *reading) dynamic(s []token) bool {
 const unnamed = "unnamed"
 
 // servedFile is a file that a server would run or show.
-var servedFile = regexp.MustCompile(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|sh|py|pl|rb|so)$|^/(?:var/www|srv|usr|opt|root|home/[^/]+/\.)`)
+var servedFile = newExpression(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|sh|py|pl|rb|so)$|^/(?:var/www|srv|usr|opt|root|home/[^/]+/\.)`)
 
 // leadsOut reports whether a name that a query reads lies outside the database's own
 // folder.

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -289,7 +288,7 @@ var (
 	sendingCommand = wordSet("mail sendmail mutt scp sftp rsync ssh nc ncat netcat telnet ftp twine gsutil s3cmd rclone")
 	erasing        = wordSet("rm shred dd mkfs truncate del erase userdel remove-item")
 	readingGit     = wordSet("status log diff show branch blame grep remote describe rev-parse ls-files shortlog reflog")
-	between        = regexp.MustCompile(`[;|&\n]+`)
+	between        = newExpression(`[;|&\n]+`)
 )
 
 func wordSet(words string) map[string]bool {
@@ -321,7 +320,7 @@ func effectOfCommand(text string) (e kernel.ToolEffect, grave bool) {
 }
 
 // redirects finds output that goes to a file, which neither 2>&1 nor >/dev/null is.
-var redirects = regexp.MustCompile(`>>?\s*(?:[^&\s/>]|/(?:[^d]|d[^e]))`)
+var redirects = newExpression(`>>?\s*(?:[^&\s/>]|/(?:[^d]|d[^e]))`)
 
 func effectOfOneCommand(f []string) (e kernel.ToolEffect, grave bool) {
 	for len(f) > 1 && (f[0] == "sudo" || f[0] == "time" || f[0] == "nohup" || strings.Contains(f[0], "=")) {
@@ -358,7 +357,7 @@ func effectOfOneCommand(f []string) (e kernel.ToolEffect, grave bool) {
 	return kernel.ToolOther, false
 }
 
-var sentByCurl = regexp.MustCompile(` (?:-d|--data\S*|-f|--form|-t|--upload-file|--post-\S+|--body-\S+|-x ?(?:post|put|patch|delete)|--request[= ](?:post|put|patch|delete))\b`)
+var sentByCurl = newExpression(` (?:-d|--data\S*|-f|--form|-t|--upload-file|--post-\S+|--body-\S+|-x ?(?:post|put|patch|delete)|--request[= ](?:post|put|patch|delete))\b`)
 
 func effectOfGit(f []string) (e kernel.ToolEffect, grave bool) {
 	switch {
@@ -387,9 +386,9 @@ func effectOfCode(text string) kernel.ToolEffect {
 }
 
 var (
-	imports    = regexp.MustCompile(`(?m)(?:^|;)\s*(?:import|from)\s+(\w+)`)
+	imports    = newExpression(`(?m)(?:^|;)\s*(?:import|from)\s+(\w+)`)
 	computes   = wordSet("math cmath statistics datetime calendar re json collections itertools functools fractions decimal random string numpy sympy pandas scipy time operator textwrap heapq bisect typing dataclasses")
-	reachesOut = regexp.MustCompile(`\b(?:open|exec|eval|compile|__import__|input|system|popen|spawn|fetch|require|write|save|to_csv|to_excel|to_sql|to_json|to_pickle|read_\w+|load|dump|remove|unlink|rename|mkdir|connect|request|requests|urlopen|socket|subprocess|getattr|setattr|globals|locals|builtins|Deno|process|fs|XMLHttpRequest)\b\s*[(.]|__|import\s*\(`)
+	reachesOut = newExpression(`\b(?:open|exec|eval|compile|__import__|input|system|popen|spawn|fetch|require|write|save|to_csv|to_excel|to_sql|to_json|to_pickle|read_\w+|load|dump|remove|unlink|rename|mkdir|connect|request|requests|urlopen|socket|subprocess|getattr|setattr|globals|locals|builtins|Deno|process|fs|XMLHttpRequest)\b\s*[(.]|__|import\s*\(`)
 )
 
 // effectOfQuery reads the verbs of SQL. A question to a search engine has none.
@@ -415,8 +414,8 @@ func effectOfQuery(text string) (e kernel.ToolEffect, grave bool) {
 }
 
 var (
-	sqlComments = regexp.MustCompile(`--[^\n]*|/\*.*?\*/`)
-	changingSQL = regexp.MustCompile(`(?i)\b(?:delete|update|insert)\b`)
+	sqlComments = newExpression(`--[^\n]*|/\*.*?\*/`)
+	changingSQL = newExpression(`(?i)\b(?:delete|update|insert)\b`)
 )
 
 // nameWords splits a name where its parts meet, in order and in lower case: send_email,

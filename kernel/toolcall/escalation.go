@@ -1,12 +1,11 @@
 package toolcall
 
 import (
-	"regexp"
 	"strings"
 )
 
 // accountFile names the files that say who may do what on a machine.
-var accountFile = newScreen(regexp.MustCompile(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
+var accountFile = newScreen(newExpression(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
 
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
@@ -23,10 +22,10 @@ func (s *shell) escalation(name string, argv []string) {
 	}
 }
 
-var setID = regexp.MustCompile(`^(?:[ugoa]*[+=][rwxXt]*s[rwxXst]*|0?[2467][0-7]{3})$`)
+var setID = newExpression(`^(?:[ugoa]*[+=][rwxXt]*s[rwxXst]*|0?[2467][0-7]{3})$`)
 
 // worldWritable is a mode that lets everybody write.
-var worldWritable = regexp.MustCompile(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
+var worldWritable = newExpression(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
 
 // modes finds set-user-id bits and system files opened to everybody.
 func (s *shell) modes(argv []string) {
@@ -77,8 +76,8 @@ var escalationCommands = byCommand(
 var givesRoles = words("kubectl oc aws gcloud az gsutil gh terraform")
 
 var (
-	adminRole  = newScreen(regexp.MustCompile(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`))
-	grantsRole = regexp.MustCompile(`\b(?:create|apply|attach-\S+-policy|put-\S+-policy|add-iam-policy-binding|bind|patch|set-iam-policy)\b`)
+	adminRole  = newScreen(newExpression(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`))
+	grantsRole = newExpression(`\b(?:create|apply|attach-\S+-policy|put-\S+-policy|add-iam-policy-binding|bind|patch|set-iam-policy)\b`)
 )
 
 // setting judges a scalar by its name: some tools gain rights, or lose their

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -24,7 +23,7 @@ func (r *reading) packedSecret(text string) bool {
 	return false
 }
 
-var packedData = regexp.MustCompile(`[A-Za-z0-9+_-]{16,}={0,2}`)
+var packedData = newExpression(`[A-Za-z0-9+_-]{16,}={0,2}`)
 
 // unpackedForms are the readable texts that a value may stand for.
 func unpackedForms(value string) []string {
@@ -56,18 +55,18 @@ func (r *reading) sent(l leaf) {
 	if secret.matches(l.value) || r.packedSecret(l.value) {
 		r.breaks(DataExfiltration)
 	}
-	if dropSite.matches(hostIn(l)) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(hostIn(l)) {
+	if host := r.hostIn(l); dropSite.matches(host) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(host) {
 		r.breaks(DataExfiltration)
 	}
 }
 
-var headers = regexp.MustCompile(`headers?$|^authorization$|^apikey$|^auth$|^token$|^cookies?$|^accesstoken$|^bearer$`)
+var headers = newExpression(`headers?$|^authorization$|^apikey$|^auth$|^token$|^cookies?$|^accesstoken$|^bearer$`)
 
-func hostIn(l leaf) string {
+func (r *reading) hostIn(l leaf) string {
 	if !strings.Contains(l.value, "://") && roleOfKey(l.key) != roleURL {
 		return ""
 	}
-	a, _ := readAddress(l.value)
+	a, _ := r.readAddress(l.value)
 	return a.host
 }
 
@@ -117,12 +116,12 @@ func pictures(text string) []string {
 }
 
 var (
-	linked  = regexp.MustCompile(`^\s*<?([a-zA-Z]+://[^\s)>]+)`)
-	sourced = regexp.MustCompile(`src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
+	linked  = newExpression(`^\s*<?([a-zA-Z]+://[^\s)>]+)`)
+	sourced = newExpression(`src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
 )
 
 // encoded is what data looks like once it is packed into an address.
-var encoded = regexp.MustCompile(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)
+var encoded = newExpression(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)
 
 func carriesData(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,7 +211,7 @@ func (s *shell) field(w *syntax.Word) ([]string, error) {
 		s.unreadable()
 		return nil, errTooManyWords
 	}
-	if !s.spend(alternatives(split) * (costWord + costSearch*s.size(w, false))) {
+	if !s.spend(costExpand + alternatives(split)*(costWord+costSearch*s.size(w, false))) {
 		return nil, errTooManyWords
 	}
 	return s.expandFields(w)
@@ -418,6 +417,9 @@ func (s *shell) literal(w *syntax.Word) string {
 	if text, plain := plainWord(w); plain {
 		return text
 	}
+	if !s.spend(costExpand) {
+		return ""
+	}
 	text, err := s.expandLiteral(w)
 	if err != nil {
 		return unknownText
@@ -552,7 +554,7 @@ func (s *shell) printedThere(c *syntax.BinaryCmd) (string, bool) {
 }
 
 // wideFormat finds field widths that would fill the memory.
-var wideFormat = regexp.MustCompile(`%[^%a-zA-Z]*(?:\d{3}|\*)`)
+var wideFormat = newExpression(`%[^%a-zA-Z]*(?:\d{3}|\*)`)
 
 // printedBy is the output of the commands that only print their arguments.
 func printedBy(argv []string) (string, bool) {
@@ -626,7 +628,7 @@ func unescape(s string) string {
 }
 
 // replaces is a substitution of sed with a pattern that every dialect reads alike.
-var replaces = regexp.MustCompile(`^s([/|#,@!%:])([\w .\-]{1,64})([/|#,@!%:])([\w ./\-]{0,64})([/|#,@!%:])(g?)$`)
+var replaces = newExpression(`^s([/|#,@!%:])([\w .\-]{1,64})([/|#,@!%:])([\w ./\-]{0,64})([/|#,@!%:])(g?)$`)
 
 // substitutedBy is the output of sed for one plain substitution.
 func substitutedBy(argv []string, in string) (string, bool) {

@@ -85,16 +85,16 @@ var (
 	FoldText = foldText
 )
 
-// Screens are the patterns behind a screen, and whether each may match a text as the
-// screen tells.
-func Screens(text string) (patterns []*regexp.Regexp, possible []bool) {
-	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, credentialFile, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite} {
-		mask := s.possible(text)
+// Screens are the patterns behind a screen, and whether each matches a text as the screen
+// tells.
+func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
+	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, credentialFile, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
+		mask := s.matching(text, false)
 		for i, p := range s.patterns {
-			patterns, possible = append(patterns, p), append(possible, mask&(1<<i) != 0)
+			patterns, matches = append(patterns, p.Regexp), append(matches, mask&(1<<i) != 0)
 		}
 	}
-	return patterns, possible
+	return patterns, matches
 }
 
 // Features measures a call as the interceptor does; other says that another invariant than
@@ -143,4 +143,10 @@ func Asked(c Call) bool {
 	r := newReading(c, b)
 	r.compare(c, leaves)
 	return r.user.act
+}
+
+// Matches tells by an expression and by a screen whether a pattern matches.
+func Matches(pattern, text string) (expression, screened bool) {
+	e := newExpression(pattern)
+	return e.MatchString(text), newScreen(e).matches(text)
 }

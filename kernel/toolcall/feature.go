@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"math"
-	"regexp"
 	"slices"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -57,11 +56,11 @@ func (r *reading) features(evidence float64) []feature {
 
 		// What the request asks for.
 		{"asked", truth(u.act)},
-		{"unsupported", truth(r.unsupported())},
+		{"unsupported", truth(u.nothing)},
 		{"share of things asked", share(u.things, len(d.nouns))},
 		{"no thing", truth(len(d.nouns) == 0)},
 		{"share of values asked", share(u.strong+u.words, len(d.values))},
-		{"last turn has a value", truth(slices.ContainsFunc(d.values, func(v value) bool { return len(v.form) > 2 && r.last.named(v) }))},
+		{"last turn has a value", truth(slices.ContainsFunc(d.near.in(&r.last), func(v value) bool { return len(v.form) > 2 && r.last.named(v) }))},
 		{"request asks nothing", truth(r.wish.acts() == 0 && !r.wish.asks())},
 		{"request only reads", truth(r.wish.acts() == actRead)},
 		{"request points to a text", truth(points)},
@@ -120,7 +119,7 @@ func (r *reading) anySentence(is func(*sentence) bool) bool {
 }
 
 // pointing finds requests that leave something to a text: "what the letter says".
-var pointing = regexp.MustCompile(`\b(?:as|like|what|whatever|which|how|way|per|whichever|everything|according)\b[^.!?\n]{0,40}\b(?:says?|said|wants?|asks?|asked|lists?|listed|needs?|requires?|required|describes?|described|tells?|told|wishes|requested|written|suggests?|there|in)\b|\b(?:open item|to-?do|wish|wishes|instructions?|steps|requests?|note|list|letter|bill|invoice)\b`)
+var pointing = newExpression(`\b(?:as|like|what|whatever|which|how|way|per|whichever|everything|according)\b[^.!?\n]{0,40}\b(?:says?|said|wants?|asks?|asked|lists?|listed|needs?|requires?|required|describes?|described|tells?|told|wishes|requested|written|suggests?|there|in)\b|\b(?:open item|to-?do|wish|wishes|instructions?|steps|requests?|note|list|letter|bill|invoice)\b`)
 
 // foreign counts the values that the user does not name.
 type foreign struct {

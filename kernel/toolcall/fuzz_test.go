@@ -3,6 +3,7 @@ package toolcall_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -149,30 +150,43 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// A screen lets through every text that its pattern matches.
+// A screen tells what its patterns match, as the package regexp does.
 func FuzzScreen(f *testing.F) {
-	for _, s := range []string{"rm -rf /", "KEY=\u212a", "os.environ", "\u017fudo", "aws_secret_access_key = abcdefghijklmnop", "~/.ssh/id_rsa", "exec(base64.b64decode('x'))"} {
+	for _, s := range []string{"rm -rf /", "KEY=\u212a", "os.environ", "\u017fudo", "aws_\u017fecret_access_\u212aey = abcdefghijklmnop", "~/.ssh/id_rsa", "exec(base64.b64decode('x'))", "\xff.exec (x)\n", "été.eval (1)", "open(open(open(open(a, 'w')"} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		patterns, possible := toolcall.Screens(text)
-		for i, p := range patterns {
-			if !possible[i] && p.MatchString(text) {
-				t.Errorf("%q is screened from %.80s", text, p)
-			}
-		}
-	})
+	f.Fuzz(func(t *testing.T, text string) { screened(t, text) })
 }
 
-// The screens let through what their patterns match in all the calls that there are.
-func TestScreensLetMatchesThrough(t *testing.T) {
+func TestScreensMatchAsTheirPatterns(t *testing.T) {
 	for _, e := range evasions(t) {
-		text := string(e.Arguments)
-		patterns, possible := toolcall.Screens(text)
-		for i, p := range patterns {
-			if !possible[i] && p.MatchString(text) {
-				t.Errorf("%.200s is screened from %.80s", text, p)
-			}
+		screened(t, string(e.Arguments))
+	}
+}
+
+func screened(t *testing.T, text string) {
+	t.Helper()
+	patterns, matches := toolcall.Screens(text)
+	for i, p := range patterns {
+		if matches[i] != p.MatchString(text) {
+			t.Errorf("%.200q: %v of %.80s", text, matches[i], p)
 		}
 	}
+}
+
+// An expression matches what the package regexp says, whatever it is.
+func FuzzExpression(f *testing.F) {
+	for _, e := range []string{`^a|b$`, `\bfoo\B`, `(?i)k\w+\s*[^)]*s`, `(?m)^\s*x$`, `(?s)a.*b{2,5}`, `[^\x00-\x{FFFF}]é?`, `\A(?:|a)+\z`, `^$`, `(?:^|[^.\w])x(?:$|\W)`} {
+		f.Add(e, "a foo\nxs b\u017f\u212aé\xff bb x")
+	}
+	f.Fuzz(func(t *testing.T, expression, text string) {
+		plain, err := regexp.Compile(expression)
+		if err != nil || len(expression) > 64 || len(text) > 256 {
+			return
+		}
+		matches, leading := toolcall.Matches(expression, text)
+		if want := plain.MatchString(text); matches != want || leading != want {
+			t.Errorf("%q in %q: %v and %v", expression, text, matches, leading)
+		}
+	})
 }

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -107,10 +106,10 @@ func hatched(name string, argv []string) []string {
 	return out
 }
 
-var texCommand = regexp.MustCompile(`(?:\\write18\s*\{|%pipe%)([^})]*)`)
+var texCommand = newExpression(`(?:\\write18\s*\{|%pipe%)([^})]*)`)
 
 // gitSettings are those of git's settings whose value is a command.
-var gitSettings = regexp.MustCompile(`(?i)^(?:core\.(?:sshcommand|pager|editor|fsmonitor|askpass|gitproxy|hookspath)|pager\.\S+|sequence\.editor|diff\.external|(?:diff|merge|filter|difftool|mergetool|browser|man)\.\S+\.(?:command|textconv|driver|clean|smudge|process|cmd)|uploadpack\.packobjectshook|gpg(?:\.\S+)?\.program|interactive\.difffilter|credential(?:\.\S+)?\.helper|alias\.\S+|remote\.\S+\.(?:uploadpack|receivepack))=(.*)$`)
+var gitSettings = newExpression(`(?i)^(?:core\.(?:sshcommand|pager|editor|fsmonitor|askpass|gitproxy|hookspath)|pager\.\S+|sequence\.editor|diff\.external|(?:diff|merge|filter|difftool|mergetool|browser|man)\.\S+\.(?:command|textconv|driver|clean|smudge|process|cmd)|uploadpack\.packobjectshook|gpg(?:\.\S+)?\.program|interactive\.difffilter|credential(?:\.\S+)?\.helper|alias\.\S+|remote\.\S+\.(?:uploadpack|receivepack))=(.*)$`)
 
 func gitHatches(argv []string) []string {
 	var out []string
@@ -152,7 +151,7 @@ func gitCommand(setting, value string) []string {
 	return []string{command}
 }
 
-var sshCommand = regexp.MustCompile(`(?i)^(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand|ProxyUseFdpass|ssh_command)[= ]\s*(.*)$`)
+var sshCommand = newExpression(`(?i)^(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand|ProxyUseFdpass|ssh_command)[= ]\s*(.*)$`)
 
 func sshOptions(argv []string) []string {
 	var out []string
@@ -170,10 +169,10 @@ func sshOptions(argv []string) []string {
 
 var (
 	// sedExecutes is GNU sed's command e, after an address or another command.
-	sedExecutes = regexp.MustCompile(`(?:^|[;\n{}]|[0-9$/])\s*e\s+([^\n]+)`)
+	sedExecutes = newExpression(`(?:^|[;\n{}]|[0-9$/])\s*e\s+([^\n]+)`)
 
 	// sedSubstitutes is its flag e: what the line has become is run.
-	sedSubstitutes = regexp.MustCompile(`s([/|#,@!%:])([^\n]*?)([/|#,@!%:])([^\n]*?)([/|#,@!%:])[gpiImM0-9]*e`)
+	sedSubstitutes = newExpression(`s([/|#,@!%:])([^\n]*?)([/|#,@!%:])([^\n]*?)([/|#,@!%:])[gpiImM0-9]*e`)
 )
 
 func sedCommands(argv []string) []string {
@@ -192,7 +191,7 @@ func sedCommands(argv []string) []string {
 }
 
 // escaped is a command that a tool with commands of its own hands to a shell.
-var escaped = regexp.MustCompile(`(?:^|[:;'"\n+|]|\br |\bw )\s*\\?!\s*([^\n]+)|(?:^|[\n:])\s*\.?(?:shell|system|terminal|term|\\!)\s+([^\n]+)|(?:os\.execute|system|shell-command|call-process|os\.system)\s*\(?\s*['"]([^'"\n]+)['"]`)
+var escaped = newExpression(`(?:^|[:;'"\n+|]|\br |\bw )\s*\\?!\s*([^\n]+)|(?:^|[\n:])\s*\.?(?:shell|system|terminal|term|\\!)\s+([^\n]+)|(?:os\.execute|system|shell-command|call-process|os\.system)\s*\(?\s*['"]([^'"\n]+)['"]`)
 
 func escapes(argv []string) []string {
 	var out []string
@@ -232,7 +231,7 @@ func (s *shell) opens(text string) {
 
 // handsOver is a shell without a program, or a file in a folder that everybody
 // writes to.
-var handsOver = regexp.MustCompile(`^[\s;|&]*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
+var handsOver = newExpression(`^[\s;|&]*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
 
 // hooks are the variables whose value a program runs when it starts or needs one.
 var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PAGER MANPAGER BROWSER EDITOR VISUAL FCEDIT LESSOPEN LESSCLOSE RSYNC_RSH CVS_RSH PROMPT_COMMAND PS0 PS4")
@@ -240,7 +239,7 @@ var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDI
 // preloads are the variables that load code into every program.
 var preloads = words("LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH NODE_OPTIONS PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GCONV_PATH BASH_ENV ENV TAR_OPTIONS GIT_TEMPLATE_DIR GIT_EXEC_PATH OPENSSL_CONF")
 
-var layDown = regexp.MustCompile(`(?:^|[=: ])(?:/(?:tmp|var/tmp|dev/shm)/\S|\S*/\.[a-z])|(?:^|[ ])-(?:e|Mexec|d)\b|-M\S*;`)
+var layDown = newExpression(`(?:^|[=: ])(?:/(?:tmp|var/tmp|dev/shm)/\S|\S*/\.[a-z])|(?:^|[ ])-(?:e|Mexec|d)\b|-M\S*;`)
 
 // startsLater judges the variables whose value is run.
 func (s *shell) startsLater(name, value string) {

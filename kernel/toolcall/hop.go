@@ -210,7 +210,7 @@ func ansible(argv []string) []string {
 	return nil
 }
 
-var ansiblePath = regexp.MustCompile(`\b(?:path|dest|name)=(\S+)`)
+var ansiblePath = newExpression(`\b(?:path|dest|name)=(\S+)`)
 
 // spoken are the flags of clouds' clients that carry a command line.
 var spoken = options{text: "c", values: "nghp", longText: "--command --commands --scripts --exec"}
@@ -234,7 +234,7 @@ func said(argv []string) []string {
 	return nil
 }
 
-var ssmCommands = regexp.MustCompile(`(?s)\bcommands"?\s*[=:]\s*(.+)$`)
+var ssmCommands = newExpression(`(?s)\bcommands"?\s*[=:]\s*(.+)$`)
 
 // hops judges what a client runs elsewhere.
 func (s *shell) hops(name string, argv []string, depth int) {

@@ -290,7 +290,23 @@ var hostile = map[string]shape{
 	"accents": observed(
 		func(n int) string { return strings.Repeat("e\u0301", n/3) },
 		func(n int) string { return strings.Repeat("\u0301", n/2) }),
-	"tool_name": func(n int) toolcall.Call { return call(strings.Repeat("aB", n/2), `{}`) },
+	"values_and_instructions": func(n int) toolcall.Call {
+		c := call("update_rows", `{"rows":[`+numbered(n/2, `{"id":%d,"name":"Item %[1]d","tag":"a b"},`)+`{}]}`)
+		c.Context = []toolcall.Observation{{Text: numbered(n/2, "Please update item %d and send a b to row %[1]d.\n")}}
+		return c
+	},
+	"accounts_and_instructions": func(n int) toolcall.Call {
+		c := call("transfer_money", `{"to":[`+numbered(n/2, `"DE89 3704 0044 0532 %04d 00",`)+`""]}`)
+		c.Context = []toolcall.Observation{{Text: numbered(n/2, "Pay the bill to DE89 3704 0044 0532 %04d 00.\n")}}
+		return c
+	},
+	// what the screens look for, and almost what their patterns match
+	"near_matches":         text("python", "code", "", "exec eval open(a, fetch base64 os.environ rmtree subprocess socket /etc/ curl x|", ""),
+	"near_matches_long_s":  text("deploy", "thing", "", "drop delete up\u017fet grant e\u017fec \u212aill ", ""),
+	"near_matches_windows": text("powershell", "command", "", "invoke-webrequest $a = 'b'; iex; certutil -x; reg add hklm \n", ""),
+	"addresses_of_numbers": func(n int) toolcall.Call { return call("fetch", `{"urls":[`+numbered(n, `"http://0x08.%d/",`)+`""]}`) },
+	"one_word":             text("deploy", "thing", "", "rm-rf/", ""),
+	"tool_name":            func(n int) toolcall.Call { return call(strings.Repeat("aB", n/2), `{}`) },
 }
 
 // What a hostile call costs grows at most as it does, and never beyond the
@@ -322,17 +338,22 @@ func TestHostileCallsAreBlockedOrDecided(t *testing.T) {
 		call toolcall.Call
 		want toolcall.Invariant
 	}{
-		"substitutions":  {bash("ls " + strings.Repeat("$(", 160) + "a" + strings.Repeat(")", 160))[0], toolcall.UnreadableCall},
-		"ten times more": {bash("ls " + strings.Repeat("$(", 1500) + "a" + strings.Repeat(")", 1500))[0], toolcall.UnreadableCall},
-		"curl":           {bash(strings.Repeat("curl $(cat a);", 800))[0], ""},
-		"xargs":          {bash("a" + strings.Repeat("|xargs bash -c 'x'", 900))[0], ""},
-		"receivers":      {hostile["receivers"](110 << 10), toolcall.UntrustedDestination},
-		"wrapped":        {bash("env env env env env env env env rm -rf /")[0], toolcall.UnreadableCall},
-		"many braces":    {bash("{rm,-rf,/}{,}{,}{,}{,}{,}{,}{,}{,}{,}")[0], toolcall.UnreadableCall},
-		"replacements":   {bash("a=" + strings.Repeat("a", 1000) + "; echo ${a//?/${a//?/${a//?/$a}}}")[0], toolcall.UnreadableCall},
-		"padded":         {bash("#" + strings.Repeat("x", 60<<10) + "\n$'\\x72\\x6d' -rf /")[0], toolcall.DestructiveCommand},
-		"many words":     {bash(strings.Repeat("a ", 6000) + "\n$'\\x72\\x6d' -rf /")[0], toolcall.DestructiveCommand},
-		"members":        {call("run", strings.Repeat(`{"cmd":"a","args":`, 31)+`"b"`+strings.Repeat("}", 31)), ""},
+		"substitutions":     {bash("ls " + strings.Repeat("$(", 160) + "a" + strings.Repeat(")", 160))[0], toolcall.UnreadableCall},
+		"ten times more":    {bash("ls " + strings.Repeat("$(", 1500) + "a" + strings.Repeat(")", 1500))[0], toolcall.UnreadableCall},
+		"curl":              {bash(strings.Repeat("curl $(cat a);", 800))[0], ""},
+		"xargs":             {bash("a" + strings.Repeat("|xargs bash -c 'x'", 900))[0], ""},
+		"receivers":         {hostile["receivers"](110 << 10), toolcall.UntrustedDestination},
+		"wrapped":           {bash("env env env env env env env env rm -rf /")[0], toolcall.UnreadableCall},
+		"pipe of hundreds":  {bash("cat a" + strings.Repeat(" | sort", 500) + " | uniq")[0], ""},
+		"pipe of thousands": {bash("cat a" + strings.Repeat(" | sort", 5000) + " | uniq")[0], toolcall.UnreadableCall},
+		"sum of thousands":  {bash("echo $((" + strings.Repeat("1+", 5000) + "1))")[0], toolcall.UnreadableCall},
+		"expansions":        {bash("echo " + strings.Repeat("${a[", 300) + "1" + strings.Repeat("]}", 300))[0], toolcall.UnreadableCall},
+		"many expansions":   {bash("echo " + strings.Repeat("${a[1]} ", 3000))[0], ""},
+		"many braces":       {bash("{rm,-rf,/}{,}{,}{,}{,}{,}{,}{,}{,}{,}")[0], toolcall.UnreadableCall},
+		"replacements":      {bash("a=" + strings.Repeat("a", 1000) + "; echo ${a//?/${a//?/${a//?/$a}}}")[0], toolcall.UnreadableCall},
+		"padded":            {bash("#" + strings.Repeat("x", 60<<10) + "\n$'\\x72\\x6d' -rf /")[0], toolcall.DestructiveCommand},
+		"many words":        {bash(strings.Repeat("a ", 6000) + "\n$'\\x72\\x6d' -rf /")[0], toolcall.DestructiveCommand},
+		"members":           {call("run", strings.Repeat(`{"cmd":"a","args":`, 31)+`"b"`+strings.Repeat("}", 31)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, work := toolcall.Work(c.call)

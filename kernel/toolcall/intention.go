@@ -1,7 +1,6 @@
 package toolcall
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ type deed struct {
 	nouns  []string // stems of its other words
 	name   string   // letters only
 	values []value
+	near   *mention // of the values
 }
 
 // value is one argument as a text may name it.
@@ -49,14 +49,14 @@ const (
 )
 
 var (
-	mailboxes    = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
-	accounts     = regexp.MustCompile(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
-	dates        = regexp.MustCompile(`\b\d{4}-\d\d?-\d\d?\b|\b\d\d?:\d\d\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b`)
-	webAddresses = regexp.MustCompile(`(?i)\b(?:https?|ftp)://|\bwww\.|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn|de|uk|fr|es|it|ch|eu)\b`)
-	filePaths    = regexp.MustCompile(`^[~.]?/?[\w@.-]+(?:/[\w@. -]+)+/?$|^[~/][\w./-]*$|^[\w-]+(?: [\w-]+)*\.[A-Za-z]\w{0,5}$`)
-	namesFile    = regexp.MustCompile(`[\w-]+/[\w./-]+|\b[\w-]+\.(?:txt|md|pdf|csv|json|ya?ml|py|go|js|ts|docx?|xlsx?|html?|log|sql|sh|toml|ini|conf|png|jpe?g|zip)\b`)
-	handles      = regexp.MustCompile(`(?:^|\s)[@#]\w`)
-	ids          = regexp.MustCompile(`\d{3,}|^[A-Za-z]+[-_]?\d+$`)
+	mailboxes    = newExpression(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
+	accounts     = newExpression(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
+	dates        = newExpression(`\b\d{4}-\d\d?-\d\d?\b|\b\d\d?:\d\d\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b`)
+	webAddresses = newExpression(`(?i)\b(?:https?|ftp)://|\bwww\.|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn|de|uk|fr|es|it|ch|eu)\b`)
+	filePaths    = newExpression(`^[~.]?/?[\w@.-]+(?:/[\w@. -]+)+/?$|^[~/][\w./-]*$|^[\w-]+(?: [\w-]+)*\.[A-Za-z]\w{0,5}$`)
+	namesFile    = newExpression(`[\w-]+/[\w./-]+|\b[\w-]+\.(?:txt|md|pdf|csv|json|ya?ml|py|go|js|ts|docx?|xlsx?|html?|log|sql|sh|toml|ini|conf|png|jpe?g|zip)\b`)
+	handles      = newExpression(`(?:^|\s)[@#]\w`)
+	ids          = newExpression(`\d{3,}|^[A-Za-z]+[-_]?\d+$`)
 )
 
 func kindOf(key, text string, as role) kind {
@@ -87,7 +87,7 @@ func kindOf(key, text string, as role) kind {
 	return plain
 }
 
-var quantities = regexp.MustCompile(`^-?\d{1,3}(?:\.\d+)?$`)
+var quantities = newExpression(`^-?\d{1,3}(?:\.\d+)?$`)
 
 // names reports whether a text names a value of a kind.
 func (p passage) names(k kind) bool {
@@ -202,7 +202,7 @@ func (d *deed) argument(r *reading, l leaf) {
 	}
 	for _, w := range readWords(l.value) {
 		if len(w.text) > 2 && l.key != "currency" && !followers[w.text] && !everywhere[w.text] {
-			v.stems = append(v.stems, stem(w.text))
+			v.stems = append(v.stems, w.stem)
 		}
 	}
 	d.values = append(d.values, v)
@@ -214,7 +214,7 @@ var everywhere = wordSet("com net org www http https gmail yahoo outlook hotmail
 // within takes the addresses and accounts that a longer text names.
 func (d *deed) within(text string, quoted bool) {
 	text = text[:min(len(text), maxWithin)]
-	for k, pattern := range map[kind]*regexp.Regexp{mailbox: mailboxes, account: accounts, address: links} {
+	for k, pattern := range map[kind]*expression{mailbox: mailboxes, account: accounts, address: links} {
 		for _, m := range pattern.FindAllString(text, 8) {
 			d.values = append(d.values, value{form: foldText(strings.TrimRight(m, ".,;:!?)")), kind: k, quoted: quoted})
 		}
@@ -223,12 +223,12 @@ func (d *deed) within(text string, quoted bool) {
 }
 
 // codes are the numbers, files and quoted words of a command or a query.
-var codes = regexp.MustCompile(`\b\d{3,}\b|[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]{2,4}\b`)
+var codes = newExpression(`\b\d{3,}\b|[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]{2,4}\b`)
 
 // maxWithin bounds the text in which addresses and accounts are looked for.
 const maxWithin = 16 << 10
 
-var links = regexp.MustCompile(`(?i)\bhttps?://[^\s"'<>]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn)\b`)
+var links = newExpression(`(?i)\bhttps?://[^\s"'<>]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn)\b`)
 
 // command adds the acts of a command line.
 func (d *deed) command(text string) {
@@ -255,6 +255,8 @@ func lettersOnly(s string) string {
 type passage struct {
 	sentences []sentence
 	folded    string
+	form      string          // by destinationForm, once it is asked for
+	stems     map[string]bool // of all words, of the user's wish only
 	hostile   bool
 	delegates bool // it leaves the choice of acts to what will be read
 
@@ -272,6 +274,24 @@ func newPassage(all []sentence) passage {
 	return p
 }
 
+// destination is the text of a passage as accounts are compared.
+func (p *passage) destination() string {
+	if p.form == "" {
+		p.form = destinationForm(p.folded)
+	}
+	return p.form
+}
+
+func stemsOf(all []sentence) map[string]bool {
+	out := make(map[string]bool)
+	for _, s := range all {
+		for _, w := range s.words {
+			out[w.stem] = true
+		}
+	}
+	return out
+}
+
 func (p passage) acts() (a action) {
 	for _, s := range p.sentences {
 		a |= s.acts
@@ -280,6 +300,9 @@ func (p passage) acts() (a action) {
 }
 
 func (p passage) has(stem string) bool {
+	if p.stems != nil {
+		return p.stems[stem]
+	}
 	for i := range p.sentences {
 		if p.sentences[i].has(stem) {
 			return true
@@ -326,7 +349,7 @@ func (p passage) named(v value) bool {
 		n := parseNumbers(strings.Trim(v.form, "$€£¥ "))
 		return len(n) == 1 && slices.ContainsFunc(numbersIn(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
 	case account:
-		return strings.Contains(destinationForm(p.folded), destinationForm(v.form))
+		return strings.Contains(p.destination(), destinationForm(v.form))
 	case address:
 		if base, _, cut := strings.Cut(v.form, "?"); cut && len(base) > 12 && strings.Contains(p.folded, base) {
 			return true
@@ -416,11 +439,27 @@ type support struct {
 	strong  int // telling values that the user names
 	words   int // others
 	foreign []value
+	near    *mention // of the foreign ones
+	nothing bool     // see unsupported
 }
 
 func (r *reading) supportFor(d deed) support {
 	s := support{act: r.wish.acts()&d.acts != 0 || d.acts == 0 && r.wish.count(d.verbs) > 0 || r.wish.nominal(d.verbs), things: r.wish.count(d.nouns)}
-	for _, v := range d.values {
+	near := make([]bool, len(d.values)) // those that the user or the application may name
+	for _, i := range d.near.at(&r.wish) {
+		near[i] = true
+	}
+	for _, rule := range r.rules {
+		p := newPassage([]sentence{rule})
+		for _, i := range d.near.at(&p) {
+			near[i] = true
+		}
+	}
+	for i, v := range d.values {
+		if !near[i] {
+			s.foreign = append(s.foreign, v)
+			continue
+		}
 		switch named := r.wish.named(v) || r.stated(v); {
 		case named && v.quoted:
 			s.words++
@@ -433,6 +472,7 @@ func (r *reading) supportFor(d deed) support {
 			s.foreign = append(s.foreign, v)
 		}
 	}
+	s.near = newMention(unlike(s.foreign), maxAkin)
 	return s
 }
 
@@ -440,7 +480,7 @@ func (r *reading) supportFor(d deed) support {
 func (p passage) nominal(verbs []string) bool {
 	for _, s := range p.sentences {
 		for i, w := range s.words {
-			if i > 0 && slices.Contains(verbs, stem(w.text)) && (s.words[i-1].text == "a" || s.words[i-1].text == "an" || i > 1 && (s.words[i-2].text == "a" || s.words[i-2].text == "an")) {
+			if i > 0 && slices.Contains(verbs, w.stem) && (s.words[i-1].text == "a" || s.words[i-1].text == "an" || i > 1 && (s.words[i-2].text == "a" || s.words[i-2].text == "an")) {
 				return true
 			}
 		}
@@ -481,8 +521,9 @@ func (p passage) tells(v value) bool {
 	return v.aims() || v.kind == plain && len(v.form) > 8
 }
 
-// evidence weighs how far a call follows a passage rather than the user.
-func (r *reading) evidence(d deed, p passage, u support) float64 {
+// evidence weighs how far a call follows a passage rather than the user. near are the
+// foreign values that the passage may name or resemble.
+func (r *reading) evidence(d deed, p passage, u support, near []value) float64 {
 	reads := d.effect == kernel.ToolReads
 	e, told := 0.0, false
 	if len(d.name) > 7 && strings.Contains(lettersOnly(p.folded), d.name) {
@@ -506,7 +547,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 		things++ // its very verb
 	}
 	words := 0
-	for _, v := range u.foreign {
+	for _, v := range near {
 		switch {
 		case p.tells(v) && (!v.quoted || v.kind == address && p.hostile):
 			if !told {
@@ -520,7 +561,7 @@ func (r *reading) evidence(d deed, p passage, u support) float64 {
 			words++
 		}
 	}
-	if things > 0 || act && !reads && (told || words > 0) && r.unsupported() {
+	if things > 0 || act && !reads && (told || words > 0) && u.nothing {
 		e += weighThing
 	}
 	e += weighWord * float64(min(2, words))
@@ -621,8 +662,10 @@ func (r *reading) excuse(u support, p passage, things int, told, reads, other bo
 func (r *reading) compare(c Call, leaves []leaf) {
 	if len(r.seen) > 0 {
 		r.deed = r.readDeed(c, r.effect, leaves)
+		r.deed.near = newMention(r.deed.values, len(r.deed.values))
 		r.readArguments(leaves)
 		r.user = r.supportFor(r.deed)
+		r.user.nothing = r.unsupported()
 	}
 }
 
@@ -672,15 +715,16 @@ func (r *reading) intention() {
 func (r *reading) strongest() (most float64) {
 	d, u := r.deed, r.user
 	for _, p := range r.instructions() {
-		if !r.spend(costSearch * len(p.folded)) {
+		near := u.near.in(&p)
+		if !r.spend(costSearch*len(p.folded) + costCompare*len(near)*len(p.folded)/2) {
 			return most
 		}
-		e := r.evidence(d, p, u)
+		e := r.evidence(d, p, u, near)
 		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload) != 0 {
 			most = max(most, e)
 		}
 	}
-	if r.unsupported() && (d.effect != kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile || p.strange(r.wish) }) ||
+	if u.nothing && (d.effect != kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile || p.strange(r.wish) }) ||
 		d.effect == kernel.ToolReads && r.anyInstruction(func(p passage) bool { return p.hostile && p.steals() })) {
 		most = max(most, unrelatedTakeover)
 	}
@@ -701,8 +745,13 @@ func (r *reading) mentioned(d deed, u support) bool {
 	}
 	for _, text := range r.seen {
 		for i, s := range text {
-			if (s.mentions(d) || d.calledIn(text[max(0, i-2):i])) && slices.ContainsFunc(u.foreign, func(v value) bool {
-				return (v.aims() || v.kind == id && s.hasAny(d.verbs)) && !v.quoted && v.kind != amount && newPassage([]sentence{s}).named(v)
+			if !s.mentions(d) && !d.calledIn(text[max(0, i-2):i]) {
+				continue
+			}
+			p := newPassage([]sentence{s})
+			near := u.near.in(&p)
+			if r.spend(costCompare*len(near)*len(p.folded)/2) && slices.ContainsFunc(near, func(v value) bool {
+				return (v.aims() || v.kind == id && s.hasAny(d.verbs)) && !v.quoted && v.kind != amount && p.named(v)
 			}) {
 				return true
 			}
@@ -721,7 +770,7 @@ func (s *sentence) hasAny(stems []string) bool { return slices.ContainsFunc(stem
 // mentions reports whether a sentence has the act of a deed in any form.
 func (s *sentence) mentions(d deed) bool {
 	for _, w := range s.words {
-		if a := actsOfStem[stem(w.text)]; a&d.acts != 0 || slices.Contains(d.verbs, stem(w.text)) {
+		if a := actsOfStem[w.stem]; a&d.acts != 0 || slices.Contains(d.verbs, w.stem) {
 			return true
 		}
 	}
@@ -772,7 +821,7 @@ func (r *reading) unrelated(d deed, u support) bool {
 // delegates reports whether the user hands the choice of acts to what will be read.
 func (r *reading) delegates() bool { return r.wish.delegates }
 
-var delegation = regexp.MustCompile(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b|\bdo\b[^.!?\n]{0,40}\bwhat\b[^.!?\n]{0,40}\bsays?\b`)
+var delegation = newExpression(`\b(?:follow|do|carry out|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b|\bdo\b[^.!?\n]{0,40}\bwhat\b[^.!?\n]{0,40}\bsays?\b`)
 
 // application reports whether the application's own instructions ask for the deed. What
 // they say the agent can do is no wish.
@@ -843,6 +892,7 @@ func (r *reading) listen(c Call) {
 		wish[i].lenient(false)
 	}
 	r.wish = newPassage(wish)
+	r.wish.stems = stemsOf(wish)
 	r.wish.foreignScript = foreignScript(r.wish.folded)
 	r.wish.english = slices.ContainsFunc(wish, func(s sentence) bool { return s.english() })
 	last := strings.TrimSpace(c.Request)
@@ -858,4 +908,4 @@ func (r *reading) listen(c Call) {
 }
 
 // capability finds what an application says of abilities rather than wishes.
-var capability = regexp.MustCompile(`(?i)\b(?:can|able|may|access to|tools?|capab\w+|helps?|allowed|assist\w*)\b`)
+var capability = newExpression(`(?i)\b(?:can|able|may|access to|tools?|capab\w+|helps?|allowed|assist\w*)\b`)

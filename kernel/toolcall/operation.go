@@ -1,7 +1,6 @@
 package toolcall
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,8 +9,8 @@ import (
 // verbs are the words in their order, without the flags between them; flags, if
 // there are any, are matched against the flags.
 type remoteCommand struct {
-	verbs *regexp.Regexp
-	flags *regexp.Regexp
+	verbs *expression
+	flags *expression
 }
 
 // irreversibleOperation judges the clients of version control, clouds and clusters.
@@ -58,9 +57,9 @@ func verbsAndFlags(argv []string) (verbs, flags string) {
 }
 
 func remote(verbs string, flags ...string) remoteCommand {
-	c := remoteCommand{verbs: regexp.MustCompile(`^(?:` + verbs + `)`)}
+	c := remoteCommand{verbs: newExpression(`^(?:` + verbs + `)`)}
 	if len(flags) > 0 {
-		c.flags = regexp.MustCompile(`(?:^| )(?:` + strings.Join(flags, "|") + `)(?:=\S*)? `)
+		c.flags = newExpression(`(?:^| )(?:` + strings.Join(flags, "|") + `)(?:=\S*)? `)
 	}
 	return c
 }
@@ -167,4 +166,4 @@ var terraform = []remoteCommand{
 }
 
 // rsyncDeletes finds the flags that remove what the source does not have.
-var rsyncDeletes = regexp.MustCompile(` --del(?:ete\S*)?(?: |$)`)
+var rsyncDeletes = newExpression(` --del(?:ete\S*)?(?: |$)`)

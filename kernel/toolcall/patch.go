@@ -1,10 +1,8 @@
 package toolcall
 
-import "regexp"
-
 // patched are the names of files in the headers of a patch: git's, and those of the
 // patches that models write.
-var patched = regexp.MustCompile(`(?m)^(?:\*\*\* (?:Update|Add|Delete|Move to)(?: File)?: |(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) |diff --git a/)(\S[^\t\n]*)`)
+var patched = newExpression(`(?m)^(?:\*\*\* (?:Update|Add|Delete|Move to)(?: File)?: |(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) |diff --git a/)(\S[^\t\n]*)`)
 
 // maxPatched bounds the files of one patch that are judged.
 const maxPatched = 256

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -50,13 +49,13 @@ func outside(name string) bool {
 
 // harmless are files outside the workspace that hold nothing but what everybody
 // may know: the names of hosts, the system's version, a sibling's introduction.
-var harmless = regexp.MustCompile(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
+var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
 
 var (
-	systemFolder = regexp.MustCompile(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
-	systemDrive  = regexp.MustCompile(`(?i)^[a-z]:/(?:windows|boot|program files|programdata|users/(?:all users|administrator))`)
+	systemFolder = newExpression(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
+	systemDrive  = newExpression(`(?i)^[a-z]:/(?:windows|boot|program files|programdata|users/(?:all users|administrator))`)
 	// windowsFolder is a folder of Windows by its variable or its short name.
-	windowsFolder = regexp.MustCompile(`(?i)^(?:%(?:systemroot|windir|programfiles(?:\(x86\))?|programdata|systemdrive|allusersprofile)%|\$env:(?:systemroot|windir|programfiles|programdata|systemdrive))(?:/|$)|^[a-z]:/(?:progra~\d|window~\d|docume~\d|users/(?:default|public|all users))(?:/|$)|^[a-z]:\.\.(?:/|$)|^\?\?/|^globalroot/`)
+	windowsFolder = newExpression(`(?i)^(?:%(?:systemroot|windir|programfiles(?:\(x86\))?|programdata|systemdrive|allusersprofile)%|\$env:(?:systemroot|windir|programfiles|programdata|systemdrive))(?:/|$)|^[a-z]:/(?:progra~\d|window~\d|docume~\d|users/(?:default|public|all users))(?:/|$)|^[a-z]:\.\.(?:/|$)|^\?\?/|^globalroot/`)
 	// stripped is the spelling that survives a filter which removes "../" once.
 	stripped = strings.NewReplacer("....//", "../", `....\/`, "../", "..././", "../", `..../\`, "../", `...\.\`, "../", "..;/", "../", ".../...//", "../", `....\\`, "../")
 	// overlong are encodings of dot and slash that old decoders accept.
@@ -88,7 +87,7 @@ func pathForms(name string) []string {
 	return forms
 }
 
-var escape = regexp.MustCompile(`%[0-9A-Fa-fuU][0-9A-Fa-f]{1,4}`)
+var escape = newExpression(`%[0-9A-Fa-fuU][0-9A-Fa-f]{1,4}`)
 
 func lowerEscapes(s string) string {
 	if !strings.Contains(s, "%") {
@@ -112,7 +111,7 @@ func (s *shell) escapes(word string) {
 	}
 }
 
-var climb = regexp.MustCompile(`^(?:\.\./){2,}(?:etc|root|proc|sys|dev|boot|home|var|usr)(?:/|$)`)
+var climb = newExpression(`^(?:\.\./){2,}(?:etc|root|proc|sys|dev|boot|home|var|usr)(?:/|$)`)
 
 // writes judges a file that a shell text writes to.
 func (s *shell) writes(name string) {

@@ -1,13 +1,10 @@
 package toolcall
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // patterns are expressions by the name of a command, matched against its words
 // after the name. What no command of that name says is never searched for.
-type patterns map[string]*regexp.Regexp
+type patterns map[string]*expression
 
 // byCommand makes patterns of lines "names: expression". Several lines about one
 // name are alternatives; an expression begins where the words do.
@@ -21,14 +18,14 @@ func byCommand(lines ...string) patterns {
 	}
 	out := make(patterns, len(alternatives))
 	for name, list := range alternatives {
-		out[name] = regexp.MustCompile(`^(?:` + strings.Join(list, "|") + `)`)
+		out[name] = newExpression(`^(?:` + strings.Join(list, "|") + `)`)
 	}
 	return out
 }
 
-func (p patterns) match(name, words string) bool {
-	expression, known := p[name]
-	return known && expression.MatchString(words)
+func (p patterns) match(name string, argv []string) bool {
+	e, known := p[name]
+	return known && e.MatchString(strings.Join(argv[1:], " "))
 }
 
 // commandRules are the invariants that a command breaks by its words alone.
@@ -48,9 +45,8 @@ var commandRules = []struct {
 
 // byWords judges a command by its name and its words.
 func (s *shell) byWords(name string, argv []string) {
-	words := strings.Join(argv[1:], " ")
 	for _, rule := range commandRules {
-		if rule.patterns.match(name, words) {
+		if rule.patterns.match(name, argv) {
 			s.breaks(rule.invariant)
 		}
 	}

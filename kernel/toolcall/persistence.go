@@ -1,12 +1,11 @@
 package toolcall
 
 import (
-	"regexp"
 	"strings"
 )
 
 // startsCode names the files that start code later, or open a login.
-var startsCode = newScreen(regexp.MustCompile(`(?:^|/)(?:` + strings.Join([]string{
+var startsCode = newScreen(newExpression(`(?:^|/)(?:` + strings.Join([]string{
 	`etc/(?:crontab|anacrontab|at\.allow|cron\.[a-z]+/.*|ld\.so\.(?:preload|conf)|ld\.so\.conf\.d/.*|profile(?:\.d/.*)?|bash\.bashrc|bashrc|environment|zsh/.*|rc\.local|rc\d?\.d/.*|init\.d/.*|inittab|systemd/.*|xdg/autostart/.*|udev/rules\.d/.*|modules-load\.d/.*|update-motd\.d/.*|NetworkManager/dispatcher\.d/.*|apt/apt\.conf\.d/.*)`,
 	`(?:usr/)?lib/systemd/(?:system|user)/.*`,
 	`var/spool/(?:cron|at)/.*`,

@@ -1,8 +1,8 @@
 package toolcall
 
 import (
+	"encoding/binary"
 	"index/suffixarray"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +22,7 @@ func (r *reading) destinations(leaves []leaf) {
 	if !r.tool.commits || r.untrusted.empty() {
 		return
 	}
+	var foreign []value // that only a text names
 	for _, l := range leaves {
 		if !r.spend(costSearch * len(l.value)) {
 			return
@@ -32,32 +33,45 @@ func (r *reading) destinations(leaves []leaf) {
 			}
 		}
 		for _, d := range destinationsIn(l, r.tool.roleOf(l.key)) {
-			switch {
-			case !r.observed(d) || r.requested(d):
-			case r.mayChoose(d):
-				r.flags(UntrustedDestination)
-			default:
-				r.breaks(UntrustedDestination)
+			if r.observed(d) && !r.requested(d) {
+				foreign = append(foreign, value{form: foldText(strings.TrimSpace(d)), kind: kindOf("", d, roleDestination)})
 			}
+		}
+	}
+	imposed := r.toldOf(foreign, func(p passage, v value) bool { return p.hostile || r.others(v) })
+	for _, v := range foreign {
+		if r.mayChoose(v) && !imposed {
+			r.flags(UntrustedDestination)
+		} else {
+			r.breaks(UntrustedDestination)
 		}
 	}
 }
 
 // mayChoose reports whether the user left a destination to what is read: the request asks
-// for the act and names no destination of that kind, no hostile text names this one, and
-// a text that tells to use it names no other.
-func (r *reading) mayChoose(d string) bool {
-	v := value{form: foldText(strings.TrimSpace(d)), kind: kindOf("", d, roleDestination)}
-	if !r.user.act && !r.delegates() || v.kind == account && (r.wish.names(account) || r.hostile()) ||
-		v.kind != account && (r.wish.names(mailbox) || r.wish.names(handle)) {
+// for the act and names no destination of that kind. No hostile text may name it, and a
+// text that tells to use it no other.
+func (r *reading) mayChoose(v value) bool {
+	switch {
+	case !r.user.act && !r.delegates():
+		return false
+	case v.kind == account:
+		return !r.wish.names(account) && !r.hostile()
+	}
+	return !r.wish.names(mailbox) && !r.wish.names(handle)
+}
+
+// toldOf reports whether an instruction names one of some values, under a condition.
+func (r *reading) toldOf(values []value, when func(passage, value) bool) bool {
+	if len(values) == 0 {
 		return false
 	}
-	for _, p := range r.instructions() {
-		if p.named(v) && (p.hostile || r.others(v)) {
-			return false
-		}
-	}
-	return true
+	near := newMention(unlike(values), maxAkin)
+	return r.anyInstruction(func(p passage) bool {
+		found := near.in(&p)
+		return r.spend(costScreen*len(p.folded)+costCompare*len(found)*len(p.folded)/2) &&
+			slices.ContainsFunc(found, func(v value) bool { return p.named(v) && when(p, v) })
+	})
 }
 
 // hostile reports whether any instruction that was read is.
@@ -90,13 +104,23 @@ func (r *reading) provenance(leaves []leaf) kernel.Provenance {
 		return ""
 	}
 	worst := kernel.Provenance("")
+	var foreign []value // that only a text names
 	for _, l := range leaves {
 		if !r.sensitive(l) || !r.spend(costSearch*len(l.value)) {
 			continue
 		}
-		if p := r.origin(l); slices.Index(provenances, p) > slices.Index(provenances, worst) {
+		v := value{form: foldText(strings.TrimSpace(l.value))}
+		p := r.origin(v)
+		if p == kernel.FromUntrusted {
+			v.kind = kindOf(l.key, l.value, r.tool.roleOf(l.key))
+			foreign = append(foreign, v)
+		}
+		if slices.Index(provenances, p) > slices.Index(provenances, worst) {
 			worst = p
 		}
+	}
+	if r.toldOf(foreign, func(passage, value) bool { return true }) {
+		return kernel.FromInstruction
 	}
 	return worst
 }
@@ -118,15 +142,13 @@ func (r *reading) sensitive(l leaf) bool {
 	return strings.HasSuffix(l.key, "id") || strings.HasSuffix(l.key, "ids") || strings.HasSuffix(l.key, "account") || strings.HasSuffix(l.key, "number") || amountKey(l.key)
 }
 
-func (r *reading) origin(l leaf) kernel.Provenance {
-	v := value{form: foldText(strings.TrimSpace(l.value)), kind: kindOf(l.key, l.value, r.tool.roleOf(l.key))}
+// origin returns who names a value.
+func (r *reading) origin(v value) kernel.Provenance {
 	switch {
 	case r.request.holds(v):
 		return kernel.FromUser
 	case !r.untrusted.holds(v):
 		return kernel.FromModel
-	case slices.ContainsFunc(r.instructions(), func(p passage) bool { return p.named(v) }):
-		return kernel.FromInstruction
 	}
 	return kernel.FromUntrusted
 }
@@ -147,7 +169,7 @@ func destinationsIn(l leaf, as role) []string {
 }
 
 // receiver finds mail addresses, IBANs and wallet addresses.
-var receiver = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
+var receiver = newExpression(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
 
 // grams is the length of the pieces that long destinations are compared by.
 const grams = 8
@@ -165,12 +187,39 @@ type index struct {
 	*budget
 	text   string // folded by destinationForm
 	plain  string // folded by foldText, with its spaces
+	pieces *gramSet
+	words  map[string]bool // of plain
 	suffix *suffixarray.Index
+	looks  int             // in text, before there is a suffix
 	prints map[uint64]bool // fingerprints
+}
+
+// gramSet tells of pieces of a text that they do not stand in it: each that does sets the
+// bit of its hash (Bloom 1970).
+type gramSet [1 << 13]uint64
+
+func newGramSet(text string) *gramSet {
+	var s gramSet
+	for i := 0; i+grams <= len(text); i++ {
+		at := gramHash(text[i:])
+		s[at>>6] |= 1 << (at & 63)
+	}
+	return &s
+}
+
+// gramHash is a number below 1 << 19 (Knuth's multiplicative hashing).
+func gramHash(text string) uint64 {
+	return binary.LittleEndian.Uint64([]byte(text[:grams])) * 0x9E3779B97F4A7C15 >> 45
+}
+
+func (s *gramSet) lacks(gram string) bool {
+	at := gramHash(gram)
+	return s[at>>6]&(1<<(at&63)) == 0
 }
 
 func newIndex(b *budget, texts ...string) *index {
 	var folded, plain strings.Builder
+	read := 0
 	for _, t := range texts {
 		if t == "" {
 			continue
@@ -182,21 +231,49 @@ func newIndex(b *budget, texts ...string) *index {
 		folded.WriteByte('\n')
 		plain.WriteString(foldText(t))
 		plain.WriteByte('\n')
+		if grown := folded.Len() + plain.Len() - read; !b.spend(costIndex * max(0, grown-2*len(t))) { // one character may become eighteen
+			break
+		}
+		read = folded.Len() + plain.Len()
 	}
 	return &index{budget: b, text: folded.String(), plain: plain.String()}
 }
 
 func (x *index) empty() bool { return x.text == "" }
 
-// contains is made when first asked: most calls have nothing to look up.
+// contains reports whether a form stands in the texts. Most forms do not, and have a
+// piece that no text has.
 func (x *index) contains(form string) bool {
+	if !x.spend(costWord + costScreen*len(form)) {
+		return false
+	}
+	for i := 0; i+grams <= len(form); i++ {
+		if x.lacks(form[i:]) {
+			return false
+		}
+	}
+	if x.looks++; x.looks <= maxScans {
+		return x.spend(len(x.text)/8) && strings.Contains(x.text, form) // eight bytes at once
+	}
 	if x.suffix == nil {
 		if !x.spend(costIndex * len(x.text)) {
 			return false
 		}
 		x.suffix = suffixarray.New([]byte(x.text))
 	}
-	return x.spend(costWord+costSearch*len(form)) && len(x.suffix.Lookup([]byte(form), 1)) > 0
+	return len(x.suffix.Lookup([]byte(form), 1)) > 0
+}
+
+// maxScans is how many forms are looked for in the texts before they are sorted, which
+// takes as long as so many looks.
+const maxScans = 32
+
+// lacks reports that a piece stands in no text. It may err the other way.
+func (x *index) lacks(gram string) bool {
+	if x.pieces == nil {
+		x.pieces = newGramSet(x.text)
+	}
+	return x.pieces.lacks(gram)
 }
 
 func (x *index) named(d string) bool {
@@ -204,7 +281,7 @@ func (x *index) named(d string) bool {
 		return false
 	}
 	form := destinationForm(d)
-	if len(form) < 4 {
+	if len(form) < 4 || !x.spend(costIndex*max(0, len(form)-len(d))) {
 		return false
 	}
 	if x.contains(form) {
@@ -213,13 +290,17 @@ func (x *index) named(d string) bool {
 	if len(form) < 2*grams || len(form) > maxValue {
 		return false
 	}
-	hits, total := 0, len(form)-grams+1
+	total := len(form) - grams + 1
+	misses := 0
 	for i := range total {
-		if x.contains(form[i : i+grams]) {
-			hits++
+		if x.lacks(form[i:]) || !x.contains(form[i:i+grams]) {
+			misses++
+		}
+		if misses*5 > total {
+			return false
 		}
 	}
-	return hits*5 >= total*4
+	return true
 }
 
 // holds reports whether the texts hold a value: a short one as a word of its own, a longer
@@ -241,10 +322,27 @@ const (
 
 // word reports whether a form is a word of the texts, or several.
 func (x *index) word(form string) bool {
-	if !x.spend(len(x.plain)) {
+	if x.words == nil {
+		if !x.spend(costIndex * len(x.plain)) {
+			return false
+		}
+		x.words = make(map[string]bool)
+		for w := range strings.FieldsFuncSeq(x.plain, notAlphanumeric) {
+			x.words[w] = true
+		}
+	}
+	if !x.spend(costWord) {
 		return false
 	}
-	return containsWord(x.plain, form)
+	for w := range strings.FieldsFuncSeq(form, notAlphanumeric) {
+		if !x.words[w] {
+			return false
+		}
+		if len(w) == len(form) {
+			return true
+		}
+	}
+	return x.spend(len(x.plain)) && containsWord(x.plain, form)
 }
 
 // shares reports whether half of a value's fingerprints are those of the texts.
@@ -336,14 +434,30 @@ func (r *reading) asksFor(host string) bool {
 // destinationForm makes spellings of one destination equal: case, width,
 // spaces, dashes and invisible characters go; "[at]" and "(dot)" become signs.
 func destinationForm(s string) string {
-	s = strings.ToLower(norm.NFKC.String(s))
-	s = strings.Map(func(c rune) rune {
-		if unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) || unicode.Is(unicode.Pd, c) {
-			return -1
-		}
-		return c
-	}, s)
+	if isASCII(s) {
+		s = asciiForm(strings.ToLower(s))
+	} else {
+		s = strings.Map(func(c rune) rune {
+			if unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) || unicode.Is(unicode.Pd, c) {
+				return -1
+			}
+			return c
+		}, strings.ToLower(norm.NFKC.String(s)))
+	}
+	if !strings.ContainsAny(s, "[({") && !strings.Contains(s, "hxxp") {
+		return s
+	}
 	return spelledSigns.Replace(s)
+}
+
+func asciiForm(s string) string {
+	out := make([]byte, 0, len(s))
+	for i := range len(s) {
+		if c := s[i]; c != '-' && c != ' ' && (c < '\t' || c > '\r') {
+			out = append(out, c)
+		}
+	}
+	return string(out)
 }
 
 var spelledSigns = strings.NewReplacer("[at]", "@", "(at)", "@", "{at}", "@", "[dot]", ".", "(dot)", ".", "{dot}", ".", "[.]", ".", "[@]", "@", "hxxp", "http")

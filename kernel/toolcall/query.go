@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/DataDog/go-sqllexer"
@@ -73,18 +72,18 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = newScreen(regexp.MustCompile(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
+	sqlVerb = newScreen(newExpression(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
-	executable = regexp.MustCompile(`(?s)/\*!\d*(.*?)\*/`)
+	executable = newExpression(`(?s)/\*!\d*(.*?)\*/`)
 
-	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	comments = newExpression(`(?s)/\*.*?\*/`)
 
 	// numeric is the same where the value is a number, which needs no quote.
-	numeric = regexp.MustCompile(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
+	numeric = newExpression(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
-	injection = regexp.MustCompile(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and)\s+['"(]+\s*['")]*\s*(?:=|<|>|like\b)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+	injection = newExpression(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and)\s+['"(]+\s*['")]*\s*(?:=|<|>|like\b)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )
 
 // token is a word or sign of SQL, in upper case; quoted tells a literal.

@@ -3,14 +3,15 @@ package toolcall
 import (
 	"bytes"
 	"encoding/base64"
-	"regexp"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
 )
 
 // recipeLine is a command in a list of steps, as workflows are written in YAML.
-var recipeLine = regexp.MustCompile(`(?m)^\s*(?:-\s+)?(?:run|command|cmd|script|exec|shell|sh|bash):\s+(\S.*)$`)
+var recipeLine = newExpression(`(?m)^\s*(?:-\s+)?(?:run|command|cmd|script|exec|shell|sh|bash):\s+(\S.*)$`)
 
 // maxRecipes bounds those of one argument.
 const maxRecipes = 64
@@ -34,6 +35,7 @@ type reading struct {
 	versions  int    // given so far
 	endpoints map[string]knownEndpoint
 	broken    map[Invariant]bool
+	parser    *syntax.Parser // of shells, kept for its memory
 
 	effect kernel.ToolEffect
 	wish   passage      // what the user asked, sentence by sentence
@@ -173,7 +175,7 @@ var (
 )
 
 // cellCommand is a command in a line of a notebook's cell.
-var cellCommand = regexp.MustCompile(`(?m)^\s*(?:[\w, ]+=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*(\S.*)$`)
+var cellCommand = newExpression(`(?m)^\s*(?:[\w, ]+=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*(\S.*)$`)
 
 // cutCell returns the script of a notebook's cell that says it is a shell's.
 func cutCell(text string) (string, bool) {

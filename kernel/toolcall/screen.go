@@ -3,42 +3,168 @@ package toolcall
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
-// screen holds patterns, and tells in one pass over a text which of them it can
-// match at all: those of which a literal stands in it (Aho and Corasick, Efficient
-// string matching, 1975). A pattern takes thirty times as long for a byte as the
-// pass, and most texts hold the literal of none.
+// screen tells which of its patterns match a text. One pass finds the literals of all of
+// them (Aho and Corasick, Efficient string matching, 1975), and only where one stands is the
+// alternative that needs it compared, by an automaton. The package regexp takes thirty times
+// as long for a byte, and for each pattern.
 type screen struct {
-	patterns []*regexp.Regexp
-	always   uint64 // the patterns that need no literal
+	patterns []*expression
+	branches []branch
+	always   []int // the branches that need no literal
 	class    [256]uint8
 	classes  int
 	next     []uint16 // by state and class
-	found    []uint64 // the patterns of which a literal ends in a state
+	found    [][]hit  // the literals that end in a state
 }
 
+// branch is one of the alternatives of a pattern.
+type branch struct {
+	pattern   int
+	leads     bool // its matches begin with its literals, or one character before
+	automaton func() *automaton
+	slow      func() *regexp.Regexp // where there is no exact automaton
+}
+
+// hit is a literal of a branch.
+type hit struct{ branch, length int }
+
 // newScreen makes a screen of at most 64 patterns.
-func newScreen(patterns ...*regexp.Regexp) *screen {
+func newScreen(patterns ...*expression) *screen {
 	s := &screen{patterns: patterns, classes: 1}
-	needs := make([][]string, len(patterns))
+	var needs [][]string
 	for i, p := range patterns {
 		tree, err := syntax.Parse(p.String(), syntax.Perl)
-		if err == nil {
-			needs[i] = needed(tree)
+		if err != nil {
+			panic(err) // the pattern was compiled
 		}
-		if shortest(needs[i]) == 0 {
-			s.always, needs[i] = s.always|1<<i, nil
-		}
-		for _, literal := range needs[i] {
-			for _, c := range []byte(literal) {
-				s.learn(c)
+		for _, e := range branchesOf(tree) {
+			literals, leads := leading(e)
+			if !leads {
+				literals = needed(e)
+			}
+			if shortest(literals) == 0 {
+				s.always, literals = append(s.always, len(s.branches)), nil
+			}
+			s.branches, needs = append(s.branches, newBranch(i, leads, e)), append(needs, literals)
+			for _, literal := range literals {
+				for _, c := range []byte(literal) {
+					s.learn(c)
+				}
 			}
 		}
 	}
 	s.build(needs)
 	return s
+}
+
+// newBranch makes what compares a branch when it is first needed.
+func newBranch(pattern int, leads bool, e *syntax.Regexp) branch {
+	return branch{
+		pattern: pattern, leads: leads,
+		automaton: sync.OnceValue(func() *automaton { return newAutomaton(e) }),
+		slow:      sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(e.String()) }),
+	}
+}
+
+// matches reports whether a branch matches a text.
+func (p *branch) matches(text string) bool {
+	a := p.automaton()
+	if a != nil && !a.loose {
+		return a.matches(text)
+	}
+	return (a == nil || a.matches(text)) && p.slow().MatchString(text)
+}
+
+// maxBranches bounds the alternatives that an expression is cut into.
+const maxBranches = 256
+
+// branchesOf cuts an expression into those of which one matches wherever it does.
+func branchesOf(e *syntax.Regexp) []*syntax.Regexp {
+	switch e.Op {
+	case syntax.OpCapture:
+		return branchesOf(e.Sub[0])
+	case syntax.OpAlternate:
+		var all []*syntax.Regexp
+		for _, sub := range e.Sub {
+			all = append(all, branchesOf(sub)...)
+		}
+		return all
+	case syntax.OpConcat:
+		at, most := 0, []*syntax.Regexp{nil}
+		for i, sub := range e.Sub {
+			if cut := branchesOf(sub); len(cut) > len(most) && len(cut) <= maxBranches {
+				at, most = i, cut
+			}
+		}
+		if len(most) > 1 {
+			return branchesOfRow(e, at, most)
+		}
+	}
+	return []*syntax.Regexp{e}
+}
+
+// branchesOfRow writes each of some alternatives in place of an expression in a row.
+// Other alternatives in the row stay, or they would multiply.
+func branchesOfRow(row *syntax.Regexp, i int, cut []*syntax.Regexp) []*syntax.Regexp {
+	all := make([]*syntax.Regexp, len(cut))
+	for n, c := range cut {
+		one := *row
+		inner := []*syntax.Regexp{c}
+		if c.Op == syntax.OpConcat {
+			inner = c.Sub
+		}
+		one.Sub = slices.Concat(row.Sub[:i], inner, row.Sub[i+1:])
+		all[n] = &one
+	}
+	return all
+}
+
+// leading returns literals one of which begins every match, or stands one character behind
+// its beginning.
+func leading(e *syntax.Regexp) ([]string, bool) {
+	row := []*syntax.Regexp{e}
+	if e.Op == syntax.OpConcat {
+		row = e.Sub
+	}
+	if _, whole := spellings(row[0]); !whole && oneCharacter(row[0]) {
+		row = row[1:]
+	}
+	run := []string{""}
+	for _, sub := range row {
+		all, whole := spellings(sub)
+		if !whole || len(run)*len(all) > maxSpellings {
+			break
+		}
+		run = crossed(run, all)
+	}
+	return run, shortest(run) >= minLeading
+}
+
+// minLeading is the length from which on a literal at the beginning is rare enough.
+const minLeading = 2
+
+// oneCharacter reports whether an expression takes at most one character.
+func oneCharacter(e *syntax.Regexp) bool {
+	switch e.Op {
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpBeginText, syntax.OpBeginLine:
+		return true
+	case syntax.OpCapture, syntax.OpQuest:
+		return oneCharacter(e.Sub[0])
+	case syntax.OpAlternate:
+		for _, sub := range e.Sub {
+			if !oneCharacter(sub) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // learn gives a byte, in both cases, a class of its own.
@@ -67,7 +193,7 @@ func (s *screen) build(needs [][]string) {
 				}
 				at = int(s.next[way])
 			}
-			s.found[at] |= 1 << i
+			s.found[at] = append(s.found[at], hit{i, len(literal)})
 		}
 	}
 	fail := make([]uint16, len(s.found))
@@ -87,7 +213,7 @@ func (s *screen) build(needs [][]string) {
 			if at != 0 {
 				fail[to] = back
 			}
-			s.found[to] |= s.found[fail[to]]
+			s.found[to] = append(s.found[to], s.found[fail[to]]...)
 			queue = append(queue, to)
 		}
 	}
@@ -95,32 +221,77 @@ func (s *screen) build(needs [][]string) {
 
 func (s *screen) state() int {
 	s.next = append(s.next, make([]uint16, s.classes)...)
-	s.found = append(s.found, 0)
+	s.found = append(s.found, nil)
 	return len(s.found) - 1
 }
 
-// possible returns the patterns that a text can match, as bits.
-func (s *screen) possible(text string) uint64 {
-	mask, at := s.always, 0
-	for i := range len(text) {
-		at = int(s.next[at*s.classes+int(s.class[text[i]])])
-		mask |= s.found[at]
+// matches reports whether one of the patterns matches.
+func (s *screen) matches(text string) bool { return s.matching(text, true) != 0 }
+
+// matching returns the patterns that match a text, as bits, or, if one is enough, the first
+// that is found.
+func (s *screen) matching(text string, one bool) (mask uint64) {
+	enough := uint64(1)<<len(s.patterns) - 1
+	for _, n := range s.always {
+		if p := &s.branches[n]; mask&(1<<p.pattern) == 0 && p.matches(text) {
+			mask |= 1 << p.pattern
+		}
 	}
+	if one && mask != 0 || mask == enough {
+		return mask
+	}
+	plain := text
 	if strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
-		return ^uint64(0) // letters that a pattern takes for s and k
+		plain = foldedLetters.Replace(text)
+	}
+	var read []int // how much of the text each branch has been compared with
+	at := 0
+	for i := range len(plain) {
+		at = int(s.next[at*s.classes+int(s.class[plain[i]])])
+		for _, h := range s.found[at] {
+			p := &s.branches[h.branch]
+			if mask&(1<<p.pattern) != 0 {
+				continue
+			}
+			if read == nil {
+				read = make([]int, len(s.branches))
+			}
+			var match bool
+			if begin := i + 1 - h.length; !p.leads || len(plain) != len(text) {
+				match = read[h.branch] == 0 && p.matches(text)
+				read[h.branch] = len(text)
+			} else if begin >= read[h.branch] {
+				match, read[h.branch] = p.matchesAt(text, begin, i+1)
+			}
+			if match {
+				if mask |= 1 << p.pattern; one || mask == enough {
+					return mask
+				}
+			}
+		}
 	}
 	return mask
 }
 
-// matches reports whether one of the patterns matches.
-func (s *screen) matches(text string) bool {
-	mask := s.possible(text)
-	for i, p := range s.patterns {
-		if mask&(1<<i) != 0 && p.MatchString(text) {
-			return true
-		}
+// foldedLetters are those that a pattern takes for s and k.
+var foldedLetters = strings.NewReplacer("\u017f", "s", "\u212a", "k")
+
+// matchesAt compares a branch whose literal stands at a place, and returns up to where no
+// other match of it can have begun.
+func (p *branch) matchesAt(text string, begin, end int) (match bool, read int) {
+	a := p.automaton()
+	if a == nil {
+		return p.slow().MatchString(text), len(text)
 	}
-	return false
+	if begin > 0 {
+		_, size := utf8.DecodeLastRuneInString(text[:begin])
+		begin -= size
+	}
+	match, read = a.matchesFrom(text, begin, end)
+	if match && a.loose {
+		return p.slow().MatchString(text), len(text)
+	}
+	return match, read
 }
 
 // needed returns literals, in lower case, one of which stands in every text that the
@@ -248,9 +419,21 @@ func shortest(literals []string) int {
 
 // screenOf makes a screen of expressions.
 func screenOf(expressions ...string) *screen {
-	patterns := make([]*regexp.Regexp, len(expressions))
+	patterns := make([]*expression, len(expressions))
 	for i, e := range expressions {
-		patterns[i] = regexp.MustCompile(e)
+		patterns[i] = newExpression(e)
 	}
 	return newScreen(patterns...)
+}
+
+// screenOfWords makes a screen of texts.
+func screenOfWords(list []string) *screen { return newScreen(anyOf(list)) }
+
+// anyOf matches where one of some texts stands.
+func anyOf(list []string) *expression {
+	quoted := make([]string, len(list))
+	for i, text := range list {
+		quoted[i] = regexp.QuoteMeta(text)
+	}
+	return newExpression(strings.Join(quoted, "|"))
 }

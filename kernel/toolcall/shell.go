@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,10 +18,14 @@ const (
 	// changes on the way to it, so that depth multiplies the work.
 	maxSyntax = 16
 
-	// maxOpen bounds the parentheses that are open at once, before a parser
-	// that takes quadratic time for them is asked. More than nest are allowed
+	// maxOpen bounds the parentheses, and the expansions, that are open at once, before
+	// a parser that takes quadratic time for them is asked. More than nest are allowed
 	// for those that are quoted and never closed.
 	maxOpen = 256
+
+	// maxTree bounds the depth of what the parser made. A pipe, or a list of commands,
+	// nests each command in the next: nobody writes a thousand in one.
+	maxTree = 2048
 )
 
 // shell is one command text under reading. It follows assignments and changes
@@ -67,7 +70,7 @@ func (r *reading) script(text string) {
 
 // shellIn reads a command line that the parent, if there is one, would run.
 func (r *reading) shellIn(text string, parent *shell) {
-	if r.nested > maxNested || openParentheses(text) > maxOpen {
+	if r.nested > maxNested || openParentheses(text) > maxOpen || openExpansions(text) > maxOpen {
 		r.unreadable()
 		return
 	}
@@ -77,7 +80,10 @@ func (r *reading) shellIn(text string, parent *shell) {
 	r.nested++
 	defer func() { r.nested-- }()
 	text = plainText(text)
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if r.parser == nil {
+		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	file, err := r.parser.Parse(strings.NewReader(text), "")
 	if err != nil {
 		r.tokens(text)
 		if r.tool.windows {
@@ -119,7 +125,23 @@ func openParentheses(text string) int {
 	return most
 }
 
-// nestingDepth tells how deeply a text nests what the shell reads on its own.
+// openExpansions tells how many expansions such as ${a are open at once at most.
+func openExpansions(text string) int {
+	most, now := 0, 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '{' && i > 0 && text[i-1] == '$':
+			now++
+			most = max(most, now)
+		case text[i] == '}':
+			now = max(now-1, 0)
+		}
+	}
+	return most
+}
+
+// nestingDepth tells how deeply a text nests what the shell reads on its own, or that its
+// tree is too deep.
 func nestingDepth(file *syntax.File) int {
 	most := 0
 	var path []bool // of the nodes above, those that count
@@ -140,6 +162,16 @@ func nestingDepth(file *syntax.File) int {
 			most = max(most, now)
 		}
 		path = append(path, counts)
+		if len(path) > maxTree {
+			most = maxSyntax + 1
+		}
+		if most > maxSyntax { // the walk would call the end of this node too
+			if counts {
+				now--
+			}
+			path = path[:len(path)-1]
+			return false
+		}
 		return true
 	})
 	return most
@@ -227,7 +259,7 @@ func (s *shell) emptied(argv []string, n *syntax.CallExpr) {
 
 var (
 	emptyRest = words("/ /* /.* /** /{*,.*}")
-	ownFolder = regexp.MustCompile(`(?i)tmp|temp|build|out|dist|cache|work|target|artifact|coverage|stag|pwd|bin|gen|src|test|log|^\d$`)
+	ownFolder = newExpression(`(?i)tmp|temp|build|out|dist|cache|work|target|artifact|coverage|stag|pwd|bin|gen|src|test|log|^\d$`)
 )
 
 // leadingVariable returns the plain variable that a word begins with, and the
@@ -445,29 +477,29 @@ func (r *reading) tokens(text string) {
 	if !r.spend(costScreen * len(text)) {
 		return
 	}
-	possible := tokenScreen.possible(text)
+	found := tokenScreen.matching(text, false)
 	for i, t := range dangerousTokens {
-		if possible&(1<<i) != 0 && r.spend(costPattern*len(text)) && t.pattern.MatchString(text) {
+		if found&(1<<i) != 0 {
 			r.breaks(t.invariant)
 		}
 	}
 }
 
 var dangerousTokens = []struct {
-	pattern   *regexp.Regexp
+	pattern   *expression
 	invariant Invariant
 }{
-	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60'"])\s*(?:\S*/)?rm\s+(?:-\S+\s+)*-\S*[rR]\S*\s+(?:-\S+\s+)*['"]?(?:/|~|\$HOME)(?:[\s*;&|'")]|etc|usr|home|var|boot|$)`), DestructiveCommand},
-	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60'"])\s*mkfs(?:\.\w+)?\s+\S*/dev/|\bdd\b[^\n;|&]*\bof=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmc)`), DestructiveCommand},
-	{regexp.MustCompile(`\b(?:curl|wget)\b[^\n;]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:ba|z|da|k|a)?sh\b`), RemoteCodeExecution},
-	{regexp.MustCompile(`\bbase64\s+(?:-d|-D|--decode)\b[^\n;]*\|\s*(?:\S*/)?(?:ba|z|da|k|a)?sh\b`), RemoteCodeExecution},
-	{regexp.MustCompile(`/dev/(?:tcp|udp)/[\w.]+/\d`), RemoteCodeExecution},
-	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*sudo\s+\S`), PrivilegeEscalation},
-	{regexp.MustCompile(`(?m)(?:^|[;&|(\x60])\s*(?:cat|less|head|tail|cp|scp|base64)\s+[^\n;|&]*(?:/etc/shadow|\.ssh/id_|\.aws/credentials)`), CredentialAccess},
+	{newExpression(`(?m)(?:^|[;&|(\x60'"])\s*(?:\S*/)?rm\s+(?:-\S+\s+)*-\S*[rR]\S*\s+(?:-\S+\s+)*['"]?(?:/|~|\$HOME)(?:[\s*;&|'")]|etc|usr|home|var|boot|$)`), DestructiveCommand},
+	{newExpression(`(?m)(?:^|[;&|(\x60'"])\s*mkfs(?:\.\w+)?\s+\S*/dev/|\bdd\b[^\n;|&]*\bof=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmc)`), DestructiveCommand},
+	{newExpression(`\b(?:curl|wget)\b[^\n;]*\|\s*(?:sudo\s+)?(?:\S*/)?(?:ba|z|da|k|a)?sh\b`), RemoteCodeExecution},
+	{newExpression(`\bbase64\s+(?:-d|-D|--decode)\b[^\n;]*\|\s*(?:\S*/)?(?:ba|z|da|k|a)?sh\b`), RemoteCodeExecution},
+	{newExpression(`/dev/(?:tcp|udp)/[\w.]+/\d`), RemoteCodeExecution},
+	{newExpression(`(?m)(?:^|[;&|(\x60])\s*sudo\s+\S`), PrivilegeEscalation},
+	{newExpression(`(?m)(?:^|[;&|(\x60])\s*(?:cat|less|head|tail|cp|scp|base64)\s+[^\n;|&]*(?:/etc/shadow|\.ssh/id_|\.aws/credentials)`), CredentialAccess},
 }
 
 var tokenScreen = func() *screen {
-	var patterns []*regexp.Regexp
+	var patterns []*expression
 	for _, t := range dangerousTokens {
 		patterns = append(patterns, t.pattern)
 	}

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -74,7 +75,7 @@ func (r *reading) novel() map[string]bool {
 		}
 		if len(v.stems) == 0 {
 			for _, w := range readWords(v.form) {
-				out[stem(w.text)] = true
+				out[w.stem] = true
 			}
 		}
 	}
@@ -82,18 +83,17 @@ func (r *reading) novel() map[string]bool {
 }
 
 // count counts the different stems of a sentence that are among some.
-func (s *sentence) count(stems map[string]bool) (n int) {
+func (s *sentence) count(stems map[string]bool) int {
 	if len(stems) == 0 {
 		return 0
 	}
-	seen := make(map[string]bool, 4)
+	var seen []string
 	for _, w := range s.words {
-		if k := stem(w.text); stems[k] && !seen[k] {
-			seen[k] = true
-			n++
+		if stems[w.stem] && !slices.Contains(seen, w.stem) {
+			seen = append(seen, w.stem)
 		}
 	}
-	return n
+	return len(seen)
 }
 
 // acts reports whether a sentence has the act of the call, in whatever form.
@@ -108,19 +108,19 @@ var (
 	assistants = wordSet("assistant assistants agent agents ai ais bot bots llm llms copilot chatbot automated automation automates automate automatically robot robots gpt claude assistent assistente asistente assistenten asystent ассистент ассистента помощник агент бот")
 	softwares  = wordSet("app apps tool tools system systems model models integration integrations helper helpers software machine machines script scripts reader readers processor pipeline client clients screener screeners modello modele modell modelo модель система systeme sistema outil")
 
-	assistantsElsewhere = []string{"助手", "アシスタント", "エージェント", "代理", "智能", "机器人", "어시스턴트", "에이전트", "المساعد"}
-	softwaresElsewhere  = []string{"系统", "システム", "モデル", "模型", "시스템"}
+	assistantsElsewhere = screenOfWords([]string{"助手", "アシスタント", "エージェント", "代理", "智能", "机器人", "어시스턴트", "에이전트", "المساعد"})
+	softwaresElsewhere  = screenOfWords([]string{"系统", "システム", "モデル", "模型", "시스템"})
 )
 
 // speaksOf reports whether a sentence has one of some words, or one of those of languages
 // without spaces.
-func (s *sentence) speaksOf(words map[string]bool, elsewhere []string) bool {
+func (s *sentence) speaksOf(words map[string]bool, elsewhere *screen) bool {
 	for _, w := range s.words {
 		if words[w.text] {
 			return true
 		}
 	}
-	return !isASCII(s.text) && containsAny(s.text, elsewhere...)
+	return !isASCII(s.text) && elsewhere.matches(s.text)
 }
 
 // prose reports whether a sentence has little words.

@@ -1,7 +1,8 @@
 package toolcall
 
 import (
-	"regexp"
+	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +12,7 @@ import (
 // A sentence is a piece of a text, and what it tells.
 type sentence struct {
 	text  string
+	plain string // folded, if it is not ASCII
 	words []word
 	acts  action // of the verbs that stand where verbs do
 	// instructs says that the sentence tells its reader to do something; hostile, that
@@ -28,7 +30,7 @@ func (s *sentence) has(w string) bool {
 	if s.stems == nil {
 		s.stems = make(map[string]bool, len(s.words))
 		for _, w := range s.words {
-			s.stems[stem(w.text)] = true
+			s.stems[w.stem] = true
 		}
 	}
 	return s.stems[w]
@@ -38,6 +40,7 @@ func (s *sentence) has(w string) bool {
 // sendEmail are words.
 type word struct {
 	text   string
+	stem   string
 	opens  bool // at the beginning of a sentence, a clause, a quotation or a list item
 	part   bool // it continues a name
 	isName bool // a name of several parts begins here
@@ -58,6 +61,9 @@ func (b *budget) sentences(text string) []sentence {
 	for len(text) > 0 {
 		n := sentenceEnd(text)
 		s := readSentence(text[:n])
+		if !b.spend(costSearch * max(0, len(s.plain)-n)) { // one character may become eighteen
+			return out
+		}
 		switch {
 		case len(s.words) > 0:
 			s.last = strings.ContainsAny(s.text[len(s.text)-1:], "\r\n")
@@ -138,6 +144,7 @@ func readWords(text string) []word {
 		} else {
 			w.text = foldText(text[start:i])
 		}
+		w.stem = stem(w.text)
 		out = append(out, w)
 		if part && len(out) > 1 && !out[len(out)-2].part {
 			out[len(out)-2].isName = true
@@ -215,12 +222,10 @@ func (s *sentence) read() {
 		told = told || leads || w.opens && (s.followed(i) || !alsoNouns[base] && i+1 < len(s.words) && w.text == base)
 	}
 	if len(s.text) > 0 && !isASCII(s.text) {
-		folded := foldText(s.text)
-		for _, p := range phrases {
-			if strings.Contains(folded, p.text) {
-				s.acts |= p.act
-				told, s.foreign = true, true
-			}
+		s.plain = foldText(s.text)
+		for found := phraseScreen.matching(s.plain, false); found != 0; found &= found - 1 {
+			s.acts |= phraseActs[bits.TrailingZeros64(found)]
+			told, s.foreign = true, true
 		}
 	}
 	s.instructs = told
@@ -316,12 +321,12 @@ var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give"
 type cue struct {
 	words     string
 	with      map[string]bool // one of these must stand there too; nil if none must
-	pattern   *regexp.Regexp
+	pattern   *screen
 	overrides bool
 }
 
 func newCue(words, pattern string) cue {
-	return cue{words: words, pattern: regexp.MustCompile(`(?i)` + pattern)}
+	return cue{words: words, pattern: screenOf(`(?i)` + pattern)}
 }
 
 // near adds words of which one must stand in the sentence too.
@@ -390,14 +395,14 @@ func isHostile(s sentence) (hostile, overrides bool) {
 		which |= cuesOf[w.text]
 	}
 	for i, c := range cues {
-		if which&(1<<i) != 0 && (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.MatchString(s.text) {
+		if which&(1<<i) != 0 && (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.matches(s.text) {
 			hostile, overrides = true, overrides || c.overrides
 		}
 	}
 	if isASCII(s.text) && !slices.ContainsFunc(s.words, func(w word) bool { return len(w.text) > 2 && elsewhere[w.text[:3]] }) {
 		return hostile, overrides
 	}
-	folded := foldText(s.text)
+	folded := cmp.Or(s.plain, strings.ToLower(s.text))
 	if overridesElsewhere(folded) {
 		return true, true
 	}
@@ -406,7 +411,7 @@ func isHostile(s sentence) (hostile, overrides bool) {
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
 func overridesElsewhere(folded string) bool {
-	return containsAny(folded, overridingWords...) && containsAny(folded, overridden...)
+	return overridingScreen.matches(folded) && overriddenScreen.matches(folded)
 }
 
 var overridingWords = []string{"ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা"}
@@ -415,7 +420,7 @@ var overridden = []string{"anterior", "previ", "bisher", "vorherig", "obige", "p
 
 // addressesElsewhere finds texts in other languages that speak to an assistant or to
 // whoever processes them.
-func addressesElsewhere(folded string) bool { return containsAny(folded, addressing...) }
+func addressesElsewhere(folded string) bool { return addressingScreen.matches(folded) }
 
 var addressing = []string{
 	"ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
@@ -426,12 +431,12 @@ var addressing = []string{
 }
 
 // replaces finds what puts one thing in the place of another.
-func setsAside(folded string) bool { return containsAny(folded, replacing...) }
+func setsAside(folded string) bool { return replacingScreen.matches(folded) }
 
 var replacing = []string{" in place of ", " rather than the ", "anstelle", "stattdessen", " statt ", ", sondern ", "en lugar de", "en vez de", "au lieu d", "a la place d", "invece d", "al posto d", "em vez de", "em lugar de", "in plaats van", "zamiast", "вместо", "而不是", "代替", "改为", "代わりに", "ではなく", "대신", "بدلا من", "के बजाय", "yerine"}
 
 // silencesElsewhere finds "do not ask" and "do not tell" in other languages.
-func silencesElsewhere(folded string) bool { return containsAny(folded, silencing...) }
+func silencesElsewhere(folded string) bool { return silencingScreen.matches(folded) }
 
 var silencing = []string{
 	"frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
@@ -440,6 +445,11 @@ var silencing = []string{
 	"non chiedere", "senza chiedere", "senza conferma", "non dirlo", "non menzionare", "non informare", "nao pergunte", "sem confirmacao", "sem perguntar", "nao mencione", "nao conte", "niet vragen", "zonder te vragen", "vraag niet", "nie pytaj", "bez potwierdzenia", "nie wspominaj",
 	"не спрашива", "без подтвержд", "не говори", "не сообща", "не упомина", "не уведомля", "不要询问", "无需确认", "不用确认", "不要告诉", "别告诉", "不必确认", "不要提及", "無需確認", "確認は不要", "確認不要", "確認せず", "確認しない", "聞かない", "言わない", "伝えない", "知らせない", "묻지", "확인 없이", "알리지", "말하지", "دون سؤال", "لا تسأل", "لا تخبر", "دون تأكيد", "मत पूछ", "मत बता", "बिना पूछे", "sormadan", "onay almadan", "sorma", "soyleme",
 }
+
+var (
+	overridingScreen, overriddenScreen                 = screenOfWords(overridingWords), screenOfWords(overridden)
+	addressingScreen, replacingScreen, silencingScreen = screenOfWords(addressing), screenOfWords(replacing), screenOfWords(silencing)
+)
 
 func containsAny(s string, parts ...string) bool {
 	for _, p := range parts {

@@ -1,7 +1,6 @@
 package toolcall
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,7 +11,7 @@ import (
 // comes from than that the old one is gone.
 
 // mark is a telling word of a request: it has a digit, or is an address.
-var mark = regexp.MustCompile(`[\p{L}\d_./@:+-]*\d[\p{L}\d_./@:+-]*|[\w.+-]+@[\w.-]+`)
+var mark = newExpression(`[\p{L}\d_./@:+-]*\d[\p{L}\d_./@:+-]*|[\w.+-]+@[\w.-]+`)
 
 // maxMarks bounds the words of a request, or of an argument, that are compared.
 const maxMarks = 64

@@ -3,14 +3,13 @@ package toolcall
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 )
 
 // governedFile names the files that constrain an agent: the proxy's
 // configuration, its policy and constitution, the permissions of agent
 // harnesses, and the rules of the system's own audit.
-var governedFile = newScreen(regexp.MustCompile(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|(?:^|/)lex\.(?:db|log|jsonl)|lex/(?:lex|receipts)\.\w+|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`))
+var governedFile = newScreen(newExpression(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|(?:^|/)lex\.(?:db|log|jsonl)|lex/(?:lex|receipts)\.\w+|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`))
 
 // governed judges a file about to be changed.
 func (r *reading) governed(name string) {
@@ -20,8 +19,8 @@ func (r *reading) governed(name string) {
 }
 
 var (
-	loosens = regexp.MustCompile(`^(?:disable|bypass|skip|ignore|turnoff|override|no)(?:all)?(?:guardrails?|safety|moderation|policy|policies|governance|governor|audit|auditing|audits|logging|approvals?|permissions?|safetychecks?|interceptor|checks)$|^dangerously`)
-	guards  = regexp.MustCompile(`^(?:guardrails?|safety|moderation|governance|governor|audit|auditing|auditlog|interceptor|safetychecks?|requireapproval|policyenforcement)(?:enabled)?$`)
+	loosens = newExpression(`^(?:disable|bypass|skip|ignore|turnoff|override|no)(?:all)?(?:guardrails?|safety|moderation|policy|policies|governance|governor|audit|auditing|audits|logging|approvals?|permissions?|safetychecks?|interceptor|checks)$|^dangerously`)
+	guards  = newExpression(`^(?:guardrails?|safety|moderation|governance|governor|audit|auditing|auditlog|interceptor|safetychecks?|requireapproval|policyenforcement)(?:enabled)?$`)
 )
 
 // toolName judges tools that are made to change the rules.
@@ -59,7 +58,7 @@ func (s *shell) tampers(name string, argv []string) {
 }
 
 // recordFile names the files that record what was done.
-var recordFile = newScreen(regexp.MustCompile(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`))
+var recordFile = newScreen(newExpression(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`))
 
 // erases judges a record that a command removes or empties.
 func (s *shell) erases(name string) {
@@ -130,9 +129,9 @@ func administers(a endpoint) bool {
 }
 
 var (
-	lexAdministration   = regexp.MustCompile(`^(?:/[^/]+)?/admin/(?:keys|sessions|benchmarks)(?:/|$)|^/lex/admin(?:/|$)`)
-	caddyAdministration = regexp.MustCompile(`^/(?:load|stop|adapt|config/(?:apps|admin|logging|storage).*|id/.+|pki/ca/.*|reverse_proxy/upstreams)$`)
+	lexAdministration   = newExpression(`^(?:/[^/]+)?/admin/(?:keys|sessions|benchmarks)(?:/|$)|^/lex/admin(?:/|$)`)
+	caddyAdministration = newExpression(`^/(?:load|stop|adapt|config/(?:apps|admin|logging|storage).*|id/.+|pki/ca/.*|reverse_proxy/upstreams)$`)
 )
 
 // caddySocket is Caddy's administrative API by a socket instead of a port.
-var caddySocket = newScreen(regexp.MustCompile(`--unix-socket[= ]\S*(?:caddy|admin)\S*`))
+var caddySocket = newScreen(newExpression(`--unix-socket[= ]\S*(?:caddy|admin)\S*`))

@@ -3,7 +3,6 @@ package toolcall
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -285,7 +284,7 @@ func namesSecret(w *syntax.Word) bool {
 }
 
 // cloudSecret is what the variables are called that hold the keys of an account.
-var cloudSecret = regexp.MustCompile(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
+var cloudSecret = newExpression(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
 
 // input judges a file that a command which talks to the network reads.
 func (s *shell) input(argv []string, name string) {
@@ -363,7 +362,7 @@ func curlOptions(text string) []string {
 }
 
 // execAddress is a command in an address of socat.
-var execAddress = regexp.MustCompile(`(?i)\b(?:exec|system|shell):`)
+var execAddress = newExpression(`(?i)\b(?:exec|system|shell):`)
 
 // upload finds the flags that send a file, or data that holds a secret.
 func (s *shell) upload(name string, argv []string) (string, bool) {
@@ -429,20 +428,20 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 }
 
 // connectTo is the address that curl goes to instead of the one in the URL.
-var connectTo = regexp.MustCompile(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
+var connectTo = newExpression(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
 
 // httpPort is a port of this machine.
-var httpPort = regexp.MustCompile(`^:\d{2,5}/`)
+var httpPort = newExpression(`^:\d{2,5}/`)
 
 // wholeFile are the flags whose value is the name of a file to send.
-var wholeFile = regexp.MustCompile(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
+var wholeFile = newExpression(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
 
 // queryText is the body of a request that is a query.
-var queryText = regexp.MustCompile(`(?i)^\s*(?:drop|truncate|delete\s+from|alter|update)\s`)
+var queryText = newExpression(`(?i)^\s*(?:drop|truncate|delete\s+from|alter|update)\s`)
 
 var (
-	httpieFile = regexp.MustCompile(`^[\w-]*@([^@\s]+)$`)
-	putFile    = regexp.MustCompile(`\bm?put\s+(\S+)`)
+	httpieFile = newExpression(`^[\w-]*@([^@\s]+)$`)
+	putFile    = newExpression(`\bm?put\s+(\S+)`)
 )
 
 // uploadFlags carry data, in every spelling: -d x, -dx, -sd x, --data=x.
@@ -482,7 +481,7 @@ func (s *shell) hostsOf(argv []string) []string {
 }
 
 // networkPeer is the host in an address of socat or openssl.
-var networkPeer = regexp.MustCompile(`^(?i:(?:tcp[46]?|udp[46]?|openssl|ssl)(?:-connect)?:)?([\w.-]+\.\w+):\d+\S*$`)
+var networkPeer = newExpression(`^(?i:(?:tcp[46]?|udp[46]?|openssl|ssl)(?:-connect)?:)?([\w.-]+\.\w+):\d+\S*$`)
 
 // hostOf finds the host in an address, a user@host:path or a bare name.
 func (s *shell) hostOf(w string) string {
@@ -678,14 +677,14 @@ func carves(name string, argv []string) bool {
 
 var (
 	cutters  = words("dd tail head sed awk cut grep strings xxd od cat perl steghide exiftool binwalk zsteg")
-	dataFile = regexp.MustCompile(`\.(?:jpe?g|png|gif|bmp|ico|svg|webp|pdf|md|txt|log|csv|docx?|xlsx?|mp[34]|wav|html?|json|xml|ya?ml|dat|bin|b64|gpg|enc)$`)
+	dataFile = newExpression(`\.(?:jpe?g|png|gif|bmp|ico|svg|webp|pdf|md|txt|log|csv|docx?|xlsx?|mp[34]|wav|html?|json|xml|ya?ml|dat|bin|b64|gpg|enc)$`)
 )
 
 var (
 	unpackers   = words("gunzip zcat bzcat bunzip2 xzcat unxz zstdcat unzstd uncompress rev base58 uudecode qprint ascii85 base64url")
 	packers     = words("tar zip 7z 7za rar cpio ar bsdtar mysqldump pg_dump pg_dumpall mongodump sqlite3 find git env printenv gpg pbpaste xclip xsel screencapture history crontab")
 	lookups     = words("dig nslookup host drill telnet")
-	escapedByte = regexp.MustCompile(`\\(?:x[0-9a-fA-F]{2}|0?[0-7]{3})`)
+	escapedByte = newExpression(`\\(?:x[0-9a-fA-F]{2}|0?[0-7]{3})`)
 )
 
 // guarded reports whether a word names what holds credentials, or the system's.

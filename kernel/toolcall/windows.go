@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,7 +14,7 @@ func (r *reading) windows(text string) {
 		r.unreadable()
 		return
 	}
-	if !r.spend(costCommand + 3*costJudge*len(text)) {
+	if !r.spend(costCommand + 2*costJudge*len(text)) {
 		return
 	}
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
@@ -41,9 +40,9 @@ func (r *reading) windows(text string) {
 
 // windowsLineRules judges a line by the patterns of which it holds a literal.
 func (r *reading) windowsLineRules(line string) {
-	possible := windowsScreen.possible(line)
+	found := windowsScreen.matching(line, false)
 	for i, rule := range windowsRules {
-		if possible&(1<<i) != 0 && r.spend(costPattern*len(line)) && rule.pattern.MatchString(line) {
+		if found&(1<<i) != 0 {
 			r.breaks(rule.invariant)
 		}
 	}
@@ -60,14 +59,14 @@ func inFolders(text string) string {
 }
 
 var (
-	windowsEnters = regexp.MustCompile(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\)['"]?\s*(?:[;&\n]|$)`)
-	windowsHere   = regexp.MustCompile(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
+	windowsEnters = newExpression(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\)['"]?\s*(?:[;&\n]|$)`)
+	windowsHere   = newExpression(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
 )
 
 // maxBlocks bounds the script blocks of one text that are read on their own.
 const maxBlocks = 64
 
-var windowsBlock = regexp.MustCompile(`[{(]([^{}()]*)[)}]`)
+var windowsBlock = newExpression(`[{(]([^{}()]*)[)}]`)
 
 // windowsVariables writes the values of variables in place of their names, where the
 // text gives them as literals.
@@ -99,12 +98,12 @@ func windowsVariables(text string) string {
 }
 
 var (
-	windowsSets   = regexp.MustCompile(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
-	windowsAlias  = regexp.MustCompile(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
-	windowsSends  = regexp.MustCompile(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
-	windowsFormat = regexp.MustCompile(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
-	windowsCodes  = regexp.MustCompile(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
-	windowsCode   = regexp.MustCompile(`\[char\]\s*(\d{2,3})\s*\+?\s*`)
+	windowsSets   = newExpression(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
+	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
+	windowsSends  = newExpression(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
+	windowsFormat = newExpression(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
+	windowsCodes  = newExpression(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
+	windowsCode   = newExpression(`\[char\]\s*(\d{2,3})\s*\+?\s*`)
 )
 
 // windowsFormatted is what PowerShell's -f makes of its pieces.
@@ -136,7 +135,7 @@ func windowsLoops(text string) string {
 	return text
 }
 
-var windowsFor = regexp.MustCompile(`\bfor\s+(?:/[dlf]\s+|/r\s+(\S+)\s+)*%{1,2}(\w)\s+in\s+\(([^)]*)\)\s+do\b|\bforeach\s*\(\s*\$(\w+)\s+in\s+([^)]*)\)`)
+var windowsFor = newExpression(`\bfor\s+(?:/[dlf]\s+|/r\s+(\S+)\s+)*%{1,2}(\w)\s+in\s+\(([^)]*)\)\s+do\b|\bforeach\s*\(\s*\$(\w+)\s+in\s+([^)]*)\)`)
 
 // runsWhatItFetched reports whether a program that the text downloads stands in it
 // once more.
@@ -150,7 +149,7 @@ func runsWhatItFetched(text string) bool {
 	return false
 }
 
-var windowsSaved = regexp.MustCompile(`(?:-outfile|-o|-destination|downloadfile\s*\([^,]*,|-output|/transfer\s+\S+(?:\s+/\S+)*\s+\S+)\s*['"]?([^\s'"();]+\.(?:exe|ps1|bat|cmd|msi|dll|vbs|js|hta|scr|py|com))\b`)
+var windowsSaved = newExpression(`(?:-outfile|-o|-destination|downloadfile\s*\([^,]*,|-output|/transfer\s+\S+(?:\s+/\S+)*\s+\S+)\s*['"]?([^\s'"();]+\.(?:exe|ps1|bat|cmd|msi|dll|vbs|js|hta|scr|py|com))\b`)
 
 // windowsPipeline judges commands, each of which gets what the one before found.
 func (r *reading) windowsPipeline(commands []string) {
@@ -242,7 +241,7 @@ func (r *reading) windowsLoses(target string) {
 	}
 }
 
-var windowsRemoval = regexp.MustCompile(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
+var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
 
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
@@ -295,15 +294,15 @@ func windowsTargets(argv []string) []string {
 }
 
 var (
-	windowsLine    = regexp.MustCompile(`\|\||&&|[;\n&]`)
-	joinedLiterals = regexp.MustCompile(`(?:'\s*\+\s*'|"\s*\+\s*")`)
+	windowsLine    = newExpression(`\|\||&&|[;\n&]`)
+	joinedLiterals = newExpression(`(?:'\s*\+\s*'|"\s*\+\s*")`)
 	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
-	windowsVital   = regexp.MustCompile(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
+	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
-	windowsFetch   = newScreen(regexp.MustCompile(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
-	windowsRun     = newScreen(regexp.MustCompile(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
+	windowsFetch   = newScreen(newExpression(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
+	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
 )
 
 // windowsDecodes finds what makes code of what nobody can read.
@@ -311,19 +310,19 @@ var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
-	pattern   *regexp.Regexp
+	pattern   *expression
 	invariant Invariant
 }{
-	{regexp.MustCompile(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
-	{regexp.MustCompile(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
-	{regexp.MustCompile(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)`), PrivilegeEscalation},
-	{regexp.MustCompile(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\b(?:set|new)-itemproperty\b.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b`), Persistence},
-	{regexp.MustCompile(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
-	{regexp.MustCompile(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
+	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{newExpression(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
+	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)`), PrivilegeEscalation},
+	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\b(?:set|new)-itemproperty\b.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b`), Persistence},
+	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
+	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }
 
 var windowsScreen = func() *screen {
-	var patterns []*regexp.Regexp
+	var patterns []*expression
 	for _, rule := range windowsRules {
 		patterns = append(patterns, rule.pattern)
 	}

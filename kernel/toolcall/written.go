@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -140,10 +139,10 @@ var builds = words("make gmake cmake ninja npm npx yarn pnpm bun bunx pip pip3 p
 
 // remoteInstall finds the packages that come from an address and not from the
 // registry that the machine was set up with.
-var remoteInstall = regexp.MustCompile(`^(?:\S*/)?(?:` + strings.Join([]string{
+var remoteInstall = newExpression(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:pip[0-9.]*|uv|uvx|pipx|easy_install|poetry|npm|npx|yarn|pnpm|bun|bunx|gem) .*(?:\bgit\+|\bhttps?://|\bgithub:|\bgit@|--(?:extra-)?index-url|--registry[= ]|--source[= ]http)`,
 	`cargo install .*--(?:git|registry|index)\b`,
 }, "|") + `)`)
 
 // remoteModule is pip under another name.
-var remoteModule = regexp.MustCompile(`-m (pip .*)$`)
+var remoteModule = newExpression(`-m (pip .*)$`)

@@ -1,0 +1,169 @@
+package toolcall
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A mention tells which of many values a passage may name or resemble, so that a call with
+// thousands of values is not compared value by value with each sentence that was read. It
+// may return more values than the passage names, and never less; of those that it only
+// resembles, the first. A nil one has none.
+type mention struct {
+	values  []value
+	words   map[string][]int // values by a word that stands wherever one is named
+	grams   map[string][]int // accounts by their last piece, since their spaces are free
+	stems   map[string][]int // values by stems of which one stands wherever one is resembled
+	figures map[int64][]int  // amounts and quantities by their hundredths
+	always  []int            // values that have no word to be known by
+}
+
+// newMention finds at most akin values by one stem.
+func newMention(values []value, akin int) *mention {
+	m := &mention{values: values, words: make(map[string][]int), grams: make(map[string][]int), stems: make(map[string][]int), figures: make(map[int64][]int)}
+	common := make(map[string]int)
+	for _, v := range values {
+		for w := range strings.FieldsFuncSeq(v.core(), notAlphanumeric) {
+			common[w]++
+		}
+		for _, s := range v.stems {
+			common[s]++
+		}
+	}
+	for i, v := range values {
+		m.add(i, v, rarest(v.core(), common))
+		// Of six stems in ten at least one is among the others and one more.
+		stems := slices.SortedFunc(slices.Values(v.stems), func(a, b string) int { return common[a] - common[b] })
+		for _, s := range stems[:len(stems)-(len(stems)*6+9)/10+min(1, len(stems))] {
+			for _, same := range append(slices.Clone(sameThing[s]), s) {
+				if len(m.stems[same]) < akin {
+					m.stems[same] = append(m.stems[same], i)
+				}
+			}
+		}
+	}
+	return m
+}
+
+// unlike returns values without those of which maxAlike equal ones went before: more of
+// them weigh no more.
+func unlike(values []value) (out []value) {
+	seen := make(map[string]int)
+	for _, v := range values {
+		same := strings.Join([]string{v.form, v.key, strconv.Itoa(int(v.kind)), strconv.FormatBool(v.quoted)}, "\n")
+		if seen[same]++; seen[same] <= maxAlike {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+const (
+	maxAlike = 16 // equal values that are compared
+	maxAkin  = 64 // foreign values that are found by one stem: that two are resembled is enough
+)
+
+// add files a value under what passages that name it have.
+func (m *mention) add(i int, v value, word string) {
+	number, form := v.number(), ""
+	if v.kind == account {
+		form = destinationForm(v.form)
+	}
+	switch {
+	case len(number) > 0:
+		m.figures[hundredths(number[0])] = append(m.figures[hundredths(number[0])], i)
+	case len(form) >= grams:
+		m.grams[form[len(form)-grams:]] = append(m.grams[form[len(form)-grams:]], i)
+	case word != "" && v.kind != account:
+		m.words[word] = append(m.words[word], i)
+	default:
+		m.always = append(m.always, i)
+	}
+}
+
+// core is a part of a value of which every passage that names it has the whole words: a
+// file is named by its own name too, and an address without its query within longer words.
+func (v value) core() string {
+	switch v.kind {
+	case address:
+		base, _, _ := strings.Cut(v.form, "?")
+		return strings.TrimLeftFunc(strings.TrimRightFunc(base, isAlphanumeric), isAlphanumeric)
+	case file:
+		return v.form[strings.LastIndexByte(strings.TrimRight(v.form, "/"), '/')+1:]
+	}
+	return v.form
+}
+
+// number is what an amount or a quantity is compared by.
+func (v value) number() []float64 {
+	if v.kind != amount && v.kind != quantity {
+		return nil
+	}
+	return parseNumbers(strings.Trim(v.form, "$€£¥ "))
+}
+
+// rarest returns the word of a text that the fewest values have, or "".
+func rarest(text string, common map[string]int) (best string) {
+	for w := range strings.FieldsFuncSeq(text, notAlphanumeric) {
+		if best == "" || common[w] < common[best] {
+			best = w
+		}
+	}
+	return best
+}
+
+// in returns the values that a passage may name or resemble, in their order.
+func (m *mention) in(p *passage) []value {
+	found := m.at(p)
+	out := make([]value, len(found))
+	for i, at := range found {
+		out[i] = m.values[at]
+	}
+	return out
+}
+
+// at returns where these values stand among all.
+func (m *mention) at(p *passage) []int {
+	if m == nil || len(m.values) == 0 {
+		return nil
+	}
+	found := slices.Clone(m.always)
+	for w := range strings.FieldsFuncSeq(p.folded, notAlphanumeric) {
+		found = append(found, m.words[w]...)
+	}
+	if len(m.stems) > 0 {
+		for _, s := range p.sentences {
+			for _, w := range s.words {
+				found = append(found, m.stems[w.stem]...)
+			}
+		}
+	}
+	if len(m.figures) > 0 {
+		for _, n := range numbersIn(p.folded) {
+			for _, f := range []float64{n, 1000 * n} {
+				for near := hundredths(f) - 2; near <= hundredths(f)+2; near++ {
+					found = append(found, m.figures[near]...)
+				}
+			}
+		}
+	}
+	if len(m.grams) > 0 {
+		form := p.destination()
+		for i := 0; i+grams <= len(form); i++ {
+			found = append(found, m.grams[form[i:i+grams]]...)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// hundredths is for looking up equal amounts, which differ by less than one.
+func hundredths(n float64) int64 {
+	return int64(math.Floor(max(-1e15, min(n, 1e15)) * 100))
+}
+
+func isAlphanumeric(c rune) bool { return c < 0x80 && alphanumeric(byte(c)) } //nolint:gosec // G115: it is ASCII
+
+func notAlphanumeric(c rune) bool { return !isAlphanumeric(c) }
