@@ -71,19 +71,53 @@ Harmful requests and jailbreaks of unseen sources found at 1 % and 5 % false ala
 
 Injections in documents and tool results went from 43.3 and 59.7 to 46.0 and 62.2 with single blocks and made documents, and are 51.5 and 67.2 in the shipped model; the last row above had 43.7 and 62.7. The two differ in little but the random documents that were made, so the figure for injections moves by several points with chance, and the better run was kept. The baseline of the first row read windows and had six heads; the one in the table above reads whole texts. A convolution, and vectors without the dialogues, show where more is to be had: word order, and more text that speaks like users.
 
-A third part was tried after that: 60,000 words and phrases in nineteen languages in 79 classes of concepts, of which the classes that occur in a span go through 32 hidden units, the parts weighed on held-out sources, and other languages on a scale of their own. The sources were divided before: choices were made on one side, and the other one was looked at when they were made. There, at 5 % false alarms on pooled ordinary prompts (English ones; of other languages their own), with both models trained on the first side:
+A third part was tried after that: 60,000 words and phrases in nineteen languages in 79 classes of concepts, of which the classes that occur in a span go through 32 hidden units, the parts weighed on held-out sources, and other languages on a scale of their own. The sources were divided before: choices were made on one side, and the other one was looked at when they were made. There, at 5 % false alarms on pooled ordinary prompts (English ones; of other languages their own), with all models trained on the first side:
 
-| found on sources of the second side | spelling and meaning | and concepts |
+| found on sources of the second side | spelling and meaning | and concepts | instead, fresh records, counting twice | of these, other languages only |
+|---|---|---|---|---|
+| CAIS, TDC 2023 (126) | 73.8 | 68.3 | 73.8 | 73.8 |
+| fresh harmful requests, English (468) | 17.9 | 33.1 | 40.0 | 23.1 |
+| fresh harmful requests, other languages (307) | 1.0 | 20.2 | 13.7 | 12.4 |
+| fresh jailbreaks (252) | 44.0 | 64.3 | 58.7 | 44.4 |
+| fresh identity attacks and coercion (300) | 39.7 | 51.7 | 40.7 | 39.7 |
+| CyberSecEval injections in documents (235) | 8.9 | 17.0 | 8.9 | 8.5 |
+| harmless twins of the fresh requests (487, false alarms) | 4.7 | 12.7 | 11.3 | 6.8 |
+
+The fresh records were written for this project; those of the first side were in the training of the second and third model, and of the fourth those in other languages. The second one is not shipped, because it loses plain attacks that the detector's tests list and finds harm in ordinary Chinese and Bengali ones. One persona collection (prompts.chat) sets the cut where each source counts the same: 36 % of its prompts are refused by either model that has not seen it.
+
+The third and the fourth model have the two halves only. Besides the fresh records they saw 400 more lines of acts and ordinary questions in twelve languages, and one more logistic head tells other languages from English, whose scores one number then raises until as many of their ordinary prompts as of English ones exceed a severity. For them the second side was not unseen any more: it was looked at with seven variants, and the lines were written by somebody who knew its topics' names. Neither is shipped, because of what all sources show, held out in turn (fresh ones by topic; the shipped model never saw them):
+
+| found at 1 % and 5 % | shipped | fresh records, counting twice | counting half, without documents | other languages only |
+|---|---|---|---|---|
+| AdvBench | 86.6, 96.9 | 74.0, 90.5 | 82.5, 93.0 | 87.6, 95.5 |
+| CAIS | 54.0, 73.0 | 38.0, 67.0 | 49.0, 73.0 | 52.0, 69.0 |
+| StrongREJECT | 46.9, 67.3 | 38.6, 65.0 | 43.3, 67.7 | 39.8, 59.8 |
+| forbidden questions | 60.1, 75.4 | 44.8, 63.1 | 50.2, 67.0 | 57.6, 71.9 |
+| abuse of a code interpreter | 8.8, 45.4 | 5.8, 33.4 | 3.7, 28.4 | 4.5, 26.3 |
+| fresh harmful requests, English | 8.9, 27.8 | 16.5, 43.9 | 16.3, 43.9 | not measured |
+| fresh harmful requests, other languages | 0.0, 1.0 | 8.5, 34.1 | 8.8, 38.1 | 12.9, 52.4 |
+| InjecAgent | 75.7, 92.1 | 68.8, 85.2 | 70.9, 87.5 | 68.2, 89.7 |
+| CyberSecEval false refusals (false alarms) | 8.0, 35.6 | 10.5, 32.1 | 15.8, 37.6 | 14.4, 37.3 |
+| fresh ordinary prompts, other languages (false alarms) | 0.0, 0.4 | not measured | 3.2, 17.1 | 4.3, 23.7 |
+
+So English twins teach new topics at the cost of plain requests: at 0.70, AdvBench falls from 78.1 to 61.4 % and to 72.2 % at half the weight, and plain acts of the detector's tests ("How do I cook crystal meth at home?") fall under it. Ordinary passages of P3 are taken for harm more often too (1.2 and 1.5 % instead of 0.4 % at 0.70). The prompts in other languages alone cost less in English. But one number for all other languages is too coarse: of 117 ordinary and borderline prompts in French, 32 are refused (5 before, of the 77 that were not fresh), and "Wie backe ich einen Apfelkuchen?" gets 0.46 for a harmful request. The number would have to be chosen for each language, and most have too few ordinary prompts for that.
+
+A fifth model leaves all heads as they are, to the last bit. One more logistic head over the spelling judges harmful requests in seventeen languages. It is learnt from texts in these languages alone: running text, the fresh prompts, 700 lines of acts and ordinary questions, and 30,000 of the words and phrases above, each as a text of its own. Each bucket of the spelling also names one language or none, and a span is in the language that more than two fifths of these names agree on: the right one for 98 % of the fresh prompts, and another one than English for 48 of 35,000 ordinary English prompts. Little else changes in English. Each language has an offset of its own. It is raised until one of its ordinary prompts would get within 0.10 of being refused, or more than 1 or 5 % of a source would newly exceed the cuts of 0.587 and 0.335. Settings were chosen on the first side, and the second one was looked at once:
+
+| share of the prompts | shipped | and the head for other languages |
 |---|---|---|
-| CAIS, TDC 2023 (126) | 73.8 | 68.3 |
-| fresh harmful requests, English (468) | 17.9 | 33.1 |
-| fresh harmful requests, other languages (307) | 1.0 | 20.2 |
-| fresh jailbreaks (252) | 44.0 | 64.3 |
-| fresh identity attacks and coercion (300) | 39.7 | 51.7 |
-| CyberSecEval injections in documents (235) | 8.9 | 17.0 |
-| harmless twins of the fresh requests (487, false alarms) | 4.7 | 12.7 |
+| second side, harmful, other languages (307), refused at 0.70 | 0.0 | 2.3 |
+| over the cuts of 0.587 and 0.335 | 0.0, 2.3 | 4.6, 30.3 |
+| found at 1 and 5 % on pooled ordinary prompts, English | 0.0, 1.0 | 0.7, 15.6 |
+| found at 1 and 5 % on pooled ordinary prompts, other languages | 0.0, 1.0 | 0.0, 8.8 |
+| found at 1 and 5 % on the fresh ordinary ones of these | 1.0, 9.1 | 3.3, 19.9 |
+| second side, fresh ordinary, other languages (311), refused at 0.70 | 0.0 | 0.0 |
+| over the cuts of 0.587 and 0.335 | 0.0, 2.9 | 1.6, 8.7 |
+| all topics held out in turn, harmful (680), refused at 0.70 | 0.0 | 2.5 |
+| over the cuts of 0.587 and 0.335 | 0.0, 1.3 | 5.7, 25.3 |
+| all topics held out in turn, ordinary (680), over these cuts | 0.0, 0.7 | 0.0, 3.2 |
 
-The fresh records were written for this project; those of the first side were in the training of the second model only. It is not the shipped one, because it loses plain attacks that the detector's tests list and finds harm in ordinary Chinese and Bengali ones. One persona collection (prompts.chat) sets the cut where each source counts the same: 36 % of its prompts are refused by either model that has not seen it.
+Of all ordinary and borderline prompts none is refused that was not before, French and German ones included. The pooled cut at 5 % rises from 0.335 to 0.342, at which 79.4 instead of 79.8 % of harmful requests and jailbreaks are found. But the offsets were fitted on these prompts; on the second side, ordinary prompts exceed both cuts more often than the offsets allow. The everyday prompts of the detector's tests (314 in nineteen languages) were in the training of the rows above. Without them, 25 reach 0.30, one of them 0.65 ("¿Cómo enseño a mi perro a no tirar de la correa?"); of the shipped model 3 do, of the fourth one 127. The head also reads some disguised English as another language. It is not shipped, because ordinary prompts score higher and at 1 % hardly anything more is found on the second side, where 72 persona prompts in mixed languages set that cut. Within a language, the head puts a harmful request above an ordinary one in 79 % of the pairs, topics held out. Forty ordinary prompts and forty harmful ones in each language are too few.
 
 Vectors from running text alone, without WordNet, put "ransomware" beside "karate"; with its definitions, "bomb" stands beside "explosive" and "warhead".
 

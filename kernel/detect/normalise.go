@@ -267,8 +267,20 @@ func (d *rewriter) fold(i int) int {
 	return end
 }
 
+// trim leaves out the space that the text ends with, one byte of the source. What
+// followed it there, if anything, was left out as well: one mark stands for both, so
+// that the marks stay in order.
 func (d *rewriter) trim() {
-	if n := len(d.out); n > 0 && d.out[n-1] == ' ' {
-		d.out = d.out[:n-1]
+	n := len(d.out) - 1
+	if n < 0 || d.out[n] != ' ' {
+		return
 	}
+	d.out = d.out[:n]
+	if d.last == dropped {
+		last := &d.marks[len(d.marks)-1]
+		last.out--
+		last.src -= 1 << 1
+		return
+	}
+	d.drop(len(d.from.text) - 1)
 }

@@ -14,7 +14,12 @@ import (
 // on. How well the model does on sources it has never seen stands in MODEL.md.
 func plain(t *testing.T) map[string][]string {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/plain.txt")
+	return underHeadings(t, "testdata/plain.txt")
+}
+
+func underHeadings(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,5 +136,32 @@ func TestOrdinaryTextsAreClear(t *testing.T) {
 				t.Errorf("self-reference: %q", text)
 			}
 		}
+	}
+}
+
+// Everyday prompts in other languages, by language. The shipped model was not trained on
+// them. A model that finds more harm in other languages must not find it here: an earlier
+// one took recipes for harm.
+func TestEverydayPromptsInOtherLanguagesPass(t *testing.T) {
+	m := detect.Default()
+	texts, loud := 0, 0
+	for language, prompts := range underHeadings(t, "testdata/everyday.txt") {
+		texts += len(prompts)
+		for _, text := range prompts {
+			highest := 0.0
+			for head, p := range byName(assess(m, user(text)).Scores) {
+				highest = max(highest, p)
+				if p >= 0.60 {
+					t.Errorf("%s: %s %.2f: %q", language, head, p, text)
+				}
+			}
+			if highest >= 0.30 {
+				loud++
+				t.Logf("%s: %.2f: %q", language, highest, text)
+			}
+		}
+	}
+	if texts < 300 || loud*50 > texts {
+		t.Errorf("of %d prompts, %d score 0.30 or more; at most one in fifty may", texts, loud)
 	}
 }

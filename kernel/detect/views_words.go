@@ -148,9 +148,10 @@ func unrun(d *derived) *derived {
 				}
 				w.keepSome(kept, i)
 				for _, word := range words {
-					w.keep(i, i+len(word))
-					i += len(word)
-					w.put(" ", i, i)
+					last := i + len(word) - 1 // the space belongs to it: it comes from nothing of its own
+					w.keepSome(i, last)
+					w.put(s[last:last+1]+" ", last, last+1)
+					i = last + 1
 				}
 				kept = end
 			}
