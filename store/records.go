@@ -26,7 +26,7 @@ type Receipt struct {
 	SessionKey string
 	// SessionID is the session as the public lists show it.
 	SessionID string
-	// TurnID is the random id that the turn had before its receipt: it leads to
+	// TurnID is the id that the turn had before its receipt: it leads to
 	// the receipt ([Store.ReceiptOfTurn]). The tool calls of a turn may have the same.
 	// Empty when nobody was told of one.
 	TurnID string

@@ -37,7 +37,8 @@ type Store interface {
 	// goes on with the Cursor of the last receipt visits every receipt that was
 	// there at the start exactly once, whatever is written meanwhile. A limit
 	// below 1 returns none. A cursor that is not of this store's form is
-	// [ErrNotFound].
+	// [ErrNotFound]. A receipt that is damaged hides no other: it has its Cursor, its Seq
+	// and, if that cannot be read, an empty JSON.
 	Recent(ctx context.Context, before string, limit int) ([]Receipt, error)
 
 	// Summaries lists the same receipts as Recent, in the same order and with the
@@ -53,10 +54,11 @@ type Store interface {
 	// out was taken away behind the store's back. A caller that goes on with the Seq of
 	// the last receipt, until there are none, visits every receipt that was there at the
 	// start. The cost depends on what is returned and not on the size of the log. A limit
-	// below 1 returns none.
+	// below 1 returns none. Damaged receipts are as in Recent.
 	Log(ctx context.Context, after uint64, limit int) ([]Receipt, error)
 
-	// Receipt returns the receipt with the id, or [ErrNotFound].
+	// Receipt returns the receipt with the id, or [ErrNotFound], or [ErrInvalid] if its
+	// record is damaged so that it cannot be read.
 	Receipt(ctx context.Context, id string) (Receipt, error)
 
 	// ReceiptOfTurn returns the receipt whose TurnID is id, or [ErrNotFound]. Of several

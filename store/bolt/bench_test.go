@@ -112,7 +112,7 @@ func commitTurn(b *testing.B, s *bolt.Store, key string, calls int) error {
 
 // realReceipt is a receipt as the proxy writes it, with random digits where it has some.
 func realReceipt(id, kind, key string) store.Receipt {
-	id, nonce := kind+"-"+strings.ToUpper(id), rand.Text()
+	id, nonce := kind+"-"+strings.ToUpper(id), fmt.Sprintf("%013d", time.Now().UnixMilli())+rand.Text()[:13] // in the order of time, as turns are named
 	record := fmt.Sprintf(sampleRecord, randomHex(32), id, nonce, randomHex(32), randomHex(32), randomHex(32))
 	summary := fmt.Sprintf(sampleSummary, id)
 	level := store.Level{}

@@ -32,8 +32,8 @@ var (
 	turnsBucket      = []byte("turns")      // turn id → sequence number
 	sessionsBucket   = []byte("sessions")   // session key → version, session
 	aliasesBucket    = []byte("aliases")    // alias → session key
-	familiesBucket   = []byte("families")   // family, zero byte, key or alias of a member → nothing
-	countersBucket   = []byte("tallies")    // "s/" and session key → what it adds to the statistics; "total" → all
+	familiesBucket   = []byte("families")   // sequence number of a family's first receipt, key or alias of a member → nothing
+	countersBucket   = []byte("tallies")    // "s/", place of its family and session key → what a session adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
 	documentsBucket  = []byte("policies")   // hash → JSON of a policy or a setup

@@ -366,6 +366,73 @@ func olderStatisticsAreCountedOn(t *testing.T, older, out []byte) {
 	}
 }
 
+// Families and counters that older versions stored, under names in no order, are found,
+// counted on and erased.
+func TestOlderFamiliesAreWrittenOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	turn := func(id, key, family string, aliases ...string) {
+		t.Helper()
+		receipt := store.Receipt{ID: id, Kind: store.KindText, SessionKey: key, Turn: 1, MAfter: 0.25, JSON: []byte("{}")}
+		must(t, s.Commit(t.Context(), store.Change{Receipt: receipt, Session: store.Session{Key: key, Family: family, Secret: []byte("secret")}, Aliases: aliases}))
+	}
+	turn("KRN-1", "first", "")
+	turn("KRN-2", "second", "KRN-1", "a name of it")
+	must(t, s.Close())
+
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	place := binary.BigEndian.AppendUint64(nil, 1)
+	rename := func(b *bbolt.Bucket, from, to []byte) {
+		var keys [][]byte
+		must(t, b.ForEach(func(k, _ []byte) error { keys = append(keys, bytes.Clone(k)); return nil }))
+		for _, k := range keys {
+			if rest, ok := bytes.CutPrefix(k, from); ok {
+				must(t, b.Put(slices.Concat(to, rest), bytes.Clone(b.Get(k))))
+				must(t, b.Delete(k))
+			}
+		}
+	}
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		rename(tx.Bucket([]byte("families")), place, []byte("KRN-1\x00"))
+		rename(tx.Bucket([]byte("tallies")), slices.Concat([]byte("s/"), place), []byte("s/"))
+		return nil
+	}))
+	must(t, db.Close())
+
+	s = open(t, path, bolt.Options{})
+	turn("KRN-3", "third", "KRN-1")
+	session, err := s.Session(t.Context(), "second")
+	must(t, err)
+	must(t, s.Commit(t.Context(), store.Change{
+		Receipt: store.Receipt{ID: "KRN-4", Kind: store.KindText, SessionKey: "second", Turn: store.MaxCountedTurn + 1, JSON: []byte("{}")},
+		Session: session,
+	}))
+	stats, err := s.Stats(t.Context())
+	must(t, err)
+	if stats.TotalReceipts != 2 { // all of the second went
+		t.Errorf("%d receipts are counted", stats.TotalReceipts)
+	}
+	must(t, s.Erase(t.Context(), "a name of it"))
+	for _, key := range []string{"first", "second", "third", "a name of it"} {
+		if _, err := s.Session(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	must(t, s.Close())
+	db, err = bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, db.View(func(tx *bbolt.Tx) error {
+		for _, name := range []string{"families", "sessions", "aliases"} {
+			if k, _ := tx.Bucket([]byte(name)).Cursor().First(); k != nil {
+				t.Errorf("%s still has %q", name, k)
+			}
+		}
+		return nil
+	}))
+	must(t, db.Close())
+}
+
 // Counters that are damaged are an error and no number.
 func TestDamagedStatistics(t *testing.T) {
 	for name, damage := range map[string]map[string]string{
@@ -428,7 +495,8 @@ func TestDictionaryStays(t *testing.T) {
 	}
 }
 
-// A receipt that is damaged in any byte is an error or another receipt, never a crash.
+// A receipt that is damaged in any byte is an error or another receipt when it is read alone,
+// never a crash.
 func TestDamagedReceipts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
@@ -459,6 +527,55 @@ func TestDamagedReceipts(t *testing.T) {
 	}
 	if damaged < len(whole)/3 {
 		t.Errorf("%d damages were noticed, want at least %d", damaged, len(whole)/3)
+	}
+}
+
+// One damaged receipt hides no other: lists and the log have its place, and the others whole.
+func TestListsOfADamagedReceipt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	appendReceipts(t, s, "KRN-1", "KRN-2", "KRN-3")
+	must(t, s.Close())
+	at := binary.BigEndian.AppendUint64(nil, 2)
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	var whole []byte
+	must(t, db.View(func(tx *bbolt.Tx) error { whole = bytes.Clone(tx.Bucket([]byte("receipts")).Get(at)); return nil }))
+	must(t, db.Close())
+	unread := 0
+	for i := 0; i <= len(whole); i += 5 {
+		for _, data := range [][]byte{whole[:i], append(bytes.Repeat([]byte{0xff}, i), whole[i:]...), append(slices.Clone(whole[:i]), bytes.Repeat([]byte{0xff}, len(whole)-i)...)} {
+			db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoSync: true})
+			must(t, err)
+			must(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("receipts")).Put(at, data) }))
+			must(t, db.Close())
+			s := open(t, path, bolt.Options{})
+			recent, err := s.Recent(t.Context(), "", 9)
+			must(t, err)
+			slices.Reverse(recent)
+			log, err := s.Log(t.Context(), 0, 9)
+			must(t, err)
+			summaries, err := s.Summaries(t.Context(), "", 9)
+			must(t, err)
+			for _, list := range [][]store.Receipt{recent, log} {
+				if len(list) != 3 || list[0].ID != "KRN-1" || list[1].Seq != 2 || list[1].Cursor != "2" || list[2].Seq != 3 || string(list[2].JSON) != recordOf("KRN-3") {
+					t.Fatalf("%x: %+v", data, list)
+				}
+			}
+			if len(summaries) != 3 || summaries[0].ID != "KRN-3" || summaries[1].Cursor != "2" {
+				t.Fatalf("%x: %+v", data, summaries)
+			}
+			if len(log[1].JSON) == 0 {
+				unread++
+				if _, err := s.Receipt(t.Context(), "KRN-2"); !errors.Is(err, store.ErrInvalid) {
+					t.Errorf("%x: reading it alone: %v", data, err)
+				}
+			}
+			must(t, s.Close())
+		}
+	}
+	if unread < 20 {
+		t.Errorf("only %d damages could not be read", unread)
 	}
 }
 

@@ -9,8 +9,11 @@
 //
 // A page of the tree is copied whole for each change in it, so a receipt is one entry
 // at the end of its bucket: its fields, its summary and its record, compressed with a
-// dictionary of what all receipts have in common (encoding.go). Every older form of an
-// entry is read on; none is written anew.
+// dictionary of what all receipts have in common (encoding.go). For the same reason what is
+// written at one time stands together wherever its key allows it: turns are named in the
+// order of time, and families and counters stand under the number of a family's first
+// receipt. Only the ids of receipts and the keys of sessions are hashes, and cost a page
+// each. Every older form of an entry is read on, and written anew only where it says so.
 //
 // Limits are counted in memory, which is enough because no other process
 // counts. A window of an hour or longer, such as the runs of a plan, is also

@@ -183,22 +183,19 @@ func decodeFields(data []byte) (h receiptHeader, err error) {
 	return h, nil
 }
 
-// decodeReceipt returns a stored receipt without its place. The result shares nothing with
-// data.
-func decodeReceipt(data []byte) (store.Receipt, error) {
-	h, err := decodeFields(data)
-	if err != nil {
-		return store.Receipt{}, err
-	}
+// decodeReceipt returns a stored receipt without its place. One that is damaged has no record,
+// and of the rest what can be read. The result shares nothing with data.
+func decodeReceipt(data []byte) store.Receipt {
+	h, _ := decodeFields(data)
 	record, err := recordOf(data)
 	if err != nil {
-		return store.Receipt{}, fmt.Errorf("%s: %w", h.ID, err)
+		record = nil
 	}
 	return store.Receipt{
 		ID: h.ID, Kind: h.Kind, SessionKey: h.SessionKey, SessionID: h.SessionID, TurnID: h.TurnID,
 		Turn: h.Turn, Timestamp: h.Timestamp, Intervened: h.Intervened, MAfter: h.MAfter,
 		JSON: record, LogPrev: linkOf(data),
-	}, nil
+	}
 }
 
 // decodeSummary returns a summary that an older version stored: the length of the id,

@@ -22,6 +22,7 @@ type encodedReceipt struct {
 	receipt    []byte
 	sum        [sha256.Size]byte // of the record
 	sessionKey string
+	family     string // of the session, where its change is what writes the receipt
 	counters   store.Counters
 	level      store.Level
 	timestamp  int64
@@ -98,7 +99,7 @@ func (c encodedReceipt) write(tx *bbolt.Tx, last *tail) (uint64, error) {
 	if err := c.writeTurn(tx.Bucket(turnsBucket), at); err != nil {
 		return 0, err
 	}
-	return sequence, c.count(tx.Bucket(countersBucket))
+	return sequence, c.count(tx)
 }
 
 // writeTurn makes the turn's id lead to the receipt, unless it is that of a tool call and
@@ -108,6 +109,7 @@ func (c encodedReceipt) writeTurn(turns *bbolt.Bucket, at []byte) error {
 	if c.turnID == "" || c.kind == store.KindToolCall && turns.Get(id) != nil {
 		return nil
 	}
+	turns.FillPercent = 0.95 // turns are named in the order of time
 	return turns.Put(id, at)
 }
 
@@ -144,11 +146,7 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Recei
 	err := s.view(ctx, "reading the log", func(tx *bbolt.Tx) error {
 		c := tx.Bucket(receiptsBucket).Cursor()
 		for k, v := c.Seek(keyOf(after + 1)); k != nil && len(list) < limit; k, v = c.Next() {
-			r, err := receiptAt(k, v)
-			if err != nil {
-				return err
-			}
-			list = append(list, r)
+			list = append(list, receiptAt(k, v))
 		}
 		return nil
 	})
@@ -165,11 +163,7 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 			return err
 		}
 		for ; k != nil && len(list) < limit; k, v = c.Prev() {
-			r, err := receiptAt(k, v)
-			if err != nil {
-				return err
-			}
-			list = append(list, r)
+			list = append(list, receiptAt(k, v))
 		}
 		return nil
 	})
@@ -218,42 +212,45 @@ func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]stor
 			end = min(end, sequence)
 		}
 		for ; end > 1 && len(list) < limit; end-- {
-			summary, err := summaryAt(tx, end-1)
-			if err != nil {
-				return err
-			}
-			list = append(list, summary)
+			list = append(list, summaryAt(tx, end-1))
 		}
 		return nil
 	})
 	return list, err
 }
 
-// summaryAt reads the summary of the receipt with the sequence number, or its id
-// alone.
-func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary, err error) {
+// summaryAt reads the summary of the receipt with the sequence number, or its id alone. One
+// that is damaged may have neither.
+func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary) {
 	at := keyOf(sequence)
 	data := tx.Bucket(receiptsBucket).Get(at)
-	var h receiptHeader
-	if isCompressed(data) {
-		h, found.JSON, err = decodeHead(data)
-		found.ID = h.ID
-	} else if summary := tx.Bucket(summariesBucket).Get(at); summary != nil {
-		found, err = decodeSummary(summary)
+	if older := tx.Bucket(summariesBucket).Get(at); older != nil && !isCompressed(data) {
+		found, _ = decodeSummary(older)
 	} else {
-		h, err = decodeFields(data)
-		found.ID = h.ID
+		found.ID, found.JSON = headOf(data)
 	}
 	found.Cursor = strconv.FormatUint(sequence, 10)
-	return found, err
+	return found
+}
+
+// headOf returns the id and the summary of a stored receipt of any form, as far as they can
+// be read.
+func headOf(data []byte) (id string, summary []byte) {
+	var h receiptHeader
+	if isCompressed(data) {
+		h, summary, _ = decodeHead(data)
+	} else {
+		h, _ = decodeFields(data)
+	}
+	return h.ID, summary
 }
 
 // receiptAt decodes an entry of the receipts' bucket.
-func receiptAt(k, v []byte) (store.Receipt, error) {
-	r, err := decodeReceipt(v)
+func receiptAt(k, v []byte) store.Receipt {
+	r := decodeReceipt(v)
 	r.Seq = binary.BigEndian.Uint64(k)
 	r.Cursor = strconv.FormatUint(r.Seq, 10)
-	return r, err
+	return r
 }
 
 // Receipt looks the id up.
@@ -274,8 +271,10 @@ func (s *Store) lookUp(ctx context.Context, ids []byte, id string) (store.Receip
 		if at == nil {
 			return store.ErrNotFound
 		}
-		found, err = receiptAt(at, tx.Bucket(receiptsBucket).Get(at))
-		return err
+		if found = receiptAt(at, tx.Bucket(receiptsBucket).Get(at)); len(found.JSON) == 0 {
+			return fmt.Errorf("receipt %d of the log is damaged: %w", found.Seq, store.ErrInvalid)
+		}
+		return nil
 	})
 	return found, err
 }

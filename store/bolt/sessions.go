@@ -64,8 +64,11 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 	if err != nil {
 		return err
 	}
+	for i := range encoded {
+		encoded[i].family = next.Family
+	}
 	t := turn{
-		encodedReceipt: encoded[0], calls: encoded[1:], read: next.Version, family: next.Family, derived: existing, aliases: slices.Clone(change.Aliases),
+		encodedReceipt: encoded[0], calls: encoded[1:], read: next.Version, derived: existing, aliases: slices.Clone(change.Aliases),
 		session: append(make([]byte, versionSize, versionSize+len(state)), state...),
 	}
 	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return t.commit(tx, &s.last) })
@@ -77,8 +80,7 @@ type turn struct {
 	calls   []encodedReceipt // of its answer
 	session []byte           // encoded, with room for its version
 	read    uint64           // the version that was read
-	family  string
-	derived bool // the family must be there
+	derived bool             // the family must be there
 	aliases []string
 }
 
@@ -112,9 +114,9 @@ func (t turn) commit(tx *bbolt.Tx, last *tail) error {
 
 // putNames writes the aliases, and notes in the family all names of the session.
 func (t turn) putNames(tx *bbolt.Tx) error {
-	families, aliases := tx.Bucket(familiesBucket), tx.Bucket(aliasesBucket)
+	families, aliases, place := tx.Bucket(familiesBucket), tx.Bucket(aliasesBucket), familyPlaces(tx, t.family)[0]
 	for _, name := range append(t.aliases, t.sessionKey) {
-		if err := putNew(families, memberKey(t.family, name), nil); err != nil {
+		if err := putNew(families, memberKey(place, name), nil); err != nil {
 			return err
 		}
 		if name == t.sessionKey {
@@ -135,13 +137,26 @@ func putNew(b *bbolt.Bucket, key, value []byte) error {
 	return b.Put(key, value)
 }
 
-func memberKey(family, name string) []byte { return []byte(family + "\x00" + name) }
+// familyPlaces returns what the keys of a family's members begin with. Families stand in
+// the order in which they began, by the sequence number of their first receipt, so that
+// those of one time share pages. Older versions put them under the receipt's id.
+func familyPlaces(tx *bbolt.Tx, family string) [][]byte {
+	older := []byte(family + "\x00")
+	if first := tx.Bucket(idsBucket).Get([]byte(family)); first != nil {
+		return [][]byte{first, older}
+	}
+	return [][]byte{older}
+}
+
+func memberKey(place []byte, name string) []byte { return append(slices.Clip(place), name...) }
 
 // hasMembers reports whether a family is there.
 func hasMembers(tx *bbolt.Tx, family string) bool {
-	prefix := memberKey(family, "")
-	name, _ := tx.Bucket(familiesBucket).Cursor().Seek(prefix)
-	return bytes.HasPrefix(name, prefix)
+	members := tx.Bucket(familiesBucket).Cursor()
+	return slices.ContainsFunc(familyPlaces(tx, family), func(place []byte) bool {
+		key, _ := members.Seek(place)
+		return bytes.HasPrefix(key, place)
+	})
 }
 
 // Erase takes the sessions of the family out of the tree, with all their names.
@@ -163,11 +178,13 @@ func (s *Store) Erase(ctx context.Context, key string) error {
 // elsewhere by now: then only the note of it goes.
 func eraseFamily(tx *bbolt.Tx, family string) error {
 	sessions, aliases, families := tx.Bucket(sessionsBucket), tx.Bucket(aliasesBucket), tx.Bucket(familiesBucket)
-	prefix := memberKey(family, "")
-	var names [][]byte
+	var members, names [][]byte
 	cursor := families.Cursor()
-	for k, _ := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cursor.Next() {
-		names = append(names, bytes.Clone(k[len(prefix):]))
+	for _, place := range familyPlaces(tx, family) {
+		for k, _ := cursor.Seek(place); bytes.HasPrefix(k, place); k, _ = cursor.Next() {
+			members = append(members, bytes.Clone(k))
+			names = append(names, members[len(members)-1][len(place):])
+		}
 	}
 	inFamily := func(key []byte) (bool, error) {
 		data := sessions.Get(key)
@@ -202,8 +219,14 @@ func eraseFamily(tx *bbolt.Tx, family string) error {
 			if err := sessions.Delete(name); err != nil {
 				return err
 			}
+			// The statistics know the session on.
+			if err := moveCounters(tx.Bucket(countersBucket), countersKey(tx, family, string(name)), countersKey(tx, "", string(name))); err != nil {
+				return err
+			}
 		}
-		if err := families.Delete(memberKey(family, string(name))); err != nil {
+	}
+	for _, member := range members {
+		if err := families.Delete(member); err != nil {
 			return err
 		}
 	}

@@ -71,14 +71,15 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 
 // count adds the receipt to its session and to the sum, or takes the session out of the sum
 // when the receipt excludes it.
-func (c encodedReceipt) count(stored *bbolt.Bucket) error {
+func (c encodedReceipt) count(tx *bbolt.Tx) error {
+	stored := tx.Bucket(countersBucket)
 	sum, err := readCounters(stored, totalKey)
 	if err != nil {
 		return err
 	}
-	key, own := []byte("s/"+c.sessionKey), counters{}
+	key, own := []byte(nil), counters{}
 	if c.sessionKey != "" {
-		if own, err = readCounters(stored, key); err != nil {
+		if key, own, err = c.readOwn(tx); err != nil {
 			return err
 		}
 	}
@@ -102,6 +103,53 @@ func (c encodedReceipt) count(stored *bbolt.Bucket) error {
 		}
 	}
 	return writeCounters(stored, totalKey, sum)
+}
+
+// readOwn reads the counters of the receipt's session, and returns the key under which they
+// are written from now on. They stand in one place: with those of sessions that began at the
+// same time, so that these share pages. From elsewhere they are moved there: those of a
+// receipt that came before its session, of a session that was erased, and of older files.
+func (c encodedReceipt) readOwn(tx *bbolt.Tx) (key []byte, own counters, err error) {
+	stored, family := tx.Bucket(countersBucket), c.family
+	key = countersKey(tx, family, c.sessionKey)
+	if stored.Get(key) == nil || family == "" {
+		before := ""
+		if data := tx.Bucket(sessionsBucket).Get([]byte(c.sessionKey)); data != nil {
+			if before, err = familyOf(data); err != nil {
+				return nil, own, err
+			}
+		}
+		key = countersKey(tx, cmp.Or(family, before), c.sessionKey)
+		for _, place := range [][]byte{countersKey(tx, before, c.sessionKey), countersKey(tx, "", c.sessionKey)} {
+			if err := moveCounters(stored, place, key); err != nil {
+				return nil, own, err
+			}
+		}
+	}
+	own, err = readCounters(stored, key)
+	return key, own, err
+}
+
+// countersKey returns where the counters of a session of a family stand, and of a session
+// of none.
+func countersKey(tx *bbolt.Tx, family, session string) []byte {
+	var first []byte
+	if family != "" {
+		first = tx.Bucket(idsBucket).Get([]byte(family)) // see familyPlaces
+	}
+	return slices.Concat([]byte("s/"), first, []byte(session))
+}
+
+// moveCounters moves counters to another key, if there are some.
+func moveCounters(stored *bbolt.Bucket, from, to []byte) error {
+	data := stored.Get(from)
+	if data == nil || bytes.Equal(from, to) {
+		return nil
+	}
+	if err := stored.Put(to, bytes.Clone(data)); err != nil {
+		return err
+	}
+	return stored.Delete(from)
 }
 
 // addTo adds the receipt to the sum and to its session.

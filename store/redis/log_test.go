@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -145,5 +146,36 @@ func TestLogShowsAGap(t *testing.T) {
 		if len(seqs) != 20 || seqs[9] != 10 || seqs[10] != 31 {
 			t.Errorf("pages of %d: %v", limit, seqs)
 		}
+	}
+}
+
+// One damaged receipt hides no other: lists and the log have its place, and the others whole.
+func TestListsOfADamagedReceipt(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	for i := range 3 {
+		must(t, s.Append(t.Context(), store.Receipt{ID: fmt.Sprint("KRN-", i), Kind: store.KindText, JSON: []byte("{}")}))
+	}
+	entries, err := raw.XRange(t.Context(), "lex:{0}:receipts", "-", "+").Result()
+	must(t, err)
+	must(t, raw.Del(t.Context(), "lex:{0}:receipts").Err())
+	for i, e := range entries {
+		if i == 1 {
+			e.Values = map[string]any{"id": "KRN-1", "turn": "x", "ts": "", "m_after": "NaN?", "seq": "-"}
+		}
+		must(t, raw.Do(t.Context(), addition("lex:{0}:receipts", e.ID, e.Values)...).Err())
+	}
+	recent, err := s.Recent(t.Context(), "", 9)
+	must(t, err)
+	log, err := s.Log(t.Context(), 0, 9)
+	must(t, err)
+	if len(recent) != 3 || recent[0].ID != "KRN-2" || recent[1].Cursor == "" || len(recent[1].JSON) != 0 || string(recent[2].JSON) != "{}" {
+		t.Errorf("recent: %+v", recent)
+	}
+	if len(log) != 3 || log[1].Seq != 2 || len(log[1].JSON) != 0 || log[2].ID != "KRN-2" {
+		t.Errorf("log: %+v", log)
+	}
+	if _, err := s.Receipt(t.Context(), "KRN-1"); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("reading it alone: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -27,9 +26,7 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 	}
 	list := make([]store.Receipt, len(entries))
 	for i, e := range entries {
-		if list[i], err = decodeReceipt(e); err != nil {
-			return nil, err
-		}
+		list[i] = decodeReceipt(e)
 	}
 	return list, nil
 }
@@ -75,10 +72,7 @@ func (s *Store) receiptsAt(ctx context.Context, places []client.XMessage) ([]sto
 		if !found {
 			continue
 		}
-		r, err := decodeReceipt(entry)
-		if err != nil {
-			return nil, err
-		}
+		r := decodeReceipt(entry)
 		// The log knows it, also of a receipt that was written before there was a log.
 		if r.Seq, err = seqOf(place); err != nil {
 			return nil, err
@@ -198,23 +192,25 @@ func (s *Store) lookUp(ctx context.Context, key string) (store.Receipt, error) {
 	if len(entries) == 0 {
 		return store.Receipt{}, fmt.Errorf("reading a receipt: %w", store.ErrNotFound)
 	}
-	return decodeReceipt(entries[0])
+	found := decodeReceipt(entries[0])
+	if len(found.JSON) == 0 {
+		return store.Receipt{}, fmt.Errorf("receipt %d of the log is damaged: %w", found.Seq, store.ErrInvalid)
+	}
+	return found, nil
 }
 
-// decodeReceipt reads an entry of the stream.
-func decodeReceipt(e client.XMessage) (store.Receipt, error) {
-	turn, err1 := strconv.Atoi(field(e, "turn"))
-	timestamp, err2 := strconv.ParseInt(field(e, "ts"), 10, 64)
-	margin, err3 := strconv.ParseFloat(field(e, "m_after"), 64)
-	seq, err4 := strconv.ParseUint(cmp.Or(field(e, "seq"), "0"), 10, 64) // older ones have none
-	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
-		return store.Receipt{}, fmt.Errorf("decoding receipt %s: a field is no number", field(e, "id"))
-	}
+// decodeReceipt reads an entry of the stream. Of one that is damaged it returns what can be
+// read.
+func decodeReceipt(e client.XMessage) store.Receipt {
+	turn, _ := strconv.Atoi(field(e, "turn"))
+	timestamp, _ := strconv.ParseInt(field(e, "ts"), 10, 64)
+	margin, _ := strconv.ParseFloat(field(e, "m_after"), 64)
+	seq, _ := strconv.ParseUint(field(e, "seq"), 10, 64) // older ones have none
 	return store.Receipt{
 		ID: field(e, "id"), Kind: field(e, "kind"), SessionKey: field(e, "session_key"), SessionID: field(e, "session"), TurnID: field(e, "turn_id"),
 		Turn: turn, Timestamp: timestamp, Intervened: field(e, "intervened") == "1", MAfter: margin,
 		JSON: []byte(field(e, "json")), Cursor: e.ID, Seq: seq, LogPrev: field(e, "log_prev"),
-	}, nil
+	}
 }
 
 // field is a field of an entry, "" if it has none of the name.
