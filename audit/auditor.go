@@ -251,7 +251,7 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 		return fault, err
 	}
 	own := r
-	if r.Tool != "" {
+	if r.Tool != "" && r.Prev != "" {
 		if own, fault, err = a.turnOf(ctx, kernel.IDOf(r.Prev)); err != nil || fault.Failed() {
 			return fault, err
 		}
@@ -270,7 +270,8 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 
 // turnOf follows the chain from a receipt of a resent conversation back over the tool
 // calls to the receipt of their turn, which is the receipt itself if it is no tool call.
-// A receipt that is missing or broken is a failed check.
+// A call that a client asks a server of tools for comes before its turn: it stands for itself
+// if it is the first of its chain. A receipt that is missing or broken is a failed check.
 func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fault Check, err error) {
 	const name = "chain"
 	for range 1 + store.MaxCalls {
@@ -285,7 +286,7 @@ func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fa
 		if err != nil {
 			return turn, failed(name, fmt.Sprintf("a receipt of its conversation, %s, is broken: %v", id, err)), nil
 		}
-		if r.Tool == "" {
+		if r.Tool == "" || r.Prev == "" {
 			return r, Check{}, nil
 		}
 		id = kernel.IDOf(r.Prev)

@@ -166,25 +166,21 @@ func (in *scanner) quoted(n int) (string, bool) {
 	return string(text), err == nil && string(again) == literal
 }
 
-// number reads a number. It is written again and compared, unless it is short: of the
-// decimals with at most 15 digits no two are the same double (IEEE 754 doubles keep that
-// many), so such a one is the shortest there is unless it ends in a zero.
+// number reads a number. What [decimal] does not know is written again and compared.
 func (in *scanner) number() (float64, bool) {
+	if n, length := decimal(in.rest); length > 0 {
+		in.rest = in.rest[length:]
+		return n, true
+	}
 	length := 0
 	for length < len(in.rest) && numeric[in.rest[length]] {
 		length++
 	}
 	literal := in.rest[:length]
 	in.rest = in.rest[length:]
-	if literal == "0" {
-		return 0, true
-	}
 	n, err := strconv.ParseFloat(literal, 64)
 	if err != nil {
 		return 0, false
-	}
-	if length <= 15 && n >= 1e-6 && n < 1 && literal[:2] == "0." && literal[length-1] != '0' {
-		return n, strings.IndexByte(literal, 'e') < 0
 	}
 	var buffer [32]byte
 	again, err := appendNumber(buffer[:0], n)

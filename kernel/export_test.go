@@ -29,3 +29,13 @@ func (k *Kernel) Retake(before, r Receipt) (_ Receipt, err error) {
 	r.X, r.Z, r.CUSUM, r.CUSUMSlow, r.Carry, r.Policy = s.X, s.Z, s.CUSUM, s.CUSUMSlow, s.Carry, s.Policy
 	return k.Remake(r)
 }
+
+// ReadNumber reads a text that is one number with the reader for canonical JSON alone.
+func ReadNumber(text string) (n float64, ok bool) {
+	in := scanner{text}
+	n, ok = in.number()
+	return n, ok && in.rest == ""
+}
+
+// Decimal reads the number that a text begins with by arithmetic alone.
+var Decimal = decimal

@@ -29,6 +29,9 @@ func (r Receipt) CheckForm() error {
 // outcomes are all that there are.
 var outcomes = [...]Outcome{Answered, Refused, ProviderFailed, ClientGone, Aborted, Failed}
 
+// noTrace is the trace id that stands for none.
+const noTrace = "00000000000000000000000000000000"
+
 // checkFacts checks what every receipt says of when and how.
 func (r *Receipt) checkFacts() error {
 	switch {
@@ -46,6 +49,8 @@ func (r *Receipt) checkFacts() error {
 		return fmt.Errorf("%w: mode is observe, but the turn was refused", ErrInput)
 	case r.Migrated && r.Prev == "":
 		return fmt.Errorf("%w: migrated is true in the first receipt of a session", ErrInput)
+	case r.TraceID != "" && (!traceID.MatchString(r.TraceID) || r.TraceID == noTrace):
+		return fmt.Errorf("%w: trace_id is not 32 lower-case hex digits, or all of them are 0", ErrInput)
 	case slices.ContainsFunc(r.Coverage.Detectors, func(d DetectorRun) bool { return !inUnit(d.Score) || d.Millis < 0 }):
 		return fmt.Errorf("%w: a detector's score is not in [0, 1], or its time under 0", ErrInput)
 	}

@@ -35,6 +35,10 @@ func TestFormRefusesWhatCannotBe(t *testing.T) {
 		"a negative statistic":     {names: "cusum", either: func(r *kernel.Receipt) { r.CUSUM = -0.1 }},
 		"a carry without a number": {names: "carry", either: func(r *kernel.Receipt) { r.Carry[1] = math.NaN() }},
 
+		"a short trace":        {names: "trace_id", either: func(r *kernel.Receipt) { r.TraceID = "abc" }},
+		"a trace in capitals":  {names: "trace_id", either: func(r *kernel.Receipt) { r.TraceID = strings.Repeat("A", 32) }},
+		"a trace that is none": {names: "trace_id", either: func(r *kernel.Receipt) { r.TraceID = strings.Repeat("0", 32) }},
+
 		"a guard's score over 1":   {names: "detector", either: func(r *kernel.Receipt) { r.Coverage.Detectors = []kernel.DetectorRun{{Score: 1.1}} }},
 		"a guard's negative score": {names: "detector", either: func(r *kernel.Receipt) { r.Coverage.Detectors = []kernel.DetectorRun{{Score: -0.1}} }},
 		"a guard's negative time":  {names: "detector", either: func(r *kernel.Receipt) { r.Coverage.Detectors = []kernel.DetectorRun{{Millis: -1}} }},

@@ -4,6 +4,7 @@ import "regexp"
 
 var (
 	receiptID = regexp.MustCompile(`^(KRN|TCR)-[0-9A-F]{32}$`)
+	traceID   = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	hex256    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 

@@ -106,6 +106,7 @@ func (s *scene) receipt(t *testing.T, k *kernel.Kernel, turn kernel.Turn, prev s
 	r := k.Receipt(turn)
 	r.SessionID, r.Prev, r.Turn, r.Timestamp, r.Nonce = "demo", prev, 1+len(s.before), 1_700_000_000_000, "4E0C3B1F7A2D9865"
 	r.Version, r.Setup, r.Endpoint, r.Dialect, r.Model = "lex-go/1", strings.Repeat("0", 64), "lex/govern", "openai", "m"
+	r.TraceID = strings.Repeat("4", 32)
 	commit := func(of kernel.Committed) string {
 		return kernel.Commit(kernel.CommitmentKey(s.secret, r.Nonce, of), committed[of])
 	}
@@ -205,7 +206,7 @@ func (s *scene) others(v reflect.Value) (all []reflect.Value) {
 		for hash := range s.kernels {
 			add(hash)
 		}
-		add(s.before[0].Link(), s.before[1].ID, s.before[1].Link(), v.String()+"0", strings.ToUpper(v.String()))
+		add(strings.Repeat("5", 32), s.before[0].Link(), s.before[1].ID, s.before[1].Link(), v.String()+"0", strings.ToUpper(v.String()))
 	}
 	return all
 }

@@ -74,6 +74,9 @@ func TestArithmeticIsPortable(t *testing.T) {
 			if name == "chain.go" && strings.HasSuffix(fault, ": a map") {
 				continue // it is looked up in, never gone through
 			}
+			if name == "canonical_number.go" && strings.HasSuffix(fault, ": a product that may be fused") {
+				continue // of integers, but one that is rounded
+			}
 			t.Error(fault)
 		}
 	}

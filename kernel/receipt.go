@@ -42,7 +42,7 @@ type Receipt struct {
 	// Resent: the session is known only by the history that the client resends,
 	// so a client that goes back makes its chain branch ([Chain]).
 	Resent bool `json:"resent"`
-	// Nonce is random and occurs in no other receipt. It tells two turns apart that
+	// Nonce occurs in no other receipt. It tells two turns apart that
 	// agree in all else, the same words to the same state in the same millisecond, and
 	// gives their commitments keys of their own ([CommitmentKey]).
 	Nonce string `json:"nonce"`
@@ -54,7 +54,10 @@ type Receipt struct {
 	// decided: the version of the code, the models, the rules and the texts. Older
 	// receipts have none.
 	Setup string `json:"setup,omitzero"`
-	Mode  Mode   `json:"mode"`
+	// TraceID is the trace that the turn belongs to, 32 lower-case hex digits that are not
+	// all 0 (W3C Trace Context, 3.2.2.3), or empty. The caller may have chosen it.
+	TraceID string `json:"trace_id,omitzero"`
+	Mode    Mode   `json:"mode"`
 	// Endpoint, Dialect and Model as the caller names them.
 	Endpoint string  `json:"endpoint"`
 	Dialect  string  `json:"dialect"`

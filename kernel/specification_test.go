@@ -443,7 +443,7 @@ func everyKind(t *testing.T) *journal {
 	for _, outcome := range []kernel.Outcome{kernel.ClientGone, kernel.Aborted, kernel.Failed, kernel.Refused} {
 		ends.turns++
 		ends.write(take(t, k, ends.s, kernel.Evidence{}, kernel.Enforce, none), func(r *kernel.Receipt) {
-			r.Outcome, r.Model = outcome, "sha256:0123456789abcdef"
+			r.Outcome, r.Model, r.TraceID = outcome, "sha256:0123456789abcdef", "4bf92f3577b34da6a3ce929d0e0e4736"
 			r.Coverage = kernel.Coverage{
 				Detectors: []kernel.DetectorRun{
 					{Name: "local", Outcome: kernel.DetectorFailed, Why: "timeout"},
@@ -526,7 +526,7 @@ func TestReceiptVectors(t *testing.T) {
 		}
 		for name, value := range map[string]any{
 			"type": r.AttackType, "band": r.Band, "label": r.Label, "mode": r.GovernorMode, "outcome": r.Outcome, "migrated": r.Migrated,
-			"repeated": r.Repeated, "resent": r.Resent, "degraded": r.Degraded, "carry": r.Carry != kernel.Point{}, "flagged": r.Flagged != "",
+			"repeated": r.Repeated, "resent": r.Resent, "degraded": r.Degraded, "carry": r.Carry != kernel.Point{}, "flagged": r.Flagged != "", "traced": r.TraceID != "",
 			"standing": len(r.Standing) > 0, "would refuse": r.WouldRefuse, "standalone " + string(r.Decision): r.Standalone,
 			"effect " + string(r.Effect): r.Decision, "invariant": r.Invariant, "rule": r.Rule, "provenance": r.Provenance,
 			"scores " + string(r.Decision): r.Scores != kernel.Scores{}, "decision " + string(r.Mode): r.Decision,
@@ -544,7 +544,7 @@ func TestReceiptVectors(t *testing.T) {
 		"band OPTIMAL", "band ALERT", "band STRESSED", "band CRITICAL", "label CLEAR", "label WATCH", "label THREAT", "label UNASSESSED",
 		"mode observe", "mode refuse", "mode correct", "mode pass", "migrated true", "repeated true", "resent true", "degraded true", "carry true",
 		"outcome answered", "outcome refused", "outcome provider_failed", "outcome client_gone", "outcome aborted", "outcome failed",
-		"flagged true", "standing true", "would refuse true", "standalone approved true", "standalone blocked true", "effect read approved",
+		"flagged true", "traced true", "standing true", "would refuse true", "standalone approved true", "standalone blocked true", "effect read approved",
 		"effect write blocked", "effect send blocked", "effect other blocked", "effect  approved", "invariant session_risk", "rule no-payments",
 		"provenance user", "provenance model", "provenance untrusted", "provenance instruction", "scores blocked true", "scores approved true",
 		"decision observe approved", "revision 0", "revision 1", "judged by the floor true", "slow chart alone true", "carry kept true",

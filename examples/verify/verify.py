@@ -80,7 +80,7 @@ FLAGS = """resent migrated sovereignty_drift detection_degraded capitulated lost
 NUMBERS = """turn timestamp cusum prompt_threat_signal confidence severity cusum_next m_before m_after
     governor_effort sigma_viol delta_V lyapunov_V stability_ratio z_shift""".split()
 TRIPLES = "x z carry pressure raw_state state z_next carry_next".split()
-OPTIONAL = {"cusum_slow": 0.0, "cusum_slow_next": 0.0, "m_floor": 0.0, "repeated": False, "unassessed": False, "setup": "", "rule": "",
+OPTIONAL = {"cusum_slow": 0.0, "cusum_slow_next": 0.0, "m_floor": 0.0, "repeated": False, "unassessed": False, "setup": "", "trace_id": "", "rule": "",
             "effect": "", "high_risk": False, "standalone": False, "provenance": "", "flagged": ""}
 SCORES = replay.CLASSES + ["injection"]
 PART, RAN = {"part": str, "why": str, "bytes": int}, {"name": str, "outcome": str, "why": str}
@@ -146,6 +146,7 @@ def check_form(r):
         (r["outcome"] in OUTCOMES, "outcome"),
         (r["turn"] >= 1 and r["timestamp"] > 0, "turn or timestamp"),
         (not r["refused"] or r["outcome"] != "answered" and r["mode"] == "enforce", "refused, and answered or observed"),
+        (r["trace_id"] == "" or re.fullmatch("[0-9a-f]{32}", r["trace_id"]) and r["trace_id"] != 32 * "0", "trace_id"),
         (r["prev"] or not r["migrated"], "the first of its session is migrated"),
         (not r["unassessed"] or not any(r["scores"].values()) and not r["prompt_threat_signal"] and not r["sovereignty_drift"]
          and not r["repeated"], "nobody read it, and it has evidence"),

@@ -271,7 +271,7 @@ var others = map[string]string{
 	"mode": `"observe"`, "outcome": `"aborted"`, "scores": `{"coercion":0.7,"exploitative":0,"harm_request":0,"identity":0,"injection":0,"sycophancy":0}`,
 	"prompt_threat_signal": `1.5`, "denied_by": `"a-rule"`, "standing": `["slow_drip"]`, "category": `"harmful_compliance"`, "repeated": `true`, "unassessed": `true`,
 	"high_risk": `true`, "standalone": `true`, "reasons": `["operator_policy","slow_drip"]`, "attack_type": `"sycophancy"`, "pre_eval_label": `"WATCH"`, "health_band": `"ALERT"`, "governor_mode": `"correct"`,
-	"decision": `"approved"`, "invariant": `""`, "rule": `""`, "effect": `"write"`, "provenance": `"user"`, "flagged": `""`,
+	"decision": `"approved"`, "invariant": `""`, "rule": `""`, "effect": `"write"`, "provenance": `"user"`, "flagged": `""`, "trace_id": `"0af7651916cd43dd8448eb211c80319c"`,
 	"coverage": `{"bytes_forwarded":0,"bytes_inspected":0,"detectors":[],"inspected":[],"skipped":[],"unknown":[]}`,
 }
 
@@ -332,7 +332,7 @@ func membersOf(t *testing.T, record []byte) []string {
 		t.Fatal(err)
 	}
 	delete(members, "id") // it follows from the rest
-	names := slices.Collect(maps.Keys(members))
+	names := append(slices.Collect(maps.Keys(members)), "trace_id")
 	if string(members["tool"]) == `""` {
 		return append(names, "repeated", "unassessed")
 	}
