@@ -30,10 +30,11 @@ var may = map[string][]string{
 	"wire/loose":           {"wire", "kernel/detect"},
 	"govern":               {"kernel", "kernel/detect", "kernel/toolcall", "store", "wire", "wire/loose", "model"},
 	"audit":                {"kernel", "store"},
+	"console":              {"kernel", "store"},
 	"evaluation":           {},
 	"conformance":          {},
-	"caddymodule":          {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "wire/loose", "model", "govern", "audit", "evaluation"},
-	"caddymodule/commands": {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "audit", "evaluation", "conformance", "govern", "caddymodule"},
+	"caddymodule":          {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "wire", "wire/loose", "model", "govern", "audit", "console", "evaluation"},
+	"caddymodule/commands": {"kernel", "kernel/detect", "kernel/toolcall", "store", "store/bolt", "store/redis", "audit", "console", "evaluation", "conformance", "govern", "model", "caddymodule"},
 	"caddymodule/demo":     {},
 	"cmd/bench":            {},
 	"cmd/caddy":            {""},
@@ -44,6 +45,7 @@ var may = map[string][]string{
 	"e2e":                  {"store/storetest", "conformance"},
 	"e2e/gosdk":            {},
 	"e2e/promql":           {},
+	"guards/onnx":          {"caddymodule", "model"},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every row of the table in SECURITY.md names tests that are there.
+// Every row of the table of what was tried in SECURITY.md names tests that are there.
 func TestSecurityRowsAreTests(t *testing.T) {
 	text, err := os.ReadFile("SECURITY.md")
 	if err != nil {
@@ -32,7 +32,8 @@ func TestSecurityRowsAreTests(t *testing.T) {
 	}
 	rows := 0
 	named := regexp.MustCompile("`(Test\\w+)`")
-	for line := range strings.Lines(string(text)) {
+	_, tried, _ := strings.Cut(string(text), "\n## What was tried\n")
+	for line := range strings.Lines(tried) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| **") || strings.HasPrefix(line, "| what was tried") {
 			continue
 		}

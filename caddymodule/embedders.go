@@ -69,7 +69,7 @@ func (e *RemoteEmbedder) provision(ctx caddy.Context, provider string) error {
 		return err
 	}
 	config.Dimensions = e.Dimensions
-	e.embedder, e.release, err = share(ctx, &e.Remote, config, provider+"_embedder", model.NewEmbedder)
+	e.embedder, e.release, err = shareRemote(ctx, &e.Remote, config, provider+"_embedder", model.NewEmbedder)
 	return err
 }
 

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -27,10 +29,8 @@ type GuardModule interface {
 	Guard() *govern.Guard
 }
 
-// RemoteGuard holds what the modules of all guards have in common.
-type RemoteGuard struct {
-	Remote
-
+// GuardOptions holds what the modules of all guards have in common.
+type GuardOptions struct {
 	// What receipts and metrics call the guard: guard_<name>. Default: its kind.
 	Name string `json:"name,omitempty"`
 
@@ -54,13 +54,93 @@ type RemoteGuard struct {
 	// In how many of 100 turns it is asked at most. Default: 100.
 	Budget *float64 `json:"budget,omitempty"`
 
+	// How its probabilities are corrected, as "caddy lex calibrate --guard" fits it: their
+	// log-odds times the slope, which is over 0, plus the intercept. Default: not at all.
+	Calibration *govern.Calibration `json:"calibration,omitempty"`
+
 	guard   *govern.Guard
 	release func()
 }
 
 // Guard returns the guard. Its client is shared with all configurations that ask the same
 // model in the same way under the same name.
-func (g *RemoteGuard) Guard() *govern.Guard { return g.guard }
+func (g *GuardOptions) Guard() *govern.Guard { return g.guard }
+
+// RemoteGuard holds what the modules of guards on a server have in common.
+type RemoteGuard struct {
+	Remote
+	GuardOptions
+}
+
+// LocalGuard holds what the modules of guards in this process have in common. A module of
+// another package embeds it, calls UnmarshalGuard and ProvisionGuard, and has its Guard and
+// Cleanup.
+type LocalGuard struct {
+	GuardOptions
+
+	// What receipts call the model. The labels that are only numbers, such as LABEL_1, are
+	// known of some models by their names.
+	Model string `json:"model,omitempty"`
+
+	// How long a turn waits for the verdict on a text. Default: 2s.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	observer *remoteObserver // of the client, from ProvisionGuard on
+}
+
+// health tells how the model does.
+func (g *LocalGuard) health() remoteHealth { return g.observer.health() }
+
+// A LocalModel is a classifier that a module has loaded.
+type LocalModel struct {
+	model.Classifier
+	// Files has the SHA-256 of each file that the classifier was made of, in hexadecimal,
+	// by the file's name. Receipts name them.
+	Files map[string]string
+	// Inferences is how many the classifier computes at once, at least 1.
+	Inferences int
+}
+
+// localKey tells the clients of guards in this process apart.
+type localKey struct {
+	name string
+	model.LocalConfig
+}
+
+// ProvisionGuard checks the options and makes the guard of a classifier, or takes the one
+// that another configuration made of the same files with the same options. The kind is its
+// name unless the configuration gives another.
+func (g *LocalGuard) ProvisionGuard(ctx caddy.Context, kind string, local LocalModel) error {
+	guard, err := g.asking(kind)
+	if err != nil {
+		return fmt.Errorf("guard %s: %w", g.Name, err)
+	}
+	versions := make([]string, 0, len(local.Files))
+	for _, file := range slices.Sorted(maps.Keys(local.Files)) {
+		versions = append(versions, file+" "+local.Files[file])
+	}
+	config := model.LocalConfig{
+		Model: g.Model, Version: strings.Join(versions, ", "), Inferences: local.Inferences, Timeout: time.Duration(g.Timeout),
+	}
+	name := "guard_" + g.Name
+	client, observer, release, err := share(ctx, localKey{name, config}, name, func(o model.Observer) (*model.Guard, error) {
+		return model.NewLocalGuard(config, local, o)
+	})
+	if err != nil {
+		return fmt.Errorf("guard %s: %w", g.Name, err)
+	}
+	g.observer, g.release, guard.Files = observer, release, local.Files
+	return g.ask(guard, kind, client, model.RolePrompt, model.RoleToolResult)
+}
+
+// UnmarshalGuard reads a guard's name, if there is one, and its block, from the tokens after
+// what the module has read itself. more are further options, each with what reads its
+// arguments.
+func (g *LocalGuard) UnmarshalGuard(d *caddyfile.Dispenser, more map[string]func(*caddyfile.Dispenser) error) error {
+	known := options{"model": stringOption(&g.Model), "timeout": durationOption(&g.Timeout)}
+	maps.Copy(known, more)
+	return g.unmarshal(d, known)
+}
 
 // The severities between which a text is undecided, if the configuration does not say it.
 const (
@@ -74,10 +154,7 @@ const (
 func (g *RemoteGuard) provision(
 	ctx caddy.Context, kind, provider string, build func(model.Config, model.Observer) (*model.Guard, error), roles ...model.Role,
 ) error {
-	if g.Name == "" {
-		g.Name = kind
-	}
-	guard, err := g.asking()
+	guard, err := g.asking(kind)
 	if err != nil {
 		return fmt.Errorf("guard %s: %w", g.Name, err)
 	}
@@ -85,11 +162,16 @@ func (g *RemoteGuard) provision(
 	if err != nil {
 		return fmt.Errorf("guard %s: %w", g.Name, err)
 	}
-	client, release, err := share(ctx, &g.Remote, config, "guard_"+g.Name, build)
+	var client *model.Guard
+	client, g.release, err = shareRemote(ctx, &g.Remote, config, "guard_"+g.Name, build)
 	if err != nil {
 		return fmt.Errorf("guard %s: %w", g.Name, err)
 	}
-	g.release = release
+	return g.ask(guard, kind, client, roles...)
+}
+
+// ask completes the guard with the model that it asks, and the roles that it is asked in.
+func (g *GuardOptions) ask(guard *govern.Guard, kind string, client *model.Guard, roles ...model.Role) error {
 	if len(g.Asks) > 0 {
 		roles = nil
 	}
@@ -106,9 +188,13 @@ func (g *RemoteGuard) provision(
 	return nil
 }
 
-// asking checks the options that say when the guard is asked.
-func (g *RemoteGuard) asking() (*govern.Guard, error) {
-	guard := &govern.Guard{Name: g.Name, Ask: govern.AskWhen, Low: undecidedFrom, High: undecidedTo, Required: g.Fail == failRefuse}
+// asking checks the options that say when the guard is asked. The kind is its name unless
+// the configuration gives another.
+func (g *GuardOptions) asking(kind string) (*govern.Guard, error) {
+	if g.Name == "" {
+		g.Name = kind
+	}
+	guard := &govern.Guard{Name: g.Name, Ask: govern.AskWhen, Low: undecidedFrom, High: undecidedTo, Required: g.Fail == failRefuse, Calibration: g.Calibration}
 	if g.Ask != "" {
 		guard.Ask = govern.Asking(g.Ask)
 	}
@@ -127,6 +213,11 @@ func (g *RemoteGuard) asking() (*govern.Guard, error) {
 		return nil, fmt.Errorf("fail %q: give local or refuse", g.Fail)
 	case guard.Required && guard.Ask == govern.AskObserve:
 		return nil, fmt.Errorf("fail refuse: a guard that only observes refuses nothing")
+	}
+	if g.Calibration != nil {
+		if err := g.Calibration.Check(); err != nil {
+			return nil, err
+		}
 	}
 	for i, asks := range g.Asks {
 		if !slices.Contains(model.Roles, model.Role(asks)) || slices.Contains(g.Asks[:i], asks) {
@@ -148,7 +239,7 @@ func validGuardName(name string) bool {
 }
 
 // Cleanup lets go of the client.
-func (g *RemoteGuard) Cleanup() error {
+func (g *GuardOptions) Cleanup() error {
 	if g.release != nil {
 		g.release()
 	}
@@ -158,22 +249,28 @@ func (g *RemoteGuard) Cleanup() error {
 // unmarshal sets up the guard from Caddyfile tokens, with the options of its kind.
 func (g *RemoteGuard) unmarshal(d *caddyfile.Dispenser, more options) error {
 	d.Next() // consume module name
+	known := g.options()
+	maps.Copy(known, more)
+	return g.GuardOptions.unmarshal(d, known)
+}
+
+// unmarshal sets up the options of all guards, and more, from Caddyfile tokens.
+func (g *GuardOptions) unmarshal(d *caddyfile.Dispenser, known options) error {
 	if d.NextArg() {
 		if g.Name = d.Val(); !validGuardName(g.Name) {
 			return d.Errf("%q is not a guard's name: use at most 32 letters, digits, dashes and underscores", g.Name)
 		}
 	}
-	known := g.options()
 	known["asks"] = choiceListOption(&g.Asks, string(model.RolePrompt), string(model.RoleAnswer), string(model.RoleToolResult))
 	known["ask"] = g.parseAsk
 	known["fail"] = choiceOption(&g.Fail, failLocal, failRefuse)
 	known["budget"] = g.parseBudget
-	maps.Copy(known, more)
+	known["calibration"] = g.parseCalibration
 	return blockOption(known)(d)
 }
 
 // parseAsk reads when <low> <high>, always or observe.
-func (g *RemoteGuard) parseAsk(d *caddyfile.Dispenser) error {
+func (g *GuardOptions) parseAsk(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
 	switch {
 	case len(args) == 1 && (args[0] == string(govern.AskAlways) || args[0] == string(govern.AskObserve)):
@@ -193,7 +290,7 @@ func (g *RemoteGuard) parseAsk(d *caddyfile.Dispenser) error {
 }
 
 // parseBudget reads a share such as 20%.
-func (g *RemoteGuard) parseBudget(d *caddyfile.Dispenser) error {
+func (g *GuardOptions) parseBudget(d *caddyfile.Dispenser) error {
 	arg, err := oneArgument(d)
 	if err != nil {
 		return err
@@ -204,6 +301,22 @@ func (g *RemoteGuard) parseBudget(d *caddyfile.Dispenser) error {
 		return d.Errf("%q is not a share such as 20%%", arg)
 	}
 	g.Budget = &share
+	return nil
+}
+
+// parseCalibration reads a slope and an intercept.
+func (g *GuardOptions) parseCalibration(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) != 2 {
+		return d.Err("calibration takes a slope and an intercept")
+	}
+	g.Calibration = new(govern.Calibration)
+	for i, to := range []*float64{&g.Calibration.Slope, &g.Calibration.Intercept} {
+		var err error
+		if *to, err = strconv.ParseFloat(args[i], 64); err != nil || math.IsNaN(*to) || math.IsInf(*to, 0) {
+			return d.Errf("%q is not a number", args[i])
+		}
+	}
 	return nil
 }
 
@@ -236,6 +349,7 @@ func (g *ChatGuard) Provision(ctx caddy.Context) error {
 //	    ask      when <low> <high>|always|observe
 //	    fail     local|refuse
 //	    budget   <share>%
+//	    calibration <slope> <intercept>
 //	}
 func (g *ChatGuard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return g.unmarshal(d, nil) }
 
@@ -267,6 +381,7 @@ func (g *ModerationGuard) Provision(ctx caddy.Context) error {
 //	    ask      when <low> <high>|always|observe
 //	    fail     local|refuse
 //	    budget   <share>%
+//	    calibration <slope> <intercept>
 //	}
 func (g *ModerationGuard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return g.unmarshal(d, nil)
@@ -309,6 +424,7 @@ func (g *ClassifierGuard) Provision(ctx caddy.Context) error {
 //	    ask      when <low> <high>|always|observe
 //	    fail     local|refuse
 //	    budget   <share>%
+//	    calibration <slope> <intercept>
 //	}
 func (g *ClassifierGuard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return g.unmarshal(d, options{"server": choiceOption(&g.Server, model.ServerTEI, model.ServerVLLM)})

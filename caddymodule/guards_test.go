@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-lex/lex/caddymodule"
 	"github.com/caddy-lex/lex/model"
 )
 
@@ -507,4 +510,52 @@ func guardTable() string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", family, strings.TrimPrefix(row[1], ", "), rest)
 	}
 	return b.String()
+}
+
+// A calibrated guard counts with its corrected probability: that decides, and stands in the
+// receipt, whose setup names the correction.
+func TestGuardsCalibrated(t *testing.T) {
+	for name, test := range map[string]struct {
+		says             string
+		slope, intercept float64
+		refused          bool
+	}{
+		"as it is":        {"attack", 1, 0, true},
+		"too sure":        {"attack", 0.2, -1.5, false}, // 0.98 becomes 0.33
+		"too sure, fine":  {"fine", 0.2, 0, false},
+		"not sure enough": {"fine", 0.5, 6, true}, // 0.02 becomes 0.98
+	} {
+		g := newGuardServer(t, "tei", test.says)
+		calibration := map[string]any{"slope": test.slope, "intercept": test.intercept}
+		s := newSiteWith(t, `{"baseline":"never"}`, g.options(map[string]any{"calibration": calibration}), answering("application/json", completion(quietAnswer)))
+		got := govern(s, question)
+		receipt := s.get("/audits/" + got["receipt_id"].(string))
+		p := map[string]float64{"fine": 0.02, "attack": 0.98}[test.says]
+		want := 1 / (1 + math.Exp(-test.slope*math.Log(p/(1-p))-test.intercept))
+		if _, _, score := guardRun(receipt, "prompt"); got["refused"] != test.refused || math.Abs(score-want) > 2e-6 {
+			t.Errorf("%s: refused %v, score %v, want %v", name, got["refused"], score, want)
+		}
+		setup := s.get("/lex/setups/" + receipt["setup"].(string))
+		if described := setup["guards"].([]any)[0].(map[string]any)["calibration"]; !reflect.DeepEqual(described, calibration) {
+			t.Errorf("%s: the setup has %v", name, described)
+		}
+		if v := s.verify(byID(receipt["id"].(string))); !v.Valid {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// A calibration that turns the order of probabilities, or that is no number, is an error.
+func TestGuardCalibrationsThatCannotBe(t *testing.T) {
+	for _, calibration := range []string{`{"slope":0,"intercept":0}`, `{"slope":-1,"intercept":0}`, `{"intercept":1}`, `{"slope":101,"intercept":0}`, `{"slope":1,"intercept":-101}`} {
+		g := new(caddymodule.ClassifierGuard)
+		if err := json.Unmarshal([]byte(`{"base_url":"http://127.0.0.1:1","model":"m","calibration":`+calibration+`}`), g); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := caddy.NewContext(caddy.Context{Context: t.Context()})
+		if err := g.Provision(ctx); err == nil || !strings.Contains(err.Error(), "guard classifier: calibration") {
+			t.Errorf("%s: %v", calibration, err)
+		}
+		cancel()
+	}
 }

@@ -95,7 +95,7 @@ func (j *OpenAIJudge) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	j.judge, j.release, err = share(ctx, &j.Remote, config, govern.DetectorRemoteJudge, model.NewJudge)
+	j.judge, j.release, err = shareRemote(ctx, &j.Remote, config, govern.DetectorRemoteJudge, model.NewJudge)
 	return err
 }
 

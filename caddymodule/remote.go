@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-lex/lex/model"
 )
 
-// remotes holds the clients of remote models, keyed by everything that makes
-// them what they are, so that a reload which keeps an embedder, a judge or a guard
+// remotes holds the clients of remote models and of guards in this process, keyed by
+// everything that makes them what they are, so that a reload which keeps an embedder, a judge or a guard
 // keeps its cache, its references, its breaker and its connections.
 var remotes = caddy.NewUsagePool()
 
@@ -86,28 +86,35 @@ func (s sharedRemote[C]) Destruct() error {
 	return nil
 }
 
-// share returns the client of a configuration, built if it is not there yet, and
-// what gives it back, to be called once. A request in flight may go on
-// using a client that was given back.
-func share[C interface{ Close() }](
+// shareRemote returns the client of a remote model, and what gives it back, as [share] does.
+func shareRemote[C interface{ Close() }](
 	ctx caddy.Context, r *Remote, config model.Config, name string, build func(model.Config, model.Observer) (C, error),
 ) (client C, release func(), err error) {
-	key, logger := remoteKey{name, config}, ctx.Logger()
+	client, r.observer, release, err = share(ctx, remoteKey{name, config}, name, func(o model.Observer) (C, error) { return build(config, o) })
+	return client, release, err
+}
+
+// share returns the client with a key, built if it is not there yet, what observes it, and
+// what gives it back, to be called once. A request in flight may go on using a client that
+// was given back.
+func share[C interface{ Close() }](
+	ctx caddy.Context, key any, name string, build func(model.Observer) (C, error),
+) (client C, observer *remoteObserver, release func(), err error) {
+	logger := ctx.Logger()
 	value, _, err := remotes.LoadOrNew(key, func() (caddy.Destructor, error) {
 		observer := newRemoteObserver(name)
-		client, err := build(config, observer)
+		client, err := build(observer)
 		return sharedRemote[C]{client, observer}, err
 	})
 	if err != nil {
-		return client, nil, err
+		return client, nil, nil, err
 	}
 	remote, ok := value.(sharedRemote[C])
 	if !ok {
-		return client, nil, fmt.Errorf("the pool of remote models holds a %T", value)
+		return client, nil, nil, fmt.Errorf("the pool of remote models holds a %T", value)
 	}
-	r.observer = remote.observer
 	remote.observer.loggers.join(logger)
-	return remote.client, func() {
+	return remote.client, remote.observer, func() {
 		remote.observer.loggers.leave(logger)
 		_, _ = remotes.Delete(key) // closing connections does not fail
 	}, nil
@@ -166,7 +173,7 @@ func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
 	}
 	if why == model.Rejected {
 		o.rejected.Do(func() {
-			o.loggers.current().Warn("the remote model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
+			o.loggers.current().Warn("the model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
 		})
 	}
 	if why != model.BreakerOpen && why != model.Busy {

@@ -316,7 +316,7 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 		record := j.Opened.governor.Kernel.Receipt(t)
 		record.SessionID, record.Turn, record.Timestamp = r.SessionID, r.Turn, r.Timestamp
 		record.Prev, record.Version, record.Setup, record.Resent = prev, r.Version, r.Setup, r.Resent
-		record.Nonce = callNonce(turn.TurnID)
+		record.Nonce, record.TraceID = callNonce(turn.TurnID), r.TraceID
 		record.Endpoint, record.Dialect, record.Model = r.Endpoint, r.Dialect, r.Model
 		out := &Receipt{Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
 		record.ArgumentsCommitment, out.Openings.Arguments = commit(s.Secret, &record, kernel.CommittedArguments, c.Arguments)

@@ -251,7 +251,7 @@ func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Rece
 	r := o.governor.Kernel.Receipt(j.Turn)
 	r.SessionID, r.Turn, r.Timestamp = o.PublicID, j.label(), o.Started.UnixMilli()
 	r.Prev, r.Nonce, r.Version, r.Setup = o.session.Head, o.TurnID, o.governor.Version, o.governor.Setup
-	r.Resent = o.Unnamed
+	r.Resent, r.TraceID = o.Unnamed, o.TraceID
 	r.Endpoint, r.Dialect, r.Model, r.Outcome = o.Endpoint, o.Dialect, plainName(o.Model), outcome
 	if j.Turn.Refused && outcome == kernel.Answered {
 		r.Outcome = kernel.Refused

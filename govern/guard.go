@@ -32,6 +32,11 @@ type Guard struct {
 	Required bool
 	// Budget bounds in how many turns it is asked. Nil means in all of them.
 	Budget *Budget
+	// Calibration corrects its probabilities. Nil leaves them as they are.
+	Calibration *Calibration
+	// Files has the SHA-256 of the files of a model in this process, in hexadecimal, by
+	// their names. It is nil of a model elsewhere.
+	Files map[string]string
 }
 
 // A GuardModel says what a text is. Implementations are safe for concurrent use, honour
@@ -159,7 +164,8 @@ func (o *Opened) consult(ctx context.Context, questions ...question) []opinion {
 	for i := range askings {
 		all.Go(func() {
 			began, a := time.Now(), &askings[i]
-			a.verdict, a.err = a.guard.Model.Ask(ctx, o.Namespace, a.text)
+			verdict, err := a.guard.Model.Ask(ctx, o.Namespace, a.text)
+			a.verdict, a.err = a.guard.calibrated(verdict), err
 			a.took = time.Since(began)
 		})
 	}
@@ -260,6 +266,9 @@ const (
 	localSurest = 0.95
 	guardSurest = 0.98
 )
+
+// GuardUnsure is how near to 0 and 1 the probability of a guard counts at most.
+const GuardUnsure = 1 - guardSurest
 
 // fuse returns the probability that follows from the detector's and a guard's.
 func fuse(local, guard float64) float64 {

@@ -69,6 +69,10 @@ type GuardSetup struct {
 	High     float64      `json:"high"`
 	Required bool         `json:"required,omitzero"` // a turn without its verdict is refused
 	Budget   float64      `json:"budget"`            // the share of turns in which it may be asked
+	// Calibration corrects the guard's probabilities.
+	Calibration *Calibration `json:"calibration,omitempty"`
+	// Files has the SHA-256 of each file of a model in the proxy's own process.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // ToolSetup is what decides on tool calls: the interceptor, by the hash of its fitted
@@ -115,7 +119,10 @@ func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet) Setup {
 		s.Judge.Model, s.Judge.Required = plainName(g.Judge.Model()), g.JudgeRequired
 	}
 	for _, guard := range g.Guards {
-		described := GuardSetup{guard.Name, plainName(guard.Model.Model()), guard.Roles, guard.Ask, guard.Low, guard.High, guard.Required, 1}
+		described := GuardSetup{
+			Name: guard.Name, Model: plainName(guard.Model.Model()), Roles: guard.Roles, Calibration: guard.Calibration, Files: guard.Files,
+			Ask: guard.Ask, Low: guard.Low, High: guard.High, Required: guard.Required, Budget: 1,
+		}
 		if guard.Budget != nil {
 			described.Budget = guard.Budget.share
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -131,6 +132,33 @@ func commit(t *testing.T, g *govern.Governor, j *govern.Judged, answer string) *
 		t.Fatalf("%v, persisted %v", err, receipt.Persisted)
 	}
 	return receipt
+}
+
+// Turns are named in the order of the times at which they began, and no two alike.
+func TestTurnsAreNamedInOrder(t *testing.T) {
+	g, _ := newGovernor(t)
+	form := regexp.MustCompile(`^[A-Z2-7]{26}$`)
+	before, seen := "", map[string]bool{}
+	for _, began := range []int64{1, 31, 32, 1023, 1024, 1_700_000_000_000, 1_795_353_081_611, 1_795_353_081_612, 1<<48 - 1} {
+		r := request("s")
+		r.Started = time.UnixMilli(began)
+		for range 3 {
+			opened, err := g.Open(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !form.MatchString(opened.TurnID) || seen[opened.TurnID] {
+				t.Errorf("%d: %s", began, opened.TurnID)
+			}
+			seen[opened.TurnID] = true
+			if opened.TurnID <= before {
+				t.Errorf("%d: %s after %s", began, opened.TurnID, before)
+			}
+		}
+		for id := range seen {
+			before = max(before, id)
+		}
+	}
 }
 
 // Each turn leaves a durable receipt that names the one before, and what was said

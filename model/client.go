@@ -50,7 +50,7 @@ type Observer interface {
 	Breaker(open bool, why Failure)
 }
 
-// client asks one API.
+// client asks one API, or a model in this process.
 type client struct {
 	config   Config
 	base     *url.URL
@@ -76,6 +76,16 @@ func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
 	case strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, errors.New("api_key has characters that no key has, such as a space or a line break")
 	}
+	asking, err := newLocalClient(c, remoteSlots, observer)
+	if err != nil {
+		return nil, err
+	}
+	asking.base, asking.header, asking.http = base, headerFor(keyHeader, c.Key), newHTTPClient()
+	return asking, nil
+}
+
+// newLocalClient makes a client of a model in this process: it has no server.
+func newLocalClient(c Config, slots int, observer Observer) (*client, error) {
 	if observer == nil {
 		observer = silentObserver{}
 	}
@@ -83,10 +93,7 @@ func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{
-		config: c, base: base, header: headerFor(keyHeader, c.Key), http: newHTTPClient(),
-		gate: newGate(), breaker: breaker, observer: observer,
-	}, nil
+	return &client{config: c, gate: newGate(slots), breaker: breaker, observer: observer}, nil
 }
 
 func headerFor(keyHeader, key string) http.Header {
@@ -115,7 +122,11 @@ func newHTTPClient() *http.Client {
 }
 
 // Close closes idle connections. The client can still be used.
-func (c *client) Close() { c.http.CloseIdleConnections() }
+func (c *client) Close() {
+	if c.http != nil {
+		c.http.CloseIdleConnections()
+	}
+}
 
 // gatherEvidence gathers one piece of evidence for a namespace within the timeout,
 // by as many questions as the texts need. When several texts together take too
@@ -139,26 +150,33 @@ func (c *client) gatherEvidence(ctx context.Context, namespace string, texts int
 // ask sends a question as JSON and hands the answer to read. It returns the error
 // of read, or that of the exchange when there was no answer.
 func (c *client) ask(ctx context.Context, namespace, path string, question any, read func(answer []byte) error) error {
+	return c.admitted(ctx, namespace, func() error {
+		answer, err := c.post(ctx, path, question)
+		if err == nil {
+			err = read(answer)
+		}
+		return err
+	})
+}
+
+// admitted makes one request as soon as the gate lets it, and tells the observer of it.
+func (c *client) admitted(ctx context.Context, namespace string, request func() error) error {
 	began := time.Now()
 	waited, err := c.gate.enter(ctx, namespace)
 	if err == nil {
-		err = c.exchange(ctx, namespace, path, question, read)
+		err = c.holding(namespace, request)
 	}
 	if waited && Why(err) == Timeout {
-		err = errBusy // the time was lost before the provider was asked
+		err = errBusy // the time was lost before the model was asked
 	}
 	c.observer.Asked(time.Since(began), Why(err))
 	return err
 }
 
-// exchange holds a slot while the provider is asked.
-func (c *client) exchange(ctx context.Context, namespace, path string, question any, read func(answer []byte) error) error {
+// holding makes a request that has a slot of the gate.
+func (c *client) holding(namespace string, request func() error) error {
 	defer c.gate.leave(namespace)
-	answer, err := c.post(ctx, path, question)
-	if err == nil {
-		err = read(answer)
-	}
-	return err
+	return request()
 }
 
 func (c *client) post(ctx context.Context, path string, question any) ([]byte, error) {

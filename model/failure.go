@@ -19,7 +19,7 @@ const (
 	RateLimited  Failure = "rate_limited"      // 429
 	Unauthorized Failure = "unauthorized"      // 401 or 403: the key, most likely
 	Rejected     Failure = "rejected"          // 400, 413 or 422: this very question
-	ServerError  Failure = "server_error"      // 5xx
+	ServerError  Failure = "server_error"      // 5xx, or an error of a model in this process
 	Unexpected   Failure = "unexpected_status" // any other, redirects among them: the address, most likely
 	Unusable     Failure = "unusable_answer"   // an answer that is not what was asked for
 	BreakerOpen  Failure = "breaker_open"      // not asked: it kept failing, or asked for a pause

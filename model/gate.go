@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// slots is how many requests a client has on their way at once.
-	slots = 128
+	// remoteSlots is how many requests a client has on their way at once.
+	remoteSlots = 128
 	// maxWaiting is how many more of one namespace wait for a slot.
 	maxWaiting = 256
 )
@@ -22,6 +22,7 @@ const (
 // Shared-Memory Packet Switches, 1998. A fixed share would be too small for the
 // one tenant that most installations have, or too large for many.)
 type gate struct {
+	slots   int
 	mu      sync.Mutex
 	held    map[string]int // slots by namespace
 	used    int            // sum of held
@@ -34,7 +35,7 @@ type waiter struct {
 	ready     chan struct{}
 }
 
-func newGate() *gate { return &gate{held: make(map[string]int)} }
+func newGate(slots int) *gate { return &gate{slots: slots, held: make(map[string]int)} }
 
 // errBusy refuses a question of a namespace that has too many on their way.
 var errBusy = newFailure(Busy, "too many questions of the same caller are on their way")
@@ -109,7 +110,7 @@ func (g *gate) quit(w *waiter) {
 // admit gives slots to all waiters that may have one.
 func (g *gate) admit() {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter) bool {
-		if g.held[w.namespace] >= slots-g.used {
+		if g.held[w.namespace] >= g.slots-g.used {
 			return false
 		}
 		g.held[w.namespace]++

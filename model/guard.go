@@ -136,6 +136,11 @@ func newGuard(c Config, form guardForm, observer Observer) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	return guardOf(client, form)
+}
+
+// guardOf makes a guard that asks through a client.
+func guardOf(client *client, form guardForm) (*Guard, error) {
 	cache, err := lru.New[[sha256.Size]byte, Verdict](verdicts)
 	if err != nil {
 		return nil, fmt.Errorf("making the cache: %w", err)

@@ -89,26 +89,35 @@ func readTEI(answer []byte, model string, role Role) ([]Verdict, error) {
 	}
 	var out []Verdict
 	for _, predictions := range texts {
-		verdict, sum := Verdict{}, 0.0
-		for _, p := range predictions {
-			if p.Label == nil || p.Score == nil || !isProbability(*p.Score) {
-				return nil, unusable("a prediction without a label or a probability")
-			}
-			classes, known := classesOf(model, *p.Label, role)
-			if !known {
-				return nil, unusable("a label that is not known")
-			}
-			for _, class := range classes {
-				verdict[class] = min(1, verdict[class]+*p.Score)
-			}
-			sum += *p.Score
-		}
-		if len(verdict) == 0 || math.Abs(sum-1) > sumSlack {
-			return nil, unusable("not the probabilities of all labels")
+		verdict, err := readPredictions(predictions, model, role)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, verdict)
 	}
 	return out, nil
+}
+
+// readPredictions reads the probabilities of all labels of a text.
+func readPredictions(predictions []prediction, model string, role Role) (Verdict, error) {
+	verdict, sum := Verdict{}, 0.0
+	for _, p := range predictions {
+		if p.Label == nil || p.Score == nil || !isProbability(*p.Score) {
+			return nil, unusable("a prediction without a label or a probability")
+		}
+		classes, known := classesOf(model, *p.Label, role)
+		if !known {
+			return nil, unusable("a label that is not known")
+		}
+		for _, class := range classes {
+			verdict[class] = min(1, verdict[class]+*p.Score)
+		}
+		sum += *p.Score
+	}
+	if len(verdict) == 0 || math.Abs(sum-1) > sumSlack {
+		return nil, unusable("not the probabilities of all labels")
+	}
+	return verdict, nil
 }
 
 type classifyQuestion struct {

@@ -15,7 +15,8 @@ type HoldBack struct {
 	gone    int       // how many have left
 	ends    []textEnd // of the texts that the held frames carry, in order
 	choices map[int]*progress
-	held    int // bytes of the held frames
+	held    int     // bytes of the held frames
+	taken   []Frame // that left last
 }
 
 // A textEnd is how far a frame brings the text of a choice, in bytes. Its frame is the
@@ -64,9 +65,9 @@ func (h *HoldBack) Checked(choice int) {
 	p.checked = p.added
 }
 
-// Release takes out the frames that may leave. For a choice that silent reports,
-// text need not have a window behind it, but a check must have read it. A nil
-// silent reports none.
+// Release takes out the frames that may leave. They are valid until the next call. For a
+// choice that silent reports, text need not have a window behind it, but a check must have
+// read it. A nil silent reports none.
 func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
 	for _, end := range h.ends {
 		checked := h.choices[end.choice].checked
@@ -77,11 +78,11 @@ func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
 	return h.Flush()
 }
 
-// Flush takes out all frames.
+// Flush takes out all frames. They are valid until the next call.
 func (h *HoldBack) Flush() []Frame { return h.take(len(h.frames)) }
 
 // Drop throws all frames away. Their text has not left.
-func (h *HoldBack) Drop() { h.frames, h.ends, h.held = nil, nil, 0 }
+func (h *HoldBack) Drop() { h.frames, h.ends, h.held, h.taken = nil, nil, 0, nil }
 
 // Held is how many bytes the held frames have.
 func (h *HoldBack) Held() int { return h.held }
@@ -99,10 +100,11 @@ func (h *HoldBack) take(n int) []Frame {
 	if n == 0 {
 		return nil
 	}
-	out := slices.Clone(h.frames[:n])
+	clear(h.taken) // their bytes can be freed
+	h.taken = append(h.taken[:0], h.frames[:n]...)
 	h.frames = slices.Delete(h.frames, 0, n)
 	h.gone += n
-	for _, f := range out {
+	for _, f := range h.taken {
 		h.held -= len(f.Raw)
 	}
 	ended := 0
@@ -111,5 +113,5 @@ func (h *HoldBack) take(n int) []Frame {
 		ended++
 	}
 	h.ends = slices.Delete(h.ends, 0, ended)
-	return out
+	return h.taken
 }

@@ -27,8 +27,8 @@ import (
 
 func calibrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "calibrate --benign <file>... | --url <url> [--attacks <file>...] [--fpr 0.5%] [--config <file>] [--json]",
-		Short: "Finds the threshold that refuses a given share of your own harmless prompts",
+		Use:   "calibrate --benign <file>... | --url <url> [--attacks <file>...] [--fpr 0.5%] [--config <file>] [--json] | --guard <name> --labelled <file>... --config <file> [--json]",
+		Short: "Finds the threshold that refuses a given share of your own harmless prompts, or calibrates a guard",
 		Long: `
 Reads harmless prompts, JSON lines as for "caddy lex assess" or "caddy lex bench",
 and prints the refuse_at that refuses the share --fpr of such prompts, with its
@@ -50,6 +50,11 @@ ADMIN_PASSWORD.
 --config names the configuration whose policy and embedder decide. With --url, give
 the proxy's.
 
+With --guard the guard of this name is asked about the texts of --labelled instead, JSON
+lines as for "caddy lex bench", and what corrects its probabilities is fitted to their
+labels (Platt scaling). The line for the guard's block is printed only if it lowers the
+log loss on texts that it was not fitted to; otherwise the exit status is 1.
+
 A line that cannot be read is reported on standard error and left out, and the
 exit status is then 1.`,
 	}
@@ -59,6 +64,8 @@ exit status is then 1.`,
 	cmd.Flags().String("fpr", "0.5%", "Share of harmless prompts that may be refused")
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
 	cmd.Flags().Bool("json", false, "Write one JSON object")
+	cmd.Flags().String("guard", "", "Name of a guard of the configuration, to calibrate it")
+	cmd.Flags().StringArray("labelled", nil, "File of labelled texts in JSON lines for --guard; may be given several times")
 	run(calibrate, cmd)
 	return cmd
 }
@@ -92,6 +99,9 @@ type share struct {
 }
 
 func calibrate(cmd *cobra.Command, fl caddycmd.Flags) error {
+	if fl.Changed("guard") || fl.Changed("labelled") {
+		return calibrateGuard(cmd, fl)
+	}
 	benign, attacks, rate, err := calibrateFlags(fl)
 	if err != nil {
 		return err
