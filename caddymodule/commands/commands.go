@@ -26,7 +26,7 @@ func init() {
 The commands of Lex. Commands that need the data of a running proxy ask it over
 HTTP, because the embedded database is locked while Caddy runs.`,
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(verifyCommand(), exportCommand(), headCommand(), assessCommand(), calibrateCommand(), benchCommand(), toolsCommand(), keysCommand(), healthCommand(), conformanceCommand())
+			cmd.AddCommand(verifyCommand(), exportCommand(), headCommand(), reportCommand(), assessCommand(), calibrateCommand(), benchCommand(), toolsCommand(), keysCommand(), healthCommand(), conformanceCommand())
 		},
 	})
 }

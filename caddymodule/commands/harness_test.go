@@ -58,6 +58,24 @@ func startProxy(t *testing.T, answer string) *httptest.Server {
 // startProxyOn starts a proxy as startProxy does, with a store.
 func startProxyOn(t *testing.T, kept map[string]any, answer string) *httptest.Server {
 	t.Helper()
+	completion, err := json.Marshal(map[string]any{
+		"id": "c1", "object": "chat.completion", "created": 1, "model": "m",
+		"choices": []any{map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": answer}, "finish_reason": "stop"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startProxyWith(t, kept, `{"baseline":"never"}`, func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Type", "application/json")
+		_, err := w.Write(completion)
+		return err
+	})
+}
+
+// startProxyWith starts a proxy in this process with a store, the options of its handler and
+// a model.
+func startProxyWith(t *testing.T, kept map[string]any, options string, model caddyhttp.HandlerFunc) *httptest.Server {
+	t.Helper()
 	app, err := json.Marshal(map[string]any{
 		"store":   kept,
 		"secrets": map[string]any{"bench": "battery staple"},
@@ -70,7 +88,7 @@ func startProxyOn(t *testing.T, kept map[string]any, answer string) *httptest.Se
 		t.Fatal(err)
 	}
 	handler := new(caddymodule.Handler)
-	if err := caddy.StrictUnmarshalJSON([]byte(`{"baseline":"never"}`), handler); err != nil {
+	if err := caddy.StrictUnmarshalJSON([]byte(options), handler); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(handler.Provision(ctx), handler.Validate()); err != nil {
@@ -83,18 +101,6 @@ func startProxyOn(t *testing.T, kept map[string]any, answer string) *httptest.Se
 	if err := lex.(*caddymodule.App).Start(); err != nil {
 		t.Fatal(err)
 	}
-	completion, err := json.Marshal(map[string]any{
-		"id": "c1", "object": "chat.completion", "created": 1, "model": "m",
-		"choices": []any{map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": answer}, "finish_reason": "stop"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Content-Type", "application/json")
-		_, err := w.Write(completion)
-		return err
-	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, new(caddyhttp.Server))
 		if err := handler.ServeHTTP(w, r, model); err != nil {
