@@ -3,11 +3,17 @@ package caddymodule_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
+	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -155,5 +161,56 @@ func TestLogOfABrokenStore(t *testing.T) {
 	defer s.mendStore()
 	if w := s.send(http.MethodGet, "/audits/log", ""); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "governor_unavailable") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A receipt that is damaged in the store's file is named by everybody who reads it, and hides
+// no other.
+func TestADamagedReceiptHidesNoOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	site := func() *proxy {
+		return runCaddy(t, "lex {\nstore bolt "+path+"\nlimits {\nread 1000/1m\n}\n}", "lex {\nconsole open\n}\nlex_demo_model")
+	}
+	p := site()
+	for range 3 {
+		p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil)
+	}
+	_, _, body := p.send(http.MethodGet, "/audits/recent", "", nil)
+	id := gjson.Get(body, "receipts.1.id").Str
+	p.stop()
+	damage(t, path, 2)
+
+	p = site()
+	_, _, recent := p.send(http.MethodGet, "/audits/recent", "", nil)
+	if entries := gjson.Get(recent, "receipts"); len(entries.Array()) != 3 || entries.Get("#(damaged==true)#|#").Int() != 1 || entries.Get("1.damaged").Bool() != true {
+		t.Errorf("the list: %s", recent)
+	}
+	if status, _, one := p.send(http.MethodGet, "/audits/"+id, "", nil); status != http.StatusInternalServerError || !strings.Contains(one, `"receipt_damaged"`) {
+		t.Errorf("the receipt alone: %d %s", status, one)
+	}
+	_, _, log := p.send(http.MethodGet, "/audits/log", "", nil)
+	if lines := strings.Split(strings.TrimSpace(log), "\n"); len(lines) != 3 || !strings.Contains(lines[1], `"seq":2,`) || !strings.HasSuffix(lines[1], `"receipt":null}`) {
+		t.Errorf("the log: %s", log)
+	}
+	_, _, rows := p.send(http.MethodGet, "/lex/console/receipts", "", nil)
+	if shown := gjson.Get(rows, "receipts"); len(shown.Array()) != 3 || shown.Get("1.verdict").Str != "uninspected" || shown.Get("1.gaps.0.why").Str != "the record cannot be read" {
+		t.Errorf("the console: %s", rows)
+	}
+	if status, _, body := p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil); status != http.StatusOK {
+		t.Errorf("the next turn: %d %s", status, body)
+	}
+}
+
+// damage makes the nth receipt of a database unreadable.
+func damage(t *testing.T, path string, n uint64) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err == nil {
+		err = db.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte("receipts")).Put(binary.BigEndian.AppendUint64(nil, n), []byte("damaged"))
+		})
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
