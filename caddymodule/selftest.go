@@ -2,13 +2,12 @@ package caddymodule
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-
-	"github.com/caddy-lex/lex/govern"
 )
 
 // selfTestEvery is how often the canaries run after the first time, at the start.
@@ -38,9 +37,40 @@ func newSelfTestGauge() *prometheus.GaugeVec {
 	}, []string{"policy", "mode", "dialect", "canary", "stream"})
 }
 
+// selfTestResults shows how the configuration in force does: of those that have started and
+// were not cleaned up since, the last. One that fails to start gives way to the one before.
+type selfTestResults struct {
+	mu      sync.Mutex
+	started []*prometheus.GaugeVec
+}
+
+func (r *selfTestResults) begin(ok *prometheus.GaugeVec) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = append(r.started, ok)
+}
+
+func (r *selfTestResults) end(ok *prometheus.GaugeVec) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = slices.DeleteFunc(r.started, func(s *prometheus.GaugeVec) bool { return s == ok })
+}
+
+// Describe implements prometheus.Collector.
+func (r *selfTestResults) Describe(to chan<- *prometheus.Desc) { newSelfTestGauge().Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (r *selfTestResults) Collect(to chan<- prometheus.Metric) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.started); n > 0 {
+		r.started[n-1].Collect(to)
+	}
+}
+
 // newSelfTest makes the canaries of the handlers that a configuration has.
 func (a *App) newSelfTest() *selfTest {
-	t := &selfTest{ok: a.selfTestOK, logger: a.logger, first: make(chan struct{}), inert: make(map[selfTestCase]bool)}
+	t := &selfTest{ok: newSelfTestGauge(), logger: a.logger, first: make(chan struct{}), inert: make(map[selfTestCase]bool)}
 	for _, h := range a.handlers {
 		t.canaries = append(t.canaries, h.canaries()...)
 	}
@@ -124,7 +154,12 @@ func (a *App) startSelfTest() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	a.selfTest = a.newSelfTest()
-	a.stopSelfTest = func() { cancel(); <-done }
+	a.metrics.selfTests.begin(a.selfTest.ok)
+	a.stopSelfTest = func() {
+		a.metrics.selfTests.end(a.selfTest.ok)
+		cancel()
+		<-done
+	}
 	go func() {
 		defer close(done)
 		a.selfTest.run(ctx)
@@ -133,7 +168,7 @@ func (a *App) startSelfTest() {
 
 // forCanaries returns the handler with everything replaced by which a canary could be seen.
 func (h *Handler) forCanaries(scratch *scratchStore) *Handler {
-	shared := &sharedStore{key: "self-test " + randomID(), store: scratch, locks: govern.NewLocks(), health: new(healthLog)}
+	shared := newSharedStore("self-test "+randomID(), scratch)
 	app := &App{
 		Policies: make(map[string]*Policy), Limits: h.app.Limits, logger: zap.NewNop(), metrics: makeMetrics(),
 		ready: make(chan struct{}), shared: shared,

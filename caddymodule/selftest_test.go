@@ -49,7 +49,10 @@ func TestSelfTestLeavesNothing(t *testing.T) {
 				want = append(want, fmt.Sprint(dialect, " ", canary, " false"), fmt.Sprint(dialect, " ", canary, " true"))
 			}
 		}
-		want = append(want, "lex tool_call false")
+		for _, dialect := range []string{"anthropic_messages", "gemini_generate", "ollama_chat", "openai_chat", "openai_responses"} {
+			want = append(want, dialect+" tool_call false", dialect+" tool_call true")
+		}
+		want = append(want, "lex tool_call false", "mcp tool_call false")
 		slices.Sort(want)
 		tests := selfTests(after)
 		if have := slices.Sorted(maps.Keys(tests)); !slices.Equal(have, want) {
@@ -91,7 +94,7 @@ func TestSelfTestFindsABrokenChain(t *testing.T) {
 		t.Errorf("%v", tests)
 	}
 	lines := logLines(t, p.stop(), "the self-test found that Lex does not do its work")
-	if len(lines) != 34 || lines[0]["level"] != "warn" || lines[0]["problem"] == "" {
+	if len(lines) != 45 || lines[0]["level"] != "warn" || lines[0]["problem"] == "" {
 		t.Errorf("%d lines: %v", len(lines), lines)
 	}
 }
@@ -111,6 +114,24 @@ func TestSelfTestFindsWhatIsInert(t *testing.T) {
 			}
 			caddymodule.OpenEyesOfSelfTest(s.handler)
 		}
+	}
+}
+
+// Where the interceptor finds nothing, every canary that calls a tool fails, and no other.
+func TestSelfTestFindsThatCallsAreNotRead(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	s.get("/lex/health") // waits for the first pass
+	before := caddymodule.FailedCanaries(s.handler)
+	caddymodule.TameSelfTest(s.handler)
+	caddymodule.RunSelfTest(s.handler)
+	failed := caddymodule.FailedCanaries(s.handler)
+	for _, name := range failed {
+		if !strings.Contains(name, "tool_call") {
+			t.Errorf("%s failed", name)
+		}
+	}
+	if len(before) != 0 || len(failed) != 12 {
+		t.Errorf("%q failed before, then %q", before, failed)
 	}
 }
 
@@ -141,7 +162,7 @@ func TestSelfTestOfSeveralRoutes(t *testing.T) {
 	p.send(http.MethodGet, "/lex/health", "", nil)
 	now := p.scrape()
 	harmless := map[string]string{"dialect": "openai_chat", "canary": "harmless", "policy": ""}
-	if n, broken := len(now["lex_selftest_ok"].GetMetric()), value(now, "lex_selftest_ok", harmless); n != 2*37 || broken != 0 {
+	if n, broken := len(now["lex_selftest_ok"].GetMetric()), value(now, "lex_selftest_ok", harmless); n != 2*48 || broken != 0 {
 		t.Errorf("%d canaries, and the ones that one route refuses are %v", n, broken)
 	}
 	harmless["policy"] = "other"
