@@ -57,23 +57,16 @@ func (a *governedAnswer) release(frames []wire.Frame) error {
 	for _, f := range frames {
 		a.stream.Sent(f)
 	}
-	return a.client.send(rawFrames(frames))
+	return a.client.send(rawFrames(frames)...)
 }
 
 // rawFrames returns the bytes of frames.
-func rawFrames(frames []wire.Frame) []byte {
-	if len(frames) == 1 {
-		return frames[0].Raw
+func rawFrames(frames []wire.Frame) [][]byte {
+	raw := make([][]byte, len(frames))
+	for i, f := range frames {
+		raw[i] = f.Raw
 	}
-	size := 0
-	for _, f := range frames {
-		size += len(f.Raw)
-	}
-	out := make([]byte, 0, size)
-	for _, f := range frames {
-		out = append(out, f.Raw...)
-	}
-	return out
+	return raw
 }
 
 // gateConfig is the configured hold-back of a stream.
@@ -225,10 +218,11 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 }
 
 // close lets go of what an answer still holds, and counts its tokens.
-func (a *governedAnswer) close() {
+func (a *governedAnswer) close(ctx context.Context) {
 	a.gate.Drop()
 	a.app.metrics.heldBytes.Sub(float64(a.tailSize))
 	a.app.metrics.countTokens(a.dialect.Name(), a.usage)
+	traceTokens(ctx, a.usage)
 }
 
 // judge judges the texts of the answer and commits the turn.

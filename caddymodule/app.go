@@ -9,7 +9,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/govern"
@@ -69,8 +68,8 @@ type App struct {
 	judge        govern.Judge    // nil: the local one alone
 	guards       []*govern.Guard
 	opener       StoreOpener
-	handlers     []*Handler // of this configuration
-	selfTestOK   *prometheus.GaugeVec
+	storeEngine  string                   // its module's name
+	handlers     []*Handler               // of this configuration
 	remotes      map[string][]remoteModel // by component: embedder, judge
 
 	judgeRequired bool // an answer on which the judge gives no verdict is refused
@@ -130,12 +129,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.provisionPolicies(ctx); err != nil {
 		return err
 	}
-	if a.metrics, err = newMetrics(ctx.GetMetricsRegistry()); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
-	a.selfTestOK = newSelfTestGauge() // how this configuration does, and no other
-	if err := ctx.GetMetricsRegistry().Register(a.selfTestOK); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
+	a.metrics = allMetrics
+	if err := a.metrics.register(ctx.GetMetricsRegistry()); err != nil { // the admin endpoint may be off
+		return err
 	}
 	return a.provisionStore(ctx)
 }
@@ -163,6 +159,9 @@ func (a *App) provisionStore(ctx caddy.Context) error {
 	var ok bool
 	if a.opener, ok = guest.(StoreOpener); !ok {
 		return fmt.Errorf("the module %T opens no store", guest)
+	}
+	if module, ok := guest.(caddy.Module); ok {
+		a.storeEngine = module.CaddyModule().ID.Name()
 	}
 	return nil
 }

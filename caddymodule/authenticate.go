@@ -44,14 +44,17 @@ type Secrets struct {
 	// For publishing benchmarks and for evaluation sessions.
 	Bench string `json:"bench,omitempty"`
 
-	admin, bench secret
+	// For the console's data, and for reading where a key is required.
+	Read string `json:"read,omitempty"`
+
+	admin, bench, read secret
 }
 
 func (s *Secrets) provision(logger *zap.Logger) error {
 	for _, option := range []struct {
 		name, raw string
 		to        *secret
-	}{{"admin", s.Admin, &s.admin}, {"bench", s.Bench, &s.bench}} {
+	}{{"admin", s.Admin, &s.admin}, {"bench", s.Bench, &s.bench}, {"read", s.Read, &s.read}} {
 		value, err := caddy.NewReplacer().ReplaceOrErr(option.raw, false, true)
 		if err != nil {
 			return fmt.Errorf("resolving the secret %s: %w", option.name, err)
@@ -188,6 +191,11 @@ func (a *authenticator) checkAdmin(r *http.Request) *apiError {
 // checkBench checks the bench secret; the admin secret serves as well.
 func (a *authenticator) checkBench(r *http.Request) *apiError {
 	return a.checkSecret(r, benchHeader, a.secrets.bench, a.secrets.admin)
+}
+
+// checkRead checks the read secret; the admin secret serves as well.
+func (a *authenticator) checkRead(r *http.Request) *apiError {
+	return a.checkSecret(r, adminHeader, a.secrets.read, a.secrets.admin)
 }
 
 // checkSecret looks for one of the accepted secrets in its header, in the admin

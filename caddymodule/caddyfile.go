@@ -104,6 +104,7 @@ func init() {
 //	    secrets {
 //	        admin <secret>
 //	        bench <secret>
+//	        read  <secret>
 //	    }
 //	    memory off|<turns>
 //	}
@@ -140,6 +141,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"secrets": blockOption(options{
 			"admin": stringOption(&a.Secrets.Admin),
 			"bench": stringOption(&a.Secrets.Bench),
+			"read":  stringOption(&a.Secrets.Read),
 		}),
 		"memory": memoryOption(&a.Memory),
 	})(d)
@@ -268,6 +270,7 @@ func memoryOption(to **int) func(d *caddyfile.Dispenser) error {
 //	    policy       <name>
 //	    endpoints    all|govern|read|off
 //	    read         public|keyed|admin
+//	    console      [open]
 //	    model        <name>
 //	    provider_key <key>
 //	    upstream_dialect <name>
@@ -300,6 +303,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"policy":           stringOption(&h.Policy),
 		"endpoints":        choiceOption(&h.Endpoints, "all", groupGovern, groupRead, "off"),
 		"read":             choiceOption(&h.Read, readPublic, readKeyed, readAdmin),
+		"console":          h.parseConsole,
 		"model":            stringOption(&h.Model),
 		"provider_key":     stringOption(&h.ProviderKey),
 		"upstream_dialect": choiceOption(&h.UpstreamDialect, wire.AskerNames()...),
@@ -367,6 +371,17 @@ func (h *Handler) parseCORS(d *caddyfile.Dispenser) error {
 	}
 	if err := checkOrigins(h.CORS); err != nil {
 		return d.WrapErr(err)
+	}
+	return nil
+}
+
+func (h *Handler) parseConsole(d *caddyfile.Dispenser) error {
+	h.Console = consoleSecret
+	switch args := d.RemainingArgs(); {
+	case len(args) == 1 && args[0] == consoleOpen:
+		h.Console = consoleOpen
+	case len(args) > 0:
+		return d.Err("console takes open or nothing")
 	}
 	return nil
 }

@@ -16,13 +16,15 @@ import (
 )
 
 // The groups of endpoints. The option `endpoints` chooses from the first two;
-// groupAdmin is served wherever groupGovern is, and groupAbout, which describes
-// the others, unless all are off.
+// groupAdmin is served wherever groupGovern is, groupConsole where groupRead is and
+// the option `console` is given, and groupAbout, which tells of the others, unless all
+// are off.
 const (
-	groupGovern = "govern"
-	groupRead   = "read"
-	groupAdmin  = "admin"
-	groupAbout  = "about"
+	groupGovern  = "govern"
+	groupRead    = "read"
+	groupAdmin   = "admin"
+	groupConsole = "console"
+	groupAbout   = "about"
 )
 
 // The paths that the commands of `caddy lex` ask for, too.
@@ -54,8 +56,8 @@ var endpoints = []endpoint{
 	{"POST /lex/govern", groupGovern, (*request).govern},
 	{"POST /lex/govern/stream", groupGovern, (*request).governStream},
 	{"POST /lex/tools/check", groupGovern, (*request).toolsCheck},
-	{"GET /lex/health", groupGovern, health},
 
+	{"GET /lex/health", groupAbout, health},
 	{"GET /lex/openapi.json", groupAbout, openAPI},
 	{"GET /lex/docs", groupAbout, docs},
 
@@ -69,6 +71,14 @@ var endpoints = []endpoint{
 	{"GET /benchmarks", groupRead, reading((*readAPI).listBenchmarks)},
 	{"GET /stats", groupRead, reading((*readAPI).stats)},
 	{"GET /agentic-sim", groupRead, reading((*readAPI).agenticSim)},
+
+	{"GET " + consolePath, groupConsole, consolePage},
+	{"GET " + consolePath + "/about", groupConsole, viewing((*consoleAPI).about)},
+	{"GET " + consolePath + "/counts", groupConsole, viewing((*consoleAPI).counts)},
+	{"GET " + consolePath + "/receipts", groupConsole, viewing((*consoleAPI).receipts)},
+	{"GET " + consolePath + "/chains/{id}", groupConsole, viewing((*consoleAPI).chain)},
+	{"GET " + consolePath + "/coverage", groupConsole, viewing((*consoleAPI).coverage)},
+	{"GET " + consolePath + "/events", groupConsole, viewing((*consoleAPI).events)},
 
 	{"GET " + keysPath, groupAdmin, withAdminSecret((*adminAPI).listKeys)},
 	{"POST " + keysPath, groupAdmin, withAdminSecret((*adminAPI).createKey)},
@@ -119,6 +129,8 @@ func (h *Handler) serves(group string) bool {
 	switch group {
 	case groupAdmin:
 		group = groupGovern
+	case groupConsole:
+		return h.Console != "" && h.serves(groupRead)
 	case groupAbout:
 		return h.Endpoints != "off"
 	}
@@ -242,13 +254,14 @@ func checkOrigins(origins []string) error {
 
 // crossOrigin adds the headers of the Fetch standard (section 3.3, CORS protocol)
 // to answers of our own public endpoints, and answers preflight requests. Cookies
-// are never allowed, and the administration is not for scripts of other origins.
+// are never allowed, and the administration and the console are not for scripts of
+// other origins.
 //
 // The headers are written here and not by github.com/rs/cors, because that would
 // let answers for every origin vary by origin, which caches then keep once for
 // each, and would answer the preflight requests of foreign origins with success.
 func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request, res *resource) (answered bool) {
-	if len(h.CORS) == 0 || res.group == groupAdmin {
+	if len(h.CORS) == 0 || res.group == groupAdmin || res.group == groupConsole {
 		return false
 	}
 	if h.CORS[0] != anyOrigin {

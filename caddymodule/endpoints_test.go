@@ -92,7 +92,9 @@ func TestOwnPaths(t *testing.T) {
 		{"read", "GET", "/stats", 200, ""},
 		{"read", "GET", "/lex/openapi.json", 200, ""},
 		{"read", "GET", "/admin/keys", 418, ""},
-		{"read", "GET", "/lex/health", 418, ""},
+		{"read", "GET", "/lex/health", 200, ""},
+		{"all", "GET", "/lex/console", 418, ""}, // an option of its own
+		{"read", "GET", "/lex/console/about", 418, ""},
 	} {
 		seen = ""
 		r := httptest.NewRequest(c.method, "http://site.test/", nil)

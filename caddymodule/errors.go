@@ -109,6 +109,7 @@ var (
 	errNotFound      = defineError(http.StatusNotFound, "not_found", "There is no such resource.", onEndpoints)
 	errMethod        = defineError(http.StatusMethodNotAllowed, "method_not_allowed", "This method is not allowed here.", onEndpoints)
 	errGovernedTwice = defineError(http.StatusInternalServerError, "governed_twice", "The service is configured to govern this request twice.", onEndpoints)
+	errDamaged       = defineError(http.StatusInternalServerError, "receipt_damaged", "The receipt is damaged in the store; caddy lex verify names its place.", onEndpoints)
 	errGovernor      = defineError(http.StatusInternalServerError, "governor_unavailable", "The governor is unavailable; retry.", onEndpoints)
 )
 
@@ -140,6 +141,13 @@ var (
 	errMissingReceipt = defineError(http.StatusBadRequest, "missing_receipt", "Give either receipt_id or receipt.", onEndpoints)
 	errInvalidReceipt = defineError(http.StatusBadRequest, "invalid_type", "receipt_id, prompt, output, arguments and the members of openings must be strings, receipt and openings objects.", onEndpoints)
 	errTextsForbidden = defineError(http.StatusUnauthorized, "unauthorized", "Comparing texts needs the admin secret or the API key of the session.", onEndpoints)
+)
+
+// The errors of the console.
+var (
+	errInvalidRange   = defineError(http.StatusBadRequest, "invalid_range", "from and to must be Unix milliseconds with from before to, and step whole seconds in milliseconds that make at most 500 buckets.", onEndpoints)
+	errInvalidFilter  = defineError(http.StatusBadRequest, "invalid_filter", "A parameter is not known here, is given twice, or has a value that it cannot have.", onEndpoints)
+	errTooManyStreams = defineError(http.StatusTooManyRequests, "too_many_streams", "Too many consoles follow this process; retry when one has left.", onEndpoints)
 )
 
 // The errors of the administration.

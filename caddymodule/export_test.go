@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/wire"
 )
 
 // OpenAPIDocument is what GET /lex/openapi.json serves.
@@ -98,6 +99,19 @@ func StateOfSelfTestUnderWay(ctx context.Context) string {
 // RunSelfTest runs the canaries of a handler's configuration once.
 func RunSelfTest(h *Handler) { h.app.selfTest.pass(context.Background()) }
 
+// FailedCanaries returns the names of those that failed when they ran last.
+func FailedCanaries(h *Handler) (names []string) {
+	t := h.app.selfTest
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c, failed := range t.inert {
+		if failed {
+			names = append(names, c.dialect+" "+c.name)
+		}
+	}
+	return names
+}
+
 // BlindSelfTest makes the attacks of the self-test harmless, as a detector sees them that
 // finds nothing. OpenEyesOfSelfTest ends that.
 func BlindSelfTest(h *Handler) {
@@ -107,5 +121,33 @@ func BlindSelfTest(h *Handler) {
 	}
 }
 
+// TameSelfTest makes the calls of tools in the self-test harmless.
+func TameSelfTest(h *Handler) {
+	for i, c := range h.app.selfTest.canaries {
+		c.call.Body = bytes.ReplaceAll(c.call.Body, []byte("rm -rf / --no-preserve-root"), []byte("ls ./build"))
+		c.answer.body = bytes.ReplaceAll(c.answer.body, []byte("m -rf / --no-preserve-root"), []byte("ead ./build")) // its first letter stands in the chunk before
+		h.app.selfTest.canaries[i] = c
+	}
+}
+
 // OpenEyesOfSelfTest makes the self-test anew.
 func OpenEyesOfSelfTest(h *Handler) { h.app.selfTest.canaries = h.app.newSelfTest().canaries }
+
+// Stopped is closed when a webhook that was cleaned up sends nothing any more.
+func (h *Webhook) Stopped() <-chan struct{} { return h.stopped }
+
+// Trace returns a function that notes a turn on the span of a context.
+func Trace(ctx context.Context) func() {
+	o, r := &govern.Opened{Coverage: new(govern.Coverage)}, new(govern.Receipt)
+	return func() {
+		traceAssessed(ctx, &r.Turn)
+		traceCommitted(ctx, "openai_chat", o, r)
+		traceTokens(ctx, wire.Usage{Input: 1, Output: 2})
+	}
+}
+
+// OpenStores is how many users the store with the key has.
+func OpenStores(key string) int {
+	users, _ := sharedStores.References(key)
+	return users
+}

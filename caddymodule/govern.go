@@ -96,7 +96,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace,
 		Key: govern.SessionKey(g.caller.namespace, c.body.SessionID), PublicID: c.body.SessionID,
 		Label: c.body.Turn, Eval: g.auth.isEval(r, c.body.SessionID),
-		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started,
+		Endpoint: endpointGovern, Dialect: dialectLex, Model: g.handler.Model, Started: c.started, TraceID: g.traceID,
 		Reading: govern.Reading{RefuseHistory: g.handler.History == "refuse"},
 	})
 	if err != nil {
@@ -108,6 +108,7 @@ func (g *request) admit(w http.ResponseWriter, r *http.Request) (*governCall, er
 	g.setTurnHeader(w.Header(), opened)
 	c.timing.Assess = milliseconds(time.Since(c.started))
 	setPlaceholders(r, turnPlaceholders(opened, c.assessed.Turn, ""))
+	traceAssessed(r.Context(), &c.assessed.Turn)
 	return c, nil
 }
 
@@ -126,8 +127,9 @@ func (c *governCall) assess(ctx context.Context, opened *govern.Opened) (*govern
 
 // A reply is the result of one call to the model.
 type reply struct {
-	text string
-	err  error
+	text  string
+	usage wire.Usage
+	err   error
 }
 
 // generate asks the model, with the constitutional context and, as the option
@@ -145,14 +147,15 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 		c.baseline = awaitReply(baseline, baselineWait).text
 		return "", nil
 	}
-	return c.choose(baseline, c.callModel(ctx, c.governedAsk(false)))
+	return c.choose(ctx, baseline, c.callModel(ctx, c.governedAsk(false)))
 }
 
 // choose takes the governed reply, or the baseline if only that one arrived. It does
 // not wait long for the baseline. A baseline that saw messages which were removed from
 // the governed call does not stand in for it.
-func (c *governCall) choose(baseline <-chan reply, governed reply) (string, error) {
+func (c *governCall) choose(ctx context.Context, baseline <-chan reply, governed reply) (string, error) {
 	if governed.err == nil {
+		traceTokens(ctx, governed.usage)
 		c.baseline, c.source = awaitReply(baseline, baselineWait).text, sourceGoverned
 		return governed.text, nil
 	}
@@ -163,6 +166,7 @@ func (c *governCall) choose(baseline <-chan reply, governed reply) (string, erro
 	if fallback.err != nil {
 		return "", errors.Join(errProvider, governed.err)
 	}
+	traceTokens(ctx, fallback.usage)
 	c.assessed.System = "" // the baseline was given none
 	c.baseline, c.source = fallback.text, sourceFallback
 	return fallback.text, nil
@@ -255,7 +259,9 @@ func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	var usage wire.Usage
 	usage.Read(got.body.Bytes())
 	c.app.metrics.countTokens(c.handler.asks.Name(), usage)
-	return readReply(got, c.handler.asks)
+	answer := readReply(got, c.handler.asks)
+	answer.usage = usage
+	return answer
 }
 
 // readReply takes the text out of a whole answer.

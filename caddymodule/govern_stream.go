@@ -97,7 +97,7 @@ func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, 
 	if governed.err != nil && gate.Sent() != "" {
 		return gate, "", governed.err // a second answer must not follow half of the first
 	}
-	text, err := c.choose(baseline, governed)
+	text, err := c.choose(ctx, baseline, governed)
 	if err == nil && c.source == sourceFallback {
 		gate.Drop()
 		gate = c.newGate(s, cancel)
@@ -107,7 +107,7 @@ func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, 
 }
 
 func (c *governCall) newGate(s *tokenStream, stop context.CancelFunc) *govern.Gate {
-	return c.assessed.NewGate(c.gateConfig(func(frames []wire.Frame) error { return s.write(rawFrames(frames)) }), stop)
+	return c.assessed.NewGate(c.gateConfig(func(frames []wire.Frame) error { return s.write(rawFrames(frames)...) }), stop)
 }
 
 // streamModel makes the governed call and passes its tokens on as the checks
@@ -130,6 +130,7 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 		got.usage.Read(got.body.Bytes())
 	}
 	c.app.metrics.countTokens(asks.Name(), got.usage)
+	traceTokens(ctx, got.usage)
 	text := strings.Join(gate.Close(), "") // one choice is asked for
 	switch {
 	case gate.Flagged():
@@ -246,7 +247,7 @@ func (s *tokenStream) end() {
 }
 
 // write sends complete events.
-func (s *tokenStream) write(p []byte) error {
+func (s *tokenStream) write(frames ...[]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun {
@@ -258,7 +259,7 @@ func (s *tokenStream) write(p []byte) error {
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
 	}
-	return sendNow(s.w, p)
+	return sendNow(s.w, frames...)
 }
 
 // keepAlive sends comments until the returned function is called; after that none

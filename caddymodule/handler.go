@@ -43,6 +43,10 @@ type Handler struct {
 	// admin secret, or admin. Default: public.
 	Read string `json:"read,omitempty"`
 
+	// Serve the console at /lex/console. Its data is opened by the read or admin secret
+	// (secret), or by nothing (open). It needs the read endpoints. Default: no console.
+	Console string `json:"console,omitempty"`
+
 	// The model that POST /lex/govern asks for. Default: lex-demo.
 	Model string `json:"model,omitempty"`
 
@@ -124,6 +128,10 @@ type Handler struct {
 	unread   *seenPaths // where answers pass uninspected
 	upstream *upstreamLog
 	asks     askingDialect
+
+	listens      []string        // addresses of the server
+	sharedOrigin bool            // other handlers answer on this site, too
+	serving      context.Context // ends when the server stops taking requests
 }
 
 // defaultInspect is the default of Handler.InspectLimit, in bytes.
@@ -180,6 +188,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.setDefaults()
+	h.provisionConsole(ctx)
 	h.mux = newMux(h.serves)
 	if h.asks, err = dialectToAsk(h.UpstreamDialect); err != nil {
 		return err
@@ -230,6 +239,9 @@ func (h *Handler) Validate() error {
 		if !slices.Contains(o.allowed, o.value) {
 			return fmt.Errorf("%s %q: give one of %s", o.name, o.value, strings.Join(o.allowed, ", "))
 		}
+	}
+	if err := h.validateConsole(); err != nil {
+		return err
 	}
 	return h.validateNumbers()
 }
@@ -295,6 +307,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer done()
 	g := newRequest(h, shared, next)
+	g.traceID = traceIDOf(ctx)
 	if err := serve(g, w, r); err != nil {
 		g.failures.answer(w, err)
 	}

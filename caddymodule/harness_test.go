@@ -110,6 +110,9 @@ func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 
 func (f *faulty) Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error) {
 	f.before("Recent")
+	if err := f.unreadable(); err != nil {
+		return nil, err
+	}
 	return f.Store.Recent(ctx, before, limit)
 }
 

@@ -23,15 +23,21 @@ type healthAnswer struct {
 	Breakers map[string]string `json:"breakers"`
 }
 
-// health serves GET /lex/health. It is 503 where turns fail, and where the self-test has not
-// ended yet or found that something does not work. While a remote model fails, turns go on
-// as the policy says, and so it is 200 with the status degraded: another replica, which asks
-// the same model, would do no better.
+// health serves GET /lex/health.
 func health(g *request, w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	status, a := g.health(r.Context())
+	return writeJSON(w, status, a)
+}
+
+// health asks the components. The status is 503 where turns fail, and where the self-test
+// has not ended yet or found that something does not work. While a remote model fails,
+// turns go on as the policy says, and so it is 200 with the state degraded: another
+// replica, which asks the same model, would do no better.
+func (g *request) health(ctx context.Context) (status int, a healthAnswer) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	status := http.StatusOK
-	a := healthAnswer{stateOK, map[string]string{"store": stateOK, "detector": stateOK}, map[string]string{}}
+	status = http.StatusOK
+	a = healthAnswer{stateOK, map[string]string{"store": stateOK, "detector": stateOK}, map[string]string{}}
 	if err := g.shared.store.Check(ctx); err != nil {
 		g.failures.storeFailed("check", err)
 		status, a.Status, a.Components["store"] = http.StatusServiceUnavailable, stateDegraded, stateDegraded
@@ -41,7 +47,7 @@ func health(g *request, w http.ResponseWriter, r *http.Request) error {
 	if state := a.Components["self_test"]; state != stateOK {
 		status, a.Status = http.StatusServiceUnavailable, state
 	}
-	return writeJSON(w, status, a)
+	return status, a
 }
 
 // A remoteModel is a module that asks a model over the network.

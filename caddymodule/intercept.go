@@ -72,6 +72,7 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 		return c.fail(ctx, "session", err)
 	}
 	setPlaceholders(c.r, turnPlaceholders(c.opened, assessed.Turn, "")) // for matchers behind lex
+	traceAssessed(ctx, &assessed.Turn)
 
 	// Refuse: without asking the model, as an answer in the caller's dialect.
 	coverage, attack := c.opened.Coverage, assessed.Turn.Refused
@@ -110,7 +111,7 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	c.setTurnHeader(aw.ours, c.opened)
 	panicked, err := c.callNext(aw, c.upstreamRequest(ctx))
 	aw.finish(err)
-	answer.close()
+	answer.close(ctx)
 	if panicked && !client.replaced {
 		panic(http.ErrAbortHandler) // the client must see that the answer is cut
 	}
@@ -196,7 +197,7 @@ func (c *interception) sessionID() string {
 // interceptedTurn is what all turns of intercepted traffic have in common.
 func (g *request) interceptedTurn(started time.Time) govern.Request {
 	return govern.Request{
-		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, KeyID: g.caller.key.ID, Started: started,
+		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace, KeyID: g.caller.key.ID, Started: started, TraceID: g.traceID,
 		Reading: govern.Reading{
 			Limit: g.handler.InspectLimit, RefuseOversize: g.handler.Oversize == "refuse",
 			RefuseHistory: g.handler.History == "refuse", Unknown: g.inspectsUnknown(),

@@ -139,3 +139,23 @@ func TestMCPSessionRisk(t *testing.T) {
 		}
 	}
 }
+
+// Clients without a session may ask for the same call again. Each time has its receipts, and
+// all of them verify, though only the first lead to the state that these words leave.
+func TestMCPSameCallsVerify(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", mcpResult("Sunny.")))
+	for range 3 {
+		s.post("/mcp", mcpCall("1", "bash", wipeArguments))
+		s.post("/mcp", mcpCall("1", "get_weather", weatherArguments))
+		s.post("/mcp", "["+mcpCall("1", "bash", wipeArguments)+","+mcpCall("2", "get_weather", weatherArguments)+"]")
+	}
+	receipts := s.receipts()
+	if len(receipts) != 3*(2+2+3) {
+		t.Errorf("%d receipts", len(receipts))
+	}
+	for _, r := range receipts {
+		if v := s.verify(byID(r["id"].(string))); !v.Valid {
+			t.Errorf("%s after %q: %s", r["id"], r["prev"], *v.Fault)
+		}
+	}
+}

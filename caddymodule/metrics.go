@@ -3,13 +3,20 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/store"
 )
+
+func init() {
+	caddy.RegisterModule(AdminMetrics{})
+}
 
 // outcomeRejected is the outcome of a request that was not accepted and so
 // leaves no receipt; the other outcomes are those of receipts.
@@ -45,6 +52,8 @@ type metrics struct {
 	streams       prometheus.Gauge
 	heldBytes     prometheus.Gauge
 	tokens        *prometheus.HistogramVec // gen_ai_provider_name, gen_ai_operation_name, gen_ai_token_type
+
+	selfTests *selfTestResults
 }
 
 // phases are the histograms of the phases of a turn. They are looked up once: observing
@@ -172,29 +181,89 @@ func makeMetrics() *metrics {
 			Name: "gen_ai_client_token_usage", Help: "Tokens that answers say they took, as OpenTelemetry's conventions for generative AI name them.",
 			Buckets: []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
 		}, []string{"gen_ai_provider_name", "gen_ai_operation_name", "gen_ai_token_type"}),
+		selfTests: new(selfTestResults),
 	}
+}
+
+// withoutReceipt counts the requests that left no receipt in this process.
+type withoutReceipt struct {
+	Since       int64 `json:"since"` // Unix milliseconds
+	NoPrompt    int   `json:"no_prompt"`
+	UnknownPass int   `json:"unknown_pass"`
+	Rejected    int   `json:"rejected"`
+}
+
+// processBegan is when the counters of this process began.
+var processBegan = time.Now()
+
+func (m *metrics) withoutReceipt() withoutReceipt {
+	return withoutReceipt{
+		Since: processBegan.UnixMilli(), NoPrompt: sum(m.ungoverned, withoutText), UnknownPass: sum(m.ungoverned, wasPassed),
+		Rejected: sum(m.requests, outcomeRejected),
+	}
+}
+
+// sum adds up the series of a counter that have a value in one of their labels.
+func sum(c prometheus.Collector, value string) (n int) {
+	series := make(chan prometheus.Metric)
+	go func() {
+		defer close(series)
+		c.Collect(series)
+	}()
+	for s := range series {
+		var m dto.Metric
+		has := func(l *dto.LabelPair) bool { return l.GetValue() == value }
+		if s.Write(&m) == nil && slices.ContainsFunc(m.GetLabel(), has) {
+			n += int(m.GetCounter().GetValue())
+		}
+	}
+	return n
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-// newMetrics makes the process's metrics visible in a configuration's registry.
-func newMetrics(registry prometheus.Registerer) (*metrics, error) {
-	m := allMetrics
+// register makes the metrics visible in a registry, once.
+func (m *metrics) register(registry prometheus.Registerer) error {
 	for _, c := range m.collectors() {
 		var known prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && !errors.As(err, &known) {
-			return nil, fmt.Errorf("registering a collector: %w", err)
+			return fmt.Errorf("registering metrics: %w", err)
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.refusals, m.receipts, m.storeErrors, m.internalErrors, m.toolCalls, m.uninspected, m.ungoverned, m.uncovered, m.severity,
 		m.modelRequests, m.modelFailures, m.modelSeconds, m.modelCacheHits, m.breakerOpen,
-		m.governance, m.margin, m.interventions, m.detectorRuns, m.storeSeconds, m.streams, m.heldBytes, m.tokens,
+		m.governance, m.margin, m.interventions, m.detectorRuns, m.storeSeconds, m.streams, m.heldBytes, m.tokens, m.selfTests,
 	}
 }
+
+// AdminMetrics puts Lex's metrics on Caddy's admin endpoint, whatever becomes of the
+// configuration. Caddy replaces the endpoint, and the registry that it shows, before it
+// provisions the apps; when one of them rejects the configuration, the one before goes on
+// behind the new endpoint. If the app alone registered the metrics, they would be gone then.
+type AdminMetrics struct{}
+
+// CaddyModule returns the Caddy module information.
+func (AdminMetrics) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "admin.api.lex_metrics", New: func() caddy.Module { return new(AdminMetrics) }}
+}
+
+// Provision registers the process's metrics.
+func (AdminMetrics) Provision(ctx caddy.Context) error {
+	return allMetrics.register(ctx.GetMetricsRegistry())
+}
+
+// Routes returns none: Caddy's own serve the registry.
+func (AdminMetrics) Routes() []caddy.AdminRoute { return nil }
+
+// Interface guards
+var (
+	_ caddy.Provisioner = (*AdminMetrics)(nil)
+	_ caddy.AdminRouter = (*AdminMetrics)(nil)
+)

@@ -25,7 +25,7 @@ import (
 // Who may use the read endpoints: the values of the option `read`.
 const (
 	readPublic = "public"
-	readKeyed  = "keyed" // those with a Lex key, or the admin secret
+	readKeyed  = "keyed" // those with a Lex key, or the read or admin secret
 	readAdmin  = "admin"
 )
 
@@ -124,15 +124,15 @@ func (a *readAPI) identify(r *http.Request) (caller, *apiError) {
 	return anonymous, apiErr
 }
 
-// checkOffered checks the admin secret where the request brings something that is
-// meant for it: an Authorization may be meant for others while reading is
-// public, and a Lex key never is.
+// checkOffered checks the read or admin secret where the request brings something that
+// is meant for it: an Authorization may be meant for others while reading is public, and
+// a Lex key never is.
 func (a *readAPI) checkOffered(r *http.Request, reader caller) *apiError {
 	meant := r.Header.Get(adminHeader) != "" || a.access == readKeyed && !reader.keyed && bearer(r.Header) != ""
-	if !meant || !a.auth.secrets.admin.set {
+	if !meant || !a.auth.secrets.admin.set && !a.auth.secrets.read.set {
 		return errKeyRequired
 	}
-	return a.auth.checkAdmin(r)
+	return a.auth.checkRead(r)
 }
 
 // storeError is the error to answer with when the store has no such record, or
@@ -140,6 +140,9 @@ func (a *readAPI) checkOffered(r *http.Request, reader caller) *apiError {
 func storeError(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return errNotFound
+	}
+	if errors.Is(err, store.ErrInvalid) {
+		return errDamaged.because("read", err) // asking again does not help
 	}
 	return errGovernor.because("read", err)
 }
@@ -155,11 +158,11 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return errInvalidCursor
 	}
-	receipts := make([]govern.Summary, len(summaries))
+	receipts := make([]any, len(summaries))
 	for i := 0; i < len(summaries) && err == nil; i++ {
 		receipts[i], err = a.shown(r.Context(), summaries[i])
 	}
-	if err != nil { // a receipt that is listed and not there is a fault, too
+	if err != nil {
 		return errGovernor.because("read", err)
 	}
 	if len(summaries) == limit {
@@ -169,21 +172,32 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]any{"receipts": receipts})
 }
 
+// A damagedEntry stands in a list in the place of a receipt that cannot be read.
+type damagedEntry struct {
+	ID      string `json:"id,omitzero"` // if it is known
+	Damaged bool   `json:"damaged"`
+}
+
 // shown is what the list shows of a receipt. A receipt that was written before
-// there were summaries is read from its record, which holds the same members.
-func (a *readAPI) shown(ctx context.Context, s store.Summary) (shown govern.Summary, err error) {
+// there were summaries is read from its record, which holds the same members. One that is
+// damaged is listed as such, and does not hide the others.
+func (a *readAPI) shown(ctx context.Context, s store.Summary) (any, error) {
 	text := s.JSON
 	if text == nil {
 		entry, err := a.shared.store.Receipt(ctx, s.ID)
-		if err != nil {
-			return shown, err
+		if err != nil && !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
 		}
 		text = entry.JSON
 	}
-	if err := json.Unmarshal(text, &shown); err != nil {
-		return shown, fmt.Errorf("reading receipt %s: %w", s.ID, err)
+	var shown govern.Summary
+	if err := json.Unmarshal(text, &shown); err == nil && shown.ID == s.ID {
+		return shown, nil
 	}
-	return shown, nil
+	if !kernel.IsReceiptID(s.ID) {
+		s.ID = ""
+	}
+	return damagedEntry{s.ID, true}, nil
 }
 
 // pageLimit reads the parameter limit of a list.
@@ -244,8 +258,7 @@ func (a *readAPI) logPage(ctx context.Context, after uint64, limit int) (page []
 	return page, nil
 }
 
-// turnID is the form of a turn's id, which is made by crypto/rand.Text. No other
-// name is looked up.
+// turnID is the form of a turn's id: 26 digits in base 32. No other name is looked up.
 var turnID = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // receipt serves GET /audits/{id}: the whole record, byte for byte as hashed.

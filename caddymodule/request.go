@@ -31,6 +31,7 @@ type request struct {
 
 	caller caller
 
+	traceID               string        // of the trace that the request belongs to, or ""
 	endpoint, dialectName string        // as receipts and metrics name them
 	known                 wire.Endpoint // where the path is no call of a model, but known
 	quota                 string        // the plan's limit that this request was counted on
@@ -57,6 +58,7 @@ func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outco
 		return receipt, err // it is committed again, as refused
 	}
 	g.app.metrics.governance.observe(&j.Opened.Timing)
+	traceCommitted(r.Context(), g.asks(), j.Opened, receipt)
 	setPlaceholders(r, turnPlaceholders(j.Opened, receipt.Turn, receipt.ID))
 	if err != nil {
 		g.app.metrics.receipts.WithLabelValues(receipt.Kind, "false").Inc()
@@ -68,6 +70,14 @@ func (g *request) commit(r *http.Request, j *govern.Judged, outcome kernel.Outco
 		g.app.publishCall(j.Opened, call)
 	}
 	return receipt, nil
+}
+
+// asks names the dialect in which the model is asked.
+func (g *request) asks() string {
+	if g.endpoint == endpointGovern {
+		return g.handler.asks.Name()
+	}
+	return g.dialectName
 }
 
 // publish counts a committed turn and tells the subscribers.

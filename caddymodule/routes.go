@@ -150,3 +150,31 @@ func rewrites(routes caddyhttp.RouteList) bool {
 		})
 	})
 }
+
+// sharesOrigin reports whether other handlers answer behind lex on the site that is being
+// loaded: the first whose routes are still JSON. What they serve is of the same origin for
+// a browser, so its scripts could read what ours may.
+func sharesOrigin(routes caddyhttp.RouteList) bool {
+	for _, r := range routes {
+		if r.HandlersRaw != nil {
+			return len(answering(r.HandlersRaw)) > 1
+		}
+	}
+	return false
+}
+
+// answering returns lex and the handlers behind it that answer with something of their own,
+// in their order.
+func answering(handlers []json.RawMessage) (names []string) {
+	for _, raw := range handlers {
+		switch h := parseHandlerJSON(raw); {
+		case h.Handler == "subroute":
+			for _, route := range h.Routes {
+				names = append(names, answering(route.Handle)...)
+			}
+		case h.Handler == "lex", h.Handler != "static_response" && h.Handler != "error":
+			names = append(names, h.Handler)
+		}
+	}
+	return names[max(slices.Index(names, "lex"), 0):]
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/caddy-lex/lex/console"
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/store"
 )
@@ -32,6 +33,11 @@ type sharedStore struct {
 	locks      *govern.Locks
 	benchmarks benchmarkCache
 	health     *healthLog
+	window     *console.Window
+}
+
+func newSharedStore(key string, s store.Store) *sharedStore {
+	return &sharedStore{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog), window: console.NewWindow(s, time.Now)}
 }
 
 // acquireStore opens the store, or takes another reference to it.
@@ -44,7 +50,7 @@ func acquireStore(opener StoreOpener, logger *zap.Logger) (*sharedStore, error) 
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}
-		return &sharedStore{key: key, store: measured(s), locks: govern.NewLocks(), health: new(healthLog)}, nil
+		return newSharedStore(key, measured(s)), nil
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +79,10 @@ func (s *sharedStore) release() error {
 }
 
 // Destruct closes the store. The pool calls it.
-func (s *sharedStore) Destruct() error { return s.store.Close() }
+func (s *sharedStore) Destruct() error {
+	s.window.Close()
+	return s.store.Close()
+}
 
 // healthLog writes one line when the store fails and one when it is back,
 // never one a request.

@@ -70,7 +70,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	opened, err := g.policy.governor.Open(ctx, govern.Request{
 		Mode: kernel.Mode(g.handler.Mode), Namespace: g.caller.namespace,
 		Key: govern.SessionKey(g.caller.namespace, body.SessionID), PublicID: body.SessionID, Eval: g.auth.isEval(r, body.SessionID),
-		Endpoint: endpointTools, Dialect: dialectLex, Started: started,
+		Endpoint: endpointTools, Dialect: dialectLex, Started: started, TraceID: g.traceID,
 	})
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)

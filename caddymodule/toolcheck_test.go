@@ -213,7 +213,7 @@ func TestToolsCheckAnswersHostileCalls(t *testing.T) {
 		"more substitutions":     {bodyOf(t, "bash", "command", strings.Repeat("$(", 1500)+"a"+strings.Repeat(")", 1500), nil), "unreadable_call"},
 		"substitutions in curl":  {bodyOf(t, "bash", "command", strings.Repeat("curl $(cat a);", 800), nil), ""},
 		"pipes into xargs":       {bodyOf(t, "bash", "command", "a"+strings.Repeat("|xargs bash -c 'x'", 900), nil), ""},
-		"receivers and contents": {bodyOf(t, "send_email", "to", receivers.String(), seen.String()), "unreadable_call"},
+		"receivers and contents": {bodyOf(t, "send_email", "to", receivers.String(), seen.String()), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{}`, answering("application/json", completion("Paris.")))

@@ -269,6 +269,7 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 		}
 	}
 	setPlaceholders(r, turnPlaceholders(opened, assessed.Turn, ""))
+	traceAssessed(r.Context(), &assessed.Turn)
 	var refusal *apiError
 	switch {
 	case attack:

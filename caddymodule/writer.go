@@ -163,21 +163,35 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return 0, errStopped
 }
 
-func (w *answerWriter) writeFrames(p []byte) (int, error) {
+// readPart is how many bytes of a stream are cut into frames at a time: frames that were cut
+// and not read yet stay in memory, and one write may bring many.
+const readPart = 4 << 10
+
+func (w *answerWriter) writeFrames(p []byte) (n int, err error) {
+	for part := range slices.Chunk(p, readPart) {
+		if err := w.readFrames(part); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+func (w *answerWriter) readFrames(p []byte) error {
 	failed := w.frames.Push(p)
 	for {
 		frame, ok := w.frames.Next()
 		if !ok && failed != nil { // the frames before the one that is too large were whole
 			w.tooLarge = true
-			return 0, errAnswerTooLarge
+			return errAnswerTooLarge
 		}
 		if !ok {
-			return len(p), nil
+			return nil
 		}
 		if !w.reader.Frame(frame) {
 			w.state = stateStopped
 			w.cancel()
-			return 0, errStopped
+			return errStopped
 		}
 	}
 }
@@ -262,10 +276,10 @@ func (c *clientSide) end() {
 func (c *clientSide) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // send writes frames to the client at once.
-func (c *clientSide) send(frames []byte) error {
+func (c *clientSide) send(frames ...[]byte) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	return sendNow(c.ResponseWriter, frames)
+	return sendNow(c.ResponseWriter, frames...)
 }
 
 func (c *clientSide) flush() error {
@@ -290,15 +304,21 @@ const (
 	writePart = 64 << 10
 )
 
-// sendNow writes and flushes, each part within writeTime. Only writers in tests know
-// no deadlines.
-func sendNow(w http.ResponseWriter, p []byte) error {
+// sendNow writes and flushes, each writePart bytes within writeTime. Only writers in tests
+// know no deadlines.
+func sendNow(w http.ResponseWriter, frames ...[]byte) error {
 	connection := http.NewResponseController(w)
 	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
-	for part := range slices.Chunk(p, writePart) {
-		_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
-		if _, err := w.Write(part); err != nil {
-			return err
+	room := 0 // until the next deadline
+	for _, frame := range frames {
+		for part := range slices.Chunk(frame, writePart) {
+			if room -= len(part); room < 0 {
+				_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
+				room = writePart - len(part)
+			}
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
 		}
 	}
 	return connection.Flush()

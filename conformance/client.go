@@ -41,6 +41,7 @@ type client struct {
 	target  Target
 	base    string
 	address int
+	console bool // there is one that may be read
 }
 
 func newClient(t Target) (*client, error) {

@@ -10,7 +10,7 @@
 //
 // [Run] sends the cases of a [Target] one after the other and reports a [Result]
 // for each. To add a case, add it to the list of its endpoint (govern.go,
-// stream.go, tools.go, read.go, verify.go, admin.go, limits.go); expect.go has the
+// stream.go, tools.go, read.go, verify.go, console.go, admin.go, limits.go); expect.go has the
 // checks, client.go sends the requests.
 package conformance
 
@@ -80,13 +80,15 @@ type need string
 const (
 	needsAdmin need = "the admin secret"
 	needsBench need = "the bench or admin secret"
+
+	needsConsole need = "the console, open or with the admin secret"
 )
 
 // cases returns all cases, in the order in which they run.
 func cases() []testCase {
 	var all []testCase
 	for _, group := range [][]testCase{
-		governCases(), streamCases(), toolCases(), methodCases(), readCases(), verifyCases(), adminCases(), limitCases(),
+		governCases(), streamCases(), toolCases(), methodCases(), readCases(), verifyCases(), consoleCases(), adminCases(), limitCases(),
 	} {
 		all = append(all, group...)
 	}
@@ -107,6 +109,7 @@ func Run(ctx context.Context, t Target, report func(Result)) (failed int, err er
 		}
 		defer c.returnKey(context.WithoutCancel(ctx), id)
 	}
+	c.console = c.showsConsole(ctx)
 	for _, k := range cases() {
 		r := c.runCase(ctx, k)
 		if ctx.Err() != nil {
@@ -145,6 +148,8 @@ func (c *client) has(n need) bool {
 		return c.target.Admin != ""
 	case needsBench:
 		return c.target.Bench != "" || c.target.Admin != ""
+	case needsConsole:
+		return c.console
 	}
 	return true
 }

@@ -33,7 +33,7 @@ func TestListModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, out)
 	}
-	for _, id := range []string{"lex", "http.handlers.lex", "http.handlers.lex_demo_model", "lex.stores.bolt", "lex.stores.redis", "lex.embedders.local", "lex.embedders.gemini", "lex.embedders.mistral", "lex.embedders.jina", "lex.embedders.openai", "lex.judges.local", "lex.judges.openai", "http.reverse_proxy.transport.lex", "caddy.logging.encoders.filter.lex"} {
+	for _, id := range []string{"lex", "http.handlers.lex", "http.handlers.lex_demo_model", "lex.stores.bolt", "lex.stores.redis", "lex.embedders.local", "lex.embedders.gemini", "lex.embedders.mistral", "lex.embedders.jina", "lex.embedders.openai", "lex.judges.local", "lex.judges.openai", "http.reverse_proxy.transport.lex", "caddy.logging.encoders.filter.lex", "events.handlers.lex_webhook"} {
 		if !strings.Contains("\n"+out, "\n"+id+"\n") {
 			t.Errorf("%s is not listed", id)
 		}

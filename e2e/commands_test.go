@@ -3,12 +3,16 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // documented returns the text of the nth JSON block of docs/commands.md.
@@ -148,5 +152,49 @@ func TestAssessFailsForABadLine(t *testing.T) {
 	exit, ok := err.(*exec.ExitError)
 	if !ok || exit.ExitCode() != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(errs, "line 1: ") {
 		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+}
+
+// The commands of the page for auditors do what it says.
+func TestDocumentedAudit(t *testing.T) {
+	t.Parallel()
+	s := shipped(t)
+	s.do(t, http.MethodPost, "/lex/govern", governBody(attack, "s1"))
+	s.do(t, http.MethodPost, "/lex/govern", governBody("What is the capital of France?", "s1"))
+	seen := 0
+	for _, b := range blocks(t) {
+		if b.file != "audit.md" || b.lang != "sh" {
+			continue
+		}
+		seen++
+		out, errs, err := inShell(t, t.TempDir(), "set -e\n"+strings.ReplaceAll(b.text, "http://localhost:8080", s.URL))
+		if err != nil || !strings.Contains(out, "2 receipts in 1 chains, 0 faults") || !strings.Contains(out, "semantic_classifier") {
+			t.Errorf("%v %s\n%s", err, errs, out)
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d blocks", seen)
+	}
+}
+
+// The report reads both stores: the file that the process left, and Redis.
+func TestReportOfStores(t *testing.T) {
+	t.Parallel()
+	redis := storetest.StartRedis(t)
+	for engine, place := range map[string]string{"bolt": "", "redis": redis} {
+		t.Run(engine, func(t *testing.T) {
+			p := freePorts(t)
+			s := start(t, writeCaddyfile(t, p, strings.Replace(loadCaddyfile, "limits {", "store "+strings.TrimSpace(engine+" "+place)+"\n\t\tlimits {", 1)), "", p)
+			s.do(t, http.MethodPost, "/lex/govern", governBody(attack, "s1"))
+			s.do(t, http.MethodPost, "/lex/govern", governBody("What is the capital of France?", "s2"))
+			s.stop()
+			if place == "" {
+				place = filepath.Join(s.home, "caddy", "lex", "lex.db")
+			}
+			out, err := caddy(t, "lex", "report", "--store", place, "--last", "1h")
+			if err != nil || !strings.Contains(out, "2 receipts, ") || !regexp.MustCompile(`(?m)^semantic_classifier +1 +0 \+ 0$`).MatchString(out) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }

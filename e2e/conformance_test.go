@@ -35,7 +35,9 @@ const guardedCaddyfile = `{
 	}
 }
 :${site} {
-	lex
+	lex {
+		console
+	}
 	reverse_proxy 127.0.0.1:${demo}
 }
 :${demo} {

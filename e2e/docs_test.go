@@ -29,6 +29,7 @@ func TestDocumentedVariables(t *testing.T) {
 		}
 		delete(names, "LEX_LOAD")
 		delete(names, "LEX_COVER")
+		delete(names, "LEX_SHOTS")
 		delete(names, "LEX_TOOL_CALLS")
 		return names
 	}

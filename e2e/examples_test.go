@@ -38,8 +38,11 @@ func TestExamples(t *testing.T) {
 		if !strings.Contains(index, "["+name+"]("+name+")") {
 			t.Errorf("examples/README.md does not list %s", name)
 		}
-		if name == "verify" {
-			continue // a program, which has tests of its own
+		switch name {
+		case "verify": // a program, which has tests of its own
+			continue
+		case "onnx-guard": // needs another binary: the tests of guards/onnx run it
+			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +66,7 @@ func runExample(t *testing.T, dir string) {
 		t.Fatalf("the README has %d calls to try, and expect.txt answers to %d", len(calls), len(expected))
 	}
 	p := freePorts(t)
-	text := strings.NewReplacer(":8080 ", ":"+p.site+" ", ":8080\n", ":"+p.site+"\n", ":8090 ", ":"+p.admin+" ").Replace(caddyfileOf(t, dir))
+	text := strings.NewReplacer(":8080 ", ":"+p.site+" ", ":8080\n", ":"+p.site+"\n", ":8090 ", ":"+p.admin+" ", ":2020 ", ":"+reserve(t)+" ").Replace(caddyfileOf(t, dir))
 	text = servers.ReplaceAllString(text, "127.0.0.1:"+p.demo)
 	if !strings.Contains(text, "admin off") {
 		text = withAdmin(text)
@@ -77,6 +80,22 @@ func runExample(t *testing.T, dir string) {
 		checkExample(t, s, call, strings.Split(expected[i], "\n"))
 	}
 	checkFilters(t, s, readme)
+	checkReport(t, s, readme)
+}
+
+// checkReport runs the report of a README, which finds the attack that was tried.
+func checkReport(t *testing.T, s *server, readme string) {
+	t.Helper()
+	for line := range strings.Lines(readme) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "caddy lex report --url http://localhost:8080 ")
+		if !ok {
+			continue
+		}
+		out, errs, err := s.lex(t, append([]string{"report", "--url", s.URL}, strings.Fields(command)...)...)
+		if err != nil || !regexp.MustCompile(`(?m)^semantic_classifier +0 +1 \+ 0$`).MatchString(out) {
+			t.Errorf("%s: %v %s\n%s", line, err, errs, out)
+		}
+	}
 }
 
 // checkExample tries a call of a README. The answer has the status on the first line, and

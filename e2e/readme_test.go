@@ -38,13 +38,17 @@ func blocks(t *testing.T) []block {
 // Every Caddyfile in the docs is valid and formatted.
 func TestDocumentedCaddyfiles(t *testing.T) {
 	t.Parallel()
+	constitution, err := filepath.Abs("../govern/constitution.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
 	for _, b := range blocks(t) {
 		if b.lang != "caddyfile" {
 			continue
 		}
 		seen++
-		path := writeCaddyfile(t, ports{}, b.text)
+		path := writeCaddyfile(t, ports{}, strings.ReplaceAll(b.text, "/etc/lex/constitution.txt", constitution))
 		if out, err := caddy(t, "fmt", "--diff", path); err != nil {
 			t.Errorf("%s: %v\n%s", b.file, err, out)
 		}

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,4 +92,54 @@ func forms(text string) (lines []string) {
 		lines = append(lines, strings.Join(strings.Fields(figures.ReplaceAllString(line, "#")), " "))
 	}
 	return lines
+}
+
+// The documented command line calibrates a guard, and what it prints has the form of the
+// documented output.
+func TestDocumentedCalibrateGuard(t *testing.T) {
+	t.Parallel()
+	var lines []string // of both pages
+	var output string
+	for _, b := range blocks(t) {
+		switch {
+		case strings.HasPrefix(b.text, "caddy lex calibrate --guard"):
+			lines = append(lines, b.text)
+		case strings.HasPrefix(b.text, "guard classifier, model"):
+			output = b.text
+		}
+	}
+	if len(lines) != 2 || lines[0] != lines[1] || output == "" {
+		t.Fatalf("documented are %q", lines)
+	}
+	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		p := 0.99
+		if strings.Contains(string(body), "weather") {
+			p = 0.3
+		}
+		_, _ = fmt.Fprintf(w, `[[{"label":"INJECTION","score":%v},{"label":"SAFE","score":%v}]]`, p, 1-p)
+	}))
+	t.Cleanup(guard.Close)
+	var texts strings.Builder
+	for i := range 200 { // of both kinds of texts a tenth is not what the guard thinks
+		kind, label := []string{"train", "weather"}[i%2], []string{"injection", "benign"}[i%2]
+		if i/2%10 == 0 {
+			label = []string{"benign", "injection"}[i%2]
+		}
+		fmt.Fprintf(&texts, "{\"id\":%d,\"text\":\"The %s of town number %d\",\"label\":%q}\n", i, kind, i, label)
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "labelled.jsonl", texts.String())
+	writeFile(t, dir, "Caddyfile", "{\n\tlex {\n\t\tguard classifier {\n\t\t\tbase_url "+guard.URL+"\n\t\t\tmodel PIGuard\n\t\t}\n\t}\n}\n")
+	out, errs, err := inShell(t, dir, lines[0])
+	if err != nil {
+		t.Fatal(err, errs)
+	}
+	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?`)
+	form := func(text string) string {
+		return strings.Join(strings.Fields(number.ReplaceAllString(text, "#")), " ")
+	}
+	if form(out) != form(output) {
+		t.Errorf("got\n%s\nwant the form of\n%s", out, output)
+	}
 }
