@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench microbench lint fuzz reproduce load train eval agents charts needs-data deps clean
+.PHONY: run test build cover bench microbench lint fuzz reproduce load train eval agents charts console needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -20,8 +20,9 @@ run:
 	exec $(abspath $(BIN)) run --config Caddyfile --adapter caddyfile
 
 # test installs what the tests need (on Debian and Ubuntu) and runs all of them
-# with the race detector, and those of the pure packages once more without: it
-# makes them ten times as slow, so they read less under it. The time limit is each
+# with the race detector, those of the module guards/onnx too, and those of the pure
+# packages once more without: it makes them ten times as slow, so they read less under
+# it. The time limit is each
 # package's own: the longest takes a few minutes, and many times as long on a busy
 # machine. COVER names a folder for the counters of coverage; those of the pure
 # packages are taken without the race detector, which would make every counter an
@@ -36,6 +37,7 @@ else
 	$(GO) test -timeout 40m $(PURE)
 	CGO_ENABLED=1 $(GO) test -race -timeout 40m ./...
 endif
+	cd guards/onnx && CGO_ENABLED=1 $(GO) test -race -timeout 40m ./...
 
 # cover runs the tests and prints the total and the ten files least covered, with
 # what the end-to-end tests reach in the binary.
@@ -99,9 +101,18 @@ charts:
 	$(GO) run ./cmd/charts -data $(DATA) -out cmd/plot/arl.json
 	$(GO) run ./cmd/plot docs
 
+# console builds the page at /lex/console, which is committed: who builds the binary needs
+# no Node. With SHOTS=docs it also draws the pictures in docs/ anew.
+console:
+	[ -d console/page/node_modules ] || (cd console/page && npm ci --ignore-scripts --no-audit --no-fund)
+	node console/page/build.mjs
+ifdef SHOTS
+	LEX_SHOTS=$(abspath $(SHOTS)) $(GO) test -run '^TestConsole$$' -count=1 -v ./e2e
+endif
+
 needs-data:
 	@[ -n "$(DATA)" ] || { echo "which data? make train DATA=<folder of data/ and text/>"; exit 2; }
 	./cmd/train/deps.sh
 
 clean:
-	rm -rf bin e2e/node_modules cmd/bench/node_modules
+	rm -rf bin e2e/node_modules console/page/node_modules cmd/bench/node_modules
