@@ -115,3 +115,14 @@ func (p *proxy) send(method, path, body string, header http.Header) (int, http.H
 	text, _ := io.ReadAll(response.Body)
 	return response.StatusCode, response.Header, string(text)
 }
+
+// health is what the health says when the first pass of the self-test is over, for which a
+// busy machine may take longer than the health waits.
+func (p *proxy) health() (status int, body string) {
+	p.t.Helper()
+	for {
+		if status, _, body = p.send(http.MethodGet, "/lex/health", "", nil); !strings.Contains(body, `"self_test":"starting"`) {
+			return status, body
+		}
+	}
+}

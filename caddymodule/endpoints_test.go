@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/caddy-lex/lex/caddymodule"
 )
 
 // Only exact paths are ours, in whatever spelling. Every other request reaches
@@ -20,6 +22,7 @@ func TestOwnPaths(t *testing.T) {
 	sites := make(map[string]*site)
 	for _, group := range []string{"all", "govern", "read", "off"} {
 		sites[group] = newSite(t, `{"endpoints":"`+group+`"}`, upstream)
+		<-caddymodule.FirstSelfTest(sites[group].handler) // until then the health is 503
 	}
 	for _, c := range []struct {
 		endpoints, method, uri string

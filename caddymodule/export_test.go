@@ -96,6 +96,9 @@ func StateOfSelfTestUnderWay(ctx context.Context) string {
 	return (&selfTest{first: make(chan struct{})}).state(ctx)
 }
 
+// FirstSelfTest is closed when the canaries of a handler's configuration have run once.
+func FirstSelfTest(h *Handler) <-chan struct{} { return h.app.selfTest.first }
+
 // RunSelfTest runs the canaries of a handler's configuration once.
 func RunSelfTest(h *Handler) { h.app.selfTest.pass(context.Background()) }
 

@@ -286,6 +286,18 @@ func (s *site) get(path string) map[string]any {
 	return m
 }
 
+// health returns what the health says when the first pass of the self-test is over, for which
+// a busy machine may take longer than the health waits.
+func (s *site) health() (status int, h map[string]any) {
+	s.t.Helper()
+	<-caddymodule.FirstSelfTest(s.handler)
+	w := s.send(http.MethodGet, "/lex/health", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil {
+		s.t.Fatalf("%v: %s", err, w.Body)
+	}
+	return w.Code, h
+}
+
 // receipts returns the whole records, newest first.
 func (s *site) receipts() []map[string]any {
 	s.t.Helper()

@@ -15,10 +15,9 @@ func TestHealth(t *testing.T) {
 	s := newSiteWith(t, `{}`, j.options("m"), answering("application/json", completion(quietAnswer)))
 	check := func(status, judge, breaker string) {
 		t.Helper()
-		w := s.send(http.MethodGet, "/lex/health", "")
-		h := s.get("/lex/health")
-		if w.Code != http.StatusOK || h["status"] != status || h["components"].(map[string]any)["judge"] != judge || h["breakers"].(map[string]any)["judge"] != breaker {
-			t.Errorf("%d %v, want %s, the judge %s with a breaker that is %s", w.Code, h, status, judge, breaker)
+		code, h := s.health()
+		if code != http.StatusOK || h["status"] != status || h["components"].(map[string]any)["judge"] != judge || h["breakers"].(map[string]any)["judge"] != breaker {
+			t.Errorf("%d %v, want %s, the judge %s with a breaker that is %s", code, h, status, judge, breaker)
 		}
 	}
 	asked := 0
@@ -47,12 +46,12 @@ func TestHealthComesBack(t *testing.T) {
 	j := newJudge(t, "")
 	s := newSiteWith(t, `{}`, j.options("m"), answering("application/json", completion(quietAnswer)))
 	s.post("/v1/chat/completions", chatQuestion)
-	if h := s.get("/lex/health"); h["status"] != "degraded" {
+	if _, h := s.health(); h["status"] != "degraded" {
 		t.Errorf("%v", h)
 	}
 	j.says.Store(acquits)
 	s.post("/v1/chat/completions", strings.Replace(chatQuestion, "France", "Spain", 1))
-	if h := s.get("/lex/health"); h["status"] != "ok" {
+	if _, h := s.health(); h["status"] != "ok" {
 		t.Errorf("%v", h)
 	}
 }

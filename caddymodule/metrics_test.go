@@ -35,7 +35,7 @@ func (p *proxy) scrape() map[string]*dto.MetricFamily {
 // scrapeUntil scrapes until the metrics are as they should be in the end.
 func (p *proxy) scrapeUntil(asWanted func(map[string]*dto.MetricFamily) bool) map[string]*dto.MetricFamily {
 	p.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		families := p.scrape()
 		if asWanted(families) {
 			return families

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-lex/lex/caddymodule"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -16,9 +17,11 @@ var readPaths = []string{"/audits/recent", "/audits/log", "/audits/KRN-" + strin
 func readSite(t *testing.T, read string, limit int) *site {
 	t.Helper()
 	t.Setenv("LEX_TEST_ADMIN", password)
-	return newSiteWith(t, `{"read":"`+read+`"}`, map[string]any{"limits": map[string]any{
+	s := newSiteWith(t, `{"read":"`+read+`"}`, map[string]any{"limits": map[string]any{
 		"read": map[string]any{"requests": limit, "window": 60e9},
 	}}, answering("application/json", completion("Paris.")))
+	<-caddymodule.FirstSelfTest(s.handler) // until then the health is 503
+	return s
 }
 
 // Who may read is as configured; the admin secret always may.

@@ -60,7 +60,7 @@ func TestRewriteBeforeLex(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := runCaddy(t, "lex {\nstore bolt ${store}\n}", c.site)
-			status, _, health := p.send(http.MethodGet, "/lex/health", "", nil)
+			status, health := p.health()
 			if !c.warn && (status != http.StatusOK || !strings.Contains(health, `"status":"ok"`)) {
 				t.Errorf("health: %d %s", status, health)
 			}

@@ -38,7 +38,7 @@ func TestSelfTestLeavesNothing(t *testing.T) {
 		srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a canary reached the upstream") }))
 		p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "handle /metrics {\nmetrics\n}\nhandle {\n"+site+"\nreverse_proxy "+srv.Listener.Addr().String()+"\n}")
 		before := p.scrape()
-		status, _, body := p.send(http.MethodGet, "/lex/health", "", nil)
+		status, body := p.health()
 		if status != http.StatusOK || !strings.Contains(body, `"self_test":"ok"`) {
 			t.Errorf("%s: %d %s", site, status, body)
 		}
@@ -85,7 +85,7 @@ func TestSelfTestLeavesNothing(t *testing.T) {
 // line a canary.
 func TestSelfTestFindsABrokenChain(t *testing.T) {
 	p := runCaddy(t, "lex {\nstore bolt ${store}\nlimits {\nbody 10\n}\n}", "handle /metrics {\nmetrics\n}\nhandle {\nlex\n}")
-	status, _, body := p.send(http.MethodGet, "/lex/health", "", nil)
+	status, body := p.health()
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"self_test":"degraded"`) || !strings.Contains(body, `"status":"degraded"`) {
 		t.Errorf("%d %s", status, body)
 	}
@@ -103,13 +103,13 @@ func TestSelfTestFindsABrokenChain(t *testing.T) {
 func TestSelfTestFindsWhatIsInert(t *testing.T) {
 	for _, mode := range []string{"enforce", "observe"} {
 		s := newSite(t, `{"mode":"`+mode+`"}`, answering("application/json", completion("Paris.")))
-		s.get("/lex/health") // waits for the first pass
+		<-caddymodule.FirstSelfTest(s.handler)
 		for _, want := range []string{"ok", "degraded", "ok"} {
 			if want == "degraded" {
 				caddymodule.BlindSelfTest(s.handler)
 			}
 			caddymodule.RunSelfTest(s.handler)
-			if h := s.get("/lex/health"); h["components"].(map[string]any)["self_test"] != want || h["status"] != want {
+			if _, h := s.health(); h["components"].(map[string]any)["self_test"] != want || h["status"] != want {
 				t.Errorf("%s: %v, want %s", mode, h, want)
 			}
 			caddymodule.OpenEyesOfSelfTest(s.handler)
@@ -120,7 +120,7 @@ func TestSelfTestFindsWhatIsInert(t *testing.T) {
 // Where the interceptor finds nothing, every canary that calls a tool fails, and no other.
 func TestSelfTestFindsThatCallsAreNotRead(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
-	s.get("/lex/health") // waits for the first pass
+	<-caddymodule.FirstSelfTest(s.handler)
 	before := caddymodule.FailedCanaries(s.handler)
 	caddymodule.TameSelfTest(s.handler)
 	caddymodule.RunSelfTest(s.handler)
@@ -159,7 +159,7 @@ func TestHealthWaitsForTheSelfTest(t *testing.T) {
 func TestSelfTestOfSeveralRoutes(t *testing.T) {
 	p := runCaddy(t, "lex {\nstore bolt ${store}\npolicy other {\nrefuse_at 0.9\n}\n}",
 		"handle /metrics {\nmetrics\n}\nhandle /a/* {\nlex {\ninspect_limit 5\n}\n}\nhandle /b/* {\nlex {\npolicy other\n}\n}\nhandle {\nlex\n}")
-	p.send(http.MethodGet, "/lex/health", "", nil)
+	p.health()
 	now := p.scrape()
 	harmless := map[string]string{"dialect": "openai_chat", "canary": "harmless", "policy": ""}
 	if n, broken := len(now["lex_selftest_ok"].GetMetric()), value(now, "lex_selftest_ok", harmless); n != 2*48 || broken != 0 {
@@ -175,7 +175,7 @@ func TestSelfTestOfSeveralRoutes(t *testing.T) {
 func TestSelfTestAsksNoRemoteModel(t *testing.T) {
 	j := newJudge(t, convicts)
 	s := newSiteWith(t, `{}`, j.options("m"), answering("application/json", completion("Paris.")))
-	if h := s.get("/lex/health"); h["status"] != "ok" || j.asked.Load() != 0 {
+	if _, h := s.health(); h["status"] != "ok" || j.asked.Load() != 0 {
 		t.Errorf("%v after %d questions", h, j.asked.Load())
 	}
 }

@@ -240,7 +240,7 @@ func TestToolsCheckRecordsNothingForWhoLeft(t *testing.T) {
 	if n := len(s.receipts()); n != 0 {
 		t.Errorf("%d receipts", n)
 	}
-	if health := s.get("/lex/health"); health["status"] != "ok" {
+	if _, health := s.health(); health["status"] != "ok" {
 		t.Errorf("%v", health)
 	}
 }

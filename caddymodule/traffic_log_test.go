@@ -167,7 +167,7 @@ func TestNothingOfTrafficIsLogged(t *testing.T) {
 	if strings.Contains(scraped.String(), canary) || len(families) < 10 {
 		t.Errorf("a scrape of %d metrics has a canary, or too little: %.3000s", len(families), scraped.String())
 	}
-	_, _, health := p.send(http.MethodGet, "/lex/health", "", nil)
+	_, health := p.health()
 	logged := p.stop()
 	checkNoCanary(t, logged+health)
 	for _, message := range []string{"a turn was let through", "a turn was refused", "a tool call was blocked", "a request was not accepted", "the handlers behind lex failed"} {
