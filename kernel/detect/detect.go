@@ -108,7 +108,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 	}
 	s.Scores = kernelScores(worst)
 	s.Hidden = found.text
-	s.Embedding = user.unit(&m.p)
+	s.Embedding = user.unit(&m.numbers)
 	s.Threat = m.Threat(s.Embedding)
 	return s
 }
@@ -116,7 +116,7 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 // Threat is the cosine of an embedding with the harm reference minus the one
 // with the benign reference, in [-2, 2]; 0 for an empty embedding.
 func (m *Model) Threat(v Vector) float64 {
-	return Similarity(v, m.p.Harm[:]) - Similarity(v, m.p.Benign[:])
+	return Similarity(v, m.numbers.Harm[:]) - Similarity(v, m.numbers.Benign[:])
 }
 
 // isSpeech reports whether a party of the conversation speaks in a text. Attacks

@@ -62,7 +62,7 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 	top := math.Inf(-1)
 	for h, x := range logits[:Injection] {
 		if rule {
-			x += float64(m.p.Rule[h])
+			x += float64(m.numbers.Rule[h])
 		}
 		if x > top {
 			top, e.Head = x, Head(h)
@@ -70,12 +70,12 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 	}
 	h := e.Head
 	e.Score = sigmoid(top)
-	e.Spelling = m.base(t, h) - float64(m.p.Offset[h])
+	e.Spelling = m.base(t, h) - float64(m.numbers.Offset[h])
 	for k, x := range m.active(t) {
 		e.Meaning += float64(max(0, x) * m.out[k][h])
 	}
 	if rule {
-		e.Rule = float64(m.p.Rule[h])
+		e.Rule = float64(m.numbers.Rule[h])
 	}
 	return e
 }
@@ -89,7 +89,7 @@ func (m *Model) weighWords(ctx context.Context, e *Explanation) {
 		r.window = func(_, window *counters, _ string) { last = *window }
 		r.read(newSource(ctx, strings.Join(words, " ")), nil)
 		if last.n == 0 {
-			return float64(m.p.Offset[e.Head])
+			return float64(m.numbers.Offset[e.Head])
 		}
 		return m.logits(&last)[e.Head]
 	}

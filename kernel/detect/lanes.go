@@ -5,19 +5,14 @@ package detect
 // negative, and are added as two numbers with four sums of sixteen bits each. The sums
 // are the same integers as if they were made one by one.
 
-// raised is added to each weight.
+// raised is added to each weight: as bytes of two's complement, their highest bit turns.
 const raised = 128
 
 // maxAdded is how many numbers a lanes can add without a sum running over.
 const maxAdded = (1<<16 - 1) / (raised + 127)
 
-// packed puts weights into a number, the first one lowest.
-func packed(weights []int8) (x uint64) {
-	for i, w := range weights {
-		x |= uint64(int(w)+raised) << (8 * i) //nolint:gosec // G115: 0 to 255
-	}
-	return x
-}
+// packedByte is a weight, given as the byte that it is in a file, at place i of a number.
+func packedByte(weight byte, i int) uint64 { return uint64(weight^raised) << (8 * i) }
 
 // lanes are the sums of eight columns of weights, of up to maxAdded numbers.
 type lanes struct{ even, odd uint64 }
@@ -43,27 +38,4 @@ type packedWord struct {
 	hidden  [Hidden / 8]uint64
 	meaning [Dimensions / 8]uint64
 	weight  uint8
-}
-
-func packedWords(words []Word) []packedWord {
-	out := make([]packedWord, len(words))
-	for i := range words {
-		w := &words[i]
-		for k := range out[i].hidden {
-			out[i].hidden[k] = packed(w.Hidden[8*k : 8*k+8])
-		}
-		for d := range out[i].meaning {
-			out[i].meaning[d] = packed(w.Meaning[8*d : 8*d+8])
-		}
-		out[i].weight = w.Weight
-	}
-	return out
-}
-
-func packedRows(rows []Row) []uint64 {
-	out := make([]uint64, len(rows))
-	for i := range rows {
-		out[i] = packed(rows[i][:])
-	}
-	return out
 }

@@ -18,12 +18,13 @@ func TestLanesSumExactly(t *testing.T) {
 			if got := sum.sums(n); got != want {
 				t.Fatalf("%d numbers: %v, want %v", n, got, want)
 			}
-			var weights [8]int8
-			for i := range weights {
-				weights[i] = next()
-				want[i] += int32(weights[i])
+			var weights uint64
+			for i := range want {
+				w := next()
+				want[i] += int32(w)
+				weights |= packedByte(byte(w), i)
 			}
-			sum.add(packed(weights[:]))
+			sum.add(weights)
 		}
 	}
 }
@@ -47,7 +48,15 @@ func TestMeanIsWhatIsEmbedded(t *testing.T) {
 	}
 	mean := Mean(&p, text)
 	var sum projection
-	sum.add(newModel(p, nil), newText(text))
+	file, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum.add(m, newText(text))
 	sum.settle()
 	for d, x := range mean {
 		if got := float64(sum.sum[d]) / float64(sum.total); got != x {

@@ -88,11 +88,12 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	p     Parameters // without Rows and Words
-	rows  []uint64   // of these the weights of a row in one number, see packed
-	words []packedWord
-	out   [Hidden][Heads]float64 // Out by hidden unit
-	sum   [sha256.Size]byte      // of the file
+	lexicon *Lexicon
+	numbers Numbers
+	rows    []uint64 // the weights of a row in one number
+	words   []packedWord
+	out     [Hidden][Heads]float64 // Out by hidden unit
+	sum     [sha256.Size]byte      // of the file
 }
 
 //go:embed model.bin
@@ -116,18 +117,7 @@ func (m *Model) Version() string { return m.SHA256()[:12] }
 func (m *Model) SHA256() string { return hex.EncodeToString(m.sum[:]) }
 
 // Calibration returns the thresholds that belong to the model.
-func (m *Model) Calibration() Calibration { return m.p.Calibration }
-
-func newModel(p Parameters, raw []byte) *Model {
-	m := &Model{p: p, rows: packedRows(p.Rows), words: packedWords(p.Words), sum: sha256.Sum256(raw)}
-	m.p.Rows, m.p.Words = nil, nil
-	for h := range p.Out {
-		for k, w := range p.Out[h] {
-			m.out[k][h] = float64(w)
-		}
-	}
-	return m
-}
+func (m *Model) Calibration() Calibration { return m.numbers.Calibration }
 
 // kernelScores maps the heads' probabilities to the kernel's fields.
 func kernelScores(p [Heads]float64) kernel.Scores {

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (p Parameters) Encode() ([]byte, error) {
 func (p Parameters) appendColumns(out []byte) []byte {
 	for h := range Heads {
 		for i := range p.Rows {
-			out = append(out, byte(p.Rows[i][h])) //nolint:gosec // G115: the same eight bits, readColumns turns them back
+			out = append(out, byte(p.Rows[i][h])) //nolint:gosec // G115: the same eight bits
 		}
 	}
 	for i := range p.Words {
@@ -47,12 +48,12 @@ func (p Parameters) appendColumns(out []byte) []byte {
 	}
 	for k := range Hidden {
 		for i := range p.Words {
-			out = append(out, byte(p.Words[i].Hidden[k])) //nolint:gosec // G115: the same eight bits, readColumns turns them back
+			out = append(out, byte(p.Words[i].Hidden[k])) //nolint:gosec // G115: the same eight bits
 		}
 	}
 	for d := range Dimensions {
 		for i := range p.Words {
-			out = append(out, byte(p.Words[i].Meaning[d])) //nolint:gosec // G115: the same eight bits, readColumns turns them back
+			out = append(out, byte(p.Words[i].Meaning[d])) //nolint:gosec // G115: the same eight bits
 		}
 	}
 	return out
@@ -91,35 +92,42 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 		}
 		body = body[n:]
 	}
-	p := Parameters{
-		Lexicon: newLexicon(hashes, groups), Numbers: h.Numbers,
-		Rows: make([]Row, Buckets), Words: make([]Word, int(h.Entries)+SubwordBuckets),
+	m := &Model{
+		lexicon: newLexicon(hashes, groups), numbers: h.Numbers, sum: sha256.Sum256(raw),
+		rows: make([]uint64, Buckets), words: make([]packedWord, int(h.Entries)+SubwordBuckets),
 	}
-	p.readColumns(body)
-	return newModel(p, raw), nil
+	m.readColumns(body)
+	for h, units := range m.numbers.Out {
+		for k, w := range units {
+			m.out[k][h] = float64(w)
+		}
+	}
+	return m, nil
 }
 
-// readColumns reads what appendColumns wrote.
-func (p *Parameters) readColumns(body []byte) {
+// readColumns reads what appendColumns wrote. Each byte goes where it is used, in a row of
+// eight: a copy in between would be as large as the model.
+func (m *Model) readColumns(body []byte) {
+	next := func(n int) (column []byte) {
+		column, body = body[:n], body[n:]
+		return column
+	}
 	for h := range Heads {
-		for i, b := range body[h*Buckets : (h+1)*Buckets] {
-			p.Rows[i][h] = int8(b) //nolint:gosec // G115: the same eight bits
+		for i, b := range next(Buckets) {
+			m.rows[i] |= packedByte(b, h)
 		}
 	}
-	body, n := body[Heads*Buckets:], len(p.Words)
-	for i, b := range body[:n] {
-		p.Words[i].Weight = b
+	for i, b := range next(len(m.words)) {
+		m.words[i].weight = b
 	}
-	body = body[n:]
 	for k := range Hidden {
-		for i, b := range body[k*n : (k+1)*n] {
-			p.Words[i].Hidden[k] = int8(b) //nolint:gosec // G115: the same eight bits
+		for i, b := range next(len(m.words)) {
+			m.words[i].hidden[k/8] |= packedByte(b, k%8)
 		}
 	}
-	body = body[Hidden*n:]
 	for d := range Dimensions {
-		for i, b := range body[d*n : (d+1)*n] {
-			p.Words[i].Meaning[d] = int8(b) //nolint:gosec // G115: the same eight bits
+		for i, b := range next(len(m.words)) {
+			m.words[i].meaning[d/8] |= packedByte(b, d%8)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (m *Model) scoreQuoted(normal *derived, rule bool) (injection float64, nois
 func (m *Model) instructs(block, window *counters, text string, rule bool) float64 {
 	logits := m.logits(window)
 	if rule && SelfReference(text) { // then an attack on the identity is an instruction too
-		return sigmoid(max(logits[Injection]+float64(m.p.Rule[Injection]), logits[Identity]+float64(m.p.Rule[Identity])))
+		return sigmoid(max(logits[Injection]+float64(m.numbers.Rule[Injection]), logits[Identity]+float64(m.numbers.Rule[Identity])))
 	}
 	found := sigmoid(max(logits[Injection], m.logit(block, Injection)))
 	if found > maxNotedScore && !addresses(text) {

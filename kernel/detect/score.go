@@ -86,7 +86,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	r.raise(&r.whole)
 	for h, logit := range r.best {
 		if rule {
-			logit += float64(m.p.Rule[h])
+			logit += float64(m.numbers.Rule[h])
 		}
 		p[h] = sigmoid(logit)
 	}
@@ -98,7 +98,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 
 // read goes through the words, block by block.
 func (r *reading) read(normal *derived, meaning *projection) {
-	s := NewScanner(normal.text, r.m.p.Lexicon)
+	s := NewScanner(normal.text, r.m.lexicon)
 	unknowns, inBlock, from := 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
@@ -234,14 +234,14 @@ func (m *Model) logit(t *counters, h Head) float64 {
 
 // base is what the features add to a logit.
 func (m *Model) base(t *counters, h Head) float64 {
-	return float64(float64(m.p.Gain[h])*float64(t.weight[h]))/math.Sqrt(float64(t.n)) + float64(m.p.Offset[h])
+	return float64(float64(m.numbers.Gain[h])*float64(t.weight[h]))/math.Sqrt(float64(t.n)) + float64(m.numbers.Offset[h])
 }
 
 // active returns what the hidden units give on, if it is positive.
 func (m *Model) active(t *counters) (out [Hidden]float64) {
-	scale := float64(m.p.Scale) / float64(max(1, t.total))
+	scale := float64(m.numbers.Scale) / float64(max(1, t.total))
 	for k, sum := range &t.hidden {
-		out[k] = float64(scale*float64(sum)) + float64(m.p.Bias[k])
+		out[k] = float64(scale*float64(sum)) + float64(m.numbers.Bias[k])
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func (m *Model) Embed(ctx context.Context, text string) (v Vector, err error) {
 	defer recoverCancellation(&err)
 	var sum projection
 	sum.add(m, normalised(newSource(ctx, text)))
-	return sum.unit(&m.p), nil
+	return sum.unit(&m.numbers), nil
 }
 
 // projection accumulates in integers, so that the order of texts does not
@@ -35,7 +35,7 @@ type projection struct {
 }
 
 func (p *projection) add(m *Model, normal *derived) {
-	s := NewScanner(normal.text, m.p.Lexicon)
+	s := NewScanner(normal.text, m.lexicon)
 	for words := 0; s.Next(); words++ {
 		p.addWord(m, s)
 		if words%contextIntervalWords == 0 {
@@ -89,7 +89,7 @@ func (p *projection) addUnknown(m *Model, subwords []uint32) {
 	p.total += unknownWeight
 }
 
-func (p *projection) unit(m *Parameters) Vector {
+func (p *projection) unit(m *Numbers) Vector {
 	if p.total == 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ func fnvStep(h uint32, c byte) uint32 { return (h ^ uint32(c)) * fnvPrime }
 
 // wordsKnown are the words of the embedded model: what language is made of does
 // not depend on who asks.
-func wordsKnown() *Lexicon { return loadDefault().p.Lexicon }
+func wordsKnown() *Lexicon { return loadDefault().lexicon }
 
 // place finds a word by the hash of all but its last border.
 func (l *Lexicon) place(open uint32) int { return int(l.find(fnvStep(open, border))) }
