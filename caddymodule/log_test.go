@@ -173,7 +173,7 @@ func TestADamagedReceiptHidesNoOther(t *testing.T) {
 	}
 	p := site()
 	for range 3 {
-		p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil)
+		p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, http.Header{"X-Lex-Session": {"s"}})
 	}
 	_, _, body := p.send(http.MethodGet, "/audits/recent", "", nil)
 	id := gjson.Get(body, "receipts.1.id").Str
@@ -195,6 +195,13 @@ func TestADamagedReceiptHidesNoOther(t *testing.T) {
 	_, _, rows := p.send(http.MethodGet, "/lex/console/receipts", "", nil)
 	if shown := gjson.Get(rows, "receipts"); len(shown.Array()) != 3 || shown.Get("1.verdict").Str != "uninspected" || shown.Get("1.gaps.0.why").Str != "the record cannot be read" {
 		t.Errorf("the console: %s", rows)
+	}
+	newest := gjson.Get(recent, "receipts.0.id").Str
+	if status, _, chain := p.send(http.MethodGet, "/lex/console/chains/"+newest, "", nil); status != http.StatusOK || gjson.Get(chain, "steps.#").Int() != 1 || gjson.Get(chain, "steps.0.id").Str != newest {
+		t.Errorf("the chain of the next: %d %s", status, chain)
+	}
+	if status, _, chain := p.send(http.MethodGet, "/lex/console/chains/"+id, "", nil); status != http.StatusInternalServerError || !strings.Contains(chain, `"receipt_damaged"`) {
+		t.Errorf("its own chain: %d %s", status, chain)
 	}
 	if status, _, body := p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil); status != http.StatusOK {
 		t.Errorf("the next turn: %d %s", status, body)

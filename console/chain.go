@@ -56,7 +56,8 @@ type Step struct {
 
 // ReadChain reads the chain through a receipt: up to limit receipts that end at the head
 // of the session, or at the receipt if the way from the head does not come by it within
-// them. A receipt that is not there wraps [store.ErrNotFound].
+// them. If it is not there, the error wraps [store.ErrNotFound], and if it is damaged
+// in the store [store.ErrInvalid].
 func ReadChain(ctx context.Context, from Archive, id string, limit int) (Chain, error) {
 	c := chainReader{from, make(map[string]float64)}
 	entry, err := from.Receipt(ctx, id)
@@ -138,13 +139,14 @@ func (c *chainReader) back(ctx context.Context, id string, n int) (steps []chain
 	return steps, id != "", nil
 }
 
-// read reads a receipt that others lead to. One that is missing, or "", ends the chain.
+// read reads a receipt that others lead to. One that is missing or damaged in the store, or "",
+// ends the chain.
 func (c *chainReader) read(ctx context.Context, id string) (step chainStep, found bool, err error) {
 	if id == "" {
 		return chainStep{}, false, nil
 	}
 	entry, err := c.from.Receipt(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrInvalid) {
 		return chainStep{}, false, nil
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ type archive struct {
 	receipts map[string]store.Receipt
 	sessions map[string]store.Session
 	policies map[string][]byte
+	damaged  string // a receipt that cannot be read
 	down     bool
 }
 
@@ -32,6 +33,9 @@ func get[V any](a *archive, m map[string]V, key string) (V, error) {
 }
 
 func (a *archive) Receipt(_ context.Context, id string) (store.Receipt, error) {
+	if id == a.damaged {
+		return store.Receipt{}, fmt.Errorf("%q: %w", id, store.ErrInvalid)
+	}
 	return get(a, a.receipts, id)
 }
 
@@ -52,7 +56,7 @@ func chained(t *testing.T, n int, change func(i int, r *kernel.Receipt)) (*archi
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &archive{map[string]store.Receipt{}, map[string]store.Session{}, map[string][]byte{hash: text}, false}
+	a := &archive{map[string]store.Receipt{}, map[string]store.Session{}, map[string][]byte{hash: text}, "", false}
 	var ids []string
 	prev := ""
 	for i := range n {
@@ -96,6 +100,8 @@ func TestChains(t *testing.T) {
 		"erased":             {5, 2, 200, func(a *archive, _ []string) { clear(a.sessions) }, 1, 3, false, false},
 		"one is missing":     {5, 3, 200, func(a *archive, ids []string) { delete(a.receipts, ids[1]) }, 3, 5, true, true},
 		"a later is missing": {5, 1, 200, func(a *archive, ids []string) { delete(a.receipts, ids[3]) }, 1, 2, false, false},
+		"one is damaged":     {5, 3, 200, func(a *archive, ids []string) { a.damaged = ids[1] }, 3, 5, true, true},
+		"a later is damaged": {5, 1, 200, func(a *archive, ids []string) { a.damaged = ids[3] }, 1, 2, false, false},
 		"one is broken": {5, 3, 200, func(a *archive, ids []string) {
 			a.receipts[ids[1]] = store.Receipt{ID: ids[1], Kind: "KRN", Turn: 2, JSON: []byte("{")}
 		}, 2, 5, true, false},
@@ -131,7 +137,11 @@ func TestChainsOfAnotherKind(t *testing.T) {
 	if _, err := console.ReadChain(t.Context(), a, "KRN-0", 200); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
 	}
-	a.down = true
+	a.damaged = ids[1]
+	if _, err := console.ReadChain(t.Context(), a, ids[1], 200); !errors.Is(err, store.ErrInvalid) {
+		t.Error(err)
+	}
+	a.damaged, a.down = "", true
 	if _, err := console.ReadChain(t.Context(), a, ids[1], 200); !errors.Is(err, errDown) {
 		t.Error(err)
 	}
