@@ -91,6 +91,9 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Refused, errUnknownAnswer)
 		return false
 	}
+	if slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Kind == wire.ToolResult || d.Kind == wire.Instruction }) {
+		a.client.uncork() // a guard may be asked
+	}
 	switch refused, err := a.assessed.AssessToolResults(a.r.Context()); {
 	case err != nil:
 		return false // the client left
@@ -178,6 +181,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	if a.stopKeepAlive != nil {
 		a.stopKeepAlive()
 	}
+	a.client.uncork() // judges and the store may take long
 	texts, begun := govern.Answer(a.gate.Close()), a.gate.SentChoices()
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))
@@ -211,6 +215,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	case failure != nil:
 		a.endStream(receipt, a.streamError(failure))
 	default:
+		a.client.cork() // the end mark follows, or the end of the answer
 		a.gate.Flush()
 		a.settled = true
 		_ = a.client.send(append(a.receiptNote(receipt), rest...)) // a failure means that the client left

@@ -167,7 +167,12 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 // and not read yet stay in memory, and one write may bring many.
 const readPart = 4 << 10
 
+// writeFrames reads what came of a stream. What leaves of it leaves together: models and
+// the network bring many small frames at a time, and a packet for each of them costs more than
+// everything else that is done with it.
 func (w *answerWriter) writeFrames(p []byte) (n int, err error) {
+	w.client.cork()
+	defer w.client.uncork()
 	for part := range slices.Chunk(p, readPart) {
 		if err := w.readFrames(part); err != nil {
 			return n, err
@@ -235,6 +240,7 @@ func (w *answerWriter) finish(err error) {
 	default:
 		w.reader.End(nil, err)
 	}
+	w.client.uncork()
 	w.client.end()
 	dropTrailers(w.Header(), w.client.replaced)
 	for name, value := range w.client.trailer {
@@ -252,7 +258,9 @@ type clientSide struct {
 	trailer  map[string]string // of ours
 	replaced bool              // the answer, or its end, is ours and not upstream's
 
-	sending sync.Mutex // around every write and flush
+	sending   sync.Mutex // around every write and flush
+	corked    bool       // what is sent waits for uncork
+	unflushed bool       // something does
 }
 
 func newClientSide(w http.ResponseWriter, streams prometheus.Gauge) *clientSide {
@@ -275,11 +283,33 @@ func (c *clientSide) end() {
 // a write.
 func (c *clientSide) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// send writes frames to the client at once.
+// send writes frames to the client, at once unless it is corked.
 func (c *clientSide) send(frames ...[]byte) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
+	if c.corked {
+		c.unflushed = true
+		return write(c.ResponseWriter, frames, false)
+	}
 	return sendNow(c.ResponseWriter, frames...)
+}
+
+// cork lets what is sent wait for uncork, which comes before everything that may take
+// longer than to read what has come.
+func (c *clientSide) cork() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.corked = true
+}
+
+func (c *clientSide) uncork() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.corked = false
+	if c.unflushed {
+		c.unflushed = false
+		_ = sendNow(c.ResponseWriter) // a failure means that the client left, and the next write fails too
+	}
 }
 
 func (c *clientSide) flush() error {
@@ -304,12 +334,16 @@ const (
 	writePart = 64 << 10
 )
 
-// sendNow writes and flushes, each writePart bytes within writeTime. Only writers in tests
-// know no deadlines.
-func sendNow(w http.ResponseWriter, frames ...[]byte) error {
+// sendNow writes and flushes.
+func sendNow(w http.ResponseWriter, frames ...[]byte) error { return write(w, frames, true) }
+
+// write writes, and flushes if asked, each writePart bytes within writeTime. Only writers
+// in tests know no deadlines.
+func write(w http.ResponseWriter, frames [][]byte, flush bool) error {
 	connection := http.NewResponseController(w)
+	_ = connection.SetWriteDeadline(time.Now().Add(writeTime))
 	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
-	room := 0 // until the next deadline
+	room := writePart // until the next deadline
 	for _, frame := range frames {
 		for part := range slices.Chunk(frame, writePart) {
 			if room -= len(part); room < 0 {
@@ -320,6 +354,9 @@ func sendNow(w http.ResponseWriter, frames ...[]byte) error {
 				return err
 			}
 		}
+	}
+	if !flush {
+		return nil
 	}
 	return connection.Flush()
 }
