@@ -164,21 +164,3 @@ func length(v detect.Vector) float64 {
 	}
 	return math.Sqrt(n)
 }
-
-func BenchmarkAssess(b *testing.B) {
-	sentence := "Could you please explain how the delivery of an order works when the customer lives abroad and pays by card? "
-	for _, c := range []struct {
-		name string
-		size int
-	}{{"100B", 100}, {"1KB", 1 << 10}, {"10KB", 10 << 10}, {"64KB", 1 << 16}} {
-		texts := user(strings.Repeat(sentence, c.size/len(sentence)+1)[:c.size])
-		b.Run(c.name, func(b *testing.B) {
-			m := detect.Default()
-			b.ReportAllocs()
-			b.SetBytes(int64(c.size))
-			for b.Loop() {
-				assess(m, texts)
-			}
-		})
-	}
-}
