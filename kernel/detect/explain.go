@@ -42,8 +42,8 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 	for _, view := range read(ctx, text).Views {
 		rule := selfReference(view.from)
 		r := reading{m: m}
-		r.window = func(_, window *counters, text string) {
-			if e := m.explained(window, rule); e.Score > best.Score {
+		r.window = func(_, window counters, text string) {
+			if e := m.explained(&window, rule); e.Score > best.Score {
 				best, best.Window = e, strings.TrimSpace(text)
 			}
 		}
@@ -86,7 +86,7 @@ func (m *Model) weighWords(ctx context.Context, e *Explanation) {
 	logit := func(words []string) float64 {
 		r := reading{m: m}
 		var last counters
-		r.window = func(_, window *counters, _ string) { last = *window }
+		r.window = func(_, window counters, _ string) { last = window }
 		r.read(newSource(ctx, strings.Join(words, " ")), nil)
 		if last.n == 0 {
 			return float64(m.numbers.Offset[e.Head])

@@ -20,8 +20,8 @@ import (
 // bytes of blocks that are no language.
 func (m *Model) scoreQuoted(normal *derived, rule bool) (injection float64, noise int) {
 	r := reading{m: m}
-	r.window = func(block, window *counters, text string) {
-		injection = max(injection, m.instructs(block, window, text, rule))
+	r.window = func(block, window counters, text string) {
+		injection = max(injection, m.instructs(&block, &window, text, rule))
 	}
 	r.read(normal, nil)
 	return injection, r.noise

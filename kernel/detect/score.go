@@ -64,7 +64,8 @@ type reading struct {
 
 	// window, if it is not nil, is called with each block, with the window that ends
 	// with it and with the window's text. The text begins where the blocks of ring do.
-	window func(block, window *counters, text string)
+	// It gets values, because a reading that it had pointers to would be on the heap.
+	window func(block, window counters, text string)
 	begin  [WindowBlocks]int
 	last   counters // the window that ends with the block
 }
@@ -187,7 +188,7 @@ func (r *reading) close(text string, from, to int) {
 	r.blocks++
 	r.block, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
 	if r.window != nil {
-		r.window(block, &r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
+		r.window(*block, r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
 		return
 	}
 	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
