@@ -1,7 +1,7 @@
 package detect
 
 import (
-	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -29,16 +29,17 @@ func Normalise(s string) string {
 
 // foldASCII is fold for a text that isClean, without the way back.
 func foldASCII(s string) string {
-	out := make([]byte, 0, len(s))
+	var out strings.Builder
+	out.Grow(len(s))
 	gap := true
 	for i := range len(s) {
 		c := foldedASCII[s[i]]
 		if c != ' ' || !gap {
-			out = append(out, c)
+			out.WriteByte(c)
 		}
 		gap = c == ' '
 	}
-	return string(bytes.TrimSuffix(out, []byte(" ")))
+	return strings.TrimSuffix(out.String(), " ")
 }
 
 // foldedASCII maps capitals to small letters and white space to a space.

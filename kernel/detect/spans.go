@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Span is a half-open range of bytes, From <= To, that begins and ends at rune
@@ -235,5 +236,6 @@ func (d *rewriter) done() *derived {
 	} else {
 		d.marks = append(d.marks, mark{uint32(len(d.out)), uint32(len(d.from.text))<<1 | 1}) //nolint:gosec // G115: MaxText keeps positions in 31 bits
 	}
-	return &derived{text: string(d.out), marks: d.marks, up: d.from}
+	text := unsafe.String(unsafe.SliceData(d.out), len(d.out)) //nolint:gosec // G103: nobody writes to out any more
+	return &derived{text: text, marks: d.marks, up: d.from}
 }
