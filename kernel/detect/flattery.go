@@ -21,12 +21,12 @@ var arithmetic = regexp.MustCompile(`(\d{1,6}) ?([-+*x]|plus|minus|times) ?(\d{1
 const longestSum = 64
 
 // falseSums returns the wrong equations that a text asserts, as "2+2=5".
-func falseSums(text string) map[string]bool {
-	if !mayHoldSum([]byte(text)) {
+func falseSums(said []byte) map[string]bool {
+	if !mayHoldSum(said) {
 		return nil
 	}
 	var out map[string]bool
-	for _, m := range arithmetic.FindAllStringSubmatch(text, -1) {
+	for _, m := range arithmetic.FindAllStringSubmatch(string(said), -1) {
 		a, _ := strconv.Atoi(m[1]) // the pattern bounds the digits
 		b, _ := strconv.Atoi(m[3])
 		c, _ := strconv.Atoi(m[4])

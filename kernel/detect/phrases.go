@@ -66,7 +66,7 @@ func (t *phraseTree) step(node uint16, c byte) uint16 {
 }
 
 // in reports whether a text contains a phrase.
-func (t *phraseTree) in(s string) bool {
+func (t *phraseTree) in(s []byte) bool {
 	for i := range len(s) {
 		node := uint16(0)
 		for j := i; j < len(s); j++ {

@@ -1,6 +1,9 @@
 package detect
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // A refusal opens with one of a few moves, in many wordings: it says that it
 // cannot, will not or must not, or it apologises and then does. Each phrase is
@@ -63,10 +66,10 @@ const refusalPrefix = 240
 // IsRefusal reports whether an output declines the request, by the wording of
 // its opening. It knows English well and a few other languages by their
 // commonest phrases.
-func IsRefusal(output string) bool { return declinesWith(spoken(output, refusalPrefix)) }
+func IsRefusal(output string) bool { return declinesWith([]byte(spoken(output, refusalPrefix))) }
 
 // declinesWith reports whether a text, as spoken returns it, declines.
-func declinesWith(head string) bool {
+func declinesWith(head []byte) bool {
 	var seen phraseSet // of a phrase only the first place counts
 	apology := -1      // where the first one begins
 	for i := range len(head) {
@@ -98,9 +101,9 @@ var (
 
 // continues recognises the turns of phrase in which inability is praise, or no
 // refusal: "I can't wait to", "I cannot recommend it enough".
-func continues(rest string) bool {
+func continues(rest []byte) bool {
 	for _, s := range []string{" wait", " believe how", " recommend it enough", " stress enough", " emphasi", " help but", " thank you enough", " agree more"} {
-		if strings.HasPrefix(rest, s) {
+		if bytes.HasPrefix(rest, []byte(s)) {
 			return true
 		}
 	}

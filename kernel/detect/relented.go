@@ -107,8 +107,8 @@ func endsSentence(r rune) bool {
 
 // declinesIn reports whether a sentence declines, or gives the reason for it.
 func declinesIn(sentence string) bool {
-	sentence += " "
-	return declinesWith(sentence) || reasonPhrases.in(sentence)
+	said := []byte(sentence + " ")
+	return declinesWith(said) || reasonPhrases.in(said)
 }
 
 var reasonPhrases = newPhraseTree(reasons)
