@@ -32,7 +32,8 @@ type Reader interface {
 type EventReader interface {
 	// Event reads the next frame. A frame that carries nothing for a reader (a
 	// comment) is an Event without members. Beside an error, the Event says only
-	// whether some client may end with the frame: Finish, Finished and Done.
+	// whether some client may end with the frame: Finish, Finished and Done. The Deltas
+	// are valid until the next call.
 	Event(f Frame) (Event, error)
 	// Rest returns a reader for frames that stand in place of the last one and those that
 	// follow, where that is the first with anything of a call. The two go on separately.

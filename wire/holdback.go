@@ -11,12 +11,12 @@ import "slices"
 // them. Frames are not copied. A HoldBack is not safe for concurrent use.
 type HoldBack struct {
 	window  int
-	frames  []Frame   // that are held
+	frames  []Frame   // that left last, then those that are held
+	taken   int       // how many of them left last
 	gone    int       // how many have left
 	ends    []textEnd // of the texts that the held frames carry, in order
 	choices map[int]*progress
-	held    int     // bytes of the held frames
-	taken   []Frame // that left last
+	held    int // bytes of the held frames
 }
 
 // A textEnd is how far a frame brings the text of a choice, in bytes. Its frame is the
@@ -26,10 +26,16 @@ type textEnd struct{ frame, choice, at int }
 // progress is how far the text of a choice was added, was checked and has left.
 type progress struct{ added, checked, left int }
 
+// usuallyHeld is how many frames the usual window is long, at the least: a few words each.
+const usuallyHeld = 32
+
 // NewHoldBack returns an empty queue. With a window of 0 bytes or less, text is
 // released as soon as it was checked.
 func NewHoldBack(window int) *HoldBack {
-	return &HoldBack{window: max(window, 0), choices: make(map[int]*progress)}
+	return &HoldBack{
+		window: max(window, 0), choices: make(map[int]*progress),
+		frames: make([]Frame, 0, usuallyHeld), ends: make([]textEnd, 0, usuallyHeld),
+	}
 }
 
 // IsText reports whether a delta is text that a reader sees and the checks read.
@@ -37,6 +43,7 @@ func (d Delta) IsText() bool { return d.Kind == Text || d.Kind == RefusalText }
 
 // Add puts a frame behind the others. Of its deltas those that are text count.
 func (h *HoldBack) Add(f Frame, deltas []Delta) {
+	h.forgetTaken()
 	for _, d := range deltas {
 		if !d.IsText() || d.Text == "" {
 			continue
@@ -69,6 +76,7 @@ func (h *HoldBack) Checked(choice int) {
 // choice that silent reports, text need not have a window behind it, but a check must have
 // read it. A nil silent reports none.
 func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
+	h.forgetTaken()
 	for _, end := range h.ends {
 		checked := h.choices[end.choice].checked
 		if end.at+h.window > checked && (end.at > checked || silent == nil || !silent(end.choice)) {
@@ -79,10 +87,13 @@ func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
 }
 
 // Flush takes out all frames. They are valid until the next call.
-func (h *HoldBack) Flush() []Frame { return h.take(len(h.frames)) }
+func (h *HoldBack) Flush() []Frame {
+	h.forgetTaken()
+	return h.take(len(h.frames))
+}
 
 // Drop throws all frames away. Their text has not left.
-func (h *HoldBack) Drop() { h.frames, h.ends, h.held, h.taken = nil, nil, 0, nil }
+func (h *HoldBack) Drop() { h.frames, h.taken, h.ends, h.held = nil, 0, nil, 0 }
 
 // Held is how many bytes the held frames have.
 func (h *HoldBack) Held() int { return h.held }
@@ -95,16 +106,11 @@ func (h *HoldBack) Left(choice int) int {
 	return 0
 }
 
-// take takes out the first n frames.
+// take takes out the first n frames. They stay where they are until the next call.
 func (h *HoldBack) take(n int) []Frame {
-	if n == 0 {
-		return nil
-	}
-	clear(h.taken) // their bytes can be freed
-	h.taken = append(h.taken[:0], h.frames[:n]...)
-	h.frames = slices.Delete(h.frames, 0, n)
+	h.taken = n
 	h.gone += n
-	for _, f := range h.taken {
+	for _, f := range h.frames[:n] {
 		h.held -= len(f.Raw)
 	}
 	ended := 0
@@ -113,5 +119,11 @@ func (h *HoldBack) take(n int) []Frame {
 		ended++
 	}
 	h.ends = slices.Delete(h.ends, 0, ended)
-	return h.taken
+	return h.frames[:n:n]
+}
+
+// forgetTaken makes room for what comes. The bytes of the frames that left can be freed.
+func (h *HoldBack) forgetTaken() {
+	h.frames = slices.Delete(h.frames, 0, h.taken)
+	h.taken = 0
 }

@@ -19,9 +19,10 @@ import (
 // It is for frames whose event depends on nothing before, and behind which a reader is the
 // same however often they come. The zero value is a template of no frame.
 type template struct {
-	frame Frame // its name and its data
-	free  []freeValue
-	event Event
+	frame   Frame // its name and its data
+	free    []freeValue
+	event   Event
+	brought []Delta // by the frame that was read last
 }
 
 // A freeValue may be another in the next frame: a string or a whole number.
@@ -86,7 +87,8 @@ func (t *template) read(f Frame) (Event, bool) {
 		return t.forget()
 	}
 	e := t.event
-	e.Deltas = slices.Clone(e.Deltas)
+	t.brought = append(t.brought[:0], e.Deltas...)
+	e.Deltas = t.brought
 	rest, at := f.Data, 0
 	for _, v := range t.free {
 		behind, ok := bytes.CutPrefix(rest, t.frame.Data[at:v.from])
