@@ -27,6 +27,7 @@ type governedAnswer struct {
 	events   wire.EventReader
 	stream   wire.StreamWriter
 	gate     *govern.Gate
+	leaving  [][]byte     // the bytes of the frames that the gate lets go
 	tail     []wire.Frame // from the first on that waits for the receipt
 	tailSize int          // in bytes
 	finished map[int]bool // the choices that have ended
@@ -57,14 +58,15 @@ func (a *governedAnswer) release(frames []wire.Frame) error {
 	for _, f := range frames {
 		a.stream.Sent(f)
 	}
-	return a.client.send(rawFrames(frames)...)
+	a.leaving = appendRaw(a.leaving[:0], frames)
+	defer clear(a.leaving) // their bytes can be freed
+	return a.client.send(a.leaving...)
 }
 
-// rawFrames returns the bytes of frames.
-func rawFrames(frames []wire.Frame) [][]byte {
-	raw := make([][]byte, len(frames))
-	for i, f := range frames {
-		raw[i] = f.Raw
+// appendRaw appends the bytes of frames.
+func appendRaw(raw [][]byte, frames []wire.Frame) [][]byte {
+	for _, f := range frames {
+		raw = append(raw, f.Raw)
 	}
 	return raw
 }

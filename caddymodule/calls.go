@@ -63,7 +63,7 @@ func (a *governedAnswer) editWhole(body []byte, texts govern.Answer, d govern.De
 func (a *governedAnswer) editTail(d govern.Decisions) (rest []byte, texts []string, err error) {
 	blocked := a.blocked(d)
 	if len(blocked) == 0 {
-		return bytes.Join(rawFrames(a.tail), nil), a.gate.Texts(), nil
+		return bytes.Join(appendRaw(nil, a.tail), nil), a.gate.Texts(), nil
 	}
 	editor, ok := a.stream.(wire.StreamCallEditor)
 	if !ok {

@@ -107,7 +107,7 @@ func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, 
 }
 
 func (c *governCall) newGate(s *tokenStream, stop context.CancelFunc) *govern.Gate {
-	return c.assessed.NewGate(c.gateConfig(func(frames []wire.Frame) error { return s.write(rawFrames(frames)...) }), stop)
+	return c.assessed.NewGate(c.gateConfig(func(frames []wire.Frame) error { return s.write(appendRaw(nil, frames)...) }), stop)
 }
 
 // streamModel makes the governed call and passes its tokens on as the checks

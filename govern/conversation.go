@@ -2,8 +2,6 @@ package govern
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
-	"hash"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +31,11 @@ type Conversation struct {
 	parts      []wire.Part  // of messages, in order
 	history    int          // how many of the parts come before the newest turn
 	assistants map[int]bool // the numbers of the messages that the assistant wrote
+
+	// What split returned last, for the first splitAt parts. Without before it was not asked.
+	splitAt int
+	before  []byte
+	said    string
 }
 
 // NewConversation takes the messages from a request's parts.
@@ -86,9 +89,9 @@ func (c *Conversation) Past() string {
 func (c *Conversation) present() string {
 	h := c.begin()
 	for _, p := range c.parts {
-		writePart(h, string(p.Role)+" "+string(p.Kind), partText(p))
+		h.writePart(string(p.Role)+" "+string(p.Kind), partText(p))
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return h.digest(sha256.Size)
 }
 
 // futures returns the digests under which this turn leaves its state, one for each
@@ -114,8 +117,16 @@ func (c *Conversation) digest(n int) string {
 }
 
 // split returns a digest of the first n parts without what the assistant said last,
-// and that text.
-func (c *Conversation) split(n int) (before []byte, last string) {
+// and that text. A turn asks more than once for the same.
+func (c *Conversation) split(n int) (before []byte, said string) {
+	if c.before == nil || c.splitAt != n {
+		c.splitAt = n
+		c.before, c.said = c.splitAnew(n)
+	}
+	return c.before, c.said
+}
+
+func (c *Conversation) splitAnew(n int) (before []byte, last string) {
 	h := c.begin()
 	var said strings.Builder // by the assistant, since somebody else spoke
 	for from := 0; from < n; {
@@ -126,7 +137,7 @@ func (c *Conversation) split(n int) (before []byte, last string) {
 			}
 			said.WriteString(c.visible(c.parts[from:to]))
 		} else {
-			writeSaid(h, said.String())
+			h.writeSaid(said.String())
 			said.Reset()
 			// Where a message begins, and the kind of a part, count too: a message that
 			// was refused is recognised by them.
@@ -134,7 +145,7 @@ func (c *Conversation) split(n int) (before []byte, last string) {
 			if from == 0 || c.parts[from-1].Message != p.Message {
 				place = "begins "
 			}
-			writePart(h, place+string(p.Role)+" "+string(p.Kind), partText(p))
+			h.writePart(place+string(p.Role)+" "+string(p.Kind), partText(p))
 		}
 		from = to
 	}
@@ -143,23 +154,24 @@ func (c *Conversation) split(n int) (before []byte, last string) {
 
 // endDigest returns the digest of a conversation that ends with a text of the assistant.
 func endDigest(before []byte, said string) string {
-	h := sha256.New()
+	h := newTextHash()
 	_, _ = h.Write(before)
-	writeSaid(h, said)
-	return hex.EncodeToString(h.Sum(nil))
+	h.writeSaid(said)
+	return h.digest(sha256.Size)
 }
 
-func writeSaid(h hash.Hash, said string) {
+// writeSaid adds what the assistant said.
+func (h *textHash) writeSaid(said string) {
 	if said = strings.TrimSpace(said); said != "" {
-		writePart(h, string(wire.Assistant), said)
+		h.writePart(string(wire.Assistant), said)
 	}
 }
 
-func (c *Conversation) begin() hash.Hash {
-	h := sha256.New()
-	writePart(h, "conversation", c.namespace)
+func (c *Conversation) begin() *textHash {
+	h := newTextHash()
+	h.writePart("conversation", c.namespace)
 	if c.Previous != "" {
-		writePart(h, "previous", c.Previous)
+		h.writePart("previous", c.Previous)
 	}
 	return h
 }
@@ -191,12 +203,4 @@ func partText(p wire.Part) string {
 		return p.Text
 	}
 	return string(p.Kind) + ":" + strconv.Itoa(p.Bytes)
-}
-
-// writePart writes the lengths too, so that different sequences never give the same
-// bytes.
-func writePart(h hash.Hash, role, text string) {
-	for _, s := range []string{role, text} {
-		_, _ = h.Write([]byte(strconv.Itoa(len(s)) + ":" + s)) // a hash never fails
-	}
 }

@@ -3,8 +3,6 @@ package govern
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -350,21 +348,25 @@ func isHistory(p wire.Part) bool { return p.Earlier && p.Text != "" && p.Role !=
 
 // digest returns a digest of the message's text.
 func (m pastMessage) digest() string {
-	var b strings.Builder
+	h := newTextHash()
 	last := ""
 	for _, p := range m {
 		if p.Kind == wire.RefusalText && p.Text == last {
 			continue // our refusals have the same text twice
 		}
 		last = p.Text
-		b.WriteString(p.Text)
+		h.write(p.Text)
 	}
-	return messageDigest(b.String())
+	return h.digest(messageDigestSize)
 }
 
+// messageDigestSize is how many bytes of a hash tell the messages of a session apart.
+const messageDigestSize = 8
+
 func messageDigest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
+	h := newTextHash()
+	h.write(text)
+	return h.digest(messageDigestSize)
 }
 
 func (m pastMessage) texts() []detect.Text {

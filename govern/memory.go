@@ -131,9 +131,11 @@ func RememberedTurns(s store.Session) int { return len(openMemory(s.Secret, s.Me
 
 // excerpt returns at most the first n characters of a text.
 func excerpt(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
-		return s
+	for i := range s {
+		if n == 0 {
+			return string([]rune(s[:i])) + "…" // valid UTF-8, as JSON wants it
+		}
+		n--
 	}
-	return string(runes[:n]) + "…"
+	return s
 }

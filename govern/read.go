@@ -364,12 +364,15 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		unread = 0 // counted once a frame
 	}
 	for _, d := range event.Deltas {
+		if d.IsText() && !d.Called {
+			continue
+		}
 		switch name := "response." + string(d.Kind); {
 		case (d.Kind == wire.ToolResult || d.Kind == wire.Instruction) && d.Text != "":
 			a.addStreamed(toolText{name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true})
 		case d.Called:
 			a.Opened.Coverage.InspectOnce(name, DetectorToolCall, len(d.Text))
-		case !d.IsText():
+		default:
 			a.Opened.Coverage.SkipOnce(name, "not read by a detector on this path", len(d.Text))
 		}
 	}

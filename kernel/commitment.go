@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"unsafe"
 )
 
 // Committed names a text that a receipt commits to.
@@ -24,7 +25,7 @@ const (
 // makes the commitment say nothing at all.
 func Commit(key []byte, text string) string {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(text))
+	mac.Write(unsafe.Slice(unsafe.StringData(text), len(text))) //nolint:gosec // G103: a hash only reads
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
