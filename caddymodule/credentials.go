@@ -53,12 +53,18 @@ func isCredential(name string) bool {
 // headers or its query is a credential. It is for logs alone.
 func safeToLog(r *http.Request) *http.Request {
 	out := r.WithContext(r.Context())
-	out.RequestURI = safeURI(r.RequestURI)
-	out.Header = make(http.Header, len(r.Header))
-	for name, values := range r.Header {
-		out.Header[name] = safeValues(name, values)
-	}
+	makeSafeToLog(out)
 	return out
+}
+
+// makeSafeToLog gives a request such headers and such a query.
+func makeSafeToLog(r *http.Request) {
+	r.RequestURI = safeURI(r.RequestURI)
+	header := make(http.Header, len(r.Header))
+	for name, values := range r.Header {
+		header[name] = safeValues(name, values)
+	}
+	r.Header = header
 }
 
 // safeValues hides credentials, and those in the query of an address: Referer

@@ -151,10 +151,15 @@ func (h *Handler) resource(r *http.Request) *resource {
 // that the mux matches the decoded path, as Caddy's matchers do. A name of dots is
 // written so that the mux takes it for a name and not for another folder.
 func plainlyWritten(r *http.Request) *http.Request {
+	folder, name := path.Split(r.URL.Path)
+	dots := name == "." || name == ".."
+	if r.URL.RawPath == "" && r.URL.Host == "" && !dots {
+		return r
+	}
 	out := *r
 	address := *r.URL
 	address.RawPath, address.Host = "", ""
-	if folder, name := path.Split(address.Path); name == "." || name == ".." {
+	if dots {
 		address.RawPath = (&url.URL{Path: folder}).EscapedPath() + strings.ReplaceAll(name, ".", "%2E")
 	}
 	out.URL = &address

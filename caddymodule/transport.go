@@ -62,8 +62,7 @@ func (t *Transport) Provision(ctx caddy.Context) error {
 // its own, whole one.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.inner.RoundTrip(r.WithContext(r.Context()))
-	safe := safeToLog(r)
-	r.Header, r.RequestURI = safe.Header, safe.RequestURI
+	makeSafeToLog(r)
 	return response, err
 }
 

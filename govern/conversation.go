@@ -32,6 +32,8 @@ type Conversation struct {
 	history    int          // how many of the parts come before the newest turn
 	assistants map[int]bool // the numbers of the messages that the assistant wrote
 
+	hash textHash // that a digest is being made with
+
 	// What split returned last, for the first splitAt parts. Without before it was not asked.
 	splitAt int
 	before  []byte
@@ -40,7 +42,7 @@ type Conversation struct {
 
 // NewConversation takes the messages from a request's parts.
 func NewConversation(namespace string, parts []wire.Part) *Conversation {
-	c := &Conversation{namespace: namespace, assistants: make(map[int]bool)}
+	c := &Conversation{namespace: namespace, assistants: make(map[int]bool), hash: textHash{Hash: sha256.New()}}
 	for _, p := range parts {
 		if !ofMessage(p) {
 			continue
@@ -100,7 +102,7 @@ func (c *Conversation) futures(choices []string) []string {
 	var out []string
 	before, said := c.split(len(c.parts))
 	for _, text := range choices {
-		if digest := endDigest(before, said+text); !slices.Contains(out, digest) {
+		if digest := c.endDigest(before, said+text); !slices.Contains(out, digest) {
 			out = append(out, digest)
 		}
 	}
@@ -113,7 +115,7 @@ func (c *Conversation) PublicID() string { return PublicID(c.digest(min(1, len(c
 // digest returns the digest of the first n parts.
 func (c *Conversation) digest(n int) string {
 	before, said := c.split(n)
-	return endDigest(before, said)
+	return c.endDigest(before, said)
 }
 
 // split returns a digest of the first n parts without what the assistant said last,
@@ -153,8 +155,9 @@ func (c *Conversation) splitAnew(n int) (before []byte, last string) {
 }
 
 // endDigest returns the digest of a conversation that ends with a text of the assistant.
-func endDigest(before []byte, said string) string {
-	h := newTextHash()
+func (c *Conversation) endDigest(before []byte, said string) string {
+	h := &c.hash
+	h.Reset()
 	_, _ = h.Write(before)
 	h.writeSaid(said)
 	return h.digest(sha256.Size)
@@ -168,7 +171,8 @@ func (h *textHash) writeSaid(said string) {
 }
 
 func (c *Conversation) begin() *textHash {
-	h := newTextHash()
+	h := &c.hash
+	h.Reset()
 	h.writePart("conversation", c.namespace)
 	if c.Previous != "" {
 		h.writePart("previous", c.Previous)

@@ -26,24 +26,24 @@ type textEnd struct{ frame, choice, at int }
 // progress is how far the text of a choice was added, was checked and has left.
 type progress struct{ added, checked, left int }
 
-// usuallyHeld is how many frames the usual window is long, at the least: a few words each.
-const usuallyHeld = 32
-
 // NewHoldBack returns an empty queue. With a window of 0 bytes or less, text is
 // released as soon as it was checked.
 func NewHoldBack(window int) *HoldBack {
-	return &HoldBack{
-		window: max(window, 0), choices: make(map[int]*progress),
-		frames: make([]Frame, 0, usuallyHeld), ends: make([]textEnd, 0, usuallyHeld),
-	}
+	return &HoldBack{window: max(window, 0), choices: make(map[int]*progress)}
 }
 
 // IsText reports whether a delta is text that a reader sees and the checks read.
 func (d Delta) IsText() bool { return d.Kind == Text || d.Kind == RefusalText }
 
+// usuallyHeld is how many frames of a few words are held in the usual window.
+const usuallyHeld = 32
+
 // Add puts a frame behind the others. Of its deltas those that are text count.
 func (h *HoldBack) Add(f Frame, deltas []Delta) {
 	h.forgetTaken()
+	if h.frames == nil {
+		h.frames, h.ends = make([]Frame, 0, usuallyHeld), make([]textEnd, 0, usuallyHeld)
+	}
 	for _, d := range deltas {
 		if !d.IsText() || d.Text == "" {
 			continue

@@ -1,9 +1,7 @@
 package detect
 
 import (
-	"crypto/sha256"
 	_ "embed" // the model
-	"encoding/hex"
 	"sync"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -93,7 +91,7 @@ type Model struct {
 	rows    []uint64 // the weights of a row in one number
 	words   []packedWord
 	out     [Hidden][Heads]float64 // Out by hidden unit
-	sum     [sha256.Size]byte      // of the file
+	sum     string                 // SHA-256 of the file, in lower-case hex
 }
 
 //go:embed model.bin
@@ -114,7 +112,7 @@ func Default() *Model { return loadDefault() }
 func (m *Model) Version() string { return m.SHA256()[:12] }
 
 // SHA256 is the hash of the model's bytes, in lower-case hex.
-func (m *Model) SHA256() string { return hex.EncodeToString(m.sum[:]) }
+func (m *Model) SHA256() string { return m.sum }
 
 // Calibration returns the thresholds that belong to the model.
 func (m *Model) Calibration() Calibration { return m.numbers.Calibration }

@@ -3,6 +3,7 @@ package detect
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -92,8 +93,9 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 		}
 		body = body[n:]
 	}
+	sum := sha256.Sum256(raw)
 	m := &Model{
-		lexicon: newLexicon(hashes, groups), numbers: h.Numbers, sum: sha256.Sum256(raw),
+		lexicon: newLexicon(hashes, groups), numbers: h.Numbers, sum: hex.EncodeToString(sum[:]),
 		rows: make([]uint64, Buckets), words: make([]packedWord, int(h.Entries)+SubwordBuckets),
 	}
 	m.readColumns(body)
