@@ -181,7 +181,8 @@ const minDense = 20
 // undense opens runs without spaces that are base85 in one of its alphabets or
 // lines of uuencode.
 func undense(d *derived) *derived {
-	tried := 0 // how far lines of uuencode were read
+	tried := 0       // how far lines of uuencode were read
+	var space []byte // of what was decoded last
 	return replaceRuns(d, func(s string, i, end int) (string, int) {
 		run := s[i:end]
 		if len(run) < minDense || strings.Trim(run, base64Signs) == "" {
@@ -200,7 +201,11 @@ func undense(d *derived) *derived {
 		run, _, _ = strings.Cut(run, "~>")
 		for _, tried := range []string{run, strings.Trim(run, "\"'`,.;()[]")} {
 			for i := range alphabets85 {
-				if found := languageIn(bytes85(tried, &alphabets85[i])); found != "" {
+				decoded, ok := bytes85(space[:0], tried, &alphabets85[i])
+				if space = decoded; !ok {
+					continue
+				}
+				if found := languageIn(decoded); found != "" {
 					return found, end
 				}
 			}
@@ -244,8 +249,8 @@ func replaceRuns(d *derived, replace func(s string, i, end int) (string, int)) *
 	return w.done()
 }
 
-// bytes85 decodes groups of five digits; the last group may be short.
-func bytes85(s string, digits *[256]int8) (out []byte) {
+// bytes85 appends what groups of five digits hold; the last group may be short.
+func bytes85(out []byte, s string, digits *[256]int8) (_ []byte, ok bool) {
 	for i := 0; i < len(s); {
 		if s[i] == 'z' && digits['z'] < 0 { // ascii85 for four zeros
 			out = append(out, 0, 0, 0, 0)
@@ -259,18 +264,18 @@ func bytes85(s string, digits *[256]int8) (out []byte) {
 				digit = digits[s[i+k]]
 			}
 			if digit < 0 {
-				return nil
+				return out, false
 			}
 			n = n*85 + uint64(digit)
 		}
 		if n > 0xffffffff {
-			return nil
+			return out, false
 		}
 		size := min(4, len(s)-i-1)
 		out = append(out, []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}[:size]...)
 		i += 5
 	}
-	return out
+	return out, true
 }
 
 // uuText decodes lines of uuencode from the run s[i:end] on.

@@ -3,7 +3,9 @@ package detect
 import (
 	"bytes"
 	"encoding/hex"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A text in base64 may come in pieces: cut anywhere, or a word at a time, with
@@ -26,6 +28,10 @@ var pieceStarts = bytesOf(strings.TrimRight(base64Signs, "+/-_="))
 type pieces struct {
 	from        *derived
 	tried, seen int
+
+	// The space of a row, for the next one.
+	joined, odd, pending []byte
+	row, after           []string
 }
 
 // piece is a run that base64 may be in; its pad belongs to it.
@@ -40,7 +46,7 @@ func (p *pieces) replace(s string, i int) (string, int) {
 		return "", i
 	}
 	if i >= p.tried {
-		if found, end := p.row(s, first); found != "" {
+		if found, end := p.decodeRow(s, first); found != "" {
 			return found, end
 		}
 	}
@@ -96,19 +102,19 @@ func evenHex(word string) bool {
 	return digits*2 >= len(word)
 }
 
-// row joins the pieces from one on, up to the last odd one before two that are
+// decodeRow joins the pieces from one on, up to the last odd one before two that are
 // not odd, and decodes them together.
-func (p *pieces) row(s string, first base64Piece) (string, int) {
-	var joined, odd, pending []byte
-	var row []string // up to the last odd one
-	var after []string
+func (p *pieces) decodeRow(s string, first base64Piece) (string, int) {
+	joined, odd, pending := p.joined[:0], p.odd[:0], p.pending[:0]
+	row, after := p.row[:0], p.after[:0] // up to the last odd one, and after it
+	defer func() { p.joined, p.odd, p.pending, p.row, p.after = joined, odd, pending, row, after }()
 	end, count, plain := first.to, 0, 0
 	for next := first; ; {
-		pending = append(pending, bytes.TrimRight([]byte(s[next.from:next.to]), "=")...)
-		after = append(after, strings.TrimRight(s[next.from:next.to], "="))
+		piece := strings.TrimRight(s[next.from:next.to], "=")
+		pending, after = append(pending, piece...), append(after, piece)
 		if next.odd {
 			joined, pending = append(joined, pending...), pending[:0]
-			odd = append(odd, strings.TrimRight(s[next.from:next.to], "=")...)
+			odd = append(odd, piece...)
 			row, after = append(row, after...), after[:0]
 			end, plain = next.to, 0
 			count++
@@ -189,10 +195,19 @@ func hexBytes(piece string) []byte {
 	return out
 }
 
+// isNoLetter reports signs of ASCII that stand in no word.
+func isNoLetter(c byte) bool {
+	return c < utf8.RuneSelf && !asciiLetter(c|0x20) && c != ' ' && c != '\''
+}
+
 // isWord reports letters that are a known word, or language when they are
 // more; marks may end them.
 func isWord(b []byte) bool {
-	word := strings.ToLower(strings.TrimRight(string(b), " .,!?:;"))
+	b = bytes.TrimRight(b, " .,!?:;")
+	if !utf8.Valid(b) || slices.ContainsFunc(b, isNoLetter) { // most of what is decoded
+		return false
+	}
+	word := strings.ToLower(string(b))
 	for i := range len(word) {
 		if !asciiLetter(word[i]) && word[i] != ' ' && word[i] != '\'' {
 			return false
