@@ -65,6 +65,7 @@ func (a *governedAnswer) release(frames []wire.Frame) error {
 
 // appendRaw appends the bytes of frames.
 func appendRaw(raw [][]byte, frames []wire.Frame) [][]byte {
+	raw = slices.Grow(raw, len(frames))
 	for _, f := range frames {
 		raw = append(raw, f.Raw)
 	}

@@ -165,7 +165,7 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 
 // readPart is how many bytes of a stream are cut into frames at a time: frames that were cut
 // and not read yet stay in memory, and one write may bring many.
-const readPart = 4 << 10
+const readPart = 1 << 10
 
 // writeFrames reads what came of a stream. What leaves of it leaves together: models and
 // the network bring many small frames at a time, and a packet for each of them costs more than

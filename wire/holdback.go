@@ -35,8 +35,9 @@ func NewHoldBack(window int) *HoldBack {
 // IsText reports whether a delta is text that a reader sees and the checks read.
 func (d Delta) IsText() bool { return d.Kind == Text || d.Kind == RefusalText }
 
-// usuallyHeld is how many frames of a few words are held in the usual window.
-const usuallyHeld = 32
+// usuallyHeld is how many frames of a word each are held, in the usual window and between
+// two checks.
+const usuallyHeld = 96
 
 // Add puts a frame behind the others. Of its deltas those that are text count.
 func (h *HoldBack) Add(f Frame, deltas []Delta) {
