@@ -38,6 +38,9 @@ const (
 	beyond
 )
 
+// small are the traits of a small letter.
+const small = aLetter | ofBase64 | visible
+
 var traits = func() (table [256]trait) {
 	for c := range 256 {
 		switch {
@@ -69,6 +72,14 @@ func findSigns(s string) (found signs) {
 	run, dense := 0, 0
 	for i := range len(s) {
 		c := traits[s[i]]
+		if c == last && (c == small || c == beyond) { // most of a text
+			if c == small {
+				run++
+				dense++
+			}
+			before = last
+			continue
+		}
 		all |= c
 		if c&ofBase64 != 0 {
 			run++
