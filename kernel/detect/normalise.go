@@ -99,7 +99,7 @@ func clean(d *derived) *derived {
 		i = end
 	}
 	out := w.done()
-	if norm.NFKC.IsNormalString(out.text) {
+	if plainPrefix(out.text) == len(out.text) || norm.NFKC.IsNormalString(out.text) {
 		return out
 	}
 	return compose(out)

@@ -47,3 +47,18 @@ func TestNothingComposesAcrossABreak(t *testing.T) {
 		}
 	}
 }
+
+// A text of plain characters is its own NFKC form: each of them is, and none but the virama
+// can compose with the one before, which it never does.
+func TestPlainCharactersAreNormal(t *testing.T) {
+	const virama = "\u094d"
+	for r := range rune(utf8.MaxRune) {
+		s := string(r)
+		if plainPrefix(s) != len(s) {
+			continue
+		}
+		if !norm.NFKC.IsNormalString(s+virama+virama) || s != virama && !norm.NFKC.PropertiesString(s).BoundaryBefore() {
+			t.Errorf("%U", r)
+		}
+	}
+}
