@@ -60,18 +60,18 @@ func signOf(op string) string {
 	return "+"
 }
 
-// mayHoldSum reports whether an operator may follow a digit in a text. It spares the
-// pattern most texts with numbers.
+// mayHoldSum reports whether an operator may follow a digit in a text of ASCII, as it was
+// written or as it is said. It spares the pattern most texts with numbers.
 func mayHoldSum(text []byte) bool {
-	for i := range len(text) - 1 {
-		if text[i] < '0' || '9' < text[i] {
+	for i, c := range text {
+		if c < '0' || '9' < c {
 			continue
 		}
-		next := text[i+1]
-		if next == ' ' && i+2 < len(text) {
-			next = text[i+2]
+		next := i + 1
+		for next < len(text) && (foldedASCII[text[next]] == ' ' || text[next] == '\'') {
+			next++
 		}
-		if strings.IndexByte("-+*xpmt", next) >= 0 {
+		if next < len(text) && strings.IndexByte("-+*xpmt", foldedASCII[text[next]]) >= 0 {
 			return true
 		}
 	}

@@ -18,8 +18,12 @@ type Asked struct {
 // its first [MaxJudged] bytes are searched for false sums.
 func NewAsked(before Signal, prompt string) *Asked {
 	prompt = undecorated(prompt)
+	prompt = prompt[:min(len(prompt), MaxJudged)]
+	if isClean(prompt) && !mayHoldSum([]byte(prompt)) {
+		return &Asked{before: before}
+	}
 	var s speech
-	s.hear(prompt[:min(len(prompt), MaxJudged)])
+	s.hear(prompt)
 	return &Asked{before, falseSums(s.said)}
 }
 

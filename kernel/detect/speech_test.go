@@ -1,6 +1,8 @@
 package detect
 
 import (
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -60,5 +62,30 @@ func TestPlainCharactersAreNormal(t *testing.T) {
 		if !norm.NFKC.IsNormalString(s+virama+virama) || s != virama && !norm.NFKC.PropertiesString(s).BoundaryBefore() {
 			t.Errorf("%U", r)
 		}
+	}
+}
+
+// The sums of a prompt are those of what it says, however it is written.
+func TestAskedKnowsEveryFalseSum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 12))
+	signs := []string{"2", "2", "5", "7", "+", "-", "*", "x", "X", "plus", "Minus", "times", "=", "is", "Equals", " ", " ", "'", "\n", "\t", "a", "é", "\u200b", "＋"}
+	held := 0
+	for range 200_000 {
+		prompt := "2"
+		for range rng.IntN(10) {
+			prompt += signs[rng.IntN(len(signs))]
+		}
+		said := []byte(" " + spoken(prompt, MaxJudged))
+		if arithmetic.Match(said) && !mayHoldSum(said) {
+			t.Fatalf("%q is passed over", said)
+		}
+		want := falseSums(said)
+		if got := NewAsked(Signal{}, prompt).wrong; !maps.Equal(got, want) {
+			t.Fatalf("%q: %v, want %v", prompt, got, want)
+		}
+		held += len(want)
+	}
+	if held < 100 {
+		t.Errorf("only %d of the prompts had a sum", held)
 	}
 }
