@@ -58,7 +58,10 @@ func (p *pieces) replace(s string, i int) (string, int) {
 
 // pieceAt returns the piece at s[i:].
 func pieceAt(s string, i int) (p base64Piece) {
-	p = base64Piece{from: i, to: i}
+	p = base64Piece{from: i, to: smallWord(s, i)}
+	if p.to == len(s) || p.to > i && traits[s[p.to]]&ofBase64 == 0 && strings.IndexByte("/+=", s[p.to]) < 0 {
+		return p
+	}
 	for p.to < len(s) && (asciiAlnum(s[p.to]) || s[p.to] == '/' || s[p.to] == '+' && p.to+1 < len(s) && asciiAlnum(s[p.to+1])) {
 		p.to++
 	}
@@ -67,6 +70,17 @@ func pieceAt(s string, i int) (p base64Piece) {
 		p.to, p.odd = end, true
 	}
 	return p
+}
+
+// smallWord returns the end of the small letters that may follow a letter at s[i:]. A word
+// of these is not odd.
+func smallWord(s string, i int) int {
+	if i == len(s) || traits[s[i]]&aLetter == 0 {
+		return i
+	}
+	for i++; i < len(s) && traits[s[i]] == small; i++ {
+	}
+	return i
 }
 
 // oddCase reports a capital or a digit where words have none, in a word of
