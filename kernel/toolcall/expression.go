@@ -3,6 +3,7 @@ package toolcall
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"sync"
 )
 
@@ -10,27 +11,48 @@ import (
 // one, as its automaton tells; few texts have.
 type expression struct {
 	*regexp.Regexp
-	automaton func() *automaton // nil if there is none
+	automaton func() *automaton   // nil if there is none
+	branches  func() []*automaton // exact ones of its alternatives, where all have one
 }
 
 func newExpression(text string) *expression {
-	e := &expression{Regexp: regexp.MustCompile(text)}
-	e.automaton = sync.OnceValue(func() *automaton {
-		tree, err := syntax.Parse(text, syntax.Perl)
-		if err != nil {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		panic(err)
+	}
+	return &expression{
+		Regexp:    regexp.MustCompile(text),
+		automaton: sync.OnceValue(func() *automaton { return newAutomaton(tree) }),
+		branches:  sync.OnceValue(func() []*automaton { return exactBranches(tree) }),
+	}
+}
+
+// exactBranches returns exact automata of the alternatives of an expression, nil if one of
+// them has none: together they may have too many states, and each by itself few.
+func exactBranches(tree *syntax.Regexp) (all []*automaton) {
+	for _, branch := range branchesOf(tree) {
+		a := tabled(branch)
+		if a == nil {
 			return nil
 		}
-		return newAutomaton(tree)
-	})
-	return e
+		all = append(all, a)
+	}
+	return all
 }
 
 func (e *expression) MatchString(s string) bool {
 	a := e.automaton()
-	if a != nil && !a.loose {
+	switch {
+	case a == nil:
+	case !a.loose:
 		return a.matches(s)
+	case !a.matches(s):
+		return false
 	}
-	return (a == nil || a.matches(s)) && e.Regexp.MatchString(s)
+	if branches := e.branches(); branches != nil {
+		return slices.ContainsFunc(branches, func(b *automaton) bool { return b.matches(s) })
+	}
+	return e.Regexp.MatchString(s)
 }
 
 func (e *expression) FindStringIndex(s string) []int {
