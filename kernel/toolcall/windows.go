@@ -28,14 +28,31 @@ func (r *reading) windows(text string) {
 	for line := range strings.Lines(text) {
 		r.windowsLineRules(line)
 	}
-	for _, line := range windowsLine.Split(inFolders(text), -1) {
+	for _, line := range windowsCommands(inFolders(text)) {
 		r.windowsPipeline(strings.Split(line, "|"))
 	}
 	for _, block := range windowsBlock.FindAllStringSubmatch(text, maxBlocks) {
-		for _, line := range windowsLine.Split(block[1], -1) {
+		for _, line := range windowsCommands(block[1]) {
 			r.windowsPipeline(strings.Split(line, "|"))
 		}
 	}
+}
+
+// windowsCommands cuts a text behind each command, at ||, &&, & and ; and where a line ends.
+func windowsCommands(text string) (out []string) {
+	begin := 0
+	for i := 0; i < len(text); i++ {
+		twice := i+1 < len(text) && text[i+1] == text[i]
+		switch c := text[i]; {
+		case c == '|' && twice, c == '&', c == ';', c == '\n':
+			out = append(out, text[begin:i])
+			if twice && (c == '|' || c == '&') {
+				i++
+			}
+			begin = i + 1
+		}
+	}
+	return append(out, text[begin:])
 }
 
 // windowsLineRules judges a line by the patterns of which it holds a literal.
@@ -245,10 +262,13 @@ var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|r
 
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
-	text = strings.NewReplacer("`", "", "^", "", "\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-").Replace(text)
+	text = windowsSigns.Replace(text)
 	text = joinedLiterals.ReplaceAllString(text, "")
 	return strings.ToLower(text)
 }
+
+// windowsSigns are those that are dropped, or have another spelling.
+var windowsSigns = strings.NewReplacer("`", "", "^", "", "\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-")
 
 // windowsWords cuts a command at its spaces and brackets; what stands in quotes is one
 // word.
@@ -269,7 +289,7 @@ func windowsWords(command string) []string {
 			quote = 0
 		case quote == 0 && (c == '"' || c == '\''):
 			quote, begun = c, true
-		case quote == 0 && strings.ContainsRune(" \t\r(){},", c):
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '(' || c == ')' || c == '{' || c == '}' || c == ','):
 			flush()
 		default:
 			word.WriteRune(c)
@@ -294,7 +314,6 @@ func windowsTargets(argv []string) []string {
 }
 
 var (
-	windowsLine    = newExpression(`\|\||&&|[;\n&]`)
 	joinedLiterals = newExpression(`(?:'\s*\+\s*'|"\s*\+\s*")`)
 	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
 	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
