@@ -46,6 +46,9 @@ func isASCII(text string) bool {
 
 // latin puts the words right that mix the Latin alphabet with another.
 func latin(text string) string {
+	if !strings.ContainsFunc(text, besideLatin) {
+		return text
+	}
 	var b strings.Builder
 	for len(text) > 0 {
 		end := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsLetter(c) })
@@ -74,9 +77,15 @@ func mixes(word string) bool {
 	plain, other := false, false
 	for _, c := range word {
 		plain = plain || c < 0x80
-		other = other || unicode.Is(unicode.Cyrillic, c) || unicode.Is(unicode.Greek, c) || unicode.Is(unicode.Armenian, c)
+		other = other || besideLatin(c)
 	}
 	return plain && other
+}
+
+// besideLatin reports whether a letter is of an alphabet that has some which are drawn as
+// Latin ones.
+func besideLatin(c rune) bool {
+	return c >= 0x370 && unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian)
 }
 
 // lookalikes are the letters that are drawn as Latin ones (Unicode TR 39).
