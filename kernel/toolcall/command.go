@@ -303,7 +303,7 @@ func words(list string) map[string]bool {
 
 // programName is the name of a command without its folder and its .exe.
 func programName(name string) string {
-	if name != "" && !strings.ContainsAny(name, `/\`) {
+	if name != "" && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 {
 		return strings.TrimSuffix(name, ".exe")
 	}
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), ".exe")

@@ -190,7 +190,7 @@ func (s *shell) fields(words []*syntax.Word) ([]string, []change) {
 }
 
 func (s *shell) field(w *syntax.Word) ([]string, error) {
-	if lit := w.Lit(); lit != "" && !strings.ContainsAny(lit, `\~{*?[`) {
+	if lit := w.Lit(); lit != "" && !expands(lit) {
 		s.spend(costWord)
 		return []string{lit}, nil
 	}
@@ -237,7 +237,7 @@ func plainWord(w *syntax.Word) (string, bool) {
 	for _, part := range w.Parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			if strings.ContainsAny(p.Value, `\~{*?[`) {
+			if expands(p.Value) {
 				return "", false
 			}
 			b.WriteString(p.Value)
@@ -264,6 +264,43 @@ func plainWord(w *syntax.Word) (string, bool) {
 		}
 	}
 	return b.String(), quoted || b.Len() > 0
+}
+
+// asWritten counts the nodes and the bytes of a word that holds nothing but literals and
+// quotes of them: there is no command in it, and no variable.
+func asWritten(w *syntax.Word) (nodes, bytes int, is bool) {
+	nodes = 1
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			nodes, bytes = nodes+1, bytes+len(p.Value)
+		case *syntax.SglQuoted:
+			nodes, bytes = nodes+1, bytes+len(p.Value)
+		case *syntax.DblQuoted:
+			nodes++
+			for _, inner := range p.Parts {
+				lit, is := inner.(*syntax.Lit)
+				if !is {
+					return 0, 0, false
+				}
+				nodes, bytes = nodes+1, bytes+len(lit.Value)
+			}
+		default:
+			return 0, 0, false
+		}
+	}
+	return nodes, bytes, true
+}
+
+// expands reports whether a literal has a character that the shell may put another for.
+func expands(literal string) bool {
+	for i := range len(literal) {
+		switch literal[i] {
+		case '\\', '~', '{', '*', '?', '[':
+			return true
+		}
+	}
+	return false
 }
 
 func (s *shell) expandFields(w *syntax.Word) (out []string, err error) {
@@ -348,6 +385,11 @@ func sequenceLength(b *syntax.BraceExp) int {
 // replacements within replacements multiply. What a substitution prints is
 // paid for when it is written, unless it is multiplied too.
 func (s *shell) size(n syntax.Node, multiplied bool) int {
+	if w, is := n.(*syntax.Word); is {
+		if _, bytes, written := asWritten(w); written {
+			return min(bytes, maxWork)
+		}
+	}
 	total := 0
 	syntax.Walk(n, func(c syntax.Node) bool {
 		switch c := c.(type) {

@@ -42,7 +42,7 @@ func isWindowsShell(name string) bool {
 func interpreterOf(name string) (options, bool) {
 	n := programName(name)
 	o, known := interpreters[n]
-	if !known {
+	if !known && n != "" && (isDigit(n[len(n)-1]) || n[len(n)-1] == '.') {
 		o, known = interpreters[strings.TrimRight(n, "0123456789.")]
 	}
 	return o, known

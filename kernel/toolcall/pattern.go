@@ -23,11 +23,6 @@ func byCommand(lines ...string) patterns {
 	return out
 }
 
-func (p patterns) match(name string, argv []string) bool {
-	e, known := p[name]
-	return known && e.MatchString(strings.Join(argv[1:], " "))
-}
-
 // commandRules are the invariants that a command breaks by its words alone.
 var commandRules = []struct {
 	patterns  patterns
@@ -43,10 +38,32 @@ var commandRules = []struct {
 	{databaseCommands, DestructiveQuery},
 }
 
+// wordRule is one of them, of one command.
+type wordRule struct {
+	pattern   *expression
+	invariant Invariant
+}
+
+// wordRules are all of them by the name of the command.
+var wordRules = func() map[string][]wordRule {
+	out := make(map[string][]wordRule)
+	for _, rule := range commandRules {
+		for name, e := range rule.patterns {
+			out[name] = append(out[name], wordRule{e, rule.invariant})
+		}
+	}
+	return out
+}()
+
 // byWords judges a command by its name and its words.
 func (s *shell) byWords(name string, argv []string) {
-	for _, rule := range commandRules {
-		if rule.patterns.match(name, argv) {
+	rules := wordRules[name]
+	if len(rules) == 0 {
+		return
+	}
+	line := strings.Join(argv[1:], " ")
+	for _, rule := range rules {
+		if rule.pattern.MatchString(line) {
 			s.breaks(rule.invariant)
 		}
 	}

@@ -101,7 +101,8 @@ func (r *reading) shellIn(text string, parent *shell) {
 	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool), dumped: make(map[*syntax.CallExpr]bool)}
 	s.references, s.links = make(map[string]string), make(map[string]string)
 	s.functions, s.aliases, s.written = make(map[string]*syntax.Stmt), make(map[string]string), make(map[string]string)
-	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects)
+	many := len(file.Stmts)
+	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion, many), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects, 2*many)
 	if parent != nil {
 		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
 		s.functions, s.aliases, s.written, s.references = parent.functions, parent.aliases, parent.written, parent.references
@@ -222,6 +223,9 @@ func (s *shell) visit(node syntax.Node) bool {
 	case *syntax.FuncDecl:
 		s.define(n)
 		return false
+	case *syntax.Word:
+		_, _, written := asWritten(n)
+		return !written
 	}
 	return true
 }
@@ -370,7 +374,7 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 	if len(call.Args) == 0 {
 		return
 	}
-	argv := unwrap(s.argv(call))
+	words := s.argv(call)
 	for _, d := range redirects {
 		var text string
 		switch {
@@ -381,10 +385,11 @@ func (s *shell) here(redirects []*syntax.Redirect, call *syntax.CallExpr) {
 		default:
 			continue
 		}
-		if words := s.argv(call); len(words) > 0 && programName(words[0]) == "xargs" {
-			s.perLine(words, nil, text, true)
+		if again := s.argv(call); len(again) > 0 && programName(again[0]) == "xargs" {
+			s.perLine(again, nil, text, true)
 			continue
 		}
+		argv := unwrap(words)
 		s.feed(argv, text)
 		if d.Word != nil && s.factsOf(d.Word).fetches && readsProgram(argv) {
 			s.breaks(RemoteCodeExecution)

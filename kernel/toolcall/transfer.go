@@ -602,6 +602,13 @@ func (s *shell) factsOf(n syntax.Node) commandEffects {
 		return f
 	}
 	f := commandEffects{version: s.version}
+	if w, is := n.(*syntax.Word); is {
+		if nodes, _, written := asWritten(w); written {
+			s.spend(2 * nodes) // as the walk would, which sees the end of a node too
+			s.facts[n] = f
+			return f
+		}
+	}
 	syntax.Walk(n, func(node syntax.Node) bool {
 		if !s.spend(1) {
 			return false
