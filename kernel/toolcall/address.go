@@ -12,8 +12,9 @@ import (
 
 // address judges an argument that a tool would request.
 func (r *reading) address(text string) {
+	browses := r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools")
 	for _, one := range addresses(text) {
-		r.target(one, r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools"))
+		r.target(one, browses)
 	}
 }
 

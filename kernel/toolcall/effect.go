@@ -17,7 +17,19 @@ import (
 // server that gives them may lie, so they never excuse a verb.
 func effectOf(c Call) (kernel.ToolEffect, bool) {
 	words := nameWords(c.Name)
-	e, grave := effectOfArguments(c, words)
+	if !argumentsTell(readTool(c.Name), words) {
+		return effectWith(c, words, nil)
+	}
+	leaves, err := readArguments(c.Arguments, &budget{ctx: context.Background()})
+	if err != nil {
+		leaves = nil
+	}
+	return effectWith(c, words, leaves)
+}
+
+// effectWith is effectOf with arguments that were read already.
+func effectWith(c Call, words []string, leaves []leaf) (kernel.ToolEffect, bool) {
+	e, grave := effectOfArguments(readTool(c.Name), words, leaves)
 	if e == "" {
 		e = effectOfName(c.Name)
 	}
@@ -214,18 +226,21 @@ func graveWords(words []string, e kernel.ToolEffect) bool {
 	return false
 }
 
+// argumentsTell reports whether the effect of a tool of that name may stand in its arguments.
+func argumentsTell(t tool, words []string) bool {
+	return t.shell || t.sql || t.code || t.words["query"] || len(words) <= 3 || talksHTTP(t) ||
+		names(words, "manage action operation operate control do perform")
+}
+
+func talksHTTP(t tool) bool {
+	return t.any("http", "https", "request", "requests", "curl", "fetch", "api", "rest", "webhook", "url")
+}
+
 // effectOfArguments reads what the arguments of a shell, a database or an HTTP client
 // do, and the verb that a tool of many acts takes as an argument. It returns "" where
 // the arguments do not tell.
-func effectOfArguments(c Call, words []string) (e kernel.ToolEffect, grave bool) {
-	t := readTool(c.Name)
-	web := t.any("http", "https", "request", "requests", "curl", "fetch", "api", "rest", "webhook", "url")
-	many := names(words, "manage action operation operate control do perform")
-	if !t.shell && !t.sql && !t.code && !web && !many && !t.words["query"] && len(words) > 3 {
-		return "", false
-	}
-	leaves, err := readArguments(c.Arguments, &budget{ctx: context.Background()})
-	if err != nil {
+func effectOfArguments(t tool, words []string, leaves []leaf) (e kernel.ToolEffect, grave bool) {
+	if !argumentsTell(t, words) {
 		return "", false
 	}
 	for _, l := range leaves {
@@ -246,7 +261,7 @@ func effectOfArguments(c Call, words []string) (e kernel.ToolEffect, grave bool)
 			}
 		}
 	}
-	if e == "" && web {
+	if e == "" && talksHTTP(t) {
 		return effectOfRequest(leaves, words)
 	}
 	return e, grave

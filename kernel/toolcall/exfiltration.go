@@ -43,7 +43,7 @@ func unpackedForms(value string) []string {
 // sent judges an argument of a tool whose arguments leave for elsewhere.
 // Headers are exempt: a key belongs there.
 func (r *reading) sent(l leaf) {
-	if r.tool.requests() && r.tool.roleOf(l.key) == roleURL && (secret.matches(l.value) || r.packedSecret(l.value)) {
+	if r.tool.roleOf(l.key) == roleURL && r.tool.requests() && (secret.matches(l.value) || r.packedSecret(l.value)) {
 		r.breaks(DataExfiltration)
 	}
 	if !r.tool.sends || roleOfKey(l.key) == roleShell {

@@ -34,7 +34,7 @@ func Suspicion(c Call) (d Decision, e float64, instructed bool) {
 	if err != nil {
 		return refusal(MalformedArguments), 0, false
 	}
-	r := newReading(c, b)
+	r := newReading(c, leaves, b)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
@@ -60,7 +60,7 @@ var NameWords = nameWords
 // Instructions returns how many passages of a text tell a reader to do something, and
 // whether one of them speaks as no honest document does.
 func Instructions(text string) (n int, hostile bool) {
-	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, &budget{ctx: context.Background()})
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, nil, &budget{ctx: context.Background()})
 	return len(r.instructions()), r.hostile()
 }
 
@@ -105,7 +105,7 @@ func Features(c Call) (x []float64, reads, other bool) {
 	if err != nil {
 		return nil, false, true
 	}
-	r := newReading(c, b)
+	r := newReading(c, leaves, b)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
@@ -126,7 +126,7 @@ func Features(c Call) (x []float64, reads, other bool) {
 
 // FeatureNames in the order of Features.
 var FeatureNames = func() (names []string) {
-	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, &budget{ctx: context.Background()})
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, nil, &budget{ctx: context.Background()})
 	for _, f := range r.features(0) {
 		names = append(names, f.name)
 	}
@@ -140,7 +140,7 @@ func Asked(c Call) bool {
 	if err != nil {
 		return false
 	}
-	r := newReading(c, b)
+	r := newReading(c, leaves, b)
 	r.compare(c, leaves)
 	return r.user.act
 }

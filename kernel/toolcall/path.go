@@ -20,7 +20,7 @@ func (r *reading) file(name string) {
 		if !r.tool.writes && isCredentialFile(form) {
 			r.breaks(CredentialAccess)
 		}
-		if r.tool.writes || r.tool.any("delete", "remove", "rm", "move", "rename", "truncate") {
+		if r.tool.writes || r.tool.removes {
 			r.governed(form)
 			r.planted(form)
 		}

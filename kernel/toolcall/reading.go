@@ -55,7 +55,7 @@ type reading struct {
 	suspicion float64 // how likely the call follows an instruction rather than the user
 }
 
-func newReading(c Call, b *budget) *reading {
+func newReading(c Call, leaves []leaf, b *budget) *reading {
 	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint)}
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
@@ -63,7 +63,7 @@ func newReading(c Call, b *budget) *reading {
 	}
 	r.request, r.untrusted = newIndex(b, c.Request, c.System), newIndex(b, seen...)
 	r.asked = strings.TrimSpace(c.Request) != ""
-	r.effect, _ = effectOf(c)
+	r.effect, _ = effectWith(c, nameWords(c.Name), leaves)
 	r.listen(c)
 	r.toolName()
 	return r

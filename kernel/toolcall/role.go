@@ -52,6 +52,7 @@ type tool struct {
 	sql     bool // runs queries
 	search  bool // its query is a question
 	writes  bool // puts files, reads none
+	removes bool // takes files away
 	sends   bool // its arguments leave for somewhere else
 	commits bool // cannot be undone: money, mail, publication
 }
@@ -64,6 +65,7 @@ func readTool(name string) tool {
 	t.windows = t.any("powershell", "pwsh", "cmd")
 	t.code = t.any("python", "javascript", "node", "code", "interpreter", "notebook", "ipython", "repl", "eval")
 	t.writes = t.any("write", "create", "save", "edit", "replace", "append", "patch", "insert", "overwrite")
+	t.removes = t.any("delete", "remove", "rm", "move", "rename", "truncate")
 	t.sends = t.any("send", "post", "upload", "mail", "email", "http", "request", "webhook", "slack", "tweet", "publish", "share", "message", "notify", "fetch", "curl", "put", "gist", "paste", "pastebin", "issue", "comment", "pr", "review", "wiki", "ticket", "reply", "forward", "sms", "discord", "telegram", "teams", "submit")
 	t.commits = t.any("send", "pay", "transfer", "wire", "reply", "forward", "invite", "purchase", "buy", "refund", "payout", "publish", "share", "tweet", "donate", "withdraw", "remit", "upload") ||
 		t.any("payment", "mail", "email", "order", "post", "message", "sms") && !t.any("read", "get", "list", "lookup", "search", "find", "fetch", "check", "view", "download", "count", "parse")

@@ -98,17 +98,24 @@ func (r *reading) shellIn(text string, parent *shell) {
 	if r.tool.windows {
 		r.windows(text)
 	}
-	s := &shell{reading: r, vars: make(map[string]string), fetched: make(map[string]bool), dumped: make(map[*syntax.CallExpr]bool)}
-	s.references, s.links = make(map[string]string), make(map[string]string)
-	s.functions, s.aliases, s.written = make(map[string]*syntax.Stmt), make(map[string]string), make(map[string]string)
+	s := &shell{reading: r, dumped: make(map[*syntax.CallExpr]bool)}
 	many := len(file.Stmts)
 	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion, many), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects, 2*many)
-	if parent != nil {
-		s.vars, s.folder, s.fetched = parent.vars, parent.folder, parent.fetched
-		s.functions, s.aliases, s.written, s.references = parent.functions, parent.aliases, parent.written, parent.references
-		s.links = parent.links
-	}
+	s.inherit(parent)
 	syntax.Walk(file, s.visit)
+}
+
+// inherit begins with what the parent knows, and shares what it learns.
+func (s *shell) inherit(parent *shell) {
+	if parent == nil {
+		s.vars, s.fetched, s.written = make(map[string]string), make(map[string]bool), make(map[string]string)
+		s.functions, s.aliases = make(map[string]*syntax.Stmt), make(map[string]string)
+		s.references, s.links = make(map[string]string), make(map[string]string)
+		return
+	}
+	s.vars, s.folder, s.fetched, s.written = parent.vars, parent.folder, parent.fetched, parent.written
+	s.functions, s.aliases = parent.functions, parent.aliases
+	s.references, s.links = parent.references, parent.links
 }
 
 // openParentheses tells how many parentheses are open at once at most.

@@ -174,7 +174,7 @@ func decide(c Call, b *budget) (Decision, error) {
 		d.Unread = unread
 		return d, nil
 	}
-	r := newReading(c, b)
+	r := newReading(c, leaves, b)
 	for _, l := range leaves {
 		if l.text && languageKeys[l.key] {
 			r.language = strings.ToLower(strings.TrimPrefix(l.value, "/bin/"))
