@@ -86,6 +86,18 @@ var ordinaryTexts = map[string]func() string{
 		return "[" + numbered(largeSize, `{"id": %[1]d, "name": "Item %[1]d", "tags": ["a", "b"], "done": false, "url": "https://example.com/items/%[1]d?b=c", "note": "It's \"fine\", %[1]d pieces"},`+"\n") + "{}]"
 	},
 	"image": base64Image,
+	"yaml": func() string {
+		return numbered(largeSize, "- name: service-%[1]d\n  image: \"registry.example.com/app:%[1]d\"\n  command: [\"serve\", \"--port=80%[1]d\"]\n  env:\n    LEVEL: info\n    LIMIT: '%[1]d'\n  # restarts by itself\n  ports: [80%[1]d]\n")
+	},
+	"log": func() string {
+		return numbered(largeSize, "2026-03-04T10:11:12.%[1]dZ INFO [worker-%[1]d] GET /api/items/%[1]d?page=2 200 in 12ms (user=ann, id=\"a-%[1]d\")\n")
+	},
+	"diff": func() string {
+		return numbered(largeSize, "diff --git a/src/item%[1]d.go b/src/item%[1]d.go\n--- a/src/item%[1]d.go\n+++ b/src/item%[1]d.go\n@@ -1,3 +1,3 @@ func item%[1]d() {\n \tx := %[1]d\n-\treturn load(x, \"old\")\n+\treturn load(x, 'n') // new\n }\n")
+	},
+	"sqldump": func() string {
+		return numbered(largeSize, "CREATE TABLE `t%[1]d` (`id` int NOT NULL, `name` varchar(20) DEFAULT 'none', PRIMARY KEY (`id`));\nINSERT INTO `t%[1]d` VALUES (1,'Ann'),(2,'Bob''s'),(3,NULL);\n")
+	},
 	"script": func() string {
 		return "#!/bin/bash\nset -euo pipefail\n" + numbered(largeSize, "echo \"step %[1]d\"\n"+strings.ReplaceAll(buildScript, "%", "%%"))
 	},
