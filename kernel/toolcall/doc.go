@@ -75,9 +75,9 @@
 // action.go, disguise.go). A call is compared with them and with the request: what an
 // instruction tells to do and the user does not ask for is an injected action. How likely
 // a call is one is a logistic regression on features of the call, the request and the
-// texts (intention.go, feature.go, source.go, swap.go); its weights are fitted to data
-// (weights.go). Payments are compared with the amounts that were named (amount.go).
-// docs/tools.md has the measured figures.
+// texts (intention.go, deed.go, passage.go, evidence.go, feature.go, source.go, swap.go);
+// its weights are fitted to data (weights.go). Payments are compared with the amounts that
+// were named (amount.go). docs/tools.md has the measured figures.
 //
 // # Work
 //
