@@ -150,3 +150,6 @@ func Matches(pattern, text string) (expression, screened bool) {
 	e := newExpression(pattern)
 	return e.MatchString(text), newScreen(e).matches(text)
 }
+
+// WindowsCommands cuts a text into commands.
+var WindowsCommands = windowsCommands

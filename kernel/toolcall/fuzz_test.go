@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +188,19 @@ func FuzzExpression(f *testing.F) {
 		matches, leading := toolcall.Matches(expression, text)
 		if want := plain.MatchString(text); matches != want || leading != want {
 			t.Errorf("%q in %q: %v and %v", expression, text, matches, leading)
+		}
+	})
+}
+
+// Commands of Windows end where an expression says.
+func FuzzWindowsCommands(f *testing.F) {
+	ends := regexp.MustCompile(`\|\||&&|[;\n&]`)
+	for _, s := range []string{"", "dir", "a||b&&c;d&e\nf", "a|||b&&&c||", "|", "&"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, want := toolcall.WindowsCommands(text), ends.Split(text, -1); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, and by the expression %q", text, got, want)
 		}
 	})
 }
