@@ -15,8 +15,8 @@ import (
 )
 
 // remotes holds the clients of remote models and of guards in this process, keyed by
-// everything that makes them what they are, so that a reload which keeps an embedder, a judge or a guard
-// keeps its cache, its references, its breaker and its connections.
+// everything that makes them what they are, so that a reload which keeps an embedder, a
+// judge or a guard keeps its cache, its references, its breaker and its connections.
 var remotes = caddy.NewUsagePool()
 
 // Remote holds what all remote models have in common.

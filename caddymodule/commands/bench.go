@@ -10,7 +10,6 @@ import (
 	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -181,12 +180,7 @@ func writeReport(out io.Writer, report textWriter, asJSON bool) error {
 	if !asJSON {
 		return report.WriteText(out)
 	}
-	text, err := encodeJSON(report, jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
-	return err
+	return printJSON(out, report)
 }
 
 // A publishedRow is a row of POST /admin/benchmarks.

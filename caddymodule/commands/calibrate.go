@@ -15,7 +15,6 @@ import (
 	"text/tabwriter"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -333,11 +332,7 @@ func percent(rate float64) string { return strconv.FormatFloat(100*rate, 'g', 4,
 
 func (c *calibration) write(out io.Writer, asJSON bool) error {
 	if asJSON {
-		text, err := encodeJSON(c, jsontext.WithIndent("  "))
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", text)
-		}
-		return err
+		return printJSON(out, c)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "%s, detector %s\n", c.Version, c.Detector)

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -211,11 +210,7 @@ func leftOutText(leftOut map[string]int) string {
 
 func (c *guardCalibration) write(out io.Writer, asJSON bool) error {
 	if asJSON {
-		text, err := encodeJSON(c, jsontext.WithIndent("  "))
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", text)
-		}
-		return err
+		return printJSON(out, c)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "guard %s, model %s\n%d attacks and %d harmless texts, %s\n", c.Guard, c.Model, c.Attacks, c.N-c.Attacks, leftOutText(c.LeftOut))

@@ -9,6 +9,7 @@ package commands
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -55,4 +56,13 @@ func encodeJSON(v any, more ...json.Options) ([]byte, error) {
 		return nil, fmt.Errorf("encoding JSON: %w", err)
 	}
 	return text, nil
+}
+
+// printJSON writes v for people to read, with a line end.
+func printJSON(out io.Writer, v any) error {
+	text, err := encodeJSON(v, jsontext.WithIndent("  "))
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", text)
+	}
+	return err
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/console"
@@ -336,11 +335,7 @@ func (c *modeReport) finish() {
 
 func (c *modeReport) write(out io.Writer, asJSON bool) error {
 	if asJSON {
-		text, err := encodeJSON(c, jsontext.WithIndent("  "))
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", text)
-		}
-		return err
+		return printJSON(out, c)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "%d receipts", c.Receipts)
