@@ -22,9 +22,12 @@ import (
 // it: clients cut it into other parts and messages, and drop or rewrite reasoning,
 // calls of tools, names and annotations. What is not in the digest was not recognised
 // by it, so it is never taken for inspected on its account (see covers).
+//
+// It keeps what it has computed, so it is not safe for concurrent use.
 type Conversation struct {
 	// Previous is the id of the provider's answer that the call goes on from, if the
-	// provider has the conversation up to there and the request has not.
+	// provider has the conversation up to there and the request has not. It is set before
+	// anything is asked of the conversation.
 	Previous string
 
 	namespace  string
