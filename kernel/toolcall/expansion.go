@@ -646,9 +646,13 @@ func printedBy(argv []string) (string, bool) {
 // formatted is the output of printf, which uses its format again while there are
 // arguments left.
 func formatted(format string, arguments []string) (string, bool) {
-	var b strings.Builder
+	var (
+		b strings.Builder
+		// One of its own: all callers without one share a builder in mvdan.cc/sh v3.14.1.
+		config expand.Config
+	)
 	for range maxAlternation {
-		text, used, err := expand.Format(nil, format, arguments)
+		text, used, err := expand.Format(&config, format, arguments)
 		if err != nil {
 			return "", false
 		}
@@ -662,7 +666,7 @@ func formatted(format string, arguments []string) (string, bool) {
 }
 
 func unescape(s string) string {
-	text, _, err := expand.Format(nil, strings.ReplaceAll(s, "%", "%%"), nil)
+	text, _, err := expand.Format(&expand.Config{}, strings.ReplaceAll(s, "%", "%%"), nil)
 	if err != nil {
 		return s
 	}

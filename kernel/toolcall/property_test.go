@@ -3,7 +3,9 @@ package toolcall_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,13 +105,32 @@ func TestReasonNeverRepeatsAnArgument(t *testing.T) {
 	}
 }
 
+// What is read beside other calls is decided as when it is read alone: readers, ours and
+// those of libraries, share nothing that they change. printf of mvdan.cc/sh did.
 func TestDecideIsSafeForConcurrentUse(t *testing.T) {
+	var calls []toolcall.Call
+	for _, s := range toolcall.Scenarios() {
+		calls = append(calls, s.Call)
+	}
+	for _, f := range families {
+		for _, text := range slices.Concat(f.hostile, f.benign) {
+			calls = append(calls, f.call(text))
+		}
+	}
+	for i := range 200 { // each prints another text, so that none may take that of a neighbour
+		calls = append(calls, with("bash", "command", fmt.Sprintf("$(printf '%s -%%s /etc/%%d' r %d)", []string{"rm", "ls"}[i%2], i)))
+	}
+	alone := make([]toolcall.Decision, len(calls))
+	for i, c := range calls {
+		alone[i] = decide(c)
+	}
 	var wg sync.WaitGroup
-	for range 4 {
+	for start := range 4 {
 		wg.Go(func() {
-			for _, s := range toolcall.Scenarios() {
-				if d := decide(s.Call); d.Allowed == s.Blocked {
-					t.Errorf("%s: %+v", s.Name, d)
+			for i := range calls {
+				i = (i + start*len(calls)/4) % len(calls)
+				if d := decide(calls[i]); d != alone[i] {
+					t.Errorf("%s: %+v, alone %+v", calls[i].Arguments, d, alone[i])
 				}
 			}
 		})
