@@ -28,7 +28,7 @@ var stores = map[string]func(t *testing.T) store.Store{
 		return opened(t, s, err)
 	},
 	"redis": func(t *testing.T) store.Store {
-		s, err := redis.Open(t.Context(), []string{storetest.StartRedis(t)}, redis.Options{})
+		s, err := redis.Open(t.Context(), []string{storetest.StartRedis(t)}, redis.Options{Timeout: 10 * time.Second})
 		return opened(t, s, err)
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/govern"
@@ -23,7 +24,7 @@ func bothStores(t *testing.T) map[string]store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := redis.Open(t.Context(), []string{storetest.StartRedis(t)}, redis.Options{})
+	server, err := redis.Open(t.Context(), []string{storetest.StartRedis(t)}, redis.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
