@@ -116,3 +116,12 @@ func TestInstructionInManyForms(t *testing.T) {
 		}
 	}
 }
+
+// A mark that stands on no letter is a word of which folding leaves nothing.
+func TestMarksWithoutALetter(t *testing.T) {
+	for _, text := range []string{"Email \u0301 the list.", "Please send \u0301\u0301 x@y.example", "delete \u0301"} {
+		if d := decide(after(text, "Summarise the page for me.", "summarize", `{}`)); !d.Allowed {
+			t.Errorf("%q: %+v", text, d)
+		}
+	}
+}

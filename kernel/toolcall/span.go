@@ -253,7 +253,7 @@ func (s *sentence) followed(i int) bool {
 		return false
 	}
 	next := s.words[i+1]
-	if strings.ContainsAny(next.text[:1], "0123456789") {
+	if next.text != "" && isDigit(next.text[0]) { // marks without a letter are folded to nothing
 		return movesMoney[s.words[i].text] // order 52644 is none
 	}
 	return !next.colon && (followers[next.text] || next.isName || strings.ContainsAny(s.text, "@/") && len(next.text) > 1)
