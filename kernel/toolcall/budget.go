@@ -23,7 +23,8 @@ type budget struct {
 	used    int
 	unasked int // since the context was last asked
 	over    bool
-	err     error // of the context
+	err     error  // of the context
+	pool    []word // the memory of the words that are read, see [budget.words]
 }
 
 // spend takes n units and reports whether reading may go on.

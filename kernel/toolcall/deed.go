@@ -200,7 +200,7 @@ func (d *deed) argument(r *reading, l leaf) {
 		return
 	}
 	for _, w := range readWords(l.value) {
-		if len(w.text) > 2 && l.key != "currency" && !followers[w.text] && !everywhere[w.text] {
+		if len(w.text) > 2 && l.key != "currency" && !w.is(followers) && !everywhere[w.text] {
 			v.stems = append(v.stems, w.stem)
 		}
 	}

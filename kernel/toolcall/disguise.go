@@ -81,11 +81,13 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 }
 
 // everyday are words that nearly every English sentence has some of.
-var everyday = wordSet("the and to of in for it this all with send please from you your my a is are")
+const everyday = "the and to of in for it this all with send please from you your my a is are"
+
+var everydayWords = wordSet(everyday)
 
 func plainWords(line string) (n int) {
 	for w := range strings.FieldsSeq(line) {
-		if len(w) < 8 && everyday[strings.ToLower(strings.Trim(w, ".,;:!?"))] {
+		if len(w) < 8 && everydayWords[strings.ToLower(strings.Trim(w, ".,;:!?"))] {
 			n++
 		}
 	}

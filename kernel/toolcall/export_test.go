@@ -2,7 +2,11 @@ package toolcall
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -153,3 +157,36 @@ func Matches(pattern, text string) (expression, screened bool) {
 
 // WindowsCommands cuts a text into commands.
 var WindowsCommands = windowsCommands
+
+// Known is what one look tells of a word, and what the tables say that it was made of.
+func Known(text string) (looked, tabled string) {
+	l := lookUp(text)
+	var traits trait
+	for t, list := range traitWords {
+		if listed(list, text) {
+			traits |= t
+		}
+	}
+	if verbs[text] != "" {
+		traits |= telling
+	}
+	if irregular[text] != "" {
+		traits |= irregulars
+	}
+	if beginsElsewhere(text) {
+		traits |= strange
+	}
+	var of uint16
+	for i, c := range cues {
+		if listed(c.words, text) {
+			of |= 1 << i
+		}
+	}
+	return fmt.Sprint(l.stem, l.english, l.foreign, l.speaks, l.cues, l.traits),
+		fmt.Sprint(stem(text), englishActs[text], foreignActs[text], actsOfStem[stem(text)], of, traits)
+}
+
+// Lexicon returns the words of which one look tells something.
+func Lexicon() []string { return slices.Sorted(maps.Keys(lexicon)) }
+
+func listed(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }

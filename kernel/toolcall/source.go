@@ -102,38 +102,21 @@ func (r *reading) acts(s *sentence) bool {
 	return same&^actRead != 0 || same != 0 && r.effect != kernel.ToolReads || s.mentions(r.deed)
 }
 
-// What instructions for machines speak of, whatever their wording: whoever plants one must
-// name its reader or use a form that needs none.
+// Words of assistants and of software in languages without spaces.
 var (
-	assistants = wordSet("assistant assistants agent agents ai ais bot bots llm llms copilot chatbot automated automation automates automate automatically robot robots gpt claude assistent assistente asistente assistenten asystent ассистент ассистента помощник агент бот")
-	softwares  = wordSet("app apps tool tools system systems model models integration integrations helper helpers software machine machines script scripts reader readers processor pipeline client clients screener screeners modello modele modell modelo модель система systeme sistema outil")
-
 	assistantsElsewhere = screenOfWords([]string{"助手", "アシスタント", "エージェント", "代理", "智能", "机器人", "어시스턴트", "에이전트", "المساعد"})
 	softwaresElsewhere  = screenOfWords([]string{"系统", "システム", "モデル", "模型", "시스템"})
 )
 
-// speaksOf reports whether a sentence has one of some words, or one of those of languages
+// speaksOf reports whether a sentence has a word of a kind, or one of those of languages
 // without spaces.
-func (s *sentence) speaksOf(words map[string]bool, elsewhere *screen) bool {
-	for _, w := range s.words {
-		if words[w.text] {
-			return true
-		}
-	}
-	return !isASCII(s.text) && elsewhere.matches(s.text)
+func (s *sentence) speaksOf(kind trait, elsewhere *screen) bool {
+	return s.traits&kind != 0 || s.wide && elsewhere.matches(s.text)
 }
 
 // prose reports whether a sentence has little words.
 func (s *sentence) prose() bool {
-	if len(s.words) < 5 {
-		return false
-	}
-	for _, w := range s.words {
-		if followers[w.text] || everyday[w.text] {
-			return true
-		}
-	}
-	return false
+	return len(s.words) >= 5 && s.traits&(followers|everydays) != 0
 }
 
 // switches reports whether a sentence is in another language than the request, as far as
@@ -163,16 +146,7 @@ func foreignScript(text string) bool {
 }
 
 // english reports whether a sentence has a little word of English.
-func (s *sentence) english() bool {
-	for _, w := range s.words {
-		if little[w.text] {
-			return true
-		}
-	}
-	return false
-}
-
-var little = wordSet("the a an of to in and is are for on with at by from it this that you your be as or not we i our was has have will can if all no but they he she his her their its do so up what who when how me my please")
+func (s *sentence) english() bool { return s.traits&little != 0 }
 
 // lowercase reports whether most words of a sentence are in small letters, which those of
 // a record are not.

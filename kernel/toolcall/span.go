@@ -1,20 +1,20 @@
 package toolcall
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
 // A sentence is a piece of a text, and what it tells.
 type sentence struct {
 	text  string
-	plain string // folded, if it is not ASCII
+	plain string // folded
+	wide  bool   // it is not ASCII
 	words []word
-	acts  action // of the verbs that stand where verbs do
+	summary
+	acts action // of the verbs that stand where verbs do
 	// instructs says that the sentence tells its reader to do something; hostile, that
 	// it does so in a way in which no honest document speaks to a reader: it overrides
 	// what was asked before, speaks to an assistant, or asks for silence.
@@ -36,17 +36,6 @@ func (s *sentence) has(w string) bool {
 	return s.stems[w]
 }
 
-// word is one word of a sentence, folded for comparison. Parts of a name such as
-// sendEmail are words.
-type word struct {
-	text   string
-	stem   string
-	opens  bool // at the beginning of a sentence, a clause, a quotation or a list item
-	part   bool // it continues a name
-	isName bool // a name of several parts begins here
-	colon  bool // a colon follows: it is a label or the name of a member
-}
-
 // maxSentence is in bytes; what is longer is cut.
 const maxSentence = 600
 
@@ -58,9 +47,9 @@ func (b *budget) sentences(text string) []sentence {
 		return nil
 	}
 	var out []sentence
-	for len(text) > 0 {
+	for lower := lowered(text); len(text) > 0; {
 		n := sentenceEnd(text)
-		s := readSentence(text[:n])
+		s := b.sentence(text[:n], lower[:n])
 		if !b.spend(costSearch * max(0, len(s.plain)-n)) { // one character may become eighteen
 			return out
 		}
@@ -71,7 +60,7 @@ func (b *budget) sentences(text string) []sentence {
 		case len(out) > 0 && strings.ContainsAny(s.text, "\r\n"):
 			out[len(out)-1].last = true
 		}
-		text = text[n:]
+		text, lower = text[n:], lower[n:]
 	}
 	return out
 }
@@ -115,10 +104,15 @@ func sentenceEnd(text string) int {
 	return limit
 }
 
-func readSentence(text string) sentence {
-	s := sentence{text: text, words: readWords(text)}
+// sentence reads one; lower is the text with the capitals of ASCII small.
+func (b *budget) sentence(text, lower string) sentence {
+	s := sentence{text: text, plain: lower, wide: !isASCII(text)}
+	if s.wide {
+		s.plain = foldText(text)
+	}
+	s.words, s.summary = b.words(text, lower)
 	s.read()
-	s.hostile, s.overrides = isHostile(s)
+	s.hostile, s.overrides = s.isHostile()
 	s.instructs = s.instructs || s.hostile
 	if s.hostile {
 		s.lenient(true)
@@ -126,93 +120,39 @@ func readSentence(text string) sentence {
 	return s
 }
 
-// readWords splits a sentence. An apostrophe within a word does not end it.
-func readWords(text string) []word {
-	var out []word
-	lower, ascii := "", isASCII(text)
-	if ascii {
-		lower = strings.ToLower(text)
+// words splits a sentence. Sentences share the memory of their words.
+func (b *budget) words(text, lower string) ([]word, summary) {
+	if most := len(text)/2 + 1; cap(b.pool)-len(b.pool) < most { // no two words touch
+		b.pool = make([]word, 0, max(most, min(maxPool, 2*cap(b.pool))))
 	}
-	start, opens, part, last := -1, true, false, ' '
-	end := func(i int) {
-		if start < 0 {
-			return
-		}
-		w := word{opens: opens && !part, part: part}
-		if ascii {
-			w.text = lower[start:i]
-		} else {
-			w.text = foldText(text[start:i])
-		}
-		w.stem = stem(w.text)
-		out = append(out, w)
-		if part && len(out) > 1 && !out[len(out)-2].part {
-			out[len(out)-2].isName = true
-		}
-		start, opens = -1, false
-	}
-	for i, c := range text {
-		letter := unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c)
-		switch {
-		case letter && start >= 0 && unicode.IsUpper(c) && unicode.IsLower(last):
-			end(i)
-			part, start = true, i
-		case letter && start < 0:
-			part = last == '_'
-			start = i
-		case letter:
-		case (c == '\'' || c == '’') && start >= 0 && i+1 < len(text) && unicode.IsLetter(rune(text[i+1])):
-			// don't, Ann's
-		default:
-			end(i)
-			switch {
-			case c == ':' || (c == '"' || c == '\'') && strings.HasPrefix(text[i+1:], ":"):
-				if len(out) > 0 {
-					out[len(out)-1].colon = true
-				}
-				opens = true
-			case c == '-' && unicode.IsLetter(last):
-			case strings.ContainsRune(",;—–-([]\"'*>#•.!?|{\n`¡¿", c):
-				opens = true
-			case unicode.IsSpace(c) || c == '_':
-			default:
-				opens = opens || !unicode.IsLetter(last) && !unicode.IsDigit(last)
-			}
-		}
-		last = c
-	}
-	end(len(text))
-	return out
+	first := len(b.pool)
+	all, whole := appendWords(b.pool, text, lower)
+	b.pool = all
+	return all[first:len(all):len(all)], whole
 }
 
-// Words that stand before a verb that tells somebody to act.
-var (
-	politely  = wordSet("please kindly pls immediately now then also just first next finally simply instead always silently secretly quietly automatically lets let's bitte veuillez prego proszę prosze пожалуйста por favor plait lutfen and or")
-	requests  = wordSet("please kindly pls")
-	obliges   = wordSet("must should shall")
-	asksYou   = wordSet("can could would will must should shall may")
-	towards   = wordSet("need needs have has want wants sure remember forget you required instructed asked supposed assistant agent ai necessary important essential mandatory ahead like expected obligated order continue proceed certain task is are")
-	followers = wordSet("the a an my your his her its our their all any every each this that these those it them me us to for in on from of with everything both some another new out up off down yourself him who at no as two three one")
-)
+// maxPool is how many words get their memory together.
+const maxPool = 1 << 10
 
 // read finds the verbs that stand where verbs do, and whether one of them tells the
 // reader to act.
 func (s *sentence) read() {
 	told := false
-	for i, w := range s.words {
+	for i := range s.words {
+		w := &s.words[i]
 		if w.part || w.isName {
 			continue
 		}
-		if a := foreignActs[w.text]; a != 0 && !w.colon && len(s.words) > 1 && (!foreignNouns[w.text] || w.opens || i > 0 && politely[s.words[i-1].text]) {
-			s.acts |= a
+		if w.foreign != 0 && !w.colon && len(s.words) > 1 && (!w.is(foreignNouns) || w.opens || i > 0 && s.words[i-1].is(politely)) {
+			s.acts |= w.foreign
 			told, s.foreign = true, true
 			continue
 		}
 		a, base := englishVerb(s.words, i)
-		if i > 0 && requests[s.words[i-1].text] && i+1 < len(s.words) && !w.colon {
+		if i > 0 && s.words[i-1].is(requests) && i+1 < len(s.words) && !w.colon {
 			told = true // please … whatever it is
 		}
-		if a == 0 && !plainVerbs[w.text] && verbs[w.text] == "" || w.colon {
+		if a == 0 && !w.is(telling) || w.colon {
 			continue
 		}
 		leads := s.leads(i, told)
@@ -221,8 +161,7 @@ func (s *sentence) read() {
 		}
 		told = told || leads || w.opens && (s.followed(i) || !alsoNouns[base] && i+1 < len(s.words) && w.text == base)
 	}
-	if len(s.text) > 0 && !isASCII(s.text) {
-		s.plain = foldText(s.text)
+	if s.wide {
 		for found := phraseScreen.matching(s.plain, false); found != 0; found &= found - 1 {
 			s.acts |= phraseActs[bits.TrailingZeros64(found)]
 			told, s.foreign = true, true
@@ -235,31 +174,23 @@ func (s *sentence) read() {
 // to, where a sentence or a clause begins: what is hostile is not spared by doubt.
 func (s *sentence) lenient(opening bool) {
 	for i, w := range s.words {
-		if !w.part && !w.isName && !w.colon && (opening && w.opens || i > 0 && politely[s.words[i-1].text]) {
-			s.acts |= englishActs[w.text]
+		if !w.part && !w.isName && !w.colon && (opening && w.opens || i > 0 && s.words[i-1].is(politely)) {
+			s.acts |= w.english
 		}
 	}
 }
-
-// foreignNouns are words of other languages that are acts only where a sentence begins.
-var foreignNouns = wordSet("liste lista copie copia firma nota oferta reserva compra programa agenda termin eintrag freigabe virement transferencia bonifico uberweisung auszahlung kundigung consulta consulte visita paga debito bizum transfer leite lade teile plan planifie umow kup sil ode")
-
-// plainVerbs tell somebody to act and say nothing of the act.
-var plainVerbs = wordSet("use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply paste hand prescribe heat help contact pick wait")
 
 // followed reports whether what follows a word makes it a verb: "email the list".
 func (s *sentence) followed(i int) bool {
 	if i+1 >= len(s.words) {
 		return false
 	}
-	next := s.words[i+1]
+	next := &s.words[i+1]
 	if next.text != "" && isDigit(next.text[0]) { // marks without a letter are folded to nothing
-		return movesMoney[s.words[i].text] // order 52644 is none
+		return s.words[i].is(movesMoney) // order 52644 is none
 	}
-	return !next.colon && (followers[next.text] || next.isName || strings.ContainsAny(s.text, "@/") && len(next.text) > 1)
+	return !next.colon && (next.is(followers) || next.isName || strings.ContainsAny(s.text, "@/") && len(next.text) > 1)
 }
-
-var movesMoney = wordSet("transfer deposit refund charge credit tip wire donate pay")
 
 // leads reports whether the words before say that somebody ought to act: "please",
 // "could you", "you need to".
@@ -267,24 +198,23 @@ func (s *sentence) leads(i int, told bool) bool {
 	if i == 0 {
 		return false
 	}
-	one := s.words[i-1].text
-	two := ""
+	one, two := &s.words[i-1], &word{}
 	if i > 1 {
-		two = s.words[i-2].text
+		two = &s.words[i-2]
 	}
 	switch {
-	case one == "and" || one == "or":
+	case one.text == "and" || one.text == "or":
 		return told || i == 1 || s.followed(i)
-	case politely[one] || obliges[one]:
+	case one.is(politely | obliges):
 		return true
-	case one == "you":
-		return asksYou[two]
-	case one == "to":
-		return towards[two] || told
-	case one == "be" || one == "get":
-		return obliges[two] || two == "to"
-	case one == "can" || one == "could" || one == "would":
-		return two == "you" && i > 2 && s.words[i-3].text == "if"
+	case one.text == "you":
+		return two.is(asksYou)
+	case one.text == "to":
+		return two.is(towards) || told
+	case one.text == "be" || one.text == "get":
+		return two.is(obliges) || two.text == "to"
+	case one.text == "can" || one.text == "could" || one.text == "would":
+		return two.text == "you" && i > 2 && s.words[i-3].text == "if"
 	}
 	return false
 }
@@ -292,26 +222,28 @@ func (s *sentence) leads(i int, told bool) bool {
 // englishVerb returns the act of a word in its base form, or of one such as "sending" or
 // "be sent", and the base form.
 func englishVerb(words []word, i int) (a action, base string) {
-	w := words[i].text
-	if a := englishActs[w]; a != 0 {
-		return a, w
+	w := &words[i]
+	if w.english != 0 {
+		return w.english, w.text
 	}
 	passive := i > 0 && (words[i-1].text == "be" || words[i-1].text == "get")
-	if irregular[w] != "" && passive {
-		return englishActs[irregular[w]], irregular[w]
+	if passive && w.is(irregulars) {
+		base := irregular[w.text]
+		return englishActs[base], base
 	}
-	for _, ending := range []string{"ing", "ed"} {
-		root, cut := strings.CutSuffix(w, ending)
-		if !cut || ending == "ed" && !passive || len(root) < 3 {
-			continue
-		}
-		for _, form := range []string{root, root + "e", root[:len(root)-1]} {
-			if a := englishActs[form]; a != 0 {
-				return a, form + "ing" // which is no noun
-			}
+	root, cut := strings.CutSuffix(w.text, "ing")
+	if !cut && passive {
+		root, cut = strings.CutSuffix(w.text, "ed")
+	}
+	if !cut || len(root) < 3 {
+		return 0, w.text
+	}
+	for _, form := range []string{root, root + "e", root[:len(root)-1]} {
+		if a := englishActs[form]; a != 0 {
+			return a, form + "ing" // which is no noun
 		}
 	}
-	return 0, w
+	return 0, w.text
 }
 
 var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give", "bought": "buy", "sold": "sell", "written": "write", "made": "make", "put": "put", "found": "find", "shown": "show", "told": "tell", "read": "read", "set": "set", "shut": "shut", "left": "leave"}
@@ -376,37 +308,22 @@ var cues = []cue{
 	newCue("bank account iban wallet payment billing routing remittance beneficiary payout payee instead details", `\b(?:new|updated|changed|different|revised|corrected|alternate|alternative) (?:bank|account (?:details|number)|iban|payment|wallet|billing|routing|remittance|beneficiary|payout|payee)\b|\b(?:bank|account|payment|iban|wallet|billing|remittance) ?(?:details|account|number|address|information|instructions)? (?:has |have |was |were )?(?:been |recently )?(?:changed|updated|moved|replaced)\b|\b(?:pay|send|transfer|wire|remit|use|deposit)\b[^.!?]{0,80}\binstead\b`),
 }
 
-// cuesOf tells which cues a word belongs to, as bits.
-var cuesOf = func() map[string]uint {
-	out := make(map[string]uint)
-	for i, c := range cues {
-		for w := range strings.FieldsSeq(c.words) {
-			out[w] |= 1 << i
-		}
-	}
-	return out
-}()
-
 // isHostile reports whether a sentence has a cue, and whether it is one of those that take
 // the place of the user or of the system.
-func isHostile(s sentence) (hostile, overrides bool) {
-	var which uint
-	for _, w := range s.words {
-		which |= cuesOf[w.text]
-	}
-	for i, c := range cues {
-		if which&(1<<i) != 0 && (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.matches(s.text) {
+func (s *sentence) isHostile() (hostile, overrides bool) {
+	for which := s.cues; which != 0; which &= which - 1 {
+		c := &cues[bits.TrailingZeros16(which)]
+		if (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.matches(s.text) {
 			hostile, overrides = true, overrides || c.overrides
 		}
 	}
-	if isASCII(s.text) && !slices.ContainsFunc(s.words, func(w word) bool { return len(w.text) > 2 && elsewhere[w.text[:3]] }) {
+	if !s.wide && s.traits&strange == 0 {
 		return hostile, overrides
 	}
-	folded := cmp.Or(s.plain, strings.ToLower(s.text))
-	if overridesElsewhere(folded) {
+	if overridesElsewhere(s.plain) {
 		return true, true
 	}
-	return hostile && (s.instructs || s.acts != 0 || overrides) || silencesElsewhere(folded) || s.instructs && (addressesElsewhere(folded) || setsAside(folded)), overrides
+	return hostile && (s.instructs || s.acts != 0 || overrides) || silencesElsewhere(s.plain) || s.instructs && (addressesElsewhere(s.plain) || setsAside(s.plain)), overrides
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
@@ -473,3 +390,5 @@ var elsewhere = func() map[string]bool {
 	}
 	return out
 }()
+
+func beginsElsewhere(word string) bool { return len(word) > 2 && elsewhere[word[:3]] }

@@ -1,0 +1,263 @@
+package toolcall
+
+import (
+	"strings"
+	"unicode"
+)
+
+// word is one word of a sentence, folded for comparison. Parts of a name such as
+// sendEmail are words.
+type word struct {
+	text, stem       string
+	english, foreign action // that it asks for where a verb stands
+	traits           trait
+	opens            bool // at the beginning of a sentence, a clause, a quotation or a list item
+	part             bool // it continues a name
+	isName           bool // a name of several parts begins here
+	colon            bool // a colon follows: it is a label or the name of a member
+}
+
+func (w word) is(t trait) bool { return w.traits&t != 0 }
+
+// A trait is something that a word can do in a sentence, whatever it stands next to.
+type trait uint32
+
+const (
+	// Words that stand before a verb that tells somebody to act.
+	politely trait = 1 << iota
+	requests
+	obliges
+	asksYou
+	towards
+
+	followers    // they stand behind a verb, and before a noun
+	movesMoney   // verbs of which the amount follows
+	foreignNouns // words of other languages that are acts only where a sentence begins
+	telling      // they may tell somebody to act, whether or not it is known what
+	irregulars   // forms of irregular verbs
+	everydays    // see everyday
+	little       // English words of which most sentences have one
+
+	// What instructions for machines speak of, whatever their wording: whoever plants one
+	// must name its reader or use a form that needs none.
+	assistants
+	softwares
+
+	strange // they begin as do words of [elsewhere]
+)
+
+// plainVerbs tell somebody to act and say nothing of the act.
+const plainVerbs = "use make ensure click follow include do perform complete say recommend take try keep remember ignore disregard forget stop consider respond continue proceed bypass pretend assume treat act mention refer choose select enter type apply paste hand prescribe heat help contact pick wait"
+
+var traitWords = map[trait]string{
+	politely:     "please kindly pls immediately now then also just first next finally simply instead always silently secretly quietly automatically lets let's bitte veuillez prego proszę prosze пожалуйста por favor plait lutfen and or",
+	requests:     "please kindly pls",
+	obliges:      "must should shall",
+	asksYou:      "can could would will must should shall may",
+	towards:      "need needs have has want wants sure remember forget you required instructed asked supposed assistant agent ai necessary important essential mandatory ahead like expected obligated order continue proceed certain task is are",
+	followers:    "the a an my your his her its our their all any every each this that these those it them me us to for in on from of with everything both some another new out up off down yourself him who at no as two three one",
+	movesMoney:   "transfer deposit refund charge credit tip wire donate pay",
+	foreignNouns: "liste lista copie copia firma nota oferta reserva compra programa agenda termin eintrag freigabe virement transferencia bonifico uberweisung auszahlung kundigung consulta consulte visita paga debito bizum transfer leite lade teile plan planifie umow kup sil ode",
+	telling:      plainVerbs,
+	everydays:    everyday,
+	little:       "the a an of to in and is are for on with at by from it this that you your be as or not we i our was has have will can if all no but they he she his her their its do so up what who when how me my please",
+	assistants:   "assistant assistants agent agents ai ais bot bots llm llms copilot chatbot automated automation automates automate automatically robot robots gpt claude assistent assistente asistente assistenten asystent ассистент ассистента помощник агент бот",
+	softwares:    "app apps tool tools system systems model models integration integrations helper helpers software machine machines script scripts reader readers processor pipeline client clients screener screeners modello modele modell modelo модель система systeme sistema outil",
+}
+
+// lexeme is what is known of a word wherever it stands: one look tells it all.
+type lexeme struct {
+	stem             string
+	english, foreign action
+	speaks           action // that the word speaks of, in whatever form it is
+	asStem           action // that words of this stem speak of
+	cues             uint16 // that it belongs to, as bits
+	traits           trait
+}
+
+// lexicon has every word, and every stem, of which anything is known.
+var lexicon = func() map[string]lexeme {
+	out := make(map[string]lexeme)
+	add := func(w string, change func(*lexeme)) {
+		l := out[w]
+		change(&l)
+		out[w] = l
+	}
+	for t, list := range traitWords {
+		for w := range strings.FieldsSeq(list) {
+			add(w, func(l *lexeme) { l.traits |= t })
+		}
+	}
+	for w := range verbs {
+		add(w, func(l *lexeme) { l.traits |= telling })
+	}
+	for w := range irregular {
+		add(w, func(l *lexeme) { l.traits |= irregulars })
+	}
+	for w, a := range englishActs {
+		add(w, func(l *lexeme) { l.english = a })
+	}
+	for w, a := range foreignActs {
+		add(w, func(l *lexeme) { l.foreign = a })
+	}
+	for i, c := range cues {
+		for w := range strings.FieldsSeq(c.words) {
+			add(w, func(l *lexeme) { l.cues |= 1 << i })
+		}
+	}
+	for s, a := range actsOfStem {
+		add(s, func(l *lexeme) { l.asStem = a })
+	}
+	for w, l := range out {
+		l.stem = stem(w)
+		l.speaks = actsOfStem[l.stem]
+		if beginsElsewhere(w) {
+			l.traits |= strange
+		}
+		out[w] = l
+	}
+	return out
+}()
+
+// lookUp tells what is known of a word.
+func lookUp(text string) lexeme {
+	l, known := lexicon[text]
+	if known {
+		return l
+	}
+	if l.stem = stem(text); len(l.stem) < len(text) {
+		l.speaks = lexicon[l.stem].asStem
+	}
+	if beginsElsewhere(text) {
+		l.traits = strange
+	}
+	return l
+}
+
+// summary is what the words of a sentence are together.
+type summary struct {
+	traits trait
+	speaks action
+	cues   uint16
+	stems  stemSigns
+}
+
+// stemSigns tell of a stem that it is none of some: each of these sets a bit (Bloom 1970).
+type stemSigns uint64
+
+func signOf(stem string) stemSigns {
+	if stem == "" {
+		return 1
+	}
+	n := len(stem)
+	return 1 << ((int(stem[0])*5 + int(stem[n/2])*3 + int(stem[n-1]) + n) & 63)
+}
+
+// splitter splits a sentence into its words.
+type splitter struct {
+	text, lower string // as it was written, and with the capitals of ASCII small
+	out         []word
+	first       int // of the words of the sentence
+	summary
+
+	start       int  // of the word that is being read, or -1
+	wide        bool // it has other letters than those of ASCII
+	opens, part bool
+}
+
+func readWords(text string) []word {
+	out, _ := appendWords(nil, text, lowered(text))
+	return out
+}
+
+// appendWords splits a sentence. An apostrophe within a word does not end it.
+func appendWords(out []word, text, lower string) ([]word, summary) {
+	s := splitter{text: text, lower: lower, out: out, first: len(out), start: -1, opens: true}
+	last := ' '
+	for i, c := range text {
+		letter := unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c)
+		switch {
+		case letter && s.start >= 0 && unicode.IsUpper(c) && unicode.IsLower(last):
+			s.end(i)
+			s.part, s.start = true, i
+		case letter && s.start < 0:
+			s.part, s.start = last == '_', i
+		case letter:
+		case (c == '\'' || c == '’') && s.start >= 0 && i+1 < len(text) && unicode.IsLetter(rune(text[i+1])):
+			// don't, Ann's
+		default:
+			s.end(i)
+			s.between(i, c, last)
+		}
+		s.wide = s.start >= 0 && (s.wide || c >= 0x80)
+		last = c
+	}
+	s.end(len(text))
+	return s.out, s.summary
+}
+
+// end ends the word that is being read.
+func (s *splitter) end(i int) {
+	if s.start < 0 {
+		return
+	}
+	text := s.lower[s.start:i]
+	if s.wide {
+		text = foldText(s.text[s.start:i])
+	}
+	l := lookUp(text)
+	s.traits, s.speaks, s.cues, s.stems = s.traits|l.traits, s.speaks|l.speaks, s.cues|l.cues, s.stems|signOf(l.stem)
+	s.out = append(s.out, word{text: text, stem: l.stem, english: l.english, foreign: l.foreign, traits: l.traits, opens: s.opens && !s.part, part: s.part})
+	if n := len(s.out); s.part && n > s.first+1 && !s.out[n-2].part {
+		s.out[n-2].isName = true
+	}
+	s.start, s.opens, s.wide = -1, false, false
+}
+
+// between reads a character that is part of no word.
+func (s *splitter) between(i int, c, last rune) {
+	switch {
+	case c == ':' || (c == '"' || c == '\'') && strings.HasPrefix(s.text[i+1:], ":"):
+		if n := len(s.out); n > s.first {
+			s.out[n-1].colon = true
+		}
+		s.opens = true
+	case c == '-' && unicode.IsLetter(last):
+	case opensClause(c):
+		s.opens = true
+	case unicode.IsSpace(c) || c == '_':
+	default:
+		s.opens = s.opens || !unicode.IsLetter(last) && !unicode.IsDigit(last)
+	}
+}
+
+// opensClause reports whether what follows a character opens a clause, a quotation or an
+// item of a list.
+func opensClause(c rune) bool {
+	switch c {
+	case ',', ';', '—', '–', '-', '(', '[', ']', '"', '\'', '*', '>', '#', '•', '.', '!', '?', '|', '{', '\n', '`', '¡', '¿':
+		return true
+	}
+	return false
+}
+
+// lowered writes the capitals of ASCII small.
+func lowered(text string) string {
+	for i := range len(text) {
+		if c := text[i]; c >= 'A' && c <= 'Z' {
+			return string(appendLowered(make([]byte, 0, len(text)), text))
+		}
+	}
+	return text
+}
+
+func appendLowered(out []byte, text string) []byte {
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		out = append(out, c)
+	}
+	return out
+}
