@@ -4,9 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // action is a set of kinds of acts. Words for one kind of act are one word to a reader
@@ -283,27 +280,6 @@ var actsOfStem = func() map[string]action {
 // alsoNouns are words that are acts only where a verb stands: "email Ann", and not "the
 // last email".
 var alsoNouns = wordSet("email mail message text sms order post book share call note comment review report lock access alarm document check request reply answer contact tip deposit trade plan store address look list search query view change update upload download transfer purchase refund payment payout transaction charge credit release visit copy move record schedule calendar invite alert tweet log load set show output display print return run start stop end close open block ban new place mark vote rate star import stake short rent hand exchange convert cc bcc dm blog ping drive route ship direct go secure play pass draft register sign lower turn empty clear trash patch permit wire split dump credit pull push backup attach sync scan like rate water cool heat dim ring link pin format estimate stat poll track head select stock sign control glob cat tail measure forecast return follow sound trigger process state label tag lift lead issue file push shift raise")
-
-// foldText writes text in lower case, without accents, in the compatible forms of its
-// letters.
-func foldText(s string) string {
-	ascii := true
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			ascii = false
-			break
-		}
-	}
-	if ascii {
-		return strings.ToLower(s)
-	}
-	return strings.ToLower(norm.NFC.String(strings.Map(func(c rune) rune {
-		if c >= 0x300 && c < 0x370 || unicode.Is(unicode.Cf, c) {
-			return -1
-		}
-		return c
-	}, norm.NFKD.String(s))))
-}
 
 // stem takes the endings from an English word, roughly: two forms of one word become
 // equal, and it does not matter what they become.

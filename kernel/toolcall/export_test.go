@@ -190,3 +190,8 @@ func Known(text string) (looked, tabled string) {
 func Lexicon() []string { return slices.Sorted(maps.Keys(lexicon)) }
 
 func listed(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }
+
+// Foldings write a text character by character, and as a whole.
+func Foldings(text string) (written, whole [2]string) {
+	return [2]string{folded.write(text), formed.write(text)}, [2]string{folded.whole(text), formed.whole(text)}
+}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/caddy-lex/lex/kernel"
 )
 
@@ -430,34 +428,3 @@ func pieces(text string) []uint64 {
 func (r *reading) asksFor(host string) bool {
 	return host != "" && !r.request.empty() && r.request.contains(destinationForm(host))
 }
-
-// destinationForm makes spellings of one destination equal: case, width,
-// spaces, dashes and invisible characters go; "[at]" and "(dot)" become signs.
-func destinationForm(s string) string {
-	if isASCII(s) {
-		s = asciiForm(strings.ToLower(s))
-	} else {
-		s = strings.Map(func(c rune) rune {
-			if unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) || unicode.Is(unicode.Pd, c) {
-				return -1
-			}
-			return c
-		}, strings.ToLower(norm.NFKC.String(s)))
-	}
-	if !strings.ContainsAny(s, "[({") && !strings.Contains(s, "hxxp") {
-		return s
-	}
-	return spelledSigns.Replace(s)
-}
-
-func asciiForm(s string) string {
-	out := make([]byte, 0, len(s))
-	for i := range len(s) {
-		if c := s[i]; c != '-' && c != ' ' && (c < '\t' || c > '\r') {
-			out = append(out, c)
-		}
-	}
-	return string(out)
-}
-
-var spelledSigns = strings.NewReplacer("[at]", "@", "(at)", "@", "{at}", "@", "[dot]", ".", "(dot)", ".", "{dot}", ".", "[.]", ".", "[@]", "@", "hxxp", "http")

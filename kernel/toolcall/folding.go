@@ -1,0 +1,152 @@
+package toolcall
+
+import (
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// folding writes a text in a form in which texts are compared. Normalizing a whole text
+// takes long; but most characters are written alike whatever stands around them, and are
+// written once and kept.
+type folding struct {
+	whole func(string) string              // writes any text
+	ascii [utf8.RuneSelf]int16             // what is written for a character, or -1 for nothing
+	pages [256]atomic.Pointer[[256]string] // what is written for one that stands alone, or ""
+}
+
+func newFolding(whole func(string) string) *folding {
+	f := &folding{whole: whole}
+	for c := range f.ascii {
+		f.ascii[c] = -1
+		if s := whole(string(rune(c))); s != "" {
+			f.ascii[c] = int16(s[0])
+		}
+	}
+	return f
+}
+
+// write does what whole does. What does not stand alone is written with the character
+// before it, which it may change; behind a byte that is no character, that is unknown.
+func (f *folding) write(text string) string {
+	if !utf8.ValidString(text) {
+		return f.whole(text)
+	}
+	var memory [128]byte
+	out := memory[:0]
+	if len(text) > len(memory) {
+		out = make([]byte, 0, len(text))
+	}
+	last, before := 0, 0 // the last character that stands alone, and what was written before it
+	for i := 0; i < len(text); {
+		c, size := rune(text[i]), 1
+		if c < utf8.RuneSelf {
+			if last, before = i, len(out); f.ascii[c] >= 0 {
+				out = append(out, byte(f.ascii[c]))
+			}
+			i++
+			continue
+		}
+		c, size = utf8.DecodeRuneInString(text[i:])
+		if s := f.alone(c); s != "" {
+			last, before = i, len(out)
+			out = append(out, s...)
+			i += size
+			continue
+		}
+		i += f.together(text[i:])
+		out = append(out[:before], f.whole(text[last:i])...)
+	}
+	return string(out)
+}
+
+// together returns the length of what stands alone nowhere at the beginning of a text.
+func (f *folding) together(text string) int {
+	for i, c := range text {
+		if c < utf8.RuneSelf || f.alone(c) != "" {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// alone returns what is written for a character that changes none before it and vanishes
+// nowhere, and "" for others.
+func (f *folding) alone(c rune) string {
+	if c > 0xFFFF {
+		return ""
+	}
+	at := &f.pages[c>>8]
+	page := at.Load()
+	if page == nil {
+		page = f.page(c &^ 0xFF)
+		at.Store(page)
+	}
+	return page[c&0xFF]
+}
+
+func (f *folding) page(from rune) *[256]string {
+	var page [256]string
+	for i := range page {
+		c := from + rune(i) //nolint:gosec // G115: at most 255
+		if c == utf8.RuneError || !utf8.ValidRune(c) {
+			continue
+		}
+		if parts := norm.NFKD.String(string(c)); norm.NFC.PropertiesString(parts).BoundaryBefore() && !unmarked(firstRune(parts)) {
+			page[i] = f.whole(string(c))
+		}
+	}
+	return &page
+}
+
+func firstRune(s string) rune {
+	c, _ := utf8.DecodeRuneInString(s)
+	return c
+}
+
+// folded writes text in lower case, without accents, in the compatible forms of its letters.
+var folded = newFolding(func(s string) string {
+	return strings.ToLower(norm.NFC.String(strings.Map(func(c rune) rune {
+		if unmarked(c) {
+			return -1
+		}
+		return c
+	}, norm.NFKD.String(s))))
+})
+
+// unmarked reports whether folding takes a character out: a mark, or what is invisible.
+func unmarked(c rune) bool { return c >= 0x300 && c < 0x370 || unicode.Is(unicode.Cf, c) }
+
+// foldText writes text in lower case, without accents, in the compatible forms of its
+// letters.
+func foldText(s string) string {
+	if isASCII(s) {
+		return lowered(s)
+	}
+	return folded.write(s)
+}
+
+// formed writes destinations without spaces, dashes and what is invisible.
+var formed = newFolding(func(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) || unicode.Is(unicode.Cf, c) || unicode.Is(unicode.Pd, c) {
+			return -1
+		}
+		return c
+	}, strings.ToLower(norm.NFKC.String(s)))
+})
+
+// destinationForm makes spellings of one destination equal: case, width,
+// spaces, dashes and invisible characters go; "[at]" and "(dot)" become signs.
+func destinationForm(s string) string {
+	s = formed.write(s)
+	if !strings.ContainsAny(s, "[({") && !strings.Contains(s, "hxxp") {
+		return s
+	}
+	return spelledSigns.Replace(s)
+}
+
+var spelledSigns = strings.NewReplacer("[at]", "@", "(at)", "@", "{at}", "@", "[dot]", ".", "(dot)", ".", "{dot}", ".", "[.]", ".", "[@]", "@", "hxxp", "http")
