@@ -58,13 +58,11 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	}
 	if b.spend(len(text)) {
 		for line := range strings.Lines(text) {
-			if strings.Count(line, " ") < 3 || plainWords(line) > 1 {
+			if strings.Count(line, " ") < 3 {
 				continue
 			}
-			for _, p := range []string{rot13(line), reversed(line)} {
-				if plainWords(p) > 2 {
-					plain = append(plain, p)
-				}
+			for _, turn := range turned(line) {
+				plain = append(plain, turn(line))
 			}
 		}
 	}
@@ -83,15 +81,83 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 // everyday are words that nearly every English sentence has some of.
 const everyday = "the and to of in for it this all with send please from you your my a is are"
 
-var everydayWords = wordSet(everyday)
+// A guise is a way in which a line may be written.
+type guise uint8
 
-func plainWords(line string) (n int) {
+const (
+	asIs guise = 1 << iota
+	rotated
+	backwards
+)
+
+// everydayIn tells in which guises a text is one of the everyday words.
+var everydayIn = func() map[string]guise {
+	out := make(map[string]guise)
+	for w := range strings.FieldsSeq(everyday) {
+		out[w] |= asIs
+		out[rot13(w)] |= rotated
+		out[reversed(w)] |= backwards
+	}
+	return out
+}()
+
+// turned returns what makes a line plain that is in ROT13 or backwards, as its everyday
+// words tell.
+func turned(line string) (ways []func(string) string) {
+	var words [backwards + 1]int // of each guise
 	for w := range strings.FieldsSeq(line) {
-		if len(w) < 8 && everydayWords[strings.ToLower(strings.Trim(w, ".,;:!?"))] {
-			n++
+		in := guisesOf(w)
+		for g := asIs; g <= in; g <<= 1 {
+			if in&g != 0 {
+				words[g]++
+			}
+		}
+		if words[asIs] > 1 {
+			return nil
 		}
 	}
-	return n
+	if words[rotated] > 2 {
+		ways = append(ways, rot13)
+	}
+	if words[backwards] > 2 {
+		ways = append(ways, reversed)
+	}
+	return ways
+}
+
+// maxEveryday is the length below which a word with the signs around it may be everyday.
+const maxEveryday = 8
+
+// guisesOf tells in which guises a word of a line is an everyday one.
+func guisesOf(w string) (in guise) {
+	if len(w) >= maxEveryday {
+		return 0
+	}
+	if isASCII(w) {
+		var memory [maxEveryday]byte
+		return everydayIn[string(appendLowered(memory[:0], withoutSigns(w)))]
+	}
+	for i, plain := range [...]string{w, rot13(w), reversed(w)} {
+		if everydayIn[strings.ToLower(withoutSigns(plain))]&asIs != 0 {
+			in |= asIs << i
+		}
+	}
+	return in
+}
+
+// withoutSigns takes the signs from around a word.
+func withoutSigns(w string) string {
+	for w != "" && isSign(w[0]) {
+		w = w[1:]
+	}
+	for w != "" && isSign(w[len(w)-1]) {
+		w = w[:len(w)-1]
+	}
+	return w
+}
+
+func isSign(c byte) bool {
+	return c == '.' || c == ',' || c == ';' || c == ':' || c == '!' || c == '?'
 }
 
 func reversed(s string) string {
@@ -100,19 +166,29 @@ func reversed(s string) string {
 	return string(r)
 }
 
-// codedIn returns the long runs of a text that may be base64 or hexadecimal digits.
+// codedIn returns the long runs of a text that may be base64 or hexadecimal digits. Where a
+// run is too short, its end tells so.
 func codedIn(text string) (out []string) {
-	start := 0
-	for i := 0; i <= len(text) && len(out) < maxCoded; i++ {
-		if i < len(text) && (alphanumeric(text[i]) || strings.IndexByte("+/_-", text[i]) >= 0) {
+	for start := 0; start+minCoded <= len(text) && len(out) < maxCoded; {
+		end := start + minCoded
+		for end > start && coded(text[end-1]) {
+			end--
+		}
+		if end > start {
+			start = end
 			continue
 		}
-		if i-start >= minCoded {
-			out = append(out, text[start:i])
+		for end = start + minCoded; end < len(text) && coded(text[end]); end++ {
 		}
-		start = i + 1
+		out = append(out, text[start:end])
+		start = end + 1
 	}
 	return out
+}
+
+// coded reports whether a byte may stand in base64.
+func coded(c byte) bool {
+	return alphanumeric(c) || c == '+' || c == '/' || c == '_' || c == '-'
 }
 
 // minCoded is the length of the shortest text in base64 that is read.

@@ -195,3 +195,35 @@ func listed(list, word string) bool { return strings.Contains(" "+list+" ", " "+
 func Foldings(text string) (written, whole [2]string) {
 	return [2]string{folded.write(text), formed.write(text)}, [2]string{folded.whole(text), formed.whole(text)}
 }
+
+// Turned returns what a line says in ROT13 or backwards, and what it says if each way is
+// tried.
+func Turned(line string) (told, tried []string) {
+	for _, way := range turned(line) {
+		told = append(told, way(line))
+	}
+	plain := func(line string) (n int) {
+		for w := range strings.FieldsSeq(line) {
+			if len(w) < maxEveryday && listed(everyday, strings.ToLower(strings.Trim(w, ".,;:!?"))) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, p := range []string{rot13(line), reversed(line)} {
+		if plain(line) < 2 && plain(p) > 2 {
+			tried = append(tried, p)
+		}
+	}
+	return told, tried
+}
+
+// CodedIn returns the runs of a text that may be base64, and finds them run by run.
+func CodedIn(text string) (found, runs []string) {
+	for run := range strings.FieldsFuncSeq(text, func(c rune) bool { return c >= 0x80 || !coded(byte(c)) }) {
+		if len(run) >= minCoded && len(runs) < maxCoded {
+			runs = append(runs, run)
+		}
+	}
+	return codedIn(text), runs
+}
