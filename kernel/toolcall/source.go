@@ -20,13 +20,13 @@ type source struct {
 }
 
 func (r *reading) source() (best source) {
-	novel, figures := r.novel(), r.foreignFigures()
+	novel, figures, verbs := r.novel(), r.foreignFigures(), signsOf(r.deed.verbs)
 	var in []sentence
 	at, most := 0, 0.0
 	for _, text := range r.seen {
 		for i := range text {
 			s := &text[i]
-			found, act := s.count(novel), r.acts(s)
+			found, act := s.count(novel), r.acts(s, verbs)
 			likely := float64(found) + 0.6*truth(act) + 0.4*truth(s.instructs) + 0.5*truth(s.hostile) +
 				0.4*truth(s.speaksOf(assistants, assistantsElsewhere)) + 0.2*truth(s.speaksOf(softwares, softwaresElsewhere)) +
 				0.4*truth(r.switches(s)) + 0.7*truth(s.hasFigure(figures))
@@ -35,7 +35,7 @@ func (r *reading) source() (best source) {
 			}
 			if in == nil || likely > most {
 				in, at, most = text, i, likely
-				best = source{found: found, of: len(novel), act: act}
+				best = source{found: found, of: len(novel.stems), act: act}
 			}
 		}
 	}
@@ -52,13 +52,24 @@ func (r *reading) source() (best source) {
 	return best
 }
 
+// stemSet is some stems, and the signs of them.
+type stemSet struct {
+	stems map[string]bool
+	signs stemSigns
+}
+
+func (s *stemSet) add(stem string) {
+	s.stems[stem] = true
+	s.signs |= signOf(stem)
+}
+
 // novel returns the stems of the call that the request has not.
-func (r *reading) novel() map[string]bool {
-	out := make(map[string]bool)
+func (r *reading) novel() stemSet {
+	out := stemSet{stems: make(map[string]bool)}
 	add := func(stems ...string) {
 		for _, w := range stems {
 			if !common[w] && !r.wish.has(w) {
-				out[w] = true
+				out.add(w)
 			}
 		}
 	}
@@ -70,12 +81,12 @@ func (r *reading) novel() map[string]bool {
 		}
 		for _, w := range v.stems {
 			if !r.wish.has(w) {
-				out[w] = true
+				out.add(w)
 			}
 		}
 		if len(v.stems) == 0 {
 			for _, w := range readWords(v.form) {
-				out[w.stem] = true
+				out.add(w.stem)
 			}
 		}
 	}
@@ -83,23 +94,25 @@ func (r *reading) novel() map[string]bool {
 }
 
 // count counts the different stems of a sentence that are among some.
-func (s *sentence) count(stems map[string]bool) int {
-	if len(stems) == 0 {
+func (s *sentence) count(of stemSet) int {
+	if s.signs&of.signs == 0 {
 		return 0
 	}
 	var seen []string
-	for _, w := range s.words {
-		if stems[w.stem] && !slices.Contains(seen, w.stem) {
+	for i := range s.words {
+		if w := &s.words[i]; of.signs&signOf(w.stem) != 0 && of.stems[w.stem] && !slices.Contains(seen, w.stem) {
 			seen = append(seen, w.stem)
 		}
 	}
 	return len(seen)
 }
 
-// acts reports whether a sentence has the act of the call, in whatever form.
-func (r *reading) acts(s *sentence) bool {
+// acts reports whether a sentence has the act of the call, in whatever form. verbs are the
+// signs of its verbs.
+func (r *reading) acts(s *sentence, verbs stemSigns) bool {
 	same := s.acts & r.deed.acts
-	return same&^actRead != 0 || same != 0 && r.effect != kernel.ToolReads || s.mentions(r.deed)
+	return same&^actRead != 0 || same != 0 && r.effect != kernel.ToolReads ||
+		(s.speaks&r.deed.acts != 0 || s.signs&verbs != 0) && s.mentions(r.deed)
 }
 
 // Words of assistants and of software in languages without spaces.

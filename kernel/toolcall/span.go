@@ -27,6 +27,9 @@ type sentence struct {
 
 // has reports whether a sentence has a word of a stem.
 func (s *sentence) has(w string) bool {
+	if s.signs&signOf(w) == 0 {
+		return false
+	}
 	if s.stems == nil {
 		s.stems = make(map[string]bool, len(s.words))
 		for _, w := range s.words {

@@ -139,7 +139,7 @@ type summary struct {
 	traits trait
 	speaks action
 	cues   uint16
-	stems  stemSigns
+	signs  stemSigns
 }
 
 // stemSigns tell of a stem that it is none of some: each of these sets a bit (Bloom 1970).
@@ -151,6 +151,13 @@ func signOf(stem string) stemSigns {
 	}
 	n := len(stem)
 	return 1 << ((int(stem[0])*5 + int(stem[n/2])*3 + int(stem[n-1]) + n) & 63)
+}
+
+func signsOf(stems []string) (all stemSigns) {
+	for _, s := range stems {
+		all |= signOf(s)
+	}
+	return all
 }
 
 // splitter splits a sentence into its words.
@@ -206,7 +213,7 @@ func (s *splitter) end(i int) {
 		text = foldText(s.text[s.start:i])
 	}
 	l := lookUp(text)
-	s.traits, s.speaks, s.cues, s.stems = s.traits|l.traits, s.speaks|l.speaks, s.cues|l.cues, s.stems|signOf(l.stem)
+	s.traits, s.speaks, s.cues, s.signs = s.traits|l.traits, s.speaks|l.speaks, s.cues|l.cues, s.signs|signOf(l.stem)
 	s.out = append(s.out, word{text: text, stem: l.stem, english: l.english, foreign: l.foreign, traits: l.traits, opens: s.opens && !s.part, part: s.part})
 	if n := len(s.out); s.part && n > s.first+1 && !s.out[n-2].part {
 		s.out[n-2].isName = true
