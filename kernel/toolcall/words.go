@@ -119,8 +119,11 @@ var lexicon = func() map[string]lexeme {
 	return out
 }()
 
-// lookUp tells what is known of a word.
+// lookUp tells what is known of a word. Nothing is of numbers.
 func lookUp(text string) lexeme {
+	if text != "" && isDigit(text[0]) {
+		return lexeme{stem: stem(text)}
+	}
 	l, known := lexicon[text]
 	if known {
 		return l

@@ -17,7 +17,7 @@ func TestWordsAreKnownByOneLook(t *testing.T) {
 		words = append(words, kind)
 	}
 	for _, w := range words {
-		for _, form := range []string{w, w + "s", w + "ing", w + "ed", w + "ation", "x" + w} {
+		for _, form := range []string{w, w + "s", w + "ing", w + "ed", w + "ation", "x" + w, "3" + w} {
 			if looked, tabled := toolcall.Known(form); looked != tabled {
 				t.Fatalf("%q: one look tells %s, the tables %s", form, looked, tabled)
 			}
