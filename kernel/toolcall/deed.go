@@ -243,9 +243,42 @@ var commandActs = map[string]action{"rm": actDelete, "del": actDelete, "unlink":
 
 func lettersOnly(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || c == '.' || c == ' ' || c == '/' || c == ':' {
+		if separates(c) {
 			return -1
 		}
 		return c
 	}, strings.ToLower(s))
+}
+
+// separates reports whether a character stands between the words of names.
+func separates(c rune) bool {
+	return c == '_' || c == '-' || c == '.' || c == ' ' || c == '/' || c == ':'
+}
+
+// spells reports whether a folded text has letters in a row, whatever separates them.
+func spells(text, letters string) bool {
+	for i := strings.IndexByte(text, letters[0]); i >= 0; {
+		if beginsWith(text[i:], letters) {
+			return true
+		}
+		next := strings.IndexByte(text[i+1:], letters[0])
+		if next < 0 {
+			return false
+		}
+		i += 1 + next
+	}
+	return false
+}
+
+func beginsWith(text, letters string) bool {
+	n := 0
+	for i := 0; i < len(text) && n < len(letters); i++ {
+		switch c := text[i]; {
+		case c == letters[n]:
+			n++
+		case !separates(rune(c)):
+			return false
+		}
+	}
+	return n == len(letters)
 }

@@ -134,7 +134,7 @@ func (p passage) tells(v value) bool {
 func (r *reading) evidence(d deed, p passage, u support, near []value) float64 {
 	reads := d.effect == kernel.ToolReads
 	e, told := 0.0, false
-	if len(d.name) > 7 && strings.Contains(lettersOnly(p.folded), d.name) {
+	if len(d.name) > 7 && spells(p.folded, d.name) {
 		e += weighTool
 	}
 	act := p.acts()&d.acts != 0 || d.acts == 0 && p.count(d.verbs) > 0

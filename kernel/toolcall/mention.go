@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ type mention struct {
 	stems   map[string][]int // values by stems of which one stands wherever one is resembled
 	figures map[int64][]int  // amounts and quantities by their hundredths
 	always  []int            // values that have no word to be known by
+
+	wordSigns, stemSigns stemSigns // of the words and the stems
 }
 
 // newMention finds at most akin values by one stem.
@@ -25,7 +28,7 @@ func newMention(values []value, akin int) *mention {
 	m := &mention{values: values, words: make(map[string][]int), grams: make(map[string][]int), stems: make(map[string][]int), figures: make(map[int64][]int)}
 	common := make(map[string]int)
 	for _, v := range values {
-		for w := range strings.FieldsFuncSeq(v.core(), notAlphanumeric) {
+		for w := range plainWords(v.core()) {
 			common[w]++
 		}
 		for _, s := range v.stems {
@@ -40,6 +43,7 @@ func newMention(values []value, akin int) *mention {
 			for _, same := range append(slices.Clone(sameThing[s]), s) {
 				if len(m.stems[same]) < akin {
 					m.stems[same] = append(m.stems[same], i)
+					m.stemSigns |= signOf(same)
 				}
 			}
 		}
@@ -78,6 +82,7 @@ func (m *mention) add(i int, v value, word string) {
 		m.grams[form[len(form)-grams:]] = append(m.grams[form[len(form)-grams:]], i)
 	case word != "" && v.kind != account:
 		m.words[word] = append(m.words[word], i)
+		m.wordSigns |= signOf(word)
 	default:
 		m.always = append(m.always, i)
 	}
@@ -106,7 +111,7 @@ func (v value) number() []float64 {
 
 // rarest returns the word of a text that the fewest values have, or "".
 func rarest(text string, common map[string]int) (best string) {
-	for w := range strings.FieldsFuncSeq(text, notAlphanumeric) {
+	for w := range plainWords(text) {
 		if best == "" || common[w] < common[best] {
 			best = w
 		}
@@ -130,14 +135,16 @@ func (m *mention) at(p *passage) []int {
 		return nil
 	}
 	found := slices.Clone(m.always)
-	for w := range strings.FieldsFuncSeq(p.folded, notAlphanumeric) {
-		found = append(found, m.words[w]...)
-	}
-	if len(m.stems) > 0 {
-		for _, s := range p.sentences {
-			for _, w := range s.words {
-				found = append(found, m.stems[w.stem]...)
+	if len(m.words) > 0 {
+		for w := range plainWords(p.folded) {
+			if m.wordSigns&signOf(w) != 0 {
+				found = append(found, m.words[w]...)
 			}
+		}
+	}
+	for i := range p.sentences {
+		if s := &p.sentences[i]; s.signs&m.stemSigns != 0 {
+			found = m.akin(found, s)
 		}
 	}
 	if len(m.figures) > 0 {
@@ -159,6 +166,16 @@ func (m *mention) at(p *passage) []int {
 	return slices.Compact(found)
 }
 
+// akin adds the values that a sentence may resemble.
+func (m *mention) akin(found []int, s *sentence) []int {
+	for i := range s.words {
+		if stem := s.words[i].stem; m.stemSigns&signOf(stem) != 0 {
+			found = append(found, m.stems[stem]...)
+		}
+	}
+	return found
+}
+
 // hundredths is for looking up equal amounts, which differ by less than one.
 func hundredths(n float64) int64 {
 	return int64(math.Floor(max(-1e15, min(n, 1e15)) * 100))
@@ -166,4 +183,23 @@ func hundredths(n float64) int64 {
 
 func isAlphanumeric(c rune) bool { return c < 0x80 && alphanumeric(byte(c)) } //nolint:gosec // G115: it is ASCII
 
-func notAlphanumeric(c rune) bool { return !isAlphanumeric(c) }
+// plainWords are the runs of letters and digits of ASCII in a text.
+func plainWords(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := -1
+		for i := range len(text) {
+			switch in := alphanumeric(text[i]); {
+			case in && start < 0:
+				start = i
+			case !in && start >= 0:
+				if !yield(text[start:i]) {
+					return
+				}
+				start = -1
+			}
+		}
+		if start >= 0 {
+			yield(text[start:])
+		}
+	}
+}

@@ -325,14 +325,14 @@ func (x *index) word(form string) bool {
 			return false
 		}
 		x.words = make(map[string]bool)
-		for w := range strings.FieldsFuncSeq(x.plain, notAlphanumeric) {
+		for w := range plainWords(x.plain) {
 			x.words[w] = true
 		}
 	}
 	if !x.spend(costWord) {
 		return false
 	}
-	for w := range strings.FieldsFuncSeq(form, notAlphanumeric) {
+	for w := range plainWords(form) {
 		if !x.words[w] {
 			return false
 		}
