@@ -256,10 +256,51 @@ func wildcardName(host string) (bool, bool) {
 
 var inText = newExpression(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
 
+// addressesIn finds at most n of what inText matches. In a text of ASCII the signs behind
+// the scheme tell where.
+func addressesIn(text string, n int) (found []string) {
+	if !isASCII(text) {
+		return inText.FindAllString(text, n)
+	}
+	for from := 0; len(found) < n; {
+		signs := strings.Index(text[from:], "://")
+		if signs < 0 {
+			return found
+		}
+		signs += from
+		end := signs + 3
+		for end < len(text) && !strings.ContainsRune(" \t\n\f\r\"'<>`|", rune(text[end])) {
+			end++
+		}
+		begin, is := schemeAt(text, from, signs)
+		if from = signs + 3; is && end > from {
+			found, from = append(found, text[begin:end]), end
+		}
+	}
+	return found
+}
+
+// schemeAt returns where the scheme begins that ends at a place, and not before from.
+func schemeAt(text string, from, end int) (int, bool) {
+	begin := end
+	for begin > max(from, end-maxScheme) && (alphanumeric(text[begin-1]) || strings.IndexByte("+.-", text[begin-1]) >= 0) {
+		begin--
+	}
+	for ; begin < end-1; begin++ {
+		if alphanumeric(text[begin]) && !isDigit(text[begin]) && (begin == 0 || !alphanumeric(text[begin-1]) && text[begin-1] != '_') {
+			return begin, true
+		}
+	}
+	return 0, false
+}
+
+// maxScheme is the length of the longest scheme.
+const maxScheme = 16
+
 // addresses finds the addresses of an argument: the whole of it, those within,
 // and those a redirecting service is asked to go to.
 func addresses(text string) []string {
-	found := inText.FindAllString(text, 64)
+	found := addressesIn(text, 64)
 	if whole := ignored.Replace(strings.TrimSpace(text)); !strings.Contains(whole, " ") && len(text) < 4096 && (len(found) != 1 || found[0] != text) {
 		found = append(found, text)
 	}
@@ -282,14 +323,14 @@ func redirected(text string) []string {
 	rest := after[strings.IndexAny(after, "/?"):]
 	var out []string
 	for range 3 {
-		out = append(out, inText.FindAllString(strings.TrimLeft(rest, "/?"), maxRedirects)...)
+		out = append(out, addressesIn(strings.TrimLeft(rest, "/?"), maxRedirects)...)
 		for _, m := range relativeTarget.FindAllStringSubmatch(rest, maxRedirects) {
 			out = append(out, "http:"+m[1])
 		}
 		for _, m := range packedTarget.FindAllString(rest, maxRedirects) {
 			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 				if raw, err := encoding.DecodeString(strings.TrimRight(m, "=")); err == nil {
-					out = append(out, inText.FindAllString(string(raw), 1)...)
+					out = append(out, addressesIn(string(raw), 1)...)
 					break
 				}
 			}

@@ -227,3 +227,8 @@ func CodedIn(text string) (found, runs []string) {
 	}
 	return codedIn(text), runs
 }
+
+// AddressesIn finds the addresses in a text, and by the expression for them.
+func AddressesIn(text string, n int) (found, matched []string) {
+	return addressesIn(text, n), inText.FindAllString(text, n)
+}
