@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -26,7 +25,7 @@ type mention struct {
 // newMention finds at most akin values by one stem.
 func newMention(values []value, akin int) *mention {
 	m := &mention{values: values, words: make(map[string][]int), grams: make(map[string][]int), stems: make(map[string][]int), figures: make(map[int64][]int)}
-	common := make(map[string]int)
+	common := make(map[string]int, len(values))
 	for _, v := range values {
 		for w := range plainWords(v.core()) {
 			common[w]++
@@ -35,28 +34,41 @@ func newMention(values []value, akin int) *mention {
 			common[s]++
 		}
 	}
+	var stems []string
 	for i, v := range values {
 		m.add(i, v, rarest(v.core(), common))
 		// Of six stems in ten at least one is among the others and one more.
-		stems := slices.SortedFunc(slices.Values(v.stems), func(a, b string) int { return common[a] - common[b] })
+		stems = append(stems[:0], v.stems...)
+		slices.SortFunc(stems, func(a, b string) int { return common[a] - common[b] })
 		for _, s := range stems[:len(stems)-(len(stems)*6+9)/10+min(1, len(stems))] {
-			for _, same := range append(slices.Clone(sameThing[s]), s) {
-				if len(m.stems[same]) < akin {
-					m.stems[same] = append(m.stems[same], i)
-					m.stemSigns |= signOf(same)
-				}
+			for _, same := range sameThing[s] {
+				m.addStem(i, same, akin)
 			}
+			m.addStem(i, s, akin)
 		}
 	}
 	return m
 }
 
+// addStem files a value under a stem, unless akin ones are.
+func (m *mention) addStem(i int, stem string, akin int) {
+	if of := m.stems[stem]; len(of) < akin {
+		m.stems[stem] = append(of, i)
+		m.stemSigns |= signOf(stem)
+	}
+}
+
 // unlike returns values without those of which maxAlike equal ones went before: more of
 // them weigh no more.
 func unlike(values []value) (out []value) {
-	seen := make(map[string]int)
+	type looks struct {
+		form, key string
+		kind      kind
+		quoted    bool
+	}
+	seen := make(map[looks]int)
 	for _, v := range values {
-		same := strings.Join([]string{v.form, v.key, strconv.Itoa(int(v.kind)), strconv.FormatBool(v.quoted)}, "\n")
+		same := looks{v.form, v.key, v.kind, v.quoted}
 		if seen[same]++; seen[same] <= maxAlike {
 			out = append(out, v)
 		}
