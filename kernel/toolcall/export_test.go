@@ -232,3 +232,21 @@ func CodedIn(text string) (found, runs []string) {
 func AddressesIn(text string, n int) (found, matched []string) {
 	return addressesIn(text, n), inText.FindAllString(text, n)
 }
+
+// WinnowByWindow returns the fingerprints of a text, looking into every window for itself.
+func WinnowByWindow(text string) (out []uint64) {
+	hashes := pieces(withoutSpaces(text))
+	last := -1
+	for end := min(winnowWindow, len(hashes)); end > 0 && end <= len(hashes); end++ {
+		least := max(0, end-winnowWindow)
+		for i := least + 1; i < end; i++ {
+			if hashes[i] <= hashes[least] {
+				least = i
+			}
+		}
+		if least != last {
+			out, last = append(out, hashes[least]), least
+		}
+	}
+	return out
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -349,8 +350,9 @@ func (x *index) shares(form string) bool {
 		if !x.spend(costIndex * len(x.plain)) {
 			return false
 		}
-		x.prints = make(map[uint64]bool)
-		for _, p := range winnow(x.plain) {
+		all := winnow(x.plain)
+		x.prints = make(map[uint64]bool, len(all))
+		for _, p := range all {
 			x.prints[p] = true
 		}
 	}
@@ -377,23 +379,22 @@ const (
 // least, and of equal ones the last (Schleimer, Wilkerson and Aiken, "Winnowing: local
 // algorithms for document fingerprinting", SIGMOD 2003). Only letters and digits count.
 func winnow(text string) []uint64 {
-	letters := strings.Map(func(c rune) rune {
-		if unicode.IsLetter(c) || unicode.IsDigit(c) {
-			return c
-		}
-		return -1
-	}, text)
-	hashes := pieces(letters)
-	var out []uint64
-	last := -1
-	for end := min(winnowWindow, len(hashes)); end > 0 && end <= len(hashes); end++ {
-		least := max(0, end-winnowWindow)
-		for i := least + 1; i < end; i++ {
-			if hashes[i] <= hashes[least] {
-				least = i
+	hashes := pieces(withoutSpaces(text))
+	out := make([]uint64, 0, len(hashes)/2)
+	least, last := 0, -1
+	for i, h := range hashes {
+		switch begin := i - winnowWindow + 1; {
+		case h <= hashes[least]:
+			least = i
+		case least < begin: // it has left the window
+			least = begin
+			for k := begin + 1; k <= i; k++ {
+				if hashes[k] <= hashes[least] {
+					least = k
+				}
 			}
 		}
-		if least != last {
+		if i+1 >= min(winnowWindow, len(hashes)) && least != last {
 			out = append(out, hashes[least])
 			last = least
 		}
@@ -401,9 +402,25 @@ func winnow(text string) []uint64 {
 	return out
 }
 
+// withoutSpaces leaves the letters and digits of a text.
+func withoutSpaces(text string) []byte {
+	out := make([]byte, 0, len(text))
+	for i, c := range text {
+		switch {
+		case c < utf8.RuneSelf:
+			if alphanumeric(text[i]) {
+				out = append(out, text[i])
+			}
+		case unicode.IsLetter(c) || unicode.IsDigit(c):
+			out = utf8.AppendRune(out, c)
+		}
+	}
+	return out
+}
+
 // pieces returns the hash of every piece of a text, each from the one before (Karp and
 // Rabin 1987).
-func pieces(text string) []uint64 {
+func pieces(text []byte) []uint64 {
 	if len(text) < winnowPiece {
 		return nil
 	}
