@@ -21,19 +21,23 @@ func undisguised(text string) string {
 	if isASCII(text) {
 		return text
 	}
-	text = strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Cf, c) || c >= 0xFE00 && c <= 0xFE0F {
-			return -1
-		}
-		return c
-	}, norm.NFC.String(text))
-	return mixedWord.ReplaceAllStringFunc(text, func(w string) string {
+	return mixedWord.ReplaceAllStringFunc(visible.write(text), func(w string) string {
 		if !strings.ContainsAny(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 			return w
 		}
 		return lookalikes.Replace(w)
 	})
 }
+
+// visible writes a text without its invisible characters.
+var visible = newFolding(func(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Cf, c) || c >= 0xFE00 && c <= 0xFE0F {
+			return -1
+		}
+		return c
+	}, norm.NFC.String(s))
+})
 
 var mixedWord = newExpression(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
 
@@ -136,6 +140,9 @@ func guisesOf(w string) (in guise) {
 	if isASCII(w) {
 		var memory [maxEveryday]byte
 		return everydayIn[string(appendLowered(memory[:0], withoutSigns(w)))]
+	}
+	if !strings.ContainsAny(w, "İ\u212a") { // which alone are letters of ASCII if they are small
+		return 0
 	}
 	for i, plain := range [...]string{w, rot13(w), reversed(w)} {
 		if everydayIn[strings.ToLower(withoutSigns(plain))]&asIs != 0 {

@@ -192,8 +192,11 @@ func Lexicon() []string { return slices.Sorted(maps.Keys(lexicon)) }
 func listed(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }
 
 // Foldings write a text character by character, and as a whole.
-func Foldings(text string) (written, whole [2]string) {
-	return [2]string{folded.write(text), formed.write(text)}, [2]string{folded.whole(text), formed.whole(text)}
+func Foldings(text string) (written, whole [3]string) {
+	for i, f := range []*folding{folded, formed, visible} {
+		written[i], whole[i] = f.write(text), f.whole(text)
+	}
+	return written, whole
 }
 
 // Turned returns what a line says in ROT13 or backwards, and what it says if each way is

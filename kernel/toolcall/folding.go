@@ -95,12 +95,17 @@ func (f *folding) page(from rune) *[256]string {
 		if c == utf8.RuneError || !utf8.ValidRune(c) {
 			continue
 		}
-		if parts := norm.NFKD.String(string(c)); norm.NFC.PropertiesString(parts).BoundaryBefore() && !unmarked(firstRune(parts)) {
+		parts := norm.NFKD.String(string(c))
+		if joinsNone(string(c)) && joinsNone(parts) && !unmarked(firstRune(parts)) {
 			page[i] = f.whole(string(c))
 		}
 	}
 	return &page
 }
+
+// joinsNone reports whether the first character of a text stays as it is whatever stands
+// before it.
+func joinsNone(text string) bool { return norm.NFC.PropertiesString(text).BoundaryBefore() }
 
 func firstRune(s string) rune {
 	c, _ := utf8.DecodeRuneInString(s)
