@@ -287,7 +287,7 @@ func stem(w string) string {
 	if len(w) < 4 || w[len(w)-1] >= 0x80 {
 		return strings.TrimSuffix(w, "s")
 	}
-	for _, ending := range []string{"ations", "ation", "ions", "ion", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "s", "y", "e"} {
+	for _, ending := range endings[w[len(w)-1]] {
 		if cut := len(w) - len(ending); cut >= 3 && w[cut:] == ending {
 			w = w[:cut]
 			break
@@ -297,4 +297,16 @@ func stem(w string) string {
 		w = w[:n-1]
 	}
 	return w
+}
+
+// endings of English words by their last letter, the longest first.
+var endings = [0x80][]string{
+	'd': {"ied", "ed"},
+	'e': {"e"},
+	'g': {"ing"},
+	'n': {"ation", "ion"},
+	'r': {"er"},
+	's': {"ations", "ions", "ments", "ings", "ies", "ers", "es", "s"},
+	't': {"ment"},
+	'y': {"y"},
 }
