@@ -254,20 +254,29 @@ func opensClause(c rune) bool {
 // lowered writes the capitals of ASCII small.
 func lowered(text string) string {
 	for i := range len(text) {
-		if c := text[i]; c >= 'A' && c <= 'Z' {
-			return string(appendLowered(make([]byte, 0, len(text)), text))
+		if smallOf[text[i]] != text[i] {
+			return string(appendLowered(nil, text))
 		}
 	}
 	return text
 }
 
 func appendLowered(out []byte, text string) []byte {
-	for i := range len(text) {
-		c := text[i]
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		out = append(out, c)
+	n := len(out)
+	out = append(out, text...)
+	for i, c := range out[n:] {
+		out[n+i] = smallOf[c]
 	}
 	return out
 }
+
+// smallOf has the small letter of each capital of ASCII, and all other bytes as they are.
+var smallOf = func() (out [256]byte) {
+	for c := range out {
+		out[c] = byte(c)
+	}
+	for c := 'A'; c <= 'Z'; c++ {
+		out[c] = byte(c) + 'a' - 'A'
+	}
+	return out
+}()
