@@ -42,15 +42,14 @@ func (f *folding) write(text string) string {
 	}
 	last, before := 0, 0 // the last character that stands alone, and what was written before it
 	for i := 0; i < len(text); {
-		c, size := rune(text[i]), 1
-		if c < utf8.RuneSelf {
-			if last, before = i, len(out); f.ascii[c] >= 0 {
-				out = append(out, byte(f.ascii[c]))
+		if b := text[i]; b < utf8.RuneSelf {
+			if last, before = i, len(out); f.ascii[b] >= 0 {
+				out = append(out, byte(f.ascii[b])) //nolint:gosec // G115: it is one
 			}
 			i++
 			continue
 		}
-		c, size = utf8.DecodeRuneInString(text[i:])
+		c, size := utf8.DecodeRuneInString(text[i:])
 		if s := f.alone(c); s != "" {
 			last, before = i, len(out)
 			out = append(out, s...)
@@ -91,7 +90,7 @@ func (f *folding) alone(c rune) string {
 func (f *folding) page(from rune) *[256]string {
 	var page [256]string
 	for i := range page {
-		c := from + rune(i) //nolint:gosec // G115: at most 255
+		c := from + rune(i)
 		if c == utf8.RuneError || !utf8.ValidRune(c) {
 			continue
 		}

@@ -32,7 +32,7 @@ func TestFoldingByCharacter(t *testing.T) {
 		for range random.IntN(12) {
 			switch random.IntN(4) {
 			case 0:
-				text += string(rune(random.IntN(0x3100))) //nolint:gosec // G115: it is small
+				text += string(rune(random.IntN(0x3100)))
 			case 1:
 				text += string(rune(random.IntN(utf8.MaxRune)))
 			default:
