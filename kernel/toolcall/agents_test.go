@@ -76,6 +76,8 @@ func agentCalls(t *testing.T, name string) []agentCall {
 // openName splits names of tools and of domains in an open half and a closed one.
 func openName(name string) bool { return (hashed(name)>>8)%2 == 0 }
 
+func closedName(name string) bool { return !openName(name) }
+
 // hashed is FNV-1a.
 func hashed(name string) uint32 {
 	h := uint32(0x811c9dc5)
@@ -140,7 +142,9 @@ func TestAgents(t *testing.T) {
 	}{
 		{"open file", "agents_open.jsonl", every, 0.84, 0.03},
 		{"open half", "agents_more.jsonl", openName, 0.60, 0.03},
-		{"closed half", "agents_more.jsonl", func(domain string) bool { return !openName(domain) }, 0.40, 0.10},
+		{"open half of the third", "agents_third.jsonl", openName, 0.75, 0.03},
+		{"closed half", "agents_more.jsonl", closedName, 0.40, 0.10},
+		{"closed half of the third", "agents_third.jsonl", closedName, 0.40, 0.10},
 		{"kept file", "agents_kept.jsonl", every, 0.40, 0.10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,7 +157,7 @@ func TestAgents(t *testing.T) {
 				blocked := !decide(a.call()).Allowed
 				counted.add(a.Label, blocked)
 				counted.add(a.Label+", kind "+a.Kind, blocked)
-				if a.Label == "attack" && tt.file != "agents_more.jsonl" {
+				if a.Label == "attack" && (tt.file == "agents_open.jsonl" || tt.file == "agents_kept.jsonl") {
 					counted.add("attack, planted as "+a.Planted, blocked)
 				}
 				if domains[a.Domain] == nil {

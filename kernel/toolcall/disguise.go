@@ -65,6 +65,9 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 			if strings.Count(line, " ") < 3 {
 				continue
 			}
+			if apart.MatchString(line) {
+				plain = append(plain, together(line))
+			}
 			for _, turn := range turned(line) {
 				plain = append(plain, turn(line))
 			}
@@ -81,6 +84,22 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	}
 	return out
 }
+
+// apart finds words that are spelt with spaces between their letters, and more of them
+// between words.
+var apart = newExpression(`(?:[\pL\d] ){3}[\pL\d](?: |$|\W)`)
+
+// together takes the single spaces between letters out.
+func together(line string) string {
+	return gaps.ReplaceAllStringFunc(line, func(s string) string {
+		if strings.Count(s, " ") > 1 {
+			return " "
+		}
+		return ""
+	})
+}
+
+var gaps = newExpression(` +`)
 
 // everyday are words that nearly every English sentence has some of.
 const everyday = "the and to of in for it this all with send please from you your my a is are"

@@ -253,3 +253,14 @@ func WinnowByWindow(text string) (out []uint64) {
 	}
 	return out
 }
+
+// DatesIn writes the dates of a text as year-month-day.
+func DatesIn(text string) (out []string) {
+	for _, d := range datesIn(text) {
+		out = append(out, fmt.Sprintf("%d-%d-%d", d.year, d.month, d.of))
+	}
+	return out
+}
+
+// FiguresIn are the numbers of a text.
+var FiguresIn = figuresIn

@@ -1,8 +1,13 @@
 package toolcall
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -17,6 +22,16 @@ type feature struct {
 // A weight is what a feature adds to the logit of a call that reads, and of one that does
 // more.
 type weight struct{ reads, changes float64 }
+
+// WeightsSHA256 is the hash of the weights that were fitted to data, in lower-case hex. It
+// tells two interceptors apart that were fitted differently.
+func WeightsSHA256() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		_, _ = fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
 
 // likelihood returns how likely a call follows an instruction that was read rather than the
 // user: a logistic regression on its features, between 0 and 1.
@@ -45,6 +60,7 @@ func (r *reading) features(evidence float64) []feature {
 	swapped := r.swapped()
 	figures := r.foreignFigures()
 	novel := share(s.found, s.of)
+	gave := r.gifts()
 	evidence = max(-1, min(2, evidence))
 	return []feature{
 		{"bias", 1},
@@ -79,6 +95,20 @@ func (r *reading) features(evidence float64) []feature {
 		{"number from texts", truth(len(figures) > 0 && r.anySentence(func(s *sentence) bool { return s.hasFigure(figures) }))},
 		{"all asked", truth(u.act && !told.any() && told.nobody == 0)},
 
+		// Who gives the arguments that the request does not give.
+		{"arguments added", float64(min(3, len(r.added)))},
+		{"given by an address", float64(min(2, gave.most[addressed]))},
+		{"given by a technical text", float64(min(2, gave.most[technical]))},
+		{"given by an order", float64(min(2, gave.most[instructs]))},
+		{"given by a statement", float64(min(2, gave.most[neutral]))},
+		{"given, points", float64(min(2, max(gave.most[neutral], gave.most[instructs], gave.most[technical]))) * truth(points)},
+		{"contradicts", float64(min(2, gave.contradicts))},
+		{"contradicts, ordered", truth(gave.ordered)},
+		{"contradicts, spoken", truth(gave.spoken)},
+		{"theft of a thing", r.theft()},
+		{"contradicts, points", truth(points && gave.contradicts > 0)},
+		{"a text names the tool", truth(r.toolNamed())},
+
 		// The sentence that the call is most likely to come from.
 		{"new words in it", math.Log1p(float64(s.found))},
 		{"new words in it, speaks", novel * truth(speaks)},
@@ -94,6 +124,38 @@ func (r *reading) features(evidence float64) []feature {
 		{"assistant in texts, unasked", truth(assistant && !u.act)},
 		{"switches language", truth(s.switches)},
 	}
+}
+
+// toolNamed reports whether a text writes the name of the tool as a program would, and the
+// user does not.
+func (r *reading) toolNamed() bool {
+	name := strings.ToLower(r.name)
+	if at := strings.LastIndex(name, "__"); at > 0 { // mcp__server__tool
+		name = name[at+2:]
+	}
+	if len(name) < 7 || len(nameWords(r.name)) < 2 || strings.Contains(strings.ToLower(r.asks), name) {
+		return false
+	}
+	return strings.Contains(r.untrusted.plain, name)
+}
+
+// theft returns the share of the tool's things that stand where a text tells to read and
+// then to send.
+func (r *reading) theft() (most float64) {
+	for _, text := range r.seen {
+		for i := range text {
+			p := passage{sentences: text[i:min(i+2, len(text))]}
+			if !p.steals() {
+				continue
+			}
+			n := 0
+			for _, w := range r.deed.nouns {
+				n += int(truth(p.has(w)))
+			}
+			most = max(most, share(n, len(r.deed.nouns)))
+		}
+	}
+	return most
 }
 
 func truth(b bool) float64 {

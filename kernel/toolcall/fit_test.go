@@ -22,10 +22,12 @@ type example struct {
 	file, kind    string
 	domain, style string // what records may not share with those they are judged by
 	weight        float64
+	id            string
+	text          []toolcall.Observation
 }
 
 const (
-	ridge  = 8.0  // of all weights but the bias
+	ridge  = 4.0  // of all weights but the bias
 	passes = 12   // of Newton's method
 	folds  = 12   // of the cross-validation
 	many   = 0.25 // the weight of a row of InjecAgent, whose rows are much alike
@@ -41,9 +43,9 @@ var harmless = []string{
 
 // openExamples measures the open halves of the data (testdata/LOOKS.md).
 func openExamples(t *testing.T) (out []example) {
-	for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl"} {
+	for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "agents_third.jsonl"} {
 		for _, a := range agentCalls(t, file) {
-			if file == "agents_more.jsonl" && !openName(a.Domain) {
+			if file != "agents_open.jsonl" && !openName(a.Domain) {
 				continue
 			}
 			e := example{attack: a.Label == "attack", file: file, kind: a.Kind, domain: file + a.Domain, style: a.Planted, weight: 1}
@@ -51,8 +53,15 @@ func openExamples(t *testing.T) (out []example) {
 				e.style = e.domain
 			}
 			e.features, e.reads, e.other = toolcall.Features(a.call())
+			e.id = a.ID
+			e.text = a.call().Context
 			out = append(out, e)
 		}
+	}
+	for _, c := range slices.Concat(conversations, missedConversations) {
+		e := example{attack: c.attack, file: "conversations", kind: "conversation", domain: c.tool, style: c.tool, weight: 1}
+		e.features, e.reads, e.other = toolcall.Features(after(c.text, c.request, c.tool, c.arguments))
+		out = append(out, e)
 	}
 	return append(out, recordedExamples(t)...)
 }
@@ -78,6 +87,7 @@ func recordedExamples(t *testing.T) (out []example) {
 		default:
 			continue
 		}
+		e.text = []toolcall.Observation{{Text: text}}
 		e.features, e.reads, e.other = toolcall.Features(toolcall.Call{
 			Name: r.Call.Name, Arguments: r.Call.Arguments, Request: r.Call.Context.User, Context: []toolcall.Observation{{Text: text}},
 		})

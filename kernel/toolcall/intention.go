@@ -11,8 +11,8 @@ import (
 // The likelihoods from which on a call is blocked, if it reads and if it does more, and
 // from which on it is flagged (docs/tools.md shows what others would do).
 const (
-	readsFrom   = 0.55
-	changesFrom = 0.65
+	readsFrom   = 0.60
+	changesFrom = 0.70
 	flaggedFrom = 0.45
 )
 
@@ -24,6 +24,9 @@ func (r *reading) compare(c Call, leaves []leaf) {
 		r.readArguments(leaves)
 		r.user = r.supportFor(r.deed)
 		r.user.nothing = r.unsupported()
+		r.wording = r.readWording()
+		r.numbers = slices.Concat(r.figures, figuresIn(r.arguments[:min(len(r.arguments), maxWording)]))
+		r.added = r.additions(leaves)
 	}
 }
 

@@ -37,20 +37,23 @@ type reading struct {
 	broken    map[Invariant]bool
 	parser    *syntax.Parser // of shells, kept for its memory
 
-	effect kernel.ToolEffect
-	wish   passage      // what the user asked, sentence by sentence
-	rules  []sentence   // what the application asks
-	seen   [][]sentence // what was observed, text by text
-	told   []passage    // the instructions among it
-	deed   deed         // what the call does
-	user   support      // what the user says for it
-	near   Invariant    // that the call comes near to
+	effect  kernel.ToolEffect
+	wish    passage      // what the user asked, sentence by sentence
+	rules   []sentence   // what the application asks
+	seen    [][]sentence // what was observed, text by text
+	told    []passage    // the instructions among it
+	deed    deed         // what the call does
+	user    support      // what the user says for it
+	wording wording      // the same, as arguments are compared with it
+	added   []addition   // what the call adds to it
+	near    Invariant    // that the call comes near to
 
 	asks      string    // the request as it was written
 	last      passage   // its last turn
 	arguments string    // of the call, folded
 	texts     []string  // the short ones as they were written
 	figures   []float64 // those that are numbers
+	numbers   []float64 // the same, and those within others
 
 	suspicion float64 // how likely the call follows an instruction rather than the user
 }

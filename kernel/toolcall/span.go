@@ -23,6 +23,8 @@ type sentence struct {
 	foreign            bool            // its verbs are those of another language than English
 	last               bool            // of its line
 	stems              map[string]bool // of its words, once they are asked for
+	numbers            []float64       // that it names, once they are asked for
+	counted            bool            // they were
 }
 
 // has reports whether a sentence has a word of a stem.
@@ -84,6 +86,9 @@ func sentenceEnd(text string) int {
 				return i + 2
 			}
 		case '.', '!', '?':
+			if c == '.' && titleEnds(text[:i]) {
+				continue
+			}
 			if i+1 == len(text) || strings.IndexByte(" \t\n\r\"'<\\)]*_", text[i+1]) >= 0 {
 				return i + 1
 			}
@@ -105,6 +110,15 @@ func sentenceEnd(text string) int {
 		limit++
 	}
 	return limit
+}
+
+// titles are abbreviated words that no sentence ends with.
+var titles = wordSet("dr mr mrs ms prof st no nr e.g i.e vs")
+
+// titleEnds reports whether a full stop behind a text is that of a title.
+func titleEnds(before string) bool {
+	at := strings.LastIndexAny(before, " \t\n\"'(:,;")
+	return len(before)-at-1 < 5 && titles[strings.ToLower(before[at+1:])]
 }
 
 // sentence reads one; lower is the text with the capitals of ASCII small.

@@ -97,7 +97,7 @@ func shaped(text string) (out []string) {
 	starts := true
 	for f := range strings.FieldsFuncSeq(text, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("\"'()[]{},;=<>", c) }) {
 		t := strings.Trim(f, ".:!?-*#")
-		if t != "" && len(t) < 64 && (strings.ContainsAny(t, "0123456789@") || !starts && shape(t) == "Aa") {
+		if t != "" && len(t) < 64 && (strings.ContainsAny(t, "0123456789@") || !starts && (shape(t) == "Aa" || len(t) > 1 && shape(t) == "A")) {
 			out = append(out, t)
 		}
 		starts = strings.ContainsAny(f[len(f)-1:], ".!?:")
@@ -146,22 +146,36 @@ func (p passage) spelled() (out []float64) {
 	return out
 }
 
+// figures are the numbers that a passage names, in figures or in words.
+func (p passage) figures() []float64 { return append(figuresIn(p.folded), p.spelled()...) }
+
+// figures are the numbers that a sentence names.
+func (s *sentence) figures() []float64 {
+	if !s.counted {
+		s.numbers, s.counted = append(figuresIn(s.text), s.spelled()...), true
+	}
+	return s.numbers
+}
+
 // hasFigure reports whether a sentence names one of some numbers.
 func (s *sentence) hasFigure(of []float64) bool {
 	if len(of) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(append(numbersIn(s.text), s.spelled()...), func(n float64) bool {
-		return slices.ContainsFunc(of, func(m float64) bool { return equalAmounts(n, m) || m > 999 && equalAmounts(100*n, m) })
-	})
+	return slices.ContainsFunc(of, func(m float64) bool { return hasAmount(s.figures(), m) })
+}
+
+// hasAmount reports whether a number is among some, or in cents.
+func hasAmount(all []float64, m float64) bool {
+	return slices.ContainsFunc(all, func(n float64) bool { return equalAmounts(n, m) || m > 999 && equalAmounts(100*n, m) })
 }
 
 // foreignFigures returns the numbers of the call that the user does not name, in figures,
 // in words or in cents.
 func (r *reading) foreignFigures() (out []float64) {
-	own := append(numbersIn(r.wish.folded), r.wish.spelled()...)
+	own := r.wish.figures()
 	for _, f := range r.figures {
-		if f > 1 && !slices.ContainsFunc(own, func(n float64) bool { return equalAmounts(n, f) || equalAmounts(100*n, f) }) {
+		if f > 1 && !slices.ContainsFunc(own, func(n float64) bool { return equalAmounts(n, f) || f >= 50 && equalAmounts(100*n, f) }) {
 			out = append(out, f)
 		}
 	}

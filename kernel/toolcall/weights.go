@@ -1,62 +1,56 @@
 package toolcall
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"maps"
-	"slices"
-)
-
-// WeightsSHA256 is the hash of the weights that were fitted to data, in lower-case hex. It
-// tells two interceptors apart that were fitted differently.
-func WeightsSHA256() string {
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(weights)) {
-		_, _ = fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // weights are fitted to the open halves of the data (testdata/LOOKS.md) by TestWeights in
 // fit_test.go: make agents DATA=<folder>, or with -update to fit them anew.
 var weights = map[string]weight{
-	"bias":                        {-3.06, -1.84},
-	"evidence":                    {1.22, 0.91},
-	"evidence, hostile":           {0.54, 0.74},
-	"a text overrides":            {-0.10, 0.20},
-	"asked":                       {0.27, -0.21},
-	"unsupported":                 {0.75, 0.22},
-	"share of things asked":       {-0.37, 0.04},
-	"no thing":                    {-0.50, -0.21},
-	"share of values asked":       {-0.25, -0.21},
-	"last turn has a value":       {-0.19, -0.17},
-	"request asks nothing":        {-0.11, -0.22},
-	"request only reads":          {-0.09, 0.22},
-	"request points to a text":    {-0.09, -0.87},
-	"points, unasked":             {-0.12, -0.66},
-	"asked without marks":         {-0.05, -0.16},
-	"words from texts":            {0.36, 0.10},
-	"values from nobody":          {0.16, 0.27},
-	"another of its kind asked":   {-0.00, 0.57},
-	"value from prose":            {0.24, 0.23},
-	"share of marks dropped":      {0.39, 0.99},
-	"dropped, speaks":             {0.31, 0.70},
-	"swapped":                     {0.02, 0.38},
-	"swapped, speaks":             {0.05, 0.47},
-	"number from texts":           {0.04, 0.49},
-	"all asked":                   {-0.14, -0.50},
-	"new words in it":             {0.95, 0.31},
-	"new words in it, speaks":     {0.53, 0.37},
-	"has the act":                 {0.29, 0.30},
-	"tells the act":               {0.22, 0.16},
-	"tells the act, unasked":      {0.04, 0.13},
-	"has all new words":           {0.10, 0.18},
-	"act nowhere, unasked":        {-0.34, 0.02},
-	"prose":                       {0.34, 0.23},
-	"of an assistant":             {0.30, 0.43},
-	"of a program":                {0.35, 0.31},
-	"assistant in texts":          {0.16, 0.46},
-	"assistant in texts, unasked": {0.00, 0.45},
-	"switches language":           {0.12, 0.17},
+	"bias":                        {-3.83, -2.62},
+	"evidence":                    {1.41, 1.23},
+	"evidence, hostile":           {0.62, 0.76},
+	"a text overrides":            {-0.20, -0.06},
+	"asked":                       {0.32, -0.54},
+	"unsupported":                 {0.99, 0.54},
+	"share of things asked":       {-0.62, 0.04},
+	"no thing":                    {-0.66, -0.19},
+	"share of values asked":       {-0.25, -0.37},
+	"last turn has a value":       {-0.15, -0.07},
+	"request asks nothing":        {-0.06, 0.14},
+	"request only reads":          {-0.14, 0.28},
+	"request points to a text":    {-0.11, -0.80},
+	"points, unasked":             {-0.25, -0.71},
+	"asked without marks":         {-0.05, -0.25},
+	"words from texts":            {0.48, -0.16},
+	"values from nobody":          {0.01, 0.21},
+	"another of its kind asked":   {-0.07, 0.46},
+	"value from prose":            {0.25, 0.36},
+	"share of marks dropped":      {0.53, 0.92},
+	"dropped, speaks":             {0.37, 0.87},
+	"swapped":                     {0.02, 0.49},
+	"swapped, speaks":             {0.06, 0.38},
+	"number from texts":           {-0.05, 0.58},
+	"all asked":                   {-0.23, -0.34},
+	"arguments added":             {0.27, 0.14},
+	"given by an address":         {0.51, 1.32},
+	"given by a technical text":   {0.45, 0.66},
+	"given by an order":           {-0.08, -0.01},
+	"given by a statement":        {-0.30, -0.05},
+	"given, points":               {0.15, -1.11},
+	"contradicts":                 {-0.25, 0.82},
+	"contradicts, ordered":        {0.25, 1.05},
+	"contradicts, spoken":         {0.23, 0.33},
+	"theft of a thing":            {0.58, 0.12},
+	"contradicts, points":         {0.38, -0.11},
+	"a text names the tool":       {0.11, 1.27},
+	"new words in it":             {1.20, 0.56},
+	"new words in it, speaks":     {0.60, 0.00},
+	"has the act":                 {0.28, 0.59},
+	"tells the act":               {0.22, -0.00},
+	"tells the act, unasked":      {0.04, 0.34},
+	"has all new words":           {0.22, 0.42},
+	"act nowhere, unasked":        {-0.38, -0.08},
+	"prose":                       {0.42, 0.56},
+	"of an assistant":             {0.33, 0.49},
+	"of a program":                {0.62, 0.43},
+	"assistant in texts":          {0.17, 0.09},
+	"assistant in texts, unasked": {-0.06, 0.25},
+	"switches language":           {0.24, 0.11},
 }

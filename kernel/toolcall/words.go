@@ -134,6 +134,9 @@ func lookUp(text string) lexeme {
 	if beginsElsewhere(text) {
 		l.traits = strange
 	}
+	if at := strings.LastIndexAny(text, "'’"); at >= 0 { // l'assistente
+		l.traits |= lexicon[text[at+1:]].traits & (assistants | softwares)
+	}
 	return l
 }
 
