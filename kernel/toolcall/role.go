@@ -46,19 +46,20 @@ func roleOfKey(key string) role { return keyRoles[key] }
 // tool is what the name of a tool tells of its arguments.
 type tool struct {
 	words   map[string]bool
-	shell   bool // runs commands
-	windows bool // those of Windows
-	code    bool // runs programs
-	sql     bool // runs queries
-	search  bool // its query is a question
-	writes  bool // puts files, reads none
-	removes bool // takes files away
-	sends   bool // its arguments leave for somewhere else
-	commits bool // cannot be undone: money, mail, publication
+	shell   bool            // runs commands
+	windows bool            // those of Windows
+	code    bool            // runs programs
+	sql     bool            // runs queries
+	search  bool            // its query is a question
+	writes  bool            // puts files, reads none
+	removes bool            // takes files away
+	sends   bool            // its arguments leave for somewhere else
+	commits bool            // cannot be undone: money, mail, publication
+	roles   map[string]role // of the arguments asked for so far
 }
 
 func readTool(name string) tool {
-	t := tool{words: toolWords(name)}
+	t := tool{words: toolWords(name), roles: make(map[string]role)}
 	t.sql = t.any("sql", "database", "db", "postgres", "postgresql", "mysql", "sqlite", "bigquery", "snowflake", "redshift", "clickhouse", "duckdb", "warehouse", "mariadb", "oracle")
 	t.search = t.any("search", "google", "lookup", "retrieve", "ask", "docs", "web") && !t.sql
 	t.shell = t.any("bash", "shell", "sh", "zsh", "terminal", "cmd", "powershell", "console", "command", "exec") && !t.sql
@@ -121,6 +122,15 @@ func toolWords(name string) map[string]bool {
 // roleOf says how an argument of the tool is read. What the tool does weighs
 // more than what it calls its argument.
 func (t tool) roleOf(key string) role {
+	known, is := t.roles[key]
+	if !is {
+		known = t.findRole(key)
+		t.roles[key] = known
+	}
+	return known
+}
+
+func (t tool) findRole(key string) role {
 	byKey := roleOfKey(key)
 	switch {
 	case (key == "patch" || key == "diff" || key == "input") && t.any("patch", "diff"):
