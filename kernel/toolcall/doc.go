@@ -71,12 +71,14 @@
 // # Intention
 //
 // Instructions and data reach a model on one channel. So each text that was read is cut
-// into sentences, and those that tell a reader to do something are found (span.go,
-// action.go, disguise.go). A call is compared with them and with the request: what an
+// into sentences, and those that tell a reader to do something are found (span.go, words.go,
+// action.go, folding.go, disguise.go). A call is compared with them and with the request: what an
 // instruction tells to do and the user does not ask for is an injected action. How likely
 // a call is one is a logistic regression on features of the call, the request and the
-// texts (intention.go, deed.go, passage.go, evidence.go, feature.go, source.go, swap.go);
-// its weights are fitted to data (weights.go). Payments are compared with the amounts that
+// texts (intention.go, deed.go, passage.go, evidence.go, feature.go, source.go, swap.go).
+// Who gives what the call adds to the request is told by the finder of the additions and the
+// voices of sentences (addition.go, voice.go, wording.go, date.go, figure.go). The weights
+// are fitted to data (weights.go). Payments are compared with the amounts that
 // were named (amount.go). docs/tools.md has the measured figures.
 //
 // # Work
