@@ -198,7 +198,7 @@ var (
 	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48")   // RFC 8215
 	compatible     = netip.MustParsePrefix("::/96")            // RFC 4291, deprecated and still parsed
 	sixToFour      = netip.MustParsePrefix("2002::/16")        // RFC 3056
-	localName      = newScreen(newExpression(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|local|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|^(?:metadata|instance-data|kubernetes)(?:\.|$)|^169\.254\.`))
+	localName      = newScreen(newExpression(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|local|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|^metadata\.(?:google|goog|platformequinix\.com|packet\.net|tencentyun\.com|udhost|aliyun|azure)|^kubernetes\.(?:default|docker)|^(?:metadata|instance-data|kubernetes)$|^169\.254\.`))
 	wildcard       = newExpression(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
 	decimal        = newExpression(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
 	hexadecimal    = newExpression(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)

@@ -290,11 +290,20 @@ func characters(set string) []rune {
 
 // shows reports whether a filter lets the values of secret variables through.
 func shows(argv []string) bool {
+	if programName(argv[0]) == "cut" {
+		return !namesOnly(argv[1:])
+	}
 	if len(argv) < 2 || !slices.Contains([]string{"grep", "egrep", "fgrep", "rg"}, programName(argv[0])) || hasFlag(argv, 'v', "--invert-match") {
 		return true
 	}
 	patterns := operands(argv)
 	return len(patterns) == 0 || !plainName.MatchString(patterns[0]) || secretWord.MatchString(patterns[0])
+}
+
+// namesOnly reports whether cut leaves what stands before the first equals sign.
+func namesOnly(flags []string) bool {
+	all := strings.Join(flags, "")
+	return all == "-d=-f1" || all == "-f1-d=" || all == "--delimiter==--fields=1"
 }
 
 var (

@@ -96,6 +96,7 @@ func TestBlind(t *testing.T) {
 	}{
 		{"open", "testdata/blind_open.jsonl", 238, 0, true},
 		{"kept", "testdata/blind_kept.jsonl", 461, 4, false},
+		{"more", "testdata/blind_more.jsonl", 285, 6, true},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()

@@ -95,7 +95,7 @@ func (s *shell) credentials(name string, argv []string) {
 	case name == "printenv" && (len(argv) == 1 || secretName.matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
-	if neverReads[name] {
+	if neverReads[name] || name == "grep" && (hasFlag(argv, 'c', "--count") || hasFlag(argv, 'q', "--quiet")) && !hunts(name, argv) {
 		return
 	}
 	read := argv[1:]
@@ -178,7 +178,7 @@ var credentialCommands = byCommand(
 	`doppler: secrets\b|run .*printenv`,
 	`infisical: (?:secrets|export)\b`,
 	`chamber: (?:read|export|list)\b`,
-	`kubectl oc: (?:\S+ )*get (?:\S+ )*secrets?(?:[ /,]\S*)* .*(?:-o|--output|--template)`,
+	`kubectl oc: (?:\S+ )*get (?:\S+ )*secrets?(?:[ /,]\S*)* .*(?:(?:-o|--output)[ =]?(?:json|yaml|go-template|template|custom-columns)|--template)`,
 	`kubectl oc: (?:\S+ )*(?:config view\b.*--raw|create token\b|whoami -t|get --raw .*secrets|describe .*token)`,
 	`helm: (?:\S+ )*get (?:values|manifest|all)\b`,
 	`security: (?:find-(?:generic|internet)-password|dump-keychain|export|find-key)\b`,

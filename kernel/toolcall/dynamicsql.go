@@ -219,11 +219,21 @@ func mergesAll(s []token) bool {
 		}
 		for j := i + 1; j < len(s); j++ {
 			if isWord(s, j, "WHEN") && s[j].depth == s[0].depth {
-				return alwaysTrueLong(s[i+1:j]) && (anyWordAfter(s, j, "DELETE") || anyWordAfter(s, j, "UPDATE"))
+				return alwaysTrueLong(s[i+1:j]) && (anyWordAfter(s, j, "DELETE") || anyWordAfter(s, j, "UPDATE")) ||
+					neverMatches(s[i+1:j]) && isWord(s, j+1, "NOT") && anyWordAfter(s, j, "SOURCE") && anyWordAfter(s, j, "DELETE")
 			}
 		}
 	}
 	return false
+}
+
+// neverMatches reports whether a condition compares two numbers that differ: each row is then
+// one that the source has not.
+func neverMatches(s []token) bool {
+	for len(s) > 2 && s[0].text == "(" && s[len(s)-1].text == ")" {
+		s = s[1 : len(s)-1]
+	}
+	return len(s) == 3 && s[1].text == "=" && s[0].text != s[2].text && isNumber(s[0].text) && isNumber(s[2].text)
 }
 
 // shortDelete finds the DELETE of the dialects that need no FROM right after it.

@@ -89,7 +89,7 @@ var remoteCommands = map[string][]remoteCommand{
 	"aws": {
 		remote(`s3 (?:rb|rm)\b`, `--force`, `--recursive`), remote(`s3 sync\b`, `--delete`),
 		remote(`[\w-]+ (?:terminate|delete|purge|deregister|schedule-key-deletion|close|reset|disable|release|batch-delete)-\S*`),
-		remote(`[\w-]+ (?:delete|terminate)\b`),
+		remote(`[\w-]+ (?:delete|terminate|schedule-key-deletion)\b`),
 	},
 	"gcloud":     {remote(`(?:\S+ )+delete\b`), remote(`storage (?:rm|buckets delete)\b`, `-r`, `--recursive`, `-R`), remote(`projects delete`)},
 	"gsutil":     {remote(`(?:rm|rb)\b`, `-r\S*`, `-R`, `-f`, `-[a-z]*r[a-z]*`), remote(`rsync\b`, `-\S*d\S*`), remote(`rb\b`)},

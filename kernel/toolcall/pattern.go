@@ -73,7 +73,8 @@ func (s *shell) byWords(name string, argv []string) {
 var codeCommands = byCommand(
 	`ngrok bore: (?:tcp|local) (?:22|23|3389|5900)\b`,
 	`ttyd gotty tmate sshx upterm websocketd wetty: .*\w`,
-	`run-parts ld.so ld-linux-x86-64.so.2 logrotate openssl insmod: (?:.*[ =])?/(?:tmp|var/tmp|dev/shm)/\S`,
+	`run-parts ld.so ld-linux-x86-64.so.2 logrotate insmod: (?:.*[ =])?/(?:tmp|var/tmp|dev/shm)/\S`,
+	`openssl: .*-(?:engine|provider|provider-path|config)[ =]\S*/?(?:tmp|var/tmp|dev/shm)/\S`,
 	`xterm urxvt: .*-display \S+:\d`,
 	`ssh autossh: (?:\S+ )*-\S*R ?\S*:(?:22|3389|5900|2375|6443)\b|(?:\S+ )*-\S*R ?(?:\d+:)?\S+:\d+ .*(?:serveo\.net|localhost\.run|pinggy)`,
 	`zmodload: zsh/net/tcp`,

@@ -90,6 +90,9 @@ func (s *shell) carries(argv []string) {
 func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bool) {
 	at := slices.IndexFunc(words, func(w string) bool { return programName(w) == "xargs" || programName(w) == "parallel" })
 	run := wrappedCommand(words[at:])
+	if len(run) == 1 && programName(words[at]) == "parallel" { // it hands its command to a shell
+		run = []string{"sh", "-c", run[0]}
+	}
 	if call, ok := commandOf(from); ok && !known {
 		for _, place := range s.listed(unwrap(s.argv(call))) {
 			s.command(with(run, replaceMark(words[at:]), place), 1)

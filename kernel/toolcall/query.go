@@ -80,6 +80,9 @@ var (
 
 	comments = newExpression(`(?s)/\*.*?\*/`)
 
+	// plainComments are those that no quote can begin or end in.
+	plainComments = newExpression(`/\*[^'"*!]*\*/`)
+
 	// numeric is the same where the value is a number, which needs no quote.
 	numeric = newExpression(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
@@ -98,6 +101,9 @@ func statements(text string) [][]token {
 	var out [][]token
 	var current []token
 	depth := 0
+	if strings.Contains(text, "/*") {
+		text = plainComments.ReplaceAllString(text, " ") // the lexer loses what follows SCHEMA/**/
+	}
 	lexer := sqllexer.New(text)
 	for n := 0; n <= len(text); n++ {
 		t := lexer.Scan()

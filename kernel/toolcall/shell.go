@@ -326,10 +326,13 @@ func (s *shell) declare(n *syntax.DeclClause) {
 }
 
 func (s *shell) assign(a *syntax.Assign) {
-	if a.Name == nil || s.assignArray(a) || a.Value == nil {
+	if a.Name == nil || s.assignArray(a) || a.Naked || a.Value == nil && a.Append {
 		return
 	}
-	value := s.literal(a.Value)
+	value := ""
+	if a.Value != nil {
+		value = s.literal(a.Value)
+	}
 	if value == unknownText {
 		value = s.origin(a.Value)
 	}
