@@ -150,7 +150,9 @@ func (r *reading) theft() (most float64) {
 			}
 			n := 0
 			for _, w := range r.deed.nouns {
-				n += int(truth(p.has(w)))
+				if p.has(w) {
+					n++
+				}
 			}
 			most = max(most, share(n, len(r.deed.nouns)))
 		}

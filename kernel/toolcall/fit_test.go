@@ -22,8 +22,6 @@ type example struct {
 	file, kind    string
 	domain, style string // what records may not share with those they are judged by
 	weight        float64
-	id            string
-	text          []toolcall.Observation
 }
 
 const (
@@ -53,8 +51,6 @@ func openExamples(t *testing.T) (out []example) {
 				e.style = e.domain
 			}
 			e.features, e.reads, e.other = toolcall.Features(a.call())
-			e.id = a.ID
-			e.text = a.call().Context
 			out = append(out, e)
 		}
 	}
@@ -87,7 +83,6 @@ func recordedExamples(t *testing.T) (out []example) {
 		default:
 			continue
 		}
-		e.text = []toolcall.Observation{{Text: text}}
 		e.features, e.reads, e.other = toolcall.Features(toolcall.Call{
 			Name: r.Call.Name, Arguments: r.Call.Arguments, Request: r.Call.Context.User, Context: []toolcall.Observation{{Text: text}},
 		})

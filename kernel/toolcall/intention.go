@@ -24,8 +24,8 @@ func (r *reading) compare(c Call, leaves []leaf) {
 		r.readArguments(leaves)
 		r.user = r.supportFor(r.deed)
 		r.user.nothing = r.unsupported()
-		r.wording = r.readWording()
 		r.numbers = slices.Concat(r.figures, figuresIn(r.arguments[:min(len(r.arguments), maxWording)]))
+		r.wording = r.readWording()
 		r.added = r.additions(leaves)
 	}
 }

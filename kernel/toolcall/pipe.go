@@ -122,29 +122,22 @@ func commandOf(st *syntax.Stmt) (*syntax.CallExpr, bool) {
 }
 
 // delimiter is what xargs -d splits its input at.
-func delimiter(argv []string) string {
+func delimiter(argv []string) string { return valueOf(argv, "-d", "--delimiter=") }
+
+// replaceMark is what xargs -I replaces.
+func replaceMark(argv []string) string { return cmp.Or(valueOf(argv, "-I", "--replace="), "{}") }
+
+// valueOf returns the value of a flag, which may stand in the same word or in the next.
+func valueOf(argv []string, short, long string) string {
 	for i, w := range argv {
-		if value, found := strings.CutPrefix(w, "-d"); found {
+		if value, found := strings.CutPrefix(w, short); found {
 			return cmp.Or(value, wordAt(argv, i+1))
 		}
-		if value, found := strings.CutPrefix(w, "--delimiter="); found {
+		if value, found := strings.CutPrefix(w, long); found {
 			return value
 		}
 	}
 	return ""
-}
-
-// replaceMark is what xargs -I replaces.
-func replaceMark(argv []string) string {
-	for i, w := range argv {
-		if value, found := strings.CutPrefix(w, "-I"); found {
-			return cmp.Or(value, wordAt(argv, i+1))
-		}
-		if value, found := strings.CutPrefix(w, "--replace="); found {
-			return value
-		}
-	}
-	return "{}"
 }
 
 // pipedInto gives what flows into a loop to the read at its head.

@@ -86,10 +86,8 @@ func sentenceEnd(text string) int {
 				return i + 2
 			}
 		case '.', '!', '?':
-			if c == '.' && titleEnds(text[:i]) {
-				continue
-			}
-			if i+1 == len(text) || strings.IndexByte(" \t\n\r\"'<\\)]*_", text[i+1]) >= 0 {
+			ends := i+1 == len(text) || strings.IndexByte(" \t\n\r\"'<\\)]*_", text[i+1]) >= 0
+			if ends && (c != '.' || !titleEnds(text[:i])) {
 				return i + 1
 			}
 		case '"', '\'', '`':

@@ -16,9 +16,14 @@ type wording struct {
 	byPrefix map[string][]string // their stems
 	figures  []float64
 	days     []day
+	dropped  dropped
+}
 
-	// Of the end of a long request:
-	marks, names, mailboxes, folders []string
+// dropped is what the request says, of the end of a long one, and the call has not.
+type dropped struct {
+	figure, level   bool
+	mailbox, folder bool
+	marks, names    []string // by their shapes
 }
 
 // maxWording is the length, in bytes, of the end of a request of which everything is compared.
@@ -35,11 +40,38 @@ func (r *reading) readWording() (w wording) {
 		}
 	}
 	w.words = w.words[max(0, len(w.words)-maxWording/4):]
-	w.figures = r.wish.figures()
-	folded, asks := lastOf(r.wish.folded), lastOf(r.asks)
-	w.days, w.marks, w.names = datesIn(asks), marksIn(folded), shaped(asks)
-	w.mailboxes, w.folders = mailboxes.FindAllString(folded, maxLooks), folders.FindAllString(folded, maxLooks)
+	w.figures, w.days = r.wish.figures(), datesIn(lastOf(r.asks))
+	w.dropped = r.drops(w)
 	return w
+}
+
+// drops looks once for each piece of the request in the arguments.
+func (r *reading) drops(w wording) (d dropped) {
+	folded := lastOf(r.wish.folded)
+	without := func(piece string) bool { return !strings.Contains(r.arguments, strings.Trim(piece, " \"'(\n")) }
+	d.figure = slices.ContainsFunc(w.figures[:min(len(w.figures), maxMarks)], func(n float64) bool {
+		return n > 0 && !r.numbersThing(n) && !r.calledWithNumber(n)
+	})
+	d.mailbox = slices.ContainsFunc(mailboxes.FindAllString(folded, maxLooks), without)
+	d.folder = slices.ContainsFunc(folders.FindAllString(folded, maxLooks), without)
+	var seen []string
+	for i := range w.words {
+		if t := w.words[i].text; levels[t] && !slices.Contains(seen, t) {
+			seen = append(seen, t)
+			d.level = d.level || !r.calledWith(t)
+		}
+	}
+	for _, m := range marksIn(folded) {
+		if !r.calledWith(m) {
+			d.marks = append(d.marks, shape(m))
+		}
+	}
+	for _, name := range shaped(lastOf(r.asks)) {
+		if !r.calledWith(foldText(name)) {
+			d.names = append(d.names, shape(name))
+		}
+	}
+	return d
 }
 
 func lastOf(text string) string {
@@ -55,39 +87,29 @@ func (w *wording) has(stem string) bool {
 // contradicted reports whether the request gives another argument of a kind, which the call
 // has not.
 func (r *reading) contradicted(a addition) bool {
+	lost := r.wording.dropped
 	switch {
 	case a.flag:
 		return false
 	case a.numeric:
-		return slices.ContainsFunc(r.wording.figures[:min(len(r.wording.figures), maxMarks)], func(n float64) bool {
-			return n > 0 && !r.numbersThing(n) && !r.calledWithNumber(n)
-		})
+		return lost.figure
 	case len(a.dates) > 0:
 		return len(r.wording.days) > 0
 	case mailboxes.MatchString(a.form):
-		// Who wrote is no other than who is written to.
-		return r.effect != kernel.ToolReads && r.drops(r.wording.mailboxes)
+		return lost.mailbox && r.effect != kernel.ToolReads // who wrote is no other than who is written to
 	case folders.MatchString(a.form):
-		return r.drops(r.wording.folders)
-	case r.contradictedLevel(a.form):
+		return lost.folder
+	case lost.level && isLevel(a.form):
 		return true
 	}
-	form, of := shape(a.form), r.wording.marks
-	if !strings.Contains(form, "9") {
-		name := slices.IndexFunc(r.texts, func(t string) bool {
-			return t != "" && t[0] >= 'A' && t[0] <= 'Z' && len(strings.Fields(t)) < 4 && foldText(t) == a.form
-		})
-		if name < 0 {
-			return false
-		}
-		form, of = shape(strings.Fields(r.texts[name])[0]), r.wording.names
+	form := shape(a.form)
+	if strings.Contains(form, "9") {
+		return slices.Contains(lost.marks, form)
 	}
-	return slices.ContainsFunc(of, func(m string) bool { return shape(m) == form && !r.calledWith(foldText(m)) })
-}
-
-// drops reports whether the call has not all of some pieces of the request.
-func (r *reading) drops(pieces []string) bool {
-	return slices.ContainsFunc(pieces, func(m string) bool { return !strings.Contains(r.arguments, strings.Trim(m, " \"'(\n")) })
+	name := slices.IndexFunc(r.texts, func(t string) bool {
+		return t != "" && t[0] >= 'A' && t[0] <= 'Z' && len(strings.Fields(t)) < 4 && foldText(t) == a.form
+	})
+	return name >= 0 && slices.Contains(lost.names, shape(strings.Fields(r.texts[name])[0]))
 }
 
 // numbersThing reports whether a number of the request tells which thing is meant, as that of
@@ -101,13 +123,9 @@ func (r *reading) calledWithNumber(n float64) bool {
 		n > 99 && strings.Contains(r.arguments, strconv.FormatFloat(n, 'f', -1, 64))
 }
 
-// contradictedLevel reports whether a form is a level, a right or a frequency, and the
-// request names another.
-func (r *reading) contradictedLevel(form string) bool {
-	if !slices.ContainsFunc(strings.FieldsFunc(form, func(c rune) bool { return c == ' ' || c == '_' || c == '-' }), func(w string) bool { return levels[w] }) {
-		return false
-	}
-	return slices.ContainsFunc(r.wording.words, func(w word) bool { return levels[w.text] && !r.calledWith(w.text) })
+// isLevel reports whether a form is a level, a right or a frequency.
+func isLevel(form string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(form, func(c rune) bool { return c == ' ' || c == '_' || c == '-' }), func(w string) bool { return levels[w] })
 }
 
 var (
