@@ -38,6 +38,7 @@ type governedAnswer struct {
 	usage      wire.Usage // as far as the answer tells it
 	mayEnd     bool       // the answer is complete if the stream ends now
 	settled    bool       // committed, and let go
+	failed     bool       // a whole answer is a failure of the provider
 	// stopKeepAlive ends what tells the client that the stream is not dead, while frames
 	// wait although the model goes on. It is nil until the first of them.
 	stopKeepAlive func()
@@ -208,6 +209,9 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 		return a.sentTexts(shown), err
 	})
 	stop()
+	if err == nil && !receipt.Turn.Refused && (outcome == kernel.ProviderFailed || failure == errUpstreamBroken) {
+		a.refundQuota(a.r.Context()) // before the client has the end, and leaves
+	}
 	switch {
 	case err != nil:
 		e := a.fail(a.r.Context(), "commit", err)
@@ -317,6 +321,9 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 		edited, shown, err = a.editWhole(body, texts, d)
 		return a.sentTexts(shown), err
 	})
+	if a.failed && err == nil && !receipt.Turn.Refused {
+		a.refundQuota(a.r.Context()) // before the client has the answer, and leaves
+	}
 	switch {
 	case err != nil:
 		a.client.replace()
@@ -346,6 +353,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 // undone, so that the client gets exactly what was read.
 func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kernel.Outcome, []byte) {
 	coverage, h, outcome := a.opened.Coverage, a.client.Header(), kernel.Answered
+	a.failed = providerFailed(status)
 	if status >= http.StatusBadRequest {
 		outcome = kernel.ProviderFailed
 	}
@@ -372,7 +380,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		dropDescription(h)
 	}
 	if response, err := a.dialect.Response(body); err == nil {
-		a.assessed.AnswerID = response.ID
+		a.assessed.AnswerID, a.failed = response.ID, a.failed || response.Err
 		return a.assessed.ReadAnswer(response), outcome, body
 	}
 	return a.readForeign(body), outcome, body
@@ -507,18 +515,17 @@ func (a *governedAnswer) endsUnanswered(err error) bool {
 // answerFailure answers for handlers that gave no answer.
 func (a *governedAnswer) answerFailure(err error) {
 	ctx := a.r.Context()
+	a.refundQuota(ctx) // before the client has the answer, and leaves
 	switch {
 	case exits(ctx):
 		a.replaceWith(errGovernor.withStatus(http.StatusServiceUnavailable), kernel.Aborted, "no output")
 	case ctx.Err() != nil:
 		a.replaceWith(errUpstream, kernel.ClientGone, "no output")
-		return
 	case errors.Is(err, errAnswerTooLarge):
 		a.replaceWith(errAnswerSize, kernel.ProviderFailed, "no output")
 	default:
 		a.replaceWith(errUpstream, kernel.ProviderFailed, "no output")
 	}
-	a.refundQuota(ctx)
 }
 
 // replaceWith records a turn whose answer is not judged, for the reason why, and

@@ -270,8 +270,8 @@ func readReply(got *recorder, d wire.Reader) reply {
 		return reply{err: errProvider}
 	}
 	response, err := d.Response(got.body.Bytes())
-	if err != nil {
-		return reply{err: errProvider} // not the dialect's JSON
+	if err != nil || response.Err {
+		return reply{err: errProvider} // not the dialect's JSON, or a failure in it
 	}
 	text := response.Text()
 	if text == "" {

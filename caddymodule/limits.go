@@ -227,6 +227,17 @@ func (g *request) refundQuota(ctx context.Context) {
 	}
 }
 
+// providerFailed reports whether an answer with this status is a failure of the provider:
+// its own, or one of the account that the operator has there. The other errors are about
+// what the client sent.
+func providerFailed(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= http.StatusInternalServerError
+}
+
 // clientAddress is the client's address as Caddy trusts it; an IPv6 client is
 // its /64, because one subscriber has the whole of it.
 func clientAddress(r *http.Request) string {

@@ -1,7 +1,11 @@
 package caddymodule_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -120,6 +124,116 @@ func TestRunsOfFailedRequestsAreGivenBack(t *testing.T) {
 	send("/lex/govern", `{"prompt":"`+attack+`","session_id":"s"}`, http.StatusOK) // a refusal is an answer
 	send("/lex/govern", question, http.StatusTooManyRequests)
 }
+
+// What the provider failed costs no run, wherever it was asked and however far its answer
+// came. A mistake in what the client sent, a refusal and a client that hung up cost one.
+func TestRunsThatTheProviderFailedAreGivenBack(t *testing.T) {
+	const unknownPath, embeddings, messages = "/v1/anything", "/v1/embeddings", "/v1/messages"
+	status := func(status int) answerTo {
+		return func(w http.ResponseWriter, _ *http.Request, _ func()) error {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, err := io.WriteString(w, `{"error":{"message":"no","type":"no"}}`)
+			return err
+		}
+	}
+	says := func(contentType string, pieces ...string) answerTo {
+		return func(w http.ResponseWriter, r *http.Request, _ func()) error {
+			return answering(contentType, strings.Join(pieces, ""))(w, r)
+		}
+	}
+	breaksOffBehind := func(pieces ...string) answerTo {
+		return func(w http.ResponseWriter, r *http.Request, leave func()) error {
+			_ = says("text/event-stream", pieces...)(w, r, leave)
+			panic(http.ErrAbortHandler)
+		}
+	}
+	leavesAnd := func(then answerTo) answerTo {
+		return func(w http.ResponseWriter, r *http.Request, leave func()) error {
+			leave()
+			return then(w, r, leave)
+		}
+	}
+	const sse = "text/event-stream"
+	paris := chunk("", map[int]string{0: "Paris."})
+	failed := strings.Replace(reply(said("msg_1", "Paris")), `"status":"completed"`, `"status":"failed"`, 1)
+	type failure struct {
+		path, body string
+		answer     answerTo
+		counted    bool
+	}
+	cases := map[string]failure{
+		"broken off before its beginning":    {"/v1/chat/completions", chatStreamed, breaksOffBehind(": hello\n\n"), false},
+		"broken off behind a text":           {"/v1/chat/completions", chatStreamed, breaksOffBehind(paris), false},
+		"without its end":                    {"/v1/chat/completions", chatStreamed, says(sse, paris), false},
+		"an error as its first frame":        {"/v1/chat/completions", chatStreamed, says(sse, `data: {"error":{"message":"no"}}`+"\n\n"), false},
+		"an error behind a text":             {"/v1/chat/completions", chatStreamed, says(sse, paris, `data: {"error":{"message":"no"}}`+"\n\n"), false},
+		"an error event":                     {messages, strings.Replace(chatStreamed, "{", `{"max_tokens":9,`, 1), says(sse, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"}}\n\n"), false},
+		"status failed":                      {"/v1/responses", replyQuestion, says("application/json", failed), false},
+		"status failed in a stream":          {"/v1/responses", replyStreamed, says(sse, "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":0,\"response\":"+failed+"}\n\n"), false},
+		"an unknown endpoint breaks off":     {unknownPath, `{"size":"big"}`, breaksOffBehind(`{"half":`), false},
+		"an unknown endpoint is not reached": {unknownPath, `{"size":"big"}`, func(http.ResponseWriter, *http.Request, func()) error { return errors.New("no route") }, false},
+		"a foreign chat endpoint":            {"/gateway/ask", chatQuestion, status(500), false},
+
+		"answered":                             {"/v1/chat/completions", chatQuestion, says("application/json", completion("Paris.")), true},
+		"refused":                              {"/v1/chat/completions", chatQuestion, says("application/json", completion(capitulation)), true},
+		"refused in a stream that broke off":   {"/v1/chat/completions", chatStreamed, breaksOffBehind(chunk("", map[int]string{0: capitulation})), true},
+		"an unknown endpoint answers":          {unknownPath, `{"size":"big"}`, says("application/json", `{}`), true},
+		"the client left, and 500":             {"/v1/chat/completions", chatQuestion, leavesAnd(status(500)), true},
+		"the client left, and a broken stream": {"/v1/chat/completions", chatStreamed, leavesAnd(breaksOffBehind(paris)), true},
+		"the client left an unknown endpoint":  {unknownPath, `{"size":"big"}`, leavesAnd(breaksOffBehind(`{"half":`)), true},
+		"the client left before any answer":    {unknownPath, `{"size":"big"}`, leavesAnd(status(500)), true},
+	}
+	for code, counted := range map[int]bool{
+		500: false, 502: false, 503: false, 529: false, 401: false, 402: false, 403: false, 408: false, 429: false,
+		400: true, 404: true, 413: true, 422: true,
+	} {
+		for path, body := range map[string]string{
+			"/v1/chat/completions": chatQuestion, embeddings: `{"model":"m","input":"hello you"}`, unknownPath: `{"size":"big"}`,
+			messages: strings.Replace(chatQuestion, "{", `{"max_tokens":9,`, 1), "/v1/responses": replyQuestion,
+		} {
+			cases[fmt.Sprintf("%d to %s", code, path)] = failure{path, body, status(code), counted}
+		}
+		// What /lex/govern sends is not the client's.
+		cases[fmt.Sprintf("%d to /lex/govern", code)] = failure{"/lex/govern", question, status(code), false}
+	}
+	for _, unknown := range []string{"inspect", "pass"} {
+		var answer answerTo
+		var leave func()
+		s, _ := planSiteWith(t, `{"baseline":"never","unknown":"`+unknown+`"}`, 1, func(w http.ResponseWriter, r *http.Request) error {
+			return answer(w, r, leave)
+		})
+		s.left = []error{} // unknown pass leaves them to Caddy
+		for name, c := range cases {
+			key := newKey(s, `{"name":"a","plan":"small"}`)
+			for attempt := range 3 {
+				var ctx context.Context
+				ctx, leave = context.WithCancel(t.Context())
+				answer = c.answer
+				w := s.keyed(ctx, c.path, c.body, key)
+				leave()
+				exhausted := strings.Contains(w.Body.String(), `"plan_exhausted"`)
+				if want := c.counted && attempt > 0; exhausted != want {
+					t.Errorf("unknown %s, %s, attempt %d: exhausted should be %v: %d %.200s", unknown, name, attempt, want, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}
+
+// A failed answer of the provider is none, whatever text it has.
+func TestAFailedResponseIsNoAnswer(t *testing.T) {
+	failed := strings.Replace(reply(said("msg_1", "Paris")), `"status":"completed"`, `"status":"failed"`, 1)
+	s, key := planSiteWith(t, `{"baseline":"never","upstream_dialect":"openai_responses"}`, 1, answering("application/json", failed))
+	for range 3 {
+		if w := s.post("/lex/govern", question, "X-Lex-Api-Key", key); !strings.Contains(w.Body.String(), `"provider_exhausted"`) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// An answerTo is what a model does with a request; leave ends its client.
+type answerTo func(w http.ResponseWriter, r *http.Request, leave func()) error
 
 func TestPlansAndKeys(t *testing.T) {
 	s, _ := planSite(t, 1, answering("application/json", completion("Paris.")))

@@ -362,8 +362,9 @@ func write(w http.ResponseWriter, frames [][]byte, flush bool) error {
 }
 
 // passCleanly runs the next handlers for a request whose answer is not governed.
-// Upstream's X-Lex-* headers are dropped; tell, if it is not nil, sets ours.
-func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, tell func(http.Header)) error {
+// Upstream's X-Lex-* headers are dropped; tell, if it is not nil, sets ours once the
+// status is known.
+func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, tell func(status int, h http.Header)) error {
 	pw := &passingWriter{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, tell: tell}
 	err := next.ServeHTTP(pw, r)
 	dropLexHeaders(w.Header(), pw.ours) // of the trailers
@@ -374,7 +375,7 @@ func passCleanly(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler,
 // has an X-Lex-* name.
 type passingWriter struct {
 	*caddyhttp.ResponseWriterWrapper
-	tell  func(http.Header)
+	tell  func(status int, h http.Header)
 	ours  http.Header // the headers that tell wrote
 	final bool
 }
@@ -386,7 +387,7 @@ func (w *passingWriter) WriteHeader(status int) {
 	}
 	dropLexHeaders(w.Header(), nil)
 	if w.final = status >= http.StatusOK || status == http.StatusSwitchingProtocols; w.final && w.tell != nil {
-		w.tell(w.Header())
+		w.tell(status, w.Header())
 		w.ours = lexHeaders(w.Header())
 	}
 	w.ResponseWriter.WriteHeader(status)

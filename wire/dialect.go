@@ -256,6 +256,7 @@ type Response struct {
 	ID     string // by which a later call can go on from the answer; "" in APIs without
 	Model  string
 	Finish string // the first choice's finish reason
+	Err    bool   // the provider reports an error
 	Parts  []Part
 	Calls  []ToolCall // for the client to run, in order
 	// Tools are what a [ToolServer] says of its tools.

@@ -118,7 +118,10 @@ func (responses) Response(body []byte) (Response, error) {
 	if responsesAnswer(&w, root); w.err != nil {
 		return Response{}, w.err
 	}
-	r := Response{ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: responsesFinish(root)}
+	r := Response{
+		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: responsesFinish(root),
+		Err: root.Get("status").Str == "failed" || isError(root.Get("error")),
+	}
 	for _, p := range w.parts {
 		p.Role = ""
 		if strings.HasPrefix(p.Path, "output.") {
