@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/govern"
 )
 
 // selfTestEvery is how often the canaries run after the first time, at the start.
@@ -169,8 +171,10 @@ func (a *App) startSelfTest() {
 // forCanaries returns the handler with everything replaced by which a canary could be seen.
 func (h *Handler) forCanaries(scratch *scratchStore) *Handler {
 	shared := newSharedStore("self-test "+randomID(), scratch)
+	limits := h.app.Limits
+	limits.Body = max(limits.Body, defaultBody) // has room for a canary
 	app := &App{
-		Policies: make(map[string]*Policy), Limits: h.app.Limits, logger: zap.NewNop(), metrics: makeMetrics(),
+		Policies: make(map[string]*Policy), Limits: limits, logger: zap.NewNop(), metrics: makeMetrics(),
 		ready: make(chan struct{}), shared: shared,
 	}
 	close(app.ready)
@@ -179,15 +183,20 @@ func (h *Handler) forCanaries(scratch *scratchStore) *Handler {
 	}
 	out := *h
 	out.app, out.policy, out.logger, out.unread, out.upstream = app, h.policy.forCanaries(shared), app.logger, new(seenPaths), new(upstreamLog)
+	if out.Baseline == "always" {
+		out.Baseline = "unless_refused" // else the model is asked for a refused prompt, as it must be
+	}
 	return &out
 }
 
 // forCanaries returns the policy with a governor that writes into another store and asks no
-// remote model.
+// remote model. Its refusals have the default text: the operator's may have words by which a
+// canary that was let through is known.
 func (p *Policy) forCanaries(shared *sharedStore) *Policy {
 	out, governor := *p, *p.governor
 	governor.Store, governor.Locks = shared.store, shared.locks
 	governor.Embedder, governor.Judge, governor.Guards = nil, nil, nil
+	out.RefusalText, governor.RefusalText = govern.DefaultRefusal, govern.DefaultRefusal
 	out.governor = &governor
 	return &out
 }

@@ -81,20 +81,38 @@ func TestSelfTestLeavesNothing(t *testing.T) {
 	}
 }
 
-// A chain in which most canaries get no answer fails the health and the gauge, and leaves one
+// Options that change what a caller gets, and nothing of what is refused, fail no canary.
+func TestSelfTestOfLegalOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		site    string
+		options map[string]any
+	}{
+		"a baseline of refused prompts":        {site: `{"baseline":"always"}`},
+		"no baseline":                          {site: `{"baseline":"never"}`},
+		"a refusal with the surrender's words": {`{}`, map[string]any{"policy": map[string]any{"refusal_text": "I can no longer follow this conversation, --no-preserve-root or not."}}},
+		"bodies smaller than a canary":         {`{}`, map[string]any{"limits": map[string]any{"body": 20}}},
+	} {
+		s := newSiteWith(t, c.site, c.options, answering("application/json", completion("Paris.")))
+		if status, h := s.health(); status != http.StatusOK || h["status"] != "ok" {
+			t.Errorf("%s: %d %v, %q failed", name, status, h, caddymodule.FailedCanaries(s.handler))
+		}
+	}
+}
+
+// A chain that refuses what is harmless fails the health and the gauge, and leaves one
 // line a canary.
 func TestSelfTestFindsABrokenChain(t *testing.T) {
-	p := runCaddy(t, "lex {\nstore bolt ${store}\nlimits {\nbody 10\n}\n}", "handle /metrics {\nmetrics\n}\nhandle {\nlex\n}")
+	p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "handle /metrics {\nmetrics\n}\nhandle {\nlex {\ninspect_limit 5\n}\n}")
 	status, body := p.health()
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"self_test":"degraded"`) || !strings.Contains(body, `"status":"degraded"`) {
 		t.Errorf("%d %s", status, body)
 	}
 	tests := selfTests(p.scrape())
-	if tests["openai_chat attack false"] != 0 || tests["openai_chat harmless true"] != 0 || tests["lex tool_call false"] != 1 {
+	if tests["openai_chat tool_call false"] != 0 || tests["openai_chat harmless true"] != 0 || tests["lex tool_call false"] != 1 {
 		t.Errorf("%v", tests)
 	}
 	lines := logLines(t, p.stop(), "the self-test found that Lex does not do its work")
-	if len(lines) != 45 || lines[0]["level"] != "warn" || lines[0]["problem"] == "" {
+	if len(lines) != 21 || lines[0]["level"] != "warn" || lines[0]["problem"] == "" {
 		t.Errorf("%d lines: %v", len(lines), lines)
 	}
 }
