@@ -1,8 +1,10 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +84,95 @@ func TestResponsesAnswerBlockedCalls(t *testing.T) {
 		for _, r := range s.receipts() {
 			if v := s.post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`); !strings.Contains(v.Body.String(), `"valid":true`) {
 				t.Errorf("%s", v.Body)
+			}
+		}
+	}
+}
+
+// A refusal keeps the results that came with the refused call from the provider, and leads
+// away from those that a refused answer was given to. It still waits for them where the
+// conversation goes on, once, and for those of the calls that were blocked before.
+func TestResponsesAnswerCallsAfterARefusal(t *testing.T) {
+	text := `"input":"` + attack + `"`
+	poisoned := `"input":[{"type":"function_call_output","call_id":"call_a","output":` + quoted(toolAttack) + `}]`
+	honest := `"input":[{"type":"function_call_output","call_id":"call_a","output":"Sunny."}]`
+	for name, test := range map[string]struct {
+		calls   []askedFor
+		refused string // the call that is refused, or whose answer is
+		answer  string // to it
+		next    string // the call that goes on from there
+		want    string // the calls that it has results for
+	}{
+		"a prompt, after a blocked call":    {[]askedFor{wipe}, text, "", `"input":"And Italy?"`, "call_b"},
+		"a prompt in the place of a result": {[]askedFor{weather}, text, "", `"input":"And Italy?"`, "call_a"},
+		"a poisoned result":                 {[]askedFor{weather}, poisoned, "", `"input":"And Italy?"`, "call_a"},
+		"a poisoned result of two":          {[]askedFor{weather, wipe}, poisoned, "", `"input":"And Italy?"`, "call_a call_b"},
+		"a result that comes again":         {[]askedFor{weather, wipe}, poisoned, "", honest, "call_a call_b"},
+		"an answer":                         {[]askedFor{weather, wipe}, honest, capitulation, `"input":"And Italy?"`, "call_a call_b"},
+	} {
+		for _, named := range []string{"", "s"} {
+			for _, shared := range []bool{false, true} {
+				if shared && test.answer != "" {
+					continue // the provider has the results
+				}
+				t.Run(fmt.Sprint(name, " ", named, " ", shared), func(t *testing.T) {
+					answer := reply(functionCalls(test.calls)...)
+					seen := new(recorder)
+					s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+						seen.record(r)
+						return answering("application/json", answer)(w, r)
+					})
+					var headers []string
+					if named != "" {
+						headers = []string{"X-Lex-Session", named}
+					}
+					ask := func(from, members string) gjson.Result {
+						t.Helper()
+						place := `"previous_response_id":"` + from + `",`
+						switch {
+						case shared:
+							place = `"conversation":"conv_1",`
+						case from == "":
+							place = ""
+						}
+						w := s.post("/v1/responses", `{"model":"m",`+place+members+`}`, headers...)
+						if w.Code != http.StatusOK {
+							t.Fatalf("%d %s", w.Code, w.Body)
+						}
+						return gjson.Parse(w.Body.String())
+					}
+					results := func() string {
+						var ids []string
+						for _, v := range gjson.GetBytes(seen.last().body, "input").Array() {
+							if v.Get("type").Str == "function_call_output" {
+								ids = append(ids, v.Get("call_id").Str)
+							}
+						}
+						slices.Sort(ids)
+						return strings.Join(ids, " ")
+					}
+					ask("", `"input":"What is the weather in Paris?"`)
+					answer = strings.ReplaceAll(reply(said("msg_1", test.answer)), `"resp_1"`, `"resp_2"`)
+					refusal := ask("resp_1", test.refused)
+					again := ask(refusal.Get("id").Str, text) // a second refusal changes nothing
+					answer = strings.ReplaceAll(reply(said("msg_1", "Rome.")), `"resp_1"`, `"resp_3"`)
+					for _, from := range []gjson.Result{refusal, again} {
+						if !strings.HasPrefix(from.Get("id").Str, "resp_lex_") {
+							t.Fatalf("not refused: %s", from.Raw)
+						}
+						ask(from.Get("id").Str, test.next)
+						if got := gjson.GetBytes(seen.last().body, "previous_response_id").Str; got != "resp_1" && !shared || results() != test.want {
+							t.Errorf("on from %s: forwarded %s", from.Get("id"), seen.last().body)
+						}
+						if shared {
+							break // it grew
+						}
+					}
+					ask("resp_3", `"input":"And Spain?"`)
+					if got := results(); got != "" {
+						t.Errorf("later: results for %s", got)
+					}
+				})
 			}
 		}
 	}

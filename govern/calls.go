@@ -97,6 +97,17 @@ func (d Decisions) unanswered() (blocked []wire.BlockedCall) {
 	return blocked
 }
 
+// asked returns the ids of the calls that the client gets. Those that are too long to be
+// remembered are left out.
+func (d Decisions) asked() (ids []string) {
+	for i, t := range d.CallTurns {
+		if id := d.Calls[i].ID; t.Call.Decision == kernel.Approved && id != "" && len(id) <= maxAnswerID {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // A talk is what is known of the conversation around a tool call.
 type talk struct {
 	system, request []string

@@ -365,8 +365,12 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	}
 	m.Blocked = slices.Concat(m.Blocked, d.unanswered())
 	m.Blocked = m.Blocked[max(0, len(m.Blocked)-maxBlocked):]
-	if j.input.history.shared && (outcome == kernel.Answered || outcome == kernel.Refused && j.answerID != "") {
-		m.Unanswered = d.unanswered()
+	switch {
+	case !j.input.history.shared:
+	case outcome == kernel.Answered || outcome == kernel.Refused && j.answerID != "":
+		m.Unanswered, m.AskedCalls = d.unanswered(), d.asked()
+	case outcome == kernel.Refused: // the provider has nothing of the turn
+		m.Unanswered, m.AskedCalls = j.owed(), nil
 	}
 	if !attack {
 		m.Tools = rememberTools(m.Tools, j.tools)

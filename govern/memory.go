@@ -58,9 +58,11 @@ type memory struct {
 	Tools []hintedTool `json:"g,omitempty"`
 	// Blocked are the calls that were blocked, by their ids, the latest last.
 	Blocked []wire.BlockedCall `json:"k,omitempty"`
-	// Unanswered are blocked calls for which the provider waits in a conversation of its
-	// own.
+	// Unanswered are calls for whose results the provider waits in a conversation of its
+	// own, and AskedCalls the ids of those in its last answer that the client got. They are
+	// as in a providedAnswer.
 	Unanswered []wire.BlockedCall `json:"n,omitempty"`
+	AskedCalls []string           `json:"c,omitempty"`
 }
 
 const (

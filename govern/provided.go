@@ -25,9 +25,12 @@ type providedAnswer struct {
 	From string `json:"f,omitempty"`
 	// Unseen says that not all of the conversation up to here was read.
 	Unseen bool `json:"u,omitempty"`
-	// Blocked are the calls of the answer that the client never got. The provider waits
-	// for their results.
+	// Blocked are calls for whose results the provider waits there, and which the client
+	// has no result for, or has sent it in vain: calls that it never got and, if the answer
+	// was refused, those that it was to answer when that happened.
 	Blocked []wire.BlockedCall `json:"b,omitempty"`
+	// Asked are the ids of the calls of the answer that the client got.
+	Asked []string `json:"c,omitempty"`
 }
 
 // maxAnswerID is how long an id can be that is remembered, in bytes. Those of the known
@@ -104,10 +107,7 @@ func (o *Opened) AnswerBlocked(call wire.Request, body []byte) []byte {
 	case at < 0:
 		blocked = nil
 	default:
-		blocked = nil
-		if at = o.answered(o.memory.Answers[at].From); at >= 0 {
-			blocked = o.memory.Answers[at].Blocked
-		}
+		blocked = o.memory.Answers[at].Blocked
 	}
 	if len(blocked) == 0 || o.Answerer == nil || o.Mode != kernel.Enforce {
 		return body
@@ -120,6 +120,26 @@ func (o *Opened) AnswerBlocked(call wire.Request, body []byte) []byte {
 	return answered
 }
 
+// owed returns the calls for whose results the provider waits if it gets nothing of the
+// turn, or if the conversation goes on without it. The results that the client has sent with
+// the turn are among them.
+func (j *Judged) owed() []wire.BlockedCall {
+	m := j.Opened.memory
+	blocked, asked := m.Unanswered, m.AskedCalls
+	if !j.input.history.shared {
+		at := j.Opened.answered(j.Opened.Conversation.Previous)
+		if at < 0 {
+			return nil
+		}
+		blocked, asked = m.Answers[at].Blocked, m.Answers[at].Asked
+	}
+	blocked = slices.Clone(blocked)
+	for _, id := range asked {
+		blocked = append(blocked, wire.BlockedCall{Key: id, Note: removedText})
+	}
+	return blocked
+}
+
 // answers returns the answers of this turn that a later call may go on from: the
 // model's, and the refusal that stands for it.
 func (j *Judged) answers(r *Receipt, d Decisions) (list []providedAnswer) {
@@ -128,16 +148,20 @@ func (j *Judged) answers(r *Receipt, d Decisions) (list []providedAnswer) {
 	}
 	h := j.input.history
 	refused := r.Outcome == kernel.Refused
+	var owed []wire.BlockedCall
+	if refused && h.from != "" {
+		owed = j.owed()
+	}
 	if id := j.answerID; id != "" && len(id) <= maxAnswerID {
-		a := providedAnswer{ID: id, From: id, Unseen: h.unseen || r.Outcome != kernel.Answered, Blocked: d.unanswered()}
+		a := providedAnswer{ID: id, From: id, Unseen: h.unseen || r.Outcome != kernel.Answered, Blocked: d.unanswered(), Asked: d.asked()}
 		if refused {
-			a.From, a.Unseen = h.from, h.unseen
+			a = providedAnswer{ID: id, From: h.from, Unseen: h.unseen, Blocked: owed}
 		}
 		list = append(list, a)
 	}
 	if refused && j.Opened.RefusalID != nil {
 		if id := j.Opened.RefusalID(r.ID); id != "" && id != j.answerID {
-			list = append(list, providedAnswer{ID: id, From: h.from, Unseen: h.unseen})
+			list = append(list, providedAnswer{ID: id, From: h.from, Unseen: h.unseen, Blocked: owed})
 		}
 	}
 	return list
