@@ -162,6 +162,7 @@ var (
 var (
 	errEncodedBody     = defineError(http.StatusUnsupportedMediaType, "unsupported_encoding", "Request bodies that are compressed or not in UTF-8 are not accepted here.", onIntercepted)
 	errBadRequest      = defineError(http.StatusBadRequest, "invalid_request", "The request could not be read.", onIntercepted)
+	errPreviousUnknown = defineError(http.StatusBadRequest, "previous_response_not_found", "previous_response_id names a refusal of this service that is not known for this caller; go on from the last answer before it, or send the whole conversation.", onIntercepted)
 	errPolicyRefusal   = defineError(http.StatusForbidden, "policy_refusal", "The policy refuses this request.", onIntercepted)
 	errUnknownContent  = defineError(http.StatusForbidden, "unknown_content", "The request has parts that cannot be inspected here.", onIntercepted)
 	errUnknownAnswer   = defineError(http.StatusForbidden, "unknown_content", "The model's answer has parts that cannot be inspected here.", onIntercepted)

@@ -67,6 +67,9 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 
 	// Open the session that the caller names, or the one that the resent
 	// conversation continues. Assess what the newest turn says; clean the history.
+	if err := c.openSession(ctx); err != nil {
+		return err
+	}
 	assessed, err := c.assess(ctx)
 	if err != nil {
 		return c.fail(ctx, "session", err)
@@ -138,11 +141,12 @@ func (c *interception) parse(body []byte) *apiError {
 	return nil
 }
 
-// assess opens the session and assesses the call. A session is named by the header,
-// else by the conversation that the call names, else found by the answer that the call
-// goes on from, else by the conversation that it resends. Members that name a person
-// (user, safety_identifier) name no session.
-func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
+// openSession opens the session of the call. It is named by the header, else by the
+// conversation that the call names, else found by the answer that the call goes on from,
+// else by the conversation that it resends. Members that name a person (user,
+// safety_identifier) name no session. A refusal of ours that the call goes on from must be
+// known, because no provider knows it.
+func (c *interception) openSession(ctx context.Context) error {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.sessionID()
 	named := id != "" && len(c.call.Parts) > 0 // who says nothing takes no step in it
@@ -166,10 +170,21 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	default:
 		turn.Key, turn.Unnamed = cmp.Or(talk.Past(), govern.SessionKey(c.caller.namespace, randomID())), true
 	}
-	var err error
-	if c.opened, err = c.policy.governor.Open(ctx, turn); err != nil {
-		return nil, err
+	opened, err := c.policy.governor.Open(ctx, turn)
+	if err != nil {
+		return c.fail(ctx, "session", err)
 	}
+	if c.call.PreviousOurs && !opened.KnowsPrevious() {
+		c.refundQuota(ctx)
+		return c.reject(errPreviousUnknown)
+	}
+	c.opened = opened
+	return nil
+}
+
+// assess assesses the call, with the results of tools that the client does not know of and
+// without what was removed.
+func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	if apiErr := c.parse(c.opened.AnswerBlocked(c.call, c.body)); apiErr != nil {
 		return nil, apiErr // of a body that we have changed
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -174,6 +175,70 @@ func TestResponsesAnswerCallsAfterARefusal(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// What the provider holds does not depend on how a caller names his sessions: a refused
+// answer is left, and blocked calls are answered, whatever the call is counted to. Nobody
+// else finds out, and an id of ours never reaches the provider.
+func TestResponsesGoOnInAnotherSession(t *testing.T) {
+	answer := ""
+	seen := new(recorder)
+	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+		seen.record(r)
+		return answering("application/json", answer)(w, r)
+	})
+	ask := func(address, session, from, input string) *httptest.ResponseRecorder {
+		t.Helper()
+		return s.postFrom(address, "/v1/responses", `{"model":"m","previous_response_id":"`+from+`","input":`+quoted(input)+`}`, "X-Lex-Session", session)
+	}
+	const here, there = "192.0.2.1", "192.0.2.2"
+	for i, sessions := range [][2]string{{"", ""}, {"", "b"}, {"a", ""}, {"a", "b"}, {"a", "a"}} {
+		first, second, bad := fmt.Sprint("resp_1", i), fmt.Sprint("resp_2", i), fmt.Sprint("resp_bad", i)
+		answer = strings.ReplaceAll(reply(functionCalls([]askedFor{weather, wipe})...), "resp_1", first)
+		ask(here, sessions[0], "", fmt.Sprint("What is the weather on day ", i, "?"))
+		ours := gjson.Get(ask(here, sessions[0], first, attack).Body.String(), "id").Str
+		answer = strings.ReplaceAll(reply(said("msg_1", capitulation)), "resp_1", bad)
+		ask(here, sessions[0], first, "Who are you today?")
+		answer = strings.ReplaceAll(reply(said("msg_1", "Rome.")), "resp_1", second)
+
+		for from, calls := range map[string]string{first: "call_b", ours: "call_b call_a", bad: "call_b call_a"} {
+			w := ask(here, sessions[1], from, "And of Italy?")
+			got, ids := gjson.ParseBytes(seen.last().body), []string{}
+			for _, id := range got.Get("input.#.call_id").Array() {
+				ids = append(ids, id.Str)
+			}
+			if w.Code != http.StatusOK || got.Get("previous_response_id").Str != first || strings.Join(ids, " ") != calls {
+				t.Errorf("%v, on from %s: %d, forwarded %s", sessions, from, w.Code, got.Raw)
+			}
+			unseen := strings.Contains(fmt.Sprint(s.turns()[0]["coverage"].(map[string]any)["skipped"]), "not seen here")
+			if unseen != (sessions[1] == "b") {
+				t.Errorf("%v, on from %s: listed as unseen: %v", sessions, from, unseen)
+			}
+		}
+		s.handler.Mode = "observe" // changes no other id
+		for from, want := range map[string]string{ours: first, bad: bad} {
+			if ask(here, sessions[1], from, "And of Italy?"); gjson.GetBytes(seen.last().body, "previous_response_id").Str != want {
+				t.Errorf("%v, observed on from %s: forwarded %s", sessions, from, seen.last().body)
+			}
+		}
+		s.handler.Mode = "enforce"
+		before, receipts := seen.count.Load(), len(s.receipts())
+		w := ask(there, sessions[1], ours, "And of Italy?")
+		if w.Code != http.StatusBadRequest || gjson.Get(w.Body.String(), "error.code").Str != "previous_response_not_found" || w.Header().Get("X-Should-Retry") != "false" || w.Header().Get("X-Lex-Turn") != "" {
+			t.Errorf("%v, from another address: %d %s", sessions, w.Code, w.Body)
+		}
+		if seen.count.Load() != before || len(s.receipts()) != receipts {
+			t.Errorf("%v, from another address: the model saw %s", sessions, seen.last().body)
+		}
+		if ask(there, sessions[1], first, "And of Italy?"); strings.Contains(string(seen.last().body), "call_b") {
+			t.Errorf("%v: another caller learns of the call: %s", sessions, seen.last().body)
+		}
+	}
+	for _, r := range s.receipts() {
+		if v := s.post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`); !strings.Contains(v.Body.String(), `"valid":true`) {
+			t.Errorf("%s", v.Body)
 		}
 	}
 }

@@ -178,6 +178,9 @@ func (c *interception) serveResembling(ctx context.Context, w http.ResponseWrite
 	if apiErr := c.consumeQuota(ctx, w); apiErr != nil {
 		return c.reject(apiErr)
 	}
+	if err := c.openSession(ctx); err != nil {
+		return err
+	}
 	assessed, err := c.assess(ctx)
 	if err != nil {
 		return c.fail(ctx, "session", err)

@@ -177,7 +177,9 @@ type Opened struct {
 	session  store.Session
 	memory   memory
 	talk     talk
-	afforded map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
+	// elsewhere is what another session knows of the answer that the call goes on from.
+	elsewhere providedAnswer
+	afforded  map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
 }
 
 // Open reads the session, or begins a new one.
@@ -208,7 +210,11 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 		r.PublicID = cmp.Or(head.SessionID, r.PublicID)
 	}
 	s.PublicID = r.PublicID
-	return &Opened{Request: r, TurnID: turnID, Coverage: coverage, governor: g, session: s, memory: openMemory(s.Secret, s.Memory)}, nil
+	o := &Opened{Request: r, TurnID: turnID, Coverage: coverage, governor: g, session: s, memory: openMemory(s.Secret, s.Memory)}
+	if err := o.findElsewhere(ctx); err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 // newTurnID makes the id of a turn: ten characters of its time in milliseconds and sixteen

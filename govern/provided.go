@@ -1,6 +1,9 @@
 package govern
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -72,10 +75,11 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	if p.shared {
 		p.unseen = o.session.Head == ""
 	} else {
-		at := o.answered(call.Previous)
-		p.unseen = at < 0 || o.memory.Answers[at].Unseen
-		if at >= 0 && o.memory.Answers[at].From != call.Previous && o.Mode == kernel.Enforce {
-			p.from = o.memory.Answers[at].From
+		known := o.answer(call.Previous)
+		p.unseen = known == nil || known.Unseen
+		// An id of ours would only fail at the provider, so it never gets there.
+		if known != nil && known.From != call.Previous && (o.Mode == kernel.Enforce || call.PreviousOurs) {
+			p.from = known.From
 			body = wire.WithPrevious(body, call.HistoryPath, p.from)
 			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: part, Why: previousWas, Bytes: len(call.Previous) + len(`""`)})
 		}
@@ -89,9 +93,47 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	return p, body
 }
 
-// answered returns the place of an answer in the session's memory, or -1.
-func (o *Opened) answered(id string) int {
-	return slices.IndexFunc(o.memory.Answers, func(a providedAnswer) bool { return a.ID == id })
+// answer returns what is known of an answer that the call goes on from, or nil. The latest
+// counts.
+func (o *Opened) answer(id string) *providedAnswer {
+	for i, a := range slices.Backward(o.memory.Answers) {
+		if a.ID == id {
+			return &o.memory.Answers[i]
+		}
+	}
+	if id != "" && o.elsewhere.ID == id {
+		return &o.elsewhere
+	}
+	return nil
+}
+
+// KnowsPrevious reports whether the answer that the call goes on from is known.
+func (o *Opened) KnowsPrevious() bool { return o.answer(o.Conversation.Previous) != nil }
+
+// findElsewhere looks for the answer that the call goes on from in another session of the
+// same caller, because what the provider holds does not depend on how the caller names his
+// sessions. What was read there was not read here.
+func (o *Opened) findElsewhere(ctx context.Context) error {
+	if o.Conversation == nil || o.Conversation.Previous == "" || o.KnowsPrevious() {
+		return nil
+	}
+	key := AnswerKey(o.Namespace, o.Conversation.Previous)
+	if key == o.Key {
+		return nil
+	}
+	there, err := o.governor.Store.Session(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the session of an answer: %w", err)
+	}
+	found := Opened{memory: openMemory(there.Secret, there.Memory)}
+	if known := found.answer(o.Conversation.Previous); known != nil {
+		o.elsewhere = *known
+		o.elsewhere.Unseen = true
+	}
+	return nil
 }
 
 // AnswerBlocked returns the body of a call as it is to be read, given that the client never
@@ -100,14 +142,14 @@ func (o *Opened) answered(id string) int {
 // the client resends goes. In the mode observe the body stays.
 func (o *Opened) AnswerBlocked(call wire.Request, body []byte) []byte {
 	blocked := o.memory.Blocked
-	switch at := o.answered(call.Previous); {
+	switch known := o.answer(call.Previous); {
 	case call.HistoryPath == "":
 	case call.Previous == "":
 		blocked = o.memory.Unanswered
-	case at < 0:
+	case known == nil:
 		blocked = nil
 	default:
-		blocked = o.memory.Answers[at].Blocked
+		blocked = known.Blocked
 	}
 	if len(blocked) == 0 || o.Answerer == nil || o.Mode != kernel.Enforce {
 		return body
@@ -127,11 +169,11 @@ func (j *Judged) owed() []wire.BlockedCall {
 	m := j.Opened.memory
 	blocked, asked := m.Unanswered, m.AskedCalls
 	if !j.input.history.shared {
-		at := j.Opened.answered(j.Opened.Conversation.Previous)
-		if at < 0 {
+		known := j.Opened.answer(j.Opened.Conversation.Previous)
+		if known == nil {
 			return nil
 		}
-		blocked, asked = m.Answers[at].Blocked, m.Answers[at].Asked
+		blocked, asked = known.Blocked, known.Asked
 	}
 	blocked = slices.Clone(blocked)
 	for _, id := range asked {

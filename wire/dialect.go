@@ -227,6 +227,8 @@ type Request struct {
 	// there is none. With HistoryPath the provider has the conversation up to there and
 	// the body has not; without it the body has all, and asks for the rest of that answer.
 	Previous string
+	// PreviousOurs: Previous is an answer that we wrote, so no provider knows it.
+	PreviousOurs bool
 	// HistoryPath is the path of the member that names a history which the provider
 	// has and the body has not: that of Previous, or of Session where the provider
 	// keeps that conversation; "" if the body has all of it.

@@ -37,6 +37,7 @@ func (responses) Request(body []byte) (Request, error) {
 	r.Choices = 1
 	r.Structured = isStructured(root)
 	r.Previous = root.Get("previous_response_id").Str
+	r.PreviousOurs = strings.HasPrefix(r.Previous, responsesOwn)
 	conversation := root.Get("conversation")
 	r.Session = cmp.Or(conversation.Str, conversation.Get("id").Str, root.Get("metadata.session_id").Str)
 	r.Kept = root.Get("store").Type != gjson.False
