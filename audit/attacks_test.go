@@ -250,6 +250,9 @@ func TestAttacksOnAFile(t *testing.T) {
 		{"a conversation that goes on as a session", func(t *testing.T, f *attackedFile) {
 			f.forge(t, r2Again, func(r *kernel.Receipt) { r.Resent = false })
 		}, "chain 7, log 8", "chain 7"},
+		{"a conversation that goes on as a session first", func(t *testing.T, f *attackedFile) {
+			f.forge(t, r2, func(r *kernel.Receipt) { r.Resent = false })
+		}, "log 6, chain 7", "chain 7"},
 		{"under another policy", func(t *testing.T, f *attackedFile) {
 			f.forge(t, b2, func(r *kernel.Receipt) { r.Policy = f.receipts[a4].Policy })
 		}, "replay 9, chain 9", "replay 9, chain 9"},

@@ -88,7 +88,7 @@ func (j *Judged) Commit(ctx context.Context, outcome kernel.Outcome, sent SentTe
 	defer add(&j.Opened.Timing.Commit, time.Now())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTime)
 	defer cancel()
-	unlock, err := j.Opened.governor.Locks.Lock(ctx, j.Opened.Key)
+	unlock, err := j.Opened.governor.Locks.Lock(ctx, j.Opened.session.Key)
 	if err != nil {
 		return j.unwritten(), err
 	}
@@ -126,7 +126,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	}
 	s, known := o.session, false
 	var futures, aliases []string
-	if o.Unnamed {
+	if o.branches {
 		// A conversation moves on to a key of its own, or to one for each choice that
 		// the client may go on from. Another turn of the very same texts may have left
 		// its state there: then there is nothing to add to it but this receipt, whose
@@ -251,7 +251,7 @@ func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Rece
 	r := o.governor.Kernel.Receipt(j.Turn)
 	r.SessionID, r.Turn, r.Timestamp = o.PublicID, j.label(), o.Started.UnixMilli()
 	r.Prev, r.Nonce, r.Version, r.Setup = o.session.Head, o.TurnID, o.governor.Version, o.governor.Setup
-	r.Resent, r.TraceID = o.Unnamed, o.TraceID
+	r.Resent, r.TraceID = o.branches, o.TraceID
 	r.Endpoint, r.Dialect, r.Model, r.Outcome = o.Endpoint, o.Dialect, plainName(o.Model), outcome
 	if j.Turn.Refused && outcome == kernel.Answered {
 		r.Outcome = kernel.Refused
@@ -341,7 +341,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	case o.Conversation != nil:
 		m.Histories = o.Conversation.futures(sent.choices())
 		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
-		if o.Unnamed {
+		if o.branches {
 			m.Answers = nil // each turn has a session of its own, which only its own answer leads to
 		}
 		m.Answers = slices.Concat(m.Answers, answers)

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -101,7 +103,8 @@ type Request struct {
 	Conversation *Conversation
 	// Unnamed says that the caller named no session. The state after each turn is then
 	// stored under the digest of the conversation up to its answer, and under the id of
-	// the answer if the provider keeps it.
+	// the answer if the provider keeps it. A turn that goes on from an answer of a named
+	// session is one of that session.
 	Unnamed bool
 	// RefusalID returns the id of the answer that refuses the turn with the receipt, if
 	// a later call can go on from it, or "". Nil means that there are no such ids.
@@ -177,6 +180,7 @@ type Opened struct {
 	session  store.Session
 	memory   memory
 	talk     talk
+	branches bool // each turn leaves its state under a key of its own, from which the client may go on again
 	// elsewhere is what another session knows of the answer that the call goes on from.
 	elsewhere providedAnswer
 	afforded  map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
@@ -211,10 +215,19 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 	}
 	s.PublicID = r.PublicID
 	o := &Opened{Request: r, TurnID: turnID, Coverage: coverage, governor: g, session: s, memory: openMemory(s.Secret, s.Memory)}
+	o.branches = r.Unnamed && !o.isNamed()
 	if err := o.findElsewhere(ctx); err != nil {
 		return nil, err
 	}
 	return o, nil
+}
+
+// isNamed reports whether an earlier turn named the session. One that nobody named has the
+// digest of its last turn as its key. The receipts of a named session follow one another: if
+// one of them could be followed twice, nobody could tell a branch from a receipt that was
+// put in.
+func (o *Opened) isNamed() bool {
+	return o.session.Head != "" && !slices.Contains(o.memory.Histories, o.session.Key)
 }
 
 // newTurnID makes the id of a turn: ten characters of its time in milliseconds and sixteen
@@ -244,9 +257,18 @@ func newSecret() []byte {
 // Remembered returns the turns that the session remembers, oldest first.
 func (o *Opened) Remembered() []Remembered { return o.memory.Turns }
 
-// SessionKey returns the private name of a session. It depends on the caller's
-// namespace, so knowing the id of another caller's session gives no access to it.
+// SessionKey returns the private name of a session that is named by its id. It depends on
+// the caller's namespace, so knowing the id of another caller's session gives no access to
+// it. No id leads to the session of an answer ([AnswerKey]): that one may branch, and a
+// named one may not.
 func SessionKey(namespace, id string) string {
+	if strings.HasPrefix(id, answerID) {
+		id = "\x00" + id
+	}
+	return keyOf(namespace, id)
+}
+
+func keyOf(namespace, id string) string {
 	sum := sha256.Sum256([]byte(namespace + "\x00" + id))
 	return hex.EncodeToString(sum[:])
 }

@@ -61,7 +61,10 @@ func ConversationKey(namespace, id string) string { return SessionKey(namespace,
 
 // AnswerKey returns the key that leads to the session as it was after the answer with
 // the id.
-func AnswerKey(namespace, id string) string { return SessionKey(namespace, "answer:"+id) }
+func AnswerKey(namespace, id string) string { return keyOf(namespace, answerID+id) }
+
+// answerID begins the ids of the sessions that answers lead to.
+const answerID = "answer:"
 
 // goOn records what of the history that the provider keeps was not inspected, and
 // returns the body with the id of an answer that may be gone on from. In the mode

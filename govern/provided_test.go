@@ -120,6 +120,30 @@ func TestAnswersLeadToTheirSession(t *testing.T) {
 	}
 }
 
+// A call that goes on from an answer of a named session is a turn of that session, and not
+// a branch of it, whether it names the session itself or not.
+func TestAnswersOfANamedSessionLeadToIt(t *testing.T) {
+	for name, named := range map[string]keptTalk{"a header": {named: "s"}, "a conversation": {conversation: "conv_1"}} {
+		c := newKeptTalk(t)
+		nameless := *c
+		c.named, c.conversation = named.named, named.conversation
+		last := c.ask(t, "", question, "resp_1", "Paris.", kernel.Answered)
+		for i, turn := range []struct {
+			by       *keptTalk
+			previous string
+		}{{&nameless, "resp_1"}, {&nameless, "resp_1"}, {c, ""}, {&nameless, "resp_2"}} {
+			r := turn.by.ask(t, turn.previous, fmt.Sprint("And of Italy? ", i), fmt.Sprint("resp_", i+2), "Rome.", kernel.Answered)
+			if r.Prev != last.Link() || r.Resent || r.PublicID != last.PublicID || r.Receipt.Turn != i+2 {
+				t.Errorf("%s: turn %d of %s after %s, resent %v", name, r.Receipt.Turn, r.PublicID, r.Prev, r.Resent)
+			}
+			if c.named != "" && skipped(r, previousPart) != "" { // what a conversation had before is not known
+				t.Errorf("%s: %+v", name, r.Coverage.Skipped)
+			}
+			last = r
+		}
+	}
+}
+
 // An answer that was not seen here begins a session, and the receipts say that its
 // history was not inspected, in every turn that builds on it. So it is for the answers
 // of other callers, and for those that broke off.

@@ -44,6 +44,7 @@ type link struct {
 	resent   bool
 	older    bool // from before links had all digits, so the next one may name only its id
 	followed bool
+	ended    bool // followed by one that is not resent, beside which nothing stands
 }
 
 // Add takes the next receipt, oldest first, with the kernel of its policy. An
@@ -115,7 +116,7 @@ func (c *Chain) follow(k *Kernel, r *Receipt, added *link) error {
 	if err := before.precede(k, r); err != nil {
 		return err
 	}
-	c.close(before)
+	c.close(before, r.Resent)
 	return nil
 }
 
@@ -134,7 +135,7 @@ func (c *Chain) missing(r *Receipt) error {
 
 // precede checks that r may follow, which it has not done yet.
 func (l *link) precede(k *Kernel, r *Receipt) error {
-	if branches := l.resent && r.Resent; l.followed && !branches {
+	if branches := l.resent && r.Resent && !l.ended; l.followed && !branches {
 		return fmt.Errorf("%w: %s is not the only one that follows %s: one of them was put in", ErrChain, r.ID, l.id)
 	}
 	if l.public != r.SessionID {
@@ -151,10 +152,10 @@ func (l *link) precede(k *Kernel, r *Receipt) error {
 	return nil
 }
 
-// close notes that a receipt was followed. In a resent conversation it may be followed
-// again.
-func (c *Chain) close(l *link) {
-	l.followed = true
+// close notes that a receipt was followed, and whether by a resent one. In a resent
+// conversation it may be followed again.
+func (c *Chain) close(l *link, resent bool) {
+	l.followed, l.ended = true, !resent
 	if l.resent {
 		return
 	}

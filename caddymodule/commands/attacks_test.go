@@ -76,6 +76,17 @@ func madeUp(t *testing.T, like row) row {
 	return sealed(t, like, receipt)
 }
 
+// doubled returns a receipt that follows the same one as another, as a branch of a resent
+// conversation would or as no receipt may.
+func doubled(t *testing.T, like row, resent bool) row {
+	receipt, err := kernel.ParseReceipt(like.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt.Model, receipt.Resent = "another-model", resent
+	return sealed(t, like, receipt)
+}
+
 // sealed returns the row with another receipt.
 func sealed(t *testing.T, r row, receipt kernel.Receipt) row {
 	t.Helper()
@@ -190,6 +201,12 @@ func TestAttacksBehindTheStore(t *testing.T) {
 		}, ""}, // whoever may write the store may append to it
 		{"one twice", func(_ *testing.T, _ attacked, rows []row) []row {
 			return mended(slices.Insert(rows, c1, rows[a3]))
+		}, "chain since"},
+		{"a turn put in beside another, and the log mended", func(t *testing.T, _ attacked, rows []row) []row {
+			return mended(slices.Insert(rows, b2, doubled(t, rows[a2], false)))
+		}, "chain since"},
+		{"a turn put in as a branch, and the log mended", func(t *testing.T, _ attacked, rows []row) []row {
+			return mended(slices.Insert(rows, b2, doubled(t, rows[a2], true)))
 		}, "chain since"},
 		{"two swapped", func(_ *testing.T, _ attacked, rows []row) []row {
 			rows[b1], rows[a2] = rows[a2], rows[b1]

@@ -464,7 +464,20 @@ func TestChangedExports(t *testing.T) {
 		t.Fatalf("no receipt %d of %s", n, session)
 		return 0
 	}
-	middle := place("chance", 5)
+	middle, later := place("chance", 5), place("chance", 37)
+	// beside puts in a receipt that follows the same one as another, at a place in the log.
+	beside := func(e []entry, at int, resent bool, to int) []entry {
+		r := open(t, e[at].Receipt)
+		r.Resent, r.Model = resent, "another"
+		record, err := r.Seal()
+		if err != nil {
+			t.Error(err)
+		}
+		double := e[at]
+		double.Receipt = record
+		return slices.Insert(e, to, double)
+	}
+	branch := place("resent", 1)
 	for name, c := range map[string]struct {
 		change      func([]entry) []entry
 		naive, able string // checks, sorted
@@ -490,6 +503,11 @@ func TestChangedExports(t *testing.T) {
 			e[middle].Receipt = bytes.Replace(e[middle].Receipt, []byte(`"turn":6`), []byte(`"turn":7`), 1)
 			return e
 		}, "form log", ""},
+		"a turn put in beside another":           {func(e []entry) []entry { return beside(e, middle, false, later) }, "chain log", "chain"},
+		"a branch put into a named session":      {func(e []entry) []entry { return beside(e, middle, true, later) }, "chain log", "chain"},
+		"a branch put into a resent one":         {func(e []entry) []entry { return beside(e, branch, true, later) }, "log", ""},
+		"a turn put in beside those of a branch": {func(e []entry) []entry { return beside(e, branch, false, later) }, "chain log", "chain"},
+		"a turn put in before those of a branch": {func(e []entry) []entry { return beside(e, branch, false, branch) }, "chain log", "chain"},
 		"a space put in": {func(e []entry) []entry {
 			e[middle].Receipt = bytes.Replace(e[middle].Receipt, []byte(`,`), []byte(`, `), 1)
 			return e
