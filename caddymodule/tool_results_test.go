@@ -100,7 +100,7 @@ func TestToolResultsAreTreated(t *testing.T) {
 					if first != body || len(redacted) > 0 {
 						t.Errorf("%s: forwarded %s, %v", name, first, redacted)
 					}
-				case strings.Contains(first, poisonMark) != (option == "annotate"), strings.Contains(first, toolWarned) != (option == "annotate"), len(redacted) != 1, !json.Valid([]byte(first)):
+				case strings.Contains(first, poisonMark) != (option == "annotate"), strings.Contains(first, toolWarned) != (option == "annotate"), strings.Contains(first, removed) != (option == "redact"), len(redacted) != 1, !json.Valid([]byte(first)):
 					t.Errorf("%s: forwarded %s, %v", name, first, redacted)
 				}
 				s.post(api.path, api.body(api.result(poison), api.next))

@@ -142,7 +142,7 @@ func geminiResult(w *walk, v gjson.Result) {
 	if w.role == "" {
 		kind = ToolResult
 	}
-	anyOf{text: text(kind), list: gathered(kind), object: gathered(kind)}.read(w, v)
+	anyOf{text: text(kind), list: gathered(kind), object: replacedBy(noted, gathered(kind))}.read(w, v)
 }
 
 // geminiBlob is a file in base64.

@@ -402,7 +402,7 @@ func TestGeminiRedactForms(t *testing.T) {
 	want := strings.NewReplacer(
 		`"caf\u00e9"`, `"gone"`, `"ZG9j"`, `"`+base64.StdEncoding.EncodeToString([]byte("gone"))+`"`,
 		`{"thought":true ,"text":"hm","thoughtSignature":"c2ln"}`, `{"text":"gone"}`,
-		`"name":"f"`, `"name":"redacted"`, `{"a":"b"}`, `{"redacted":"gone"}`, `"p"`, `"{\"redacted\":\"gone\"}"`, `{"r":"s"}`, `{}`, `"ok"`, `"gone"`,
+		`"name":"f"`, `"name":"redacted"`, `{"a":"b"}`, `{"redacted":"gone"}`, `"p"`, `"{\"redacted\":\"gone\"}"`, `{"r":"s"}`, `{"note":"gone"}`, `"ok"`, `"gone"`,
 	).Replace(body)
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

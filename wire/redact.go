@@ -41,7 +41,7 @@ func (e Edit) value(raw []byte) []byte {
 	if !e.Before {
 		return e.Part.redacted(raw[0], e.Text)
 	}
-	if raw[0] == '{' && e.Part.replacement == "" {
+	if raw[0] == '{' && (e.Part.replacement == "" || e.Part.replacement == noted) {
 		note := slices.Concat([]byte(`{"note":`), encode(e.Text))
 		if rest := bytes.TrimLeft(raw[1:], " \t\r\n"); rest[0] != '}' {
 			note = append(note, ',')
@@ -68,6 +68,8 @@ const (
 	// inputText and outputText are parts of a message, said to the model or by it.
 	inputText  replacement = "input_text"
 	outputText replacement = "output_text"
+	// noted is an object that holds the text, for one whose members have any names.
+	noted replacement = "noted"
 )
 
 // redacted is the JSON value that replaces a part whose raw value begins with the
@@ -85,6 +87,8 @@ func (p Part) redacted(opens byte, text string) []byte {
 		return encode(map[string]string{"type": "message", "role": "assistant", "content": text})
 	case p.replacement == inputText, p.replacement == outputText:
 		return encode(map[string]string{"type": string(p.replacement), "text": text})
+	case p.replacement == noted:
+		return encode(map[string]string{"note": text})
 	case p.Kind == Arguments && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
 	case p.Kind == Arguments:
