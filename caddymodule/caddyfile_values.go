@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,16 +101,24 @@ func choiceListOption(to *[]string, values ...string) func(d *caddyfile.Dispense
 	}
 }
 
+// parseNumber reads a finite float: JSON, into which the configuration is adapted, has no
+// other.
+func parseNumber(text string) (f float64, ok bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
 // numberOption sets a float.
 func numberOption(to **float64) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
 		arg, err := oneArgument(d)
 		if err != nil {
 			return err
 		}
-		f, err := strconv.ParseFloat(arg, 64)
-		if err != nil {
-			return d.Errf("%q is not a number", arg)
+		f, ok := parseNumber(arg)
+		if !ok {
+			return d.Errf("%s: %q is not a number", name, arg)
 		}
 		*to = &f
 		return nil

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -277,8 +275,8 @@ func (g *GuardOptions) parseAsk(d *caddyfile.Dispenser) error {
 	case len(args) == 3 && args[0] == string(govern.AskWhen):
 		g.Low, g.High = new(float64), new(float64)
 		for i, to := range []*float64{g.Low, g.High} {
-			var err error
-			if *to, err = strconv.ParseFloat(args[i+1], 64); err != nil {
+			var ok bool
+			if *to, ok = parseNumber(args[i+1]); !ok {
 				return d.Errf("%q is not a number", args[i+1])
 			}
 		}
@@ -296,8 +294,8 @@ func (g *GuardOptions) parseBudget(d *caddyfile.Dispenser) error {
 		return err
 	}
 	number, isShare := strings.CutSuffix(arg, "%")
-	share, err := strconv.ParseFloat(number, 64)
-	if !isShare || err != nil {
+	share, ok := parseNumber(number)
+	if !isShare || !ok {
 		return d.Errf("%q is not a share such as 20%%", arg)
 	}
 	g.Budget = &share
@@ -312,8 +310,8 @@ func (g *GuardOptions) parseCalibration(d *caddyfile.Dispenser) error {
 	}
 	g.Calibration = new(govern.Calibration)
 	for i, to := range []*float64{&g.Calibration.Slope, &g.Calibration.Intercept} {
-		var err error
-		if *to, err = strconv.ParseFloat(args[i], 64); err != nil || math.IsNaN(*to) || math.IsInf(*to, 0) {
+		var ok bool
+		if *to, ok = parseNumber(args[i]); !ok {
 			return d.Errf("%q is not a number", args[i])
 		}
 	}
