@@ -96,9 +96,11 @@ func commitCall(receipts []store.Receipt, excluded bool) scriptCall {
 }
 
 // writeBatch sends the batch in one round trip. Its callers' contexts are
-// theirs; the batch is bounded by the timeouts of the connection.
+// theirs; the batch has a time of its own, so that a connection which hangs does not keep
+// the next batch waiting once their writes have failed.
 func (s *Store) writeBatch(batch []scriptCall) []error {
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
 	cmds := s.send(ctx, batch, commitScript.EvalSha)
 	if anyLacksScript(cmds) {
 		// A pipeline cannot fall back to EVAL by itself. Some of the batch may
@@ -109,7 +111,7 @@ func (s *Store) writeBatch(batch []scriptCall) []error {
 	}
 	errs := make([]error, len(batch))
 	for i, cmd := range cmds {
-		errs[i] = answer(ctx, cmd)
+		errs[i] = answer(cmd)
 	}
 	return errs
 }
@@ -136,11 +138,12 @@ func anyLacksScript(cmds []*client.Cmd) bool {
 	return false
 }
 
-// answer reads the script's answer.
-func answer(ctx context.Context, cmd *client.Cmd) error {
+// answer reads the script's answer. That the time of the batch is over is the server's
+// failure: no caller ended it.
+func answer(cmd *client.Cmd) error {
 	done, err := cmd.Bool()
 	if err != nil {
-		return failure(ctx, "committing", err)
+		return failure(context.Background(), "committing", err)
 	}
 	if !done {
 		return fmt.Errorf("committing a turn: %w", store.ErrConflict)

@@ -15,35 +15,39 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// defaultTimeout is long for a round trip in a data centre and short for a
-// request that waits.
-const defaultTimeout = 250 * time.Millisecond
+// defaultTimeout lets a server fail over, or wait for its disk, without failing the
+// requests that come meanwhile: each of them may hold a model's answer that was paid for. It
+// is as long as a turn waits for a write before it repeats it.
+const defaultTimeout = 5 * time.Second
 
 // Options adjusts a store. The zero value is right for production.
 type Options struct {
-	// Timeout bounds each wait for the server: to connect, to write, to read.
-	// Default: 250 ms. Waiting for a connection that other requests use may take
-	// another second, because a burst is no outage.
+	// Timeout bounds each wait for the server: to connect, to write, to read. A batch of
+	// commits is bounded as a whole, because those that come meanwhile wait for it.
+	// Default: 5 s. Waiting for a connection that other requests use may take
+	// another second, because a burst is no outage. The URL does not change it.
 	Timeout time.Duration
 }
 
 // Store is a [store.Store] in Redis.
 type Store struct {
-	client *client.Client
-	writes *store.GroupCommit[scriptCall]
-	close  func() error
+	client  *client.Client
+	timeout time.Duration
+	writes  *store.GroupCommit[scriptCall]
+	close   func() error
 }
 
 // Open connects to the server at the one URL of the form
 // redis://[user:password@]host[:port][/db], or rediss:// for TLS. It fails when
 // the server does not answer.
 func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
-	settings, err := parse(urls, cmp.Or(opts.Timeout, defaultTimeout))
+	timeout := cmp.Or(opts.Timeout, defaultTimeout)
+	settings, err := parse(urls, timeout)
 	if err != nil {
 		return nil, err
 	}
 	quieten()
-	s := &Store{client: client.NewClient(settings)}
+	s := &Store{client: client.NewClient(settings), timeout: timeout}
 	err = s.Check(ctx)
 	if err == nil {
 		err = s.beginLog(ctx)
