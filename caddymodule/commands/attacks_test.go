@@ -298,6 +298,45 @@ func TestACutTailShowsAtTheNextReceipt(t *testing.T) {
 	}
 }
 
+// A Redis that lost everything, because it was emptied or has no file, while replicas run: what
+// they write from then on verifies.
+func TestWhatIsWrittenAfterALossVerifies(t *testing.T) {
+	url := storetest.StartRedis(t)
+	kept := storeOf(url)
+	var replicas []string
+	for range 2 {
+		replicas = append(replicas, startProxyWith(t, kept, `{}`, answersByID()).URL)
+	}
+	turns := func(session string) {
+		t.Helper()
+		for _, replica := range replicas {
+			askProxy(t, http.MethodPost, replica+"/lex/tools/check", fmt.Sprintf(`{"session_id":%q,"tool":{"name":"read_file","arguments":{"path":"notes.txt"}}}`, session))
+			say(t, replica, session, []sessionCall{{"@", "", `"input":"What is the capital of France?"`}})
+		}
+	}
+	turns("a")
+	options, err := client.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := client.NewClient(options)
+	t.Cleanup(func() { _ = raw.Close() })
+	if err := raw.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	turns("b")
+	turns("a")
+	for name, from := range map[string][]string{"the proxy": {"--url", replicas[0]}, "the store": {"--store", url}} {
+		if out, _, err := lexCommand("", append([]string{"verify"}, from...)...); err != nil || !strings.Contains(out, "8 receipts in ") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	export := must(t, "export", "--url", replicas[0])
+	if out, faulty := python(t, file(t, export)); faulty || !strings.Contains(out, "8 receipts, 0 faults, 0 setups that are not here") {
+		t.Error(out)
+	}
+}
+
 func storeOf(place string) map[string]any {
 	if strings.HasPrefix(place, "redis://") {
 		return map[string]any{"engine": "redis", "urls": []string{place}}

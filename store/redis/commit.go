@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -101,17 +102,19 @@ func commitCall(receipts []store.Receipt, excluded bool) scriptCall {
 func (s *Store) writeBatch(batch []scriptCall) []error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	cmds := s.send(ctx, batch, commitScript.EvalSha)
+	kept := s.documents.all()
+	cmds, found := s.send(ctx, batch, kept, commitScript.EvalSha)
 	if anyLacksScript(cmds) {
 		// A pipeline cannot fall back to EVAL by itself. Some of the batch may
 		// have run, if the server lost its scripts half way: running all of it
 		// again is safe, because what is there is found by its id. EVAL brings
 		// the script along, so that losing it again does no harm.
-		cmds = s.send(ctx, batch, commitScript.Eval)
+		cmds, found = s.send(ctx, batch, kept, commitScript.Eval)
 	}
+	lost := s.restoreDocuments(ctx, kept, found) // before anybody is told that a receipt which names them is durable
 	errs := make([]error, len(batch))
 	for i, cmd := range cmds {
-		errs[i] = answer(cmd)
+		errs[i] = cmp.Or(answer(cmd), lost)
 	}
 	return errs
 }
@@ -119,14 +122,16 @@ func (s *Store) writeBatch(batch []scriptCall) []error {
 // scriptRunner runs a script: by its digest or with its text.
 type scriptRunner func(ctx context.Context, c client.Scripter, keys []string, args ...any) *client.Cmd
 
-func (s *Store) send(ctx context.Context, batch []scriptCall, run scriptRunner) []*client.Cmd {
-	cmds := make([]*client.Cmd, len(batch))
+// send runs the script for each of the batch, and then counts the documents that are kept.
+func (s *Store) send(ctx context.Context, batch []scriptCall, kept map[string][]byte, run scriptRunner) (cmds []*client.Cmd, found *client.IntCmd) {
+	cmds = make([]*client.Cmd, len(batch))
 	pipeline := s.client.Pipeline()
 	for i, c := range batch {
 		cmds[i] = run(ctx, pipeline, c.keys, c.args...)
 	}
+	found = countDocuments(ctx, pipeline, kept)
 	_, _ = pipeline.Exec(ctx) // every command has its own error
-	return cmds
+	return cmds, found
 }
 
 func anyLacksScript(cmds []*client.Cmd) bool {

@@ -22,6 +22,8 @@
 //	lex:key:{<hash>}       hash    an API key
 //	lex:keys               set     the hashes of all API keys
 //	lex:benchmarks         stream  published rows
+//	lex:policy:{<hash>}    string  a document that receipts name. Who has put one and goes on
+//	                               writing receipts puts it again if the server has lost it
 //
 // Receipts that were written before there was a log are put into it when the first
 // store is opened (begin_log.lua). Replicas that know of no log must have stopped by

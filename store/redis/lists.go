@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,8 +21,6 @@ const (
 	keysKey       = "lex:keys"
 	benchmarksKey = "lex:benchmarks"
 )
-
-func documentKey(hash string) string { return "lex:policy:{" + hash + "}" }
 
 func keyKey(hash string) string { return "lex:key:{" + hash + "}" }
 
@@ -97,23 +94,6 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 	}
 	store.SortKeys(list)
 	return list, nil
-}
-
-// PutDocument keeps the first text for a hash, for good.
-func (s *Store) PutDocument(ctx context.Context, hash string, text []byte) error {
-	if hash == "" || len(text) == 0 {
-		return fmt.Errorf("%w: document without hash or text", store.ErrInvalid)
-	}
-	return failure(ctx, "writing a document", s.client.SetNX(ctx, documentKey(hash), text, 0).Err())
-}
-
-// Document looks the hash up.
-func (s *Store) Document(ctx context.Context, hash string) ([]byte, error) {
-	text, err := s.client.Get(ctx, documentKey(hash)).Bytes()
-	if errors.Is(err, client.Nil) {
-		return nil, fmt.Errorf("reading a document: %w", store.ErrNotFound)
-	}
-	return text, failure(ctx, "reading a document", err)
 }
 
 // Publish adds the rows in one transaction.

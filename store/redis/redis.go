@@ -31,10 +31,11 @@ type Options struct {
 
 // Store is a [store.Store] in Redis.
 type Store struct {
-	client  *client.Client
-	timeout time.Duration
-	writes  *store.GroupCommit[scriptCall]
-	close   func() error
+	client    *client.Client
+	timeout   time.Duration
+	documents documents
+	writes    *store.GroupCommit[scriptCall]
+	close     func() error
 }
 
 // Open connects to the server at the one URL of the form

@@ -163,6 +163,44 @@ func TestCommitsWhileScriptsAreLost(t *testing.T) {
 	}
 }
 
+// A server that lost its data gets the documents again that receipts name, from each replica
+// those that it has put, before the first receipt of that replica is acknowledged.
+func TestDocumentsComeBack(t *testing.T) {
+	url := storetest.StartRedis(t)
+	raw := connect(t, url)
+	replicas := map[string]*redis.Store{"a": open(t, url, patient), "b": open(t, url, patient)}
+	text := func(name string) string { return `{"of":"` + name + `"}` }
+	for name, s := range replicas {
+		must(t, s.PutDocument(t.Context(), "policy-"+name, []byte(text(name))))
+		must(t, s.PutDocument(t.Context(), "setup", []byte("{}")))
+	}
+	for _, write := range []string{"commit", "append"} {
+		for _, lose := range []func() error{
+			func() error { return raw.FlushAll(t.Context()).Err() },
+			func() error { return raw.Del(t.Context(), "lex:policy:{policy-a}", "lex:policy:{policy-b}").Err() },
+		} {
+			must(t, lose())
+			for name, s := range replicas {
+				id := "KRN-" + name + write
+				change := turn(store.Session{Key: id}, id)
+				if session, err := s.Session(t.Context(), id); err == nil {
+					change = turn(session, id+"-2")
+				}
+				if write == "append" {
+					must(t, s.Append(t.Context(), change.Receipt))
+				} else {
+					must(t, s.Commit(t.Context(), change))
+				}
+				for hash, want := range map[string]string{"policy-" + name: text(name), "setup": "{}"} {
+					if got, err := s.Document(t.Context(), hash); string(got) != want {
+						t.Errorf("%s after %s: %s %v", hash, write, got, err)
+					}
+				}
+			}
+		}
+	}
+}
+
 // BenchmarkCommit measures turns with so many sessions at once. Every turn is a
 // read and a commit.
 func BenchmarkCommit(b *testing.B) {
