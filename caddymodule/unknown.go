@@ -375,16 +375,24 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 			tell(h)
 		}
 	})
-	if err == nil {
+	switch {
+	case err != nil:
+		g.behindEnded(r.Context(), err)
+	case begun || !upgrades(r):
 		return
+	default: // reverse_proxy drops an answer 101 to a request that went on without its upgrade
+		g.refundQuota(r.Context())
 	}
-	g.behindEnded(r.Context(), err)
 	if begun {
 		panic(http.ErrAbortHandler) // an error of ours must not follow half of an answer
 	}
 	e := errProviderMissing
 	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
 		e = errUpstreamStatus.withMessage(http.StatusText(status) + ".").withStatus(status)
+	}
+	if tell != nil {
+		tell(w.Header())
+		w.Header().Del(uninspectedHeader) // the answer is ours
 	}
 	if g.isKnown() {
 		writeDialectError(w, g.known.Family, e)

@@ -296,6 +296,34 @@ func TestOtherUpgradesAreNotForwarded(t *testing.T) {
 	}
 }
 
+// An upstream that answers 101 although no upgrade was forwarded has failed. The receipt that
+// the request has is told with the error.
+func TestAnUpgradeThatNobodyAskedFor(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			t.Errorf("%s: the upgrade was forwarded", r.URL.Path)
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	}))
+	defer srv.Close()
+	p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "lex\nreverse_proxy "+srv.Listener.Addr().String())
+	for _, path := range []string{"/v1/responses", "/v1/chat/completions", "/v1/messages", "/api/chat"} {
+		status, header, body := p.send(http.MethodGet, path, "", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}})
+		if status != http.StatusBadGateway || !strings.Contains(body, "could not be reached") || header.Get("X-Lex-Uninspected") != "" {
+			t.Errorf("%s: %d %v %s", path, status, header, body)
+		}
+		if receipt, _, _ := p.send(http.MethodGet, "/audits/"+header.Get("X-Lex-Receipt-Id"), "", nil); receipt != http.StatusOK {
+			t.Errorf("%s: the receipt that is told is answered with %d", path, receipt)
+		}
+	}
+}
+
 // With `unknown block` nothing passes that nobody can read, and the refusal is
 // the dialect's own.
 func TestUnknownParts(t *testing.T) {
