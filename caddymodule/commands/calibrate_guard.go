@@ -93,6 +93,9 @@ func guardNamed(guards []*govern.Guard, name string) (*govern.Guard, error) {
 			return g, nil
 		}
 	}
+	if len(names) == 0 {
+		return nil, errors.New("the configuration has no guards")
+	}
 	return nil, fmt.Errorf("the configuration has no guard %q, but these: %s", name, strings.Join(names, ", "))
 }
 

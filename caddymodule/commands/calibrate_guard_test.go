@@ -177,6 +177,15 @@ func TestCalibrateGuardFails(t *testing.T) {
 			t.Errorf("%q: %v %s", args, err, out)
 		}
 	}
+	bare := filepath.Join(t.TempDir(), "Caddyfile")
+	if err := os.WriteFile(bare, []byte("{\n\tlex\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for config, want := range map[string]string{config: `has no guard "nope", but these: tei`, bare: "has no guards"} {
+		if _, _, err := lexCommand("", "calibrate", "--guard", "nope", "--labelled", data, "--config", config); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 	bad := labelled(t, append(cases(200), `{"label":"benign","text":7}`)...)
 	if _, errs, err := lexCommand("", "calibrate", "--guard", "tei", "--labelled", bad, "--config", config); err == nil || !strings.Contains(errs, "line 201") {
 		t.Errorf("a bad line: %v %s", err, errs)
