@@ -380,7 +380,8 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		dropDescription(h)
 	}
 	if response, err := a.dialect.Response(body); err == nil {
-		a.assessed.AnswerID, a.failed = response.ID, a.failed || response.Err
+		a.assessed.AnswerID, a.assessed.Pending = response.ID, response.Pending
+		a.failed = a.failed || response.Err
 		return a.assessed.ReadAnswer(response), outcome, body
 	}
 	return a.readForeign(body), outcome, body

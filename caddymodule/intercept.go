@@ -150,13 +150,14 @@ func (c *interception) openSession(ctx context.Context) error {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.sessionID()
 	named := id != "" && len(c.call.Parts) > 0 // who says nothing takes no step in it
-	if c.call.HistoryPath != "" {
+	if talk.Previous = c.call.Fetches; c.call.HistoryPath != "" {
 		talk.Previous = c.call.Previous
 	}
 	turn := c.interceptedTurn(c.started)
 	turn.Endpoint, turn.Dialect, turn.Model = c.endpoint, c.dialect.Name(), c.call.Model
 	turn.Conversation, turn.Eval, turn.RefusalID = talk, c.auth.isEval(c.r, id), c.refusalID
 	turn.PublicID, turn.Kept = talk.PublicID(), c.call.Kept
+	turn.Fetches, turn.FetchesRest = c.call.Fetches, c.call.FetchesRest
 	turn.Answerer, _ = c.dialect.(wire.CallAnswerer)
 	switch {
 	case named:

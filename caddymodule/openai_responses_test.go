@@ -109,6 +109,109 @@ func TestResponsesInTheBackground(t *testing.T) {
 	}
 }
 
+// What is found in an answer that is fetched later counts for the calls that go on from it:
+// a refused one is left, blocked calls are answered, and one that nobody read is listed.
+func TestResponsesGoOnFromFetchedAnswers(t *testing.T) {
+	const background = `"background":true,"input":"And of Italy?"`
+	calls := reply(functionCalls([]askedFor{weather, wipe})...)
+	for name, test := range map[string]struct {
+		fetch, answer string // what is fetched, and what comes; "" for nothing
+		from, results string // where it goes on from, and with which results
+		unseen        bool
+	}{
+		"clean":             {"resp_bg", reply(said("msg_1", "Rome.")), "resp_bg", "", false},
+		"canceled":          {"resp_bg/cancel", strings.Replace(reply(), "completed", "cancelled", 1), "resp_bg", "", false},
+		"calls":             {"resp_bg", calls, "resp_bg", "call_b", false},
+		"refused":           {"resp_bg", reply(said("msg_1", capitulation)), "resp_1", "call_c", false},
+		"streamed":          {"resp_bg?stream=true", replyStream([]string{"Rome."}), "resp_bg", "", false},
+		"streamed, refused": {"resp_bg?stream=true", replyStream(strings.SplitAfter(capitulation, " ")), "resp_1", "call_c", false},
+		"a rest":            {"resp_bg?stream=true&starting_after=3", replyStream([]string{"Rome."}, functionCalls([]askedFor{wipe})...), "resp_bg", "call_b", true},
+		"a refused rest":    {"resp_bg?stream=true&starting_after=3", replyStream(strings.SplitAfter(capitulation, " ")), "resp_1", "call_c", false},
+		"not there yet":     {"resp_bg", strings.Replace(reply(), "completed", "in_progress", 1), "resp_bg", "", true},
+		"another":           {"resp_other", reply(said("msg_1", capitulation)), "resp_bg", "", true},
+		"an error":          {"resp_bg", `{"error":{"message":"no"}}`, "resp_bg", "", true},
+		"nothing":           {"", "", "resp_bg", "", true},
+	} {
+		for _, session := range []string{"", "s", "conversation"} {
+			t.Run(name+" "+session, func(t *testing.T) {
+				answer := ""
+				seen := new(recorder)
+				s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+					seen.record(r)
+					if strings.HasPrefix(answer, "event:") {
+						return answering("text/event-stream", answer)(w, r)
+					}
+					return answering("application/json", answer)(w, r)
+				})
+				headers := map[string][]string{"s": {"X-Lex-Session", "s"}}[session]
+				ask := func(id, from, members, gives string) string {
+					t.Helper()
+					answer = strings.ReplaceAll(gives, `"resp_1"`, quoted(id))
+					place := `"previous_response_id":"` + from + `",`
+					if session == "conversation" {
+						place = `"conversation":"conv_1",`
+					}
+					w := s.post("/v1/responses", `{"model":"m",`+place+members+`}`, headers...)
+					if w.Code != http.StatusOK {
+						t.Fatalf("%d %s", w.Code, w.Body)
+					}
+					return gjson.Get(w.Body.String(), "id").Str
+				}
+				ask("resp_1", "", `"input":"What is the capital of France?"`, reply(functionCalls([]askedFor{second})...))
+				ask("resp_bg", "resp_1", background, strings.Replace(reply(), "completed", "queued", 1))
+				asked := s.turns()[0]
+				starts := []string{"resp_bg"}
+				for range 2 { // as often as the client likes
+					if test.fetch == "" {
+						break
+					}
+					answer = strings.ReplaceAll(test.answer, `"resp_1"`, `"resp_bg"`)
+					method := http.MethodGet
+					if strings.HasSuffix(test.fetch, "/cancel") {
+						method = http.MethodPost
+					}
+					got := s.send(method, "/v1/responses/"+test.fetch, "", headers...).Body.String()
+					if strings.Contains(got, "DAN") || strings.Contains(got, "rm -rf") {
+						t.Fatalf("fetched %s", got)
+					}
+					if id := gjson.Get(got, "id").Str; test.from == "resp_1" && id != "" {
+						starts = append(starts, id)
+					}
+				}
+				for _, from := range starts {
+					ask("resp_2", from, `"input":"And of Spain?"`, reply(said("msg_2", "Madrid.")))
+					got, ids := gjson.ParseBytes(seen.last().body), []string{}
+					for _, id := range got.Get("input.#.call_id").Array() {
+						ids = append(ids, id.Str)
+					}
+					want := test
+					if session == "conversation" && test.from == "resp_1" {
+						want.results = "" // it is where the provider has put it, and has no calls
+					}
+					if strings.Join(ids, " ") != want.results || session != "conversation" && got.Get("previous_response_id").Str != want.from {
+						t.Errorf("on from %s: forwarded %s", from, got.Raw)
+					}
+					receipt := s.turns()[0]
+					listed := fmt.Sprint(receipt["coverage"].(map[string]any)["skipped"])
+					if strings.Contains(listed, "not seen here") != want.unseen || strings.Contains(listed, "refused") != (session == "conversation" && test.from == "resp_1") {
+						t.Errorf("on from %s: listed %s", from, listed)
+					}
+					if receipt["session_id"] != asked["session_id"] || session == "" && receipt["turn"] != 3.0 {
+						t.Errorf("on from %s: turn %v of another session", from, receipt["turn"])
+					}
+				}
+				if session == "conversation" { // the answer after it was read
+					ask("resp_3", "", `"input":"And of Greece?"`, reply(said("msg_3", "Athens.")))
+					listed := fmt.Sprint(s.turns()[0]["coverage"].(map[string]any)["skipped"])
+					if got := seen.last().body; strings.Contains(string(got), "call_id") || strings.Contains(listed, "not seen here") != test.unseen {
+						t.Errorf("later: forwarded %s, listed %s", got, listed)
+					}
+				}
+			})
+		}
+	}
+}
+
 // An attack is refused before the model is asked, as an answer of the API, in every place
 // where it can stand.
 func TestResponsesRefuse(t *testing.T) {

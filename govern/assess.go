@@ -27,6 +27,8 @@ type Assessed struct {
 	// AnswerID is the id of the model's answer, by which a later call can go on from
 	// it, or "".
 	AnswerID string
+	// Pending: the provider still works on the answer, which is fetched by its id.
+	Pending bool
 
 	level    store.Level
 	input    Input

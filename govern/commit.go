@@ -159,7 +159,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	}
 	answers := j.answers(r, decisions)
 	for _, a := range answers {
-		aliases = append(aliases, AnswerKey(o.Namespace, a.ID))
+		aliases = append(aliases, a.key(o))
 	}
 	aliases = slices.DeleteFunc(aliases, func(alias string) bool { return alias == s.Key })
 	switch {
@@ -369,6 +369,10 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	case !j.input.history.shared:
 	case outcome == kernel.Answered || outcome == kernel.Refused && j.answerID != "":
 		m.Unanswered, m.AskedCalls = d.unanswered(), d.asked()
+		m.Unread, m.Pending = m.Unread || m.Pending != "", ""
+		if j.pending && len(j.answerID) <= maxAnswerID {
+			m.Pending = j.answerID
+		}
 	case outcome == kernel.Refused: // the provider has nothing of the turn
 		m.Unanswered, m.AskedCalls = j.owed(), nil
 	}

@@ -26,8 +26,8 @@ import (
 // It keeps what it has computed, so it is not safe for concurrent use.
 type Conversation struct {
 	// Previous is the id of the provider's answer that the call goes on from, if the
-	// provider has the conversation up to there and the request has not. It is set before
-	// anything is asked of the conversation.
+	// provider has the conversation up to there and the request has not, or of the answer
+	// that the call fetches. It is set before anything is asked of the conversation.
 	Previous string
 
 	namespace  string

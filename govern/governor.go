@@ -111,6 +111,10 @@ type Request struct {
 	RefusalID func(receiptID string) string
 	// Kept: the provider keeps the answer under its id.
 	Kept bool
+	// Fetches is the id of an answer that the provider has and the call asks for, "" if it
+	// asks a model. FetchesRest: it asks for the end of it.
+	Fetches     string
+	FetchesRest bool
 	// Answerer is the dialect, if its providers want a result for each call that they
 	// remember.
 	Answerer wire.CallAnswerer
@@ -180,10 +184,9 @@ type Opened struct {
 	session  store.Session
 	memory   memory
 	talk     talk
-	branches bool // each turn leaves its state under a key of its own, from which the client may go on again
-	// elsewhere is what another session knows of the answer that the call goes on from.
-	elsewhere providedAnswer
-	afforded  map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
+	branches bool            // each turn leaves its state under a key of its own, from which the client may go on again
+	previous providedAnswer  // what the session and others know of the answer that the call goes on from
+	afforded map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
 }
 
 // Open reads the session, or begins a new one.
@@ -194,7 +197,7 @@ func (g *Governor) Open(ctx context.Context, r Request) (*Opened, error) {
 // open is also used when a turn is opened again because another turn of its session
 // was committed first. The turn keeps its id, because the client may already know it.
 func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage *Coverage) (*Opened, error) {
-	s, err := g.Store.Session(ctx, r.Key)
+	s, refusal, err := g.sessionOf(ctx, r)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		s = store.Session{Key: r.Key, State: g.Kernel.NewSession(), Secret: newSecret()}
@@ -214,9 +217,9 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 		r.PublicID = cmp.Or(head.SessionID, r.PublicID)
 	}
 	s.PublicID = r.PublicID
-	o := &Opened{Request: r, TurnID: turnID, Coverage: coverage, governor: g, session: s, memory: openMemory(s.Secret, s.Memory)}
+	o := &Opened{Request: r, TurnID: turnID, Coverage: coverage, governor: g, session: s, memory: openMemory(s.Secret, s.Memory), previous: refusal}
 	o.branches = r.Unnamed && !o.isNamed()
-	if err := o.findElsewhere(ctx); err != nil {
+	if err := o.findPrevious(ctx); err != nil {
 		return nil, err
 	}
 	return o, nil

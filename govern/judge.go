@@ -37,6 +37,7 @@ type Judged struct {
 	Measured *detect.Measured
 	level    store.Level // of the first decision
 	answerID string
+	pending  bool
 	input    Input
 	evidence kernel.Evidence
 	found    kernel.Output
@@ -139,7 +140,7 @@ func (a *Assessed) deny(rule string) (err error) {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, input: a.input, evidence: a.evidence, tools: a.tools}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, pending: a.Pending, input: a.input, evidence: a.evidence, tools: a.tools}
 }
 
 // RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.

@@ -63,6 +63,10 @@ type memory struct {
 	// as in a providedAnswer.
 	Unanswered []wire.BlockedCall `json:"n,omitempty"`
 	AskedCalls []string           `json:"c,omitempty"`
+	// Pending is the last answer of such a conversation, if it was not there yet and was not
+	// fetched since, and Unread says that nobody fetched one before it.
+	Pending string `json:"p,omitempty"`
+	Unread  bool   `json:"b,omitempty"`
 }
 
 const (

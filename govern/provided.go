@@ -34,6 +34,15 @@ type providedAnswer struct {
 	Blocked []wire.BlockedCall `json:"b,omitempty"`
 	// Asked are the ids of the calls of the answer that the client got.
 	Asked []string `json:"c,omitempty"`
+	// Refused is what to know instead if the answer is refused when it is fetched. Nil
+	// where it came whole with the call.
+	Refused *providedAnswer `json:"r,omitempty"`
+	// Partly: when it was fetched not all of it came.
+	Partly bool `json:"p,omitempty"`
+	// Of is the answer that was fetched and for which this refusal stands.
+	Of string `json:"o,omitempty"`
+	// Shared: the answer is in a conversation that the provider keeps.
+	Shared bool `json:"s,omitempty"`
 }
 
 // maxAnswerID is how long an id can be that is remembered, in bytes. Those of the known
@@ -66,6 +75,19 @@ func AnswerKey(namespace, id string) string { return keyOf(namespace, answerID+i
 // answerID begins the ids of the sessions that answers lead to.
 const answerID = "answer:"
 
+// fetchedKey returns the key that leads to what was found in an answer when it was fetched.
+// No name that a caller gives leads there: it has no zero byte.
+func fetchedKey(namespace, id string) string { return keyOf(namespace, "\x00fetched:"+id) }
+
+// key returns the key that leads to the session with what is known of the answer. Only the
+// state after the call that asked for it is found by the id itself.
+func (a providedAnswer) key(o *Opened) string {
+	if a.ID == o.Fetches {
+		return fetchedKey(o.Namespace, a.ID)
+	}
+	return AnswerKey(o.Namespace, a.ID)
+}
+
 // goOn records what of the history that the provider keeps was not inspected, and
 // returns the body with the id of an answer that may be gone on from. In the mode
 // observe the body stays.
@@ -76,9 +98,9 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	part := "request." + call.HistoryPath
 	p := provided{shared: call.Previous == "", from: call.Previous}
 	if p.shared {
-		p.unseen = o.session.Head == ""
+		p.unseen = o.session.Head == "" || o.memory.Pending != "" || o.memory.Unread
 	} else {
-		known := o.answer(call.Previous)
+		known := o.answer()
 		p.unseen = known == nil || known.Unseen
 		// An id of ours would only fail at the provider, so it never gets there.
 		if known != nil && known.From != call.Previous && (o.Mode == kernel.Enforce || call.PreviousOurs) {
@@ -96,47 +118,110 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	return p, body
 }
 
-// answer returns what is known of an answer that the call goes on from, or nil. The latest
-// counts.
-func (o *Opened) answer(id string) *providedAnswer {
-	for i, a := range slices.Backward(o.memory.Answers) {
+// answer returns what the session knows of an answer, or nil. The latest counts.
+func (m memory) answer(id string) *providedAnswer {
+	for i, a := range slices.Backward(m.Answers) {
 		if a.ID == id {
-			return &o.memory.Answers[i]
+			return &m.Answers[i]
 		}
-	}
-	if id != "" && o.elsewhere.ID == id {
-		return &o.elsewhere
 	}
 	return nil
 }
 
-// KnowsPrevious reports whether the answer that the call goes on from is known.
-func (o *Opened) KnowsPrevious() bool { return o.answer(o.Conversation.Previous) != nil }
+// answer returns what is known of the answer that the call goes on from, or nil.
+func (o *Opened) answer() *providedAnswer {
+	if o.previous.ID == "" {
+		return nil
+	}
+	return &o.previous
+}
 
-// findElsewhere looks for the answer that the call goes on from in another session of the
-// same caller, because what the provider holds does not depend on how the caller names his
-// sessions. What was read there was not read here.
-func (o *Opened) findElsewhere(ctx context.Context) error {
-	if o.Conversation == nil || o.Conversation.Previous == "" || o.KnowsPrevious() {
+// KnowsPrevious reports whether the answer that the call goes on from is known.
+func (o *Opened) KnowsPrevious() bool { return o.answer() != nil }
+
+// sessionOf reads the session of a request. A refusal that stands for an answer which was
+// fetched leads to the session of the call that asked for it, and is returned too.
+func (g *Governor) sessionOf(ctx context.Context, r Request) (s store.Session, refusal providedAnswer, err error) {
+	if s, err = g.Store.Session(ctx, r.Key); err != nil || !r.Unnamed || r.Conversation == nil {
+		return s, refusal, err
+	}
+	known := openMemory(s.Secret, s.Memory).answer(r.Conversation.Previous)
+	if known == nil || known.Of == "" {
+		return s, refusal, nil
+	}
+	asked, err := g.Store.Session(ctx, AnswerKey(r.Namespace, known.Of))
+	if errors.Is(err, store.ErrNotFound) {
+		return s, refusal, nil
+	}
+	return asked, *known, err
+}
+
+// findPrevious finds what is known of the answer that the call goes on from, or fetches. It
+// looks in other sessions of the same caller too, because what the provider holds does not
+// depend on how the caller names his sessions. What was read there was not read here.
+func (o *Opened) findPrevious(ctx context.Context) error {
+	if o.Conversation == nil || o.previous.ID != "" {
 		return nil
 	}
-	key := AnswerKey(o.Namespace, o.Conversation.Previous)
-	if key == o.Key {
+	id := o.Conversation.Previous
+	if id == "" {
+		return o.findPending(ctx)
+	}
+	known := o.memory.answer(id)
+	foreign := known == nil
+	if key := AnswerKey(o.Namespace, id); known == nil && key != o.Key {
+		var err error
+		if known, err = o.answerAt(ctx, key, id); err != nil {
+			return err
+		}
+	}
+	if known == nil {
 		return nil
 	}
-	there, err := o.governor.Store.Session(ctx, key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading the session of an answer: %w", err)
+	foreign = foreign && o.memory.answer(known.Of) == nil
+	o.previous = *known
+	if known.Refused != nil {
+		fetched, err := o.answerAt(ctx, fetchedKey(o.Namespace, id), id)
+		if err != nil {
+			return err
+		}
+		if fetched != nil {
+			o.previous = *fetched
+		}
 	}
-	found := Opened{memory: openMemory(there.Secret, there.Memory)}
-	if known := found.answer(o.Conversation.Previous); known != nil {
-		o.elsewhere = *known
-		o.elsewhere.Unseen = true
+	o.previous.Unseen = o.previous.Unseen || foreign
+	return nil
+}
+
+// findPending completes what is known of a conversation whose last answer was not there
+// yet, if that was fetched since.
+func (o *Opened) findPending(ctx context.Context) error {
+	if o.memory.Pending == "" {
+		return nil
+	}
+	fetched, err := o.answerAt(ctx, fetchedKey(o.Namespace, o.memory.Pending), o.memory.Pending)
+	if fetched == nil {
+		return err
+	}
+	m := &o.memory
+	m.Unanswered, m.AskedCalls = fetched.Blocked, fetched.Asked
+	m.Tainted = m.Tainted || fetched.From != fetched.ID
+	if !fetched.Partly {
+		m.Pending = ""
 	}
 	return nil
+}
+
+// answerAt returns what the session with a key knows of an answer, or nil.
+func (o *Opened) answerAt(ctx context.Context, key, id string) (*providedAnswer, error) {
+	s, err := o.governor.Store.Session(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the session of an answer: %w", err)
+	}
+	return openMemory(s.Secret, s.Memory).answer(id), nil
 }
 
 // AnswerBlocked returns the body of a call as it is to be read, given that the client never
@@ -145,11 +230,11 @@ func (o *Opened) findElsewhere(ctx context.Context) error {
 // the client resends goes. In the mode observe the body stays.
 func (o *Opened) AnswerBlocked(call wire.Request, body []byte) []byte {
 	blocked := o.memory.Blocked
-	switch known := o.answer(call.Previous); {
+	switch known := o.answer(); {
 	case call.HistoryPath == "":
 	case call.Previous == "":
 		blocked = o.memory.Unanswered
-	case known == nil:
+	case known == nil || known.From == "":
 		blocked = nil
 	default:
 		blocked = known.Blocked
@@ -172,7 +257,7 @@ func (j *Judged) owed() []wire.BlockedCall {
 	m := j.Opened.memory
 	blocked, asked := m.Unanswered, m.AskedCalls
 	if !j.input.history.shared {
-		known := j.Opened.answer(j.Opened.Conversation.Previous)
+		known := j.Opened.answer()
 		if known == nil {
 			return nil
 		}
@@ -188,28 +273,72 @@ func (j *Judged) owed() []wire.BlockedCall {
 // answers returns the answers of this turn that a later call may go on from: the
 // model's, and the refusal that stands for it.
 func (j *Judged) answers(r *Receipt, d Decisions) (list []providedAnswer) {
-	if j.call != nil || !j.Opened.Kept {
+	switch {
+	case j.call != nil:
+		return nil
+	case j.Opened.Fetches != "":
+		return j.fetched(r, d)
+	case !j.Opened.Kept:
 		return nil
 	}
 	h := j.input.history
-	refused := r.Outcome == kernel.Refused
-	var owed []wire.BlockedCall
-	if refused && h.from != "" {
-		owed = j.owed()
+	refused := providedAnswer{From: h.from, Unseen: h.unseen, Shared: h.shared}
+	if h.from != "" {
+		refused.Blocked = j.owed()
 	}
 	if id := j.answerID; id != "" && len(id) <= maxAnswerID {
-		a := providedAnswer{ID: id, From: id, Unseen: h.unseen || r.Outcome != kernel.Answered, Blocked: d.unanswered(), Asked: d.asked()}
-		if refused {
-			a = providedAnswer{ID: id, From: h.from, Unseen: h.unseen, Blocked: owed}
+		refused.ID = id
+		a := refused
+		if r.Outcome != kernel.Refused {
+			a = providedAnswer{ID: id, From: id, Unseen: h.unseen, Blocked: d.unanswered(), Asked: d.asked()}
+			if j.pending || r.Outcome != kernel.Answered {
+				a.Unseen, a.Refused = true, &refused
+			}
 		}
 		list = append(list, a)
 	}
-	if refused && j.Opened.RefusalID != nil {
-		if id := j.Opened.RefusalID(r.ID); id != "" && id != j.answerID {
-			list = append(list, providedAnswer{ID: id, From: h.from, Unseen: h.unseen, Blocked: owed})
-		}
+	if r.Outcome == kernel.Refused {
+		list = j.appendRefusal(list, r, refused)
 	}
 	return list
+}
+
+// appendRefusal appends the refusal that the client gets, as an answer of its own.
+func (j *Judged) appendRefusal(list []providedAnswer, r *Receipt, refused providedAnswer) []providedAnswer {
+	if j.Opened.RefusalID == nil {
+		return list
+	}
+	if id := j.Opened.RefusalID(r.ID); id != "" && id != j.answerID {
+		refused.ID = id
+		list = append(list, refused)
+	}
+	return list
+}
+
+// fetched returns what is known of an answer that was fetched, and the refusal that stands
+// for it. The call that asked for it must have been seen. What was refused once stays so.
+func (j *Judged) fetched(r *Receipt, d Decisions) []providedAnswer {
+	o, known := j.Opened, j.Opened.answer()
+	if known == nil || known.Refused == nil {
+		return nil
+	}
+	a := *known.Refused
+	a.Refused = known.Refused
+	switch refused := known.From != o.Fetches; {
+	case r.Outcome == kernel.Refused:
+		refusal := *known.Refused
+		refusal.Of = o.Fetches
+		if a.Shared { // it stays where it is, with its calls
+			a.Blocked = d.unanswered()
+		}
+		return j.appendRefusal([]providedAnswer{a}, r, refusal)
+	case refused || j.pending || j.answerID != o.Fetches:
+		return nil
+	}
+	a.From, a.Blocked, a.Asked = o.Fetches, d.unanswered(), d.asked()
+	a.Partly = r.Outcome != kernel.Answered || o.FetchesRest
+	a.Unseen = a.Unseen || a.Partly
+	return []providedAnswer{a}
 }
 
 // taints reports whether the turn leaves a refused answer in a conversation that the

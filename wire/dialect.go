@@ -233,6 +233,10 @@ type Request struct {
 	// has and the body has not: that of Previous, or of Session where the provider
 	// keeps that conversation; "" if the body has all of it.
 	HistoryPath string
+	// Fetches is the id of an answer that the provider has and the call asks for; "" if it
+	// asks a model. FetchesRest: it asks for the end of it.
+	Fetches     string
+	FetchesRest bool
 	// Kept: the provider keeps the answer under its id, so that a later call may go on
 	// from it, or name what it holds instead of resending it.
 	Kept  bool
@@ -259,8 +263,10 @@ type Response struct {
 	Model  string
 	Finish string // the first choice's finish reason
 	Err    bool   // the provider reports an error
-	Parts  []Part
-	Calls  []ToolCall // for the client to run, in order
+	// Pending: the provider still works on the answer, which is fetched by its id.
+	Pending bool
+	Parts   []Part
+	Calls   []ToolCall // for the client to run, in order
 	// Tools are what a [ToolServer] says of its tools.
 	Tools []ToolDefinition
 	text  string

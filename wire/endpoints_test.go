@@ -242,3 +242,37 @@ func TestFamilyErrors(t *testing.T) {
 		}
 	}
 }
+
+// A call for a stored answer says which one it asks for, and whether for all of it.
+func TestStoredAnswersAreNamed(t *testing.T) {
+	for address, want := range map[string]wire.Request{
+		"/v1/responses/resp_1":                              {Fetches: "resp_1"},
+		"/base/openai/responses/resp_1/":                    {Fetches: "resp_1"},
+		"/v1/Responses/Resp_A?include[]=reasoning":          {Fetches: "Resp_A"},
+		"/v1/responses/resp_1/cancel":                       {Fetches: "resp_1"},
+		"/v1/responses/cancel":                              {Fetches: "cancel"},
+		"/v1/responses/responses":                           {Fetches: "responses"},
+		"/v1/responses/resp%5F1?stream=true":                {Fetches: "resp_1", Stream: true},
+		"/v1/responses/resp_1?starting_after=4&stream=true": {Fetches: "resp_1", Stream: true, FetchesRest: true},
+		"/v1/chat/completions/chatcmpl_1":                   {},
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		method := "GET"
+		if strings.HasSuffix(address, "/cancel") && want.Fetches != "cancel" {
+			method = "POST"
+		}
+		e, ok := wire.FindEndpoint(method, u, headers{})
+		d, governed := e.Answer(u)
+		if !ok || !governed {
+			t.Errorf("%s: not governed", address)
+			continue
+		}
+		got, err := d.Request(nil)
+		if err != nil || got.Fetches != want.Fetches || got.Stream != want.Stream || got.FetchesRest != want.FetchesRest {
+			t.Errorf("%s: %v %+v", address, err, got)
+		}
+	}
+}

@@ -119,9 +119,11 @@ func (responses) Response(body []byte) (Response, error) {
 	if responsesAnswer(&w, root); w.err != nil {
 		return Response{}, w.err
 	}
+	status := root.Get("status").Str
 	r := Response{
 		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: responsesFinish(root),
-		Err: root.Get("status").Str == "failed" || isError(root.Get("error")),
+		Err:     status == "failed" || isError(root.Get("error")),
+		Pending: status == "queued" || status == "in_progress",
 	}
 	for _, p := range w.parts {
 		p.Role = ""

@@ -2,25 +2,45 @@ package wire
 
 import (
 	"net/url"
+	"path"
+	"strings"
 )
 
 // stored is a dialect whose answers come back from a provider's memory: the request
 // asks for an answer by its id, and the answer is the one that a call once got.
 type stored struct {
 	Dialect
+	id     string // of the answer, if a later call may go on from it
 	stream bool
+	rest   bool // only the end is asked for
 }
 
 // storedIn returns the dialect of the stored answer at an address. The query asks for
 // a stream (https://platform.openai.com/docs/api-reference/responses/get).
 func storedIn(d Dialect, address *url.URL) Dialect {
-	return stored{Dialect: d, stream: address.Query().Get("stream") == "true"}
+	query := address.Query()
+	return stored{Dialect: d, id: responseAt(address.Path), stream: query.Get("stream") == "true", rest: query.Has("starting_after")}
 }
+
+// responseAt returns the id in a path of a stored response: /responses/{id} or
+// /responses/{id}/cancel.
+func responseAt(p string) string {
+	p = path.Clean("/" + p)
+	if dir, last := path.Split(p); last == "cancel" && !isResponses(dir) {
+		p = path.Clean(dir)
+	}
+	if dir, id := path.Split(p); isResponses(dir) {
+		return id
+	}
+	return ""
+}
+
+func isResponses(dir string) bool { return strings.EqualFold(path.Base(dir), "responses") }
 
 // Request reads the body, which is usually empty. No member of it is part of the
 // dialect's calls, so each is unknown.
 func (s stored) Request(body []byte) (Request, error) {
-	r := Request{Stream: s.stream, Choices: 1}
+	r := Request{Stream: s.stream, Choices: 1, Fetches: s.id, FetchesRest: s.rest}
 	if len(body) == 0 {
 		return r, nil
 	}
