@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -99,7 +100,7 @@ func TestDeeplyEncodedPromptIsNotCovered(t *testing.T) {
 	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
 	prompt := "What is the capital of France?"
 	for layer := range 7 {
-		govern(s, `{"prompt":"`+prompt+`","session_id":"s"}`)
+		govern(s, fmt.Sprintf(`{"prompt":%q,"session_id":"s%d"}`, prompt, layer))
 		skipped := s.receipts()[0]["coverage"].(map[string]any)["skipped"].([]any)
 		if layer <= detect.Rounds && len(skipped) != 0 || layer > detect.Rounds && len(skipped) != 1 {
 			t.Errorf("%d layers: skipped %v", layer, skipped)

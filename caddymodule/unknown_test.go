@@ -398,11 +398,12 @@ func TestOversizeRequests(t *testing.T) {
 	long := strings.Repeat("The weather in Paris is fine today. ", 400)
 	for name, test := range map[string]struct {
 		path, body string
+		parts      int // that are skipped
 	}{
-		"the newest turn": {"/v1/chat/completions", turns("user", long+attack)},
-		"the history":     {"/v1/chat/completions", turns("user", long, "assistant", long, "user", "Hello there.")},
-		"unknown":         {"/v1/other", `{"input":"` + long + attack + `"}`},
-		"instructions":    {"/v1/chat/completions", turns("system", long, "user", "Hello there.")},
+		"the newest turn": {"/v1/chat/completions", turns("user", long+attack), 1},
+		"the history":     {"/v1/chat/completions", turns("user", long, "assistant", long, "user", "Hello there."), 2},
+		"unknown":         {"/v1/other", `{"input":"` + long + attack + `"}`, 1},
+		"instructions":    {"/v1/chat/completions", turns("system", long, "user", "Hello there."), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, seen := listening(t, `{"inspect_limit":5000}`)
@@ -413,9 +414,14 @@ func TestOversizeRequests(t *testing.T) {
 			}
 			s, seen = listening(t, `{"inspect_limit":5000,"oversize":"pass"}`)
 			s.post(test.path, test.body)
-			skipped := s.receipts()[0]["coverage"].(map[string]any)["skipped"].([]any)
-			if seen.count.Load() != 1 || len(skipped) != 1 || skipped[0].(map[string]any)["why"] != "beyond inspect_limit" {
+			skipped := skippedOf(s.receipts()[0])
+			if seen.count.Load() != 1 || len(skipped) != test.parts {
 				t.Errorf("pass: %v", skipped)
+			}
+			for part := range skipped {
+				if !strings.HasSuffix(part, ": "+beyondLimit) {
+					t.Errorf("pass: %v", skipped)
+				}
 			}
 		})
 	}

@@ -73,9 +73,9 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err := a.joinEarlier(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	prompt := []detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}}
-	if a.prompt = a.said; !slices.Equal(in.said, prompt) {
-		if a.prompt, err = g.score(ctx, prompt); err != nil {
+	prompt := detect.Text{Source: detect.User, Body: o.truncate(in.Prompt)}
+	if a.prompt = a.said; len(in.said) != 1 || in.said[0].Source != prompt.Source || in.said[0].Body != prompt.Body {
+		if a.prompt, err = g.score(ctx, []detect.Text{prompt}); err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 	}
@@ -87,12 +87,8 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	if local.Unopened || instructions.Unopened {
-		o.Coverage.Skip("request", "encoded more deeply than is opened", 0)
-	}
-	if unread := local.Unread + instructions.Unread; unread > 0 {
-		o.Coverage.Skip("request", noLanguage, unread)
-	}
+	o.Coverage.skipGaps(local.Gaps)
+	o.Coverage.skipGaps(instructions.Gaps)
 
 	a.evidence = kernel.Evidence{
 		Scores:           maxScores(withInstructions(local.Scores, instructions.Scores), in.past),
@@ -210,7 +206,7 @@ func (g *Governor) withQuoted(s detect.Signal, quoted []detect.Text, found detec
 	if len(quoted) == 0 {
 		return s, nil
 	}
-	s.Unopened, s.Unread = s.Unopened || found.Unopened, s.Unread+found.Unread
+	s.Unopened, s.Unread, s.Gaps = s.Unopened || found.Unopened, s.Unread+found.Unread, slices.Concat(s.Gaps, found.Gaps)
 	attack, err := g.refusesAlone(found)
 	if attack {
 		s.Scores = maxScores(s.Scores, found.Scores)

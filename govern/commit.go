@@ -166,7 +166,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	case !known:
 		s = j.next(s, r, sent, answers, decisions)
 	case len(aliases) > 0:
-		s.Memory = rememberNames(s, futures, answers)
+		s.Memory = rememberNames(s, futures, j.unreadOfAnswer(s.Secret, sent.choices()), answers)
 	}
 	if known && len(aliases) == 0 {
 		err = writeAndRetry(ctx, func(ctx context.Context) error {
@@ -337,18 +337,20 @@ func (j *Judged) advance(s store.Session) store.Session {
 func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedAnswer, d Decisions) memory {
 	o, m := j.Opened, j.Opened.memory
 	attack := len(j.Turn.Reasons) > 0
+	m.Branches = o.branches
 	switch {
 	case o.Conversation != nil:
 		m.Histories = o.Conversation.futures(sent.choices())
+		m.remembers(slices.Concat(j.unreadOfRequest(sent.choices()), j.unreadOfAnswer(o.session.Secret, sent.choices())))
 		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
 		if o.branches {
 			m.Answers = nil // each turn has a session of its own, which only its own answer leads to
 		}
 		m.Answers = slices.Concat(m.Answers, answers)
 		m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
-		m.Tainted = m.Tainted || j.taints(outcome)
+		m.Tainted, m.Partial = m.Tainted || j.taints(outcome), m.Partial || j.leavesPartial(outcome)
 	case !attack && sent.Text != "":
-		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent.Text, maxExcerpt)})
+		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent.Text, maxExcerpt), Gaps: j.unreadOfPrompt()})
 		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
 	}
 	m.Refused = slices.Concat(m.Refused, j.input.removed)
@@ -369,7 +371,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	case !j.input.history.shared:
 	case outcome == kernel.Answered || outcome == kernel.Refused && j.answerID != "":
 		m.Unanswered, m.AskedCalls = d.unanswered(), d.asked()
-		m.Unread, m.Pending = m.Unread || m.Pending != "", ""
+		m.Unfetched, m.Pending = m.Unfetched || m.Pending != "", ""
 		if j.pending && len(j.answerID) <= maxAnswerID {
 			m.Pending = j.answerID
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/model"
 	"github.com/caddy-lex/lex/wire"
 )
@@ -133,11 +134,68 @@ func (c *Coverage) InspectAnswer(part string, bytes int) {
 	}
 }
 
-// Why a part that can be read is not inspected.
+// Why a text is not inspected, or not all of it. What of a conversation was skipped for one
+// of these reasons stays known to its session (see memory.Unread).
 const (
+	beyondLimit = "beyond inspect_limit"
 	beyondJudge = "beyond what the judge reads"
+	tooDeep     = "encoded more deeply than is opened"
 	noLanguage  = "reads as no language"
 )
+
+// isGap reports whether a text was skipped for one of these reasons.
+func isGap(why string) bool {
+	return why == beyondLimit || why == beyondJudge || why == tooDeep || why == noLanguage
+}
+
+// leavesUnread reports whether a part of the turn was read by no detector, or not whole. What
+// only a second detector did not read whole was read, and what is said of the history is
+// remembered by itself.
+func (c *Coverage) leavesUnread() bool {
+	ofHistory := []string{historyUnseen, historyUnread, historyTainted, blockedUnanswered}
+	return slices.ContainsFunc(c.Skipped, func(p kernel.SkippedPart) bool {
+		return isGap(p.Why) || !strings.HasPrefix(p.Why, "beyond what ") && !slices.Contains(ofHistory, p.Why)
+	}) || slices.ContainsFunc(c.Unknown, func(p kernel.SkippedPart) bool { return p.Bytes > 0 })
+}
+
+// skipGaps records what the detector could not read of the texts that it read.
+func (c *Coverage) skipGaps(gaps []detect.Gap) {
+	for _, g := range gaps {
+		if g.Unopened {
+			c.skipMore(g.Part, tooDeep, 0)
+		}
+		if g.Unread > 0 {
+			c.skipMore(g.Part, noLanguage, g.Unread)
+		}
+	}
+}
+
+// skipMore is Skip for a part whose texts come one after the other: they make one entry
+// for each reason.
+func (c *Coverage) skipMore(part, why string, bytes int) {
+	for i := max(0, len(c.Skipped)-2); i < len(c.Skipped); i++ {
+		if p := &c.Skipped[i]; p.Part == part && p.Why == why {
+			p.Bytes += bytes
+			return
+		}
+	}
+	c.Skip(part, why, bytes)
+}
+
+// cut records of parts of which not all is read how many bytes are.
+func (c *Coverage) cut(read map[string]int) {
+	kept := c.Inspected[:0]
+	for _, p := range c.Inspected {
+		if n, ok := read[p.Part]; ok && p.Detector == DetectorLocal && n < p.Bytes {
+			c.BytesInspected -= p.Bytes - n
+			p.Bytes = n
+		}
+		if _, ok := read[p.Part]; !ok || p.Bytes > 0 {
+			kept = append(kept, p)
+		}
+	}
+	c.Inspected = kept
+}
 
 // Skip records a part that no detector reads.
 func (c *Coverage) Skip(part, why string, bytes int) {

@@ -2,6 +2,7 @@ package govern
 
 import (
 	"context"
+	"slices"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -33,8 +34,10 @@ func (g *Governor) DryRun() *DryRun {
 // model would not have been asked.
 func (d *DryRun) Take(ctx context.Context, t DryTurn) (*Judged, error) {
 	o := &Opened{Request: Request{Mode: kernel.Enforce}, Coverage: new(Coverage), governor: d.governor, session: d.session}
-	for _, said := range t.Said {
+	t.Said = slices.Clone(t.Said)
+	for i, said := range t.Said {
 		o.Coverage.Inspect("request."+string(said.Source), DetectorLocal, len(said.Body))
+		named("request."+string(said.Source), t.Said[i:i+1])
 	}
 	assessed, err := o.Assess(ctx, Input{Prompt: t.Prompt, said: t.Said, instructions: t.Instructions})
 	if err != nil {

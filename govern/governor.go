@@ -184,9 +184,10 @@ type Opened struct {
 	session  store.Session
 	memory   memory
 	talk     talk
-	branches bool            // each turn leaves its state under a key of its own, from which the client may go on again
-	previous providedAnswer  // what the session and others know of the answer that the call goes on from
-	afforded map[*Guard]bool // whether the budget of a guard lets it be asked in this turn
+	branches bool                    // each turn leaves its state under a key of its own, from which the client may go on again
+	previous providedAnswer          // what the session and others know of the answer that the call goes on from
+	unread   map[string][]unreadText // what of the resent history was not read, by path
+	afforded map[*Guard]bool         // whether the budget of a guard lets it be asked in this turn
 }
 
 // Open reads the session, or begins a new one.
@@ -225,12 +226,12 @@ func (g *Governor) open(ctx context.Context, r Request, turnID string, coverage 
 	return o, nil
 }
 
-// isNamed reports whether an earlier turn named the session. One that nobody named has the
-// digest of its last turn as its key. The receipts of a named session follow one another: if
+// isNamed reports whether an earlier turn named the session. One that nobody named says so,
+// and an older one has the digest of its last turn as its key. The receipts of a named session follow one another: if
 // one of them could be followed twice, nobody could tell a branch from a receipt that was
 // put in.
 func (o *Opened) isNamed() bool {
-	return o.session.Head != "" && !slices.Contains(o.memory.Histories, o.session.Key)
+	return o.session.Head != "" && !o.memory.Branches && !slices.Contains(o.memory.Histories, o.session.Key)
 }
 
 // newTurnID makes the id of a turn: ten characters of its time in milliseconds and sixteen

@@ -50,9 +50,9 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		if known {
 			// The digest of the conversation covers a part of the message, and only that
 			// part. Whoever changes the hidden part resends the same digest.
-			covered, hidden := o.Conversation.divide(m)
-			covered.inspected(o.Coverage, detectorEarlier)
-			m = hidden
+			covered, rest := o.recognised(m)
+			o.inspectedThen(covered, detectorEarlier)
+			m = rest
 		}
 		switch {
 		case len(m) == 0:
@@ -61,16 +61,27 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		case known && slices.Contains(o.memory.Seen, o.markOf(m)):
 			m.inspected(o.Coverage, detectorEarlier)
 			in.seen = append(in.seen, o.markOf(m))
+			for _, gap := range o.memory.gapsOf(o.markOf(m)) {
+				o.Coverage.Skip("request."+m[0].Path, gap.Why, gap.Bytes)
+				in.gaps = append(in.gaps, gap)
+			}
 		default:
+			for _, p := range m {
+				delete(o.unread, p.Path) // what is read now says itself what could not be
+			}
 			unread = append(unread, m)
 		}
 	}
 	unread = o.affordable(in, unread, parts)
-	kept, attacks, scores, err := o.separateAttacks(ctx, unread)
+	kept, attacks, read, err := o.separateAttacks(ctx, unread)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	in.past = scores
+	in.past = read.Scores
+	o.skipGaps(in, kept, read.Gaps)
+	if o.Mode == kernel.Observe {
+		o.skipGaps(in, attacks, read.Gaps) // they stay
+	}
 	for _, m := range attacks {
 		o.recordRemoval(m, "would be refused now")
 		found = append(found, m...)
@@ -88,7 +99,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	switch {
 	case o.Reading.RefuseHistory:
 		for _, p := range found {
-			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text})
+			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text, Part: "request." + p.Path})
 		}
 		return nil, nil
 	case o.Mode == kernel.Observe:
@@ -133,8 +144,12 @@ func (o *Opened) markOf(hidden pastMessage) string {
 // recordRemoval records that a message is replaced, or that it was only inspected if
 // the configuration replaces nothing.
 func (o *Opened) recordRemoval(m pastMessage, why string) {
-	if o.Reading.RefuseHistory || o.Mode == kernel.Observe {
+	switch {
+	case o.Reading.RefuseHistory: // it is read with the newest turn
 		m.inspected(o.Coverage, DetectorLocal)
+		return
+	case o.Mode == kernel.Observe:
+		o.inspectedThen(m, DetectorLocal)
 		return
 	}
 	for _, p := range m {
@@ -158,11 +173,11 @@ func (o *Opened) affordable(in *Input, messages []pastMessage, parts []wire.Part
 	for ; from > 0 && messages[from-1].size() <= left; from-- {
 		left -= messages[from-1].size()
 	}
-	unread := 0
 	for _, m := range messages[:from] {
-		unread += int(m.size())
+		for _, p := range m {
+			o.overflow(in, "request."+p.Path, len(p.Text))
+		}
 	}
-	o.overflow(in, unread)
 	return messages[from:]
 }
 
@@ -194,27 +209,29 @@ func lastWords(messages []pastMessage) []detect.Text {
 
 // separateAttacks separates the messages that would be refused now from those that are kept.
 // An attack may be split over several neighbouring messages, which are then all
-// removed. scores are those of the attacks, bounded, for the session.
-func (o *Opened) separateAttacks(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, scores kernel.Scores, err error) {
-	suspicious, err := o.suspects(ctx, messages)
+// removed. What was read of all of them has the scores of the attacks, bounded, for the
+// session.
+func (o *Opened) separateAttacks(ctx context.Context, messages []pastMessage) (kept, attacks []pastMessage, read detect.Signal, err error) {
+	suspicious, read, err := o.suspects(ctx, messages)
+	read.Scores = kernel.Scores{}
 	if err != nil || !suspicious {
-		return messages, nil, scores, err
+		return messages, nil, read, err
 	}
 	var worst kernel.Scores
 	for _, m := range messages {
-		refused, scores, err := o.wouldRefuse(ctx, m)
+		refused, s, err := o.wouldRefuse(ctx, m)
 		if err != nil {
-			return nil, nil, scores, err
+			return nil, nil, read, err
 		}
 		if refused {
-			attacks, worst = append(attacks, m), maxScores(worst, scores)
+			attacks, worst = append(attacks, m), maxScores(worst, s.Scores)
 		} else {
 			kept = append(kept, m)
 		}
 	}
 	together, scores, err := o.splitAttacks(ctx, kept)
 	if err != nil {
-		return nil, nil, scores, err
+		return nil, nil, read, err
 	}
 	var harmless []pastMessage
 	for i, m := range kept {
@@ -224,19 +241,20 @@ func (o *Opened) separateAttacks(ctx context.Context, messages []pastMessage) (k
 			harmless = append(harmless, m)
 		}
 	}
-	return harmless, attacks, capScores(maxScores(worst, scores), o.governor.Kernel.Policy()), nil
+	read.Scores = capScores(maxScores(worst, scores), o.governor.Kernel.Policy())
+	return harmless, attacks, read, nil
 }
 
-// suspects reports whether the messages may hold an attack. It reads all of them as
-// one text, and the user's alone as another.
-func (o *Opened) suspects(ctx context.Context, messages []pastMessage) (bool, error) {
-	refused, _, err := o.wouldRefuse(ctx, messages...)
+// suspects reports whether the messages may hold an attack, and what was read of them. It
+// reads all of them as one text, and the user's alone as another.
+func (o *Opened) suspects(ctx context.Context, messages []pastMessage) (refused bool, read detect.Signal, err error) {
+	refused, read, err = o.wouldRefuse(ctx, messages...)
 	if err != nil || refused {
-		return refused, err
+		return refused, read, err
 	}
 	users := slices.DeleteFunc(slices.Clone(messages), func(m pastMessage) bool { return m[0].Role != wire.User })
 	refused, _, err = o.wouldRefuse(ctx, users...)
-	return refused, err
+	return refused, read, err
 }
 
 // splitAttacks marks the messages that are harmless alone but an attack together with
@@ -269,14 +287,14 @@ func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (mark
 			if len(group) < 2 {
 				continue
 			}
-			refused, scores, err := o.wouldRefuse(ctx, group...)
+			refused, s, err := o.wouldRefuse(ctx, group...)
 			if err != nil {
 				return nil, worst, err
 			}
 			if !refused {
 				continue
 			}
-			worst = maxScores(worst, scores)
+			worst = maxScores(worst, s.Scores)
 			for _, p := range row.parts[from:to] {
 				marked[p.message] = true
 			}
@@ -292,21 +310,21 @@ type splitPart struct {
 }
 
 // wouldRefuse reports whether messages would be refused in a new session, and returns
-// their scores.
-func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool, kernel.Scores, error) {
+// what was read of them.
+func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool, detect.Signal, error) {
 	var texts []detect.Text
 	for _, m := range messages {
 		texts = append(texts, m.texts()...)
 	}
 	if len(texts) == 0 {
-		return false, kernel.Scores{}, nil
+		return false, detect.Signal{}, nil
 	}
 	s, err := o.governor.read(ctx, texts)
 	if err != nil {
-		return false, kernel.Scores{}, err
+		return false, s, err
 	}
 	refused, err := o.governor.refusesAlone(s)
-	return refused, s.Scores, err
+	return refused, s, err
 }
 
 // capScores keeps only the highest score, and keeps it under every severity threshold
@@ -372,7 +390,7 @@ func messageDigest(text string) string {
 func (m pastMessage) texts() []detect.Text {
 	out := make([]detect.Text, len(m))
 	for i, p := range m {
-		out[i] = detect.Text{Source: loose.SourceOf(p), Body: p.Text}
+		out[i] = detect.Text{Source: loose.SourceOf(p), Body: p.Text, Part: "request." + p.Path}
 	}
 	return out
 }

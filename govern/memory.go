@@ -28,15 +28,22 @@ type memory struct {
 	// Histories are the digests of the conversation up to the last answer, one for
 	// each choice that the client may go on from, for calls that resend it.
 	Histories []string `json:"hs,omitempty"`
+	// Branches says that nobody named the session: each turn leaves its state under a key of
+	// its own.
+	Branches bool `json:"y,omitempty"`
 	// Seen are the marks of the parts of the resent history that are in none of these
 	// digests, but were read (see Opened.markOf), the latest last.
 	Seen []string `json:"s,omitempty"`
+	// Unread are the texts of the conversation that were not read whole.
+	Unread []unreadText `json:"p,omitempty"`
 	// Answers are the answers that a later call may go on from, where the provider
 	// keeps the conversation, the latest last.
 	Answers []providedAnswer `json:"a,omitempty"`
 	// Tainted says that the provider keeps a refused answer in a conversation of its
 	// own, from which no call can go back.
 	Tainted bool `json:"x,omitempty"`
+	// Partial says that such a conversation has something that was not read.
+	Partial bool `json:"l,omitempty"`
 	// Refused are digests of messages that were refused when they were new, the
 	// latest last.
 	Refused []string `json:"r,omitempty"`
@@ -64,9 +71,9 @@ type memory struct {
 	Unanswered []wire.BlockedCall `json:"n,omitempty"`
 	AskedCalls []string           `json:"c,omitempty"`
 	// Pending is the last answer of such a conversation, if it was not there yet and was not
-	// fetched since, and Unread says that nobody fetched one before it.
-	Pending string `json:"p,omitempty"`
-	Unread  bool   `json:"b,omitempty"`
+	// fetched since, and Unfetched says that nobody fetched one before it.
+	Pending   string `json:"e,omitempty"`
+	Unfetched bool   `json:"b,omitempty"`
 }
 
 const (
@@ -75,6 +82,8 @@ const (
 	// maxSeen is how many marks of hidden parts a session remembers. Older parts are
 	// read again in every turn.
 	maxSeen = 256
+	// maxUnread is how many texts a session remembers that were not read whole.
+	maxUnread = 1024
 	// maxBlocked is how many blocked calls a session remembers.
 	maxBlocked = 64
 	// maxAnswers is how many answers of the provider a named session remembers.
@@ -86,6 +95,8 @@ const (
 type Remembered struct {
 	Prompt string `json:"p"`
 	Output string `json:"o"`
+	// Gaps are what of the prompt was not read.
+	Gaps []unreadText `json:"g,omitempty"`
 }
 
 // sealMemory encrypts a session's memory under the session's own key, so that

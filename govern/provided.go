@@ -26,8 +26,10 @@ type providedAnswer struct {
 	// From is the answer that a call which names this one really goes on from: the
 	// same, or if it was refused the one before it, "" for none.
 	From string `json:"f,omitempty"`
-	// Unseen says that not all of the conversation up to here was read.
+	// Unseen says that not all of the conversation up to here passed through this proxy, and
+	// Unread that something that did was not read.
 	Unseen bool `json:"u,omitempty"`
+	Unread bool `json:"n,omitempty"`
 	// Blocked are calls for whose results the provider waits there, and which the client
 	// has no result for, or has sent it in vain: calls that it never got and, if the answer
 	// was refused, those that it was to answer when that happened.
@@ -53,12 +55,14 @@ const maxAnswerID = 512
 type provided struct {
 	shared bool   // it is a conversation, which grows with every call
 	from   string // the answer that the forwarded call goes on from, "" if it names none
-	unseen bool   // not all of it was read
+	unseen bool   // not all of it passed through this proxy
+	unread bool   // something in it was not read when it did
 }
 
 // Why a history that the provider keeps is not inspected.
 const (
 	historyUnseen     = "history kept by the provider, not seen here"
+	historyUnread     = "history kept by the provider, not all of it was inspected"
 	historyTainted    = "history kept by the provider with an answer that was refused"
 	blockedUnanswered = "calls that were blocked could not be answered"
 	previousWas       = "the answer was refused; the call goes on from the last one before it"
@@ -98,10 +102,11 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	part := "request." + call.HistoryPath
 	p := provided{shared: call.Previous == "", from: call.Previous}
 	if p.shared {
-		p.unseen = o.session.Head == "" || o.memory.Pending != "" || o.memory.Unread
+		p.unseen, p.unread = o.session.Head == "" || o.memory.Pending != "" || o.memory.Unfetched, o.memory.Partial
 	} else {
 		known := o.answer()
 		p.unseen = known == nil || known.Unseen
+		p.unread = known != nil && known.Unread
 		// An id of ours would only fail at the provider, so it never gets there.
 		if known != nil && known.From != call.Previous && (o.Mode == kernel.Enforce || call.PreviousOurs) {
 			p.from = known.From
@@ -109,8 +114,12 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: part, Why: previousWas, Bytes: len(call.Previous) + len(`""`)})
 		}
 	}
-	if p.unseen && (p.shared || p.from != "") {
+	switch {
+	case !p.shared && p.from == "":
+	case p.unseen:
 		o.Coverage.Skip(part, historyUnseen, 0)
+	case p.unread:
+		o.Coverage.Skip(part, historyUnread, 0)
 	}
 	if o.memory.Tainted {
 		o.Coverage.Skip(part, historyTainted, 0)
@@ -205,7 +214,7 @@ func (o *Opened) findPending(ctx context.Context) error {
 	}
 	m := &o.memory
 	m.Unanswered, m.AskedCalls = fetched.Blocked, fetched.Asked
-	m.Tainted = m.Tainted || fetched.From != fetched.ID
+	m.Tainted, m.Partial = m.Tainted || fetched.From != fetched.ID, m.Partial || fetched.Unread
 	if !fetched.Partly {
 		m.Pending = ""
 	}
@@ -282,7 +291,7 @@ func (j *Judged) answers(r *Receipt, d Decisions) (list []providedAnswer) {
 		return nil
 	}
 	h := j.input.history
-	refused := providedAnswer{From: h.from, Unseen: h.unseen, Shared: h.shared}
+	refused := providedAnswer{From: h.from, Unseen: h.unseen, Unread: h.unread, Shared: h.shared}
 	if h.from != "" {
 		refused.Blocked = j.owed()
 	}
@@ -290,7 +299,7 @@ func (j *Judged) answers(r *Receipt, d Decisions) (list []providedAnswer) {
 		refused.ID = id
 		a := refused
 		if r.Outcome != kernel.Refused {
-			a = providedAnswer{ID: id, From: id, Unseen: h.unseen, Blocked: d.unanswered(), Asked: d.asked()}
+			a = providedAnswer{ID: id, From: id, Unseen: h.unseen, Unread: h.unread || j.Opened.Coverage.leavesUnread(), Blocked: d.unanswered(), Asked: d.asked()}
 			if j.pending || r.Outcome != kernel.Answered {
 				a.Unseen, a.Refused = true, &refused
 			}
@@ -338,6 +347,7 @@ func (j *Judged) fetched(r *Receipt, d Decisions) []providedAnswer {
 	a.From, a.Blocked, a.Asked = o.Fetches, d.unanswered(), d.asked()
 	a.Partly = r.Outcome != kernel.Answered || o.FetchesRest
 	a.Unseen = a.Unseen || a.Partly
+	a.Unread = a.Unread || known.Unread || o.Coverage.leavesUnread()
 	return []providedAnswer{a}
 }
 
@@ -347,15 +357,32 @@ func (j *Judged) taints(outcome kernel.Outcome) bool {
 	return j.input.history.shared && outcome == kernel.Refused && j.answerID != ""
 }
 
+// leavesPartial reports whether the turn leaves something in such a conversation that no
+// detector read.
+func (j *Judged) leavesPartial(outcome kernel.Outcome) bool {
+	arrived := outcome != kernel.Refused || j.answerID != ""
+	return j.input.history.shared && arrived && j.Opened.Coverage.leavesUnread()
+}
+
 // rememberNames returns the memory of a session that a turn of the same texts has left,
-// with the names under which it is found after this one.
-func rememberNames(s store.Session, histories []string, answers []providedAnswer) []byte {
+// with the names under which it is found after this one, and what was not read of the
+// answers there.
+func rememberNames(s store.Session, histories []string, unread []unreadText, answers []providedAnswer) []byte {
 	m := openMemory(s.Secret, s.Memory)
+	if len(m.Histories) == 0 { // it does not recognise its conversation
+		histories = nil
+	}
 	for _, digest := range histories {
 		if !slices.Contains(m.Histories, digest) && len(m.Histories) < 2*wire.MaxChoices {
 			m.Histories = append(m.Histories, digest)
 		}
 	}
+	for _, u := range unread {
+		if !slices.Contains(m.Unread, u) {
+			m.Unread = append(m.Unread, u)
+		}
+	}
+	m.remembers(m.Unread)
 	m.Answers = slices.Concat(m.Answers, answers)
 	m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
 	return sealMemory(s.Secret, m)

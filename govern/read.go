@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,8 @@ type Input struct {
 	// seen are the marks of the hidden parts of the history that were read, in this
 	// turn or before (see markOf).
 	seen []string
+	// gaps are what of these hidden parts could not be read.
+	gaps []unreadText
 	// distrust says that a message of the assistant was removed (see memory.Distrust).
 	distrust bool
 
@@ -63,8 +66,13 @@ const unknownRead = "not known to the dialect; its texts were read"
 func (o *Opened) ReadPrompt(prompt string) Input {
 	o.Coverage.Inspect("request.prompt", DetectorLocal, len(prompt))
 	o.Coverage.BytesForwarded = len(prompt)
+	for _, t := range o.memory.Turns {
+		for _, gap := range t.Gaps { // the model may get its beginning again
+			o.Coverage.SkipOnce("request.memory", gap.Why, gap.Bytes)
+		}
+	}
 	return Input{
-		Prompt: prompt, said: []detect.Text{{Source: detect.User, Body: prompt}},
+		Prompt: prompt, said: []detect.Text{{Source: detect.User, Body: prompt, Part: "request.prompt"}},
 		asking:   messageDigest(strconv.Itoa(o.Label) + " " + prompt),
 		messages: []string{messageDigest(prompt)},
 	}
@@ -119,12 +127,22 @@ func conversationParts(messages []wire.Message) []wire.Part {
 // the files among the parts, and ok reports whether there is any text.
 func ReadParts(parts []wire.Part) (in Input, media int, ok bool) {
 	in.said, in.instructions, media = loose.Texts(parts)
+	named("request", in.said, in.instructions)
 	var prompt strings.Builder
 	for _, t := range in.said {
 		prompt.WriteString(t.Body)
 	}
 	in.Prompt = prompt.String()
 	return in, media, len(in.said)+len(in.instructions) > 0
+}
+
+// named names the part that texts stand in.
+func named(part string, texts ...[]detect.Text) {
+	for _, all := range texts {
+		for i := range all {
+			all[i].Part = part
+		}
+	}
 }
 
 // ReadMessages reads a call with its resent conversation and returns the body to
@@ -155,6 +173,7 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 // readParts cleans the history of a call and reads all other parts. It returns the
 // parts to replace. The body is where parts of an unknown kind stand.
 func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, body []byte) (replaced []wire.Part, err error) {
+	o.recall()
 	if replaced, err = o.cleanHistory(ctx, in, parts); err != nil {
 		return nil, err
 	}
@@ -175,20 +194,21 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 			}
 			o.Coverage.NotKnown(name, unknownRead, 0)
 			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
+			named(name, said, instructions)
 			in.said, in.instructions = append(in.said, said...), append(in.instructions, instructions...)
 		case p.Text == "" && p.Kind == wire.Text:
 		case p.Text == "":
 			o.Coverage.Skip(name, string(p.Kind), p.Bytes)
-		case known && p.Earlier:
-			o.Coverage.Inspect(name, detectorEarlier, p.Bytes)
+		case known && p.Earlier && !o.wasBeyond(p):
+			o.inspectedThen(pastMessage{p}, detectorEarlier)
 		case o.treatsResults() && loose.SourceOf(p) == detect.Tool:
 			results = append(results, p)
 		case p.Role == wire.System || p.Role == wire.Definition:
 			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
-			in.instructions = append(in.instructions, detect.Text{Source: detect.System, Body: p.Text})
+			in.instructions = append(in.instructions, detect.Text{Source: detect.System, Body: p.Text, Part: name})
 		default:
 			o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
-			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text})
+			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text, Part: name})
 		}
 	}
 	poisoned, err := o.readResults(ctx, in, results)
@@ -240,13 +260,15 @@ func (o *Opened) withinLimit(in Input) Input {
 	if o.Reading.Limit == 0 {
 		return in
 	}
-	left, unread := max(0, o.Reading.Limit-in.results), 0
+	left := max(0, o.Reading.Limit-in.results)
+	read, unread := make(map[string]int), make(map[string]int) // bytes of each part
 	keep := func(all []detect.Text) (kept []detect.Text) {
 		for _, t := range slices.Backward(all) {
 			whole := len(t.Body)
 			t.Body = prefix(t.Body, left)
 			left -= int64(len(t.Body))
-			unread += whole - len(t.Body)
+			read[t.Part] += len(t.Body)
+			unread[t.Part] += whole - len(t.Body)
 			if t.Body != "" {
 				kept = append(kept, t)
 			}
@@ -255,16 +277,20 @@ func (o *Opened) withinLimit(in Input) Input {
 		return kept
 	}
 	in.said, in.instructions = keep(in.said), keep(in.instructions)
-	o.overflow(&in, unread)
+	maps.DeleteFunc(read, func(part string, _ int) bool { return unread[part] == 0 })
+	o.Coverage.cut(read)
+	for _, part := range slices.Sorted(maps.Keys(read)) {
+		o.overflow(&in, part, unread[part])
+	}
 	return in
 }
 
-// overflow records text that is beyond the limit.
-func (o *Opened) overflow(in *Input, bytes int) {
+// overflow records text of a part that is beyond the limit.
+func (o *Opened) overflow(in *Input, part string, bytes int) {
 	if bytes == 0 {
 		return
 	}
-	o.Coverage.Skip("request", "beyond inspect_limit", bytes)
+	o.Coverage.Skip(part, beyondLimit, bytes)
 	if o.Reading.RefuseOversize {
 		in.deniedBy = deniedOversize
 	}

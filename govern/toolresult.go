@@ -87,10 +87,10 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 func (a *Assessed) addFromTool(s detect.Signal) {
 	coverage := a.Opened.Coverage
 	if s.Unopened {
-		coverage.SkipOnce("response", "encoded more deeply than is opened", 0)
+		coverage.SkipOnce("response", tooDeep, 0)
 	}
 	if s.Unread > 0 {
-		coverage.SkipOnce("response", "reads as no language", s.Unread)
+		coverage.SkipOnce("response", noLanguage, s.Unread)
 	}
 	if s.Scores != (kernel.Scores{}) {
 		coverage.flag(DetectorLocal)
@@ -181,7 +181,7 @@ func (a *Assessed) takeFromTool() (results []detect.Text, instructions []string)
 		if o.Reading.Limit > 0 && int64(len(read)) > left {
 			read = prefix(read, left)
 			bytes = min(len(read), bytes)
-			o.Coverage.SkipOnce("response", "beyond inspect_limit", t.bytes-bytes)
+			o.Coverage.SkipOnce("response", beyondLimit, t.bytes-bytes)
 			if o.Reading.RefuseOversize {
 				a.evidence.DeniedBy = deniedOversize
 			}
@@ -250,7 +250,12 @@ func (o *Opened) readResults(ctx context.Context, in *Input, results []wire.Part
 	}
 	for i, p := range results {
 		name := "request." + p.Path
-		if !slices.ContainsFunc(poisoned, func(q wire.Part) bool { return q.Path == p.Path }) {
+		o.overflow(in, name, len(p.Text)-len(read[i].Text))
+		kept := !slices.ContainsFunc(poisoned, func(q wire.Part) bool { return q.Path == p.Path })
+		if kept || o.annotates(p) {
+			o.Coverage.skipGaps(found[i].signal.Gaps)
+		}
+		if kept {
 			switch n := len(read[i].Text); {
 			case n == len(p.Text):
 				o.Coverage.Inspect(name, DetectorLocal, p.Bytes)
@@ -287,6 +292,9 @@ func (o *Opened) treatedResults(m pastMessage) (results, rest pastMessage) {
 			continue
 		}
 		o.recordTreated(p)
+		if o.annotates(p) {
+			o.skipAgain(p)
+		}
 		results = append(results, p)
 	}
 	return results, rest
@@ -308,20 +316,17 @@ func (o *Opened) annotates(p wire.Part) bool {
 
 // affordableResults returns what is read of the results: all of them up to the limit.
 func (o *Opened) affordableResults(in *Input, results []wire.Part) []wire.Part {
-	left, unread := o.Reading.Limit, 0
+	left := o.Reading.Limit
 	read := slices.Clone(results)
 	if left == 0 {
 		return read
 	}
 	for i := range read {
 		p := &read[i]
-		whole := len(p.Text)
 		p.Text = prefix(p.Text, left)
 		left -= int64(len(p.Text))
 		in.results += int64(len(p.Text))
-		unread += whole - len(p.Text)
 	}
-	o.overflow(in, unread)
 	return read
 }
 

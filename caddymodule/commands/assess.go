@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,7 +144,9 @@ func assessLine(ctx context.Context, app *caddymodule.App, line []byte, explaine
 		a.RefusalReasons = d.Reasons
 	}
 	for _, part := range d.coverage.Skipped {
-		a.Uninspected = append(a.Uninspected, part.Why)
+		if !slices.Contains(a.Uninspected, part.Why) {
+			a.Uninspected = append(a.Uninspected, part.Why)
+		}
 	}
 	if explained {
 		a.Explanation, err = explain(ctx, p.lastSaid())

@@ -27,6 +27,15 @@ const (
 type Text struct {
 	Source Source
 	Body   string
+	// Part names what the text is a part of. It is not read: [Signal.Gaps] says it again.
+	Part string
+}
+
+// A Gap is what could not be read of a text.
+type Gap struct {
+	Part     string // of the text
+	Unopened bool   // see [Signal.Unopened]
+	Unread   int    // see [Signal.Unread]
 }
 
 // Signal is what the detector says of the texts of one turn.
@@ -49,6 +58,9 @@ type Signal struct {
 	// Unread counts the bytes of the texts that are neither language nor data
 	// of a known form, such as keys and ciphers: they were looked at and could not be understood.
 	Unread int
+	// Gaps are the texts that Unopened and Unread speak of. A code that is split over
+	// texts is the gap of the first of them.
+	Gaps []Gap
 	// Hidden is the most suspicious reading of what is hidden in the texts, behind a code or
 	// over a seam, or "" if none is suspicious: another reader of the texts does not see it.
 	Hidden string
@@ -91,17 +103,16 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 		}
 		refers, noise := m.raise(&worst, &found, t.Source, read.Views, meaning)
 		s.SelfReference = s.SelfReference || refers
-		s.Unopened = s.Unopened || !read.Whole
 		if read.played {
 			noise = 0 // a way to read it was found
 		}
-		s.Unread += min(len(t.Body), read.Unread+noise)
+		s.addGap(Gap{t.Part, !read.Whole, min(len(t.Body), read.Unread+noise)})
 	}
 	for _, t := range seamTexts(texts) {
 		read := read(ctx, t.Body)
 		refers, _ := m.raise(&worst, &found, t.Source, read.Views, nil)
 		s.SelfReference = s.SelfReference || refers
-		s.Unopened = s.Unopened || !read.Whole
+		s.addGap(Gap{Part: t.Part, Unopened: !read.Whole})
 	}
 	for h, p := range worst {
 		worst[h] = math.Round(p*1e6) / 1e6
@@ -111,6 +122,14 @@ func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
 	s.Embedding = user.unit(&m.numbers)
 	s.Threat = m.Threat(s.Embedding)
 	return s
+}
+
+func (s *Signal) addGap(g Gap) {
+	if !g.Unopened && g.Unread == 0 {
+		return
+	}
+	s.Unopened, s.Unread = s.Unopened || g.Unopened, s.Unread+g.Unread
+	s.Gaps = append(s.Gaps, g)
 }
 
 // Threat is the cosine of an embedding with the harm reference minus the one
@@ -139,7 +158,7 @@ func seamTexts(texts []Text) (out []Text) {
 		}
 		if run := texts[i:end]; len(run) > 1 && run[0].Source != Assistant {
 			for _, window := range seamWindows(run) {
-				out = append(out, Text{run[0].Source, strings.Join(window, " ")}, Text{run[0].Source, strings.Join(window, "")})
+				out = append(out, Text{run[0].Source, strings.Join(window, " "), run[0].Part}, Text{run[0].Source, strings.Join(window, ""), run[0].Part})
 			}
 		}
 		i = end

@@ -96,7 +96,7 @@ func TestInjectionInAUsersTextIsQuiet(t *testing.T) {
 
 func TestBytesInspected(t *testing.T) {
 	s := assess(detect.Default(), []detect.Text{
-		{detect.User, "12345"}, {detect.Tool, "123"}, {detect.Assistant, "1234567"}, {detect.System, "é"},
+		{Source: detect.User, Body: "12345"}, {Source: detect.Tool, Body: "123"}, {Source: detect.Assistant, Body: "1234567"}, {Source: detect.System, Body: "é"},
 	})
 	if s.BytesInspected != 10 {
 		t.Errorf("%d bytes", s.BytesInspected)
@@ -135,7 +135,7 @@ func FuzzAssess(f *testing.F) {
 	sources := []detect.Source{detect.User, detect.System, detect.Assistant, detect.Tool, detect.Document, "other"}
 	m := detect.Default()
 	f.Fuzz(func(t *testing.T, a, b string, which uint8) {
-		s := assess(m, []detect.Text{{sources[int(which)%len(sources)], a}, {detect.User, b}})
+		s := assess(m, []detect.Text{{Source: sources[int(which)%len(sources)], Body: a}, {Source: detect.User, Body: b}})
 		for name, p := range byName(s.Scores) {
 			if !(p >= 0 && p <= 1) {
 				t.Fatalf("%s is %v", name, p)

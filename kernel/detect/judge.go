@@ -31,7 +31,7 @@ const MaxJudged = 1 << 14
 // read. Judge reads the first [MaxJudged] bytes of the output and the whole
 // prompt; it stops when ctx is done, see [Model.Assess].
 func (m *Model) Judge(ctx context.Context, prompt, output string) (Judgement, error) {
-	before, err := m.Assess(ctx, []Text{{User, prompt}})
+	before, err := m.Assess(ctx, []Text{{Source: User, Body: prompt}})
 	if err != nil {
 		return Judgement{}, err
 	}
