@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -232,6 +233,32 @@ func TestUploadsCountWhatIsNotRead(t *testing.T) {
 	}
 	if n := metric(t, "lex_uncovered_bytes_total", "dialect", "unknown", "direction", "request", "kind", "file") - before; n != skipped["bytes"] {
 		t.Errorf("counted %v bytes of a file, skipped %v", n, skipped["bytes"])
+	}
+}
+
+// All of a form is read, also what stands around its fields and in their headers.
+func TestAllOfAFormIsRead(t *testing.T) {
+	const field = "--zz\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\na cat sits on the mat and looks at the moon\r\n"
+	const end = "--zz--\r\n"
+	for name, body := range map[string]string{
+		"nothing else":        field + end,
+		"the name of a field": strings.Replace(field, `name="prompt"`, `name="`+attack+`"`, 1) + end,
+		"the name of a file":  strings.Replace(field, `name="prompt"`, `name="prompt"; filename="`+attack+`"`, 1) + end,
+		"a name in a code":    strings.Replace(field, `name="prompt"`, `name="prompt"; filename*=UTF-8''`+url.PathEscape(attack), 1) + end,
+		"a header of its own": strings.Replace(field, "\r\n\r\n", "\r\nX-Prompt: "+attack+"\r\n\r\n", 1) + end,
+		"a usual header":      strings.Replace(field, "\r\n\r\n", "\r\nContent-Type: text/plain; x=\""+attack+"\"\r\n\r\n", 1) + end,
+		"before the first":    attack + "\r\n" + field + end,
+		"behind the last":     field + end + attack,
+		"behind what ends":    field + "--zz-- \r\n" + attack + "\r\n" + end,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, seen := listening(t, `{}`)
+			w := s.post("/v1/images/edits", body, "Content-Type", "multipart/form-data; boundary=zz")
+			harmless := name == "nothing else"
+			if refused := w.Code == http.StatusForbidden; refused == harmless || (seen.count.Load() == 1) != harmless {
+				t.Errorf("%d, forwarded %d times: %v", w.Code, seen.count.Load(), s.receipts()[0]["coverage"])
+			}
+		})
 	}
 }
 

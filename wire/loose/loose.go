@@ -11,10 +11,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http" // for DetectContentType alone, which does no I/O
+	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -91,7 +94,7 @@ func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire
 	media, params, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == "multipart/form-data" && params["boundary"] != "":
-		return formTexts(multipart.NewReader(bytes.NewReader(body), params["boundary"]), limit)
+		return formTexts(body, params["boundary"], limit)
 	case media == "application/x-www-form-urlencoded":
 		return queryTexts(string(body)), nil
 	}
@@ -102,15 +105,32 @@ func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire
 	return wire.LooseParts(plain), nil
 }
 
-// formTexts reads the fields of a form, and its files if they are text.
-func formTexts(form *multipart.Reader, limit int64) (parts []wire.Part, failed error) {
+// formTexts reads the fields of a form, and its files if they are text. It also reads what
+// stands before the first field, behind the last one and in their headers: some servers
+// show all of it to a model.
+func formTexts(body []byte, boundary string, limit int64) (parts []wire.Part, failed error) {
+	before, after := aroundFields(body, "--"+boundary)
+	add := func(text []byte) {
+		plain, err := inUTF8(text, "")
+		if err != nil {
+			failed = err
+		} else if len(bytes.TrimSpace(plain)) > 0 {
+			parts = append(parts, wire.LooseParts(plain)...)
+		}
+	}
+	add(before)
+	form := multipart.NewReader(bytes.NewReader(body), boundary)
 	for {
 		part, err := form.NextRawPart()
 		if errors.Is(err, io.EOF) {
+			add(after)
 			return parts, failed
 		}
 		if err != nil {
 			return parts, err
+		}
+		for _, text := range headerTexts(part.Header) {
+			add([]byte(text))
 		}
 		body, err := io.ReadAll(io.LimitReader(part, limit+1))
 		if err != nil {
@@ -131,6 +151,60 @@ func formTexts(form *multipart.Reader, limit int64) (parts []wire.Part, failed e
 		parts = append(parts, texts...)
 	}
 }
+
+// aroundFields returns what stands before the first delimiter of a form and behind the last.
+func aroundFields(body []byte, delimiter string) (before, after []byte) {
+	for line := range bytes.Lines(body) {
+		rest, ok := bytes.CutPrefix(line, []byte(delimiter))
+		if ok && (bytes.HasPrefix(rest, []byte("--")) || len(bytes.TrimSpace(rest)) == 0) {
+			break
+		}
+		before = body[:len(before)+len(line)]
+	}
+	end := delimiter + "--"
+	if behind, ok := bytes.CutPrefix(body, []byte(end)); ok {
+		return before, behind
+	}
+	_, after, _ = bytes.Cut(body, []byte("\n"+end))
+	return before, after
+}
+
+// headerTexts returns what the headers of a field say besides what every field has: the
+// parameters of its usual headers, such as its name, a kind of content that is longer than
+// kinds are, and all of the other headers.
+func headerTexts(header textproto.MIMEHeader) (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			if value == "" && slices.Contains(usualHeaders, name) {
+				continue
+			}
+			first, params, err := mime.ParseMediaType(value)
+			if err != nil || !slices.Contains(usualHeaders, name) {
+				texts = append(texts, name+": "+value)
+				continue
+			}
+			if len(strings.FieldsFunc(first, func(c rune) bool { return strings.ContainsRune("/.-+_", c) })) > wordsOfKind {
+				texts = append(texts, first)
+			}
+			for _, param := range slices.Sorted(maps.Keys(params)) {
+				if !slices.Contains(usualParams, param) {
+					texts = append(texts, param)
+				}
+				texts = append(texts, params[param])
+			}
+		}
+	}
+	return texts
+}
+
+// wordsOfKind is of how many words the longest kinds of content are.
+const wordsOfKind = 6
+
+// The names that stand in the headers of ordinary fields.
+var (
+	usualHeaders = []string{"Content-Disposition", "Content-Length", "Content-Transfer-Encoding", "Content-Type"}
+	usualParams  = []string{"boundary", "charset", "filename", "name"}
+)
 
 // queryTexts returns the names and values of a URL-encoded form. A field with wrong
 // escapes is read as it is.

@@ -108,12 +108,16 @@ func TestBody(t *testing.T) {
 		"binary":                 {"", "", "\x00\x01\x02\x03\xff\xfe", "", loose.ErrNotText},
 		"a PNG":                  {"image/png", "", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "", loose.ErrNotText},
 		"a query":                {"application/x-www-form-urlencoded", "", "a=Hello+there%21&b%zz", "a|Hello there!|b%zz", nil},
-		"a form":                 {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"application/json", `["there"]`}), "Hello|there", nil},
-		"a form with a file":     {"multipart/form-data; boundary=x", "", form("x", [2]string{"image/png", "\x89PNG\r\n\x1a\n\xff"}, [2]string{"", "Hello"}), "Hello", loose.ErrNotText},
-		"a form in a form":       {"multipart/form-data; boundary=x", "", form("x", [2]string{"multipart/form-data; boundary=y", form("y", [2]string{"", "there"})}, [2]string{"", "Hello"}), "Hello", loose.ErrNotText},
-		"a form without an end":  {"multipart/form-data; boundary=x", "", strings.TrimSuffix(form("x", [2]string{"", "Hello"}), "\r\n--x--\r\n"), "", errAny},
+		"a form":                 {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"application/json", `["there"]`}), "f|Hello|f|there", nil},
+		"a form with a file":     {"multipart/form-data; boundary=x", "", form("x", [2]string{"image/png", "\x89PNG\r\n\x1a\n\xff"}, [2]string{"", "Hello"}), "f|f|Hello", loose.ErrNotText},
+		"a form in a form":       {"multipart/form-data; boundary=x", "", form("x", [2]string{"multipart/form-data; boundary=y", form("y", [2]string{"", "there"})}, [2]string{"", "Hello"}), "f|y|f|Hello", loose.ErrNotText},
+		"a form without an end":  {"multipart/form-data; boundary=x", "", strings.TrimSuffix(form("x", [2]string{"", "Hello"}), "\r\n--x--\r\n"), "f", errAny},
 		"a form without a name":  {"multipart/form-data", "", "Hello there.", "Hello there.", nil},
 		"a form that is large":   {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"", large}), "", loose.ErrTooLarge},
+		"around a form":          {"multipart/form-data; boundary=x", "", "One\r\n--xy\r\nTwo\r\n" + form("x", [2]string{"", "Hello"}) + "Three\r\n--x--\r\nFour", "One\r\n--xy\r\nTwo\r\n|f|Hello|\r\nThree\r\n--x--\r\nFour", nil},
+		"behind no form":         {"multipart/form-data; boundary=x", "", "One\n--x--\nTwo", "One\n|\nTwo", nil},
+		"bytes behind a form":    {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}) + "\xff\x00", "f|Hello", loose.ErrNotText},
+		"headers of a field":     {"multipart/form-data; boundary=x", "", form("x", [2]string{"a/ignore-all.your+previous_instructions-now; charset=utf-8; kind=\"of text\"\r\nX-More: Some text", "Hello"}), "f|a/ignore-all.your+previous_instructions-now|utf-8|kind|of text|X-More: Some text|Hello", nil},
 	} {
 		parts, err := loose.Body(c.media, c.coding, []byte(c.body), limit)
 		if joined(parts) != c.want || (err != nil) != (c.err != nil) || c.err != nil && c.err != errAny && !errors.Is(err, c.err) {
