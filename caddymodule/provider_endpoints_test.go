@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -398,5 +399,26 @@ func TestErrorsOfProviderEndpoints(t *testing.T) {
 	w := s.post("/v1/embeddings", `{"input":"Hello there."}`, "X-Lex-Api-Key", key)
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("X-Should-Retry") != "false" || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a plan that is used up for days: %d %v", w.Code, w.Header())
+	}
+}
+
+// A body with nothing but single words is listed, with the reason that its known endpoint
+// gives: an unknown one has no dialect either.
+func TestSingleWordsAreListed(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", `{}`))
+	for _, c := range []struct{ path, body, why string }{
+		{"/v1/embeddings", `{"model":"m","input":"hello"}`, "no text but single words: application/json"},
+		{"/v1/embeddings", `{"model":"m","input":[1,2]}`, "no text but single words: application/json"},
+		{"/v1/embeddings", `{"input":[[1,2]]}`, "no text but single words: application/json"},
+		{"/v1/anything", `{"input":"hello"}`, "no dialect for this endpoint: application/json"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://site.test"+c.path, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		s.serve(httptest.NewRecorder(), r)
+		receipt := s.receipts()[0]
+		unknown, _ := receipt["coverage"].(map[string]any)["unknown"].([]any)
+		if len(unknown) == 0 || unknown[0].(map[string]any)["why"] != c.why || receipt["pre_eval_label"] != "UNASSESSED" {
+			t.Errorf("%s %s: %v, %v", c.path, c.body, receipt["pre_eval_label"], unknown)
+		}
 	}
 }

@@ -54,6 +54,9 @@ const (
 // noDialect is why nothing of an answer or request could be read.
 const noDialect = "no dialect for this endpoint"
 
+// onlyWords is why nothing of a request was judged although its texts are read.
+const onlyWords = "no text but single words"
+
 // What receipts and metrics call a path that no dialect claims, and a body that none
 // can read.
 const (
@@ -195,7 +198,8 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	var parts []wire.Part
 	var unreadable error
 	watched := g.isWatched(r.Header)
-	if (g.inspectsUnknown() || watched && g.handler.Unknown == unknownBlock) && len(body) > 0 {
+	loosely := (g.inspectsUnknown() || watched && g.handler.Unknown == unknownBlock) && len(body) > 0
+	if loosely {
 		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), codings(r.Header), body, g.app.Limits.Body)
 	}
 	input, media, read := govern.ReadParts(parts)
@@ -219,10 +223,15 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	coverage := opened.Coverage
 	coverage.BytesForwarded = len(body)
+	textKnown := g.isKnown() && g.known.Treatment != wire.Unread
 	if !read {
-		coverage.NotKnown("request", noDialect+": "+mediaName(kind), len(body))
+		why := noDialect
+		if textKnown && loosely && unreadable == nil {
+			why = onlyWords
+		}
+		coverage.NotKnown("request", why+": "+mediaName(kind), len(body))
 		g.app.metrics.uninspected.WithLabelValues("request").Inc()
-		return opened.NotRead(noDialect)
+		return opened.NotRead(why)
 	}
 	inspected := len(body) - media
 	if unreadable != nil { // only the texts beside it were read
@@ -232,7 +241,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	if media > 0 {
 		coverage.Skip("request", string(wire.File)+": in base64", media)
 	}
-	if !g.isKnown() || g.known.Treatment == wire.Unread {
+	if !textKnown {
 		coverage.NotKnown("request", noDialect+": "+mediaName(kind)+"; its texts were read", 0)
 	}
 	coverage.Inspect("request", govern.DetectorLocal, inspected)
