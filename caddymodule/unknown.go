@@ -113,7 +113,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 			return g.reject(apiErr)
 		}
 		g.app.metrics.ungoverned.WithLabelValues(wasPassed).Inc()
-		g.ungoverned = g.passCounted(w, g.handler.outbound(ctx, r), nil)
+		g.ungoverned = g.passCounted(ctx, w, g.handler.outbound(ctx, r), nil)
 		return nil
 	}
 
@@ -378,7 +378,7 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	}
 	setBody(out, body)
 	begun := false
-	err := g.passCounted(w, out, func(h http.Header) {
+	err := g.passCounted(r.Context(), w, out, func(h http.Header) {
 		begun = true
 		if tell != nil {
 			tell(h)
@@ -411,18 +411,18 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 }
 
 // passCounted forwards a request that may count on a plan. As nobody reads the answer, its
-// status and its end tell whether the provider failed.
-func (g *request) passCounted(w http.ResponseWriter, r *http.Request, tell func(http.Header)) error {
+// status and its end tell whether the provider failed. ctx is the request's.
+func (g *request) passCounted(ctx context.Context, w http.ResponseWriter, r *http.Request, tell func(http.Header)) error {
 	failed := true // as long as nothing has ended: a panic tells that the answer broke off
 	defer func() {
 		if failed {
-			g.refundQuota(r.Context())
+			g.refundQuota(ctx)
 		}
 	}()
 	g.asked.Store(true)
 	err := passCleanly(w, r, g.next, func(status int, h http.Header) {
 		if providerFailed(status) {
-			g.refundQuota(r.Context()) // before the client has the answer, and leaves
+			g.refundQuota(ctx) // before the client has the answer, and leaves
 		}
 		if tell != nil {
 			tell(h)
