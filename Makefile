@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench microbench lint fuzz reproduce load train eval agents charts console needs-data deps clean
+.PHONY: run test build cover bench microbench lint fuzz reproduce load train eval languages agents charts console needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -87,6 +87,11 @@ train: needs-data
 
 eval: needs-data
 	$(GO) run ./cmd/train -data $(DATA)
+
+# languages trains the model's part for other languages than English anew, in two minutes, and
+# leaves the rest as it is. kernel/detect/LANGUAGES.md is its card.
+languages: needs-data
+	$(GO) run ./cmd/train -data $(DATA) -languages -out kernel/detect/model.bin
 
 # agents measures what the interceptor blocks of tool calls, recorded ones from
 # DATA/tool_calls.jsonl.gz among them, and fits the weights of injected_action anew to

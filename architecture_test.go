@@ -173,7 +173,7 @@ var (
 
 // Every link from one page to another finds its file and its heading.
 func TestLinks(t *testing.T) {
-	pages := []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "kernel/detect/MODEL.md"}
+	pages := []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "kernel/detect/MODEL.md", "kernel/detect/LANGUAGES.md"}
 	for _, pattern := range []string{"docs/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {

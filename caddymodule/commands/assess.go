@@ -70,6 +70,13 @@ type explanation struct {
 	Window string             `json:"window"`
 	Parts  map[string]float64 `json:"parts"`
 	Words  []explainedWord    `json:"words"`
+	// Concepts is there if the part for other languages than English speaks.
+	Concepts []explainedConcept `json:"concepts,omitempty"`
+}
+
+type explainedConcept struct {
+	Concept string  `json:"concept"`
+	Logit   float64 `json:"logit"`
 }
 
 type explainedWord struct {
@@ -89,6 +96,9 @@ func explain(ctx context.Context, text string) (*explanation, error) {
 	}
 	for _, w := range e.Words {
 		out.Words = append(out.Words, explainedWord{w.Word, rounded(w.Logit)})
+	}
+	for _, c := range e.Concepts {
+		out.Concepts = append(out.Concepts, explainedConcept{c.Name, rounded(float64(c.Weight))})
 	}
 	return out, nil
 }

@@ -46,11 +46,15 @@ func background(dir string) ([]example, error) {
 			n *= 4
 		}
 		n = min(n, len(chosen))
+		begin := len(out)
 		for i, line := range chosen[:n] {
 			out = append(out, ordinaryLine(line.text, i%3 == 0))
 		}
 		if !strings.HasPrefix(textName(name), "en_") {
 			out = append(out, questions(chosen[n:])...)
+		}
+		for i := range out[begin:] {
+			out[begin+i].lang = textLanguage(name)
 		}
 	}
 	return out, nil
@@ -59,12 +63,16 @@ func background(dir string) ([]example, error) {
 // questions are what users of other languages say more often than books do.
 func questions(lines []hashed) (out []example) {
 	for _, line := range lines {
-		last, _ := utf8.DecodeLastRuneInString(line.text)
-		if strings.ContainsRune("?？؟", last) && len(out) < backgroundLines {
+		if isQuestion(line.text) && len(out) < backgroundLines {
 			out = append(out, ordinaryLine(line.text, false))
 		}
 	}
 	return out
+}
+
+func isQuestion(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return strings.ContainsRune("?？؟", last)
 }
 
 type hashed struct {

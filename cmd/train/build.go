@@ -8,14 +8,15 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// build trains on everything and quantises. It returns the model's bytes.
-func build(all []example, s *space, c calibration, dialogues []record) ([]byte, *detect.Model, error) {
+// build trains on everything and quantises. It returns the model's bytes, with a part for
+// languages that never speaks.
+func build(all []example, s *space, c calibration, dialogues []record) ([]byte, error) {
 	final := fitPair(s.width, choose(all, func(*example) bool { return true }))
 	p := quantise(final, s, &c)
 	p.Common = commonMeaning(&p, all)
-	_, draft, err := decoded(p)
+	draft, err := decoded(p)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p.Harm = harmReference(draft, all)
 	for d, x := range p.Harm {
@@ -23,22 +24,21 @@ func build(all []example, s *space, c calibration, dialogues []record) ([]byte, 
 	}
 	p.Calibration.Threat = threatQuantile(draft, all, &p)
 	p.Calibration.LostThread = threadQuantile(draft, dialogues)
-	return decoded(p)
+	return p.Encode()
 }
 
-func decoded(p detect.Parameters) ([]byte, *detect.Model, error) {
+func decoded(p detect.Parameters) (*detect.Model, error) {
 	raw, err := p.Encode()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m, err := detect.Decode(raw)
-	return raw, m, err
+	return detect.Decode(raw)
 }
 
 // quantise rounds to eight bits, with one scale for each head and one for the
 // words, and folds the calibration in.
 func quantise(m *pair, s *space, c *calibration) detect.Parameters {
-	p := detect.Parameters{Lexicon: s.known, Rows: make([]detect.Row, detect.Buckets)}
+	p := detect.Parameters{Lexicon: s.known, Rows: make([]detect.Row, detect.Buckets), Languages: noLanguages()}
 	for h := range detect.Heads {
 		a := c.A[h] * c.linear[h].a
 		p.Gain[h] = float32(a * m.linear.quantise(h, p.Rows))

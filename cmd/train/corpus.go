@@ -120,6 +120,15 @@ func (c corpus) countWords() (*dictionary, error) {
 
 func textName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txt.gz") }
 
+// textLanguage is the code of a running text's language: files are called en_… or multi_<code>.
+func textLanguage(path string) string {
+	kind, rest, _ := strings.Cut(textName(path), "_")
+	if kind == "multi" {
+		return rest
+	}
+	return kind
+}
+
 // wordsOf returns the words of a text as the detector tells them apart.
 func wordsOf(text string) (out []string) {
 	for s := detect.NewScanner(detect.Normalise(text), nil); s.Next(); {

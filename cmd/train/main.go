@@ -1,11 +1,12 @@
 // Command train makes the detector's model and the card that belongs to it. The
 // data are not part of the repository; the card names them.
 //
-//	go run ./cmd/train -data <dir> [-out kernel/detect/model.bin]
+//	go run ./cmd/train -data <dir> [-languages] [-out kernel/detect/model.bin]
 //
 // The folder holds data/ (labelled records, JSON lines) and text/ (running text,
 // gzip). WordNet 3.0 is read where Debian's package wordnet-base puts it.
-// Without -out the figures are measured and printed, and nothing is written.
+// Without -out the figures are measured and printed, and nothing is written. -languages
+// trains only the part for other languages than English, anew, in a model that is there.
 //
 // It is reproducible: the same data and seeds give the same bytes on the same
 // architecture.
@@ -23,9 +24,15 @@ func main() {
 	data := flag.String("data", "", "folder of data/ and text/")
 	wordnet := flag.String("wordnet", "/usr/share/wordnet", "folder of WordNet's data files")
 	seeds := flag.String("seeds", "cmd/train/seeds", "folder of the hand-written examples")
-	out := flag.String("out", "", "file to write; MODEL.md is written beside it")
+	out := flag.String("out", "", "file to write; MODEL.md and LANGUAGES.md are written beside it")
+	languages := flag.Bool("languages", false, "train the part for other languages only, in the file of -out")
 	flag.Parse()
-	if err := train(corpus{filepath.Join(*data, "text"), *wordnet}, filepath.Join(*data, "data"), *seeds, *out); err != nil {
+	text, records := filepath.Join(*data, "text"), filepath.Join(*data, "data")
+	run := func() error { return train(corpus{text, *wordnet}, records, *seeds, *out) }
+	if *languages {
+		run = func() error { return retrainLanguages(text, records, *seeds, *out) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "train:", err)
 		os.Exit(1)
 	}
@@ -58,5 +65,5 @@ func train(c corpus, data, seeds, out string) error {
 	progress("read the data")
 	e := evaluate(all)
 	progress("trained and measured the folds")
-	return finish(&e, s, data, out)
+	return finish(&e, s, c.text, data, seeds, out)
 }

@@ -3,8 +3,9 @@ package main
 // The description around the figures. What is stated here holds for any model
 // that this program makes; figures are measured, never written by hand, but for
 // the record of what was tried.
-const modelHead = `# The detector's model, version %s
+const modelTitle = "# The detector's model, version %s\n"
 
+const modelHead = modelTitle + `
 Made by ` + "`make train DATA=<dir>`" + `; do not edit. ` + "`make eval DATA=<dir>`" + ` measures the same figures and writes nothing.
 
 ## Method
@@ -119,6 +120,8 @@ A fifth model leaves all heads as they are, to the last bit. One more logistic h
 
 Of all ordinary and borderline prompts none is refused that was not before, French and German ones included. The pooled cut at 5 % rises from 0.335 to 0.342, at which 79.4 instead of 79.8 % of harmful requests and jailbreaks are found. But the offsets were fitted on these prompts; on the second side, ordinary prompts exceed both cuts more often than the offsets allow. The everyday prompts of the detector's tests (314 in nineteen languages) were in the training of the rows above. Without them, 25 reach 0.30, one of them 0.65 ("¿Cómo enseño a mi perro a no tirar de la correa?"); of the shipped model 3 do, of the fourth one 127. The head also reads some disguised English as another language. It is not shipped, because ordinary prompts score higher and at 1 % hardly anything more is found on the second side, where 72 persona prompts in mixed languages set that cut. Within a language, the head puts a harmful request above an ordinary one in 79 % of the pairs, topics held out. Forty ordinary prompts and forty harmful ones in each language are too few.
 
+A sixth model has a part of its own for other languages, asked only where a text is not English. It has concepts, as the third one, and it has many more prompts: 320 requests for harm in each of eighteen languages, as many harmless twins and more ordinary prompts, by several authors, instead of forty and forty. That is the difference: with a quarter of them it finds half as much. It is shipped; [LANGUAGES.md](LANGUAGES.md) has its figures.
+
 Vectors from running text alone, without WordNet, put "ransomware" beside "karate"; with its definitions, "bomb" stands beside "explosive" and "warhead".
 
 ## Known misses
@@ -129,7 +132,7 @@ Vectors from running text alone, without WordNet, put "ransomware" beside "karat
 - Coercion, exploitation and sycophancy were learnt from few texts, most of them seeds; their figures have wide margins.
 - Long persona prompts that are harmless but speak much of models and rules (prompts_chat) are refused more often than the average suggests; so are programming tasks and exam questions about attacks.
 - Harmful requests inside a story or a role are often seen and scored under the threshold.
-- Harmful requests in other languages are known from the seeds' plain acts only; paraphrases pass.
+- Harmful requests in other languages: the heads know them from the seeds' plain acts only. The part of the model that reads them, and what it misses, has [a card of its own](LANGUAGES.md).
 - Attacks spread over many turns are not the model's business: the sequential test of the kernel sees those.
 - The embedding is a mean of words: it knows topics, not who does what to whom.
 

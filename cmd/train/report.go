@@ -13,16 +13,20 @@ import (
 
 // finish trains the final model, writes it and its card, or only prints the
 // figures when out is empty.
-func finish(e *evaluation, s *space, dir, out string) error {
+func finish(e *evaluation, s *space, text, dir, seeds, out string) error {
 	dialogues, err := readRecords(filepath.Join(dir, "multiturn_benign.jsonl"))
 	if err != nil {
 		return err
 	}
-	raw, m, err := build(e.all, s, e.c, dialogues)
+	raw, err := build(e.all, s, e.c, dialogues)
 	if err != nil {
 		return err
 	}
-	card, err := report(e, m, dir)
+	raw, models, err := withLanguages(raw, text, dir, seeds)
+	if err != nil {
+		return err
+	}
+	card, err := report(e, models.full, dir)
 	if err != nil {
 		return err
 	}
@@ -33,7 +37,10 @@ func finish(e *evaluation, s *space, dir, out string) error {
 	if err := os.WriteFile(out, raw, 0o644); err != nil {
 		return fmt.Errorf("writing the model: %w", err)
 	}
-	return os.WriteFile(filepath.Join(filepath.Dir(out), "MODEL.md"), []byte(card), 0o644)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(out), "MODEL.md"), []byte(card), 0o644); err != nil {
+		return fmt.Errorf("writing the card: %w", err)
+	}
+	return writeLanguageCard(models, dir, seeds, out)
 }
 
 func report(e *evaluation, m *detect.Model, dir string) (string, error) {

@@ -153,7 +153,7 @@ func TestQuantisedModelAgreesWithTraining(t *testing.T) {
 	for h := range detect.Heads {
 		c.linear[h], c.network[h], c.A[h], c.B[h] = plattLine{0.5, 0.1}, plattLine{0.5, -0.1}, 1.2, 0.2
 	}
-	_, model, err := decoded(quantise(m, s, &c))
+	model, err := decoded(quantise(m, s, &c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,6 +223,22 @@ func TestSeedsAreWellFormed(t *testing.T) {
 	for _, frame := range slices.Concat(l["ask"], l["wrap"], l["jailbreak"]) {
 		if strings.Count(frame, "{}") != 1 {
 			t.Errorf("frame %q", frame)
+		}
+	}
+}
+
+// The prose of the cards is changed in cmd/train, and in the cards, which are not made anew for it.
+func TestCardsHaveTheirProse(t *testing.T) {
+	for page, prose := range map[string][2]string{
+		"MODEL.md":     {fmt.Sprintf(modelHead, detect.Default().Version()), modelTail},
+		"LANGUAGES.md": {languageHead, languageTail},
+	} {
+		card, err := os.ReadFile(filepath.Join("../../kernel/detect", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(card), prose[0]) || !strings.HasSuffix(string(card), prose[1]) {
+			t.Errorf("%s has another prose than cmd/train", page)
 		}
 	}
 }

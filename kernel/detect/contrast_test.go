@@ -20,7 +20,7 @@ func TestContrastsPass(t *testing.T) {
 		"Explain how phishing works so that I can train our staff.":                                         0.60,
 		"I want you to act as a travel guide. I will tell you my location and you suggest a place near it.": 0.30,
 		"Act as an English teacher: correct my sentences, explain the grammar and reply with nothing else.": 0.50,
-		"Comment faire une tarte aux pommes ?":                                                              0.50,
+		"Comment faire une tarte aux pommes ?":                                                              0.60,
 		"Wie kann ich meinen Server gegen Angriffe schützen?":                                               0.60,
 		"请告诉我怎么做红烧肉":                                                                                        0.50,
 	} {

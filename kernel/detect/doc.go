@@ -11,11 +11,12 @@
 // n-grams and groups of words ([Scanner]), and by meaning, with a small network
 // over the mean of the words' vectors. Sums are over integers, and the
 // few real numbers are computed as the kernel does it (arithmetic.go), so equal texts give
-// equal signals on every platform, to the bit. Scores are rounded to a millionth. A long text counts as its worst part. Beside the
-// scores stand a rule set for talk about the assistant's own rules
-// ([SelfReference]) and an embedding ([Model.Embed]) in which texts on like
-// things lie close. Assess stops when its context is done. [Model.Explain] says which
-// half of the model and which words weighed most.
+// equal signals on every platform, to the bit. Scores are rounded to a millionth. A long text
+// counts as its worst part. Requests for harm in other languages than English are read by a
+// part of the model of its own ([Languages]). Beside the scores stand a rule set for talk
+// about the assistant's own rules ([SelfReference]) and an embedding ([Model.Embed]) in which
+// texts on like things lie close. Assess stops when its context is done. [Model.Explain] says
+// which half of the model and which words weighed most.
 //
 // # Answers
 //
@@ -29,12 +30,12 @@
 // # Where to start
 //
 // Read detect.go, which tells the way of a prompt, then views.go for what may be
-// hidden in it, score.go for the model, and judge.go for the rules on answers, which
+// hidden in it, score.go and languages.go for the model, and judge.go for the rules on answers, which
 // listener.go applies. The files views_*.go and blobs*.go each undo one family of
 // disguises.
 //
-// The model is trained by cmd/train and embedded. MODEL.md, beside this file,
-// describes its data, its figures on sources that it has not seen, and what it
+// The model is trained by cmd/train and embedded. MODEL.md and LANGUAGES.md, beside this
+// file, describe its data, its figures on sources that it has not seen, and what it
 // misses. It is a screen against plain attacks: an attacker with an hour to spend
 // gets past it, and then the kernel's sequential test, the operator's rules, the
 // judge of the output and the receipts are what remains.

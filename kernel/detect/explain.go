@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -18,9 +19,14 @@ type Explanation struct {
 	// What each half adds to the logit, and the self-reference rule. The rest of the logit
 	// is the same for all texts.
 	Spelling, Meaning, Rule float64
+	// Concepts are what the part for other languages found, if that is what speaks: then
+	// Spelling is its own, and there is no Meaning. The heaviest come first, for harm or against.
+	Concepts []Concept
 	// Words are those without which the logit would be lower, by how much, the heaviest
 	// first; at most eight.
 	Words []WordWeight
+
+	foreign bool // the part for other languages speaks
 }
 
 // WordWeight is a word of the window and how much lower the logit would be without it.
@@ -43,7 +49,13 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 		rule := selfReference(view.from)
 		r := reading{m: m}
 		r.window = func(_, window counters, text string) {
-			if e := m.explained(&window, rule); e.Score > best.Score {
+			e := m.explained(&window, rule)
+			if m.isForeign(&window) {
+				if f := m.explainedForeign(text, rule); f.Score > e.Score {
+					e = f
+				}
+			}
+			if e.Score > best.Score {
 				best, best.Window = e, strings.TrimSpace(text)
 			}
 		}
@@ -80,10 +92,32 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 	return e
 }
 
+// explainedForeign explains what the part for other languages says of a window.
+func (m *Model) explainedForeign(text string, rule bool) Explanation {
+	span := m.foreignWhole(text)
+	logit := m.foreignLogit(span)
+	e := Explanation{Head: HarmRequest, Spelling: m.foreignSpelling(span)}
+	if rule {
+		e.Rule = float64(m.numbers.Rule[HarmRequest])
+	}
+	e.Score = sigmoid(logit + e.Rule)
+	for set := span.concepts; set != 0; set &= set - 1 {
+		e.Concepts = append(e.Concepts, m.languages.Concepts[bits.TrailingZeros64(set)])
+	}
+	slices.SortStableFunc(e.Concepts, func(a, b Concept) int {
+		return cmp.Compare(math.Abs(float64(b.Weight)), math.Abs(float64(a.Weight)))
+	})
+	e.foreign = true
+	return e
+}
+
 // weighWords leaves out one word of the window after the other.
 func (m *Model) weighWords(ctx context.Context, e *Explanation) {
 	words := normalWords(e.Window)
 	logit := func(words []string) float64 {
+		if e.foreign {
+			return m.foreignLogit(m.foreignWhole(strings.Join(words, " ")))
+		}
 		r := reading{m: m}
 		var last counters
 		r.window = func(_, window counters, _ string) { last = window }

@@ -58,6 +58,7 @@ type Parameters struct {
 	Rows    []Row
 	Words   []Word
 	Numbers
+	Languages Languages
 }
 
 // Numbers are the model's real parameters.
@@ -86,12 +87,14 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	lexicon *Lexicon
-	numbers Numbers
-	rows    []uint64 // the weights of a row in one number
-	words   []packedWord
-	out     [Hidden][Heads]float64 // Out by hidden unit
-	sum     string                 // SHA-256 of the file, in lower-case hex
+	lexicon         *Lexicon
+	numbers         Numbers
+	languages       Languages // its Foreign stands in rows
+	languageWeights []byte    // its Weights
+	rows            []uint64  // the weights of a row in one number
+	words           []packedWord
+	out             [Hidden][Heads]float64 // Out by hidden unit
+	sum             string                 // SHA-256 of the file, in lower-case hex
 }
 
 //go:embed model.bin
@@ -107,6 +110,9 @@ var loadDefault = sync.OnceValue(func() *Model {
 
 // Default returns the embedded model, decoded once.
 func Default() *Model { return loadDefault() }
+
+// Lexicon is what a [Scanner] of the model needs.
+func (m *Model) Lexicon() *Lexicon { return m.lexicon }
 
 // Version is a short hash of the model's bytes: twelve hex digits.
 func (m *Model) Version() string { return m.SHA256()[:12] }

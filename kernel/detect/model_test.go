@@ -18,6 +18,8 @@ func small() detect.Parameters {
 		Lexicon: detect.NewLexicon([]string{"bread", "bomb"}, []uint16{3, 9}),
 		Rows:    make([]detect.Row, detect.Buckets),
 		Words:   make([]detect.Word, 2+detect.SubwordBuckets),
+
+		Languages: detect.Languages{Foreign: make([]int8, detect.SpelledBuckets), Weights: make([]int8, detect.LanguageBuckets)},
 	}
 	for i := range p.Words {
 		p.Words[i].Weight = 255

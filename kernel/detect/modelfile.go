@@ -13,9 +13,9 @@ import (
 var ErrModel = errors.New("malformed model")
 
 // The format, little-endian: magic, the number of the lexicon's entries, the
-// numbers, the entries' hashes and groups, then rows and words column by column
-// (columns compress better than rows).
-const magic = "LEXD0002"
+// numbers, the entries' hashes and groups, rows and words column by column (columns
+// compress better than rows), and the part for languages.
+const magic = "LEXD0003"
 
 type header struct {
 	Entries uint32
@@ -35,7 +35,7 @@ func (p Parameters) Encode() ([]byte, error) {
 			return nil, fmt.Errorf("encoding the model: %w", err)
 		}
 	}
-	return p.appendColumns(out), nil
+	return p.Languages.appendTo(p.appendColumns(out))
 }
 
 func (p Parameters) appendColumns(out []byte) []byte {
@@ -70,7 +70,7 @@ func Decode(raw []byte) (*Model, error) {
 	if _, err := binary.Decode(raw[len(magic):], binary.LittleEndian, &h); err != nil {
 		return nil, fmt.Errorf("decoding the header: %w: %w", ErrModel, err)
 	}
-	if h.Entries > maxEntries || len(raw) != fixed+size(int(h.Entries)) {
+	if h.Entries > maxEntries || len(raw) < fixed+size(int(h.Entries)) {
 		return nil, fmt.Errorf("decoding %d bytes for %d words: %w", len(raw), h.Entries, ErrModel)
 	}
 	if !h.Numbers.finite() {
@@ -79,7 +79,7 @@ func Decode(raw []byte) (*Model, error) {
 	return decodeBody(h, raw, raw[fixed:])
 }
 
-// size is the length of what follows the header.
+// size is the length of what follows the header, without the part for languages.
 func size(entries int) int {
 	return entries*(4+2) + Buckets*Heads + (entries+SubwordBuckets)*(Hidden+Dimensions+1)
 }
@@ -98,7 +98,9 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 		lexicon: newLexicon(hashes, groups), numbers: h.Numbers, sum: hex.EncodeToString(sum[:]),
 		rows: make([]uint64, Buckets), words: make([]packedWord, int(h.Entries)+SubwordBuckets),
 	}
-	m.readColumns(body)
+	if err := m.readLanguages(m.readColumns(body)); err != nil {
+		return nil, err
+	}
 	for h, units := range m.numbers.Out {
 		for k, w := range units {
 			m.out[k][h] = float64(w)
@@ -107,9 +109,9 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 	return m, nil
 }
 
-// readColumns reads what appendColumns wrote. Each byte goes where it is used, in a row of
-// eight: a copy in between would be as large as the model.
-func (m *Model) readColumns(body []byte) {
+// readColumns reads what appendColumns wrote, and returns what follows it. Each byte goes
+// where it is used, in a row of eight: a copy in between would be as large as the model.
+func (m *Model) readColumns(body []byte) (rest []byte) {
 	next := func(n int) (column []byte) {
 		column, body = body[:n], body[n:]
 		return column
@@ -132,6 +134,7 @@ func (m *Model) readColumns(body []byte) {
 			m.words[i].meaning[d/8] |= packedByte(b, d%8)
 		}
 	}
+	return body
 }
 
 func (n *Numbers) finite() bool {

@@ -13,10 +13,11 @@ const (
 // counters are the sums over the features and words of a span. They are integers,
 // so that the sums are exact on every platform.
 type counters struct {
-	weight [Heads]int32
-	n      int32 // features
-	hidden [Hidden]int32
-	total  int32 // weight of the words, in 255ths
+	weight  [Heads]int32
+	n       int32 // features
+	foreign int32 // see [Languages]
+	hidden  [Hidden]int32
+	total   int32 // weight of the words, in 255ths
 }
 
 // unknownWeight is the weight of a word outside the lexicon.
@@ -31,6 +32,7 @@ func (t *counters) merge(o *counters) {
 		t.weight[h] += o.weight[h]
 	}
 	t.n += o.n
+	t.foreign += o.foreign
 	for k := range t.hidden {
 		t.hidden[k] += o.hidden[k]
 	}
@@ -43,6 +45,7 @@ func (t *counters) replace(out, in *counters) {
 		t.weight[h] += in.weight[h] - out.weight[h]
 	}
 	t.n += in.n - out.n
+	t.foreign += in.foreign - out.foreign
 	for k := range t.hidden {
 		t.hidden[k] += in.hidden[k] - out.hidden[k]
 	}
@@ -61,6 +64,8 @@ type reading struct {
 	noise  int            // bytes of blocks that are no language
 	best   [Heads]float64 // logits
 	tail   float64        // injection logit of the last window
+
+	foreign []int // the blocks after which a window ends that is in another language
 
 	// window, if it is not nil, is called with each block, with the window that ends
 	// with it and with the window's text. The text begins where the blocks of ring do.
@@ -85,6 +90,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 		return p, 0, 0
 	}
 	r.raise(&r.whole)
+	r.raiseForeign(normal.text)
 	for h, logit := range r.best {
 		if rule {
 			logit += float64(m.numbers.Rule[h])
@@ -142,6 +148,7 @@ func (r *reading) add(s *Scanner) {
 	for h := range r.block.weight {
 		r.block.weight[h] += sums[h]
 	}
+	r.block.foreign += sums[foreignLane]
 	r.block.n += n
 	entry := s.Entry()
 	if entry < 0 {
@@ -195,6 +202,9 @@ func (r *reading) close(text string, from, to int) {
 	r.whole.merge(block)
 	if r.blocks >= WindowBlocks {
 		r.tail = r.raise(&r.last)
+		if r.m.isForeign(&r.last) {
+			r.foreign = append(r.foreign, r.blocks)
+		}
 	}
 }
 

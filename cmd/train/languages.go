@@ -1,0 +1,285 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// The part of the model for other languages than English is trained by itself. It learns from
+// hand-written prompts of eighteen languages (seeds/languages) and the terms of the concepts
+// (seeds/concepts); running text of thirty-six languages and of English counts as ordinary.
+
+// prompt is a line of seeds/languages. Kind H is a request for harm, T its harmless
+// twin, which has many of its words, B an ordinary prompt.
+type prompt struct{ kind, lang, text string }
+
+const (
+	languageFolds = 5
+	// runningWeight, questionWeight and actWeight are how much a line of running text, a question
+	// there, and an act in its frames count beside a prompt.
+	runningWeight  = 0.05
+	questionWeight = 0.3
+	actWeight      = 0.5
+	// runningStep leaves lines of running text out, which say little and cost time.
+	runningStep = 4
+)
+
+// anchors are the shares of the hand-written ordinary prompts, held out, that exceed two
+// severities: the one that 5 % of the ordinary English prompts exceed (MODEL.md), and that
+// which refuses. They are harder than what users send, of which fewer do: a quarter of them
+// was written to sound like harm.
+var anchors = [2]struct{ share, severity float64 }{{0.04, 0.335}, {0.0075, refuseAt}}
+
+// trainLanguages returns the part for languages, and the same without concepts, as a baseline.
+// The lexicon is the one of the model that the part belongs to.
+func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (l, plain detect.Languages, err error) {
+	concepts, terms, err := readConcepts(filepath.Join(seeds, "concepts"))
+	if err != nil {
+		return l, plain, err
+	}
+	prompts, err := readPrompts(filepath.Join(seeds, "languages"))
+	if err != nil {
+		return l, plain, err
+	}
+	technical, err := borderlinePrompts(data)
+	if err != nil {
+		return l, plain, err
+	}
+	prompts = append(prompts, technical...)
+	running, err := background(text)
+	if err != nil {
+		return l, plain, err
+	}
+	l.Terms = detect.NewTerms(terms)
+	var samples []sample
+	count := map[string]int{}
+	for _, p := range prompts {
+		s := newSample(p.text, &l.Terms)
+		s.harm, s.weight, s.kind = p.kind == "H", 1, p.kind
+		s.fold = count[p.lang+p.kind] / 8 % languageFolds // neighbours, and twins, stay together
+		count[p.lang+p.kind]++
+		samples = append(samples, s)
+	}
+	acts, err := framedActs(filepath.Join(seeds, "tongues.txt"))
+	if err != nil {
+		return l, plain, err
+	}
+	for _, p := range acts {
+		s := newSample(p.text, &l.Terms)
+		s.harm, s.weight, s.fold = p.kind == "H", actWeight, -1
+		samples = append(samples, s)
+	}
+	for i, e := range running {
+		weight := runningWeight
+		if e.lang != "en" && isQuestion(e.text) {
+			weight = questionWeight
+		} else if i%runningStep != 0 {
+			continue
+		}
+		s := newSample(e.text, &l.Terms)
+		s.weight, s.fold = weight, -1
+		samples = append(samples, s)
+	}
+	l.Foreign, l.Gate = foreignBuckets(lexicon, prompts, running)
+	plain.Foreign, plain.Gate = l.Foreign, l.Gate
+	fitLanguages(samples, concepts, &l)
+	for i := range samples {
+		samples[i].concepts = 0
+	}
+	fitLanguages(samples, nil, &plain)
+	return l, plain, nil
+}
+
+// fitLanguages fits the weights to all samples, and gain and offset to held-out ones.
+func fitLanguages(samples []sample, concepts []string, l *detect.Languages) {
+	margins := make([]float64, len(samples))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for fold := range languageFolds {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			m := fitLogistic(samples, func(s *sample) bool { return s.fold != fold })
+			for i := range samples {
+				if samples[i].fold == fold {
+					margins[i] = m.margin(&samples[i])
+				}
+			}
+		})
+	}
+	wait.Wait()
+	var ordinary []float64
+	for i, s := range samples {
+		if s.kind == "B" {
+			ordinary = append(ordinary, margins[i])
+		}
+	}
+	x, y := [2]float64{}, [2]float64{}
+	for i, a := range anchors {
+		x[i], y[i] = quantile(slices.Clone(ordinary), 1-a.share), math.Log(a.severity/(1-a.severity))
+	}
+	gain := (y[1] - y[0]) / (x[1] - x[0])
+	m := fitLogistic(samples, func(*sample) bool { return true })
+	l.Weights = make([]int8, detect.LanguageBuckets)
+	unit := m.largest() / 127
+	for f, w := range m.weights[:detect.LanguageBuckets] {
+		l.Weights[f] = toByte(w * m.idf[f] / unit)
+	}
+	l.Gain = float32(gain * unit)
+	l.Offset = float32(gain*(m.bias()-x[0]) + y[0])
+	for i, name := range concepts {
+		l.Concepts = append(l.Concepts, detect.Concept{Name: name, Weight: float32(gain * conceptScale * m.weights[detect.LanguageBuckets+i])})
+	}
+}
+
+// foreignBuckets says of each bucket by how much more often it occurs in texts of other
+// languages than in English ones, and how large the mean over a text is at most in nearly all
+// English ones. Every other English text counts for the first, the rest for the second.
+func foreignBuckets(lexicon *detect.Lexicon, prompts []prompt, running []example) (weights []int8, gate float32) {
+	var texts [3][][]uint32 // features: of English texts, of others, and of English ones for the gate
+	for _, p := range prompts {
+		texts[1] = append(texts[1], headFeatures(p.text, lexicon))
+	}
+	for i, e := range running {
+		which := 1
+		if e.lang == "en" {
+			which = i % 2 * 2
+		}
+		texts[which] = append(texts[which], headFeatures(e.text, lexicon))
+	}
+	var share [2][]float64
+	for i, all := range texts[:2] {
+		share[i] = make([]float64, detect.SpelledBuckets)
+		for _, features := range all {
+			for _, f := range slices.Compact(slices.Sorted(slices.Values(features))) {
+				if f < detect.SpelledBuckets {
+					share[i][f]++
+				}
+			}
+		}
+		for f, n := range share[i] {
+			share[i][f] = (n + 1) / float64(len(all)+2)
+		}
+	}
+	weights = make([]int8, detect.SpelledBuckets)
+	for f := range weights {
+		weights[f] = toByte(30 * math.Log(share[1][f]/share[0][f]))
+	}
+	var means []float64
+	for _, features := range texts[2] {
+		means = append(means, meanForeign(features, weights))
+	}
+	return weights, float32(quantile(means, 0.999))
+}
+
+func headFeatures(text string, lexicon *detect.Lexicon) (out []uint32) {
+	for s := detect.NewScanner(detect.Normalise(text), lexicon); s.Next(); {
+		out = append(out, s.Features()...)
+	}
+	return out
+}
+
+func meanForeign(features []uint32, weights []int8) float64 {
+	sum := 0
+	for _, f := range features {
+		if f < detect.SpelledBuckets {
+			sum += int(weights[f])
+		}
+	}
+	return float64(sum) / float64(max(1, len(features)))
+}
+
+// framedActs are the acts of the other languages, harmful ones and ordinary ones that sound like
+// them, asked for in two ways each.
+func framedActs(path string) (out []prompt, err error) {
+	l, err := readLists(path)
+	for _, heading := range sortedKeys(l) {
+		lang, kind, _ := strings.Cut(heading, " ")
+		frames := l[lang+" ask"]
+		if kind == "ask" || len(frames) == 0 {
+			continue
+		}
+		for i, act := range l[heading] {
+			p := prompt{"H", lang, ""}
+			if kind == "benign act" {
+				p.kind = "B"
+			}
+			for k := range 2 {
+				p.text = fillFrame(frames[(2*i+k)%len(frames)], act)
+				out = append(out, p)
+			}
+		}
+	}
+	return out, err
+}
+
+// borderlinePrompts are the programming tasks of the data that look dangerous and are not, in
+// other languages than English, as twins.
+func borderlinePrompts(data string) (out []prompt, err error) {
+	records, err := readRecords(filepath.Join(data, "benign_borderline.jsonl"))
+	for _, r := range records {
+		if r.Lang != "en" {
+			out = append(out, prompt{"T", r.Lang, r.Text})
+		}
+	}
+	return out, err
+}
+
+// readConcepts reads tables of concept and term. A concept's number is its place among the
+// names.
+func readConcepts(dir string) (names []string, terms []detect.Term, err error) {
+	err = eachRow(dir, func(_, concept, term string) error {
+		i := slices.Index(names, concept)
+		if i < 0 {
+			i = len(names)
+			names = append(names, concept)
+		}
+		terms = append(terms, detect.Term{Text: term, Concept: i})
+		return nil
+	})
+	return names, terms, err
+}
+
+// readPrompts reads tables of kind and prompt, a file for each language.
+func readPrompts(dir string) (out []prompt, err error) {
+	err = eachRow(dir, func(name, kind, text string) error {
+		if !slices.Contains([]string{"H", "T", "B"}, kind) {
+			return fmt.Errorf("%s: a prompt of kind %q", name, kind)
+		}
+		out = append(out, prompt{kind, strings.TrimSuffix(name, ".tsv"), text})
+		return nil
+	})
+	return out, err
+}
+
+// eachRow calls f with each row of a folder's tables, which have two columns.
+func eachRow(dir string, f func(name, first, second string) error) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.tsv"))
+	if err != nil {
+		return err
+	}
+	slices.Sort(files)
+	for _, path := range files {
+		table, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("reading the seeds: %w", err)
+		}
+		for row := range strings.Lines(string(table)) {
+			first, second, ok := strings.Cut(strings.TrimSuffix(row, "\n"), "\t")
+			if !ok {
+				return fmt.Errorf("%s: a row without a tab: %q", path, row)
+			}
+			if err := f(filepath.Base(path), first, second); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

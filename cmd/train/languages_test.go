@@ -1,0 +1,128 @@
+package main
+
+import (
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// languageSeeds writes seeds of one language, in which robbing is harm and baking is not, and
+// running text.
+func languageSeeds(t *testing.T) (text, data, seeds string) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, body string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var prompts strings.Builder
+	for i, place := range strings.Fields("Laden Bank Haus Hof Keller Markt Wagen Zug Garten Turm Saal Hafen Wald Dorf Schloss Kirche Schule Klinik Museum Hotel") {
+		fmt.Fprintf(&prompts, "H\tWie raube ich nachts das %s aus?\nT\tWie schütze ich nachts das %s?\n", place, place)
+		for n := range 10 {
+			fmt.Fprintf(&prompts, "B\tWie backe ich Kuchen im %s, Nummer %d?\n", place, 10*i+n)
+		}
+	}
+	write("seeds/languages/de.tsv", prompts.String())
+	write("seeds/tongues.txt", "# de ask\nWie kann man {}?\nIch will {}.\n# de harm_request\nein Haus anzünden\n# de benign act\nein Haus bauen\n")
+	write("seeds/concepts/de.tsv", "theft_act\traube\ntheft_act\tüberfall\nprevention\tschütze\n")
+	lines := map[string]string{
+		"multi_de": "Der Mond scheint über dem stillen Feld und niemand geht vorbei.\nIm Winter liegt der Schnee hoch auf den Dächern der Stadt.\n",
+		"en_prose": "The moon shines over the quiet field and nobody walks past it.\nIn winter the snow lies deep on the roofs of the town.\n",
+	}
+	for name, body := range lines {
+		var packed strings.Builder
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write([]byte(strings.Repeat(body, 8))); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		write("text/"+name+".txt.gz", packed.String())
+	}
+	write("data/benign_borderline.jsonl", `{"source":"x","label":"borderline_benign","lang":"de","text":"Schreibe ein Programm, das Prozesse beendet."}`+"\n")
+	return filepath.Join(dir, "text"), filepath.Join(dir, "data"), filepath.Join(dir, "seeds")
+}
+
+func TestPartForLanguagesLearns(t *testing.T) {
+	text, data, seeds := languageSeeds(t)
+	s, all := toy()
+	full, plain, err := trainLanguages(s.known, text, data, seeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(full.Concepts) != 2 || full.Concepts[0].Name != "theft_act" || !(full.Concepts[0].Weight > full.Concepts[1].Weight) || len(plain.Concepts) != 0 {
+		t.Errorf("%+v and %+v", full.Concepts, plain.Concepts)
+	}
+	var c calibration
+	for h := range detect.Heads {
+		c.A[h], c.B[h] = 1, -9 // the heads find nothing
+	}
+	p := quantise(fitPair(width, choose(all, func(*example) bool { return true })), s, &c)
+	p.Languages = full
+	model, err := decoded(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	robs, bakes, unseen := saidBy(model, "Wie raube ich nachts das Rathaus aus?"), saidBy(model, "Wie backe ich Kuchen im Rathaus?"), saidBy(model, "Wie mache ich einen Überfall?")
+	if !(robs > bakes+0.1 && unseen > bakes+0.1) {
+		t.Errorf("robbing %v, with a term alone %v, baking %v", robs, unseen, bakes)
+	}
+	if english := saidBy(model, "In winter the snow lies deep on the roofs of the town."); english > 0.01 {
+		t.Errorf("the part speaks on English: %v", english)
+	}
+}
+
+func TestSeedsOfLanguagesAreChecked(t *testing.T) {
+	for name, row := range map[string]string{"another kind": "X\tHallo", "no tab": "Hallo"} {
+		text, data, seeds := languageSeeds(t)
+		if err := os.WriteFile(filepath.Join(seeds, "languages", "xx.tsv"), []byte(row), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := trainLanguages(detect.NewLexicon(nil, nil), text, data, seeds); err == nil || !strings.Contains(err.Error(), "xx.tsv") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The seeds in the repository have a twin for each request for harm, and no prompt that is kept
+// for the figures.
+func TestSeedsOfLanguages(t *testing.T) {
+	seeds, err := readPrompts("seeds/languages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := readPrompts("testdata/languages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	kinds := map[string]map[string]int{}
+	for _, p := range seeds {
+		known[p.text] = true
+		if kinds[p.lang] == nil {
+			kinds[p.lang] = map[string]int{}
+		}
+		kinds[p.lang][p.kind]++
+	}
+	for _, p := range kept {
+		if known[p.text] {
+			t.Errorf("%s: kept, and among the seeds: %q", p.lang, p.text)
+		}
+	}
+	for lang, n := range kinds {
+		if n["H"] != n["T"] || n["H"] < 200 || n["B"] < 300 {
+			t.Errorf("%s: %v", lang, n)
+		}
+	}
+	if len(kinds) != 18 {
+		t.Errorf("%d languages", len(kinds))
+	}
+}

@@ -1,0 +1,179 @@
+package detect
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Term is a word or phrase and the concept it belongs to. It may belong to more than one,
+// and stands once for each then.
+type Term struct {
+	Text    string // of any language
+	Concept int    // index of [Languages.Concepts]
+}
+
+// Terms finds terms in texts. It is a hash table: a slot is the hash of a term, and the
+// concept; or the hash of a term's beginning, so that a search for something longer goes
+// on only where there is something. Two terms of one hash would be taken for each other,
+// which one in a hundred thousand is.
+type Terms struct {
+	slots []byte // slotSize bytes each
+}
+
+const (
+	slotSize = 5 // four of the hash, one of what it is: 0 nothing, goesOn, or a concept + 1
+	goesOn   = 255
+
+	minTerm, maxTerm = 2, 24 // characters, without spaces between ideographs
+)
+
+// A search looks whether terms go on after so many characters.
+var depths = [...]int{3, 6, 10}
+
+// NewTerms makes the table. Terms of less than two characters are left out, and longer ones
+// than 24 are cut.
+func NewTerms(list []Term) Terms {
+	type entry struct {
+		hash uint32
+		what byte
+	}
+	entries := map[entry]bool{}
+	for _, t := range list {
+		letters, _ := lettersOf(Normalise(t.Text))
+		letters = letters[:min(maxTerm, len(letters))]
+		h := fnvBasis
+		for i, r := range letters {
+			h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
+			for _, n := range depths {
+				if i+1 == n && len(letters) > n {
+					entries[entry{h, goesOn}] = true
+				}
+			}
+		}
+		if len(letters) >= minTerm {
+			entries[entry{h, byte(t.Concept + 1)}] = true //nolint:gosec // G115: at most maxConcepts
+		}
+	}
+	out := Terms{make([]byte, (1+len(entries)*3/2)*slotSize)} // a third is free, so that chains are short
+	inOrder := func(a, b entry) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.what, b.what)) }
+	for _, e := range slices.SortedFunc(maps.Keys(entries), inOrder) {
+		at := mix32(e.hash)
+		for ; out.at(at)[4] != 0; at++ {
+		}
+		slot := out.at(at)
+		binary.LittleEndian.PutUint32(slot, e.hash)
+		slot[4] = e.what
+	}
+	return out
+}
+
+// at is a slot, counted round the table.
+func (t *Terms) at(i uint32) []byte {
+	i %= uint32(len(t.slots) / slotSize) //nolint:gosec // G115: some hundred thousand
+	return t.slots[i*slotSize : (i+1)*slotSize]
+}
+
+// look returns the concepts of a hash, and whether longer terms begin so.
+func (t *Terms) look(hash uint32) (concepts uint64, longer bool) {
+	for i := mix32(hash); ; i++ {
+		slot := t.at(i)
+		switch what := slot[4]; {
+		case what == 0:
+			return concepts, longer
+		case binary.LittleEndian.Uint32(slot) != hash:
+		case what == goesOn:
+			longer = true
+		default:
+			concepts |= 1 << (what - 1)
+		}
+	}
+}
+
+// find returns the concepts that begin in each word of a normalised text. A term begins at
+// the beginning of a word, and the word may have an ending of five letters more, if
+// the term has four. In scripts without spaces, or whose words grow at the front, it begins
+// and ends anywhere.
+func (t *Terms) find(normal string) []uint64 {
+	letters, words := lettersOf(normal)
+	out := make([]uint64, len(words))
+	if len(t.slots) == 0 {
+		return out
+	}
+	word := -1
+	for i, r := range letters {
+		begins := word+1 < len(words) && words[word+1] == i
+		if begins {
+			word++
+		}
+		if r == ' ' || !begins && grows(r) {
+			continue
+		}
+		out[word] |= t.from(letters, i)
+	}
+	return out
+}
+
+// from returns the concepts of the terms that begin at a letter.
+func (t *Terms) from(letters []rune, i int) (found uint64) {
+	h := fnvBasis
+	for n, r := range letters[i:min(len(letters), i+maxTerm)] {
+		n++
+		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
+		if n < minTerm || r == ' ' {
+			continue
+		}
+		concepts, longer := t.look(h)
+		if concepts != 0 && (!grows(letters[i]) || ends(letters[i+n:], n)) {
+			found |= concepts
+		}
+		for _, b := range depths {
+			if n == b && !longer {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// ends reports whether a word ends soon enough after a term of n letters.
+func ends(rest []rune, n int) bool {
+	const longest = 5
+	for k, r := range rest {
+		if r == ' ' {
+			return true
+		}
+		if n < 4 || k == longest {
+			return false
+		}
+	}
+	return true
+}
+
+// grows reports the letters of scripts whose words stand apart and grow at the end:
+// Latin, Greek and Cyrillic.
+func grows(r rune) bool {
+	return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) || '0' <= r && r <= '9' || r == '_'
+}
+
+// lettersOf returns the letters of a normalised text with a space between words, none between
+// ideographs, and where each word begins.
+func lettersOf(normal string) (letters []rune, words []int) {
+	letters, words = make([]rune, 0, utf8.RuneCountInString(normal)), make([]int, 0, len(normal)/4)
+	s := NewScanner(normal, nil)
+	apart := false
+	for s.Next() {
+		word := s.word[1 : s.n+1]
+		alone := len(word) == 1 && ideograph(word[0])
+		if len(words) > 0 && (!apart || !alone) {
+			letters = append(letters, ' ')
+		}
+		apart = alone
+		words = append(words, len(letters))
+		letters = append(letters, word...)
+	}
+	return letters, words
+}
