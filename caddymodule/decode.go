@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -225,7 +225,7 @@ func validSessionID(id string) bool {
 		!strings.ContainsFunc(id, unicode.IsControl) && strings.TrimSpace(id) != ""
 }
 
-// readTurn accepts an integer. "2" is none.
+// readTurn accepts only the JSON form of an integer: 2.0 and "2" are refused.
 func (q *governRequest) readTurn(m map[string]gjson.Result) *apiError {
 	v, ok := m["turn"]
 	if !ok || v.Type == gjson.Null {
@@ -239,14 +239,10 @@ func (q *governRequest) readTurn(m map[string]gjson.Result) *apiError {
 	return nil
 }
 
-// integer reads an integer that an int has room for, however it is written: to JSON 2, 2.0
-// and 2e0 are the same, and serialisers of floats write the second.
+// integer reads a number that is written as one, without fraction or exponent.
 func integer(v gjson.Result) (int, bool) {
-	whole := v.Type == gjson.Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= math.MaxInt32
-	if !whole {
-		return 0, false
-	}
-	return int(v.Num), true
+	n, err := strconv.Atoi(v.Raw)
+	return n, v.Type == gjson.Number && err == nil
 }
 
 // readIdentity accepts the modes that the policy allows.
