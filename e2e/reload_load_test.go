@@ -294,6 +294,9 @@ func TestReloadsUnderLoad(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d reloads, %d answers, %d faults, %d requests sent again", count, len(r.receipts), len(r.faults), r.again)
+	if len(r.faults) > 0 {
+		t.Logf("the proxy's warnings and errors:\n%s", r.complaints())
+	}
 	if len(r.receipts) < 50*count {
 		t.Errorf("only %d answers during %d reloads", len(r.receipts), count)
 	}
@@ -304,6 +307,17 @@ func TestReloadsUnderLoad(t *testing.T) {
 		return after.goroutines <= before.goroutines+2 && after.files <= before.files && after.streams == 0
 	}, func() string { return fmt.Sprintf("before the reloads %+v, after them %+v", before, after) })
 	r.checkReceipts()
+}
+
+// complaints are the last warnings and errors that the proxy logged.
+func (r *reloadedSite) complaints() string {
+	var lines []string
+	for line := range strings.Lines(r.logs.String()) {
+		if strings.Contains(line, `"level":"warn"`) || strings.Contains(line, `"level":"error"`) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-20):], "")
 }
 
 // reloads loads another configuration every second, or as fast as that goes.
