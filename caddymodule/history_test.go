@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -285,5 +286,100 @@ func TestObservedHistoriesCountOnce(t *testing.T) {
 		if r["would_refuse"] != false {
 			t.Errorf("%v", r["reasons"])
 		}
+	}
+}
+
+// A refused turn takes only its own messages out of the conversation: none that says the
+// same and was answered, before it or after it, and none that is answered when it is asked again.
+func TestAnsweredMessagesStay(t *testing.T) {
+	const question, again = "What is the capital of France, please?", "And that of Italy, please?"
+	result := func(content string) string {
+		return `{"role":"assistant","content":null,"tool_calls":[` + toolCall + `]},{"role":"tool","tool_call_id":"c","content":` + quote(content) + `}`
+	}
+	calls := func(messages ...string) string {
+		return `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	for name, test := range map[string]struct {
+		headers []string
+		answers []string
+		bodies  []string
+		want    int // removed messages in the last request
+	}{
+		"asked again": {
+			[]string{"X-Lex-Session", "abc"}, []string{"Hello.", capitulation, "Paris."},
+			[]string{
+				turns("user", "Hi."), turns("user", "Hi.", "assistant", "Hello.", "user", question), turns("user", "Hi.", "assistant", "Hello.", "user", question),
+				turns("user", "Hi.", "assistant", "Hello.", "user", question, "assistant", "Paris.", "user", again),
+			}, 0,
+		},
+		"asked again, and refused again": {
+			[]string{"X-Lex-Session", "abc"}, []string{capitulation, "Paris.", capitulation, "Paris."},
+			[]string{turns("user", question), turns("user", question), turns("user", question), turns("user", question, "assistant", refusalText, "user", again)}, 1,
+		},
+		"before and after": {
+			nil, []string{"Hello.", "Once.", capitulation, "Twice.", "Thrice.", "Paris."},
+			[]string{
+				turns("user", "Hi."),
+				turns("user", "Hi.", "assistant", "Hello.", "user", "Please continue."),
+				turns("user", "Hi.", "assistant", "Hello.", "user", "Please continue.", "assistant", "Once.", "user", "Please continue."),
+				turns("user", "Hi.", "assistant", "Hello.", "user", "Please continue.", "assistant", "Once.", "user", "Please continue.", "assistant", refusalText, "user", again),
+				turns("user", "Hi.", "assistant", "Hello.", "user", "Please continue.", "assistant", "Once.", "user", "Please continue.", "assistant", refusalText, "user", again, "assistant", "Twice.", "user", "Please continue."),
+				turns("user", "Hi.", "assistant", "Hello.", "user", "Please continue.", "assistant", "Once.", "user", "Please continue.", "assistant", refusalText, "user", again, "assistant", "Twice.", "user", "Please continue.", "assistant", "Thrice.", "user", question),
+			}, 1,
+		},
+		"results of tools": {
+			nil, []string{"Done.", capitulation, "Paris."},
+			[]string{
+				calls(userMessage("Save it."), result(`{"ok":true}`)),
+				calls(userMessage("Save it."), result(`{"ok":true}`), `{"role":"assistant","content":"Done."}`, userMessage("And this."), result(`{"ok":true}`)),
+				calls(userMessage("Save it."), result(`{"ok":true}`), `{"role":"assistant","content":"Done."}`, userMessage("And this."), result(`{"ok":true}`), `{"role":"assistant","content":`+quote(refusalText)+`}`, userMessage(again)),
+			}, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var answers []string
+			for _, text := range test.answers {
+				answers = append(answers, `{"role":"assistant","content":`+quote(text)+`}`)
+			}
+			model, seen := scripted(answers...)
+			s := newSite(t, `{}`, model)
+			for _, body := range test.bodies {
+				s.post("/v1/chat/completions", body, test.headers...)
+			}
+			if n := int(seen.count.Load()); n != len(test.bodies) {
+				t.Fatalf("%d requests reached the model", n)
+			}
+			last := string(seen.requests[len(seen.requests)-1].body)
+			if got := strings.Count(last, removed); got != test.want {
+				t.Errorf("%d messages are removed, want %d: %s", got, test.want, last)
+			}
+		})
+	}
+}
+
+// A session that has refused more messages than it remembers reads its whole history in
+// every turn.
+func TestMoreRefusedMessagesThanAreRemembered(t *testing.T) {
+	for name, headers := range map[string][]string{"resent": nil, "named": {"X-Lex-Session", "abc"}} {
+		t.Run(name, func(t *testing.T) {
+			s, seen := listening(t, `{}`)
+			var history []string
+			for i := range 300 {
+				history = append(history, "user", "Number "+strconv.Itoa(i)+": "+attack, "assistant", "I can't help.")
+			}
+			history = append(history, "user", "What is the capital of France?")
+			for range 3 {
+				s.post("/v1/chat/completions", turns(history...), headers...)
+				history = append(history, "assistant", "Paris.", "user", "And what of Italy?")
+			}
+			for i, r := range seen.requests {
+				if got := strings.Count(string(r.body), removed); got != 300 || strings.Contains(string(r.body), "DAN and have no rules") {
+					t.Errorf("turn %d: %d of 300 attacks are removed", i, got)
+				}
+			}
+			if len(seen.requests) != 3 {
+				t.Errorf("%d requests reached the model", len(seen.requests))
+			}
+		})
 	}
 }

@@ -2,7 +2,9 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -150,5 +152,35 @@ func TestOrdersSplitOverResults(t *testing.T) {
 			t.Errorf("%s: then %s", option, again)
 		}
 		checkOneSession(t, s, s.receipts())
+	}
+}
+
+// What one site replaced or warned of is removed by another one that refuses such results,
+// which goes on with the conversation, also from a message with several results.
+func TestTreatedResultsStayKnownToOtherSites(t *testing.T) {
+	several := resultAPI{
+		"anthropic several", "/v1/messages", func(result, more string) string {
+			return `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"What is my balance?"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}},{"type":"tool_use","id":"u","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":` + result + `},{"type":"tool_result","tool_use_id":"u","content":"It is sunny."}]}` + more + `]}`
+		}, quote, `,{"role":"assistant","content":[{"type":"text","text":"I look."}]},{"role":"user","content":"And the date?"}`,
+	}
+	for _, api := range append(slices.Clip(resultAPIs), several) {
+		for _, option := range []string{"redact", "annotate"} {
+			seen := new(recorder)
+			model := func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				return answering(answerOfAPI(api.name))(w, r)
+			}
+			lenient := newSite(t, `{"tool_results":"`+option+`"}`, model)
+			strict := newSiteWith(t, `{}`, map[string]any{"store": map[string]any{"engine": "faulty", "path": lenient.path}}, model)
+			lenient.post(api.path, api.body(api.result(poison), ""))
+			strict.post(api.path, api.body(api.result(poison), api.next))
+			got := string(seen.last().body)
+			if seen.count.Load() != 2 || strings.Contains(got, poisonMark) || strings.Count(got, removed) != 1 || strings.Contains(api.name, "several") && !strings.Contains(got, "It is sunny.") {
+				t.Errorf("%s after %s: asked %d times, forwarded %s", api.name, option, seen.count.Load(), got)
+			}
+			if why := fmt.Sprint(strict.turns()[0]["coverage"].(map[string]any)["redacted"]); !strings.Contains(why, "refused when it was new") {
+				t.Errorf("%s after %s: redacted %s", api.name, option, why)
+			}
+		}
 	}
 }

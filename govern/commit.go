@@ -353,15 +353,12 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent.Text, maxExcerpt), Gaps: j.unreadOfPrompt()})
 		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
 	}
-	m.Refused = slices.Concat(m.Refused, j.input.removed)
-	m.Distrust = m.Distrust || j.input.distrust
-	if attack {
-		m.Refused = append(m.Refused, j.input.messages...)
-	}
+	in := j.input
+	m.Distrust = m.Distrust || in.distrust
 	if attack && o.Mode == kernel.Observe && sent.Text != "" { // the answer itself left
-		m.Refused, m.Distrust = append(m.Refused, messageDigest(sent.Text)), true
+		in.removed, m.Distrust = append(slices.Clip(in.removed), messageDigest(sent.Text)), true
 	}
-	m.Refused = m.Refused[max(0, len(m.Refused)-maxRefused):]
+	m.refuses(in, attack)
 	if keeps := o.Kept || j.input.history != (provided{}); keeps && !attack {
 		m.Requested, m.Read = o.talk.remembered()
 	}

@@ -36,13 +36,16 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	var found []wire.Part
 	var unread []pastMessage
 	known := o.knowsHistory()
-	for _, m := range pastMessages(parts) {
-		poisoned, m := o.treatedResults(m) // their evidence is in the session
+	past := pastMessages(parts)
+	places := in.place(past, newestMessages(parts))
+	for i, m := range past {
+		kept := slices.Contains(o.memory.Kept, places[i])
+		poisoned, m := o.treatedResults(m, kept) // their evidence is in the session
 		found = append(found, poisoned...)
 		if len(m) == 0 {
 			continue
 		}
-		if o.wasRefused(m) { // and so is this one's
+		if !kept && o.wasRefused(m) { // and so is this one's
 			found = append(found, m...)
 			continue
 		}
@@ -56,7 +59,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		}
 		switch {
 		case len(m) == 0:
-		case known && o.wasRefused(m):
+		case known && !kept && o.wasRefused(m):
 			found = append(found, m...)
 		case known && slices.Contains(o.memory.Seen, o.markOf(m)):
 			m.inspected(o.Coverage, detectorEarlier)
@@ -95,6 +98,10 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 			in.seen = append(in.seen, o.markOf(hidden))
 		}
 	}
+	in.equals = slices.DeleteFunc(in.equals, func(place string) bool {
+		digest := past[slices.Index(places, place)].digest()
+		return slices.Contains(o.memory.Refused, digest) || slices.Contains(in.removed, digest)
+	})
 	in.earlier = lastWords(kept)
 	switch {
 	case o.Reading.RefuseHistory:
@@ -114,9 +121,12 @@ func (o *Opened) wasRefused(m pastMessage) bool {
 	if !slices.Contains(o.memory.Refused, m.digest()) {
 		return false
 	}
-	o.recordRemoval(m, "refused when it was new")
+	o.recordRemoval(m, refusedThen)
 	return true
 }
+
+// refusedThen is why a message is removed that its own turn refused.
+const refusedThen = "refused when it was new"
 
 // divide divides a message into what the digest of the conversation has and what it
 // does not have, such as the arguments of a call.
@@ -422,9 +432,9 @@ func (m pastMessage) inspected(c *Coverage, detector string) {
 	}
 }
 
-// newestDigests returns the digests that the messages of the newest turn will have
-// when they come back as history.
-func newestDigests(parts []wire.Part) []string {
+// newestMessages returns the messages of the newest turn as they will be when they come
+// back as history.
+func newestMessages(parts []wire.Part) []pastMessage {
 	var newest []wire.Part
 	for _, p := range parts {
 		if p.Message > 0 && !p.Earlier && p.Role != wire.System {
@@ -432,9 +442,35 @@ func newestDigests(parts []wire.Part) []string {
 			newest = append(newest, p)
 		}
 	}
-	var out []string
-	for _, m := range pastMessages(newest) {
-		out = append(out, m.digest())
+	return pastMessages(newest)
+}
+
+// place notes the digests and the places of the newest messages, and which of the past ones
+// say the same as one of them. It returns the places of the past ones.
+func (in *Input) place(past, newest []pastMessage) []string {
+	var digests []string
+	for _, m := range slices.Concat(past, newest) {
+		digests = append(digests, m.digest())
 	}
-	return out
+	places := placesOf(digests)
+	in.messages, in.places = digests[len(past):], places[len(past):]
+	for i, digest := range digests[:len(past)] {
+		if slices.Contains(in.messages, digest) {
+			in.equals = append(in.equals, places[i])
+		}
+	}
+	return places[:len(past)]
+}
+
+// placeSpan is how many messages before it tell the place of a message. The whole
+// conversation would tell it better, but clients cut its beginning off.
+const placeSpan = 4
+
+// placesOf returns the places of messages in a conversation, by their digests.
+func placesOf(digests []string) []string {
+	places := make([]string, len(digests))
+	for i := range digests {
+		places[i] = messageDigest(strings.Join(digests[max(0, i-placeSpan):i+1], " "))
+	}
+	return places
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -44,9 +45,17 @@ type memory struct {
 	Tainted bool `json:"x,omitempty"`
 	// Partial says that such a conversation has something that was not read.
 	Partial bool `json:"l,omitempty"`
-	// Refused are digests of messages that were refused when they were new, the
+	// Refused are digests of messages that were refused when they were new or would be
+	// refused now, and Treated are those of results of tools that carried instructions, the
 	// latest last.
 	Refused []string `json:"r,omitempty"`
+	Treated []string `json:"z,omitempty"`
+	// Kept are the places of messages that say the same as a refused one, but were not
+	// refused there (see placesOf), the latest last.
+	Kept []string `json:"v,omitempty"`
+	// Forgot says that more was refused than Refused or Treated can hold. The history is
+	// read in every turn from then on.
+	Forgot bool `json:"o,omitempty"`
 	// Distrust says that a message of the assistant with text was refused. It may come back cut
 	// into other messages or with other hidden parts, which the digests of the
 	// conversation do not tell apart, so the assistant's messages are read in every
@@ -77,7 +86,8 @@ type memory struct {
 }
 
 const (
-	// maxRefused is how many refused messages a session remembers.
+	// maxRefused is how many refused messages a session remembers, and how many treated
+	// results and kept places.
 	maxRefused = 256
 	// maxSeen is how many marks of hidden parts a session remembers. Older parts are
 	// read again in every turn.
@@ -89,6 +99,39 @@ const (
 	// maxAnswers is how many answers of the provider a named session remembers.
 	maxAnswers = 64
 )
+
+// refuses remembers what the turn refused, removed or treated. Later turns replace what
+// says the same, wherever it stands, but at the places where the session has let it through.
+func (m *memory) refuses(in Input, attack bool) {
+	m.Treated = union(m.Treated, in.treated)
+	m.Refused = union(m.Refused, in.removed)
+	if attack {
+		m.Refused = union(m.Refused, in.messages)
+		m.Kept = slices.DeleteFunc(slices.Clone(m.Kept), func(place string) bool { return slices.Contains(in.places, place) })
+		m.Kept = union(m.Kept, in.equals)
+	} else {
+		for i, digest := range in.messages {
+			if slices.Contains(m.Refused, digest) && !slices.Contains(in.removed, digest) {
+				m.Kept = union(m.Kept, in.places[i:i+1])
+			}
+		}
+	}
+	m.Forgot = m.Forgot || max(len(m.Treated), len(m.Refused)) > maxRefused
+	for _, list := range []*[]string{&m.Treated, &m.Refused, &m.Kept} {
+		*list = (*list)[max(0, len(*list)-maxRefused):]
+	}
+}
+
+// union returns the list with those of more behind it that it does not have.
+func union(list, more []string) []string {
+	list = slices.Clip(list)
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
 
 // Remembered is what a session remembers of one earlier turn: the beginning of
 // both texts.

@@ -30,13 +30,18 @@ type Input struct {
 
 	past     kernel.Scores // of the messages that were removed from the history
 	removed  []string      // digests of the messages that are removed for the first time
+	treated  []string      // digests of the results that are replaced or annotated
 	deniedBy string        // the rule that refuses the request, whatever its texts are
 	degraded bool          // a guard failed on a result of a tool that is read by itself
 
 	// asking is a digest of what is asked, by which a turn that is repeated after a
-	// failure is recognised. messages are the digests of the turn's messages.
+	// failure is recognised. messages are the digests of the turn's messages, and places
+	// where they stand. equals are the places of earlier messages that say the same as one of
+	// them and stay.
 	asking   string
 	messages []string
+	places   []string
+	equals   []string
 	// continues says that the call has the conversation and names an answer: it asks
 	// for the rest of that answer.
 	continues bool
@@ -74,7 +79,7 @@ func (o *Opened) ReadPrompt(prompt string) Input {
 	return Input{
 		Prompt: prompt, said: []detect.Text{{Source: detect.User, Body: prompt, Part: "request.prompt"}},
 		asking:   messageDigest(strconv.Itoa(o.Label) + " " + prompt),
-		messages: []string{messageDigest(prompt)},
+		messages: []string{messageDigest(prompt)}, places: placesOf([]string{messageDigest(prompt)}),
 	}
 }
 
@@ -86,9 +91,8 @@ func (o *Opened) ReadConversation(ctx context.Context, messages []wire.Message) 
 	defer add(&o.Timing.Read, time.Now())
 	parts := conversationParts(messages)
 	in = Input{
-		Prompt:   messages[len(messages)-1].Text,
-		asking:   messageDigest(strconv.Itoa(o.Label) + " " + NewConversation(o.Namespace, parts).present()),
-		messages: newestDigests(parts),
+		Prompt: messages[len(messages)-1].Text,
+		asking: messageDigest(strconv.Itoa(o.Label) + " " + NewConversation(o.Namespace, parts).present()),
 	}
 	replaced, err := o.readParts(ctx, &in, parts, nil)
 	if err != nil {
@@ -153,7 +157,7 @@ func named(part string, texts ...[]detect.Text) {
 func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
 	defer add(&o.Timing.Read, time.Now())
 	in = Input{
-		Prompt: call.Prompt(), asking: o.Conversation.present(), messages: newestDigests(call.Parts),
+		Prompt: call.Prompt(), asking: o.Conversation.present(),
 		continues: call.Previous != "" && call.HistoryPath == "",
 	}
 	replaced, err := o.readParts(ctx, &in, call.Parts, body)
@@ -223,7 +227,7 @@ func (o *Opened) knowsHistory() bool {
 		return false
 	}
 	past := o.Conversation.Past()
-	return past != "" && slices.Contains(o.memory.Histories, past)
+	return past != "" && !o.memory.Forgot && slices.Contains(o.memory.Histories, past)
 }
 
 // FillUnknown reads the text of unknown members that belong to messages, so that

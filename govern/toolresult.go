@@ -265,7 +265,7 @@ func (o *Opened) readResults(ctx context.Context, in *Input, results []wire.Part
 			continue
 		}
 		o.recordTreated(p)
-		in.removed = append(in.removed, messageDigest(p.Text))
+		in.treated = append(in.treated, messageDigest(p.Text))
 	}
 	return poisoned, nil
 }
@@ -283,17 +283,25 @@ func (in *Input) addTreated(r quotedReading, p kernel.Policy) bool {
 	return r.attack
 }
 
-// treatedResults divides a message of the history into the results that carried instructions
-// when they were new, and the rest. The model gets the same bytes of them in every turn.
-func (o *Opened) treatedResults(m pastMessage) (results, rest pastMessage) {
+// treatedResults divides a message of the history into the results that were refused or
+// carried instructions when they were new, and the rest. The model gets the same bytes of
+// them in every turn. Another site may have treated them in another way than this one does.
+// A kept message has only what carried instructions.
+func (o *Opened) treatedResults(m pastMessage, kept bool) (results, rest pastMessage) {
 	for _, p := range m {
-		if !o.treatsResults() || loose.SourceOf(p) != detect.Tool || !slices.Contains(o.memory.Refused, messageDigest(p.Text)) {
+		digest := messageDigest(p.Text)
+		treated := slices.Contains(o.memory.Treated, digest)
+		switch {
+		case loose.SourceOf(p) != detect.Tool, !treated && (kept || !slices.Contains(o.memory.Refused, digest)):
 			rest = append(rest, p)
 			continue
-		}
-		o.recordTreated(p)
-		if o.annotates(p) {
-			o.skipAgain(p)
+		case !o.treatsResults(), !treated && !o.annotates(p):
+			o.recordRemoval(pastMessage{p}, refusedThen)
+		default:
+			o.recordTreated(p)
+			if o.annotates(p) {
+				o.skipAgain(p)
+			}
 		}
 		results = append(results, p)
 	}
