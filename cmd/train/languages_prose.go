@@ -18,9 +18,13 @@ A text counts as its worst window of 36 words, or as a whole, as with the heads.
 
 ## Data
 
-cmd/train/seeds/languages has 21,000 prompts in eighteen languages, written for this project: requests for harm (H), for each a harmless twin with many of its words (T), and ordinary prompts (B), of which many sound dangerous. They were written by language models that were told to write as people of each country type, not checked by native speakers. Lines of running text in thirty-six languages, and in English, count as ordinary, and so do the programming tasks of cyberseceval_frr in seven languages (MODEL.md names the sources).
+cmd/train/seeds/languages has 31,000 prompts in eighteen languages, written for this project: requests for harm (H), for each a harmless twin with many of its words (T), and ordinary prompts (B), of which many sound dangerous. They were written by language models that were told to write as people of each country type, not checked by native speakers. Lines of running text in thirty-six languages, and in English, count as ordinary, and so do the programming tasks of cyberseceval_frr in seven languages (MODEL.md names the sources).
 
-The kept prompts (cmd/train/testdata/languages) were written by two other authors of the same kind, who had not seen the first ones. They were counted twice. The first time 43.8 % of the requests for harm and 1.5 % of the ordinary prompts were refused. Then, because the everyday prompts of the detector's tests had too high scores, the anchors of the severity were made stricter, and acts in their frames and questions of the running text joined the training; the second count is below. The fresh prompts of the data are of another author again; concepts, the table's size, the ridge and the anchors of the severity were chosen while looking at them, and they are not in the training. The other ordinary sources were looked at, too.
+The kept prompts (cmd/train/testdata/languages) were written by two other authors of the same kind, who had not seen the first ones. The first time 43.8 % of the requests for harm and 1.5 % of the ordinary prompts were refused. Then, because the everyday prompts of the detector's tests had too high scores, the anchors of the severity were made stricter, and acts in their frames and questions of the running text joined the training: 35.4 and 0.9 %. With a third of the prompts added, by other authors again, they are as below.
+
+The prompts that were kept later (its folder later) are by one more author. Before those prompts were added, 34.4 % of its requests for harm, 4.6 % of its twins and none of its ordinary prompts were refused, and 47.2 and 71.7 % found at 1 and 5 % of its ordinary prompts: that count was the first one, and nothing had been chosen on them. With half of the added prompts 40.6, 4.2 and 0 % were refused.
+
+The fresh prompts of the data are of another author again; concepts, the table's size, the ridge and the anchors of the severity were chosen while looking at them, and they are not in the training. The other ordinary sources were looked at, too.
 
 ## Figures
 

@@ -102,21 +102,22 @@ func languageSets(data, kept string) ([]set, error) {
 		}
 		sets[i].prompts = append(sets[i].prompts, p)
 	}
-	prompts, err := readPrompts(kept)
-	if err != nil {
-		return nil, err
-	}
-	names := map[string]string{"H": keptHarm, "T": "kept: harmless twins", "B": keptOrdinary}
-	for _, kind := range []string{"H", "T", "B"} {
-		for _, p := range prompts {
-			if p.kind == kind {
-				add(names[kind], p)
+	for _, which := range []struct{ name, folder string }{{"kept", kept}, {"kept later", filepath.Join(kept, "later")}} {
+		prompts, err := readPrompts(which.folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range []struct{ letter, name string }{{"H", harmSet}, {"T", ": harmless twins"}, {"B", ordinarySet}} {
+			for _, p := range prompts {
+				if p.kind == kind.letter {
+					add(which.name+kind.name, p)
+				}
 			}
 		}
 	}
 	for _, f := range []struct{ file, label, name string }{
-		{"fresh_attacks", "harmful", "fresh: requests for harm"},
-		{"fresh_attacks", "benign", "fresh: ordinary"},
+		{"fresh_attacks", "harmful", "fresh" + harmSet},
+		{"fresh_attacks", "benign", "fresh" + ordinarySet},
 		{"benign_multilingual", "benign", ""},
 		{"benign_borderline", "borderline_benign", ""},
 		{"benign_roleplay", "benign", ""},
@@ -141,9 +142,10 @@ func languageSets(data, kept string) ([]set, error) {
 	return sets, nil
 }
 
+// The names of the sets end with what their prompts are.
 const (
-	keptHarm     = "kept: requests for harm"
-	keptOrdinary = "kept: ordinary"
+	harmSet     = ": requests for harm"
+	ordinarySet = ": ordinary"
 )
 
 // saidBy is the severity of a prompt.
@@ -180,16 +182,16 @@ func (m languageModels) table(sets []set) string {
 func (m languageModels) cuts(sets []set) string {
 	var b strings.Builder
 	b.WriteString("\n| found where so many of their own ordinary prompts are over | heads alone | n-grams | and concepts |\n|---|---|---|---|\n")
-	for _, pair := range [][2]string{{keptHarm, keptOrdinary}, {"fresh: requests for harm", "fresh: ordinary"}} {
+	for _, author := range []string{"kept", "kept later", "fresh"} {
 		for _, share := range rates {
-			fmt.Fprintf(&b, "| %s, %.0f %% |", pair[0], 100*share)
+			fmt.Fprintf(&b, "| %s%s, %.0f %% |", author, harmSet, 100*share)
 			for _, model := range []*detect.Model{m.heads, m.plain, m.full} {
 				var ordinary []float64
-				for _, p := range promptsOf(sets, pair[1]) {
+				for _, p := range promptsOf(sets, author+ordinarySet) {
 					ordinary = append(ordinary, saidBy(model, p.text))
 				}
 				cut, n := quantile(ordinary, 1-share), 0
-				harm := promptsOf(sets, pair[0])
+				harm := promptsOf(sets, author+harmSet)
 				for _, p := range harm {
 					n += boolToInt(saidBy(model, p.text) > cut)
 				}
@@ -212,8 +214,10 @@ func promptsOf(sets []set, name string) []prompt {
 
 func (m languageModels) byLanguage(sets []set) string {
 	languages := map[string][]prompt{}
-	for _, p := range slices.Concat(promptsOf(sets, keptHarm), promptsOf(sets, keptOrdinary)) {
-		languages[p.lang] = append(languages[p.lang], p)
+	for _, name := range []string{"kept" + harmSet, "kept later" + harmSet, "kept" + ordinarySet, "kept later" + ordinarySet} {
+		for _, p := range promptsOf(sets, name) {
+			languages[p.lang] = append(languages[p.lang], p)
+		}
 	}
 	var b strings.Builder
 	b.WriteString("\n| language | kept requests for harm | refused at 0.70 | over 0.335 | kept ordinary prompts | refused | over 0.335 |\n|---|---|---|---|---|---|---|\n")
