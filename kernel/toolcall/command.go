@@ -42,6 +42,7 @@ func (s *shell) command(argv []string, depth int) {
 	}
 	s.byWords(name, argv)
 	s.binds(name, argv)
+	s.fillsFolders(name, argv)
 	s.nestedCommand(name, argv, depth)
 	s.destroys(name, argv)
 	s.escalation(name, argv)

@@ -31,10 +31,6 @@ func (s *shell) destroys(name string, argv []string) {
 				s.breaks(DestructiveCommand)
 			}
 		}
-	case name == "rsync" && rsyncDeletes.MatchString(strings.Join(argv, " ")):
-		if names := operands(argv); len(names) > 1 {
-			s.removes(names[len(names)-1:])
-		}
 	case name == "git" && slices.Contains(argv, "clean"):
 		s.removes(operands(argv)[1:])
 	case name == "mv" && len(operands(argv)) > 1:
@@ -43,6 +39,7 @@ func (s *shell) destroys(name string, argv []string) {
 	case irreversibleOperation(argv):
 		s.breaks(DestructiveOperation)
 	}
+	s.mirrorLoses(name, argv)
 }
 
 // irreversibleCommands are those of whole systems.
@@ -176,7 +173,7 @@ func vitalPattern(p string) bool {
 // rootFolders are the folders below the root that a machine or a person needs.
 var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
 
-var device = newExpression(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d)`)
+var device = newExpression(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d|` + unknownText + `$)`)
 
 func isDevice(p string) bool { return device.MatchString(p) }
 

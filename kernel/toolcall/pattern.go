@@ -88,6 +88,13 @@ var codeCommands = byCommand(
 // exfiltrationCommands carry files to a place that anybody can read.
 var exfiltrationCommands = byCommand(
 	`gh: gist create (?:\S+ )*(?:-p|--public)\b`,
+	`gh glab: (?:repo|project) (?:edit|update) (?:.* )?(?:--visibility[= ]public|--private=false|--public\b)|api .*(?:visibility[=:]"? ?"?public|private[=:]"? ?false)`,
+	`aws: (?:\S+ )*s3api put-(?:bucket|object)-acl .*(?:public-read|AllUsers)|(?:\S+ )*s3api put-public-access-block .*(?i:false)|(?:\S+ )*s3api put-bucket-policy .*"Principal": ?(?:"\*"|\{ ?"AWS": ?"\*")`,
+	`aws: (?:\S+ )*(?:ec2 modify-(?:image|snapshot)-attribute .*(?:[gG]roup"?[=:] ?"?all\b|group-names all\b|user-ids all\b)|rds modify-db-(?:cluster-)?snapshot-attribute .*values-to-add.*\ball\b|lambda add-permission .*--principal[= ]\*)`,
+	`gsutil: (?:\S+ )*(?:iam ch (?:\S+ )*all(?:Authenticated)?Users:|(?:def)?acl (?:ch|set) .*(?:AllUsers|public-read))`,
+	`gcloud: (?:\S+ )*(?:storage|projects|secrets|bigquery|pubsub|kms|artifacts)\b.* add-iam-policy-binding .*all(?:Authenticated)?Users\b`,
+	`az: (?:\S+ )*(?:--allow-blob-public-access[= ]true|container set-permission .*--public-access[= ](?:blob|container))`,
+	`rclone: serve (?:\S+ )*(?:/|~|\$HOME)\S* .*--addr[= ](?:0\.0\.0\.0)?:`,
 	`ngrok: http file:`,
 	`python python2 python3: -m (?:http\.server|SimpleHTTPServer|pyftpdlib) .*(?:--directory|-d) ?(?:/|~)(?: |$)`,
 	`croc: send\b`,

@@ -94,12 +94,15 @@ func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bo
 		run = []string{"sh", "-c", run[0]}
 	}
 	if call, ok := commandOf(from); ok && !known {
-		for _, place := range s.listed(unwrap(s.argv(call))) {
+		for _, place := range append(s.listed(unwrap(s.argv(call))), s.inventory(from, 0)...) {
 			s.command(with(run, replaceMark(words[at:]), place), 1)
 		}
 		return
 	}
 	if !known {
+		for _, item := range s.inventory(from, 0) {
+			s.command(with(run, replaceMark(words[at:]), item), 1)
+		}
 		return
 	}
 	if mark := replaceMark(words[at:]); slices.ContainsFunc(run, func(w string) bool { return strings.Contains(w, mark) }) {
@@ -146,6 +149,10 @@ func (s *shell) pipedInto(n *syntax.BinaryCmd) {
 	if call, ok := n.X.Cmd.(*syntax.CallExpr); ok && !known {
 		places := s.listed(unwrap(s.argv(call)))
 		text, known = strings.Join(places, " "), len(places) > 0
+	}
+	if !known {
+		items := s.inventory(n.X, 0)
+		text, known = strings.Join(items, " "), len(items) > 0
 	}
 	if known {
 		s.readBy(n.Y, text)

@@ -45,6 +45,8 @@ type shell struct {
 	dumped     map[*syntax.CallExpr]bool // an env whose output a filter cuts down
 	filtered   bool                      // the command that runs is one of these
 
+	emptyFolders map[string]bool // that the text has made, and nothing has filled
+
 	// What was read of a node, while the variables stay as they are.
 	words   map[*syntax.CallExpr]expansion
 	outputs map[*syntax.Stmt]output
@@ -111,11 +113,13 @@ func (s *shell) inherit(parent *shell) {
 		s.vars, s.fetched, s.written = make(map[string]string), make(map[string]bool), make(map[string]string)
 		s.functions, s.aliases = make(map[string]*syntax.Stmt), make(map[string]string)
 		s.references, s.links = make(map[string]string), make(map[string]string)
+		s.emptyFolders = make(map[string]bool)
 		return
 	}
 	s.vars, s.folder, s.fetched, s.written = parent.vars, parent.folder, parent.fetched, parent.written
 	s.functions, s.aliases = parent.functions, parent.aliases
 	s.references, s.links = parent.references, parent.links
+	s.emptyFolders = parent.emptyFolders
 }
 
 // openParentheses tells how many parentheses are open at once at most.
