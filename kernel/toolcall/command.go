@@ -89,6 +89,8 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		if strings.Contains(program, "|") {
 			s.startedBy(program, quotedStrings(program))
 		}
+	case name == "reg":
+		s.windows(strings.Join(argv, " "))
 	case isSQLClient(name):
 		s.sqlClient(argv)
 	case name == "mongosh" || name == "mongo":
@@ -278,16 +280,33 @@ func (s *shell) enter(argv []string) {
 // resolve names a file from the folder the shell is in.
 func (s *shell) resolve(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
-	if len(s.links) > 0 {
-		first, rest, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
-		if target, is := s.links[first]; is {
-			name = target + "/" + rest
+	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") && s.folder != "" && !drive.MatchString(name) {
+		name = s.folder + "/" + name
+	}
+	return s.followed(cleanPath(name))
+}
+
+// followed is where a name leads by the links that the text itself has made.
+func (s *shell) followed(name string) string {
+	for link, target := range s.links {
+		if rest, below := strings.CutPrefix(name, link); below && (rest == "" || rest[0] == '/') {
+			return cleanPath(target + rest)
 		}
 	}
-	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || drive.MatchString(name) || s.folder == "" {
-		return cleanPath(name)
+	return name
+}
+
+// maxLinks bounds the links of a text that are followed.
+const maxLinks = 16
+
+// linksTo notes what a link leads to.
+func (s *shell) linksTo(target, link string) {
+	if strings.HasSuffix(link, "/") || link == "." {
+		link += "/" + path.Base(target)
 	}
-	return cleanPath(s.folder + "/" + name)
+	if from, to := s.resolve(link), s.resolve(target); from != to && len(s.links) < maxLinks {
+		s.links[from] = to
+	}
 }
 
 var drive = newExpression(`^[A-Za-z]:`)

@@ -142,6 +142,8 @@ var vital = newExpression(`^(?:` + strings.Join([]string{
 	`/var/lib/(?:postgres\w*|pgsql|mysql|mariadb|mongo\w*|redis|docker|containerd|etcd|kubelet|rancher|libvirt|dpkg|rpm|elasticsearch|influxdb|grafana|prometheus|jenkins|gitlab|clickhouse|cassandra|neo4j|rabbitmq|kafka|zookeeper|consul|vault)(?:/.*)?`,
 	`~[^/]*(?:/[*.]*)?`,
 	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
+	`(?:~|/(?:home|Users)/[^/]+)/(?:Documents|Desktop|Pictures|Photos|Movies|Music|Videos|Library|Mail|OneDrive|Dropbox|Nextcloud)(?:/[*.]*)?`,
+	`/(?:mnt|media|Volumes|srv)/[^/]+(?:/[*.]*)?`,
 	`[A-Za-z]:/?[*.]*`,
 	`[A-Za-z]:/?(?i:windows|program files)(?:/.*)?`,
 	`[A-Za-z]:/?(?i:users)(?:/[^/]*)?(?:/[*.]*)?`,

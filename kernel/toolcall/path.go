@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -121,7 +122,9 @@ func (s *shell) writes(name string) {
 		return
 	case isDevice(p), strings.ContainsAny(p, "*?[") && isVital(p):
 		s.breaks(DestructiveCommand)
-	case isPersistence(p) || accountFile.matches(p):
+	case escapeFile.MatchString(p):
+		s.breaks(PrivilegeEscalation)
+	case isPersistence(p) || isAccountFile(p):
 		s.planted(p)
 	case strings.HasPrefix(p, "/var/log/"):
 		s.breaks(ConstraintTampering)
@@ -150,9 +153,9 @@ func (s *shell) fileEffects(name string, argv []string) {
 		if len(names) > 1 {
 			s.writes(names[len(names)-1])
 			s.erases(names[len(names)-1])
-			if link := names[len(names)-1]; !strings.Contains(link, "/") {
-				s.links[link] = s.resolve(names[0])
-			}
+			s.linksTo(names[0], names[len(names)-1])
+		} else if len(names) == 1 {
+			s.linksTo(names[0], path.Base(names[0]))
 		}
 	case "cp", "mv", "install", "rsync":
 		if len(names) > 1 {

@@ -56,7 +56,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	if contains(words, "xargs") || contains(words, "parallel") {
 		s.perLine(words, n.X, text, known)
 	}
-	if left.packs && carriers[name] && !s.localOnly(argv) {
+	if left.packs && (carriers[name] || name == "openssl" && wordAt(argv, 1) == "s_client") && !s.localOnly(argv) {
 		s.carries(argv)
 	}
 	if senders[name] && (!known || left.sensitive) && left.reads { // what is known stands on the command line
@@ -67,7 +67,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 // peers talk to whoever answers; carriers put a whole stream somewhere.
 var (
 	peers    = words("nc ncat netcat telnet socat")
-	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http")
+	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http https xh curlie gnutls-cli websocat wscat mosquitto_pub smbclient")
 )
 
 // localOnly reports whether a command names only this machine.

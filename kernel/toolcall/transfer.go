@@ -121,7 +121,7 @@ func (s *shell) transfers(name string, argv []string) {
 		}
 	}
 	if file, data := s.upload(name, argv); data {
-		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.matches(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && s.private(file) || secret.matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -214,13 +214,38 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 			}
 		}
 	}
-	if name == "scp" || name == "rsync" || name == "rclone" || name == "sftp" {
+	if name == "rclone" {
+		return rcloned(argv)
+	}
+	if name == "scp" || name == "rsync" || name == "sftp" {
 		if names := operands(argv); len(names) > 1 && strings.Contains(names[len(names)-1], ":") {
 			return names[0], true
 		}
 	}
 	return "", false
 }
+
+// private reports whether a file holds credentials, or is a person's own.
+func (s *shell) private(file string) bool {
+	p := s.resolve(file)
+	return isCredentialFile(p) || personalFolder.MatchString(p)
+}
+
+// personalFolder is a home, or the folder in it where people keep what concerns nobody else.
+var personalFolder = newExpression(`^(?:~|/(?:home|Users)/[^/]+|/root)/?[*.]*$|(?i)^(?:~|(?:[a-z]:)?/(?:home|users)/[^/]+|/root)/(?:documents?|desktop|pictures|photos|financ\w*|mail|private|personal|tax\w*|bank\w*|medical|contracts?|hr|invoices?|accounting|library|onedrive\w*|dropbox|nextcloud|\.mozilla|\.thunderbird)(?:/|$)`)
+
+// rcloned is the folder that rclone copies to a place that the command line itself
+// describes: those of its configuration are the user's choice.
+func rcloned(argv []string) (string, bool) {
+	verb := slices.IndexFunc(argv, func(w string) bool { return rcloneVerbs[w] })
+	if verb < 0 || !slices.ContainsFunc(argv[verb:], func(w string) bool { return strings.HasPrefix(w, ":") || strings.Contains(w, "://") }) {
+		return "", false
+	}
+	names := operands(argv[verb:])
+	return wordAt(names, 0), len(names) > 1
+}
+
+var rcloneVerbs = words("copy sync move copyto moveto")
 
 // connectTo is the address that curl goes to instead of the one in the URL.
 var connectTo = newExpression(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
@@ -264,7 +289,14 @@ func (s *shell) sends(argv []string, sensitive bool) {
 
 func (s *shell) hostsOf(argv []string) []string {
 	var out []string
-	for _, w := range operands(argv) {
+	for _, w := range argv[1:] {
+		if strings.HasPrefix(w, "-") {
+			_, value, _ := strings.Cut(w, "=")
+			if w = value; !strings.Contains(value, "://") {
+				continue
+			}
+		}
+		w = strings.TrimPrefix(w, "//") // a share
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}
