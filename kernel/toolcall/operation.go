@@ -271,6 +271,7 @@ var kubernetes = []remoteCommand{
 	remote(`drain\b`, `--force`, `--delete-emptydir-data`, `--ignore-daemonsets`),
 	remote(`replace\b`, `--force`),
 	remote(`scale\b`, `--all`),
+	remote(`scale\b.* (?:\*|all)(?: |$)`, `--replicas[= ]0`),
 	remote(`scale (?:\S+ )*(?:-A|--all)`),
 	remote(`taint nodes?\b`, `--all`),
 	remote(`patch\b`, `--all`),

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"cmp"
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -120,6 +121,9 @@ func (s *shell) transfers(name string, argv []string) {
 			}
 		}
 	}
+	if q, is := requestOf(name, argv); is {
+		s.managed(q)
+	}
 	if file, data := s.upload(name, argv); data {
 		s.sends(argv, file != "" && s.private(file) || secret.matches(strings.Join(argv, " ")))
 	}
@@ -224,6 +228,59 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 	}
 	return "", false
 }
+
+// requestOf is the request that a client on a command line makes.
+func requestOf(name string, argv []string) (request, bool) {
+	if !speaksHTTP[name] {
+		return request{}, false
+	}
+	var q request
+	flags := uploadFlags[name]
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		if data, next, found := flags.program(argv, i); found {
+			q.body = append(q.body, bodyOf(data)...)
+			i = next - 1
+			continue
+		}
+		switch {
+		case w == "-X" || w == "--request" || w == "--method":
+			q.method = wordAt(argv, i+1)
+			i++
+		case strings.HasPrefix(w, "-X"):
+			q.method = w[2:]
+		case strings.HasPrefix(w, "--request=") || strings.HasPrefix(w, "--method="):
+			_, q.method, _ = strings.Cut(w, "=")
+		case httpMethod.MatchString(w) && strings.ToUpper(w) == w && name != "curl":
+			q.method = w
+		case strings.Contains(w, "://") && !strings.HasPrefix(w, "-") && q.address == "":
+			q.address = w
+		case name != "curl" && name != "wget" && strings.Contains(w, "="):
+			key, value, _ := strings.Cut(w, "=")
+			q.body = append(q.body, leaf{key: fold(strings.TrimSuffix(key, ":")), value: value, text: true})
+		case strings.HasPrefix(w, "-"):
+			i += flags.valueWords(w)
+		}
+	}
+	if q.method == "" && len(q.body) > 0 {
+		q.method = "POST"
+	}
+	q.method = strings.ToUpper(q.method)
+	return q, q.method != "" && q.address != ""
+}
+
+// bodyOf are the members of a body in JSON, or of a form.
+func bodyOf(data string) []leaf {
+	if len(data) > maxWritten {
+		return nil
+	}
+	if leaves, err := readArguments([]byte(data), &budget{ctx: context.Background()}); err == nil {
+		return leaves
+	}
+	return queryOf("?" + data)
+}
+
+var speaksHTTP = words("curl wget http https httpie xh curlie")
 
 // private reports whether a file holds credentials, or is a person's own.
 func (s *shell) private(file string) bool {

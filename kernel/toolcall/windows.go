@@ -201,6 +201,11 @@ func (r *reading) windowsPipeline(commands []string) {
 				}
 			}
 		}
+		if m := windowsMethod.FindStringSubmatch(command); m != nil {
+			for _, address := range addressesIn(command, 1) {
+				r.managed(request{method: strings.ToUpper(m[1]), address: address})
+			}
+		}
 		if windowsSends.MatchString(command) {
 			for _, t := range targets {
 				if isCredentialFile(t) || personalFolder.MatchString(t) {
@@ -356,6 +361,9 @@ var (
 	windowsFetch   = newScreen(newExpression(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
 	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
 )
+
+// windowsMethod is that of a request.
+var windowsMethod = newExpression(`\s-(?:method|custommethod)\s+['"]?(delete|post|put|patch)\b`)
 
 // windowsHidden finds the members of PowerShell that nobody but PowerShell should set: by
 // them it is told to have its scripts scanned and recorded.
