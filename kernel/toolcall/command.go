@@ -24,7 +24,7 @@ func (s *shell) command(argv []string, depth int) {
 	if s.invoked(argv) {
 		return
 	}
-	if escalates[name] && len(argv) > 1 {
+	if escalates[name] && len(argv) > 1 && !asksForRights(argv) {
 		s.breaks(PrivilegeEscalation)
 	}
 	if at := slices.Index(argv, ":::"); name == "parallel" && at > 1 {
@@ -310,6 +310,12 @@ func (s *shell) linksTo(target, link string) {
 }
 
 var drive = newExpression(`^[A-Za-z]:`)
+
+// asksForRights reports whether sudo only tells whether it would work, by a command that does
+// nothing.
+func asksForRights(argv []string) bool {
+	return len(argv) == 3 && (argv[1] == "-n" || argv[1] == "--non-interactive") && (argv[2] == "true" || argv[2] == ":")
+}
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 

@@ -25,8 +25,8 @@ func (r *reading) dynamic(s []token) bool {
 	}
 	var texts []string
 	var built strings.Builder // of literals and codes, in their order
-	var format string   // that the literals behind it are put into
-	var values []string // these
+	var format string         // that the literals behind it are put into
+	var values []string       // these
 	for i, t := range s {
 		if t.quoted {
 			text := madeOf(s, i)
@@ -174,7 +174,7 @@ func byKey(s []token) bool {
 }
 
 var (
-	paidTo    = newExpression(`^(?:\w+_)?(?:IBAN|BIC|SWIFT(?:_CODE)?|BANK_?ACCOUNT\w*|ACCOUNT_?(?:NUMBER|NO)|ROUTING_?(?:NUMBER|NO)|SORT_?CODE|PAYOUT_?(?:ACCOUNT|ADDRESS|EMAIL|METHOD)|WALLET(?:_?ADDRESS)?|PAYPAL(?:_?EMAIL)?|KONTO\w*|PASSWORD(?:_?HASH|_?DIGEST)?|PASSWD|MFA_?SECRET|TOTP_?SECRET)$`)
+	paidTo        = newExpression(`^(?:\w+_)?(?:IBAN|BIC|SWIFT(?:_CODE)?|BANK_?ACCOUNT\w*|ACCOUNT_?(?:NUMBER|NO)|ROUTING_?(?:NUMBER|NO)|SORT_?CODE|PAYOUT_?(?:ACCOUNT|ADDRESS|EMAIL|METHOD)|WALLET(?:_?ADDRESS)?|PAYPAL(?:_?EMAIL)?|KONTO\w*|PASSWORD(?:_?HASH|_?DIGEST)?|PASSWD|MFA_?SECRET|TOTP_?SECRET)$`)
 	pickingColumn = newExpression(`^(?:\w*_)?(?:ID|UUID|GUID|EMAIL|NO|NUMBER|CODE|IBAN|KEY|REF|NAME|USERNAME|LOGIN|SLUG|SKU|OID|PK)$|^\w+ID$`)
 )
 

@@ -14,8 +14,9 @@ func (r *reading) file(name string) {
 	if !r.spend(costJudge * len(name)) {
 		return
 	}
+	near := neighbour.MatchString(name) && !r.tool.removes
 	for _, form := range pathForms(name) {
-		if outside(form) && (r.tool.writes || !harmless.MatchString(cleanPath(form))) {
+		if outside(form) && (r.tool.writes || r.tool.removes || !harmless.MatchString(cleanPath(form))) && (!near || form != name) {
 			r.breaks(PathTraversal)
 		}
 		if !r.tool.writes && isCredentialFile(form) {
@@ -48,9 +49,13 @@ func outside(name string) bool {
 	return systemFolder.MatchString(clean)
 }
 
+// neighbour is a source file of the package next to this one, as repositories of several
+// packages have them.
+var neighbour = newExpression(`^\.\./[A-Za-z0-9@][\w-]*/(?:src|lib|test|tests|__tests__|types|docs|app|components|include|internal|pkg|cmd|schema|proto|styles)/(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)?\.(?:tsx?|jsx?|mjs|cjs|py|pyi|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|vue|svelte|css|scss|html|md|mdx|proto|graphql|sql|snap)$`)
+
 // harmless are files outside the workspace that hold nothing but what everybody
 // may know: the names of hosts, the system's version, a sibling's introduction.
-var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
+var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|/proc/(?:meminfo|cpuinfo|loadavg|uptime|version|stat|vmstat|diskstats|filesystems|partitions|swaps|mounts|net/(?:dev|tcp6?|udp6?|route)|sys/kernel/(?:hostname|osrelease|random/boot_id)|self/(?:status|stat|limits|cgroup|mounts|io))|/sys/(?:fs/cgroup/[\w./-]*(?:max|current|stat|limit_in_bytes|usage_in_bytes)|class/(?:net|thermal|power_supply|hwmon)/[\w./-]+)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
 
 var (
 	systemFolder = newExpression(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
