@@ -56,6 +56,7 @@ var irreversibleCommands = byCommand(
 	`diskutil: (?:erase|secureErase|partitionDisk|zeroDisk|reformat|apfs delete)`,
 	`cryptsetup: (?:\S+ )*(?:luksErase|erase|luksFormat|reencrypt)`,
 	`lvremove vgremove pvremove newfs mkswap: .*\w`,
+	`ansible: (?:.* )?(?:-m|--module-name)[= ]\S*(?:lvol|lvg|zfs|filesystem|postgresql_db|mysql_db|mongodb_\w+|docker_volume|k8s|s3_bucket|ec2\w*|rds\w*|gcp_\w+|azure_rm_\w+) .*state=(?:absent|terminated)`,
 	`zpool: (?:destroy|labelclear)\b`,
 	`zfs: destroy .*-[rRf]`,
 	`btrfs: subvolume delete\b`,

@@ -196,6 +196,7 @@ var remoteCommands = map[string][]remoteCommand{
 	"heroku":     {remote(`(?:pg:reset|domains:clear|ps:scale (?:\S+ )*\S+=0)\b`)},
 	"flyctl":     {remote(`scale count (?:\S+=)?0\b|destroy\b`)},
 	"fly":        {remote(`scale count (?:\S+=)?0\b|destroy\b`)},
+	"dokku":      {remote(`(?:\S+:)?destroy\b`)},
 	"railway":    {remote(`down\b`)},
 	"eb":         {remote(`terminate\b`)},
 	"vault":      {remote(`kv (?:metadata delete|destroy|delete)\b|secrets disable\b|lease revoke\b|delete\b|auth disable\b|operator seal\b`)},

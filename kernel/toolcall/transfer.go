@@ -285,7 +285,7 @@ var speaksHTTP = words("curl wget http https httpie xh curlie")
 // private reports whether a file holds credentials, or is a person's own.
 func (s *shell) private(file string) bool {
 	p := s.resolve(file)
-	return isCredentialFile(p) || personalFolder.MatchString(p)
+	return isCredentialFile(p) || personalFolder.MatchString(p) && path.Ext(p) == "" // one document is what one sends
 }
 
 // personalFolder is a home, or the folder in it where people keep what concerns nobody else.
