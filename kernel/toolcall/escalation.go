@@ -16,6 +16,9 @@ var accountFiles = cutPaths("etc/sudoers etc/passwd etc/shadow etc/group etc/doa
 // escapeFile names the files by which a kernel is told what to start outside of a container.
 var escapeFile = newExpression(`(?:^|/)(?:release_agent|notify_on_release|core_pattern|uevent_helper|sysrq-trigger)$|^/proc/sys/(?:kernel/modprobe|fs/binfmt_misc/.*)$|^/proc/(?:1|\d+)/root/`)
 
+// otherRoot is the root that another process sees, which for the first is the machine's.
+var otherRoot = newExpression(`/proc/\d+/root(?:/|$)`)
+
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
 	if givesRoles[name] {
@@ -56,7 +59,6 @@ var escalationCommands = byCommand(
 	`ctr nerdctl buildah crictl runc: .*(?:--privileged|--cap-add[= ](?:ALL|SYS_ADMIN)|type=bind,src=/,)`,
 	`mount: (?:\S+ )*-t ?(?:cgroup2?|proc|sysfs|securityfs|debugfs|devtmpfs) `,
 	`mknod: (?:\S+ )*b \d+ \d+`,
-	`ls cat cp tar find cd head chroot less: (?:\S+ )*/proc/\d+/root(?:/| |$)`,
 	`lxc incus: .*security\.privileged[= ]true`,
 	`kubectl oc: .*(?:"?privileged"?: ?true|"?hostPID"?: ?true|--privileged|--as(?:-group)?[= ]system:)`,
 	`kubectl oc: (?:\S+ )*debug node/`,

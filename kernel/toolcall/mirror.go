@@ -11,9 +11,12 @@ type mirrored struct{ from, to string }
 
 // mirrors returns what a program makes equal to what.
 func mirrors(name string, argv []string) (mirrored, bool) {
-	line := strings.Join(argv, " ") + " "
 	flags, knows := mirrorFlags[name]
-	if !knows || !flags.MatchString(line) || dryRun.MatchString(line) {
+	if !knows {
+		return mirrored{}, false
+	}
+	line := strings.Join(argv, " ") + " "
+	if !flags.MatchString(line) || dryRun.MatchString(line) {
 		return mirrored{}, false
 	}
 	var from, to string

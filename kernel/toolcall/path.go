@@ -107,6 +107,9 @@ func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 // escapes judges a word of a command: shells climb for good reasons, but not
 // into the folders of the system.
 func (s *shell) escapes(word string) {
+	if strings.Contains(word, "/proc/") && otherRoot.MatchString(word) {
+		s.breaks(PrivilegeEscalation)
+	}
 	if strings.Count(word, "..") < 2 {
 		return
 	}

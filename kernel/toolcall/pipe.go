@@ -67,7 +67,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 // peers talk to whoever answers; carriers put a whole stream somewhere.
 var (
 	peers    = words("nc ncat netcat telnet socat")
-	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http https xh curlie gnutls-cli websocat wscat mosquitto_pub smbclient")
+	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http https xh curlie gnutls-cli websocat wscat kcat smbclient")
 )
 
 // localOnly reports whether a command names only this machine.

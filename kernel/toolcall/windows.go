@@ -25,7 +25,7 @@ func (r *reading) windows(text string) {
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
-	if windowsHidden.matches(text) && strings.Contains(text, "setvalue(") {
+	if strings.Contains(text, "setvalue(") && windowsHidden.matches(text) {
 		r.breaks(ConstraintTampering)
 	}
 	for line := range strings.Lines(text) {
@@ -201,10 +201,8 @@ func (r *reading) windowsPipeline(commands []string) {
 				}
 			}
 		}
-		if m := windowsMethod.FindStringSubmatch(command); m != nil {
-			for _, address := range addressesIn(command, 1) {
-				r.managed(request{method: strings.ToUpper(m[1]), address: address})
-			}
+		if strings.Contains(command, "method") {
+			r.windowsRequest(command)
 		}
 		if windowsSends.MatchString(command) {
 			for _, t := range targets {
@@ -362,6 +360,17 @@ var (
 	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
 )
 
+// windowsRequest judges the request that a command makes.
+func (r *reading) windowsRequest(command string) {
+	m := windowsMethod.FindStringSubmatch(command)
+	if m == nil {
+		return
+	}
+	for _, address := range addressesIn(command, 1) {
+		r.managed(request{method: strings.ToUpper(m[1]), address: address})
+	}
+}
+
 // windowsMethod is that of a request.
 var windowsMethod = newExpression(`\s-(?:method|custommethod)\s+['"]?(delete|post|put|patch)\b`)
 
@@ -379,7 +388,7 @@ var windowsWrites = words("copy-item copy cp cpi move-item move mi set-content s
 var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
 
 // registryWrite is what changes the registry, before the key that it changes.
-const registryWrite = `(?:\breg(?:\.exe)?"?\s+(?:add|copy|restore)\b|\b(?:set|new|copy)-itemproperty\b|\b(?:new|set)-item\b|\bsp\s|\bni\s|\.?setvalue\(|createsubkey\(|regwrite\b)`
+const registryWrite = `(?:\breg(?:\.exe)?"?\s+(?:add|copy|restore)\b|\b(?:set|new|copy)-itemproperty\b|\b(?:new|set)-item\b|[.:]setvalue\(|createsubkey\(|regwrite\b)`
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
