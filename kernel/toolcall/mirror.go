@@ -1,7 +1,6 @@
 package toolcall
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -105,7 +104,9 @@ var scratch = newExpression(`^/(?:tmp|var/tmp|dev/shm)(?:/|$)`)
 // fillsFolders keeps track of the folders that the text has just made, which are empty until
 // something else runs.
 func (s *shell) fillsFolders(name string, argv []string) {
-	switch {
+	switch made, is := madeFolder(argv); {
+	case is:
+		s.emptyFolders[made] = true
 	case name == "mkdir":
 		for _, folder := range operands(argv) {
 			if s.spend(costWord) {
@@ -120,10 +121,10 @@ func (s *shell) fillsFolders(name string, argv []string) {
 // idle are the commands that put nothing into a folder.
 var idle = words("mkdir rsync aws gsutil gcloud rclone mc s3cmd s5cmd azcopy az lftp cd pushd popd echo printf ls true : sleep test [ find rm rmdir ssh export set time nice ionice sudo env timeout wait exit chmod chown pwd stat du df")
 
-// madeFolder is the folder that mktemp -d makes, which the text does not name.
+// madeFolder is the folder that mktemp -d makes. The text does not name it, so it gets a name.
 func madeFolder(argv []string) (string, bool) {
 	if programName(argv[0]) != "mktemp" || !hasFlag(argv, 'd', "--directory") {
 		return "", false
 	}
-	return path.Join("/tmp", "empty-of-mktemp"), true
+	return "/tmp/made-by-mktemp", true
 }

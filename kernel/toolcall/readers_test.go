@@ -559,6 +559,8 @@ var families = map[string]family{
 		benign: []string{
 			`rsync -a --delete empty/ node_modules/`,
 			`mkdir -p dist && npm run build && rsync -a --delete dist/ web@prod.example:/var/www/app/`,
+			`T=$(mktemp -d); cp -r dist/. $T; rsync -a --delete $T/ web@prod.example:/srv/www/`,
+			`T=$(mktemp -d); trap 'rm -rf "$T"' EXIT; cp a "$T"`,
 			`aws s3 sync ./public s3://acme-www --delete`,
 			`aws s3 sync ./pages s3://acme-www-staging --delete`,
 			`aws s3 sync empty/ s3://acme-www --delete --dryrun`,
