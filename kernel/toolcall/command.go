@@ -24,7 +24,7 @@ func (s *shell) command(argv []string, depth int) {
 	if s.invoked(argv) {
 		return
 	}
-	if escalates[name] && len(argv) > 1 {
+	if escalates[name] && len(argv) > 1 && !asksForRights(argv) {
 		s.breaks(PrivilegeEscalation)
 	}
 	if at := slices.Index(argv, ":::"); name == "parallel" && at > 1 {
@@ -42,6 +42,7 @@ func (s *shell) command(argv []string, depth int) {
 	}
 	s.byWords(name, argv)
 	s.binds(name, argv)
+	s.fillsFolders(name, argv)
 	s.nestedCommand(name, argv, depth)
 	s.destroys(name, argv)
 	s.escalation(name, argv)
@@ -88,6 +89,8 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		if strings.Contains(program, "|") {
 			s.startedBy(program, quotedStrings(program))
 		}
+	case name == "reg":
+		s.windows(strings.Join(argv, " "))
 	case isSQLClient(name):
 		s.sqlClient(argv)
 	case name == "mongosh" || name == "mongo":
@@ -277,19 +280,42 @@ func (s *shell) enter(argv []string) {
 // resolve names a file from the folder the shell is in.
 func (s *shell) resolve(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
-	if len(s.links) > 0 {
-		first, rest, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
-		if target, is := s.links[first]; is {
-			name = target + "/" + rest
+	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") && s.folder != "" && !drive.MatchString(name) {
+		name = s.folder + "/" + name
+	}
+	return s.followed(cleanPath(name))
+}
+
+// followed is where a name leads by the links that the text itself has made.
+func (s *shell) followed(name string) string {
+	for link, target := range s.links {
+		if rest, below := strings.CutPrefix(name, link); below && (rest == "" || rest[0] == '/') {
+			return cleanPath(target + rest)
 		}
 	}
-	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || drive.MatchString(name) || s.folder == "" {
-		return cleanPath(name)
+	return name
+}
+
+// maxLinks bounds the links of a text that are followed.
+const maxLinks = 16
+
+// linksTo notes what a link leads to.
+func (s *shell) linksTo(target, link string) {
+	if strings.HasSuffix(link, "/") || link == "." {
+		link += "/" + path.Base(target)
 	}
-	return cleanPath(s.folder + "/" + name)
+	if from, to := s.resolve(link), s.resolve(target); from != to && len(s.links) < maxLinks {
+		s.links[from] = to
+	}
 }
 
 var drive = newExpression(`^[A-Za-z]:`)
+
+// asksForRights reports whether sudo only tells whether it would work, by a command that does
+// nothing.
+func asksForRights(argv []string) bool {
+	return len(argv) == 3 && (argv[1] == "-n" || argv[1] == "--non-interactive") && (argv[2] == "true" || argv[2] == ":")
+}
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 

@@ -66,12 +66,16 @@ func cutPaths(names string) (out [][]string) {
 // matchesCredential reports whether a shell's pattern can stand for a well-known
 // credential file. As in a shell, a pattern stands for a leading dot only where it
 // has one.
-func matchesCredential(pattern string) bool {
+func matchesCredential(pattern string) bool { return standsForAny(pattern, wellKnown) }
+
+// standsForAny reports whether a shell's pattern can stand for one of the files, folder by
+// folder.
+func standsForAny(pattern string, files [][]string) bool {
 	if !strings.ContainsAny(pattern, "*?[") || len(pattern) > maxValue {
 		return false
 	}
 	parts := strings.Split(strings.ToLower(pattern), "/")
-	return pattern != "*" && slices.ContainsFunc(wellKnown, func(known []string) bool {
+	return pattern != "*" && slices.ContainsFunc(files, func(known []string) bool {
 		return len(parts) >= len(known) && slices.EqualFunc(parts[len(parts)-len(known):], known, standsFor)
 	})
 }

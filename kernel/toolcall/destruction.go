@@ -31,10 +31,6 @@ func (s *shell) destroys(name string, argv []string) {
 				s.breaks(DestructiveCommand)
 			}
 		}
-	case name == "rsync" && rsyncDeletes.MatchString(strings.Join(argv, " ")):
-		if names := operands(argv); len(names) > 1 {
-			s.removes(names[len(names)-1:])
-		}
 	case name == "git" && slices.Contains(argv, "clean"):
 		s.removes(operands(argv)[1:])
 	case name == "mv" && len(operands(argv)) > 1:
@@ -43,6 +39,7 @@ func (s *shell) destroys(name string, argv []string) {
 	case irreversibleOperation(argv):
 		s.breaks(DestructiveOperation)
 	}
+	s.mirrorLoses(name, argv)
 }
 
 // irreversibleCommands are those of whole systems.
@@ -59,6 +56,7 @@ var irreversibleCommands = byCommand(
 	`diskutil: (?:erase|secureErase|partitionDisk|zeroDisk|reformat|apfs delete)`,
 	`cryptsetup: (?:\S+ )*(?:luksErase|erase|luksFormat|reencrypt)`,
 	`lvremove vgremove pvremove newfs mkswap: .*\w`,
+	`ansible: (?:.* )?(?:-m|--module-name)[= ]\S*(?:lvol|lvg|zfs|filesystem|postgresql_db|mysql_db|mongodb_\w+|docker_volume|k8s|s3_bucket|ec2\w*|rds\w*|gcp_\w+|azure_rm_\w+) .*state=(?:absent|terminated)`,
 	`zpool: (?:destroy|labelclear)\b`,
 	`zfs: destroy .*-[rRf]`,
 	`btrfs: subvolume delete\b`,
@@ -145,6 +143,8 @@ var vital = newExpression(`^(?:` + strings.Join([]string{
 	`/var/lib/(?:postgres\w*|pgsql|mysql|mariadb|mongo\w*|redis|docker|containerd|etcd|kubelet|rancher|libvirt|dpkg|rpm|elasticsearch|influxdb|grafana|prometheus|jenkins|gitlab|clickhouse|cassandra|neo4j|rabbitmq|kafka|zookeeper|consul|vault)(?:/.*)?`,
 	`~[^/]*(?:/[*.]*)?`,
 	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
+	`(?:~|/(?:home|Users)/[^/]+)/(?:Documents|Desktop|Pictures|Photos|Movies|Music|Videos|Library|Mail|OneDrive|Dropbox|Nextcloud)(?:/[*.]*)?`,
+	`/(?:mnt|media|Volumes|srv)/[^/]+(?:/[*.]*)?`,
 	`[A-Za-z]:/?[*.]*`,
 	`[A-Za-z]:/?(?i:windows|program files)(?:/.*)?`,
 	`[A-Za-z]:/?(?i:users)(?:/[^/]*)?(?:/[*.]*)?`,
@@ -176,7 +176,7 @@ func vitalPattern(p string) bool {
 // rootFolders are the folders below the root that a machine or a person needs.
 var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
 
-var device = newExpression(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d)`)
+var device = newExpression(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d|` + unknownText + `$)`)
 
 func isDevice(p string) bool { return device.MatchString(p) }
 

@@ -25,15 +25,19 @@ func (r *reading) dynamic(s []token) bool {
 	}
 	var texts []string
 	var built strings.Builder // of literals and codes, in their order
+	var format string         // that the literals behind it are put into
+	var values []string       // these
 	for i, t := range s {
 		if t.quoted {
-			texts = append(texts, unquoted(t.text))
-			built.WriteString(unquoted(t.text))
-		}
-		if t.quoted && isWord(s, i-2, "REVERSE") {
-			runes := []rune(unquoted(t.text))
-			slices.Reverse(runes)
-			texts = append(texts, string(runes))
+			text := madeOf(s, i)
+			texts = append(texts, unquoted(t.text), text)
+			built.WriteString(text)
+			switch {
+			case format == "" && isWord(s, i-2, "FORMAT", "FORMATMESSAGE", "PRINTF"):
+				format = text
+			case format != "":
+				values = append(values, text)
+			}
 		}
 		if !t.quoted && strings.HasPrefix(t.text, "0X") && len(t.text) < maxWritten {
 			if raw, err := hex.DecodeString(strings.ToLower(t.text[2:])); err == nil {
@@ -45,6 +49,9 @@ func (r *reading) dynamic(s []token) bool {
 				built.WriteByte(byte(c))
 			}
 		}
+	}
+	if format != "" {
+		texts = append(texts, filled(format, values))
 	}
 	r.nested++
 	defer func() { r.nested-- }()
@@ -66,6 +73,110 @@ func (r *reading) dynamic(s []token) bool {
 	}
 	return false
 }
+
+// madeOf is what the function around a literal makes of it, where the statement tells.
+func madeOf(s []token, i int) string {
+	text := unquoted(s[i].text)
+	if !isWord(s, i-1, "(") {
+		return text
+	}
+	next := func(n int) string { // the literal or the number so many arguments later
+		if at := i + 2*n; at < len(s) && isWord(s, at-1, ",") {
+			return unquoted(s[at].text)
+		}
+		return ""
+	}
+	switch {
+	case isWord(s, i-2, "REVERSE"):
+		runes := []rune(text)
+		slices.Reverse(runes)
+		return string(runes)
+	case isWord(s, i-2, "REPLACE") && next(1) != "":
+		return strings.ReplaceAll(text, next(1), next(2))
+	case isWord(s, i-2, "TRANSLATE"):
+		if made, is := translated([]string{"tr", next(1), next(2)}, text); is {
+			return made
+		}
+	case isWord(s, i-2, "LEFT"):
+		if n, err := strconv.Atoi(next(1)); err == nil && n >= 0 && n < len(text) {
+			return text[:n]
+		}
+	case isWord(s, i-2, "RIGHT"):
+		if n, err := strconv.Atoi(next(1)); err == nil && n >= 0 && n < len(text) {
+			return text[len(text)-n:]
+		}
+	case isWord(s, i-2, "SUBSTR", "SUBSTRING", "MID"):
+		from, err := strconv.Atoi(next(1))
+		n, err2 := strconv.Atoi(next(2))
+		if err == nil && err2 == nil && from > 0 && n >= 0 && from-1+n <= len(text) {
+			return text[from-1 : from-1+n]
+		}
+	case isWord(s, i-2, "UNHEX", "DECODE", "HEXTORAW", "HEX_DECODE_STRING", "FROM_HEX"):
+		if raw, err := hex.DecodeString(strings.ToLower(text)); err == nil {
+			return strings.ToUpper(string(raw))
+		}
+	}
+	return text
+}
+
+// filled puts values into the places of a format; what no literal fills is a name.
+func filled(format string, values []string) string {
+	return formatPlace.ReplaceAllStringFunc(format[:min(len(format), maxWritten)], func(string) string {
+		if len(values) == 0 {
+			return unnamed
+		}
+		value := values[0]
+		values = values[1:]
+		return value
+	})
+}
+
+var formatPlace = newExpression(`%(?:\d\$)?[-\d]*[SIL]`)
+
+// payeeChange reports whether a change replaces the account that somebody is paid to, or the
+// password of a login, of more rows than a key picks.
+func payeeChange(s []token, i int) bool {
+	if !isWord(s, i, "UPDATE") {
+		return false
+	}
+	at := slices.IndexFunc(s[i:], func(t token) bool { return !t.quoted && t.text == "SET" })
+	if at < 0 {
+		return false
+	}
+	set := s[i+at+1:]
+	end := slices.IndexFunc(set, func(t token) bool { return !t.quoted && t.text == "WHERE" })
+	if end < 0 {
+		return false // of every row, which is judged elsewhere
+	}
+	replaced := false
+	for j := range set[:end] {
+		column := set[j].text[strings.LastIndexByte(set[j].text, '.')+1:]
+		if !isWord(set, j+1, "=") || !paidTo.MatchString(column) || j > 0 && !isWord(set, j-1, ",") {
+			continue
+		}
+		replaced = replaced || j+2 < end && (set[j+2].quoted || isNumber(set[j+2].text)) && (j+3 == end || isWord(set, j+3, ","))
+	}
+	return replaced && !byKey(condition(set[end+1:], set[end].depth))
+}
+
+// byKey reports whether a condition asks for one key, or for some.
+func byKey(s []token) bool {
+	for j := range s {
+		column := s[j].text[strings.LastIndexByte(s[j].text, '.')+1:]
+		if isWord(s, j, "OR", "NOT") {
+			return false
+		}
+		if isWord(s, j+1, "=", "IN") && pickingColumn.MatchString(column) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	paidTo        = newExpression(`^(?:\w+_)?(?:IBAN|BIC|SWIFT(?:_CODE)?|BANK_?ACCOUNT\w*|ACCOUNT_?(?:NUMBER|NO)|ROUTING_?(?:NUMBER|NO)|SORT_?CODE|PAYOUT_?(?:ACCOUNT|ADDRESS|EMAIL|METHOD)|WALLET(?:_?ADDRESS)?|PAYPAL(?:_?EMAIL)?|KONTO\w*|PASSWORD(?:_?HASH|_?DIGEST)?|PASSWD|MFA_?SECRET|TOTP_?SECRET)$`)
+	pickingColumn = newExpression(`^(?:\w*_)?(?:ID|UUID|GUID|EMAIL|NO|NUMBER|CODE|IBAN|KEY|REF|NAME|USERNAME|LOGIN|SLUG|SKU|OID|PK)$|^\w+ID$`)
+)
 
 // unnamed stands for a name that a program makes.
 const unnamed = "unnamed"

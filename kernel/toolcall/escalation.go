@@ -7,6 +7,18 @@ import (
 // accountFile names the files that say who may do what on a machine.
 var accountFile = newScreen(newExpression(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
 
+func isAccountFile(name string) bool {
+	return accountFile.matches(name) || standsForAny(name, accountFiles)
+}
+
+var accountFiles = cutPaths("etc/sudoers etc/passwd etc/shadow etc/group etc/doas.conf etc/ssh/sshd_config")
+
+// escapeFile names the files by which a kernel is told what to start outside of a container.
+var escapeFile = newExpression(`(?:^|/)(?:release_agent|notify_on_release|core_pattern|uevent_helper|sysrq-trigger)$|^/proc/sys/(?:kernel/modprobe|fs/binfmt_misc/.*)$|^/proc/(?:1|\d+)/root/`)
+
+// otherRoot is the root that another process sees, which for the first is the machine's.
+var otherRoot = newExpression(`/proc/\d+/root(?:/|$)`)
+
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
 	if givesRoles[name] {
@@ -44,6 +56,9 @@ var escalationCommands = byCommand(
 	`docker podman nerdctl: .*(?:--privileged|--pid[= ]host|--userns[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|all)|--security-opt[= ]?\S*unconfined|--device[= ]/dev/(?:sd|nvme|mem|kmsg)|docker\.sock|containerd\.sock|(?:-v|--volume)[= ]?/(?:etc|root|proc|boot|var/run|usr|home)?/?:|--mount \S*(?:source|src)=/(?:etc|root|proc)?,)`,
 	`curl wget http: .*(?:docker|containerd|podman|crio)\S*\.sock`,
 	`docker podman: (?:-H|--host)[= ]tcp://`,
+	`ctr nerdctl buildah crictl runc: .*(?:--privileged|--cap-add[= ](?:ALL|SYS_ADMIN)|type=bind,src=/,)`,
+	`mount: (?:\S+ )*-t ?(?:cgroup2?|proc|sysfs|securityfs|debugfs|devtmpfs) `,
+	`mknod: (?:\S+ )*b \d+ \d+`,
 	`lxc incus: .*security\.privileged[= ]true`,
 	`kubectl oc: .*(?:"?privileged"?: ?true|"?hostPID"?: ?true|--privileged|--as(?:-group)?[= ]system:)`,
 	`kubectl oc: (?:\S+ )*debug node/`,

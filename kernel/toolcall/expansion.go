@@ -507,6 +507,9 @@ func (s *shell) printedBy(c *syntax.CmdSubst) string {
 		if out, known := s.output(c.Stmts[0], 0); known {
 			return out
 		}
+		if items := s.inventory(c.Stmts[0], 0); len(items) > 0 {
+			return strings.Join(items, "\n")
+		}
 	}
 	return unknownText
 }
@@ -620,6 +623,8 @@ func printedBy(argv []string) (string, bool) {
 			return names[0], true
 		}
 		return "", false
+	case "mktemp":
+		return madeFolder(argv)
 	case "which", "type", "command", "realpath", "readlink":
 		if names := operands(argv); len(names) == 1 {
 			return names[0], true

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -13,8 +14,9 @@ func (r *reading) file(name string) {
 	if !r.spend(costJudge * len(name)) {
 		return
 	}
+	near := neighbour.MatchString(name) && !r.tool.removes
 	for _, form := range pathForms(name) {
-		if outside(form) && (r.tool.writes || !harmless.MatchString(cleanPath(form))) {
+		if outside(form) && (r.tool.writes || r.tool.removes || !harmless.MatchString(cleanPath(form))) && (!near || form != name) {
 			r.breaks(PathTraversal)
 		}
 		if !r.tool.writes && isCredentialFile(form) {
@@ -47,9 +49,13 @@ func outside(name string) bool {
 	return systemFolder.MatchString(clean)
 }
 
+// neighbour is a source file of the package next to this one, as repositories of several
+// packages have them.
+var neighbour = newExpression(`^\.\./[A-Za-z0-9@][\w-]*/(?:src|lib|test|tests|__tests__|types|docs|app|components|include|internal|pkg|cmd|schema|proto|styles)/(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)?\.(?:tsx?|jsx?|mjs|cjs|py|pyi|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|vue|svelte|css|scss|html|md|mdx|proto|graphql|sql|snap)$`)
+
 // harmless are files outside the workspace that hold nothing but what everybody
 // may know: the names of hosts, the system's version, a sibling's introduction.
-var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
+var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|/proc/(?:meminfo|cpuinfo|loadavg|uptime|version|stat|vmstat|diskstats|filesystems|partitions|swaps|mounts|net/(?:dev|tcp6?|udp6?|route)|sys/kernel/(?:hostname|osrelease|random/boot_id)|self/(?:status|stat|limits|cgroup|mounts|io))|/sys/(?:fs/cgroup/[\w./-]*(?:max|current|stat|limit_in_bytes|usage_in_bytes)|class/(?:net|thermal|power_supply|hwmon)/[\w./-]+)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
 
 var (
 	systemFolder = newExpression(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
@@ -101,6 +107,9 @@ func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 // escapes judges a word of a command: shells climb for good reasons, but not
 // into the folders of the system.
 func (s *shell) escapes(word string) {
+	if strings.Contains(word, "/proc/") && otherRoot.MatchString(word) {
+		s.breaks(PrivilegeEscalation)
+	}
 	if strings.Count(word, "..") < 2 {
 		return
 	}
@@ -121,7 +130,9 @@ func (s *shell) writes(name string) {
 		return
 	case isDevice(p), strings.ContainsAny(p, "*?[") && isVital(p):
 		s.breaks(DestructiveCommand)
-	case isPersistence(p) || accountFile.matches(p):
+	case escapeFile.MatchString(p):
+		s.breaks(PrivilegeEscalation)
+	case isPersistence(p) || isAccountFile(p):
 		s.planted(p)
 	case strings.HasPrefix(p, "/var/log/"):
 		s.breaks(ConstraintTampering)
@@ -150,9 +161,9 @@ func (s *shell) fileEffects(name string, argv []string) {
 		if len(names) > 1 {
 			s.writes(names[len(names)-1])
 			s.erases(names[len(names)-1])
-			if link := names[len(names)-1]; !strings.Contains(link, "/") {
-				s.links[link] = s.resolve(names[0])
-			}
+			s.linksTo(names[0], names[len(names)-1])
+		} else if len(names) == 1 {
+			s.linksTo(names[0], path.Base(names[0]))
 		}
 	case "cp", "mv", "install", "rsync":
 		if len(names) > 1 {

@@ -21,11 +21,16 @@ var startsCode = newScreen(newExpression(`(?:^|/)(?:` + strings.Join([]string{
 	`site-packages/[\w.-]+\.pth|sitecustomize\.py|usercustomize\.py`,
 }, "|") + `)$`))
 
-func isPersistence(name string) bool { return startsCode.matches(name) }
+func isPersistence(name string) bool {
+	return startsCode.matches(name) || standsForAny(name, codeFiles)
+}
+
+// codeFiles are some of them that a pattern is compared with.
+var codeFiles = cutPaths(".ssh/authorized_keys .ssh/authorized_keys2 .ssh/rc .bashrc .zshrc .profile .bash_profile etc/crontab etc/profile etc/rc.local etc/ld.so.preload .git/hooks/pre-commit")
 
 // planted judges a file about to be changed.
 func (r *reading) planted(name string) {
-	if accountFile.matches(name) {
+	if isAccountFile(name) {
 		r.breaks(PrivilegeEscalation)
 	}
 	if isPersistence(name) {

@@ -56,7 +56,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	if contains(words, "xargs") || contains(words, "parallel") {
 		s.perLine(words, n.X, text, known)
 	}
-	if left.packs && carriers[name] && !s.localOnly(argv) {
+	if left.packs && (carriers[name] || name == "openssl" && wordAt(argv, 1) == "s_client") && !s.localOnly(argv) {
 		s.carries(argv)
 	}
 	if senders[name] && (!known || left.sensitive) && left.reads { // what is known stands on the command line
@@ -67,7 +67,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 // peers talk to whoever answers; carriers put a whole stream somewhere.
 var (
 	peers    = words("nc ncat netcat telnet socat")
-	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http")
+	carriers = words("curl wget nc ncat netcat socat ftp lftp telnet http https xh curlie gnutls-cli websocat wscat kcat smbclient")
 )
 
 // localOnly reports whether a command names only this machine.
@@ -94,12 +94,15 @@ func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bo
 		run = []string{"sh", "-c", run[0]}
 	}
 	if call, ok := commandOf(from); ok && !known {
-		for _, place := range s.listed(unwrap(s.argv(call))) {
+		for _, place := range append(s.listed(unwrap(s.argv(call))), s.inventory(from, 0)...) {
 			s.command(with(run, replaceMark(words[at:]), place), 1)
 		}
 		return
 	}
 	if !known {
+		for _, item := range s.inventory(from, 0) {
+			s.command(with(run, replaceMark(words[at:]), item), 1)
+		}
 		return
 	}
 	if mark := replaceMark(words[at:]); slices.ContainsFunc(run, func(w string) bool { return strings.Contains(w, mark) }) {
@@ -146,6 +149,10 @@ func (s *shell) pipedInto(n *syntax.BinaryCmd) {
 	if call, ok := n.X.Cmd.(*syntax.CallExpr); ok && !known {
 		places := s.listed(unwrap(s.argv(call)))
 		text, known = strings.Join(places, " "), len(places) > 0
+	}
+	if !known {
+		items := s.inventory(n.X, 0)
+		text, known = strings.Join(items, " "), len(items) > 0
 	}
 	if known {
 		s.readBy(n.Y, text)

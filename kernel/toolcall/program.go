@@ -33,7 +33,13 @@ func programOfTool(name string) (program, verb string) {
 }
 
 // fillers are the words of a tool's name that say only that it runs something.
-var fillers = words("command cmd cli run exec execute tool call query args client raw")
+var fillers = words("resource object manifest api command cmd cli run exec execute tool call query args client raw")
+
+// subjectKeys are the members that say what kind of thing a command is about.
+var subjectKeys = words("kind resource resourcetype service")
+
+// actionKeys are those that say what a service is to do.
+var actionKeys = words("action operation api apicall function")
 
 // argumentKeys are the members whose value is words of the command.
 var argumentKeys = words("args argv arguments command cmd commandline subcommand input params parameters")
@@ -46,14 +52,23 @@ func (r *reading) program(name string, leaves []leaf) {
 	}
 	line := []string{program, verb}
 	for _, l := range leaves {
+		if l.text && subjectKeys[l.key] && !l.composed && !l.above.filter {
+			line = append(line, quoted([]string{strings.ToLower(l.value)})) // before what it is called
+		}
+	}
+	for _, l := range leaves {
 		switch {
-		case l.composed:
+		case l.composed, subjectKeys[l.key]:
+		case l.text && actionKeys[l.key] && program == "aws":
+			line = append(line, quoted([]string{strings.ReplaceAll(spaced(l.value), " ", "-")}))
 		case l.text && argumentKeys[l.key] && !l.part:
 			line = append(line, strings.TrimPrefix(l.value, program+" "))
 		case l.text && l.value != program:
 			line = append(line, quoted([]string{l.value}))
 		case l.value == "true":
 			line = append(line, "--"+l.key)
+		case !l.text && l.key == "replicas":
+			line = append(line, "--replicas="+l.value)
 		}
 	}
 	r.shell(strings.Join(line, " "))

@@ -168,11 +168,11 @@ func (r *reading) destructive(s []token) bool {
 				return true
 			}
 		case "DELETE", "UPDATE":
-			if (startsStatement(s, i) || isWord(s, 0, "WITH", "EXPLAIN")) && changesRows(s, i) && !hasRestrictingWhere(s[i:]) {
+			if (startsStatement(s, i) || isWord(s, 0, "WITH", "EXPLAIN")) && changesRows(s, i) && (!hasRestrictingWhere(s[i:]) || payeeChange(s, i)) {
 				return true
 			}
 		case "GRANT", "REVOKE":
-			if startsStatement(s, i) && anyWordAfter(s, i, "TO", "FROM") && (anyWordAfter(s, i, "ON") || isWord(s, i+1, "ALL") || i+3 < len(s)) && isRight(s, i+1) {
+			if startsStatement(s, i) && !letsIn(s, i) && anyWordAfter(s, i, "TO", "FROM") && (anyWordAfter(s, i, "ON") || isWord(s, i+1, "ALL") || i+3 < len(s)) && isRight(s, i+1) {
 				return true
 			}
 		case "ALTER":
@@ -245,6 +245,13 @@ func anyWordAfter(s []token, i int, wanted ...string) bool {
 		}
 	}
 	return false
+}
+
+// letsIn tells the right to name what is in a schema, given to one role, from the rights to
+// read it or more.
+func letsIn(s []token, i int) bool {
+	return isWord(s, i, "GRANT") && isWord(s, i+1, "USAGE") && isWord(s, i+2, "ON") && isWord(s, i+3, "SCHEMA", "SEQUENCE", "TYPE", "DOMAIN", "LANGUAGE", "WAREHOUSE") &&
+		!anyWordAfter(s, i, "PUBLIC", "OPTION", "ALL")
 }
 
 func isRight(s []token, i int) bool {

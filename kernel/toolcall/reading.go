@@ -101,6 +101,7 @@ func (r *reading) leaf(l leaf) {
 		return
 	}
 	r.setting(l)
+	r.oddAmount(l)
 	if !l.text {
 		return
 	}

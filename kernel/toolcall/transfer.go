@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"cmp"
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -120,8 +121,11 @@ func (s *shell) transfers(name string, argv []string) {
 			}
 		}
 	}
+	if q, is := requestOf(name, argv); is {
+		s.managed(q)
+	}
 	if file, data := s.upload(name, argv); data {
-		s.sends(argv, file != "" && isCredentialFile(s.resolve(file)) || secret.matches(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && s.private(file) || secret.matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -214,13 +218,91 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 			}
 		}
 	}
-	if name == "scp" || name == "rsync" || name == "rclone" || name == "sftp" {
+	if name == "rclone" {
+		return rcloned(argv)
+	}
+	if name == "scp" || name == "rsync" || name == "sftp" {
 		if names := operands(argv); len(names) > 1 && strings.Contains(names[len(names)-1], ":") {
 			return names[0], true
 		}
 	}
 	return "", false
 }
+
+// requestOf is the request that a client on a command line makes.
+func requestOf(name string, argv []string) (request, bool) {
+	if !speaksHTTP[name] {
+		return request{}, false
+	}
+	var q request
+	flags := uploadFlags[name]
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		if data, next, found := flags.program(argv, i); found {
+			q.body = append(q.body, bodyOf(data)...)
+			i = next - 1
+			continue
+		}
+		switch {
+		case w == "-X" || w == "--request" || w == "--method":
+			q.method = wordAt(argv, i+1)
+			i++
+		case strings.HasPrefix(w, "-X"):
+			q.method = w[2:]
+		case strings.HasPrefix(w, "--request=") || strings.HasPrefix(w, "--method="):
+			_, q.method, _ = strings.Cut(w, "=")
+		case httpMethod.MatchString(w) && strings.ToUpper(w) == w && name != "curl":
+			q.method = w
+		case strings.Contains(w, "://") && !strings.HasPrefix(w, "-") && q.address == "":
+			q.address = w
+		case name != "curl" && name != "wget" && strings.Contains(w, "="):
+			key, value, _ := strings.Cut(w, "=")
+			q.body = append(q.body, leaf{key: fold(strings.TrimSuffix(key, ":")), value: value, text: true})
+		case strings.HasPrefix(w, "-"):
+			i += flags.valueWords(w)
+		}
+	}
+	if q.method == "" && len(q.body) > 0 {
+		q.method = "POST"
+	}
+	q.method = strings.ToUpper(q.method)
+	return q, q.method != "" && q.address != ""
+}
+
+// bodyOf are the members of a body in JSON, or of a form.
+func bodyOf(data string) []leaf {
+	if len(data) > maxWritten {
+		return nil
+	}
+	if leaves, err := readArguments([]byte(data), &budget{ctx: context.Background()}); err == nil {
+		return leaves
+	}
+	return queryOf("?" + data)
+}
+
+var speaksHTTP = words("curl wget http https httpie xh curlie")
+
+// private reports whether a file holds credentials, or is a person's own.
+func (s *shell) private(file string) bool {
+	p := s.resolve(file)
+	return isCredentialFile(p) || personalFolder.MatchString(p) && path.Ext(p) == "" // one document is what one sends
+}
+
+// personalFolder is a home, or the folder in it where people keep what concerns nobody else.
+var personalFolder = newExpression(`^(?:~|/(?:home|Users)/[^/]+|/root)/?[*.]*$|(?i)^(?:~|(?:[a-z]:)?/(?:home|users)/[^/]+|/root)/(?:documents?|desktop|pictures|photos|financ\w*|mail|private|personal|tax\w*|bank\w*|medical|contracts?|hr|invoices?|accounting|library|onedrive\w*|dropbox|nextcloud|\.mozilla|\.thunderbird)(?:/|$)`)
+
+// rcloned is the folder that rclone copies to a place that the command line itself
+// describes: those of its configuration are the user's choice.
+func rcloned(argv []string) (string, bool) {
+	verb := slices.IndexFunc(argv, func(w string) bool { return rcloneVerbs[w] })
+	if verb < 0 || !slices.ContainsFunc(argv[verb:], func(w string) bool { return strings.HasPrefix(w, ":") || strings.Contains(w, "://") }) {
+		return "", false
+	}
+	names := operands(argv[verb:])
+	return wordAt(names, 0), len(names) > 1
+}
+
+var rcloneVerbs = words("copy sync move copyto moveto")
 
 // connectTo is the address that curl goes to instead of the one in the URL.
 var connectTo = newExpression(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
@@ -264,7 +346,14 @@ func (s *shell) sends(argv []string, sensitive bool) {
 
 func (s *shell) hostsOf(argv []string) []string {
 	var out []string
-	for _, w := range operands(argv) {
+	for _, w := range argv[1:] {
+		if strings.HasPrefix(w, "-") {
+			_, value, _ := strings.Cut(w, "=")
+			if w = value; !strings.Contains(value, "://") {
+				continue
+			}
+		}
+		w = strings.TrimPrefix(w, "//") // a share
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}

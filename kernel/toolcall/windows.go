@@ -25,6 +25,9 @@ func (r *reading) windows(text string) {
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
+	if strings.Contains(text, "setvalue(") && windowsHidden.matches(text) {
+		r.breaks(ConstraintTampering)
+	}
 	for line := range strings.Lines(text) {
 		r.windowsLineRules(line)
 	}
@@ -191,9 +194,19 @@ func (r *reading) windowsPipeline(commands []string) {
 		if len(words) > 2 && words[1] == "=" {
 			words = words[2:]
 		}
+		if windowsWrites[programName(words[0])] || strings.Contains(command, ">") {
+			for _, t := range targets {
+				if isPersistence(t) || profileFile.MatchString(t) {
+					r.breaks(Persistence)
+				}
+			}
+		}
+		if strings.Contains(command, "method") {
+			r.windowsRequest(command)
+		}
 		if windowsSends.MatchString(command) {
 			for _, t := range targets {
-				if isCredentialFile(t) {
+				if isCredentialFile(t) || personalFolder.MatchString(t) {
 					r.breaks(DataExfiltration)
 				}
 			}
@@ -264,8 +277,31 @@ var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|r
 func windowsSpelling(text string) string {
 	text = windowsSigns.Replace(text)
 	text = joinedLiterals.ReplaceAllString(text, "")
-	return strings.ToLower(text)
+	return windowsFolders(strings.ToLower(text))
 }
+
+// windowsFolders writes a folder that a command puts together as one word.
+func windowsFolders(text string) string {
+	if strings.Contains(text, "$(") {
+		text = windowsInner.ReplaceAllString(text, "$1")
+	}
+	if strings.Contains(text, "getfolderpath") {
+		text = windowsSpecial.ReplaceAllStringFunc(text, func(m string) string {
+			folder := windowsSpecial.FindStringSubmatch(m)[1]
+			return `"~\` + strings.TrimPrefix(folder, "my") + `"`
+		})
+	}
+	if strings.Contains(text, "join-path") {
+		text = windowsJoin.ReplaceAllString(text, `"$1\$2"`)
+	}
+	return text
+}
+
+var (
+	windowsInner   = newExpression(`\$\((\$[\w:]+)\)`)
+	windowsSpecial = newExpression(`\[(?:system\.)?environment\]::getfolderpath\(\s*['"]?(?:\[[\w.+]+\]::)?(\w+)['"]?\s*\)`)
+	windowsJoin    = newExpression(`\(?\bjoin-path\s+(?:-path\s+)?['"]?([^\s'"()]+)['"]?\s+(?:-childpath\s+)?['"]?([^\s'"();|]+)['"]?\)?`)
+)
 
 // windowsSigns are those that are dropped, or have another spelling.
 var windowsSigns = strings.NewReplacer("`", "", "^", "", "\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-")
@@ -316,7 +352,7 @@ func windowsTargets(argv []string) []string {
 var (
 	joinedLiterals = newExpression(`(?:'\s*\+\s*'|"\s*\+\s*")`)
 	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
-	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$`)
+	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$|^~/(?:documents|desktop|appdata(?:/(?:local|roaming))?|pictures|videos|music|onedrive[^/]*|\.ssh|\.aws|\.kube)(?:/[*.]*)?$|^[a-z]:/inetpub(?:/wwwroot)?(?:/[*.]*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
@@ -324,8 +360,35 @@ var (
 	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
 )
 
+// windowsRequest judges the request that a command makes.
+func (r *reading) windowsRequest(command string) {
+	m := windowsMethod.FindStringSubmatch(command)
+	if m == nil {
+		return
+	}
+	for _, address := range addressesIn(command, 1) {
+		r.managed(request{method: strings.ToUpper(m[1]), address: address})
+	}
+}
+
+// windowsMethod is that of a request.
+var windowsMethod = newExpression(`\s-(?:method|custommethod)\s+['"]?(delete|post|put|patch)\b`)
+
+// windowsHidden finds the members of PowerShell that nobody but PowerShell should set: by
+// them it is told to have its scripts scanned and recorded.
+var windowsHidden = screenOf(`nonpublic`, `amsi(?:utils|initfailed|context)`, `cachedgrouppolicysettings`, `etwprovider`)
+
+// profileFile is the script that PowerShell runs when it starts.
+var profileFile = newExpression(`^\$profile(?:\.\w+)?$|profile\.ps1$`)
+
+// windowsWrites are the commands that put a file where they are told.
+var windowsWrites = words("copy-item copy cp cpi move-item move mi set-content sc add-content ac out-file new-item ni tee-object tee xcopy robocopy")
+
 // windowsDecodes finds what makes code of what nobody can read.
 var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
+
+// registryWrite is what changes the registry, before the key that it changes.
+const registryWrite = `(?:\breg(?:\.exe)?"?\s+(?:add|copy|restore)\b|\b(?:set|new|copy)-itemproperty\b|\b(?:new|set)-item\b|[.:]setvalue\(|createsubkey\(|regwrite\b)`
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
@@ -334,10 +397,11 @@ var windowsRules = []struct {
 }{
 	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
 	{newExpression(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
-	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b`), PrivilegeEscalation},
-	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\b(?:set|new)-itemproperty\b.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b`), Persistence},
+	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
+	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
+	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b`), Persistence},
 	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
-	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
+	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }
 
 var windowsScreen = func() *screen {

@@ -65,6 +65,10 @@ func (s *shell) executes(argv []string) {
 				s.breaks(RemoteCodeExecution)
 			}
 		}
+	case name == "ansible-playbook":
+		for _, word := range argv[1:] {
+			s.plays(s.written[path.Base(word)])
+		}
 	case builds[name]:
 		s.builds(argv)
 	case s.fetched[argv[0]]:
@@ -134,6 +138,42 @@ func (s *shell) recipes(text string) {
 		}
 	}
 }
+
+// plays reads the commands of a playbook, with what its own variables put into them.
+func (s *shell) plays(text string) {
+	if text == "" || !s.spend(costSearch*len(text)) {
+		return
+	}
+	for _, m := range recipeLine.FindAllStringSubmatch(text, maxRecipes) {
+		s.shellIn(strings.Trim(rendered(m[1], text), `"'`), s)
+	}
+}
+
+// rendered puts the variables of a playbook into the places of its template.
+func rendered(line, playbook string) string {
+	if !strings.Contains(line, "{{") {
+		return line
+	}
+	return templatePlace.ReplaceAllStringFunc(line, func(place string) string {
+		m := templatePlace.FindStringSubmatch(place)
+		for _, v := range playVariable.FindAllStringSubmatch(playbook, maxRecipes) {
+			if v[1] != m[1] {
+				continue
+			}
+			if v[2] == "" {
+				return strings.Trim(v[3], `"'`)
+			}
+			words := strings.FieldsFunc(v[2], func(c rune) bool { return strings.ContainsRune(`, "'`, c) })
+			return strings.Join(words, m[2])
+		}
+		return unknownText
+	})
+}
+
+var (
+	templatePlace = newExpression(`\{\{\s*(\w+)(?:\s*\|\s*join(?:\(\s*['"]?([^'")]*)['"]?\s*\))?)?\s*\}\}`)
+	playVariable  = newExpression(`(\w+):\s*(?:\[([^\]\n]*)\]|("[^"\n]*"|'[^'\n]*'|[\w./-]+))`)
+)
 
 var builds = words("make gmake cmake ninja npm npx yarn pnpm bun bunx pip pip3 pipx uv uvx poetry easy_install cargo gem bundle composer gradle mvn ant rake tox just go")
 

@@ -1,0 +1,229 @@
+package toolcall
+
+import (
+	"net/url"
+	"path"
+	"strings"
+)
+
+// request is what a tool, or a client on a command line, asks of a server.
+type request struct {
+	method, address string
+	body            []leaf
+}
+
+// requestIn puts together the request of a tool that makes one.
+func (r *reading) requestIn(leaves []leaf) (request, bool) {
+	var q request
+	for _, l := range leaves {
+		if l.text && methodKeys[l.key] && httpMethod.MatchString(l.value) && (q.method == "" || l.key == "xhttpmethodoverride") {
+			q.method = strings.ToUpper(l.value)
+		}
+	}
+	if q.method == "" {
+		return q, false
+	}
+	for _, l := range leaves {
+		switch {
+		case methodKeys[l.key]:
+		case l.text && (roleOfKey(l.key) == roleURL || l.key == "path") && !l.above.headers && q.address == "":
+			q.address = l.value
+		case l.above.headers || headers.MatchString(l.key):
+		case l.text && strings.HasPrefix(strings.TrimSpace(l.value), "{") && r.spend(2*costSearch*len(l.value)):
+			q.body = append(append(q.body, l), bodyOf(l.value)...)
+		default:
+			q.body = append(q.body, l)
+		}
+	}
+	return q, q.address != ""
+}
+
+var (
+	methodKeys = words("method httpmethod requestmethod verb xhttpmethodoverride type")
+	httpMethod = newExpression(`^(?i:get|head|post|put|patch|delete)$`)
+)
+
+// manages judges a tool's request to a server that manages something.
+func (r *reading) manages(leaves []leaf) {
+	q, is := r.requestIn(leaves)
+	if !is || !r.spend(costPlace*len(q.address)+costWord*len(leaves)) {
+		return
+	}
+	r.managed(q)
+	r.filledIn(q)
+}
+
+// managed judges a request by its method, the thing that its path ends in, and what its body
+// switches. What is made to be tried out is nobody's loss.
+func (r *reading) managed(q request) {
+	host, place := cutAddress(q.address)
+	if place == "" || len(place) > maxValue {
+		return
+	}
+	trial := ownHost.MatchString(host) || trialPlace.MatchString(place) || trialPlace.MatchString(strings.Split(host, ".")[0])
+	deletes := q.method == "DELETE"
+	switch {
+	case deletes && guardThing.MatchString(place) && !ownHost.MatchString(host):
+		r.breaks(ConstraintTampering)
+	case deletes && !trial && (valuedThing.MatchString(place) || sharedRef.MatchString(place) || searchHost.MatchString(host) && oneIndex.MatchString(place)):
+		r.breaks(DestructiveOperation)
+	case q.method == "POST" && !trial && (lostBy.MatchString(place) || everyIndex.MatchString(place)):
+		r.breaks(DestructiveOperation)
+	case byQuery.MatchString(place) && matchesEverything(append(searchOf(q.address), q.body...)):
+		r.breaks(DestructiveQuery)
+	}
+	if q.method == "GET" || q.method == "HEAD" || deletes {
+		return
+	}
+	for _, l := range q.body {
+		value := strings.ToLower(l.value)
+		switch {
+		case opensUp(l.key, value) && publishable.MatchString(place):
+			r.breaks(DataExfiltration)
+		case (l.key == "archived" || l.key == "deletedat") && value == "true" && valuedThing.MatchString(place) && !trial:
+			r.breaks(DestructiveOperation)
+		case switchesOff(l.key, value) && guardThing.MatchString(place):
+			r.breaks(ConstraintTampering)
+		case rightKeys[l.key] && (value == "admin" || value == "owner") && membership.MatchString(place):
+			r.breaks(PrivilegeEscalation)
+		case (l.key == "readonly" && value == "false" || l.key == "canpush" && value == "true") && loginKey.MatchString(place):
+			r.breaks(Persistence)
+		case l.text && l.key == "query" && strings.Contains(value, "mutation") && losingMutation.MatchString(l.value):
+			r.breaks(DestructiveOperation)
+		}
+	}
+}
+
+// cutAddress returns the host of an address and the clean path behind it.
+func cutAddress(address string) (host, place string) {
+	_, rest, found := strings.Cut(address, "://")
+	if !found {
+		rest = address
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	rest, _, _ = strings.Cut(rest, "#")
+	if at := strings.IndexByte(rest, '/'); at >= 0 {
+		host, place = rest[:at], rest[at:]
+	}
+	if plain, err := url.PathUnescape(place); err == nil {
+		place = plain
+	}
+	if place == "" {
+		return host, ""
+	}
+	return strings.ToLower(host), path.Clean(place)
+}
+
+// ownHost is this machine, where a server under work runs.
+var ownHost = newExpression(`^(?:localhost|127\.[\d.]+|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::\d+)?$`)
+
+func opensUp(key, value string) bool {
+	return (key == "visibility" || key == "access" || key == "acl" || key == "publicaccess") && (strings.HasPrefix(value, "public") || value == "allusers") ||
+		(key == "private" || key == "isprivate") && value == "false" || (key == "public" || key == "ispublic") && value == "true"
+}
+
+func switchesOff(key, value string) bool {
+	return (key == "enabled" || key == "active" || key == "isenabled") && value == "false" ||
+		(key == "disabled" || key == "paused" || key == "ispaused" || key == "muted" || key == "silenced") && value == "true" ||
+		(key == "state" || key == "status" || key == "enforcement") && (value == "disabled" || value == "paused" || value == "off")
+}
+
+var (
+	rightKeys = words("permission role rolename accesslevel")
+
+	// valuedThing is what others work with: a path ends in it, or in its name.
+	valuedThing = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|accounts|tenants|users|teams|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|releases|certificates|functions|services|datasets|keyspaces|nodes|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+)$`)
+
+	// guardThing is what watches, records or protects.
+	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies)(?:/[^/]+)?$`)
+
+	// lostBy is an act on what others work with, as a path.
+	lostBy = newExpression(`(?i)/(?:repos/[^/]+/[^/]+/transfer|(?:projects|orgs|organizations|droplets|servers|instances|volumes|clusters|databases|buckets|apps|applications|sites|stacks|workspaces|environments|machines|accounts|tenants|users|topics|queues|indices|backups|snapshots)(?:/[^/]+)?(?:/actions?)?[/:](?:delete|destroy|terminate|purge|wipe|drop|truncate|rebuild|factory[-_]?reset|bulk[-_]?delete|delete[-_]?all|batch[-_]?delete)(?:[-_]all)?)$`)
+
+	sharedRef   = newExpression(`(?i)/(?:refs/heads|branches)/` + sharedBranch + `$`)
+	publishable = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|buckets?|b|snapshots|images|databases|workspaces|datasets|documents|files|folders|gists|secrets)/[^/]+(?:/(?:acl|visibility|policy|permissions))?)$`)
+	membership  = newExpression(`(?i)/(?:collaborators|memberships?|members|rolebindings|role[-_]?assignments?)(?:/[^/]+)?$`)
+	loginKey    = newExpression(`(?i)/(?:keys|deploy[-_]?keys)(?:/[^/]+)?$`)
+	searchHost  = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
+	oneIndex    = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
+	byQuery     = newExpression(`/_(?:delete|update)_by_query$`)
+
+	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
+)
+
+// searchOf is what the query of a search engine's address searches for.
+func searchOf(address string) []leaf {
+	var out []leaf
+	for _, l := range queryOf(address) {
+		if l.key == "q" {
+			l.above.filter = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// matchesEverything reports whether the query of a search engine picks every document.
+func matchesEverything(body []leaf) bool {
+	every, some := len(body) == 0, false
+	for _, l := range body {
+		switch {
+		case l.key == "matchall", l.text && (l.value == "*" || l.value == "*:*"):
+			every = true
+		case !l.above.filter, l.key == "conflicts", l.key == "boost", l.key == "field":
+		default:
+			some = true
+		}
+	}
+	return every && !some
+}
+
+// filledIn judges the places of a request that a program would fill with a secret: what
+// proves who asks belongs into a header, or a member called like it.
+func (r *reading) filledIn(q request) {
+	for _, l := range append(q.body, queryOf(q.address)...) {
+		if !l.text || len(l.value) > maxValue || proofKey.MatchString(l.key) || !strings.ContainsAny(l.value, "$%{") {
+			continue
+		}
+		rest, secrets := l.value, false
+		for _, m := range placeholder.FindAllStringSubmatch(l.value, maxPlaces) {
+			rest = strings.Replace(rest, m[0], "", 1)
+			secrets = secrets || secretName.matches(m[1]+m[2]+m[3])
+		}
+		if secrets && len(strings.Fields(rest)) < 4 {
+			r.breaks(DataExfiltration)
+		}
+	}
+}
+
+// queryOf are the members of an address's query.
+func queryOf(address string) []leaf {
+	_, query, _ := strings.Cut(address, "?")
+	var out []leaf
+	for pair := range strings.SplitSeq(query, "&") {
+		if name, value, is := strings.Cut(pair, "="); is && len(out) < maxRedirects {
+			out = append(out, leaf{key: fold(name), value: value, text: true})
+		}
+	}
+	return out
+}
+
+var (
+	placeholder = newExpression(`\$\{\{?\s*(?:env|secrets?|vars?|vault|process\.env|ENV)?[:.]?\s*([A-Za-z_]\w*)\s*\}?\}|\{\{\s*(?:env|secrets?|vars?|vault|process\.env|ENV)?[:.]?\s*([A-Za-z_]\w*)\s*\}\}|[$%](?:env:)?([A-Z_][A-Z0-9_]*)%?`)
+	proofKey    = newExpression(`token|secret|password|passwd|apikey|^key$|auth|credential|assertion|^pat$|signature`)
+)
+
+// oddAmount finds a sum of money in digits that people do not count in.
+func (r *reading) oddAmount(l leaf) {
+	if !l.text || len(l.value) < 2 || len(l.value) > maxKey || !isDigit(l.value[0]) && l.value[0] < 0x80 {
+		return
+	}
+	if moneyKey.MatchString(l.key) && oddNumber.MatchString(strings.TrimSpace(l.value)) {
+		r.breaks(TransferOutOfBounds)
+	}
+}
+
+var (
+	moneyKey  = newExpression(`amount|salary|payout|bonus|^(?:total|price|sum|credit|balance)(?:cents|minor)?$`)
+	oddNumber = newExpression(`^[+-]?(?:0[xX][0-9a-fA-F_]+|0[oObB][0-7_]+|\d[\d_.]*[eE]\+?\d+|[\x{FF10}-\x{FF19}\x{0660}-\x{0669}\x{06F0}-\x{06F9}\x{0966}-\x{096F}]+)$`)
+)
