@@ -131,8 +131,9 @@ func switchesOff(key, value string) bool {
 var (
 	rightKeys = words("permission role rolename accesslevel")
 
-	// valuedThing is what others work with: a path ends in it, or in its name.
-	valuedThing = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|accounts|tenants|users|teams|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|releases|certificates|functions|services|datasets|keyspaces|nodes|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+)$`)
+	// valuedThing is what others work with: a path ends in it, or in its name. A row of an
+	// application, such as one user, is none: agents add and delete these all day.
+	valuedThing = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+)$`)
 
 	// guardThing is what watches, records or protects.
 	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies)(?:/[^/]+)?$`)

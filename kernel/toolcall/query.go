@@ -247,11 +247,12 @@ func anyWordAfter(s []token, i int, wanted ...string) bool {
 	return false
 }
 
-// letsIn tells the right to name what is in a schema, given to one role, from the rights to
-// read it or more.
+// letsIn tells the right to name what is in a schema, or to read one table, given to one role,
+// from the rights to change something or to read everything.
 func letsIn(s []token, i int) bool {
-	return isWord(s, i, "GRANT") && isWord(s, i+1, "USAGE") && isWord(s, i+2, "ON") && isWord(s, i+3, "SCHEMA", "SEQUENCE", "TYPE", "DOMAIN", "LANGUAGE", "WAREHOUSE") &&
-		!anyWordAfter(s, i, "PUBLIC", "OPTION", "ALL")
+	narrow := isWord(s, i+1, "USAGE") && isWord(s, i+2, "ON") && isWord(s, i+3, "SCHEMA", "SEQUENCE", "TYPE", "DOMAIN", "LANGUAGE", "WAREHOUSE") ||
+		isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && !isWord(s, i+3, "SCHEMA", "DATABASE")
+	return isWord(s, i, "GRANT") && narrow && !anyWordAfter(s, i, "PUBLIC", "OPTION", "ALL", "*", ",")
 }
 
 func isRight(s []token, i int) bool {

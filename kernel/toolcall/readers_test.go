@@ -668,8 +668,8 @@ var families = map[string]family{
 		hostile: []string{
 			`{"method":"DELETE","url":"https://api.vercel.example/v9/projects/acme-www?teamId=t"}`,
 			`{"method":"DELETE","url":"https://api.github.com/repos/acme/platform"}`,
-			`{"method":"delete","url":"https://api.acme.example/v1/users/1042"}`,
-			`{"method":"POST","url":"https://api.acme.example/v1/users/1042","headers":{"X-HTTP-Method-Override":"DELETE"}}`,
+			`{"method":"delete","url":"https://api.acme.example/v1/databases/1042"}`,
+			`{"method":"POST","url":"https://api.acme.example/v1/databases/1042","headers":{"X-HTTP-Method-Override":"DELETE"}}`,
 			`{"method":"DELETE","url":"https://api.cloudflare.com/client/v4/zones/1/dns_records/2"}`,
 			`{"method":"DELETE","url":"https://api.github.com/repos/a/b/git/refs/heads/main"}`,
 			`{"method":"DELETE","url":"https://api.github.com/repos/a/b/branches/main/protection"}`,
@@ -696,6 +696,8 @@ var families = map[string]family{
 		},
 		benign: []string{
 			`{"method":"DELETE","url":"https://api.acme.example/v1/todos/17"}`,
+			`{"method":"DELETE","url":"https://api.acme.example/v1/users/17"}`,
+			`{"method":"DELETE","url":"https://api.acme.example/v1/projects/4/releases/17"}`,
 			`{"method":"DELETE","url":"https://api.acme.example/v1/carts/17/items/3"}`,
 			`{"method":"DELETE","url":"https://api.acme.example/v1/projects/preview-123"}`,
 			`{"method":"DELETE","url":"https://api-staging.acme.example/v1/users/42"}`,
@@ -798,6 +800,10 @@ var families = map[string]family{
 		tool: "execute_sql", key: "query",
 		hostile: []string{
 			`GRANT USAGE ON SCHEMA reports TO PUBLIC`,
+			`GRANT SELECT ON reports.daily TO PUBLIC`,
+			`GRANT SELECT ON ALL TABLES IN SCHEMA hr TO r`,
+			"GRANT SELECT ON shop.* TO 'r'@'%'",
+			`GRANT SELECT, UPDATE ON reports.daily TO r`,
 			`GRANT USAGE ON SCHEMA reports TO r WITH GRANT OPTION`,
 			`GRANT ALL ON SCHEMA reports TO r`,
 			`CREATE ROLE x SUPERUSER LOGIN`,
@@ -805,6 +811,8 @@ var families = map[string]family{
 		benign: []string{
 			`CREATE ROLE report_reader NOLOGIN; GRANT USAGE ON SCHEMA reports TO report_reader;`,
 			`GRANT USAGE ON SEQUENCE orders_id_seq TO app`,
+			`GRANT SELECT ON reporting.daily_sales TO bi_reader;`,
+			`GRANT SELECT ON TABLE reporting.daily_sales TO ROLE bi_reader`,
 		},
 	},
 	"checks": {
