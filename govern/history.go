@@ -35,18 +35,20 @@ const removedCap = 0.49
 func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part) (replaced []wire.Part, err error) {
 	var found []wire.Part
 	var unread []pastMessage
+	refused := make(map[int]bool)
 	known := o.knowsHistory()
 	past := pastMessages(parts)
 	places := in.place(past, newestMessages(parts))
 	for i, m := range past {
 		kept := slices.Contains(o.memory.Kept, places[i])
+		refused[m[0].Message] = !kept && slices.Contains(o.memory.Refused, m.digest())
 		poisoned, m := o.treatedResults(m, kept) // their evidence is in the session
 		found = append(found, poisoned...)
 		if len(m) == 0 {
 			continue
 		}
 		if !kept && o.wasRefused(m) { // and so is this one's
-			found = append(found, m...)
+			found, refused[m[0].Message] = append(found, m...), true
 			continue
 		}
 		known := known && (!o.memory.Distrust || !o.Conversation.wrote(m[0]))
@@ -60,7 +62,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		switch {
 		case len(m) == 0:
 		case known && !kept && o.wasRefused(m):
-			found = append(found, m...)
+			found, refused[m[0].Message] = append(found, m...), true
 		case known && slices.Contains(o.memory.Seen, o.markOf(m)):
 			m.inspected(o.Coverage, detectorEarlier)
 			in.seen = append(in.seen, o.markOf(m))
@@ -87,7 +89,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	}
 	for _, m := range attacks {
 		o.recordRemoval(m, "would be refused now")
-		found = append(found, m...)
+		found, refused[m[0].Message] = append(found, m...), true
 		in.removed = append(in.removed, m.digest())
 		covered, _ := o.Conversation.divide(m)
 		in.distrust = in.distrust || len(covered) > 0 && o.Conversation.wrote(m[0])
@@ -112,6 +114,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	case o.Mode == kernel.Observe:
 		return nil, nil
 	}
+	in.refused = refused
 	return found, nil
 }
 
