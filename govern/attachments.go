@@ -1,7 +1,6 @@
 package govern
 
 import (
-	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -49,7 +48,7 @@ func (o *Opened) splitAttachments(in *Input, attachments, parts, replaced []wire
 // recordAttachments records what becomes of attachments.
 func (o *Opened) recordAttachments(gone, stay []wire.Part) {
 	for _, p := range gone {
-		o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: "request." + p.Path, Why: wentWithText, Bytes: p.Bytes})
+		o.redact(p, wentWithText)
 	}
 	for _, p := range stay {
 		o.Coverage.Skip("request."+p.Path, string(p.Kind), p.Bytes)

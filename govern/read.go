@@ -189,7 +189,7 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		switch {
 		case isHistory(p):
 		case p.Ours && o.Mode == kernel.Enforce:
-			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: name, Why: refersToOurs, Bytes: p.Bytes})
+			o.redact(p, refersToOurs)
 			replaced = append(replaced, p)
 		case p.Kind == wire.Unknown:
 			said, instructions, _ := loose.Texts(looseMember(p, body))
