@@ -285,6 +285,16 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
+// refusedBehind is the answer to a request that a handler after lex refused with a 4xx of its
+// own, such as basic_auth; nil if err is none.
+func refusedBehind(err error) *apiError {
+	status := statusOf(err)
+	if err == nil || status < http.StatusBadRequest || status >= http.StatusInternalServerError {
+		return nil
+	}
+	return errUpstreamStatus.withMessage(http.StatusText(status) + ".").withStatus(status)
+}
+
 // behindEnded logs an error of the handlers after lex, if it is a failure of
 // theirs.
 func (g *request) behindEnded(ctx context.Context, err error) {
