@@ -515,8 +515,10 @@ func (a *governedAnswer) endsUnanswered(err error) bool {
 
 // answerFailure answers for handlers that gave no answer.
 func (a *governedAnswer) answerFailure(err error) {
-	ctx := a.r.Context()
-	a.refundQuota(ctx) // before the client has the answer, and leaves
+	ctx, refused := a.r.Context(), refusedBehind(err)
+	if refused == nil || providerFailed(refused.Status) || ctx.Err() != nil {
+		a.refundQuota(ctx) // before the client has the answer, and leaves
+	}
 	switch {
 	case exits(ctx):
 		a.replaceWith(errGovernor.withStatus(http.StatusServiceUnavailable), kernel.Aborted, "no output")
@@ -524,6 +526,9 @@ func (a *governedAnswer) answerFailure(err error) {
 		a.replaceWith(errUpstream, kernel.ClientGone, "no output")
 	case errors.Is(err, errAnswerTooLarge):
 		a.replaceWith(errAnswerSize, kernel.ProviderFailed, "no output")
+	case refused != nil:
+		a.client.keepStatusHeaders()
+		a.replaceWith(refused, kernel.ProviderFailed, "no output")
 	default:
 		a.replaceWith(errUpstream, kernel.ProviderFailed, "no output")
 	}

@@ -261,6 +261,7 @@ var causes = []struct {
 const (
 	causeTimeout   = "timeout"
 	causeBrokenOff = "broken_off" // the answer, after its beginning
+	causeEncoding  = "encoding"   // an answer to a call of our own that cannot be decoded
 	causeOther     = "other"
 )
 
@@ -282,6 +283,16 @@ func statusOf(err error) int {
 		return known.StatusCode
 	}
 	return http.StatusInternalServerError
+}
+
+// refusedBehind is the answer to a request that a handler after lex refused with a 4xx of its
+// own, such as basic_auth; nil if err is none.
+func refusedBehind(err error) *apiError {
+	status := statusOf(err)
+	if err == nil || status < http.StatusBadRequest || status >= http.StatusInternalServerError {
+		return nil
+	}
+	return errUpstreamStatus.withMessage(http.StatusText(status) + ".").withStatus(status)
 }
 
 // behindEnded logs an error of the handlers after lex, if it is a failure of
@@ -314,7 +325,7 @@ func isCancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context
 // logFailure writes the one line of a governed request that failed behind lex.
 // The error's text stays out of it, because it may hold an address or a query.
 func (g *request) logFailure(cause string) {
-	if cause != causeBrokenOff { // an answer had begun
+	if cause != causeBrokenOff && cause != causeEncoding { // an answer had begun
 		g.handler.upstream.record(g.handler.logger, cause)
 	}
 	g.failure.Do(func() {

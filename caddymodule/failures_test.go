@@ -156,3 +156,33 @@ func TestLogsAfterAReload(t *testing.T) {
 		}
 	}
 }
+
+// What a handler after lex refuses by itself keeps its status, in the shape of the API, with the
+// headers that belong to the status.
+func TestHandlersOwnErrorsKeepTheirStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		handlers, header string
+		status           int
+	}{
+		"basic_auth":  {"basic_auth {\nuser $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}\nrespond ok", "Www-Authenticate", http.StatusUnauthorized},
+		"error":       {"error no 404", "", http.StatusNotFound},
+		"file_server": {"file_server", "", http.StatusNotFound},
+		"no answer":   {"error no 503", "", http.StatusBadGateway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "route {\nlex\n"+test.handlers+"\n}")
+			code := "upstream_error"
+			if test.status == http.StatusBadGateway {
+				code = "upstream_failed"
+			}
+			for path, body := range map[string]string{
+				"/v1/chat/completions": chatQuestion, "/v1/messages": claudeQuestion, "/v1/embeddings": `{"model":"m","input":"What is the capital of France?"}`,
+			} {
+				status, header, got := p.send(http.MethodPost, path, body, nil)
+				if status != test.status || test.header != "" && header.Get(test.header) == "" || path == "/v1/chat/completions" && !strings.Contains(got, code) {
+					t.Errorf("%s: %d %v %s", path, status, header, got)
+				}
+			}
+		})
+	}
+}

@@ -256,6 +256,9 @@ func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 	if err := c.ask(ctx, got, c.r, call); err != nil {
 		return reply{err: err}
 	}
+	if got.decode() != nil {
+		return reply{err: c.undecoded()}
+	}
 	var usage wire.Usage
 	usage.Read(got.body.Bytes())
 	c.app.metrics.countTokens(c.handler.asks.Name(), usage)

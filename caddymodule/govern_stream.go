@@ -123,6 +123,13 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 		frames: wire.NewSplitter(asks.Framing(), int(min(c.app.Limits.Body, math.MaxInt))), events: asks.Events(),
 	}
 	err := c.ask(ctx, got, c.r, call)
+	switch {
+	case err != nil:
+	case got.decode() != nil:
+		err = c.undecoded()
+	default:
+		err = got.readDecoded()
+	}
 	if last, ok := got.frames.Last(); ok && err == nil && got.streamed {
 		err = got.event(last)
 	}
@@ -175,6 +182,16 @@ type streamRecorder struct {
 func (s *streamRecorder) WriteHeader(status int) {
 	s.recorder.WriteHeader(status)
 	s.streamed = s.ok() && isStream(status, s.header, s.framing)
+}
+
+// readDecoded reads the events of a stream that came whole, because it was encoded.
+func (s *streamRecorder) readDecoded() error {
+	if s.streamed || !s.ok() || !isStream(s.status, s.header, s.framing) {
+		return nil
+	}
+	s.streamed = true
+	_, err := s.Write(s.body.Bytes())
+	return err
 }
 
 // Write hands the tokens of complete events to the gate.

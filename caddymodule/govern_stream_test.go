@@ -314,3 +314,41 @@ func TestGovernStreamReadsTheUnterminatedFrame(t *testing.T) {
 		t.Errorf("%s", w.Body)
 	}
 }
+
+// An answer that is encoded although that was not asked for is decoded, whole or streamed, and
+// one that cannot be decoded leaves its cause in the log.
+func TestGovernDecodesAnswers(t *testing.T) {
+	broken := func(s string) (string, string) {
+		coding, body := gzipped(s)
+		return coding, body[:len(body)/2]
+	}
+	for name, encode := range map[string]func(string) (coding, body string){
+		"gzip": gzipped, "br": brotlied, "zlib": zlibbed, "deflate": deflated, "twice": gzippedTwice, "broken": broken,
+		"not known": func(s string) (string, string) { return "rot13", s },
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			contentType, body := "application/json", completion("Paris.")
+			if isGoverned(r) {
+				contentType, body = "text/event-stream", stream("Paris.")
+			}
+			w.Header().Set("Content-Type", contentType)
+			coding, encoded := encode(body)
+			w.Header().Set("Content-Encoding", coding)
+			_, _ = io.WriteString(w, encoded)
+		}))
+		for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
+			p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "lex\nreverse_proxy "+srv.Listener.Addr().String())
+			status, _, body := p.send(http.MethodPost, path, question, nil)
+			lines := failureLines(t, p.stop())
+			switch fails := name == "broken" || name == "not known"; {
+			case fails:
+				if status != http.StatusInternalServerError || !strings.Contains(body, "provider_exhausted") || len(lines) != 1 || lines[0]["cause"] != "encoding" {
+					t.Errorf("%s %s: %d %s, logged %v", path, name, status, body, lines)
+				}
+			case status != http.StatusOK, !strings.Contains(body, "Paris."), !strings.Contains(body, `"governed_source":"governed"`), len(lines) > 0:
+				t.Errorf("%s %s: %d %s, logged %v", path, name, status, body, lines)
+			}
+		}
+		srv.Close()
+	}
+}

@@ -395,10 +395,7 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 	if begun {
 		panic(http.ErrAbortHandler) // an error of ours must not follow half of an answer
 	}
-	e := errProviderMissing
-	if status := statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-		e = errUpstreamStatus.withMessage(http.StatusText(status) + ".").withStatus(status)
-	}
+	e := cmp.Or(refusedBehind(err), errProviderMissing)
 	if tell != nil {
 		tell(w.Header())
 		w.Header().Del(uninspectedHeader) // the answer is ours

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
 )
 
 // errProvider is the failure of a model's answer: not reached, not a success,
@@ -63,6 +64,12 @@ func (g *request) recovered(ctx context.Context, p any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	return errProvider
+}
+
+// undecoded notes that an answer to a call of our own could not be decoded.
+func (g *request) undecoded() error {
+	g.logFailure(causeEncoding)
 	return errProvider
 }
 
@@ -195,6 +202,20 @@ func (rec *recorder) Write(p []byte) (int, error) {
 
 // FlushError has nothing to flush.
 func (rec *recorder) FlushError() error { return nil }
+
+// decode undoes an encoding that upstream uses although it was not asked for.
+func (rec *recorder) decode() error {
+	if !encoded(rec.header) {
+		return nil
+	}
+	plain, err := loose.Decode(rec.body.Bytes(), codings(rec.header), rec.limit)
+	if err != nil {
+		return fmt.Errorf("decoding the model's answer: %w", err)
+	}
+	rec.header.Del("Content-Encoding")
+	rec.body = *bytes.NewBuffer(plain)
+	return nil
+}
 
 // ok reports whether the answer is a success in an encoding that can be read.
 func (rec *recorder) ok() bool {

@@ -327,6 +327,16 @@ func (c *clientSide) replace() {
 	maps.Copy(h, c.before.Clone())
 }
 
+// keepStatusHeaders makes replace keep the headers that belong to the status of an error
+// (RFC 9110, 10.2.1, 10.2.3 and 11.6.1).
+func (c *clientSide) keepStatusHeaders() {
+	for _, name := range []string{"Allow", "Retry-After", "Www-Authenticate"} {
+		if values, there := c.Header()[name]; there {
+			c.before[name] = values
+		}
+	}
+}
+
 // A client that does not take writePart bytes within writeTime is gone: the answer
 // must not be kept for it. A slow one that goes on reading gets all of it.
 const (

@@ -33,20 +33,22 @@ const removedCap = 0.49
 // a turn refused, it adds their texts to the assessed texts instead. In the mode
 // observe nothing is replaced.
 func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part) (replaced []wire.Part, err error) {
-	var found []wire.Part
+	var found, treated []wire.Part
 	var unread []pastMessage
+	refused := make(map[int]bool)
 	known := o.knowsHistory()
 	past := pastMessages(parts)
 	places := in.place(past, newestMessages(parts))
 	for i, m := range past {
 		kept := slices.Contains(o.memory.Kept, places[i])
+		refused[m[0].Message] = !kept && slices.Contains(o.memory.Refused, m.digest())
 		poisoned, m := o.treatedResults(m, kept) // their evidence is in the session
-		found = append(found, poisoned...)
+		treated = append(treated, poisoned...)
 		if len(m) == 0 {
 			continue
 		}
 		if !kept && o.wasRefused(m) { // and so is this one's
-			found = append(found, m...)
+			found, refused[m[0].Message] = append(found, m...), true
 			continue
 		}
 		known := known && (!o.memory.Distrust || !o.Conversation.wrote(m[0]))
@@ -60,7 +62,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		switch {
 		case len(m) == 0:
 		case known && !kept && o.wasRefused(m):
-			found = append(found, m...)
+			found, refused[m[0].Message] = append(found, m...), true
 		case known && slices.Contains(o.memory.Seen, o.markOf(m)):
 			m.inspected(o.Coverage, detectorEarlier)
 			in.seen = append(in.seen, o.markOf(m))
@@ -86,8 +88,8 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		o.skipGaps(in, attacks, read.Gaps) // they stay
 	}
 	for _, m := range attacks {
-		o.recordRemoval(m, "would be refused now")
-		found = append(found, m...)
+		o.recordRemoval(m, refusedNow)
+		found, refused[m[0].Message] = append(found, m...), true
 		in.removed = append(in.removed, m.digest())
 		covered, _ := o.Conversation.divide(m)
 		in.distrust = in.distrust || len(covered) > 0 && o.Conversation.wrote(m[0])
@@ -105,14 +107,49 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	in.earlier = lastWords(kept)
 	switch {
 	case o.Reading.RefuseHistory:
-		for _, p := range found {
+		for _, p := range slices.Concat(treated, found) {
 			in.said = append(in.said, detect.Text{Source: loose.SourceOf(p), Body: p.Text, Part: "request." + p.Path})
 		}
 		return nil, nil
 	case o.Mode == kernel.Observe:
 		return nil, nil
 	}
-	return found, nil
+	in.refused = refused
+	found, err = o.withoutNames(ctx, found)
+	return append(treated, found...), err
+}
+
+// withoutNames returns the parts of removed messages that are replaced: all but the names of
+// speakers and tools, by which a provider finds the call that a result belongs to. A name
+// goes if it is an attack by itself, and all go that are one together.
+func (o *Opened) withoutNames(ctx context.Context, found []wire.Part) (replaced []wire.Part, err error) {
+	stays := make(map[string]bool)
+	var harmless []pastMessage
+	for _, p := range found {
+		if _, read := stays[p.Text]; read || p.Kind != wire.Name {
+			continue
+		}
+		refused, s, err := o.wouldRefuse(ctx, pastMessage{p})
+		if err != nil {
+			return nil, fmt.Errorf("reading the names of the history: %w", err)
+		}
+		if stays[p.Text] = !refused && !s.Unopened && s.Unread == 0; stays[p.Text] {
+			harmless = append(harmless, pastMessage{p})
+		}
+	}
+	together, _, err := o.wouldRefuse(ctx, harmless...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the names of the history: %w", err)
+	}
+	for _, p := range found {
+		if p.Kind != wire.Name || !stays[p.Text] || together {
+			replaced = append(replaced, p)
+			continue
+		}
+		o.Coverage.Redacted = slices.DeleteFunc(o.Coverage.Redacted, func(r kernel.SkippedPart) bool { return r.Part == "request."+p.Path })
+		pastMessage{p}.inspected(o.Coverage, DetectorLocal)
+	}
+	return replaced, nil
 }
 
 // wasRefused reports whether a message was refused before, and then records its
@@ -125,8 +162,11 @@ func (o *Opened) wasRefused(m pastMessage) bool {
 	return true
 }
 
-// refusedThen is why a message is removed that its own turn refused.
-const refusedThen = "refused when it was new"
+// Why a message is removed: its own turn refused it, or it would be refused alone.
+const (
+	refusedThen = "refused when it was new"
+	refusedNow  = "would be refused now"
+)
 
 // divide divides a message into what the digest of the conversation has and what it
 // does not have, such as the arguments of a call.
@@ -163,8 +203,13 @@ func (o *Opened) recordRemoval(m pastMessage, why string) {
 		return
 	}
 	for _, p := range m {
-		o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: "request." + p.Path, Why: why, Bytes: p.Bytes})
+		o.redact(p, why)
 	}
+}
+
+// redact records that a part is replaced.
+func (o *Opened) redact(p wire.Part, why string) {
+	o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: "request." + p.Path, Why: why, Bytes: p.Bytes})
 }
 
 // affordable returns the newest of the earlier messages that fit into the limit

@@ -31,6 +31,7 @@ type Input struct {
 	past     kernel.Scores // of the messages that were removed from the history
 	removed  []string      // digests of the messages that are removed for the first time
 	treated  []string      // digests of the results that are replaced or annotated
+	refused  map[int]bool  // the messages of the history of which not only results of tools are removed
 	deniedBy string        // the rule that refuses the request, whatever its texts are
 	degraded bool          // a guard failed on a result of a tool that is read by itself
 
@@ -182,13 +183,13 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		return nil, err
 	}
 	known := o.knowsHistory()
-	var results []wire.Part
+	var results, silent []wire.Part
 	for _, p := range parts {
 		name := "request." + p.Path
 		switch {
 		case isHistory(p):
 		case p.Ours && o.Mode == kernel.Enforce:
-			o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: name, Why: refersToOurs, Bytes: p.Bytes})
+			o.redact(p, refersToOurs)
 			replaced = append(replaced, p)
 		case p.Kind == wire.Unknown:
 			said, instructions, _ := loose.Texts(looseMember(p, body))
@@ -202,7 +203,7 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 			in.said, in.instructions = append(in.said, said...), append(in.instructions, instructions...)
 		case p.Text == "" && p.Kind == wire.Text:
 		case p.Text == "":
-			o.Coverage.Skip(name, string(p.Kind), p.Bytes)
+			silent = append(silent, p)
 		case known && p.Earlier && !o.wasBeyond(p):
 			o.inspectedThen(pastMessage{p}, detectorEarlier)
 		case o.treatsResults() && loose.SourceOf(p) == detect.Tool:
@@ -216,7 +217,10 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		}
 	}
 	poisoned, err := o.readResults(ctx, in, results)
-	return append(replaced, poisoned...), err
+	replaced = append(replaced, poisoned...)
+	gone, stay := o.splitAttachments(in, silent, parts, replaced)
+	o.recordAttachments(gone, stay)
+	return append(replaced, gone...), err
 }
 
 // knowsHistory reports whether the resent conversation is the one that earlier turns of

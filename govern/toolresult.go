@@ -314,7 +314,7 @@ func (o *Opened) recordTreated(p wire.Part) {
 	if o.annotates(p) {
 		why += "; annotated"
 	}
-	o.Coverage.Redacted = append(o.Coverage.Redacted, kernel.SkippedPart{Part: "request." + p.Path, Why: why, Bytes: p.Bytes})
+	o.redact(p, why)
 }
 
 // annotates reports whether a part that carries instructions stays, behind a warning.

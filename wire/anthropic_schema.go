@@ -197,17 +197,17 @@ func typed(known members) schema {
 var (
 	anthropicCitations = anyOf{list: gathered(Annotation), object: object(members{"enabled": scalar})}.read
 
-	anthropicImage = typed(members{
+	anthropicImage = attached(textBlock, typed(members{
 		"source": byType(map[string]schema{
 			"base64": typed(members{"data": media(Image), "media_type": scalar}),
 			"url":    typed(members{"url": media(Image)}),
 			"file":   typed(members{"file_id": media(Image)}),
 		}),
 		"cache_control": anthropicCache, "transformations": object(members{"oversized_image": scalar}),
-	})
+	}))
 
 	anthropicDocument = typed(members{
-		"source": byType(map[string]schema{
+		"source": attached(plainSource, byType(map[string]schema{
 			"text":   typed(members{"data": text(Document), "media_type": scalar}),
 			"base64": typed(members{"data": media(File), "media_type": scalar}),
 			"url":    typed(members{"url": media(File)}),
@@ -215,7 +215,7 @@ var (
 			"content": typed(members{"content": anyOf{text: text(Document), list: list(anthropicBlocks(map[string]schema{
 				"text": anthropicTextBlock(Document), "image": anthropicImage,
 			}))}.read}),
-		}),
+		})),
 		"title": text(Document), "context": text(Document), "citations": anthropicCitations, "cache_control": anthropicCache,
 	})
 
@@ -275,7 +275,7 @@ var anthropicBlock = map[string]schema{
 	"mcp_tool_listing": toolResult(typed(members{"mcp_server_name": text(Name), "tools": gathered(Schema)})),
 	"tool_addition":    anthropicToolChange,
 	"tool_removal":     anthropicToolChange,
-	"container_upload": typed(members{"file_id": media(File), "cache_control": anthropicCache}),
+	"container_upload": attached(textBlock, typed(members{"file_id": media(File), "cache_control": anthropicCache})),
 	"fallback": typed(members{
 		"from": object(members{"model": scalar}), "to": object(members{"model": scalar}),
 		"trigger": object(members{"type": scalar, "category": scalar}),
@@ -427,10 +427,10 @@ var (
 	anthropicFailure   = typed(members{"error_code": scalar, "error_message": text(Text)})
 	anthropicExecution = typed(members{
 		"stdout": text(Text), "stderr": text(Text), "encrypted_stdout": media(Document), "return_code": scalar,
-		"content": list(byType(map[string]schema{
+		"content": attached(emptied, list(byType(map[string]schema{
 			"code_execution_output":      typed(members{"file_id": media(File)}),
 			"bash_code_execution_output": typed(members{"file_id": media(File)}),
-		})),
+		}))),
 	})
 )
 

@@ -196,6 +196,9 @@ type Part struct {
 	// Message is the number, from 1, of the request's message or the answer's
 	// choice that the part belongs to; 0 for a part outside them.
 	Message int
+	// Result is the number, from 1, of the result of a tool that the part belongs to; 0 for a
+	// part outside them.
+	Result int
 	// Earlier: the part belongs to the history. The newest turn begins after the
 	// last message of the assistant that another message follows; everything
 	// before it is history. So is everything that the body attributes to the
@@ -208,7 +211,13 @@ type Part struct {
 	// Called: the part belongs to one of the answer's [Response.Calls].
 	Called bool
 
-	replacement replacement // what Redact writes in its place
+	replacement   replacement // what Redact writes in its place
+	before, after int         // bytes around the value that go with it, see attached
+}
+
+// Attachment reports whether the part is an image, a sound or a file that has no text.
+func (p Part) Attachment() bool {
+	return p.Text == "" && (p.Kind == Image || p.Kind == Audio || p.Kind == File)
 }
 
 // Request is what governance needs of a call.

@@ -90,7 +90,7 @@ var (
 
 // geminiPartOf is a part whose text is of a kind.
 func geminiPartOf(kind Kind) schema {
-	return twins(members{
+	return attached(textPart, twins(members{
 		"text":       text(kind),
 		"inlineData": geminiBlob,
 		"fileData":   geminiFile,
@@ -100,7 +100,7 @@ func geminiPartOf(kind Kind) schema {
 		})),
 		"functionResponse": asTool(twins(members{
 			"name": text(Name), "response": geminiResult,
-			"parts": oneOrMore(twins(members{"inlineData": geminiBlob, "fileData": geminiFile, "mediaProcessing": scalar})),
+			"parts": attached(emptied, oneOrMore(twins(members{"inlineData": geminiBlob, "fileData": geminiFile, "mediaProcessing": scalar}))),
 			"id":    scalar, "scheduling": scalar, "willContinue": scalar,
 		})),
 		"executableCode":      twins(members{"code": text(Arguments), "language": scalar, "id": scalar}),
@@ -115,7 +115,7 @@ func geminiPartOf(kind Kind) schema {
 
 		"thought": geminiSwitch, "thoughtSignature": scalar, "mediaProcessing": scalar,
 		"mediaResolution": opaque, "partMetadata": opaque, "videoMetadata": opaque,
-	})
+	}))
 }
 
 // geminiSwitch is a switch that decides how its neighbours are read.

@@ -93,7 +93,7 @@ var ollamaMessageMembers = object(members{
 })
 
 // ollamaImages are images in base64.
-var ollamaImages = list(anyOf{text: media(Image)}.read)
+var ollamaImages = attached(emptied, list(anyOf{text: media(Image)}.read))
 
 // ollamaToolCall has its arguments as an object; some clients send their JSON.
 var ollamaToolCall = calling(object(members{

@@ -75,7 +75,7 @@ var chatMessageMembers = object(members{
 // chatContent is a string or an array of parts.
 var chatContent = anyOf{text: text(Text), list: list(anyOf{text: text(Text), object: chatPart}.read)}.read
 
-var chatPart = object(members{
+var chatPart = attached(textBlock, object(members{
 	"type":                    word("text", "refusal", "image_url", "input_audio", "file"),
 	"text":                    text(Text),
 	"refusal":                 text(RefusalText),
@@ -83,7 +83,7 @@ var chatPart = object(members{
 	"input_audio":             media(Audio),
 	"file":                    media(File),
 	"prompt_cache_breakpoint": opaque,
-})
+}))
 
 var chatToolCall = object(members{
 	"index": scalar, "id": scalar, "type": word("function", "custom"),

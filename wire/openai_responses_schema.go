@@ -131,9 +131,9 @@ var responsesItems = map[string]responsesItem{
 	}),
 	"code_interpreter_call": item(Assistant, members{
 		"code": text(Arguments), "container_id": scalar,
-		"outputs": as(Tool, list(object(members{
+		"outputs": as(Tool, list(attached(logsOutput, object(members{
 			"type": word("logs", "image"), "logs": text(ToolResult), "url": media(Image),
-		}))),
+		})))),
 	}),
 	"image_generation_call": item(Assistant, members{
 		"result": media(Image), "revised_prompt": text(Arguments), "error": as(Tool, gathered(ToolResult)),
@@ -173,6 +173,8 @@ func responsesInputItem(w *walk, v gjson.Result) {
 		as(Definition, read.members)(w, v)
 	case v.Get("type").Str == "reasoning":
 		w.inMessage(read.role, v, responsesReasoning)
+	case v.Get("type").Str == "image_generation_call":
+		w.inMessage(read.role, v, attached(messageItem, read.members))
 	default:
 		w.inMessage(read.role, v, read.members)
 	}
@@ -272,7 +274,7 @@ func responsesPart(kind Kind) schema {
 	image := object(members{
 		"type": scalar, "detail": scalar, "image_url": media(Image), "file_id": media(Image), "prompt_cache_breakpoint": opaque,
 	})
-	parts["input_image"], parts["computer_screenshot"] = image, image
+	parts["input_image"], parts["computer_screenshot"] = image, attached(blankScreenshot, image)
 	parts["input_file"] = object(members{
 		"type": scalar, "detail": scalar, "file_data": media(File), "file_id": media(File), "file_url": media(File),
 		"filename": text(Name), "prompt_cache_breakpoint": opaque,
@@ -282,8 +284,10 @@ func responsesPart(kind Kind) schema {
 	return func(w *walk, v gjson.Result) {
 		read, known := parts[v.Get("type").Str]
 		switch {
+		case known && v.IsObject() && w.role == Assistant:
+			attached(outputText, read)(w, v)
 		case known && v.IsObject():
-			read(w, v)
+			attached(inputText, read)(w, v)
 		case w.role == Assistant:
 			replacedBy(outputText, (*walk).other)(w, v)
 		default:

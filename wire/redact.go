@@ -2,15 +2,17 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"slices"
 )
 
 // Redact returns the body with the values of some parts replaced by text, each
-// in a form that its place in the dialect takes. Every other byte stays as it
+// in a form that its place in the dialect takes. An attachment goes with the block that it
+// stands in. Every other byte stays as it
 // was, so that a provider's prompt cache finds the same prefix again, turn after
-// turn. The parts must be of this very body and have Text; their order does not
-// matter. The body itself is not changed.
+// turn. The parts must be of this very body and have Text or be attachments; their
+// order does not matter. The body itself is not changed.
 func Redact(body []byte, parts []Part, text string) []byte {
 	edits := make([]Edit, len(parts))
 	for i, p := range parts {
@@ -30,10 +32,22 @@ type Edit struct {
 func Apply(body []byte, edits []Edit) []byte {
 	var c changes
 	for _, e := range edits {
-		from, to := e.Part.Start, e.Part.Start+e.Part.Bytes
+		from, to := e.Part.Start-e.Part.before, e.Part.Start+e.Part.Bytes+e.Part.after
 		c.put(from, to, string(e.value(body[from:to])))
 	}
-	return c.apply(body)
+	return c.outermost().apply(body)
+}
+
+// outermost leaves out the changes inside of others: a block that is replaced may have
+// several parts.
+func (c changes) outermost() (out changes) {
+	slices.SortStableFunc(c, func(a, b change) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	for _, one := range c {
+		if len(out) == 0 || one.from >= out[len(out)-1].to {
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // value is what stands in the place of a raw value.
@@ -70,6 +84,14 @@ const (
 	outputText replacement = "output_text"
 	// noted is an object that holds the text, for one whose members have any names.
 	noted replacement = "noted"
+	// plainSource is the source of a document of Anthropic's API.
+	plainSource replacement = "plain source"
+	// logsOutput is what a program wrote, for an image that it made.
+	logsOutput replacement = "logs"
+	// blankScreenshot is a picture of one white dot: the result of a computer must be one.
+	blankScreenshot replacement = "screenshot"
+	// emptied is a list with nothing in it, for one that takes no text.
+	emptied replacement = "emptied"
 )
 
 // redacted is the JSON value that replaces a part whose raw value begins with the
@@ -89,6 +111,16 @@ func (p Part) redacted(opens byte, text string) []byte {
 		return encode(map[string]string{"type": string(p.replacement), "text": text})
 	case p.replacement == noted:
 		return encode(map[string]string{"note": text})
+	case p.replacement == plainSource:
+		return encode(map[string]string{"type": "text", "media_type": "text/plain", "data": text})
+	case p.replacement == logsOutput:
+		return encode(map[string]string{"type": "logs", "logs": text})
+	case p.replacement == blankScreenshot:
+		return encode(map[string]string{"type": "computer_screenshot", "image_url": blankImage})
+	case p.replacement == emptied:
+		return []byte(`[]`)
+	case p.Attachment() && opens == '"':
+		return []byte(`""`)
 	case p.Kind == Arguments && opens == '"':
 		return encode(string(encode(map[string]string{"redacted": text})))
 	case p.Kind == Arguments:
@@ -102,3 +134,6 @@ func (p Part) redacted(opens byte, text string) []byte {
 	}
 	return encode(text)
 }
+
+// blankImage is a PNG of one white pixel.
+const blankImage = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg=="

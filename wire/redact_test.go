@@ -143,3 +143,53 @@ func checkRedacted(t *testing.T, before, after wire.Request, at map[int]bool, ou
 		}
 	}
 }
+
+// An attachment is replaced together with the block that it stands in, by what the API takes
+// in its place, whatever else of the block is replaced.
+func TestRedactAttachments(t *testing.T) {
+	for name, test := range map[string]struct{ dialect, body, want string }{
+		"file by two names": {
+			"openai_responses", `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","filename":"a.pdf","file_data":"AAAA","file_id":"f"}]}]}`,
+			`{"model":"m","input":[{"role":"user","content":[{"text":"gone","type":"input_text"}]}]}`,
+		},
+		"image of a program": {
+			"openai_responses", `{"model":"m","input":[{"type":"code_interpreter_call","id":"c","code":"x","container_id":"d","outputs":[{"type":"image","url":"u"}]}]}`,
+			`{"model":"m","input":[{"type":"code_interpreter_call","id":"c","code":"{\"redacted\":\"gone\"}","container_id":"d","outputs":[{"logs":"gone","type":"logs"}]}]}`,
+		},
+		"image that the provider made": {
+			"openai_responses", `{"model":"m","input":[{"type":"image_generation_call","id":"i","status":"completed","result":"AAAA","revised_prompt":"x"}]}`,
+			`{"model":"m","input":[{"content":"gone","role":"assistant","type":"message"}]}`,
+		},
+		"screenshot": {
+			"openai_responses", `{"model":"m","input":[{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot","image_url":"u"}}]}`,
+			`{"model":"m","input":[{"type":"computer_call_output","call_id":"c","output":{"image_url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg==","type":"computer_screenshot"}}]}`,
+		},
+		"spoken answer": {
+			"openai", `{"model":"m","messages":[{"role":"assistant","content":null,"audio":{"id":"a","data":"AAAA","transcript":"x"}}]}`,
+			`{"model":"m","messages":[{"role":"assistant","content":null,"audio":{"id":"a","data":"","transcript":"gone"}}]}`,
+		},
+		"upload": {
+			"anthropic", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"}]}]}`,
+			`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"text":"gone","type":"text"}]}]}`,
+		},
+		"files of a program": {
+			"anthropic", `{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"code_execution_tool_result","tool_use_id":"t","content":{"type":"code_execution_result","stdout":"","stderr":"","return_code":0,"content":[{"type":"code_execution_output","file_id":"f"},{"type":"code_execution_output","file_id":"g"}]}}]}]}`,
+			`{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"code_execution_tool_result","tool_use_id":"t","content":{"type":"code_execution_result","stdout":"","stderr":"","return_code":0,"content":[]}}]}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := dialect(t, test.dialect)
+			r, err := d.Request([]byte(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := wire.Redact([]byte(test.body), r.Parts, "gone")
+			if string(got) != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+			if _, err := d.Request(got); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -15,6 +15,8 @@ type walk struct {
 	path    []byte // of the value being read
 	role    Role   // of the message being read
 	message int    // its number; 0 outside messages
+	result  int    // of the result of a tool being read; 0 outside them
+	results int    // so far
 	roles   []Role // of the messages so far
 	parts   []Part
 	called  bool // a value was read that calls tools
@@ -241,13 +243,31 @@ func media(kind Kind) schema {
 	}
 }
 
+// attached reads a value that Redact replaces as a whole, by one of a form, where an
+// attachment in it must go: one that is only emptied breaks the rules of the API.
+func attached(form replacement, read schema) schema {
+	return func(w *walk, v gjson.Result) {
+		n := len(w.parts)
+		read(w, v)
+		for i := range w.parts[n:] {
+			if p := &w.parts[n+i]; p.Attachment() && p.replacement == "" {
+				p.replacement, p.before, p.after = form, p.Start-v.Index, endOf(v)-p.Start-p.Bytes
+			}
+		}
+	}
+}
+
 // as reads a value with another role.
 func as(role Role, read schema) schema {
 	return func(w *walk, v gjson.Result) {
-		before := w.role
+		before, result := w.role, w.result
+		if role == Tool && before != Tool {
+			w.results++
+			w.result = w.results
+		}
 		w.role = role
 		read(w, v)
-		w.role = before
+		w.role, w.result = before, result
 	}
 }
 
@@ -301,6 +321,6 @@ func (w *walk) add(kind Kind, s string, v gjson.Result) {
 	}
 	w.parts = append(w.parts, Part{
 		Path: string(w.path), Role: w.role, Kind: kind, Text: s, Start: v.Index, Bytes: len(v.Raw), Message: w.message,
-		Called: w.calling,
+		Result: w.result, Called: w.calling,
 	})
 }
