@@ -65,6 +65,15 @@ func (s *shell) executes(argv []string) {
 				s.breaks(RemoteCodeExecution)
 			}
 		}
+	case sourceRunners[name]:
+		for _, word := range argv[1:] {
+			if text, known := s.written[path.Base(word)]; known && s.calls <= maxNested {
+				s.code(text)
+			}
+		}
+		if builds[name] {
+			s.builds(argv)
+		}
 	case builds[name]:
 		s.builds(argv)
 	case s.fetched[argv[0]]:
@@ -125,6 +134,9 @@ func (s *shell) builds(argv []string) {
 		s.recipes(s.written["Makefile"])
 	}
 }
+
+// sourceRunners run a program from its source.
+var sourceRunners = words("go deno bun npx tsx ts-node dart swift kotlinc scala crystal nim zig gcc cc g++ clang javac java rustc")
 
 // recipes reads the commands of a makefile.
 func (s *shell) recipes(text string) {
