@@ -50,6 +50,8 @@
 //     followed to their uses through assignments, loops, imports, handed functions and
 //     operations on literals (following.go); then what is removed is read as a place
 //     (place.go), and calls of libraries by their tables (library.go).
+//   - Files that are run later, by package managers, runners, editors and engines of
+//     containers, are read for the commands in them (recipe.go).
 //
 // # Effect
 //

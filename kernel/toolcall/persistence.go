@@ -28,7 +28,7 @@ func (r *reading) planted(name string) {
 	if accountFile.matches(name) {
 		r.breaks(PrivilegeEscalation)
 	}
-	if isPersistence(name) {
+	if isPersistence(name) && !r.everyday {
 		r.breaks(Persistence)
 	}
 }

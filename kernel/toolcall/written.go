@@ -65,6 +65,10 @@ func (s *shell) executes(argv []string) {
 				s.breaks(RemoteCodeExecution)
 			}
 		}
+	case name == "ansible-playbook" || name == "docker" || name == "docker-compose" || name == "podman":
+		for _, word := range argv[1:] {
+			s.follow(word)
+		}
 	case sourceRunners[name]:
 		for _, word := range argv[1:] {
 			if text, known := s.written[path.Base(word)]; known && s.calls <= maxNested {
@@ -137,6 +141,18 @@ func (s *shell) builds(argv []string) {
 
 // sourceRunners run a program from its source.
 var sourceRunners = words("go deno bun npx tsx ts-node dart swift kotlinc scala crystal nim zig gcc cc g++ clang javac java rustc")
+
+// follow reads a file that the text wrote and that a tool is told to follow.
+func (s *shell) follow(name string) {
+	text, known := s.written[path.Base(name)]
+	if !known || !strings.HasSuffix(name, "ml") {
+		return
+	}
+	s.composed(text)
+	for _, command := range blockCommands(text) {
+		s.shellIn(command, s)
+	}
+}
 
 // recipes reads the commands of a makefile.
 func (s *shell) recipes(text string) {
