@@ -14,14 +14,15 @@ type recipe struct {
 	commands func(text string) []string
 	judge    func(r *reading, text string)
 	program  bool // the text is one
+	installs bool // ordinary ones fetch an installer and run it
 }
 
 // recipes are by the name of the file. What ordinary ones do to their own machine passes:
 // only what is [grave] counts.
 var recipes = []recipe{
 	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands},
-	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes},
-	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow},
+	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
+	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
 	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
 	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
 	{name: newExpression(`\.tf$`), commands: quotedCommands},
@@ -91,7 +92,7 @@ func (r *reading) recipe(name, text string) {
 			}
 		}
 		for _, v := range grave {
-			if sub.broken[v] {
+			if sub.broken[v] && (v != RemoteCodeExecution || !kind.installs) {
 				r.breaks(v)
 			}
 		}
