@@ -155,6 +155,9 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, de
 			r.leaves[i].part = true
 		}
 	}
+	if texts > 1 && texts == len(r.leaves)-before && (key == "source" || key == "cell") { // the lines of a notebook's cell
+		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.lines(r.leaves[before:]), text: true, composed: true})
+	}
 	if texts > 1 && texts == len(r.leaves)-before && roleOfKey(key) == roleShell {
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.joined(r.leaves[before:], ""), text: true, composed: true})
 	}
@@ -191,6 +194,18 @@ func (r *argumentReader) joined(leaves []leaf, single string) string {
 		words = append(words, "'"+strings.ReplaceAll(l.value, "'", `'\''`)+"'")
 	}
 	return strings.Join(words, " ")
+}
+
+// lines puts the lines of a program together, which have their ends or do not.
+func (r *argumentReader) lines(leaves []leaf) string {
+	var all strings.Builder
+	for _, l := range leaves {
+		if !r.spend(costSearch * len(l.value)) {
+			break
+		}
+		all.WriteString(strings.TrimSuffix(l.value, "\n") + "\n")
+	}
+	return all.String()
 }
 
 // fold makes member names comparable: filePath, file_path and FILE-PATH are

@@ -57,6 +57,7 @@ const (
 	costJudge   = 16 // what a command line is compared with
 	costSearch  = 8  // one search for a long pattern
 	costCode    = 8  // the literals of a program
+	costFold    = 48 // what operations on literals make of them
 	costQuery   = 8  // the lexer of SQL
 	costPlace   = 24 // parsing one address
 	costIndex   = 6  // a text that others are looked up in

@@ -16,7 +16,15 @@ func (r *reading) code(text string) {
 	if !r.spend(costCode * len(text)) {
 		return
 	}
-	text = withValues(text)
+	r.follows(text)
+	r.literals(withValues(text))
+}
+
+// literals judges a program by its literals.
+func (r *reading) literals(text string) {
+	if !r.spend(costCode * len(text)) {
+		return
+	}
 	text = joinedStrings.ReplaceAllString(text, "$1$2")
 	text = loaders.ReplaceAllString(text, " ")
 	literals := hidden(text, quotedStrings(text))
@@ -134,6 +142,9 @@ func (r *reading) startedBy(text string, literals []string) {
 // quoteWords are the lists and commands that Perl and Ruby write without quotes.
 var quoteWords = newExpression(`\bq[wxq]?\s*[({\[|/!]([^)}\]|]*)[)}\]|]`)
 
+// phpAssert is what makes code of a text in PHP. The assert of other languages only tests.
+const phpAssert = `assert\s*\(\s*@?(?:\$|file_get_contents|base64_decode|gz(?:inflate|uncompress|decode)|str_rot13|curl_exec)`
+
 var (
 	// joinedStrings are the ends of two literals that an operator joins.
 	joinedStrings = newExpression(`([\w/])(?:'\s*(?:\+|\.\.?|<<)\s*'|"\s*(?:\+|\.\.?|<<)\s*")([\w/])`)
@@ -145,11 +156,11 @@ var (
 
 	starter     = newScreen(newExpression(`os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|execute)|io\.popen|subprocess|child_process|execSync|spawnSync|Runtime\.getRuntime|\bsystem\s*\(|\bsystem\s+['"]|shell_exec|passthru|proc_open|\bpopen\s*\(|%x[\{(\[]|\bexec\s*\(|\bexec\s+['"]|\bexec\s+q[qwx]|\bqx\s*[({/]|pty\.spawn|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|^\s*!|['"](?:system|popen|exec[vl]?p?e?|spawn\w*|check_output|getoutput)['"]|exec\.Command|syscall\.Exec|Command::new|ProcessBuilder|Process\.(?:Start|spawn)|System\.cmd|shell-command|start-process|do shell script|\.execute\(\)|check_output|Popen|getoutput|pcntl_exec|WScript\.Shell|ShellExecute|Open3|Kernel\.|IO\.popen|\bspawn\s*\(|\brun\s*\(\s*[\x60'"\[]|\bsh\.\w+\(|execa|shelljs|zx|import\s+(?:\*|\(?\s*(?:system|popen|exec\w+|run|call|Popen|spawn\w*)\b)|(?:^|[=;({\s])\x60\s*[a-z./]+\s|CDLL|get_ipython`))
 	bracketed   = newExpression(`\[[^\[\]]*\]|\([^()]*\)`)
-	fetching    = newExpression(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
-	executing   = newScreen(newExpression(`\.then\s*\(\s*eval\b|\.then\s*\([^;\n]{0,60}=>\s*\{?\s*(?:\w+\.)?exec(?:Sync)?\s*\(\s*\w+\s*[,)]|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|assert|require_from_string)\s*[( ]|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`))
-	decoding    = newExpression(`(?:^|[^.\w])loads\s*\(\s*(?:base64|codecs|zlib|gzip|lzma|bz2|bytes)|\b(?:exec|eval|iex|(?:pickle|cPickle|marshal|dill|cloudpickle|jsonpickle)\s*\.\s*loads|assert|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
+	fetching    = newExpression(`urlopen|urlretrieve|requests\.(?:get|post|request)|urllib|httpx\.|aiohttp|\bfetch\s*\(|axios|https?\.get|Net::HTTP|open-uri|URI\.open|socket\.http|resty\.http|file_get_contents\s*\(\s*['"]http|LWP|HTTP::Tiny|\bget\s*\(|DownloadString|DownloadData|Invoke-WebRequest|curl_exec|recv\s*\(\s*\d|http\.Get\(|importlib\.util\.spec_from`)
+	executing   = newScreen(newExpression(`\.then\s*\(\s*eval\b|\.then\s*\([^;\n]{0,60}=>\s*\{?\s*(?:\w+\.)?exec(?:Sync)?\s*\(\s*\w+\s*[,)]|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|class_eval|iex|Invoke-Expression|loadstring|load|require_from_string)\s*[( ]|(?:^|[^.\w])` + phpAssert + `|\bvm\.runIn\w+|\bnew Function\b|\._compile\(|dofile\s*\(\s*['"]http|\bcompile\s*\(`))
+	decoding    = newExpression(`(?:^|[^.\w])` + phpAssert + `|(?:^|[^.\w])loads\s*\(\s*(?:base64|codecs|zlib|gzip|lzma|bz2|bytes)|\b(?:exec|eval|iex|(?:pickle|cPickle|marshal|dill|cloudpickle|jsonpickle)\s*\.\s*loads|instance_eval|system|popen)\s*\(?\s*(?:compile\s*\(|base64|codecs|bytes\.fromhex|binascii|zlib|gzip|lzma|bz2|marshal|pickle|atob|Buffer\.from|base64_decode|gzinflate|gzuncompress|str_rot13|Base64\.|decode_base64|unpack|pack\s*\(|__import__\(\s*['"](?:base64|zlib|codecs|marshal|binascii|gzip|lzma|bz2|pickle)|String\.fromCharCode|bytes\s*\(|''\.join\s*\(|"".join\s*\(|lambda)|pickle\.loads\s*\(\s*(?:base64|zlib|bytes)`)
 	decoder     = newScreen(newExpression(`b64decode|b32decode|b85decode|a85decode|decodebytes|decompress\s*\(|fromhex|unhexlify|\batob\s*\(|Buffer\.from\([^)]*['"](?:base64|hex)|base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|decode64|decode_base64|\.unpack1?\s*\(?\s*['"]|\bpack\s*\(?\s*['"][HCUm]|codecs\.decode|rot_?13|FromBase64String|String\.fromCharCode|marshal\.loads|chr\s*\([^)]*\)\s*(?:for|\})|map\s*\(\s*chr\b|\[::-1\]|DecodeString\(`))
-	evaluates   = newScreen(newExpression(`(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|assert|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`))
+	evaluates   = newScreen(newExpression(`(?:^|[^.\w])` + phpAssert + `|(?:^|[^.\w])(?:exec|eval|execfile|Function|instance_eval|loadstring|system|popen|shell_exec|passthru)\s*[( ]|\bos\.(?:system|popen|exec\w+)|subprocess|child_process|\bvm\.runIn\w+|getattr\s*\(\s*(?:__builtins__|builtins)|exec\.Command|__import__\s*\(`))
 	connectBack = newExpression(`socket\.socket|\.connect\s*\(|socket\.create_connection|IO::Socket|use Socket|TCPSocket|TCPServer|fsockopen|stream_socket_client|socket_create|net\.(?:connect|createConnection|Socket|createServer|Dial)\b|tls\.(?:connect|Dial)|TcpStream|java\.net\.Socket|new Socket\(|luasocket|require\s*\(?\s*['"]socket|gen_tcp|TCPClient|Sockets\.|bind\s*\(\s*\(`)
 	startsShell = newScreen(newExpression(`\bdup2?\b|\bdup2\s*\(|['"\x60 /](?:/bin/|/usr/bin/)(?:ba|z|da|k)?sh\b|['"](?:ba|z|da|k)?sh['"]|['"](?:sh|bash) -i|\bsh <&|cmd\.exe|cmd\s*/c|powershell|\bpty\.spawn|>&STD|STDIN\s*,|\.pipe\s*\(\s*(?:sh|p|proc|client|socket|s|c)\b[^)]*\)|while\s*<>|system\s*\(?\s*\$|IO\.popen|Open3|proc_open|subprocess\.(?:run|call|Popen|check_output|getoutput)\s*\([^)]*(?:recv|decode|data|cmd|shell=True)|os\.popen\s*\([^)]*(?:recv|cmd|data)|exec\.Command\s*\(\s*['"](?:/bin/)?(?:ba)?sh`))
 

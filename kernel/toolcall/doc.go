@@ -46,7 +46,12 @@
 //     so that 2852039166 is the metadata service it is.
 //   - File names are decoded as the layers below may decode them.
 //   - Programs in other languages are judged by their string literals and the
-//     calls that would make them commands, files or requests.
+//     calls that would make them commands, files or requests (code.go). Values are
+//     followed to their uses through assignments, loops, imports, handed functions and
+//     operations on literals (following.go); then what is removed is read as a place
+//     (place.go), and calls of libraries by their tables (library.go).
+//   - Files that are run later, by package managers, runners, editors and engines of
+//     containers, are read for the commands in them (recipe.go).
 //
 // # Effect
 //

@@ -33,7 +33,7 @@ func (r *reading) planted(name string) {
 	if isAccountFile(name) {
 		r.breaks(PrivilegeEscalation)
 	}
-	if isPersistence(name) {
+	if isPersistence(name) && !r.everyday {
 		r.breaks(Persistence)
 	}
 }

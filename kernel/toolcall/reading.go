@@ -28,6 +28,7 @@ type reading struct {
 	asked     bool   // the request is known
 	certain   bool   // what is read is SQL and no sentence
 	outward   bool   // some argument names a place outside
+	everyday  bool   // what is written is what such a file has on any day
 	nested    int    // shells within shells, see maxNested
 	calls     int    // functions and aliases within each other
 	invokes   int    // functions and aliases in all

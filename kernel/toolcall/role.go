@@ -64,7 +64,7 @@ func readTool(name string) tool {
 	t.search = t.any("search", "google", "lookup", "retrieve", "ask", "docs", "web") && !t.sql
 	t.shell = t.any("bash", "shell", "sh", "zsh", "terminal", "cmd", "powershell", "console", "command", "exec") && !t.sql
 	t.windows = t.any("powershell", "pwsh", "cmd")
-	t.code = t.any("python", "javascript", "node", "code", "interpreter", "notebook", "ipython", "repl", "eval")
+	t.code = t.any("python", "javascript", "node", "code", "interpreter", "notebook", "ipython", "jupyter", "colab", "cell", "repl", "eval", "deno", "bun", "php", "ruby", "perl", "lua", "golang", "js", "py", "irb", "sandbox")
 	t.writes = t.any("write", "create", "save", "edit", "replace", "append", "patch", "insert", "overwrite")
 	t.removes = t.any("delete", "remove", "rm", "move", "rename", "truncate")
 	t.sends = t.any("send", "post", "upload", "mail", "email", "http", "request", "webhook", "slack", "tweet", "publish", "share", "message", "notify", "fetch", "curl", "put", "gist", "paste", "pastebin", "issue", "comment", "pr", "review", "wiki", "ticket", "reply", "forward", "sms", "discord", "telegram", "teams", "submit")

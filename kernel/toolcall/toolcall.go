@@ -180,9 +180,11 @@ func decide(c Call, b *budget) (Decision, error) {
 			r.language = strings.ToLower(strings.TrimPrefix(l.value, "/bin/"))
 		}
 	}
+	r.everyday = everydayText(r.writtenName(leaves), leaves)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
+	r.runsLater(leaves)
 	r.program(c.Name, leaves)
 	r.documents(leaves)
 	r.manages(leaves)

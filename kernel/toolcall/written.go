@@ -65,9 +65,18 @@ func (s *shell) executes(argv []string) {
 				s.breaks(RemoteCodeExecution)
 			}
 		}
-	case name == "ansible-playbook":
+	case name == "ansible-playbook" || name == "docker" || name == "docker-compose" || name == "podman":
 		for _, word := range argv[1:] {
-			s.plays(s.written[path.Base(word)])
+			s.follow(word)
+		}
+	case sourceRunners[name]:
+		for _, word := range argv[1:] {
+			if text, known := s.written[path.Base(word)]; known && s.calls <= maxNested {
+				s.code(text)
+			}
+		}
+		if builds[name] {
+			s.builds(argv)
 		}
 	case builds[name]:
 		s.builds(argv)
@@ -130,6 +139,21 @@ func (s *shell) builds(argv []string) {
 	}
 }
 
+// sourceRunners run a program from its source.
+var sourceRunners = words("go deno bun npx tsx ts-node dart swift kotlinc scala crystal nim zig gcc cc g++ clang javac java rustc")
+
+// follow reads a file that the text wrote and that a tool is told to follow.
+func (s *shell) follow(name string) {
+	text, known := s.written[path.Base(name)]
+	if !known || !strings.HasSuffix(name, "ml") {
+		return
+	}
+	s.composed(text)
+	for _, command := range blockCommands(text) {
+		s.shellIn(command, s)
+	}
+}
+
 // recipes reads the commands of a makefile.
 func (s *shell) recipes(text string) {
 	for line := range strings.Lines(text) {
@@ -138,42 +162,6 @@ func (s *shell) recipes(text string) {
 		}
 	}
 }
-
-// plays reads the commands of a playbook, with what its own variables put into them.
-func (s *shell) plays(text string) {
-	if text == "" || !s.spend(costSearch*len(text)) {
-		return
-	}
-	for _, m := range recipeLine.FindAllStringSubmatch(text, maxRecipes) {
-		s.shellIn(strings.Trim(rendered(m[1], text), `"'`), s)
-	}
-}
-
-// rendered puts the variables of a playbook into the places of its template.
-func rendered(line, playbook string) string {
-	if !strings.Contains(line, "{{") {
-		return line
-	}
-	return templatePlace.ReplaceAllStringFunc(line, func(place string) string {
-		m := templatePlace.FindStringSubmatch(place)
-		for _, v := range playVariable.FindAllStringSubmatch(playbook, maxRecipes) {
-			if v[1] != m[1] {
-				continue
-			}
-			if v[2] == "" {
-				return strings.Trim(v[3], `"'`)
-			}
-			words := strings.FieldsFunc(v[2], func(c rune) bool { return strings.ContainsRune(`, "'`, c) })
-			return strings.Join(words, m[2])
-		}
-		return unknownText
-	})
-}
-
-var (
-	templatePlace = newExpression(`\{\{\s*(\w+)(?:\s*\|\s*join(?:\(\s*['"]?([^'")]*)['"]?\s*\))?)?\s*\}\}`)
-	playVariable  = newExpression(`(\w+):\s*(?:\[([^\]\n]*)\]|("[^"\n]*"|'[^'\n]*'|[\w./-]+))`)
-)
 
 var builds = words("make gmake cmake ninja npm npx yarn pnpm bun bunx pip pip3 pipx uv uvx poetry easy_install cargo gem bundle composer gradle mvn ant rake tox just go")
 

@@ -1,0 +1,332 @@
+package toolcall
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// recipe is a kind of file whose text is run later, or by others: by a package manager, a
+// runner of tests or of builds, an editor, an engine of containers.
+type recipe struct {
+	name     *expression
+	commands func(text string) []string
+	judge    func(r *reading, text string)
+	program  bool // the text is one
+	installs bool // ordinary ones fetch an installer and run it
+}
+
+// recipes are by the name of the file. What ordinary ones do to their own machine passes:
+// only what is [grave] counts.
+var recipes = []recipe{
+	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands},
+	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
+	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
+	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
+	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
+	{name: newExpression(`\.tf$`), commands: quotedCommands},
+	{name: newExpression(`\.(?:service|desktop)$`), commands: unitCommands},
+	{name: newExpression(`(?:^|/)(?:\.husky|\.?githooks|hooks)/[a-z-]+$|\.(?:sh|bash|zsh)$|(?:^|/)\.(?:envrc|bashrc|zshrc|profile|bash_profile)$`), commands: func(text string) []string { return []string{text} }},
+	{name: newExpression(`\.(?:py|pyw|js|mjs|cjs|ts|mts|rb|php|pl|lua|go)$`), program: true},
+}
+
+// grave are the invariants that a file which is run later breaks; the others are the
+// ordinary work of builds and installations.
+var grave = []Invariant{DestructiveCommand, RemoteCodeExecution, DataExfiltration}
+
+// runsLater judges a call that writes a file by what the file will run.
+func (r *reading) runsLater(leaves []leaf) {
+	name := r.writtenName(leaves)
+	if name == "" {
+		return
+	}
+	for _, l := range leaves {
+		if l.text && newText[l.key] {
+			r.recipe(name, l.value)
+		}
+	}
+}
+
+// writtenName is the file that a call writes, if it writes one.
+func (r *reading) writtenName(leaves []leaf) string {
+	if !r.tool.writes && !r.tool.any("str", "file", "update", "modify", "apply") || r.tool.removes && !r.tool.writes {
+		return ""
+	}
+	for _, l := range leaves {
+		if l.text && len(l.value) < maxValue && r.tool.roleOf(l.key) == rolePath {
+			return slashed(l.value)
+		}
+	}
+	return ""
+}
+
+// newText is what the argument is called that holds what a file will say.
+var newText = words("content contents text body newstr newstring newcontent filetext insert inserttext newtext replacement data code")
+
+// recipe reads a file as what will run it does.
+func (r *reading) recipe(name, text string) {
+	for _, kind := range recipes {
+		if !kind.name.MatchString(name) {
+			continue
+		}
+		if kind.judge != nil && r.spend(costSearch*len(text)) {
+			kind.judge(r, text)
+		}
+		sub := *r // with the same budget
+		sub.broken = make(map[Invariant]bool)
+		switch {
+		case kind.program:
+			if len(text) <= maxFollowed && plantedIn.matches(text) && r.spend(costCode*len(text)) {
+				plain := r.followed(text)
+				sites := sitesOf(plain)
+				sub.removals(plain, sites)
+				sub.carriedOff(plain, sites)
+				sub.loads(plain, sites)
+			}
+		default:
+			for n, command := range kind.commands(text) {
+				if n < maxRecipes {
+					sub.shell(command)
+				}
+			}
+		}
+		for _, v := range grave {
+			if sub.broken[v] && (v != RemoteCodeExecution || !kind.installs) {
+				r.breaks(v)
+			}
+		}
+		return
+	}
+}
+
+// plantedIn finds the programs that a file may hold and no ordinary file does: with the
+// whole environment, with a home, or with code from elsewhere.
+var plantedIn = screenOf(`os\.environ\b`, `process\.env\b`, `\bENV\b`, `rmtree|rmSync|rm_rf|RemoveAll|unlink`, `\b(?:exec|eval|Function)\s*\(`)
+
+// loads judges a program that runs what it fetches, in one expression.
+func (r *reading) loads(text string, sites []site) {
+	for _, s := range sites {
+		if s.on != "" || !runsText[s.name] {
+			continue
+		}
+		if args := strings.Join(argumentsAt(text, s.open), ","); fetchesText.MatchString(args) {
+			r.breaks(RemoteCodeExecution)
+		}
+	}
+}
+
+var (
+	runsText    = words("exec eval Function compile")
+	fetchesText = newExpression(`urlopen\(|requests\.get\(|httpx\.get\(|\bfetch\(|axios\.get\(|Net::HTTP|URI\.open\(|file_get_contents\(['"]http|https?\.get\(|b64decode\(|zlib\.decompress\(`)
+)
+
+// quotedCommands are the values of members that hold commands, in JSON, in TOML and in
+// Terraform's language.
+func quotedCommands(text string) []string {
+	var out []string
+	for _, m := range commandMember.FindAllStringSubmatch(text, maxRecipes) {
+		if command, _ := quotedFrom(m[1], 1, `"`); strings.ContainsAny(command, " |;&") {
+			out = append(out, command)
+		}
+	}
+	return out
+}
+
+var commandMember = newExpression(`(?:"(?:command|cmd|program|script|exec|shell|\w*(?:[Cc]ommand|install|build|test|start|prepare|publish|pack|lint|dev|serve|deploy|version|clean|check|format|watch|setup|postinstall|preinstall)[\w:-]*)"\s*:|\b(?:command|cmd|script|inline)\s*=)\s*\[?\s*("(?:[^"\\\n]|\\.)*")`)
+
+func makeRecipes(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if command, is := strings.CutPrefix(line, "\t"); is {
+			out = append(out, strings.ReplaceAll(strings.TrimLeft(command, "@-+"), "$$", "$"))
+		}
+	}
+	return out
+}
+
+// unitCommands are those of systemd's units and of desktop entries.
+func unitCommands(text string) []string {
+	var out []string
+	for _, m := range unitCommand.FindAllStringSubmatch(text, maxRecipes) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+var unitCommand = newExpression(`(?m)^Exec\w*=[-@:+!]*(.+)$`)
+
+// blockCommands are the commands in YAML: values on one line, in lists, and blocks. What
+// the template language of a playbook makes of words that stand in it is written out.
+func blockCommands(text string) []string {
+	text = templated(text)
+	var out []string
+	lines := strings.Split(text, "\n")
+	for n := 0; n < len(lines) && len(out) < maxRecipes; n++ {
+		m := yamlCommand.FindStringSubmatch(lines[n])
+		if m == nil {
+			continue
+		}
+		value := strings.TrimSpace(m[2])
+		if value != "" && !strings.HasPrefix(value, "|") && !strings.HasPrefix(value, ">") {
+			out = append(out, strings.Trim(value, `"'`))
+			continue
+		}
+		var block []string
+		for n+1 < len(lines) && (strings.TrimSpace(lines[n+1]) == "" || indentation(lines[n+1]) > len(m[1]) || value == "" && strings.HasPrefix(lines[n+1], m[1]+"- ")) {
+			n++
+			block = append(block, strings.TrimPrefix(strings.TrimSpace(lines[n]), "- "))
+		}
+		out = append(out, strings.Join(block, "\n"))
+	}
+	return out
+}
+
+var yamlCommand = regexp.MustCompile(`^(\s*)(?:-\s+)?(?:run|script|before_script|after_script|command|cmd|cmds|shell|raw|exec|entrypoint|entry|(?:ansible\.builtin\.)(?:command|shell|raw)):\s*(.*)$`)
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// templated writes the lists that a template joins.
+func templated(text string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	lists := make(map[string]string)
+	for _, m := range yamlList.FindAllStringSubmatch(text, maxRecipes) {
+		lists[m[1]] = m[2]
+	}
+	return joinedList.ReplaceAllStringFunc(text, func(found string) string {
+		m := joinedList.FindStringSubmatch(found)
+		list, known := lists[m[1]]
+		if !known {
+			if list = m[1]; !strings.HasPrefix(list, "[") {
+				return found
+			}
+			list = strings.Trim(list, "[]")
+		}
+		var words []string
+		for word := range strings.SplitSeq(list, ",") {
+			words = append(words, strings.Trim(word, ` '"`))
+		}
+		if m[2] == "reverse" {
+			slices.Reverse(words)
+		}
+		return strings.Join(words, m[3])
+	})
+}
+
+var (
+	yamlList   = regexp.MustCompile(`(\w+):\s*\[([^\[\]]{0,200})\]`)
+	joinedList = regexp.MustCompile(`\{\{\s*(\w+|\[[^\[\]]{0,200}\])\s*(?:\|\s*(reverse)\s*)?(?:\|\s*list\s*)?\|\s*join\(?(?:['"]([^'"]{0,8})['"])?\)?\s*\}\}`)
+)
+
+// workflow judges the steps of a pipeline that show its secrets: their masks are made for
+// the values as they are, and not for what a coder makes of them.
+func (r *reading) workflow(text string) {
+	if allSecrets.MatchString(text) {
+		r.breaks(CredentialAccess)
+	}
+	for _, command := range blockCommands(text) {
+		for line := range strings.Lines(command) {
+			if showsSecret.MatchString(line) && !handsSecret.MatchString(line) {
+				r.breaks(CredentialAccess)
+			}
+		}
+	}
+}
+
+var (
+	allSecrets  = newExpression(`(?m)^[^#\n]*(?:echo|printf|cat|tee|base64|curl|wget|run:|print)[^\n]*\$\{\{\s*toJ(?:SON|son)\(\s*secrets\s*\)`)
+	showsSecret = newExpression(`\b(?:echo|printf|print)\b.*(?:\$\{\{\s*secrets\.\w+\s*\}\}|\$\{?CI_JOB_TOKEN\b|\$\{?\w*(?:SECRET|PASSWORD|PRIVATE_KEY)\w*\b).*(?:\|\s*(?:base64|xxd|rev|tr|sed|od|hexdump|openssl|gzip|fold|cut)\b|\|\s*(?:curl|nc)\b)|(?:^|[;&|]\s*)(?:env|printenv|set)\s*\|\s*(?:base64|xxd|rev|od|hexdump|sort\s*\|\s*base64|curl|nc)\b`)
+	handsSecret = newExpression(`--password-stdin|base64 (?:-d|--decode|-D)\b|>\s*\S`)
+)
+
+// composed judges services that get the whole machine: its disk to write to, or its
+// engine and all rights. Agents of monitoring read the disk; a builder has the socket.
+func (r *reading) composed(text string) {
+	root, socket := rootMount.MatchString(text), engineSocket.MatchString(text)
+	if root || allRights.MatchString(text) && (socket || deviceMount.MatchString(text)) {
+		r.breaks(PrivilegeEscalation)
+	}
+}
+
+var (
+	rootMount    = newExpression(`(?m)^\s*-\s*['"]?/:/[\w/.-]*(?::(?:rw\S*|z|Z|shared|rshared))?['"]?\s*$|(?m)^\s*source:\s*['"]?/['"]?\s*\n\s*target:[^\n]*(?:\n\s*read_only:\s*false)?\s*(?:\n\s*-|\n\S|$)`)
+	engineSocket = newExpression(`(?m)^\s*-\s*['"]?(?:/var)?/run/(?:docker|containerd/containerd|crio/crio|podman/podman)\.sock:[^\s:'"]+(?::rw)?['"]?\s*$`)
+	allRights    = newExpression(`(?m)^\s*privileged:\s*(?:true|yes|on)\b|^\s*pid:\s*['"]?host|SYS_ADMIN|cap_add:\s*\[?\s*['"]?ALL`)
+	deviceMount  = newExpression(`(?m)^\s*-\s*['"]?/dev/(?:sd|nvme|mem|vd)|^\s*-\s*['"]?/(?:etc|root|proc|sys):/[\w/.-]*['"]?\s*$`)
+)
+
+// manifest judges a resource of a cluster that gets the whole node.
+func (r *reading) manifest(text string) {
+	if hostRoot.MatchString(text) && nodeRights.MatchString(text) && !readsOnly.MatchString(text) {
+		r.breaks(PrivilegeEscalation)
+	}
+}
+
+var (
+	hostRoot   = newExpression(`hostPath:\s*\{\s*path:\s*['"]?/['"]?\s*[,}]|hostPath:\s*\n\s*path:\s*['"]?/['"]?\s*(?:\n|$)`)
+	nodeRights = newExpression(`privileged:\s*true|hostPID:\s*true`)
+	readsOnly  = newExpression(`readOnly:\s*true`)
+)
+
+// everydayHook reports whether the text of a hook that stands in the repository only
+// starts what checks the work.
+func everydayHook(text string) bool {
+	some := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case !hookLine.MatchString(line):
+			return false
+		default:
+			some = true
+		}
+	}
+	return some
+}
+
+var hookLine = regexp.MustCompile(`^(?:set -[eux]+(?: -o pipefail|o pipefail)?|\. "\$\(dirname (?:--? )?"?\$0"?\)/_/husky\.sh"|(?:(?:npx|pnpm|yarn|npm|bun|bunx)(?: (?:run|exec|dlx|--no|--no-install|--silent|-s|--|-w))* (?:[\w:@/.-]*(?:lint|format|fmt|test|check|type|tsc|prettier|eslint|biome|stylelint|commitlint|build|vitest|jest|mocha|knip|cspell)[\w:.-]*)(?: (?:--?[\w-]+(?:=[\w./-]+)?|"?\$1"?|\.|src|[\w./-]+))*|(?:make|just|task) [\w-]*(?:lint|format|fmt|test|check|build)[\w-]*|go (?:test|vet|fmt|build)(?: [\w./-]+)*|cargo (?:test|fmt|clippy|check)(?: [\w./-]+)*|(?:pytest|ruff|black|mypy|flake8|isort|gofmt|golangci-lint|rubocop|phpstan|pre-commit)(?: [\w./=-]+)*|(?:poetry|uv) run (?:pytest|ruff|black|mypy)(?: [\w./=-]+)*|echo (?:'[^'$\x60]*'|"[^"$\x60]*"|[\w .:-]+))(?: && |$| \|\| exit 1$)+)+$`)
+
+// everydayProfile reports whether what is added to the start file of a shell only sets
+// how the shell looks, completes and remembers.
+func everydayProfile(text string) bool {
+	some := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case !profileLine.MatchString(line):
+			return false
+		default:
+			some = true
+		}
+	}
+	return some
+}
+
+var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\s.-]*\)|(?:export )?(?:ZSH_THEME|HISTSIZE|SAVEHIST|HISTFILESIZE|HISTCONTROL|HIST_STAMPS|LANG|LC_\w+|TERM|COLORTERM|CLICOLOR|LSCOLORS|TZ|DISABLE_\w+|ENABLE_CORRECTION|COMPLETION_WAITING_DOTS|CASE_SENSITIVE|HYPHEN_INSENSITIVE|ZSH_\w*HIGHLIGHT\w*|FZF_DEFAULT_OPTS|BAT_THEME|KEYTIMEOUT)=(?:"[^"$\x60]*"|'[^']*'|[\w.:/-]*)|(?:export )?(?:EDITOR|VISUAL|PAGER)=["']?(?:vim?|nvim|nano|emacs|hx|micro|code(?: --wait)?|less(?: -\w+)?|bat)["']?|(?:setopt|unsetopt|shopt -s|bindkey|autoload|zstyle) [\w '":*.^\[\]{}=-]+|alias (?:ll|la|l|lt|gs|gst|gd|gl|glog|gp|gco|gc|ga|\.\.|\.\.\.|k|dc|dcu|tf|py|c)=(?:'[\w ./-]*'|"[\w ./-]*"))$`)
+
+// everydayText reports whether what a call writes into a file that starts code is what
+// such a file has on any day. An edit is judged by what it puts in.
+func everydayText(name string, leaves []leaf) bool {
+	judge := everydayProfile
+	switch {
+	case strings.Contains(name, ".husky/"):
+		judge = everydayHook
+	case !profileName[path.Base(name)]:
+		return false
+	}
+	some := false
+	for _, l := range leaves {
+		if l.text && newText[l.key] {
+			if some = judge(l.value); !some {
+				return false
+			}
+		}
+	}
+	return some
+}
+
+var profileName = words(".bashrc .zshrc .profile .bash_profile .zprofile .zshenv .bash_aliases")
