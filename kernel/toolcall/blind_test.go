@@ -86,8 +86,9 @@ func splits(got, label toolcall.Invariant) bool {
 		got == toolcall.DestructiveOperation && label == toolcall.DestructiveCommand
 }
 
-// The calls of two authors who had not read the readers. A row of the kept corpus is
-// never shown: whoever fixes the code after it has nothing left to measure with.
+// The calls of authors who had not read the readers. A row of the kept and of the
+// closed corpus is never shown: whoever fixes the code after it has nothing left to
+// measure with.
 func TestBlind(t *testing.T) {
 	for _, corpus := range []struct {
 		name, file          string
@@ -95,8 +96,10 @@ func TestBlind(t *testing.T) {
 		shown               bool
 	}{
 		{"open", "testdata/blind_open.jsonl", 238, 0, true},
-		{"kept", "testdata/blind_kept.jsonl", 461, 4, false},
-		{"more", "testdata/blind_more.jsonl", 285, 6, true},
+		{"kept", "testdata/blind_kept.jsonl", 468, 4, false},
+		{"more", "testdata/blind_more.jsonl", 289, 6, true},
+		{"third", "testdata/blind_third.jsonl", 226, 9, true},
+		{"closed", "testdata/blind_closed.jsonl", 215, 23, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()
