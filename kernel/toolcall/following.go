@@ -522,7 +522,7 @@ var isModule = regexp.MustCompile(`^(?:require\(['"][^'"]*['"]\)|import\(['"][^'
 
 // imports binds the names of an import that are not those of what they stand for.
 func (f *follower) imports(line string) {
-	module, list := "", ""
+	var module, list string
 	if m := pythonFrom.FindStringSubmatch(line); m != nil {
 		module, list = m[1]+".", m[2]
 	} else if m := scriptFrom.FindStringSubmatch(line); m != nil {
@@ -620,7 +620,7 @@ var foldings = []struct {
 		return literalOf(strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])))
 	}},
 	{newExpression(anyLiteral + `\.(?:lower|toLowerCase|downcase|strip|trim|encode|decode|toString)\((?:` + anyLiteral + `)?\)`), func(m []string) string { return literalOf(strings.TrimSpace(strings.ToLower(bare(m[1])))) }},
-	{newExpression(`\b(?:(?:base64\.)?(?:urlsafe_|standard_)?b64decode|atob|base64_decode|decode_base64|Base64\.(?:strict_|urlsafe_)?decode64|Buffer\.from|bytes\.fromhex|binascii\.unhexlify|hex2bin|codecs\.decode|str_rot13)\(\s*` + anyLiteral + `(?:\s*,\s*` + anyLiteral + `)?\s*\)`), func(m []string) string { return decodedLiteral(m) }},
+	{newExpression(`\b(?:(?:base64\.)?(?:urlsafe_|standard_)?b64decode|atob|base64_decode|decode_base64|Base64\.(?:strict_|urlsafe_)?decode64|Buffer\.from|bytes\.fromhex|binascii\.unhexlify|hex2bin|codecs\.decode|str_rot13)\(\s*` + anyLiteral + `(?:\s*,\s*` + anyLiteral + `)?\s*\)`), decodedLiteral},
 	{newExpression(`\b(?:getattr|Reflect\.get|operator\.attrgetter)\(\s*([\w.()'"/, -]{1,200}?)\s*,\s*['"](\w{1,60})['"]\s*(?:,[^()]{0,40})?\)`), func(m []string) string { return m[1] + "." + m[2] }},
 	{newExpression(`([\w)\]])(?:\?\.)?\[\s*['"](\w{1,60})['"]\s*\]\s*\(`), func(m []string) string { return m[1] + "." + m[2] + "(" }},
 	{newExpression(`\.(?:public_send|send|__send__|method)[( ]\s*(?::|['"])(\w{1,60})['"]?\s*(?:,\s*|\))`), func(m []string) string { return "." + m[1] + "(" }},
