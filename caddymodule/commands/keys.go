@@ -57,6 +57,7 @@ secret is read from the environment variable ADMIN_PASSWORD.`,
 	run(listKeys, list)
 	run(revokeKey, revoke)
 	cmd.AddCommand(create, list, revoke)
+	expectCommand(cmd)
 	return cmd
 }
 
