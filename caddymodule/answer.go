@@ -31,6 +31,7 @@ type governedAnswer struct {
 	tail     []wire.Frame // from the first on that waits for the receipt
 	tailSize int          // in bytes
 	finished map[int]bool // the choices that have ended
+	choices  int          // how many were asked for, or more if there are more
 	// atTail reads a stream as from the beginning of the tail, and beforeTail are the texts
 	// of the choices before it.
 	atTail     wire.EventReader
@@ -47,7 +48,7 @@ type governedAnswer struct {
 func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
 	a := &governedAnswer{
 		interception: c, assessed: assessed, client: client,
-		events: c.dialect.Events(), stream: c.dialect.Stream(), finished: make(map[int]bool),
+		events: c.dialect.Events(), stream: c.dialect.Stream(), finished: make(map[int]bool), choices: c.call.Choices,
 	}
 	assessed.InPieces = !a.asksToolServer()
 	a.gate = assessed.NewGate(c.gateConfig(a.release), stop)
@@ -108,9 +109,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Answered, nil) // the frame has not left
 		return false
 	}
-	for _, choice := range event.Finished {
-		a.finished[choice] = true
-	}
+	a.follow(event)
 	a.mayEnd = a.mayEnd || event.MayEnd
 	calls := len(event.Calls) > 0 || a.assessed.Unreadable()
 	if calls && !a.gate.Settle() {
@@ -132,10 +131,24 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Aborted, errAnswerSize)
 	case event.Err:
 		a.finalize(kernel.ProviderFailed, nil)
-	case event.Done || len(a.finished) >= a.call.Choices:
+	case event.Done || len(a.finished) >= a.choices:
 		a.finalize(kernel.Answered, nil)
 	}
 	return !a.client.replaced
+}
+
+// follow counts the choices and notes which have ended. A provider may send more than were
+// asked for, and the answer has not ended while one of them goes on. Servers of tools name
+// the choices of their answers, which come whole, only at the end.
+func (a *governedAnswer) follow(event wire.Event) {
+	for _, d := range event.Deltas {
+		if a.assessed.InPieces {
+			a.choices = max(a.choices, d.Choice+1)
+		}
+	}
+	for _, choice := range event.Finished {
+		a.finished[choice] = true
+	}
 }
 
 // readFrame reads a frame of a stream, and loosely what stands in it beside its fields.
@@ -164,7 +177,8 @@ func (a *governedAnswer) sendLate(f wire.Frame) {
 	event, err := a.events.Event(f)
 	late := len(event.Deltas) > 0 || len(event.Calls) > 0 || len(f.Stray) > 0 ||
 		slices.ContainsFunc(event.Unknown, isContent) ||
-		a.asksToolServer() && len(event.Finished) > 0 // a second answer
+		// a second answer, or the end of a choice whose content came as late
+		slices.ContainsFunc(event.Finished, func(choice int) bool { return a.asksToolServer() || !a.finished[choice] })
 	if err == nil && !late {
 		_ = a.client.send(f.Raw) // a failure means that the client left
 	}
@@ -483,7 +497,7 @@ func (a *governedAnswer) End(last *wire.Frame, err error) {
 		a.finalize(kernel.Answered, nil) // judged once more, and refused
 	case a.gate.Full(), errors.Is(err, errAnswerTooLarge):
 		a.finalize(kernel.Aborted, errAnswerSize)
-	case a.mayEnd && err == nil, a.endsUnanswered(err):
+	case (a.mayEnd || len(a.finished) > 0 && len(a.finished) >= a.call.Choices) && err == nil, a.endsUnanswered(err):
 		a.finalize(kernel.Answered, nil)
 	case clientLeft(a.r.Context()):
 		a.finalize(kernel.ClientGone, errUpstreamBroken)

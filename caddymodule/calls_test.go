@@ -198,6 +198,69 @@ func TestABlockedCallIsTakenOut(t *testing.T) {
 	}
 }
 
+// A provider may answer with more choices than were asked for, and end one before another
+// asks for a call. The others are waited for, and one that begins behind the end of all
+// others leaves neither a call nor the word that there is one.
+func TestABlockedCallInAChoiceNobodyAskedFor(t *testing.T) {
+	chunk := func(choice int, delta, finish string) string {
+		return fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":%d,"delta":%s,"finish_reason":%s}]}`+"\n\n", choice, delta, finish)
+	}
+	calling := func(choice int, c askedFor) string {
+		return chunk(choice, `{"tool_calls":[{"index":0,`+chatCalls([]askedFor{c})[1:]+`]}`, "null")
+	}
+	said, ended, called, done := chunk(0, `{"role":"assistant","content":"I look."}`, "null"), chunk(0, "{}", `"stop"`), chunk(1, "{}", `"tool_calls"`), "data: [DONE]\n\n"
+	text, more, stop := chunk(1, `{"role":"assistant","content":"We look "}`, "null"), chunk(1, `{"content":"together."}`, "null"), chunk(1, "{}", `"stop"`)
+	for name, c := range map[string]struct {
+		body          string
+		calls         int
+		want, without []string
+	}{
+		"blocked before the end":       {said + calling(1, wipe) + ended + called + done, 1, []string{"destructive_command", "[DONE]"}, []string{"rm -rf", "tool_calls"}},
+		"blocked, and no end mark":     {said + calling(1, wipe) + ended + called, 1, []string{"destructive_command"}, []string{"rm -rf", "tool_calls"}},
+		"blocked, and no end":          {said + calling(1, wipe) + ended, 1, []string{"destructive_command"}, []string{"rm -rf", "tool_calls"}},
+		"blocked and first":            {calling(1, wipe) + called + said + ended + done, 1, []string{"I look.", "destructive_command"}, []string{"rm -rf", "tool_calls"}},
+		"blocked behind the end":       {said + ended + calling(1, wipe) + called + done, 0, []string{"I look.", "[DONE]"}, []string{"rm -rf", "tool_calls"}},
+		"allowed":                      {said + calling(1, weather) + ended + called + done, 1, []string{weather.name, `"finish_reason":"tool_calls"`}, nil},
+		"a text that goes on":          {said + text + ended + more + stop + done, 0, []string{"together.", "[DONE]"}, nil},
+		"a call begins behind the end": {said + text + ended + calling(1, wipe) + called + done, 1, []string{"destructive_command"}, []string{"rm -rf", "tool_calls"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, `{}`, answering("text/event-stream", c.body))
+			got := s.post("/v1/chat/completions", chatStreamed).Body.String()
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %s in %s", want, got)
+				}
+			}
+			for _, without := range c.without {
+				if strings.Contains(got, without) {
+					t.Errorf("there is %s in %s", without, got)
+				}
+			}
+			receipts := s.receipts()
+			if len(receipts) != 1+c.calls || len(s.calls()) != c.calls || receipts[c.calls]["outcome"] != "answered" {
+				t.Errorf("%d receipts: %v", len(receipts), receipts)
+			}
+		})
+	}
+}
+
+// So it is in every dialect with choices.
+func TestABlockedCallAmongChoicesNobodyAskedFor(t *testing.T) {
+	for _, api := range choiceAPIs {
+		question := strings.Replace(strings.Replace(api.question, `"n":3,`, "", 1), `"candidateCount":3`, "", 1)
+		contentType, body := api.answer([3][]askedFor{nil, {wipe}, {weather}})
+		s := newSite(t, `{}`, answering(contentType, body))
+		got := s.post(api.path, question).Body.String()
+		if strings.Contains(got, "rm -rf") || !strings.Contains(api.text(got, 1), "destructive_command") || len(api.names(got, 2)) != 1 || strings.Contains(api.name, "chat") && strings.Count(got, `"tool_calls"`) < 2 {
+			t.Errorf("%s: %s", api.name, got)
+		}
+		if r := s.receipts(); len(r) != 3 || r[2]["outcome"] != "answered" {
+			t.Errorf("%s: %v", api.name, r)
+		}
+	}
+}
+
 // Calls that are allowed pass to the byte, and the mode observe changes nothing.
 func TestAllowedCallsPassUnchanged(t *testing.T) {
 	for _, api := range callingAPIs {

@@ -167,7 +167,8 @@ func TestKeysCommand(t *testing.T) {
 		"unknown plan": {"keys", "create", "--url", s.URL, "--name", "a", "--plan", "gold"},
 		"bad duration": {"keys", "create", "--url", s.URL, "--name", "a", "--expires-in", "soon"},
 		"no url":       {"keys", "list"},
-		"unknown id":   {"keys", "revoke", "--url", s.URL, "key_0"},
+		"unknown id":   {"keys", "revoke", "--url", s.URL, "key_aaaabbbbccccdddd"},
+		"no id at all": {"keys", "revoke", "--url", s.URL, "key_0"},
 		"no id":        {"keys", "revoke", "--url", s.URL},
 		"nobody there": {"keys", "list", "--url", "http://127.0.0.1:1"},
 	} {

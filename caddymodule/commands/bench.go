@@ -220,5 +220,15 @@ func publish(ctx context.Context, base string, report *evaluation.Report) error 
 	if !p.open(benchVariable, "X-Lex-Bench-Secret") {
 		return errors.New("--publish: the environment variable " + benchVariable + " is empty")
 	}
-	return p.ask(ctx, http.MethodPost, "/admin/benchmarks", publishedRows(report), nil)
+	rows := publishedRows(report)
+	var done struct {
+		Published int `json:"published"`
+	}
+	if err := p.ask(ctx, call{http.MethodPost, "/admin/benchmarks", rows, http.StatusCreated, mediaJSON}, &done); err != nil {
+		return err
+	}
+	if done.Published != len(rows) {
+		return fmt.Errorf("--publish: the answer names %d rows of %d: %w", done.Published, len(rows), errNoLex)
+	}
+	return nil
 }

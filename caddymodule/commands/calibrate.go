@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -191,11 +190,11 @@ func (m *leveller) harmless(ctx context.Context, files []string, url string) (le
 	var stats struct {
 		Thresholds *caddymodule.Thresholds `json:"thresholds"`
 	}
-	if err := p.ask(ctx, http.MethodGet, "/stats", nil, &stats); err != nil {
+	if err := p.ask(ctx, reading("/stats"), &stats); err != nil {
 		return levels{}, err
 	}
 	if stats.Thresholds == nil {
-		return levels{}, errors.New("asking the proxy for /stats: it counts no levels; is it of this version?")
+		return levels{}, fmt.Errorf("asking the proxy for /stats: it counts no levels: %w", errNoLex)
 	}
 	counted, err := stats.Thresholds.Levels()
 	if err != nil {

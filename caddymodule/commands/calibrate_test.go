@@ -236,7 +236,7 @@ func TestCalibrateFromNoProxy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+		s := httptest.NewServer(says(http.StatusOK, string(text), "Content-Type", "application/json"))
 		if out, _, err := lexCommand("", "calibrate", "--url", s.URL); err == nil || !strings.Contains(err.Error(), name) || out != "" {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}

@@ -8,8 +8,10 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -28,8 +30,36 @@ The commands of Lex. Commands that need the data of a running proxy ask it over
 HTTP, because the embedded database is locked while Caddy runs.`,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.AddCommand(verifyCommand(), exportCommand(), headCommand(), reportCommand(), assessCommand(), calibrateCommand(), benchCommand(), toolsCommand(), keysCommand(), healthCommand(), conformanceCommand())
+			expectCommand(cmd)
 		},
 	})
+}
+
+// expectCommand lets cmd, which only has commands, fail where it is given none that it has:
+// Cobra shows the help and succeeds, which in a script passes for the command's success.
+// Without anything it shows the help as before.
+func expectCommand(cmd *cobra.Command) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	}
+	cmd.SetFlagErrorFunc(func(of *cobra.Command, err error) error { // also of the commands below
+		if of == cmd && cmd.Flags().NArg() > 0 {
+			return unknownCommand(cmd, cmd.Flags().Arg(0)) // the flag is that of the command that was meant
+		}
+		return err
+	})
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2 // as for a root command
+	if nearest := cmd.SuggestionsFor(name); len(nearest) > 0 {
+		text += "; did you mean " + strings.Join(nearest, " or ") + "?"
+	}
+	return errors.New(text + fmt.Sprintf("; %q lists the commands", cmd.CommandPath()+" --help"))
 }
 
 // run makes f the function of cmd. If f returns an error, the process ends with

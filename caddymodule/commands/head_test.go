@@ -170,7 +170,7 @@ func TestHeadRefuses(t *testing.T) {
 		"no head":               {verify("--since", missing, "--key", verifier), missing},
 		"not signed":            {verify("--since", file(t, "lex.example/log\n3\n"), "--key", verifier), "reading the signed head"},
 		"another size":          {verify("--since", file(t, strings.Replace(signed, "\n3\n", "\n2\n", 1)), "--key", verifier), "reading the signed head"},
-		"an older proxy":        {[]string{"head", "--url", oldProxy(t)}, "of this version?"},
+		"an older proxy":        {[]string{"head", "--url", oldProxy(t)}, "no Lex of this version"},
 		"a receipt of no log":   {[]string{"head", file(t, string(p.record(0))+"\n")}, "no place in the log"},
 	} {
 		out, errs, err := lexCommand("", c.args...)

@@ -2,10 +2,11 @@ package commands
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 )
 
@@ -33,10 +34,17 @@ func checkHealth(cmd *cobra.Command, fl caddycmd.Flags) error {
 		return err
 	}
 	p.client.Timeout = healthTimeout
-	var answer []byte
-	if err := p.ask(cmd.Context(), http.MethodGet, "/lex/health", nil, &answer); err != nil {
+	var answer jsontext.Value
+	if err := p.ask(cmd.Context(), reading("/lex/health"), &answer); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s", answer)
+	var health struct {
+		Status     string            `json:"status"`
+		Components map[string]string `json:"components"`
+	}
+	if json.Unmarshal(answer, &health) != nil || health.Status == "" || health.Components["store"] == "" {
+		return fmt.Errorf("the answer is not the health of a Lex proxy: %w", errNoLex)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", answer)
 	return err
 }

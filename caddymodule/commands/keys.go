@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
+	"regexp"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +16,10 @@ import (
 )
 
 const keysPath = "/admin/keys"
+
+// keyID is the form of a key's id. What has another form is no id, and in a path it could
+// name another endpoint.
+var keyID = regexp.MustCompile(`^key_[a-z2-7]{16}$`)
 
 // A listedKey is a key as GET /admin/keys lists it. A nil time means never.
 type listedKey struct {
@@ -52,6 +57,7 @@ secret is read from the environment variable ADMIN_PASSWORD.`,
 	run(listKeys, list)
 	run(revokeKey, revoke)
 	cmd.AddCommand(create, list, revoke)
+	expectCommand(cmd)
 	return cmd
 }
 
@@ -72,24 +78,33 @@ func createKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 		Name string `json:"name"`
 		Key  string `json:"key"`
 	}
-	if err := callAdmin(cmd.Context(), fl, http.MethodPost, keysPath, body, &created); err != nil {
+	p, err := adminOf(fl)
+	if err != nil {
 		return err
 	}
+	if err := p.ask(cmd.Context(), call{http.MethodPost, keysPath, body, http.StatusCreated, mediaJSON}, &created); err != nil {
+		return err
+	}
+	if !keyID.MatchString(created.ID) || created.Key == "" {
+		return fmt.Errorf("the answer has no key: %w", errNoLex)
+	}
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s (%s) is shown this once:\n", created.ID, created.Name)
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), created.Key)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), created.Key)
 	return err
 }
 
 func listKeys(cmd *cobra.Command, fl caddycmd.Flags) error {
-	var list struct {
-		Keys []listedKey `json:"keys"`
+	p, err := adminOf(fl)
+	if err != nil {
+		return err
 	}
-	if err := callAdmin(cmd.Context(), fl, http.MethodGet, keysPath, nil, &list); err != nil {
+	keys, err := p.keys(cmd.Context())
+	if err != nil {
 		return err
 	}
 	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(out, "ID\tNAME\tPLAN\tCREATED\tLAST USED\tEXPIRES\tREVOKED")
-	for _, k := range list.Keys {
+	for _, k := range keys {
 		plan := "-"
 		if k.Plan != nil {
 			plan = *k.Plan
@@ -108,21 +123,49 @@ func orDash(t *time.Time) string {
 
 func revokeKey(cmd *cobra.Command, fl caddycmd.Flags) error {
 	id := cmd.Flags().Arg(0)
-	if err := callAdmin(cmd.Context(), fl, http.MethodDelete, keysPath+"/"+url.PathEscape(id), nil, nil); err != nil {
-		return err
+	if !keyID.MatchString(id) {
+		return fmt.Errorf("%q is not the id of a key; \"caddy lex keys list\" shows the ids", id)
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked\n", id)
-	return err
-}
-
-// callAdmin asks the proxy of --url with the admin secret.
-func callAdmin(ctx context.Context, fl caddycmd.Flags, method, path string, body, answer any) error {
-	p, err := newProxy("--url", fl.String("url"))
+	p, err := adminOf(fl)
 	if err != nil {
 		return err
 	}
-	if !p.open(adminVariable, "X-Lex-Admin-Password") {
-		return errors.New("set the environment variable " + adminVariable + " to the admin secret of the proxy")
+	if err := p.ask(cmd.Context(), call{http.MethodDelete, keysPath + "/" + id, nil, http.StatusNoContent, ""}, nil); err != nil {
+		return err
 	}
-	return p.ask(ctx, method, path, body, answer)
+	keys, err := p.keys(cmd.Context()) // any server can answer 204, so the list has to show it
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(keys, func(k listedKey) bool { return k.ID == id && k.RevokedAt != nil }) {
+		return fmt.Errorf("%s may still be valid: the list of keys does not show it as revoked", id)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked\n", id)
+	return err
+}
+
+// adminOf returns the proxy of --url, to ask with the admin secret.
+func adminOf(fl caddycmd.Flags) (*proxy, error) {
+	p, err := newProxy("--url", fl.String("url"))
+	if err != nil {
+		return nil, err
+	}
+	if !p.open(adminVariable, "X-Lex-Admin-Password") {
+		return nil, errors.New("set the environment variable " + adminVariable + " to the admin secret of the proxy")
+	}
+	return p, nil
+}
+
+// keys lists all keys.
+func (p *proxy) keys(ctx context.Context) ([]listedKey, error) {
+	var list struct {
+		Keys []listedKey `json:"keys"`
+	}
+	if err := p.ask(ctx, reading(keysPath), &list); err != nil {
+		return nil, err
+	}
+	if list.Keys == nil {
+		return nil, fmt.Errorf("the answer is no list of keys: %w", errNoLex)
+	}
+	return list.Keys, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
@@ -59,11 +60,35 @@ func (p *proxy) open(variable, header string) bool {
 	return secret != ""
 }
 
-// ask sends a request and decodes the answer into answer. A body that is not nil is
-// sent as JSON. If answer is nil the answer is dropped; if it is a *[]byte it gets the
-// bytes as they are. A 404 is [store.ErrNotFound].
-func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) error {
-	r, err := p.request(ctx, method, path, body)
+// errNoLex is why an answer is not believed that Lex does not give. Where Lex's own
+// endpoints are not served, or no Lex is, the model or any other service answers, often
+// with 200 and whatever was asked.
+var errNoLex = errors.New("no Lex of this version answers at this URL; give the base URL of a site with lex whose own endpoints are served (the option endpoints)")
+
+// A call is a request to an endpoint and the answer that its documentation promises.
+type call struct {
+	method, path string
+	body         any    // sent as JSON, unless it is nil
+	status       int    // of the answer
+	media        string // type of the answer's body; "" if it has none
+}
+
+// The types of the answers' bodies.
+const (
+	mediaJSON  = "application/json"
+	mediaLines = "application/x-ndjson"
+)
+
+// reading is the call that reads what is at a path.
+func reading(path string) call {
+	return call{http.MethodGet, path, nil, http.StatusOK, mediaJSON}
+}
+
+// ask makes a call and decodes the answer into answer, which is nil where it has no body;
+// if it is a *[]byte it gets the bytes as they are. An answer that is not as promised is
+// [errNoLex], and Lex's own 404 is [store.ErrNotFound].
+func (p *proxy) ask(ctx context.Context, c call, answer any) error {
+	r, err := p.request(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -81,58 +106,69 @@ func (p *proxy) ask(ctx context.Context, method, path string, body, answer any) 
 	case len(text) > audit.MaxLine:
 		err = fmt.Errorf("the answer is over %d MiB, the most that is read", audit.MaxLine>>20)
 	default:
-		err = decodeAnswer(text, answer)
+		err = c.decode(resp, text, answer)
 	}
 	if err != nil {
-		return fmt.Errorf("asking the proxy for %s: %w", path, err)
+		return fmt.Errorf("asking the proxy for %s: %w", c.path, err)
 	}
 	return nil
 }
 
-func (p *proxy) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+func (p *proxy) request(ctx context.Context, c call) (*http.Request, error) {
 	var encoded []byte
-	if body != nil {
+	if c.body != nil {
 		var err error
-		if encoded, err = encodeJSON(body); err != nil {
+		if encoded, err = encodeJSON(c.body); err != nil {
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, p.base+path, bytes.NewReader(encoded))
+	r, err := http.NewRequestWithContext(ctx, c.method, p.base+c.path, bytes.NewReader(encoded))
 	if err != nil {
 		return nil, fmt.Errorf("asking the proxy: %w", err)
 	}
 	r.Header = p.secret.Clone()
-	if body != nil {
+	if c.body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	return r, nil
 }
 
-func decodeAnswer(text []byte, answer any) error {
-	switch to := answer.(type) {
-	case nil:
+// decode decodes an answer that is no error.
+func (c call) decode(resp *http.Response, text []byte, answer any) error {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode != c.status:
+		return fmt.Errorf("it answered %d, and Lex answers %d: %w", resp.StatusCode, c.status, errNoLex)
+	case c.media == "":
 		return nil
-	case *[]byte:
+	case media != c.media:
+		return fmt.Errorf("the answer has the content type %q, and Lex's has %s: %w", media, c.media, errNoLex)
+	}
+	if to, raw := answer.(*[]byte); raw {
 		*to = text
 		return nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("the answer is not the JSON that a Lex proxy gives: %w", err)
+		return fmt.Errorf("the answer is not the JSON that a Lex proxy gives: %w (%w)", errNoLex, err)
 	}
 	return nil
 }
 
-// refusedBy returns the error for an answer with an error status.
+// refusedBy returns the error for an answer with an error status. One of 500 and more that
+// is not in Lex's form may come from whatever stands before Lex while it is down.
 func refusedBy(status int, body []byte) error {
 	var e struct {
 		Message string `json:"error"`
 		Code    string `json:"code"`
 	}
-	if status == http.StatusNotFound {
-		return store.ErrNotFound
-	}
-	if json.Unmarshal(body, &e) != nil || e.Message == "" {
+	inForm := json.Unmarshal(body, &e) == nil && e.Message != "" && e.Code != ""
+	switch {
+	case !inForm && status < http.StatusInternalServerError:
+		return fmt.Errorf("it answered %d %s: %w", status, http.StatusText(status), errNoLex)
+	case !inForm:
 		return fmt.Errorf("it answered %d %s", status, http.StatusText(status))
+	case status == http.StatusNotFound:
+		return store.ErrNotFound
 	}
 	return fmt.Errorf("it answered %d %s: %s", status, e.Code, e.Message)
 }

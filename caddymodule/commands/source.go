@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/audit"
@@ -106,9 +107,9 @@ func (s proxySource) Each(ctx context.Context, visit audit.Visit) error {
 	for after := uint64(0); ; {
 		path := fmt.Sprintf("/audits/log?after=%d&limit=%d", after, logLimit)
 		var page []byte
-		err := s.ask(ctx, http.MethodGet, path, nil, &page)
-		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w; is this the base URL of a Lex proxy of this version?", err)
+		err := s.ask(ctx, call{http.MethodGet, path, nil, http.StatusOK, mediaLines}, &page)
+		if errors.Is(err, store.ErrNotFound) { // an older Lex
+			return fmt.Errorf("%w: %w", err, errNoLex)
 		}
 		if err != nil {
 			return err
@@ -132,7 +133,7 @@ func eachOfPage(ctx context.Context, page []byte, after uint64, visit audit.Visi
 		case !whole:
 			return after, errors.New("its last line is cut")
 		case !known:
-			return after, errors.New("the answer is no page of a log; is this the base URL of a Lex proxy?")
+			return after, fmt.Errorf("the answer is no page of a log: %w", errNoLex)
 		case entry.Seq <= after:
 			return after, fmt.Errorf("the log goes back from place %d to %d", after, entry.Seq)
 		}
@@ -149,10 +150,10 @@ func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) 
 	if !kernel.IsHex256(hash) {
 		return nil, store.ErrNotFound
 	}
-	var text []byte
-	err := s.ask(ctx, http.MethodGet, "/lex/policies/"+hash, nil, &text)
+	var text jsontext.Value
+	err := s.ask(ctx, reading("/lex/policies/"+hash), &text)
 	if errors.Is(err, store.ErrNotFound) {
-		err = s.ask(ctx, http.MethodGet, "/lex/setups/"+hash, nil, &text)
+		err = s.ask(ctx, reading("/lex/setups/"+hash), &text)
 	}
 	return text, err
 }
@@ -194,6 +195,9 @@ func (s proxySource) verify(ctx context.Context, t audit.Texts) (audit.Report, e
 		Openings  audit.Openings `json:"openings,omitzero"`
 	}{t.ID, t.Prompt, t.Output, t.Arguments, t.Openings}
 	var report audit.Report
-	err := s.ask(ctx, http.MethodPost, "/audits/verify", question, &report)
+	err := s.ask(ctx, call{http.MethodPost, "/audits/verify", question, http.StatusOK, mediaJSON}, &report)
+	if err == nil && len(report.Checks) == 0 {
+		err = fmt.Errorf("asking the proxy for /audits/verify: the answer names no check: %w", errNoLex)
+	}
 	return report, err
 }

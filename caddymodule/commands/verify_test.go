@@ -95,8 +95,10 @@ func (p *auditedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, r)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
 	case path == "/audits/log":
+		w.Header().Set("Content-Type", "application/x-ndjson")
 		after, _ := strconv.Atoi(r.FormValue("after"))
 		_, _ = io.WriteString(w, p.page(after))
 	case path == "/audits/verify":
@@ -106,6 +108,7 @@ func (p *auditedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(text)
 	default:
 		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":"There is nothing here.","code":"not_found"}`)
 	}
 }
 
@@ -199,9 +202,12 @@ func TestExportFailsLoudly(t *testing.T) {
 	p := newAuditedProxy(t, 250, "m")
 	page, record := p.page(0), string(p.record(100))
 	victim := "place 101 of the log"
-	changed := func(from, to string) http.HandlerFunc { return says(200, strings.Replace(page, from, to, 1)) }
+	lines := []string{"Content-Type", "application/x-ndjson"}
+	changed := func(from, to string) http.HandlerFunc {
+		return says(200, strings.Replace(page, from, to, 1), lines...)
+	}
 	instead := func(record string) http.HandlerFunc { return changed(string(p.record(100)), record) }
-	started := "HTTP/1.1 200 OK\r\nContent-Length: " + strconv.Itoa(len(page)) + "\r\n\r\n" + page[:5000]
+	started := "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: " + strconv.Itoa(len(page)) + "\r\n\r\n" + page[:5000]
 	policy := "/lex/policies/" + p.k.PolicyHash()
 	for name, c := range map[string]struct {
 		path   string
@@ -216,7 +222,7 @@ func TestExportFailsLoudly(t *testing.T) {
 		}, []string{first, "over 32 MiB"}},
 		"cut before its length": {first, hang(started, false), []string{first, "unexpected EOF"}},
 		"cut within a chunk":    {first, hang("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFF\r\n"+page[:5000], false), []string{first, "unexpected EOF"}},
-		"cut without a length":  {first, hang("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"+page[:len(page)-7], false), []string{first, "last line is cut"}},
+		"cut without a length":  {first, hang("HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"+page[:len(page)-7], false), []string{first, "last line is cut"}},
 		"reset":                 {first, hang(started, true), []string{first}},
 		"nothing":               {first, hang("", true), []string{first}},
 		"no record":             {first, instead(""), []string{victim}},
@@ -226,17 +232,22 @@ func TestExportFailsLoudly(t *testing.T) {
 		"in two lines":          {first, instead(strings.Replace(record, ",", ",\n", 1)), []string{first, "no page of a log"}},
 		"page fails":            {second, says(500, `{"error":"Down.","code":"governor_unavailable"}`), []string{second, "500 governor_unavailable"}},
 		"page is refused":       {second, says(429, `{"error":"Slow.","code":"rate_limited"}`), []string{second, "429 rate_limited"}},
-		"page is missing":       {second, says(404, `{"error":"x","code":"not_found"}`), []string{second, "of this version?"}},
+		"page is missing":       {second, says(404, `{"error":"x","code":"not_found"}`), []string{second, "not found"}},
+		"page is another's 404": {second, says(404, "not here"), []string{second, "404", noLexAsk}},
+		"page is empty text":    {second, says(200, "", "Content-Type", "text/plain"), []string{second, noLexAsk}},
+		"page has no type":      {second, says(200, ""), []string{second, noLexAsk}},
 		"page is reset":         {second, hang("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{", true), []string{second}},
-		"page is a login":       {first, says(200, "<html>\n"), []string{first, "no page of a log"}},
+		"page is a login":       {first, says(200, "<html>\n"), []string{first, "text/html", noLexAsk}},
 		"page redirects":        {first, says(302, "", "Location", "/login"), []string{first, "302"}},
-		"page of something":     {first, says(200, "{}\n"), []string{first, "no page of a log"}},
-		"page of receipts":      {first, says(200, record+"\n"), []string{first, "no page of a log"}},
-		"no line":               {second, says(200, "\n"), []string{second, "no page of a log"}},
-		"the log is a cycle":    {second, says(200, page), []string{second, "goes back from place 200 to 1"}},
+		"page of something":     {first, says(200, "{}\n", lines...), []string{first, "no page of a log"}},
+		"page of receipts":      {first, says(200, record+"\n", lines...), []string{first, "no page of a log"}},
+		"no line":               {second, says(200, "\n", lines...), []string{second, "no page of a log"}},
+		"the log is a cycle":    {second, says(200, page, lines...), []string{second, "goes back from place 200 to 1"}},
 		"one twice":             {first, changed(p.line(100), p.line(100)+p.line(100)), []string{first, "goes back from place 101 to 101"}},
 		"policy fails":          {policy, says(500, ""), []string{policy, "500"}},
-		"policy is gone":        {policy, says(404, ""), []string{p.k.PolicyHash()}},
+		"policy is gone":        {policy, says(404, `{"error":"x","code":"not_found"}`), []string{p.k.PolicyHash()}},
+		"policy is no answer":   {policy, says(200, ""), []string{policy, noLexAsk}},
+		"policy is empty":       {policy, says(200, "", "Content-Type", "application/json"), []string{policy, noLexAsk}},
 	} {
 		for _, command := range []string{"export", "verify"} {
 			t.Run(name+"/"+command, func(t *testing.T) {
@@ -273,7 +284,7 @@ func TestExportNamesAGap(t *testing.T) {
 		"end of a page": {strings.Replace(p.page(0), p.line(199), "", 1), ""},
 		"another link":  {strings.Replace(p.page(0), `"log_prev":"`, `"log_prev":"`+strings.Repeat("0", 64), 1), "place 1 of the log: it is the first receipt of the log, but names one before it"},
 	} {
-		p.only(first, says(200, c.page))
+		p.only(first, says(200, c.page, "Content-Type", "application/x-ndjson"))
 		out, _, err := lexCommand("", "export", "--url", p.URL)
 		if c.want == "" { // the place is asked for again
 			if err != nil || strings.Count(out, "\n") != 251 {
