@@ -38,10 +38,10 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	refused := make(map[int]bool)
 	known := o.knowsHistory()
 	past := pastMessages(parts)
-	places := in.place(past, newestMessages(parts))
+	digests, places := in.place(past, newestMessages(parts))
 	for i, m := range past {
 		kept := slices.Contains(o.memory.Kept, places[i])
-		refused[m[0].Message] = !kept && slices.Contains(o.memory.Refused, m.digest())
+		refused[m[0].Message] = !kept && slices.Contains(o.memory.Refused, digests[i])
 		poisoned, m := o.treatedResults(m, kept) // their evidence is in the session
 		treated = append(treated, poisoned...)
 		if len(m) == 0 {
@@ -101,7 +101,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		}
 	}
 	in.equals = slices.DeleteFunc(in.equals, func(place string) bool {
-		digest := past[slices.Index(places, place)].digest()
+		digest := digests[slices.Index(places, place)]
 		return slices.Contains(o.memory.Refused, digest) || slices.Contains(in.removed, digest)
 	})
 	in.earlier = lastWords(kept)
@@ -155,7 +155,7 @@ func (o *Opened) withoutNames(ctx context.Context, found []wire.Part) (replaced 
 // wasRefused reports whether a message was refused before, and then records its
 // removal.
 func (o *Opened) wasRefused(m pastMessage) bool {
-	if !slices.Contains(o.memory.Refused, m.digest()) {
+	if len(o.memory.Refused) == 0 || !slices.Contains(o.memory.Refused, m.digest()) {
 		return false
 	}
 	o.recordRemoval(m, refusedThen)
@@ -491,20 +491,19 @@ func newestMessages(parts []wire.Part) []pastMessage {
 }
 
 // place notes the digests and the places of the newest messages, and which of the past ones
-// say the same as one of them. It returns the places of the past ones.
-func (in *Input) place(past, newest []pastMessage) []string {
-	var digests []string
+// say the same as one of them. It returns the digests and the places of the past ones.
+func (in *Input) place(past, newest []pastMessage) (digests, places []string) {
 	for _, m := range slices.Concat(past, newest) {
 		digests = append(digests, m.digest())
 	}
-	places := placesOf(digests)
+	places = placesOf(digests)
 	in.messages, in.places = digests[len(past):], places[len(past):]
 	for i, digest := range digests[:len(past)] {
 		if slices.Contains(in.messages, digest) {
 			in.equals = append(in.equals, places[i])
 		}
 	}
-	return places[:len(past)]
+	return digests[:len(past)], places[:len(past)]
 }
 
 // placeSpan is how many messages before it tell the place of a message. The whole
