@@ -321,7 +321,7 @@ var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedi
 
 func words(list string) map[string]bool {
 	out := make(map[string]bool)
-	for _, w := range strings.Fields(list) {
+	for w := range strings.FieldsSeq(list) {
 		out[w] = true
 	}
 	return out

@@ -112,7 +112,7 @@ func (p passage) names(k kind) bool {
 }
 
 // generic are the words of tools' names that tell nothing of what they act on.
-var generic = wordSet("manager manage tool api service system app application client server mcp function get set do a an the of to for by from in on with and or new all my user item items data info information details v1 v2 v3 assistant helper handler request id sql query database db command shell bash run execute python code http https web browser terminal")
+var generic = words("manager manage tool api service system app application client server mcp function get set do a an the of to for by from in on with and or new all my user item items data info information details v1 v2 v3 assistant helper handler request id sql query database db command shell bash run execute python code http https web browser terminal")
 
 func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d deed) {
 	d = deed{effect: effect}
@@ -175,7 +175,7 @@ var usualActs = map[kernel.ToolEffect]action{kernel.ToolReads: actRead, kernel.T
 var objectActs = map[string]action{"appointment": actPlan, "appointments": actPlan, "booking": actPlan, "reservation": actPlan, "meeting": actPlan, "event": actPlan, "reminder": actPlan, "payment": actPay, "transaction": actPay, "refund": actPay, "post": actPublish | actSend, "tweet": actPublish | actSend, "message": actSend, "comment": actSend, "invitation": actSend | actPlan, "purchase": actBuy, "subscription": actBuy | actJoin, "permission": actGrant, "permissions": actGrant, "access": actGrant, "sharing": actGrant, "role": actGrant, "prescription": actSign, "shipment": actDispatch | actSend, "dispatch": actDispatch, "request": actDispatch}
 
 // vague verbs leave it to the words after them what is done: create_payment pays.
-var vague = wordSet("create add make do manage perform submit update set execute run request process handle operate control apply place call put start give")
+var vague = words("create add make do manage perform submit update set execute run request process handle operate control apply place call put start give")
 
 // argument takes a value that a text could name. Long prose is composed by the model, and
 // small numbers and flags are named by chance.
@@ -208,7 +208,7 @@ func (d *deed) argument(r *reading, l leaf) {
 }
 
 // everywhere are words of addresses that say nothing of whose they are.
-var everywhere = wordSet("com net org www http https gmail yahoo outlook hotmail mail example proton icloud")
+var everywhere = words("com net org www http https gmail yahoo outlook hotmail mail example proton icloud")
 
 // within takes the addresses and accounts that a longer text names.
 func (d *deed) within(text string, quoted bool) {

@@ -298,21 +298,13 @@ func effectOfRequest(leaves []leaf, words []string) (e kernel.ToolEffect, grave 
 }
 
 var (
-	readingCommand = wordSet("ls cat head tail less more grep egrep fgrep rg pwd echo printf whoami id date uname df du free ps top wc sort uniq cut find which whereis file stat tree env printenv hostname uptime diff cmp man history awk jq yq ping dig nslookup host traceroute test true cd dir type lsblk lscpu ip ifconfig netstat ss basename dirname realpath md5sum sha256sum column seq cal ver systeminfo get-childitem get-content get-process")
-	writingCommand = wordSet("rm rmdir mv cp touch mkdir ln chmod chown tee dd truncate sed kill pkill killall systemctl service mount umount crontab useradd userdel passwd apt apt-get yum dnf brew pip npm yarn del erase copy move ren shred unlink tar unzip zip gzip patch install set-content remove-item new-item")
-	sendingCommand = wordSet("mail sendmail mutt scp sftp rsync ssh nc ncat netcat telnet ftp twine gsutil s3cmd rclone")
-	erasing        = wordSet("rm shred dd mkfs truncate del erase userdel remove-item")
-	readingGit     = wordSet("status log diff show branch blame grep remote describe rev-parse ls-files shortlog reflog")
+	readingCommand = words("ls cat head tail less more grep egrep fgrep rg pwd echo printf whoami id date uname df du free ps top wc sort uniq cut find which whereis file stat tree env printenv hostname uptime diff cmp man history awk jq yq ping dig nslookup host traceroute test true cd dir type lsblk lscpu ip ifconfig netstat ss basename dirname realpath md5sum sha256sum column seq cal ver systeminfo get-childitem get-content get-process")
+	writingCommand = words("rm rmdir mv cp touch mkdir ln chmod chown tee dd truncate sed kill pkill killall systemctl service mount umount crontab useradd userdel passwd apt apt-get yum dnf brew pip npm yarn del erase copy move ren shred unlink tar unzip zip gzip patch install set-content remove-item new-item")
+	sendingCommand = words("mail sendmail mutt scp sftp rsync ssh nc ncat netcat telnet ftp twine gsutil s3cmd rclone")
+	erasing        = words("rm shred dd mkfs truncate del erase userdel remove-item")
+	readingGit     = words("status log diff show branch blame grep remote describe rev-parse ls-files shortlog reflog")
 	between        = newExpression(`[;|&\n]+`)
 )
-
-func wordSet(words string) map[string]bool {
-	out := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		out[w] = true
-	}
-	return out
-}
 
 // effectOfCommand reads the first word of every command. It is no parser: what it
 // cannot tell is Other, and the invariants read the command properly.
@@ -402,7 +394,7 @@ func effectOfCode(text string) kernel.ToolEffect {
 
 var (
 	imports    = newExpression(`(?m)(?:^|;)\s*(?:import|from)\s+(\w+)`)
-	computes   = wordSet("math cmath statistics datetime calendar re json collections itertools functools fractions decimal random string numpy sympy pandas scipy time operator textwrap heapq bisect typing dataclasses")
+	computes   = words("math cmath statistics datetime calendar re json collections itertools functools fractions decimal random string numpy sympy pandas scipy time operator textwrap heapq bisect typing dataclasses")
 	reachesOut = newExpression(`\b(?:open|exec|eval|compile|__import__|input|system|popen|spawn|fetch|require|write|save|to_csv|to_excel|to_sql|to_json|to_pickle|read_\w+|load|dump|remove|unlink|rename|mkdir|connect|request|requests|urlopen|socket|subprocess|getattr|setattr|globals|locals|builtins|Deno|process|fs|XMLHttpRequest)\b\s*[(.]|__|import\s*\(`)
 )
 

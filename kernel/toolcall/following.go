@@ -25,7 +25,6 @@ type follower struct {
 	each    map[string]string // those of loops, which may stand behind their use
 	open    []byte            // the brackets around the place that is read
 	waiting []binding
-	literal int // where the last literal begins in out, if only white space follows it; -1 if not
 	growth  int // bytes that out may have
 }
 
@@ -47,7 +46,7 @@ func (b *budget) followed(text string) string {
 		for name, value := range f.each {
 			f.values[name] = value
 		}
-		f.out, f.open, f.waiting, f.literal, f.growth = make([]byte, 0, 2*len(text)), nil, nil, -1, 2*len(text)+8*maxValueOf
+		f.out, f.open, f.waiting, f.growth = make([]byte, 0, 2*len(text)), nil, nil, 2*len(text)+8*maxValueOf
 		f.pass()
 	}
 	return b.refolded(string(f.out))
@@ -113,18 +112,22 @@ func continues(t string) bool {
 	return strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "->") || strings.HasPrefix(rest, "?.")
 }
 
-func (f *follower) keep(c byte) {
-	switch c {
-	case ' ', '\t', '+', '.', '<':
-	default:
-		f.literal = -1
+func (f *follower) keep(c byte) { f.out = append(f.out, c) }
+
+func (f *follower) write(s string) { f.out = append(f.out, s...) }
+
+// join writes a literal, as one with the literal before it if an operator joins the two.
+func (f *follower) join(value string) {
+	if at := f.joinedLiteral(); at >= 0 {
+		value = bareLiteral(f.out[at:]) + value
+		f.out = f.out[:at]
 	}
-	f.out = append(f.out, c)
+	f.write(literalOf(value))
 }
 
-func (f *follower) write(s string) {
-	f.literal = -1
-	f.out = append(f.out, s...)
+// bareLiteral is what the literal holds that a text begins with.
+func bareLiteral(text []byte) string {
+	return string(text[1 : 1+bytes.IndexByte(text[1:], text[0])])
 }
 
 // quoted reads a string, and joins it to the one before.
@@ -140,30 +143,8 @@ func (f *follower) quoted(i int, prefix string) int {
 			return end + 1
 		}
 	}
-	if f.literal >= 0 && len(f.out)-f.literal < maxValueOf && joinsNext(string(f.out[f.literal:])) {
-		before := f.out[f.literal:]
-		q := before[0]
-		at := bytes.IndexByte(before[1:], q)
-		value = string(before[1:1+at]) + value
-		f.out = f.out[:f.literal]
-	}
-	at := len(f.out)
-	f.write(literalOf(value))
-	f.literal = at
+	f.join(value)
 	return end + 1
-}
-
-// joinsNext reports whether a literal is followed by an operator that joins it to the next.
-func joinsNext(literal string) bool {
-	at := strings.IndexByte(literal[1:], literal[0])
-	if at < 0 {
-		return false
-	}
-	switch strings.TrimSpace(literal[at+2:]) {
-	case "+", ".", "..", "<<":
-		return true
-	}
-	return false
 }
 
 // literalOf writes a value as a literal that has no escapes.
@@ -267,44 +248,32 @@ func (f *follower) word(i int) int {
 	switch {
 	case !known, member, strings.HasPrefix(strings.TrimLeft(rest, " )"), "=>"), isKey(f.out, rest), len(f.out)+len(value) > f.growth:
 		f.write(t[i:end])
+	case isLiteral(value):
+		f.join(bare(value))
 	default:
 		f.write(value)
-		if isLiteral(value) { // so that the next may be joined to it
-			f.out = f.out[:len(f.out)-len(value)]
-			if f.literal = f.lastLiteral(); f.literal >= 0 {
-				before := f.out[f.literal:]
-				at := bytes.IndexByte(before[1:], before[0])
-				value = literalOf(string(before[1:1+at]) + value[1:len(value)-1])
-				f.out = f.out[:f.literal]
-			}
-			at := len(f.out)
-			f.write(value)
-			f.literal = at
-		}
 	}
 	return end
 }
 
-// lastLiteral is where the literal begins that out ends with and an operator joins to
-// the next, or -1.
-func (f *follower) lastLiteral() int {
-	trimmed := bytes.TrimRight(f.out, " \t")
-	operator := 1
-	switch {
-	case bytes.HasSuffix(trimmed, []byte("..")) || bytes.HasSuffix(trimmed, []byte("<<")):
-		operator = 2
-	case bytes.HasSuffix(trimmed, []byte("+")):
+// joinedLiteral is where the literal begins that out ends with, before an operator that joins it
+// to the next one, or -1.
+func (f *follower) joinedLiteral() int {
+	before := bytes.TrimRight(f.out, " \t")
+	operand := bytes.TrimRight(before, "+.<")
+	switch string(before[len(operand):]) {
+	case "+", ".", "..", "<<":
 	default:
 		return -1
 	}
-	trimmed = bytes.TrimRight(trimmed[:len(trimmed)-operator], " \t")
-	if len(trimmed) < 2 || trimmed[len(trimmed)-1] != '\'' {
+	operand = bytes.TrimRight(operand, " \t")
+	end := len(operand) - 1
+	if end < 1 || operand[end] != '\'' && operand[end] != '"' {
 		return -1
 	}
-	trimmed = trimmed[:len(trimmed)-1]
-	window := max(0, len(trimmed)-maxValueOf)
-	if at := bytes.LastIndexByte(trimmed[window:], '\''); at >= 0 {
-		return window + at
+	from := max(0, end-maxValueOf)
+	if at := bytes.LastIndexByte(operand[from:end], operand[end]); at >= 0 {
+		return from + at
 	}
 	return -1
 }

@@ -7,23 +7,7 @@ import (
 
 // Programs whose calls do what their words alone do not say, and ordinary ones of the same
 // libraries.
-func TestPrograms(t *testing.T) {
-	for name, f := range programs {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, text := range f.hostile {
-				if d := decide(f.call(text)); d.Allowed {
-					t.Errorf("allowed: %s", text)
-				}
-			}
-			for _, text := range f.benign {
-				if d := decide(f.call(text)); !d.Allowed {
-					t.Errorf("blocked by %s: %s", d.Invariant, text)
-				}
-			}
-		})
-	}
-}
+func TestPrograms(t *testing.T) { checkFamilies(t, programs) }
 
 var programs = map[string]family{
 	"removals by value in Python": {

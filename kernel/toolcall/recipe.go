@@ -270,15 +270,14 @@ var (
 	readsOnly  = newExpression(`readOnly:\s*true`)
 )
 
-// everydayHook reports whether the text of a hook that stands in the repository only
-// starts what checks the work.
-func everydayHook(text string) bool {
+// everydayLines reports whether a text has lines of this form and, besides comments, no others.
+func everydayLines(text string, form *regexp.Regexp) bool {
 	some := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
-		case !hookLine.MatchString(line):
+		case !form.MatchString(line):
 			return false
 		default:
 			some = true
@@ -287,41 +286,27 @@ func everydayHook(text string) bool {
 	return some
 }
 
+// hookLine is a line of a hook in the repository that only starts what checks the work.
 var hookLine = regexp.MustCompile(`^(?:set -[eux]+(?: -o pipefail|o pipefail)?|\. "\$\(dirname (?:--? )?"?\$0"?\)/_/husky\.sh"|(?:(?:npx|pnpm|yarn|npm|bun|bunx)(?: (?:run|exec|dlx|--no|--no-install|--silent|-s|--|-w))* (?:[\w:@/.-]*(?:lint|format|fmt|test|check|type|tsc|prettier|eslint|biome|stylelint|commitlint|build|vitest|jest|mocha|knip|cspell)[\w:.-]*)(?: (?:--?[\w-]+(?:=[\w./-]+)?|"?\$1"?|\.|src|[\w./-]+))*|(?:make|just|task) [\w-]*(?:lint|format|fmt|test|check|build)[\w-]*|go (?:test|vet|fmt|build)(?: [\w./-]+)*|cargo (?:test|fmt|clippy|check)(?: [\w./-]+)*|(?:pytest|ruff|black|mypy|flake8|isort|gofmt|golangci-lint|rubocop|phpstan|pre-commit)(?: [\w./=-]+)*|(?:poetry|uv) run (?:pytest|ruff|black|mypy)(?: [\w./=-]+)*|echo (?:'[^'$\x60]*'|"[^"$\x60]*"|[\w .:-]+))(?: && |$| \|\| exit 1$)+)+$`)
 
-// everydayProfile reports whether what is added to the start file of a shell only sets
-// how the shell looks, completes and remembers.
-func everydayProfile(text string) bool {
-	some := false
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case !profileLine.MatchString(line):
-			return false
-		default:
-			some = true
-		}
-	}
-	return some
-}
-
+// profileLine is a line of the start file of a shell that only sets how the shell looks,
+// completes and remembers.
 var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\s.-]*\)|(?:export )?(?:ZSH_THEME|HISTSIZE|SAVEHIST|HISTFILESIZE|HISTCONTROL|HIST_STAMPS|LANG|LC_\w+|TERM|COLORTERM|CLICOLOR|LSCOLORS|TZ|DISABLE_\w+|ENABLE_CORRECTION|COMPLETION_WAITING_DOTS|CASE_SENSITIVE|HYPHEN_INSENSITIVE|ZSH_\w*HIGHLIGHT\w*|FZF_DEFAULT_OPTS|BAT_THEME|KEYTIMEOUT)=(?:"[^"$\x60]*"|'[^']*'|[\w.:/-]*)|(?:export )?(?:EDITOR|VISUAL|PAGER)=["']?(?:vim?|nvim|nano|emacs|hx|micro|code(?: --wait)?|less(?: -\w+)?|bat)["']?|(?:setopt|unsetopt|shopt -s|bindkey|autoload|zstyle) [\w '":*.^\[\]{}=-]+|alias (?:ll|la|l|lt|gs|gst|gd|gl|glog|gp|gco|gc|ga|\.\.|\.\.\.|k|dc|dcu|tf|py|c)=(?:'[\w ./-]*'|"[\w ./-]*"))$`)
 
 // everydayText reports whether what a call writes into a file that starts code is what
 // such a file has on any day. An edit is judged by what it puts in.
 func everydayText(name string, leaves []leaf) bool {
-	judge := everydayProfile
+	form := profileLine
 	switch {
 	case strings.Contains(name, ".husky/"):
-		judge = everydayHook
+		form = hookLine
 	case !profileName[path.Base(name)]:
 		return false
 	}
 	some := false
 	for _, l := range leaves {
 		if l.text && newText[l.key] {
-			if some = judge(l.value); !some {
+			if some = everydayLines(l.value, form); !some {
 				return false
 			}
 		}

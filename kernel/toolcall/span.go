@@ -111,7 +111,7 @@ func sentenceEnd(text string) int {
 }
 
 // titles are abbreviated words that no sentence ends with.
-var titles = wordSet("dr mr mrs ms prof st no nr e.g i.e vs")
+var titles = words("dr mr mrs ms prof st no nr e.g i.e vs")
 
 // titleEnds reports whether a full stop behind a text is that of a title.
 func titleEnds(before string) bool {
@@ -277,8 +277,8 @@ func newCue(words, pattern string) cue {
 }
 
 // near adds words of which one must stand in the sentence too.
-func (c cue) near(words string) cue {
-	c.with = wordSet(words)
+func (c cue) near(list string) cue {
+	c.with = words(list)
 	return c
 }
 

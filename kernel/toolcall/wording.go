@@ -130,5 +130,5 @@ func isLevel(form string) bool {
 
 var (
 	folders = newExpression(`(?:^|[\s"'(])[~/][\w./-]+|\b[\w-]+/[\w./-]+`)
-	levels  = wordSet("read readonly view viewer viewonly edit editor write writer owner admin administrator public private internal anyone everyone guest member commenter comment restricted low medium high urgent critical normal minor major draft final daily weekly monthly yearly economy business standard premium basic express open closed full partial on off enabled disabled")
+	levels  = words("read readonly view viewer viewonly edit editor write writer owner admin administrator public private internal anyone everyone guest member commenter comment restricted low medium high urgent critical normal minor major draft final daily weekly monthly yearly economy business standard premium basic express open closed full partial on off enabled disabled")
 )

@@ -156,10 +156,8 @@ func (s *shell) follow(name string) {
 
 // recipes reads the commands of a makefile.
 func (s *shell) recipes(text string) {
-	for line := range strings.Lines(text) {
-		if command, recipe := strings.CutPrefix(line, "\t"); recipe {
-			s.shellIn(strings.TrimLeft(command, "@-+"), s)
-		}
+	for _, command := range makeRecipes(text) {
+		s.shellIn(command, s)
 	}
 }
 
