@@ -171,8 +171,9 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// Every link from one page to another finds its file and its heading.
-func TestLinks(t *testing.T) {
+// pages are all pages that people read.
+func pages(t *testing.T) []string {
+	t.Helper()
 	pages := []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "kernel/detect/MODEL.md", "kernel/detect/LANGUAGES.md"}
 	for _, pattern := range []string{"docs/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(pattern)
@@ -181,8 +182,28 @@ func TestLinks(t *testing.T) {
 		}
 		pages = append(pages, found...)
 	}
+	return pages
+}
+
+// No page has what a merge leaves where two changes met.
+func TestPagesAreMerged(t *testing.T) {
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mark := mergeMark.Find(text); mark != nil {
+			t.Errorf("%s: %s", page, mark)
+		}
+	}
+}
+
+var mergeMark = regexp.MustCompile(`(?m)^(?:<{7}|={7}|>{7})(?: .*)?$`)
+
+// Every link from one page to another finds its file and its heading.
+func TestLinks(t *testing.T) {
 	seen := 0
-	for _, page := range pages {
+	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
