@@ -481,3 +481,16 @@ func FuzzWork(f *testing.F) {
 		}
 	})
 }
+
+// What a command sends is read within the budget of the call: nine hundred members cost
+// more than as many bytes of text.
+func TestBodiesOfRequestsCost(t *testing.T) {
+	members := "{" + strings.TrimSuffix(numbered(8000, `"k%d":1,`), ",") + "}"
+	send := func(body string) int {
+		_, work := toolcall.Work(with("bash", "command", "curl -X POST https://api.example.com/v1/themes -d '"+body+"'"))
+		return work
+	}
+	if object, plain := send(members), send(strings.Repeat("x", len(members))); object < plain+100_000 {
+		t.Errorf("a body with members takes %d units, one of text %d", object, plain)
+	}
+}

@@ -30,7 +30,7 @@ func (r *reading) requestIn(leaves []leaf) (request, bool) {
 			q.address = l.value
 		case l.above.headers || headers.MatchString(l.key):
 		case l.text && strings.HasPrefix(strings.TrimSpace(l.value), "{") && r.spend(2*costSearch*len(l.value)):
-			q.body = append(append(q.body, l), bodyOf(l.value)...)
+			q.body = append(append(q.body, l), r.bodyOf(l.value)...)
 		default:
 			q.body = append(q.body, l)
 		}

@@ -68,7 +68,7 @@ var (
 	// remotePlace is a folder of another machine, a bucket or a share.
 	remotePlace = newExpression(`^(?:[\w.-]+@)?[\w.-]{2,}:|^:\w+|://`)
 
-	// kept is what is there to be found when all else is lost.
+	// keptPlace is what is there to be found when all else is lost.
 	keptPlace = newExpression(`(?i)backup|archive|snapshot|vault|(?:^|[-_./:])dr(?:[-_./:]|$)`)
 )
 

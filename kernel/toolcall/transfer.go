@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"cmp"
-	"context"
 	"path"
 	"slices"
 	"strings"
@@ -121,7 +120,7 @@ func (s *shell) transfers(name string, argv []string) {
 			}
 		}
 	}
-	if q, is := requestOf(name, argv); is {
+	if q, is := s.requestOf(name, argv); is {
 		s.managed(q)
 	}
 	if file, data := s.upload(name, argv); data {
@@ -230,7 +229,7 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 }
 
 // requestOf is the request that a client on a command line makes.
-func requestOf(name string, argv []string) (request, bool) {
+func (b *budget) requestOf(name string, argv []string) (request, bool) {
 	if !speaksHTTP[name] {
 		return request{}, false
 	}
@@ -239,7 +238,7 @@ func requestOf(name string, argv []string) (request, bool) {
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
 		if data, next, found := flags.program(argv, i); found {
-			q.body = append(q.body, bodyOf(data)...)
+			q.body = append(q.body, b.bodyOf(data)...)
 			i = next - 1
 			continue
 		}
@@ -270,11 +269,11 @@ func requestOf(name string, argv []string) (request, bool) {
 }
 
 // bodyOf are the members of a body in JSON, or of a form.
-func bodyOf(data string) []leaf {
+func (b *budget) bodyOf(data string) []leaf {
 	if len(data) > maxWritten {
 		return nil
 	}
-	if leaves, err := readArguments([]byte(data), &budget{ctx: context.Background()}); err == nil {
+	if leaves, err := readArguments([]byte(data), b); err == nil {
 		return leaves
 	}
 	return queryOf("?" + data)
