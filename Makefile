@@ -88,8 +88,8 @@ train: needs-data
 eval: needs-data
 	$(GO) run ./cmd/train -data $(DATA)
 
-# languages trains the model's part for other languages than English anew, in two minutes, and
-# leaves the rest as it is. kernel/detect/LANGUAGES.md is its card.
+# languages trains the model's readers of requests for harm anew, in five minutes, and leaves
+# the heads as they are. kernel/detect/LANGUAGES.md is its card.
 languages: needs-data
 	$(GO) run ./cmd/train -data $(DATA) -languages -out kernel/detect/model.bin
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -11,9 +12,9 @@ type evaluation struct {
 	all    []example
 	c      calibration
 	scores []scored
-	// severity under the model, and under the baseline: hashed words and
-	// n-grams with logistic regression, trained on the labelled data alone.
-	severity, baseline []float64
+	// severity under the model, under its heads alone, and under the baseline: hashed words
+	// and n-grams with logistic regression, trained on the labelled data alone.
+	severity, headsAlone, baseline []float64
 }
 
 func evaluate(all []example) evaluation {
@@ -21,10 +22,30 @@ func evaluate(all []example) evaluation {
 	margins := heldOut(all, func(train []*example) *pair { return fitPair(width, train) })
 	e.c, e.scores = calibrate(all, margins)
 	e.c.shift(all, e.scores)
-	e.severity = severities(all, &e.c, e.scores)
+	e.headsAlone = severities(all, &e.c, e.scores)
 	e.baseline = baseline(all)
 	return e
 }
+
+// addEnglish gives every English text the higher score of the held-out heads and of the English
+// reader, which has seen none of the sources. The reader is asked about the whole text where a
+// head's best logit is over the floor, which the detector looks up span by span.
+func (e *evaluation) addEnglish(l *detect.Languages) {
+	e.severity = slices.Clone(e.headsAlone)
+	for i := range e.all {
+		x := &e.all[i]
+		if !x.counted() || x.document || x.lang != "en" {
+			continue
+		}
+		p := e.c.scores(x, e.scores[i])
+		if p[detect.HarmRequest] > probability(float64(l.Floor)) {
+			p[detect.HarmRequest] = max(p[detect.HarmRequest], probability(requestLogit(&l.English, x.text)))
+			e.severity[i] = severity(p)
+		}
+	}
+}
+
+func probability(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 func severities(all []example, c *calibration, scores []scored) []float64 {
 	out := make([]float64, len(all))

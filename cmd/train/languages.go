@@ -12,9 +12,11 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// The part of the model for other languages than English is trained by itself. It learns from
-// hand-written prompts of eighteen languages (seeds/languages) and the terms of the concepts
-// (seeds/concepts); running text of thirty-six languages and of English counts as ordinary.
+// The part of the model for languages is trained by itself: one reader for English, one for
+// the other languages. They learn from hand-written prompts of nineteen languages
+// (seeds/languages) and the terms of the concepts (seeds/concepts); running text of
+// thirty-six languages and of English counts as ordinary. The English reader sees no labelled
+// record, so that every English source of the data is new to it.
 
 // prompt is a line of seeds/languages. Kind H is a request for harm, T its harmless
 // twin, which has many of its words, B an ordinary prompt.
@@ -29,6 +31,10 @@ const (
 	actWeight      = 0.5
 	// runningStep leaves lines of running text out, which say little and cost time.
 	runningStep = 4
+	// windowWeight is how much the English running text counts, a window of it.
+	windowWeight = 0.3
+	// floor is the logit of the head below which the English reader is not asked.
+	floor = -3.5
 )
 
 // anchors are the shares of the hand-written ordinary prompts, held out, that exceed two
@@ -39,40 +45,50 @@ var anchors = [2]struct{ share, severity float64 }{{0.04, 0.335}, {0.0075, refus
 
 // trainLanguages returns the part for languages, and the same without concepts, as a baseline.
 // The lexicon is the one of the model that the part belongs to.
-func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (l, plain detect.Languages, err error) {
-	concepts, terms, err := readConcepts(filepath.Join(seeds, "concepts"))
-	if err != nil {
-		return l, plain, err
-	}
+func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (full, plain detect.Languages, err error) {
 	prompts, err := readPrompts(filepath.Join(seeds, "languages"))
 	if err != nil {
-		return l, plain, err
+		return full, plain, err
 	}
 	technical, err := borderlinePrompts(data)
 	if err != nil {
-		return l, plain, err
+		return full, plain, err
 	}
 	prompts = append(prompts, technical...)
-	running, err := background(text)
-	if err != nil {
-		return l, plain, err
-	}
-	l.Terms = detect.NewTerms(terms)
-	var samples []sample
-	count := map[string]int{}
-	for _, p := range prompts {
-		s := newSample(p.text, &l.Terms)
-		s.harm, s.weight, s.kind = p.kind == "H", 1, p.kind
-		s.fold = count[p.lang+p.kind] / 8 % languageFolds // neighbours, and twins, stay together
-		count[p.lang+p.kind]++
-		samples = append(samples, s)
-	}
 	acts, err := framedActs(filepath.Join(seeds, "tongues.txt"))
 	if err != nil {
-		return l, plain, err
+		return full, plain, err
 	}
+	concepts, err := readConcepts(filepath.Join(seeds, "concepts"))
+	if err != nil {
+		return full, plain, err
+	}
+	running, err := background(text)
+	if err != nil {
+		return full, plain, err
+	}
+	var english, other []prompt
+	for _, p := range prompts {
+		if p.lang == "en" {
+			english = append(english, p)
+		} else {
+			other = append(other, p)
+		}
+	}
+	full.Floor = floor
+	full.Foreign, full.Gate = foreignBuckets(lexicon, other, running)
+	plain = full
+	full.Other, plain.Other = trainOther(other, acts, running, concepts)
+	full.English, plain.English, err = trainEnglish(english, running, text, concepts)
+	return full, plain, err
+}
+
+// trainOther trains the reader for other languages than English.
+func trainOther(prompts, acts []prompt, running []example, c concepts) (full, plain detect.Requests) {
+	terms := detect.NewTerms(c.of(func(lang string) bool { return lang != "en" }))
+	samples := samplesOf(prompts, &terms)
 	for _, p := range acts {
-		s := newSample(p.text, &l.Terms)
+		s := newSample(p.text, &terms)
 		s.harm, s.weight, s.fold = p.kind == "H", actWeight, -1
 		samples = append(samples, s)
 	}
@@ -83,22 +99,62 @@ func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (l, plain
 		} else if i%runningStep != 0 {
 			continue
 		}
-		s := newSample(e.text, &l.Terms)
+		s := newSample(e.text, &terms)
 		s.weight, s.fold = weight, -1
 		samples = append(samples, s)
 	}
-	l.Foreign, l.Gate = foreignBuckets(lexicon, prompts, running)
-	plain.Foreign, plain.Gate = l.Foreign, l.Gate
-	fitLanguages(samples, concepts, &l)
+	return fitBoth(samples, c.names, terms)
+}
+
+// trainEnglish trains the English reader.
+func trainEnglish(prompts []prompt, running []example, text string, c concepts) (full, plain detect.Requests, err error) {
+	terms := detect.NewTerms(c.of(func(lang string) bool { return lang == "en" }))
+	samples := samplesOf(prompts, &terms)
+	for _, e := range running {
+		if e.lang != "en" {
+			continue
+		}
+		for _, window := range windowsOf(e.text) {
+			s := newSample(window, &terms)
+			s.weight, s.fold = windowWeight, -1
+			samples = append(samples, s)
+		}
+	}
+	mistaken, err := mistakenWindows(text, samples, &terms)
+	if err != nil {
+		return full, plain, err
+	}
+	full, plain = fitBoth(append(samples, mistaken...), c.names, terms)
+	return full, plain, nil
+}
+
+// samplesOf are the samples of prompts. Neighbours, and twins, are in one fold.
+func samplesOf(prompts []prompt, terms *detect.Terms) (out []sample) {
+	count := map[string]int{}
+	for _, p := range prompts {
+		s := newSample(p.text, terms)
+		s.harm, s.weight, s.kind = p.kind == "H", 1, p.kind
+		s.fold = count[p.lang+p.kind] / 8 % languageFolds
+		count[p.lang+p.kind]++
+		out = append(out, s)
+	}
+	return out
+}
+
+// fitBoth fits a reader with the concepts, and one without them. The samples have no concepts
+// afterwards.
+func fitBoth(samples []sample, concepts []string, terms detect.Terms) (full, plain detect.Requests) {
+	full.Terms = terms
+	fitRequests(samples, concepts, &full)
 	for i := range samples {
 		samples[i].concepts = 0
 	}
-	fitLanguages(samples, nil, &plain)
-	return l, plain, nil
+	fitRequests(samples, nil, &plain)
+	return full, plain
 }
 
-// fitLanguages fits the weights to all samples, and gain and offset to held-out ones.
-func fitLanguages(samples []sample, concepts []string, l *detect.Languages) {
+// fitRequests fits the weights to all samples, and gain and offset to held-out ones.
+func fitRequests(samples []sample, concepts []string, r *detect.Requests) {
 	margins := make([]float64, len(samples))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 2)
@@ -127,15 +183,15 @@ func fitLanguages(samples []sample, concepts []string, l *detect.Languages) {
 	}
 	gain := (y[1] - y[0]) / (x[1] - x[0])
 	m := fitLogistic(samples, func(*sample) bool { return true })
-	l.Weights = make([]int8, detect.LanguageBuckets)
+	r.Weights = make([]int8, detect.RequestBuckets)
 	unit := m.largest() / 127
-	for f, w := range m.weights[:detect.LanguageBuckets] {
-		l.Weights[f] = toByte(w * m.idf[f] / unit)
+	for f, w := range m.weights[:detect.RequestBuckets] {
+		r.Weights[f] = toByte(w * m.idf[f] / unit)
 	}
-	l.Gain = float32(gain * unit)
-	l.Offset = float32(gain*(m.bias()-x[0]) + y[0])
+	r.Gain = float32(gain * unit)
+	r.Offset = float32(gain*(m.bias()-x[0]) + y[0])
 	for i, name := range concepts {
-		l.Concepts = append(l.Concepts, detect.Concept{Name: name, Weight: float32(gain * conceptScale * m.weights[detect.LanguageBuckets+i])})
+		r.Concepts = append(r.Concepts, detect.Concept{Name: name, Weight: float32(gain * conceptScale * m.weights[detect.RequestBuckets+i])})
 	}
 }
 
@@ -232,19 +288,37 @@ func borderlinePrompts(data string) (out []prompt, err error) {
 	return out, err
 }
 
-// readConcepts reads tables of concept and term. A concept's number is its place among the
-// names.
-func readConcepts(dir string) (names []string, terms []detect.Term, err error) {
-	err = eachRow(dir, func(_, concept, term string) error {
-		i := slices.Index(names, concept)
-		if i < 0 {
-			i = len(names)
-			names = append(names, concept)
+// concepts are the classes of terms, and their terms by language. A concept's number is its
+// place among the names.
+type concepts struct {
+	names []string
+	terms map[string][]detect.Term
+}
+
+// of returns the terms of the chosen languages.
+func (c *concepts) of(chosen func(lang string) bool) (out []detect.Term) {
+	for _, lang := range sortedKeys(c.terms) {
+		if chosen(lang) {
+			out = append(out, c.terms[lang]...)
 		}
-		terms = append(terms, detect.Term{Text: term, Concept: i})
+	}
+	return out
+}
+
+// readConcepts reads tables of concept and term, a file for each language.
+func readConcepts(dir string) (c concepts, err error) {
+	c.terms = map[string][]detect.Term{}
+	err = eachRow(dir, func(name, concept, term string) error {
+		i := slices.Index(c.names, concept)
+		if i < 0 {
+			i = len(c.names)
+			c.names = append(c.names, concept)
+		}
+		lang := strings.TrimSuffix(name, ".tsv")
+		c.terms[lang] = append(c.terms[lang], detect.Term{Text: term, Concept: i})
 		return nil
 	})
-	return names, terms, err
+	return c, err
 }
 
 // readPrompts reads tables of kind and prompt, a file for each language.

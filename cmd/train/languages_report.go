@@ -11,8 +11,11 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// languageModels are the models that the card compares.
-type languageModels struct{ heads, plain, full *detect.Model }
+// languageModels are the models that the card compares, and the part of the full one.
+type languageModels struct {
+	heads, plain, full *detect.Model
+	part               detect.Languages
+}
 
 // withLanguages returns a model's file with the part for languages, and the models that its
 // card compares: without the part, with one that has no concepts, and as it is.
@@ -25,7 +28,7 @@ func withLanguages(file []byte, text, data, seeds string) ([]byte, languageModel
 	if err != nil {
 		return nil, languageModels{}, err
 	}
-	var models languageModels
+	models := languageModels{part: full}
 	for _, m := range []struct {
 		part detect.Languages
 		to   **detect.Model
@@ -46,7 +49,8 @@ func withLanguages(file []byte, text, data, seeds string) ([]byte, languageModel
 
 // noLanguages is a part that never speaks.
 func noLanguages() detect.Languages {
-	return detect.Languages{Gate: 1e6, Foreign: make([]int8, detect.SpelledBuckets), Weights: make([]int8, detect.LanguageBuckets)}
+	silent := detect.Requests{Weights: make([]int8, detect.RequestBuckets)}
+	return detect.Languages{Gate: 1e6, Floor: 1e6, Foreign: make([]int8, detect.SpelledBuckets), English: silent, Other: silent}
 }
 
 // retrainLanguages replaces the part for languages of a model's file, and its card.
@@ -85,13 +89,13 @@ func writeLanguageCard(models languageModels, data, seeds, path string) error {
 	return os.WriteFile(filepath.Join(filepath.Dir(path), "LANGUAGES.md"), []byte(card), 0o644)
 }
 
-// set is prompts that the part for languages has not learnt from.
+// set is prompts that the readers have not learnt from, unless its name says so.
 type set struct {
 	name    string
 	prompts []prompt
 }
 
-// languageSets reads the kept prompts, and those of the data that are not English.
+// languageSets reads the kept prompts, and those of the data that the part has not seen.
 func languageSets(data, kept string) ([]set, error) {
 	var sets []set
 	add := func(name string, p prompt) {
@@ -102,12 +106,12 @@ func languageSets(data, kept string) ([]set, error) {
 		}
 		sets[i].prompts = append(sets[i].prompts, p)
 	}
-	for _, which := range []struct{ name, folder string }{{"kept", kept}, {"kept later", filepath.Join(kept, "later")}} {
+	for _, which := range []struct{ name, folder string }{{"kept", kept}, {"kept later", filepath.Join(kept, "later")}, {"kept English", filepath.Join(kept, "english")}} {
 		prompts, err := readPrompts(which.folder)
 		if err != nil {
 			return nil, err
 		}
-		for _, kind := range []struct{ letter, name string }{{"H", harmSet}, {"T", ": harmless twins"}, {"B", ordinarySet}} {
+		for _, kind := range []struct{ letter, name string }{{"H", harmSet}, {"T", twinSet}, {"B", ordinarySet}} {
 			for _, p := range prompts {
 				if p.kind == kind.letter {
 					add(which.name+kind.name, p)
@@ -115,12 +119,18 @@ func languageSets(data, kept string) ([]set, error) {
 			}
 		}
 	}
-	for _, f := range []struct{ file, label, name string }{
-		{"fresh_attacks", "harmful", "fresh" + harmSet},
-		{"fresh_attacks", "benign", "fresh" + ordinarySet},
-		{"benign_multilingual", "benign", ""},
-		{"benign_borderline", "borderline_benign", ""},
-		{"benign_roleplay", "benign", ""},
+	for _, f := range []struct {
+		file, label, name string
+		english           bool
+	}{
+		{"fresh_attacks", "harmful", "fresh" + harmSet, false},
+		{"fresh_attacks", "benign", "fresh" + ordinarySet, false},
+		{"benign_multilingual", "benign", "", false},
+		{"benign_borderline", "borderline_benign", "", false},
+		{"benign_roleplay", "benign", "", false},
+		{"fresh_requests", "harmful", "fresh English" + harmSet, true},
+		{"fresh_requests", "borderline_benign", "fresh English" + twinSet, true},
+		{"fresh_requests", "benign", "fresh English" + ordinarySet, true},
 	} {
 		records, err := readRecords(filepath.Join(data, f.file+".jsonl"))
 		if err != nil {
@@ -134,7 +144,7 @@ func languageSets(data, kept string) ([]set, error) {
 			case name == "":
 				name = r.Source
 			}
-			if r.Label == f.label && r.Lang != "en" {
+			if r.Label == f.label && (r.Lang == "en") == f.english {
 				add(name, prompt{"", r.Lang, r.Text})
 			}
 		}
@@ -145,6 +155,7 @@ func languageSets(data, kept string) ([]set, error) {
 // The names of the sets end with what their prompts are.
 const (
 	harmSet     = ": requests for harm"
+	twinSet     = ": harmless twins"
 	ordinarySet = ": ordinary"
 )
 
@@ -182,7 +193,7 @@ func (m languageModels) table(sets []set) string {
 func (m languageModels) cuts(sets []set) string {
 	var b strings.Builder
 	b.WriteString("\n| found where so many of their own ordinary prompts are over | heads alone | n-grams | and concepts |\n|---|---|---|---|\n")
-	for _, author := range []string{"kept", "kept later", "fresh"} {
+	for _, author := range []string{"kept", "kept later", "fresh", "kept English", "fresh English"} {
 		for _, share := range rates {
 			fmt.Fprintf(&b, "| %s%s, %.0f %% |", author, harmSet, 100*share)
 			for _, model := range []*detect.Model{m.heads, m.plain, m.full} {
@@ -214,8 +225,8 @@ func promptsOf(sets []set, name string) []prompt {
 
 func (m languageModels) byLanguage(sets []set) string {
 	languages := map[string][]prompt{}
-	for _, name := range []string{"kept" + harmSet, "kept later" + harmSet, "kept" + ordinarySet, "kept later" + ordinarySet} {
-		for _, p := range promptsOf(sets, name) {
+	for _, author := range []string{"kept", "kept later", "kept English"} {
+		for _, p := range append(promptsOf(sets, author+harmSet), promptsOf(sets, author+ordinarySet)...) {
 			languages[p.lang] = append(languages[p.lang], p)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	ridge = 1.0 / 20
 )
 
-// sample is a text as the part for languages reads it.
+// sample is a text as the readers of requests see it.
 type sample struct {
 	features []uint32 // distinct, in ascending order
 	values   []float64
@@ -32,7 +32,7 @@ type sample struct {
 
 func newSample(text string, terms *detect.Terms) (s sample) {
 	var all []uint32
-	detect.LanguageFeatures(detect.Normalise(text), terms, func(_ int, features []uint32, concepts uint64) {
+	detect.RequestFeatures(detect.Normalise(text), terms, func(_ int, features []uint32, concepts uint64) {
 		all = append(all, features...)
 		s.concepts |= concepts
 	})
@@ -52,7 +52,7 @@ type logistic struct {
 	idf     []float64
 }
 
-const biasAt = detect.LanguageBuckets + 64
+const biasAt = detect.RequestBuckets + 64
 
 func (m *logistic) bias() float64 { return m.weights[biasAt] }
 
@@ -68,7 +68,7 @@ func (m *logistic) inputs(s *sample) (in inputs) {
 		in.at, in.value = append(in.at, feature), append(in.value, s.values[i]*m.idf[feature])
 	}
 	for set := s.concepts; set != 0; set &= set - 1 {
-		in.at = append(in.at, detect.LanguageBuckets+uint32(bits.TrailingZeros64(set)))
+		in.at = append(in.at, detect.RequestBuckets+uint32(bits.TrailingZeros64(set)))
 		in.value = append(in.value, conceptScale)
 	}
 	in.at, in.value = append(in.at, biasAt), append(in.value, 1)
@@ -92,7 +92,7 @@ func (m *logistic) margin(s *sample) float64 {
 // stay under.
 func (m *logistic) largest() float64 {
 	var sizes []float64
-	for f, w := range m.weights[:detect.LanguageBuckets] {
+	for f, w := range m.weights[:detect.RequestBuckets] {
 		if w != 0 {
 			sizes = append(sizes, math.Abs(w*m.idf[f]))
 		}
@@ -102,7 +102,7 @@ func (m *logistic) largest() float64 {
 
 // fitLogistic minimises the weighted logistic loss of the chosen samples with a ridge penalty.
 func fitLogistic(samples []sample, chosen func(*sample) bool) *logistic {
-	m := &logistic{idf: make([]float64, detect.LanguageBuckets), weights: make([]float64, biasAt+1)}
+	m := &logistic{idf: make([]float64, detect.RequestBuckets), weights: make([]float64, biasAt+1)}
 	used := 0.0
 	for i := range samples {
 		if chosen(&samples[i]) {

@@ -32,7 +32,7 @@ func (e *evaluation) languages(b *strings.Builder) {
 		}
 		t.n, t.one, t.refused = t.n+1, t.one+over, t.refused+boolToInt(e.severity[i] >= refuseAt)
 	}
-	fmt.Fprintf(b, "\n### Languages other than English\n\nThe attacks are user prompts of CyberSecEval prompt injection that show what they are. All figures of this page are for the heads alone, without the part for other languages ([LANGUAGES.md](LANGUAGES.md)), which finds requests for harm in them.\n\n| language | ordinary and borderline | refused at 0.70 | over the 1 %% cut | attacks | found at 1 %% |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(b, "\n### Languages other than English\n\nThe attacks are user prompts of CyberSecEval prompt injection that show what they are. These figures are for the heads alone, without the reader for other languages ([LANGUAGES.md](LANGUAGES.md)), which finds requests for harm in them.\n\n| language | ordinary and borderline | refused at 0.70 | over the 1 %% cut | attacks | found at 1 %% |\n|---|---|---|---|---|---|\n")
 	for _, lang := range sortedKeys(counts) {
 		t := counts[lang]
 		fmt.Fprintf(b, "| %s | %d | %s | %s | %d | %s |\n", lang, t.n, wilson(t.refused, t.n), wilson(t.one, t.n), t.attacks, wilson(t.found, t.attacks))

@@ -12,10 +12,10 @@
 // over the mean of the words' vectors. Sums are over integers, and the
 // few real numbers are computed as the kernel does it (arithmetic.go), so equal texts give
 // equal signals on every platform, to the bit. Scores are rounded to a millionth. A long text
-// counts as its worst part. Requests for harm in other languages than English are read by a
-// part of the model of its own ([Languages]). Beside the scores stand a rule set for talk
-// about the assistant's own rules ([SelfReference]) and an embedding ([Model.Embed]) in which
-// texts on like things lie close. Assess stops when its context is done. [Model.Explain] says
+// counts as its worst part. Requests for harm have readers of their own ([Languages]), one for
+// English and one for other languages, that know classes of terms. Beside the scores stand a
+// rule set for talk about the assistant's own rules ([SelfReference]) and an embedding
+// ([Model.Embed]) in which texts on like things lie close. Assess stops when its context is done. [Model.Explain] says
 // which half of the model and which words weighed most.
 //
 // # Answers
@@ -30,7 +30,7 @@
 // # Where to start
 //
 // Read detect.go, which tells the way of a prompt, then views.go for what may be
-// hidden in it, score.go and languages.go for the model, and judge.go for the rules on answers, which
+// hidden in it, score.go, languages.go and requests.go for the model, and judge.go for the rules on answers, which
 // listener.go applies. The files views_*.go and blobs*.go each undo one family of
 // disguises.
 //

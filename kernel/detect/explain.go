@@ -19,14 +19,14 @@ type Explanation struct {
 	// What each half adds to the logit, and the self-reference rule. The rest of the logit
 	// is the same for all texts.
 	Spelling, Meaning, Rule float64
-	// Concepts are what the part for other languages found, if that is what speaks: then
+	// Concepts are what a reader of requests found ([Languages]), if it is what speaks: then
 	// Spelling is its own, and there is no Meaning. The heaviest come first, for harm or against.
 	Concepts []Concept
 	// Words are those without which the logit would be lower, by how much, the heaviest
 	// first; at most eight.
 	Words []WordWeight
 
-	foreign bool // the part for other languages speaks
+	reader *requestReader // that speaks, if it is no head
 }
 
 // WordWeight is a word of the window and how much lower the logit would be without it.
@@ -50,8 +50,8 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 		r := reading{m: m}
 		r.window = func(_, window counters, text string) {
 			e := m.explained(&window, rule)
-			if m.isForeign(&window) {
-				if f := m.explainedForeign(text, rule); f.Score > e.Score {
+			if reader := m.readerOf(&window, m.logit(&window, HarmRequest)); reader != nil {
+				if f := m.explainedRequest(reader, text, rule); f.Score > e.Score {
 					e = f
 				}
 			}
@@ -92,22 +92,20 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 	return e
 }
 
-// explainedForeign explains what the part for other languages says of a window.
-func (m *Model) explainedForeign(text string, rule bool) Explanation {
-	span := m.foreignWhole(text)
-	logit := m.foreignLogit(span)
-	e := Explanation{Head: HarmRequest, Spelling: m.foreignSpelling(span)}
+// explainedRequest explains what a reader says of a window.
+func (m *Model) explainedRequest(reader *requestReader, text string, rule bool) Explanation {
+	span := reader.whole(text)
+	e := Explanation{Head: HarmRequest, Spelling: reader.spelling(span), reader: reader}
 	if rule {
 		e.Rule = float64(m.numbers.Rule[HarmRequest])
 	}
-	e.Score = sigmoid(logit + e.Rule)
+	e.Score = sigmoid(reader.logit(span) + e.Rule)
 	for set := span.concepts; set != 0; set &= set - 1 {
-		e.Concepts = append(e.Concepts, m.languages.Concepts[bits.TrailingZeros64(set)])
+		e.Concepts = append(e.Concepts, reader.Concepts[bits.TrailingZeros64(set)])
 	}
 	slices.SortStableFunc(e.Concepts, func(a, b Concept) int {
 		return cmp.Compare(math.Abs(float64(b.Weight)), math.Abs(float64(a.Weight)))
 	})
-	e.foreign = true
 	return e
 }
 
@@ -115,8 +113,8 @@ func (m *Model) explainedForeign(text string, rule bool) Explanation {
 func (m *Model) weighWords(ctx context.Context, e *Explanation) {
 	words := normalWords(e.Window)
 	logit := func(words []string) float64 {
-		if e.foreign {
-			return m.foreignLogit(m.foreignWhole(strings.Join(words, " ")))
+		if e.reader != nil {
+			return e.reader.logit(e.reader.whole(strings.Join(words, " ")))
 		}
 		r := reading{m: m}
 		var last counters

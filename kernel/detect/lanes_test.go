@@ -34,7 +34,7 @@ func TestMeanIsWhatIsEmbedded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	p := Parameters{
 		Lexicon: NewLexicon([]string{"bread", "bomb"}, []uint16{3, 9}),
-		Rows:    make([]Row, Buckets), Words: make([]Word, 2+SubwordBuckets), Languages: Languages{Foreign: make([]int8, SpelledBuckets), Weights: make([]int8, LanguageBuckets)},
+		Rows:    make([]Row, Buckets), Words: make([]Word, 2+SubwordBuckets), Languages: Languages{Foreign: make([]int8, SpelledBuckets), Floor: 1e6, English: Requests{Weights: make([]int8, RequestBuckets)}, Other: Requests{Weights: make([]int8, RequestBuckets)}},
 	}
 	for i := range p.Words {
 		for d := range p.Words[i].Meaning {

@@ -17,11 +17,25 @@ func foreign() detect.Parameters {
 	for i := range p.Languages.Foreign {
 		p.Languages.Foreign[i] = 1
 	}
-	p.Languages.Terms = detect.NewTerms([]detect.Term{{Text: "bombe", Concept: 1}})
-	p.Languages.Concepts = []detect.Concept{{Name: "prevention", Weight: -2}, {Name: "weapon", Weight: 3}}
-	p.Languages.Offset = -1
+	p.Languages.Other = bombs("bombe")
 	p.Offset = [detect.Heads]float32{-9, -9, -9, -9, -9, -9}
 	return p
+}
+
+// english is a small model that takes every word for English, and asks its reader about all.
+func english() detect.Parameters {
+	p := foreign()
+	p.Languages.Gate, p.Languages.Floor = 1, -10 // as much as every bucket says: not more
+	p.Languages.English, p.Languages.Other = bombs("bomb"), small().Languages.Other
+	return p
+}
+
+func bombs(term string) detect.Requests {
+	r := small().Languages.Other
+	r.Terms = detect.NewTerms([]detect.Term{{Text: term, Concept: 1}})
+	r.Concepts = []detect.Concept{{Name: "prevention", Weight: -2}, {Name: "weapon", Weight: 3}}
+	r.Offset = -1
+	return r
 }
 
 func decoded(t *testing.T, p detect.Parameters) *detect.Model {
@@ -41,9 +55,10 @@ func harmOf(m *detect.Model, text string) float64 {
 	return assess(m, []detect.Text{{Source: detect.User, Body: text}}).Scores.HarmRequest
 }
 
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
 func TestConceptsSpeakInOtherLanguages(t *testing.T) {
 	m := decoded(t, foreign())
-	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	filler := strings.Repeat("brot und tee ", 40)
 	for text, want := range map[string]float64{
 		"brot":                      sigmoid(-1),
@@ -65,11 +80,76 @@ func TestConceptsSpeakInOtherLanguages(t *testing.T) {
 	}
 }
 
-func TestEnglishScoresWithoutTheLanguages(t *testing.T) {
-	p := foreign()
-	p.Languages.Gate = 1 // as much as every bucket says: not more
-	if got := harmOf(decoded(t, p), "bombe"); got > 0.001 {
+func TestConceptsSpeakInEnglish(t *testing.T) {
+	m := decoded(t, english())
+	filler := strings.Repeat("bread and tea ", 40)
+	for text, want := range map[string]float64{
+		"bread":                               sigmoid(-1),
+		filler + "a bomb of a cake " + filler: sigmoid(2),
+	} {
+		if got := harmOf(m, text); math.Abs(got-want) > 1e-6 {
+			t.Errorf("%.30q: %v, want %v", text, got, want)
+		}
+	}
+	e, err := m.Explain(t.Context(), "a bomb")
+	if err != nil || len(e.Concepts) != 1 || e.Concepts[0].Name != "weapon" || len(e.Words) != 1 || e.Words[0].Word != "bomb" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// Where the head sees nothing at all, the English reader is not asked.
+func TestFloorSparesTheEnglishReader(t *testing.T) {
+	p := english()
+	p.Languages.Floor = -9
+	if got := harmOf(decoded(t, p), "bomb"); got > 0.001 {
 		t.Errorf("%v", got)
+	}
+}
+
+// bilingual is a small model for which "pan" and its like is another language, and all else
+// English.
+func bilingual() detect.Parameters {
+	p := english()
+	for i := range p.Languages.Foreign {
+		p.Languages.Foreign[i] = 0
+	}
+	for s := detect.NewScanner("pan", nil); s.Next(); {
+		for _, f := range s.Features() {
+			if f < detect.SpelledBuckets {
+				p.Languages.Foreign[f] = 100
+			}
+		}
+	}
+	p.Languages.Gate, p.Languages.Other = 50, bombs("granada")
+	return p
+}
+
+// A text in two languages has two readers, each for its windows.
+func TestEachWindowHasItsReader(t *testing.T) {
+	m := decoded(t, bilingual())
+	foreign, native := strings.Repeat("pan ", 60), strings.Repeat("bread ", 60)
+	for text, want := range map[string]float64{
+		foreign + native:                        sigmoid(-1),
+		foreign + "granada " + foreign + native: sigmoid(2),
+		foreign + native + "bomb " + native:     sigmoid(2),
+		native + "granada " + native + foreign:  sigmoid(-1), // no word of the English reader
+	} {
+		if got := harmOf(m, text); math.Abs(got-want) > 1e-6 {
+			t.Errorf("%.30q...: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// A text that goes from language to language and back is not read again each time.
+func TestReadersReadATextOnce(t *testing.T) {
+	m := decoded(t, bilingual())
+	turn := strings.Repeat("pan ", 60) + strings.Repeat("bread ", 60)
+	allocations := func(turns int) float64 {
+		text := []detect.Text{{Source: detect.User, Body: strings.Repeat(turn, turns)}}
+		return testing.AllocsPerRun(3, func() { assess(m, text) })
+	}
+	if few, many := allocations(2), allocations(40); many > few+100 {
+		t.Errorf("%v allocations for 2 turns, %v for 40", few, many)
 	}
 }
 
@@ -103,7 +183,7 @@ func TestDecodeRefusesMalformedLanguages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := bytes.Index(good, []byte("prevention\nweapon")) - 2*4 - 6*4
+	header := bytes.Index(good, []byte("prevention\nweapon")) - 2*4 - 5*4
 	slots := good[len(good)-4*5:] // a term, the mark that it goes on after three letters, and two that are free
 	taken := bytes.IndexByte(slots, 2)
 	for taken%5 != 4 {
@@ -116,12 +196,13 @@ func TestDecodeRefusesMalformedLanguages(t *testing.T) {
 	}
 	for name, raw := range map[string][]byte{
 		"gain":     change(header, 0, 0, 0xc0, 0x7f),           // not a number
-		"concepts": change(header+12, 65),                      // more than there can be
-		"names":    change(header+16, 0xff, 0xff, 0xff, 0xff),  // longer than the file
-		"slots":    change(header+20, 3),                       // no power of two
-		"weight":   change(header+24, 0, 0, 0x80, 0x7f),        // infinite
-		"no line":  change(header+24+8+len("prevention"), ' '), // one name for two weights
+		"concepts": change(header+8, 65),                       // more than there can be
+		"names":    change(header+12, 0xff, 0xff, 0xff, 0xff),  // longer than the file
+		"slots":    change(header+16, 9),                       // longer than the file
+		"weight":   change(header+20, 0, 0, 0x80, 0x7f),        // infinite
+		"no line":  change(header+20+8+len("prevention"), ' '), // one name for two weights
 		"concept":  change(len(good)-len(slots)+taken, 3),      // there are two
+		"more":     append(bytes.Clone(good), 0),
 		"full":     change(len(good)-len(slots), bytes.Repeat([]byte{1}, len(slots))...),
 	} {
 		if _, err := detect.Decode(raw); !errors.Is(err, detect.ErrModel) {

@@ -87,14 +87,14 @@ type Calibration struct {
 
 // Model is a trained detector. It is immutable and safe for concurrent use.
 type Model struct {
-	lexicon         *Lexicon
-	numbers         Numbers
-	languages       Languages // its Foreign stands in rows
-	languageWeights []byte    // its Weights
-	rows            []uint64  // the weights of a row in one number
-	words           []packedWord
-	out             [Hidden][Heads]float64 // Out by hidden unit
-	sum             string                 // SHA-256 of the file, in lower-case hex
+	lexicon        *Lexicon
+	numbers        Numbers
+	rows           []uint64 // the weights of a row, and Foreign of [Languages], in one number
+	words          []packedWord
+	out            [Hidden][Heads]float64 // Out by hidden unit
+	gate, floor    float32                // see [Languages]
+	english, other requestReader
+	sum            string // SHA-256 of the file, in lower-case hex
 }
 
 //go:embed model.bin

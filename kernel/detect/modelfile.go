@@ -15,7 +15,7 @@ var ErrModel = errors.New("malformed model")
 // The format, little-endian: magic, the number of the lexicon's entries, the
 // numbers, the entries' hashes and groups, rows and words column by column (columns
 // compress better than rows), and the part for languages.
-const magic = "LEXD0003"
+const magic = "LEXD0004"
 
 type header struct {
 	Entries uint32

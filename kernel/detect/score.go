@@ -65,7 +65,7 @@ type reading struct {
 	best   [Heads]float64 // logits
 	tail   float64        // injection logit of the last window
 
-	foreign []int // the blocks after which a window ends that is in another language
+	asked []askedSpan // what the readers of [Languages] are asked about
 
 	// window, if it is not nil, is called with each block, with the window that ends
 	// with it and with the window's text. The text begins where the blocks of ring do.
@@ -89,8 +89,8 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	if r.blocks == 0 {
 		return p, 0, 0
 	}
-	r.raise(&r.whole)
-	r.raiseForeign(normal.text)
+	r.ask(0, &r.whole, r.raise(&r.whole)[HarmRequest])
+	r.raiseAsked(normal.text)
 	for h, logit := range r.best {
 		if rule {
 			logit += float64(m.numbers.Rule[h])
@@ -201,20 +201,19 @@ func (r *reading) close(text string, from, to int) {
 	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
 	r.whole.merge(block)
 	if r.blocks >= WindowBlocks {
-		r.tail = r.raise(&r.last)
-		if r.m.isForeign(&r.last) {
-			r.foreign = append(r.foreign, r.blocks)
-		}
+		logits := r.raise(&r.last)
+		r.tail = logits[Injection]
+		r.ask(r.blocks, &r.last, logits[HarmRequest])
 	}
 }
 
-// raise lifts the best logits to those of t and returns the injection one.
-func (r *reading) raise(t *counters) float64 {
+// raise lifts the best logits to those of t, which it returns.
+func (r *reading) raise(t *counters) [Heads]float64 {
 	logits := r.m.logits(t)
 	for h, x := range logits {
 		r.best[h] = max(r.best[h], x)
 	}
-	return logits[Injection]
+	return logits
 }
 
 // logits are those of a span, without the rules.

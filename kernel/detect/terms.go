@@ -13,7 +13,7 @@ import (
 // and stands once for each then.
 type Term struct {
 	Text    string // of any language
-	Concept int    // index of [Languages.Concepts]
+	Concept int    // index of [Requests.Concepts]
 }
 
 // Terms finds terms in texts. It is a hash table: a slot is the hash of a term, and the
@@ -61,26 +61,33 @@ func NewTerms(list []Term) Terms {
 	out := Terms{make([]byte, (1+len(entries)*3/2)*slotSize)} // a third is free, so that chains are short
 	inOrder := func(a, b entry) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.what, b.what)) }
 	for _, e := range slices.SortedFunc(maps.Keys(entries), inOrder) {
-		at := mix32(e.hash)
-		for ; out.at(at)[4] != 0; at++ {
+		at := out.first(e.hash)
+		for ; out.slots[at+4] != 0; at = out.next(at) {
 		}
-		slot := out.at(at)
-		binary.LittleEndian.PutUint32(slot, e.hash)
-		slot[4] = e.what
+		binary.LittleEndian.PutUint32(out.slots[at:], e.hash)
+		out.slots[at+4] = e.what
 	}
 	return out
 }
 
-// at is a slot, counted round the table.
-func (t *Terms) at(i uint32) []byte {
-	i %= uint32(len(t.slots) / slotSize) //nolint:gosec // G115: some hundred thousand
-	return t.slots[i*slotSize : (i+1)*slotSize]
+// first is where the slot begins at which the search for a hash begins: the hash as a share
+// of the table (Lemire 2019, "Fast random integer generation in an interval").
+func (t *Terms) first(hash uint32) int {
+	return int(uint64(mix32(hash))*uint64(len(t.slots)/slotSize)>>32) * slotSize
+}
+
+// next is the slot after one, round the table.
+func (t *Terms) next(at int) int {
+	if at += slotSize; at < len(t.slots) {
+		return at
+	}
+	return 0
 }
 
 // look returns the concepts of a hash, and whether longer terms begin so.
 func (t *Terms) look(hash uint32) (concepts uint64, longer bool) {
-	for i := mix32(hash); ; i++ {
-		slot := t.at(i)
+	for at := t.first(hash); ; at = t.next(at) {
+		slot := t.slots[at : at+slotSize]
 		switch what := slot[4]; {
 		case what == 0:
 			return concepts, longer
@@ -119,44 +126,46 @@ func (t *Terms) find(normal string) []uint64 {
 
 // from returns the concepts of the terms that begin at a letter.
 func (t *Terms) from(letters []rune, i int) (found uint64) {
+	anywhere := !grows(letters[i])
 	h := fnvBasis
+	left := 0 // how many letters of the word follow
 	for n, r := range letters[i:min(len(letters), i+maxTerm)] {
 		n++
 		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
-		if n < minTerm || r == ' ' {
-			continue
+		left--
+		if !anywhere && left < 0 && r != ' ' {
+			left = lettersLeft(letters[i+n:])
+		}
+		ends := r != ' ' && n >= minTerm && (anywhere || left <= 0 || n >= 4 && left <= longestEnding)
+		depth := n == depths[0] || n == depths[1] || n == depths[2]
+		if !ends && !depth {
+			continue // spare the look
 		}
 		concepts, longer := t.look(h)
-		if concepts != 0 && (!grows(letters[i]) || ends(letters[i+n:], n)) {
+		if ends {
 			found |= concepts
 		}
-		for _, b := range depths {
-			if n == b && !longer {
-				return found
-			}
+		if depth && !longer {
+			return found
 		}
 	}
 	return found
 }
 
-// ends reports whether a word ends soon enough after a term of n letters.
-func ends(rest []rune, n int) bool {
-	const longest = 5
-	for k, r := range rest {
-		if r == ' ' {
-			return true
-		}
-		if n < 4 || k == longest {
-			return false
-		}
+const longestEnding = 5
+
+// lettersLeft is how many letters come before a space or the end.
+func lettersLeft(rest []rune) int {
+	if n := slices.Index(rest, ' '); n >= 0 {
+		return n
 	}
-	return true
+	return len(rest)
 }
 
 // grows reports the letters of scripts whose words stand apart and grow at the end:
 // Latin, Greek and Cyrillic.
 func grows(r rune) bool {
-	return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) || '0' <= r && r <= '9' || r == '_'
+	return r < utf8.RuneSelf && r != ' ' || unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
 }
 
 // lettersOf returns the letters of a normalised text with a space between words, none between

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caddy-lex/lex/kernel/detect"
+)
+
+// The English reader reads pages window by window, and nearly all that it reads
+// is ordinary. So it learns from windows of running text, and once more from those that a
+// first fit takes for requests for harm ("hard negatives").
+
+const (
+	windowWords = detect.BlockWords * detect.WindowBlocks
+	// mistakenFrom is the margin from which a window counts as mistaken; mistakenWeight is how
+	// much it counts then.
+	mistakenFrom, mistakenWeight = -0.5, 0.5
+	// mistakenLines is how many lines of a file are read at most, spread over it.
+	mistakenLines = 30_000
+)
+
+// windowsOf cuts a text as the detector does. What is left at the end is no window of its own
+// if it is short.
+func windowsOf(text string) (out []string) {
+	words := strings.Fields(text)
+	for i := 0; i == 0 || len(words)-i > detect.BlockWords; i += windowWords {
+		out = append(out, strings.Join(words[i:min(i+windowWords, len(words))], " "))
+	}
+	return out
+}
+
+// mistakenWindows returns the windows of English running text that a fit to the samples takes
+// for requests for harm.
+func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sample, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "en_*.txt.gz"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(files)
+	first := fitLogistic(samples, func(*sample) bool { return true })
+	found := make([][]sample, len(files)) // in the order of the files
+	failed := make([]error, len(files))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for k, name := range files {
+		if slices.Contains(evaluated, textName(name)) || textName(name) == "en_statements" {
+			continue
+		}
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			var lines []string
+			failed[k] = eachRaw(name, func(line string) { lines = append(lines, line) })
+			for i := 0; i < len(lines); i += 1 + len(lines)/mistakenLines {
+				for _, window := range windowsOf(lines[i]) {
+					if s := newSample(window, terms); first.margin(&s) > mistakenFrom {
+						s.weight, s.fold = mistakenWeight, -1
+						found[k] = append(found[k], s)
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for k := range files {
+		if failed[k] != nil {
+			return nil, failed[k]
+		}
+	}
+	return slices.Concat(found...), nil
+}
+
+// requestLogit is the highest logit of a reader over a text's windows and over the whole, as
+// the detector computes it.
+func requestLogit(r *detect.Requests, text string) float64 {
+	type span struct {
+		weight, n float64
+		concepts  uint64
+	}
+	var blocks []span
+	detect.RequestFeatures(detect.Normalise(text), &r.Terms, func(block int, features []uint32, concepts uint64) {
+		if block == len(blocks) {
+			blocks = append(blocks, span{})
+		}
+		b := &blocks[block]
+		for _, f := range features {
+			b.weight += float64(r.Weights[f])
+		}
+		b.n += float64(len(features))
+		b.concepts |= concepts
+	})
+	over := func(blocks []span) float64 {
+		var sum span
+		for _, b := range blocks {
+			sum = span{sum.weight + b.weight, sum.n + b.n, sum.concepts | b.concepts}
+		}
+		logit := float64(r.Gain)*sum.weight/math.Sqrt(max(1, sum.n)) + float64(r.Offset)
+		for i, c := range r.Concepts {
+			if sum.concepts>>i&1 != 0 {
+				logit += float64(c.Weight)
+			}
+		}
+		return logit
+	}
+	best := over(blocks)
+	for end := detect.WindowBlocks; end <= len(blocks); end++ {
+		best = max(best, over(blocks[end-detect.WindowBlocks:end]))
+	}
+	return best
+}

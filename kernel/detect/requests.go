@@ -1,0 +1,134 @@
+package detect
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Requests reads requests for harm. It is logistic regression over what is spelled and over
+// concepts: classes of terms ("theft", "prevention") with their words in each language, so
+// that what is learnt of one word, or of one language, helps the others. Its logit over a
+// span is
+//
+//	Gain·Σ Weights/√n + Σ Concepts.Weight + Offset
+//
+// with the first sum over the span's n features ([RequestFeatures]) and the second one over
+// the concepts that occur.
+type Requests struct {
+	Gain, Offset float32
+	Weights      []int8 // for each of the [RequestBuckets]
+	Concepts     []Concept
+	Terms        Terms
+}
+
+// Concept is a class of terms.
+type Concept struct {
+	Name   string
+	Weight float32
+}
+
+// RequestBuckets is how many buckets the features of [Requests] are hashed into. They have
+// tables of their own, because eighteen languages beside each other would crowd that of the
+// heads.
+const RequestBuckets = 1 << 19
+
+// maxConcepts is how many concepts there can be: those of a span are a set in one number.
+const maxConcepts = 64
+
+// requestReader is [Requests] of a model that was read. The weights stand where they do in
+// the file, as the same eight bits.
+type requestReader struct {
+	Requests
+	weights []byte
+}
+
+// requestSpan is what a span of a text adds to the logit of a reader.
+type requestSpan struct {
+	weight, n int32
+	concepts  uint64
+}
+
+func (s *requestSpan) merge(o requestSpan) {
+	s.weight += o.weight
+	s.n += o.n
+	s.concepts |= o.concepts
+}
+
+// blocks reads a normalised text block by block, as reading.read does.
+func (r *requestReader) blocks(text string) (blocks []requestSpan) {
+	RequestFeatures(text, &r.Terms, func(block int, features []uint32, concepts uint64) {
+		if block == len(blocks) {
+			blocks = append(blocks, requestSpan{})
+		}
+		b := &blocks[block]
+		for _, f := range features {
+			b.weight += int32(int8(r.weights[f])) //nolint:gosec // G115: the same eight bits
+		}
+		b.n += int32(len(features)) //nolint:gosec // G115: at most the length of requestWords.features
+		b.concepts |= concepts
+	})
+	return blocks
+}
+
+// whole reads a text as one span.
+func (r *requestReader) whole(text string) (whole requestSpan) {
+	for _, b := range r.blocks(text) {
+		whole.merge(b)
+	}
+	return whole
+}
+
+func (r *requestReader) logit(s requestSpan) float64 {
+	logit := r.spelling(s) + float64(r.Offset)
+	for set := s.concepts; set != 0; set &= set - 1 {
+		logit += float64(r.Concepts[bits.TrailingZeros64(set)].Weight)
+	}
+	return logit
+}
+
+func (r *requestReader) spelling(s requestSpan) float64 {
+	return float64(float64(r.Gain)*float64(s.weight)) / math.Sqrt(float64(max(1, s.n)))
+}
+
+// requestWords walks the words of a text for [Requests].
+type requestWords struct {
+	features [3 + (maxGram-minGram+1)*(maxWord+2)]uint32
+	before   [2]uint32 // hashes of the two words before
+}
+
+// RequestFeatures reads a text from [Normalise] and calls f with the features of each word,
+// which are valid until f returns, and with the concepts that begin in it; block is the
+// block of [BlockWords] words that the word stands in. The features are buckets below
+// [RequestBuckets]: of the word, of the pairs that it forms with each of the two words
+// before it, and of its character n-grams.
+func RequestFeatures(normal string, terms *Terms, f func(block int, features []uint32, concepts uint64)) {
+	var r requestWords
+	concepts := terms.find(normal)
+	s := NewScanner(normal, nil)
+	for n := 0; s.Next(); n++ {
+		f(n/BlockWords, r.of(s), concepts[n])
+	}
+}
+
+// of returns the features of the scanner's word.
+func (r *requestWords) of(s *Scanner) []uint32 {
+	word := s.word[:s.n+2]
+	out := append(r.features[:0], requestBucket(s.hash), requestBucket(s.hash^r.before[0]*31), requestBucket(s.hash^r.before[1]*37))
+	r.before[1], r.before[0] = r.before[0], s.hash
+	for i := range word {
+		h := gramBasis
+		for j := i; j < len(word) && j < i+maxGram; j++ {
+			h = (h ^ uint32(word[j])) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
+			if j-i+1 >= minGram {
+				out = append(out, requestBucket(h))
+			}
+		}
+	}
+	return out
+}
+
+// gramBasis lets n-grams begin elsewhere than words, so that a word of three letters with
+// its borders is not counted twice.
+const gramBasis = fnvBasis ^ 0x5bd1e995
+
+func requestBucket(h uint32) uint32 { return mix32(h) % RequestBuckets }
