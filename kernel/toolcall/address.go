@@ -14,13 +14,29 @@ import (
 func (r *reading) address(text string) {
 	browses := r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools")
 	for _, one := range addresses(text) {
-		r.target(one, browses)
+		r.target(one, browses || one == text && r.triesOut(one))
 	}
 }
 
+// triesOut reports whether a tool that fetches reads from a server that a developer runs to
+// try a program out: on the loopback address, spelt as it is, at a port that such servers take,
+// and no place of a server's administration.
+func (r *reading) triesOut(text string) bool {
+	if !r.gets || !tryOut.MatchString(text) {
+		return false
+	}
+	place := strings.ToLower(text[strings.Index(text, "://")+3:])
+	return !strings.ContainsAny(place, "%\\@") && !strings.Contains(place, "..") && !delicatePlace.MatchString(place)
+}
+
+var (
+	tryOut        = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):(?:30\d\d|4000|4200|4321|5000|517\d|5500|6006|8000)(?:[/?]|$)`)
+	delicatePlace = newExpression(`[/?=&.](?:\.|_|admin|manage|actuator|config|debug|env|heapdump|dump|secret|token|credential|password|key|internal|console|script|jolokia|latest|computemetadata|containers|v1/kv|api/v1/(?:secrets|pods|nodes|namespaces)|exec|shell|eval|proxy|fetch|url)`)
+)
+
 // target judges one address. A command line runs on the agent's own machine,
 // where the loopback address is ordinary; a tool that fetches runs on a server,
-// where it is not.
+// where only what a developer tries out is.
 func (r *reading) target(text string, local bool) {
 	if !r.spend(costWord + costPlace*len(text)) {
 		return

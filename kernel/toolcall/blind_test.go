@@ -98,8 +98,8 @@ func TestBlind(t *testing.T) {
 		{"open", "testdata/blind_open.jsonl", 238, 0, true},
 		{"kept", "testdata/blind_kept.jsonl", 468, 4, false},
 		{"more", "testdata/blind_more.jsonl", 289, 6, true},
-		{"third", "testdata/blind_third.jsonl", 226, 9, true},
-		{"closed", "testdata/blind_closed.jsonl", 215, 23, false},
+		{"third", "testdata/blind_third.jsonl", 226, 4, true},
+		{"closed", "testdata/blind_closed.jsonl", 215, 20, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()

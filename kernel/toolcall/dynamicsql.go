@@ -281,26 +281,35 @@ func createsPower(s []token) bool {
 	return false
 }
 
-// dropsTemporary reports whether a DROP names only tables that were made to be
-// dropped: those called tmp or temp, and those that the same text made so.
-func dropsTemporary(s []token, made map[string]bool) bool {
-	if !isWord(s, 0, "DROP") || !isWord(s, 1, "TABLE", "TEMPORARY", "TEMP") {
+// losesScratch reports whether a statement drops or empties only what was made to be
+// dropped: tables whose names say that they are temporary, staging or of tests, those that the
+// same text made so, and databases of tests.
+func losesScratch(s []token, made map[string]bool) bool {
+	at := 2
+	switch {
+	case isWord(s, 0, "DROP") && isWord(s, 1, "TABLE", "TEMPORARY", "TEMP", "DATABASE"):
+	case isWord(s, 0, "TRUNCATE") && !anyWordAfter(s, 0, "CASCADE"):
+		at = 1
+	case isWord(s, 0, "DELETE") && isWord(s, 1, "FROM") && len(s) == 3:
+	default:
 		return false
 	}
 	names := 0
-	for i := 2; i < len(s); i++ {
-		if isWord(s, i, "IF", "EXISTS", "TABLE", ",", "CASCADE", "RESTRICT") {
+	for i := at; i < len(s); i++ {
+		if isWord(s, i, "IF", "EXISTS", "TABLE", "ONLY", ",", "CASCADE", "RESTRICT", "RESTART", "IDENTITY") {
 			continue
 		}
 		name := strings.Trim(s[i].text, "`\"[]'")
 		name = name[strings.LastIndexByte(name, '.')+1:]
-		if !strings.HasPrefix(name, "TMP") && !strings.HasPrefix(name, "TEMP_") && !strings.HasPrefix(name, "#") && !made[name] {
+		if !scratchName.MatchString(name) && !made[name] {
 			return false
 		}
 		names++
 	}
 	return names > 0
 }
+
+var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST)_)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST)$`)
 
 // temporaries lists the tables that the statements make for themselves.
 func temporaries(all [][]token) map[string]bool {

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -38,9 +39,25 @@ func (r *reading) requestIn(leaves []leaf) (request, bool) {
 	return q, q.address != ""
 }
 
+// onlyGets reports whether a request with these arguments reads, and does nothing else: it
+// has an address, headers and such, by its method it reads, and nothing goes along.
+func onlyGets(leaves []leaf) bool {
+	return !slices.ContainsFunc(leaves, func(l leaf) bool {
+		switch {
+		case methodKeys[l.key]:
+			return !reads.MatchString(l.value)
+		case roleOfKey(l.key) == roleURL, l.above.headers, headers.MatchString(l.key), plainOptions[l.key]:
+			return false
+		}
+		return true
+	})
+}
+
 var (
-	methodKeys = words("method httpmethod requestmethod verb xhttpmethodoverride type")
-	httpMethod = newExpression(`^(?i:get|head|post|put|patch|delete)$`)
+	reads        = newExpression(`^(?i:get|head|)$`)
+	plainOptions = words("timeout timeoutms maxlength startindex raw format encoding prompt description")
+	methodKeys   = words("method httpmethod requestmethod verb xhttpmethodoverride type")
+	httpMethod   = newExpression(`^(?i:get|head|post|put|patch|delete)$`)
 )
 
 // manages judges a tool's request to a server that manages something.

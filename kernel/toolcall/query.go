@@ -34,7 +34,7 @@ func (r *reading) query(text string) {
 	all := statements(text)
 	made := temporaries(all)
 	for _, statement := range all {
-		if dropsTemporary(statement, made) {
+		if losesScratch(statement, made) {
 			continue
 		}
 		if r.spend(costWord) && (r.destructive(statement) || r.certain && shortDelete(statement)) {

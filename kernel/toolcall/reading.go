@@ -27,6 +27,7 @@ type reading struct {
 	untrusted *index // what the session observed
 	asked     bool   // the request is known
 	certain   bool   // what is read is SQL and no sentence
+	gets      bool   // a request reads, if the call is one
 	outward   bool   // some argument names a place outside
 	everyday  bool   // what is written is what such a file has on any day
 	nested    int    // shells within shells, see maxNested

@@ -1,0 +1,59 @@
+package toolcall
+
+import (
+	"slices"
+	"strings"
+)
+
+// keepsUp reports whether a call of sudo is the everyday upkeep of a machine of one's own:
+// packages by their names from the sources that the machine has, a service that starts again,
+// a look at states and logs. What is run is judged like any command beside this.
+func keepsUp(argv []string) bool {
+	if programName(argv[0]) != "sudo" {
+		return false
+	}
+	rest := argv[1:]
+	for len(rest) > 0 && (rest[0] == "-n" || rest[0] == "-E" || rest[0] == "-H") {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || strings.ContainsRune(rest[0], '/') {
+		return false
+	}
+	if slices.ContainsFunc(rest, func(w string) bool { return strings.Contains(w, "..") || packageFile.MatchString(w) }) {
+		return false
+	}
+	e := upkeepCommands[rest[0]]
+	return e != nil && e.MatchString(strings.Join(rest[1:], " "))
+}
+
+var packageFile = newExpression(`\.(?:deb|rpm|apk)$`)
+
+var upkeepCommands = byCommand(
+	`apt apt-get: `+upkeepFlags+`(?:update|upgrade)`+upkeepFlagsAfter+`$`,
+	`apt apt-get: `+upkeepFlags+`install`+upkeepPackages+`$`,
+	`dnf yum microdnf: `+upkeepFlags+`(?:(?:check-)?update|upgrade|makecache)`+upkeepFlagsAfter+`$`,
+	`dnf yum microdnf: `+upkeepFlags+`install`+upkeepPackages+`$`,
+	`apk: (?:--no-cache )?(?:update|upgrade)$`,
+	`apk: (?:--no-cache )?add(?: --no-cache| [a-z0-9][\w.+=~-]*)+$`,
+	`zypper: (?:(?:-n|--non-interactive|--quiet) )*(?:refresh|update|up)`+upkeepFlagsAfter+`$`,
+	`zypper: (?:(?:-n|--non-interactive|--quiet) )*(?:install|in)`+upkeepPackages+`$`,
+	`pacman: -Sy{0,2}u?(?: --noconfirm| --needed| [a-z0-9][\w.+-]*)*$`,
+	`systemctl: (?:--no-pager )?(?:daemon-reload|list-units|list-timers|--failed)(?: --[\w=-]+)*$`,
+	`systemctl: (?:--no-pager )?(?:status|restart|reload|try-restart|start|is-active|is-enabled|show)(?: --no-pager| -l| [\w@][\w@.-]*)+$`,
+	`service: [\w@][\w@.-]* (?:status|restart|reload|start)$`,
+	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--no-pager(?: |$))*$`,
+	`dmesg: (?:-[THwkx]+ ?|--(?:ctime|human|follow|level=[\w,]+) ?)*$`,
+	`ss netstat: -[a-zA-Z]+$`,
+	`lsof: (?:-[nPt]+ )*-i(?: ?(?:TCP|UDP|tcp|udp)?:?[\w,-]+)?(?: -[nPt]+)*(?: -sTCP:LISTEN)?$`,
+	`ufw: status(?: verbose| numbered)?$`,
+	`nginx apachectl apache2ctl httpd: (?:-t|-T|-v|-V|configtest)$`,
+	`certbot: (?:certificates|renew(?: --dry-run| -q| --quiet)*)$`,
+	`docker podman: (?:ps|images|stats|info|version|(?:compose )?(?:ps|logs(?: -f| --follow| --tail[= ]\w+| -n ?\d+)*))(?: [\w.-]+)*$`,
+	`tail head cat less zcat: (?:-[nfFc] ?\d* ?|--(?:lines|follow)(?:=\w+)? )*(?:/var/log/(?:nginx|apache2|httpd|mysql|postgresql|redis|php\S*|supervisor|app)/[\w.-]+|/var/log/(?:syslog|messages|kern\.log|dpkg\.log|dmesg|boot\.log)(?:\.\d)?(?:\.gz)?)(?: \d+)?$`,
+)
+
+const (
+	upkeepFlags      = `(?:(?:-y|-q|-qq|-yq|-qy|-yqq|--yes|--quiet|--assumeyes|--no-install-recommends) )*`
+	upkeepFlagsAfter = `(?: -y| -q| -qq| -yq| --yes| --quiet| --assumeyes)*`
+	upkeepPackages   = `(?: -y| -q| -qq| -yq| -qy| -yqq| --yes| --quiet| --assumeyes| --no-install-recommends| [a-zA-Z0-9][\w+:~-]*(?:\.[\w+~-]+)*(?:=[\w.+:~*-]+)?)+`
+)
