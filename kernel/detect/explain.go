@@ -48,6 +48,7 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 	for _, view := range read(ctx, text).Views {
 		rule := selfReference(view.from)
 		r := reading{m: m}
+		short := Explanation{Score: -1} // of a text that fits into one window: its end is its whole
 		r.window = func(_, window counters, text string) {
 			e := m.explained(&window, rule)
 			if reader := m.readerOf(&window, m.logit(&window, HarmRequest)); reader != nil {
@@ -55,11 +56,17 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 					e = f
 				}
 			}
-			if e.Score > best.Score {
-				best, best.Window = e, strings.TrimSpace(text)
+			e.Window = strings.TrimSpace(text)
+			if r.blocks < WindowBlocks {
+				short = e
+			} else if e.Score > best.Score {
+				best = e
 			}
 		}
 		r.read(view.from, nil)
+		if r.blocks < WindowBlocks && short.Score > best.Score {
+			best = short
+		}
 	}
 	if best.Score < 0 {
 		return Explanation{}, nil
