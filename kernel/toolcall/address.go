@@ -14,15 +14,15 @@ import (
 func (r *reading) address(text string) {
 	browses := r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools")
 	for _, one := range addresses(text) {
-		r.target(one, browses || one == text && r.triesOut(one))
+		r.target(one, browses || one == text && r.gets && triesOut(one))
 	}
 }
 
-// triesOut reports whether a tool that fetches reads from a server that a developer runs to
-// try a program out: on the loopback address, spelt as it is, at a port that such servers take,
-// and no place of a server's administration.
-func (r *reading) triesOut(text string) bool {
-	if !r.gets || !tryOut.MatchString(text) {
+// triesOut reports whether an address is of a server that a developer runs to try a program
+// out: on the loopback address, spelt as it is, at a port that such servers take, and no place
+// of a server's administration.
+func triesOut(text string) bool {
+	if !tryOut.MatchString(text) {
 		return false
 	}
 	place := strings.ToLower(text[strings.Index(text, "://")+3:])

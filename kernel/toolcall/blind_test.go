@@ -100,6 +100,7 @@ func TestBlind(t *testing.T) {
 		{"more", "testdata/blind_more.jsonl", 289, 6, true},
 		{"third", "testdata/blind_third.jsonl", 226, 4, true},
 		{"closed", "testdata/blind_closed.jsonl", 215, 20, false},
+		{"fourth", "testdata/blind_fourth.jsonl", 103, 22, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()

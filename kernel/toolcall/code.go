@@ -57,7 +57,7 @@ func (r *reading) literals(text string) {
 			r.posts(l)
 		}
 		if requests && strings.Contains(l, "://") {
-			r.target(l, false)
+			r.target(l, triesOut(l)) // a program runs where commands do
 		}
 		if len(l) > 12 {
 			r.query(l)

@@ -99,7 +99,7 @@ func (s *shell) credentials(name string, argv []string) {
 	case name == "printenv" && (len(argv) == 1 || secretName.matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
-	if neverReads[name] || name == "grep" && (hasFlag(argv, 'c', "--count") || hasFlag(argv, 'q', "--quiet")) && !hunts(name, argv) {
+	if neverReads[name] || name == "sed" && editsInPlace(argv) || name == "grep" && (hasFlag(argv, 'c', "--count") || hasFlag(argv, 'q', "--quiet")) && !hunts(name, argv) {
 		return
 	}
 	read := argv[1:]
@@ -117,6 +117,12 @@ func (s *shell) credentials(name string, argv []string) {
 			s.breaks(CredentialAccess)
 		}
 	}
+}
+
+// editsInPlace reports whether sed changes its files and prints nothing of them.
+func editsInPlace(argv []string) bool {
+	return slices.ContainsFunc(argv[1:], func(w string) bool { return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place") }) &&
+		!slices.ContainsFunc(argv[1:], func(w string) bool { return strings.Contains(w, "/dev/") || strings.HasSuffix(w, "/e") })
 }
 
 // hunts reports whether a command searches for secrets beyond the workspace.

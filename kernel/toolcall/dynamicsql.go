@@ -202,13 +202,17 @@ func unquoted(literal string) string {
 	return strings.ReplaceAll(strings.Trim(literal, "'"), "''", "'")
 }
 
+// workspaceData are files of data in the workspace. A server would not read or write there: it
+// takes only whole paths.
+var workspaceData = newExpression(`(?i)^(?:\./)?\w[\w-]*(?:/[\w*-]+)*\.(?:csv|tsv|parquet|jsonl?|arrow)$`)
+
 // leavesDatabase finds statements that read or write files, load code, or make an
 // account that may do anything.
 func leavesDatabase(s []token) bool {
 	switch {
 	case isWord(s, 0, "COPY"):
 		for i := range s {
-			if isWord(s, i, "TO", "FROM", "INTO") && i+1 < len(s) && s[i+1].quoted {
+			if isWord(s, i, "TO", "FROM", "INTO") && i+1 < len(s) && s[i+1].quoted && !workspaceData.MatchString(unquoted(s[i+1].text)) {
 				return true
 			}
 		}
@@ -300,8 +304,7 @@ func losesScratch(s []token, made map[string]bool) bool {
 			continue
 		}
 		name := strings.Trim(s[i].text, "`\"[]'")
-		name = name[strings.LastIndexByte(name, '.')+1:]
-		if !scratchName.MatchString(name) && !made[name] {
+		if !isScratch(name) && !made[name[strings.LastIndexByte(name, '.')+1:]] {
 			return false
 		}
 		names++
@@ -309,7 +312,13 @@ func losesScratch(s []token, made map[string]bool) bool {
 	return names > 0
 }
 
-var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST)_)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST)$`)
+// isScratch reports whether a name, of a table in a schema perhaps, says that what it names may
+// be lost.
+func isScratch(name string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "."), scratchName.MatchString)
+}
+
+var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST)_|(?:TEMP|STG|STAGING|SCRATCH)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST)$`)
 
 // temporaries lists the tables that the statements make for themselves.
 func temporaries(all [][]token) map[string]bool {

@@ -55,10 +55,28 @@ var wordRules = func() map[string][]wordRule {
 	return out
 }()
 
+// dropsScratch reports whether dropdb drops a database of tests on this machine.
+func dropsScratch(argv []string) bool {
+	named := 0
+	for _, w := range argv[1:] {
+		switch {
+		case w == "--if-exists" || w == "-e":
+		case isScratch(w):
+			named++
+		default:
+			return false
+		}
+	}
+	return named == 1
+}
+
 // byWords judges a command by its name and its words.
 func (s *shell) byWords(name string, argv []string) {
 	rules := wordRules[name]
 	if len(rules) == 0 {
+		return
+	}
+	if name == "dropdb" && dropsScratch(argv) {
 		return
 	}
 	line := strings.Join(argv[1:], " ")

@@ -7,7 +7,7 @@ import (
 
 // keepsUp reports whether a call of sudo is the everyday upkeep of a machine of one's own:
 // packages by their names from the sources that the machine has, a service that starts again,
-// a look at states and logs. What is run is judged like any command beside this.
+// a look at states and logs, and files of the workspace that become one's own. What is run is judged like any command beside this.
 func keepsUp(argv []string) bool {
 	if programName(argv[0]) != "sudo" {
 		return false
@@ -22,9 +22,23 @@ func keepsUp(argv []string) bool {
 	if slices.ContainsFunc(rest, func(w string) bool { return strings.Contains(w, "..") || packageFile.MatchString(w) }) {
 		return false
 	}
+	if rest[0] == "chown" {
+		return takesBack(operands(rest))
+	}
 	e := upkeepCommands[rest[0]]
 	return e != nil && e.MatchString(strings.Join(rest[1:], " "))
 }
+
+// takesBack reports whether files of the workspace get an owner who is not root.
+func takesBack(words []string) bool {
+	return len(words) > 1 && !rootOwner.MatchString(words[0]) &&
+		!slices.ContainsFunc(words[1:], func(w string) bool { return !plainFolder.MatchString(w) })
+}
+
+var (
+	rootOwner   = newExpression(`(?i)root|(?:^|:)0`)
+	plainFolder = newExpression(`^(?:\./)?[\w.-][\w./-]*$`)
+)
 
 var packageFile = newExpression(`\.(?:deb|rpm|apk)$`)
 
@@ -41,10 +55,12 @@ var upkeepCommands = byCommand(
 	`systemctl: (?:--no-pager )?(?:daemon-reload|list-units|list-timers|--failed)(?: --[\w=-]+)*$`,
 	`systemctl: (?:--no-pager )?(?:status|restart|reload|try-restart|start|is-active|is-enabled|show)(?: --no-pager| -l| [\w@][\w@.-]*)+$`,
 	`service: [\w@][\w@.-]* (?:status|restart|reload|start)$`,
-	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--no-pager(?: |$))*$`,
+	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--(?:since|until)[= ]\d+ (?:second|minute|min|hour|day|week)s? ago(?: |$)|--no-pager(?: |$))*$`,
 	`dmesg: (?:-[THwkx]+ ?|--(?:ctime|human|follow|level=[\w,]+) ?)*$`,
 	`ss netstat: -[a-zA-Z]+$`,
 	`lsof: (?:-[nPt]+ )*-i(?: ?(?:TCP|UDP|tcp|udp)?:?[\w,-]+)?(?: -[nPt]+)*(?: -sTCP:LISTEN)?$`,
+	`iptables ip6tables: -(?:S|[nv]*L[nv]*)(?: (?:INPUT|OUTPUT|FORWARD|PREROUTING|POSTROUTING))?(?: -[nv]+)*$`,
+	`logrotate: (?:-[fdv]+ )*/etc/logrotate\.d/[\w.-]+$`,
 	`ufw: status(?: verbose| numbered)?$`,
 	`nginx apachectl apache2ctl httpd: (?:-t|-T|-v|-V|configtest)$`,
 	`certbot: (?:certificates|renew(?: --dry-run| -q| --quiet)*)$`,
