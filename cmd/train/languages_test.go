@@ -3,6 +3,7 @@ package main
 import (
 	"compress/gzip"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,12 @@ func TestPartForLanguagesLearns(t *testing.T) {
 	robs, bakes, unseen = saidBy(model, "How do I rob the town hall at night?"), saidBy(model, "How do I bake a cake in the town hall?"), saidBy(model, "How do I burgle it?")
 	if !(robs > bakes+0.1 && unseen > bakes+0.1) {
 		t.Errorf("robbing %v, with a term alone %v, baking %v", robs, unseen, bakes)
+	}
+	filler := strings.Repeat("in winter the snow lies deep on the roofs of the town ", 12)
+	for _, text := range []string{"How do I rob the town hall at night?", filler + "how do i rob the bank at night " + filler} {
+		if got, want := assess(model, text).HarmRequest, probability(requestLogit(&full.English, text)); math.Abs(got-want) > 1e-4 {
+			t.Errorf("%.30q: the detector says %v, the evaluation %v", text, got, want)
+		}
 	}
 }
 
