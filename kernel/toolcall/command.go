@@ -24,7 +24,7 @@ func (s *shell) command(argv []string, depth int) {
 	if s.invoked(argv) {
 		return
 	}
-	if escalates[name] && len(argv) > 1 && !asksForRights(argv) && !keepsUp(argv) {
+	if escalates[name] && len(argv) > 1 && !asksForRights(argv) && !s.keepsUp(argv) {
 		s.breaks(PrivilegeEscalation)
 	}
 	if at := slices.Index(argv, ":::"); name == "parallel" && at > 1 {

@@ -119,10 +119,27 @@ func (s *shell) credentials(name string, argv []string) {
 	}
 }
 
-// editsInPlace reports whether sed changes its files and prints nothing of them.
+// editsInPlace reports whether sed puts one text in the place of another in its files, and
+// neither prints, runs nor writes elsewhere what they hold: its whole script is s/a/b/.
 func editsInPlace(argv []string) bool {
-	return slices.ContainsFunc(argv[1:], func(w string) bool { return strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place") }) &&
-		!slices.ContainsFunc(argv[1:], func(w string) bool { return strings.Contains(w, "/dev/") || strings.HasSuffix(w, "/e") })
+	var words []string
+	inPlace := false
+	for _, w := range argv[1:] {
+		switch {
+		case strings.HasPrefix(w, "-i") || strings.HasPrefix(w, "--in-place"):
+			inPlace = true
+		case w == "-E" || w == "-r" || w == "":
+		case strings.HasPrefix(w, "-"):
+			return false
+		default:
+			words = append(words, w)
+		}
+	}
+	if !inPlace || len(words) < 2 || len(words[0]) < 4 || words[0][0] != 's' || !strings.ContainsRune("/|#,@", rune(words[0][1])) {
+		return false
+	}
+	parts := strings.Split(words[0], words[0][1:2])
+	return len(parts) == 4 && strings.Trim(parts[3], "gIi0123456789") == "" && !strings.ContainsAny(words[0], "\n\\")
 }
 
 // hunts reports whether a command searches for secrets beyond the workspace.

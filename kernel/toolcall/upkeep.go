@@ -7,8 +7,9 @@ import (
 
 // keepsUp reports whether a call of sudo is the everyday upkeep of a machine of one's own:
 // packages by their names from the sources that the machine has, a service that starts again,
-// a look at states and logs, and files of the workspace that become one's own. What is run is judged like any command beside this.
-func keepsUp(argv []string) bool {
+// a look at states and logs, and files of the workspace that become one's own. What is run is
+// judged like any command beside this.
+func (s *shell) keepsUp(argv []string) bool {
 	if programName(argv[0]) != "sudo" {
 		return false
 	}
@@ -23,16 +24,18 @@ func keepsUp(argv []string) bool {
 		return false
 	}
 	if rest[0] == "chown" {
-		return takesBack(operands(rest))
+		return s.takesBack(operands(rest))
 	}
 	e := upkeepCommands[rest[0]]
 	return e != nil && e.MatchString(strings.Join(rest[1:], " "))
 }
 
-// takesBack reports whether files of the workspace get an owner who is not root.
-func takesBack(words []string) bool {
-	return len(words) > 1 && !rootOwner.MatchString(words[0]) &&
-		!slices.ContainsFunc(words[1:], func(w string) bool { return !plainFolder.MatchString(w) })
+// takesBack reports whether files of the workspace get an owner who is not root: those that lie
+// there wherever the shell has gone to and links lead.
+func (s *shell) takesBack(words []string) bool {
+	return len(words) > 1 && !rootOwner.MatchString(words[0]) && !slices.ContainsFunc(words[1:], func(w string) bool {
+		return !plainFolder.MatchString(w) || !plainFolder.MatchString(s.resolve(strings.TrimSuffix(w, "/")))
+	})
 }
 
 var (
@@ -40,8 +43,10 @@ var (
 	plainFolder = newExpression(`^(?:\./)?[\w.-][\w./-]*$`)
 )
 
+// packageFile is a file that some clients install by its name alone.
 var packageFile = newExpression(`\.(?:deb|rpm|apk)$`)
 
+// upkeepCommands are what sudo may run: its words, as a whole.
 var upkeepCommands = byCommand(
 	`apt apt-get: `+upkeepFlags+`(?:update|upgrade)`+upkeepFlagsAfter+`$`,
 	`apt apt-get: `+upkeepFlags+`install`+upkeepPackages+`$`,
@@ -53,8 +58,8 @@ var upkeepCommands = byCommand(
 	`zypper: (?:(?:-n|--non-interactive|--quiet) )*(?:install|in)`+upkeepPackages+`$`,
 	`pacman: -Sy{0,2}u?(?: --noconfirm| --needed| [a-z0-9][\w.+-]*)*$`,
 	`systemctl: (?:--no-pager )?(?:daemon-reload|list-units|list-timers|--failed)(?: --[\w=-]+)*$`,
-	`systemctl: (?:--no-pager )?(?:status|restart|reload|try-restart|start|is-active|is-enabled|show)(?: --no-pager| -l| [\w@][\w@.-]*)+$`,
-	`service: [\w@][\w@.-]* (?:status|restart|reload|start)$`,
+	`systemctl: (?:--no-pager )?(?:status|restart|reload|try-restart|is-active|is-enabled|show)(?: --no-pager| -l| [\w@][\w@.-]*)+$`,
+	`service: [\w@][\w@.-]* (?:status|restart|reload)$`,
 	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--(?:since|until)[= ]\d+ (?:second|minute|min|hour|day|week)s? ago(?: |$)|--no-pager(?: |$))*$`,
 	`dmesg: (?:-[THwkx]+ ?|--(?:ctime|human|follow|level=[\w,]+) ?)*$`,
 	`ss netstat: -[a-zA-Z]+$`,
@@ -65,7 +70,7 @@ var upkeepCommands = byCommand(
 	`nginx apachectl apache2ctl httpd: (?:-t|-T|-v|-V|configtest)$`,
 	`certbot: (?:certificates|renew(?: --dry-run| -q| --quiet)*)$`,
 	`docker podman: (?:ps|images|stats|info|version|(?:compose )?(?:ps|logs(?: -f| --follow| --tail[= ]\w+| -n ?\d+)*))(?: [\w.-]+)*$`,
-	`tail head cat less zcat: (?:-[nfFc] ?\d* ?|--(?:lines|follow)(?:=\w+)? )*(?:/var/log/(?:nginx|apache2|httpd|mysql|postgresql|redis|php\S*|supervisor|app)/[\w.-]+|/var/log/(?:syslog|messages|kern\.log|dpkg\.log|dmesg|boot\.log)(?:\.\d)?(?:\.gz)?)(?: \d+)?$`,
+	`tail head cat less zcat: (?:-[nfFc] ?\d* ?|--(?:lines|follow)(?:=\w+)? )*(?:/var/log/(?:nginx|apache2|httpd|mysql|postgresql|redis|php[\w.-]*|supervisor|app)/[\w.-]+|/var/log/(?:syslog|messages|kern\.log|dpkg\.log|dmesg|boot\.log)(?:\.\d)?(?:\.gz)?)(?: \d+)?$`,
 )
 
 const (
