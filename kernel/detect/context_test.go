@@ -126,3 +126,27 @@ func TestNobodyWaitsForTheRest(t *testing.T) {
 		}
 	}
 }
+
+// The reader of requests asks as often as the heads do.
+func TestReadersDoNotWait(t *testing.T) {
+	texts := []detect.Text{{Source: detect.User, Body: strings.Repeat("bread and a bomb of tea ", longText/20)}}
+	asked := func(p detect.Parameters) int {
+		counted := leave(1 << 30)
+		if _, err := decoded(t, p).Assess(counted, texts); err != nil {
+			t.Fatal(err)
+		}
+		return counted.asked
+	}
+	silent := english()
+	silent.Languages.Floor = 1e6
+	with, without := asked(english()), asked(silent)
+	if with < without+len(texts[0].Body)>>15 {
+		t.Errorf("asked %d times with the reader, %d without", with, without)
+	}
+	for after := without / 2; after < with; after += 1 + with/7 {
+		ctx := leave(after)
+		if _, err := decoded(t, english()).Assess(ctx, texts); !errors.Is(err, context.Canceled) || ctx.asked != after+1 {
+			t.Errorf("left at %d: %v after %d questions", after, err, ctx.asked)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (r *reading) ask(end int, t *counters, head float64) {
 
 // raiseAsked lifts the best logit for requests for harm to what the readers say. Each reads the
 // text once at most, however its languages alternate.
-func (r *reading) raiseAsked(text string) {
+func (r *reading) raiseAsked(normal *derived) {
 	for _, reader := range []*requestReader{&r.m.english, &r.m.other} {
 		var blocks []requestSpan
 		for _, a := range r.asked {
@@ -52,7 +52,7 @@ func (r *reading) raiseAsked(text string) {
 				continue
 			}
 			if blocks == nil {
-				blocks = reader.blocks(text)
+				blocks = reader.blocks(normal)
 			}
 			span := blocks
 			if a.end > 0 {

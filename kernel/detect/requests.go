@@ -55,8 +55,8 @@ func (s *requestSpan) merge(o requestSpan) {
 }
 
 // blocks reads a normalised text block by block, as reading.read does.
-func (r *requestReader) blocks(text string) (blocks []requestSpan) {
-	RequestFeatures(text, &r.Terms, func(block int, features []uint32, concepts uint64) {
+func (r *requestReader) blocks(normal *derived) (blocks []requestSpan) {
+	requestFeatures(normal, &r.Terms, func(block int, features []uint32, concepts uint64) {
 		if block == len(blocks) {
 			blocks = append(blocks, requestSpan{})
 		}
@@ -71,8 +71,8 @@ func (r *requestReader) blocks(text string) (blocks []requestSpan) {
 }
 
 // whole reads a text as one span.
-func (r *requestReader) whole(text string) (whole requestSpan) {
-	for _, b := range r.blocks(text) {
+func (r *requestReader) whole(normal string) (whole requestSpan) {
+	for _, b := range r.blocks(newText(normal)) {
 		whole.merge(b)
 	}
 	return whole
@@ -102,10 +102,17 @@ type requestWords struct {
 // [RequestBuckets]: of the word, of the pairs that it forms with each of the two words
 // before it, and of its character n-grams.
 func RequestFeatures(normal string, terms *Terms, f func(block int, features []uint32, concepts uint64)) {
+	requestFeatures(newText(normal), terms, f)
+}
+
+func requestFeatures(normal *derived, terms *Terms, f func(block int, features []uint32, concepts uint64)) {
 	var r requestWords
 	concepts := terms.find(normal)
-	s := NewScanner(normal, nil)
+	s := NewScanner(normal.text, nil)
 	for n := 0; s.Next(); n++ {
+		if n%contextIntervalWords == 0 {
+			normal.checkContext()
+		}
 		f(n/BlockWords, r.of(s), concepts[n])
 	}
 }

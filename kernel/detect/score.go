@@ -90,7 +90,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 		return p, 0, 0
 	}
 	r.ask(0, &r.whole, r.raise(&r.whole)[HarmRequest])
-	r.raiseAsked(normal.text)
+	r.raiseAsked(normal)
 	for h, logit := range r.best {
 		if rule {
 			logit += float64(m.numbers.Rule[h])

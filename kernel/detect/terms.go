@@ -104,8 +104,8 @@ func (t *Terms) look(hash uint32) (concepts uint64, longer bool) {
 // the beginning of a word, and the word may have an ending of five letters more, if
 // the term has four. In scripts without spaces, or whose words grow at the front, it begins
 // and ends anywhere.
-func (t *Terms) find(normal string) []uint64 {
-	letters, words := lettersOf(normal)
+func (t *Terms) find(normal *derived) []uint64 {
+	letters, words := lettersOf(normal.text)
 	out := make([]uint64, len(words))
 	if len(t.slots) == 0 {
 		return out
@@ -114,7 +114,9 @@ func (t *Terms) find(normal string) []uint64 {
 	for i, r := range letters {
 		begins := word+1 < len(words) && words[word+1] == i
 		if begins {
-			word++
+			if word++; word%contextIntervalWords == 0 {
+				normal.checkContext()
+			}
 		}
 		if r == ' ' || !begins && grows(r) {
 			continue
