@@ -39,6 +39,7 @@ var (
 	documentsBucket  = []byte("policies")   // hash → JSON of a policy or a setup
 	benchmarksBucket = []byte("benchmarks") // sequence number → row
 	probeBucket      = []byte("probe")      // empty, see Check
+	journalBucket    = []byte("journal")    // the epoch of the journal
 )
 
 // Options adjusts a store. The zero value is right for production.
@@ -47,20 +48,45 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store is a [store.Store] in one file.
+// Store is a [store.Store] in one file, and the journal beside it while it is open.
 type Store struct {
 	db     *bbolt.DB
 	writes *store.GroupCommit[write]
-	last   tail // the writer's
 	limits *limits
 	closed atomic.Bool
 	failed atomic.Bool // the last batch could not be written
 	close  func() error
+
+	// mu guards what follows. A batch holds it from its first change until all of it is
+	// durable, so that no read sees what could still be lost.
+	mu      mutex
+	tx      *tx // nil when it has to be begun
+	journal *journal
+	last    tail
 }
+
+// A mutex is a lock for which nobody has to wait longer than he wants, however slow the disk
+// is.
+type mutex chan struct{}
+
+func (m mutex) lock(ctx context.Context) error {
+	select {
+	case m <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m mutex) unlock() { <-m }
+
+// journalSuffix is what the name of the journal has after that of the file.
+const journalSuffix = ".journal"
 
 // Open opens the file, and creates it with mode 0600, and its folder with 0700,
 // when it is not there. It waits up to a second for another process to let go
-// of it; after that the error says who to ask.
+// of it; after that the error says who to ask. What a process that was killed left in the
+// journal is taken into the file.
 func Open(path string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -69,9 +95,14 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, limits: newLimits(opts.Now)}
-	if err := db.Update(s.prepare); err != nil {
+	s := &Store{db: db, limits: newLimits(opts.Now), mu: make(mutex, 1)}
+	if s.journal, err = openJournal(path + journalSuffix); err != nil {
 		_ = db.Close()
+		return nil, err
+	}
+	if err := s.prepare(); err != nil {
+		s.undo()
+		_, _ = s.journal.close(false), db.Close()
 		return nil, fmt.Errorf("preparing %s: %w", path, err)
 	}
 	s.writes = store.NewGroupCommit(s.writeBatch)
@@ -103,25 +134,62 @@ func openFile(path string) (*bbolt.DB, error) {
 	return db, nil
 }
 
-// prepare creates what is missing in the file and loads the windows.
-func (s *Store) prepare(tx *bbolt.Tx) error {
+// prepare creates what is missing in the file, takes in what the journal has, and loads the
+// windows.
+func (s *Store) prepare() error {
+	var e epoch
+	if err := s.db.Update(func(tree *bbolt.Tx) error {
+		err := createBuckets(tree)
+		if err == nil {
+			e = epochOf(tree)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := s.journal.recover(e); err != nil {
+		return fmt.Errorf("%w; restore the file from a backup, or move its journal away, which loses the last turns", err)
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	if err := s.limits.load(s.tx.bucket(limitsBucket)); err != nil {
+		return err
+	}
+	return s.commit()
+}
+
+// createBuckets creates those that are missing, and the first epoch.
+func createBuckets(tree *bbolt.Tx) error {
 	for _, name := range [][]byte{
-		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, documentsBucket, benchmarksBucket, probeBucket,
+		receiptsBucket, summariesBucket, idsBucket, turnsBucket, sessionsBucket, aliasesBucket, familiesBucket, countersBucket, limitsBucket, keysBucket, documentsBucket, benchmarksBucket, probeBucket, journalBucket,
 	} {
-		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+		if _, err := tree.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
 	}
-	return s.limits.load(tx.Bucket(limitsBucket))
+	if b := tree.Bucket(journalBucket); b.Get(epochKey) == nil {
+		return b.Put(epochKey, newEpoch())
+	}
+	return nil
 }
 
-// Close finishes the writes that were begun and lets go of the file.
+// Close finishes the writes that were begun, takes them all into the file, removes the
+// journal and lets go of the file.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	s.closed.Store(true)
 	s.writes.Close()
-	if err := s.db.Close(); err != nil {
+	_ = s.mu.lock(context.Background())
+	defer s.mu.unlock()
+	err := s.begin()
+	if err == nil {
+		err = s.commit()
+	}
+	s.undo()
+	err = errors.Join(err, s.journal.close(err == nil))
+	if err := errors.Join(err, s.db.Close()); err != nil {
 		return fmt.Errorf("closing the database: %s", cause(err))
 	}
 	return nil
@@ -132,27 +200,33 @@ func (s *Store) shut() error {
 // between what is there.
 func (s *Store) Check(ctx context.Context) error {
 	if !s.failed.Load() {
-		return s.view(ctx, "checking", func(*bbolt.Tx) error { return nil })
+		return s.view(ctx, "checking", func(*tx) error { return nil })
 	}
 	probe := []byte("probe")
-	if err := s.writes.Do(ctx, func(tx *bbolt.Tx) error {
-		return tx.Bucket(probeBucket).Put(probe, make([]byte, probeSize))
+	if err := s.writes.Do(ctx, func(tx *tx) error {
+		return tx.bucket(probeBucket).put(probe, make([]byte, probeSize))
 	}); err != nil {
 		return err
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return tx.Bucket(probeBucket).Delete(probe) })
+	return s.writes.Do(ctx, func(tx *tx) error { return tx.bucket(probeBucket).delete(probe) })
 }
 
-// view reads one moment of the file.
-func (s *Store) view(ctx context.Context, doing string, read func(*bbolt.Tx) error) error {
+// view reads one moment of what is durable.
+func (s *Store) view(ctx context.Context, doing string, read func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	err := s.db.View(read)
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+	if err := s.mu.lock(ctx); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	defer s.mu.unlock()
+	if s.closed.Load() {
 		return fmt.Errorf("%s: closed: %w", doing, store.ErrUnavailable)
 	}
-	if err != nil {
+	if err := s.begin(); err != nil {
+		return fmt.Errorf("%s: %w: %s", doing, store.ErrUnavailable, cause(err))
+	}
+	if err := read(s.tx); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil

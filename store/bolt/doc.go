@@ -1,11 +1,20 @@
 // Package bolt keeps a [store.Store] in one file on this machine, with
-// go.etcd.io/bbolt: a B+ tree that is changed by copying, so that a reader sees
-// one moment of it and never holds up a writer, and a process that is killed at
-// any instant leaves the last committed state.
+// go.etcd.io/bbolt: a B+ tree that is changed by copying, so that a process that is
+// killed at any instant leaves the last committed state. One process has the file at a time.
 //
-// All writes go through one group commit. Its batch is one transaction and one
-// fsync; a write that is refused, such as a turn that conflicts, changes
-// nothing and does not spoil the batch. One process has the file at a time.
+// A commit of the tree writes every page that changed and waits for the disk twice, which is
+// too much for a turn. So one transaction of the tree stays open, for reads and writes alike,
+// and what is written in it is first made durable by a journal beside the file: one write in
+// order, and one sync (journal.go). When the journal is full, the transaction is committed,
+// and with it some thousand turns; then both begin anew. A process that opens the file repeats
+// what the journal has in it. This is the write-ahead log of ARIES (Mohan et al., 1992) with
+// physical redo alone: no page of the tree is written before its commit, so there is nothing
+// to undo. When the store is closed the tree has everything and the journal is removed.
+//
+// All writes go through one group commit. Its batch is one record of the journal and one
+// sync; a write that is refused, such as a turn that conflicts, changes
+// nothing and does not spoil the batch. A read waits for the batch that is being written and
+// sees only what is durable.
 //
 // A page of the tree is copied whole for each change in it, so a receipt is one entry
 // at the end of its bucket: its fields, its summary and its record, compressed with a

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -73,17 +74,27 @@ func encodeReceipt(r store.Receipt) ([]byte, error) {
 	if len(head) > maxPart || len(r.JSON) > maxPart {
 		return nil, fmt.Errorf("encoding a receipt: it is too large: %w", store.ErrInvalid)
 	}
-	data := make([]byte, headAt, headAt+s2.MaxEncodedLen(len(head))+s2.MaxEncodedLen(len(r.JSON)))
+	scratch := scratches.Get().(*[]byte) //nolint:forcetypeassert // it has nothing else
+	defer scratches.Put(scratch)
+	data := slices.Grow((*scratch)[:0], headAt)[:headAt]
+	clear(data)
 	data[0] = formCompressed
 	data = compress(data, head)
 	binary.BigEndian.PutUint32(data[headAt-4:], uint32(len(data)-headAt)) //nolint:gosec // bounded by maxPart
-	return compress(data, r.JSON), nil
+	data = compress(data, r.JSON)
+	*scratch = data
+	return bytes.Clone(data), nil
 }
+
+// scratches are where receipts are compressed, which takes several times the room of the
+// result, and the tree keeps results for a while.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // compress appends the block of a part.
 func compress(data, part []byte) []byte {
+	data = slices.Grow(data, s2.MaxEncodedLen(len(part)))
 	block := dictionary().Encode(data[len(data):cap(data)], part)
-	return append(data, block...) // it is there already where there was room for it
+	return data[:len(data)+len(block)] // it is in data's memory, where there is room for it
 }
 
 // decompress returns the part of a block.

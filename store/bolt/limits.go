@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -150,7 +149,7 @@ func (l *limits) sweep(now time.Time) {
 // save writes the subject's window as it is when the batch is written: of two
 // writes that overtook each other, both write the newer count.
 func (l *limits) save(subject string) write {
-	return func(tx *bbolt.Tx) error {
+	return func(tx *tx) error {
 		l.mu.Lock()
 		w := l.windows[subject]
 		if w == nil { // it ended and was swept meanwhile
@@ -162,15 +161,15 @@ func (l *limits) save(subject string) write {
 		if err != nil {
 			return fmt.Errorf("encoding a window: %w", err)
 		}
-		return tx.Bucket(limitsBucket).Put([]byte(subject), data)
+		return tx.bucket(limitsBucket).put([]byte(subject), data)
 	}
 }
 
 // load takes the saved windows into memory and drops the ended ones from the
 // file. This is often enough: the subjects of lasting windows are few.
-func (l *limits) load(saved *bbolt.Bucket) error {
+func (l *limits) load(saved bucket) error {
 	var ended [][]byte
-	err := saved.ForEach(func(k, v []byte) error {
+	err := saved.forEach(func(k, v []byte) error {
 		w := &window{lasting: true}
 		if err := json.Unmarshal(v, w); err != nil {
 			return fmt.Errorf("decoding a window: %w", err)
@@ -184,7 +183,7 @@ func (l *limits) load(saved *bbolt.Bucket) error {
 	})
 	for _, k := range ended {
 		if err == nil {
-			err = saved.Delete(k)
+			err = saved.delete(k)
 		}
 	}
 	return err

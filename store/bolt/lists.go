@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -17,17 +16,17 @@ func (s *Store) PutKey(ctx context.Context, k store.Key) error {
 	if k.Hash == "" {
 		return fmt.Errorf("%w: key without hash", store.ErrInvalid)
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
-		keys := tx.Bucket(keysBucket)
+	return s.writes.Do(ctx, func(tx *tx) error {
+		keys := tx.bucket(keysBucket)
 		var old store.Key
-		if err := decode(keys.Get([]byte(k.Hash)), &old); err != nil {
+		if err := decode(keys.get([]byte(k.Hash)), &old); err != nil {
 			return err
 		}
 		data, err := json.Marshal(k.Merge(old))
 		if err != nil {
 			return fmt.Errorf("%w: encoding a key: %w", store.ErrInvalid, err)
 		}
-		return keys.Put([]byte(k.Hash), data)
+		return keys.put([]byte(k.Hash), data)
 	})
 }
 
@@ -45,8 +44,8 @@ func decode(data []byte, v any) error {
 // Key looks the hash up.
 func (s *Store) Key(ctx context.Context, hash string) (store.Key, error) {
 	var found store.Key
-	err := s.view(ctx, "reading a key", func(tx *bbolt.Tx) error {
-		data := tx.Bucket(keysBucket).Get([]byte(hash))
+	err := s.view(ctx, "reading a key", func(tx *tx) error {
+		data := tx.bucket(keysBucket).get([]byte(hash))
 		if data == nil {
 			return store.ErrNotFound
 		}
@@ -67,20 +66,20 @@ func (s *Store) PutDocument(ctx context.Context, hash string, text []byte) error
 	if hash == "" || len(text) == 0 {
 		return fmt.Errorf("%w: document without hash or text", store.ErrInvalid)
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
-		documents := tx.Bucket(documentsBucket)
-		if documents.Get([]byte(hash)) != nil {
+	return s.writes.Do(ctx, func(tx *tx) error {
+		documents := tx.bucket(documentsBucket)
+		if documents.get([]byte(hash)) != nil {
 			return nil
 		}
-		return documents.Put([]byte(hash), text)
+		return documents.put([]byte(hash), text)
 	})
 }
 
 // Document looks the hash up.
 func (s *Store) Document(ctx context.Context, hash string) ([]byte, error) {
 	var text []byte
-	err := s.view(ctx, "reading a document", func(tx *bbolt.Tx) error {
-		if text = bytes.Clone(tx.Bucket(documentsBucket).Get([]byte(hash))); text == nil {
+	err := s.view(ctx, "reading a document", func(tx *tx) error {
+		if text = bytes.Clone(tx.bucket(documentsBucket).get([]byte(hash))); text == nil {
 			return store.ErrNotFound
 		}
 		return nil
@@ -99,14 +98,14 @@ func (s *Store) Publish(ctx context.Context, rows []store.Benchmark) error {
 		}
 		encoded[i] = data
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
-		benchmarks := tx.Bucket(benchmarksBucket)
+	return s.writes.Do(ctx, func(tx *tx) error {
+		benchmarks := tx.bucket(benchmarksBucket)
 		for _, data := range encoded {
-			sequence, err := benchmarks.NextSequence()
+			sequence, err := benchmarks.next()
 			if err != nil {
 				return err
 			}
-			if err := benchmarks.Put(binary.BigEndian.AppendUint64(nil, sequence), data); err != nil {
+			if err := benchmarks.put(binary.BigEndian.AppendUint64(nil, sequence), data); err != nil {
 				return err
 			}
 		}
@@ -123,8 +122,8 @@ func (s *Store) Benchmarks(ctx context.Context) ([]store.Benchmark, error) {
 // values decodes all values of a bucket, in the order of their keys.
 func values[T any](ctx context.Context, s *Store, doing string, bucket []byte) ([]T, error) {
 	var list []T
-	err := s.view(ctx, doing, func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucket).ForEach(func(_, data []byte) error {
+	err := s.view(ctx, doing, func(tx *tx) error {
+		return tx.bucket(bucket).forEach(func(_, data []byte) error {
 			var v T
 			err := decode(data, &v)
 			list = append(list, v)

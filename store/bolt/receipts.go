@@ -55,11 +55,11 @@ func (s *Store) Append(ctx context.Context, receipts ...store.Receipt) error {
 	if err != nil || len(encoded) == 0 {
 		return err
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return writeUnknown(tx, &s.last, encoded) })
+	return s.writes.Do(ctx, func(tx *tx) error { return writeUnknown(tx, &s.last, encoded) })
 }
 
 // writeUnknown writes those of the receipts that are not there yet.
-func writeUnknown(tx *bbolt.Tx, last *tail, receipts []encodedReceipt) error {
+func writeUnknown(tx *tx, last *tail, receipts []encodedReceipt) error {
 	for _, c := range receipts {
 		if c.known(tx) {
 			continue
@@ -72,31 +72,31 @@ func writeUnknown(tx *bbolt.Tx, last *tail, receipts []encodedReceipt) error {
 }
 
 // known reports whether the receipt is already there.
-func (c encodedReceipt) known(tx *bbolt.Tx) bool {
-	return tx.Bucket(idsBucket).Get([]byte(c.id)) != nil
+func (c encodedReceipt) known(tx *tx) bool {
+	return tx.bucket(idsBucket).get([]byte(c.id)) != nil
 }
 
 // write puts the receipt and its share of the statistics into the tree, and returns the
 // receipt's sequence number, which is its place in the log. The number is part of the
 // transaction: one that is undone leaves no gap.
-func (c encodedReceipt) write(tx *bbolt.Tx, last *tail) (uint64, error) {
-	receipts := tx.Bucket(receiptsBucket)
-	receipts.FillPercent = 0.95 // keys only grow: pages need no room for later ones
-	sequence, err := receipts.NextSequence()
+func (c encodedReceipt) write(tx *tx, last *tail) (uint64, error) {
+	receipts := tx.bucket(receiptsBucket)
+	receipts.fill(0.95) // keys only grow: pages need no room for later ones
+	sequence, err := receipts.next()
 	if err != nil {
 		return 0, err
 	}
 	at := keyOf(sequence)
 	before := last.before(receipts, sequence)
 	copy(c.receipt[1:], before[:])
-	if err := receipts.Put(at, c.receipt); err != nil {
+	if err := receipts.put(at, c.receipt); err != nil {
 		return 0, err
 	}
 	*last = tail{sequence, c.sum}
-	if err := tx.Bucket(idsBucket).Put([]byte(c.id), at); err != nil {
+	if err := tx.bucket(idsBucket).put([]byte(c.id), at); err != nil {
 		return 0, err
 	}
-	if err := c.writeTurn(tx.Bucket(turnsBucket), at); err != nil {
+	if err := c.writeTurn(tx.bucket(turnsBucket), at); err != nil {
 		return 0, err
 	}
 	return sequence, c.count(tx)
@@ -104,13 +104,13 @@ func (c encodedReceipt) write(tx *bbolt.Tx, last *tail) (uint64, error) {
 
 // writeTurn makes the turn's id lead to the receipt, unless it is that of a tool call and
 // the id leads to another: the turn's own comes first.
-func (c encodedReceipt) writeTurn(turns *bbolt.Bucket, at []byte) error {
+func (c encodedReceipt) writeTurn(turns bucket, at []byte) error {
 	id := []byte(c.turnID)
-	if c.turnID == "" || c.kind == store.KindToolCall && turns.Get(id) != nil {
+	if c.turnID == "" || c.kind == store.KindToolCall && turns.get(id) != nil {
 		return nil
 	}
-	turns.FillPercent = 0.95 // turns are named in the order of time
-	return turns.Put(id, at)
+	turns.fill(0.95) // turns are named in the order of time
+	return turns.put(id, at)
 }
 
 // tail is the end of the log as the one writer left it. It may be of a transaction that
@@ -122,11 +122,11 @@ type tail struct {
 
 // before returns the hash of the record before the sequence number, zero when there is
 // none. A record that is damaged is followed as if it were empty.
-func (t *tail) before(receipts *bbolt.Bucket, sequence uint64) (sum [sha256.Size]byte) {
+func (t *tail) before(receipts bucket, sequence uint64) (sum [sha256.Size]byte) {
 	if t.sequence != 0 && t.sequence == sequence-1 {
 		return t.sum
 	}
-	data := receipts.Get(keyOf(sequence - 1))
+	data := receipts.get(keyOf(sequence - 1))
 	if data == nil {
 		return sum
 	}
@@ -143,8 +143,8 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Recei
 		return nil, nil
 	}
 	var list []store.Receipt
-	err := s.view(ctx, "reading the log", func(tx *bbolt.Tx) error {
-		c := tx.Bucket(receiptsBucket).Cursor()
+	err := s.view(ctx, "reading the log", func(tx *tx) error {
+		c := tx.bucket(receiptsBucket).cursor()
 		for k, v := c.Seek(keyOf(after + 1)); k != nil && len(list) < limit; k, v = c.Next() {
 			list = append(list, receiptAt(k, v))
 		}
@@ -156,8 +156,8 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Recei
 // Recent walks the sequence numbers downwards. A cursor is a sequence number.
 func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error) {
 	var list []store.Receipt
-	err := s.view(ctx, "listing receipts", func(tx *bbolt.Tx) error {
-		c := tx.Bucket(receiptsBucket).Cursor()
+	err := s.view(ctx, "listing receipts", func(tx *tx) error {
+		c := tx.bucket(receiptsBucket).cursor()
 		k, v, err := seekOlder(c, before)
 		if err != nil {
 			return err
@@ -202,8 +202,8 @@ func sequenceOf(cursor string) (uint64, error) {
 // which has the id.
 func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]store.Summary, error) {
 	var list []store.Summary
-	err := s.view(ctx, "listing summaries", func(tx *bbolt.Tx) error {
-		end := tx.Bucket(receiptsBucket).Sequence() + 1
+	err := s.view(ctx, "listing summaries", func(tx *tx) error {
+		end := tx.bucket(receiptsBucket).sequence() + 1
 		if before != "" {
 			sequence, err := sequenceOf(before)
 			if err != nil {
@@ -221,10 +221,10 @@ func (s *Store) Summaries(ctx context.Context, before string, limit int) ([]stor
 
 // summaryAt reads the summary of the receipt with the sequence number, or its id alone. One
 // that is damaged may have neither.
-func summaryAt(tx *bbolt.Tx, sequence uint64) (found store.Summary) {
+func summaryAt(tx *tx, sequence uint64) (found store.Summary) {
 	at := keyOf(sequence)
-	data := tx.Bucket(receiptsBucket).Get(at)
-	if older := tx.Bucket(summariesBucket).Get(at); older != nil && !isCompressed(data) {
+	data := tx.bucket(receiptsBucket).get(at)
+	if older := tx.bucket(summariesBucket).get(at); older != nil && !isCompressed(data) {
 		found, _ = decodeSummary(older)
 	} else {
 		found.ID, found.JSON = headOf(data)
@@ -266,12 +266,12 @@ func (s *Store) ReceiptOfTurn(ctx context.Context, id string) (store.Receipt, er
 // lookUp finds a receipt by a bucket that leads from ids to sequence numbers.
 func (s *Store) lookUp(ctx context.Context, ids []byte, id string) (store.Receipt, error) {
 	var found store.Receipt
-	err := s.view(ctx, "reading a receipt", func(tx *bbolt.Tx) (err error) {
-		at := tx.Bucket(ids).Get([]byte(id))
+	err := s.view(ctx, "reading a receipt", func(tx *tx) (err error) {
+		at := tx.bucket(ids).get([]byte(id))
 		if at == nil {
 			return store.ErrNotFound
 		}
-		if found = receiptAt(at, tx.Bucket(receiptsBucket).Get(at)); len(found.JSON) == 0 {
+		if found = receiptAt(at, tx.bucket(receiptsBucket).get(at)); len(found.JSON) == 0 {
 			return fmt.Errorf("receipt %d of the log is damaged: %w", found.Seq, store.ErrInvalid)
 		}
 		return nil

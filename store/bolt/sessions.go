@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -19,7 +17,7 @@ const versionSize = 8
 // Session returns the session as last committed.
 func (s *Store) Session(ctx context.Context, key string) (store.Session, error) {
 	var found store.Session
-	err := s.view(ctx, "reading a session", func(tx *bbolt.Tx) (err error) {
+	err := s.view(ctx, "reading a session", func(tx *tx) (err error) {
 		own, data := lookUp(tx, key)
 		if data == nil {
 			return store.ErrNotFound
@@ -31,12 +29,12 @@ func (s *Store) Session(ctx context.Context, key string) (store.Session, error) 
 }
 
 // lookUp returns the stored session that a key leads to, with its own key.
-func lookUp(tx *bbolt.Tx, key string) (own, data []byte) {
-	sessions := tx.Bucket(sessionsBucket)
+func lookUp(tx *tx, key string) (own, data []byte) {
+	sessions := tx.bucket(sessionsBucket)
 	own = []byte(key)
-	if data = sessions.Get(own); data == nil {
-		if own = tx.Bucket(aliasesBucket).Get(own); own != nil {
-			data = sessions.Get(own)
+	if data = sessions.get(own); data == nil {
+		if own = tx.bucket(aliasesBucket).get(own); own != nil {
+			data = sessions.get(own)
 		}
 	}
 	return own, data
@@ -71,7 +69,7 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 		encodedReceipt: encoded[0], calls: encoded[1:], read: next.Version, derived: existing, aliases: slices.Clone(change.Aliases),
 		session: append(make([]byte, versionSize, versionSize+len(state)), state...),
 	}
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error { return t.commit(tx, &s.last) })
+	return s.writes.Do(ctx, func(tx *tx) error { return t.commit(tx, &s.last) })
 }
 
 // A turn is a change that is about to be written.
@@ -87,12 +85,12 @@ type turn struct {
 // commit looks for the receipt's id, then compares the version and looks for the
 // family, then writes. The new version is the receipt's sequence number, which no
 // other change of any session has or had.
-func (t turn) commit(tx *bbolt.Tx, last *tail) error {
+func (t turn) commit(tx *tx, last *tail) error {
 	if t.known(tx) {
 		return nil
 	}
-	sessions, key := tx.Bucket(sessionsBucket), []byte(t.sessionKey)
-	if version(sessions.Get(key)) != t.read {
+	sessions, key := tx.bucket(sessionsBucket), []byte(t.sessionKey)
+	if version(sessions.get(key)) != t.read {
 		return fmt.Errorf("committing a turn: %w", store.ErrConflict)
 	}
 	if t.derived && !hasMembers(tx, t.family) {
@@ -106,15 +104,15 @@ func (t turn) commit(tx *bbolt.Tx, last *tail) error {
 		return err
 	}
 	binary.BigEndian.PutUint64(t.session, sequence)
-	if err := sessions.Put(key, t.session); err != nil {
+	if err := sessions.put(key, t.session); err != nil {
 		return err
 	}
 	return t.putNames(tx)
 }
 
 // putNames writes the aliases, and notes in the family all names of the session.
-func (t turn) putNames(tx *bbolt.Tx) error {
-	families, aliases, place := tx.Bucket(familiesBucket), tx.Bucket(aliasesBucket), familyPlaces(tx, t.family)[0]
+func (t turn) putNames(tx *tx) error {
+	families, aliases, place := tx.bucket(familiesBucket), tx.bucket(aliasesBucket), familyPlaces(tx, t.family)[0]
 	for _, name := range append(t.aliases, t.sessionKey) {
 		if err := putNew(families, memberKey(place, name), nil); err != nil {
 			return err
@@ -130,19 +128,19 @@ func (t turn) putNames(tx *bbolt.Tx) error {
 }
 
 // putNew puts what is not there yet: to put the same again would copy the page.
-func putNew(b *bbolt.Bucket, key, value []byte) error {
-	if old := b.Get(key); old != nil && bytes.Equal(old, value) {
+func putNew(b bucket, key, value []byte) error {
+	if old := b.get(key); old != nil && bytes.Equal(old, value) {
 		return nil
 	}
-	return b.Put(key, value)
+	return b.put(key, value)
 }
 
 // familyPlaces returns what the keys of a family's members begin with. Families stand in
 // the order in which they began, by the sequence number of their first receipt, so that
 // those of one time share pages. Older versions put them under the receipt's id.
-func familyPlaces(tx *bbolt.Tx, family string) [][]byte {
+func familyPlaces(tx *tx, family string) [][]byte {
 	older := []byte(family + "\x00")
-	if first := tx.Bucket(idsBucket).Get([]byte(family)); first != nil {
+	if first := tx.bucket(idsBucket).get([]byte(family)); first != nil {
 		return [][]byte{first, older}
 	}
 	return [][]byte{older}
@@ -151,8 +149,8 @@ func familyPlaces(tx *bbolt.Tx, family string) [][]byte {
 func memberKey(place []byte, name string) []byte { return append(slices.Clip(place), name...) }
 
 // hasMembers reports whether a family is there.
-func hasMembers(tx *bbolt.Tx, family string) bool {
-	members := tx.Bucket(familiesBucket).Cursor()
+func hasMembers(tx *tx, family string) bool {
+	members := tx.bucket(familiesBucket).cursor()
 	return slices.ContainsFunc(familyPlaces(tx, family), func(place []byte) bool {
 		key, _ := members.Seek(place)
 		return bytes.HasPrefix(key, place)
@@ -161,14 +159,14 @@ func hasMembers(tx *bbolt.Tx, family string) bool {
 
 // Erase takes the sessions of the family out of the tree, with all their names.
 func (s *Store) Erase(ctx context.Context, key string) error {
-	return s.writes.Do(ctx, func(tx *bbolt.Tx) error {
+	return s.writes.Do(ctx, func(tx *tx) error {
 		own, data := lookUp(tx, key)
 		if data == nil {
 			return nil
 		}
 		family, err := familyOf(data)
 		if err != nil || family == "" { // stored before there were families
-			return errors.Join(err, tx.Bucket(sessionsBucket).Delete(own))
+			return errors.Join(err, tx.bucket(sessionsBucket).delete(own))
 		}
 		return eraseFamily(tx, family)
 	})
@@ -176,10 +174,10 @@ func (s *Store) Erase(ctx context.Context, key string) error {
 
 // eraseFamily deletes what the names of the family lead to. A name may lead
 // elsewhere by now: then only the note of it goes.
-func eraseFamily(tx *bbolt.Tx, family string) error {
-	sessions, aliases, families := tx.Bucket(sessionsBucket), tx.Bucket(aliasesBucket), tx.Bucket(familiesBucket)
+func eraseFamily(tx *tx, family string) error {
+	sessions, aliases, families := tx.bucket(sessionsBucket), tx.bucket(aliasesBucket), tx.bucket(familiesBucket)
 	var members, names [][]byte
-	cursor := families.Cursor()
+	cursor := families.cursor()
 	for _, place := range familyPlaces(tx, family) {
 		for k, _ := cursor.Seek(place); bytes.HasPrefix(k, place); k, _ = cursor.Next() {
 			members = append(members, bytes.Clone(k))
@@ -187,7 +185,7 @@ func eraseFamily(tx *bbolt.Tx, family string) error {
 		}
 	}
 	inFamily := func(key []byte) (bool, error) {
-		data := sessions.Get(key)
+		data := sessions.get(key)
 		if data == nil {
 			return false, nil
 		}
@@ -196,7 +194,7 @@ func eraseFamily(tx *bbolt.Tx, family string) error {
 	}
 	// The aliases go first, because the sessions tell which of them are the family's.
 	for _, name := range names {
-		of := aliases.Get(name)
+		of := aliases.get(name)
 		if of == nil {
 			continue
 		}
@@ -205,7 +203,7 @@ func eraseFamily(tx *bbolt.Tx, family string) error {
 			return err
 		}
 		if ours {
-			if err := aliases.Delete(name); err != nil {
+			if err := aliases.delete(name); err != nil {
 				return err
 			}
 		}
@@ -216,17 +214,17 @@ func eraseFamily(tx *bbolt.Tx, family string) error {
 			return err
 		}
 		if ours {
-			if err := sessions.Delete(name); err != nil {
+			if err := sessions.delete(name); err != nil {
 				return err
 			}
 			// The statistics know the session on.
-			if err := moveCounters(tx.Bucket(countersBucket), countersKey(tx, family, string(name)), countersKey(tx, "", string(name))); err != nil {
+			if err := moveCounters(tx.bucket(countersBucket), countersKey(tx, family, string(name)), countersKey(tx, "", string(name))); err != nil {
 				return err
 			}
 		}
 	}
 	for _, member := range members {
-		if err := families.Delete(member); err != nil {
+		if err := families.delete(member); err != nil {
 			return err
 		}
 	}

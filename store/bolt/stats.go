@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"go.etcd.io/bbolt"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -51,9 +50,9 @@ var (
 // Stats reads the sum.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	var stats store.Stats
-	err := s.view(ctx, "reading the statistics", func(tx *bbolt.Tx) error {
-		stored := tx.Bucket(countersBucket)
-		sum, err := readCounters(stored, totalKey)
+	err := s.view(ctx, "reading the statistics", func(tx *tx) error {
+		stored := tx.bucket(countersBucket)
+		sum, err := tx.readSum()
 		if err != nil {
 			return err
 		}
@@ -61,7 +60,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		for _, l := range sum.levels {
 			stats.AddLevel(store.LevelOf(l.place), int64(l.turns)) //nolint:gosec // G115: no count of turns is that large
 		}
-		if since := stored.Get(sinceKey); len(since) == 8 {
+		if since := stored.get(sinceKey); len(since) == 8 {
 			stats.LevelsSince = int64(binary.BigEndian.Uint64(since)) //nolint:gosec // the same 64 bits
 		}
 		return nil
@@ -71,9 +70,9 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 
 // count adds the receipt to its session and to the sum, or takes the session out of the sum
 // when the receipt excludes it.
-func (c encodedReceipt) count(tx *bbolt.Tx) error {
-	stored := tx.Bucket(countersBucket)
-	sum, err := readCounters(stored, totalKey)
+func (c encodedReceipt) count(tx *tx) error {
+	stored := tx.bucket(countersBucket)
+	sum, err := tx.readSum()
 	if err != nil {
 		return err
 	}
@@ -93,28 +92,48 @@ func (c encodedReceipt) count(tx *bbolt.Tx) error {
 		}
 		own = counters{Out: true}
 	default:
-		if err := c.addTo(stored, &sum, &own); err != nil {
+		if err := c.addTo(stored, sum, &own); err != nil {
 			return err
 		}
 	}
+	tx.sumChanged = true
 	if c.sessionKey != "" {
-		if err := writeCounters(stored, key, own); err != nil {
-			return err
-		}
+		return writeCounters(stored, key, own)
 	}
-	return writeCounters(stored, totalKey, sum)
+	return nil
+}
+
+// readSum returns the sum of all sessions, as the transaction has it.
+func (t *tx) readSum() (*counters, error) {
+	if t.sum == nil {
+		sum, err := readCounters(t.bucket(countersBucket), totalKey)
+		if err != nil {
+			return nil, err
+		}
+		t.sum = &sum
+	}
+	return t.sum, nil
+}
+
+// writeSum writes the sum once for all receipts of a batch.
+func (t *tx) writeSum() error {
+	if !t.sumChanged {
+		return nil
+	}
+	t.sumChanged = false
+	return writeCounters(t.bucket(countersBucket), totalKey, *t.sum)
 }
 
 // readOwn reads the counters of the receipt's session, and returns the key under which they
 // are written from now on. They stand in one place: with those of sessions that began at the
 // same time, so that these share pages. From elsewhere they are moved there: those of a
 // receipt that came before its session, of a session that was erased, and of older files.
-func (c encodedReceipt) readOwn(tx *bbolt.Tx) (key []byte, own counters, err error) {
-	stored, family := tx.Bucket(countersBucket), c.family
+func (c encodedReceipt) readOwn(tx *tx) (key []byte, own counters, err error) {
+	stored, family := tx.bucket(countersBucket), c.family
 	key = countersKey(tx, family, c.sessionKey)
-	if stored.Get(key) == nil || family == "" {
+	if stored.get(key) == nil || family == "" {
 		before := ""
-		if data := tx.Bucket(sessionsBucket).Get([]byte(c.sessionKey)); data != nil {
+		if data := tx.bucket(sessionsBucket).get([]byte(c.sessionKey)); data != nil {
 			if before, err = familyOf(data); err != nil {
 				return nil, own, err
 			}
@@ -132,34 +151,34 @@ func (c encodedReceipt) readOwn(tx *bbolt.Tx) (key []byte, own counters, err err
 
 // countersKey returns where the counters of a session of a family stand, and of a session
 // of none.
-func countersKey(tx *bbolt.Tx, family, session string) []byte {
+func countersKey(tx *tx, family, session string) []byte {
 	var first []byte
 	if family != "" {
-		first = tx.Bucket(idsBucket).Get([]byte(family)) // see familyPlaces
+		first = tx.bucket(idsBucket).get([]byte(family)) // see familyPlaces
 	}
 	return slices.Concat([]byte("s/"), first, []byte(session))
 }
 
 // moveCounters moves counters to another key, if there are some.
-func moveCounters(stored *bbolt.Bucket, from, to []byte) error {
-	data := stored.Get(from)
+func moveCounters(stored bucket, from, to []byte) error {
+	data := stored.get(from)
 	if data == nil || bytes.Equal(from, to) {
 		return nil
 	}
-	if err := stored.Put(to, bytes.Clone(data)); err != nil {
+	if err := stored.put(to, bytes.Clone(data)); err != nil {
 		return err
 	}
-	return stored.Delete(from)
+	return stored.delete(from)
 }
 
 // addTo adds the receipt to the sum and to its session.
-func (c encodedReceipt) addTo(stored *bbolt.Bucket, sum, own *counters) error {
+func (c encodedReceipt) addTo(stored bucket, sum, own *counters) error {
 	sum.Counters, own.Counters = sum.Plus(c.counters), own.Plus(c.counters)
 	if !c.level.Counted() {
 		return nil
 	}
-	if len(sum.levels) == 0 && stored.Get(sinceKey) == nil {
-		if err := stored.Put(sinceKey, binary.BigEndian.AppendUint64(nil, uint64(c.timestamp))); err != nil { //nolint:gosec // the same 64 bits
+	if len(sum.levels) == 0 && stored.get(sinceKey) == nil {
+		if err := stored.put(sinceKey, binary.BigEndian.AppendUint64(nil, uint64(c.timestamp))); err != nil { //nolint:gosec // the same 64 bits
 			return err
 		}
 	}
@@ -173,9 +192,9 @@ func (c encodedReceipt) addTo(stored *bbolt.Bucket, sum, own *counters) error {
 // place and a varint. Older versions stored no levels, and before that JSON.
 const countersSize = 3*8 + 1
 
-func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
+func readCounters(stored bucket, key []byte) (counters, error) {
 	var t counters
-	data := stored.Get(key)
+	data := stored.get(key)
 	switch {
 	case data == nil:
 		return t, nil
@@ -207,7 +226,7 @@ func readCounters(stored *bbolt.Bucket, key []byte) (counters, error) {
 	return t, nil
 }
 
-func writeCounters(stored *bbolt.Bucket, key []byte, t counters) error {
+func writeCounters(stored bucket, key []byte, t counters) error {
 	data := make([]byte, 0, countersSize+(2+binary.MaxVarintLen32)*len(t.levels))
 	for _, n := range []int64{t.Receipts, t.Interventions, t.Margin} {
 		data = binary.BigEndian.AppendUint64(data, uint64(n)) //nolint:gosec // the same 64 bits
@@ -220,5 +239,5 @@ func writeCounters(stored *bbolt.Bucket, key []byte, t counters) error {
 	for _, l := range t.levels {
 		data = binary.AppendUvarint(binary.BigEndian.AppendUint16(data, l.place), l.turns)
 	}
-	return stored.Put(key, data)
+	return stored.put(key, data)
 }

@@ -1,49 +1,114 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"syscall"
 
-	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/caddy-lex/lex/store"
 )
 
-// A write changes the file as part of a batch. When it returns
+// A write changes the tree as part of a batch. When it returns
 // [store.ErrConflict] it has changed nothing; after any other error the batch
 // is begun anew without it. So it may run more than once.
-type write func(*bbolt.Tx) error
+type write func(*tx) error
 
-// writeBatch runs the writes in one transaction, which is one fsync. It answers
-// only when the transaction is durable. That holds for refusals too, because the
+// writeBatch runs the writes in the open transaction and makes what they changed durable,
+// with one sync. It answers only then. That holds for refusals too, because the
 // state that a write conflicted with may be part of the same batch.
+//
+// As a rule the journal is what makes a batch durable. When that is full or cannot be
+// written, the transaction is committed, which takes in all that the journal has, and so it
+// is when the last batch failed: nothing builds on a commit of which nobody knows whether it
+// is durable.
 func (s *Store) writeBatch(batch []write) []error {
-	errs := make([]error, len(batch))
-	for {
-		spoiler := -1
-		err := s.db.Update(func(tx *bbolt.Tx) error {
-			for i, w := range batch {
-				if w == nil {
-					continue
-				}
-				if errs[i] = w(tx); errs[i] != nil && !errors.Is(errs[i], store.ErrConflict) {
-					spoiler = i
-					return errs[i]
-				}
-			}
-			return nil
-		})
-		if spoiler < 0 {
-			s.failed.Store(err != nil)
-			if err != nil {
-				return failBatch(batch, errs, err)
-			}
-			return errs
-		}
-		errs[spoiler], batch[spoiler] = refusal(errs[spoiler]), nil
+	_ = s.mu.lock(context.Background())
+	defer s.mu.unlock()
+	errs, err := s.runBatch(batch)
+	if err == nil {
+		err = s.makeDurable()
 	}
+	if err != nil {
+		s.undo()
+		return failBatch(batch, errs, err)
+	}
+	return errs
+}
+
+// runBatch runs the writes one after the other. One that fails is answered and set to nil,
+// all is taken back, and the others run again.
+func (s *Store) runBatch(batch []write) ([]error, error) {
+	errs := make([]error, len(batch))
+	for i := 0; i < len(batch); i++ {
+		if err := s.begin(); err != nil {
+			return errs, err
+		}
+		if batch[i] == nil {
+			continue
+		}
+		if errs[i] = batch[i](s.tx); errs[i] != nil && !errors.Is(errs[i], store.ErrConflict) {
+			errs[i], batch[i] = refusal(errs[i]), nil
+			s.undo()
+			i = -1
+		}
+	}
+	return errs, s.tx.writeSum()
+}
+
+// makeDurable returns when what the transaction has noted is durable.
+func (s *Store) makeDurable() error {
+	if len(s.tx.record) == recordHead {
+		return nil
+	}
+	if !s.failed.Load() && s.journal.append(s.tx.record) == nil {
+		s.tx.record = emptyRecord(s.tx.record)
+		return nil
+	}
+	err := s.commit()
+	s.failed.Store(err != nil)
+	return err
+}
+
+// begin opens a transaction, if none is open, and repeats in it what the journal has since
+// the last commit.
+func (s *Store) begin() error {
+	if s.tx != nil {
+		return nil
+	}
+	tree, err := s.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	if e := epochOf(tree); e != s.journal.epoch { // there was a commit
+		s.journal.start(e)
+	}
+	if err := s.journal.replay(func(changes []byte) error { return repeat(tree, changes) }); err != nil {
+		return errors.Join(err, tree.Rollback())
+	}
+	s.tx = &tx{tree: tree, record: emptyRecord(nil)}
+	return nil
+}
+
+// undo ends the transaction, and with it all that is not durable.
+func (s *Store) undo() {
+	if s.tx != nil {
+		_ = s.tx.tree.Rollback() // it cannot fail for one that is open
+		s.tx = nil
+	}
+}
+
+// commit ends the transaction and makes it part of the tree. What the journal has belongs
+// to an epoch that is over.
+func (s *Store) commit() error {
+	tree := s.tx.tree
+	if err := tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
+		return err
+	}
+	s.tx = nil
+	return tree.Commit()
 }
 
 // failBatch answers every write that has no answer of its own.

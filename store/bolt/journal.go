@@ -1,0 +1,222 @@
+package bolt
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"go.etcd.io/bbolt"
+)
+
+const (
+	// journalSize is how large the journal becomes: room for 500 to 2,000 turns. A larger
+	// one would spare little, and the step that writes them all to the tree would hold up
+	// the turns that come meanwhile for longer.
+	journalSize = 4 << 20
+	// blockSize is what each record begins at a multiple of, so that a write that is torn
+	// cannot damage the record before it.
+	blockSize = 4 << 10
+	// recordHead is the length of a record's head.
+	recordHead = len(epoch{}) + 3*4
+)
+
+// An epoch names a state of the tree by random bytes: the one that the records of a
+// journal go on from. The tree holds its own and has another with each commit, so that
+// the records that a commit has taken in are known to be old, without a write, and those
+// of another file as well.
+type epoch [16]byte
+
+// epochKey is where the tree has its epoch.
+var epochKey = []byte("epoch")
+
+func newEpoch() []byte {
+	var e epoch
+	_, _ = rand.Read(e[:]) // it never fails
+	return e[:]
+}
+
+func epochOf(tree *bbolt.Tx) (e epoch) {
+	copy(e[:], tree.Bucket(journalBucket).Get(epochKey))
+	return e
+}
+
+// A journal makes changes durable before the tree has them: with one write in order and
+// one sync, where a commit of the tree is many pages and two syncs. It is a file of
+// records, one for each batch:
+//
+//	epoch     16 bytes
+//	number    4 bytes, big-endian: 0 for the first record of an epoch, then 1, 2, ...
+//	length    4 bytes, of the changes
+//	checksum  4 bytes: CRC-32C of what stands before it, and of the changes
+//	content   the changes, in the form that [tx] describes
+//
+// each filled up with zeros to the next block. The file is not cut when the tree is
+// committed, it is written over, since a sync is cheaper where no block of the file is new.
+// A journal is used by one goroutine at a time.
+type journal struct {
+	file   *os.File
+	epoch  epoch
+	number uint32 // of the next record
+	end    int64  // where it begins
+}
+
+// openJournal opens the file, and creates it with mode 0600 when it is not there.
+func openJournal(path string) (*journal, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // G304: it stands beside the operator's file
+	if err != nil {
+		return nil, fmt.Errorf("opening the journal: %w", err)
+	}
+	err = file.Chmod(0o600) // one that was made by hand or restored may have another
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("creating the journal: %w", err)
+	}
+	return &journal{file: file}, nil
+}
+
+// syncFolder makes the names in a folder durable. Windows does so by itself, and cannot be
+// asked to.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	folder, err := os.Open(path) //nolint:gosec // G304: the folder of the operator's file
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// start makes e the epoch. The records that are there are of another, and old.
+func (j *journal) start(e epoch) { j.epoch, j.number, j.end = e, 0, 0 }
+
+// recover makes e the epoch and finds the end of its records, which a process left that was
+// killed. An error means that not all that was acknowledged is there.
+func (j *journal) recover(e epoch) error {
+	j.start(e)
+	data, err := j.read(journalSize)
+	if err != nil {
+		return err
+	}
+	for {
+		changes, number, ok := readRecord(data, j.end, e)
+		if !ok || number != j.number {
+			break
+		}
+		j.advance(len(changes))
+	}
+	// A record that was not acknowledged may be torn, but nothing follows it: the next one
+	// is written when it is durable.
+	for at := j.end; at < int64(len(data)); at += blockSize {
+		if _, number, ok := readRecord(data, at, e); ok && number > j.number {
+			return fmt.Errorf("record %d of the journal is damaged, and record %d is there", j.number, number)
+		}
+	}
+	return nil
+}
+
+// replay hands over the changes of all records of the epoch, in their order.
+func (j *journal) replay(apply func(changes []byte) error) error {
+	if j.end == 0 {
+		return nil
+	}
+	data, err := j.read(j.end)
+	if err != nil {
+		return err
+	}
+	for at := int64(0); at < j.end; {
+		changes, _, ok := readRecord(data, at, j.epoch)
+		if !ok {
+			return errors.New("a record of the journal is damaged")
+		}
+		if err := apply(changes); err != nil {
+			return fmt.Errorf("reading the journal: %w", err)
+		}
+		at += blocks(recordHead + len(changes))
+	}
+	return nil
+}
+
+// read returns the file's first bytes, up to a size.
+func (j *journal) read(size int64) ([]byte, error) {
+	data, err := io.ReadAll(io.NewSectionReader(j.file, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	return data, nil
+}
+
+// readRecord returns the changes and the number of the record that begins at a place, if
+// there is one of the epoch.
+func readRecord(data []byte, at int64, e epoch) (changes []byte, number uint32, ok bool) {
+	if int64(len(data))-at < int64(recordHead) || !bytes.Equal(data[at:][:len(e)], e[:]) {
+		return nil, 0, false
+	}
+	head, rest := data[at:][:recordHead], data[at:][recordHead:]
+	length := binary.BigEndian.Uint32(head[len(e)+4:])
+	if uint64(length) > uint64(len(rest)) {
+		return nil, 0, false
+	}
+	changes = rest[:length]
+	return changes, binary.BigEndian.Uint32(head[len(e):]), binary.BigEndian.Uint32(head[len(e)+8:]) == checksum(head, changes)
+}
+
+// checksum is that of a record with the head and the changes.
+func checksum(head, changes []byte) uint32 {
+	return crc32.Update(crc32.Checksum(head[:recordHead-4], castagnoli), castagnoli, changes)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// append makes a record durable. Its first recordHead bytes are room for the head. After an
+// error it may be there or not, and is not the journal's: the next one is written over it.
+func (j *journal) append(record []byte) error {
+	size := blocks(len(record))
+	if j.end+size > journalSize {
+		return errors.New("the journal is full")
+	}
+	head, changes := record[:recordHead], record[recordHead:]
+	copy(head, j.epoch[:])
+	binary.BigEndian.PutUint32(head[len(j.epoch):], j.number)
+	binary.BigEndian.PutUint32(head[len(j.epoch)+4:], uint32(len(changes))) //nolint:gosec // G115: it fits into the journal
+	binary.BigEndian.PutUint32(head[len(j.epoch)+8:], checksum(head, changes))
+	if _, err := j.file.WriteAt(append(record, padding[:size-int64(len(record))]...), j.end); err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	if err := syncData(j.file); err != nil {
+		return fmt.Errorf("syncing the journal: %w", err)
+	}
+	j.advance(len(changes))
+	return nil
+}
+
+// padding is what fills up a block.
+var padding [blockSize]byte
+
+// advance goes to the place of the next record.
+func (j *journal) advance(changes int) {
+	j.end += blocks(recordHead + changes)
+	j.number++
+}
+
+// blocks is the room that a record of n bytes takes.
+func blocks(n int) int64 { return (int64(n) + blockSize - 1) / blockSize * blockSize }
+
+// close lets go of the file, and deletes it if the tree has everything.
+func (j *journal) close(settled bool) error {
+	err := j.file.Close()
+	if settled {
+		err = errors.Join(err, os.Remove(j.file.Name()))
+	}
+	return err
+}

@@ -1,0 +1,225 @@
+package bolt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/store/bolt"
+	"github.com/caddy-lex/lex/store/storetest"
+)
+
+// blockSize is what the journal's records begin at a multiple of.
+const blockSize = 4 << 10
+
+// killed returns the path of a copy of the store as a process that is killed now would leave
+// it.
+func killed(t *testing.T, path string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "lex.db")
+	for _, suffix := range []string{"", ".journal"} {
+		data, err := os.ReadFile(path + suffix)
+		must(t, err)
+		must(t, os.WriteFile(copied+suffix, data, 0o600))
+	}
+	return copied
+}
+
+// advanceTimes commits turns of a session, one after the other, and returns their receipts.
+func advanceTimes(t *testing.T, s *bolt.Store, key string, turns int) (ids []string) {
+	t.Helper()
+	for range turns {
+		id, err := advance(t.Context(), s, key)
+		must(t, err)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func set(ids []string) map[string]bool {
+	all := map[string]bool{}
+	for _, id := range ids {
+		all[id] = true
+	}
+	return all
+}
+
+// What was acknowledged is there after a kill at any time: when only the journal has it,
+// when the tree has taken in several journals, and when a write was taken back between.
+func TestJournalKeepsWhatTheTreeLacks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	ids := advanceTimes(t, s, "k0", 5)
+	checkSurvivors(t, killed(t, path), set(ids))
+
+	if err := s.Append(t.Context(), store.Receipt{ID: strings.Repeat("x", 40_000), Kind: store.KindText, JSON: []byte("{}")}); !errors.Is(err, store.ErrInvalid) {
+		t.Fatalf("appending a receipt that the tree refuses: %v", err)
+	}
+	ids = append(ids, advanceTimes(t, s, "k0", 2)...)
+	checkSurvivors(t, killed(t, path), set(ids))
+
+	ids = append(ids, advanceTimes(t, s, "k1", 2500)...) // a record is a block or more, and 1,024 blocks are full
+	checkSurvivors(t, killed(t, path), set(ids))
+	if info, err := os.Stat(path + ".journal"); err != nil || info.Size() > 4<<20 {
+		t.Errorf("the journal is %v, %v", info, err)
+	}
+
+	must(t, s.Close())
+	if _, err := os.Stat(path + ".journal"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a closed store has a journal: %v", err)
+	}
+	checkSurvivors(t, path, set(ids))
+}
+
+func TestJournalKeepsEveryKindOfWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	ctx := t.Context()
+	advanceTimes(t, s, "erased", 2)
+	advanceTimes(t, s, "k0", 2)
+	must(t, s.Erase(ctx, "erased"))
+	must(t, s.PutKey(ctx, store.Key{Hash: "h", ID: "id"}))
+	must(t, s.PutDocument(ctx, "d", []byte("{}")))
+	must(t, s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}))
+	for range 2 {
+		_, err := s.Consume(ctx, "subject", 9, 24*time.Hour)
+		must(t, err)
+	}
+	want, err := s.Stats(ctx)
+	must(t, err)
+
+	s = open(t, killed(t, path), bolt.Options{})
+	if _, err := s.Session(ctx, "erased"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the erased session: %v", err)
+	}
+	_, err = s.Key(ctx, "h")
+	must(t, err)
+	_, err = s.Document(ctx, "d")
+	must(t, err)
+	rows, err := s.Benchmarks(ctx)
+	must(t, err)
+	used, err := s.Consumed(ctx, "subject")
+	must(t, err)
+	stats, err := s.Stats(ctx)
+	must(t, err)
+	if len(rows) != 1 || used != 2 || fmt.Sprint(stats) != fmt.Sprint(want) {
+		t.Errorf("%d rows, %d used, statistics %+v; want 1, 2, %+v", len(rows), used, stats, want)
+	}
+	advanceTimes(t, s, "k0", 2)
+	checkChain(t, s, "k0", 4)
+	if got, want := len(storetest.Log(t, s)), receiptsOf(2)+receiptsOf(4); got != want {
+		t.Errorf("the log has %d receipts, want %d", got, want)
+	}
+}
+
+// A record that is torn at the end was not acknowledged. Where others follow one that is
+// damaged, what was acknowledged is lost, and that is said.
+func TestDamagedJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	ids := advanceTimes(t, open(t, path, bolt.Options{}), "k0", 6) // turns of up to three receipts, each a block
+	journal, err := os.ReadFile(path + ".journal")
+	must(t, err)
+	if len(journal) != 6*blockSize {
+		t.Fatalf("the journal has %d bytes, want a block for each turn", len(journal))
+	}
+	for name, c := range map[string]struct {
+		damage func(journal []byte) []byte
+		kept   int // turns, or -1 if it must not open
+	}{
+		"nothing":                      {func(j []byte) []byte { return j }, 6},
+		"a byte of the last":           {func(j []byte) []byte { j[5*blockSize+100] ^= 1; return j }, 5},
+		"the number of the last":       {func(j []byte) []byte { j[5*blockSize+19] ^= 1; return j }, 5},
+		"the length of the last":       {func(j []byte) []byte { j[5*blockSize+20] ^= 0xff; return j }, 5},
+		"the last is cut":              {func(j []byte) []byte { return j[:5*blockSize+10] }, 5},
+		"all but the first are cut":    {func(j []byte) []byte { return j[:blockSize] }, 1},
+		"it is empty":                  {func([]byte) []byte { return nil }, 0},
+		"the last are another store's": {func(j []byte) []byte { j[4*blockSize] ^= 1; j[5*blockSize] ^= 1; return j }, 4},
+		"a byte of the third":          {func(j []byte) []byte { j[2*blockSize+100] ^= 1; return j }, -1},
+		"the first":                    {func(j []byte) []byte { clear(j[:blockSize]); return j }, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := killed(t, path)
+			must(t, os.WriteFile(path+".journal", c.damage(append([]byte(nil), journal...)), 0o600))
+			if c.kept >= 0 {
+				checkSurvivors(t, path, set(ids[:c.kept]))
+				s := open(t, path, bolt.Options{})
+				advanceTimes(t, s, "k0", 1)
+				checkChain(t, s, "k0", c.kept+1)
+				return
+			}
+			s, err := bolt.Open(path, bolt.Options{})
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("it opened")
+			}
+			if !strings.Contains(err.Error(), "of the journal is damaged") || !strings.Contains(err.Error(), "restore the file from a backup") {
+				t.Errorf("it says %v", err)
+			}
+			if left, err := os.ReadFile(path + ".journal"); err != nil || len(left) != len(journal) {
+				t.Errorf("the journal was touched: %d bytes, %v", len(left), err)
+			}
+		})
+	}
+}
+
+// A journal that was left beside another file, or an older state of the same, is not its.
+func TestJournalOfAnotherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	advanceTimes(t, s, "k0", 3)
+	left := killed(t, path)
+	must(t, os.Remove(left))
+	fresh := open(t, left, bolt.Options{})
+	if got := len(storetest.Log(t, fresh)); got != 0 {
+		t.Errorf("a new store has %d receipts", got)
+	}
+	older := killed(t, path)
+	must(t, s.Close())
+	s = open(t, path, bolt.Options{})
+	advanceTimes(t, s, "k0", 1)
+	journal, err := os.ReadFile(path + ".journal")
+	must(t, err)
+	must(t, os.WriteFile(older+".journal", journal, 0o600))
+	restored := open(t, older, bolt.Options{})
+	if got := len(storetest.Log(t, restored)); got != 0 {
+		t.Errorf("the older file has %d receipts with a journal that is not its own", got)
+	}
+}
+
+func TestOpenMakesAPrivateJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	must(t, os.WriteFile(path+".journal", nil, 0o644))
+	open(t, path, bolt.Options{})
+	info, err := os.Stat(path + ".journal")
+	must(t, err)
+	if got := info.Mode().Perm(); got != 0o600 {
+		t.Errorf("the journal has mode %o, want 600", got)
+	}
+}
+
+// A read waits for a batch, whose content it may not see before it is durable, but no longer
+// than its caller.
+func TestReadsWaitNoLongerThanTheirCallers(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
+	release := bolt.Hold(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := s.Session(ctx, "k0")
+		done <- err
+	}()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("reading beside a batch that takes for ever: %v", err)
+	}
+	release()
+	if _, err := s.Session(t.Context(), "k0"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("reading after it: %v", err)
+	}
+}
