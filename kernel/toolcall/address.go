@@ -242,7 +242,7 @@ func wildcardName(host string) (bool, bool) {
 	name := wildcard.ReplaceAllString(host, "")
 	var found []string
 	for rest := name; ; {
-		m := decimal.FindStringSubmatchIndex(rest)
+		m := decimal.compiled().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}
@@ -250,7 +250,7 @@ func wildcardName(host string) (bool, bool) {
 		rest = rest[m[3]:]
 	}
 	for rest := name; ; {
-		m := hexadecimal.FindStringSubmatchIndex(rest)
+		m := hexadecimal.compiled().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}

@@ -231,7 +231,7 @@ var links = newExpression(`(?i)\bhttps?://[^\s"'<>]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+
 
 // command adds the acts of a command line.
 func (d *deed) command(text string) {
-	for _, part := range between.Split(text, 8) {
+	for _, part := range between.compiled().Split(text, 8) {
 		f := strings.Fields(part)
 		for _, w := range f[:min(len(f), 2)] {
 			d.acts |= englishActs[strings.ToLower(w)] | commandActs[strings.ToLower(w)]

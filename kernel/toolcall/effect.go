@@ -319,7 +319,7 @@ func effectOfCommand(text string) (e kernel.ToolEffect, grave bool) {
 	if redirects.MatchString(text) {
 		e = kernel.ToolWrites
 	}
-	for _, part := range between.Split(text, -1) {
+	for _, part := range between.compiled().Split(text, -1) {
 		one, hard := effectOfOneCommand(strings.Fields(strings.ToLower(part)))
 		e, grave = worse(e, one), grave || hard
 	}
@@ -405,7 +405,7 @@ func effectOfQuery(text string) (e kernel.ToolEffect, grave bool) {
 		if len(f) == 0 {
 			continue
 		}
-		if m := changingSQL.FindString(part); m != "" && (f[0] == "with" || f[0] == "explain") {
+		if m := changingSQL.compiled().FindString(part); m != "" && (f[0] == "with" || f[0] == "explain") {
 			f[0] = strings.ToLower(m)
 		}
 		switch f[0] {

@@ -95,7 +95,7 @@ func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
 	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, credentialFile, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
 		mask := s.matching(text, false)
 		for i, p := range s.patterns {
-			patterns, matches = append(patterns, p.Regexp), append(matches, mask&(1<<i) != 0)
+			patterns, matches = append(patterns, p.compiled()), append(matches, mask&(1<<i) != 0)
 		}
 	}
 	return patterns, matches

@@ -8,23 +8,31 @@ import (
 )
 
 // expression is a regular expression that looks for its matches only in texts that have
-// one, as its automaton tells; few texts have.
+// one, as its automaton tells; few texts have. What that takes is made when it is first
+// needed: most expressions never are, and a command that judges no call needs none.
 type expression struct {
-	*regexp.Regexp
+	text      string
+	compiled  func() *regexp.Regexp
 	automaton func() *automaton   // nil if there is none
 	branches  func() []*automaton // exact ones of its alternatives, where all have one
 }
 
+// newExpression panics if the text is no expression.
 func newExpression(text string) *expression {
-	tree, err := syntax.Parse(text, syntax.Perl)
+	e := &expression{text: text}
+	e.tree()
+	e.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+	e.automaton = sync.OnceValue(func() *automaton { return newAutomaton(e.tree()) })
+	e.branches = sync.OnceValue(func() []*automaton { return exactBranches(e.tree()) })
+	return e
+}
+
+func (e *expression) tree() *syntax.Regexp {
+	tree, err := syntax.Parse(e.text, syntax.Perl)
 	if err != nil {
 		panic(err)
 	}
-	return &expression{
-		Regexp:    regexp.MustCompile(text),
-		automaton: sync.OnceValue(func() *automaton { return newAutomaton(tree) }),
-		branches:  sync.OnceValue(func() []*automaton { return exactBranches(tree) }),
-	}
+	return tree
 }
 
 // exactBranches returns exact automata of the alternatives of an expression, nil if one of
@@ -52,47 +60,47 @@ func (e *expression) MatchString(s string) bool {
 	if branches := e.branches(); branches != nil {
 		return slices.ContainsFunc(branches, func(b *automaton) bool { return b.matches(s) })
 	}
-	return e.Regexp.MatchString(s)
+	return e.compiled().MatchString(s)
 }
 
 func (e *expression) FindStringIndex(s string) []int {
 	if !e.MatchString(s) {
 		return nil
 	}
-	return e.Regexp.FindStringIndex(s)
+	return e.compiled().FindStringIndex(s)
 }
 
 func (e *expression) FindStringSubmatch(s string) []string {
 	if !e.MatchString(s) {
 		return nil
 	}
-	return e.Regexp.FindStringSubmatch(s)
+	return e.compiled().FindStringSubmatch(s)
 }
 
 func (e *expression) FindAllString(s string, n int) []string {
 	if !e.MatchString(s) {
 		return nil
 	}
-	return e.Regexp.FindAllString(s, n)
+	return e.compiled().FindAllString(s, n)
 }
 
 func (e *expression) FindAllStringSubmatch(s string, n int) [][]string {
 	if !e.MatchString(s) {
 		return nil
 	}
-	return e.Regexp.FindAllStringSubmatch(s, n)
+	return e.compiled().FindAllStringSubmatch(s, n)
 }
 
 func (e *expression) ReplaceAllString(s, with string) string {
 	if !e.MatchString(s) {
 		return s
 	}
-	return e.Regexp.ReplaceAllString(s, with)
+	return e.compiled().ReplaceAllString(s, with)
 }
 
 func (e *expression) ReplaceAllStringFunc(s string, with func(string) string) string {
 	if !e.MatchString(s) {
 		return s
 	}
-	return e.Regexp.ReplaceAllStringFunc(s, with)
+	return e.compiled().ReplaceAllStringFunc(s, with)
 }

@@ -93,7 +93,7 @@ func decodes(name string, argv []string) bool {
 		sets := operands(argv)
 		return len(sets) == 2 && len(characters(sets[0])) > 8 && len(characters(sets[1])) > 8
 	case name == "printf" || name == "echo":
-		return len(escapedByte.FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
+		return len(escapedByte.compiled().FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
 	case isInterpreter(name):
 		program, _, given := programOf(argv)
 		return given && decoder.matches(program)

@@ -528,7 +528,7 @@ func (b *budget) refolded(text string) string {
 		before := text
 		for _, rule := range foldings {
 			text = rule.what.ReplaceAllStringFunc(text, func(found string) string {
-				return rule.fold(rule.what.Regexp.FindStringSubmatch(found))
+				return rule.fold(rule.what.compiled().FindStringSubmatch(found))
 			})
 		}
 		if text == before || len(text) > 2*maxFollowed {

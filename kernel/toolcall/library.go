@@ -78,7 +78,7 @@ func (r *reading) libraries(text string) {
 		if !rule.library.matches(text) || !rule.calls.MatchString(text) {
 			continue
 		}
-		for _, at := range rule.calls.FindAllStringIndex(text, maxCalls) {
+		for _, at := range rule.calls.compiled().FindAllStringIndex(text, maxCalls) {
 			end := min(len(text), at[1]+maxValueOf)
 			if line := strings.IndexByte(text[at[1]:end], '\n'); line >= 0 {
 				end = at[1] + line

@@ -12,9 +12,10 @@ import (
 // screen tells which of its patterns match a text. One pass finds the literals of all of
 // them (Aho and Corasick, Efficient string matching, 1975), and only where one stands is the
 // alternative that needs it compared, by an automaton. The package regexp takes thirty times
-// as long for a byte, and for each pattern.
+// as long for a byte, and for each pattern. All of it is made when the first text is read.
 type screen struct {
 	patterns []*expression
+	ready    func() // makes what follows, once
 	branches []branch
 	always   []int // the branches that need no literal
 	class    [256]uint8
@@ -37,13 +38,15 @@ type hit struct{ branch, length int }
 // newScreen makes a screen of at most 64 patterns.
 func newScreen(patterns ...*expression) *screen {
 	s := &screen{patterns: patterns, classes: 1}
+	s.ready = sync.OnceFunc(s.learnPatterns)
+	return s
+}
+
+// learnPatterns cuts the patterns into branches and makes the automaton of their literals.
+func (s *screen) learnPatterns() {
 	var needs [][]string
-	for i, p := range patterns {
-		tree, err := syntax.Parse(p.String(), syntax.Perl)
-		if err != nil {
-			panic(err) // the pattern was compiled
-		}
-		for _, e := range branchesOf(tree) {
+	for i, p := range s.patterns {
+		for _, e := range branchesOf(p.tree()) {
 			literals, leads := leading(e)
 			if !leads {
 				literals = needed(e)
@@ -60,7 +63,6 @@ func newScreen(patterns ...*expression) *screen {
 		}
 	}
 	s.build(needs)
-	return s
 }
 
 // newBranch makes what compares a branch when it is first needed.
@@ -231,6 +233,7 @@ func (s *screen) matches(text string) bool { return s.matching(text, true) != 0 
 // matching returns the patterns that match a text, as bits, or, if one is enough, the first
 // that is found.
 func (s *screen) matching(text string, one bool) (mask uint64) {
+	s.ready()
 	enough := uint64(1)<<len(s.patterns) - 1
 	for _, n := range s.always {
 		if p := &s.branches[n]; mask&(1<<p.pattern) == 0 && p.matches(text) {
