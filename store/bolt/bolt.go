@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,6 +118,8 @@ func openFile(path string) (*bbolt.DB, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:      lockTimeout,
 		FreelistType: bbolt.FreelistMapType, // the default slows down as the file grows
+
+		InitialMmapSize: mapSize(),
 	})
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -132,6 +135,15 @@ func openFile(path string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("protecting the database: %w", err)
 	}
 	return db, nil
+}
+
+// mapSize is how much of the address space the file is given at first. To map it anew as it
+// grows copies all that waits for a commit. Windows makes the file as large as its map.
+func mapSize() int {
+	if runtime.GOOS == "windows" {
+		return 0
+	}
+	return 256 << 20
 }
 
 // prepare creates what is missing in the file, takes in what the journal has, and loads the

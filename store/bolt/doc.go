@@ -29,7 +29,7 @@
 // written and survives a restart, and the answer waits for the disk. Shorter
 // windows begin anew after a restart.
 //
-// Erasing a session takes it out of the tree, but the bytes stay in free pages
+// Erasing a session takes it out of the tree, but the bytes stay in the journal and in free pages
 // of the file until these are used again. A secret that must not be found there
 // is wrapped by the caller.
 package bolt
