@@ -42,7 +42,8 @@ func groupBucket(h uint32) uint32 { return SpelledBuckets + mix32(h*0x9e3779b1)%
 // Scanner walks the words of a normalised text. It allocates nothing.
 type Scanner struct {
 	lexicon *Lexicon
-	text    string
+	text    string // after the word
+	plain   string // the word, if it stands in the text as it is and is ASCII; else it is in word
 	n       int    // length of the word
 	hash    uint32 // of the word
 	entry   int32  // of the word in the lexicon, or -1
@@ -59,29 +60,40 @@ func NewScanner(normal string, l *Lexicon) *Scanner { return &Scanner{text: norm
 
 // Next goes to the next word; it is false at the end of the text.
 func (s *Scanner) Next() bool {
-	s.n = s.read()
-	if s.n == 0 {
-		return false
+	if !s.readPlain() {
+		s.plain = ""
+		s.n = s.read()
+		if s.n == 0 {
+			return false
+		}
+		s.hash = hashRunes(fnvBasis, s.bordered())
 	}
-	s.word[0], s.word[s.n+1] = border, border
-	s.hash = hashRunes(fnvBasis, s.word[:s.n+2])
 	s.entry = s.lexicon.find(s.hash)
 	s.groups[2], s.groups[1], s.groups[0] = s.groups[1], s.groups[0], s.lexicon.group(s.entry)
 	return true
+}
+
+// bordered returns the letters of the word between its borders.
+func (s *Scanner) bordered() []rune {
+	for i, c := range []byte(s.plain) {
+		s.word[i+1] = rune(c)
+	}
+	s.word[0], s.word[s.n+1] = border, border
+	return s.word[:s.n+2]
 }
 
 // Entry is the place of the word in the lexicon, or -1.
 func (s *Scanner) Entry() int32 { return s.entry }
 
 // Word returns the word as it stands in a lexicon.
-func (s *Scanner) Word() string { return string(s.word[1 : s.n+1]) }
+func (s *Scanner) Word() string { return string(s.bordered()[1 : s.n+1]) }
 
 // Features returns what the word adds, valid until the next call, and to be
 // called once a word: the word, the pair it forms with the word before it, its
 // character n-grams, its group, and the pairs its group forms with those of the
 // two words before.
 func (s *Scanner) Features() []uint32 {
-	word := s.word[:s.n+2]
+	word := s.bordered()
 	out := append(s.features[:0], wordBucket(s.hash), wordBucket(s.hash^s.previous*31))
 	s.previous = s.hash
 	if g := s.groups[0]; g != 0 {
@@ -108,7 +120,7 @@ func (s *Scanner) Features() []uint32 {
 // that short), of which the vector of a word outside the lexicon is made. They
 // are valid until the next call.
 func (s *Scanner) Subwords() []uint32 {
-	word := s.word[:s.n+2]
+	word := s.bordered()
 	size := min(subword, len(word))
 	out := s.subwordSpace[:0]
 	for i := 0; i+size <= len(word); i++ {
@@ -121,6 +133,41 @@ const (
 	subword = 4
 	// SubwordBuckets is how many buckets [Scanner.Subwords] has.
 	SubwordBuckets = 1 << 14
+)
+
+// readPlain reads the next word as read does if it is ASCII and no apostrophe, other
+// script or cut is in it or ends it: most words are so.
+func (s *Scanner) readPlain() bool {
+	text, from := s.text, 0
+	for from < len(text) && plainBytes[text[from]] == parts {
+		from++
+	}
+	end, hash := from, fnvStep(fnvBasis, border)
+	for stop := min(len(text), from+maxWord); end < stop && plainBytes[text[end]] == spells; end++ {
+		hash = fnvStep(hash, text[end])
+	}
+	if end == from || end-from == maxWord || end < len(text) && (text[end] >= utf8.RuneSelf || text[end] == '\'') {
+		return false
+	}
+	s.plain, s.n, s.hash = text[from:end], end-from, fnvStep(hash, border)
+	s.text = text[min(end+1, len(text)):]
+	return true
+}
+
+// plainBytes says what a byte is to readPlain: of a word, between words, or not ASCII.
+var plainBytes = func() (table [256]uint8) {
+	for c := range rune(utf8.RuneSelf) {
+		table[c] = parts
+		if letter(c) {
+			table[c] = spells
+		}
+	}
+	return table
+}()
+
+const (
+	parts uint8 = iota + 1
+	spells
 )
 
 // read puts the next word into s.word[1:] and returns its length.

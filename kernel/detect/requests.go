@@ -119,7 +119,7 @@ func requestFeatures(normal *derived, terms *Terms, f func(block int, features [
 
 // of returns the features of the scanner's word.
 func (r *requestWords) of(s *Scanner) []uint32 {
-	word := s.word[:s.n+2]
+	word := s.bordered()
 	out := append(r.features[:0], requestBucket(s.hash), requestBucket(s.hash^r.before[0]*31), requestBucket(s.hash^r.before[1]*37))
 	r.before[1], r.before[0] = r.before[0], s.hash
 	for i := range word {

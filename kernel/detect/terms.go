@@ -177,7 +177,7 @@ func lettersOf(normal string) (letters []rune, words []int) {
 	s := NewScanner(normal, nil)
 	apart := false
 	for s.Next() {
-		word := s.word[1 : s.n+1]
+		word := s.bordered()[1 : s.n+1]
 		alone := len(word) == 1 && ideograph(word[0])
 		if len(words) > 0 && (!apart || !alone) {
 			letters = append(letters, ' ')
