@@ -1,6 +1,9 @@
 package detect
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // Features are hashed into buckets ("hashing trick", Weinberger et al. 2009):
 // words and pairs of words come first, then character n-grams, then groups of
@@ -52,6 +55,7 @@ type Scanner struct {
 	groups       [3]uint32 // of the word and of the two before; 0 is none
 	word         [maxWord + 2]rune
 	features     [5 + (maxGram-minGram+1)*(maxWord+2)]uint32
+	pairs        [3]uint32
 	subwordSpace [maxWord + 2]uint32
 }
 
@@ -93,23 +97,38 @@ func (s *Scanner) Word() string { return string(s.bordered()[1 : s.n+1]) }
 // character n-grams, its group, and the pairs its group forms with those of the
 // two words before.
 func (s *Scanner) Features() []uint32 {
-	word := s.bordered()
-	out := append(s.features[:0], wordBucket(s.hash), wordBucket(s.hash^s.previous*31))
-	s.previous = s.hash
+	pairs := s.joined()
+	out := slices.Insert(s.alone(), 1, pairs[0]) // training adds them up in this order
+	return slices.Insert(out, 3, pairs[1:]...)
+}
+
+// alone returns those of the Features that the word has wherever it stands.
+func (s *Scanner) alone() []uint32 {
+	out := append(s.features[:0], wordBucket(s.hash))
 	if g := s.groups[0]; g != 0 {
 		out = append(out, groupBucket(g))
-		for back, before := range s.groups[1:] {
-			if before != 0 {
-				out = append(out, groupBucket(g+before*4099+uint32(back+1)<<24))
-			}
-		}
 	}
+	word := s.bordered()
 	for i := range word {
 		h := fnvBasis
 		for j := i; j < len(word) && j < i+maxGram; j++ {
 			h = (h ^ uint32(word[j])) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 			if j-i+1 >= minGram {
 				out = append(out, gramBucket(h))
+			}
+		}
+	}
+	return out
+}
+
+// joined returns the others: the pairs with the words before.
+func (s *Scanner) joined() []uint32 {
+	out := append(s.pairs[:0], wordBucket(s.hash^s.previous*31))
+	s.previous = s.hash
+	if g := s.groups[0]; g != 0 {
+		for back, before := range s.groups[1:] {
+			if before != 0 {
+				out = append(out, groupBucket(g+before*4099+uint32(back+1)<<24))
 			}
 		}
 	}

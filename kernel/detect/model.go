@@ -90,6 +90,7 @@ type Model struct {
 	lexicon        *Lexicon
 	numbers        Numbers
 	rows           []uint64 // the weights of a row, and Foreign of [Languages], in one number
+	spelled        memory[wordSums]
 	words          []packedWord
 	out            [Hidden][Heads]float64 // Out by hidden unit
 	gate, floor    float32                // see [Languages]

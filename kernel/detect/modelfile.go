@@ -98,6 +98,7 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 		lexicon: newLexicon(hashes, groups), numbers: h.Numbers, sum: hex.EncodeToString(sum[:]),
 		rows: make([]uint64, Buckets), words: make([]packedWord, int(h.Entries)+SubwordBuckets),
 	}
+	m.spelled = newMemory[wordSums](m.lexicon)
 	if err := m.readLanguages(m.readColumns(body)); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,9 @@ func (t *counters) replace(out, in *counters) {
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
 	m      *Model
-	block  counters          // up to the last word, but for known
+	block  counters          // up to the last word, but for spelt and known
+	spelt  lanes             // of the last features
+	count  int32             // how many these are
 	known  [Hidden / 8]lanes // hidden of the words of the block that the lexicon has
 	words  int32             // how many these are
 	whole  counters
@@ -128,7 +130,7 @@ func (r *reading) read(normal *derived, meaning *projection) {
 			unknowns, inBlock, from = 0, 0, to
 		}
 	}
-	if r.block.n > 0 {
+	if inBlock > 0 {
 		r.close(normal.text, from, len(normal.text))
 		if unknowns*BlockWords >= strange*inBlock {
 			r.noise += voiceless(normal.text[from:])
@@ -136,31 +138,62 @@ func (r *reading) read(normal *derived, meaning *projection) {
 	}
 }
 
+// wordSums is what a word adds to a text by its letters and its group.
+type wordSums struct {
+	rows  lanes
+	count int32
+}
+
+func (m *Model) spell(s *Scanner) (w wordSums) {
+	features := s.alone()
+	for _, f := range features {
+		w.rows.add(m.rows[f])
+	}
+	w.count = int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
+	return w
+}
+
 // add reads the next word.
 func (r *reading) add(s *Scanner) {
-	features := s.Features()
-	n := int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
-	var sum lanes
-	for _, f := range features {
-		sum.add(r.m.rows[f])
+	w := r.m.spelled.of(s)
+	if w == nil {
+		first := r.m.spell(s)
+		r.m.spelled.keep(s, first)
+		w = &first
 	}
-	sums := sum.sums(n)
-	for h := range r.block.weight {
-		r.block.weight[h] += sums[h]
+	pairs := s.joined()
+	n := w.count + int32(len(pairs)) //nolint:gosec // G115: at most three
+	if r.count+n > maxAdded {
+		r.settle()
 	}
-	r.block.foreign += sums[foreignLane]
-	r.block.n += n
+	r.spelt.even += w.rows.even
+	r.spelt.odd += w.rows.odd
+	for _, f := range pairs {
+		r.spelt.add(r.m.rows[f])
+	}
+	r.count += n
 	entry := s.Entry()
 	if entry < 0 {
 		r.addUnknown(s.Subwords())
 		return
 	}
-	w := &r.m.words[entry]
-	for k, x := range &w.hidden {
+	known := &r.m.words[entry]
+	for k, x := range &known.hidden {
 		r.known[k].add(x)
 	}
-	r.block.total += int32(w.weight)
+	r.block.total += int32(known.weight)
 	r.words++
+}
+
+// settle counts what spelt has.
+func (r *reading) settle() {
+	sums := r.spelt.sums(r.count)
+	for h := range r.block.weight {
+		r.block.weight[h] += sums[h]
+	}
+	r.block.foreign += sums[foreignLane]
+	r.block.n += r.count
+	r.spelt, r.count = lanes{}, 0
 }
 
 // addUnknown adds a word outside the lexicon: the mean of its subwords.
@@ -183,6 +216,7 @@ func (r *reading) addUnknown(subwords []uint32) {
 // to be understood, an instruction that has no place does not.) The block is
 // text[from:to].
 func (r *reading) close(text string, from, to int) {
+	r.settle()
 	for k := range r.known {
 		for i, x := range r.known[k].sums(r.words) {
 			r.block.hidden[8*k+i] += x
