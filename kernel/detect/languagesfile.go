@@ -96,6 +96,7 @@ func (m *Model) readLanguages(part []byte) error {
 		if part, err = r.read(part); err != nil {
 			return err
 		}
+		r.lexicon, r.spelled = m.lexicon, newMemory[requestWord](m.lexicon)
 	}
 	if len(part) > 0 {
 		return fmt.Errorf("decoding the part for languages: %d bytes too many: %w", len(part), ErrModel)

@@ -121,13 +121,18 @@ func (t *Terms) find(normal *derived) []uint64 {
 		if r == ' ' || !begins && grows(r) {
 			continue
 		}
-		out[word] |= t.from(letters, i)
+		concepts, _ := t.from(letters, i)
+		out[word] |= concepts
 	}
 	return out
 }
 
-// from returns the concepts of the terms that begin at a letter.
-func (t *Terms) from(letters []rune, i int) (found uint64) {
+// from returns the concepts of the terms that begin at a letter, and whether it read all
+// letters that there are and that a term can have.
+func (t *Terms) from(letters []rune, i int) (found uint64, open bool) {
+	if len(t.slots) == 0 {
+		return 0, false
+	}
 	anywhere := !grows(letters[i])
 	h := fnvBasis
 	left := 0 // how many letters of the word follow
@@ -148,13 +153,63 @@ func (t *Terms) from(letters []rune, i int) (found uint64) {
 			found |= concepts
 		}
 		if depth && !longer {
-			return found
+			return found, false
 		}
 	}
-	return found
+	return found, true
 }
 
 const longestEnding = 5
+
+// A termSearch finds the terms that do not end in the word in which they begin, while the
+// words of a text come.
+type termSearch struct {
+	terms   *Terms
+	letters []rune // of the last words, as lettersOf gives them
+	begun   bool
+	apart   bool // the last word is an ideograph
+	open    []openTerm
+}
+
+// openTerm is where terms may begin that are still to be looked for.
+type openTerm struct{ at, block int }
+
+// farthest is how many letters from says everything about the terms at the first one.
+const farthest = maxTerm + longestEnding + 2
+
+// add goes on by the scanner's word, which stands in the last block. Terms that begin in the
+// word are looked for if it is open.
+func (q *termSearch) add(s *Scanner, open bool, blocks []requestSpan) {
+	if len(q.letters) > 512 {
+		q.look(len(q.letters)-farthest, blocks)
+	}
+	word := s.bordered()[1 : s.n+1]
+	alone := s.n == 1 && ideograph(word[0])
+	if q.begun && (!q.apart || !alone) {
+		q.letters = append(q.letters, ' ')
+	}
+	q.begun, q.apart = true, alone
+	for i, r := range word {
+		if open && (i == 0 || !grows(r)) {
+			q.open = append(q.open, openTerm{len(q.letters) + i, len(blocks) - 1})
+		}
+	}
+	q.letters = append(q.letters, word...)
+}
+
+// look looks for the terms that begin in letters[:end], and forgets these.
+func (q *termSearch) look(end int, blocks []requestSpan) {
+	n := 0
+	for ; n < len(q.open) && q.open[n].at < end; n++ {
+		concepts, _ := q.terms.from(q.letters, q.open[n].at)
+		blocks[q.open[n].block].concepts |= concepts
+	}
+	q.open = slices.Delete(q.open, 0, n)
+	q.letters = slices.Delete(q.letters, 0, end)
+	for i := range q.open {
+		q.open[i].at -= end
+	}
+}
 
 // lettersLeft is how many letters come before a space or the end.
 func lettersLeft(rest []rune) int {
