@@ -48,7 +48,8 @@ type requestReader struct {
 // requestWord is what a word adds to a span by its letters.
 type requestWord struct {
 	requestSpan
-	open bool // terms may begin with the word and go on behind it
+	open bool   // terms may begin with the word and go on behind it
+	hash uint32 // of the letters, for these terms
 }
 
 // requestSpan is what a span of a text adds to the logit of a reader.
@@ -85,7 +86,7 @@ func (r *requestReader) blocks(normal *derived) (blocks []requestSpan) {
 		b := &blocks[len(blocks)-1]
 		b.merge(w.requestSpan)
 		b.merge(r.sum(words.pairs(s)))
-		search.add(s, w.open, blocks)
+		search.add(s, w, blocks)
 	}
 	search.look(len(search.letters), blocks)
 	return blocks
@@ -94,9 +95,10 @@ func (r *requestReader) blocks(normal *derived) (blocks []requestSpan) {
 // spell reads the letters of the scanner's word.
 func (r *requestReader) spell(s *Scanner, words *requestWords) (w requestWord) {
 	w.requestSpan = r.sum(words.alone(s))
-	w.open = true
 	if s.plain != "" {
-		w.concepts, w.open = r.Terms.from(s.bordered()[1:s.n+1], 0)
+		letters := s.bordered()[1 : s.n+1]
+		w.hash = hashRunes(fnvBasis, letters)
+		w.concepts, w.open = r.Terms.from(letters, termStart(0))
 	}
 	return w
 }

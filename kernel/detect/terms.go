@@ -121,22 +121,32 @@ func (t *Terms) find(normal *derived) []uint64 {
 		if r == ' ' || !begins && grows(r) {
 			continue
 		}
-		concepts, _ := t.from(letters, i)
+		concepts, _ := t.from(letters, termStart(i))
 		out[word] |= concepts
 	}
 	return out
 }
 
-// from returns the concepts of the terms that begin at a letter, and whether it read all
-// letters that there are and that a term can have.
-func (t *Terms) from(letters []rune, i int) (found uint64, open bool) {
+// termBeginning is a place where terms may begin, and the hash of the letters that were read
+// from there: none, or those of a word.
+type termBeginning struct {
+	at, read int
+	hash     uint32
+}
+
+func termStart(at int) termBeginning { return termBeginning{at: at, hash: fnvBasis} }
+
+// from returns the concepts of the terms that begin at a place and end after what was read
+// of it, and whether it read all letters that there are and that a term can have.
+func (t *Terms) from(letters []rune, begun termBeginning) (found uint64, open bool) {
 	if len(t.slots) == 0 {
 		return 0, false
 	}
+	i, h := begun.at, begun.hash
 	anywhere := !grows(letters[i])
-	h := fnvBasis
 	left := 0 // how many letters of the word follow
-	for n, r := range letters[i:min(len(letters), i+maxTerm)] {
+	for n := begun.read; n < min(len(letters)-i, maxTerm); {
+		r := letters[i+n]
 		n++
 		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 		left--
@@ -168,18 +178,20 @@ type termSearch struct {
 	letters []rune // of the last words, as lettersOf gives them
 	begun   bool
 	apart   bool // the last word is an ideograph
-	open    []openTerm
+	open    []openTerm // where terms may begin that are still to be looked for
 }
 
-// openTerm is where terms may begin that are still to be looked for.
-type openTerm struct{ at, block int }
+type openTerm struct {
+	termBeginning
+	block int
+}
 
 // farthest is how many letters from says everything about the terms at the first one.
 const farthest = maxTerm + longestEnding + 2
 
-// add goes on by the scanner's word, which stands in the last block. Terms that begin in the
-// word are looked for if it is open.
-func (q *termSearch) add(s *Scanner, open bool, blocks []requestSpan) {
+// add goes on by the scanner's word, which stands in the last block, and of which w says whether
+// longer terms begin with it.
+func (q *termSearch) add(s *Scanner, w *requestWord, blocks []requestSpan) {
 	if len(q.letters) > 512 {
 		q.look(len(q.letters)-farthest, blocks)
 	}
@@ -189,10 +201,15 @@ func (q *termSearch) add(s *Scanner, open bool, blocks []requestSpan) {
 		q.letters = append(q.letters, ' ')
 	}
 	q.begun, q.apart = true, alone
-	for i, r := range word {
-		if open && (i == 0 || !grows(r)) {
-			q.open = append(q.open, openTerm{len(q.letters) + i, len(blocks) - 1})
+	switch at, block := len(q.letters), len(blocks)-1; {
+	case s.plain == "":
+		for i, r := range word {
+			if i == 0 || !grows(r) {
+				q.open = append(q.open, openTerm{termStart(at + i), block})
+			}
 		}
+	case w.open:
+		q.open = append(q.open, openTerm{termBeginning{at, s.n, w.hash}, block})
 	}
 	q.letters = append(q.letters, word...)
 }
@@ -201,7 +218,7 @@ func (q *termSearch) add(s *Scanner, open bool, blocks []requestSpan) {
 func (q *termSearch) look(end int, blocks []requestSpan) {
 	n := 0
 	for ; n < len(q.open) && q.open[n].at < end; n++ {
-		concepts, _ := q.terms.from(q.letters, q.open[n].at)
+		concepts, _ := q.terms.from(q.letters, q.open[n].termBeginning)
 		blocks[q.open[n].block].concepts |= concepts
 	}
 	q.open = slices.Delete(q.open, 0, n)
