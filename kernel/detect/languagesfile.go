@@ -93,7 +93,7 @@ func (m *Model) readLanguages(part []byte) error {
 	}
 	part = part[SpelledBuckets:]
 	for _, r := range []*requestReader{&m.english, &m.other} {
-		if part, err = r.read(part); err != nil {
+		if part, err = r.decode(part); err != nil {
 			return err
 		}
 		r.lexicon, r.spelled = m.lexicon, newMemory[requestWord](m.lexicon)
@@ -104,8 +104,8 @@ func (m *Model) readLanguages(part []byte) error {
 	return nil
 }
 
-// read reads one reader and returns what follows it.
-func (r *requestReader) read(part []byte) (rest []byte, err error) {
+// decode reads one reader and returns what follows it.
+func (r *requestReader) decode(part []byte) (rest []byte, err error) {
 	var h requestsHeader
 	n, err := binary.Decode(part, binary.LittleEndian, &h)
 	if err != nil {

@@ -64,18 +64,40 @@ func (s *requestSpan) merge(o requestSpan) {
 	s.concepts |= o.concepts
 }
 
-// blocks reads a normalised text block by block, as reading.read does. The sums are those
-// over [RequestFeatures].
-func (r *requestReader) blocks(normal *derived) (blocks []requestSpan) {
-	s := NewScanner(normal.text, r.lexicon)
-	search := termSearch{terms: &r.Terms}
+// blocks reads the wanted blocks of a normalised text, of which begins says where each one is.
+func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []requestSpan {
+	blocks := make([]requestSpan, len(begins))
+	var search termSearch
+	for from := 0; from < len(blocks); {
+		end := from
+		for end < len(blocks) && wanted[end] {
+			end++
+		}
+		if end > from {
+			before := max(0, from-1)
+			r.read(normal, normal.text[begins[before]:], (from-before)*BlockWords, blocks[from:end], &search)
+		}
+		from = end + 1
+	}
+	return blocks
+}
+
+// read reads the blocks that begin after some words of a text, which is a part of normal. The
+// sums are those over [RequestFeatures].
+func (r *requestReader) read(normal *derived, text string, skipped int, blocks []requestSpan, search *termSearch) {
+	s := NewScanner(text, r.lexicon)
+	search.terms, search.blocks = &r.Terms, blocks
 	var words requestWords
-	for n := 0; s.Next(); n++ {
+	for range skipped {
+		s.Next()
+		words.pairs(s)
+	}
+	for n := range len(blocks) * BlockWords {
+		if !s.Next() {
+			break
+		}
 		if n%contextIntervalWords == 0 {
 			normal.checkContext()
-		}
-		if n%BlockWords == 0 {
-			blocks = append(blocks, requestSpan{})
 		}
 		w := r.spelled.of(s)
 		if w == nil {
@@ -83,13 +105,12 @@ func (r *requestReader) blocks(normal *derived) (blocks []requestSpan) {
 			r.spelled.keep(s, first)
 			w = &first
 		}
-		b := &blocks[len(blocks)-1]
+		b := &blocks[n/BlockWords]
 		b.merge(w.requestSpan)
 		b.merge(r.sum(words.pairs(s)))
-		search.add(s, w, blocks)
+		search.add(s, w, n/BlockWords)
 	}
-	search.look(len(search.letters), blocks)
-	return blocks
+	search.end(s)
 }
 
 // spell reads the letters of the scanner's word.
@@ -113,7 +134,9 @@ func (r *requestReader) sum(features []uint32) (span requestSpan) {
 
 // whole reads a text as one span.
 func (r *requestReader) whole(normal string) (whole requestSpan) {
-	for _, b := range r.blocks(newText(normal)) {
+	blocks := make([]requestSpan, 1+len(normalWords(normal))/BlockWords)
+	r.read(newText(normal), normal, 0, blocks, new(termSearch))
+	for _, b := range blocks {
 		whole.merge(b)
 	}
 	return whole

@@ -8,6 +8,8 @@ import "math"
 const (
 	BlockWords   = 12
 	WindowBlocks = 3
+
+	usualBlock = 64 // bytes of a block in most texts
 )
 
 // counters are the sums over the features and words of a span. They are integers,
@@ -73,7 +75,7 @@ type reading struct {
 	// with it and with the window's text. The text begins where the blocks of ring do.
 	// It gets values, because a reading that it had pointers to would be on the heap.
 	window func(block, window counters, text string)
-	begin  [WindowBlocks]int
+	begins []int    // of the blocks in the text
 	last   counters // the window that ends with the block
 }
 
@@ -108,6 +110,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 // read goes through the words, block by block.
 func (r *reading) read(normal *derived, meaning *projection) {
 	s := NewScanner(normal.text, r.m.lexicon)
+	r.begins = make([]int, 0, 2+len(normal.text)/usualBlock)
 	unknowns, inBlock, from := 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
@@ -225,11 +228,11 @@ func (r *reading) close(text string, from, to int) {
 	at := r.blocks % WindowBlocks
 	block := &r.ring[at]
 	r.last.replace(block, &r.block)
-	*block, r.begin[at] = r.block, from
+	*block, r.begins = r.block, append(r.begins, from)
 	r.blocks++
 	r.block, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
 	if r.window != nil {
-		r.window(*block, r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
+		r.window(*block, r.last, text[r.begins[max(0, r.blocks-WindowBlocks)]:to])
 		return
 	}
 	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
@@ -237,7 +240,7 @@ func (r *reading) close(text string, from, to int) {
 	if r.blocks >= WindowBlocks {
 		logits := r.raise(&r.last)
 		r.tail = logits[Injection]
-		r.ask(r.blocks, &r.last, logits[HarmRequest])
+		r.ask(r.blocks-WindowBlocks, &r.last, logits[HarmRequest])
 	}
 }
 

@@ -172,12 +172,13 @@ func (t *Terms) from(letters []rune, begun termBeginning) (found uint64, open bo
 const longestEnding = 5
 
 // A termSearch finds the terms that do not end in the word in which they begin, while the
-// words of a text come.
+// words of some blocks come.
 type termSearch struct {
 	terms   *Terms
-	letters []rune // of the last words, as lettersOf gives them
+	blocks  []requestSpan // that get the concepts
+	letters []rune        // of the last words, as lettersOf gives them
 	begun   bool
-	apart   bool // the last word is an ideograph
+	apart   bool       // the last word is an ideograph
 	open    []openTerm // where terms may begin that are still to be looked for
 }
 
@@ -189,21 +190,15 @@ type openTerm struct {
 // farthest is how many letters from says everything about the terms at the first one.
 const farthest = maxTerm + longestEnding + 2
 
-// add goes on by the scanner's word, which stands in the last block, and of which w says whether
-// longer terms begin with it.
-func (q *termSearch) add(s *Scanner, w *requestWord, blocks []requestSpan) {
+// add goes on by the scanner's word, of which w says whether longer terms begin with it.
+func (q *termSearch) add(s *Scanner, w *requestWord, block int) {
 	if len(q.letters) > 512 {
-		q.look(len(q.letters)-farthest, blocks)
+		q.look(len(q.letters) - farthest)
 	}
-	word := s.bordered()[1 : s.n+1]
-	alone := s.n == 1 && ideograph(word[0])
-	if q.begun && (!q.apart || !alone) {
-		q.letters = append(q.letters, ' ')
-	}
-	q.begun, q.apart = true, alone
-	switch at, block := len(q.letters), len(blocks)-1; {
+	at := q.follow(s)
+	switch {
 	case s.plain == "":
-		for i, r := range word {
+		for i, r := range q.letters[at:] {
 			if i == 0 || !grows(r) {
 				q.open = append(q.open, openTerm{termStart(at + i), block})
 			}
@@ -211,15 +206,37 @@ func (q *termSearch) add(s *Scanner, w *requestWord, blocks []requestSpan) {
 	case w.open:
 		q.open = append(q.open, openTerm{termBeginning{at, s.n, w.hash}, block})
 	}
+}
+
+// follow appends the letters of the scanner's word and returns where they begin.
+func (q *termSearch) follow(s *Scanner) (at int) {
+	word := s.bordered()[1 : s.n+1]
+	alone := s.n == 1 && ideograph(word[0])
+	if q.begun && (!q.apart || !alone) {
+		q.letters = append(q.letters, ' ')
+	}
+	q.begun, q.apart = true, alone
 	q.letters = append(q.letters, word...)
+	return len(q.letters) - len(word)
+}
+
+// end looks for the rest, for which terms of the last block may end behind it, and makes the
+// search ready for other blocks.
+func (q *termSearch) end(s *Scanner) {
+	all := len(q.letters)
+	for len(q.open) > 0 && len(q.letters) < all+farthest && s.Next() {
+		q.follow(s)
+	}
+	q.look(all)
+	q.letters, q.begun = q.letters[:0], false
 }
 
 // look looks for the terms that begin in letters[:end], and forgets these.
-func (q *termSearch) look(end int, blocks []requestSpan) {
+func (q *termSearch) look(end int) {
 	n := 0
 	for ; n < len(q.open) && q.open[n].at < end; n++ {
 		concepts, _ := q.terms.from(q.letters, q.open[n].termBeginning)
-		blocks[q.open[n].block].concepts |= concepts
+		q.blocks[q.open[n].block].concepts |= concepts
 	}
 	q.open = slices.Delete(q.open, 0, n)
 	q.letters = slices.Delete(q.letters, 0, end)
