@@ -93,7 +93,8 @@ type Model struct {
 	spelled        memory[wordSums]
 	words          []packedWord
 	out            [Hidden][Heads]float64 // Out by hidden unit
-	gate, floor    float32                // see [Languages]
+	bias           [Hidden]float64
+	gate, floor    float32 // see [Languages]
 	english, other requestReader
 	sum            string // SHA-256 of the file, in lower-case hex
 }

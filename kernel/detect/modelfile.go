@@ -102,6 +102,9 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 	if err := m.readLanguages(m.readColumns(body)); err != nil {
 		return nil, err
 	}
+	for k, x := range m.numbers.Bias {
+		m.bias[k] = float64(x)
+	}
 	for h, units := range m.numbers.Out {
 		for k, w := range units {
 			m.out[k][h] = float64(w)

@@ -255,13 +255,15 @@ func (r *reading) raise(t *counters) [Heads]float64 {
 
 // logits are those of a span, without the rules.
 func (m *Model) logits(t *counters) (out [Heads]float64) {
+	root := math.Sqrt(float64(t.n))
 	for h := range out {
-		out[h] = m.base(t, Head(h))
+		out[h] = m.base(t, Head(h), root)
 	}
-	for k, x := range m.active(t) {
-		if x > 0 {
-			for h := range out {
-				out[h] += float64(x * m.out[k][h])
+	scale := m.scale(t)
+	for k, sum := range &t.hidden {
+		if x := m.active(k, sum, scale); x > 0 {
+			for h, w := range &m.out[k] {
+				out[h] += float64(x * w)
 			}
 		}
 	}
@@ -270,25 +272,26 @@ func (m *Model) logits(t *counters) (out [Heads]float64) {
 
 // logit is the one of a head.
 func (m *Model) logit(t *counters, h Head) float64 {
-	out := m.base(t, h)
-	for k, x := range m.active(t) {
-		if x > 0 {
+	out, scale := m.base(t, h, math.Sqrt(float64(t.n))), m.scale(t)
+	for k, sum := range &t.hidden {
+		if x := m.active(k, sum, scale); x > 0 {
 			out += float64(x * m.out[k][h])
 		}
 	}
 	return out
 }
 
-// base is what the features add to a logit.
-func (m *Model) base(t *counters, h Head) float64 {
-	return float64(float64(m.numbers.Gain[h])*float64(t.weight[h]))/math.Sqrt(float64(t.n)) + float64(m.numbers.Offset[h])
+// base is what the features add to a logit. root is the square root of their number.
+func (m *Model) base(t *counters, h Head, root float64) float64 {
+	return float64(float64(m.numbers.Gain[h])*float64(t.weight[h]))/root + float64(m.numbers.Offset[h])
 }
 
-// active returns what the hidden units give on, if it is positive.
-func (m *Model) active(t *counters) (out [Hidden]float64) {
-	scale := float64(m.numbers.Scale) / float64(max(1, t.total))
-	for k, sum := range &t.hidden {
-		out[k] = float64(scale*float64(sum)) + float64(m.numbers.Bias[k])
-	}
-	return out
+// scale is what the sums of the hidden units are multiplied by.
+func (m *Model) scale(t *counters) float64 {
+	return float64(m.numbers.Scale) / float64(max(1, t.total))
+}
+
+// active returns what a hidden unit gives on, if it is positive.
+func (m *Model) active(k int, sum int32, scale float64) float64 {
+	return float64(scale*float64(sum)) + m.bias[k]
 }
