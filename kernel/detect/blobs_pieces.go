@@ -59,7 +59,7 @@ func (p *pieces) replace(s string, i int) (string, int) {
 // pieceAt returns the piece at s[i:].
 func pieceAt(s string, i int) (p base64Piece) {
 	p = base64Piece{from: i, to: smallWord(s, i)}
-	if p.to == len(s) || p.to > i && traits[s[p.to]]&ofBase64 == 0 && strings.IndexByte("/+=", s[p.to]) < 0 {
+	if p.to == len(s) || p.to > i && traits[s[p.to]]&ofBase64 == 0 && s[p.to] != '=' {
 		return p
 	}
 	for p.to < len(s) && (asciiAlnum(s[p.to]) || s[p.to] == '/' || s[p.to] == '+' && p.to+1 < len(s) && asciiAlnum(s[p.to+1])) {

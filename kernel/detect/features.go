@@ -73,7 +73,6 @@ func (s *Scanner) Next() bool {
 		s.hash = hashRunes(fnvBasis, s.bordered())
 	}
 	s.entry = s.lexicon.find(s.hash)
-	s.groups[2], s.groups[1], s.groups[0] = s.groups[1], s.groups[0], s.lexicon.group(s.entry)
 	return true
 }
 
@@ -102,7 +101,8 @@ func (s *Scanner) Features() []uint32 {
 	return slices.Insert(out, 3, pairs[1:]...)
 }
 
-// alone returns those of the Features that the word has wherever it stands.
+// alone returns those of the Features that the word has wherever it stands. It is to be
+// called after joined.
 func (s *Scanner) alone() []uint32 {
 	out := append(s.features[:0], wordBucket(s.hash))
 	if g := s.groups[0]; g != 0 {
@@ -121,10 +121,11 @@ func (s *Scanner) alone() []uint32 {
 	return out
 }
 
-// joined returns the others: the pairs with the words before.
+// joined returns the others: the pairs with the words before. It is to be called once a word.
 func (s *Scanner) joined() []uint32 {
 	out := append(s.pairs[:0], wordBucket(s.hash^s.previous*31))
 	s.previous = s.hash
+	s.groups[2], s.groups[1], s.groups[0] = s.groups[1], s.groups[0], s.lexicon.group(s.entry)
 	if g := s.groups[0]; g != 0 {
 		for back, before := range s.groups[1:] {
 			if before != 0 {

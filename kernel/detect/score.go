@@ -158,13 +158,13 @@ func (m *Model) spell(s *Scanner) (w wordSums) {
 
 // add reads the next word.
 func (r *reading) add(s *Scanner) {
+	pairs := s.joined()
 	w := r.m.spelled.of(s)
 	if w == nil {
 		first := r.m.spell(s)
 		r.m.spelled.keep(s, first)
 		w = &first
 	}
-	pairs := s.joined()
 	n := w.count + int32(len(pairs)) //nolint:gosec // G115: at most three
 	if r.count+n > maxAdded {
 		r.settle()

@@ -70,12 +70,16 @@ func findSigns(s string) (found signs) {
 	const word = aLetter | aDigit
 	var all, before, last trait // of the text, and of the two bytes before
 	run, dense := 0, 0
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
 		c := traits[s[i]]
 		if c == last && (c == small || c == beyond) { // most of a text
+			from := i
+			for i+1 < len(s) && traits[s[i+1]] == c {
+				i++
+			}
 			if c == small {
-				run++
-				dense++
+				run += i + 1 - from
+				dense += i + 1 - from
 			}
 			before = last
 			continue
