@@ -62,9 +62,9 @@ func signOf(op string) string {
 
 // mayHoldSum reports whether an operator may follow a digit in a text of ASCII, as it was
 // written or as it is said. It spares the pattern most texts with numbers.
-func mayHoldSum(text []byte) bool {
-	for i, c := range text {
-		if c < '0' || '9' < c {
+func mayHoldSum[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if traits[text[i]]&aDigit == 0 {
 			continue
 		}
 		next := i + 1

@@ -109,12 +109,19 @@ func clean(d *derived) *derived {
 // but carriage returns aside.
 func isClean(s string) bool {
 	for i := range len(s) {
-		if !cleanByte(s[i]) {
+		if !cleanBytes[s[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+var cleanBytes = func() (table [256]bool) {
+	for c := range table {
+		table[c] = cleanByte(byte(c))
+	}
+	return table
+}()
 
 func cleanByte(c byte) bool { return ' ' <= c && c < 0x7f || '\t' <= c && c < '\r' }
 
