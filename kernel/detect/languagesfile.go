@@ -129,7 +129,7 @@ func (r *requestReader) decode(part []byte) (rest []byte, err error) {
 		r.Concepts = append(r.Concepts, Concept{names[i], w})
 	}
 	slots := part[RequestBuckets : RequestBuckets+slotSize*h.Slots]
-	r.weights, r.Terms = part[:RequestBuckets], Terms{slots}
+	r.weights, r.Terms = part[:RequestBuckets], newTerms(slots)
 	if !r.Terms.valid(len(weights)) {
 		return nil, fmt.Errorf("decoding the terms: %w", ErrModel)
 	}

@@ -4,13 +4,11 @@ import "sync/atomic"
 
 // What the letters of a word add to a text takes some thirty look-ups in large tables. It is
 // the same wherever the word stands, and most of every text is made of the same few thousand
-// words. So it is remembered of these, each when it is first read. It follows from
-// the word alone: what is remembered changes no result, whoever read it first.
+// words. So it is remembered of the words of the lexicon, of each when it is first read. It
+// follows from the word alone: what is remembered changes no result, whoever read it first.
 
-const (
-	remembered    = 1 << 14 // words, the most frequent ones of the lexicon
-	maxRemembered = 15      // letters
-)
+// maxRemembered is how many letters a word may have.
+const maxRemembered = 15
 
 // memory holds what is remembered of the words, by their entries. It is safe for concurrent
 // use.
@@ -24,7 +22,7 @@ type memorised[T any] struct {
 }
 
 func newMemory[T any](l *Lexicon) memory[T] {
-	return make(memory[T], min(remembered, len(l.hashes)))
+	return make(memory[T], len(l.hashes))
 }
 
 // of returns what is remembered of the scanner's word, or nil.

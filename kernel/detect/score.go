@@ -221,7 +221,8 @@ func (r *reading) addUnknown(subwords []uint32) {
 func (r *reading) close(text string, from, to int) {
 	r.settle()
 	for k := range r.known {
-		for i, x := range r.known[k].sums(r.words) {
+		sums := r.known[k].sums(r.words)
+		for i, x := range &sums {
 			r.block.hidden[8*k+i] += x
 		}
 	}

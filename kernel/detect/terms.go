@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
+	"math/bits"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -22,6 +23,11 @@ type Term struct {
 // which one in a hundred thousand is.
 type Terms struct {
 	slots []byte // slotSize bytes each
+
+	// taken is a set of the first bits of the hashes. Most of what is looked up is no
+	// term, and a search in the table passes some slots of others before it ends.
+	taken []uint64
+	shift int
 }
 
 const (
@@ -58,7 +64,7 @@ func NewTerms(list []Term) Terms {
 			entries[entry{h, byte(t.Concept + 1)}] = true //nolint:gosec // G115: at most maxConcepts
 		}
 	}
-	out := Terms{make([]byte, (1+len(entries)*3/2)*slotSize)} // a third is free, so that chains are short
+	out := Terms{slots: make([]byte, (1+len(entries)*3/2)*slotSize)} // a third is free, so that chains are short
 	inOrder := func(a, b entry) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.what, b.what)) }
 	for _, e := range slices.SortedFunc(maps.Keys(entries), inOrder) {
 		at := out.first(e.hash)
@@ -67,7 +73,20 @@ func NewTerms(list []Term) Terms {
 		binary.LittleEndian.PutUint32(out.slots[at:], e.hash)
 		out.slots[at+4] = e.what
 	}
-	return out
+	return newTerms(out.slots)
+}
+
+// newTerms returns the terms of a table.
+func newTerms(slots []byte) Terms {
+	width := max(6, bits.Len32(uint32(len(slots)))) //nolint:gosec // G115: a model is far smaller. That is more than five bits for a slot
+	t := Terms{slots, make([]uint64, 1<<(width-6)), 32 - width}
+	for slot := range slices.Chunk(slots, slotSize) {
+		if slot[4] != 0 {
+			at := mix32(binary.LittleEndian.Uint32(slot)) >> t.shift
+			t.taken[at/64] |= 1 << (at % 64)
+		}
+	}
+	return t
 }
 
 // first is where the slot begins at which the search for a hash begins: the hash as a share
@@ -86,6 +105,9 @@ func (t *Terms) next(at int) int {
 
 // look returns the concepts of a hash, and whether longer terms begin so.
 func (t *Terms) look(hash uint32) (concepts uint64, longer bool) {
+	if at := mix32(hash) >> t.shift; t.taken[at/64]>>(at%64)&1 == 0 {
+		return 0, false
+	}
 	for at := t.first(hash); ; at = t.next(at) {
 		slot := t.slots[at : at+slotSize]
 		switch what := slot[4]; {
