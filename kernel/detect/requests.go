@@ -67,7 +67,7 @@ func (s *requestSpan) merge(o requestSpan) {
 // blocks reads the wanted blocks of a normalised text, of which begins says where each one is.
 func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []requestSpan {
 	blocks := make([]requestSpan, len(begins))
-	var search termSearch
+	search := newTermSearch(len(normal.text))
 	for from := 0; from < len(blocks); {
 		end := from
 		for end < len(blocks) && wanted[end] {
@@ -135,7 +135,8 @@ func (r *requestReader) sum(features []uint32) (span requestSpan) {
 // whole reads a text as one span.
 func (r *requestReader) whole(normal string) (whole requestSpan) {
 	blocks := make([]requestSpan, 1+len(normalWords(normal))/BlockWords)
-	r.read(newText(normal), normal, 0, blocks, new(termSearch))
+	search := newTermSearch(len(normal))
+	r.read(newText(normal), normal, 0, blocks, &search)
 	for _, b := range blocks {
 		whole.merge(b)
 	}

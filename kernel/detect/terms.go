@@ -209,12 +209,20 @@ type openTerm struct {
 	block int
 }
 
+// searchedLetters is about how many letters are searched at once.
+const searchedLetters = 512
+
+// newTermSearch returns a search, for texts of so many bytes at most.
+func newTermSearch(size int) termSearch {
+	return termSearch{letters: make([]rune, 0, min(size, searchedLetters+maxWord)), open: make([]openTerm, 0, 16)}
+}
+
 // farthest is how many letters from says everything about the terms at the first one.
 const farthest = maxTerm + longestEnding + 2
 
 // add goes on by the scanner's word, of which w says whether longer terms begin with it.
 func (q *termSearch) add(s *Scanner, w *requestWord, block int) {
-	if len(q.letters) > 512 {
+	if len(q.letters) > searchedLetters {
 		q.look(len(q.letters) - farthest)
 	}
 	at := q.follow(s)
