@@ -116,7 +116,8 @@ func evenHex(word string) bool {
 // decodeRow joins the pieces from one on, up to the last odd one before two that are
 // not odd, and decodes them together.
 func (p *pieces) decodeRow(s string, first base64Piece) (string, int) {
-	row := append(p.space[:0], first)
+	row := p.space[:0]
+	row = append(row, first)
 	defer func() { p.space = row }()
 	upTo, letters := 1, len(p.body(s, first)) // of the row, and of the pieces up to there
 	end, count, plain, pending := first.to, 1, 0, 0

@@ -70,7 +70,7 @@ func (s *Scanner) Next() bool {
 		if s.n == 0 {
 			return false
 		}
-		s.hash = hashRunes(fnvBasis, s.bordered())
+		s.hash = hashRunes(s.bordered())
 	}
 	s.entry = s.lexicon.find(s.hash)
 	return true
@@ -144,7 +144,7 @@ func (s *Scanner) Subwords() []uint32 {
 	size := min(subword, len(word))
 	out := s.subwordSpace[:0]
 	for i := 0; i+size <= len(word); i++ {
-		out = append(out, mix32(hashRunes(fnvBasis, word[i:i+size]))%SubwordBuckets)
+		out = append(out, mix32(hashRunes(word[i:i+size]))%SubwordBuckets)
 	}
 	return out
 }
@@ -224,7 +224,8 @@ func (s *Scanner) read() (n int) {
 	return n
 }
 
-func hashRunes(h uint32, word []rune) uint32 {
+func hashRunes(word []rune) uint32 {
+	h := fnvBasis
 	for _, r := range word {
 		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 	}

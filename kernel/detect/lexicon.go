@@ -17,7 +17,7 @@ const maxEntries = 1 << 17
 func NewLexicon(words []string, groups []uint16) *Lexicon {
 	hashes := make([]uint32, len(words))
 	for i, w := range words {
-		hashes[i] = hashRunes(fnvBasis, append(append([]rune{border}, []rune(w)...), border))
+		hashes[i] = hashRunes(append(append([]rune{border}, []rune(w)...), border))
 	}
 	return newLexicon(hashes, groups)
 }

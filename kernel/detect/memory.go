@@ -41,7 +41,7 @@ func (m memory[T]) of(s *Scanner) *T {
 // one in its place.
 func (m memory[T]) keep(s *Scanner, what T) {
 	if n := len(s.plain); 0 <= s.entry && int(s.entry) < len(m) && 0 < n && n <= maxRemembered && m[s.entry].Load() == nil {
-		known := &memorised[T]{what: what, n: uint8(n)} //nolint:gosec // G115: at most maxRemembered
+		known := &memorised[T]{what: what, n: uint8(n)}
 		copy(known.word[:], s.plain)
 		m[s.entry].Store(known)
 	}

@@ -85,7 +85,7 @@ type Calibration struct {
 	LostThread float32
 }
 
-// Model is a trained detector. It is immutable and safe for concurrent use.
+// Model is a trained detector. It is safe for concurrent use, and nothing changes what it says.
 type Model struct {
 	lexicon        *Lexicon
 	numbers        Numbers

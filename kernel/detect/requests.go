@@ -118,7 +118,7 @@ func (r *requestReader) spell(s *Scanner, words *requestWords) (w requestWord) {
 	w.requestSpan = r.sum(words.alone(s))
 	if s.plain != "" {
 		letters := s.bordered()[1 : s.n+1]
-		w.hash = hashRunes(fnvBasis, letters)
+		w.hash = hashRunes(letters)
 		w.concepts, w.open = r.Terms.from(letters, termStart(0))
 	}
 	return w
