@@ -62,20 +62,32 @@ func signOf(op string) string {
 
 // mayHoldSum reports whether an operator may follow a digit in a text of ASCII, as it was
 // written or as it is said. It spares the pattern most texts with numbers.
-func mayHoldSum[T string | []byte](text T) bool {
-	for i := range len(text) {
-		if traits[text[i]]&aDigit == 0 {
-			continue
-		}
-		next := i + 1
-		for next < len(text) && (foldedASCII[text[next]] == ' ' || text[next] == '\'') {
-			next++
-		}
-		if next < len(text) && strings.IndexByte("-+*xpmt", foldedASCII[text[next]]) >= 0 {
+func mayHoldSum(text []byte) bool {
+	for i, c := range text {
+		if traits[c]&aDigit != 0 && beforeOperator(text, i) {
 			return true
 		}
 	}
 	return false
+}
+
+// holdsNoSum reports that a text isClean and that mayHoldSum says no of it, in one reading.
+func holdsNoSum(text string) bool {
+	for i := range len(text) {
+		if c := traits[text[i]]; c&(aDigit|beyond|control) != 0 && (c&aDigit == 0 || beforeOperator(text, i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// beforeOperator reports whether an operator may follow text[i].
+func beforeOperator[T string | []byte](text T, i int) bool {
+	next := i + 1
+	for next < len(text) && (foldedASCII[text[next]] == ' ' || text[next] == '\'') {
+		next++
+	}
+	return next < len(text) && strings.IndexByte("-+*xpmt", foldedASCII[text[next]]) >= 0
 }
 
 // sumsSaid looks in a growing text for the false sums of a prompt.

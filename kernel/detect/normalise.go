@@ -110,19 +110,12 @@ func clean(d *derived) *derived {
 // but carriage returns aside.
 func isClean(s string) bool {
 	for i := range len(s) {
-		if !cleanBytes[s[i]] {
+		if traits[s[i]]&(beyond|control) != 0 {
 			return false
 		}
 	}
 	return true
 }
-
-var cleanBytes = func() (table [256]bool) {
-	for c := range table {
-		table[c] = cleanByte(byte(c))
-	}
-	return table
-}()
 
 func cleanByte(c byte) bool { return ' ' <= c && c < 0x7f || '\t' <= c && c < '\r' }
 

@@ -36,6 +36,7 @@ const (
 	newline
 	ofMark
 	beyond
+	control // see cleanByte
 )
 
 // small are the traits of a small letter.
@@ -53,7 +54,7 @@ var traits = func() (table [256]trait) {
 		}
 		table[c] |= flag(alphanumeric[c], ofBase64) | flag(escapes[c] && !asciiLetter(byte(c)|0x20), ofEscape) |
 			flag('A' <= c && c <= 'Z', capital) | flag(c == '.' || c == '-' || c == '*' || c == '_', ofMorse) |
-			flag(' ' < c && c < 0x7f, visible) | flag(c == '\n', newline) | flag(c == '*' || c == '~' || c == '`' || c == '^' || c == '|' || c == '_', ofMark) | flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
+			flag(' ' < c && c < 0x7f, visible) | flag(c == '\n', newline) | flag(c < 0x80 && !cleanByte(byte(c)), control) | flag(c == '*' || c == '~' || c == '`' || c == '^' || c == '|' || c == '_', ofMark) | flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
 	}
 	return table
 }()
