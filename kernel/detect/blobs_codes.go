@@ -10,6 +10,9 @@ func (o *blobs) codes(s string, i int) (string, int) {
 	end, bases := i, allBases
 	for next := i; ; {
 		from, to := digitsAt(s, next)
+		if from == to {
+			break
+		}
 		common := bases & basesOf(s[from:to])
 		if common == 0 {
 			break

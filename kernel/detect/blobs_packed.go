@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // More ways to hide a text in a run of letters and digits. Noise decodes to
@@ -35,7 +36,9 @@ func hiddenBase64(blob string) string {
 	return ""
 }
 
-func unhyphened(s string) string { return strings.NewReplacer("-", "", "_", "").Replace(s) }
+func unhyphened(s string) string { return hyphens.Replace(s) }
+
+var hyphens = strings.NewReplacer("-", "", "_", "")
 
 func rot13(s string) string {
 	b := []byte(s)
@@ -90,7 +93,9 @@ func (o *blobs) inflate(packed []byte) string {
 		r, err = zlib.NewReader(bytes.NewReader(packed))
 	case o.guesses < maxGuesses && left > 0 && len(packed) > minText && packed[0]&6 != 6: // no fourth type of block
 		o.guesses++
-		r = flate.NewReader(bytes.NewReader(packed))
+		guess := inflaters.Get().(inflater) //nolint:forcetypeassert // of the line below
+		defer inflaters.Put(guess)
+		r, err = guess, guess.Reset(bytes.NewReader(packed), nil)
 	}
 	if r == nil || err != nil {
 		return ""
@@ -102,6 +107,14 @@ func (o *blobs) inflate(packed []byte) string {
 		return found
 	}
 	return ""
+}
+
+// inflaters are kept, because one takes 40 KB and every long name in a text is a guess.
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
+type inflater interface {
+	io.Reader
+	flate.Resetter
 }
 
 const base58Alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"

@@ -28,10 +28,7 @@ var pieceStarts = bytesOf(strings.TrimRight(base64Signs, "+/-_="))
 type pieces struct {
 	from        *derived
 	tried, seen int
-
-	// The space of a row, for the next one.
-	joined, odd, pending []byte
-	row, after           []string
+	space       []base64Piece // of a row, for the next one
 }
 
 // piece is a run that base64 may be in; its pad belongs to it.
@@ -59,7 +56,7 @@ func (p *pieces) replace(s string, i int) (string, int) {
 // pieceAt returns the piece at s[i:].
 func pieceAt(s string, i int) (p base64Piece) {
 	p = base64Piece{from: i, to: smallWord(s, i)}
-	if p.to == len(s) || p.to > i && traits[s[p.to]]&ofBase64 == 0 && strings.IndexByte("/+=", s[p.to]) < 0 {
+	if p.to == len(s) || p.to > i && traits[s[p.to]]&ofBase64 == 0 && s[p.to] != '=' {
 		return p
 	}
 	for p.to < len(s) && (asciiAlnum(s[p.to]) || s[p.to] == '/' || s[p.to] == '+' && p.to+1 < len(s) && asciiAlnum(s[p.to+1])) {
@@ -119,18 +116,25 @@ func evenHex(word string) bool {
 // decodeRow joins the pieces from one on, up to the last odd one before two that are
 // not odd, and decodes them together.
 func (p *pieces) decodeRow(s string, first base64Piece) (string, int) {
-	joined, odd, pending := p.joined[:0], p.odd[:0], p.pending[:0]
-	row, after := p.row[:0], p.after[:0] // up to the last odd one, and after it
-	defer func() { p.joined, p.odd, p.pending, p.row, p.after = joined, odd, pending, row, after }()
-	end, count, plain := first.to, 0, 0
-	for next := first; ; {
-		piece := strings.TrimRight(s[next.from:next.to], "=")
-		pending, after = append(pending, piece...), append(after, piece)
-		if next.odd {
-			joined, pending = append(joined, pending...), pending[:0]
-			odd = append(odd, piece...)
-			row, after = append(row, after...), after[:0]
-			end, plain = next.to, 0
+	row := p.space[:0]
+	row = append(row, first)
+	defer func() { p.space = row }()
+	upTo, letters := 1, len(p.body(s, first)) // of the row, and of the pieces up to there
+	end, count, plain, pending := first.to, 1, 0, 0
+	for last := first; ; {
+		at := last.to
+		for at < len(s) && at < last.to+6 && strings.IndexByte(" \r\n\t,;:|\"'`+.&()[]{}<>*-_=\\", s[at]) >= 0 {
+			at++
+		}
+		if at == last.to || at == len(s) || !pieceStarts[s[at]] {
+			break
+		}
+		last = pieceAt(s, at)
+		row = append(row, last)
+		pending += len(p.body(s, last))
+		if last.odd {
+			upTo, letters, pending = len(row), letters+pending, 0
+			end, plain = last.to, 0
 			count++
 		} else if plain++; plain > 2 {
 			break
@@ -138,25 +142,36 @@ func (p *pieces) decodeRow(s string, first base64Piece) (string, int) {
 		if count%contextInterval == 0 {
 			p.from.checkContext()
 		}
-		at := next.to
-		for at < len(s) && at < next.to+6 && strings.IndexByte(" \r\n\t,;:|\"'`+.&()[]{}<>*-_=\\", s[at]) >= 0 {
-			at++
-		}
-		if at == next.to || at == len(s) || !pieceStarts[s[at]] {
-			break
-		}
-		next = pieceAt(s, at)
 	}
 	p.tried = end
-	if len(joined) < minPieces || len(row) < 2 && len(joined) >= minBlob {
+	if letters < minPieces || upTo < 2 && letters >= minBlob {
 		return "", end
+	}
+	return p.decoded(s, row[:upTo]), end
+}
+
+// body is what a piece holds.
+func (p *pieces) body(s string, piece base64Piece) string {
+	return strings.TrimRight(s[piece.from:piece.to], "=")
+}
+
+// decoded is what a row holds.
+func (p *pieces) decoded(s string, row []base64Piece) string {
+	var joined, odd []byte
+	words := make([]string, len(row))
+	for i, piece := range row {
+		words[i] = p.body(s, piece)
+		joined = append(joined, words[i]...)
+		if piece.odd {
+			odd = append(odd, words[i]...)
+		}
 	}
 	for _, blob := range [][]byte{joined, odd} { // names and numbers of pieces are not odd
 		if found := languageIn(base64Bytes(string(blob))); found != "" {
-			return found, end
+			return found
 		}
 	}
-	return wordsIn(row), end
+	return wordsIn(words)
 }
 
 // wordsIn decodes pieces of which each is a word, all in one way.

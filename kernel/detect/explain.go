@@ -89,9 +89,9 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 	}
 	h := e.Head
 	e.Score = sigmoid(top)
-	e.Spelling = m.base(t, h) - float64(m.numbers.Offset[h])
-	for k, x := range m.active(t) {
-		e.Meaning += float64(max(0, x) * m.out[k][h])
+	e.Spelling = m.base(t, h, math.Sqrt(float64(t.n))) - float64(m.numbers.Offset[h])
+	for k, sum := range &t.hidden {
+		e.Meaning += float64(max(0, m.active(k, sum, m.scale(t))) * m.out[k][h])
 	}
 	if rule {
 		e.Rule = float64(m.numbers.Rule[h])

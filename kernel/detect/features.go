@@ -1,6 +1,9 @@
 package detect
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // Features are hashed into buckets ("hashing trick", Weinberger et al. 2009):
 // words and pairs of words come first, then character n-grams, then groups of
@@ -42,7 +45,8 @@ func groupBucket(h uint32) uint32 { return SpelledBuckets + mix32(h*0x9e3779b1)%
 // Scanner walks the words of a normalised text. It allocates nothing.
 type Scanner struct {
 	lexicon *Lexicon
-	text    string
+	text    string // after the word
+	plain   string // the word, if it stands in the text as it is and is ASCII; else it is in word
 	n       int    // length of the word
 	hash    uint32 // of the word
 	entry   int32  // of the word in the lexicon, or -1
@@ -51,6 +55,7 @@ type Scanner struct {
 	groups       [3]uint32 // of the word and of the two before; 0 is none
 	word         [maxWord + 2]rune
 	features     [5 + (maxGram-minGram+1)*(maxWord+2)]uint32
+	pairs        [3]uint32
 	subwordSpace [maxWord + 2]uint32
 }
 
@@ -59,39 +64,51 @@ func NewScanner(normal string, l *Lexicon) *Scanner { return &Scanner{text: norm
 
 // Next goes to the next word; it is false at the end of the text.
 func (s *Scanner) Next() bool {
-	s.n = s.read()
-	if s.n == 0 {
-		return false
+	if !s.readPlain() {
+		s.plain = ""
+		s.n = s.read()
+		if s.n == 0 {
+			return false
+		}
+		s.hash = hashRunes(s.bordered())
+	}
+	s.entry = s.lexicon.find(s.hash)
+	return true
+}
+
+// bordered returns the letters of the word between its borders.
+func (s *Scanner) bordered() []rune {
+	for i, c := range []byte(s.plain) {
+		s.word[i+1] = rune(c)
 	}
 	s.word[0], s.word[s.n+1] = border, border
-	s.hash = hashRunes(fnvBasis, s.word[:s.n+2])
-	s.entry = s.lexicon.find(s.hash)
-	s.groups[2], s.groups[1], s.groups[0] = s.groups[1], s.groups[0], s.lexicon.group(s.entry)
-	return true
+	return s.word[:s.n+2]
 }
 
 // Entry is the place of the word in the lexicon, or -1.
 func (s *Scanner) Entry() int32 { return s.entry }
 
 // Word returns the word as it stands in a lexicon.
-func (s *Scanner) Word() string { return string(s.word[1 : s.n+1]) }
+func (s *Scanner) Word() string { return string(s.bordered()[1 : s.n+1]) }
 
 // Features returns what the word adds, valid until the next call, and to be
 // called once a word: the word, the pair it forms with the word before it, its
 // character n-grams, its group, and the pairs its group forms with those of the
 // two words before.
 func (s *Scanner) Features() []uint32 {
-	word := s.word[:s.n+2]
-	out := append(s.features[:0], wordBucket(s.hash), wordBucket(s.hash^s.previous*31))
-	s.previous = s.hash
+	pairs := s.joined()
+	out := slices.Insert(s.alone(), 1, pairs[0]) // training adds them up in this order
+	return slices.Insert(out, 3, pairs[1:]...)
+}
+
+// alone returns those of the Features that the word has wherever it stands. It is to be
+// called after joined.
+func (s *Scanner) alone() []uint32 {
+	out := append(s.features[:0], wordBucket(s.hash))
 	if g := s.groups[0]; g != 0 {
 		out = append(out, groupBucket(g))
-		for back, before := range s.groups[1:] {
-			if before != 0 {
-				out = append(out, groupBucket(g+before*4099+uint32(back+1)<<24))
-			}
-		}
 	}
+	word := s.bordered()
 	for i := range word {
 		h := fnvBasis
 		for j := i; j < len(word) && j < i+maxGram; j++ {
@@ -104,15 +121,30 @@ func (s *Scanner) Features() []uint32 {
 	return out
 }
 
+// joined returns the others: the pairs with the words before. It is to be called once a word.
+func (s *Scanner) joined() []uint32 {
+	out := append(s.pairs[:0], wordBucket(s.hash^s.previous*31))
+	s.previous = s.hash
+	s.groups[2], s.groups[1], s.groups[0] = s.groups[1], s.groups[0], s.lexicon.group(s.entry)
+	if g := s.groups[0]; g != 0 {
+		for back, before := range s.groups[1:] {
+			if before != 0 {
+				out = append(out, groupBucket(g+before*4099+uint32(back+1)<<24))
+			}
+		}
+	}
+	return out
+}
+
 // Subwords returns the buckets of the word's 4-grams (of its 3-gram, if it is
 // that short), of which the vector of a word outside the lexicon is made. They
 // are valid until the next call.
 func (s *Scanner) Subwords() []uint32 {
-	word := s.word[:s.n+2]
+	word := s.bordered()
 	size := min(subword, len(word))
 	out := s.subwordSpace[:0]
 	for i := 0; i+size <= len(word); i++ {
-		out = append(out, mix32(hashRunes(fnvBasis, word[i:i+size]))%SubwordBuckets)
+		out = append(out, mix32(hashRunes(word[i:i+size]))%SubwordBuckets)
 	}
 	return out
 }
@@ -121,6 +153,41 @@ const (
 	subword = 4
 	// SubwordBuckets is how many buckets [Scanner.Subwords] has.
 	SubwordBuckets = 1 << 14
+)
+
+// readPlain reads the next word as read does if it is ASCII and no apostrophe, other
+// script or cut is in it or ends it: most words are so.
+func (s *Scanner) readPlain() bool {
+	text, from := s.text, 0
+	for from < len(text) && plainBytes[text[from]] == parts {
+		from++
+	}
+	end, hash := from, fnvStep(fnvBasis, border)
+	for stop := min(len(text), from+maxWord); end < stop && plainBytes[text[end]] == spells; end++ {
+		hash = fnvStep(hash, text[end])
+	}
+	if end == from || end-from == maxWord || end < len(text) && (text[end] >= utf8.RuneSelf || text[end] == '\'') {
+		return false
+	}
+	s.plain, s.n, s.hash = text[from:end], end-from, fnvStep(hash, border)
+	s.text = text[min(end+1, len(text)):]
+	return true
+}
+
+// plainBytes says what a byte is to readPlain: of a word, between words, or not ASCII.
+var plainBytes = func() (table [256]uint8) {
+	for c := range rune(utf8.RuneSelf) {
+		table[c] = parts
+		if letter(c) {
+			table[c] = spells
+		}
+	}
+	return table
+}()
+
+const (
+	parts uint8 = iota + 1
+	spells
 )
 
 // read puts the next word into s.word[1:] and returns its length.
@@ -157,7 +224,8 @@ func (s *Scanner) read() (n int) {
 	return n
 }
 
-func hashRunes(h uint32, word []rune) uint32 {
+func hashRunes(word []rune) uint32 {
+	h := fnvBasis
 	for _, r := range word {
 		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 	}

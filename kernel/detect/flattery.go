@@ -64,18 +64,30 @@ func signOf(op string) string {
 // written or as it is said. It spares the pattern most texts with numbers.
 func mayHoldSum(text []byte) bool {
 	for i, c := range text {
-		if c < '0' || '9' < c {
-			continue
-		}
-		next := i + 1
-		for next < len(text) && (foldedASCII[text[next]] == ' ' || text[next] == '\'') {
-			next++
-		}
-		if next < len(text) && strings.IndexByte("-+*xpmt", foldedASCII[text[next]]) >= 0 {
+		if traits[c]&aDigit != 0 && beforeOperator(text, i) {
 			return true
 		}
 	}
 	return false
+}
+
+// holdsNoSum reports that a text isClean and that mayHoldSum says no of it, in one reading.
+func holdsNoSum(text string) bool {
+	for i := range len(text) {
+		if c := traits[text[i]]; c&(aDigit|beyond|control) != 0 && (c&aDigit == 0 || beforeOperator(text, i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// beforeOperator reports whether an operator may follow text[i].
+func beforeOperator[T string | []byte](text T, i int) bool {
+	next := i + 1
+	for next < len(text) && (foldedASCII[text[next]] == ' ' || text[next] == '\'') {
+		next++
+	}
+	return next < len(text) && strings.IndexByte("-+*xpmt", foldedASCII[text[next]]) >= 0
 }
 
 // sumsSaid looks in a growing text for the false sums of a prompt.

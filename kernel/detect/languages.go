@@ -29,40 +29,46 @@ func (m *Model) readerOf(t *counters, head float64) *requestReader {
 	return nil
 }
 
-// askedSpan is a span of a text that a reader is asked about.
+// askedSpan is a span of a text that a reader is asked about, in blocks.
 type askedSpan struct {
-	reader *requestReader
-	end    int // after which of the blocks the window ends, or 0 for the whole text
+	reader    *requestReader
+	from, end int
 }
 
-// ask notes a span for its reader.
-func (r *reading) ask(end int, t *counters, head float64) {
+// ask notes a span that ends with the last block for its reader.
+func (r *reading) ask(from int, t *counters, head float64) {
 	if reader := r.m.readerOf(t, head); reader != nil {
-		r.asked = append(r.asked, askedSpan{reader, end})
+		r.asked = append(r.asked, askedSpan{reader, from, r.blocks})
 	}
 }
 
-// raiseAsked lifts the best logit for requests for harm to what the readers say. Each reads the
-// text once at most, however its languages alternate.
+// raiseAsked lifts the best logit for requests for harm to what the readers say. Each reads a
+// block once at most, however its languages alternate, and only those that it is asked about.
 func (r *reading) raiseAsked(normal *derived) {
 	for _, reader := range []*requestReader{&r.m.english, &r.m.other} {
-		var blocks []requestSpan
+		var wanted []bool
 		for _, a := range r.asked {
-			if a.reader != reader {
-				continue
+			if a.reader == reader {
+				if wanted == nil {
+					wanted = make([]bool, r.blocks)
+				}
+				for block := a.from; block < a.end; block++ {
+					wanted[block] = true
+				}
 			}
-			if blocks == nil {
-				blocks = reader.blocks(normal)
+		}
+		if wanted == nil {
+			continue
+		}
+		blocks := reader.blocks(normal, r.begins, wanted)
+		for _, a := range r.asked {
+			if a.reader == reader {
+				var sum requestSpan
+				for _, b := range blocks[a.from:a.end] {
+					sum.merge(b)
+				}
+				r.best[HarmRequest] = max(r.best[HarmRequest], reader.logit(sum))
 			}
-			span := blocks
-			if a.end > 0 {
-				span = blocks[a.end-WindowBlocks : a.end]
-			}
-			var sum requestSpan
-			for _, b := range span {
-				sum.merge(b)
-			}
-			r.best[HarmRequest] = max(r.best[HarmRequest], reader.logit(sum))
 		}
 	}
 }

@@ -93,9 +93,10 @@ func (m *Model) readLanguages(part []byte) error {
 	}
 	part = part[SpelledBuckets:]
 	for _, r := range []*requestReader{&m.english, &m.other} {
-		if part, err = r.read(part); err != nil {
+		if part, err = r.decode(part); err != nil {
 			return err
 		}
+		r.lexicon, r.spelled = m.lexicon, newMemory[requestWord](m.lexicon)
 	}
 	if len(part) > 0 {
 		return fmt.Errorf("decoding the part for languages: %d bytes too many: %w", len(part), ErrModel)
@@ -103,8 +104,8 @@ func (m *Model) readLanguages(part []byte) error {
 	return nil
 }
 
-// read reads one reader and returns what follows it.
-func (r *requestReader) read(part []byte) (rest []byte, err error) {
+// decode reads one reader and returns what follows it.
+func (r *requestReader) decode(part []byte) (rest []byte, err error) {
 	var h requestsHeader
 	n, err := binary.Decode(part, binary.LittleEndian, &h)
 	if err != nil {
@@ -128,7 +129,7 @@ func (r *requestReader) read(part []byte) (rest []byte, err error) {
 		r.Concepts = append(r.Concepts, Concept{names[i], w})
 	}
 	slots := part[RequestBuckets : RequestBuckets+slotSize*h.Slots]
-	r.weights, r.Terms = part[:RequestBuckets], Terms{slots}
+	r.weights, r.Terms = part[:RequestBuckets], newTerms(slots)
 	if !r.Terms.valid(len(weights)) {
 		return nil, fmt.Errorf("decoding the terms: %w", ErrModel)
 	}

@@ -6,7 +6,7 @@ package detect
 type Lexicon struct {
 	hashes []uint32 // of the entries
 	groups []uint16
-	slots  []int32 // open addressing: entry+1, or 0
+	slots  []slot // open addressing
 }
 
 // maxEntries bounds a lexicon, and with it the memory of a model.
@@ -17,31 +17,38 @@ const maxEntries = 1 << 17
 func NewLexicon(words []string, groups []uint16) *Lexicon {
 	hashes := make([]uint32, len(words))
 	for i, w := range words {
-		hashes[i] = hashRunes(fnvBasis, append(append([]rune{border}, []rune(w)...), border))
+		hashes[i] = hashRunes(append(append([]rune{border}, []rune(w)...), border))
 	}
 	return newLexicon(hashes, groups)
 }
 
 func newLexicon(hashes []uint32, groups []uint16) *Lexicon {
 	size := 1024
-	for size < 3*len(hashes) {
+	for size < 2*len(hashes) {
 		size *= 2
 	}
-	l := &Lexicon{hashes: hashes, groups: groups, slots: make([]int32, size)}
+	l := &Lexicon{hashes: hashes, groups: groups, slots: make([]slot, size)}
 	for entry, h := range hashes {
-		if l.find(h) < 0 {
-			l.slots[l.slot(h)] = int32(entry) + 1
+		if at := l.slot(h); at.place == 0 {
+			*at = slot{h, int32(entry) + 1}
 		}
 	}
 	return l
 }
 
+// slot has the hash of a word beside its entry: to look a word up takes one place in
+// memory, in most cases.
+type slot struct {
+	hash  uint32
+	place int32 // entry+1, or 0 in a free slot
+}
+
 // slot is where a hash stands, or the free place where it would.
-func (l *Lexicon) slot(hash uint32) uint32 {
-	mask := uint32(len(l.slots) - 1) //nolint:gosec // G115: at most 1<<19 slots for maxEntries words
-	for i := mix32(hash) & mask; ; i = (i + 1) & mask {
-		if e := l.slots[i]; e == 0 || l.hashes[e-1] == hash {
-			return i
+func (l *Lexicon) slot(hash uint32) *slot {
+	mask := len(l.slots) - 1
+	for i := int(mix32(hash)) & mask; ; i = (i + 1) & mask {
+		if s := &l.slots[i]; s.hash == hash || s.place == 0 {
+			return s
 		}
 	}
 }
@@ -51,7 +58,7 @@ func (l *Lexicon) find(hash uint32) int32 {
 	if l == nil || len(l.slots) == 0 {
 		return -1
 	}
-	return l.slots[l.slot(hash)] - 1
+	return l.slot(hash).place - 1
 }
 
 // group numbers the group of an entry from 1; 0 is none.

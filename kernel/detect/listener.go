@@ -19,7 +19,7 @@ type Asked struct {
 func NewAsked(before Signal, prompt string) *Asked {
 	prompt = undecorated(prompt)
 	prompt = prompt[:min(len(prompt), MaxJudged)]
-	if isClean(prompt) && !mayHoldSum([]byte(prompt)) {
+	if holdsNoSum(prompt) {
 		return &Asked{before: before}
 	}
 	var s speech

@@ -85,14 +85,16 @@ type Calibration struct {
 	LostThread float32
 }
 
-// Model is a trained detector. It is immutable and safe for concurrent use.
+// Model is a trained detector. It is safe for concurrent use, and nothing changes what it says.
 type Model struct {
 	lexicon        *Lexicon
 	numbers        Numbers
 	rows           []uint64 // the weights of a row, and Foreign of [Languages], in one number
+	spelled        memory[wordSums]
 	words          []packedWord
 	out            [Hidden][Heads]float64 // Out by hidden unit
-	gate, floor    float32                // see [Languages]
+	bias           [Hidden]float64
+	gate, floor    float32 // see [Languages]
 	english, other requestReader
 	sum            string // SHA-256 of the file, in lower-case hex
 }

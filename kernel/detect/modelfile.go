@@ -98,8 +98,12 @@ func decodeBody(h header, raw, body []byte) (*Model, error) {
 		lexicon: newLexicon(hashes, groups), numbers: h.Numbers, sum: hex.EncodeToString(sum[:]),
 		rows: make([]uint64, Buckets), words: make([]packedWord, int(h.Entries)+SubwordBuckets),
 	}
+	m.spelled = newMemory[wordSums](m.lexicon)
 	if err := m.readLanguages(m.readColumns(body)); err != nil {
 		return nil, err
+	}
+	for k, x := range m.numbers.Bias {
+		m.bias[k] = float64(x)
 	}
 	for h, units := range m.numbers.Out {
 		for k, w := range units {

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -109,7 +110,7 @@ func clean(d *derived) *derived {
 // but carriage returns aside.
 func isClean(s string) bool {
 	for i := range len(s) {
-		if !cleanByte(s[i]) {
+		if traits[s[i]]&(beyond|control) != 0 {
 			return false
 		}
 	}
@@ -247,23 +248,25 @@ func foldCase(d *derived) (_ *derived, imitated bool) {
 // fold writes the ASCII characters from source[i] on up to a space that is left out, or
 // drops that, and returns their end.
 func (d *rewriter) fold(i int) int {
-	s, out := d.from.text, d.out
-	gap := len(out) == 0 || out[len(out)-1] == ' '
+	s, n := d.from.text, len(d.out)
+	gap := n == 0 || d.out[n-1] == ' '
 	if gap && foldedASCII[s[i]] == ' ' {
 		d.drop(i)
 		return i + 1
 	}
 	d.mark(kept, i)
 	end, stop := i, min(len(s), i+contextInterval)
+	out := slices.Grow(d.out, stop-i)[:n+stop-i]
 	for ; end < stop && s[end] < utf8.RuneSelf; end++ {
 		c := foldedASCII[s[end]]
 		if c == ' ' && gap {
 			break
 		}
 		gap = c == ' '
-		out = append(out, c)
+		out[n] = c
+		n++
 	}
-	d.out = out
+	d.out = out[:n]
 	d.from.checkContextAt(i, end)
 	return end
 }

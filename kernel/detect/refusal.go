@@ -66,7 +66,7 @@ const refusalPrefix = 240
 // IsRefusal reports whether an output declines the request, by the wording of
 // its opening. It knows English well and a few other languages by their
 // commonest phrases.
-func IsRefusal(output string) bool { return declinesWith([]byte(spoken(output, refusalPrefix))) }
+func IsRefusal(output string) bool { return declinesWith(spoken(output, refusalPrefix)) }
 
 // declinesWith reports whether a text, as spoken returns it, declines.
 func declinesWith(head []byte) bool {
@@ -112,12 +112,15 @@ func continues(rest []byte) bool {
 
 // spoken returns the normalised head of an output without apostrophes, padded,
 // so that phrases can be looked for as they are said.
-func spoken(output string, n int) string {
+func spoken(output string, n int) []byte {
 	head := undecorated(output)
-	if len(head) > n {
-		head = head[:n]
+	head = head[:min(len(head), n)]
+	if !isClean(head) {
+		head = Normalise(head)
 	}
-	return strings.ReplaceAll(Normalise(head), "'", "") + " "
+	s := speech{said: make([]byte, 0, refusalPrefix+2)}
+	s.add(head)
+	return append(s.said, ' ')
 }
 
 func containsAny(s string, list []string) bool {

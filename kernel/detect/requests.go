@@ -3,6 +3,7 @@ package detect
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Requests reads requests for harm. It is logistic regression over what is spelled and over
@@ -40,6 +41,15 @@ const maxConcepts = 64
 type requestReader struct {
 	Requests
 	weights []byte
+	lexicon *Lexicon
+	spelled memory[requestWord]
+}
+
+// requestWord is what a word adds to a span by its letters.
+type requestWord struct {
+	requestSpan
+	open bool   // terms may begin with the word and go on behind it
+	hash uint32 // of the letters, for these terms
 }
 
 // requestSpan is what a span of a text adds to the logit of a reader.
@@ -54,25 +64,80 @@ func (s *requestSpan) merge(o requestSpan) {
 	s.concepts |= o.concepts
 }
 
-// blocks reads a normalised text block by block, as reading.read does.
-func (r *requestReader) blocks(normal *derived) (blocks []requestSpan) {
-	requestFeatures(normal, &r.Terms, func(block int, features []uint32, concepts uint64) {
-		if block == len(blocks) {
-			blocks = append(blocks, requestSpan{})
+// blocks reads the wanted blocks of a normalised text, of which begins says where each one is.
+func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []requestSpan {
+	blocks := make([]requestSpan, len(begins))
+	search := newTermSearch(len(normal.text))
+	for from := 0; from < len(blocks); {
+		end := from
+		for end < len(blocks) && wanted[end] {
+			end++
 		}
-		b := &blocks[block]
-		for _, f := range features {
-			b.weight += int32(int8(r.weights[f])) //nolint:gosec // G115: the same eight bits
+		if end > from {
+			before := max(0, from-1)
+			r.read(normal, normal.text[begins[before]:], (from-before)*BlockWords, blocks[from:end], &search)
 		}
-		b.n += int32(len(features)) //nolint:gosec // G115: at most the length of requestWords.features
-		b.concepts |= concepts
-	})
+		from = end + 1
+	}
 	return blocks
+}
+
+// read reads the blocks that begin after some words of a text, which is a part of normal. The
+// sums are those over [RequestFeatures].
+func (r *requestReader) read(normal *derived, text string, skipped int, blocks []requestSpan, search *termSearch) {
+	s := NewScanner(text, r.lexicon)
+	search.terms, search.blocks = &r.Terms, blocks
+	var words requestWords
+	for range skipped {
+		s.Next()
+		words.pairs(s)
+	}
+	for n := range len(blocks) * BlockWords {
+		if !s.Next() {
+			break
+		}
+		if n%contextIntervalWords == 0 {
+			normal.checkContext()
+		}
+		w := r.spelled.of(s)
+		if w == nil {
+			first := r.spell(s, &words)
+			r.spelled.keep(s, first)
+			w = &first
+		}
+		b := &blocks[n/BlockWords]
+		b.merge(w.requestSpan)
+		b.merge(r.sum(words.pairs(s)))
+		search.add(s, w, n/BlockWords)
+	}
+	search.end(s)
+}
+
+// spell reads the letters of the scanner's word.
+func (r *requestReader) spell(s *Scanner, words *requestWords) (w requestWord) {
+	w.requestSpan = r.sum(words.alone(s))
+	if s.plain != "" {
+		letters := s.bordered()[1 : s.n+1]
+		w.hash = hashRunes(letters)
+		w.concepts, w.open = r.Terms.from(letters, termStart(0))
+	}
+	return w
+}
+
+func (r *requestReader) sum(features []uint32) (span requestSpan) {
+	for _, f := range features {
+		span.weight += int32(int8(r.weights[f])) //nolint:gosec // G115: the same eight bits
+	}
+	span.n = int32(len(features)) //nolint:gosec // G115: at most the length of requestWords.features
+	return span
 }
 
 // whole reads a text as one span.
 func (r *requestReader) whole(normal string) (whole requestSpan) {
-	for _, b := range r.blocks(newText(normal)) {
+	blocks := make([]requestSpan, 1+len(normalWords(normal))/BlockWords)
+	search := newTermSearch(len(normal))
+	r.read(newText(normal), normal, 0, blocks, &search)
+	for _, b := range blocks {
 		whole.merge(b)
 	}
 	return whole
@@ -93,6 +158,7 @@ func (r *requestReader) spelling(s requestSpan) float64 {
 // requestWords walks the words of a text for [Requests].
 type requestWords struct {
 	features [3 + (maxGram-minGram+1)*(maxWord+2)]uint32
+	paired   [2]uint32
 	before   [2]uint32 // hashes of the two words before
 }
 
@@ -119,9 +185,14 @@ func requestFeatures(normal *derived, terms *Terms, f func(block int, features [
 
 // of returns the features of the scanner's word.
 func (r *requestWords) of(s *Scanner) []uint32 {
-	word := s.word[:s.n+2]
-	out := append(r.features[:0], requestBucket(s.hash), requestBucket(s.hash^r.before[0]*31), requestBucket(s.hash^r.before[1]*37))
-	r.before[1], r.before[0] = r.before[0], s.hash
+	pairs := r.pairs(s)
+	return slices.Insert(r.alone(s), 1, pairs...)
+}
+
+// alone returns those that the word has wherever it stands.
+func (r *requestWords) alone(s *Scanner) []uint32 {
+	out := append(r.features[:0], requestBucket(s.hash))
+	word := s.bordered()
 	for i := range word {
 		h := gramBasis
 		for j := i; j < len(word) && j < i+maxGram; j++ {
@@ -132,6 +203,13 @@ func (r *requestWords) of(s *Scanner) []uint32 {
 		}
 	}
 	return out
+}
+
+// pairs returns the others, and is to be called once a word.
+func (r *requestWords) pairs(s *Scanner) []uint32 {
+	r.paired = [2]uint32{requestBucket(s.hash ^ r.before[0]*31), requestBucket(s.hash ^ r.before[1]*37)}
+	r.before[1], r.before[0] = r.before[0], s.hash
+	return r.paired[:]
 }
 
 // gramBasis lets n-grams begin elsewhere than words, so that a word of three letters with

@@ -8,6 +8,8 @@ import "math"
 const (
 	BlockWords   = 12
 	WindowBlocks = 3
+
+	usualBlock = 64 // bytes of a block in most texts
 )
 
 // counters are the sums over the features and words of a span. They are integers,
@@ -55,7 +57,9 @@ func (t *counters) replace(out, in *counters) {
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
 	m      *Model
-	block  counters          // up to the last word, but for known
+	block  counters          // up to the last word, but for spelt and known
+	spelt  lanes             // of the last features
+	count  int32             // how many these are
 	known  [Hidden / 8]lanes // hidden of the words of the block that the lexicon has
 	words  int32             // how many these are
 	whole  counters
@@ -71,7 +75,7 @@ type reading struct {
 	// with it and with the window's text. The text begins where the blocks of ring do.
 	// It gets values, because a reading that it had pointers to would be on the heap.
 	window func(block, window counters, text string)
-	begin  [WindowBlocks]int
+	begins []int    // of the blocks in the text
 	last   counters // the window that ends with the block
 }
 
@@ -106,6 +110,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 // read goes through the words, block by block.
 func (r *reading) read(normal *derived, meaning *projection) {
 	s := NewScanner(normal.text, r.m.lexicon)
+	r.begins = make([]int, 0, 2+len(normal.text)/usualBlock)
 	unknowns, inBlock, from := 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
@@ -128,7 +133,7 @@ func (r *reading) read(normal *derived, meaning *projection) {
 			unknowns, inBlock, from = 0, 0, to
 		}
 	}
-	if r.block.n > 0 {
+	if inBlock > 0 {
 		r.close(normal.text, from, len(normal.text))
 		if unknowns*BlockWords >= strange*inBlock {
 			r.noise += voiceless(normal.text[from:])
@@ -136,31 +141,62 @@ func (r *reading) read(normal *derived, meaning *projection) {
 	}
 }
 
+// wordSums is what a word adds to a text by its letters and its group.
+type wordSums struct {
+	rows  lanes
+	count int32
+}
+
+func (m *Model) spell(s *Scanner) (w wordSums) {
+	features := s.alone()
+	for _, f := range features {
+		w.rows.add(m.rows[f])
+	}
+	w.count = int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
+	return w
+}
+
 // add reads the next word.
 func (r *reading) add(s *Scanner) {
-	features := s.Features()
-	n := int32(len(features)) //nolint:gosec // G115: at most the length of Scanner.features
-	var sum lanes
-	for _, f := range features {
-		sum.add(r.m.rows[f])
+	pairs := s.joined()
+	w := r.m.spelled.of(s)
+	if w == nil {
+		first := r.m.spell(s)
+		r.m.spelled.keep(s, first)
+		w = &first
 	}
-	sums := sum.sums(n)
-	for h := range r.block.weight {
-		r.block.weight[h] += sums[h]
+	n := w.count + int32(len(pairs)) //nolint:gosec // G115: at most three
+	if r.count+n > maxAdded {
+		r.settle()
 	}
-	r.block.foreign += sums[foreignLane]
-	r.block.n += n
+	r.spelt.even += w.rows.even
+	r.spelt.odd += w.rows.odd
+	for _, f := range pairs {
+		r.spelt.add(r.m.rows[f])
+	}
+	r.count += n
 	entry := s.Entry()
 	if entry < 0 {
 		r.addUnknown(s.Subwords())
 		return
 	}
-	w := &r.m.words[entry]
-	for k, x := range &w.hidden {
+	known := &r.m.words[entry]
+	for k, x := range &known.hidden {
 		r.known[k].add(x)
 	}
-	r.block.total += int32(w.weight)
+	r.block.total += int32(known.weight)
 	r.words++
+}
+
+// settle counts what spelt has.
+func (r *reading) settle() {
+	sums := r.spelt.sums(r.count)
+	for h := range r.block.weight {
+		r.block.weight[h] += sums[h]
+	}
+	r.block.foreign += sums[foreignLane]
+	r.block.n += r.count
+	r.spelt, r.count = lanes{}, 0
 }
 
 // addUnknown adds a word outside the lexicon: the mean of its subwords.
@@ -183,19 +219,21 @@ func (r *reading) addUnknown(subwords []uint32) {
 // to be understood, an instruction that has no place does not.) The block is
 // text[from:to].
 func (r *reading) close(text string, from, to int) {
+	r.settle()
 	for k := range r.known {
-		for i, x := range r.known[k].sums(r.words) {
+		sums := r.known[k].sums(r.words)
+		for i, x := range &sums {
 			r.block.hidden[8*k+i] += x
 		}
 	}
 	at := r.blocks % WindowBlocks
 	block := &r.ring[at]
 	r.last.replace(block, &r.block)
-	*block, r.begin[at] = r.block, from
+	*block, r.begins = r.block, append(r.begins, from)
 	r.blocks++
 	r.block, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
 	if r.window != nil {
-		r.window(*block, r.last, text[r.begin[max(0, r.blocks-WindowBlocks)%WindowBlocks]:to])
+		r.window(*block, r.last, text[r.begins[max(0, r.blocks-WindowBlocks)]:to])
 		return
 	}
 	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
@@ -203,7 +241,7 @@ func (r *reading) close(text string, from, to int) {
 	if r.blocks >= WindowBlocks {
 		logits := r.raise(&r.last)
 		r.tail = logits[Injection]
-		r.ask(r.blocks, &r.last, logits[HarmRequest])
+		r.ask(r.blocks-WindowBlocks, &r.last, logits[HarmRequest])
 	}
 }
 
@@ -218,13 +256,15 @@ func (r *reading) raise(t *counters) [Heads]float64 {
 
 // logits are those of a span, without the rules.
 func (m *Model) logits(t *counters) (out [Heads]float64) {
+	root := math.Sqrt(float64(t.n))
 	for h := range out {
-		out[h] = m.base(t, Head(h))
+		out[h] = m.base(t, Head(h), root)
 	}
-	for k, x := range m.active(t) {
-		if x > 0 {
-			for h := range out {
-				out[h] += float64(x * m.out[k][h])
+	scale := m.scale(t)
+	for k, sum := range &t.hidden {
+		if x := m.active(k, sum, scale); x > 0 {
+			for h, w := range &m.out[k] {
+				out[h] += float64(x * w)
 			}
 		}
 	}
@@ -233,25 +273,26 @@ func (m *Model) logits(t *counters) (out [Heads]float64) {
 
 // logit is the one of a head.
 func (m *Model) logit(t *counters, h Head) float64 {
-	out := m.base(t, h)
-	for k, x := range m.active(t) {
-		if x > 0 {
+	out, scale := m.base(t, h, math.Sqrt(float64(t.n))), m.scale(t)
+	for k, sum := range &t.hidden {
+		if x := m.active(k, sum, scale); x > 0 {
 			out += float64(x * m.out[k][h])
 		}
 	}
 	return out
 }
 
-// base is what the features add to a logit.
-func (m *Model) base(t *counters, h Head) float64 {
-	return float64(float64(m.numbers.Gain[h])*float64(t.weight[h]))/math.Sqrt(float64(t.n)) + float64(m.numbers.Offset[h])
+// base is what the features add to a logit. root is the square root of their number.
+func (m *Model) base(t *counters, h Head, root float64) float64 {
+	return float64(float64(m.numbers.Gain[h])*float64(t.weight[h]))/root + float64(m.numbers.Offset[h])
 }
 
-// active returns what the hidden units give on, if it is positive.
-func (m *Model) active(t *counters) (out [Hidden]float64) {
-	scale := float64(m.numbers.Scale) / float64(max(1, t.total))
-	for k, sum := range &t.hidden {
-		out[k] = float64(scale*float64(sum)) + float64(m.numbers.Bias[k])
-	}
-	return out
+// scale is what the sums of the hidden units are multiplied by.
+func (m *Model) scale(t *counters) float64 {
+	return float64(m.numbers.Scale) / float64(max(1, t.total))
+}
+
+// active returns what a hidden unit gives on, if it is positive.
+func (m *Model) active(k int, sum int32, scale float64) float64 {
+	return float64(scale*float64(sum)) + m.bias[k]
 }

@@ -96,7 +96,7 @@ func SelfReference(normal string) bool {
 }
 
 func selfReference(d *derived) bool {
-	var buffer [ruleSpan]class
+	var buffer [8 * ruleSpan]class // the sentence moves through it
 	normal, sentence, asked := d.text, buffer[:0], 0
 	for i := 0; i < len(normal); {
 		if i-asked >= contextInterval {
@@ -104,13 +104,15 @@ func selfReference(d *derived) bool {
 			asked = i
 		}
 		start := i
-		for i < len(normal) && (asciiLetter(normal[i]) || normal[i] == '\'' || normal[i] >= 0x80) {
+		for i < len(normal) && sentenceBytes[normal[i]] == inWord {
 			i++
 		}
 		if i > start {
 			if len(sentence) == ruleSpan {
-				copy(sentence, sentence[1:])
-				sentence = sentence[:ruleSpan-1]
+				sentence = sentence[1:]
+			}
+			if len(sentence) == cap(sentence) {
+				sentence = append(buffer[:0], sentence...)
 			}
 			c := classOf(normal[start:i])
 			sentence = append(sentence, c)
@@ -119,13 +121,31 @@ func selfReference(d *derived) bool {
 			}
 			continue
 		}
-		if strings.IndexByte(".!?;", normal[i]) >= 0 {
-			sentence = sentence[:0]
+		if sentenceBytes[normal[i]] == afterSentence {
+			sentence = buffer[:0]
 		}
 		i++
 	}
 	return false
 }
+
+// sentenceBytes says what the bytes of a normalised text are to a sentence.
+var sentenceBytes = func() (table [256]uint8) {
+	for c := range table {
+		switch {
+		case asciiLetter(byte(c)) || c == '\'' || c >= 0x80:
+			table[c] = inWord
+		case strings.IndexByte(".!?;", byte(c)) >= 0:
+			table[c] = afterSentence
+		}
+	}
+	return table
+}()
+
+const (
+	inWord uint8 = iota + 1
+	afterSentence
+)
 
 func classOf(word string) class {
 	if c := listedClass(word); c != 0 || strings.IndexByte(word, '\'') < 0 {

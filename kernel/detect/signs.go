@@ -36,6 +36,7 @@ const (
 	newline
 	ofMark
 	beyond
+	control // see cleanByte
 )
 
 // small are the traits of a small letter.
@@ -53,7 +54,7 @@ var traits = func() (table [256]trait) {
 		}
 		table[c] |= flag(alphanumeric[c], ofBase64) | flag(escapes[c] && !asciiLetter(byte(c)|0x20), ofEscape) |
 			flag('A' <= c && c <= 'Z', capital) | flag(c == '.' || c == '-' || c == '*' || c == '_', ofMorse) |
-			flag(' ' < c && c < 0x7f, visible) | flag(c == '\n', newline) | flag(c == '*' || c == '~' || c == '`' || c == '^' || c == '|' || c == '_', ofMark) | flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
+			flag(' ' < c && c < 0x7f, visible) | flag(c == '\n', newline) | flag(c < 0x80 && !cleanByte(byte(c)), control) | flag(c == '*' || c == '~' || c == '`' || c == '^' || c == '|' || c == '_', ofMark) | flag(splitting[c], ofSplit) | flag(c < 0x80 && leet[c&0x7f] != 0, ofLeet) | flag(c == '_', ofJoin)
 	}
 	return table
 }()
@@ -70,12 +71,16 @@ func findSigns(s string) (found signs) {
 	const word = aLetter | aDigit
 	var all, before, last trait // of the text, and of the two bytes before
 	run, dense := 0, 0
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
 		c := traits[s[i]]
 		if c == last && (c == small || c == beyond) { // most of a text
+			from := i
+			for i+1 < len(s) && traits[s[i+1]] == c {
+				i++
+			}
 			if c == small {
-				run++
-				dense++
+				run += i + 1 - from
+				dense += i + 1 - from
 			}
 			before = last
 			continue

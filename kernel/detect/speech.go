@@ -44,7 +44,7 @@ func (s *speech) hear(answer string) (changed bool) {
 		return true
 	}
 	s.counting, s.letters, s.among = counting, letters, among
-	s.said = append(slices.Grow(s.said[:s.settled], len(settling)+len(open)+2), " "[min(1, s.settled):]...)
+	s.said = append(slices.Grow(s.said[:s.settled], len(settling)+len(open)+4), " "[min(1, s.settled):]...)
 	s.add(settling)
 	s.settled, s.read = len(s.said), end
 	begun, gap := s.begun, s.gap
@@ -116,7 +116,8 @@ func (s *speech) add(part string) {
 	if s.counting && !isClean(part) {
 		part = unmask(newText(part), s.among).text
 	}
-	out, begun, gap := s.said, s.begun, s.gap
+	n, begun, gap := len(s.said), s.begun, s.gap
+	out := slices.Grow(s.said, len(part)+1)[:n+len(part)+1] // a space may be due before it
 	for i := range len(part) {
 		c := foldedASCII[part[i]]
 		if c == ' ' {
@@ -124,13 +125,15 @@ func (s *speech) add(part string) {
 			continue
 		}
 		if gap {
-			out = append(out, ' ')
+			out[n] = ' '
+			n++
 			gap = false
 		}
 		begun = true
 		if c != '\'' {
-			out = append(out, c)
+			out[n] = c
+			n++
 		}
 	}
-	s.said, s.begun, s.gap = out, begun, gap
+	s.said, s.begun, s.gap = out[:n], begun, gap
 }

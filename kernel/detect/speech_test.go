@@ -20,6 +20,9 @@ func FuzzSpeech(f *testing.F) {
 		f.Add(s, uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, answer string, step uint8) {
+		if want := strings.ReplaceAll(Normalise(undecorated(answer)), "'", "") + " "; string(spoken(answer, len(answer))) != want {
+			t.Fatalf("%q: spoken %q, want %q", answer, spoken(answer, len(answer)), want)
+		}
 		var heard speech
 		settled := ""
 		for n := 0; n <= len(answer); n += 1 + int(step)%16 {
@@ -75,7 +78,7 @@ func TestAskedKnowsEveryFalseSum(t *testing.T) {
 		for range rng.IntN(10) {
 			prompt += signs[rng.IntN(len(signs))]
 		}
-		said := []byte(" " + spoken(prompt, MaxJudged))
+		said := append([]byte(" "), spoken(prompt, MaxJudged)...)
 		if arithmetic.Match(said) && !mayHoldSum(said) {
 			t.Fatalf("%q is passed over", said)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
+	"math/bits"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -22,6 +23,11 @@ type Term struct {
 // which one in a hundred thousand is.
 type Terms struct {
 	slots []byte // slotSize bytes each
+
+	// taken is a set of the first bits of the hashes. Most of what is looked up is no
+	// term, and a search in the table passes some slots of others before it ends.
+	taken []uint64
+	shift int
 }
 
 const (
@@ -58,7 +64,7 @@ func NewTerms(list []Term) Terms {
 			entries[entry{h, byte(t.Concept + 1)}] = true //nolint:gosec // G115: at most maxConcepts
 		}
 	}
-	out := Terms{make([]byte, (1+len(entries)*3/2)*slotSize)} // a third is free, so that chains are short
+	out := Terms{slots: make([]byte, (1+len(entries)*3/2)*slotSize)} // a third is free, so that chains are short
 	inOrder := func(a, b entry) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.what, b.what)) }
 	for _, e := range slices.SortedFunc(maps.Keys(entries), inOrder) {
 		at := out.first(e.hash)
@@ -67,7 +73,20 @@ func NewTerms(list []Term) Terms {
 		binary.LittleEndian.PutUint32(out.slots[at:], e.hash)
 		out.slots[at+4] = e.what
 	}
-	return out
+	return newTerms(out.slots)
+}
+
+// newTerms returns the terms of a table.
+func newTerms(slots []byte) Terms {
+	width := max(6, bits.Len32(uint32(len(slots)))) //nolint:gosec // G115: a model is far smaller. That is more than five bits for a slot
+	t := Terms{slots, make([]uint64, 1<<(width-6)), 32 - width}
+	for slot := range slices.Chunk(slots, slotSize) {
+		if slot[4] != 0 {
+			at := mix32(binary.LittleEndian.Uint32(slot)) >> t.shift
+			t.taken[at/64] |= 1 << (at % 64)
+		}
+	}
+	return t
 }
 
 // first is where the slot begins at which the search for a hash begins: the hash as a share
@@ -86,6 +105,9 @@ func (t *Terms) next(at int) int {
 
 // look returns the concepts of a hash, and whether longer terms begin so.
 func (t *Terms) look(hash uint32) (concepts uint64, longer bool) {
+	if at := mix32(hash) >> t.shift; t.taken[at/64]>>(at%64)&1 == 0 {
+		return 0, false
+	}
 	for at := t.first(hash); ; at = t.next(at) {
 		slot := t.slots[at : at+slotSize]
 		switch what := slot[4]; {
@@ -121,17 +143,32 @@ func (t *Terms) find(normal *derived) []uint64 {
 		if r == ' ' || !begins && grows(r) {
 			continue
 		}
-		out[word] |= t.from(letters, i)
+		concepts, _ := t.from(letters, termStart(i))
+		out[word] |= concepts
 	}
 	return out
 }
 
-// from returns the concepts of the terms that begin at a letter.
-func (t *Terms) from(letters []rune, i int) (found uint64) {
+// termBeginning is a place where terms may begin, and the hash of the letters that were read
+// from there: none, or those of a word.
+type termBeginning struct {
+	at, read int
+	hash     uint32
+}
+
+func termStart(at int) termBeginning { return termBeginning{at: at, hash: fnvBasis} }
+
+// from returns the concepts of the terms that begin at a place and end after what was read
+// of it, and whether it read all letters that there are and that a term can have.
+func (t *Terms) from(letters []rune, begun termBeginning) (found uint64, open bool) {
+	if len(t.slots) == 0 {
+		return 0, false
+	}
+	i, h := begun.at, begun.hash
 	anywhere := !grows(letters[i])
-	h := fnvBasis
 	left := 0 // how many letters of the word follow
-	for n, r := range letters[i:min(len(letters), i+maxTerm)] {
+	for n := begun.read; n < min(len(letters)-i, maxTerm); {
+		r := letters[i+n]
 		n++
 		h = (h ^ uint32(r)) * fnvPrime //nolint:gosec // G115: a decoded rune is not negative
 		left--
@@ -148,13 +185,95 @@ func (t *Terms) from(letters []rune, i int) (found uint64) {
 			found |= concepts
 		}
 		if depth && !longer {
-			return found
+			return found, false
 		}
 	}
-	return found
+	return found, true
 }
 
 const longestEnding = 5
+
+// A termSearch finds the terms that do not end in the word in which they begin, while the
+// words of some blocks come.
+type termSearch struct {
+	terms   *Terms
+	blocks  []requestSpan // that get the concepts
+	letters []rune        // of the last words, as lettersOf gives them
+	begun   bool
+	apart   bool       // the last word is an ideograph
+	open    []openTerm // where terms may begin that are still to be looked for
+}
+
+type openTerm struct {
+	termBeginning
+	block int
+}
+
+// searchedLetters is about how many letters are searched at once.
+const searchedLetters = 512
+
+// newTermSearch returns a search, for texts of so many bytes at most.
+func newTermSearch(size int) termSearch {
+	return termSearch{letters: make([]rune, 0, min(size, searchedLetters+maxWord)), open: make([]openTerm, 0, 16)}
+}
+
+// farthest is how many letters from says everything about the terms at the first one.
+const farthest = maxTerm + longestEnding + 2
+
+// add goes on by the scanner's word, of which w says whether longer terms begin with it.
+func (q *termSearch) add(s *Scanner, w *requestWord, block int) {
+	if len(q.letters) > searchedLetters {
+		q.look(len(q.letters) - farthest)
+	}
+	at := q.follow(s)
+	switch {
+	case s.plain == "":
+		for i, r := range q.letters[at:] {
+			if i == 0 || !grows(r) {
+				q.open = append(q.open, openTerm{termStart(at + i), block})
+			}
+		}
+	case w.open:
+		q.open = append(q.open, openTerm{termBeginning{at, s.n, w.hash}, block})
+	}
+}
+
+// follow appends the letters of the scanner's word and returns where they begin.
+func (q *termSearch) follow(s *Scanner) (at int) {
+	word := s.bordered()[1 : s.n+1]
+	alone := s.n == 1 && ideograph(word[0])
+	if q.begun && (!q.apart || !alone) {
+		q.letters = append(q.letters, ' ')
+	}
+	q.begun, q.apart = true, alone
+	q.letters = append(q.letters, word...)
+	return len(q.letters) - len(word)
+}
+
+// end looks for the rest, for which terms of the last block may end behind it, and makes the
+// search ready for other blocks.
+func (q *termSearch) end(s *Scanner) {
+	all := len(q.letters)
+	for len(q.open) > 0 && len(q.letters) < all+farthest && s.Next() {
+		q.follow(s)
+	}
+	q.look(all)
+	q.letters, q.begun = q.letters[:0], false
+}
+
+// look looks for the terms that begin in letters[:end], and forgets these.
+func (q *termSearch) look(end int) {
+	n := 0
+	for ; n < len(q.open) && q.open[n].at < end; n++ {
+		concepts, _ := q.terms.from(q.letters, q.open[n].termBeginning)
+		q.blocks[q.open[n].block].concepts |= concepts
+	}
+	q.open = slices.Delete(q.open, 0, n)
+	q.letters = slices.Delete(q.letters, 0, end)
+	for i := range q.open {
+		q.open[i].at -= end
+	}
+}
 
 // lettersLeft is how many letters come before a space or the end.
 func lettersLeft(rest []rune) int {
@@ -177,7 +296,7 @@ func lettersOf(normal string) (letters []rune, words []int) {
 	s := NewScanner(normal, nil)
 	apart := false
 	for s.Next() {
-		word := s.word[1 : s.n+1]
+		word := s.bordered()[1 : s.n+1]
 		alone := len(word) == 1 && ideograph(word[0])
 		if len(words) > 0 && (!apart || !alone) {
 			letters = append(letters, ' ')

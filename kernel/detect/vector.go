@@ -103,9 +103,9 @@ func (p *projection) unit(m *Numbers) Vector {
 	if norm == 0 {
 		return nil
 	}
-	out := make(Vector, Dimensions)
+	out, length := make(Vector, Dimensions), math.Sqrt(norm)
 	for d, x := range &centred {
-		out[d] = float32(x / math.Sqrt(norm))
+		out[d] = float32(x / length)
 	}
 	return out
 }

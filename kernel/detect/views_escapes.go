@@ -30,10 +30,13 @@ func bytesOf(s string) (set [256]bool) {
 func replaceAll(d *derived, starts *[256]bool, seen *int, replace func(s string, i int) (text string, end int)) *derived {
 	var w *rewriter
 	s, kept, asked := d.text, 0, 0
-	for i := 0; i < len(s); {
-		if i < *seen || !starts[s[i]] {
-			i = max(i+1, *seen)
-			continue
+	for i := 0; ; {
+		i = max(i, *seen)
+		for i < len(s) && !starts[s[i]] {
+			i++
+		}
+		if i >= len(s) {
+			break
 		}
 		if i-asked >= contextInterval {
 			d.checkContext()

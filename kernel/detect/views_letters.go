@@ -61,8 +61,14 @@ func joinLetters(w *rewriter, s string, i, end int) {
 // between each two. It spares ordinary texts what follows.
 func setApart(s string) bool {
 	run, before := 0, false // how long letters and others have taken turns
-	for _, r := range s {
-		letter := isLetter(r)
+	for i := 0; i < len(s); {
+		letter, size := traits[s[i]]&(aLetter|aDigit) != 0, 1
+		if s[i] >= utf8.RuneSelf {
+			var r rune
+			r, size = utf8.DecodeRuneInString(s[i:])
+			letter = isLetter(r)
+		}
+		i += size
 		if letter == before {
 			run = 0
 		}

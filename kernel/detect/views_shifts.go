@@ -66,26 +66,32 @@ var disguised = func() map[string]uint32 {
 	return out
 }()
 
-// beginnings has the first three letters of the disguised words, so that most
-// words of a text need not be looked up.
-var beginnings = func() (set prefixes) {
+// beginnings and endings have the first and the last three letters of the disguised words,
+// so that most words of a text need not be looked up.
+var beginnings, endings = func() (first, last threes) {
 	for w := range disguised {
-		at := set.at(w)
-		set[at/64] |= 1 << (at % 64)
+		first.add(w)
+		last.add(w[len(w)-3:])
 	}
-	return set
+	return first, last
 }()
 
-// prefixes is a set of three small letters.
-type prefixes [26*26*26/64 + 1]uint64
+// threes is a set of three small letters.
+type threes [26*26*26/64 + 1]uint64
 
-func (p *prefixes) at(word string) int {
+// at is the place of the first three letters of a word.
+func (t *threes) at(word string) int {
 	return (int(word[0]-'a')*26+int(word[1]-'a'))*26 + int(word[2]-'a')
 }
 
-func (p *prefixes) has(word string) bool {
-	at := p.at(word)
-	return p[at/64]>>(at%64)&1 == 1
+func (t *threes) add(word string) {
+	at := t.at(word)
+	t[at/64] |= 1 << (at % 64)
+}
+
+func (t *threes) has(word string) bool {
+	at := t.at(word)
+	return t[at/64]>>(at%64)&1 == 1
 }
 
 // unkey is the key that undoes a key.
@@ -134,7 +140,7 @@ func keysOf(d *derived) uint32 {
 		}
 		word := normal[i:end]
 		i = end
-		if len(word) < 3 || !beginnings.has(word) {
+		if len(word) < 3 || !beginnings.has(word) || !endings.has(word[len(word)-3:]) {
 			continue
 		}
 		for set := disguised[word]; set != 0; set &= set - 1 {
