@@ -60,10 +60,7 @@ func (s *arraySplitter) append(p []byte) {
 		s.value -= s.start
 	}
 	s.start = 0
-	if len(s.buf) == 0 && cap(s.buf) < len(p) {
-		s.buf = make([]byte, 0, max(chunk, len(p)))
-	}
-	s.buf = append(s.buf, p...)
+	s.buf = appendUncut(s.buf, p)
 }
 
 // scan takes the byte at pos.

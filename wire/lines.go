@@ -39,14 +39,10 @@ func (l *lineSplitter) Push(p []byte) error {
 	return l.err
 }
 
-// append keeps only the unfinished line of the buffer. Appending within the capacity
-// is safe, because frames lie before the buffer's end.
+// append keeps only the unfinished line of the buffer.
 func (l *lineSplitter) append(p []byte) {
 	l.buf, l.pos, l.start = l.buf[l.start:], l.pos-l.start, 0
-	if len(l.buf) == 0 && cap(l.buf) < len(p) {
-		l.buf = make([]byte, 0, max(chunk, len(p)))
-	}
-	l.buf = append(l.buf, p...)
+	l.buf = appendUncut(l.buf, p)
 }
 
 func (l *lineSplitter) endLine(end int) {
