@@ -144,7 +144,7 @@ type Remembered struct {
 // sealMemory encrypts a session's memory under the session's own key, so that
 // destroying the key erases all copies of the text.
 func sealMemory(secret []byte, m memory) []byte {
-	plain, err := json.Marshal(m)
+	plain, err := json.Marshal(&m)
 	if err != nil {
 		return nil // strings always encode
 	}
