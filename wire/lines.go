@@ -21,10 +21,17 @@ type lineSplitter struct {
 
 // Push implements [Splitter].
 func (l *lineSplitter) Push(p []byte) error {
-	if l.err != nil {
-		return l.err
+	for len(p) > 0 && l.err == nil {
+		n := fitting(l.buf, p)
+		l.append(p[:n])
+		l.scan()
+		p = p[n:]
 	}
-	l.append(p)
+	return l.err
+}
+
+// scan finds the lines.
+func (l *lineSplitter) scan() {
 	for l.err == nil {
 		end := indexFrom(l.buf, l.pos, '\n')
 		if l.pos = end; end == len(l.buf) {
@@ -36,7 +43,6 @@ func (l *lineSplitter) Push(p []byte) error {
 	if len(l.buf)-l.start > l.limit {
 		l.tooLarge()
 	}
-	return l.err
 }
 
 // append keeps only the unfinished line of the buffer.

@@ -34,15 +34,25 @@ func appendUncut(uncut, p []byte) []byte {
 	return append(uncut, p...)
 }
 
+// fitting returns how many bytes of p to take next: those that a buffer still has room for,
+// so that only the frame at its end moves to a new one.
+func fitting(buf, p []byte) int {
+	if room := cap(buf) - len(buf); room > 0 {
+		return min(room, len(p))
+	}
+	return len(p)
+}
+
 // Push implements [Splitter].
 func (d *eventSplitter) Push(p []byte) error {
-	if d.err != nil {
-		return d.err
-	}
-	d.append(p)
-	d.scan()
-	if len(d.buf)-d.start > d.limit {
-		d.tooLarge()
+	for len(p) > 0 && d.err == nil {
+		n := fitting(d.buf, p)
+		d.append(p[:n])
+		d.scan()
+		if len(d.buf)-d.start > d.limit {
+			d.tooLarge()
+		}
+		p = p[n:]
 	}
 	return d.err
 }
