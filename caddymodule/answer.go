@@ -27,7 +27,6 @@ type governedAnswer struct {
 	events   wire.EventReader
 	stream   wire.StreamWriter
 	gate     *govern.Gate
-	leaving  [][]byte     // the bytes of the frames that the gate lets go
 	tail     []wire.Frame // from the first on that waits for the receipt
 	tailSize int          // in bytes
 	finished map[int]bool // the choices that have ended
@@ -48,7 +47,7 @@ type governedAnswer struct {
 func (c *interception) newAnswer(assessed *govern.Assessed, client *clientSide, stop context.CancelFunc) *governedAnswer {
 	a := &governedAnswer{
 		interception: c, assessed: assessed, client: client,
-		events: c.dialect.Events(), stream: c.dialect.Stream(), finished: make(map[int]bool), choices: c.call.Choices,
+		events: c.dialect.Events(), stream: c.dialect.Stream(), choices: c.call.Choices,
 	}
 	assessed.InPieces = !a.asksToolServer()
 	a.gate = assessed.NewGate(c.gateConfig(a.release), stop)
@@ -60,9 +59,7 @@ func (a *governedAnswer) release(frames []wire.Frame) error {
 	for _, f := range frames {
 		a.stream.Sent(f)
 	}
-	a.leaving = appendRaw(a.leaving[:0], frames)
-	defer clear(a.leaving) // their bytes can be freed
-	return a.client.send(a.leaving...)
+	return a.client.send(frames...)
 }
 
 // appendRaw appends the bytes of frames.
@@ -146,6 +143,9 @@ func (a *governedAnswer) follow(event wire.Event) {
 			a.choices = max(a.choices, d.Choice+1)
 		}
 	}
+	if len(event.Finished) > 0 && a.finished == nil {
+		a.finished = make(map[int]bool)
+	}
 	for _, choice := range event.Finished {
 		a.finished[choice] = true
 	}
@@ -180,7 +180,7 @@ func (a *governedAnswer) sendLate(f wire.Frame) {
 		// a second answer, or the end of a choice whose content came as late
 		slices.ContainsFunc(event.Finished, func(choice int) bool { return a.asksToolServer() || !a.finished[choice] })
 	if err == nil && !late {
-		_ = a.client.send(f.Raw) // a failure means that the client left
+		_ = a.client.send(f) // a failure means that the client left
 	}
 }
 
@@ -239,7 +239,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 		a.client.cork() // the end mark follows, or the end of the answer
 		a.gate.Flush()
 		a.settled = true
-		_ = a.client.send(append(a.receiptNote(receipt), rest...)) // a failure means that the client left
+		_ = a.client.sendRaw(append(a.receiptNote(receipt), rest...)) // a failure means that the client left
 	}
 }
 
@@ -284,14 +284,14 @@ func (a *governedAnswer) keepAlive() (stop func()) {
 	if frame == nil || a.opened.Mode != kernel.Enforce {
 		return func() {}
 	}
-	return repeat(keepAlive, func() { _ = a.client.send(frame) }) // a failure means that the client left
+	return repeat(keepAlive, func() { _ = a.client.sendRaw(frame) }) // a failure means that the client left
 }
 
 // endStream drops the frames that are held and ends the stream with frames of ours.
 func (a *governedAnswer) endStream(receipt *govern.Receipt, frames []byte) {
 	a.gate.Drop()
 	a.client.replaced = true
-	_ = a.client.send(append(a.receiptNote(receipt), frames...)) // a failure means that the client left
+	_ = a.client.sendRaw(append(a.receiptNote(receipt), frames...)) // a failure means that the client left
 }
 
 // receiptNote returns the frame with the receipt's id, which is known only at the end of

@@ -322,6 +322,9 @@ func providerCredential(r *http.Request) string {
 			return v
 		}
 	}
+	if r.URL.RawQuery == "" {
+		return ""
+	}
 	query := r.URL.Query()
 	return cmp.Or(query.Get("key"), query.Get("access_token"))
 }

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,9 +35,18 @@ var credentialNames = []string{"sig", "sec-websocket-protocol", "last-event-id"}
 // repeats arguments of a tool call.
 const argumentHeaders = "mcp-param-"
 
+// usualHeaders are headers that most requests have, of which none is a credential.
+var usualHeaders = []string{
+	"Accept", "Accept-Encoding", "Accept-Language", "Connection", "Content-Length", "Content-Type", "Traceparent", "User-Agent",
+	"Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id",
+}
+
 // isCredential reports whether a header or a query parameter of this name is to
 // be taken for a credential.
 func isCredential(name string) bool {
+	if slices.Contains(usualHeaders, name) {
+		return false
+	}
 	name = strings.ToLower(name)
 	if slices.Contains(credentialNames, name) || strings.HasPrefix(name, argumentHeaders) {
 		return true
@@ -60,22 +70,37 @@ func safeToLog(r *http.Request) *http.Request {
 // makeSafeToLog gives a request such headers and such a query.
 func makeSafeToLog(r *http.Request) {
 	r.RequestURI = safeURI(r.RequestURI)
-	header := make(http.Header, len(r.Header))
-	for name, values := range r.Header {
-		header[name] = safeValues(name, values)
+	whole := r.Header // which others may read
+	var header http.Header
+	for name, values := range whole {
+		safe := safeValues(name, values)
+		if slices.Equal(safe, values) {
+			continue
+		}
+		if header == nil {
+			header = maps.Clone(whole)
+			r.Header = header
+		}
+		header[name] = safe
 	}
-	r.Header = header
 }
 
 // safeValues hides credentials, and those in the query of an address: Referer
-// and X-Forwarded-Uri hold addresses.
+// and X-Forwarded-Uri hold addresses. Values with nothing to hide are returned as they are.
 func safeValues(name string, values []string) []string {
+	credential := isCredential(name)
+	safe := func(v string) string {
+		if credential {
+			return redacted
+		}
+		return safeURI(v)
+	}
+	if !slices.ContainsFunc(values, func(v string) bool { return safe(v) != v }) {
+		return values
+	}
 	out := make([]string, len(values))
 	for i, v := range values {
-		out[i] = redacted
-		if !isCredential(name) {
-			out[i] = safeURI(v)
-		}
+		out[i] = safe(v)
 	}
 	return out
 }

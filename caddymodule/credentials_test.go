@@ -341,3 +341,12 @@ func TestSafeURI(t *testing.T) {
 		}
 	}
 }
+
+// What is known for no credential has no word of one in its name.
+func TestUsualHeaders(t *testing.T) {
+	for _, name := range caddymodule.UsualHeaders {
+		if http.CanonicalHeaderKey(name) != name || caddymodule.IsCredential(strings.ToLower(name)) {
+			t.Errorf("%s", name)
+		}
+	}
+}

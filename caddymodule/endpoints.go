@@ -142,9 +142,24 @@ func (h *Handler) serves(group string) bool {
 // double slashes or dots a handler that redirects. Neither is a resource, so such a
 // request goes on to the upstream as it is.
 func (h *Handler) resource(r *http.Request) *resource {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if !h.folders[first] {
+		return nil // as nearly all; the mux would find no resource either
+	}
 	found, _ := h.mux.Handler(plainlyWritten(r))
 	res, _ := found.(*resource)
 	return res
+}
+
+// ownFolders are the first names of our paths.
+func ownFolders() map[string]bool {
+	folders := make(map[string]bool)
+	for _, e := range endpoints {
+		_, path, _ := strings.Cut(e.pattern, " /")
+		first, _, _ := strings.Cut(path, "/")
+		folders[first] = true
+	}
+	return folders
 }
 
 // plainlyWritten returns the request without the original spelling of its path, so

@@ -154,3 +154,9 @@ func OpenStores(key string) int {
 	users, _ := sharedStores.References(key)
 	return users
 }
+
+// IsCredential reports whether a header of this name is hidden from logs.
+var IsCredential = isCredential
+
+// UsualHeaders are taken for no credentials without a look at their names.
+var UsualHeaders = usualHeaders

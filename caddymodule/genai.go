@@ -29,11 +29,13 @@ func (m *metrics) countTokens(dialect string, u wire.Usage) {
 	if !asksModel {
 		return
 	}
-	for kind, tokens := range map[string]int64{"input": u.Input, "output": u.Output} {
+	count := func(kind string, tokens int64) {
 		if tokens > 0 {
 			m.tokens.WithLabelValues(call.provider.Value.AsString(), call.operation.Value.AsString(), kind).Observe(float64(tokens))
 		}
 	}
+	count("input", u.Input)
+	count("output", u.Output)
 }
 
 // genAIRequest are the attributes of a call in a dialect. The model is as receipts name it.

@@ -288,23 +288,24 @@ func (s *tokenStream) keepAlive(every time.Duration) (stop func()) {
 // repeat calls a function again and again, until the function that it returns has
 // returned.
 func repeat(every time.Duration, call func()) (stop func()) {
-	ticker := time.NewTicker(every)
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-ticker.C:
-				call()
-			case <-done:
-				return
-			}
+	var calling sync.Mutex
+	var stopped bool
+	var timer *time.Timer
+	calling.Lock()
+	defer calling.Unlock()
+	timer = time.AfterFunc(every, func() {
+		calling.Lock()
+		defer calling.Unlock()
+		if !stopped {
+			call()
+			timer.Reset(every)
 		}
-	}()
+	})
 	return func() {
-		ticker.Stop()
-		close(done)
-		<-ended
+		timer.Stop()
+		calling.Lock()
+		defer calling.Unlock()
+		stopped = true
 	}
 }
 

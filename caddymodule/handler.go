@@ -123,7 +123,8 @@ type Handler struct {
 
 	app      *App
 	policy   *Policy
-	mux      *http.ServeMux // of our own endpoints
+	mux      *http.ServeMux  // of our own endpoints
+	folders  map[string]bool // with the first names of their paths
 	logger   *zap.Logger
 	unread   *seenPaths // where answers pass uninspected
 	upstream *upstreamLog
@@ -189,7 +190,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.setDefaults()
 	h.provisionConsole(ctx)
-	h.mux = newMux(h.serves)
+	h.mux, h.folders = newMux(h.serves), ownFolders()
 	if h.asks, err = dialectToAsk(h.UpstreamDialect); err != nil {
 		return err
 	}

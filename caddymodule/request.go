@@ -102,12 +102,14 @@ func (a *App) publish(o *govern.Opened, r *govern.Receipt) {
 	for _, u := range o.Coverage.Uncovered() {
 		a.metrics.uncovered.WithLabelValues(o.Dialect, u.Direction, u.Kind).Add(float64(u.Bytes))
 	}
-	data := map[string]any{"receipt_id": r.ID, "endpoint": o.Endpoint}
-	data["attack_type"] = string(r.Turn.AttackType)
 	primary := r.Turn.PrimaryReason()
 	if primary != "" {
 		a.metrics.refusals.WithLabelValues(string(primary), string(o.Mode)).Inc()
 	}
+	if !r.Turn.Refused && !r.Turn.Intervened {
+		return
+	}
+	data := map[string]any{"receipt_id": r.ID, "endpoint": o.Endpoint, "attack_type": string(r.Turn.AttackType)}
 	if r.Turn.Refused {
 		data["reason"] = string(primary)
 		a.emit("lex_refused", data)

@@ -240,7 +240,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 	}
 	next := *j
 	next.Opened = o
-	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, o.repeats(j.input)
+	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, o.repeats(*j.input)
 	next.Turn, err = o.decide(next.evidence, next.found)
 	return &next, err
 }
@@ -353,7 +353,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent.Text, maxExcerpt), Gaps: j.unreadOfPrompt()})
 		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
 	}
-	in := j.input
+	in := *j.input
 	m.Distrust = m.Distrust || in.distrust
 	if attack && o.Mode == kernel.Observe && sent.Text != "" { // the answer itself left
 		in.removed, m.Distrust = append(slices.Clip(in.removed), messageDigest(sent.Text)), true

@@ -45,13 +45,16 @@ type Conversation struct {
 
 // NewConversation takes the messages from a request's parts.
 func NewConversation(namespace string, parts []wire.Part) *Conversation {
-	c := &Conversation{namespace: namespace, assistants: make(map[int]bool), hash: textHash{Hash: sha256.New()}}
+	c := &Conversation{namespace: namespace, hash: textHash{Hash: sha256.New()}}
 	for _, p := range parts {
 		if !ofMessage(p) {
 			continue
 		}
 		c.parts = append(c.parts, p)
 		if p.Role == wire.Assistant && p.Message > 0 {
+			if c.assistants == nil {
+				c.assistants = make(map[int]bool)
+			}
 			c.assistants[p.Message] = true
 		}
 	}

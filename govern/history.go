@@ -421,25 +421,23 @@ func isHistory(p wire.Part) bool { return p.Earlier && p.Text != "" && p.Role !=
 
 // digest returns a digest of the message's text.
 func (m pastMessage) digest() string {
-	h := newTextHash()
-	last := ""
-	for _, p := range m {
-		if p.Kind == wire.RefusalText && p.Text == last {
-			continue // our refusals have the same text twice
+	return digestOf(messageDigestSize, func(h *textHash) {
+		last := ""
+		for _, p := range m {
+			if p.Kind == wire.RefusalText && p.Text == last {
+				continue // our refusals have the same text twice
+			}
+			last = p.Text
+			h.write(p.Text)
 		}
-		last = p.Text
-		h.write(p.Text)
-	}
-	return h.digest(messageDigestSize)
+	})
 }
 
 // messageDigestSize is how many bytes of a hash tell the messages of a session apart.
 const messageDigestSize = 8
 
 func messageDigest(text string) string {
-	h := newTextHash()
-	h.write(text)
-	return h.digest(messageDigestSize)
+	return digestOf(messageDigestSize, func(h *textHash) { h.write(text) })
 }
 
 func (m pastMessage) texts() []detect.Text {

@@ -38,7 +38,7 @@ type Judged struct {
 	level    store.Level // of the first decision
 	answerID string
 	pending  bool
-	input    Input
+	input    *Input // which nobody changes any more
 	evidence kernel.Evidence
 	found    kernel.Output
 	output   detect.Vector         // embedding of the answer; nil when there was none
@@ -140,12 +140,12 @@ func (a *Assessed) deny(rule string) (err error) {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, pending: a.Pending, input: a.input, evidence: a.evidence, tools: a.tools}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, pending: a.Pending, input: &a.input, evidence: a.evidence, tools: a.tools}
 }
 
 // RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.
 func (o *Opened) RecordToolCall(c Call) (*Judged, error) {
-	j := &Judged{Opened: o, input: Input{Prompt: c.Arguments}, call: &c}
+	j := &Judged{Opened: o, input: &Input{Prompt: c.Arguments}, call: &c}
 	var err error
 	if j.Turn, err = o.governor.Kernel.RecordToolCall(o.session.State, c.record(), c.evidence(), o.Mode); err != nil {
 		return nil, fmt.Errorf("recording a tool call: %w", err)

@@ -3,13 +3,12 @@ package govern
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
@@ -145,7 +144,7 @@ type Remembered struct {
 // sealMemory encrypts a session's memory under the session's own key, so that
 // destroying the key erases all copies of the text.
 func sealMemory(secret []byte, m memory) []byte {
-	plain, err := json.Marshal(m)
+	plain, err := json.Marshal(&m)
 	if err != nil {
 		return nil // strings always encode
 	}
@@ -171,11 +170,7 @@ func openMemory(secret, sealed []byte) memory {
 // memoryCipher returns AES-GCM with random nonces. Its key is derived from the
 // session's secret (HKDF, RFC 5869), because the secret itself signs commitments.
 func memoryCipher(secret []byte) cipher.AEAD {
-	key, err := hkdf.Key(sha256.New, secret, nil, "lex session memory", 32)
-	if err != nil {
-		panic(fmt.Sprintf("deriving 32 bytes: %v", err)) // only longer outputs fail
-	}
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(kernel.DeriveKey(secret, "", "lex session memory"))
 	if err != nil {
 		panic(fmt.Sprintf("a 32-byte key: %v", err))
 	}

@@ -31,7 +31,7 @@ type Summary struct {
 
 // Summarise returns the JSON of a receipt's [Summary].
 func Summarise(r *kernel.Receipt) ([]byte, error) {
-	return json.Marshal(Summary{
+	return json.Marshal(&Summary{
 		ID: r.ID, SessionID: r.SessionID, Turn: r.Turn, PreEvalLabel: r.Label, MBefore: r.MBefore, MAfter: r.MAfter,
 		GovernorMode: r.GovernorMode, Intervention: r.Intervened, SlowDrip: r.SlowDrip, GovernorEffort: r.Effort, SigmaViol: r.SigmaViol,
 		Timestamp: r.Timestamp, Refused: r.Refused, WouldRefuse: r.WouldRefuse, AttackType: string(r.AttackType), Severity: r.Severity,

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"strconv"
+	"sync"
 )
 
 // A textHash is the SHA-256 of texts. It reads them piece by piece, because a hash takes
@@ -14,7 +15,17 @@ type textHash struct {
 	piece [256]byte
 }
 
-func newTextHash() *textHash { return &textHash{Hash: sha256.New()} }
+// textHashes are for the digests of messages, of which a turn makes many.
+var textHashes = sync.Pool{New: func() any { return &textHash{Hash: sha256.New()} }}
+
+// digestOf returns a digest of what write adds.
+func digestOf(size int, write func(h *textHash)) string {
+	h := textHashes.Get().(*textHash) //nolint:forcetypeassert // nothing else is put there
+	defer textHashes.Put(h)
+	h.Reset()
+	write(h)
+	return h.digest(size)
+}
 
 // write adds a text.
 func (h *textHash) write(text string) {
@@ -38,4 +49,7 @@ func (h *textHash) writeSized(text string) {
 }
 
 // digest returns the first bytes of the hash, in lower-case hex.
-func (h *textHash) digest(size int) string { return hex.EncodeToString(h.Sum(h.piece[:0])[:size]) }
+func (h *textHash) digest(size int) string {
+	sum := h.Sum(h.piece[:0])
+	return string(hex.AppendEncode(h.piece[len(sum):len(sum)], sum[:size]))
+}

@@ -33,15 +33,16 @@ var closingBracket = []byte("]")
 
 // Push implements [Splitter].
 func (s *arraySplitter) Push(p []byte) error {
-	if s.err != nil {
-		return s.err
-	}
-	s.append(p)
-	for s.pos < len(s.buf) && s.err == nil {
-		s.scan(s.buf[s.pos])
-	}
-	if len(s.buf)-s.start > s.limit {
-		s.tooLarge()
+	for len(p) > 0 && s.err == nil {
+		n := fitting(s.buf, p)
+		s.append(p[:n])
+		for s.pos < len(s.buf) && s.err == nil {
+			s.scan(s.buf[s.pos])
+		}
+		if len(s.buf)-s.start > s.limit {
+			s.tooLarge()
+		}
+		p = p[n:]
 	}
 	return s.err
 }
@@ -60,10 +61,7 @@ func (s *arraySplitter) append(p []byte) {
 		s.value -= s.start
 	}
 	s.start = 0
-	if len(s.buf) == 0 && cap(s.buf) < len(p) {
-		s.buf = make([]byte, 0, max(chunk, len(p)))
-	}
-	s.buf = append(s.buf, p...)
+	s.buf = appendUncut(s.buf, p)
 }
 
 // scan takes the byte at pos.

@@ -102,7 +102,15 @@ type frameQueue struct {
 	next   int // the first frame not yet taken
 }
 
-func (q *frameQueue) add(f Frame) { q.frames = append(q.frames, f) }
+// usuallyCut is how many frames of a word each are cut at a time.
+const usuallyCut = 8
+
+func (q *frameQueue) add(f Frame) {
+	if q.frames == nil {
+		q.frames = make([]Frame, 0, usuallyCut)
+	}
+	q.frames = append(q.frames, f)
+}
 
 // Next implements [Splitter].
 func (q *frameQueue) Next() (Frame, bool) {

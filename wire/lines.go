@@ -21,10 +21,17 @@ type lineSplitter struct {
 
 // Push implements [Splitter].
 func (l *lineSplitter) Push(p []byte) error {
-	if l.err != nil {
-		return l.err
+	for len(p) > 0 && l.err == nil {
+		n := fitting(l.buf, p)
+		l.append(p[:n])
+		l.scan()
+		p = p[n:]
 	}
-	l.append(p)
+	return l.err
+}
+
+// scan finds the lines.
+func (l *lineSplitter) scan() {
 	for l.err == nil {
 		end := indexFrom(l.buf, l.pos, '\n')
 		if l.pos = end; end == len(l.buf) {
@@ -36,17 +43,12 @@ func (l *lineSplitter) Push(p []byte) error {
 	if len(l.buf)-l.start > l.limit {
 		l.tooLarge()
 	}
-	return l.err
 }
 
-// append keeps only the unfinished line of the buffer. Appending within the capacity
-// is safe, because frames lie before the buffer's end.
+// append keeps only the unfinished line of the buffer.
 func (l *lineSplitter) append(p []byte) {
 	l.buf, l.pos, l.start = l.buf[l.start:], l.pos-l.start, 0
-	if len(l.buf) == 0 && cap(l.buf) < len(p) {
-		l.buf = make([]byte, 0, max(chunk, len(p)))
-	}
-	l.buf = append(l.buf, p...)
+	l.buf = appendUncut(l.buf, p)
 }
 
 func (l *lineSplitter) endLine(end int) {

@@ -29,7 +29,9 @@ func (chat) Request(body []byte) (Request, error) {
 // Response reads an answer that is not streamed.
 func (chat) Response(body []byte) (Response, error) {
 	r, choices, err := openaiResponse(body, chatResponse)
-	r.Calls = chatResponseCalls(choices)
+	if mayHaveChatCalls(body) {
+		r.Calls = chatResponseCalls(choices)
+	}
 	return r, err
 }
 

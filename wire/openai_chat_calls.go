@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"strconv"
 	"strings"
@@ -26,6 +27,12 @@ func chatTools(root gjson.Result) (tools []ToolDefinition) {
 
 // legacyCall is the place of a function_call, which stands in no list.
 const legacyCall = -1
+
+// mayHaveChatCalls reports whether a body may have a call: its name may be written with
+// escapes. It costs little beside looking for the calls.
+func mayHaveChatCalls(body []byte) bool {
+	return bytes.Contains(body, []byte("_call")) || bytes.Contains(body, []byte(`\u`))
+}
 
 // chatCallsOf calls a function for each call, or piece of one, of a message or a delta.
 func chatCallsOf(message gjson.Result, with func(at int, v gjson.Result)) {

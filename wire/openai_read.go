@@ -68,7 +68,7 @@ func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Resul
 		}
 	}
 	return Response{
-		Model: root.Get("model").Str, Finish: root.Get("choices.0.finish_reason").Str,
+		Model: root.Get("model").Str, Finish: choices.Get("0.finish_reason").Str,
 		Parts: w.parts, text: shownText(first),
 	}, choices, nil
 }

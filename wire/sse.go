@@ -25,15 +25,34 @@ type eventSplitter struct {
 // chunk is the least size of a new buffer, so that short frames share one.
 const chunk = 4 << 10
 
+// appendUncut appends to the bytes of a buffer that are in no frame yet. Appending within
+// the capacity is safe, because frames lie before the buffer's end.
+func appendUncut(uncut, p []byte) []byte {
+	if size := len(uncut) + len(p); size > cap(uncut) && size <= chunk {
+		uncut = append(make([]byte, 0, chunk), uncut...)
+	}
+	return append(uncut, p...)
+}
+
+// fitting returns how many bytes of p to take next: those that a buffer still has room for,
+// so that only the frame at its end moves to a new one.
+func fitting(buf, p []byte) int {
+	if room := cap(buf) - len(buf); room > 0 {
+		return min(room, len(p))
+	}
+	return len(p)
+}
+
 // Push implements [Splitter].
 func (d *eventSplitter) Push(p []byte) error {
-	if d.err != nil {
-		return d.err
-	}
-	d.append(p)
-	d.scan()
-	if len(d.buf)-d.start > d.limit {
-		d.tooLarge()
+	for len(p) > 0 && d.err == nil {
+		n := fitting(d.buf, p)
+		d.append(p[:n])
+		d.scan()
+		if len(d.buf)-d.start > d.limit {
+			d.tooLarge()
+		}
+		p = p[n:]
 	}
 	return d.err
 }
@@ -44,18 +63,14 @@ func (d *eventSplitter) tooLarge() {
 	}
 }
 
-// append keeps only the unfinished frame of the buffer. Appending within the
-// capacity is safe, because frames lie before the buffer's end.
+// append keeps only the unfinished frame of the buffer.
 func (d *eventSplitter) append(p []byte) {
 	d.buf = d.buf[d.start:]
 	d.line -= d.start
 	d.pos -= d.start
 	d.fields -= d.start
 	d.start = 0
-	if len(d.buf) == 0 && cap(d.buf) < len(p) {
-		d.buf = make([]byte, 0, max(chunk, len(p)))
-	}
-	d.buf = append(d.buf, p...)
+	d.buf = appendUncut(d.buf, p)
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")

@@ -41,7 +41,7 @@ var (
 // Read takes the numbers from a whole answer or from a frame of a stream, whose APIs count
 // from the beginning of the stream: a later number replaces an earlier one.
 func (u *Usage) Read(data []byte) {
-	if !bytes.Contains(data, []byte(`"usage`)) && !bytes.Contains(data, []byte(`eval_count"`)) {
+	if !mentions(data, "usage", `"usage`) && !mentions(data, `val_count"`, `eval_count"`) {
 		return // as almost all frames
 	}
 	for _, from := range usages {
@@ -51,6 +51,12 @@ func (u *Usage) Read(data []byte) {
 			return
 		}
 	}
+}
+
+// mentions reports whether data holds whole. It looks for rare first, a piece of whole that does
+// not begin with a byte that stands everywhere in JSON, and so is found or missed sooner.
+func mentions(data []byte, rare, whole string) bool {
+	return bytes.Contains(data, []byte(rare)) && bytes.Contains(data, []byte(whole))
 }
 
 func setTokens(count *int64, object gjson.Result, lists [][]string) {
