@@ -3,12 +3,13 @@ package govern
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
@@ -170,7 +171,11 @@ func openMemory(secret, sealed []byte) memory {
 // memoryCipher returns AES-GCM with random nonces. Its key is derived from the
 // session's secret (HKDF, RFC 5869), because the secret itself signs commitments.
 func memoryCipher(secret []byte) cipher.AEAD {
-	block, err := aes.NewCipher(kernel.DeriveKey(secret, "", "lex session memory"))
+	key, err := hkdf.Key(sha256.New, secret, nil, "lex session memory", 32)
+	if err != nil {
+		panic(fmt.Sprintf("deriving 32 bytes: %v", err)) // only longer outputs fail
+	}
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(fmt.Sprintf("a 32-byte key: %v", err))
 	}
