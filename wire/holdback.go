@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"slices"
-	"sync"
-)
+import "slices"
 
 // HoldBack holds the newest frames of a stream back until the checks have read far
 // enough. Each choice of the answer has a text of its own, and a check reads the
@@ -20,7 +17,6 @@ type HoldBack struct {
 	ends    []textEnd // of the texts that the held frames carry, in order
 	choices map[int]*progress
 	held    int // bytes of the held frames
-	room    *heldRoom
 }
 
 // A textEnd is how far a frame brings the text of a choice, in bytes. Its frame is the
@@ -43,21 +39,11 @@ func (d Delta) IsText() bool { return d.Kind == Text || d.Kind == RefusalText }
 // two checks.
 const usuallyHeld = 96
 
-// A heldRoom is where frames are held. It is larger than all else that a short stream needs,
-// so streams hand it on to each other.
-type heldRoom struct {
-	frames [usuallyHeld]Frame
-	ends   [usuallyHeld]textEnd
-}
-
-var heldRooms = sync.Pool{New: func() any { return new(heldRoom) }}
-
 // Add puts a frame behind the others. Of its deltas those that are text count.
 func (h *HoldBack) Add(f Frame, deltas []Delta) {
 	h.forgetTaken()
 	if h.frames == nil {
-		h.room = heldRooms.Get().(*heldRoom) //nolint:forcetypeassert // nothing else is put there
-		h.frames, h.ends = h.room.frames[:0], h.room.ends[:0]
+		h.frames, h.ends = make([]Frame, 0, usuallyHeld), make([]textEnd, 0, usuallyHeld)
 	}
 	for _, d := range deltas {
 		if !d.IsText() || d.Text == "" {
@@ -107,15 +93,8 @@ func (h *HoldBack) Flush() []Frame {
 	return h.take(len(h.frames))
 }
 
-// Drop throws all frames away, those that were taken out too. The text of the others has not
-// left.
-func (h *HoldBack) Drop() {
-	if h.room != nil {
-		clear(h.room.frames[:])
-		heldRooms.Put(h.room)
-	}
-	h.frames, h.taken, h.ends, h.held, h.room = nil, 0, nil, 0, nil
-}
+// Drop throws all frames away. Their text has not left.
+func (h *HoldBack) Drop() { h.frames, h.taken, h.ends, h.held = nil, 0, nil, 0 }
 
 // Held is how many bytes the held frames have.
 func (h *HoldBack) Held() int { return h.held }
