@@ -83,7 +83,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	acknowledged := map[string]bool{}
 	for range 6 {
-		killAfter(t, path, 1+random.IntN(2500), acknowledged) // with several journals
+		killAfter(t, path, 1+random.IntN(1500), acknowledged) // with several journals
 		checkSurvivors(t, path, acknowledged)
 	}
 }

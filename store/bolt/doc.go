@@ -6,7 +6,7 @@
 // too much for a turn. So one transaction of the tree stays open, for reads and writes alike,
 // and what is written in it is first made durable by a journal beside the file: one write in
 // order, and one sync (journal.go). When the journal is full, the transaction is committed,
-// and with it some thousand turns; then both begin anew. A process that opens the file repeats
+// and with it a hundred turns or two; then both begin anew. A process that opens the file repeats
 // what the journal has in it. This is the write-ahead log of ARIES (Mohan et al., 1992) with
 // physical redo alone: no page of the tree is written before its commit, so there is nothing
 // to undo. When the store is closed the tree has everything and the journal is removed.

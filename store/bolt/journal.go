@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// journalSize is how large the journal becomes: room for 500 to 2,000 turns. A larger
-	// one would spare little, and the step that writes them all to the tree would hold up
-	// the turns that come meanwhile for longer.
-	journalSize = 4 << 20
+	// journalSize is how large the journal becomes: room for 60 to 250 turns. With more
+	// there is nothing left to save, and the commit that takes them all in holds up the turns
+	// that come meanwhile for longer: with 4 MB the p99 of 16 callers is twice as high.
+	journalSize = 512 << 10
 	// blockSize is what each record begins at a multiple of, so that a write that is torn
 	// cannot damage the record before it.
 	blockSize = 4 << 10
