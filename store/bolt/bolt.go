@@ -63,7 +63,6 @@ type Store struct {
 	mu      mutex
 	tx      *tx // nil when it has to be begun
 	journal *journal
-	last    tail
 }
 
 // A mutex is a lock for which nobody has to wait longer than he wants, however slow the disk
@@ -149,17 +148,10 @@ func mapSize() int {
 // prepare creates what is missing in the file, takes in what the journal has, and loads the
 // windows.
 func (s *Store) prepare() error {
-	var e epoch
-	if err := s.db.Update(func(tree *bbolt.Tx) error {
-		err := createBuckets(tree)
-		if err == nil {
-			e = epochOf(tree)
-		}
-		return err
-	}); err != nil {
+	if err := s.db.Update(createBuckets); err != nil {
 		return err
 	}
-	if err := s.journal.recover(e); err != nil {
+	if err := s.db.View(func(tree *bbolt.Tx) error { return s.journal.recover(epochOf(tree)) }); err != nil {
 		return fmt.Errorf("%w; restore the file from a backup, or move its journal away, which loses the last turns", err)
 	}
 	if err := s.begin(); err != nil {

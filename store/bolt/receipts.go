@@ -55,16 +55,16 @@ func (s *Store) Append(ctx context.Context, receipts ...store.Receipt) error {
 	if err != nil || len(encoded) == 0 {
 		return err
 	}
-	return s.writes.Do(ctx, func(tx *tx) error { return writeUnknown(tx, &s.last, encoded) })
+	return s.writes.Do(ctx, func(tx *tx) error { return writeUnknown(tx, encoded) })
 }
 
 // writeUnknown writes those of the receipts that are not there yet.
-func writeUnknown(tx *tx, last *tail, receipts []encodedReceipt) error {
+func writeUnknown(tx *tx, receipts []encodedReceipt) error {
 	for _, c := range receipts {
 		if c.known(tx) {
 			continue
 		}
-		if _, err := c.write(tx, last); err != nil {
+		if _, err := c.write(tx); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (c encodedReceipt) known(tx *tx) bool {
 // write puts the receipt and its share of the statistics into the tree, and returns the
 // receipt's sequence number, which is its place in the log. The number is part of the
 // transaction: one that is undone leaves no gap.
-func (c encodedReceipt) write(tx *tx, last *tail) (uint64, error) {
+func (c encodedReceipt) write(tx *tx) (uint64, error) {
 	receipts := tx.bucket(receiptsBucket)
 	receipts.fill(0.95) // keys only grow: pages need no room for later ones
 	sequence, err := receipts.next()
@@ -87,12 +87,12 @@ func (c encodedReceipt) write(tx *tx, last *tail) (uint64, error) {
 		return 0, err
 	}
 	at := keyOf(sequence)
-	before := last.before(receipts, sequence)
+	before := tx.last.before(receipts, sequence)
 	copy(c.receipt[1:], before[:])
 	if err := receipts.put(at, c.receipt); err != nil {
 		return 0, err
 	}
-	*last = tail{sequence, c.sum}
+	tx.last = tail{sequence, c.sum}
 	if err := tx.bucket(idsBucket).put([]byte(c.id), at); err != nil {
 		return 0, err
 	}
@@ -113,8 +113,7 @@ func (c encodedReceipt) writeTurn(turns bucket, at []byte) error {
 	return turns.put(id, at)
 }
 
-// tail is the end of the log as the one writer left it. It may be of a transaction that
-// was undone: then the next receipt has no higher number and does not follow it.
+// tail is the end of the log as a transaction wrote it.
 type tail struct {
 	sequence uint64
 	sum      [sha256.Size]byte // of the record
@@ -123,7 +122,7 @@ type tail struct {
 // before returns the hash of the record before the sequence number, zero when there is
 // none. A record that is damaged is followed as if it were empty.
 func (t *tail) before(receipts bucket, sequence uint64) (sum [sha256.Size]byte) {
-	if t.sequence != 0 && t.sequence == sequence-1 {
+	if t.sequence == sequence-1 {
 		return t.sum
 	}
 	data := receipts.get(keyOf(sequence - 1))

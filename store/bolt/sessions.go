@@ -14,7 +14,7 @@ import (
 // versionSize is the length of the version before a stored session.
 const versionSize = 8
 
-// Session returns the session as last committed.
+// Session returns the session as its last turn left it.
 func (s *Store) Session(ctx context.Context, key string) (store.Session, error) {
 	var found store.Session
 	err := s.view(ctx, "reading a session", func(tx *tx) (err error) {
@@ -69,7 +69,7 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 		encodedReceipt: encoded[0], calls: encoded[1:], read: next.Version, derived: existing, aliases: slices.Clone(change.Aliases),
 		session: append(make([]byte, versionSize, versionSize+len(state)), state...),
 	}
-	return s.writes.Do(ctx, func(tx *tx) error { return t.commit(tx, &s.last) })
+	return s.writes.Do(ctx, t.commit)
 }
 
 // A turn is a change that is about to be written.
@@ -85,7 +85,7 @@ type turn struct {
 // commit looks for the receipt's id, then compares the version and looks for the
 // family, then writes. The new version is the receipt's sequence number, which no
 // other change of any session has or had.
-func (t turn) commit(tx *tx, last *tail) error {
+func (t turn) commit(tx *tx) error {
 	if t.known(tx) {
 		return nil
 	}
@@ -96,11 +96,11 @@ func (t turn) commit(tx *tx, last *tail) error {
 	if t.derived && !hasMembers(tx, t.family) {
 		return fmt.Errorf("committing a turn of an erased family: %w", store.ErrConflict)
 	}
-	sequence, err := t.write(tx, last)
+	sequence, err := t.write(tx)
 	if err != nil {
 		return err
 	}
-	if err := writeUnknown(tx, last, t.calls); err != nil {
+	if err := writeUnknown(tx, t.calls); err != nil {
 		return err
 	}
 	binary.BigEndian.PutUint64(t.session, sequence)

@@ -22,6 +22,7 @@ type tx struct {
 	tree   *bbolt.Tx
 	record []byte
 
+	last       tail      // of the log, zero until a receipt is written
 	sum        *counters // of all sessions, nil until it is read
 	sumChanged bool      // since it was written
 }
