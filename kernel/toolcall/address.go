@@ -14,7 +14,7 @@ import (
 func (r *reading) address(text string) {
 	browses := r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools")
 	for _, one := range addresses(text) {
-		r.target(one, browses || one == text && r.gets && triesOut(one))
+		r.target(one, browses || one == text && r.gets && (triesOut(one) || healthPlace.MatchString(one)))
 	}
 }
 
@@ -30,7 +30,11 @@ func triesOut(text string) bool {
 }
 
 var (
-	tryOut        = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):(?:30\d\d|4000|4200|4321|5000|517\d|5500|6006|8000)(?:[/?]|$)`)
+	tryOut = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):(?:30\d\d|4000|4200|4321|5000|5001|517\d|5500|6006|8000|8888)(?:[/?]|$)|^https?://(?:localhost|127\.0\.0\.1):8080/api/[a-z]`)
+
+	// healthPlace is where any server of this machine says how it is.
+	healthPlace = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):\d{4,5}/(?:actuator/health|-/(?:healthy|ready)|_cluster/health|api/v1/query\?query=\w+|healthz?|readyz?|livez?|ping|version)$`)
+
 	delicatePlace = newExpression(`[/?=&.](?:\.|_|admin|manage|actuator|config|debug|env|heapdump|dump|secret|token|credential|password|key|internal|console|script|jolokia|latest|computemetadata|containers|v1/kv|api/v1/(?:secrets|pods|nodes|namespaces)|exec|shell|eval|proxy|fetch|url)`)
 )
 
@@ -214,7 +218,7 @@ var (
 	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48")   // RFC 8215
 	compatible     = netip.MustParsePrefix("::/96")            // RFC 4291, deprecated and still parsed
 	sixToFour      = netip.MustParsePrefix("2002::/16")        // RFC 3056
-	localName      = newScreen(newExpression(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|local|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|^metadata\.(?:google|goog|platformequinix\.com|packet\.net|tencentyun\.com|udhost|aliyun|azure)|^kubernetes\.(?:default|docker)|^(?:metadata|instance-data|kubernetes)$|^169\.254\.`))
+	localName      = newScreen(newExpression(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|\.local$|^metadata\.(?:google|goog|platformequinix\.com|packet\.net|tencentyun\.com|udhost|aliyun|azure)|^kubernetes\.(?:default|docker)|^(?:metadata|instance-data|kubernetes)$|^169\.254\.`))
 	wildcard       = newExpression(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
 	decimal        = newExpression(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
 	hexadecimal    = newExpression(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)

@@ -32,6 +32,7 @@ type leaf struct {
 	text     bool   // the scalar is a string
 	composed bool   // a command line made of other leaves
 	part     bool   // one of several elements of an array
+	variable string // of the environment that the scalar is the value of
 }
 
 // ancestors is what the names of the members around a leaf tell of it.
@@ -116,7 +117,8 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, d
 		if err != nil {
 			return err
 		}
-		member := fold(name.String())
+		written := name.String()
+		member := fold(written)
 		before := len(r.leaves)
 		s, err := r.value(d, member, up, depth+1)
 		if err != nil {
@@ -125,6 +127,10 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, d
 		switch {
 		case s != "" && (member == "command" || member == "cmd" || member == "program" || member == "executable"):
 			command = s
+		case s != "" && environmentKeys[key]:
+			for i := range r.leaves[before:] {
+				r.leaves[before+i].variable = written
+			}
 		case member == "args" || member == "argv" || member == "arguments":
 			rest = r.joined(r.leaves[before:], s)
 		}
@@ -135,6 +141,9 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, d
 	_, err := d.ReadToken()
 	return err
 }
+
+// environmentKeys are what the member is called that holds the environment of a command.
+var environmentKeys = words("env environment envvars environmentvariables envs")
 
 // array adds, beside its elements, the command line that an array of strings
 // spells: {"command": ["rm", "-rf", "/"]} is harmless element by element.

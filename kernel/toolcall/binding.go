@@ -163,6 +163,10 @@ func (s *shell) binds(name string, argv []string) {
 			}
 			s.set(argv[2], text)
 		}
+	case "terraform", "tofu", "terragrunt":
+		if len(argv) > 3 && argv[1] == "workspace" && (argv[2] == "select" || argv[2] == "new") {
+			s.set("TF_WORKSPACE", argv[len(argv)-1])
+		}
 	case "alias":
 		for _, w := range argv[1:] {
 			if to, text, defines := strings.Cut(w, "="); defines {
@@ -287,26 +291,3 @@ func characters(set string) []rune {
 	}
 	return out
 }
-
-// shows reports whether a filter lets the values of secret variables through.
-func shows(argv []string) bool {
-	if programName(argv[0]) == "cut" {
-		return !namesOnly(argv[1:])
-	}
-	if len(argv) < 2 || !slices.Contains([]string{"grep", "egrep", "fgrep", "rg"}, programName(argv[0])) || hasFlag(argv, 'v', "--invert-match") {
-		return true
-	}
-	patterns := operands(argv)
-	return len(patterns) == 0 || !plainName.MatchString(patterns[0]) || secretWord.MatchString(patterns[0])
-}
-
-// namesOnly reports whether cut leaves what stands before the first equals sign.
-func namesOnly(flags []string) bool {
-	all := strings.Join(flags, "")
-	return all == "-d=-f1" || all == "-f1-d=" || all == "--delimiter==--fields=1"
-}
-
-var (
-	plainName  = newExpression(`^\^?[A-Za-z_]{3,}=?$`)
-	secretWord = newExpression(`(?i)secret|token|pass|key|cred|auth|aws|api|pwd|private`)
-)

@@ -27,6 +27,7 @@ func (r *reading) literals(text string) {
 	}
 	text = joinedStrings.ReplaceAllString(text, "$1$2")
 	text = loaders.ReplaceAllString(text, " ")
+	text = testDatabase.ReplaceAllString(text, "()")
 	literals := hidden(text, quotedStrings(text))
 	if starter.matches(text) {
 		r.startedBy(text, literals)
@@ -64,6 +65,9 @@ func (r *reading) literals(text string) {
 		}
 	}
 }
+
+// testDatabase drops the database that the tests of a program have made.
+var testDatabase = newExpression(`\.(?:db|get_database|getSiblingDB)\(\s*f?['"](?:jest|vitest|mocha|pytest|test|e2e|tmp|ci)[_-][^'"\n]{0,60}['"](?:\s*\+\s*[\w.]{1,40}|\s*\+\s*[\w.]{1,30}\(\))?\s*\)\.(?:dropDatabase|drop_database)\(\)`)
 
 // withValues writes the values of variables that are plain literals beside the literal
 // that they are joined to.

@@ -34,7 +34,7 @@ func (s *shell) command(argv []string, depth int) {
 	if isWrapper(name) {
 		s.byWords(name, argv)
 		s.sets(argv[1:])
-		if name == "env" && len(unwrap(argv)) == 0 && !s.filtered {
+		if name == "env" && len(unwrap(argv)) == 0 && s.let == wholeText {
 			s.breaks(CredentialAccess)
 		}
 		s.command(append(slices.Clone(wrappedCommand(argv)), s.listedIn(name, argv)...), depth+1)
@@ -311,11 +311,13 @@ func (s *shell) linksTo(target, link string) {
 
 var drive = newExpression(`^[A-Za-z]:`)
 
-// asksForRights reports whether sudo only tells whether it would work, by a command that does
-// nothing.
+// asksForRights reports whether sudo only tells whether it would work and for what, by a command
+// that does nothing or by its own list.
 func asksForRights(argv []string) bool {
-	return len(argv) == 3 && (argv[1] == "-n" || argv[1] == "--non-interactive") && (argv[2] == "true" || argv[2] == ":")
+	return rightsQuestion.MatchString(strings.Join(argv[1:], " "))
 }
+
+var rightsQuestion = newExpression(`^(?:(?:-n|--non-interactive) (?:true|:)|(?:-n |--non-interactive )?(?:-l|-ll|-v|-k|-K|--list|--validate|--reset-timestamp))$`)
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 

@@ -96,10 +96,11 @@ var neverReads = words("source . ls ll stat file chmod chown touch mkdir rm unli
 // credentials judges a command that would show credentials.
 func (s *shell) credentials(name string, argv []string) {
 	switch {
+	case s.let != wholeText:
 	case name == "printenv" && (len(argv) == 1 || secretName.matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
-	if neverReads[name] || name == "sed" && editsInPlace(argv) || name == "grep" && (hasFlag(argv, 'c', "--count") || hasFlag(argv, 'q', "--quiet")) && !hunts(name, argv) {
+	if neverReads[name] || name == "sed" && editsInPlace(argv) || name == "openssl" && opensNothing.MatchString(strings.Join(argv[1:], " ")) {
 		return
 	}
 	read := argv[1:]
@@ -109,15 +110,36 @@ func (s *shell) credentials(name string, argv []string) {
 	if hunts(name, argv) {
 		s.breaks(CredentialAccess)
 	}
-	for _, w := range read {
-		if i := strings.IndexAny(w, "@="); i >= 0 && isCredentialFile(s.resolve(w[i+1:])) && !strings.HasPrefix(w, "--exclude") {
-			s.breaks(CredentialAccess)
+	handsOver := !slices.ContainsFunc(read, printsEnvironment.MatchString)
+	for n, w := range read {
+		if flag, _, joined := strings.Cut(w, "="); handsOver && (joined && handsOverFile[flag] || n > 0 && handsOverFile[read[n-1]]) {
+			continue
 		}
-		if !strings.HasPrefix(w, "-") && isCredentialFile(s.resolve(w)) {
-			s.breaks(CredentialAccess)
+		if i := strings.IndexAny(w, "@="); i >= 0 && name != "sed" && !strings.HasPrefix(w, "--exclude") {
+			s.opened(argv, w[i+1:])
+		}
+		if !strings.HasPrefix(w, "-") {
+			s.opened(argv, w)
 		}
 	}
 }
+
+// opened judges a file that a command reads.
+func (s *shell) opened(argv []string, name string) {
+	if file := s.resolve(name); isCredentialFile(file) && !s.withholds(argv, file) {
+		s.breaks(CredentialAccess)
+	}
+}
+
+// handsOverFile are the flags whose file a program takes its own secrets from. It shows none
+// of them, as a service that is started with its settings does not.
+var handsOverFile = words("--env-file --env-files --password-file --passphrase-file --vault-password-file --vault-pass-file -pass -passin -passout --key --cert --cacert --tlskey --tlscert --ssl-key --ssl-cert --sslkey --sslcert --private-key --identity --identity-file --kubeconfig --key-file --cert-file --keyfile --certfile --client-key --client-certificate")
+
+// printsEnvironment is what prints the settings of a program that is started with them.
+var printsEnvironment = newExpression(`(?:^|[\s;&|/])(?:env|printenv|set|export|declare)(?:[\s;&|]|$)|environ`)
+
+// opensNothing is what openssl tells of a key or a certificate without the key.
+var opensNothing = newExpression(`^(?:(?:x509|req|crl|rsa|pkey|ec) (?:.* )?-noout\b|verify\b|s_client\b)`)
 
 // editsInPlace reports whether sed puts one text in the place of another in its files, and
 // neither prints, runs nor writes elsewhere what they hold: its whole script is s/a/b/.

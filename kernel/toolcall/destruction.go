@@ -36,7 +36,7 @@ func (s *shell) destroys(name string, argv []string) {
 	case name == "mv" && len(operands(argv)) > 1:
 		names := operands(argv)
 		s.removes(names[:len(names)-1])
-	case irreversibleOperation(argv):
+	case irreversibleOperation(argv) && !s.onEphemeral(argv):
 		s.breaks(DestructiveOperation)
 	}
 	s.mirrorLoses(name, argv)

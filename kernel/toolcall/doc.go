@@ -34,7 +34,9 @@
 //     told to start (hatch.go), and what runs on another machine, in a container or
 //     in a terminal (hop.go). What a command says by its words alone stands in tables
 //     by its name (pattern.go). A text that does not
-//     parse is searched for the gravest commands only.
+//     parse is searched for the gravest commands only. What a filter lets through of what
+//     a command reads (projection.go) and what was made to be lost (ephemeral.go) are
+//     told from the rest.
 //   - PowerShell and cmd are put into one spelling, with variables and loops written
 //     out, and cut into commands; there is no parser for them (windows.go).
 //   - SQL is lexed, which works for every dialect, and judged statement by

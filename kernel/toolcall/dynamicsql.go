@@ -206,13 +206,16 @@ func unquoted(literal string) string {
 // takes only whole paths.
 var workspaceData = newExpression(`(?i)^(?:\./)?\w[\w-]*(?:/[\w*-]+)*\.(?:csv|tsv|parquet|jsonl?|arrow)$`)
 
+// loadedObject is an object of a cloud's store, which a warehouse loads by its own rights.
+var loadedObject = newExpression(`^(?i)(?:s3|gs|gcs|azure|abfss?|wasbs?)://[\w.-]+/`)
+
 // leavesDatabase finds statements that read or write files, load code, or make an
 // account that may do anything.
 func leavesDatabase(s []token) bool {
 	switch {
 	case isWord(s, 0, "COPY"):
 		for i := range s {
-			if isWord(s, i, "TO", "FROM", "INTO") && i+1 < len(s) && s[i+1].quoted && !workspaceData.MatchString(unquoted(s[i+1].text)) {
+			if isWord(s, i, "TO", "FROM", "INTO") && i+1 < len(s) && s[i+1].quoted && !workspaceData.MatchString(unquoted(s[i+1].text)) && (!isWord(s, i, "FROM") || !loadedObject.MatchString(unquoted(s[i+1].text))) {
 				return true
 			}
 		}
@@ -243,7 +246,7 @@ func leavesDatabase(s []token) bool {
 	case isWord(s, 0, "RESTORE"):
 		return isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "REPLACE")
 	case isWord(s, 0, "INSERT"):
-		return isWord(s, 1, "INTO") && isWord(s, 2, "MYSQL") || isWord(s, 1, "OVERWRITE")
+		return isWord(s, 1, "INTO") && isWord(s, 2, "MYSQL") || isWord(s, 1, "OVERWRITE") && !anyWordAfter(s, 1, "PARTITION")
 	case isWord(s, 0, "CREATE"):
 		return createsPower(s)
 	case isWord(s, 0, "EXEC", "EXECUTE"):
@@ -291,7 +294,7 @@ func createsPower(s []token) bool {
 func losesScratch(s []token, made map[string]bool) bool {
 	at := 2
 	switch {
-	case isWord(s, 0, "DROP") && isWord(s, 1, "TABLE", "TEMPORARY", "TEMP", "DATABASE"):
+	case isWord(s, 0, "DROP") && isWord(s, 1, "TABLE", "TEMPORARY", "TEMP", "DATABASE", "SCHEMA"):
 	case isWord(s, 0, "TRUNCATE") && !anyWordAfter(s, 0, "CASCADE"):
 		at = 1
 	case isWord(s, 0, "DELETE") && isWord(s, 1, "FROM") && len(s) == 3:
@@ -318,7 +321,7 @@ func isScratch(name string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "."), scratchName.MatchString)
 }
 
-var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST)_|(?:TEMP|STG|STAGING|SCRATCH)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST)$`)
+var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST)_|(?:TEMP|STG|STAGING|SCRATCH)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST)$|^(?:PR|MR|CI)_?\d+(?:_|$)|^(?:REVIEW_?APP|PREVIEW|SANDBOX|JEST|PYTEST)(?:_|$)|_(?:PREVIEW|SANDBOX|PR_?\d+)$`)
 
 // temporaries lists the tables that the statements make for themselves.
 func temporaries(all [][]token) map[string]bool {

@@ -29,6 +29,9 @@ func irreversibleOperation(argv []string) bool {
 		return false
 	}
 	verbs, flags := verbsAndFlags(argv)
+	if name == "git" && pushesOwnBranch(verbs, flags) {
+		return false
+	}
 	if strings.Contains(flags, "--dry-run") || strings.Contains(flags, "--help") {
 		return false
 	}
@@ -47,6 +50,18 @@ func irreversibleOperation(argv []string) bool {
 		return (c.spares == nil || !c.spares.MatchString(flags)) && (c.flags == nil || c.flags.MatchString(flags) || c.valued && c.flags.MatchString(line)) && slices.ContainsFunc(readings, c.verbs.MatchString)
 	})
 }
+
+// pushesOwnBranch reports whether a push by force is of one branch below a name, such as
+// feature/search, that nobody shares. After a rebase there is no other way.
+func pushesOwnBranch(verbs, flags string) bool {
+	return ownBranch.MatchString(verbs) && forceFlags.MatchString(flags) && !sharedPush.MatchString(verbs)
+}
+
+var (
+	ownBranch  = newExpression(`^push [\w.-]+ (?:feature|feat|fix|bugfix|chore|docs|refactor|test|wip|topic|user|users|dependabot|renovate)/[\w./-]+$`)
+	forceFlags = newExpression(`^(?:(?:-f|--force|-u|--set-upstream|--force-if-includes|--no-verify) )+$`)
+	sharedPush = newExpression(`/(?:main|master|production|prod|release)$`)
+)
 
 // bareWords are the words of a command without any that may be the value of a flag: where
 // nobody knows the flags of a client, its verb is in them all the same.

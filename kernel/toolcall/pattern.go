@@ -81,11 +81,27 @@ func (s *shell) byWords(name string, argv []string) {
 	}
 	line := strings.Join(argv[1:], " ")
 	for _, rule := range rules {
-		if rule.pattern.MatchString(line) {
+		if rule.pattern.MatchString(line) && !s.spares(rule.invariant, argv, line) {
 			s.breaks(rule.invariant)
 		}
 	}
 }
+
+// spares reports whether a command that breaks an invariant by its words is the ordinary one
+// of that name: it tells of secrets and shows none, or works on what tests make anew.
+func (s *shell) spares(v Invariant, argv []string, line string) bool {
+	switch v {
+	case CredentialAccess:
+		return s.tellsNames(programName(argv[0]), line)
+	case DestructiveQuery:
+		return frameworks[programName(argv[0])] && s.inTests(argv) || emptiesNumbered.MatchString(line)
+	}
+	return false
+}
+
+// emptiesNumbered empties a database of Redis on this machine that somebody has picked by its
+// number, as tests and caches are given one.
+var emptiesNumbered = newExpression(`^(?:-h (?:localhost|127\.0\.0\.1|redis) )?-n [1-9]\d* (?i:flushdb)(?: (?i:async|sync))?$`)
 
 // codeCommands run what somebody else wrote, or open a shell to the network.
 var codeCommands = byCommand(

@@ -18,7 +18,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	}
 	words := s.argv(call)
 	argv := unwrap(words)
-	s.filters(n, argv)
+	s.projects(n, argv)
 	if len(argv) == 0 {
 		if dumps := s.first(n.X); dumps == "env" || dumps == "set" {
 			s.breaks(CredentialAccess)
@@ -193,19 +193,6 @@ func (s *shell) readBy(n syntax.Node, text string) {
 // the input as data.
 func runsModule(argv []string) bool {
 	return isInterpreter(argv[0]) && slices.ContainsFunc(argv, func(w string) bool { return strings.HasPrefix(w, "-m") && w != "-" })
-}
-
-// filters notes the env before a filter that shows nothing secret.
-func (s *shell) filters(n *syntax.BinaryCmd, argv []string) {
-	if len(argv) == 0 || shows(argv) {
-		return
-	}
-	syntax.Walk(n.X, func(node syntax.Node) bool {
-		if call, ok := node.(*syntax.CallExpr); ok {
-			s.dumped[call] = true
-		}
-		return true
-	})
 }
 
 func contains(list []string, word string) bool {

@@ -23,18 +23,22 @@ type reading struct {
 	name      string // of the tool
 	language  string // that an argument says the program is in
 	tool      tool
-	request   *index // what the user and the application ask
-	untrusted *index // what the session observed
-	asked     bool   // the request is known
-	certain   bool   // what is read is SQL and no sentence
-	gets      bool   // a request reads, if the call is one
-	outward   bool   // some argument names a place outside
-	everyday  bool   // what is written is what such a file has on any day
-	nested    int    // shells within shells, see maxNested
-	calls     int    // functions and aliases within each other
-	invokes   int    // functions and aliases in all
-	version   int    // of the variables and folders of all shells
-	versions  int    // given so far
+	request   *index            // what the user and the application ask
+	untrusted *index            // what the session observed
+	asked     bool              // the request is known
+	certain   bool              // what is read is SQL and no sentence
+	testing   bool              // the database that is read for is one of tests
+	gets      bool              // a request reads, if the call is one
+	connects  bool              // a command or a query is sent to a host, and nothing is fetched from one
+	workdir   string            // that the call gives its command
+	variables map[string]string // of the environment that the call gives its command
+	outward   bool              // some argument names a place outside
+	everyday  bool              // what is written is what such a file has on any day
+	nested    int               // shells within shells, see maxNested
+	calls     int               // functions and aliases within each other
+	invokes   int               // functions and aliases in all
+	version   int               // of the variables and folders of all shells
+	versions  int               // given so far
 	endpoints map[string]knownEndpoint
 	broken    map[Invariant]bool
 	parser    *syntax.Parser // of shells, kept for its memory
@@ -61,7 +65,7 @@ type reading struct {
 }
 
 func newReading(c Call, leaves []leaf, b *budget) *reading {
-	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint)}
+	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint), variables: make(map[string]string)}
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
 		seen[n] = o.Text
@@ -140,6 +144,9 @@ func (r *reading) as(what role, l leaf) {
 		}
 	case roleURL:
 		r.value(l.value)
+		if r.connects && ownDatabaseHost.MatchString(l.value) {
+			return
+		}
 		if name, is := strings.CutPrefix(l.value, "file://"); is && r.tool.files() && !strings.HasPrefix(name, "//") {
 			r.file(name)
 			return
@@ -155,6 +162,12 @@ func (r *reading) as(what role, l leaf) {
 		r.unknown(l)
 	}
 }
+
+// folderKeys are what the argument is called that says where a command runs.
+var folderKeys = words("cwd workdir workingdir workingdirectory")
+
+// variableName is the name of a variable of the environment.
+var variableName = newExpression(`^[A-Za-z_]\w*$`)
 
 // inLanguage reads a program in the language that the call names.
 func (r *reading) inLanguage(text string) {

@@ -287,7 +287,7 @@ func everydayLines(text string, form *regexp.Regexp) bool {
 }
 
 // hookLine is a line of a hook in the repository that only starts what checks the work.
-var hookLine = regexp.MustCompile(`^(?:set -[eux]+(?: -o pipefail|o pipefail)?|\. "\$\(dirname (?:--? )?"?\$0"?\)/_/husky\.sh"|(?:(?:npx|pnpm|yarn|npm|bun|bunx)(?: (?:run|exec|dlx|--no|--no-install|--silent|-s|--|-w))* (?:[\w:@/.-]*(?:lint|format|fmt|test|check|type|tsc|prettier|eslint|biome|stylelint|commitlint|build|vitest|jest|mocha|knip|cspell)[\w:.-]*)(?: (?:--?[\w-]+(?:=[\w./-]+)?|"?\$1"?|\.|src|[\w./-]+))*|(?:make|just|task) [\w-]*(?:lint|format|fmt|test|check|build)[\w-]*|go (?:test|vet|fmt|build)(?: [\w./-]+)*|cargo (?:test|fmt|clippy|check)(?: [\w./-]+)*|(?:pytest|ruff|black|mypy|flake8|isort|gofmt|golangci-lint|rubocop|phpstan|pre-commit)(?: [\w./=-]+)*|(?:poetry|uv) run (?:pytest|ruff|black|mypy)(?: [\w./=-]+)*|echo (?:'[^'$\x60]*'|"[^"$\x60]*"|[\w .:-]+))(?: && |$| \|\| exit 1$)+)+$`)
+var hookLine = regexp.MustCompile(`^(?:exec )?(?:set -[eux]+(?: -o pipefail|o pipefail)?|\. "\$\(dirname (?:--? )?"?\$0"?\)/_/husky\.sh"|(?:(?:npx|pnpm|yarn|npm|bun|bunx)(?: (?:run|exec|dlx|--no|--no-install|--silent|-s|--|-w))* (?:[\w:@/.-]*(?:lint|format|fmt|test|check|type|tsc|prettier|eslint|biome|stylelint|commitlint|build|vitest|jest|mocha|knip|cspell)[\w:.-]*)(?: (?:--?[\w-]+(?:=[\w./-]+)?|"?\$1"?|\.|src|[\w./-]+))*|(?:make|just|task) [\w-]*(?:lint|format|fmt|test|check|build)[\w-]*|go (?:test|vet|fmt|build)(?: [\w./-]+)*|cargo (?:test|fmt|clippy|check)(?: [\w./-]+)*|(?:pytest|ruff|black|mypy|flake8|isort|gofmt|golangci-lint|rubocop|phpstan|pre-commit|shellcheck|hadolint|yamllint|gitleaks|typos)(?: (?:[\w./=-]+|"?\$[1@]"?|\$\(git (?:diff|ls-files)(?: [\w.='"*:/-]+)*\)))*|(?:poetry|uv) run (?:pytest|ruff|black|mypy)(?: [\w./=-]+)*|echo (?:'[^'$\x60]*'|"[^"$\x60]*"|[\w .:-]+))(?: && |$| \|\| exit 1$)+)+$`)
 
 // profileLine is a line of the start file of a shell that only sets how the shell looks,
 // completes and remembers.
@@ -298,7 +298,7 @@ var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\
 func everydayText(name string, leaves []leaf) bool {
 	form := profileLine
 	switch {
-	case strings.Contains(name, ".husky/"):
+	case strings.Contains(name, ".husky/"), strings.Contains(name, ".git/hooks/"):
 		form = hookLine
 	case !profileName[path.Base(name)]:
 		return false

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -39,11 +40,11 @@ type shell struct {
 
 	functions  map[string]*syntax.Stmt
 	aliases    map[string]string
-	references map[string]string         // names that declare -n made stand for others
-	links      map[string]string         // links that the text makes, in the folder it is in
-	written    map[string]string         // what the text itself wrote into files
-	dumped     map[*syntax.CallExpr]bool // an env whose output a filter cuts down
-	filtered   bool                      // the command that runs is one of these
+	references map[string]string               // names that declare -n made stand for others
+	links      map[string]string               // links that the text makes, in the folder it is in
+	written    map[string]string               // what the text itself wrote into files
+	projected  map[*syntax.CallExpr]projection // what the filter behind a command lets through
+	let        projection                      // the same of the command that runs
 
 	emptyFolders map[string]bool // that the text has made, and nothing has filled
 
@@ -100,7 +101,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 	if r.tool.windows {
 		r.windows(text)
 	}
-	s := &shell{reading: r, dumped: make(map[*syntax.CallExpr]bool)}
+	s := &shell{reading: r, projected: make(map[*syntax.CallExpr]projection)}
 	many := len(file.Stmts)
 	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion, many), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects, 2*many)
 	s.inherit(parent)
@@ -110,7 +111,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 // inherit begins with what the parent knows, and shares what it learns.
 func (s *shell) inherit(parent *shell) {
 	if parent == nil {
-		s.vars, s.fetched, s.written = make(map[string]string), make(map[string]bool), make(map[string]string)
+		s.vars, s.fetched, s.written = maps.Clone(s.variables), make(map[string]bool), make(map[string]string)
 		s.functions, s.aliases = make(map[string]*syntax.Stmt), make(map[string]string)
 		s.references, s.links = make(map[string]string), make(map[string]string)
 		s.emptyFolders = make(map[string]bool)
@@ -251,9 +252,9 @@ func (s *shell) call(n *syntax.CallExpr) {
 	argv := s.run(n)
 	s.substituted(argv, n)
 	s.emptied(argv, n)
-	s.filtered = s.dumped[n]
+	s.let = s.projected[n]
 	s.command(argv, 0)
-	s.filtered = false
+	s.let = wholeText
 }
 
 // emptied finds rm -rf "$X"/* where nothing in the text says what X is: unset, it

@@ -87,7 +87,7 @@ var tamperCommands = byCommand(
 	`history: (?:-\S+ )*-[cwd]`,
 	`set: \+o history`,
 	`shopt: -u(?:o)? (?:history|cmdhist|histappend)`,
-	`journalctl: .*--(?:vacuum|rotate)`,
+	`journalctl: (?:\S+ )*--rotate$|.*--(?:vacuum-files|vacuum-\w+[= ](?:0|[1-6](?:d|days?)?\b|\d+(?:s|sec|seconds?|m|min|minutes?|h|hours?|ms|K|KB|B)?(?: |$)|[1-9]\d?M|"))`,
 	`dmesg: (?:\S+ )*(?:-c|-C|--clear|--read-clear)\b`,
 	`setenforce: (?:0|(?i:permissive))`,
 	`auditctl: (?:-[eD]|-d |-W )`,

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -176,12 +177,19 @@ func decide(c Call, b *budget) (Decision, error) {
 	}
 	r := newReading(c, leaves, b)
 	for _, l := range leaves {
+		if l.variable != "" && l.text && variableName.MatchString(l.variable) {
+			r.variables[l.variable] = l.value
+		}
+		if l.text && folderKeys[l.key] {
+			r.workdir = l.value
+		}
 		if l.text && languageKeys[l.key] {
 			r.language = strings.ToLower(strings.TrimPrefix(l.value, "/bin/"))
 		}
 	}
 	r.everyday = everydayText(r.writtenName(leaves), leaves)
 	r.gets = onlyGets(leaves)
+	r.connects = !r.tool.requests() && slices.ContainsFunc(leaves, func(l leaf) bool { what := r.tool.roleOf(l.key); return what == roleShell || what == roleQuery })
 	for _, l := range leaves {
 		r.leaf(l)
 	}

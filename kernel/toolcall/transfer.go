@@ -81,6 +81,9 @@ func namesSecret(w *syntax.Word) bool {
 // cloudSecret is what the variables are called that hold the keys of an account.
 var cloudSecret = newExpression(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
 
+// ownSocket is a socket of a program in the workspace.
+var ownSocket = newExpression(`^(?:/tmp/|\.?[\w-])[\w./-]*\.sock(?:et)?$`)
+
 // input judges a file that a command which talks to the network reads.
 func (s *shell) input(argv []string, name string) {
 	argv = unwrap(argv)
@@ -109,7 +112,11 @@ func (s *shell) transfers(name string, argv []string) {
 	if address := connectTo.FindStringSubmatch(strings.Join(argv, " ")); address != nil && name == "curl" {
 		s.target("http://"+address[1]+"/", false)
 	}
+	socket := valueOf(argv, "--unix-socket", "--unix-socket=")
 	for _, w := range argv[1:] {
+		if socket != "" && strings.Contains(w, "://") && ownSocket.MatchString(s.resolve(socket)) {
+			continue // the host is a header there
+		}
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it
 		}

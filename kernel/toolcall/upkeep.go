@@ -23,12 +23,19 @@ func (s *shell) keepsUp(argv []string) bool {
 	if slices.ContainsFunc(rest, func(w string) bool { return strings.Contains(w, "..") || packageFile.MatchString(w) }) {
 		return false
 	}
+	if (rest[0] == "-u" || rest[0] == "-iu") && len(rest) > 2 && rest[1] == "postgres" {
+		return asksPostgres.MatchString(strings.Join(rest[2:], " "))
+	}
 	if rest[0] == "chown" {
 		return s.takesBack(operands(rest))
 	}
 	e := upkeepCommands[rest[0]]
 	return e != nil && e.MatchString(strings.Join(rest[1:], " "))
 }
+
+// asksPostgres is a question to a database server as its owner, who is not root. The query is
+// judged like any beside this.
+var asksPostgres = newExpression(`^(?:psql (?:-d [\w-]+ |-[AtXqx]+ )*(?:-l$|-[AtXqx]*c (?i:select|show|explain|\\[dlz])\b.*)|pg_isready(?: [\w./-]+)*|pg_lsclusters)$`)
 
 // takesBack reports whether files of the workspace get an owner who is not root: those that lie
 // there wherever the shell has gone to and links lead.
@@ -61,6 +68,8 @@ var upkeepCommands = byCommand(
 	`systemctl: (?:--no-pager )?(?:status|restart|reload|try-restart|is-active|is-enabled|show)(?: --no-pager| -l| [\w@][\w@.-]*)+$`,
 	`service: [\w@][\w@.-]* (?:status|restart|reload)$`,
 	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--(?:since|until)[= ]\d+ (?:second|minute|min|hour|day|week)s? ago(?: |$)|--no-pager(?: |$))*$`,
+	`journalctl: (?:--rotate )?--vacuum-(?:time[= ](?:[7-9]|[1-9]\d+)d(?:ays)?|time[= ]\d+(?:w|weeks?|months?)|size[= ](?:[1-9]\d{2,}M|\d+G))$`,
+	`du df: (?:-[shkx]+ )*(?:--max-depth[= ]\d )?/[\w./-]*$`,
 	`dmesg: (?:-[THwkx]+ ?|--(?:ctime|human|follow|level=[\w,]+) ?)*$`,
 	`ss netstat: -[a-zA-Z]+$`,
 	`lsof: (?:-[nPt]+ )*-i(?: ?(?:TCP|UDP|tcp|udp)?:?[\w,-]+)?(?: -[nPt]+)*(?: -sTCP:LISTEN)?$`,

@@ -62,11 +62,20 @@ func windowsCommands(text string) (out []string) {
 func (r *reading) windowsLineRules(line string) {
 	found := windowsScreen.matching(line, false)
 	for i, rule := range windowsRules {
-		if found&(1<<i) != 0 {
+		if found&(1<<i) != 0 && (rule.invariant != CredentialAccess || !windowsTellsNames(line)) {
 			r.breaks(rule.invariant)
 		}
 	}
 }
+
+// windowsTellsNames reports whether a listing of the environment is cut down to names, or to the
+// variables of a program by the beginning of their names.
+func windowsTellsNames(line string) bool {
+	m := windowsNames.FindStringSubmatch(line)
+	return m != nil && !secretWord.MatchString(m[1])
+}
+
+var windowsNames = newExpression(`^\s*\(?(?:get-childitem|gci|dir|ls) env:\s*(?:\)\.name\s*$|\|\s*(?:select-object|select) (?:-expandproperty )?name\s*$|\|\s*(?:where-object|where|\?) \{?\s*(?:\$_\.)?name -(?:like|match|eq) ['"]?\^?([a-z_]{3,})\*?['"]?\s*\}?(?:\s*\|\s*(?:format-table|ft|select-object|select|sort-object|sort|out-string)[\w ,-]*)*\s*$)`)
 
 // inFolders writes the root of a drive in place of what a command after a change to it
 // calls the current folder.

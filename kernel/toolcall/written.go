@@ -120,7 +120,7 @@ func (s *shell) comesFromElsewhere(name string) bool {
 // builds judges the tools that run what a folder says they should.
 func (s *shell) builds(argv []string) {
 	line := strings.Join(argv, " ")
-	if remoteInstall.MatchString(line) {
+	if remoteInstall.MatchString(line) && !ownIndex.MatchString(line) {
 		s.breaks(RemoteCodeExecution)
 	}
 	if s.folder != "" && s.comesFromElsewhere(".") {
@@ -169,6 +169,9 @@ var remoteInstall = newExpression(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:pip[0-9.]*|uv|uvx|pipx|easy_install|poetry|npm|npx|yarn|pnpm|bun|bunx|gem) .*(?:\bgit\+|\bhttps?://|\bgithub:|\bgit@|--(?:extra-)?index-url|--registry[= ]|--source[= ]http)`,
 	`cargo install .*--(?:git|registry|index)\b`,
 }, "|") + `)`)
+
+// ownIndex is the index of packages of a company's own network, by the host's name.
+var ownIndex = newExpression(`^[^:]*(?:--index-url|--registry|--default-index)[= ]https://(?:[\w-]+\.)+(?:corp|internal|intra|intranet|lan)(?:\.[\w-]+){0,2}(?::\d+)?(?:/[\w./-]*)?(?: [\w.=<>~\[\]/-]+)*$`)
 
 // remoteModule is pip under another name.
 var remoteModule = newExpression(`-m (pip .*)$`)

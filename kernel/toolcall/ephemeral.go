@@ -1,0 +1,159 @@
+package toolcall
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Ephemeral is what was made to be lost: the environment of a pull request, the database of the
+// tests, the temporary prefix of a run. Taking it down is the last step of its use.
+
+// ephemeralName matches the name of such a thing, and lasting that of one which is in use.
+var (
+	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr-?\d+|mr-?\d+|pull-?\d+|ci-?\d+|run-?\d+|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|throwaway|e2e|tmp|temp|test|tests|testing|jest|pytest)(?:[-_./:@]|\d*$)`)
+	lasting       = newExpression(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
+)
+
+func isEphemeral(name string) bool {
+	return ephemeralName.MatchString(name) && !lasting.MatchString(name)
+}
+
+// onEphemeral reports whether all that a command takes down is ephemeral: the things that it
+// names, or the environment in which it takes them down.
+func (s *shell) onEphemeral(argv []string) bool {
+	if lasting.MatchString(strings.Join(argv[1:], " ")) {
+		return false
+	}
+	var scopes []string // the values of the flags that say where
+	for i, w := range argv {
+		switch flag, value, joined := strings.Cut(w, "="); {
+		case joined && scopeFlags[flag]:
+			scopes = append(scopes, value)
+		case scopeFlags[w]:
+			scopes = append(scopes, wordAt(argv, i+1))
+		}
+	}
+	if len(scopes) > 0 {
+		return !slices.ContainsFunc(scopes, func(n string) bool { return !isEphemeral(n) })
+	}
+	switch programName(argv[0]) {
+	case "terraform", "tofu", "terragrunt":
+		return isEphemeral(s.vars["TF_WORKSPACE"]) || isEphemeral(path.Base(cmp.Or(s.folder, s.workdir)))
+	}
+	targets := lostTargets(argv)
+	return len(targets) > 0 && !slices.ContainsFunc(targets, func(t string) bool { return !isEphemeralPlace(t) })
+}
+
+// scopeFlags say in which environment a command of a client works, or what it is about.
+var scopeFlags = words("-n --namespace -s --stack --stack-name --stack-id -g --resource-group --workspace -w -e --env --environment --app -a")
+
+// lostTargets are the words behind the verb that takes something away.
+func lostTargets(argv []string) []string {
+	verbs, _ := verbsAndFlags(argv)
+	plain := strings.Fields(verbs)
+	at := slices.IndexFunc(plain, func(w string) bool {
+		return slices.ContainsFunc(verbParts(w), func(part string) bool { return losingVerbs[part] || part == "uninstall" || part == "rb" })
+	})
+	if at < 0 {
+		return nil
+	}
+	targets := plain[at+1:]
+	if name := programName(argv[0]); (name == "kubectl" || name == "oc") && len(targets) > 1 && !strings.Contains(targets[0], "/") {
+		targets = targets[1:] // the kind of what follows
+	}
+	return targets
+}
+
+// isEphemeralPlace judges a name, or a prefix of a store of objects: of one in a bucket that
+// lasts, the folders below the bucket tell.
+func isEphemeralPlace(target string) bool {
+	scheme, place, found := strings.Cut(target, "://")
+	if !found {
+		return isEphemeral(target)
+	}
+	bucket, key, _ := strings.Cut(place, "/")
+	return scheme != "" && !lasting.MatchString(place) && (isEphemeral(bucket) || isEphemeral(strings.Trim(key, "/")))
+}
+
+// frameworks are the commands that make the database of an application.
+var frameworks = words("rails rake artisan php python python3 django-admin manage.py prisma npx pnpm yarn mix diesel sqlx alembic flyway liquibase knex sequelize typeorm")
+
+// inTests reports whether a command works on the database of the tests, by the variables and
+// flags that the frameworks know.
+func (s *shell) inTests(argv []string) bool {
+	for _, name := range environmentNames {
+		if testEnvironment.MatchString(s.vars[name]) {
+			return true
+		}
+	}
+	return testFlag.MatchString(strings.Join(argv[1:], " ")) || isTestDatabase(s.vars["DATABASE_URL"])
+}
+
+var (
+	environmentNames = strings.Fields("RAILS_ENV RACK_ENV NODE_ENV MIX_ENV APP_ENV FLASK_ENV DJANGO_ENV DJANGO_SETTINGS_MODULE ENVIRONMENT ENV")
+	testEnvironment  = newExpression(`(?i)(?:^|[._-])tests?(?:ing)?$|^ci$`)
+	testFlag         = newExpression(`(?:^| )(?:--env(?:ironment)?[= ]|--settings[= ]\S*[._]|-e )(?:test|testing|ci)(?: |$)`)
+)
+
+// isTestDatabase reports whether the address or name of a database is of one that tests or a
+// developer make anew, on this machine or in the network of a composition.
+func isTestDatabase(address string) bool {
+	if address == "" || lasting.MatchString(address) {
+		return false
+	}
+	host, name := "", address
+	if m := databaseAddress.FindStringSubmatch(address); m != nil {
+		host, name = m[1], m[2]
+	}
+	return (host == "" || ownDatabaseHost.MatchString(host)) && (isScratch(name) || isEphemeral(name) || host != "" && developmentName.MatchString(name))
+}
+
+var (
+	databaseAddress = newExpression(`^\w+(?:\+\w+)?://(?:[^@/\s]*@)?(\[[^\]]*\]|[^:/\s]*)(?::\d+)?/([\w-]+)`)
+	ownDatabaseHost = newExpression(`^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis)$`)
+	developmentName = newExpression(`(?i)(?:^|[-_])(?:dev|development|local)$`)
+)
+
+// onTestDatabase reports whether a client of databases is connected to one of tests.
+func onTestDatabase(argv []string) bool {
+	flags := sqlClients[programName(argv[0])]
+	name := ""
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		if _, next, found := flags.program(argv, i); found {
+			i = next - 1
+			continue
+		}
+		switch {
+		case w == "-h" || w == "--host":
+			if !ownDatabaseHost.MatchString(wordAt(argv, i+1)) {
+				return false
+			}
+			i++
+		case strings.HasPrefix(w, "--host="):
+			if !ownDatabaseHost.MatchString(w[len("--host="):]) {
+				return false
+			}
+		case w == "-d" || w == "--dbname" || w == "--database" || w == "-D":
+			name = wordAt(argv, i+1)
+			i++
+		case strings.HasPrefix(w, "--dbname=") || strings.HasPrefix(w, "--database="):
+			_, name, _ = strings.Cut(w, "=")
+		case !strings.HasPrefix(w, "-"):
+			if name == "" {
+				name = w
+			}
+		default:
+			i += flags.valueWords(w)
+		}
+	}
+	return isTestDatabase(name)
+}
+
+// losesRows reports whether a statement takes away rows, tables or schemas of the database that
+// it is sent to, and does nothing beyond it.
+func losesRows(s []token) bool {
+	return isWord(s, 0, "DELETE", "UPDATE", "TRUNCATE") || isWord(s, 0, "DROP") && isWord(s, 1, "SCHEMA", "TABLE", "VIEW", "MATERIALIZED", "SEQUENCE", "TYPE", "OWNED")
+}
