@@ -55,6 +55,9 @@
 //   - Files that are run later, by package managers, runners, editors and engines of
 //     containers, are read for the commands in them (recipe.go).
 //
+// A call that carries others, such as a list of steps, is judged by each of them as well
+// (steps.go).
+//
 // # Effect
 //
 // What a tool does to the world is told by its arguments, its name and its definition

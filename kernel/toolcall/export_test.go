@@ -38,7 +38,7 @@ func Suspicion(c Call) (d Decision, e float64, instructed bool) {
 	if err != nil {
 		return refusal(MalformedArguments), 0, false
 	}
-	r := newReading(c, leaves, b)
+	r := newReading(c, leaves, b, nil)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
@@ -64,7 +64,7 @@ var NameWords = nameWords
 // Instructions returns how many passages of a text tell a reader to do something, and
 // whether one of them speaks as no honest document does.
 func Instructions(text string) (n int, hostile bool) {
-	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, nil, &budget{ctx: context.Background()})
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, nil, &budget{ctx: context.Background()}, nil)
 	return len(r.instructions()), r.hostile()
 }
 
@@ -109,7 +109,7 @@ func Features(c Call) (x []float64, reads, other bool) {
 	if err != nil {
 		return nil, false, true
 	}
-	r := newReading(c, leaves, b)
+	r := newReading(c, leaves, b, nil)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
@@ -130,7 +130,7 @@ func Features(c Call) (x []float64, reads, other bool) {
 
 // FeatureNames in the order of Features.
 var FeatureNames = func() (names []string) {
-	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, nil, &budget{ctx: context.Background()})
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, nil, &budget{ctx: context.Background()}, nil)
 	for _, f := range r.features(0) {
 		names = append(names, f.name)
 	}
@@ -144,7 +144,7 @@ func Asked(c Call) bool {
 	if err != nil {
 		return false
 	}
-	r := newReading(c, leaves, b)
+	r := newReading(c, leaves, b, nil)
 	r.compare(c, leaves)
 	return r.user.act
 }

@@ -64,18 +64,30 @@ type reading struct {
 	suspicion float64 // how likely the call follows an instruction rather than the user
 }
 
-func newReading(c Call, leaves []leaf, b *budget) *reading {
+// newReading begins to read a call. The conversation of a step was heard by the reading of the
+// call that carries it.
+func newReading(c Call, leaves []leaf, b *budget, heard *reading) *reading {
 	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint), variables: make(map[string]string)}
+	r.effect, _ = effectWith(c, nameWords(c.Name), leaves)
+	if heard == nil {
+		r.hears(c)
+	} else {
+		r.request, r.untrusted, r.asked = heard.request, heard.untrusted, heard.asked
+		r.wish, r.rules, r.seen, r.asks, r.last = heard.wish, heard.rules, heard.seen, heard.asks, heard.last
+	}
+	r.toolName()
+	return r
+}
+
+// hears reads the conversation around a call.
+func (r *reading) hears(c Call) {
 	seen := make([]string, len(c.Context))
 	for n, o := range c.Context {
 		seen[n] = o.Text
 	}
-	r.request, r.untrusted = newIndex(b, c.Request, c.System), newIndex(b, seen...)
+	r.request, r.untrusted = newIndex(r.budget, c.Request, c.System), newIndex(r.budget, seen...)
 	r.asked = strings.TrimSpace(c.Request) != ""
-	r.effect, _ = effectWith(c, nameWords(c.Name), leaves)
 	r.listen(c)
-	r.toolName()
-	return r
 }
 
 func (r *reading) breaks(v Invariant) { r.broken[v] = true }

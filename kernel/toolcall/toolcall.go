@@ -37,6 +37,11 @@ type Call struct {
 	// Context holds the earlier results and documents of the session that the
 	// user did not write: whatever they say is data, never an instruction.
 	Context []Observation
+
+	// carried are the calls in the arguments, once they have been looked for, and a call of
+	// these carries none. See steps.go.
+	carried        []Call
+	stepped, dense bool
 }
 
 // Observation is one untrusted text of the session.
@@ -109,14 +114,23 @@ type Interceptor struct {
 // those of the function [Decide].
 func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 	free := c.Free
-	c = c.asObject()
+	c = c.asObject().withSteps()
 	d, err := Decide(ctx, c)
 	if err != nil {
 		return d, err
 	}
 	d.Effect, d.HighRisk = i.Rules.effect(c)
-	if d.Rule, err = i.Rules.denies(ctx, c, d); err != nil {
-		return Decision{}, err
+	for _, step := range c.carried {
+		effect, highRisk := i.Rules.effect(step)
+		d.Effect, d.HighRisk = graver(d.Effect, effect), d.HighRisk || highRisk
+	}
+	for _, one := range append([]Call{c}, c.carried...) {
+		if d.Rule, err = i.Rules.denies(ctx, one, d); err != nil {
+			return Decision{}, err
+		}
+		if d.Rule != "" {
+			break
+		}
 	}
 	switch {
 	case !d.Allowed:
@@ -165,7 +179,7 @@ func Decide(ctx context.Context, c Call) (Decision, error) {
 }
 
 func decide(c Call, b *budget) (Decision, error) {
-	c, unread := c.asObject().recent()
+	c, unread := c.asObject().withSteps().recent()
 	if err := b.ctx.Err(); err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", err)
 	}
@@ -175,7 +189,23 @@ func decide(c Call, b *budget) (Decision, error) {
 		d.Unread = unread
 		return d, nil
 	}
-	r := newReading(c, leaves, b)
+	r := newReading(c, leaves, b, nil)
+	r.judge(c, leaves)
+	r.stepping(c.carried, c.dense)
+	from := r.provenance(leaves)
+	if r.effect != kernel.ToolReads && (from == kernel.FromUntrusted || from == kernel.FromInstruction) {
+		r.flags(UntrustedDestination)
+	}
+	if b.err != nil {
+		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
+	}
+	d := r.decision()
+	d.Provenance, d.Unread = from, unread
+	return d, nil
+}
+
+// judge gives the arguments of a call to all readers.
+func (r *reading) judge(c Call, leaves []leaf) {
 	for _, l := range leaves {
 		if l.variable != "" && l.text && variableName.MatchString(l.variable) {
 			r.variables[l.variable] = l.value
@@ -202,14 +232,4 @@ func decide(c Call, b *budget) (Decision, error) {
 	r.destinations(leaves)
 	r.intention()
 	r.amounts(c, leaves)
-	from := r.provenance(leaves)
-	if r.effect != kernel.ToolReads && (from == kernel.FromUntrusted || from == kernel.FromInstruction) {
-		r.flags(UntrustedDestination)
-	}
-	if b.err != nil {
-		return Decision{}, fmt.Errorf("deciding a tool call: %w", b.err)
-	}
-	d := r.decision()
-	d.Provenance, d.Unread = from, unread
-	return d, nil
 }

@@ -1,0 +1,170 @@
+package toolcall
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/caddy-lex/lex/kernel"
+)
+
+// A call may carry others: a gateway is given the name of a tool and its arguments, a planner a
+// list of steps, a browser a list of what to click. Each is decided like a call of its own, or
+// one more layer would be enough to get past whatever goes by the name of a tool.
+
+const (
+	// maxSteps bounds the calls that one call carries, and maxStepWork the bytes that are read
+	// to find them. A call with more is blocked by [UnreadableCall]: what nobody has looked
+	// at would pass behind what somebody has.
+	maxSteps    = 128
+	maxStepWork = 4 << 20
+)
+
+// withSteps returns a call with the calls that it carries, those that steps carry among them.
+func (c Call) withSteps() Call {
+	if !c.stepped && carriesSteps(c.Arguments) {
+		f := stepFinder{of: c}
+		f.walk(jsontext.Value(c.Arguments), "", 0)
+		c.carried, c.dense = f.found, f.dense
+	}
+	c.stepped = true
+	return c
+}
+
+// carriesSteps reports whether arguments may hold a step, by the names that say so.
+func carriesSteps(arguments []byte) bool {
+	return slices.ContainsFunc(stepSigns, func(sign []byte) bool { return bytes.Contains(arguments, sign) })
+}
+
+var (
+	stepSigns = [][]byte{[]byte(`tool`), []byte(`Tool`), []byte(`steps`), []byte(`actions`), []byte(`recipient_name`), []byte(`"function"`), []byte(`"calls"`), []byte(`"operations"`), []byte(`"requests"`), []byte(`"sequence"`)}
+
+	// toolKeys name the tool of a step wherever it stands, stepKeys only in a list of steps.
+	toolKeys = words("tool toolname recipientname functionname")
+	stepKeys = words("name function action operation service type method call step")
+
+	// stepArguments hold the arguments of a step.
+	stepArguments = words("args arguments parameters params input toolinput toolargs kwargs")
+
+	// stepLists hold steps.
+	stepLists = words("steps actions tooluses toolcalls calls plan tasks sequence operations requests batch then functioncall function pipeline")
+)
+
+// stepFinder collects the steps of a call.
+type stepFinder struct {
+	of    Call
+	found []Call
+	work  int
+	dense bool // there is more than is looked for
+}
+
+// walk looks for steps in a value that stands under a key.
+func (f *stepFinder) walk(v jsontext.Value, key string, depth int) {
+	f.work += len(v)
+	f.dense = f.dense || f.work > maxStepWork || len(f.found) > maxSteps
+	if f.dense || depth > maxArgumentDepth {
+		return // readArguments refuses what is nested more deeply
+	}
+	switch v.Kind() {
+	case '[':
+		var list []jsontext.Value
+		if json.Unmarshal(v, &list) == nil {
+			for _, e := range list {
+				f.walk(e, key, depth+1)
+			}
+		}
+	case '{':
+		var members map[string]jsontext.Value
+		if json.Unmarshal(v, &members) != nil {
+			return
+		}
+		if name, arguments := stepIn(members, stepLists[key]); name != "" {
+			f.add(name, arguments, depth)
+		}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			f.walk(members[name], fold(name), depth+1)
+		}
+	}
+}
+
+// stepIn returns the tool and the arguments of an object that is a step. In a list of steps the
+// arguments may stand beside the name, and one member may be both: {"navigate": "https://…"}.
+func stepIn(members map[string]jsontext.Value, listed bool) (name string, arguments jsontext.Value) {
+	rest := make(map[string]jsontext.Value, len(members))
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		folded, value := fold(key), members[key]
+		switch {
+		case name == "" && value.Kind() == '"' && (toolKeys[folded] || listed && stepKeys[folded]):
+			_ = json.Unmarshal(value, &name)
+		case arguments == nil && stepArguments[folded]:
+			arguments = value
+		default:
+			rest[key] = value
+		}
+	}
+	switch {
+	case name != "" && arguments != nil:
+	case name != "" && listed:
+		arguments, _ = json.Marshal(rest)
+	case listed && len(rest) == 1 && arguments == nil:
+		for key, value := range rest {
+			name, arguments = key, value
+		}
+	default:
+		return "", nil
+	}
+	return name, arguments
+}
+
+// add notes a step with the conversation of the call that carries it.
+func (f *stepFinder) add(name string, arguments jsontext.Value, depth int) {
+	step := f.of
+	step.Name, step.Definition, step.stepped = name, nil, true
+	step.Arguments = arguments
+	if arguments.Kind() == '"' {
+		var text string
+		if json.Unmarshal(arguments, &text) != nil {
+			return
+		}
+		step.Arguments, step.Free = []byte(text), !strings.HasPrefix(strings.TrimSpace(text), "{")
+		if !step.Free {
+			defer f.walk(step.Arguments, "", depth+1)
+		}
+	}
+	if kind := jsontext.Value(step.Arguments).Kind(); !step.Free && kind != '{' {
+		step.Arguments, step.Free = arguments, true
+	}
+	f.found = append(f.found, step)
+}
+
+// stepping judges the calls that a call carries. What one of them breaks the call breaks.
+func (r *reading) stepping(steps []Call, dense bool) {
+	if dense {
+		r.unreadable()
+	}
+	for _, step := range steps {
+		step = step.asObject()
+		leaves, err := readArguments(step.Arguments, r.budget)
+		if err != nil {
+			continue // the arguments of the whole call were read
+		}
+		inner := newReading(step, leaves, r.budget, r)
+		inner.judge(step, leaves)
+		for v := range inner.broken {
+			r.breaks(v)
+		}
+	}
+}
+
+// graver returns the effect that touches more of the world.
+func graver(a, b kernel.ToolEffect) kernel.ToolEffect {
+	order := []kernel.ToolEffect{kernel.ToolReads, kernel.ToolOther, kernel.ToolWrites, kernel.ToolSends}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
