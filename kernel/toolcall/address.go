@@ -32,6 +32,11 @@ func triesOut(text string) bool {
 var (
 	tryOut = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):(?:30\d\d|4000|4200|4321|5000|5001|517\d|5500|6006|8000|8888)(?:[/?]|$)|^https?://(?:localhost|127\.0\.0\.1):8080/api/[a-z]`)
 
+	// monitored are the places where a server tells how it is, and privateHost is one of the own
+	// network, none of them a service of metadata.
+	monitored   = newExpression(`^/(?:(?:actuator|-|api)/)?(?:health|healthz|healthy|ready|readyz|live|livez|liveness|readiness|ping|version|metrics|status|prometheus)$`)
+	privateHost = newExpression(`^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|[\w-]+(?:\.[\w-]+){0,3}\.(?:svc|svc\.cluster\.local|corp|intranet|lan))$`)
+
 	// healthPlace is where any server of this machine says how it is.
 	healthPlace = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):\d{4,5}/(?:actuator/health|-/(?:healthy|ready)|_cluster/health|api/v1/query\?query=\w+|healthz?|readyz?|livez?|ping|version)$`)
 
@@ -63,7 +68,7 @@ func (r *reading) target(text string, local bool) {
 		r.breaks(ServerSideRequestForgery)
 	case a.foreign:
 		r.breaks(ServerSideRequestForgery)
-	case a.internal && local && a.loopback && !a.disguised:
+	case a.internal && local && !a.disguised && (a.loopback || monitored.MatchString(a.path) && privateHost.MatchString(a.host)):
 	case a.internal && !r.asksFor(a.host), a.disguised && a.internal:
 		r.breaks(ServerSideRequestForgery)
 	}

@@ -133,7 +133,7 @@ func (s *shell) opened(argv []string, name string) {
 
 // handsOverFile are the flags whose file a program takes its own secrets from. It shows none
 // of them, as a service that is started with its settings does not.
-var handsOverFile = words("--env-file --env-files --password-file --passphrase-file --vault-password-file --vault-pass-file -pass -passin -passout --key --cert --cacert --tlskey --tlscert --ssl-key --ssl-cert --sslkey --sslcert --private-key --identity --identity-file --kubeconfig --key-file --cert-file --keyfile --certfile --client-key --client-certificate")
+var handsOverFile = words("--env-file --env-files --password-file --passphrase-file --vault-password-file --vault-pass-file -pass -passin -passout --key --cert --cacert --tlskey --tlscert --ssl-key --ssl-cert --sslkey --sslcert --private-key --identity --identity-file --kubeconfig --key-file --cert-file --keyfile --certfile --client-key --client-certificate --from-env-file")
 
 // printsEnvironment is what prints the settings of a program that is started with them.
 var printsEnvironment = newExpression(`(?:^|[\s;&|/])(?:env|printenv|set|export|declare)(?:[\s;&|]|$)|environ`)

@@ -27,7 +27,7 @@ func (s *shell) destroys(name string, argv []string) {
 		}
 	case (name == "chmod" || name == "chown" || name == "chgrp") && hasFlag(argv, 'R', "--recursive"):
 		for _, n := range operands(argv)[min(1, len(operands(argv))):] {
-			if p := s.resolve(n); isVital(p) || isDevice(p) {
+			if p := s.resolve(n); (isVital(p) || isDevice(p)) && (name == "chmod" || !containerHome.MatchString(p)) {
 				s.breaks(DestructiveCommand)
 			}
 		}
@@ -41,6 +41,9 @@ func (s *shell) destroys(name string, argv []string) {
 	}
 	s.mirrorLoses(name, argv)
 }
+
+// containerHome is where images keep the program that they are made for.
+var containerHome = newExpression(`^/(?:app|workspace|workspaces|code|usr/src/app)$`)
 
 // irreversibleCommands are those of whole systems.
 var irreversibleCommands = byCommand(

@@ -103,16 +103,20 @@ func isTestDatabase(address string) bool {
 	if address == "" || lasting.MatchString(address) {
 		return false
 	}
-	host, name := "", address
+	name := databaseFile.ReplaceAllString(path.Base(address), "")
 	if m := databaseAddress.FindStringSubmatch(address); m != nil {
-		host, name = m[1], m[2]
+		if !ownDatabaseHost.MatchString(m[1]) {
+			return false
+		}
+		name = m[2]
 	}
-	return (host == "" || ownDatabaseHost.MatchString(host)) && (isScratch(name) || isEphemeral(name) || host != "" && developmentName.MatchString(name))
+	return isScratch(name) || isEphemeral(name) || developmentName.MatchString(name)
 }
 
 var (
 	databaseAddress = newExpression(`^\w+(?:\+\w+)?://(?:[^@/\s]*@)?(\[[^\]]*\]|[^:/\s]*)(?::\d+)?/([\w-]+)`)
 	ownDatabaseHost = newExpression(`^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis)$`)
+	databaseFile    = newExpression(`\.(?:db|sqlite3?|duckdb)$`)
 	developmentName = newExpression(`(?i)(?:^|[-_])(?:dev|development|local)$`)
 )
 
@@ -136,10 +140,10 @@ func onTestDatabase(argv []string) bool {
 			if !ownDatabaseHost.MatchString(w[len("--host="):]) {
 				return false
 			}
-		case w == "-d" || w == "--dbname" || w == "--database" || w == "-D":
+		case w == "-d" || w == "--dbname" || w == "--database" || w == "-D" || w == "--db":
 			name = wordAt(argv, i+1)
 			i++
-		case strings.HasPrefix(w, "--dbname=") || strings.HasPrefix(w, "--database="):
+		case strings.HasPrefix(w, "--dbname=") || strings.HasPrefix(w, "--database="), strings.HasPrefix(w, "--db="):
 			_, name, _ = strings.Cut(w, "=")
 		case !strings.HasPrefix(w, "-"):
 			if name == "" {

@@ -29,7 +29,7 @@ func irreversibleOperation(argv []string) bool {
 		return false
 	}
 	verbs, flags := verbsAndFlags(argv)
-	if name == "git" && pushesOwnBranch(verbs, flags) {
+	if name == "git" && pushesOwnBranch(verbs, flags) || name == "aws" && strings.HasPrefix(verbs, "sqs delete-message") {
 		return false
 	}
 	if strings.Contains(flags, "--dry-run") || strings.Contains(flags, "--help") {

@@ -61,7 +61,7 @@ func dropsScratch(argv []string) bool {
 	for _, w := range argv[1:] {
 		switch {
 		case w == "--if-exists" || w == "-e":
-		case isScratch(w):
+		case isTestDatabase(w):
 			named++
 		default:
 			return false
@@ -94,14 +94,21 @@ func (s *shell) spares(v Invariant, argv []string, line string) bool {
 	case CredentialAccess:
 		return s.tellsNames(programName(argv[0]), line)
 	case DestructiveQuery:
-		return frameworks[programName(argv[0])] && s.inTests(argv) || emptiesNumbered.MatchString(line)
+		name := programName(argv[0])
+		return frameworks[name] && s.inTests(argv) || restorers[name] && onTestDatabase(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
 	}
 	return false
 }
 
+// restorers put a backup in the place of what is there.
+var restorers = words("pg_restore mongorestore")
+
+// dropsTestIndex drops an index of tests of a search engine on this machine.
+var dropsTestIndex = newExpression(`^(?:-s )?(?:-X ?DELETE )?(?:http://)?(?:localhost|127\.0\.0\.1):9200/(?:test|tmp|e2e|ci)[_-][\w-]+(?: -X ?DELETE)?$`)
+
 // emptiesNumbered empties a database of Redis on this machine that somebody has picked by its
 // number, as tests and caches are given one.
-var emptiesNumbered = newExpression(`^(?:-h (?:localhost|127\.0\.0\.1|redis) )?-n [1-9]\d* (?i:flushdb)(?: (?i:async|sync))?$`)
+var emptiesNumbered = newExpression(`^(?:-p \d+ )?(?:-h (?:localhost|127\.0\.0\.1|redis) )?-n [1-9]\d* (?i:flushdb)(?: (?i:async|sync))?$`)
 
 // codeCommands run what somebody else wrote, or open a shell to the network.
 var codeCommands = byCommand(

@@ -30,11 +30,19 @@ func projectionOf(argv []string) projection {
 		return namesOnly
 	case searchers[name] && (hasFlag(argv, 'c', "--count") || hasFlag(argv, 'q', "--quiet") || hasFlag(argv, 'l', "--files-with-matches")):
 		return noValues
-	case (name == "jq" || name == "yq") && describes(argv):
+	case (name == "jq" || name == "yq") && describes(argv), logsIn(name, line):
 		return noValues
 	}
 	return wholeText
 }
+
+// logsIn reports whether a command takes a password from its input for the registry that the
+// password is of: ghcr.io, or Amazon's.
+func logsIn(name, line string) bool {
+	return (name == "docker" || name == "podman" || name == "helm" || name == "crane" || name == "oras") && registryLogin.MatchString(line) && strings.Contains(line, "--password-stdin")
+}
+
+var registryLogin = newExpression(`^(?:registry |auth )?login (?:-\S+ (?:[\w.-]+ )?)*(?:https://)?(?:ghcr\.io|\d+\.dkr\.ecr\.[\w-]+\.amazonaws\.com(?:\.cn)?|public\.ecr\.aws)(?:/[\w./-]*)?(?: -\S+(?: [\w-]+)?)*$`)
 
 var (
 	digests   = words("wc cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum md5 sum")
@@ -202,7 +210,7 @@ var (
 )
 
 // metadataOnly reports whether the columns or paths of an output all stand in the metadata of
-// an object. Its annotations may repeat the object.
+// an object, or are certificates. Its annotations may repeat the object.
 func metadataOnly(columns string) bool {
 	fields := objectField.FindAllString(columns, maxPlaces*maxPlaces)
 	return len(fields) > 0 && len(fields) < maxPlaces*maxPlaces && !strings.ContainsAny(columns, "@$") && !slices.ContainsFunc(fields, func(f string) bool { return !metadataField.MatchString(f) })
@@ -210,5 +218,5 @@ func metadataOnly(columns string) bool {
 
 var (
 	objectField   = newExpression(`\.[A-Za-z\[*'"\\][\w.\[\]*'"\\-]*|\{\s*\.?\s*\}`)
-	metadataField = newExpression(`^(?:\.items(?:\[[\d*]*\])?)?(?:\.metadata\.(?:name|namespace|creationTimestamp|uid|resourceVersion|labels(?:\.[\w.\\-]+)?|ownerReferences(?:\[[\d*]*\])?(?:\.(?:name|kind))?)|\.type|\.kind)?$`)
+	metadataField = newExpression(`^(?:\.items(?:\[[\d*]*\])?)?(?:\.metadata\.(?:name|namespace|creationTimestamp|uid|resourceVersion|labels(?:\.[\w.\\-]+)?|ownerReferences(?:\[[\d*]*\])?(?:\.(?:name|kind))?)|\.type|\.kind|\.data\.(?:tls|ca)\\\.crt)?$`)
 )

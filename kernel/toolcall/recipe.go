@@ -291,16 +291,13 @@ var hookLine = regexp.MustCompile(`^(?:exec )?(?:set -[eux]+(?: -o pipefail|o pi
 
 // profileLine is a line of the start file of a shell that only sets how the shell looks,
 // completes and remembers.
-var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\s.-]*\)|(?:export )?(?:ZSH_THEME|HISTSIZE|SAVEHIST|HISTFILESIZE|HISTCONTROL|HIST_STAMPS|LANG|LC_\w+|TERM|COLORTERM|CLICOLOR|LSCOLORS|TZ|DISABLE_\w+|ENABLE_CORRECTION|COMPLETION_WAITING_DOTS|CASE_SENSITIVE|HYPHEN_INSENSITIVE|ZSH_\w*HIGHLIGHT\w*|FZF_DEFAULT_OPTS|BAT_THEME|KEYTIMEOUT)=(?:"[^"$\x60]*"|'[^']*'|[\w.:/-]*)|(?:export )?(?:EDITOR|VISUAL|PAGER)=["']?(?:vim?|nvim|nano|emacs|hx|micro|code(?: --wait)?|less(?: -\w+)?|bat)["']?|(?:setopt|unsetopt|shopt -s|bindkey|autoload|zstyle) [\w '":*.^\[\]{}=-]+|alias (?:ll|la|l|lt|gs|gst|gd|gl|glog|gp|gco|gc|ga|\.\.|\.\.\.|k|dc|dcu|tf|py|c)=(?:'[\w ./-]*'|"[\w ./-]*"))$`)
+var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\s.-]*\)|(?:export )?(?:ZSH_THEME|HISTSIZE|SAVEHIST|HISTFILESIZE|HISTCONTROL|HIST_STAMPS|LANG|LC_\w+|TERM|COLORTERM|CLICOLOR|LSCOLORS|TZ|DISABLE_\w+|ENABLE_CORRECTION|COMPLETION_WAITING_DOTS|CASE_SENSITIVE|HYPHEN_INSENSITIVE|ZSH_\w*HIGHLIGHT\w*|FZF_DEFAULT_OPTS|BAT_THEME|KEYTIMEOUT)=(?:"[^"$\x60]*"|'[^']*'|[\w.:/-]*)|(?:export )?(?:EDITOR|VISUAL|PAGER)=["']?(?:vim?|nvim|nano|emacs|hx|micro|code(?: --wait)?|less(?: -\w+)?|bat)["']?|(?:setopt|unsetopt|shopt -s|bindkey|autoload|zstyle) [\w '":*.^\[\]{}=-]+|alias (?:ll|la|l|lt|gs|gst|gd|gl|glog|gp|gco|gc|ga|\.\.|\.\.\.|k|dc|dcu|tf|py|c)=(?:'[\w ./-]*'|"[\w ./-]*"|[\w./-]+)|source <\((?:kubectl|helm|gh|docker|npm|pip|rustup|deno|kind|minikube|flux|argocd|terraform) completion(?: -s)? (?:bash|zsh)\)|eval "\$\((?:starship init|direnv hook|zoxide init|mise activate|rbenv init -|pyenv init -|fnm env|thefuck --alias)(?: (?:bash|zsh|--use-on-cd))?\)"|export PATH="?(?:\$HOME|~)/(?:\.local/bin|\.cargo/bin|go/bin|\.npm-global/bin|\.deno/bin|\.bun/bin):\$PATH"?)$`)
 
 // everydayText reports whether what a call writes into a file that starts code is what
 // such a file has on any day. An edit is judged by what it puts in.
 func everydayText(name string, leaves []leaf) bool {
-	form := profileLine
-	switch {
-	case strings.Contains(name, ".husky/"), strings.Contains(name, ".git/hooks/"):
-		form = hookLine
-	case !profileName[path.Base(name)]:
+	form := everydayForm(name)
+	if form == nil {
 		return false
 	}
 	some := false
@@ -312,6 +309,17 @@ func everydayText(name string, leaves []leaf) bool {
 		}
 	}
 	return some
+}
+
+// everydayForm is the form of the lines that a file which starts code has on any day.
+func everydayForm(name string) *regexp.Regexp {
+	switch {
+	case strings.Contains(name, ".husky/"), strings.Contains(name, ".git/hooks/"):
+		return hookLine
+	case profileName[path.Base(name)]:
+		return profileLine
+	}
+	return nil
 }
 
 var profileName = words(".bashrc .zshrc .profile .bash_profile .zprofile .zshenv .bash_aliases")

@@ -488,9 +488,22 @@ func (s *shell) redirects(n *syntax.Stmt) {
 		case d.Op == syntax.RdrIn:
 			s.reads(name)
 		case d.Op == syntax.RdrOut || d.Op == syntax.AppOut || d.Op == syntax.RdrAll || d.Op == syntax.AppAll || d.Op == syntax.RdrClob:
-			s.writes(name)
+			if !s.writesEveryday(n, d, name) {
+				s.writes(name)
+			}
 		}
 	}
+}
+
+// writesEveryday reports whether a statement writes into a file that starts code only what such
+// a file has on any day.
+func (s *shell) writesEveryday(n *syntax.Stmt, d *syntax.Redirect, name string) bool {
+	form := everydayForm(name)
+	if form == nil || d.Op == syntax.RdrOut && form == profileLine {
+		return false // the rest of a start file would be lost
+	}
+	text, known := s.output(n, 0)
+	return known && everydayLines(text, form)
 }
 
 // ownPort is a port of this machine, or the ports that a loop goes through.

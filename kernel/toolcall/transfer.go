@@ -41,10 +41,11 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 		}
 	}
 	for _, w := range n.Args {
-		if (name == "echo" || name == "printf") && namesSecret(w) {
+		secret := namedSecret(w)
+		if (name == "echo" || name == "printf") && secret != "" && s.projected[n] == wholeText {
 			s.breaks(CredentialAccess)
 		}
-		if senders[name] && namesSecret(w) {
+		if senders[name] && secret != "" && !s.signsIn(secret, s.literal(w), inner) {
 			leaks, sensitive = true, true
 		}
 	}
@@ -66,20 +67,56 @@ const (
 	fetchedText  = unknownText + "\u25a5"
 )
 
-// namesSecret reports whether a word expands a variable called like a secret.
-func namesSecret(w *syntax.Word) bool {
-	found := false
+// namedSecret is the variable called like a secret that a word expands, or empty.
+func namedSecret(w *syntax.Word) string {
+	found := ""
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && cloudSecret.MatchString(p.Param.Value) {
-			found = true
+			found = p.Param.Value
 		}
-		return !found
+		return found == ""
 	})
 	return found
 }
 
+// signsIn reports whether a request carries a key where keys are carried, and to nobody but the
+// service that has given it.
+func (s *shell) signsIn(secret, header string, argv []string) bool {
+	service := keyServices[secret]
+	if service == nil || !loginHeader.MatchString(header) {
+		return false
+	}
+	asked := 0
+	for _, w := range argv[1:] {
+		if !strings.Contains(w, "://") {
+			continue
+		}
+		if a, ok := s.readAddress(w); !ok || !service.MatchString(a.host+a.path) || a.disguised {
+			return false
+		}
+		asked++
+	}
+	return asked > 0
+}
+
+var (
+	loginHeader = newExpression(`^(?i:authorization: ?(?:bearer|token|basic)|x-api-key:|private-token:) ?\S+$`)
+
+	keyServices = map[string]*expression{
+		"GITHUB_TOKEN": gitHub, "GH_TOKEN": gitHub,
+		"OPENAI_API_KEY":    newExpression(`^api\.openai\.com/`),
+		"ANTHROPIC_API_KEY": newExpression(`^api\.anthropic\.com/`),
+		"NPM_TOKEN":         newExpression(`^registry\.npmjs\.org/`),
+	}
+	// gitHub is the service and a server of one's own, which has its interface below /api.
+	gitHub = newExpression(`^(?:(?:api|uploads)\.github\.com/|(?:github|ghe)\.[\w.-]+/api/(?:v3/|graphql))`)
+)
+
 // cloudSecret is what the variables are called that hold the keys of an account.
 var cloudSecret = newExpression(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
+
+// parameterFile is a file that the value of a parameter of Amazon's client stands in.
+var parameterFile = newExpression(`^fileb?://(.+)$`)
 
 // ownSocket is a socket of a program in the workspace.
 var ownSocket = newExpression(`^(?:/tmp/|\.?[\w-])[\w./-]*\.sock(?:et)?$`)
@@ -116,6 +153,10 @@ func (s *shell) transfers(name string, argv []string) {
 	for _, w := range argv[1:] {
 		if socket != "" && strings.Contains(w, "://") && ownSocket.MatchString(s.resolve(socket)) {
 			continue // the host is a header there
+		}
+		if m := parameterFile.FindStringSubmatch(w); m != nil && name == "aws" {
+			s.opened(argv, m[1])
+			continue
 		}
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it

@@ -75,6 +75,8 @@ var upkeepCommands = byCommand(
 	`lsof: (?:-[nPt]+ )*-i(?: ?(?:TCP|UDP|tcp|udp)?:?[\w,-]+)?(?: -[nPt]+)*(?: -sTCP:LISTEN)?$`,
 	`iptables ip6tables: -(?:S|[nv]*L[nv]*)(?: (?:INPUT|OUTPUT|FORWARD|PREROUTING|POSTROUTING))?(?: -[nv]+)*$`,
 	`logrotate: (?:-[fdv]+ )*/etc/logrotate\.d/[\w.-]+$`,
+	`ausearch aureport lastlog: .*`,
+	`auditctl: -[ls]$`,
 	`ufw: status(?: verbose| numbered)?$`,
 	`nginx apachectl apache2ctl httpd: (?:-t|-T|-v|-V|configtest)$`,
 	`certbot: (?:certificates|renew(?: --dry-run| -q| --quiet)*)$`,

@@ -60,6 +60,9 @@ func windowsCommands(text string) (out []string) {
 
 // windowsLineRules judges a line by the patterns of which it holds a literal.
 func (r *reading) windowsLineRules(line string) {
+	if windowsLooks.MatchString(line) && !windowsActs.MatchString(line) {
+		return
+	}
 	found := windowsScreen.matching(line, false)
 	for i, rule := range windowsRules {
 		if found&(1<<i) != 0 && (rule.invariant != CredentialAccess || !windowsTellsNames(line)) {
@@ -67,6 +70,13 @@ func (r *reading) windowsLineRules(line string) {
 		}
 	}
 }
+
+// windowsLooks is a line that asks for objects of the system and shows them, and windowsActs
+// finds what one may do with them in its blocks.
+var (
+	windowsLooks = newExpression(`^\s*(?:get-ciminstance|get-wmiobject|gcim|gwmi)\b[^;|&]*(?:\|\s*(?:select-object|select|format-table|ft|format-list|fl|where-object|where|\?|sort-object|sort|measure-object|measure)\b[^;|&]*)*$`)
+	windowsActs  = newExpression(`delete|remove|invoke|terminate|\.put\b|create|set-`)
+)
 
 // windowsTellsNames reports whether a listing of the environment is cut down to names, or to the
 // variables of a program by the beginning of their names.

@@ -170,8 +170,9 @@ var remoteInstall = newExpression(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`cargo install .*--(?:git|registry|index)\b`,
 }, "|") + `)`)
 
-// ownIndex is the index of packages of a company's own network, by the host's name.
-var ownIndex = newExpression(`^[^:]*(?:--index-url|--registry|--default-index)[= ]https://(?:[\w-]+\.)+(?:corp|internal|intra|intranet|lan)(?:\.[\w-]+){0,2}(?::\d+)?(?:/[\w./-]*)?(?: [\w.=<>~\[\]/-]+)*$`)
+// ownIndex is the index of packages of a company's own network, by the host's name, or one that
+// its publisher is known for.
+var ownIndex = newExpression(`^[^:]*(?:--index-url|--registry|--default-index)[= ]https://(?:(?:[\w-]+\.)+(?:corp|internal|intra|intranet|lan)(?:\.[\w-]+){0,2}(?::\d+)?|download\.pytorch\.org|pypi\.org|test\.pypi\.org|pypi\.nvidia\.com|registry\.npmjs\.org|registry\.yarnpkg\.com)(?:/[\w./-]*)?(?: [\w.=<>~\[\]/-]+)*$`)
 
 // remoteModule is pip under another name.
 var remoteModule = newExpression(`-m (pip .*)$`)
