@@ -80,7 +80,7 @@ var calculated = newExpression(`%|\b(?:percent\w*|double|twice|triple|half|conve
 
 const currency = `[$€£¥₹]|(?:usd|eur|gbp|chf|jpy|inr|btc|eth|dollars?|euros?|pounds?|francs?|bucks|yen|rupees?|bitcoins?)\b`
 
-var marked = newExpression(`(?i)(?:` + currency + `) ?(\d[\d,]*(?:\.\d+)?)|(\d[\d,]*(?:\.\d+)?) ?(?:` + currency + `)`)
+var marked = newExpression(`(?i)(?:` + currency + `) ?(\d+(?:[.,]\d+)*)|(\d+(?:[.,]\d+)*) ?(?:` + currency + `)`)
 
 // amountsIn returns the numbers of a text that stand beside a currency, or else all
 // that are no part of a word, a date or an account.
@@ -116,16 +116,11 @@ func numbersIn(text string) []float64 {
 	return out
 }
 
-// numberEnd returns where the number ends that begins at i: digits and commas, and a
-// fraction.
+// numberEnd returns where the number ends that begins at i: digits, and commas and points
+// between them.
 func numberEnd(text string, i int) int {
-	for i < len(text) && (isDigit(text[i]) || text[i] == ',') {
+	for i < len(text) && (isDigit(text[i]) || i+1 < len(text) && (text[i] == ',' || text[i] == '.') && isDigit(text[i+1])) {
 		i++
-	}
-	if i+1 >= len(text) || text[i] != '.' || !isDigit(text[i+1]) {
-		return i
-	}
-	for i++; i < len(text) && isDigit(text[i]); i++ {
 	}
 	return i
 }
@@ -144,10 +139,19 @@ func joins(c byte) bool {
 	return alphanumeric(c) || c == '-' || c == '/' || c == ':' || c == '_' || c == '#'
 }
 
-func parseNumbers(digits string) []float64 {
-	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(digits, ","), ",", ""), 64)
-	if err != nil {
-		return nil
+// parseNumbers returns what a number may mean: 3.200 is more than three in English, and three
+// thousand and two hundred in German.
+func parseNumbers(digits string) (out []float64) {
+	if n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(digits, ",."), ",", ""), 64); err == nil {
+		out = append(out, n)
 	}
-	return []float64{n}
+	if pointed.MatchString(digits) {
+		if n, err := strconv.ParseFloat(strings.ReplaceAll(strings.ReplaceAll(digits, ".", ""), ",", "."), 64); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
 }
+
+// pointed is a number as most of Europe writes it.
+var pointed = newExpression(`^(?:\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?|\d+,\d{1,2})$`)

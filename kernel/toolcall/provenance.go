@@ -47,12 +47,12 @@ func (r *reading) destinations(leaves []leaf) {
 	}
 }
 
-// mayChoose reports whether the user left a destination to what is read: the request asks
-// for the act and names no destination of that kind. No hostile text may name it, and a
+// mayChoose reports whether the user left a destination to what is read: the request, or the
+// application, asks for the act and names no destination of that kind. No hostile text may name it, and a
 // text that tells to use it no other.
 func (r *reading) mayChoose(v value) bool {
 	switch {
-	case !r.user.act && !r.delegates():
+	case !r.user.act && !r.delegates() && !r.application(r.deed):
 		return false
 	case v.kind == account:
 		return !r.wish.names(account) && !r.hostile()

@@ -230,6 +230,7 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	r.searches(leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)
+	r.leaks(c, leaves)
 	r.intention()
 	r.amounts(c, leaves)
 }
