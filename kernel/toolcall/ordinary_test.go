@@ -69,3 +69,13 @@ func TestOrdinaryCallsOfPublicData(t *testing.T) {
 		}
 	}
 }
+
+// Calls of an agent's ordinary day, on machines and in clouds, in databases, in programs and in
+// the tools of offices. None may be blocked.
+func TestOrdinaryCalls(t *testing.T) {
+	for _, row := range blindRows(t, "testdata/ordinary.jsonl") {
+		if d := decide(row.call()); !d.Allowed {
+			t.Errorf("%s: %s %s", d.Invariant, row.Tool, row.Arguments)
+		}
+	}
+}
