@@ -85,7 +85,7 @@ func (s *shell) set(name, value string) {
 	if s.trial != nil {
 		*s.trial = append(*s.trial, change{name, old, known, value})
 	}
-	s.vars[name] = value
+	note(&s.vars, name, value)
 	s.versions++
 	s.version = s.versions
 }
@@ -153,11 +153,11 @@ type expansion struct {
 
 // expanded reads the words of a command, once while the variables stay as they
 // are.
-func (s *shell) expanded(c *syntax.CallExpr) expansion {
-	if e, known := s.words[c]; known && e.version == s.version {
+func (s *shell) expanded(c *syntax.CallExpr) *expansion {
+	if e := s.words[c]; e != nil && e.version == s.version {
 		return e
 	}
-	e := expansion{version: s.version}
+	e := &expansion{version: s.version}
 	e.words, e.made = s.fields(c.Args)
 	s.words[c] = e
 	return e
@@ -613,7 +613,7 @@ func (s *shell) output(st *syntax.Stmt, depth int) (string, bool) {
 	o := output{version: s.version}
 	s.try(func() { o.text, o.known = s.printing(st, 0) })
 	s.spend(costWord + costSearch*len(o.text))
-	s.outputs[st] = o
+	note(&s.outputs, st, o)
 	return o.text, o.known
 }
 

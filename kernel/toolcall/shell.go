@@ -32,25 +32,39 @@ const (
 // of folder from statement to statement, as a shell would, and runs nothing.
 type shell struct {
 	*reading
-	vars    map[string]string
-	folder  string          // after cd; "" while unknown
-	fetched map[string]bool // files that a downloader wrote
-	trial   *[]change       // how to undo the assignments of an expansion on trial
+	*learned
+	folder string    // after cd; "" while unknown
+	trial  *[]change // how to undo the assignments of an expansion on trial
 
-	functions  map[string]*syntax.Stmt
-	aliases    map[string]string
-	references map[string]string         // names that declare -n made stand for others
-	links      map[string]string         // links that the text makes, in the folder it is in
-	written    map[string]string         // what the text itself wrote into files
-	dumped     map[*syntax.CallExpr]bool // an env whose output a filter cuts down
-	filtered   bool                      // the command that runs is one of these
-
-	emptyFolders map[string]bool // that the text has made, and nothing has filled
+	dumped   map[*syntax.CallExpr]bool // an env whose output a filter cuts down
+	filtered bool                      // the command that runs is one of these
 
 	// What was read of a node, while the variables stay as they are.
-	words   map[*syntax.CallExpr]expansion
+	words   map[*syntax.CallExpr]*expansion
 	outputs map[*syntax.Stmt]output
 	facts   map[syntax.Node]commandEffects
+	counted map[*syntax.Word]int // the version at which one that holds no command was read
+}
+
+// learned is what a text says that holds from there on, and in the shells that it starts.
+// The maps are made when there is something to note, see [note]: most texts say none of it.
+type learned struct {
+	vars         map[string]string
+	fetched      map[string]bool // files that a downloader wrote
+	functions    map[string]*syntax.Stmt
+	aliases      map[string]string
+	references   map[string]string // names that declare -n made stand for others
+	links        map[string]string // links that the text makes, in the folder it is in
+	written      map[string]string // what the text itself wrote into files
+	emptyFolders map[string]bool   // that the text has made, and nothing has filled
+}
+
+// note puts a value into a map, which it makes if there is none.
+func note[K comparable, V any](in *map[K]V, key K, value V) {
+	if *in == nil {
+		*in = make(map[K]V)
+	}
+	(*in)[key] = value
 }
 
 // shell reads a command line. What is no shell at all, such as plain words, is
@@ -93,33 +107,19 @@ func (r *reading) shellIn(text string, parent *shell) {
 		}
 		return
 	}
-	if nestingDepth(file) > maxSyntax {
+	depth, calls := nesting(file)
+	if depth > maxSyntax {
 		r.unreadable()
 		return
 	}
 	if r.tool.windows {
 		r.windows(text)
 	}
-	s := &shell{reading: r, dumped: make(map[*syntax.CallExpr]bool)}
-	many := len(file.Stmts)
-	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion, many), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects, 2*many)
-	s.inherit(parent)
-	syntax.Walk(file, s.visit)
-}
-
-// inherit begins with what the parent knows, and shares what it learns.
-func (s *shell) inherit(parent *shell) {
-	if parent == nil {
-		s.vars, s.fetched, s.written = make(map[string]string), make(map[string]bool), make(map[string]string)
-		s.functions, s.aliases = make(map[string]*syntax.Stmt), make(map[string]string)
-		s.references, s.links = make(map[string]string), make(map[string]string)
-		s.emptyFolders = make(map[string]bool)
-		return
+	s := &shell{reading: r, words: make(map[*syntax.CallExpr]*expansion, calls), counted: make(map[*syntax.Word]int, 2*calls)}
+	if s.learned = new(learned); parent != nil {
+		s.learned, s.folder = parent.learned, parent.folder
 	}
-	s.vars, s.folder, s.fetched, s.written = parent.vars, parent.folder, parent.fetched, parent.written
-	s.functions, s.aliases = parent.functions, parent.aliases
-	s.references, s.links = parent.references, parent.links
-	s.emptyFolders = parent.emptyFolders
+	syntax.Walk(file, s.visit)
 }
 
 // openParentheses tells how many parentheses are open at once at most.
@@ -152,10 +152,9 @@ func openExpansions(text string) int {
 	return most
 }
 
-// nestingDepth tells how deeply a text nests what the shell reads on its own, or that its
-// tree is too deep.
-func nestingDepth(file *syntax.File) int {
-	most := 0
+// nesting tells how deeply a text nests what the shell reads on its own, or that its
+// tree is too deep, and how many commands it has.
+func nesting(file *syntax.File) (most, calls int) {
 	var path []bool // of the nodes above, those that count
 	now := 0
 	syntax.Walk(file, func(n syntax.Node) bool {
@@ -167,7 +166,14 @@ func nestingDepth(file *syntax.File) int {
 			return true
 		}
 		counts := false
-		switch n.(type) {
+		switch n := n.(type) {
+		case *syntax.Word:
+			// Nothing in there counts, and three levels more are none too many.
+			if _, _, written := asWritten(n); written && len(path)+3 <= maxTree {
+				return false
+			}
+		case *syntax.CallExpr:
+			calls++
 		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp, *syntax.Subshell, *syntax.Block, *syntax.FuncDecl, *syntax.ExtGlob:
 			counts = true
 			now++
@@ -186,7 +192,7 @@ func nestingDepth(file *syntax.File) int {
 		}
 		return true
 	})
-	return most
+	return most, calls
 }
 
 // visit is called in the order of the text, which is near enough to the order
@@ -316,7 +322,7 @@ func (s *shell) declare(n *syntax.DeclClause) {
 	refers := slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name == nil && s.literal(a.Value) == "-n" })
 	for _, a := range n.Args {
 		if a.Name != nil && refers && a.Value != nil {
-			s.references[a.Name.Value] = s.literal(a.Value)
+			note(&s.references, a.Name.Value, s.literal(a.Value))
 			continue
 		}
 		if a.Name != nil {
