@@ -25,19 +25,24 @@ func (f commandEffects) and(g commandEffects) commandEffects {
 // factsOf reads the commands below a node. Every statement is read once while
 // the variables stay as they are, however many commands stand around it.
 func (s *shell) factsOf(n syntax.Node) commandEffects {
-	f := commandEffects{version: s.version}
 	if w, is := n.(*syntax.Word); is {
 		if nodes, _, written := asWritten(w); written {
 			if version, known := s.counted[w]; !known || version != s.version {
 				s.spend(2 * nodes) // as the walk would, which sees the end of a node too
 				s.counted[w] = s.version
 			}
-			return f
+			return commandEffects{version: s.version}
 		}
 	}
 	if f, known := s.facts[n]; known && f.version == s.version {
 		return f
 	}
+	return s.walked(n)
+}
+
+// walked reads the commands below a node for [shell.factsOf].
+func (s *shell) walked(n syntax.Node) commandEffects {
+	f := commandEffects{version: s.version}
 	syntax.Walk(n, func(node syntax.Node) bool {
 		if !s.spend(1) {
 			return false

@@ -96,10 +96,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 	r.nested++
 	defer func() { r.nested-- }()
 	text = plainText(text)
-	if r.parser == nil {
-		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	file, err := r.parser.Parse(strings.NewReader(text), "")
+	file, err := r.parse(text)
 	if err != nil {
 		r.tokens(text)
 		if r.tool.windows {
@@ -121,6 +118,42 @@ func (r *reading) shellIn(text string, parent *shell) {
 	}
 	syntax.Walk(file, s.visit)
 }
+
+// parse makes the tree of a text.
+func (r *reading) parse(text string) (*syntax.File, error) {
+	if file := plainCommand(text); file != nil {
+		return file, nil
+	}
+	if r.parser == nil {
+		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	return r.parser.Parse(strings.NewReader(text), "")
+}
+
+// plainCommand makes the tree of one command of plain words, as the parser would but for the
+// positions, and nil of anything else. Most texts that may be commands are such words, and
+// the parser begins each text with memory for a hundred.
+func plainCommand(text string) *syntax.File {
+	for i := range len(text) {
+		if c := text[i]; !alphanumeric(c) && strings.IndexByte(" _./:,@%+-", c) < 0 {
+			return nil
+		}
+	}
+	fields := strings.Fields(text)
+	if len(fields) == 0 || shellKeywords[fields[0]] {
+		return nil
+	}
+	args, words := make([]*syntax.Word, len(fields)), make([]syntax.Word, len(fields))
+	parts, literals := make([]syntax.WordPart, len(fields)), make([]syntax.Lit, len(fields))
+	for i, field := range fields {
+		literals[i].Value, parts[i] = field, &literals[i]
+		words[i].Parts, args[i] = parts[i:i+1:i+1], &words[i]
+	}
+	return &syntax.File{Stmts: []*syntax.Stmt{{Cmd: &syntax.CallExpr{Args: args}}}}
+}
+
+// shellKeywords are the words that are no command's name where they begin one.
+var shellKeywords = words("if then elif else fi while until for in case esac select do done function time coproc let declare local export readonly typeset nameref")
 
 // openParentheses tells how many parentheses are open at once at most.
 func openParentheses(text string) int {
@@ -155,44 +188,46 @@ func openExpansions(text string) int {
 // nesting tells how deeply a text nests what the shell reads on its own, or that its
 // tree is too deep, and how many commands it has.
 func nesting(file *syntax.File) (most, calls int) {
-	var path []bool // of the nodes above, those that count
-	now := 0
+	var at struct {
+		path             []bool // of the nodes above, those that count
+		most, now, calls int
+	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil { // the end of the last node
-			if path[len(path)-1] {
-				now--
+			if at.path[len(at.path)-1] {
+				at.now--
 			}
-			path = path[:len(path)-1]
+			at.path = at.path[:len(at.path)-1]
 			return true
 		}
 		counts := false
 		switch n := n.(type) {
 		case *syntax.Word:
 			// Nothing in there counts, and three levels more are none too many.
-			if _, _, written := asWritten(n); written && len(path)+3 <= maxTree {
+			if _, _, written := asWritten(n); written && len(at.path)+3 <= maxTree {
 				return false
 			}
 		case *syntax.CallExpr:
-			calls++
+			at.calls++
 		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp, *syntax.Subshell, *syntax.Block, *syntax.FuncDecl, *syntax.ExtGlob:
 			counts = true
-			now++
-			most = max(most, now)
+			at.now++
+			at.most = max(at.most, at.now)
 		}
-		path = append(path, counts)
-		if len(path) > maxTree {
-			most = maxSyntax + 1
+		at.path = append(at.path, counts)
+		if len(at.path) > maxTree {
+			at.most = maxSyntax + 1
 		}
-		if most > maxSyntax { // the walk would call the end of this node too
+		if at.most > maxSyntax { // the walk would call the end of this node too
 			if counts {
-				now--
+				at.now--
 			}
-			path = path[:len(path)-1]
+			at.path = at.path[:len(at.path)-1]
 			return false
 		}
 		return true
 	})
-	return most, calls
+	return at.most, at.calls
 }
 
 // visit is called in the order of the text, which is near enough to the order
