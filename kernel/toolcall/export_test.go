@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	whatwg "github.com/nlnwa/whatwg-url/url"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -287,6 +288,18 @@ func CodedIn(text string) (found, runs []string) {
 		}
 	}
 	return codedIn(text), runs
+}
+
+// PlainAddress returns the host, the path and the query of an address that is not given to
+// the parser of the URL standard, and what that says; nil where it is given or refuses it.
+func PlainAddress(text string) (plain, parsed []string) {
+	if p, is := plainEndpoint(text); is {
+		plain = []string{p.host, p.port, p.path, p.query, ""}
+	}
+	if u, err := whatwg.Parse(text); err == nil {
+		parsed = []string{strings.TrimSuffix(u.Hostname(), "."), u.Port(), u.Pathname(), u.Query(), u.Username()}
+	}
+	return plain, parsed
 }
 
 // AddressesIn finds the addresses in a text, and by the expression for them.
