@@ -21,7 +21,7 @@ func (r *reading) query(text string) {
 		r.unreadable()
 		return
 	}
-	text = plainText(text)
+	text = r.plainText(text)
 	if strings.Contains(text, "/*!") {
 		text = executable.ReplaceAllString(text, " $1 ")
 	}

@@ -38,6 +38,8 @@ type reading struct {
 	endpoints map[string]knownEndpoint
 	broken    map[Invariant]bool
 	parser    *syntax.Parser // of shells, kept for its memory
+	lastText  string         // the text that was last put into plain characters,
+	lastPlain string         // and what became of it
 
 	effect  kernel.ToolEffect
 	wish    passage      // what the user asked, sentence by sentence

@@ -95,7 +95,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	text = plainText(text)
+	text = r.plainText(text)
 	file, err := r.parse(text)
 	if err != nil {
 		r.tokens(text)
@@ -143,13 +143,25 @@ func plainCommand(text string) *syntax.File {
 	if len(fields) == 0 || shellKeywords[fields[0]] {
 		return nil
 	}
-	args, words := make([]*syntax.Word, len(fields)), make([]syntax.Word, len(fields))
-	parts, literals := make([]syntax.WordPart, len(fields)), make([]syntax.Lit, len(fields))
-	for i, field := range fields {
-		literals[i].Value, parts[i] = field, &literals[i]
-		words[i].Parts, args[i] = parts[i:i+1:i+1], &words[i]
+	var tree struct { // what is made together is allocated together
+		file  syntax.File
+		stmts [1]*syntax.Stmt
+		stmt  syntax.Stmt
+		call  syntax.CallExpr
 	}
-	return &syntax.File{Stmts: []*syntax.Stmt{{Cmd: &syntax.CallExpr{Args: args}}}}
+	words := make([]struct {
+		word    syntax.Word
+		parts   [1]syntax.WordPart
+		literal syntax.Lit
+	}, len(fields))
+	tree.call.Args = make([]*syntax.Word, len(fields))
+	for i, field := range fields {
+		w := &words[i]
+		w.literal.Value, w.parts[0], w.word.Parts = field, &w.literal, w.parts[:]
+		tree.call.Args[i] = &w.word
+	}
+	tree.stmt.Cmd, tree.stmts[0], tree.file.Stmts = &tree.call, &tree.stmt, tree.stmts[:]
+	return &tree.file
 }
 
 // shellKeywords are the words that are no command's name where they begin one.
@@ -190,8 +202,10 @@ func openExpansions(text string) int {
 func nesting(file *syntax.File) (most, calls int) {
 	var at struct {
 		path             []bool // of the nodes above, those that count
+		memory           [32]bool
 		most, now, calls int
 	}
+	at.path = at.memory[:0]
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil { // the end of the last node
 			if at.path[len(at.path)-1] {
