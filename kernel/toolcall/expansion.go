@@ -304,7 +304,7 @@ func asWritten(w *syntax.Word) (nodes, bytes int, is bool) {
 	return nodes, bytes, true
 }
 
-// spliced expands a word that consists of text and of variables without operators, exactly
+// spliced expands a word that consists of text and of variables as they are or cut, exactly
 // as the library does and in a tenth of its time. It leaves to the library whatever may
 // become several words or none, and what escapes or the home folder change.
 func (s *shell) spliced(w *syntax.Word) (string, bool) {
@@ -343,15 +343,35 @@ func (s *shell) splice(out []byte, part syntax.WordPart) ([]byte, bool) {
 	case *syntax.Lit:
 		return append(out, p.Value...), !strings.ContainsAny(p.Value, "\\\x00")
 	case *syntax.ParamExp:
-		operators := p.Excl || p.Length || p.Width || p.IsSet || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 || p.Exp != nil
+		operators := p.Excl || p.Length || p.Width || p.IsSet || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0
 		if p.Param == nil || operators || p.Param.Value == "@" || p.Param.Value == "*" || p.Param.Value == "LINENO" {
 			return out, false
 		}
 		v := environment{shell: s}.Get(p.Param.Value)
-		return append(out, v.Str...), v.Kind == expand.String
+		value, plain := cut(v.Str, p.Exp)
+		return append(out, value...), plain && v.Kind == expand.String
 	}
 	return out, false
 }
+
+// cut takes from a value what ${x%.go} or ${x#./} does, where it is no pattern.
+func cut(value string, by *syntax.Expansion) (string, bool) {
+	if by == nil {
+		return value, true
+	}
+	if by.Word == nil || by.Word.Lit() == "" || !consistsOf(by.Word.Lit(), isPlainFile) {
+		return "", false
+	}
+	switch by.Op {
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		return strings.TrimPrefix(value, by.Word.Lit()), true
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		return strings.TrimSuffix(value, by.Word.Lit()), true
+	}
+	return "", false
+}
+
+func isPlainFile(c byte) bool { return alphanumeric(c) || strings.IndexByte("._/-", c) >= 0 }
 
 // expands reports whether a literal has a character that the shell may put another for.
 func expands(literal string) bool {
