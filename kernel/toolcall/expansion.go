@@ -305,30 +305,30 @@ func asWritten(w *syntax.Word) (nodes, bytes int, is bool) {
 }
 
 // spliced expands a word that consists of text and of variables as they are or cut, exactly
-// as the library does and in a tenth of its time. It leaves to the library whatever may
+// as the library does and much faster. It leaves to the library whatever may
 // become several words or none, and what escapes or the home folder change.
 func (s *shell) spliced(w *syntax.Word) (string, bool) {
 	if _, known := s.vars["IFS"]; known || s.references["IFS"] != "" {
 		return "", false
 	}
 	var memory [64]byte
-	out, plain := memory[:0], true
+	out := memory[:0]
 	for i, part := range w.Parts {
+		begin, plain := len(out), false
 		switch p := part.(type) {
 		case *syntax.SglQuoted:
 			out, plain = append(out, p.Value...), !p.Dollar
 		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				if out, plain = s.splice(out, inner); !plain {
-					return "", false
-				}
-			}
 			plain = !p.Dollar
-		default:
-			begin := len(out)
-			out, plain = s.splice(out, part)
-			_, variable := part.(*syntax.ParamExp)
-			plain = plain && !(variable && bytes.ContainsAny(out[begin:], " \t\n")) && !(i == 0 && bytes.HasPrefix(out, []byte("~")))
+			for n := 0; plain && n < len(p.Parts); n++ {
+				out, plain = s.splice(out, p.Parts[n])
+			}
+		case *syntax.Lit:
+			out, plain = s.splice(out, p)
+			plain = plain && (i > 0 || !strings.HasPrefix(p.Value, "~"))
+		case *syntax.ParamExp:
+			out, plain = s.splice(out, p)
+			plain = plain && !bytes.ContainsAny(out[begin:], " \t\n")
 		}
 		if !plain {
 			return "", false
