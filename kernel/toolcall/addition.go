@@ -72,7 +72,7 @@ func (r *reading) newAddition(l leaf) (a addition, own bool) {
 		return a, shareDay(a.dates, r.wording.days)
 	}
 	words := 0
-	for _, w := range readWords(l.value) {
+	for _, w := range r.readWords(l.value) {
 		if len(w.text) < 2 || w.is(followers) || everywhere[w.text] {
 			continue
 		}

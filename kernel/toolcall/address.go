@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"net/netip"
@@ -119,6 +120,10 @@ type knownEndpoint struct {
 // tools behind it do: 0x7f.1, 2130706433 and fullwidth digits are addresses.
 func readAddress(text string) (endpoint, bool) {
 	text = ignored.Replace(strings.TrimSpace(text))
+	if p, plain := plainEndpoint(text); plain {
+		p.look(text, false)
+		return p, true
+	}
 	scheme, _, found := strings.Cut(text, "://")
 	if m := lenient.FindStringSubmatch(text); m != nil {
 		scheme, found = m[1], true
@@ -149,6 +154,54 @@ func readAddress(text string) (endpoint, bool) {
 	p := endpoint{host: strings.TrimSuffix(u.Hostname(), "."), port: u.Port(), path: u.Pathname(), query: u.Query()}
 	p.look(text, u.Username() != "")
 	return p, true
+}
+
+// plainEndpoint cuts an address in which the parser of the URL standard would change nothing:
+// of http or https, to a name in lower case whose last part is of letters, without a user, a
+// port, a fragment, an escape or a folder that begins with a dot. Most addresses are such.
+func plainEndpoint(text string) (endpoint, bool) {
+	rest, is := strings.CutPrefix(text, "https://")
+	if !is {
+		rest, is = strings.CutPrefix(text, "http://")
+	}
+	if !is || len(text) > maxSegments {
+		return endpoint{}, false
+	}
+	before, query, _ := strings.Cut(rest, "?")
+	end := strings.IndexByte(before, '/')
+	if end < 0 {
+		end = len(before)
+	}
+	host, path := before[:end], before[end:]
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if !consistsOf(host, isLabel) || !consistsOf(last, isLower) || !consistsOf(path, isUnescaped) || !consistsOf(query, isUnescaped) {
+		return endpoint{}, false
+	}
+	if last == "" || host[0] == '.' || host[0] == '-' || strings.Contains(host, "..") || strings.Contains(host, "--") || strings.Contains(host, "-.") || strings.Contains(host, ".-") || strings.Contains(path, "/.") {
+		return endpoint{}, false
+	}
+	return endpoint{host: host, path: cmp.Or(path, "/"), query: query}, len(host) <= maxLabel
+}
+
+// maxLabel is the length of the longest name between two dots (RFC 1035).
+const maxLabel = 63
+
+func consistsOf(text string, of func(byte) bool) bool {
+	for i := range len(text) {
+		if !of(text[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+
+func isLabel(c byte) bool { return isLower(c) || isDigit(c) || c == '.' || c == '-' }
+
+// isUnescaped reports whether a character stands in paths and queries as it is.
+func isUnescaped(c byte) bool {
+	return alphanumeric(c) || strings.IndexByte("/-_.~=&+,:;@!$*()", c) >= 0
 }
 
 // zone is the interface behind an address of the link, which the URL standard

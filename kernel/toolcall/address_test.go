@@ -34,6 +34,30 @@ func TestAddressesInText(t *testing.T) {
 	}
 }
 
+// An address that is cut without the parser of the URL standard is cut as by it.
+func TestPlainAddresses(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(9, 10))
+	pieces := []string{"a", "xn--", "b2", "7", "0x7f", "1", "com", "example.com", "x", "-", ".", "..", "/", "//", "/.", "/..", "?", "&", "=", "#", "@", ":", ":80", ":443", "%2e", "%", "\\", "[", "]", "|", "^", "{", "'", "\"", "\t", "A", "É", "_", "~", "+", "$", ";", "!", "*", "(", ",", "localhost", "abcdefghijklmnopqrstuvwxyz0123456789"}
+	taken := 0
+	for range 60_000 {
+		text := []string{"http://", "https://", "http://www.", "https://a.example/", "https://a.example/b?", "http:/", "ftp://"}[random.IntN(7)]
+		for range random.IntN(9) {
+			text += pieces[random.IntN(len(pieces))]
+		}
+		plain, parsed := toolcall.PlainAddress(text)
+		if plain != nil {
+			taken++
+			if !slices.Equal(plain, parsed) {
+				t.Fatalf("%q: %q, parsed %q", text, plain, parsed)
+			}
+		}
+	}
+	if taken < 5000 {
+		t.Errorf("only %d addresses were taken", taken)
+	}
+}
+
 func FuzzAddressesInText(f *testing.F) {
 	f.Add("see https://a.example/b, x+y://c|ftp://d e://")
 	f.Fuzz(sameAddresses)

@@ -69,7 +69,7 @@ func readArguments(raw []byte, b *budget) ([]leaf, error) {
 	}
 	r := argumentReader{budget: b}
 	b.spend(costSearch * len(raw))
-	d := jsontext.NewDecoder(bytes.NewReader(raw))
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw)) // which is read where it stands
 	if d.PeekKind() != '{' {
 		return nil, fmt.Errorf("reading arguments: %w", errNotObject)
 	}
@@ -183,7 +183,7 @@ func (r *argumentReader) text(s, key string, up ancestors, depth int) {
 	}
 	inner := argumentReader{budget: r.budget}
 	r.spend(costSearch * len(s))
-	d := jsontext.NewDecoder(strings.NewReader(trimmed), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewBufferString(trimmed), jsontext.AllowDuplicateNames(true))
 	if _, err := inner.value(d, key, up, depth+1); err == nil {
 		r.leaves = append(r.leaves, inner.leaves...)
 	}

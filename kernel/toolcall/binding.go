@@ -104,7 +104,7 @@ func (s *shell) define(n *syntax.FuncDecl) {
 		return
 	}
 	s.function(n)
-	s.functions[n.Name.Value] = n.Body
+	note(&s.functions, n.Name.Value, n.Body)
 	unknown := slices.Repeat([]string{unknownText}, 9)
 	s.within(unknown, func() { syntax.Walk(n.Body, s.visit) })
 }
@@ -133,7 +133,7 @@ func (s *shell) invoked(argv []string) bool {
 	}
 	delete(s.aliases, argv[0]) // an alias is not expanded within itself
 	s.shellIn(text+" "+quoted(argv[1:]), s)
-	s.aliases[argv[0]] = text
+	note(&s.aliases, argv[0], text)
 	return true
 }
 
@@ -170,12 +170,12 @@ func (s *shell) binds(name string, argv []string) {
 	case "alias":
 		for _, w := range argv[1:] {
 			if to, text, defines := strings.Cut(w, "="); defines {
-				s.aliases[to] = text
+				note(&s.aliases, to, text)
 			}
 		}
 	case "hash":
 		if len(argv) > 3 && argv[1] == "-p" {
-			s.aliases[argv[3]] = argv[2]
+			note(&s.aliases, argv[3], argv[2])
 		}
 	}
 }

@@ -305,7 +305,7 @@ func (s *shell) linksTo(target, link string) {
 		link += "/" + path.Base(target)
 	}
 	if from, to := s.resolve(link), s.resolve(target); from != to && len(s.links) < maxLinks {
-		s.links[from] = to
+		note(&s.links, from, to)
 	}
 }
 

@@ -199,7 +199,7 @@ func (d *deed) argument(r *reading, l leaf) {
 	if len(l.value) > 400 {
 		return
 	}
-	for _, w := range readWords(l.value) {
+	for _, w := range r.readWords(l.value) {
 		if len(w.text) > 2 && l.key != "currency" && !w.is(followers) && !everywhere[w.text] {
 			v.stems = append(v.stems, w.stem)
 		}

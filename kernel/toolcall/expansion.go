@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base32"
 	"encoding/base64"
@@ -84,7 +85,7 @@ func (s *shell) set(name, value string) {
 	if s.trial != nil {
 		*s.trial = append(*s.trial, change{name, old, known, value})
 	}
-	s.vars[name] = value
+	note(&s.vars, name, value)
 	s.versions++
 	s.version = s.versions
 }
@@ -152,11 +153,11 @@ type expansion struct {
 
 // expanded reads the words of a command, once while the variables stay as they
 // are.
-func (s *shell) expanded(c *syntax.CallExpr) expansion {
-	if e, known := s.words[c]; known && e.version == s.version {
+func (s *shell) expanded(c *syntax.CallExpr) *expansion {
+	if e := s.words[c]; e != nil && e.version == s.version {
 		return e
 	}
-	e := expansion{version: s.version}
+	e := &expansion{version: s.version}
 	e.words, e.made = s.fields(c.Args)
 	s.words[c] = e
 	return e
@@ -176,45 +177,56 @@ func (s *shell) run(c *syntax.CallExpr) []string {
 // fields expands words as the shell would. A word that cannot be expanded here
 // stands as unknown.
 func (s *shell) fields(words []*syntax.Word) ([]string, []change) {
-	var out []string
+	out := make([]string, 0, len(words))
 	made := s.try(func() {
 		for _, w := range words {
-			fields, err := s.field(w)
-			if err != nil {
-				fields = []string{unknownText}
+			begin := len(out)
+			var err error
+			if out, err = s.appendFields(out, w); err != nil {
+				out = append(out[:begin], unknownText)
 			}
-			out = append(out, fields...)
 		}
 	})
 	return out, made
 }
 
-func (s *shell) field(w *syntax.Word) ([]string, error) {
+// appendFields adds the words that a word expands to, as far as it can be expanded.
+func (s *shell) appendFields(out []string, w *syntax.Word) ([]string, error) {
 	if lit := w.Lit(); lit != "" && !expands(lit) {
 		s.spend(costWord)
-		return []string{lit}, nil
+		return append(out, lit), nil
 	}
 	if text, plain := plainWord(w); plain {
 		s.spend(costWord + costSearch*len(text))
-		return []string{text}, nil
+		return append(out, text), nil
 	}
 	if openBraces(w) > maxOpenBraces {
 		s.unreadable()
-		return nil, errTooManyWords
+		return out, errTooManyWords
+	}
+	if !mayHaveBraces(w) {
+		if !s.spend(costExpand + costWord + costSearch*s.size(w, false)) {
+			return out, errTooManyWords
+		}
+		if text, plain := s.spliced(w); plain {
+			s.spend(costWord)
+			return append(out, text), nil
+		}
+		return s.expandFields(out, w)
 	}
 	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
 	syntax.SplitBraces(split)
 	if braces, first := split.Parts[0].(*syntax.BraceExp); first && len(split.Parts) == 1 && braces.Sequence && alternatives(split) > maxAlternatives {
-		return nil, errTooManyWords // numbers for a loop: none is worth reading
+		return out, errTooManyWords // numbers for a loop: none is worth reading
 	}
 	if alternatives(split) > maxAlternatives || braceCount(split) > maxBraces {
 		s.unreadable()
-		return nil, errTooManyWords
+		return out, errTooManyWords
 	}
 	if !s.spend(costExpand + alternatives(split)*(costWord+costSearch*s.size(w, false))) {
-		return nil, errTooManyWords
+		return out, errTooManyWords
 	}
-	return s.expandFields(w)
+	return s.expandFields(out, w)
 }
 
 // errNotExpanded is the error of a word that the library parses and cannot expand.
@@ -292,6 +304,75 @@ func asWritten(w *syntax.Word) (nodes, bytes int, is bool) {
 	return nodes, bytes, true
 }
 
+// spliced expands a word that consists of text and of variables as they are or cut, exactly
+// as the library does and much faster. It leaves to the library whatever may
+// become several words or none, and what escapes or the home folder change.
+func (s *shell) spliced(w *syntax.Word) (string, bool) {
+	if _, known := s.vars["IFS"]; known || s.references["IFS"] != "" {
+		return "", false
+	}
+	var memory [64]byte
+	out := memory[:0]
+	for i, part := range w.Parts {
+		begin, plain := len(out), false
+		switch p := part.(type) {
+		case *syntax.SglQuoted:
+			out, plain = append(out, p.Value...), !p.Dollar
+		case *syntax.DblQuoted:
+			plain = !p.Dollar
+			for n := 0; plain && n < len(p.Parts); n++ {
+				out, plain = s.splice(out, p.Parts[n])
+			}
+		case *syntax.Lit:
+			out, plain = s.splice(out, p)
+			plain = plain && (i > 0 || !strings.HasPrefix(p.Value, "~"))
+		case *syntax.ParamExp:
+			out, plain = s.splice(out, p)
+			plain = plain && !bytes.ContainsAny(out[begin:], " \t\n")
+		}
+		if !plain {
+			return "", false
+		}
+	}
+	return string(out), len(out) > 0
+}
+
+// splice adds the text of a literal or the value of a variable.
+func (s *shell) splice(out []byte, part syntax.WordPart) ([]byte, bool) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		return append(out, p.Value...), !strings.ContainsAny(p.Value, "\\\x00")
+	case *syntax.ParamExp:
+		operators := p.Excl || p.Length || p.Width || p.IsSet || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0
+		if p.Param == nil || operators || p.Param.Value == "@" || p.Param.Value == "*" || p.Param.Value == "LINENO" {
+			return out, false
+		}
+		v := environment{shell: s}.Get(p.Param.Value)
+		value, plain := cut(v.Str, p.Exp)
+		return append(out, value...), plain && v.Kind == expand.String
+	}
+	return out, false
+}
+
+// cut takes from a value what ${x%.go} or ${x#./} does, where it is no pattern.
+func cut(value string, by *syntax.Expansion) (string, bool) {
+	if by == nil {
+		return value, true
+	}
+	if by.Word == nil || by.Word.Lit() == "" || !consistsOf(by.Word.Lit(), isPlainFile) {
+		return "", false
+	}
+	switch by.Op {
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		return strings.TrimPrefix(value, by.Word.Lit()), true
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		return strings.TrimSuffix(value, by.Word.Lit()), true
+	}
+	return "", false
+}
+
+func isPlainFile(c byte) bool { return alphanumeric(c) || strings.IndexByte("._/-", c) >= 0 }
+
 // expands reports whether a literal has a character that the shell may put another for.
 func expands(literal string) bool {
 	for i := range len(literal) {
@@ -303,12 +384,13 @@ func expands(literal string) bool {
 	return false
 }
 
-func (s *shell) expandFields(w *syntax.Word) (out []string, err error) {
+func (s *shell) expandFields(to []string, w *syntax.Word) (out []string, err error) {
 	defer recoverExpansion(&err)
+	out = to
 	words := []*syntax.Word{w}
 	for f, err := range expand.FieldsSeq(s.config(words), words...) {
 		if err != nil || !s.spend(costWord) {
-			return nil, cmp.Or(err, errTooManyWords)
+			return out, cmp.Or(err, errTooManyWords)
 		}
 		out = append(out, f)
 	}
@@ -326,6 +408,18 @@ const (
 	// maxAlternatives bounds the words that those of one word make together.
 	maxAlternatives = 4096
 )
+
+// mayHaveBraces reports whether the literals of a word have both braces of an expression.
+func mayHaveBraces(w *syntax.Word) bool {
+	opens, closes := false, false
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			opens = opens || strings.IndexByte(lit.Value, '{') >= 0
+			closes = closes || strings.IndexByte(lit.Value, '}') >= 0
+		}
+	}
+	return opens && closes
+}
 
 func openBraces(w *syntax.Word) int {
 	n := 0
@@ -462,6 +556,9 @@ func (s *shell) literal(w *syntax.Word) string {
 	if !s.spend(costExpand) {
 		return ""
 	}
+	if text, plain := s.spliced(w); plain {
+		return text
+	}
 	text, err := s.expandLiteral(w)
 	if err != nil {
 		return unknownText
@@ -536,7 +633,7 @@ func (s *shell) output(st *syntax.Stmt, depth int) (string, bool) {
 	o := output{version: s.version}
 	s.try(func() { o.text, o.known = s.printing(st, 0) })
 	s.spend(costWord + costSearch*len(o.text))
-	s.outputs[st] = o
+	note(&s.outputs, st, o)
 	return o.text, o.known
 }
 

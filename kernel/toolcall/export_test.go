@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	whatwg "github.com/nlnwa/whatwg-url/url"
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/caddy-lex/lex/kernel"
 )
 
@@ -199,6 +202,62 @@ func Foldings(text string) (written, whole [3]string) {
 	return written, whole
 }
 
+// PlainCommand returns the words of a text that is not given to the parser, and what the
+// parser makes of it: nil unless it is one command of words without anything to expand.
+func PlainCommand(text string) (plain, parsed []string) {
+	if file := plainCommand(text); file != nil {
+		plain = literals(file)
+	}
+	if file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), ""); err == nil {
+		parsed = literals(file)
+	}
+	return plain, parsed
+}
+
+func literals(file *syntax.File) (out []string) {
+	if len(file.Stmts) != 1 || len(file.Last) > 0 {
+		return nil
+	}
+	st := file.Stmts[0]
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns)+len(st.Redirs)+len(st.Comments) > 0 || st.Negated || st.Background || st.Coprocess {
+		return nil
+	}
+	for _, w := range call.Args {
+		if lit, is := w.Parts[0].(*syntax.Lit); !is || len(w.Parts) > 1 || lit.Value == "" {
+			return nil
+		}
+		out = append(out, w.Lit())
+	}
+	return out
+}
+
+// Spliced returns how many words of a text are expanded without the library, and those
+// that the library expands to something else.
+func Spliced(text string, vars map[string]string) (n int, wrong []string) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return 0, nil
+	}
+	r := newReading(Call{Name: "t"}, nil, &budget{ctx: context.Background()}, nil)
+	s := &shell{reading: r, learned: &learned{vars: vars}}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		w, is := node.(*syntax.Word)
+		if !is {
+			return true
+		}
+		if spliced, plain := s.spliced(w); plain {
+			n++
+			literal, err := s.expandLiteral(w)
+			if fields, err2 := s.expandFields(nil, w); err != nil || literal != spliced || !mayHaveBraces(w) && (err2 != nil || len(fields) != 1 || fields[0] != spliced) {
+				wrong = append(wrong, fmt.Sprintf("%q: %q, the library %q and %q", text, spliced, literal, fields))
+			}
+		}
+		return true
+	})
+	return n, wrong
+}
+
 // Turned returns what a line says in ROT13 or backwards, and what it says if each way is
 // tried.
 func Turned(line string) (told, tried []string) {
@@ -229,6 +288,18 @@ func CodedIn(text string) (found, runs []string) {
 		}
 	}
 	return codedIn(text), runs
+}
+
+// PlainAddress returns the host, the path and the query of an address that is not given to
+// the parser of the URL standard, and what that says; nil where it is given or refuses it.
+func PlainAddress(text string) (plain, parsed []string) {
+	if p, is := plainEndpoint(text); is {
+		plain = []string{p.host, p.port, p.path, p.query, ""}
+	}
+	if u, err := whatwg.Parse(text); err == nil {
+		parsed = []string{strings.TrimSuffix(u.Hostname(), "."), u.Port(), u.Pathname(), u.Query(), u.Username()}
+	}
+	return plain, parsed
 }
 
 // AddressesIn finds the addresses in a text, and by the expression for them.

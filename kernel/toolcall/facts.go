@@ -25,20 +25,34 @@ func (f commandEffects) and(g commandEffects) commandEffects {
 // factsOf reads the commands below a node. Every statement is read once while
 // the variables stay as they are, however many commands stand around it.
 func (s *shell) factsOf(n syntax.Node) commandEffects {
+	if w, is := n.(*syntax.Word); is {
+		if nodes, _, written := asWritten(w); written {
+			if version, known := s.counted[w]; !known || version != s.version {
+				s.spend(2 * nodes) // as the walk would, which sees the end of a node too
+				s.counted[w] = s.version
+			}
+			return commandEffects{version: s.version}
+		}
+	}
 	if f, known := s.facts[n]; known && f.version == s.version {
 		return f
 	}
+	return s.walked(n)
+}
+
+// walked reads the commands below a node for [shell.factsOf].
+func (s *shell) walked(n syntax.Node) commandEffects {
 	f := commandEffects{version: s.version}
-	if w, is := n.(*syntax.Word); is {
-		if nodes, _, written := asWritten(w); written {
-			s.spend(2 * nodes) // as the walk would, which sees the end of a node too
-			s.facts[n] = f
-			return f
-		}
-	}
 	syntax.Walk(n, func(node syntax.Node) bool {
 		if !s.spend(1) {
 			return false
+		}
+		if w, ok := node.(*syntax.Word); ok {
+			nodes, _, written := asWritten(w)
+			if written {
+				s.spend(2*nodes - 1)
+			}
+			return !written
 		}
 		if st, ok := node.(*syntax.Stmt); ok && node != n {
 			f = f.and(s.factsOf(st))
@@ -49,7 +63,7 @@ func (s *shell) factsOf(n syntax.Node) commandEffects {
 		}
 		return true
 	})
-	s.facts[n] = f
+	note(&s.facts, n, f)
 	return f
 }
 

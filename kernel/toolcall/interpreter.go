@@ -35,7 +35,11 @@ var shells = words("sh bash zsh dash ksh ash fish csh tcsh mksh rbash pwsh power
 func isShell(name string) bool { return shells[programName(name)] }
 
 func isWindowsShell(name string) bool {
-	n := strings.ToLower(programName(name))
+	n := programName(name)
+	if len(n) > len("powershell") { // a word may be as long as the text
+		return false
+	}
+	n = strings.ToLower(n)
 	return n == "cmd" || n == "pwsh" || n == "powershell"
 }
 

@@ -24,8 +24,8 @@ type mention struct {
 
 // newMention finds at most akin values by one stem.
 func newMention(values []value, akin int) *mention {
-	m := &mention{values: values, words: make(map[string][]int), grams: make(map[string][]int), stems: make(map[string][]int), figures: make(map[int64][]int)}
-	common := make(map[string]int, len(values))
+	m := &mention{values: values, words: make(map[string][]int, len(values)), grams: make(map[string][]int), stems: make(map[string][]int, len(values)), figures: make(map[int64][]int)}
+	common := make(map[string]int, 2*len(values))
 	for _, v := range values {
 		for w := range plainWords(v.core()) {
 			common[w]++
@@ -66,7 +66,8 @@ func unlike(values []value) (out []value) {
 		kind      kind
 		quoted    bool
 	}
-	seen := make(map[looks]int)
+	seen := make(map[looks]int, len(values))
+	out = make([]value, 0, len(values))
 	for _, v := range values {
 		same := looks{v.form, v.key, v.kind, v.quoted}
 		if seen[same]++; seen[same] <= maxAlike {

@@ -106,11 +106,11 @@ var scratch = newExpression(`^/(?:tmp|var/tmp|dev/shm)(?:/|$)`)
 func (s *shell) fillsFolders(name string, argv []string) {
 	switch made, is := madeFolder(argv); {
 	case is:
-		s.emptyFolders[made] = true
+		note(&s.emptyFolders, made, true)
 	case name == "mkdir":
 		for _, folder := range operands(argv) {
 			if s.spend(costWord) {
-				s.emptyFolders[s.resolve(folder)] = true
+				note(&s.emptyFolders, s.resolve(folder), true)
 			}
 		}
 	case !idle[name] && len(s.emptyFolders) > 0:

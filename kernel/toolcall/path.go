@@ -76,19 +76,26 @@ func pathForms(name string) []string {
 	forms := []string{slashed(name)}
 	text := strings.TrimPrefix(name, "file://")
 	for range 3 {
-		next := overlong.Replace(lowerEscapes(text))
-		if decoded, err := url.PathUnescape(next); err == nil {
-			next = decoded
+		next := text
+		if strings.ContainsAny(text, `%\&`) { // with which all encodings begin
+			next = overlong.Replace(lowerEscapes(text))
+			if decoded, err := url.PathUnescape(next); err == nil {
+				next = decoded
+			}
 		}
-		next = wide.Replace(next)
+		if !isASCII(next) {
+			next = wide.Replace(next)
+		}
 		if next == text {
 			break
 		}
 		text = next
 		forms = append(forms, slashed(text))
 	}
-	if s := stripped.Replace(name); s != name {
-		forms = append(forms, slashed(s))
+	if strings.Contains(name, "..") {
+		if s := stripped.Replace(name); s != name {
+			forms = append(forms, slashed(s))
+		}
 	}
 	return forms
 }

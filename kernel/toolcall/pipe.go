@@ -34,11 +34,11 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	left := s.factsOf(n.X)
 	if left.fetches && name == "tee" {
 		for _, file := range operands(argv) {
-			s.fetched[path.Base(file)] = true
+			note(&s.fetched, path.Base(file), true)
 		}
 	}
 	if left.fetches && (name == "tar" || name == "unzip" || name == "cpio") {
-		s.fetched[unpacked] = true
+		note(&s.fetched, unpacked, true)
 	}
 	if name == "crontab" || name == "at" || name == "batch" {
 		s.breaks(Persistence)

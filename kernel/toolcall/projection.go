@@ -158,7 +158,7 @@ func (s *shell) projects(n *syntax.BinaryCmd, argv []string) {
 	})
 	for _, call := range calls {
 		if kept {
-			s.projected[call] = left
+			note(&s.projected, call, left)
 		}
 	}
 }

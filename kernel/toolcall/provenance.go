@@ -218,7 +218,12 @@ func (s *gramSet) lacks(gram string) bool {
 
 func newIndex(b *budget, texts ...string) *index {
 	var folded, plain strings.Builder
-	read := 0
+	whole, read := 0, 0
+	for _, t := range texts {
+		whole += len(t) + 1
+	}
+	folded.Grow(whole)
+	plain.Grow(whole)
 	for _, t := range texts {
 		if t == "" {
 			continue

@@ -21,7 +21,7 @@ func (r *reading) query(text string) {
 		r.unreadable()
 		return
 	}
-	text = plainText(text)
+	text = r.plainText(text)
 	if strings.Contains(text, "/*!") {
 		text = executable.ReplaceAllString(text, " $1 ")
 	}
@@ -101,8 +101,8 @@ type token struct {
 
 // statements splits a text at its semicolons, without comments and spaces.
 func statements(text string) [][]token {
-	var out [][]token
-	var current []token
+	all := make([]token, 0, len(text)/usualToken) // of all statements, one behind the other
+	var ends []int
 	depth := 0
 	if strings.Contains(text, "/*") {
 		text = plainComments.ReplaceAllString(text, " ") // the lexer loses what follows SCHEMA/**/
@@ -115,7 +115,7 @@ func statements(text string) [][]token {
 		t := lexer.Scan()
 		switch t.Type {
 		case sqllexer.EOF:
-			return append(out, current)
+			return cutAt(all, ends)
 		case sqllexer.SPACE, sqllexer.COMMENT, sqllexer.MULTILINE_COMMENT:
 			continue
 		}
@@ -128,16 +128,30 @@ func statements(text string) [][]token {
 		case ")":
 			depth--
 		case ";":
-			out, current, depth = append(out, current), nil, 0
+			ends, depth = append(ends, len(all)), 0
 			continue
 		}
 		quoted := t.Type == sqllexer.STRING || t.Type == sqllexer.INCOMPLETE_STRING || t.Type == sqllexer.DOLLAR_QUOTED_STRING
 		if t.Type == sqllexer.QUOTED_IDENT {
 			value = strings.Trim(value, "\"`[]")
 		}
-		current = append(current, token{value, quoted, depth})
+		all = append(all, token{value, quoted, depth})
 	}
-	return append(out, current)
+	return cutAt(all, ends)
+}
+
+// usualToken is how long the tokens of most queries are, with the space behind them.
+const usualToken = 4
+
+// cutAt cuts tokens into statements at the places where some end.
+func cutAt(all []token, ends []int) [][]token {
+	out := make([][]token, 0, len(ends)+1)
+	begin := 0
+	for _, end := range ends {
+		out = append(out, all[begin:end:end])
+		begin = end
+	}
+	return append(out, all[begin:])
 }
 
 // destructive judges one statement.

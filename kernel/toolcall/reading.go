@@ -42,6 +42,8 @@ type reading struct {
 	endpoints map[string]knownEndpoint
 	broken    map[Invariant]bool
 	parser    *syntax.Parser // of shells, kept for its memory
+	lastText  string         // the text that was last put into plain characters,
+	lastPlain string         // and what became of it
 
 	effect  kernel.ToolEffect
 	wish    passage      // what the user asked, sentence by sentence
@@ -67,7 +69,7 @@ type reading struct {
 // newReading begins to read a call. The conversation of a step was heard by the reading of the
 // call that carries it.
 func newReading(c Call, leaves []leaf, b *budget, heard *reading) *reading {
-	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint), variables: make(map[string]string)}
+	r := &reading{budget: b, name: c.Name, tool: readTool(c.Name), broken: make(map[Invariant]bool), endpoints: make(map[string]knownEndpoint)}
 	r.effect, _ = effectWith(c, nameWords(c.Name), leaves)
 	if heard == nil {
 		r.hears(c)

@@ -22,6 +22,7 @@ type screen struct {
 	classes  int
 	next     []uint16 // by state and class
 	found    [][]hit  // the literals that end in a state
+	ends     []bool   // whether there are any
 }
 
 // branch is one of the alternatives of a pattern.
@@ -219,6 +220,10 @@ func (s *screen) build(needs [][]string) {
 			queue = append(queue, to)
 		}
 	}
+	s.ends = make([]bool, len(s.found))
+	for at, literals := range s.found {
+		s.ends[at] = len(literals) > 0
+	}
 }
 
 func (s *screen) state() int {
@@ -247,33 +252,52 @@ func (s *screen) matching(text string, one bool) (mask uint64) {
 	if strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
 		plain = foldedLetters.Replace(text)
 	}
-	var read []int // how much of the text each branch has been compared with
 	at := 0
 	for i := range len(plain) {
-		at = int(s.next[at*s.classes+int(s.class[plain[i]])])
+		if at = int(s.next[at*s.classes+int(s.class[plain[i]])]); s.ends[at] {
+			return s.compared(text, plain, i, at, mask, one)
+		}
+	}
+	return mask
+}
+
+// compared goes on where the first literal of a text ends. Few texts come here, so only they
+// pay for what is noted of each branch.
+func (s *screen) compared(text, plain string, i, at int, mask uint64, one bool) uint64 {
+	var memory [256]int32
+	read := memory[:] // how much of the text each branch has been compared with
+	if len(s.branches) > len(memory) {
+		read = make([]int32, len(s.branches))
+	}
+	enough := uint64(1)<<len(s.patterns) - 1
+	for {
 		for _, h := range s.found[at] {
 			p := &s.branches[h.branch]
 			if mask&(1<<p.pattern) != 0 {
 				continue
 			}
-			if read == nil {
-				read = make([]int, len(s.branches))
-			}
-			var match bool
+			match, upTo := false, int(read[h.branch])
 			if begin := i + 1 - h.length; !p.leads || len(plain) != len(text) {
-				match = read[h.branch] == 0 && p.matches(text)
-				read[h.branch] = len(text)
-			} else if begin >= read[h.branch] {
-				match, read[h.branch] = p.matchesAt(text, begin, i+1)
+				match, upTo = upTo == 0 && p.matches(text), len(text)
+			} else if begin >= upTo {
+				match, upTo = p.matchesAt(text, begin, i+1)
 			}
+			read[h.branch] = int32(upTo) //nolint:gosec // G115: no text is as long
 			if match {
 				if mask |= 1 << p.pattern; one || mask == enough {
 					return mask
 				}
 			}
 		}
+		for i++; i < len(plain); i++ {
+			if at = int(s.next[at*s.classes+int(s.class[plain[i]])]); s.ends[at] {
+				break
+			}
+		}
+		if i >= len(plain) {
+			return mask
+		}
 	}
-	return mask
 }
 
 // foldedLetters are those that a pattern takes for s and k.

@@ -33,25 +33,39 @@ const (
 // of folder from statement to statement, as a shell would, and runs nothing.
 type shell struct {
 	*reading
-	vars    map[string]string
-	folder  string          // after cd; "" while unknown
-	fetched map[string]bool // files that a downloader wrote
-	trial   *[]change       // how to undo the assignments of an expansion on trial
+	*learned
+	folder string    // after cd; "" while unknown
+	trial  *[]change // how to undo the assignments of an expansion on trial
 
-	functions  map[string]*syntax.Stmt
-	aliases    map[string]string
-	references map[string]string               // names that declare -n made stand for others
-	links      map[string]string               // links that the text makes, in the folder it is in
-	written    map[string]string               // what the text itself wrote into files
-	projected  map[*syntax.CallExpr]projection // what the filter behind a command lets through
-	let        projection                      // the same of the command that runs
-
-	emptyFolders map[string]bool // that the text has made, and nothing has filled
+	projected map[*syntax.CallExpr]projection // what the filter behind a command lets through
+	let       projection                      // the same of the command that runs
 
 	// What was read of a node, while the variables stay as they are.
-	words   map[*syntax.CallExpr]expansion
+	words   map[*syntax.CallExpr]*expansion
 	outputs map[*syntax.Stmt]output
 	facts   map[syntax.Node]commandEffects
+	counted map[*syntax.Word]int // the version at which one that holds no command was read
+}
+
+// learned is what a text says that holds from there on, and in the shells that it starts.
+// The maps are made when there is something to note, see [note]: most texts say none of it.
+type learned struct {
+	vars         map[string]string
+	fetched      map[string]bool // files that a downloader wrote
+	functions    map[string]*syntax.Stmt
+	aliases      map[string]string
+	references   map[string]string // names that declare -n made stand for others
+	links        map[string]string // links that the text makes, in the folder it is in
+	written      map[string]string // what the text itself wrote into files
+	emptyFolders map[string]bool   // that the text has made, and nothing has filled
+}
+
+// note puts a value into a map, which it makes if there is none.
+func note[K comparable, V any](in *map[K]V, key K, value V) {
+	if *in == nil {
+		*in = make(map[K]V)
+	}
+	(*in)[key] = value
 }
 
 // shell reads a command line. What is no shell at all, such as plain words, is
@@ -82,11 +96,8 @@ func (r *reading) shellIn(text string, parent *shell) {
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	text = plainText(text)
-	if r.parser == nil {
-		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	file, err := r.parser.Parse(strings.NewReader(text), "")
+	text = r.plainText(text)
+	file, err := r.parse(text)
 	if err != nil {
 		r.tokens(text)
 		if r.tool.windows {
@@ -94,34 +105,70 @@ func (r *reading) shellIn(text string, parent *shell) {
 		}
 		return
 	}
-	if nestingDepth(file) > maxSyntax {
+	depth, calls := nesting(file)
+	if depth > maxSyntax {
 		r.unreadable()
 		return
 	}
 	if r.tool.windows {
 		r.windows(text)
 	}
-	s := &shell{reading: r, projected: make(map[*syntax.CallExpr]projection)}
-	many := len(file.Stmts)
-	s.words, s.outputs, s.facts = make(map[*syntax.CallExpr]expansion, many), make(map[*syntax.Stmt]output), make(map[syntax.Node]commandEffects, 2*many)
-	s.inherit(parent)
+	s := &shell{reading: r, words: make(map[*syntax.CallExpr]*expansion, calls), counted: make(map[*syntax.Word]int, 2*calls)}
+	if s.learned = new(learned); parent == nil {
+		s.vars = maps.Clone(r.variables)
+	} else {
+		s.learned, s.folder = parent.learned, parent.folder
+	}
 	syntax.Walk(file, s.visit)
 }
 
-// inherit begins with what the parent knows, and shares what it learns.
-func (s *shell) inherit(parent *shell) {
-	if parent == nil {
-		s.vars, s.fetched, s.written = maps.Clone(s.variables), make(map[string]bool), make(map[string]string)
-		s.functions, s.aliases = make(map[string]*syntax.Stmt), make(map[string]string)
-		s.references, s.links = make(map[string]string), make(map[string]string)
-		s.emptyFolders = make(map[string]bool)
-		return
+// parse makes the tree of a text.
+func (r *reading) parse(text string) (*syntax.File, error) {
+	if file := plainCommand(text); file != nil {
+		return file, nil
 	}
-	s.vars, s.folder, s.fetched, s.written = parent.vars, parent.folder, parent.fetched, parent.written
-	s.functions, s.aliases = parent.functions, parent.aliases
-	s.references, s.links = parent.references, parent.links
-	s.emptyFolders = parent.emptyFolders
+	if r.parser == nil {
+		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	return r.parser.Parse(strings.NewReader(text), "")
 }
+
+// plainCommand makes the tree of one command of plain words, as the parser would but for the
+// positions, and nil of anything else. Most texts that may be commands are such words, and
+// the parser begins each text with memory for a hundred.
+func plainCommand(text string) *syntax.File {
+	for i := range len(text) {
+		if c := text[i]; !alphanumeric(c) && strings.IndexByte(" _./:,@%+-", c) < 0 {
+			return nil
+		}
+	}
+	fields := strings.Fields(text)
+	if len(fields) == 0 || shellKeywords[fields[0]] {
+		return nil
+	}
+	var tree struct { // what is made together is allocated together
+		file  syntax.File
+		stmts [1]*syntax.Stmt
+		stmt  syntax.Stmt
+		call  syntax.CallExpr
+	}
+	words := make([]struct {
+		word    syntax.Word
+		parts   [1]syntax.WordPart
+		literal syntax.Lit
+	}, len(fields))
+	tree.call.Args = make([]*syntax.Word, len(fields))
+	for i, field := range fields {
+		w := &words[i]
+		w.literal.Value, w.parts[0], w.word.Parts = field, &w.literal, w.parts[:]
+		tree.call.Args[i] = &w.word
+	}
+	tree.stmt.Cmd, tree.stmts[0], tree.file.Stmts = &tree.call, &tree.stmt, tree.stmts[:]
+	return &tree.file
+}
+
+// shellKeywords are the words that are no command's name where they begin one.
+var shellKeywords = words("if then elif else fi while until for in case esac select do done function time coproc let declare local export readonly typeset nameref")
 
 // openParentheses tells how many parentheses are open at once at most.
 func openParentheses(text string) int {
@@ -153,41 +200,51 @@ func openExpansions(text string) int {
 	return most
 }
 
-// nestingDepth tells how deeply a text nests what the shell reads on its own, or that its
-// tree is too deep.
-func nestingDepth(file *syntax.File) int {
-	most := 0
-	var path []bool // of the nodes above, those that count
-	now := 0
+// nesting tells how deeply a text nests what the shell reads on its own, or that its
+// tree is too deep, and how many commands it has.
+func nesting(file *syntax.File) (most, calls int) {
+	var at struct {
+		path             []bool // of the nodes above, those that count
+		memory           [32]bool
+		most, now, calls int
+	}
+	at.path = at.memory[:0]
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil { // the end of the last node
-			if path[len(path)-1] {
-				now--
+			if at.path[len(at.path)-1] {
+				at.now--
 			}
-			path = path[:len(path)-1]
+			at.path = at.path[:len(at.path)-1]
 			return true
 		}
 		counts := false
-		switch n.(type) {
+		switch n := n.(type) {
+		case *syntax.Word:
+			// Nothing in there counts, and three levels more are none too many.
+			if _, _, written := asWritten(n); written && len(at.path)+3 <= maxTree {
+				return false
+			}
+		case *syntax.CallExpr:
+			at.calls++
 		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp, *syntax.Subshell, *syntax.Block, *syntax.FuncDecl, *syntax.ExtGlob:
 			counts = true
-			now++
-			most = max(most, now)
+			at.now++
+			at.most = max(at.most, at.now)
 		}
-		path = append(path, counts)
-		if len(path) > maxTree {
-			most = maxSyntax + 1
+		at.path = append(at.path, counts)
+		if len(at.path) > maxTree {
+			at.most = maxSyntax + 1
 		}
-		if most > maxSyntax { // the walk would call the end of this node too
+		if at.most > maxSyntax { // the walk would call the end of this node too
 			if counts {
-				now--
+				at.now--
 			}
-			path = path[:len(path)-1]
+			at.path = at.path[:len(at.path)-1]
 			return false
 		}
 		return true
 	})
-	return most
+	return at.most, at.calls
 }
 
 // visit is called in the order of the text, which is near enough to the order
@@ -317,7 +374,7 @@ func (s *shell) declare(n *syntax.DeclClause) {
 	refers := slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name == nil && s.literal(a.Value) == "-n" })
 	for _, a := range n.Args {
 		if a.Name != nil && refers && a.Value != nil {
-			s.references[a.Name.Value] = s.literal(a.Value)
+			note(&s.references, a.Name.Value, s.literal(a.Value))
 			continue
 		}
 		if a.Name != nil {

@@ -1,6 +1,9 @@
 package toolcall_test
 
 import (
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel/toolcall"
@@ -189,4 +192,62 @@ func TestCredentialAccess(t *testing.T) {
 			call("python", `{"code":"import os\nprint(os.environ['PATH'])"}`),
 		}),
 	})
+}
+
+// shellPieces are what texts of a shell are made of.
+var shellPieces = strings.Split("a|b-c|1|./d|x:y|e@f|+|%|,|-|Ü|~|~/|~e|=|a=|a+=b|!|#|*|?|[|]|[[|{|}|{a,b}|{1..3}|..|(|)|(|)|<|>|&|;| | |\t|\n|\\|\\n|'|'|'a b'|\"|\"|\" \"|$a|$b|$c|$d|${e}|${a}|$1|$@|$*|$#|$?|$_|${#a}|${!a}|${a:-b}|${a%x}|${a#x}|${c%%words}|${e##~}|${d%*}|${c#tw}|${?%b}|${a%.c}|${l[0]}|$l|$LINENO|$IFS|$HOME|$(a)|`|$'\\n'|$\"a\"|\x00|if|then|elif|else|fi|while|until|for|in|case|esac|select|do|done|function|time|coproc|let|declare|local|export|readonly|typeset|nameref|test|@test|unset|exec", "|")
+
+func shellText(random *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + random.IntN(5) {
+		b.WriteString(shellPieces[random.IntN(len(shellPieces))])
+		if random.IntN(3) == 0 {
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// A text that is taken for a command of plain words is one to the parser, word for word.
+func TestPlainCommand(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	taken := 0
+	for range 40_000 {
+		text := shellText(random)
+		plain, parsed := toolcall.PlainCommand(text)
+		if plain != nil {
+			taken++
+			if !slices.Equal(plain, parsed) {
+				t.Fatalf("%q: %q, to the parser %q", text, plain, parsed)
+			}
+		}
+	}
+	if taken < 1000 {
+		t.Errorf("only %d texts were taken", taken)
+	}
+}
+
+// A word that is expanded without the library expands to what the library makes of it.
+func TestSplicedWords(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	spliced := 0
+	for _, vars := range []map[string]string{
+		nil,
+		{"a": "x", "b": "", "c": "two words", "d": "a*\\n", "e": "~"},
+		{"a": "\n", "b": "{a,b}", "c": "\x00x\x00y", "d": "$a", "1": "one", "#": "1", "@": "\x00one", "*": "\x00one"},
+		{"IFS": "x", "a": "axb"},
+	} {
+		for range 10_000 {
+			text := shellText(random)
+			n, wrong := toolcall.Spliced(text, vars)
+			if spliced += n; len(wrong) > 0 {
+				t.Fatal(wrong)
+			}
+		}
+	}
+	if spliced < 2000 {
+		t.Errorf("only %d words were spliced", spliced)
+	}
 }

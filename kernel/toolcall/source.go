@@ -85,7 +85,7 @@ func (r *reading) novel() stemSet {
 			}
 		}
 		if len(v.stems) == 0 {
-			for _, w := range readWords(v.form) {
+			for _, w := range r.readWords(v.form) {
 				out.add(w.stem)
 			}
 		}

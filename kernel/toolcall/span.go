@@ -51,7 +51,7 @@ func (b *budget) sentences(text string) []sentence {
 	if !b.spend(costSearch * len(text)) {
 		return nil
 	}
-	var out []sentence
+	out := make([]sentence, 0, 1+len(text)/usualSentence)
 	for lower := lowered(text); len(text) > 0; {
 		n := sentenceEnd(text)
 		s := b.sentence(text[:n], lower[:n])
@@ -69,6 +69,9 @@ func (b *budget) sentences(text string) []sentence {
 	}
 	return out
 }
+
+// usualSentence is how long the sentences of most texts are at least.
+const usualSentence = 64
 
 // sentenceEnd returns the length of the first sentence.
 func sentenceEnd(text string) int {
@@ -144,6 +147,13 @@ func (b *budget) words(text, lower string) ([]word, summary) {
 	all, whole := appendWords(b.pool, text, lower)
 	b.pool = all
 	return all[first:len(all):len(all)], whole
+}
+
+// readWords splits a text whose words are looked at once: they hold until others are read.
+func (b *budget) readWords(text string) []word {
+	words, _ := b.words(text, lowered(text))
+	b.pool = b.pool[:len(b.pool)-len(words)]
+	return words
 }
 
 // maxPool is how many words get their memory together.

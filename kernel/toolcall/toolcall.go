@@ -208,7 +208,7 @@ func decide(c Call, b *budget) (Decision, error) {
 func (r *reading) judge(c Call, leaves []leaf) {
 	for _, l := range leaves {
 		if l.variable != "" && l.text && variableName.MatchString(l.variable) {
-			r.variables[l.variable] = l.value
+			note(&r.variables, l.variable, l.value)
 		}
 		if l.text && folderKeys[l.key] {
 			r.workdir = l.value

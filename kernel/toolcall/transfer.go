@@ -438,7 +438,7 @@ func (s *shell) remember(name string, argv []string) {
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
 		if file, next, found := flags.program(argv, i); found {
-			s.fetched[path.Base(file)] = true
+			note(&s.fetched, path.Base(file), true)
 			i = next - 1
 			continue
 		}
@@ -449,15 +449,16 @@ func (s *shell) remember(name string, argv []string) {
 			continue
 		}
 		if a, ok := s.readAddress(w); ok && a.path != "/" {
-			s.fetched[path.Base(a.path)] = true
+			note(&s.fetched, path.Base(a.path), true)
 		}
 	}
 	if names := operands(argv); name == "certutil" && len(names) > 0 {
-		s.fetched[path.Base(names[len(names)-1])] = true
+		note(&s.fetched, path.Base(names[len(names)-1]), true)
 	}
 	if names := operands(argv); name == "scp" && len(names) > 1 && strings.Contains(names[0], ":") {
 		_, from, _ := strings.Cut(names[0], ":")
-		s.fetched[path.Base(names[len(names)-1])], s.fetched[path.Base(from)] = true, true
+		note(&s.fetched, path.Base(names[len(names)-1]), true)
+		note(&s.fetched, path.Base(from), true)
 	}
 }
 
@@ -487,7 +488,7 @@ func (s *shell) clones(argv []string) {
 	if at+2 < len(names) {
 		folder = path.Base(names[at+2])
 	}
-	s.fetched[folder] = true
+	note(&s.fetched, folder, true)
 }
 
 // pushes judges a push to an address: the remotes of a clone are the user's choice,
@@ -495,7 +496,7 @@ func (s *shell) clones(argv []string) {
 func (s *shell) pushes(argv []string) {
 	names := clientFlags["git"].operandsOf(argv)
 	if wordAt(names, 0) == "remote" && (wordAt(names, 1) == "add" || wordAt(names, 1) == "set-url") && len(names) > 3 {
-		s.written["git remote "+names[2]] = names[3]
+		note(&s.written, "git remote "+names[2], names[3])
 	}
 	at := slices.Index(names, "push")
 	if at < 0 || at > 2 || at+1 >= len(names) {

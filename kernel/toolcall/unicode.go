@@ -17,7 +17,7 @@ func plainText(text string) string {
 	}
 	text = strings.Map(func(c rune) rune {
 		switch {
-		case c == '\n' || c == '\t' || c == '\r' || c < 0x80:
+		case c < 0x80 || c >= 0x3400 && c < 0xd800: // CJK and Hangul have none of what follows
 			return c
 		case unicode.Is(unicode.Zs, c) || c == '\u2028' || c == '\u2029':
 			return ' '
@@ -33,6 +33,14 @@ func plainText(text string) string {
 		return c
 	}, text)
 	return latin(text)
+}
+
+// plainText remembers the last text: several readers ask for the same one.
+func (r *reading) plainText(text string) string {
+	if r.lastText != text {
+		r.lastText, r.lastPlain = text, plainText(text)
+	}
+	return r.lastPlain
 }
 
 func isASCII(text string) bool {

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -329,17 +330,16 @@ var windowsSigns = strings.NewReplacer("`", "", "^", "", "\u2018", "'", "\u2019"
 // word.
 func windowsWords(command string) []string {
 	var out []string
-	var word strings.Builder
-	quote, begun := rune(0), false
+	var word []byte
+	quote, begun := byte(0), false
 	flush := func() {
-		if begun {
-			out = append(out, word.String())
+		if begun && len(bytes.TrimSpace(word)) > 0 {
+			out = append(out, string(word))
 		}
-		word.Reset()
-		begun = false
+		word, begun = word[:0], false
 	}
-	for _, c := range command {
-		switch {
+	for i := range len(command) {
+		switch c := command[i]; {
 		case c == quote:
 			quote = 0
 		case quote == 0 && (c == '"' || c == '\''):
@@ -347,23 +347,25 @@ func windowsWords(command string) []string {
 		case quote == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '(' || c == ')' || c == '{' || c == '}' || c == ','):
 			flush()
 		default:
-			word.WriteRune(c)
+			word = append(word, c)
 			begun = true
 		}
 	}
 	flush()
-	return slices.DeleteFunc(out, func(w string) bool { return strings.TrimSpace(w) == "" })
+	return out
 }
 
 // windowsTargets are the words that are no flags, as paths.
 func windowsTargets(argv []string) []string {
-	var out []string
+	out := make([]string, 0, len(argv))
 	for _, w := range argv {
 		if strings.HasPrefix(w, "-") || len(w) == 2 && w[0] == '/' {
 			continue
 		}
-		w = strings.ReplaceAll(w, `\`, "/")
-		out = append(out, windowsPlaces.Replace(w))
+		if w = slashed(w); strings.ContainsAny(w, "$%") { // where all places begin
+			w = windowsPlaces.Replace(w)
+		}
+		out = append(out, w)
 	}
 	return out
 }

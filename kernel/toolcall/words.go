@@ -134,7 +134,7 @@ func lookUp(text string) lexeme {
 	if beginsElsewhere(text) {
 		l.traits = strange
 	}
-	if at := strings.LastIndexAny(text, "'’"); at >= 0 { // l'assistente
+	if at := strings.LastIndexByte(text, '\''); at >= 0 { // l'assistente
 		l.traits |= lexicon[text[at+1:]].traits & (assistants | softwares)
 	}
 	return l
@@ -178,17 +178,12 @@ type splitter struct {
 	opens, part bool
 }
 
-func readWords(text string) []word {
-	out, _ := appendWords(nil, text, lowered(text))
-	return out
-}
-
 // appendWords splits a sentence. An apostrophe within a word does not end it.
 func appendWords(out []word, text, lower string) ([]word, summary) {
 	s := splitter{text: text, lower: lower, out: out, first: len(out), start: -1, opens: true}
 	last := ' '
 	for i, c := range text {
-		letter := unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c)
+		letter := c < 0x80 && alphanumeric(byte(c)) || c >= 0x80 && (unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c)) //nolint:gosec // G115: it is ASCII
 		switch {
 		case letter && s.start >= 0 && unicode.IsUpper(c) && unicode.IsLower(last):
 			s.end(i)

@@ -26,7 +26,7 @@ func (s *shell) keeps(st *syntax.Stmt) {
 		if text, known := s.output(st, 0); known {
 			s.write(name, text)
 		} else if st.Cmd != nil && (s.factsOf(st.Cmd).fetches || s.factsOf(st.Cmd).decodes) {
-			s.fetched[path.Base(name)] = true
+			note(&s.fetched, path.Base(name), true)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func (s *shell) keepsAs(redirects []*syntax.Redirect, text string) {
 func (s *shell) write(name, text string) {
 	if s.spend(costWord + costSearch*len(text)) {
 		text = s.written[path.Base(name)] + text + "\n"
-		s.written[path.Base(name)] = text[:min(len(text), maxWritten)]
+		note(&s.written, path.Base(name), text[:min(len(text), maxWritten)])
 	}
 }
 
