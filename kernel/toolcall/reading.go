@@ -28,6 +28,7 @@ type reading struct {
 	asked     bool   // the request is known
 	certain   bool   // what is read is SQL and no sentence
 	gets      bool   // a request reads, if the call is one
+	trial     bool   // an argument says that this is for trying things out
 	outward   bool   // some argument names a place outside
 	everyday  bool   // what is written is what such a file has on any day
 	nested    int    // shells within shells, see maxNested
@@ -36,6 +37,7 @@ type reading struct {
 	version   int    // of the variables and folders of all shells
 	versions  int    // given so far
 	endpoints map[string]knownEndpoint
+	values    sqlValues // of the script of SQL that is read
 	broken    map[Invariant]bool
 	parser    *syntax.Parser // of shells, kept for its memory
 
@@ -108,6 +110,9 @@ func (r *reading) leaf(l leaf) {
 		return
 	}
 	r.images(l.value)
+	if queryLanguageKeys[l.key] {
+		r.queriesElsewhere(l)
+	}
 	r.as(r.tool.roleOf(l.key), l)
 	r.sent(l)
 }

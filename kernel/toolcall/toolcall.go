@@ -181,7 +181,7 @@ func decide(c Call, b *budget) (Decision, error) {
 		}
 	}
 	r.everyday = everydayText(r.writtenName(leaves), leaves)
-	r.gets = onlyGets(leaves)
+	r.gets, r.trial = onlyGets(leaves), trials(leaves)
 	for _, l := range leaves {
 		r.leaf(l)
 	}
