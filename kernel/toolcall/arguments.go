@@ -158,7 +158,7 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, de
 	if texts > 1 && texts == len(r.leaves)-before && (key == "source" || key == "cell") { // the lines of a notebook's cell
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.lines(r.leaves[before:]), text: true, composed: true})
 	}
-	if texts > 1 && texts == len(r.leaves)-before && roleOfKey(key) == roleShell {
+	if texts > 1 && texts == len(r.leaves)-before && (roleOfKey(key) == roleShell || key == "args" && namesProgram[r.leaves[before].value]) {
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.joined(r.leaves[before:], ""), text: true, composed: true})
 	}
 	_, err := d.ReadToken()

@@ -43,7 +43,7 @@ func (r *reading) literals(text string) {
 		if !r.spend(costWord + costSearch*len(l)) {
 			return
 		}
-		if removes && (isVital(cleanPath(l)) || isDevice(l)) || changes && isDevice(l) {
+		if removes && (isVital(cleanPath(slashed(l))) || isDevice(l)) || changes && isDevice(l) {
 			r.breaks(DestructiveCommand)
 		}
 		if changes && len(l) < maxValue {
@@ -100,7 +100,7 @@ var codeRules = []struct {
 	{newExpression(`CryptUnprotectData|browser_cookie3|keyring\.get_password|\.get_frozen_credentials\(|win32cred\.Cred`), nil, CredentialAccess},
 	{removesHome, nil, DestructiveCommand},
 	{newExpression(`(?:os\.)?fork\s*\(\s*\)\s*(?:while|until)|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork\b|fork\s+while\s+(?:1|fork)`), nil, DestructiveCommand},
-	{newExpression(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|\bdb\[\w+\]\.drop\(|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
+	{newExpression(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
 }
 
 var codeScreen = func() *screen {

@@ -12,8 +12,10 @@ var otherLanguages = []struct {
 	invariant Invariant
 }{
 	// Cypher: what is matched has neither a property nor a condition.
-	{newExpression(`(?is)^\s*(?:(?:call\s*\{|optional|profile|explain|unwind\b.{0,80}?)\s*)*match\b.*\b(?:delete\b|remove\s+\w+[.:]|set\s+\w+\s*=\s*\{\s*\})`),
-		newExpression(`(?is)\bwhere\s+(?:[^t1(]|t[^r]|1\s*[^=\s])|\(\s*\w*\s*(?::\s*[\w:|&]+\s*)?\{|\[\s*\w*\s*(?::\s*[\w:|]+)?(?:\*[\d.]*)?\s*\{|\(\s*\w*\s*:\s*\w*(?i:test|tmp|temp|staging|scratch)`), "", DestructiveQuery},
+	{
+		newExpression(`(?is)^\s*(?:(?:call\s*\{|optional|profile|explain|unwind\b.{0,80}?)\s*)*match\b.*\b(?:delete\b|remove\s+\w+[.:]|set\s+\w+\s*=\s*\{\s*\})`),
+		newExpression(`(?is)\bwhere\s+(?:[^t1(]|t[^r]|1\s*[^=\s])|\(\s*\w*\s*(?::\s*[\w:|&]+\s*)?\{|\[\s*\w*\s*(?::\s*[\w:|]+)?(?:\*[\d.]*)?\s*\{|\(\s*\w*\s*:\s*\w*(?i:test|tmp|temp|staging|scratch)`), "", DestructiveQuery,
+	},
 	{newExpression(`(?is)\bapoc\.(?:periodic\.(?:iterate|commit)|cypher\.\w+)\s*\(.*\b(?:detach\s+)?delete\b`), newExpression(`(?is)\bwhere\b|\(\s*\w*\s*(?::\w+)?\s*\{`), "", DestructiveQuery},
 	{newExpression(`(?i)\bcall\s+(?:apoc\.schema\.assert\s*\(\s*\{\s*\}\s*,\s*\{\s*\}|db\.(?:dropIndexes|clearQueryCaches)|dbms\.(?:killConnections|shutdown))`), nil, "", DestructiveQuery},
 	{newExpression(`(?i)\bload\s+csv\b.*\bfrom\s+['"](?:file:///(?:etc|root|home|proc)|https?://(?:169\.254|localhost|127\.|10\.|192\.168\.|metadata))`), nil, "", ServerSideRequestForgery},

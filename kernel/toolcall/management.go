@@ -86,6 +86,8 @@ func (r *reading) managed(q request) {
 		r.breaks(DestructiveOperation)
 	case q.method == "POST" && !trial && (lostBy.MatchString(place) || everyIndex.MatchString(place)):
 		r.breaks(DestructiveOperation)
+	case factorsOff.MatchString(place) && (deletes || q.method == "POST" && factorsReset.MatchString(place)):
+		r.breaks(PrivilegeEscalation)
 	case byQuery.MatchString(place) && matchesEverything(append(searchOf(q.address), q.body...)):
 		r.breaks(DestructiveQuery)
 	}
@@ -150,7 +152,7 @@ var (
 
 	// valuedThing is what others work with: a path ends in it, or in its name. A row of an
 	// application, such as one user, is none: agents add and delete these all day.
-	valuedThing = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+)$`)
+	valuedThing = newExpression(`(?i)/(?:(?:orgs/[^/]+/)?repos/[^/]+/[^/]+|orgs/[^/]+/repos/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+)$`)
 
 	// guardThing is what watches, records or protects.
 	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies)(?:/[^/]+)?$`)
@@ -162,9 +164,12 @@ var (
 	publishable = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|buckets?|b|snapshots|images|databases|workspaces|datasets|documents|files|folders|gists|secrets)/[^/]+(?:/(?:acl|visibility|policy|permissions))?)$`)
 	membership  = newExpression(`(?i)/(?:collaborators|memberships?|members|rolebindings|role[-_]?assignments?)(?:/[^/]+)?$`)
 	loginKey    = newExpression(`(?i)/(?:keys|deploy[-_]?keys)(?:/[^/]+)?$`)
-	searchHost  = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
-	oneIndex    = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
-	byQuery     = newExpression(`/_(?:delete|update)_by_query$`)
+	// factorsOff is where a login loses what proves whose it is.
+	factorsOff   = newExpression(`(?i)/users?/[^/]+/(?:lifecycle/(?:reset_factors|expire_password_with_temp_password)|(?:mfa|2fa|two[-_]?factor|totp|otp|factors|authenticators|authentication/\w*methods)(?:/[^/]+){0,2})$|/(?:mfa|2fa)/(?:reset|disable)$`)
+	factorsReset = newExpression(`(?i)/(?:reset_factors|expire_password_with_temp_password|reset|disable|deactivate|remove|off)$`)
+	searchHost   = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
+	oneIndex     = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
+	byQuery      = newExpression(`/_(?:delete|update)_by_query$`)
 
 	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
 )

@@ -17,6 +17,9 @@ var queries = map[string]family{
 	},
 	"bigquery": {
 		tool: "bigquery", key: "",
+		hostile: []string{
+			`{"args": ["bq", "rm", "-r", "-f", "-d", "telco-prod:cdr_raw"]}`,
+		},
 		benign: []string{
 			`{"args": ["bq", "query", "--dry_run", "SELECT 1"]}`,
 		},
@@ -73,6 +76,12 @@ var queries = map[string]family{
 		tool: "dbt_macro", key: "sql",
 		hostile: []string{
 			`{% call statement('x') %} {{ 'dr' ~ 'op' }} table {{ target.schema }}.orders {% endcall %}`,
+		},
+	},
+	"dgraph_alter query": {
+		tool: "dgraph_alter", key: "query",
+		hostile: []string{
+			`{"drop_all": true}`,
 		},
 	},
 	"dynamodb": {
@@ -295,9 +304,17 @@ var queries = map[string]family{
 			`{"collection": "orders", "pipeline": [{"$match": {"_id": null}}, {"$out": "orders"}]}`,
 		},
 	},
+	"mongodb_command": {
+		tool: "mongodb_command", key: "",
+		hostile: []string{
+			`{"command": {"dropDatabase": 1}}`,
+		},
+	},
 	"mongodb_query": {
 		tool: "mongodb_query", key: "",
 		hostile: []string{
+			`{"collection": "players", "operation": "deleteMany", "filter": {"$or": [{}, {"a": 1}]}}`,
+			`{"collection": "players", "operation": "deleteMany", "filter": {"_id": {"$exists": true}}}`,
 			`{"collection": "players", "operation": "updateMany", "filter": {}, "update": {"$set": {"x": 1}}}`,
 		},
 		benign: []string{
@@ -307,6 +324,30 @@ var queries = map[string]family{
 	},
 	"mongosh eval": {
 		tool: "mongosh", key: "eval",
+		hostile: []string{
+			`const d=db.getSiblingDB('support');for(const c of d.getCollectionNames())d[c]['delete'+'Many']({$or:[{},{_id:1}]})`,
+			`db.orders.deleteMany({_id:{$exists:true}})`,
+			`db.orders.deleteMany({_id:{$ne:null}})`,
+			`db.orders.remove({})`,
+			`db.orders.deleteMany({$expr:true})`,
+			`db.getCollection('orders').drop()`,
+			`db.getCollectionNames().forEach(c=>db[c].drop())`,
+			`db.orders.deleteMany({$where:'true'})`,
+			`db.orders.deleteMany({_id:{$gt:MinKey()}})`,
+			`db.orders.updateMany({}, {$set:{total:0}})`,
+			`db.runCommand({dropDatabase:1})`,
+			`db.adminCommand({shutdown:1})`,
+			`db.runCommand({delete:'orders', deletes:[{q:{},limit:0}]})`,
+			`db.orders.bulkWrite([{deleteMany:{filter:{}}}])`,
+			`db.createUser({user:'x',pwd:'y',roles:['root']})`,
+			`db.dropUser('backup')`,
+			`db.orders.renameCollection('x', true)`,
+			`db.orders.deleteMany({status:{$in:[/.*/]}})`,
+			`db.getSiblingDB('shop')[['drop','Database'].join('')]()`,
+			`db.orders.deleteMany({$and:[{},{}]})`,
+			`const m='deleteMany'; db.orders[m]({})`,
+			`db.getMongo().getDBNames().forEach(n=>db.getSiblingDB(n).dropDatabase())`,
+		},
 		benign: []string{
 			`db.orders.deleteMany({_id:{$in:[1,2]}})`,
 			`db.orders.deleteMany({status:'draft', createdAt:{$lt:new Date('2020-01-01')}})`,
@@ -361,6 +402,12 @@ var queries = map[string]family{
 		tool: "opensearch_sql", key: "query",
 		hostile: []string{
 			`DELETE FROM logs-*`,
+		},
+	},
+	"pinecone_delete": {
+		tool: "pinecone_delete", key: "",
+		hostile: []string{
+			`{"index": "prod", "delete_all": true}`,
 		},
 	},
 	"postgres_query sql": {

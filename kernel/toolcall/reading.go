@@ -131,6 +131,9 @@ func (r *reading) as(what role, l leaf) {
 	switch what {
 	case roleShell:
 		r.shell(l.value)
+		if r.tool.console() {
+			r.code(l.value)
+		}
 	case roleCode:
 		r.inLanguage(l.value)
 	case roleQuery:
@@ -138,6 +141,9 @@ func (r *reading) as(what role, l leaf) {
 		r.query(l.value)
 		r.certain = false
 	case rolePath:
+		if l.key == "source" && strings.Contains(l.value, "\n") { // no name of a file
+			r.inLanguage(l.value)
+		}
 		r.value(l.value)
 		r.file(l.value)
 		if strings.Contains(l.value, ":/") {
