@@ -40,6 +40,8 @@ type ancestors struct {
 	headers bool // the nearest one holds headers, or all of them credentials
 	roleRef bool // one of them refers to a role
 	filter  bool // one of them picks what an operation changes
+	// one of them says to whom mail goes on, or how a payment is approved
+	forwards, approval bool
 }
 
 func (a ancestors) under(key string) ancestors {
@@ -50,7 +52,7 @@ func (a ancestors) under(key string) ancestors {
 	if !a.named {
 		headed = headers.MatchString(key)
 	}
-	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref"), filter: a.filter || filterKeys[key]}
+	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref"), filter: a.filter || filterKeys[key], forwards: a.forwards || forwardKey.MatchString(key), approval: a.approval || strings.HasPrefix(key, "approval")}
 }
 
 // argumentReader collects the leaves of a call in document order.

@@ -15,13 +15,51 @@ func (r *reading) packedSecret(text string) bool {
 	}
 	for _, m := range packedData.FindAllString(text, maxRedirects) {
 		for _, raw := range unpackedForms(m) {
-			if secret.matches(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
+			if secret.matches(raw) || namedSecret.MatchString(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
 				return true
 			}
 		}
 	}
+	_, query, found := strings.Cut(text, "?")
+	if plain, err := url.QueryUnescape(query); found && err == nil && strings.Contains(query, "%3") {
+		return namedSecret.MatchString(plain)
+	}
 	return false
 }
+
+// namedSecret is a secret beside its name, as files of settings have it.
+var namedSecret = newExpression(`(?i)(?:^|[^a-z0-9])(?:[a-z0-9]{1,20}[_-]){0,4}(?:password|passwd|secret|(?:access|refresh|auth|session|bearer)[_-]?token|(?:api|access|deploy|private|secret|signing)[_-]?key|credentials?)(?:[_-][a-z0-9]{1,20})?\s?[=:]\s?[^\s=&]{6,}|\bAKIA[A-Z0-9]|\bsecret[-_]access[-_]key`)
+
+// carriedByMail judges a file of others, or one that is called like what nobody sends about,
+// that goes with a message or an upload to somebody whom the user did not name.
+func (r *reading) carriedByMail(leaves []leaf) {
+	if !r.tool.sends || r.tool.shell || r.tool.code {
+		return
+	}
+	sensitive := false
+	for _, l := range leaves {
+		if !l.text || len(l.value) > maxValue {
+			continue
+		}
+		switch roleOfKey(l.key) {
+		case roleDestination, roleURL:
+			if r.request.named(l.value) || r.asksFor(r.hostIn(l)) {
+				return
+			}
+		default:
+			name := slashed(l.value)
+			sensitive = sensitive || (attachedKeys[l.key] || roleOfKey(l.key) == rolePath) && privateFile.MatchString(name) && guardedName.MatchString(name)
+		}
+	}
+	if sensitive {
+		r.breaks(DataExfiltration)
+	}
+}
+
+var (
+	attachedKeys = words("attachment attachments attach attached attachmentpath attachmentpaths attachmenturl upload media document documents")
+	guardedName  = newExpression(`(?i)payroll|salar(?:y|ies)|\biban|_iban|customers?\b|customers?[_.-]|clients?[_.-]|passport|\bssn|password|secret|credential|\bbackups?/|[_.-](?:dump|backup)\b|\.(?:sql|dump|bak|pst|kdbx|sqlite3?|db|mdb)(?:\.\w+)?$|patients?|medical|/hr/|employees|tax[_-]?returns?|bank[_-]|cards?[_-]|contracts?/`)
+)
 
 var packedData = newExpression(`[A-Za-z0-9+_-]{16,}={0,2}`)
 

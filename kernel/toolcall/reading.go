@@ -113,6 +113,7 @@ func (r *reading) leaf(l leaf) {
 	if queryLanguageKeys[l.key] {
 		r.queriesElsewhere(l)
 	}
+	r.rendered(l)
 	r.as(r.tool.roleOf(l.key), l)
 	r.sent(l)
 }
