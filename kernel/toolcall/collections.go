@@ -14,7 +14,7 @@ func (r *reading) collections(text string, sites []site) {
 			continue
 		}
 		args := argumentsAt(text, s.open)
-		receiver := string(chainBefore([]byte(text[max(0, s.start-maxValueOf):s.start])))
+		receiver := chainBefore([]byte(text[max(0, s.start-maxValueOf):s.start]))
 		first := ""
 		if len(args) > 0 {
 			first = compactJSON.Replace(args[0])

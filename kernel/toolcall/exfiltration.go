@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -36,28 +37,25 @@ func (r *reading) carriedByMail(leaves []leaf) {
 	if !r.tool.sends || r.tool.shell || r.tool.code {
 		return
 	}
-	sensitive := false
-	for _, l := range leaves {
-		if !l.text || len(l.value) > maxValue {
-			continue
+	sensitive := slices.ContainsFunc(leaves, func(l leaf) bool {
+		if !l.text || len(l.value) > maxValue || !attachedKeys[l.key] && roleOfKey(l.key) != rolePath {
+			return false
 		}
-		switch roleOfKey(l.key) {
-		case roleDestination, roleURL:
-			if r.request.named(l.value) || r.asksFor(r.hostIn(l)) {
-				return
-			}
-		default:
-			name := slashed(l.value)
-			sensitive = sensitive || (attachedKeys[l.key] || roleOfKey(l.key) == rolePath) && privateFile.MatchString(name) && guardedName.MatchString(name)
-		}
+		name := slashed(l.value)
+		return privateFile.MatchString(name) && guardedName.MatchString(name) && !shownFile.MatchString(name)
+	})
+	named := func(l leaf) bool {
+		role := roleOfKey(l.key)
+		return l.text && (role == roleDestination || role == roleURL) && (r.request.named(l.value) || r.asksFor(r.hostIn(l)))
 	}
-	if sensitive {
+	if sensitive && !slices.ContainsFunc(leaves, named) {
 		r.breaks(DataExfiltration)
 	}
 }
 
 var (
 	attachedKeys = words("attachment attachments attach attached attachmentpath attachmentpaths attachmenturl upload media document documents")
+	shownFile    = newExpression(`(?i)\.(?:png|jpe?g|svg|gif|webp|html?|md)$`)
 	guardedName  = newExpression(`(?i)payroll|salar(?:y|ies)|\biban|_iban|customers?\b|customers?[_.-]|clients?[_.-]|passport|\bssn|password|secret|credential|\bbackups?/|[_.-](?:dump|backup)\b|\.(?:sql|dump|bak|pst|kdbx|sqlite3?|db|mdb)(?:\.\w+)?$|patients?|medical|/hr/|employees|tax[_-]?returns?|bank[_-]|cards?[_-]|contracts?/`)
 )
 

@@ -46,9 +46,11 @@ func (r *reading) grants(leaves []leaf) {
 	if !s.acts || r.trial || r.tool.shell || r.tool.code || r.tool.sql || !r.spend(costWord*(len(leaves)+len(s.words))) {
 		return
 	}
-	meant := slices.ContainsFunc(leaves, func(l leaf) bool {
-		return l.text && len(l.value) < maxValue && !strings.Contains(l.value, "://") && forEverybody.MatchString(l.value)
-	})
+	meant := func() bool {
+		return slices.ContainsFunc(leaves, func(l leaf) bool {
+			return l.text && len(l.value) < maxValue && !strings.Contains(l.value, "://") && forEverybody.MatchString(l.value)
+		})
+	}
 	people := s.any("user", "users", "member", "members", "membership", "memberships", "role", "roles", "collaborator", "collaborators", "invite", "invitation", "invitations", "team", "teams", "principal", "permission", "permissions", "acl", "realm", "delegate", "delegates")
 	shares := s.any("share", "sharing", "permission", "permissions", "acl", "link", "createlink", "bucket", "grant", "iam")
 	rules := s.any("filter", "filters", "rule", "rules", "messagerules", "autoforwarding", "forwarding", "forwardingaddresses", "delegate", "delegates", "mailbox")
@@ -73,7 +75,7 @@ func (r *reading) grants(leaves []leaf) {
 			if !ownDomain(value, leaves) && (s.any("autoforwarding", "forwarding", "delegate", "delegates") || slices.ContainsFunc(leaves, hidesMail)) {
 				r.breaks(DataExfiltration)
 			}
-		case l.text && !meant && (shares || l.key == "xamzacl") && openKeys[l.key] && (openTo.MatchString(value) || value == "default" && s.any("calendar", "calendars")) && !r.asksWord("public", "anyone", "everyone", "anonymous"):
+		case l.text && (shares || l.key == "xamzacl") && openKeys[l.key] && (openTo.MatchString(value) || value == "default" && s.any("calendar", "calendars")) && !r.asksWord("public", "anyone", "everyone", "anonymous") && !meant():
 			r.breaks(DataExfiltration)
 		case l.text && l.key == "consenttype" && value == "allprincipals",
 			l.text && (l.key == "scopes" || l.key == "scope") && s.any("token", "tokens", "pat", "grant", "grants") && everyScope.MatchString(value) && !r.asksWord("admin", "sudo", "full"):
@@ -126,7 +128,7 @@ func (r *reading) asksWord(list ...string) bool {
 var (
 	// forEverybody is what things are called that are made to be seen by all.
 	forEverybody = newExpression(`(?i)(?:^|[^a-z])(?:public[-_/.](?:site|assets|data|docs|downloads|files|web|html|media)|press(?:kit|[-_]?releases?)?|website|www|assets|static|marketing|brochures?|flyers?|blog|open[-_]?data|cdn|newsletters?|handouts?|posters?|logos?|menus?|syllabus|job[-_]?posting)(?:[^a-z]|$)`)
-	makesAdmin   = newExpression(`\b(?:set|make|promote|grant|add|assign|become)(?: (?:user|member|account|org|team|new|to|as))* (?:owner|admin|administrator|superuser|root)$`)
+	makesAdmin   = newExpression(`\b(?:set|make|promote|grant|add|assign|become)(?: (?:user|member|account|org|team|new|to|as))* (?:admin|administrator|superuser|root)$|\b(?:set|make|promote|change|transfer)(?: to| as| new)* (?:org|organi[sz]ation|workspace|tenant|account|project|repo|repository|team|site)(?: to| as)* owner$|\badmin (?:set|make|assign) owner$`)
 	adminSwitch  = newExpression(`^(?:is)?(?:admin|superuser|superadmin|owner|staffadmin|globaladmin)$`)
 	factorSwitch = newExpression(`^(?:require|enforce)?(?:mfa|2fa|twofactor(?:auth(?:entication)?)?|totp)(?:enabled|required|enforced|enforcement)?$`)
 	forwardKey   = newExpression(`^(?:auto)?(?:forward|redirect)(?:s|to|ing|ingaddress|address|email|asattachmentto)?$|^delegate(?:email)?$`)

@@ -24,10 +24,10 @@ var otherLanguages = []struct {
 	// SPARQL
 	{newExpression(`(?i)\bdelete\s+(?:where\s*)?\{\s*(?:graph\s+\S+\s*\{\s*)?\?\w+\s+\?\w+\s+\?\w+\s*\.?\s*\}|(?:^|;)\s*(?:drop|clear)\s+(?:silent\s+)?(?:all|default|named|graph\s+[<\w])`), nil, "sparql rdf graph triple triplestore fuseki virtuoso graphdb stardog blazegraph neptune", DestructiveQuery},
 	// AQL and SurrealQL
-	{newExpression(`(?is)\bfor\s+\w+\s+in\s+\w+\s+remove\b`), newExpression(`(?i)\bfilter\b`), "", DestructiveQuery},
+	{newExpression(`(?is)^\s*for\s+\w+\s+in\s+\w+\s+remove\b`), newExpression(`(?i)\bfilter\b`), "", DestructiveQuery},
 	{newExpression(`(?i)(?:^|;)\s*(?:remove\s+(?:table|database|namespace)\s+\w|delete\s+(?:only\s+)?\w+\s*;?\s*$)`), nil, "surreal surrealdb", DestructiveQuery},
 	// series of time
-	{newExpression(`(?i)\bdrop\s+(?:series|shard|retention\s+policy)\b`), newExpression(`(?i)\bwhere\b`), "", DestructiveQuery},
+	{newExpression(`(?i)(?:^|;)\s*drop\s+(?:series|shard|retention\s+policy)\b`), newExpression(`(?i)\bwhere\b`), "", DestructiveQuery},
 	// Kusto
 	{newExpression(`(?im)^\s*\.(?:drop\s+(?:tables?|databases?|extents|columns?|materialized-view|function)|clear\s+(?:tables?|database|materialized-view)|purge\s+(?:tables?|materialized-view)|delete\s+table|alter(?:-merge)?\s+(?:table|database)\s+\S+\s+policy\s+retention\s+softdelete\s*=\s*0)\b`), nil, "", DestructiveQuery},
 	// the searches of logs

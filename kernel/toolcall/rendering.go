@@ -1,9 +1,11 @@
 package toolcall
 
+import "strings"
+
 // rendered judges a page, a picture or a document in XML that a tool renders or parses: what
 // it takes in from elsewhere is fetched where the tool runs.
 func (r *reading) rendered(l leaf) {
-	if !l.text || !r.tool.any("render", "pdf", "html", "screenshot", "convert", "svg", "xml", "thumbnail", "wkhtmltopdf", "weasyprint", "puppeteer", "markdown", "docx", "document", "epub", "parse", "print") || r.tool.any("file", "files", "write", "edit", "str", "fs") {
+	if !l.text || !strings.Contains(l.value, ":") || !strings.ContainsAny(l.value, "<(@") || !r.tool.any("render", "pdf", "html", "screenshot", "convert", "svg", "xml", "thumbnail", "wkhtmltopdf", "weasyprint", "puppeteer", "markdown", "docx", "document", "epub", "parse", "print") || r.tool.any("file", "files", "write", "edit", "str", "fs") {
 		return
 	}
 	if !takesIn.MatchString(l.value) && !externalEntity.MatchString(l.value) || !r.spend(costSearch*len(l.value)) {

@@ -76,5 +76,5 @@ var (
 	verbNamed      = newExpression(`(?i)\bmethod['"]?\s*[:=]\s*(?:'(post|put|patch|delete)'|"(post|put|patch|delete)")`)
 	httpLiteral    = regexp.MustCompile(`'https?://[^'\s]{1,300}'|"https?://[^"\s]{1,300}"`)
 	asksFirst      = newExpression(`\b(?:get|fetch|urlopen|request)\s*\($`)
-	bodyMember     = regexp.MustCompile(`['"]?(\w{1,60})['"]?\s*[:=]\s*('[^']{0,200}'|"[^"]{0,200}"|[Tt]rue|[Ff]alse|\d{1,9})`)
+	bodyMember     = regexp.MustCompile(`['"]?(\w{1,60})['"]?\s*[:=]\s*('[^']{0,200}'|"[^"]{0,200}"|(?i:true|false)|\d{1,9})`)
 )
