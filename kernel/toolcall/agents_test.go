@@ -143,7 +143,7 @@ func TestAgents(t *testing.T) {
 		{"open file", "agents_open.jsonl", every, 0.84, 0.03},
 		{"open half", "agents_more.jsonl", openName, 0.60, 0.03},
 		{"open half of the third", "agents_third.jsonl", openName, 0.75, 0.03},
-		{"open half of the fourth", "agents_fourth.jsonl", openName, 0.75, 0.06},
+		{"open half of the fourth", "agents_fourth.jsonl", openName, 0.75, 0.07},
 		{"open half of the fifth", "agents_fifth.jsonl", openName, 0.75, 0.06},
 		{"closed half", "agents_more.jsonl", closedName, 0.40, 0.10},
 		{"closed half of the third", "agents_third.jsonl", closedName, 0.40, 0.10},

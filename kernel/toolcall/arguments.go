@@ -41,6 +41,8 @@ type ancestors struct {
 	headers bool // the nearest one holds headers, or all of them credentials
 	roleRef bool // one of them refers to a role
 	filter  bool // one of them picks what an operation changes
+	// one of them says to whom mail goes on, or how a payment is approved
+	forwards, approval bool
 }
 
 func (a ancestors) under(key string) ancestors {
@@ -51,7 +53,7 @@ func (a ancestors) under(key string) ancestors {
 	if !a.named {
 		headed = headers.MatchString(key)
 	}
-	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref"), filter: a.filter || filterKeys[key]}
+	return ancestors{named: true, headers: headed, roleRef: a.roleRef || strings.Contains(key, "roleref"), filter: a.filter || filterKeys[key], forwards: a.forwards || forwardKey.MatchString(key), approval: a.approval || strings.HasPrefix(key, "approval")}
 }
 
 // argumentReader collects the leaves of a call in document order.
@@ -167,7 +169,7 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, de
 	if texts > 1 && texts == len(r.leaves)-before && (key == "source" || key == "cell") { // the lines of a notebook's cell
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.lines(r.leaves[before:]), text: true, composed: true})
 	}
-	if texts > 1 && texts == len(r.leaves)-before && roleOfKey(key) == roleShell {
+	if texts > 1 && texts == len(r.leaves)-before && (roleOfKey(key) == roleShell || key == "args" && namesProgram[r.leaves[before].value]) {
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.joined(r.leaves[before:], ""), text: true, composed: true})
 	}
 	_, err := d.ReadToken()

@@ -65,22 +65,27 @@ func (s *shell) surely(text string) {
 // documents judges a call to a database of documents: code that runs in the server,
 // and operations on every document.
 func (r *reading) documents(leaves []leaf) {
-	operation, filtered, everything, everywhere := "", false, false, false
+	operation, filtered, passed, everything, everywhere := "", false, false, false, false
+	stores := r.tool.stores()
 	for _, l := range leaves {
 		switch {
 		case serverCode[l.key]:
 			r.breaks(DestructiveQuery)
-		case l.text && strings.HasPrefix(strings.TrimSpace(l.value), "db.") && r.tool.stores():
+		case l.text && stores && mongoProgram.MatchString(l.value):
 			r.code(l.value)
-		case l.text && everyIndex.MatchString(l.value) && r.tool.stores():
+		case l.text && everyIndex.MatchString(l.value) && stores:
 			everywhere = true
 		case l.text && operationKeys[l.key] && len(l.value) < maxKey:
 			operation = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(l.value))
-		case filterKeys[l.key] && l.value == "{}":
+		case losingSwitches[l.key] && (l.value == "true" || l.value == "1") && (stores || r.tool.any("pinecone", "qdrant", "weaviate", "chroma", "milvus", "dgraph", "vector", "vectors", "cache", "queue")):
+			r.breaks(DestructiveQuery)
+		case (filterKeys[l.key] || l.key == "$or" || l.key == "$and" && !filtered) && l.value == "{}":
 			everything = true
+		case l.above.filter && vacuous(l):
+			passed = true
 		case filterKeys[l.key] || l.above.filter:
 			filtered = true
-		case strings.HasPrefix(l.key, "$") && operators[l.key] && !r.tool.stores():
+		case strings.HasPrefix(l.key, "$") && operators[l.key] && !stores:
 			r.breaks(DestructiveQuery) // an operator where a value belongs
 		}
 	}
@@ -90,16 +95,16 @@ func (r *reading) documents(leaves []leaf) {
 	switch {
 	case everywhere && strings.Contains(operation, "delete"):
 		r.breaks(DestructiveQuery)
-	case dropsAll.MatchString(operation) && r.tool.stores():
+	case dropsAll.MatchString(operation) && stores:
 		r.breaks(DestructiveQuery)
-	case changesMany.MatchString(operation) && (everything || !filtered && r.tool.stores()):
+	case changesMany.MatchString(operation) && (everything || !filtered && (passed || stores)):
 		r.breaks(DestructiveQuery)
 	}
 }
 
 // stores reports whether the tool is a database of documents or keys.
 func (t tool) stores() bool {
-	return t.sql || t.any("mongo", "mongodb", "documentdb", "collection", "couchdb", "couch", "firestore", "dynamo", "dynamodb", "elastic", "elasticsearch", "opensearch", "cosmos", "nosql", "documents", "redis", "index")
+	return t.sql || t.any("mongo", "mongosh", "mongodb", "documentdb", "collection", "couchdb", "couch", "firestore", "dynamo", "dynamodb", "elastic", "elasticsearch", "opensearch", "cosmos", "nosql", "documents", "redis", "index")
 }
 
 var (

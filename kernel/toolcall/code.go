@@ -44,7 +44,7 @@ func (r *reading) literals(text string) {
 		if !r.spend(costWord + costSearch*len(l)) {
 			return
 		}
-		if removes && (isVital(cleanPath(l)) || isDevice(l)) || changes && isDevice(l) {
+		if removes && (isVital(cleanPath(slashed(l))) || isDevice(l)) || changes && isDevice(l) {
 			r.breaks(DestructiveCommand)
 		}
 		if changes && len(l) < maxValue {
@@ -67,7 +67,7 @@ func (r *reading) literals(text string) {
 }
 
 // testDatabase drops the database that the tests of a program have made.
-var testDatabase = newExpression(`\.(?:db|get_database|getSiblingDB)\(\s*f?['"](?:jest|vitest|mocha|pytest|test|e2e|tmp|ci)[_-][^'"\n]{0,60}['"](?:\s*\+\s*[\w.]{1,40}|\s*\+\s*[\w.]{1,30}\(\))?\s*\)\.(?:dropDatabase|drop_database)\(\)`)
+var testDatabase = newExpression(`\.(?:db|get_database|getSiblingDB)\(\s*f?['"](?:jest|vitest|mocha|pytest|test|e2e|tmp|ci)[_-][^'"\n]{0,60}['"](?:\s*\+\s*[\w.]{1,40}|\s*\+\s*[\w.]{1,30}\(\))?\s*\)\.(?:dropDatabase|drop_database)\(\)|\buse\s+(?:(?:jest|vitest|mocha|pytest|test|e2e|tmp|ci)[_-]\w{1,60}|\w{1,60}_test)\s*[;\n]\s*db\.dropDatabase\(\)`)
 
 // withValues writes the values of variables that are plain literals beside the literal
 // that they are joined to.
@@ -104,7 +104,7 @@ var codeRules = []struct {
 	{newExpression(`CryptUnprotectData|browser_cookie3|keyring\.get_password|\.get_frozen_credentials\(|win32cred\.Cred`), nil, CredentialAccess},
 	{removesHome, nil, DestructiveCommand},
 	{newExpression(`(?:os\.)?fork\s*\(\s*\)\s*(?:while|until)|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork\b|fork\s+while\s+(?:1|fork)`), nil, DestructiveCommand},
-	{newExpression(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\bdb\.[\w.]+\.drop\(\s*\)|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|\bdb\[\w+\]\.drop\(|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
+	{newExpression(`\.(?:deleteMany|remove|updateMany)\(\s*\{\s*\}|\.dropDatabase\(|\.flush(?:all|db)\(\s*\)|\.drop_(?:database|all|collection)\(|\$where\b|objects\.all\(\)\.delete\(`), nil, DestructiveQuery},
 }
 
 var codeScreen = func() *screen {

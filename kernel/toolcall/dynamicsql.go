@@ -14,7 +14,7 @@ func (r *reading) dynamic(s []token) bool {
 	if !isWord(s, 0, "DO", "EXEC", "EXECUTE", "PREPARE", "SET", "DECLARE", "CALL", "BEGIN", "SELECT", "FOR", "IF", "LOOP", "WHILE", "CREATE") || r.nested > maxNested {
 		return false
 	}
-	if isWord(s, 0, "SELECT") && !isWord(s, 1, "DBLINK", "DBLINK_EXEC", "QUERY_TO_XML", "QUERY_TO_XML_AND_XMLSCHEMA") {
+	if isWord(s, 0, "SELECT") && !isWord(s, 1, "DBLINK", "DBLINK_EXEC", "QUERY_TO_XML", "QUERY_TO_XML_AND_XMLSCHEMA") && !isWord(s, len(s)-1, "GEXEC") {
 		return false
 	}
 	if isWord(s, 0, "CREATE") && !anyWordAfter(s[:min(len(s), 6)], 0, "FUNCTION", "PROCEDURE", "EVENT", "TRIGGER") {
@@ -55,7 +55,7 @@ func (r *reading) dynamic(s []token) bool {
 	}
 	r.nested++
 	defer func() { r.nested-- }()
-	for _, text := range append(texts, built.String()) {
+	for _, text := range append(append(texts, built.String()), r.values.chains(s)...) {
 		if !r.spend(costQuery * len(text)) {
 			return true
 		}
@@ -65,8 +65,11 @@ func (r *reading) dynamic(s []token) bool {
 		if strings.HasSuffix(text, " ") {
 			text += unnamed // what the program puts there
 		}
-		for _, statement := range statements(text) {
-			if r.destructive(statement) {
+		inner := statements(text)
+		made := temporaries(inner)
+		r.values.assign(inner)
+		for _, statement := range inner {
+			if !losesScratch(statement, made) && r.destructive(statement) {
 				return true
 			}
 		}
@@ -131,7 +134,7 @@ func filled(format string, values []string) string {
 	})
 }
 
-var formatPlace = newExpression(`%(?:\d\$)?[-\d]*[SIL]`)
+var formatPlace = newExpression(`%(?:\d\$)?[-\d]*[SIL]|\{\}`)
 
 // payeeChange reports whether a change replaces the account that somebody is paid to, or the
 // password of a login, of more rows than a key picks.
@@ -154,9 +157,26 @@ func payeeChange(s []token, i int) bool {
 		if !isWord(set, j+1, "=") || !paidTo.MatchString(column) || j > 0 && !isWord(set, j-1, ",") {
 			continue
 		}
-		replaced = replaced || j+2 < end && (set[j+2].quoted || isNumber(set[j+2].text)) && (j+3 == end || isWord(set, j+3, ","))
+		replaced = replaced || ofLiterals(set[j+2:end])
 	}
 	return replaced && !byKey(condition(set[end+1:], set[end].depth))
+}
+
+// ofLiterals reports whether the value that an assignment begins with is made of literals and
+// of calls, and of no column: every row gets the same.
+func ofLiterals(s []token) bool {
+	some := false
+	for i, t := range s {
+		switch {
+		case t.text == "," && t.depth == s[0].depth:
+			return some
+		case t.quoted || isNumber(t.text):
+			some = true
+		case isName(t.text) && !isWord(s, i+1, "(") && !isWord(s, i, "N", "E", "AS", "TEXT", "VARCHAR", "CHAR"):
+			return false
+		}
+	}
+	return some
 }
 
 // byKey reports whether a condition asks for one key, or for some.
@@ -167,7 +187,7 @@ func byKey(s []token) bool {
 			return false
 		}
 		if isWord(s, j+1, "=", "IN") && pickingColumn.MatchString(column) {
-			return true
+			return !isWord(s, j+2, "(") || !isWord(s, j+3, "SELECT")
 		}
 	}
 	return false
@@ -221,6 +241,8 @@ func leavesDatabase(s []token) bool {
 		}
 	case isWord(s, 0, "LOAD"):
 		return isWord(s, 1, "DATA", "XML") && anyWordAfter(s, 0, "INFILE")
+	case isWord(s, 0, "VACUUM") && anyWordAfter(s, 0, "RETAIN"):
+		return isWord(s, len(s)-2, "0")
 	case isWord(s, 0, "ATTACH", "VACUUM"):
 		for _, t := range s {
 			if name := strings.ToLower(unquoted(t.text)); t.quoted && (outside(name) || servedFile.MatchString(name)) {
@@ -242,7 +264,11 @@ func leavesDatabase(s []token) bool {
 	case isWord(s, 0, "SET"):
 		return isWord(s, 1, "GLOBAL") && anyWordAfter(s, 1, "GENERAL_LOG_FILE", "SLOW_QUERY_LOG_FILE", "GENERAL_LOG", "LOCAL_INFILE", "SECURE_FILE_PRIV", "LOG_BIN_TRUST_FUNCTION_CREATORS", "READ_ONLY") || isWord(s, 1, "ROLE") && isWord(s, 2, "POSTGRES", "ADMIN", "RDS_SUPERUSER") || isWord(s, 1, "SESSION") && isWord(s, 2, "AUTHORIZATION")
 	case isWord(s, 0, "ALTER"):
-		return anyWordAfter(s, 0, "DISABLE") && anyWordAfter(s, 0, "SECURITY", "TRIGGER", "AUDIT") || isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "SINGLE_USER", "OFFLINE") || isWord(s, 3, "DELETE") && isWord(s, 4, "WHERE") && alwaysTrueLong(s[5:])
+		return anyWordAfter(s, 0, "DISABLE") && anyWordAfter(s, 0, "SECURITY", "TRIGGER", "AUDIT") || isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "SINGLE_USER", "OFFLINE") || isWord(s, 3, "DELETE", "UPDATE") && !hasRestrictingWhere(s[3:]) || keepsNothing(s)
+	case isWord(s, 0, "DETACH"):
+		return isWord(s, 1, "TABLE", "DATABASE") && anyWordAfter(s, 1, "PERMANENTLY") // it comes back with no restart
+	case isWord(s, 0, "SYSTEM"):
+		return isWord(s, 1, "SHUTDOWN", "KILL")
 	case isWord(s, 0, "RESTORE"):
 		return isWord(s, 1, "DATABASE") && anyWordAfter(s, 1, "REPLACE")
 	case isWord(s, 0, "INSERT"):
@@ -254,6 +280,20 @@ func leavesDatabase(s []token) bool {
 	}
 	for i := range s {
 		if isWord(s, i, "OPENROWSET", "OPENDATASOURCE") && isWord(s, i+1, "(") {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsNothing finds what lets a table forget its past at once, or its rows after seconds.
+func keepsNothing(s []token) bool {
+	for i := range s {
+		switch {
+		case isWord(s, i, "DATA_RETENTION_TIME_IN_DAYS") && isWord(s, i+1, "=") && isWord(s, i+2, "0"),
+			isWord(s, i, "TTL") && isWord(s, len(s)-1, "SECOND", "MINUTE"),
+			isWord(s, i, "UNSET") && isWord(s, i+1, "NETWORK_POLICY"),
+			isWord(s, i, "NETWORK_POLICY") && i+2 < len(s) && unquoted(s[i+2].text) == "":
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +16,48 @@ func (r *reading) packedSecret(text string) bool {
 	}
 	for _, m := range packedData.FindAllString(text, maxRedirects) {
 		for _, raw := range unpackedForms(m) {
-			if secret.matches(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
+			if secret.matches(raw) || namedSecret.MatchString(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
 				return true
 			}
 		}
 	}
+	_, query, found := strings.Cut(text, "?")
+	if plain, err := url.QueryUnescape(query); found && err == nil && strings.Contains(query, "%3") {
+		return namedSecret.MatchString(plain)
+	}
 	return false
 }
+
+// namedSecret is a secret beside its name, as files of settings have it.
+var namedSecret = newExpression(`(?i)(?:^|[^a-z0-9])(?:[a-z0-9]{1,20}[_-]){0,4}(?:password|passwd|secret|(?:access|refresh|auth|session|bearer)[_-]?token|(?:api|access|deploy|private|secret|signing)[_-]?key|credentials?)(?:[_-][a-z0-9]{1,20})?\s?[=:]\s?[^\s=&]{6,}|\bAKIA[A-Z0-9]|\bsecret[-_]access[-_]key`)
+
+// carriedByMail judges a file of others, or one that is called like what nobody sends about,
+// that goes with a message or an upload to somebody whom the user did not name.
+func (r *reading) carriedByMail(leaves []leaf) {
+	if !r.tool.sends || r.tool.shell || r.tool.code {
+		return
+	}
+	sensitive := slices.ContainsFunc(leaves, func(l leaf) bool {
+		if !l.text || len(l.value) > maxValue || !attachedKeys[l.key] && roleOfKey(l.key) != rolePath {
+			return false
+		}
+		name := slashed(l.value)
+		return privateFile.MatchString(name) && guardedName.MatchString(name) && !shownFile.MatchString(name)
+	})
+	named := func(l leaf) bool {
+		role := roleOfKey(l.key)
+		return l.text && (role == roleDestination || role == roleURL) && (r.request.named(l.value) || r.asksFor(r.hostIn(l)))
+	}
+	if sensitive && !slices.ContainsFunc(leaves, named) {
+		r.breaks(DataExfiltration)
+	}
+}
+
+var (
+	attachedKeys = words("attachment attachments attach attached attachmentpath attachmentpaths attachmenturl upload media document documents")
+	shownFile    = newExpression(`(?i)\.(?:png|jpe?g|svg|gif|webp|html?|md)$`)
+	guardedName  = newExpression(`(?i)payroll|salar(?:y|ies)|\biban|_iban|customers?\b|customers?[_.-]|clients?[_.-]|passport|\bssn|password|secret|credential|\bbackups?/|[_.-](?:dump|backup)\b|\.(?:sql|dump|bak|pst|kdbx|sqlite3?|db|mdb)(?:\.\w+)?$|patients?|medical|/hr/|employees|tax[_-]?returns?|bank[_-]|cards?[_-]|contracts?/`)
+)
 
 var packedData = newExpression(`[A-Za-z0-9+_-]{16,}={0,2}`)
 

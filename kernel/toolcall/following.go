@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -40,6 +41,9 @@ type binding struct {
 
 // followed returns the program with its values in their places.
 func (b *budget) followed(text string) string {
+	text = wordLists.ReplaceAllStringFunc(text, func(found string) string {
+		return listOf(strings.Fields(found[strings.IndexAny(found, "[({")+1 : len(found)-1]))
+	})
 	f := follower{budget: b, text: text, each: make(map[string]string)}
 	for range 2 { // a comprehension uses its name before it binds it
 		f.values = make(map[string]string, len(f.each))
@@ -50,6 +54,18 @@ func (b *budget) followed(text string) string {
 		f.pass()
 	}
 	return b.refolded(string(f.out))
+}
+
+// wordLists are the lists that Ruby and Perl write without quotes.
+var wordLists = newExpression(`(?:%[wi]|\bqw\s?)(?:\[[^\[\]'"\n]{1,200}\]|\([^()'"\n]{1,200}\)|\{[^{}'"\n]{1,200}\})`)
+
+// listOf writes values as a list of literals.
+func listOf(values []string) string {
+	quoted := make([]string, len(values))
+	for n, v := range values {
+		quoted[n] = literalOf(v)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 func (f *follower) pass() {
@@ -83,6 +99,9 @@ func (f *follower) pass() {
 			f.ends(len(f.open), true)
 			f.keep(c)
 			i++
+		case strings.HasPrefix(t[i:], "::"): // a member, and no end of anything
+			f.write("::")
+			i += 2
 		case c == ',' || c == ':' && (i+1 == len(t) || t[i+1] != '='):
 			f.ends(len(f.open), c == ',')
 			f.keep(c)
@@ -223,7 +242,7 @@ func (f *follower) word(i int) int {
 	if end < len(t) && (t[end] == '\'' || t[end] == '"') && len(name) < 3 && strings.Trim(name, "rRbBfFuU") == "" {
 		return f.quoted(end, name)
 	}
-	member := followsDot(f.out)
+	member := followsDot(f.out) && t[i] != '$'
 	rest := t[end:]
 	if !member {
 		if next := f.binds(name, i, end); next > 0 {
@@ -244,7 +263,15 @@ func (f *follower) word(i int) int {
 	if (name == "if" || name == "do") && len(f.waiting) > 0 && f.waiting[len(f.waiting)-1].loop {
 		f.ends(len(f.open), false)
 	}
+	if name == "do" && piped.MatchString(rest[:min(len(rest), 80)]) { // a block, as braces are
+		f.keep('{')
+		f.block('{', rest)
+		return end
+	}
 	value, known := f.values[name]
+	if known && !member {
+		f.grows(name, value, rest)
+	}
 	switch {
 	case !known, member, strings.HasPrefix(strings.TrimLeft(rest, " )"), "=>"), isKey(f.out, rest), len(f.out)+len(value) > f.growth:
 		f.write(t[i:end])
@@ -255,6 +282,24 @@ func (f *follower) word(i int) int {
 	}
 	return end
 }
+
+// grows adds to a list or a text what a statement puts behind it.
+func (f *follower) grows(name, value, rest string) {
+	m := growing.FindStringSubmatch(rest[:min(len(rest), maxValueOf)])
+	if m == nil || !f.spend(costSearch*len(m[0])) {
+		return
+	}
+	more := m[1] + m[2]
+	if m[3] != "" {
+		more = "[" + m[3] + "]"
+	}
+	if len(value)+len(more) < maxValueOf {
+		f.values[name] = f.refolded(value + " + " + more)
+	}
+}
+
+// growing is what makes a value longer: s += 'x', l += ['x'], l.extend(['x']), l.append('x').
+var growing = regexp.MustCompile(`^\s*(?:\+=\s*(\[[^\[\]]{1,200}\]|'[^'\n]{0,200}'|"[^"\n]{0,200}")|\.(?:extend|concat)\(\s*(\[[^\[\]]{1,200}\])\s*\)|\.(?:append|push)\(\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*")){0,8})\s*\))`)
 
 // joinedLiteral is where the literal begins that out ends with, before an operator that joins it
 // to the next one, or -1.
@@ -337,6 +382,9 @@ func (f *follower) binds(name string, start, end int) int {
 		return 0
 	}
 	if next := strings.TrimLeft(rest, " \t"); next == "" || next[0] != '=' && next[0] != ':' && next[0] != ',' || strings.HasPrefix(next, "==") || strings.HasPrefix(next, "=>") {
+		return 0
+	}
+	if strings.HasPrefix(strings.TrimLeft(rest, " \t"), "+=") {
 		return 0
 	}
 	if m := assigned.FindStringSubmatch(rest[:min(len(rest), maxValueOf)]); m != nil {
@@ -461,7 +509,7 @@ var (
 	asNames     = regexp.MustCompile(`^\s+((?:\$?\w+\s*=>\s*)?\(?[\w$, ]{1,80})`)
 	asLoop      = regexp.MustCompile(`^\s*\(\s*`)
 	loops       = []*regexp.Regexp{
-		regexp.MustCompile(`^\s*\(?\s*(?:(?:const|let|var|my)\s+)?[\[(]?\s*(\$?\w+(?:\s*,\s*\$?\w+){0,4})\s*[\])]?\s+(?:in|of)\s+(?:i?pairs\s*)?`),
+		regexp.MustCompile(`^\s*(?:await\s*)?\(?\s*(?:(?:const|let|var|my)\s+)?[\[(]?\s*(\$?\w+(?:\s*,\s*\$?\w+){0,4})\s*[\])]?\s+(?:in|of)\s+(?:i?pairs\s*)?`),
 		regexp.MustCompile(`^\s+(\w+(?:\s*,\s*\w+)?)\s*:?=\s*range\s+`),
 		regexp.MustCompile(`^\s+my\s+([$]\w+)\s*\(`),
 	}
@@ -581,6 +629,49 @@ var foldings = []struct {
 	}},
 	{newExpression(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
 	{newExpression(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
+	{newExpression(`\breversed\(\s*\[` + aList + `\]\s*\)|\[` + aList + `\](?:\[::-1\]|\.reverse\b(?:\(\))?|\.toReversed\(\))`), func(m []string) string {
+		values := literalsIn(m[1] + m[2])
+		slices.Reverse(values)
+		return listOf(values)
+	}},
+	{newExpression(anyLiteral + `\.split\(\s*` + anyLiteral + `?\s*\)|` + anyLiteral + `\.split\b`), splitLiteral},
+	{newExpression(`\[` + aList + `\]\s*\+\s*\[` + aList + `\]`), func(m []string) string { return listOf(append(literalsIn(m[1]), literalsIn(m[2])...)) }},
+	{newExpression(`\[` + aList + `\]\[\s*(\d{1,2})\s*\]`), func(m []string) string {
+		values := literalsIn(m[1])
+		if n, err := strconv.Atoi(m[2]); err == nil && n < len(values) {
+			return literalOf(values[n])
+		}
+		return m[0]
+	}},
+	{newExpression(`\{([^{}]{1,300})\}\[\s*` + anyLiteral + `\s*\]`), memberLiteral},
+	{newExpression(anyLiteral + `(?:\[\s*(-?\d{0,3})\s*:\s*(-?\d{0,3})\s*\]|\.(?:slice|substring|substr)\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))`), cutLiteral},
+	{newExpression(anyLiteral + `\s*\*\s*(\d{1,2})\b`), func(m []string) string {
+		n, err := strconv.Atoi(m[2])
+		if err != nil || n*len(m[1]) > maxValueOf {
+			return m[0]
+		}
+		return literalOf(strings.Repeat(bare(m[1]), n))
+	}},
+	{newExpression(`\b(?:chr|Chr|String\.from(?:CharCode|CodePoint))\(\s*(\d{1,3}(?:\s*,\s*\d{1,3}){0,63})\s*\)`), func(m []string) string {
+		if word := spelled(m[1]); word != "" && word != "'" && word != "\"" {
+			return literalOf(word)
+		}
+		return m[0]
+	}},
+	{newExpression(anyLiteral + `\.(?:translate\(\s*str\.maketrans|tr)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)\)?`), func(m []string) string {
+		if made, is := translated([]string{"tr", bare(m[2]), bare(m[3])}, bare(m[1])); is {
+			return literalOf(made)
+		}
+		return m[0]
+	}},
+	{newExpression(anyLiteral + `\s*(?:\+|\.)\s*\[` + aList + `\]`), func(m []string) string { // of a loop: one by one
+		values := literalsIn(m[2])
+		for n := range values {
+			values[n] = bare(m[1]) + values[n]
+		}
+		return listOf(values)
+	}},
+	{newExpression(`\+\s*\(\s*` + anyLiteral + `\s*\)`), func(m []string) string { return "+" + m[1] }},
 	{newExpression(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
 	{newExpression(anyLiteral + `\s*%\s*(?:\(` + aList + `\)|` + anyLiteral + `)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]+m[3]))) }},
 	{newExpression(anyLiteral + `\.format\(` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "{}", literalsIn(m[2]))) }},
@@ -590,7 +681,7 @@ var foldings = []struct {
 	}},
 	{newExpression(anyLiteral + `\.(?:lower|toLowerCase|downcase|strip|trim|encode|decode|toString)\((?:` + anyLiteral + `)?\)`), func(m []string) string { return literalOf(strings.TrimSpace(strings.ToLower(bare(m[1])))) }},
 	{newExpression(`\b(?:(?:base64\.)?(?:urlsafe_|standard_)?b64decode|atob|base64_decode|decode_base64|Base64\.(?:strict_|urlsafe_)?decode64|Buffer\.from|bytes\.fromhex|binascii\.unhexlify|hex2bin|codecs\.decode|str_rot13)\(\s*` + anyLiteral + `(?:\s*,\s*` + anyLiteral + `)?\s*\)`), decodedLiteral},
-	{newExpression(`\b(?:getattr|Reflect\.get|operator\.attrgetter)\(\s*([\w.()'"/, -]{1,200}?)\s*,\s*['"](\w{1,60})['"]\s*(?:,[^()]{0,40})?\)`), func(m []string) string { return m[1] + "." + m[2] }},
+	{newExpression(`\b(?:getattr|Reflect\.get|operator\.attrgetter)\(\s*([\w.()'"/, -]{1,200}?)\s*,\s*\[?\s*['"](\w{1,60})['"]\s*\]?\s*(?:,[^()]{0,40})?\)`), func(m []string) string { return m[1] + "." + m[2] }},
 	{newExpression(`([\w)\]])(?:\?\.)?\[\s*['"](\w{1,60})['"]\s*\]\s*\(`), func(m []string) string { return m[1] + "." + m[2] + "(" }},
 	{newExpression(`\.(?:public_send|send|__send__|method)[( ]\s*(?::|['"])(\w{1,60})['"]?\s*(?:,\s*|\))`), func(m []string) string { return "." + m[1] + "(" }},
 	{newExpression(`->\{\s*['"](\w{1,60})['"]\s*\}|->['"](\w{1,60})['"]\s*\(`), func(m []string) string {
@@ -620,6 +711,59 @@ func withFilled(format, hole string, values []string) string {
 		format = strings.Replace(format, hole, v, 1)
 	}
 	return format
+}
+
+// splitLiteral is the list that a text is cut into.
+func splitLiteral(m []string) string {
+	by, text := "", m[1]+m[3]
+	if m[2] != "" {
+		if by = bare(m[2]); by == "" {
+			return m[0]
+		}
+	}
+	values := strings.Fields(bare(text))
+	if by != "" {
+		values = strings.Split(bare(text), by)
+	}
+	if len(values) < 2 || len(values) > 16 {
+		return m[0]
+	}
+	return listOf(values)
+}
+
+// memberLiteral is the text that a member of an object of literals holds.
+func memberLiteral(m []string) string {
+	for _, pair := range memberPair.FindAllStringSubmatch(m[1], 16) {
+		if strings.Trim(pair[1], `'"`) == bare(m[2]) {
+			return pair[2]
+		}
+	}
+	return m[0]
+}
+
+var memberPair = regexp.MustCompile(`('[^']*'|"[^"]*"|\w+)\s*(?::|=>)\s*('[^']*'|"[^"]*")`)
+
+// cutLiteral is a part of a text, by its ends.
+func cutLiteral(m []string) string {
+	text := bare(m[1])
+	from, to := 0, len(text)
+	for _, end := range []struct {
+		digits string
+		at     *int
+	}{{m[2] + m[4], &from}, {m[3] + m[5], &to}} {
+		if n, err := strconv.Atoi(end.digits); err == nil {
+			if *end.at = n; n < 0 {
+				*end.at += len(text)
+			}
+		}
+	}
+	if strings.Contains(m[0], ".substr(") && m[5] != "" {
+		to += from
+	}
+	if from, to = max(from, 0), min(to, len(text)); from > to {
+		return m[0]
+	}
+	return literalOf(text[from:to])
 }
 
 // decodedLiteral is what a literal holds, if it is readable, and otherwise the call.

@@ -5,7 +5,7 @@ import (
 )
 
 // worthFollowing tells the programs whose values may matter to a rule about calls.
-var worthFollowing = newScreen(newExpression(`rmtree|unlink|\brm\(|fs/promises|Aws\\|->(?:delete|terminate|purge)|\.(?:rm|rmdir|remove|delete\w*|destroy\w*|terminate\w*|purge\w*|kill|removedirs)\b|rmSync|rimraf|remove\w*\(|emptyDir|RemoveAll|rm_rf|rm_r\b|remove_tree|\b(?i:getattr|boto3|aws-?sdk|Aws::|google.cloud|azure|firebase|firestore|kubernetes|psutil|smtplib|nodemailer|secretmanager|secretsmanager|hvac|Net::SMTP|ftplib|paramiko|PHPMailer)|os\.environ|process\.env|\bENV\b|%ENV|\$_ENV|getenv|socket|sendmail|__import__|import_module|importlib|\[::-1\]|reverse|strrev|\.join\(|implode|fromCharCode|b64decode|atob|base64|unhexlify|fromhex|call_user_func|eval|exec|scan_iter|\.keys\(|urlopen|requests\.|fetch\(|axios|http`))
+var worthFollowing = newScreen(newExpression(`rmtree|unlink|\brm\(|fs/promises|Aws\\|->(?:delete|terminate|purge)|\.(?:rm|rmdir|remove|delete\w*|destroy\w*|terminate\w*|purge\w*|kill|removedirs)\b|rmSync|rimraf|remove\w*\(|emptyDir|RemoveAll|rm_rf|rm_r\b|remove_tree|\b(?i:getattr|boto3|aws-?sdk|Aws::|google.cloud|azure|firebase|firestore|kubernetes|psutil|smtplib|nodemailer|secretmanager|secretsmanager|hvac|Net::SMTP|ftplib|paramiko|PHPMailer)|os\.environ|process\.env|\bENV\b|%ENV|\$_ENV|getenv|socket|sendmail|__import__|import_module|importlib|\[::-1\]|reverse|strrev|\.join\(|implode|fromCharCode|b64decode|atob|base64|unhexlify|fromhex|call_user_func|eval|exec|scan_iter|\.keys\(|\w\]\s*\(|\.(?:clear|del|cancel|writestr)\(|TarInfo|public_send|__send__|lookupCredentials|getCredentials|deleteDir|subprocess|\bsystem\s*\(|popen|_all\b|[aA]ll(?:InBatch|Items)?\(|&:|\.objects\b|truncate|Remove\w+\(|[dD]elete\w*\(|[dD]rop\w*\(|Rake::|Artisan|call_command|[rR]efund|credit!|payout|lifecycle|stop_?[lI]|AllowGlobal|\.drop\b|getSiblingDB|getCollection|updateMany|(?:run|admin)Command|bulkWrite|createUser|renameCollection|urlopen|requests\.|fetch\(|axios|http`))
 
 // follows judges a program by its calls, with what their receivers and arguments stand
 // for. A program that hides what it says behind operations on literals is read again by
@@ -21,10 +21,13 @@ func (r *reading) follows(text string) {
 	sites := sitesOf(plain)
 	r.removals(plain, sites)
 	r.libraries(plain)
+	r.masses(plain)
+	r.asksServers(plain, sites)
 	r.shown(plain, sites)
 	r.carriedOff(plain, sites)
 	r.kills(plain)
-	if hides.matches(text) {
+	r.collections(plain, sites)
+	if hides.matches(text) || starter.matches(text) {
 		r.literals(plain)
 	}
 }
@@ -36,7 +39,7 @@ var hides = newScreen(newExpression(`\[::-1\]|\breverse|strrev|\bgetattr\s*\(|Re
 // libraryRule is what a library's clients do that cannot be taken back: the library, the
 // calls, and what makes one of them ordinary.
 type libraryRule struct {
-	library   *screen
+	library   *screen // nil for any
 	calls     *expression
 	unless    *expression
 	invariant Invariant
@@ -73,9 +76,12 @@ var (
 )
 
 // libraries judges the calls of the clients of clouds, clusters and databases.
-func (r *reading) libraries(text string) {
-	for _, rule := range libraryRules {
-		if !rule.library.matches(text) || !rule.calls.MatchString(text) {
+func (r *reading) libraries(text string) { r.breaksRules(libraryRules, text) }
+
+// breaksRules compares the calls of a followed program with rules.
+func (r *reading) breaksRules(rules []libraryRule, text string) {
+	for _, rule := range rules {
+		if rule.library != nil && !rule.library.matches(text) || !rule.calls.MatchString(text) {
 			continue
 		}
 		for _, at := range rule.calls.compiled().FindAllStringIndex(text, maxCalls) {

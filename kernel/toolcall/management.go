@@ -84,8 +84,21 @@ func (r *reading) managed(q request) {
 		r.breaks(ConstraintTampering)
 	case deletes && !trial && (valuedThing.MatchString(place) || sharedRef.MatchString(place) || searchHost.MatchString(host) && oneIndex.MatchString(place)):
 		r.breaks(DestructiveOperation)
+	case deletes && !trial && !r.trial && (everyRow.MatchString(place) || storeHost.MatchString(host) && oneIndex.MatchString(place)):
+		r.breaks(DestructiveOperation)
+	case guardQuery.MatchString(q.address) && (deletes || slices.ContainsFunc(q.body, func(l leaf) bool { return strings.Contains(l.value, "Suspended") })):
+		r.breaks(ConstraintTampering)
+	case !deletes && q.method != "GET" && runsScript.MatchString(place):
+		r.breaks(RemoteCodeExecution)
+	case q.method != "GET" && (sealed.MatchString(place) || slices.ContainsFunc(q.body, func(l leaf) bool { return l.key == "actiondestructiverequiresname" && l.value == "false" })):
+		r.breaks(ConstraintTampering)
+	case q.method == "POST" && timeSeries.MatchString(place) && !slices.ContainsFunc(q.body, func(l leaf) bool { return l.key == "predicate" && l.value != "" }),
+		strings.HasSuffix(place, "/update") && slices.ContainsFunc(q.body, func(l leaf) bool { return strings.Contains(l.value, "<query>*:*") }):
+		r.breaks(DestructiveQuery)
 	case q.method == "POST" && !trial && (lostBy.MatchString(place) || everyIndex.MatchString(place)):
 		r.breaks(DestructiveOperation)
+	case factorsOff.MatchString(place) && (deletes || q.method == "POST" && factorsReset.MatchString(place)):
+		r.breaks(PrivilegeEscalation)
 	case byQuery.MatchString(place) && matchesEverything(append(searchOf(q.address), q.body...)):
 		r.breaks(DestructiveQuery)
 	}
@@ -99,9 +112,9 @@ func (r *reading) managed(q request) {
 			r.breaks(DataExfiltration)
 		case (l.key == "archived" || l.key == "deletedat") && value == "true" && valuedThing.MatchString(place) && !trial:
 			r.breaks(DestructiveOperation)
-		case switchesOff(l.key, value) && guardThing.MatchString(place):
+		case (switchesOff(l.key, value) || l.key == "value" && offSetting.MatchString(value)) && (guardThing.MatchString(place) || guardSetting.MatchString(place)):
 			r.breaks(ConstraintTampering)
-		case rightKeys[l.key] && (value == "admin" || value == "owner") && membership.MatchString(place):
+		case (rightKeys[l.key] && (value == "admin" || value == "owner") || l.key == "accesslevel" && len(value) == 2 && value >= "40") && membership.MatchString(place):
 			r.breaks(PrivilegeEscalation)
 		case (l.key == "readonly" && value == "false" || l.key == "canpush" && value == "true") && loginKey.MatchString(place):
 			r.breaks(Persistence)
@@ -150,21 +163,36 @@ var (
 
 	// valuedThing is what others work with: a path ends in it, or in its name. A row of an
 	// application, such as one user, is none: agents add and delete these all day.
-	valuedThing = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+)$`)
+	valuedThing = newExpression(`(?i)/(?:(?:orgs/[^/]+/)?repos/[^/]+/[^/]+|orgs/[^/]+/repos/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+|queues/[^/]+/[^/]+/contents|v2(?:/[^/]+){1,4}/manifests/[^/]+)$`)
 
 	// guardThing is what watches, records or protects.
 	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies)(?:/[^/]+)?$`)
 
 	// lostBy is an act on what others work with, as a path.
-	lostBy = newExpression(`(?i)/(?:repos/[^/]+/[^/]+/transfer|(?:projects|orgs|organizations|droplets|servers|instances|volumes|clusters|databases|buckets|apps|applications|sites|stacks|workspaces|environments|machines|accounts|tenants|users|topics|queues|indices|backups|snapshots)(?:/[^/]+)?(?:/actions?)?[/:](?:delete|destroy|terminate|purge|wipe|drop|truncate|rebuild|factory[-_]?reset|bulk[-_]?delete|delete[-_]?all|batch[-_]?delete)(?:[-_]all)?)$`)
+	lostBy = newExpression(`(?i)/(?:repos/[^/]+/[^/]+/transfer|(?:projects|orgs|organizations|droplets|servers|instances|volumes|clusters|databases|buckets|apps|applications|sites|stacks|workspaces|environments|machines|accounts|tenants|users|topics|queues|indices|backups|snapshots|records|job)(?:/[^/]+)?(?:/actions?)?[/:](?:delete|destroy|terminate|purge|wipe|drop|truncate|rebuild|factory[-_]?reset|bulk[-_]?delete|delete[-_]?all|batch[-_]?delete|doDelete)(?:[-_]all)?)$`)
 
 	sharedRef   = newExpression(`(?i)/(?:refs/heads|branches)/` + sharedBranch + `$`)
 	publishable = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|buckets?|b|snapshots|images|databases|workspaces|datasets|documents|files|folders|gists|secrets)/[^/]+(?:/(?:acl|visibility|policy|permissions))?)$`)
 	membership  = newExpression(`(?i)/(?:collaborators|memberships?|members|rolebindings|role[-_]?assignments?)(?:/[^/]+)?$`)
 	loginKey    = newExpression(`(?i)/(?:keys|deploy[-_]?keys)(?:/[^/]+)?$`)
-	searchHost  = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
-	oneIndex    = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
-	byQuery     = newExpression(`/_(?:delete|update)_by_query$`)
+	// everyRow is all that an application has of a kind.
+	everyRow = newExpression(`(?i)/(?:users|customers|orders|accounts|payments|invoices|members|employees|patients|documents|records|backups|repositories|devices|subscriptions)$`)
+
+	// guardQuery are the parts of a bucket that keep what is in it.
+	guardQuery   = newExpression(`\?(?:policy|encryption|versioning|publicAccessBlock|object-lock|logging|replication)(?:=|&|$)`)
+	storeHost    = newExpression(`^(?:s3|minio|storage|oss|cos|spaces)[.-]`)
+	runsScript   = newExpression(`(?i)^(?:/[\w-]+)?/(?:script|scriptText)$|/manage/script$`)
+	sealed       = newExpression(`^/v1/sys/(?:seal|step-down|(?:audit|auth|policies/\w+|mounts)/[^/]+)$|^/v1/[\w-]+/(?:metadata|destroy)/.+`)
+	timeSeries   = newExpression(`^/api/v2/delete$|/api/v1/admin/tsdb/delete_series$`)
+	guardSetting = newExpression(`(?i)/settings/(?:ssl|waf|tls\w*|min_tls_version|security_level|always_use_https|automatic_https_rewrites|browser_check|challenge_ttl|opportunistic_encryption|hsts|bot\w*|ddos\w*|firewall|authenticated_origin_pulls|email_obfuscation|mfa|audit\w*|two_factor\w*)$|/dnssec$`)
+	offSetting   = newExpression(`^(?:off|essentially_off|disabled|none|false|0|1\.0|flexible)$`)
+
+	// factorsOff is where a login loses what proves whose it is.
+	factorsOff   = newExpression(`(?i)/users?/[^/]+/(?:lifecycle/(?:reset_factors|expire_password_with_temp_password)|(?:mfa|2fa|two[-_]?factor|totp|otp|factors|authenticators|authentication/\w*methods)(?:/[^/]+){0,2})$|/(?:mfa|2fa)/(?:reset|disable)$`)
+	factorsReset = newExpression(`(?i)/(?:reset_factors|expire_password_with_temp_password|reset|disable|deactivate|remove|off)$`)
+	searchHost   = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
+	oneIndex     = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
+	byQuery      = newExpression(`/_(?:delete|update)_by_query$`)
 
 	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
 )

@@ -263,7 +263,7 @@ var (
 	removers       = words("rmtree rmSync rmdirSync unlinkSync removeSync emptyDirSync emptyDir RemoveAll rm_rf rm_r remove_tree remove_dir_all remove_entry_secure rimraf unlink rmdir removedirs send2trash deleteDirectory deleteRecursively")
 	fileRemovers   = words("remove remove_file removeFile Remove rm delete deleteIfExists removeSync")
 	fileHandlers   = words("os fs fsp fse promises Deno lfs sftp File Files FileUtils Dir")
-	removalMethods = words("unlink rmdir rmtree remove delete deleteRecursively remove_p rmtree_p")
+	removalMethods = words("unlink rmdir rmtree remove delete deleteRecursively remove_p rmtree_p deleteDir")
 )
 
 // site is where a program calls something.
@@ -343,6 +343,16 @@ func argumentsAt(text string, i int) []string {
 }
 
 func (r *reading) takesAway(before, e string) {
+	if e = strings.TrimSpace(e); strings.HasPrefix(e, "[") && wrapped(e) { // each of a list
+		if all := argumentsIn(e[1 : len(e)-1]); len(all) > 1 {
+			for _, one := range all[:min(len(all), maxMembers)] {
+				if !strings.HasPrefix(strings.TrimSpace(one), "[") {
+					r.takesAway(before, one)
+				}
+			}
+			return
+		}
+	}
 	if place, known := placeOf(e, 0); known && irreplaceable(place) && !picksSome(before) {
 		r.breaks(DestructiveCommand)
 	}

@@ -14,6 +14,15 @@ var programs = map[string]string{
 	"heroku": "heroku", "flyctl": "flyctl", "vercel": "vercel", "doctl": "doctl", "wrangler": "wrangler", "caddy": "caddy", "rclone": "rclone",
 }
 
+// namesProgram are the programs that a list of arguments may begin with.
+var namesProgram = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, name := range programs {
+		all[name] = true
+	}
+	return all
+}()
+
 // programOfTool returns the command that a tool's name stands for, and the words of
 // the name after it, which are its own.
 func programOfTool(name string) (program, verb string) {

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/DataDog/go-sqllexer"
@@ -22,10 +23,14 @@ func (r *reading) query(text string) {
 		return
 	}
 	text = r.plainText(text)
+	if strings.Contains(text, "\\") || strings.HasPrefix(text, "system ") {
+		r.clientCommands(text)
+	}
 	if strings.Contains(text, "/*!") {
 		text = executable.ReplaceAllString(text, " $1 ")
 	}
-	if !sqlVerb.matches(text) {
+	text = withTemplate(text)
+	if !sqlVerb.matches(text) && !r.readsAll(text) {
 		return
 	}
 	if !r.spend(costQuery * len(text)) {
@@ -33,9 +38,14 @@ func (r *reading) query(text string) {
 	}
 	all := statements(text)
 	made := temporaries(all)
+	r.values = make(sqlValues)
+	r.values.assign(all)
 	for _, statement := range all {
 		if losesScratch(statement, made) || r.testing && losesRows(statement) {
 			continue
+		}
+		if r.certain {
+			r.accounts(statement)
 		}
 		if r.spend(costWord) && (r.destructive(statement) || r.certain && shortDelete(statement)) {
 			r.breaks(DestructiveQuery)
@@ -43,6 +53,12 @@ func (r *reading) query(text string) {
 		}
 	}
 }
+
+// readsAll reports whether a text that surely is SQL may list secrets.
+func (r *reading) readsAll(text string) bool { return r.certain && secretWords.matches(text) }
+
+// secretWords are the parts of the names of columns and tables that hold secrets.
+var secretWords = newScreen(newExpression(`(?i)pass|pwd|secret|key|token|\bpan\b|cvv|cvc|card|cc_|ssn|social|credential|track`))
 
 // injected finds SQL that breaks out of a value: a quote or a number, then a
 // clause.
@@ -156,6 +172,7 @@ func cutAt(all []token, ends []int) [][]token {
 
 // destructive judges one statement.
 func (r *reading) destructive(s []token) bool {
+	s = onEach(s)
 	if !r.spend(costSearch*len(s)) || r.dynamic(s) || leavesDatabase(s) || mergesAll(s) {
 		return true
 	}
@@ -234,7 +251,7 @@ func (r *reading) destructive(s []token) bool {
 	return false
 }
 
-var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION ALL CATALOG WAREHOUSE SERVER POLICY MEASUREMENT BUCKET PLUGGABLE LOGIN PUBLICATION SUBSCRIPTION GRAPH STREAM TOPIC SHARD DATASET")
+var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION ALL CATALOG WAREHOUSE SERVER POLICY MEASUREMENT BUCKET PLUGGABLE LOGIN PUBLICATION SUBSCRIPTION GRAPH STREAM TOPIC SHARD DATASET RETENTION")
 
 // reaching are the packages of functions that leave the database.
 var reaching = words("UTL_HTTP UTL_TCP UTL_SMTP UTL_FILE UTL_INADDR DBMS_LDAP DBMS_SCHEDULER DBMS_JAVA DBMS_XSLPROCESSOR HTTPURITYPE DBLINK")
@@ -273,6 +290,16 @@ func letsIn(s []token, i int) bool {
 	narrow := isWord(s, i+1, "USAGE") && isWord(s, i+2, "ON") && isWord(s, i+3, "SCHEMA", "SEQUENCE", "TYPE", "DOMAIN", "LANGUAGE", "WAREHOUSE") ||
 		isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && !isWord(s, i+3, "SCHEMA", "DATABASE")
 	return isWord(s, i, "GRANT") && narrow && !anyWordAfter(s, i, "PUBLIC", "OPTION", "ALL", "*", ",")
+}
+
+// onEach drops the clause that says on which machines of a cluster a statement runs.
+func onEach(s []token) []token {
+	for i := range s[:min(len(s), 8)] {
+		if isWord(s, i, "ON") && isWord(s, i+1, "CLUSTER") && i+3 < len(s) {
+			return slices.Concat(s[:i], s[i+3:])
+		}
+	}
+	return s
 }
 
 func isRight(s []token, i int) bool {

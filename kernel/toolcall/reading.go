@@ -32,6 +32,7 @@ type reading struct {
 	connects  bool              // a command or a query is sent to a host, and nothing is fetched from one
 	workdir   string            // that the call gives its command
 	variables map[string]string // of the environment that the call gives its command
+	trial     bool              // an argument says that this is for trying things out
 	outward   bool              // some argument names a place outside
 	everyday  bool              // what is written is what such a file has on any day
 	nested    int               // shells within shells, see maxNested
@@ -40,6 +41,7 @@ type reading struct {
 	version   int               // of the variables and folders of all shells
 	versions  int               // given so far
 	endpoints map[string]knownEndpoint
+	values    sqlValues // of the script of SQL that is read
 	broken    map[Invariant]bool
 	parser    *syntax.Parser // of shells, kept for its memory
 	lastText  string         // the text that was last put into plain characters,
@@ -126,6 +128,10 @@ func (r *reading) leaf(l leaf) {
 		return
 	}
 	r.images(l.value)
+	if queryLanguageKeys[l.key] {
+		r.queriesElsewhere(l)
+	}
+	r.rendered(l)
 	r.as(r.tool.roleOf(l.key), l)
 	r.sent(l)
 }
@@ -144,6 +150,9 @@ func (r *reading) as(what role, l leaf) {
 	switch what {
 	case roleShell:
 		r.shell(l.value)
+		if r.tool.console() {
+			r.code(l.value)
+		}
 	case roleCode:
 		r.inLanguage(l.value)
 	case roleQuery:
@@ -151,6 +160,9 @@ func (r *reading) as(what role, l leaf) {
 		r.query(l.value)
 		r.certain = false
 	case rolePath:
+		if l.key == "source" && strings.Contains(l.value, "\n") { // no name of a file
+			r.inLanguage(l.value)
+		}
 		r.value(l.value)
 		r.file(l.value)
 		if strings.Contains(l.value, ":/") {

@@ -15,6 +15,7 @@ type recipe struct {
 	judge    func(r *reading, text string)
 	program  bool // the text is one
 	installs bool // ordinary ones fetch an installer and run it
+	image    bool // what they take away is an image's own
 }
 
 // recipes are by the name of the file. What ordinary ones do to their own machine passes:
@@ -24,6 +25,11 @@ var recipes = []recipe{
 	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
 	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
 	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
+	{name: newExpression(`(?:^|/)(?:Docker|Container)file(?:\.[\w-]+)?$|(?i)\.(?:docker|container)file$`), commands: imageCommands, installs: true, image: true},
+	{name: newExpression(`(?:^|/)Jenkinsfile(?:\.[\w-]+)?$|\.jenkinsfile$|\.gradle(?:\.kts)?$|(?:^|/)Vagrantfile$`), commands: scriptSteps, installs: true},
+	{name: newExpression(`(?:^|/)Procfile(?:\.\w+)?$`), commands: procCommands, installs: true},
+	{name: newExpression(`(?:^|/)(?:\.npmrc|\.yarnrc(?:\.yml)?|pip\.conf|pip\.ini|\.pypirc|uv\.toml)$`), commands: func(string) []string { return nil }, judge: (*reading).registry},
+	{name: newExpression(`(?:^|/)(?:cloud-(?:init|config)|user-data)[\w.-]*$`), commands: listCommands, installs: true},
 	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
 	{name: newExpression(`\.tf$`), commands: quotedCommands},
 	{name: newExpression(`\.(?:service|desktop)$`), commands: unitCommands},
@@ -86,19 +92,95 @@ func (r *reading) recipe(name, text string) {
 			}
 		default:
 			for n, command := range kind.commands(text) {
-				if n < maxRecipes {
-					sub.shell(command)
+				if n >= maxRecipes {
+					break
+				}
+				known := sub.broken[RemoteCodeExecution]
+				sub.shell(command)
+				if kind.installs && !known && !doubtfulSource.MatchString(command) {
+					delete(sub.broken, RemoteCodeExecution)
 				}
 			}
 		}
 		for _, v := range grave {
-			if sub.broken[v] && (v != RemoteCodeExecution || !kind.installs) {
+			if sub.broken[v] && (v != DestructiveCommand || !kind.image) {
 				r.breaks(v)
 			}
 		}
 		return
 	}
 }
+
+// doubtfulSource is where no installer comes from: an address without encryption or without a
+// name, or a line to a shell.
+var doubtfulSource = newExpression(`\b(?:http|ftp)://|https?://\d+\.\d+\.\d+\.\d+|\bn(?:c|cat|etcat)\s|/dev/(?:tcp|udp)/|\bsocat\b|base64\s+(?:-d|--decode|-D)\b`)
+
+// imageCommands are the commands in the recipe of an image, with their lines joined.
+func imageCommands(text string) []string {
+	text = strings.NewReplacer("\\\r\n", " ", "\\\n", " ").Replace(text)
+	var out []string
+	for _, m := range imageCommand.FindAllStringSubmatch(text, maxRecipes) {
+		command := imageFlags.ReplaceAllString(m[1], "")
+		if strings.HasPrefix(command, "[") {
+			command = quoted(quotedStrings(command))
+		}
+		out = append(out, command)
+	}
+	return out
+}
+
+var (
+	imageCommand = newExpression(`(?mi)^\s*(?:ONBUILD\s+)?(?:RUN|CMD|ENTRYPOINT|HEALTHCHECK(?:\s+--\S+)*\s+CMD)\s+(\S.*)$`)
+	imageFlags   = newExpression(`^(?:--\S+\s+)+`)
+)
+
+// scriptSteps are the commands that the steps of a build in Groovy or Ruby hand to a shell.
+func scriptSteps(text string) []string {
+	var out []string
+	for _, m := range scriptStep.FindAllStringSubmatch(text, maxRecipes) {
+		out = append(out, strings.Join(m[1:], ""))
+	}
+	return out
+}
+
+var scriptStep = newExpression(`(?s)(?:\b(?:sh|bat|powershell)\b\s*\(?\s*(?:script\s*:\s*)?|\binline\s*[:=]\s*|\bcommandLine\s*\(?\s*(?:['"](?:ba)?sh['"]\s*,\s*['"]-c['"]\s*,\s*)?)(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]+)'|"([^"\n]+)")|"([^"\n]+)"\.execute\(`)
+
+func procCommands(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if _, command, is := strings.Cut(line, ":"); is && !strings.HasPrefix(line, "#") {
+			out = append(out, strings.TrimSpace(command))
+		}
+	}
+	return out
+}
+
+// listCommands are the items of the lists in YAML, which are commands of a machine's first
+// start.
+func listCommands(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		command, is := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		switch {
+		case !is:
+		case strings.HasPrefix(command, "["):
+			out = append(out, quoted(quotedStrings(command)))
+		default:
+			out = append(out, strings.Trim(command, `"'`))
+		}
+	}
+	return out
+}
+
+// registry judges the settings of a manager of packages that make it take them from an
+// address without encryption or without a name.
+func (r *reading) registry(text string) {
+	if doubtfulIndex.MatchString(text) {
+		r.breaks(RemoteCodeExecution)
+	}
+}
+
+var doubtfulIndex = newExpression(`(?mi)^\s*(?:@[\w-]+:)?(?:registry|npmRegistryServer|index-url|extra-index-url|index|find-links|url)["']?\s*[:=]\s*["']?(?:https?://\d+\.\d+\.\d+\.\d+|http://(?:[a-z0-9-]+\.)+[a-z]{2,}\b)`)
 
 // plantedIn finds the programs that a file may hold and no ordinary file does: with the
 // whole environment, with a home, or with code from elsewhere.
@@ -169,6 +251,10 @@ func blockCommands(text string) []string {
 		}
 		value := strings.TrimSpace(m[2])
 		if value != "" && !strings.HasPrefix(value, "|") && !strings.HasPrefix(value, ">") {
+			if strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]") && len(quotedStrings(value)) > 1 {
+				out = append(out, quoted(quotedStrings(value)))
+				continue
+			}
 			out = append(out, strings.Trim(value, `"'`))
 			continue
 		}
@@ -226,6 +312,12 @@ func (r *reading) workflow(text string) {
 	if allSecrets.MatchString(text) {
 		r.breaks(CredentialAccess)
 	}
+	if sentSecret.MatchString(text) {
+		r.breaks(DataExfiltration)
+	}
+	if foreignTrigger.MatchString(text) && foreignCode.MatchString(text) {
+		r.breaks(RemoteCodeExecution)
+	}
 	for _, command := range blockCommands(text) {
 		for line := range strings.Lines(command) {
 			if showsSecret.MatchString(line) && !handsSecret.MatchString(line) {
@@ -236,9 +328,14 @@ func (r *reading) workflow(text string) {
 }
 
 var (
-	allSecrets  = newExpression(`(?m)^[^#\n]*(?:echo|printf|cat|tee|base64|curl|wget|run:|print)[^\n]*\$\{\{\s*toJ(?:SON|son)\(\s*secrets\s*\)`)
-	showsSecret = newExpression(`\b(?:echo|printf|print)\b.*(?:\$\{\{\s*secrets\.\w+\s*\}\}|\$\{?CI_JOB_TOKEN\b|\$\{?\w*(?:SECRET|PASSWORD|PRIVATE_KEY)\w*\b).*(?:\|\s*(?:base64|xxd|rev|tr|sed|od|hexdump|openssl|gzip|fold|cut)\b|\|\s*(?:curl|nc)\b)|(?:^|[;&|]\s*)(?:env|printenv|set)\s*\|\s*(?:base64|xxd|rev|od|hexdump|sort\s*\|\s*base64|curl|nc)\b`)
-	handsSecret = newExpression(`--password-stdin|base64 (?:-d|--decode|-D)\b|>\s*\S`)
+	allSecrets = newExpression(`(?m)^[^#\n]*(?:echo|printf|cat|tee|base64|curl|wget|run:|print)[^\n]*\$\{\{\s*toJ(?:SON|son)\(\s*secrets\s*\)`)
+	// sentSecret is a secret that is all of what a step sends.
+	sentSecret = newExpression(`\b(?:curl|wget)\b[^\n]*(?:-d|--data(?:-\w+)?|-F|--post-data)[ =]['"]?@?\$\{\{\s*secrets\.\w+\s*\}\}['"]?(?:\s|$)`)
+	// foreignCode is what somebody proposes, checked out where a pipeline has its own rights.
+	foreignTrigger = newExpression(`(?m)^\s*(?:on:.*|-?\s*)\bpull_request_target\b`)
+	foreignCode    = newExpression(`ref:\s*['"]?\$\{\{\s*github\.(?:event\.pull_request\.head\.(?:sha|ref)|head_ref)`)
+	showsSecret    = newExpression(`\b(?:echo|printf|print)\b.*(?:\$\{\{\s*secrets\.\w+\s*\}\}|\$\{?CI_JOB_TOKEN\b|\$\{?\w*(?:SECRET|PASSWORD|PRIVATE_KEY)\w*\b).*(?:\|\s*(?:base64|xxd|rev|tr|sed|od|hexdump|openssl|gzip|fold|cut)\b|\|\s*(?:curl|nc)\b)|(?:^|[;&|]\s*)(?:env|printenv|set)\s*\|\s*(?:base64|xxd|rev|od|hexdump|sort\s*\|\s*base64|curl|nc)\b`)
+	handsSecret    = newExpression(`--password-stdin|base64 (?:-d|--decode|-D)\b|>\s*\S`)
 )
 
 // composed judges services that get the whole machine: its disk to write to, or its

@@ -23,7 +23,7 @@ const (
 // keyRoles is written with folded names.
 var keyRoles = roleTable(map[role]string{
 	roleShell:       "command cmd commands commandline script shell bash sh exec execute run argv entrypoint cmdline shellcommand",
-	roleCode:        "code source program python javascript snippet cell",
+	roleCode:        "code source program python javascript snippet cell eval",
 	roleQuery:       "sql query statement stmt statements sqlquery rawsql",
 	rolePath:        "path file filename filepath filepaths paths files dir directory folder root cwd workdir dest destpath destination sourcepath target targetfile outputpath inputpath location absolutepath relativepath notebookpath",
 	roleURL:         "url uri link href endpoint host hostname address baseurl callback callbackurl webhook webhookurl imageurl sourceurl ip server proxy origin redirecturl urls",
@@ -60,7 +60,7 @@ type tool struct {
 
 func readTool(name string) tool {
 	t := tool{words: toolWords(name), roles: make(map[string]role)}
-	t.sql = t.any("sql", "database", "db", "postgres", "postgresql", "mysql", "sqlite", "bigquery", "snowflake", "redshift", "clickhouse", "duckdb", "warehouse", "mariadb", "oracle")
+	t.sql = t.any("sql", "database", "db", "postgres", "postgresql", "mysql", "sqlite", "bigquery", "snowflake", "redshift", "clickhouse", "duckdb", "warehouse", "mariadb", "oracle", "psql", "mssql", "cockroach", "trino", "athena", "dbt")
 	t.search = t.any("search", "google", "lookup", "retrieve", "ask", "docs", "web") && !t.sql
 	t.shell = t.any("bash", "shell", "sh", "zsh", "terminal", "cmd", "powershell", "console", "command", "exec") && !t.sql
 	t.windows = t.any("powershell", "pwsh", "cmd")
@@ -76,6 +76,11 @@ func readTool(name string) tool {
 // requests reports whether the tool asks for an address.
 func (t tool) requests() bool {
 	return t.any("fetch", "http", "request", "get", "browser", "browse", "navigate", "visit", "open", "goto", "url", "web", "download", "render", "image", "curl", "scrape", "crawl")
+}
+
+// console reports whether the tool reads lines of a program, as it does commands.
+func (t tool) console() bool {
+	return t.any("rails", "tinker", "irb", "mongosh", "gremlin", "groovy", "jshell")
 }
 
 // files reports whether the tool handles files, so that an address of a file is a
@@ -137,6 +142,10 @@ func (t tool) findRole(key string) role {
 		return rolePatch
 	case key == "description" || key == "explanation" || key == "reason" || key == "title":
 		return roleProse
+	case (key == "input" || key == "script") && t.console():
+		return roleCode
+	case key == "source" && (t.code || t.any("go", "java", "rust", "kotlin", "scala", "csharp", "dotnet", "groovy", "compile")):
+		return roleCode
 	case t.shell && (byKey == roleProse || byKey == roleUnknown || key == "input"):
 		return roleShell
 	case t.code && (key == "input" || key == "script" || byKey == roleProse && !t.writes && !t.search):

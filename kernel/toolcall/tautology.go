@@ -28,8 +28,53 @@ func alwaysTrue(s []token, nested int) bool {
 		}
 		return true
 	}
-	return constantComparison(s) || namesNothing(s)
+	return constantComparison(s) || namesNothing(s) || failsNoRow(s)
 }
+
+// failsNoRow finds the comparisons that every row passes because of what they compare: a
+// column with itself, a length with nothing, the time of a row's making with now, a key with
+// numbers that no key has, and a look for any row at all.
+func failsNoRow(s []token) bool {
+	if len(s) > maxComparison || len(s) < 3 {
+		return false
+	}
+	text := joinTokens(s)
+	if isWord(s, 0, "EXISTS") && !strings.Contains(text, " WHERE ") && !strings.Contains(text, " HAVING ") {
+		return true
+	}
+	if m := sizeCompared.FindStringSubmatch(text); m != nil {
+		return true
+	}
+	if s[0].quoted || !isName(s[0].text) {
+		return false
+	}
+	column := s[0].text[strings.LastIndexByte(s[0].text, '.')+1:]
+	value := s[len(s)-1].text
+	switch {
+	case isWord(s, 1, "<", "<=") && madeAt.MatchString(column):
+		return nowFunction.MatchString(joinTokens(s[2:]))
+	case isWord(s, 1, ">", ">=") && len(s) == 3 && s[2].quoted:
+		return longAgo.MatchString(unquoted(value))
+	case isWord(s, 1, "<", "<=") && len(s) == 3 && keyColumn(column):
+		return isNumber(value) && len(value) > 9
+	case isWord(s, 1, "NOT") && isWord(s, 2, "IN") && len(s) == 6 && keyColumn(column):
+		return s[4].text == "0" || s[4].text == "-1"
+	case isWord(s, 1, "BETWEEN") && len(s) == 5:
+		return s[2].text == s[0].text && s[4].text == s[0].text
+	case isWord(s, 1, "IN", "=") && len(s) == 5 && isWord(s, 2, "("):
+		return s[3].text == s[0].text
+	case isWord(s, len(s)-2, "~", "~*", "REGEXP", "RLIKE") && s[len(s)-1].quoted && len(s) < 7:
+		return strings.Trim(unquoted(value), "^$.*") == ""
+	}
+	return false
+}
+
+var (
+	sizeCompared = newExpression(`^(?:(?:CHAR_|CHARACTER_|OCTET_)?LENGTH|LEN|ABS|DATALENGTH) \( [\w.]+ \) (?:>= 0|> -\d+)$`)
+	madeAt       = newExpression(`^(?:CREATED|INSERTED|ADDED|UPDATED|MODIFIED|DATE_CREATED|DATE_ADDED)(?:_?(?:AT|ON|DATE|TIME|TS))?$`)
+	nowFunction  = newExpression(`^(?:(?:NOW|GETDATE|SYSDATE|GETUTCDATE|SYSDATETIME|CURRENT_TIMESTAMP|DATETIME) \( (?:'NOW' )?\)|CURRENT_TIMESTAMP|CURRENT_DATE|SYSDATE|SYSTIMESTAMP|LOCALTIMESTAMP)$`)
+	longAgo      = newExpression(`^(?:0001|1[0-8]\d\d|19[0-6]\d|1970)-\d\d-\d\d`)
+)
 
 func betweenValues(s []token) bool {
 	return len(s) == 5 && isWord(s, 1, "BETWEEN") && isValue(s[0]) && isValue(s[2]) && isValue(s[4])
@@ -55,7 +100,7 @@ func namesNothing(s []token) bool {
 	return true
 }
 
-var conditionWords = strings.Fields("AND OR NOT IS NULL TRUE FALSE IN LIKE BETWEEN EXISTS SELECT CASE WHEN THEN ELSE END ANY ALL SOME")
+var conditionWords = strings.Fields("AND OR NOT IS NULL TRUE FALSE IN LIKE BETWEEN EXISTS SELECT CASE WHEN THEN ELSE END ANY ALL SOME ARRAY")
 
 func isName(text string) bool {
 	return text != "" && (text[0] >= 'A' && text[0] <= 'Z' || text[0] == '_' || text[0] >= 0x80)
@@ -66,7 +111,11 @@ func selectsItself(s []token, table string) bool {
 	s = unparenthesised(s)
 	text := strings.ReplaceAll(strings.ReplaceAll(joinTokens(s[:min(len(s), maxComparison)]), " = ANY ", " IN "), " = SOME ", " IN ")
 	column, rest, found := strings.Cut(text, " IN ( SELECT ")
-	return found && table != "" && !strings.Contains(column, " ") && rest == column+" FROM "+table+" )"
+	if !found || table == "" || strings.Contains(column, " ") {
+		return false
+	}
+	rest, found = strings.CutPrefix(rest, column+" FROM "+table+" ")
+	return found && (rest == ")" || rest == "WHERE TRUE )" || rest == "WHERE 1 = 1 )" || rest == "WHERE 1 )")
 }
 
 // changedTable is the table that a DELETE or UPDATE names.

@@ -218,7 +218,7 @@ func (r *reading) judge(c Call, leaves []leaf) {
 		}
 	}
 	r.everyday = everydayText(r.writtenName(leaves), leaves)
-	r.gets = onlyGets(leaves)
+	r.gets, r.trial = onlyGets(leaves), trials(leaves)
 	r.connects = !r.tool.requests() && slices.ContainsFunc(leaves, func(l leaf) bool { what := r.tool.roleOf(l.key); return what == roleShell || what == roleQuery })
 	for _, l := range leaves {
 		r.leaf(l)
@@ -227,6 +227,9 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	r.program(c.Name, leaves)
 	r.documents(leaves)
 	r.manages(leaves)
+	r.grants(leaves)
+	r.payments(leaves)
+	r.carriedByMail(leaves)
 	r.searches(leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)

@@ -41,7 +41,7 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 		}
 	}
 	for _, w := range n.Args {
-		secret := namedSecret(w)
+		secret := secretIn(w)
 		if (name == "echo" || name == "printf") && secret != "" && s.projected[n] == wholeText {
 			s.breaks(CredentialAccess)
 		}
@@ -67,8 +67,8 @@ const (
 	fetchedText  = unknownText + "\u25a5"
 )
 
-// namedSecret is the variable called like a secret that a word expands, or empty.
-func namedSecret(w *syntax.Word) string {
+// secretIn is the variable called like a secret that a word expands, or empty.
+func secretIn(w *syntax.Word) string {
 	found := ""
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && cloudSecret.MatchString(p.Param.Value) {
