@@ -168,7 +168,12 @@ func (s *shell) find(argv []string, depth int) {
 		}
 	}
 	if removes {
-		s.removes(withoutCurrentFolder(roots, argv))
+		files := found(roots, argv)
+		picked := len(files) == 0 || passingFile.MatchString(files[0])
+		s.removes(slices.DeleteFunc(slices.Clone(withoutCurrentFolder(roots, argv)), func(root string) bool {
+			return picked && sharedRoot.MatchString(s.resolve(root)+"/")
+		}))
+		s.loses(files)
 	}
 }
 
@@ -179,6 +184,10 @@ var spoils = words("rm shred srm unlink truncate chmod chown mv dd wipe")
 func with(argv []string, mark, value string) []string {
 	out, put := make([]string, len(argv), len(argv)+1), false
 	for i, w := range argv {
+		if at := strings.Index(w, mark); at > 0 && w[at-1] == '/' && mark != "" && strings.HasPrefix(value, "/") {
+			out[i], put = strings.ReplaceAll(w, mark, path.Base(value)), true // a listing names what is in a folder
+			continue
+		}
 		out[i] = strings.ReplaceAll(w, mark, value)
 		put = put || out[i] != w
 	}
@@ -213,6 +222,9 @@ func (s *shell) listed(argv []string) []string {
 	}
 	if len(roots) == 0 && isVital(s.folder) {
 		roots = []string{s.folder}
+	}
+	if name == "find" && aged(argv) { // what somebody lets go by its age
+		roots = slices.DeleteFunc(roots, func(root string) bool { return sharedRoot.MatchString(s.resolve(root) + "/") })
 	}
 	last := "*"
 	for i, w := range argv {

@@ -168,6 +168,9 @@ func (s *shell) fileEffects(name string, argv []string) {
 	case "cp", "mv", "install", "rsync":
 		if len(names) > 1 {
 			s.writes(names[len(names)-1])
+			if names[0] == "/dev/null" {
+				s.losesEach(names[1:])
+			}
 		}
 	case "sed", "perl":
 		if hasFlag(argv, 'i', "--in-place") && len(names) > 1 {

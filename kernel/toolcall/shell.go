@@ -488,6 +488,9 @@ func (s *shell) redirects(n *syntax.Stmt) {
 			s.reads(name)
 		case d.Op == syntax.RdrOut || d.Op == syntax.AppOut || d.Op == syntax.RdrAll || d.Op == syntax.AppAll || d.Op == syntax.RdrClob:
 			s.writes(name)
+			if d.Op == syntax.RdrOut && holdsData.MatchString(name) && s.saysNothing(n) {
+				s.losesEach([]string{name})
+			}
 		}
 	}
 }

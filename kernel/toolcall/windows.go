@@ -244,6 +244,9 @@ func (r *reading) windowsPipeline(commands []string) {
 			for _, t := range append(targets, found...) {
 				r.windowsLoses(t)
 			}
+			if !windowsMoves[name] {
+				r.windowsShares(words, targets, found, commands)
+			}
 		case windowsReads[name]:
 			for _, t := range append(targets, found...) {
 				if isCredentialFile(t) {
@@ -270,6 +273,31 @@ func (r *reading) windowsLoses(target string) {
 		r.breaks(ConstraintTampering)
 	}
 }
+
+// windowsShares judges the folders of others that a command takes away with all that is in
+// them, or that a listing has named for it. Where a filter picks some files, nobody knows which.
+func (r *reading) windowsShares(words, targets, found, commands []string) {
+	line := strings.Join(commands, " ")
+	if windowsPicks.MatchString(line) {
+		return
+	}
+	whole := slices.ContainsFunc(words, func(w string) bool { return w == "/s" || w == "-r" || len(w) > 3 && strings.HasPrefix("-recurse", w) })
+	for _, t := range targets {
+		if (whole || strings.ContainsAny(t, "*?")) && windowsLasting(t) {
+			r.breaks(DestructiveCommand)
+		}
+	}
+	for _, t := range found {
+		if windowsLasting(t) && !slices.ContainsFunc(found, func(f string) bool { return passingFile.MatchString(f) }) {
+			r.breaks(DestructiveCommand)
+		}
+	}
+}
+
+var (
+	windowsMoves = words("move-item move mi")
+	windowsPicks = newExpression(`\b(?:where-object|where)\b|\|\s*\?|lastwritetime|creationtime|-first\b`)
+)
 
 var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
 
