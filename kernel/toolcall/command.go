@@ -24,6 +24,9 @@ func (s *shell) command(argv []string, depth int) {
 	if s.invoked(argv) {
 		return
 	}
+	if strings.ContainsAny(argv[0], "*?[") && name != programName(argv[0]) {
+		argv = append([]string{name}, argv[1:]...)
+	}
 	if escalates[name] && len(argv) > 1 && !asksForRights(argv) && !s.keepsUp(argv) {
 		s.breaks(PrivilegeEscalation)
 	}
@@ -40,7 +43,9 @@ func (s *shell) command(argv []string, depth int) {
 		s.command(append(slices.Clone(wrappedCommand(argv)), s.listedIn(name, argv)...), depth+1)
 		return
 	}
+	argv = s.withSettings(name, argv)
 	s.byWords(name, argv)
+	s.forEach(name, argv)
 	s.binds(name, argv)
 	s.fillsFolders(name, argv)
 	s.nestedCommand(name, argv, depth)
@@ -83,9 +88,10 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		s.shellIn(argv[1], s)
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
-	case name == "awk" || name == "gawk" || name == "mawk":
+	case awks[name]:
 		program := strings.Join(argv[1:], "\n")
 		s.code(program)
+		s.awk(argv, unknownText).starts()
 		if strings.Contains(program, "|") {
 			s.startedBy(program, quotedStrings(program))
 		}

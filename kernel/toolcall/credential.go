@@ -109,11 +109,29 @@ func (s *shell) credentials(name string, argv []string) {
 	if hunts(name, argv) {
 		s.breaks(CredentialAccess)
 	}
+	if name == "tar" || name == "bsdtar" {
+		s.packsCredentials(argv)
+	}
 	for _, w := range read {
 		if i := strings.IndexAny(w, "@="); i >= 0 && isCredentialFile(s.resolve(w[i+1:])) && !strings.HasPrefix(w, "--exclude") {
 			s.breaks(CredentialAccess)
 		}
 		if !strings.HasPrefix(w, "-") && isCredentialFile(s.resolve(w)) {
+			s.breaks(CredentialAccess)
+		}
+	}
+}
+
+// packsCredentials judges what tar packs from the folders that it goes to.
+func (s *shell) packsCredentials(argv []string) {
+	folder := ""
+	for i, w := range argv[1:] {
+		switch previous := argv[i]; {
+		case previous == "-C" || previous == "--directory":
+			folder = w + "/"
+		case strings.HasPrefix(w, "--directory="):
+			folder = strings.TrimPrefix(w, "--directory=") + "/"
+		case folder != "" && !strings.HasPrefix(w, "-") && isCredentialFile(s.resolve(folder+w)):
 			s.breaks(CredentialAccess)
 		}
 	}

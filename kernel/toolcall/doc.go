@@ -30,7 +30,8 @@
 //     shell would know is marked as unknown, never guessed. Wrappers, nested
 //     shells, pipes and here-documents are followed, and so are arrays, functions,
 //     aliases, read, positional parameters, and files that the text writes itself
-//     (wrapper.go, interpreter.go, binding.go, written.go), what an ordinary tool is
+//     (wrapper.go, interpreter.go, binding.go, written.go), what awk and sed make of lines
+//     (awk.go, sample.go), what settings add (settings.go), what an ordinary tool is
 //     told to start (hatch.go), and what runs on another machine, in a container or
 //     in a terminal (hop.go). What a command says by its words alone stands in tables
 //     by its name (pattern.go). A text that does not

@@ -135,15 +135,51 @@ func quotedCommands(text string) []string {
 
 var commandMember = newExpression(`(?:"(?:command|cmd|program|script|exec|shell|\w*(?:[Cc]ommand|install|build|test|start|prepare|publish|pack|lint|dev|serve|deploy|version|clean|check|format|watch|setup|postinstall|preinstall)[\w:-]*)"\s*:|\b(?:command|cmd|script|inline)\s*=)\s*\[?\s*("(?:[^"\\\n]|\\.)*")`)
 
+// makeRecipes are the commands of a makefile, with the variables that it sets.
 func makeRecipes(text string) []string {
 	var out []string
+	vars := make(map[string]string)
 	for line := range strings.Lines(text) {
 		if command, is := strings.CutPrefix(line, "\t"); is {
-			out = append(out, strings.ReplaceAll(strings.TrimLeft(command, "@-+"), "$$", "$"))
+			command = strings.ReplaceAll(strings.TrimLeft(command, "@-+"), "$$", "\x00")
+			if strings.Contains(command, "$") {
+				command = expandedMake(command, vars)
+			}
+			out = append(out, strings.ReplaceAll(command, "\x00", "$"))
+			continue
+		}
+		if m := makeVariable.FindStringSubmatch(line); m != nil && len(vars) < maxRecipes {
+			value := expandedMake(strings.TrimSpace(m[3]), vars)
+			if m[2] == "+" {
+				value = strings.TrimSpace(vars[m[1]] + " " + value)
+			}
+			vars[m[1]] = value
 		}
 	}
 	return out
 }
+
+// expandedMake writes the values of a makefile's variables. Where things are installed to is
+// told by whoever installs them, unless it is nowhere.
+func expandedMake(text string, vars map[string]string) string {
+	return makeReference.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		value, known := vars[name]
+		switch {
+		case !known && name == "HOME":
+			return "~"
+		case !known, name == "DESTDIR", value != "" && installFolder.MatchString(name), len(value) > maxValue:
+			return found
+		}
+		return value
+	})
+}
+
+var (
+	makeVariable  = regexp.MustCompile(`^(?:export |override )?([A-Za-z_]\w*)\s*([?:+]?)(?::)?=\s*(.*)`)
+	makeReference = regexp.MustCompile(`\$(?:\([A-Za-z_]\w*\)|\{[A-Za-z_]\w*\})`)
+	installFolder = regexp.MustCompile(`(?i)prefix$|dir$`)
+)
 
 // unitCommands are those of systemd's units and of desktop entries.
 func unitCommands(text string) []string {
