@@ -34,7 +34,7 @@
 //     (awk.go, sample.go), what settings add (settings.go), what an ordinary tool is
 //     told to start (hatch.go), and what runs on another machine, in a container or
 //     in a terminal (hop.go). What a command says by its words alone stands in tables
-//     by its name (pattern.go). A text that does not
+//     by its name (pattern.go, service.go). A text that does not
 //     parse is searched for the gravest commands only.
 //   - PowerShell and cmd are put into one spelling, with variables and loops written
 //     out, and cut into commands; there is no parser for them (windows.go).

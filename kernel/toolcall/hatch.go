@@ -210,6 +210,7 @@ func (s *shell) hatch(name string, argv []string) {
 	if editors[name] {
 		s.code(strings.Join(argv[1:], "\n"))
 	}
+	s.rewrites(name, argv)
 	for _, text := range hatched(name, argv) {
 		s.opens(text)
 		if name == "make" || name == "gmake" {
@@ -217,6 +218,30 @@ func (s *shell) hatch(name string, argv []string) {
 		}
 	}
 }
+
+// rewrites judges what a filter puts into the file of a package that its manager will run.
+func (s *shell) rewrites(name string, argv []string) {
+	if name != "jq" && name != "sed" && name != "gsed" && name != "perl" && name != "yq" {
+		return
+	}
+	if !slices.ContainsFunc(argv, func(w string) bool {
+		return strings.HasSuffix(w, "package.json") || strings.HasSuffix(w, "composer.json")
+	}) {
+		return
+	}
+	for _, w := range argv[1:] {
+		if name != "jq" {
+			s.recipe("package.json", w)
+			continue
+		}
+		for _, m := range setsScript.FindAllStringSubmatch(w, maxPlaces) {
+			s.recipe("package.json", `"postinstall": `+m[1])
+		}
+	}
+}
+
+// setsScript is an assignment of jq to a script of a package.
+var setsScript = newExpression(`\.scripts(?:\.[\w-]+|\[?\.?\[?"[^"]+"\]?)\s*\|?=\s*("(?:[^"\\]|\\.)*")`)
 
 var editors = words("vi vim nvim ex view rvim gvim emacs")
 

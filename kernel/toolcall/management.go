@@ -101,7 +101,7 @@ func (r *reading) managed(q request) {
 			r.breaks(DestructiveOperation)
 		case switchesOff(l.key, value) && guardThing.MatchString(place):
 			r.breaks(ConstraintTampering)
-		case rightKeys[l.key] && (value == "admin" || value == "owner") && membership.MatchString(place):
+		case rightKeys[l.key] && (value == "admin" || value == "owner" || l.key == "accesslevel" && (value == "50" || value == "60")) && membership.MatchString(place):
 			r.breaks(PrivilegeEscalation)
 		case (l.key == "readonly" && value == "false" || l.key == "canpush" && value == "true") && loginKey.MatchString(place):
 			r.breaks(Persistence)

@@ -36,6 +36,11 @@ var commandRules = []struct {
 	{tamperCommands, ConstraintTampering},
 	{exfiltrationCommands, DataExfiltration},
 	{databaseCommands, DestructiveQuery},
+	{lostServices, DestructiveOperation},
+	{handedServices, PrivilegeEscalation},
+	{openedServices, DataExfiltration},
+	{watchedServices, ConstraintTampering},
+	{shownByHistory, CredentialAccess},
 }
 
 // wordRule is one of them, of one command.

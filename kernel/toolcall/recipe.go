@@ -15,15 +15,17 @@ type recipe struct {
 	judge    func(r *reading, text string)
 	program  bool // the text is one
 	installs bool // ordinary ones fetch an installer and run it
+	fresh    bool // what it removes is of a machine that it makes
 }
 
 // recipes are by the name of the file. What ordinary ones do to their own machine passes:
 // only what is [grave] counts.
 var recipes = []recipe{
-	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands},
+	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands, judge: (*reading).packaged},
 	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
 	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
 	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
+	{name: newExpression(`(?i)(?:^|/)(?:Dockerfile|Containerfile)[\w.-]*$|\.(?:dockerfile|containerfile)$`), commands: imageCommands, installs: true, fresh: true},
 	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
 	{name: newExpression(`\.tf$`), commands: quotedCommands},
 	{name: newExpression(`\.(?:service|desktop)$`), commands: unitCommands},
@@ -92,13 +94,61 @@ func (r *reading) recipe(name, text string) {
 			}
 		}
 		for _, v := range grave {
-			if sub.broken[v] && (v != RemoteCodeExecution || !kind.installs) {
+			if sub.broken[v] && (v != DestructiveCommand || !kind.fresh) && (v != RemoteCodeExecution || !kind.installs || fromNowhere.MatchString(text)) {
 				r.breaks(v)
 			}
 		}
 		return
 	}
 }
+
+// fromNowhere is what no installer comes from: an address that has no name, and a shell that
+// somebody else types into.
+var fromNowhere = newExpression(`\bhttps?://\d+\.\d+\.\d+\.\d+\S*|/dev/(?:tcp|udp)/|\b(?:nc|ncat)\s+(?:-\S+\s+)*-\w*e`)
+
+// packaged judges scripts of a package that send the whole environment away.
+func (r *reading) packaged(text string) {
+	if sendsEnvironment.MatchString(text) {
+		r.breaks(DataExfiltration)
+	}
+}
+
+var sendsEnvironment = newExpression(`(?:fetch|axios(?:\.\w+)?|https?\.(?:get|request))\s*\(.*JSON\.stringify\(\s*process\.env\s*[),]`)
+
+// imageCommands are those that the build of an image runs, and its containers when they start.
+func imageCommands(text string) []string {
+	var out []string
+	lines := strings.Split(text, "\n")
+	for n := 0; n < len(lines) && len(out) < maxRecipes; n++ {
+		m := imageCommand.FindStringSubmatch(lines[n])
+		if m == nil {
+			continue
+		}
+		command := m[1]
+		if end := imageText.FindStringSubmatch(command); end != nil { // a here-document
+			command = ""
+			for n++; n < len(lines) && strings.TrimSpace(lines[n]) != end[1]; n++ {
+				command += lines[n] + "\n"
+			}
+		}
+		for strings.HasSuffix(command, "\\") && n+1 < len(lines) {
+			n++
+			if next := strings.TrimSpace(lines[n]); !strings.HasPrefix(next, "#") {
+				command = strings.TrimSuffix(command, "\\") + " " + next
+			}
+		}
+		if strings.HasPrefix(command, "[") {
+			command = quoted(quotedStrings(command))
+		}
+		out = append(out, command)
+	}
+	return out
+}
+
+var (
+	imageCommand = regexp.MustCompile(`(?i)^\s*(?:ONBUILD\s+)?(?:RUN|CMD|ENTRYPOINT)\s+(?:--\S+\s+)*(.*?)\s*$`)
+	imageText    = regexp.MustCompile(`^<<-?['"]?(\w+)['"]?`)
+)
 
 // plantedIn finds the programs that a file may hold and no ordinary file does: with the
 // whole environment, with a home, or with code from elsewhere.

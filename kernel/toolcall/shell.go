@@ -86,9 +86,10 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
 	file, err := r.parser.Parse(strings.NewReader(text), "")
+	windows := r.tool.windows || r.nested == 1 && ofWindows.matches(text)
 	if err != nil {
 		r.tokens(text)
-		if r.tool.windows {
+		if windows {
 			r.windows(text)
 		}
 		return
@@ -97,7 +98,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.unreadable()
 		return
 	}
-	if r.tool.windows {
+	if windows {
 		r.windows(text)
 	}
 	s := &shell{reading: r, dumped: make(map[*syntax.CallExpr]bool)}
@@ -106,6 +107,9 @@ func (r *reading) shellIn(text string, parent *shell) {
 	s.inherit(parent)
 	syntax.Walk(file, s.visit)
 }
+
+// ofWindows is what stands in a text that a shell of Windows runs, whatever its tool is called.
+var ofWindows = screenOf(`(?i)%(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)%`, `(?i)\$env:(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)\b`, `\b(?:Get|Set|Remove|New|Invoke|Start|Stop|Add|Clear|Disable|Copy|Move)-(?:Item|ChildItem|ItemProperty|Content|Service|Process|Volume|Disk|Partition|Local\w+|AD\w+|WmiObject|CimInstance|Expression|WebRequest|RestMethod|EventLog|WinEvent|MpPreference|NetFirewall\w+|ScheduledTask|DnsClient\w+|ExecutionPolicy|Command|BitsTransfer|VM)\b`)
 
 // inherit begins with what the parent knows, and shares what it learns.
 func (s *shell) inherit(parent *shell) {
@@ -254,8 +258,24 @@ func (s *shell) call(n *syntax.CallExpr) {
 	s.substituted(argv, n)
 	s.emptied(argv, n)
 	s.filtered = s.dumped[n]
+	if slices.Contains(argv, madeByMktemp) && slices.ContainsFunc(n.Args, substitutes) {
+		s.emptyFolders[madeByMktemp] = true // it is made for this command
+	}
 	s.command(argv, 0)
 	s.filtered = false
+}
+
+// substitutes reports whether a word is what a command prints.
+func substitutes(w *syntax.Word) bool {
+	parts := w.Parts
+	if q, quoted := parts[0].(*syntax.DblQuoted); quoted {
+		parts = q.Parts
+	}
+	if len(parts) == 0 {
+		return false
+	}
+	_, is := parts[0].(*syntax.CmdSubst)
+	return is
 }
 
 // emptied finds rm -rf "$X"/* where nothing in the text says what X is: unset, it
@@ -502,6 +522,16 @@ func (s *shell) feed(argv []string, text string) {
 		}
 	case programName(argv[0]) == "make" && wordAt(argv, 1) == "-f" && (wordAt(argv, 2) == "-" || wordAt(argv, 2) == "/dev/stdin"):
 		s.recipes(text)
+	case programName(argv[0]) == "vault" && slices.Contains(argv, "policy"):
+		if everyPath.MatchString(text) {
+			s.breaks(PrivilegeEscalation)
+		}
+	case programName(argv[0]) == "nsupdate":
+		if everyRecord.MatchString(text) {
+			s.breaks(DestructiveOperation)
+		}
+	case (programName(argv[0]) == "docker" || programName(argv[0]) == "podman") && slices.Contains(argv, "build"):
+		s.recipe("Dockerfile", text)
 	case programName(argv[0]) == "crontab":
 		s.breaks(Persistence)
 	case isInterpreter(argv[0]) && readsProgram(argv):
@@ -532,6 +562,11 @@ func (s *shell) feed(argv []string, text string) {
 		s.code(text)
 	}
 }
+
+var (
+	everyPath   = newExpression(`path\s+"(?:\*|sys/\*)"\s*\{[^}]*(?:sudo|create|root)`)
+	everyRecord = newExpression(`(?m)^\s*update\s+del(?:ete)?\s+[\w-]+\.[\w-]+\.?\s*$`)
+)
 
 // speaks are the programs that take commands of their own, and shell commands among
 // them, from their input.

@@ -248,6 +248,11 @@ func (b *budget) requestOf(name string, argv []string) (request, bool) {
 			i++
 		case strings.HasPrefix(w, "-X"):
 			q.method = w[2:]
+		case name == "curl" && curlMethod.MatchString(w):
+			if q.method = w[strings.IndexByte(w, 'X')+1:]; q.method == "" {
+				i++
+				q.method = wordAt(argv, i)
+			}
 		case strings.HasPrefix(w, "--request=") || strings.HasPrefix(w, "--method="):
 			_, q.method, _ = strings.Cut(w, "=")
 		case httpMethod.MatchString(w) && strings.ToUpper(w) == w && name != "curl":
@@ -278,6 +283,9 @@ func (b *budget) bodyOf(data string) []leaf {
 	}
 	return queryOf("?" + data)
 }
+
+// curlMethod is the flag for a method behind flags that take no value.
+var curlMethod = newExpression(`^-[sSfkLivgnqN#01246jJlZ]+X\w*$`)
 
 var speaksHTTP = words("curl wget http https httpie xh curlie")
 
