@@ -36,8 +36,9 @@
 //     in a terminal (hop.go). What a command says by its words alone stands in tables
 //     by its name (pattern.go, service.go). A text that does not
 //     parse is searched for the gravest commands only.
-//   - PowerShell and cmd are put into one spelling, with variables and loops written
-//     out, and cut into commands; there is no parser for them (windows.go).
+//   - PowerShell and cmd are put into one spelling, with variables, loops and what is made
+//     of literals (pieces.go) written out, and cut into commands; there is no parser for
+//     them (windows.go).
 //   - SQL is lexed, which works for every dialect, and judged statement by
 //     statement, with the condition of a change read for tautologies.
 //     The clients of databases are read by their flags, and databases of documents by

@@ -17,9 +17,10 @@ func (r *reading) windows(text string) {
 	if !r.spend(costCommand + 2*costJudge*len(text)) {
 		return
 	}
+	packed := windowsPacked.MatchString(text)
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
 	fetches := windowsFetch.matches(text)
-	if windowsDecodes.matches(text) && windowsRun.matches(text) {
+	if (packed || windowsDecodes.matches(text)) && windowsRun.matches(text) {
 		r.breaks(RemoteCodeExecution)
 	}
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
@@ -303,9 +304,9 @@ var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|r
 
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
-	text = windowsSigns.Replace(text)
+	text = windowsSigns.Replace(windowsDecoded(text))
 	text = joinedLiterals.ReplaceAllString(text, "")
-	return windowsFolders(strings.ToLower(text))
+	return windowsFolders(windowsPieces(strings.ToLower(text)))
 }
 
 // windowsFolders writes a folder that a command puts together as one word.
@@ -428,6 +429,11 @@ var windowsRules = []struct {
 	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
 	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
 	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b`), Persistence},
+	{newExpression(`\bpasswordvault\b.*(?:retrieve|new-object)|\.retrievepassword\(|\.retrieveall\(|\bprotecteddata\]::unprotect\b|\.defaultpassword\b|\bget-adrepl\w+|\bget-laps\w*password\b|ms-mcs-admpwd|\bcredread\w*\(|\bget-itemproperty(?:value)?\b.*winlogon.*password`), CredentialAccess},
+	{newExpression(`\b(?:add|set)-content\b.*\\drivers\\etc\\hosts\b|>\s*"?\S*\\drivers\\etc\\hosts\b|\bset-dnsclient(?:serveraddress|nrptrule)\b.*-(?:serveraddresses|nameservers)|\badd-dnsclientnrptrule\b|\bnetsh(?:\.exe)?\s+interface\s+(?:ipv?[46]?\s+)?(?:set|add)\s+dns\w*\b|\bnetsh(?:\.exe)?\s+winhttp\s+set\s+proxy\b|internet settings['"]?\s.*\bproxyserver\b\s+\S|\b(?:limit|remove)-eventlog\b|globalsession\.clearlog`), ConstraintTampering},
+	{newExpression(`\bremove-dnsserver(?:zone|resourcerecord)\b.*-force|\bget-(?:aduser|adcomputer|mailbox|adgroup|smbshare|service|vm)\b(?:\s+-(?:filter|resultsize)\s+\S+)?\s*\|\s*(?:remove|disable|stop)-\w+|\bget-azresourcegroup\b\s*\|\s*remove-|\bremove-mailbox\b.*-confirm:\s*\$false`), DestructiveOperation},
+	{newExpression(`\bnew-inboxrule\b.*-(?:forwardto|redirectto|forwardasattachmentto)\b.*-(?:deletemessage|markasread|stopprocessingrules)|\bset-mailbox\b.*-forwardingsmtpaddress\b|\bnew-smbshare\b.*-path\s+['"]?[a-z]:\\?['"]?\s.*everyone|\bgrant-smbshareaccess\b.*everyone.*full`), DataExfiltration},
+	{newExpression(`\badd-mailboxpermission\b.*fullaccess|\badd-rolegroupmember\b.*(?:organization management|discovery management)|\bnew-managementroleassignment\b|\benable-psremoting\b.*trustedhosts\s+\*|\btrustedhosts\b\s+(?:-value\s+)?['"]?\*|\bnew-netfirewallrule\b.*\binbound\b.*\ballow\b.*\b(?:3389|445|5985|22)\b|\bset-acl\s+(?:-path\s+)?['"]?[a-z]:\\?['"]?\s`), PrivilegeEscalation},
 	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
 	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }
