@@ -186,8 +186,13 @@ var (
 // searches judges a tool that searches files: for secrets in folders beyond the
 // workspace, or for the files that hold them.
 func (r *reading) searches(leaves []leaf) {
-	if !r.tool.any("grep", "search", "find", "glob", "rg", "ripgrep", "locate") {
+	if !r.tool.any("splunk", "kusto", "adx", "sentinel", "grep", "search", "find", "glob", "rg", "ripgrep", "locate") {
 		return
+	}
+	for _, l := range leaves {
+		if l.text && searchKeys[l.key] && len(l.value) <= maxValue && (r.tool.any("splunk") && splunkDeletes.MatchString(l.value) || r.tool.any("kusto", "adx", "sentinel") && kustoDrops.MatchString(l.value)) {
+			r.breaks(ConstraintTampering)
+		}
 	}
 	hunts, wide := false, false
 	for _, l := range leaves {
@@ -206,6 +211,12 @@ func (r *reading) searches(leaves []leaf) {
 		r.breaks(CredentialAccess)
 	}
 }
+
+// What takes the records themselves away in the languages of their searches.
+var (
+	splunkDeletes = newExpression(`\|\s*delete\s*(?:$|\|)`)
+	kustoDrops    = newExpression(`^\s*\.(?:drop|purge|clear|delete)\b`)
+)
 
 var searchKeys = words("pattern query regex regexp glob include search text term expression content")
 

@@ -124,7 +124,7 @@ func (s *shell) transfers(name string, argv []string) {
 		s.managed(q)
 	}
 	if file, data := s.upload(name, argv); data {
-		s.sends(argv, file != "" && s.private(file) || secret.matches(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && (s.private(file) || speaksHTTP[name] && s.othersData(file)) || secret.matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -293,6 +293,13 @@ var speaksHTTP = words("curl wget http https httpie xh curlie")
 func (s *shell) private(file string) bool {
 	p := s.resolve(file)
 	return isCredentialFile(p) || personalFolder.MatchString(p) && path.Ext(p) == "" // one document is what one sends
+}
+
+// othersData reports whether a file is of what a machine keeps for others, and no report that
+// somebody made to be sent.
+func (s *shell) othersData(file string) bool {
+	p := s.resolve(file)
+	return (sharedRoot.MatchString(p) || strings.HasPrefix(p, "/var/lib/")) && (holdsData.MatchString(p) || valued.MatchString(p)) && !passes.MatchString(p)
 }
 
 // personalFolder is a home, or the folder in it where people keep what concerns nobody else.
