@@ -96,7 +96,7 @@ func TestBlind(t *testing.T) {
 		shown               bool
 	}{
 		{"open", "testdata/blind_open.jsonl", 238, 0, true},
-		{"kept", "testdata/blind_kept.jsonl", 469, 4, false},
+		{"kept", "testdata/blind_kept.jsonl", 468, 4, false},
 		{"more", "testdata/blind_more.jsonl", 289, 6, true},
 		{"third", "testdata/blind_third.jsonl", 226, 4, true},
 		{"closed", "testdata/blind_closed.jsonl", 215, 20, false},

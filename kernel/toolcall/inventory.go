@@ -135,6 +135,8 @@ func listedByClient(argv []string) []string {
 		}
 	case "git":
 		switch {
+		case len(words) == 1 && words[0] == "tag" && (flags == "-l " || flags == "--list "):
+			return []string{"v1.0"}
 		case len(words) == 0 || narrowed.MatchString(" "+flags):
 		case words[0] == "for-each-ref" && (len(words) == 1 || everyRef.MatchString(words[1])), words[0] == "ls-remote" && len(words) < 3,
 			words[0] == "branch" && len(words) == 1 && everyBranch.MatchString(" "+flags), words[0] == "show-ref":

@@ -41,6 +41,9 @@ var commandRules = []struct {
 	{openedServices, DataExfiltration},
 	{watchedServices, ConstraintTampering},
 	{shownByHistory, CredentialAccess},
+	{shownServices, CredentialAccess},
+	{plantedServices, Persistence},
+	{fetchedServices, RemoteCodeExecution},
 }
 
 // wordRule is one of them, of one command.

@@ -23,6 +23,12 @@ var lostServices = byCommand(
 	`npm: deprecate ['"]?@?[\w./-]+@(?:\*|x|<\S+|>=?\s*\d\S*)['"]? .`,
 	`rabbitmqctl rabbitmq-diagnostics: (?:\S+ )*eval .*(?:delete|purge|stop\(|reset|os:cmd|halt\()`,
 	`rabbitmqctl: (?:\S+ )*(?:stop_app|stop|shutdown|clear_permissions|forget_cluster_node)\b`,
+	`kubectl oc k: (?:\S+ )*patch .*persistentVolumeReclaimPolicy"?\s*:\s*"?Delete`,
+	`kubectl oc k: (?:\S+ )*delete (?:\S+ )*(?:-f|--filename|-k|--kustomize)[= ]?\S*(?:prod|production|live)(?:[-_./]\S*)?(?: |$)`,
+	`crictl: (?:rm|rmp|rmi) (?:\S+ )*(?:-\w*a\w*|--all)(?: |$)`,
+	`systemctl: (?:\S+ )*(?:stop|disable|mask) (?:\S+ )*(?:kubelet|etcd|patroni|keepalived|corosync|pacemaker)(?:\.service)?(?: |$)`,
+	`aws: (?:\S+ )*organizations (?:leave-organization|remove-account-from-organization|close-account)\b`,
+	`aws: (?:\S+ )*route53 change-resource-record-sets .*(?:"Action"\s*:\s*"DELETE".*"Type"\s*:\s*"(?:MX|NS|SOA)"|"Type"\s*:\s*"(?:MX|NS|SOA)".*"Action"\s*:\s*"DELETE")`,
 	`veeamconfig: (?:backup|repository|job) (?:delete|remove)\b`,
 	`proxmox-backup-client: (?:snapshot )?forget\b`,
 	`bconsole bareos-dir: .*(?:purge|delete|prune)`,
@@ -80,6 +86,7 @@ var openedServices = byCommand(
 	`socat: .*TCP\d?-LISTEN:\S*fork\S* +TCP\d?:[\w.-]*[a-z][\w.-]*\.[\w.-]+:\d+`,
 	`kubectl oc k: (?:\S+ )*port-forward .*--address[= ]\S*0\.0\.0\.0.*(?:3306|5432|6379|27017|9200|1433|2379|6443|:22)\b`,
 	`tailscale: funnel (?:\S+ )*(?:22|3306|5432|6379|3389)\b|up .*--auth-?key\S* .*--ssh|up .*--ssh .*--auth-?key`,
+	`aws: (?:\S+ )*(?:ec2 modify-snapshot-attribute .*--user-ids \d|ec2 modify-image-attribute .*(?:--user-ids \d|UserId"?[=:] ?"?\d)|rds modify-db-(?:cluster-)?snapshot-attribute .*--values-to-add \S*\d{12}|rds modify-db-\S+ .*--publicly-accessible)`,
 	`psql: .*\\copy .*(?i:to program) .*(?:curl|wget|nc|ncat|ssh|openssl|socat)\b`,
 	`psql: .*\\(?:g|o|gx) *\| *(?:curl|wget|nc|ncat|ssh|openssl|socat)\b|(?:\S+ )*-o ?\| *(?:curl|wget|nc|ncat|ssh)\b`,
 	`sqlite3: .*\.(?:once|output) '?\|`,
@@ -91,6 +98,13 @@ const keptFor = `(?i:[-_/ .](?:customers?|clients|patients?|hr|payroll|backups?|
 
 // watchedServices blind what watches and records.
 var watchedServices = byCommand(
+	`aws: (?:\S+ )*ec2 authorize-security-group-ingress .*(?:`+widePorts+`.*0\.0\.0\.0/0|0\.0\.0\.0/0.*`+widePorts+`)`,
+	`aws: (?:\S+ )*--no-(?:disable-api-termination|deletion-protection|enable-termination-protection)\b`,
+	`gcloud: (?:\S+ )*firewall-rules (?:create|update) .*(?:`+widePorts+`.*0\.0\.0\.0/0|0\.0\.0\.0/0.*`+widePorts+`)`,
+	`gcloud: (?:\S+ )*sql instances patch .*--(?:authorized-networks[= ]\S*0\.0\.0\.0/0|no-deletion-protection|no-backup)`,
+	`az: (?:\S+ )*nsg rule (?:create|update) .*--source-address-prefix(?:es)?[= ]['"]?(?:\*|Internet|0\.0\.0\.0/0).*--destination-port-range(?:s)?[= ]['"]?(?:\*|22|3389|5432|3306)(?:['"]| |$)`,
+	`az: (?:\S+ )*firewall-rule create .*0\.0\.0\.0 .*255\.255\.255\.255`,
+	`doctl: databases firewalls append .*0\.0\.0\.0/0`,
 	`amtool: (?:\S+ )*silence add .*(?:\.[*+]|(?:-d|--duration)[= ]["']?(?:\d+y|\d{3,}d|\d{2,}w|\d{4,}h))`,
 	`splunk: (?:search .*\| *delete\b|clean (?:eventdata|all)\b|(?:remove|disable) (?:index|monitor|forward-server)\b|stop\b)`,
 	`systemctl: (?:\S+ )*(?:stop|disable|mask|kill) (?:\S+ )*`+watchers+`(?:\.service)?(?: |$)`,
@@ -106,6 +120,9 @@ var watchedServices = byCommand(
 	`gh: (?:\S+ )*(?:ruleset|api \S*rulesets\S*) .*(?:delete|DELETE)`,
 )
 
+// widePorts are all ports, or those of a login or a database.
+const widePorts = `(?:--protocol[= ](?:all|-1)|IpProtocol"?[=:] ?"?-1|--allow[= ]all\b|(?:--port[= ]|tcp:)(?:0-65535|22|3389|5432|3306|1433|6379|27017|9200)\b)`
+
 const watchers = `(?:prometheus|alertmanager|node[-_]exporter|zabbix-(?:server|agent2?)|nagios|icinga2?|telegraf|collectd|netdata|newrelic-infra|crowdstrike|elastic-agent|metricbeat|suricata|snort|zeek|aide|tripwire)`
 
 // shownByHistory are secrets that somebody has once put into a repository and taken out.
@@ -115,4 +132,30 @@ var shownByHistory = byCommand(
 	`git: (?:\S+ )*(?:log|show|diff) (?:\S+ )*(?:-p|--patch)\b.* (?:-- )?\S*(?:\.env|id_rsa|id_ed25519|\.pem|\.p12|\.pfx|credentials|master\.key|\.npmrc|\.netrc|secrets\.ya?ml)(?: |$)`,
 	`git: (?:\S+ )*(?:show|cat-file (?:-p|blob)) (?:\S+ )*\S+:\S*(?:\.env(?:\.prod\w*|\.local|\.live)?|id_rsa|id_ed25519|[\w-]+\.p12|[\w-]+\.pfx|\.aws/credentials|credentials\.json|master\.key|\.npmrc|\.netrc|secrets\.ya?ml)(?: |$)`,
 	`git: (?:\S+ )*grep .*(?i:begin .*private|akia|aws_secret).* (?:`+unknownText+`|--all|[0-9a-f]{7,})`,
+)
+
+// plantedServices open a login, or a way into what is run later.
+var plantedServices = byCommand(
+	`gh: ssh-key add\b|repo deploy-key add .*(?:--allow-write|-w)\b|api \S*/keys .*read_only=false`,
+	`glab: ssh-key add\b|deploy-key add .*--can-push`,
+	`az: (?:\S+ )*vm user update\b`,
+	`gcloud: (?:\S+ )*(?:os-login ssh-keys add|add-metadata .*ssh-keys=)`,
+	`aws: (?:\S+ )*(?:ec2-instance-connect send-ssh-public-key|iam upload-ssh-public-key)\b`,
+	`doctl hcloud linode-cli: (?:\S+ )*ssh-keys? (?:import|create|add)\b`,
+)
+
+// fetchedServices run what comes from an address that has no name, or from a repository that
+// the machine was not set up with.
+var fetchedServices = byCommand(
+	`kubectl oc k: (?:\S+ )*(?:apply|create|replace) (?:\S+ )*(?:-f|--filename)[= ]?https?://\d+\.\d+\.\d+\.\d+`,
+	`helm: (?:\S+ )*(?:install|upgrade|template|repo add) .*(?:oci|https?)://\d+\.\d+\.\d+\.\d+`,
+	`docker podman nerdctl: (?:\S+ )*(?:run|pull|create) (?:\S+ )*\d+\.\d+\.\d+\.\d+(?::\d+)?/\S`,
+	`ansible-pull: .*(?:-U|--url)[= ]?\S*(?:://|@)`,
+)
+
+// shownServices print the secrets of what runs elsewhere.
+var shownServices = byCommand(
+	`glab: variable (?:list|export|get)\b`,
+	`aws: (?:\S+ )*lambda get-function(?:-configuration)? .*Environment`,
+	`consul: kv (?:get|export) .*(?i:secret|passw|token|credential|private)`,
 )

@@ -522,6 +522,13 @@ func (s *shell) feed(argv []string, text string) {
 		}
 	case programName(argv[0]) == "make" && wordAt(argv, 1) == "-f" && (wordAt(argv, 2) == "-" || wordAt(argv, 2) == "/dev/stdin"):
 		s.recipes(text)
+	case programName(argv[0]) == "at" || programName(argv[0]) == "batch":
+		s.shellIn(text, s)
+	case (programName(argv[0]) == "kubectl" || programName(argv[0]) == "oc") && (slices.Contains(argv, "apply") || slices.Contains(argv, "create")):
+		s.manifest(text)
+		if bindsRole.MatchString(text) && adminRole.matches(text) {
+			s.breaks(PrivilegeEscalation)
+		}
 	case programName(argv[0]) == "vault" && slices.Contains(argv, "policy"):
 		if everyPath.MatchString(text) {
 			s.breaks(PrivilegeEscalation)
@@ -565,6 +572,7 @@ func (s *shell) feed(argv []string, text string) {
 
 var (
 	everyPath   = newExpression(`path\s+"(?:\*|sys/\*)"\s*\{[^}]*(?:sudo|create|root)`)
+	bindsRole   = newExpression(`\bkind"?\s*:\s*"?(?:Cluster)?RoleBinding\b`)
 	everyRecord = newExpression(`(?m)^\s*update\s+del(?:ete)?\s+[\w-]+\.[\w-]+\.?\s*$`)
 )
 

@@ -465,6 +465,9 @@ func (s *shell) pushes(argv []string) {
 		s.written["git remote "+names[2]] = names[3]
 	}
 	at := slices.Index(names, "push")
+	if at >= 0 && at+1 == len(names) { // to where it always goes
+		names = append(names, "origin")
+	}
 	if at < 0 || at > 2 || at+1 >= len(names) {
 		return
 	}
