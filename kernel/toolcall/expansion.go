@@ -569,7 +569,7 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		}
 		if in, known := s.output(c.X, depth+1); known {
 			if call, ok := c.Y.Cmd.(*syntax.CallExpr); ok {
-				return decodedBy(unwrap(s.argv(call)), in)
+				return s.decoded(unwrap(s.argv(call)), in)
 			}
 		}
 	case *syntax.CallExpr:
@@ -582,14 +582,14 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		}
 		for _, d := range st.Redirs {
 			if d.Op == syntax.WordHdoc {
-				return decodedBy(argv, s.literal(d.Word))
+				return s.decoded(argv, s.literal(d.Word))
 			}
 			if d.Hdoc != nil {
-				return decodedBy(argv, s.literal(d.Hdoc))
+				return s.decoded(argv, s.literal(d.Hdoc))
 			}
 			if d.Op == syntax.RdrIn && d.Word != nil && len(argv) > 0 {
 				if text, known := s.written[path.Base(s.literal(d.Word))]; known {
-					return decodedBy(argv, text)
+					return s.decoded(argv, text)
 				}
 			}
 		}
@@ -615,7 +615,7 @@ func (s *shell) filed(argv []string) (string, bool) {
 	if !known {
 		return "", false
 	}
-	return decodedBy(argv[:len(argv)-1], strings.TrimSuffix(text, "\n"))
+	return s.decoded(argv[:len(argv)-1], strings.TrimSuffix(text, "\n"))
 }
 
 // losses are the names that a listing prints, where losing them would be a loss.
@@ -730,6 +730,14 @@ func unescape(s string) string {
 		return s
 	}
 	return text
+}
+
+// decoded is decodedBy, and pays for the expressions of sed, which have to be made.
+func (s *shell) decoded(argv []string, in string) (string, bool) {
+	if len(argv) > 0 && programName(argv[0]) == "sed" && !s.spend(costSed+costFold*commandSize(argv)) {
+		return "", false
+	}
+	return decodedBy(argv, in)
 }
 
 // decodedBy is the output of the decoders that hide a command in a pipe.

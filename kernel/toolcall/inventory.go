@@ -188,7 +188,7 @@ func (s *shell) left(argv, items []string) []string {
 		}
 		return s.printedOf(argv, items)
 	case "sed", "gsed":
-		if out, known := substitutedBy(argv, strings.Join(items, "\n")); known {
+		if out, known := s.decoded(argv, strings.Join(items, "\n")); known {
 			return strings.Split(out, "\n")
 		}
 		return items

@@ -48,7 +48,7 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	}
 	text, known := s.output(n.X, 0)
 	if known {
-		if decoded, is := decodedBy(argv, text); is {
+		if decoded, is := s.decoded(argv, text); is {
 			s.keepsAs(n.Y.Redirs, decoded)
 		}
 		s.feed(argv, text)

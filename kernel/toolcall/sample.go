@@ -58,7 +58,7 @@ func (s *shell) filtersLine(argv []string, line string) string {
 	case awks[name]:
 		return strings.Join(s.awk(argv, line).printed, "\n")
 	case name == "sed" || name == "gsed":
-		if text, known := substitutedBy(argv, line); known {
+		if text, known := s.decoded(argv, line); known {
 			return text
 		}
 		return unknownText
@@ -115,6 +115,9 @@ func substitutions(script string, extended bool) ([]sedCommand, bool) {
 		flags := len(rest) - len(strings.TrimLeft(rest, "gIip0123456789"))
 		all := strings.Contains(rest[:flags], "g")
 		script = rest[flags:]
+		if sedRepeats.MatchString(parts[0]) {
+			return nil, false
+		}
 		pattern, err := regexp.Compile(goPattern(parts[0], extended))
 		if err != nil {
 			return nil, false
@@ -125,6 +128,8 @@ func substitutions(script string, extended bool) ([]sedCommand, bool) {
 }
 
 var (
+	sedRepeats = regexp.MustCompile(`\d{2}.{0,2}\}.*\}|\d{3}`) // what takes long to make
+
 	sedSkips   = regexp.MustCompile(`^(?:(?:\d+|\$)?(?:,(?:\d+|\$))?\s*[dpqn]|/[^/\n]*/!?\s*[dp])\s*(?:;|\n|$)`)
 	sedAddress = regexp.MustCompile(`^(?:(?:\d+|\$)(?:,(?:\d+|\$))?|/[^/\n]*/)!?\s*\{?\s*`)
 )

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -80,7 +81,7 @@ func inFolders(text string) string {
 }
 
 var (
-	windowsEnters = newExpression(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\)['"]?\s*(?:[;&\n]|$)`)
+	windowsEnters = newExpression(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\|\\\\[\w.-]+\\[^\s;&'"]+)['"]?\s*(?:[;&\n]|$)`)
 	windowsHere   = newExpression(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
 )
 
@@ -99,7 +100,16 @@ func windowsVariables(text string) string {
 			pairs = append(pairs, m[0], m[0], "$"+m[1], strings.Trim(m[2], " "), "${"+m[1]+"}", strings.Trim(m[2], " "))
 		case m[3] != "" && len(m[4]) < maxValue:
 			pairs = append(pairs, "%"+m[3]+"%", m[4], "!"+m[3]+"!", m[4])
+			pairs = append(pairs, windowsCuts(text, m[3], m[4])...)
 		}
+	}
+	for _, m := range windowsTable.FindAllStringSubmatch(text, maxPlaces) {
+		flags := ""
+		for member := range strings.SplitSeq(m[2], ";") {
+			name, value, _ := strings.Cut(member, "=")
+			flags += " -" + strings.TrimSpace(name) + " " + strings.Replace(strings.TrimSpace(value), "$true", "", 1)
+		}
+		pairs = append(pairs, " @"+m[1], flags)
 	}
 	for _, m := range windowsAlias.FindAllStringSubmatch(text, maxBlocks) {
 		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ")
@@ -118,7 +128,37 @@ func windowsVariables(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
+// windowsCuts pairs what cmd cuts out of a variable, and puts into it, with what that is.
+func windowsCuts(text, name, value string) []string {
+	var out []string
+	for _, m := range windowsCut.FindAllStringSubmatch(text, maxPlaces) {
+		if m[1] != name {
+			continue
+		}
+		if m[4] != "" {
+			out = append(out, m[0], strings.ReplaceAll(value, m[4], m[5]))
+			continue
+		}
+		from, _ := strconv.Atoi(m[2])
+		if from < 0 {
+			from += len(value)
+		}
+		from = min(max(from, 0), len(value))
+		length, err := strconv.Atoi(m[3])
+		switch {
+		case err != nil:
+			length = len(value) - from
+		case length < 0:
+			length = max(len(value)+length-from, 0)
+		}
+		out = append(out, m[0], value[from:min(from+length, len(value))])
+	}
+	return out
+}
+
 var (
+	windowsCut    = newExpression(`[%!](\w+):(?:~(-?\d{1,4})(?:,(-?\d{1,4}))?|([^=%!\n]{1,40})=([^%!\n]{0,40}))[%!]`)
+	windowsTable  = newExpression(`\$(\w+)\s*=\s*@\{([^{}\n]{1,400})\}`)
 	windowsSets   = newExpression(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
 	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
 	windowsSends  = newExpression(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
@@ -220,12 +260,24 @@ func (r *reading) windowsPipeline(commands []string) {
 		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
 			for _, t := range append(targets, windowsTargets(words[:1])...) {
 				r.windowsLoses(t)
+				if strings.Contains(command, ").delete") && windowsLasting(t) {
+					r.breaks(DestructiveCommand)
+				}
 			}
 		case name == "do" || name == "start" || name == "call" || name == "if" || name == "for" || name == "foreach" || name == "foreach-object" || name == "%" || name == "?" || name == "forfiles":
 			if name == "forfiles" && windowsRemoval.MatchString(command) {
 				for _, t := range targets {
 					r.windowsLoses(t)
+					if !slices.Contains(words, "/d") && !slices.Contains(words, "/m") && windowsLasting(t) {
+						r.breaks(DestructiveCommand)
+					}
 				}
+			}
+			if strings.Contains(command, "$_.delete(") {
+				for _, t := range found {
+					r.windowsLoses(t)
+				}
+				r.windowsShares(words, nil, found, commands)
 			}
 			if at := slices.IndexFunc(words[1:], func(w string) bool {
 				return windowsRemoves[programName(strings.TrimLeft(w, "@"))] || strings.HasSuffix(w, "]::delete")
@@ -236,6 +288,17 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 		case name == "robocopy" && len(targets) > 1 && (slices.Contains(words, "/mir") || slices.Contains(words, "/purge")):
 			r.windowsLoses(targets[1])
+			if emptyFolder.MatchString(targets[0]) && windowsLasting(targets[1]) {
+				r.breaks(DestructiveCommand)
+			}
+		case name == "set-content" || name == "sc":
+			r.windowsShares(words, targets[:min(len(targets), 1)], found, commands)
+		case windowsOpens.MatchString(words[0]):
+			for _, t := range targets {
+				if isCredentialFile(t) {
+					r.breaks(CredentialAccess)
+				}
+			}
 		case windowsLists[name]:
 			found = append(found, targets...)
 		case windowsRemoves[name]:
@@ -282,7 +345,9 @@ func (r *reading) windowsShares(words, targets, found, commands []string) {
 	if windowsPicks.MatchString(line) {
 		return
 	}
-	whole := slices.ContainsFunc(words, func(w string) bool { return w == "/s" || w == "-r" || len(w) > 3 && strings.HasPrefix("-recurse", w) })
+	whole := slices.ContainsFunc(words, func(w string) bool {
+		return w == "/s" || w == "-r" || len(w) > 3 && w[0] == '-' && abbreviates(w[1:], "recurse")
+	})
 	for _, t := range targets {
 		if (whole || strings.ContainsAny(t, "*?")) && windowsLasting(t) {
 			r.breaks(DestructiveCommand)
@@ -299,6 +364,9 @@ var (
 	windowsMoves = words("move-item move mi")
 	windowsPicks = newExpression(`\b(?:where-object|where)\b|\|\s*\?|lastwritetime|creationtime|-first\b`)
 )
+
+// windowsOpens are the members of files that give their text.
+var windowsOpens = newExpression(`\]::(?:readall(?:text|lines|bytes)|readlines|open(?:read|text)?|copy)$`)
 
 var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
 
@@ -386,7 +454,7 @@ var (
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
 	windowsFetch   = newScreen(newExpression(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
-	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
+	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(|[&.]\s*\(\s*(?:gcm|get-command)\b`))
 )
 
 // windowsRequest judges the request that a command makes.
