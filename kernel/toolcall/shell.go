@@ -86,7 +86,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
 	file, err := r.parser.Parse(strings.NewReader(text), "")
-	windows := r.tool.windows || r.nested == 1 && ofWindows.matches(text)
+	windows := r.tool.windows || r.nested == 1 && isOfWindows(text)
 	if err != nil {
 		r.tokens(text)
 		if windows {
@@ -107,6 +107,14 @@ func (r *reading) shellIn(text string, parent *shell) {
 	s.inherit(parent)
 	syntax.Walk(file, s.visit)
 }
+
+// isOfWindows reports whether a text is one for a shell of Windows. Most texts have none of the
+// signs, which are looked for first.
+func isOfWindows(text string) bool {
+	return slices.ContainsFunc(windowsHints, func(hint string) bool { return strings.Contains(text, hint) }) && ofWindows.matches(text)
+}
+
+var windowsHints = strings.Fields(`%\ %/ $env: $Env: $ENV: Get- Set- Remove- New- Invoke- Start- Stop- Add- Clear- Disable- Copy- Move-`)
 
 // ofWindows is what stands in a text that a shell of Windows runs, whatever its tool is called.
 var ofWindows = screenOf(`(?i)%(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)%`, `(?i)\$env:(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)\b`, `\b(?:Get|Set|Remove|New|Invoke|Start|Stop|Add|Clear|Disable|Copy|Move)-(?:Item|ChildItem|ItemProperty|Content|Service|Process|Volume|Disk|Partition|Local\w+|AD\w+|WmiObject|CimInstance|Expression|WebRequest|RestMethod|EventLog|WinEvent|MpPreference|NetFirewall\w+|ScheduledTask|DnsClient\w+|ExecutionPolicy|Command|BitsTransfer|VM)\b`)
