@@ -133,7 +133,7 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, d
 			for i := range r.leaves[before:] {
 				r.leaves[before+i].variable = written
 			}
-		case member == "args" || member == "argv" || member == "arguments":
+		case member == "args" || member == "argv" || member == "arguments" || member == "params" || member == "parameters":
 			rest = r.joined(r.leaves[before:], s)
 		}
 	}
@@ -172,9 +172,23 @@ func (r *argumentReader) array(d *jsontext.Decoder, key string, up ancestors, de
 	if texts > 1 && texts == len(r.leaves)-before && (roleOfKey(key) == roleShell || key == "args" && namesProgram[r.leaves[before].value]) {
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: r.joined(r.leaves[before:], ""), text: true, composed: true})
 	}
+	if texts > 1 && texts == len(r.leaves)-before && (key == "args" || key == "arguments" || key == "params") && startsProgram(r.leaves[before].value) {
+		r.leaves = append(r.leaves, leaf{key: "argv", above: up, value: r.joined(r.leaves[before:], ""), text: true, composed: true})
+	}
 	_, err := d.ReadToken()
 	return err
 }
+
+// startsProgram reports whether a word is the name of a command that is known by what it does.
+func startsProgram(word string) bool {
+	if len(word) > maxKey || strings.ContainsAny(word, " \n") {
+		return false
+	}
+	name := programName(word)
+	return remoteCommands[name] != nil || wordRules[name] != nil || isShell(name) || isInterpreter(name) || isSQLClient(name) || isWrapper(name) || ordinaryTools[name]
+}
+
+var ordinaryTools = words("rm dd find shred truncate curl wget chmod chown tar rsync scp cat cp mv ln sed awk")
 
 // text adds a string and, when it quotes JSON itself, what is inside.
 func (r *argumentReader) text(s, key string, up ancestors, depth int) {

@@ -50,7 +50,7 @@ func (s *shell) assignArray(a *syntax.Assign) bool {
 		return false
 	}
 	values, _ := elements(s.vars[a.Name.Value])
-	n, err := strconv.Atoi(index.Lit())
+	n, err := strconv.Atoi(s.literal(index))
 	if err != nil || n < 0 || n > 64 {
 		n = len(values)
 	}
@@ -226,7 +226,7 @@ func (o options) operandsOf(argv []string) []string {
 
 // globbed are the programs that a pattern in place of a command's name is
 // compared with.
-var globbed = strings.Fields("rm dd sh bash zsh dash curl wget cat sudo chmod chown shred mkfs nc python3 perl env find xargs base64 scp")
+var globbed = strings.Fields("rm dd sh bash zsh dash curl wget cat sudo chmod chown shred mkfs nc python3 perl env find xargs base64 scp docker podman kubectl helm terraform tofu git aws gcloud az psql mysql dropdb redis-cli etcdctl zfs systemctl crontab mongosh npm")
 
 // commandName is the program that a pattern as a command's name stands for:
 // /bin/r? is rm wherever the folder has it.

@@ -66,8 +66,9 @@ const (
 
 // The units that a thing costs whatever its length.
 const (
-	costWord    = 32  // a word
-	costExpand  = 256 // a word in which something is to be expanded
-	costLeaf    = 128 // a value of the arguments
-	costCommand = 512 // a command, and a text that may hold one
+	costWord    = 32   // a word
+	costExpand  = 256  // a word in which something is to be expanded
+	costLeaf    = 128  // a value of the arguments
+	costCommand = 512  // a command, and a text that may hold one
+	costSed     = 4096 // a script of sed
 )

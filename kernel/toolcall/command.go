@@ -24,6 +24,9 @@ func (s *shell) command(argv []string, depth int) {
 	if s.invoked(argv) {
 		return
 	}
+	if strings.ContainsAny(argv[0], "*?[") && name != programName(argv[0]) {
+		argv = append([]string{name}, argv[1:]...)
+	}
 	if escalates[name] && len(argv) > 1 && !asksForRights(argv) && !s.keepsUp(argv) {
 		s.breaks(PrivilegeEscalation)
 	}
@@ -40,7 +43,9 @@ func (s *shell) command(argv []string, depth int) {
 		s.command(append(slices.Clone(wrappedCommand(argv)), s.listedIn(name, argv)...), depth+1)
 		return
 	}
+	argv = s.withSettings(name, argv)
 	s.byWords(name, argv)
+	s.forEach(name, argv)
 	s.binds(name, argv)
 	s.fillsFolders(name, argv)
 	s.nestedCommand(name, argv, depth)
@@ -83,9 +88,10 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		s.shellIn(argv[1], s)
 	case name == "find" || name == "fd":
 		s.find(argv, depth)
-	case name == "awk" || name == "gawk" || name == "mawk":
+	case awks[name]:
 		program := strings.Join(argv[1:], "\n")
 		s.code(program)
+		s.awk(argv, unknownText).starts()
 		if strings.Contains(program, "|") {
 			s.startedBy(program, quotedStrings(program))
 		}
@@ -168,7 +174,12 @@ func (s *shell) find(argv []string, depth int) {
 		}
 	}
 	if removes {
-		s.removes(withoutCurrentFolder(roots, argv))
+		files := found(roots, argv)
+		picked := len(files) == 0 || passingFile.MatchString(files[0])
+		s.removes(slices.DeleteFunc(slices.Clone(withoutCurrentFolder(roots, argv)), func(root string) bool {
+			return picked && sharedRoot.MatchString(s.resolve(root)+"/")
+		}))
+		s.loses(files)
 	}
 }
 
@@ -179,6 +190,10 @@ var spoils = words("rm shred srm unlink truncate chmod chown mv dd wipe")
 func with(argv []string, mark, value string) []string {
 	out, put := make([]string, len(argv), len(argv)+1), false
 	for i, w := range argv {
+		if at := strings.Index(w, mark); at > 0 && w[at-1] == '/' && mark != "" && strings.HasPrefix(value, "/") {
+			out[i], put = strings.ReplaceAll(w, mark, path.Base(value)), true // a listing names what is in a folder
+			continue
+		}
 		out[i] = strings.ReplaceAll(w, mark, value)
 		put = put || out[i] != w
 	}
@@ -213,6 +228,9 @@ func (s *shell) listed(argv []string) []string {
 	}
 	if len(roots) == 0 && isVital(s.folder) {
 		roots = []string{s.folder}
+	}
+	if name == "find" && aged(argv) { // what somebody lets go by its age
+		roots = slices.DeleteFunc(roots, func(root string) bool { return sharedRoot.MatchString(s.resolve(root) + "/") })
 	}
 	last := "*"
 	for i, w := range argv {

@@ -42,6 +42,8 @@ var credentialFile = newScreen(newExpression(`(?i)(?:^|/)(?:` + strings.Join([]s
 	`(?:config/)?master\.key$|config/(?:credentials\.yml\.enc|secrets\.ya?ml)$|(?:^|/)secrets?\.(?:ya?ml|json|toml|env|properties|ini)$|wp-config\.php$|\.erlang\.cookie$|\.htpasswd$|\.vnc/passwd$|\.mylogin\.cnf$|\.subversion/auth(?:/.*)?$`,
 	`(?:[^/]*\.)?(?:keystore|ovpn|kdb|keytab|jceks|bks|pkcs12)$|unattend(?:ed)?\.xml$|sysprep\.(?:xml|inf)$|groups\.xml$|(?:repair|regback)/(?:sam|system|security)$`,
 	`(?:psql|mysql|python|node_repl|rediscli|sqlite|ash|fish|sh)_history$|consolehost_history\.txt$|fish_history$`,
+	`(?:google/chrome|chromium|microsoft/edge|brave-browser|opera software[^/]*|vivaldi)/(?:user data)(?:/(?:default|profile \d+))?$|\.config/(?:google-chrome|chromium|brave[^/]*|microsoft-edge)(?:/(?:default|profile \d+))?$|application support/(?:google/chrome|firefox|bravesoftware[^/]*)(?:/(?:default|profiles))?$|\.?mozilla/firefox/?(?:profiles)?(?:/[^/]*\.default[^/]*)?$`,
+	`gcloud/(?:credentials\.db|access_tokens\.db|legacy_credentials(?:/.*)?|application_default_credentials\.json)$`,
 	`kubeconfig(?:\.ya?ml)?$|\.kube(?:/(?:\*|cache/.*token.*))?$|id_[a-z0-9]+_sk$`,
 }, "|") + `)`))
 
@@ -110,6 +112,9 @@ func (s *shell) credentials(name string, argv []string) {
 	if hunts(name, argv) {
 		s.breaks(CredentialAccess)
 	}
+	if name == "tar" || name == "bsdtar" {
+		s.packsCredentials(argv)
+	}
 	handsOver := !slices.ContainsFunc(read, printsEnvironment.MatchString)
 	for n, w := range read {
 		if flag, _, joined := strings.Cut(w, "="); handsOver && (joined && handsOverFile[flag] || n > 0 && handsOverFile[read[n-1]]) {
@@ -140,6 +145,21 @@ var printsEnvironment = newExpression(`(?:^|[\s;&|/])(?:env|printenv|set|export|
 
 // opensNothing is what openssl tells of a key or a certificate without the key.
 var opensNothing = newExpression(`^(?:(?:x509|req|crl|rsa|pkey|ec) (?:.* )?-noout\b|verify\b|s_client\b)`)
+
+// packsCredentials judges what tar packs from the folders that it goes to.
+func (s *shell) packsCredentials(argv []string) {
+	folder := ""
+	for i, w := range argv[1:] {
+		switch previous := argv[i]; {
+		case previous == "-C" || previous == "--directory":
+			folder = w + "/"
+		case strings.HasPrefix(w, "--directory="):
+			folder = strings.TrimPrefix(w, "--directory=") + "/"
+		case folder != "" && !strings.HasPrefix(w, "-") && isCredentialFile(s.resolve(folder+w)):
+			s.breaks(CredentialAccess)
+		}
+	}
+}
 
 // editsInPlace reports whether sed puts one text in the place of another in its files, and
 // neither prints, runs nor writes elsewhere what they hold: its whole script is s/a/b/.
@@ -189,8 +209,13 @@ var (
 // searches judges a tool that searches files: for secrets in folders beyond the
 // workspace, or for the files that hold them.
 func (r *reading) searches(leaves []leaf) {
-	if !r.tool.any("grep", "search", "find", "glob", "rg", "ripgrep", "locate") {
+	if !r.tool.any("splunk", "kusto", "adx", "sentinel", "grep", "search", "find", "glob", "rg", "ripgrep", "locate") {
 		return
+	}
+	for _, l := range leaves {
+		if l.text && searchKeys[l.key] && len(l.value) <= maxValue && (r.tool.any("splunk") && splunkDeletes.MatchString(l.value) || r.tool.any("kusto", "adx", "sentinel") && kustoDrops.MatchString(l.value)) {
+			r.breaks(ConstraintTampering)
+		}
 	}
 	hunts, wide := false, false
 	for _, l := range leaves {
@@ -209,6 +234,12 @@ func (r *reading) searches(leaves []leaf) {
 		r.breaks(CredentialAccess)
 	}
 }
+
+// What takes the records themselves away in the languages of their searches.
+var (
+	splunkDeletes = newExpression(`\|\s*delete\s*(?:$|\|)`)
+	kustoDrops    = newExpression(`^\s*\.(?:drop|purge|clear|delete)\b`)
+)
 
 var searchKeys = words("pattern query regex regexp glob include search text term expression content")
 

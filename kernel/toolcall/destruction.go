@@ -17,8 +17,13 @@ func (s *shell) destroys(name string, argv []string) {
 		s.removes(append(operands(argv), s.tarFolder(argv)))
 	case name == "truncate":
 		s.removes(operands(argv))
+		s.losesEach(operands(argv))
 	case name == "shred" || name == "srm" || name == "wipe":
 		s.removes(operands(argv))
+		if hasFlag(argv, 'r', "--recursive") {
+			s.loses(operands(argv))
+		}
+		s.losesEach(operands(argv))
 	case name == "dd":
 		for _, w := range argv {
 			if target, ok := strings.CutPrefix(w, "of="); ok && (isDevice(target) || isVital(s.resolve(target))) {
@@ -115,8 +120,12 @@ func (s *shell) remove(name string, argv []string) {
 	}
 	if recursive || name == "Remove-Item" || name == "rmdir" && slices.Contains(names, "/") {
 		s.removes(names)
+		if recursive {
+			s.loses(names)
+		}
 		return
 	}
+	s.losesEach(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.ContainsAny(n, "*?[") }))
 	for _, n := range names {
 		if p := s.resolve(n); isVital(p) && (strings.HasSuffix(p, "*") || strings.HasPrefix(p, "/etc/") || strings.HasPrefix(p, "/boot/")) {
 			s.breaks(DestructiveCommand)

@@ -30,15 +30,17 @@
 //     shell would know is marked as unknown, never guessed. Wrappers, nested
 //     shells, pipes and here-documents are followed, and so are arrays, functions,
 //     aliases, read, positional parameters, and files that the text writes itself
-//     (wrapper.go, interpreter.go, binding.go, written.go), what an ordinary tool is
+//     (wrapper.go, interpreter.go, binding.go, written.go), what awk and sed make of lines
+//     (awk.go, sample.go), what settings add (settings.go), what an ordinary tool is
 //     told to start (hatch.go), and what runs on another machine, in a container or
 //     in a terminal (hop.go). What a command says by its words alone stands in tables
-//     by its name (pattern.go). A text that does not
+//     by its name (pattern.go, service.go). A text that does not
 //     parse is searched for the gravest commands only. What a filter lets through of what
 //     a command reads (projection.go) and what was made to be lost (ephemeral.go) are
 //     told from the rest.
-//   - PowerShell and cmd are put into one spelling, with variables and loops written
-//     out, and cut into commands; there is no parser for them (windows.go).
+//   - PowerShell and cmd are put into one spelling, with variables, loops and what is made
+//     of literals (pieces.go) written out, and cut into commands; there is no parser for
+//     them (windows.go).
 //   - SQL is lexed, which works for every dialect, and judged statement by
 //     statement, with the condition of a change read for tautologies.
 //     The clients of databases are read by their flags, and databases of documents by

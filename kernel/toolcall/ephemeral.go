@@ -10,20 +10,20 @@ import (
 // Ephemeral is what was made to be lost: the environment of a pull request, the database of the
 // tests, the temporary prefix of a run. Taking it down is the last step of its use.
 
-// ephemeralName matches the name of such a thing, and lasting that of one which is in use.
+// ephemeralName matches the name of such a thing, and inUse that of one which is not.
 var (
 	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr-?\d+|mr-?\d+|pull-?\d+|ci-?\d+|run-?\d+|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|throwaway|e2e|tmp|temp|test|tests|testing|jest|pytest)(?:[-_./:@]|\d*$)`)
-	lasting       = newExpression(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
+	inUse         = newExpression(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
 )
 
 func isEphemeral(name string) bool {
-	return ephemeralName.MatchString(name) && !lasting.MatchString(name)
+	return ephemeralName.MatchString(name) && !inUse.MatchString(name)
 }
 
 // onEphemeral reports whether all that a command takes down is ephemeral: the things that it
 // names, or the environment in which it takes them down.
 func (s *shell) onEphemeral(argv []string) bool {
-	if lasting.MatchString(strings.Join(argv[1:], " ")) {
+	if inUse.MatchString(strings.Join(argv[1:], " ")) {
 		return false
 	}
 	var scopes []string // the values of the flags that say where
@@ -74,7 +74,7 @@ func isEphemeralPlace(target string) bool {
 		return isEphemeral(target)
 	}
 	bucket, key, _ := strings.Cut(place, "/")
-	return scheme != "" && !lasting.MatchString(place) && (isEphemeral(bucket) || isEphemeral(strings.Trim(key, "/")))
+	return scheme != "" && !inUse.MatchString(place) && (isEphemeral(bucket) || isEphemeral(strings.Trim(key, "/")))
 }
 
 // frameworks are the commands that make the database of an application.
@@ -100,7 +100,7 @@ var (
 // isTestDatabase reports whether the address or name of a database is of one that tests or a
 // developer make anew, on this machine or in the network of a composition.
 func isTestDatabase(address string) bool {
-	if address == "" || lasting.MatchString(address) {
+	if address == "" || inUse.MatchString(address) {
 		return false
 	}
 	name := databaseFile.ReplaceAllString(path.Base(address), "")

@@ -607,8 +607,20 @@ func (s *shell) printedBy(c *syntax.CmdSubst) string {
 		if items := s.inventory(c.Stmts[0], 0); len(items) > 0 {
 			return strings.Join(items, "\n")
 		}
+		return unknownText
 	}
-	return unknownText
+	var all strings.Builder
+	for n, st := range c.Stmts[:min(len(c.Stmts), maxBlocks)] {
+		out, known := s.output(st, 0)
+		if !known {
+			return unknownText
+		}
+		if n > 0 && s.first(c.Stmts[n-1]) != "printf" {
+			all.WriteByte('\n')
+		}
+		all.WriteString(out)
+	}
+	return cmp.Or(all.String(), unknownText)
 }
 
 // output is what a statement prints, if that is known.
@@ -643,12 +655,18 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		if c.Op == syntax.AndStmt {
 			return s.printedThere(c)
 		}
+		if c.Op == syntax.OrStmt { // a name that may be a pattern is followed by one that is none
+			if text, known := s.output(c.X, depth+1); known && !strings.ContainsAny(text, "*?[") {
+				return text, true
+			}
+			return s.output(c.Y, depth+1)
+		}
 		if c.Op != syntax.Pipe {
 			return "", false
 		}
 		if in, known := s.output(c.X, depth+1); known {
 			if call, ok := c.Y.Cmd.(*syntax.CallExpr); ok {
-				return decodedBy(unwrap(s.argv(call)), in)
+				return s.decoded(unwrap(s.argv(call)), in)
 			}
 		}
 	case *syntax.CallExpr:
@@ -661,15 +679,40 @@ func (s *shell) printing(st *syntax.Stmt, depth int) (string, bool) {
 		}
 		for _, d := range st.Redirs {
 			if d.Op == syntax.WordHdoc {
-				return decodedBy(argv, s.literal(d.Word))
+				return s.decoded(argv, s.literal(d.Word))
 			}
 			if d.Hdoc != nil {
-				return decodedBy(argv, s.literal(d.Hdoc))
+				return s.decoded(argv, s.literal(d.Hdoc))
+			}
+			if d.Op == syntax.RdrIn && d.Word != nil && len(argv) > 0 {
+				if text, known := s.written[path.Base(s.literal(d.Word))]; known {
+					return s.decoded(argv, text)
+				}
 			}
 		}
+		if text, known := s.filed(argv); known {
+			return text, true
+		}
 		return printedBy(argv)
+	case nil: // $(< file)
+		if len(st.Redirs) == 1 && st.Redirs[0].Op == syntax.RdrIn {
+			text, known := s.written[path.Base(s.literal(st.Redirs[0].Word))]
+			return text, known
+		}
 	}
 	return "", false
+}
+
+// filed is what a filter prints of a file that the text itself wrote, and names last.
+func (s *shell) filed(argv []string) (string, bool) {
+	if len(argv) < 2 || len(s.written) == 0 {
+		return "", false
+	}
+	text, known := s.written[path.Base(argv[len(argv)-1])]
+	if !known {
+		return "", false
+	}
+	return s.decoded(argv[:len(argv)-1], strings.TrimSuffix(text, "\n"))
 }
 
 // losses are the names that a listing prints, where losing them would be a loss.
@@ -753,6 +796,14 @@ func formatted(format string, arguments []string) (string, bool) {
 		// One of its own: all callers without one share a builder in mvdan.cc/sh v3.14.1.
 		config expand.Config
 	)
+	if strings.Contains(format, "%b") { // its octal digits begin with a zero
+		for i, a := range arguments {
+			if longOctal.MatchString(a) {
+				arguments = slices.Clone(arguments)
+				arguments[i] = longOctal.ReplaceAllString(a, `\$1`)
+			}
+		}
+	}
 	for range maxAlternation {
 		text, used, err := expand.Format(&config, format, arguments)
 		if err != nil {
@@ -767,31 +818,23 @@ func formatted(format string, arguments []string) (string, bool) {
 	return b.String(), true
 }
 
+var longOctal = newExpression(`\\0([0-7]{3})`)
+
 func unescape(s string) string {
-	text, _, err := expand.Format(&expand.Config{}, strings.ReplaceAll(s, "%", "%%"), nil)
+	s = longOctal.ReplaceAllString(s, `\$1`)
+	text, _, err := expand.Format(&expand.Config{}, s, nil)
 	if err != nil {
 		return s
 	}
 	return text
 }
 
-// replaces is a substitution of sed with a pattern that every dialect reads alike.
-var replaces = newExpression(`^s([/|#,@!%:])([\w .\-]{1,64})([/|#,@!%:])([\w ./\-]{0,64})([/|#,@!%:])(g?)$`)
-
-// substitutedBy is the output of sed for one plain substitution.
-func substitutedBy(argv []string, in string) (string, bool) {
-	scripts := operands(argv)
-	if len(scripts) != 1 {
+// decoded is decodedBy, and pays for the expressions of sed, which have to be made.
+func (s *shell) decoded(argv []string, in string) (string, bool) {
+	if len(argv) > 0 && programName(argv[0]) == "sed" && !s.spend(costSed+costFold*commandSize(argv)) {
 		return "", false
 	}
-	m := replaces.FindStringSubmatch(scripts[0])
-	if m == nil || m[1] != m[3] || m[3] != m[5] || strings.ContainsAny(m[2], ".") {
-		return "", false
-	}
-	if m[6] == "g" {
-		return strings.ReplaceAll(in, m[2], m[4]), true
-	}
-	return strings.Replace(in, m[2], m[4], 1), true
+	return decodedBy(argv, in)
 }
 
 // decodedBy is the output of the decoders that hide a command in a pipe.

@@ -210,6 +210,7 @@ func (s *shell) hatch(name string, argv []string) {
 	if editors[name] {
 		s.code(strings.Join(argv[1:], "\n"))
 	}
+	s.rewrites(name, argv)
 	for _, text := range hatched(name, argv) {
 		s.opens(text)
 		if name == "make" || name == "gmake" {
@@ -217,6 +218,30 @@ func (s *shell) hatch(name string, argv []string) {
 		}
 	}
 }
+
+// rewrites judges what a filter puts into the file of a package that its manager will run.
+func (s *shell) rewrites(name string, argv []string) {
+	if name != "jq" && name != "sed" && name != "gsed" && name != "perl" && name != "yq" {
+		return
+	}
+	if !slices.ContainsFunc(argv, func(w string) bool {
+		return strings.HasSuffix(w, "package.json") || strings.HasSuffix(w, "composer.json")
+	}) {
+		return
+	}
+	for _, w := range argv[1:] {
+		if name != "jq" {
+			s.recipe("package.json", w)
+			continue
+		}
+		for _, m := range setsScript.FindAllStringSubmatch(w, maxPlaces) {
+			s.recipe("package.json", `"postinstall": `+m[1])
+		}
+	}
+}
+
+// setsScript is an assignment of jq to a script of a package.
+var setsScript = newExpression(`\.scripts(?:\.[\w-]+|\[?\.?\[?"[^"]+"\]?)\s*\|?=\s*("(?:[^"\\]|\\.)*")`)
 
 var editors = words("vi vim nvim ex view rvim gvim emacs")
 
@@ -234,7 +259,7 @@ func (s *shell) opens(text string) {
 var handsOver = newExpression(`^[\s;|&]*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
 
 // hooks are the variables whose value a program runs when it starts or needs one.
-var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PAGER MANPAGER BROWSER EDITOR VISUAL FCEDIT LESSOPEN LESSCLOSE RSYNC_RSH CVS_RSH PROMPT_COMMAND PS0 PS4")
+var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PAGER MANPAGER BROWSER EDITOR VISUAL FCEDIT LESSOPEN LESSCLOSE RSYNC_RSH CVS_RSH SVN_SSH KUBE_EDITOR KUBECTL_EXTERNAL_DIFF PSQL_PAGER PSQL_EDITOR SYSTEMD_PAGER SYSTEMD_EDITOR AWS_PAGER GH_PAGER GH_BROWSER PROMPT_COMMAND PS0 PS4")
 
 // preloads are the variables that load code into every program.
 var preloads = words("LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH NODE_OPTIONS PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GCONV_PATH BASH_ENV ENV TAR_OPTIONS GIT_TEMPLATE_DIR GIT_EXEC_PATH OPENSSL_CONF")
@@ -255,11 +280,17 @@ func (s *shell) startsLater(name, value string) {
 	}
 }
 
+// addsFlags is a variable whose value a client takes as words of its command.
+var addsFlags = newExpression(`^(?:TF_CLI_ARGS\w*|GIT_CONFIG_(?:KEY|VALUE)_\d+)$`)
+
 // sets judges the variables that a wrapper gives to its command.
 func (s *shell) sets(argv []string) {
 	for _, w := range argv {
 		if name, value, is := strings.Cut(w, "="); is && assignment.MatchString(w) {
 			s.startsLater(name, value)
+			if addsFlags.MatchString(name) {
+				s.set(name, value)
+			}
 			continue
 		}
 		if !strings.HasPrefix(w, "-") {

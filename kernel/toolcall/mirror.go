@@ -63,7 +63,7 @@ var (
 	trialPlace = newExpression(`(?i)(?:^|[-_./:])(?:staging|stage|preview|dev|develop|test|testing|sandbox|qa|demo|pr-?\d+|local)(?:[-_./:]|$)`)
 
 	// emptyFolder is what an empty folder is called.
-	emptyFolder = newExpression(`(?i)(?:^|[/_.-])(?:empty|blank|void|nothing|null|nil|leer|vide|vacio)[\w-]*/*$|^/dev/null`)
+	emptyFolder = newExpression(`(?i)(?:^|[/_.-])(?:empty|blank|void|none|nothing|null|nil|leer|vide|vacio)[\w-]*/*$|^/dev/null`)
 
 	// remotePlace is a folder of another machine, a bucket or a share.
 	remotePlace = newExpression(`^(?:[\w.-]+@)?[\w.-]{2,}:|^:\w+|://`)
@@ -126,5 +126,7 @@ func madeFolder(argv []string) (string, bool) {
 	if programName(argv[0]) != "mktemp" || !hasFlag(argv, 'd', "--directory") {
 		return "", false
 	}
-	return "/tmp/made-by-mktemp", true
+	return madeByMktemp, true
 }
+
+const madeByMktemp = "/tmp/made-by-mktemp"

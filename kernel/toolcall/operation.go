@@ -215,7 +215,7 @@ var remoteCommands = map[string][]remoteCommand{
 	"railway":    {remote(`down\b`)},
 	"eb":         {remote(`terminate\b`)},
 	"vault":      {remote(`kv (?:metadata delete|destroy|delete)\b|secrets disable\b|lease revoke\b|delete\b|auth disable\b|operator seal\b`)},
-	"etcdctl":    {remote(`del\b`, `--prefix`, `--from-key`)},
+	"etcdctl":    {remote(`del\b`, `--prefix`, `--from-key`), remote(`auth disable\b`), remote(`snapshot restore\b`, `--data-dir[= ]/var/lib/etcd\S*`)},
 	"consul":     {remote(`kv delete\b`, `-recurse`)},
 	"nomad":      {remote(`(?:job )?stop\b`, `-purge`), remote(`(?:namespace|volume) delete\b|system gc\b`)},
 	"eksctl":     {remote(`delete\b`)},
@@ -293,6 +293,9 @@ var kubernetes = []remoteCommand{
 	remote(`patch\b`, `--all`),
 }
 
+// heldData is what a resource is called that holds data: made anew, it is empty.
+const heldData = `(?i:_(?:db|rds|sql|database|bucket|ebs|volume|disk|efs|dynamodb|elasticache|kms|storage|filestore|bigtable|spanner|dataset)\w*)`
+
 var terraform = []remoteCommand{
-	remote(`(?:run-all |-\S+ )*destroy\b`), remote(`apply\b`, `--?destroy(?:=true)?`), remote(`state (?:rm|push)\b|workspace delete\b|force-unlock\b`),
+	remote(`(?:run-all |-\S+ )*destroy\b`), remote(`apply\b`, `--?destroy(?:=true)?`), remote(`apply\b`, `--?replace[= ]\S*`+heldData+`\S*`), remote(`taint (?:\S+ )*\S*` + heldData), remote(`state (?:rm|push)\b|workspace delete\b|force-unlock\b`),
 }

@@ -175,6 +175,9 @@ func (s *shell) fileEffects(name string, argv []string) {
 	case "cp", "mv", "install", "rsync":
 		if len(names) > 1 {
 			s.writes(names[len(names)-1])
+			if names[0] == "/dev/null" {
+				s.losesEach(names[1:])
+			}
 		}
 	case "sed", "perl":
 		if hasFlag(argv, 'i', "--in-place") && len(names) > 1 {
@@ -187,7 +190,39 @@ func (s *shell) fileEffects(name string, argv []string) {
 			s.governed(s.resolve(strings.TrimPrefix(n, "of=")))
 		}
 	}
+	s.unpacks(name, argv)
 	if name == "mv" && len(names) > 1 {
 		s.governed(s.resolve(names[0]))
 	}
 }
+
+// unpacks judges an archive that is unpacked over the system: into its folders, or to wherever
+// the names in it lead.
+func (s *shell) unpacks(name string, argv []string) {
+	line := strings.Join(argv[1:], " ") + " "
+	to, extracts := "", false
+	switch name {
+	case "tar", "bsdtar", "gtar":
+		extracts = unpacksTar.MatchString(line)
+		to = s.tarFolder(argv)
+		if extracts && leadsAnywhere.MatchString(line) {
+			s.breaks(PathTraversal)
+		}
+	case "unzip", "7z", "7za", "unrar":
+		extracts = true
+		to = valueOf(argv, "-d", "-o/")
+		if leadsAnywhere7z.MatchString(line) {
+			s.breaks(PathTraversal)
+		}
+	}
+	if extracts && to != "" && to != unknownText && overSystem.MatchString(s.resolve(to)) {
+		s.breaks(PathTraversal)
+	}
+}
+
+var (
+	unpacksTar      = newExpression(`^(?:-?[a-zA-Z]*x[a-zA-Z]*|(?:\S+ )*(?:-[a-zA-Z]*x[a-zA-Z]*|--extract|--get)) `)
+	leadsAnywhere   = newExpression(`(?:^|\s)(?:-?[a-zA-Z]*P[a-zA-Z]*|--absolute-names|--absolute-paths) `)
+	leadsAnywhere7z = newExpression(` (?:-spf|-:) `)
+	overSystem      = newExpression(`^(?:/|/(?:etc|root|bin|sbin|boot|home|var/spool/cron)(?:/.*)?|~/\.ssh)$`)
+)

@@ -36,6 +36,14 @@ var commandRules = []struct {
 	{tamperCommands, ConstraintTampering},
 	{exfiltrationCommands, DataExfiltration},
 	{databaseCommands, DestructiveQuery},
+	{lostServices, DestructiveOperation},
+	{handedServices, PrivilegeEscalation},
+	{openedServices, DataExfiltration},
+	{watchedServices, ConstraintTampering},
+	{shownByHistory, CredentialAccess},
+	{shownServices, CredentialAccess},
+	{plantedServices, Persistence},
+	{fetchedServices, RemoteCodeExecution},
 }
 
 // wordRule is one of them, of one command.

@@ -48,13 +48,15 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	}
 	text, known := s.output(n.X, 0)
 	if known {
-		if decoded, is := decodedBy(argv, text); is {
+		if decoded, is := s.decoded(argv, text); is {
 			s.keepsAs(n.Y.Redirs, decoded)
 		}
 		s.feed(argv, text)
 	}
 	if contains(words, "xargs") || contains(words, "parallel") {
 		s.perLine(words, n.X, text, known)
+	} else if !known {
+		s.perSample(name, argv, n.X)
 	}
 	if left.packs && (carriers[name] || name == "openssl" && wordAt(argv, 1) == "s_client") && !s.localOnly(argv) {
 		s.carries(argv)
@@ -114,6 +116,23 @@ func (s *shell) perLine(words []string, from *syntax.Stmt, text string, known bo
 		fields = strings.FieldsFunc(strings.ReplaceAll(text, unescape(mark), "\n"), func(c rune) bool { return c == '\n' })
 	}
 	s.command(append(slices.Clone(run), fields...), 1)
+}
+
+// perSample reads what a shell, or awk, gets for a line of what flows into it, where filters
+// have made a command of each.
+func (s *shell) perSample(name string, argv []string, from *syntax.Stmt) {
+	switch {
+	case awks[name]:
+		if line := s.sample(from, 0); line != unknownText {
+			s.awk(argv, line).starts()
+		}
+	case isShell(name) && readsProgram(argv) && s.calls <= maxNested:
+		if line := s.sample(from, 0); line != unknownText {
+			s.calls++
+			s.feed(argv, line)
+			s.calls--
+		}
+	}
 }
 
 func commandOf(st *syntax.Stmt) (*syntax.CallExpr, bool) {

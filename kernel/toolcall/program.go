@@ -12,6 +12,11 @@ var programs = map[string]string{
 	"ssh": "ssh", "scp": "scp", "rsync": "rsync", "curl": "curl", "wget": "wget", "tar": "tar", "tmux": "tmux",
 	"gh": "gh", "glab": "glab", "npm": "npm", "npx": "npx", "pip": "pip", "uv": "uv", "crontab": "crontab", "systemctl": "systemctl", "launchctl": "launchctl",
 	"heroku": "heroku", "flyctl": "flyctl", "vercel": "vercel", "doctl": "doctl", "wrangler": "wrangler", "caddy": "caddy", "rclone": "rclone",
+	"rabbitmqctl": "rabbitmqctl", "rabbitmqadmin": "rabbitmqadmin", "zfs": "zfs", "zpool": "zpool", "restic": "restic", "borg": "borg", "kopia": "kopia", "velero": "velero",
+	"amtool": "amtool", "mc": "mc", "dropdb": "dropdb", "mysqladmin": "mysqladmin", "terragrunt": "terragrunt", "compose": "docker-compose", "s3cmd": "s3cmd", "consul": "consul",
+	"nomad": "nomad", "eksctl": "eksctl", "argocd": "argocd", "skopeo": "skopeo", "crane": "crane", "nmcli": "nmcli", "resolvectl": "resolvectl", "iptables": "iptables", "ufw": "ufw",
+	"virsh": "virsh", "ceph": "ceph", "yarn": "yarn", "pnpm": "pnpm", "cargo": "cargo", "twine": "twine", "openssl": "openssl", "journalctl": "journalctl", "nsupdate": "nsupdate",
+	"certutil": "certutil", "schtasks": "schtasks", "wevtutil": "wevtutil", "netsh": "netsh", "ngrok": "ngrok", "cloudflared": "cloudflared", "pgbackrest": "pgbackrest", "doas": "doas", "sudo": "sudo",
 }
 
 // namesProgram are the programs that a list of arguments may begin with.
@@ -28,7 +33,11 @@ var namesProgram = func() map[string]bool {
 func programOfTool(name string) (program, verb string) {
 	words := strings.FieldsFunc(spaced(name), func(c rune) bool { return c == ' ' })
 	for i, w := range words {
-		if p, known := programs[w]; known {
+		p, known := programs[w]
+		if i > 0 && words[i-1] == "kafka" && kafkaTools[w] { // kafka-topics, kafka-acls
+			p, known = "kafka-"+w, true
+		}
+		if known {
 			var rest []string
 			for _, v := range words[i+1:] {
 				if !fillers[v] {
@@ -40,6 +49,8 @@ func programOfTool(name string) (program, verb string) {
 	}
 	return "", ""
 }
+
+var kafkaTools = words("topics configs acls")
 
 // fillers are the words of a tool's name that say only that it runs something.
 var fillers = words("resource object manifest api command cmd cli run exec execute tool call query args client raw")
@@ -70,6 +81,8 @@ func (r *reading) program(name string, leaves []leaf) {
 		case l.composed, subjectKeys[l.key]:
 		case l.text && actionKeys[l.key] && program == "aws":
 			line = append(line, quoted([]string{strings.ReplaceAll(spaced(l.value), " ", "-")}))
+		case l.text && argumentKeys[l.key] && isSQLClient(program) && strings.HasPrefix(l.value, `\`): // a command of the client's own
+			line = append(line, quoted([]string{l.value}))
 		case l.text && argumentKeys[l.key] && !l.part:
 			line = append(line, strings.TrimPrefix(l.value, program+" "))
 		case l.text && l.value != program:

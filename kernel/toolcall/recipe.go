@@ -21,11 +21,11 @@ type recipe struct {
 // recipes are by the name of the file. What ordinary ones do to their own machine passes:
 // only what is [grave] counts.
 var recipes = []recipe{
-	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands},
+	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands, judge: (*reading).packaged},
 	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
 	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
 	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
-	{name: newExpression(`(?:^|/)(?:Docker|Container)file(?:\.[\w-]+)?$|(?i)\.(?:docker|container)file$`), commands: imageCommands, installs: true, image: true},
+	{name: newExpression(`(?i)(?:^|/)(?:Dockerfile|Containerfile)[\w.-]*$|\.(?:docker|container)file$`), commands: imageCommands, installs: true, image: true},
 	{name: newExpression(`(?:^|/)Jenkinsfile(?:\.[\w-]+)?$|\.jenkinsfile$|\.gradle(?:\.kts)?$|(?:^|/)Vagrantfile$`), commands: scriptSteps, installs: true},
 	{name: newExpression(`(?:^|/)Procfile(?:\.\w+)?$`), commands: procCommands, installs: true},
 	{name: newExpression(`(?:^|/)(?:\.npmrc|\.yarnrc(?:\.yml)?|pip\.conf|pip\.ini|\.pypirc|uv\.toml)$`), commands: func(string) []string { return nil }, judge: (*reading).registry},
@@ -115,12 +115,37 @@ func (r *reading) recipe(name, text string) {
 // name, or a line to a shell.
 var doubtfulSource = newExpression(`\b(?:http|ftp)://|https?://\d+\.\d+\.\d+\.\d+|\bn(?:c|cat|etcat)\s|/dev/(?:tcp|udp)/|\bsocat\b|base64\s+(?:-d|--decode|-D)\b`)
 
-// imageCommands are the commands in the recipe of an image, with their lines joined.
+// packaged judges scripts of a package that send the whole environment away.
+func (r *reading) packaged(text string) {
+	if sendsEnvironment.MatchString(text) {
+		r.breaks(DataExfiltration)
+	}
+}
+
+var sendsEnvironment = newExpression(`(?:fetch|axios(?:\.\w+)?|https?\.(?:get|request))\s*\(.*JSON\.stringify\(\s*process\.env\s*[),]`)
+
+// imageCommands are those that the build of an image runs, and its containers when they start.
 func imageCommands(text string) []string {
-	text = strings.NewReplacer("\\\r\n", " ", "\\\n", " ").Replace(text)
 	var out []string
-	for _, m := range imageCommand.FindAllStringSubmatch(text, maxRecipes) {
-		command := imageFlags.ReplaceAllString(m[1], "")
+	lines := strings.Split(text, "\n")
+	for n := 0; n < len(lines) && len(out) < maxRecipes; n++ {
+		m := imageCommand.FindStringSubmatch(lines[n])
+		if m == nil {
+			continue
+		}
+		command := m[1]
+		if end := imageText.FindStringSubmatch(command); end != nil { // a here-document
+			command = ""
+			for n++; n < len(lines) && strings.TrimSpace(lines[n]) != end[1]; n++ {
+				command += lines[n] + "\n"
+			}
+		}
+		for strings.HasSuffix(command, "\\") && n+1 < len(lines) {
+			n++
+			if next := strings.TrimSpace(lines[n]); !strings.HasPrefix(next, "#") {
+				command = strings.TrimSuffix(command, "\\") + " " + next
+			}
+		}
 		if strings.HasPrefix(command, "[") {
 			command = quoted(quotedStrings(command))
 		}
@@ -130,8 +155,8 @@ func imageCommands(text string) []string {
 }
 
 var (
-	imageCommand = newExpression(`(?mi)^\s*(?:ONBUILD\s+)?(?:RUN|CMD|ENTRYPOINT|HEALTHCHECK(?:\s+--\S+)*\s+CMD)\s+(\S.*)$`)
-	imageFlags   = newExpression(`^(?:--\S+\s+)+`)
+	imageCommand = regexp.MustCompile(`(?i)^\s*(?:ONBUILD\s+)?(?:RUN|CMD|ENTRYPOINT|HEALTHCHECK(?:\s+--\S+)*\s+CMD)\s+(?:--\S+\s+)*(.*?)\s*$`)
+	imageText    = regexp.MustCompile(`^<<-?['"]?(\w+)['"]?`)
 )
 
 // scriptSteps are the commands that the steps of a build in Groovy or Ruby hand to a shell.
@@ -217,15 +242,51 @@ func quotedCommands(text string) []string {
 
 var commandMember = newExpression(`(?:"(?:command|cmd|program|script|exec|shell|\w*(?:[Cc]ommand|install|build|test|start|prepare|publish|pack|lint|dev|serve|deploy|version|clean|check|format|watch|setup|postinstall|preinstall)[\w:-]*)"\s*:|\b(?:command|cmd|script|inline)\s*=)\s*\[?\s*("(?:[^"\\\n]|\\.)*")`)
 
+// makeRecipes are the commands of a makefile, with the variables that it sets.
 func makeRecipes(text string) []string {
 	var out []string
+	vars := make(map[string]string)
 	for line := range strings.Lines(text) {
 		if command, is := strings.CutPrefix(line, "\t"); is {
-			out = append(out, strings.ReplaceAll(strings.TrimLeft(command, "@-+"), "$$", "$"))
+			command = strings.ReplaceAll(strings.TrimLeft(command, "@-+"), "$$", "\x00")
+			if strings.Contains(command, "$") {
+				command = expandedMake(command, vars)
+			}
+			out = append(out, strings.ReplaceAll(command, "\x00", "$"))
+			continue
+		}
+		if m := makeVariable.FindStringSubmatch(line); m != nil && len(vars) < maxRecipes {
+			value := expandedMake(strings.TrimSpace(m[3]), vars)
+			if m[2] == "+" {
+				value = strings.TrimSpace(vars[m[1]] + " " + value)
+			}
+			vars[m[1]] = value
 		}
 	}
 	return out
 }
+
+// expandedMake writes the values of a makefile's variables. Where things are installed to is
+// told by whoever installs them, unless it is nowhere.
+func expandedMake(text string, vars map[string]string) string {
+	return makeReference.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		value, known := vars[name]
+		switch {
+		case !known && name == "HOME":
+			return "~"
+		case !known, name == "DESTDIR", value != "" && installFolder.MatchString(name), len(value) > maxValue:
+			return found
+		}
+		return value
+	})
+}
+
+var (
+	makeVariable  = regexp.MustCompile(`^(?:export |override )?([A-Za-z_]\w*)\s*([?:+]?)(?::)?=\s*(.*)`)
+	makeReference = regexp.MustCompile(`\$(?:\([A-Za-z_]\w*\)|\{[A-Za-z_]\w*\})`)
+	installFolder = regexp.MustCompile(`(?i)prefix$|dir$`)
+)
 
 // unitCommands are those of systemd's units and of desktop entries.
 func unitCommands(text string) []string {

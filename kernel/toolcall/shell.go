@@ -98,9 +98,10 @@ func (r *reading) shellIn(text string, parent *shell) {
 	defer func() { r.nested-- }()
 	text = r.plainText(text)
 	file, err := r.parse(text)
+	windows := r.tool.windows || r.nested == 1 && isOfWindows(text)
 	if err != nil {
 		r.tokens(text)
-		if r.tool.windows {
+		if windows {
 			r.windows(text)
 		}
 		return
@@ -110,7 +111,7 @@ func (r *reading) shellIn(text string, parent *shell) {
 		r.unreadable()
 		return
 	}
-	if r.tool.windows {
+	if windows {
 		r.windows(text)
 	}
 	s := &shell{reading: r, words: make(map[*syntax.CallExpr]*expansion, calls), counted: make(map[*syntax.Word]int, 2*calls)}
@@ -121,6 +122,17 @@ func (r *reading) shellIn(text string, parent *shell) {
 	}
 	syntax.Walk(file, s.visit)
 }
+
+// isOfWindows reports whether a text is one for a shell of Windows. Most texts have none of the
+// signs, which are looked for first.
+func isOfWindows(text string) bool {
+	return slices.ContainsFunc(windowsHints, func(hint string) bool { return strings.Contains(text, hint) }) && ofWindows.matches(text)
+}
+
+var windowsHints = strings.Fields(`%\ %/ $env: $Env: $ENV: Get- Set- Remove- New- Invoke- Start- Stop- Add- Clear- Disable- Copy- Move-`)
+
+// ofWindows is what stands in a text that a shell of Windows runs, whatever its tool is called.
+var ofWindows = screenOf(`(?i)%(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)%`, `(?i)\$env:(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)\b`, `\b(?:Get|Set|Remove|New|Invoke|Start|Stop|Add|Clear|Disable|Copy|Move)-(?:Item|ChildItem|ItemProperty|Content|Service|Process|Volume|Disk|Partition|Local\w+|AD\w+|WmiObject|CimInstance|Expression|WebRequest|RestMethod|EventLog|WinEvent|MpPreference|NetFirewall\w+|ScheduledTask|DnsClient\w+|ExecutionPolicy|Command|BitsTransfer|VM)\b`)
 
 // parse makes the tree of a text.
 func (r *reading) parse(text string) (*syntax.File, error) {
@@ -282,6 +294,8 @@ func (s *shell) visit(node syntax.Node) bool {
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 			s.pipe(n)
 		}
+	case *syntax.ForClause:
+		return !s.gathers(n)
 	case *syntax.WordIter:
 		items, _ := s.fields(n.Items)
 		value := strings.Join(items, " ")
@@ -310,8 +324,24 @@ func (s *shell) call(n *syntax.CallExpr) {
 	s.substituted(argv, n)
 	s.emptied(argv, n)
 	s.let = s.projected[n]
+	if slices.Contains(argv, madeByMktemp) && slices.ContainsFunc(n.Args, substitutes) {
+		note(&s.emptyFolders, madeByMktemp, true) // it is made for this command
+	}
 	s.command(argv, 0)
 	s.let = wholeText
+}
+
+// substitutes reports whether a word is what a command prints.
+func substitutes(w *syntax.Word) bool {
+	parts := w.Parts
+	if q, quoted := parts[0].(*syntax.DblQuoted); quoted {
+		parts = q.Parts
+	}
+	if len(parts) == 0 {
+		return false
+	}
+	_, is := parts[0].(*syntax.CmdSubst)
+	return is
 }
 
 // emptied finds rm -rf "$X"/* where nothing in the text says what X is: unset, it
@@ -393,7 +423,7 @@ func (s *shell) assign(a *syntax.Assign) {
 	}
 	value := ""
 	if a.Value != nil {
-		value = s.literal(a.Value)
+		value = s.literal(unescapedWord(a.Value))
 	}
 	if value == unknownText {
 		value = s.origin(a.Value)
@@ -406,6 +436,77 @@ func (s *shell) assign(a *syntax.Assign) {
 	if a.Name.Value == "HISTFILE" && (value == "" || value == "/dev/null") || a.Name.Value == "HISTSIZE" && value == "0" {
 		s.breaks(ConstraintTampering)
 	}
+}
+
+// unescapedWord is a word without the backslashes outside of its quotes, which the library
+// leaves in a value.
+func unescapedWord(w *syntax.Word) *syntax.Word {
+	if !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		lit, is := p.(*syntax.Lit)
+		return is && strings.Contains(lit.Value, `\`) && !strings.Contains(lit.Value, `:\`)
+	}) {
+		return w
+	}
+	out := &syntax.Word{Parts: slices.Clone(w.Parts)}
+	for i, p := range out.Parts {
+		if lit, is := p.(*syntax.Lit); is {
+			plain := *lit
+			plain.Value = backslashed.ReplaceAllString(lit.Value, "$1")
+			out.Parts[i] = &plain
+		}
+	}
+	return out
+}
+
+var backslashed = newExpression(`\\([A-Za-z0-9/._-])`)
+
+// gathers reads a loop round by round if a round adds to what the one before has made, and
+// reports whether it did: what is put together so is known only then.
+func (s *shell) gathers(n *syntax.ForClause) bool {
+	each, is := n.Loop.(*syntax.WordIter)
+	if !is || !s.addsUp(n.Do) {
+		return false
+	}
+	items, made := s.fields(each.Items)
+	if len(items) < 2 || len(items) > maxBlocks {
+		return false
+	}
+	for _, m := range made {
+		s.set(m.name, m.value)
+	}
+	for _, w := range each.Items {
+		syntax.Walk(w, s.visit)
+	}
+	for _, item := range items {
+		s.set(each.Name.Value, item)
+		for _, st := range n.Do {
+			syntax.Walk(st, s.visit)
+		}
+	}
+	return true
+}
+
+// addsUp reports whether statements make a variable of itself and something else.
+func (s *shell) addsUp(statements []*syntax.Stmt) bool {
+	adds := false
+	for _, st := range statements {
+		call, is := st.Cmd.(*syntax.CallExpr)
+		if !is || len(call.Args) > 0 {
+			continue
+		}
+		for _, a := range call.Assigns {
+			adds = adds || a.Append || a.Index != nil
+			if a.Value == nil || a.Name == nil || adds {
+				continue
+			}
+			syntax.Walk(a.Value, func(node syntax.Node) bool {
+				p, is := node.(*syntax.ParamExp)
+				adds = adds || is && p.Param != nil && p.Param.Value == a.Name.Value
+				return !adds && s.spend(1)
+			})
+		}
+	}
+	return adds
 }
 
 // origin tells of a value that is not known what it was made of.
@@ -487,6 +588,23 @@ func (s *shell) feed(argv []string, text string) {
 		}
 	case programName(argv[0]) == "make" && wordAt(argv, 1) == "-f" && (wordAt(argv, 2) == "-" || wordAt(argv, 2) == "/dev/stdin"):
 		s.recipes(text)
+	case programName(argv[0]) == "at" || programName(argv[0]) == "batch":
+		s.shellIn(text, s)
+	case (programName(argv[0]) == "kubectl" || programName(argv[0]) == "oc") && (slices.Contains(argv, "apply") || slices.Contains(argv, "create")):
+		s.manifest(text)
+		if bindsRole.MatchString(text) && adminRole.matches(text) {
+			s.breaks(PrivilegeEscalation)
+		}
+	case programName(argv[0]) == "vault" && slices.Contains(argv, "policy"):
+		if everyPath.MatchString(text) {
+			s.breaks(PrivilegeEscalation)
+		}
+	case programName(argv[0]) == "nsupdate":
+		if everyRecord.MatchString(text) {
+			s.breaks(DestructiveOperation)
+		}
+	case (programName(argv[0]) == "docker" || programName(argv[0]) == "podman") && slices.Contains(argv, "build"):
+		s.recipe("Dockerfile", text)
 	case programName(argv[0]) == "crontab":
 		s.breaks(Persistence)
 	case isInterpreter(argv[0]) && readsProgram(argv):
@@ -518,6 +636,12 @@ func (s *shell) feed(argv []string, text string) {
 	}
 }
 
+var (
+	everyPath   = newExpression(`path\s+"(?:\*|sys/\*)"\s*\{[^}]*(?:sudo|create|root)`)
+	bindsRole   = newExpression(`\bkind"?\s*:\s*"?(?:Cluster)?RoleBinding\b`)
+	everyRecord = newExpression(`(?m)^\s*update\s+del(?:ete)?\s+[\w-]+\.[\w-]+\.?\s*$`)
+)
+
 // speaks are the programs that take commands of their own, and shell commands among
 // them, from their input.
 var speaks = words("ed ex vi vim gdb lldb ftp sftp lftp mail bc")
@@ -547,6 +671,9 @@ func (s *shell) redirects(n *syntax.Stmt) {
 		case d.Op == syntax.RdrOut || d.Op == syntax.AppOut || d.Op == syntax.RdrAll || d.Op == syntax.AppAll || d.Op == syntax.RdrClob:
 			if !s.writesEveryday(n, d, name) {
 				s.writes(name)
+			}
+			if d.Op == syntax.RdrOut && holdsData.MatchString(name) && s.saysNothing(n) {
+				s.losesEach([]string{name})
 			}
 		}
 	}

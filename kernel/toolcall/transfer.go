@@ -172,7 +172,7 @@ func (s *shell) transfers(name string, argv []string) {
 		s.managed(q)
 	}
 	if file, data := s.upload(name, argv); data {
-		s.sends(argv, file != "" && s.private(file) || secret.matches(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && (s.private(file) || speaksHTTP[name] && s.othersData(file)) || secret.matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -296,6 +296,11 @@ func (b *budget) requestOf(name string, argv []string) (request, bool) {
 			i++
 		case strings.HasPrefix(w, "-X"):
 			q.method = w[2:]
+		case name == "curl" && curlMethod.MatchString(w):
+			if q.method = w[strings.IndexByte(w, 'X')+1:]; q.method == "" {
+				i++
+				q.method = wordAt(argv, i)
+			}
 		case strings.HasPrefix(w, "--request=") || strings.HasPrefix(w, "--method="):
 			_, q.method, _ = strings.Cut(w, "=")
 		case httpMethod.MatchString(w) && strings.ToUpper(w) == w && name != "curl":
@@ -327,12 +332,22 @@ func (b *budget) bodyOf(data string) []leaf {
 	return queryOf("?" + data)
 }
 
+// curlMethod is the flag for a method behind flags that take no value.
+var curlMethod = newExpression(`^-[sSfkLivgnqN#01246jJlZ]+X\w*$`)
+
 var speaksHTTP = words("curl wget http https httpie xh curlie")
 
 // private reports whether a file holds credentials, or is a person's own.
 func (s *shell) private(file string) bool {
 	p := s.resolve(file)
 	return isCredentialFile(p) || personalFolder.MatchString(p) && path.Ext(p) == "" // one document is what one sends
+}
+
+// othersData reports whether a file is of what a machine keeps for others, and no report that
+// somebody made to be sent.
+func (s *shell) othersData(file string) bool {
+	p := s.resolve(file)
+	return (sharedRoot.MatchString(p) || strings.HasPrefix(p, "/var/lib/")) && (holdsData.MatchString(p) || valued.MatchString(p)) && !passes.MatchString(p)
 }
 
 // personalFolder is a home, or the folder in it where people keep what concerns nobody else.
@@ -499,6 +514,9 @@ func (s *shell) pushes(argv []string) {
 		note(&s.written, "git remote "+names[2], names[3])
 	}
 	at := slices.Index(names, "push")
+	if at >= 0 && at+1 == len(names) { // to where it always goes
+		names = append(names, "origin")
+	}
 	if at < 0 || at > 2 || at+1 >= len(names) {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,9 +19,10 @@ func (r *reading) windows(text string) {
 	if !r.spend(costCommand + 2*costJudge*len(text)) {
 		return
 	}
+	packed := windowsPacked.MatchString(text)
 	text = windowsLoops(windowsVariables(windowsSpelling(text)))
 	fetches := windowsFetch.matches(text)
-	if windowsDecodes.matches(text) && windowsRun.matches(text) {
+	if (packed || windowsDecodes.matches(text)) && windowsRun.matches(text) {
 		r.breaks(RemoteCodeExecution)
 	}
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
@@ -99,7 +101,7 @@ func inFolders(text string) string {
 }
 
 var (
-	windowsEnters = newExpression(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\)['"]?\s*(?:[;&\n]|$)`)
+	windowsEnters = newExpression(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\|\\\\[\w.-]+\\[^\s;&'"]+)['"]?\s*(?:[;&\n]|$)`)
 	windowsHere   = newExpression(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
 )
 
@@ -118,7 +120,16 @@ func windowsVariables(text string) string {
 			pairs = append(pairs, m[0], m[0], "$"+m[1], strings.Trim(m[2], " "), "${"+m[1]+"}", strings.Trim(m[2], " "))
 		case m[3] != "" && len(m[4]) < maxValue:
 			pairs = append(pairs, "%"+m[3]+"%", m[4], "!"+m[3]+"!", m[4])
+			pairs = append(pairs, windowsCuts(text, m[3], m[4])...)
 		}
+	}
+	for _, m := range windowsTable.FindAllStringSubmatch(text, maxPlaces) {
+		flags := ""
+		for member := range strings.SplitSeq(m[2], ";") {
+			name, value, _ := strings.Cut(member, "=")
+			flags += " -" + strings.TrimSpace(name) + " " + strings.Replace(strings.TrimSpace(value), "$true", "", 1)
+		}
+		pairs = append(pairs, " @"+m[1], flags)
 	}
 	for _, m := range windowsAlias.FindAllStringSubmatch(text, maxBlocks) {
 		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ")
@@ -137,7 +148,37 @@ func windowsVariables(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
+// windowsCuts pairs what cmd cuts out of a variable, and puts into it, with what that is.
+func windowsCuts(text, name, value string) []string {
+	var out []string
+	for _, m := range windowsCut.FindAllStringSubmatch(text, maxPlaces) {
+		if m[1] != name {
+			continue
+		}
+		if m[4] != "" {
+			out = append(out, m[0], strings.ReplaceAll(value, m[4], m[5]))
+			continue
+		}
+		from, _ := strconv.Atoi(m[2])
+		if from < 0 {
+			from += len(value)
+		}
+		from = min(max(from, 0), len(value))
+		length, err := strconv.Atoi(m[3])
+		switch {
+		case err != nil:
+			length = len(value) - from
+		case length < 0:
+			length = max(len(value)+length-from, 0)
+		}
+		out = append(out, m[0], value[from:min(from+length, len(value))])
+	}
+	return out
+}
+
 var (
+	windowsCut    = newExpression(`[%!](\w+):(?:~(-?\d{1,4})(?:,(-?\d{1,4}))?|([^=%!\n]{1,40})=([^%!\n]{0,40}))[%!]`)
+	windowsTable  = newExpression(`\$(\w+)\s*=\s*@\{([^{}\n]{1,400})\}`)
 	windowsSets   = newExpression(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
 	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
 	windowsSends  = newExpression(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
@@ -239,12 +280,24 @@ func (r *reading) windowsPipeline(commands []string) {
 		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
 			for _, t := range append(targets, windowsTargets(words[:1])...) {
 				r.windowsLoses(t)
+				if strings.Contains(command, ").delete") && windowsLasting(t) {
+					r.breaks(DestructiveCommand)
+				}
 			}
 		case name == "do" || name == "start" || name == "call" || name == "if" || name == "for" || name == "foreach" || name == "foreach-object" || name == "%" || name == "?" || name == "forfiles":
 			if name == "forfiles" && windowsRemoval.MatchString(command) {
 				for _, t := range targets {
 					r.windowsLoses(t)
+					if !slices.Contains(words, "/d") && !slices.Contains(words, "/m") && windowsLasting(t) {
+						r.breaks(DestructiveCommand)
+					}
 				}
+			}
+			if strings.Contains(command, "$_.delete(") {
+				for _, t := range found {
+					r.windowsLoses(t)
+				}
+				r.windowsShares(words, nil, found, commands)
 			}
 			if at := slices.IndexFunc(words[1:], func(w string) bool {
 				return windowsRemoves[programName(strings.TrimLeft(w, "@"))] || strings.HasSuffix(w, "]::delete")
@@ -255,6 +308,17 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 		case name == "robocopy" && len(targets) > 1 && (slices.Contains(words, "/mir") || slices.Contains(words, "/purge")):
 			r.windowsLoses(targets[1])
+			if emptyFolder.MatchString(targets[0]) && windowsLasting(targets[1]) {
+				r.breaks(DestructiveCommand)
+			}
+		case name == "set-content" || name == "sc":
+			r.windowsShares(words, targets[:min(len(targets), 1)], found, commands)
+		case windowsOpens.MatchString(words[0]):
+			for _, t := range targets {
+				if isCredentialFile(t) {
+					r.breaks(CredentialAccess)
+				}
+			}
 		case windowsLists[name]:
 			found = append(found, targets...)
 		case windowsRemoves[name]:
@@ -263,6 +327,9 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 			for _, t := range append(targets, found...) {
 				r.windowsLoses(t)
+			}
+			if !windowsMoves[name] {
+				r.windowsShares(words, targets, found, commands)
 			}
 		case windowsReads[name]:
 			for _, t := range append(targets, found...) {
@@ -291,13 +358,43 @@ func (r *reading) windowsLoses(target string) {
 	}
 }
 
+// windowsShares judges the folders of others that a command takes away with all that is in
+// them, or that a listing has named for it. Where a filter picks some files, nobody knows which.
+func (r *reading) windowsShares(words, targets, found, commands []string) {
+	line := strings.Join(commands, " ")
+	if windowsPicks.MatchString(line) {
+		return
+	}
+	whole := slices.ContainsFunc(words, func(w string) bool {
+		return w == "/s" || w == "-r" || len(w) > 3 && w[0] == '-' && abbreviates(w[1:], "recurse")
+	})
+	for _, t := range targets {
+		if (whole || strings.ContainsAny(t, "*?")) && windowsLasting(t) {
+			r.breaks(DestructiveCommand)
+		}
+	}
+	for _, t := range found {
+		if windowsLasting(t) && !slices.ContainsFunc(found, func(f string) bool { return passingFile.MatchString(f) }) {
+			r.breaks(DestructiveCommand)
+		}
+	}
+}
+
+var (
+	windowsMoves = words("move-item move mi")
+	windowsPicks = newExpression(`\b(?:where-object|where)\b|\|\s*\?|lastwritetime|creationtime|-first\b`)
+)
+
+// windowsOpens are the members of files that give their text.
+var windowsOpens = newExpression(`\]::(?:readall(?:text|lines|bytes)|readlines|open(?:read|text)?|copy)$`)
+
 var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
 
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
-	text = windowsSigns.Replace(text)
+	text = windowsSigns.Replace(windowsDecoded(text))
 	text = joinedLiterals.ReplaceAllString(text, "")
-	return windowsFolders(strings.ToLower(text))
+	return windowsFolders(windowsPieces(strings.ToLower(text)))
 }
 
 // windowsFolders writes a folder that a command puts together as one word.
@@ -378,7 +475,7 @@ var (
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
 	windowsFetch   = newScreen(newExpression(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
-	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(`))
+	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(|[&.]\s*\(\s*(?:gcm|get-command)\b`))
 )
 
 // windowsRequest judges the request that a command makes.
@@ -421,6 +518,11 @@ var windowsRules = []struct {
 	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
 	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
 	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b`), Persistence},
+	{newExpression(`\bpasswordvault\b.*(?:retrieve|new-object)|\.retrievepassword\(|\.retrieveall\(|\bprotecteddata\]::unprotect\b|\.defaultpassword\b|\bget-adrepl\w+|\bget-laps\w*password\b|ms-mcs-admpwd|\bcredread\w*\(|\bget-itemproperty(?:value)?\b.*winlogon.*password`), CredentialAccess},
+	{newExpression(`\b(?:add|set)-content\b.*\\drivers\\etc\\hosts\b|>\s*"?\S*\\drivers\\etc\\hosts\b|\bset-dnsclient(?:serveraddress|nrptrule)\b.*-(?:serveraddresses|nameservers)|\badd-dnsclientnrptrule\b|\bnetsh(?:\.exe)?\s+interface\s+(?:ipv?[46]?\s+)?(?:set|add)\s+dns\w*\b|\bnetsh(?:\.exe)?\s+winhttp\s+set\s+proxy\b|internet settings['"]?\s.*\bproxyserver\b\s+\S|\b(?:limit|remove)-eventlog\b|globalsession\.clearlog`), ConstraintTampering},
+	{newExpression(`\bremove-dnsserver(?:zone|resourcerecord)\b.*-force|\bget-(?:aduser|adcomputer|mailbox|adgroup|smbshare|service|vm)\b(?:\s+-(?:filter|resultsize)\s+\S+)?\s*\|\s*(?:remove|disable|stop)-\w+|\bget-azresourcegroup\b\s*\|\s*remove-|\bremove-mailbox\b.*-confirm:\s*\$false`), DestructiveOperation},
+	{newExpression(`\bnew-inboxrule\b.*-(?:forwardto|redirectto|forwardasattachmentto)\b.*-(?:deletemessage|markasread|stopprocessingrules)|\bset-mailbox\b.*-forwardingsmtpaddress\b|\bnew-smbshare\b.*-path\s+['"]?[a-z]:\\?['"]?\s.*everyone|\bgrant-smbshareaccess\b.*everyone.*full`), DataExfiltration},
+	{newExpression(`\badd-mailboxpermission\b.*fullaccess|\badd-rolegroupmember\b.*(?:organization management|discovery management)|\bnew-managementroleassignment\b|\benable-psremoting\b.*trustedhosts\s+\*|\btrustedhosts\b\s+(?:-value\s+)?['"]?\*|\bnew-netfirewallrule\b.*\binbound\b.*\ballow\b.*\b(?:3389|445|5985|22)\b|\bset-acl\s+(?:-path\s+)?['"]?[a-z]:\\?['"]?\s`), PrivilegeEscalation},
 	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
 	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }

@@ -134,8 +134,18 @@ func (s *shell) builds(argv []string) {
 			s.breaks(RemoteCodeExecution)
 		}
 	}
-	if programName(argv[0]) == "make" {
-		s.recipes(s.written["Makefile"])
+	if name := programName(argv[0]); name == "make" || name == "gmake" {
+		file := "Makefile"
+		for i, w := range argv {
+			if to, is := strings.CutPrefix(w, "--file="); is {
+				file = to
+			} else if w == "-f" || w == "--file" {
+				file = wordAt(argv, i+1)
+			} else if strings.HasPrefix(w, "-f") {
+				file = w[2:]
+			}
+		}
+		s.recipes(s.written[path.Base(file)])
 	}
 }
 
