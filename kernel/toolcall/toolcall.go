@@ -197,6 +197,7 @@ func decide(c Call, b *budget) (Decision, error) {
 	r.program(c.Name, leaves)
 	r.documents(leaves)
 	r.manages(leaves)
+	r.deals(leaves, c.Arguments)
 	r.searches(leaves)
 	r.compare(c, leaves)
 	r.destinations(leaves)
