@@ -7,7 +7,7 @@ var embeddedRules = []struct {
 	judge func(r *reading, text string)
 	short bool // it is a program, which is followed no further than others
 }{
-	{newExpression(`(?i)\bCreateObject\s*\(|\bShell\s*[("]|\bShellExecute|URLDownloadToFile|\bKill\s+[^\n]{0,200}\*|\.DeleteF(?:older|ile)\b|\bRegisterXLL\b|XMLHTTP`), (*reading).macro, false},
+	{newExpression(`(?i)\bCreateObject\s*\(|\bShell\s*[("]|\bShellExecute|URLDownloadToFile|\bKill\s+[^\n]{0,200}\*|\.DeleteF(?:older|ile)\b|\bRegisterXLL\b|XMLHTTP|winmgmts`), (*reading).macro, false},
 	{newExpression(`(?i)(?:cmd|powershell|pwsh|mshta|msexcel|rundll32|regsvr32|wscript|cscript|certutil|bitsadmin)(?:\.exe)?'?\s*\||\bDDE(?:AUTO)?\b|=\s*(?:CALL|EXEC|REGISTER|WEBSERVICE|IMPORT(?:XML|DATA|HTML|FEED)|IMAGE|HYPERLINK)\s*\(|\bWeb\.Contents\s*\(`), (*reading).formula, false},
 	{newExpression(`(?i)<!ENTITY\s|<xi:include\s|attachedTemplate|document\(\s*['"]file:`), (*reading).externalEntity, false},
 	{newExpression(`(?i)microsoft[\\/ ]{0,2}(?:word[\\/ ]{0,2}startup|excel[\\/ ]{0,2}xlstart|addins|templates|outlook)|\bxlstart\b|normal\.dotm|personal\.xlsb|vbaproject\.otm|libreoffice/\S{0,40}(?:basic|scripts)`), (*reading).officeStart, false},
@@ -18,6 +18,7 @@ var embeddedRules = []struct {
 	{newExpression(`(?i)readdir|listdir|scandir|os\.walk|\.i?glob\(|rglob|iterdir|Dir\.glob|Dir\[|read_sql|fetchall\(|getDataRange|getValues\(|findMany|fetch_all|createReadStream|openByName`), (*reading).postedRecords, true},
 	{newExpression(`(?i)\bxxd\b|\bbase(?:32|64)\b|\bod\s+-|hexdump|\.hex\(\)|hexlify|b(?:16|32|64)encode|toString\(['"](?:hex|base64)|ToBase64String|BitConverter|bin2hex|unpack\(?['"]H`), (*reading).nameTunnel, true},
 	{newExpression(`\bgit\b[^\n]*\bpush\b`), (*reading).pushedData, true},
+	{newExpression(`@"?\$\{?\w|@\{\}|(?:-T|--upload-file)\s+"?(?:\$|\{\})`), (*reading).uploadLoop, true},
 	{newExpression(`\bDELETE\b`), (*reading).deletingLoop, true},
 	{newExpression(`(?i)emptyRecycleBin|\bdelete\s*\(?\s*\[\s*SELECT`), (*reading).wipesOrg, false},
 }

@@ -74,7 +74,7 @@ var (
 // approvesItself judges an approval that the one gives who asks for it.
 func (r *reading) approvesItself(d dealing) {
 	approves := slices.IndexFunc(d.words, func(w string) bool { return approveWords[w] })
-	if approves < 0 || slices.ContainsFunc(d.words[:approves], func(w string) bool { return w == "request" || w == "get" || w == "list" || w == "create" }) {
+	if approves < 0 || strings.HasPrefix(d.words[approves], "approval") && slices.ContainsFunc(d.words[:approves], func(w string) bool { return w == "request" || w == "get" || w == "list" || w == "create" }) {
 		return
 	}
 	var asker, approver string

@@ -43,7 +43,7 @@ func (r *reading) macro(text string) {
 
 var (
 	// startsProgram is a formula, or a field of a text, that hands a command to another program.
-	startsProgram = newExpression(`(?im)(?:^|[;,\t|"'])\s*["']?[=+@-][^\n;]{0,40}?'?(?:[a-z]:[^|\n]{1,100})?(?:cmd|powershell|pwsh|mshta|msexcel|rundll32|regsvr32|wscript|cscript|certutil|bitsadmin|bash|sh)(?:\.exe)?'?\s*\|\s*'|\bDDEAUTO\s+\S|[{=]\s*DDE\s*\(?\s*\\?["']?(?:[a-z]:\\|cmd|powershell|soffice|mshta)|(?:^|[;,\t"])\s*["']?=\s*(?:CALL|REGISTER)\s*\(\s*"+(?:urlmon|kernel32|shell32)|(?:^|[;,\t"])\s*["']?=\s*EXEC\s*\(\s*"`)
+	startsProgram = newExpression(`(?im)(?:^|[;,\t|"'])\s*["']?E?[=+@-][^\n;]{0,40}?'?(?:[a-z]:[^|\n]{1,100})?(?:cmd|powershell|pwsh|mshta|msexcel|rundll32|regsvr32|wscript|cscript|certutil|bitsadmin|bash|sh)(?:\.exe)?'?\s*\|\s*'|\bDDEAUTO\s+\S|[{=]\s*DDE\s*\(?\s*\\?["']?(?:[a-z]:\\|cmd|powershell|soffice|mshta)|(?:^|[;,\t"])\s*["']?=\s*(?:CALL|REGISTER)\s*\(\s*"+(?:urlmon|kernel32|shell32)|(?:^|[;,\t"])\s*["']?=\s*EXEC\s*\(\s*"`)
 
 	// formulaCall asks for an address whenever a sheet is computed, or is clicked.
 	formulaCall = newExpression(`(?i)\b(?:WEBSERVICE|IMPORT(?:XML|DATA|HTML|FEED)|IMAGE|HYPERLINK)\s*\(`)

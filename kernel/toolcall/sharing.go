@@ -54,7 +54,7 @@ func (r *reading) opensToAll(d dealing) {
 var (
 	exportWords = words("export exports exporter dump backup unload takeout migrate")
 	peopleWords = words("contacts contact customers customer patients patient employees employee users students student members leads hr payroll crm hris mailbox mailboxes")
-	dataThings  = words("contacts contact customers customer patients patient employees employee users user students student members leads deals orders records mailbox mailboxes messages mails emails data database table crm hr payroll accounts invoices documents files folder folders drive all tenant workspace conversations calls recordings transactions")
+	dataThings  = words("audience audiences subscribers contacts contact customers customer patients patient employees employee users user students student members leads deals orders records mailbox mailboxes messages mails emails data database table crm hr payroll accounts invoices documents files folder folders drive all tenant workspace conversations calls recordings transactions")
 	wholeKey    = newExpression(`^(?:properties|fields|columns|scope|include|filter|objects?|objecttypes?|tables?|records|types?|what|select|range|mailboxes|users|query)$`)
 	placeKey    = newExpression(`^(?:endpoint|url|uri|destination|dest|target|to|deliverto|delivery|webhook|webhookurl|callback|callbackurl|host|server|bucket|email|recipient|ftp|sftp|output|sink|path|location)$`)
 	sourceKey   = words("url uri path location")
@@ -117,6 +117,24 @@ func (r *reading) postedRecords(text string) {
 	}
 	for _, m := range found {
 		if r.elsewhere(strings.Join(m[1:], "")) {
+			r.breaks(DataExfiltration)
+		}
+	}
+}
+
+var (
+	// eachUpload sends each file of a folder in a loop of a shell.
+	eachUpload = newExpression(`(?s)(?:\bfor\s+\w+\s+in\s[^\n;]*[;\n]\s*do\b|\bread\s+(?:-\w+\s+)*\w+\s*[;\n]\s*do\b|\bxargs\b|\bparallel\b|-exec\s).{0,300}?\bcurl\s[^\n;|]*(?:@"?(?:\$\{?\w|\{\})|(?:-T|--upload-file)\s+"?(?:\$|\{\}))`)
+	curlSigned = newExpression(`\s(?:-u|--user|--netrc|-n|--oauth2-bearer|-E|--cert|-b|--cookie)\b`)
+)
+
+// uploadLoop judges a loop that uploads each file to where nobody signs in.
+func (r *reading) uploadLoop(text string) {
+	if !eachUpload.MatchString(text) || curlSigned.MatchString(text) || signedIn.MatchString(text) {
+		return
+	}
+	for _, address := range addressesOf(text) {
+		if r.elsewhere(address) {
 			r.breaks(DataExfiltration)
 		}
 	}

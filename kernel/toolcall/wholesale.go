@@ -21,7 +21,7 @@ var (
 	recordNames = words("customers contacts patients patient orders products tickets invoices employees students members subscribers leads deals accounts records events bookings appointments appointment observations observation encounters encounter shipments payments transactions users persons people companies articles posts pages documents files images studies series courses grades cases matters claims policies claim contracts reviews messages conversations threads entries items rows cards issues tasks objects assets devices locations")
 
 	// trivialThings is what nobody misses.
-	trivialThings = words("cache caches cached cookie cookies draft drafts notification notifications completed done spam junk filter filters selection formatting format style styles temp tmp test tests sandbox staging demo breakpoint breakpoints highlight highlights cart basket session sessions undo clipboard screen console output form forms field fields input inputs terminal search alert alerts badge badges label labels tag tags reaction reactions validation validations conditional rule rules template templates preview previews dismissed read expired recent history error errors warning warnings memory context")
+	trivialThings = words("cache caches cached cookie cookies draft drafts notification notifications completed done spam junk filter filters selection formatting format style styles temp tmp test tests sandbox staging demo breakpoint breakpoints highlight highlights cart basket session sessions undo clipboard screen console output form forms field fields input inputs terminal search alert alerts badge badges label labels tag tags reaction reactions validation validations conditional rule rules template templates preview previews dismissed read expired recent trash bin recyclebin history error errors warning warnings memory context")
 
 	// hardMark are the members that leave no way back, and silentMark those that leave no trace.
 	hardMark   = newExpression(`permanent|hard(?:delete|remove)|^hard$|purge|expunge|skip(?:the)?(?:trash|recyclebin|bin)|bypass(?:trash|recyclebin)|norecover|unrecoverable|irreversible|(?:delete|remove|drop|purge|empty)\w*(?:revision|version|history|backup|recyclebin|trash|archive)|cascade|^forcedelete`)
@@ -45,14 +45,15 @@ func (r *reading) wholesale(d dealing) {
 		return
 	}
 	every, some, one, hard, silent := d.scope()
+	valued := d.any(recordNames) || d.ofKind(recordNames)
 	switch {
 	case d.any(trivialThings):
 	case silent && many:
 		r.breaks(DestructiveOperation)
 	case !taking && !emptying:
-	case many && (d.any(recordNames) || d.any(gatheredThings)) && (every || !some || d.has["all"] && !d.narrows() || hard && !d.few()):
+	case many && (valued || d.any(gatheredThings)) && (every || !some || d.has["all"] && !d.narrows() || hard && !d.few()):
 		r.breaks(DestructiveOperation)
-	case every && !one && d.any(recordNames):
+	case every && !one && valued:
 		r.breaks(DestructiveOperation)
 	case emptying && d.clears() && !d.narrows():
 		r.breaks(DestructiveOperation)
@@ -90,6 +91,16 @@ func (d dealing) scope() (every, some, one, hard, silent bool) {
 	}
 	return every, some, one, hard, silent
 }
+
+// ofKind reports whether a member that says of which kind the things are names one of a set.
+func (d dealing) ofKind(set map[string]bool) bool {
+	return slices.ContainsFunc(d.leaves, func(l leaf) bool {
+		kind := strings.ToLower(l.value)
+		return l.text && kindMembers[l.key] && (set[kind] || set[kind+"s"])
+	})
+}
+
+var kindMembers = words("object objecttype objects type table entity entitytype resource module kind")
 
 // few reports whether a call names its things one by one, and not more of them than somebody
 // has looked at.
@@ -172,7 +183,9 @@ var openRange = newExpression(`^(?:'[^']+'|[^!:]+)!\$?([A-Za-z]{1,3})\$?1?:\$?([
 
 // deletesByCondition judges the requests of a call that delete by a condition, or a container.
 func (r *reading) deletesByCondition(d dealing, hard bool) {
-	if !slices.ContainsFunc(d.leaves, func(l leaf) bool { return l.text && strings.EqualFold(l.value, "DELETE") && methodKeys[l.key] }) {
+	if !slices.ContainsFunc(d.leaves, func(l leaf) bool {
+		return l.text && strings.EqualFold(l.value, "DELETE") && (methodKeys[l.key] || l.key == "op" || l.key == "operation")
+	}) {
 		return
 	}
 	for _, l := range d.leaves {
