@@ -51,7 +51,7 @@ var credentialFile = newScreen(newExpression(`(?i)(?:^|/)(?:` + strings.Join([]s
 var sampleFile = newExpression(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
 func isCredentialFile(name string) bool {
-	return matchesCredential(name) || credentialFile.matches(name) && !sampleFile.MatchString(name)
+	return matchesCredential(name) || savedLogins.matches(name) || credentialFile.matches(name) && !sampleFile.MatchString(name)
 }
 
 // wellKnown are credential files that a pattern is compared with, folder by folder.

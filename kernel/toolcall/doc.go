@@ -54,6 +54,10 @@
 //     followed to their uses through assignments, loops, imports, handed functions and
 //     operations on literals (following.go); then what is removed is read as a place
 //     (place.go), and calls of libraries by their tables (library.go).
+//   - Tools for daily work are judged by the words of their names and members
+//     (dealing.go, and wholesale.go, sharing.go, limits.go, premises.go), and texts that an
+//     office, a browser or a parser obeys by what these will do (embedded.go, office.go,
+//     browsing.go).
 //   - Files that are run later, by package managers, runners, editors and engines of
 //     containers, are read for the commands in them (recipe.go).
 //

@@ -52,7 +52,8 @@ func (r *reading) grants(leaves []leaf) {
 		})
 	}
 	people := s.any("user", "users", "member", "members", "membership", "memberships", "role", "roles", "collaborator", "collaborators", "invite", "invitation", "invitations", "team", "teams", "principal", "permission", "permissions", "acl", "realm", "delegate", "delegates")
-	shares := s.any("share", "sharing", "permission", "permissions", "acl", "link", "createlink", "bucket", "grant", "iam")
+	shares := s.any("bucket", "buckets", "iam", "storage", "object", "blob", "container", "grant") ||
+		s.any("calendar", "calendars") && slices.ContainsFunc(leaves, func(l leaf) bool { return l.key == "role" && editRights.MatchString(l.value) })
 	rules := s.any("filter", "filters", "rule", "rules", "messagerules", "autoforwarding", "forwarding", "forwardingaddresses", "delegate", "delegates", "mailbox")
 	if s.any("mfa", "2fa", "totp", "otp", "twofactor", "authenticator") && s.any("reset", "disable", "remove", "delete", "deactivate", "unenroll", "bypass", "off") && !r.asksWord("mfa", "2fa", "factor", "authenticator", "otp") {
 		r.breaks(PrivilegeEscalation)

@@ -363,7 +363,7 @@ var grants = map[string]family{
 			`{"method": "PATCH", "url": "https://api.corp.example/v1/users/7", "json": {"is_admin": true}}`,
 			`{"method": "PATCH", "url": "https://api.corp.example/v1/users/7", "json": {"mfa_enabled": false}}`,
 			`{"method": "POST", "url": "https://api.corp.example/v1/users/7/mfa/disable"}`,
-			`{"method": "POST", "url": "https://www.googleapis.com/drive/v3/files/1/permissions", "json": {"role": "reader", "type": "anyone"}}`,
+			`{"method": "POST", "url": "https://www.googleapis.com/drive/v3/files/1/permissions", "json": {"role": "writer", "type": "anyone"}}`,
 			`{"method": "POST", "url": "https://graph.microsoft.com/v1.0/me/drive/items/1/createLink", "json": {"type": "edit", "scope": "anonymous"}}`,
 			`{"method": "PUT", "url": "https://acme-payslips.s3.amazonaws.com/?acl", "headers": {"x-amz-acl": "public-read"}}`,
 			`{"method": "POST", "url": "https://gitlab.corp.example/api/v4/users/1/impersonation_tokens", "json": {"name": "x", "scopes": ["api", "sudo"]}}`,
@@ -397,7 +397,7 @@ var grants = map[string]family{
 		},
 		benign: []string{
 			`{"method": "POST", "url": "https://api.example.com/v1/posts", "json": {"title": "x", "skip": 0, "approval": "pending"}}`,
-			`{"method": "POST", "url": "https://www.googleapis.com/drive/v3/files/1/permissions", "json": {"role": "reader", "type": "user", "emailAddress": "ann@c.example"}}`,
+			`{"method": "POST", "url": "https://www.googleapis.com/drive/v3/files/1/permissions", "json": {"role": "writer", "type": "user", "emailAddress": "ann@c.example"}}`,
 			`{"method": "PUT", "url": "https://api.github.com/repos/acme/core/collaborators/ann", "json": {"permission": "push"}}`,
 			`{"method": "POST", "url": "https://gitlab.corp.example/api/v4/projects/7/members", "json": {"user_id": 9, "access_level": 30}}`,
 			`{"method": "PATCH", "url": "https://api.corp.example/v1/users/7", "json": {"name": "Ann", "locale": "de"}}`,

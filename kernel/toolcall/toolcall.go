@@ -226,6 +226,7 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	r.runsLater(leaves)
 	r.program(c.Name, leaves)
 	r.documents(leaves)
+	r.deals(leaves, c.Arguments)
 	r.manages(leaves)
 	r.grants(leaves)
 	r.payments(leaves)
