@@ -43,16 +43,21 @@ func (r *reading) passesOn(l leaf, secret string) bool {
 // shownSecrets are the values beside a name for secrets in the texts that were read.
 func (r *reading) shownSecrets(texts []Observation) (found []string) {
 	for _, o := range texts {
-		if !secretLabel.matches(o.Text) || !r.spend(costSearch*len(o.Text)) {
+		if !r.spend(costScreen*len(o.Text)) || !secretLabel.matches(o.Text) {
 			continue
 		}
-		for _, m := range labelledSecret.FindAllStringSubmatch(o.Text, maxSecrets) {
-			if value := strings.TrimRight(m[1]+m[2], ".:!?)]"); len(value) >= shortestSecret && drawn(value) {
-				found = append(found, value)
+		for line := range strings.Lines(o.Text) {
+			if len(found) >= maxSecrets || !secretLabel.matches(line) || !r.spend(costSearch*len(line)) {
+				continue
+			}
+			for _, m := range labelledSecret.FindAllStringSubmatch(line, maxSecrets-len(found)) {
+				if value := strings.TrimRight(m[1]+m[2], ".:!?)]"); len(value) >= shortestSecret && drawn(value) {
+					found = append(found, value)
+				}
 			}
 		}
 	}
-	return found[:min(len(found), maxSecrets)]
+	return found
 }
 
 const (
