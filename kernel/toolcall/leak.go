@@ -73,7 +73,7 @@ func drawn(value string) bool {
 	return letters && others && !strings.Contains(value, "://")
 }
 
-const secretNames = `pass(?:word|wd|phrase|wort|code)?|pwd?|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|kennwort|contrase[nñ]a|mot de passe|senha|пароль|密码|密碼|パスワード`
+const secretNames = `pass(?:word|wd|phrase|wort|code)?|pwd?|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|kennwort|contrase[nñ]a|mot de passe|senha|пароль|密码|密碼|パスワード` //nolint:gosec // G101: a pattern
 
 var (
 	secretLabel    = newScreen(newExpression(`(?i)` + secretNames + `|://[^\s:/@]+:[^\s@/]+@`))
