@@ -21,7 +21,7 @@ var sqlClients = map[string]options{
 // sqlClient reads the queries that a client gets as arguments.
 func (s *shell) sqlClient(argv []string) {
 	flags := sqlClients[programName(argv[0])]
-	s.testing = onTestDatabase(argv)
+	s.testing = s.onTestDatabase(argv)
 	defer func() { s.testing = false }()
 	for i := 1; i < len(argv); i++ {
 		if text, next, found := flags.program(argv, i); found {

@@ -35,7 +35,7 @@ func (s *shell) onEphemeral(argv []string) bool {
 			scopes = append(scopes, wordAt(argv, i+1))
 		}
 	}
-	if len(scopes) > 0 {
+	if len(scopes) > 0 && !wholeCluster.MatchString(strings.Join(argv, " ")) {
 		return !slices.ContainsFunc(scopes, func(n string) bool { return !isEphemeral(n) })
 	}
 	switch programName(argv[0]) {
@@ -45,6 +45,9 @@ func (s *shell) onEphemeral(argv []string) bool {
 	targets := lostTargets(argv)
 	return len(targets) > 0 && !slices.ContainsFunc(targets, func(t string) bool { return !isEphemeralPlace(t) })
 }
+
+// wholeCluster is what no namespace of a cluster holds, wherever its command says it works.
+var wholeCluster = newExpression(`^(?:kubectl|oc|k) (?:.* )?delete (?:\S*,)?(?:ns|namespaces?|nodes?|no|pv|persistentvolumes?|crds?|customresourcedefinitions?|clusterroles?|clusterrolebindings?|storageclass(?:es)?|sc|projects?)(?:[ /,]|$)`)
 
 // scopeFlags say in which environment a command of a client works, or what it is about.
 var scopeFlags = words("-n --namespace -s --stack --stack-name --stack-id -g --resource-group --workspace -w -e --env --environment --app -a")
@@ -100,7 +103,7 @@ var (
 // isTestDatabase reports whether the address or name of a database is of one that tests or a
 // developer make anew, on this machine or in the network of a composition.
 func isTestDatabase(address string) bool {
-	if address == "" || inUse.MatchString(address) {
+	if address == "" || strings.ContainsAny(address, "= ") || inUse.MatchString(address) {
 		return false
 	}
 	name := databaseFile.ReplaceAllString(path.Base(address), "")
@@ -121,7 +124,12 @@ var (
 )
 
 // onTestDatabase reports whether a client of databases is connected to one of tests.
-func onTestDatabase(argv []string) bool {
+func (s *shell) onTestDatabase(argv []string) bool {
+	for _, host := range []string{s.vars["PGHOST"], s.vars["MYSQL_HOST"]} {
+		if host != "" && !ownDatabaseHost.MatchString(host) {
+			return false
+		}
+	}
 	flags := sqlClients[programName(argv[0])]
 	name := ""
 	for i := 1; i < len(argv); i++ {
@@ -136,6 +144,8 @@ func onTestDatabase(argv []string) bool {
 				return false
 			}
 			i++
+		case strings.HasPrefix(w, "-h") && w != "-h" && !ownDatabaseHost.MatchString(w[2:]):
+			return false
 		case strings.HasPrefix(w, "--host="):
 			if !ownDatabaseHost.MatchString(w[len("--host="):]) {
 				return false

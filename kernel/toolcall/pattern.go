@@ -103,7 +103,7 @@ func (s *shell) spares(v Invariant, argv []string, line string) bool {
 		return s.tellsNames(programName(argv[0]), line)
 	case DestructiveQuery:
 		name := programName(argv[0])
-		return frameworks[name] && s.inTests(argv) || restorers[name] && onTestDatabase(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
+		return frameworks[name] && s.inTests(argv) || restorers[name] && s.onTestDatabase(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
 	}
 	return false
 }

@@ -148,7 +148,7 @@ func (s *shell) projects(n *syntax.BinaryCmd, argv []string) {
 		case *syntax.CallExpr:
 			calls = append(calls, m)
 			words := s.argv(m)
-			kept = kept && (len(words) == 0 || !divert[programName(words[0])])
+			kept = kept && (len(words) == 0 || prints[programName(words[0])] && !(programName(words[0]) == "sort" && hasFlag(words, 'o', "--output")))
 		case *syntax.Redirect:
 			kept = kept && (m.Op == syntax.RdrIn || m.N != nil && m.N.Value == "2")
 		case *syntax.ProcSubst, *syntax.WhileClause, *syntax.ForClause:
@@ -163,8 +163,8 @@ func (s *shell) projects(n *syntax.BinaryCmd, argv []string) {
 	}
 }
 
-// divert are the commands that put what they read elsewhere, or run it.
-var divert = words("tee sponge xargs parallel curl wget nc ncat netcat socat ssh scp mail sendmail sh bash zsh dash python python3 node perl ruby php split csplit dd logger wall write xclip pbcopy eval source")
+// prints are the commands that do nothing with what they read but print it.
+var prints = words("cat tac head tail nl sort grep egrep fgrep rg cut tr jq env printenv set export declare typeset echo printf terraform tofu kubectl oc vault heroku doppler flyctl fly railway helm aws gcloud az docker podman sudo command time rev column")
 
 // withholds reports whether what a command reads of a file does not come out: by what it is
 // itself, or by the filter behind it.

@@ -58,7 +58,7 @@ var (
 	wholeKey    = newExpression(`^(?:properties|fields|columns|scope|include|filter|objects?|objecttypes?|tables?|records|types?|what|select|range|mailboxes|users|query)$`)
 	placeKey    = newExpression(`^(?:endpoint|url|uri|destination|dest|target|to|deliverto|delivery|webhook|webhookurl|callback|callbackurl|host|server|bucket|email|recipient|ftp|sftp|output|sink|path|location)$`)
 	sourceKey   = words("url uri path location")
-	ownDrop     = newExpression(`(?i)(?:^|[-_./])(?:private|personal|privat|drop|dropbox|mine|my|exfil|loot|leak)(?:[-_./]|$)`)
+	ownDrop     = newExpression(`(?i)(?:^|[-_./])(?:private|personal|privat)[-_](?:drop|copy|dump|backup)(?:[-_./]|$)`)
 	cloudStore  = newExpression(`(?i)(?:^|\.)(?:amazonaws\.com|googleapis\.com|windows\.net|cloudflarestorage\.com|digitaloceanspaces\.com|sharepoint\.com|azure\.com|backblazeb2\.com|wasabisys\.com)$`)
 )
 

@@ -117,6 +117,9 @@ func (r *reading) shellIn(text string, parent *shell) {
 	s := &shell{reading: r, words: make(map[*syntax.CallExpr]*expansion, calls), counted: make(map[*syntax.Word]int, 2*calls)}
 	if s.learned = new(learned); parent == nil {
 		s.vars = maps.Clone(r.variables)
+		for _, name := range slices.Sorted(maps.Keys(r.variables)) {
+			s.startsLater(name, r.variables[name])
+		}
 	} else {
 		s.learned, s.folder = parent.learned, parent.folder
 	}
