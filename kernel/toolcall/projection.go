@@ -148,7 +148,7 @@ func (s *shell) projects(n *syntax.BinaryCmd, argv []string) {
 		case *syntax.CallExpr:
 			calls = append(calls, m)
 			words := s.argv(m)
-			kept = kept && (len(words) == 0 || prints[programName(words[0])] && !(programName(words[0]) == "sort" && hasFlag(words, 'o', "--output")))
+			kept = kept && (len(words) == 0 || onlyPrints(words))
 		case *syntax.Redirect:
 			kept = kept && (m.Op == syntax.RdrIn || m.N != nil && m.N.Value == "2")
 		case *syntax.ProcSubst, *syntax.WhileClause, *syntax.ForClause:
@@ -161,6 +161,12 @@ func (s *shell) projects(n *syntax.BinaryCmd, argv []string) {
 			note(&s.projected, call, left)
 		}
 	}
+}
+
+// onlyPrints reports whether a command does nothing with what it reads but print it.
+func onlyPrints(argv []string) bool {
+	name := programName(argv[0])
+	return prints[name] && (name != "sort" || !hasFlag(argv, 'o', "--output"))
 }
 
 // prints are the commands that do nothing with what they read but print it.
