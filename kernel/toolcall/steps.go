@@ -26,7 +26,7 @@ const (
 
 // withSteps returns a call with the calls that it carries, those that steps carry among them.
 func (c Call) withSteps() Call {
-	if !c.stepped && carriesSteps(c.Arguments) {
+	if !c.stepped && stepSigns.matches(string(c.Arguments)) {
 		f := stepFinder{of: c}
 		f.walk(jsontext.Value(c.Arguments), "", 0)
 		c.carried, c.dense = f.found, f.dense
@@ -35,13 +35,10 @@ func (c Call) withSteps() Call {
 	return c
 }
 
-// carriesSteps reports whether arguments may hold a step, by the names that say so.
-func carriesSteps(arguments []byte) bool {
-	return slices.ContainsFunc(stepSigns, func(sign []byte) bool { return bytes.Contains(arguments, sign) })
-}
-
 var (
-	stepSigns = [][]byte{[]byte(`tool`), []byte(`Tool`), []byte(`steps`), []byte(`actions`), []byte(`recipient_name`), []byte(`"function"`), []byte(`"calls"`), []byte(`"operations"`), []byte(`"requests"`), []byte(`"sequence"`)}
+	// stepSigns are in all names below, however they are spelt, or may be where letters are
+	// escaped.
+	stepSigns = screenOf(`(?i)tool|recipient|function|steps|actions|calls|plan|tasks|sequence|operations|requests|batch|\\u`)
 
 	// toolKeys name the tool of a step wherever it stands, stepKeys only in a list of steps.
 	toolKeys = words("tool toolname recipientname functionname")
@@ -51,7 +48,7 @@ var (
 	stepArguments = words("args arguments parameters params input toolinput toolargs kwargs")
 
 	// stepLists hold steps.
-	stepLists = words("steps actions tooluses toolcalls calls plan tasks sequence operations requests batch then functioncall function pipeline")
+	stepLists = words("steps actions tooluses toolcalls calls plan tasks sequence operations requests batch functioncall function")
 )
 
 // stepFinder collects the steps of a call.
@@ -83,12 +80,34 @@ func (f *stepFinder) walk(v jsontext.Value, key string, depth int) {
 			return
 		}
 		if name, arguments := stepIn(members, stepLists[key]); name != "" {
-			f.add(name, arguments, depth)
+			f.add(name, arguments)
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			f.walk(members[name], fold(name), depth+1)
 		}
+	case '"':
+		if text, is := quotedJSON(v); is && !f.writes(key) {
+			f.walk(text, key, depth+1)
+		}
 	}
+}
+
+// quotedJSON returns the object or the list that a string holds.
+func quotedJSON(v jsontext.Value) (jsontext.Value, bool) {
+	if begins := bytes.TrimLeft(v[1:], " \t"); bytes.IndexByte([]byte(`{[\`), begins[0]) < 0 {
+		return nil, false // most strings are words
+	}
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return nil, false
+	}
+	inner := jsontext.Value(strings.TrimSpace(text))
+	return inner, len(inner) > 0 && (inner[0] == '{' || inner[0] == '[')
+}
+
+// writes reports whether a member is what a file will say, which nobody calls.
+func (f *stepFinder) writes(key string) bool {
+	return (newText[key] || roleOfKey(key) == roleProse) && readTool(f.of.Name).writes
 }
 
 // stepIn returns the tool and the arguments of an object that is a step. In a list of steps the
@@ -114,6 +133,9 @@ func stepIn(members map[string]jsontext.Value, listed bool) (name string, argume
 		for key, value := range rest {
 			name, arguments = key, value
 		}
+		if strings.HasPrefix(name, "$") { // an operator of a database
+			return "", nil
+		}
 	default:
 		return "", nil
 	}
@@ -121,7 +143,7 @@ func stepIn(members map[string]jsontext.Value, listed bool) (name string, argume
 }
 
 // add notes a step with the conversation of the call that carries it.
-func (f *stepFinder) add(name string, arguments jsontext.Value, depth int) {
+func (f *stepFinder) add(name string, arguments jsontext.Value) {
 	step := f.of
 	step.Name, step.Definition, step.stepped = name, nil, true
 	step.Arguments = arguments
@@ -131,9 +153,6 @@ func (f *stepFinder) add(name string, arguments jsontext.Value, depth int) {
 			return
 		}
 		step.Arguments, step.Free = []byte(text), !strings.HasPrefix(strings.TrimSpace(text), "{")
-		if !step.Free {
-			defer f.walk(step.Arguments, "", depth+1)
-		}
 	}
 	if kind := jsontext.Value(step.Arguments).Kind(); !step.Free && kind != '{' {
 		step.Arguments, step.Free = arguments, true

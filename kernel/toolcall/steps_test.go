@@ -32,6 +32,8 @@ func TestStepsOfACall(t *testing.T) {
 		{"order", `{"tool":"hammer","parameters":{"size":"L"}}`, ""},
 		{"create_workflow", `{"steps":[{"name":"Lint","run":"npm run lint"},{"name":"Test","run":"npm test"}]}`, ""},
 		{"plan", `{"steps":["read the file","tell the user"]}`, ""},
+		{"mongodb_bulk", `{"operations":[{"$sort":{"n":-1}},{"$match":{"type":"purchase"}}]}`, ""},
+		{"write_file", `{"path":"testdata/plan.json","content":"{\"tool\":\"read_file\",\"args\":{\"path\":\".env\"}}"}`, ""},
 	} {
 		d := decide(toolcall.Call{Name: test.tool, Arguments: []byte(test.arguments)})
 		if d.Invariant != test.want {
@@ -62,9 +64,26 @@ func TestRulesReachSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := toolcall.Interceptor{Rules: rules}
-	d, err := gate.Decide(t.Context(), toolcall.Call{Name: "call_tool", Arguments: []byte(`{"tool":"delete_page","args":{"id":7}}`)})
-	if err != nil || d.Allowed || d.Rule != "delete_*" {
-		t.Errorf("got %+v, %v, want it denied by the rule", d, err)
+	for _, arguments := range []string{
+		`{"tool":"delete_page","args":{"id":7}}`,
+		`{"\u0074ool":"delete_page","args":{"id":7}}`,
+		`{"TOOL":"delete_page","ARGS":{"id":7}}`,
+		`{"tool-name":"delete_page","parameters":{"id":7}}`,
+		`{"payload":"{\"tool\":\"delete_page\",\"args\":{\"id\":7}}"}`,
+		`{"payload":" [{\"tool\":\"delete_page\",\"args\":{\"id\":7}}]"}`,
+		`{"plan":[{"name":"delete_page","input":{"id":7}}]}`,
+		`{"batch":[{"method":"delete_page","params":{"id":7}}]}`,
+		`{"tasks":[{"action":"delete_page","id":7}]}`,
+		`{"Sequence":[{"delete_page":{"id":7}}]}`,
+	} {
+		d, err := gate.Decide(t.Context(), toolcall.Call{Name: "call_tool", Arguments: []byte(arguments)})
+		if err != nil || d.Allowed || d.Rule != "delete_*" {
+			t.Errorf("%s: got %+v, %v, want it denied by the rule", arguments, d, err)
+		}
+	}
+	d, err := gate.Decide(t.Context(), toolcall.Call{Name: "tool", Free: true, Arguments: []byte(`{"tool":"delete_page","args":{"id":7}}`)})
+	if err != nil || d.Rule != "delete_*" {
+		t.Errorf("free text: got %+v, %v, want it denied by the rule", d, err)
 	}
 	d, err = gate.Decide(t.Context(), toolcall.Call{Name: "get_things", Arguments: []byte(`{"steps":[{"tool":"send_email","args":{"to":"a@example.com"}}]}`)})
 	if err != nil || d.Effect != kernel.ToolSends {
