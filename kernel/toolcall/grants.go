@@ -41,8 +41,7 @@ var readingVerbs = words("get list search find lookup query show view describe c
 // grants judges a call of a tool, or a request, that changes who may do what or who sees what:
 // administrators, second factors, mail that goes on to others, what anybody may open, consent
 // for all, and everything of a kind taken away. What the user's own words name is the user's.
-func (r *reading) grants(leaves []leaf) {
-	s := r.about(leaves)
+func (r *reading) grants(s subject, leaves []leaf) {
 	if !s.acts || r.trial || r.tool.shell || r.tool.code || r.tool.sql || !r.spend(costWord*(len(leaves)+len(s.words))) {
 		return
 	}

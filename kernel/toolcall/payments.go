@@ -9,11 +9,10 @@ import (
 // payments judges how a call moves money, which no request needs to name: with its checks
 // skipped, to or from everybody at once, in parts that each stay below a limit, or with bank
 // details that change in silence.
-func (r *reading) payments(leaves []leaf) {
+func (r *reading) payments(s subject, leaves []leaf) {
 	if r.trial || r.tool.shell || r.tool.code || r.tool.sql {
 		return
 	}
-	s := r.about(leaves)
 	if !s.acts || !s.any(moneyWords...) {
 		return
 	}
