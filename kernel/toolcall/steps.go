@@ -94,7 +94,7 @@ func (f *stepFinder) walk(v jsontext.Value, key string, depth int) {
 
 // quotedJSON returns the object or the list that a string holds.
 func quotedJSON(v jsontext.Value) (jsontext.Value, bool) {
-	if begins := bytes.TrimLeft(v[1:], " \t"); bytes.IndexByte([]byte(`{[\`), begins[0]) < 0 {
+	if begins := bytes.TrimLeft(v[1:], " \t"); strings.IndexByte(`{[\`, begins[0]) < 0 {
 		return nil, false // most strings are words
 	}
 	var text string
