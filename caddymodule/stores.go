@@ -32,7 +32,8 @@ type StoreOpener interface {
 
 // BoltStore keeps everything in one file on this machine.
 type BoltStore struct {
-	// The database file. Default: lex/lex.db in Caddy's data directory.
+	// The database file. Placeholders are allowed. Default: lex/lex.db in Caddy's data
+	// directory.
 	Path string `json:"path,omitempty"`
 }
 
@@ -46,10 +47,14 @@ func (BoltStore) CaddyModule() caddy.ModuleInfo {
 
 // Provision makes the path absolute: it is the store's identity.
 func (s *BoltStore) Provision(caddy.Context) error {
+	path, err := caddy.NewReplacer().ReplaceOrErr(s.Path, true, true)
+	if err != nil { // a file whose name nobody knows would be lost with its container
+		return fmt.Errorf("the path %q of the bolt store: %w", s.Path, err)
+	}
+	s.Path = path
 	if s.Path == "" {
 		s.Path = filepath.Join(caddy.AppDataDir(), "lex", "lex.db")
 	}
-	var err error
 	if s.Path, err = filepath.Abs(s.Path); err != nil {
 		return fmt.Errorf("resolving the database path: %w", err)
 	}

@@ -39,6 +39,19 @@ func headKeys(t *testing.T) (private, verifier string) {
 	return private, strings.TrimSpace(must(t, "head", "--keygen", "lex.example/log", "--sign", private))
 }
 
+// An empty file is no database, and reading it does not make it one.
+func TestEmptyStore(t *testing.T) {
+	name := file(t, "")
+	for _, command := range []string{"head", "verify", "export", "report"} {
+		if out, _, err := lexCommand("", command, "--store", name); err == nil || !strings.Contains(err.Error(), "empty") {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() != 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 // The head is the same wherever the log is read, and a later log extends it.
 func TestHead(t *testing.T) {
 	p := newAuditedProxy(t, 205, "m")

@@ -45,6 +45,7 @@ func sessionCalls() map[string][]sessionCall {
 		"a conversation":                   {{"", "", `"conversation":"X@",` + first}, {"", "", after(1, "And of Italy?")}, {"", "", `"conversation":"X@","input":"And of Spain?"`}, {"", "", after(1, "And of Malta?")}},
 		"a conversation's name in headers": {{"", "", `"conversation":"X@",` + first}, {"conversation:X@", "", first}, {"", "", after(1, "And of Italy?")}, {"", "", after(2, "And of Spain?")}},
 		"a session in the metadata":        {{"", "", `"metadata":{"session_id":"X@"},` + first}, {"", "", after(1, "And of Italy?")}, {"", "", `"metadata":{"session_id":"X@"},"input":"And of Spain?"`}},
+		"the same in a chat":               {{"", "/v1/chat/completions", `"metadata":{"session_id":"X@"},` + chat + "]"}, {"", "", after(1, "And of Italy?")}, {"", "/v1/chat/completions", `"metadata":{"session_id":"X@"},` + chatOn}, {"", "", `"metadata":{"session_id":"X@"},"input":"And of Spain?"`}},
 		"answers alone":                    {{"", "", first}, {"", "", after(1, "And of Italy?")}, {"", "", after(1, "And of Spain?")}, {"", "", after(1, "And of Spain?")}, {"", "", after(2, "Thank you.")}},
 		"an answer's name in headers": {
 			{"", "", first},

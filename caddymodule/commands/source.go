@@ -60,8 +60,11 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 		}
 		return s, nil
 	}
-	if _, err := os.Stat(place); err != nil { // opening would create it
+	switch info, err := os.Stat(place); {
+	case err != nil: // opening would create it
 		return nil, fmt.Errorf("opening the store: %w", err)
+	case info.Size() == 0: // and fill it
+		return nil, fmt.Errorf("opening the store: %s is empty, so it is no database", place)
 	}
 	return bolt.Open(place, bolt.Options{})
 }

@@ -114,6 +114,9 @@ func openFile(path string) (*bbolt.DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the folder of the database: %w", err)
 	}
+	if err := checkSize(path); err != nil {
+		return nil, err
+	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:      lockTimeout,
 		FreelistType: bbolt.FreelistMapType, // the default slows down as the file grows
@@ -122,7 +125,7 @@ func openFile(path string) (*bbolt.DB, error) {
 	})
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("opening %s: another process has it open; stop that process or give this one a path of its own: %w", path, store.ErrUnavailable)
+		return nil, inUse(path)
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
 		return nil, fmt.Errorf("opening %s: it is no database or a damaged one (%w); restore it from a backup or move it away", path, err)
 	case err != nil:
@@ -134,6 +137,38 @@ func openFile(path string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("protecting the database: %w", err)
 	}
 	return db, nil
+}
+
+func inUse(path string) error {
+	return fmt.Errorf("opening %s: another process has it open; stop that process or give this one a path of its own: %w", path, store.ErrUnavailable)
+}
+
+// checkSize reports a file that ends before its last page. The library maps the file, and the
+// process would die by a signal, with all that it serves, as soon as such a page is read.
+// Every other damage is found when the file is opened.
+func checkSize(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil //nolint:nilerr // it is made, or reported, when it is opened
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return inUse(path)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // and so is this
+	}
+	err = db.View(func(tx *bbolt.Tx) error {
+		// Whoever had it open until now may have made it larger.
+		if info, err = os.Stat(path); err != nil {
+			return err
+		}
+		if tx.Size() > info.Size() {
+			return fmt.Errorf("opening %s: it is cut off after %d of %d bytes; restore it from a backup or move it away", path, info.Size(), tx.Size())
+		}
+		return nil
+	})
+	return errors.Join(err, db.Close())
 }
 
 // mapSize is how much of the address space the file is given at first. To map it anew as it

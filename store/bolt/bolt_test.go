@@ -161,6 +161,61 @@ func TestOpenOtherFile(t *testing.T) {
 	}
 }
 
+// A process that waits for another one to let go of the file finds it larger than it was.
+func TestOpenGrownFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	first := open(t, path, bolt.Options{})
+	opened := make(chan error, 1)
+	go func() {
+		s, err := bolt.Open(path, bolt.Options{})
+		for errors.Is(err, store.ErrUnavailable) { // it waits for a second at a time
+			s, err = bolt.Open(path, bolt.Options{})
+		}
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	text := []byte(`"` + strings.Repeat("x", 4<<20) + `"`)
+	for n := range 6 { // the file begins with 16 MB
+		if err := first.PutDocument(t.Context(), fmt.Sprint(n), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that was cut off would end the process by a signal when its lost pages are read.
+func TestOpenCutFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	for n := range 20 {
+		if _, err := advance(t.Context(), s, fmt.Sprint("session", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 8 << 10; size <= 32<<10; size += 4 << 10 {
+		if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bolt.Open(path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "backup") {
+			t.Errorf("cut after %d bytes: %v", size, err)
+		}
+	}
+}
+
 func TestReopenKeepsEverything(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
