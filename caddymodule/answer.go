@@ -37,6 +37,7 @@ type governedAnswer struct {
 	beforeTail map[int]string
 	usage      wire.Usage // as far as the answer tells it
 	mayEnd     bool       // the answer is complete if the stream ends now
+	ending     bool       // it is not, before the dialect's end of stream
 	settled    bool       // committed, and let go
 	failed     bool       // a whole answer is a failure of the provider
 	// stopKeepAlive ends what tells the client that the stream is not dead, while frames
@@ -84,16 +85,15 @@ func (g *request) gateConfig(write func([]wire.Frame) error) govern.GateConfig {
 // the first call that the client runs, everything waits for the receipt.
 func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 	a.usage.Read(f.Data)
-	if a.settled {
-		a.sendLate(f)
-		return true
+	if a.settled || a.ending {
+		return a.lateFrame(f)
 	}
 	event := a.readFrame(f)
 	if len(event.Unknown) > 0 && a.blocksUnknown() {
 		a.finalize(kernel.Refused, errUnknownAnswer)
 		return false
 	}
-	if slices.ContainsFunc(event.Deltas, func(d wire.Delta) bool { return d.Kind == wire.ToolResult || d.Kind == wire.Instruction }) {
+	if a.assessed.HasResults() {
 		a.client.uncork() // a guard may be asked
 	}
 	switch refused, err := a.assessed.AssessToolResults(a.r.Context()); {
@@ -103,21 +103,27 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		if resumer, ok := a.stream.(wire.Resumer); ok {
 			resumer.Refused(f)
 		}
-		a.finalize(kernel.Answered, nil) // the frame has not left
+		a.finalize(kernel.Answered, nil) // neither the frame has left nor pieces before it
 		return false
 	}
+	a.gate.KeepBack(a.assessed.AwaitsPieces())
 	a.follow(event)
-	a.mayEnd = a.mayEnd || event.MayEnd
+	a.mayEnd, a.ending = a.mayEnd || event.MayEnd, a.ending || event.Ending
 	calls := len(event.Calls) > 0 || a.assessed.Unreadable()
 	if calls && !a.gate.Settle() {
 		return false
 	}
-	if (calls || a.mayEnd) && a.stopKeepAlive == nil {
+	if (calls || a.mayEnd || a.ending) && a.stopKeepAlive == nil {
 		a.stopKeepAlive = a.keepAlive()
 	}
 	if a.stopKeepAlive == nil && len(a.finished) == 0 && !event.Done && !event.Err {
 		return a.gate.Append(f, event.Deltas)
 	}
+	return a.hold(f, event)
+}
+
+// hold keeps a frame that waits for the receipt, and commits the turn with the last one.
+func (a *governedAnswer) hold(f wire.Frame, event wire.Event) (more bool) {
 	if a.tail == nil {
 		a.atTail, a.beforeTail = a.events.Rest(), a.gate.TextsByChoice()
 	}
@@ -128,7 +134,7 @@ func (a *governedAnswer) Frame(f wire.Frame) (more bool) {
 		a.finalize(kernel.Aborted, errAnswerSize)
 	case event.Err:
 		a.finalize(kernel.ProviderFailed, nil)
-	case event.Done || len(a.finished) >= a.choices:
+	case event.Done || !a.ending && len(a.finished) >= a.choices:
 		a.finalize(kernel.Answered, nil)
 	}
 	return !a.client.replaced
@@ -170,18 +176,22 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 	return event
 }
 
-// sendLate sends the frames behind a settled answer: usage and the end mark. A frame
+// lateFrame takes a frame behind all that the model says: usage and the end mark. A frame
 // with content that comes this late is in no receipt, so it is dropped, and so is a frame
 // that cannot be read.
-func (a *governedAnswer) sendLate(f wire.Frame) {
+func (a *governedAnswer) lateFrame(f wire.Frame) (more bool) {
 	event, err := a.events.Event(f)
 	late := len(event.Deltas) > 0 || len(event.Calls) > 0 || len(f.Stray) > 0 ||
 		slices.ContainsFunc(event.Unknown, isContent) ||
 		// a second answer, or the end of a choice whose content came as late
 		slices.ContainsFunc(event.Finished, func(choice int) bool { return a.asksToolServer() || !a.finished[choice] })
-	if err == nil && !late {
+	switch {
+	case !a.settled && (event.Err || err == nil && !late):
+		return a.hold(f, event)
+	case err == nil && !late:
 		_ = a.client.send(f) // a failure means that the client left
 	}
+	return true
 }
 
 // isContent reports whether a path leads to where dialects have their content.
@@ -497,7 +507,7 @@ func (a *governedAnswer) End(last *wire.Frame, err error) {
 		a.finalize(kernel.Answered, nil) // judged once more, and refused
 	case a.gate.Full(), errors.Is(err, errAnswerTooLarge):
 		a.finalize(kernel.Aborted, errAnswerSize)
-	case (a.mayEnd || len(a.finished) > 0 && len(a.finished) >= a.call.Choices) && err == nil, a.endsUnanswered(err):
+	case (a.mayEnd || !a.ending && len(a.finished) > 0 && len(a.finished) >= a.call.Choices) && err == nil, a.endsUnanswered(err):
 		a.finalize(kernel.Answered, nil)
 	case clientLeft(a.r.Context()):
 		a.finalize(kernel.ClientGone, errUpstreamBroken)

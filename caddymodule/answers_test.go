@@ -221,7 +221,7 @@ func TestTheUnterminatedFrame(t *testing.T) {
 	whole := strings.TrimSuffix(stream("Paris."), "\n\n")
 	s = newSite(t, `{}`, answering("text/event-stream", whole))
 	w := s.post("/v1/chat/completions", chatStreamed)
-	if got, _ := withoutComments(w.Body.String()); got != whole {
+	if got, _ := withoutComments(w.Body.String()); got != whole+"\n\n" {
 		t.Errorf("got %s", got)
 	}
 	if r := s.receipts()[0]; r["outcome"] != "answered" {
@@ -232,6 +232,61 @@ func TestTheUnterminatedFrame(t *testing.T) {
 	if w := s.post("/v1/chat/completions", chatStreamed); strings.Contains(w.Body.String(), "DAN") {
 		t.Errorf("in the last frame: %s", w.Body)
 	}
+}
+
+// A stream may end cleanly at any byte. Whatever the client gets of it can be read to its end,
+// which is the answer's or an error: nobody is refused for what the provider did not say.
+func TestStreamsThatEndAnywhere(t *testing.T) {
+	type ending struct{ name, path, request, contentType, body string }
+	var endings []ending
+	for _, api := range attackedAPIs {
+		body := api.frame(quote("Paris.")) + api.end
+		endings = append(endings, ending{api.name, api.path, api.request, api.contentType, body})
+		if api.contentType == "text/event-stream" {
+			endings = append(endings, ending{api.name + " in CRLF", api.path, api.request, api.contentType, strings.ReplaceAll(body, "\n", "\r\n")})
+		}
+	}
+	for _, api := range callingAPIs {
+		if contentType, body := api.answer(weather); contentType != "application/json" || strings.HasPrefix(body, "[") {
+			endings = append(endings, ending{api.name + " calling", api.path, api.question, contentType, body})
+		}
+	}
+	for _, e := range endings {
+		s := newSite(t, `{}`, nil)
+		for at := 0; at < len(e.body); at += 1 + len(e.body)/25 {
+			s.model = answering(e.contentType, e.body[:at])
+			got := s.post(e.path, e.request, "X-Lex-Session", fmt.Sprint(at)).Body.String()
+			newest := s.get("/audits/recent?limit=1")["receipts"].([]any)[0].(map[string]any)
+			newest = s.get("/audits/" + newest["id"].(string))
+			if newest["refused"] == true || (strings.HasPrefix(newest["id"].(string), "KRN-") && (newest["outcome"] == "answered") == strings.Contains(got, "broke off")) {
+				t.Fatalf("%s, cut at %d: %v, refused %v: %s", e.name, at, newest["outcome"], newest["refused"], got)
+			}
+			if newest["outcome"] == "aborted" && (!readable(strings.Split(e.contentType, ";")[0], got) || strings.Contains(got, weather.name)) {
+				t.Fatalf("%s, cut at %d: %q", e.name, at, got)
+			}
+		}
+	}
+}
+
+// readable reports whether clients can read every frame of a stream.
+func readable(contentType, body string) bool {
+	switch contentType {
+	case "application/json":
+		return json.Valid([]byte(body))
+	case "text/event-stream":
+		if !strings.HasSuffix(body, "\n\n") && !strings.HasSuffix(body, "\r\n\r\n") {
+			return false
+		}
+	}
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		data, isData := strings.CutPrefix(line, "data: ")
+		skipped := line == "" || contentType == "text/event-stream" && !isData && (line[0] == ':' || strings.HasPrefix(line, "event: "))
+		if !skipped && data != "[DONE]" && !json.Valid([]byte(data)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Neither headers nor trailers nor informational responses of an upstream speak
@@ -247,7 +302,7 @@ func TestUpstreamDoesNotSpeakInOurName(t *testing.T) {
 				w.Header().Set("Trailer", "X-Lex-Trailer, X-Fine")
 				body := completion("Paris.")
 				if kind == "text/event-stream" {
-					body = stream("Paris.")
+					body = ": x-lex-receipt-id: KRN-FORGED\n\n" + stream("Paris.") + ":X-Lex-Receipt-Id: KRN-FORGED"
 				}
 				err := answering(kind, body)(w, r)
 				w.Header().Set("X-Lex-Trailer", "forged")
@@ -269,7 +324,11 @@ func TestUpstreamDoesNotSpeakInOurName(t *testing.T) {
 			text, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			server.Close()
-			if all := fmt.Sprint(resp.Header, resp.Trailer); strings.Contains(strings.ToLower(all), "forged") || strings.Contains(all, "X-Lex-Trailer") || !strings.Contains(string(text), "Paris") {
+			all := fmt.Sprint(resp.Header, resp.Trailer)
+			if path == "/v1/chat/completions" {
+				all += string(text)
+			}
+			if strings.Contains(strings.ToLower(all), "forged") || strings.Contains(all, "X-Lex-Trailer") || !strings.Contains(string(text), "Paris") {
 				t.Errorf("%s %s: %s", path, kind, all)
 			}
 			if kind == "text/event-stream" && (resp.Trailer.Get("X-Fine") != "kept" || resp.Trailer.Get("X-Late") != "kept") {
@@ -313,6 +372,28 @@ func TestOurAnswersHaveOurHeaders(t *testing.T) {
 		}
 		if w.Header().Get("X-After") != "" || w.Header().Get("X-Lex-Receipt-Id") == "" {
 			t.Errorf("%s: %v", name, w.Header())
+		}
+	}
+}
+
+// A status that HTTP does not have is an answer that failed, for which net/http would panic.
+func TestNoSuchStatus(t *testing.T) {
+	for path, method := range map[string]string{"/v1/chat/completions": http.MethodPost, "/v1/embeddings": http.MethodPost, "/v1/models": http.MethodGet} {
+		s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(99)
+			_, err := io.WriteString(w, completion("Paris."))
+			return err
+		})
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r) }))
+		r, _ := http.NewRequest(method, server.URL+path, strings.NewReader(chatQuestion))
+		resp, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		server.Close()
+		if resp.StatusCode != http.StatusBadGateway {
+			t.Errorf("%s %s: %s", method, path, resp.Status)
 		}
 	}
 }

@@ -540,6 +540,7 @@ func TestAnthropicUnknownMembers(t *testing.T) {
 // An upstream that fails, or dies before or in its answer, never looks like an end.
 func TestAnthropicUpstreamFails(t *testing.T) {
 	overloaded := `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`
+	stopped, _, _ := strings.Cut(claudeEnd("end_turn"), "event: message_stop")
 	half, _, _ := strings.Cut(claudeStream("The capital ", "of France ", "is Paris."), "event: message_delta")
 	for name, test := range map[string]struct {
 		model   caddyhttp.HandlerFunc
@@ -558,8 +559,13 @@ func TestAnthropicUpstreamFails(t *testing.T) {
 			_ = answering("text/event-stream", half)(w, r)
 			panic(http.ErrAbortHandler)
 		}, 200, "aborted", "event: error\n"},
-		"at a clean end": {answering("text/event-stream", half), 200, "aborted", "event: error\n"},
-		"by itself":      {answering("text/event-stream", half+"event: error\ndata: "+overloaded+"\n\n"), 200, "provider_failed", overloaded},
+		"at a clean end":      {answering("text/event-stream", half), 200, "aborted", "event: error\n"},
+		"before message_stop": {answering("text/event-stream", half+stopped), 200, "aborted", "event: error\n"},
+		"before message_stop, by a reset": {func(w http.ResponseWriter, r *http.Request) error {
+			_ = answering("text/event-stream", half+stopped)(w, r)
+			panic(http.ErrAbortHandler)
+		}, 200, "aborted", "event: error\n"},
+		"by itself": {answering("text/event-stream", half+"event: error\ndata: "+overloaded+"\n\n"), 200, "provider_failed", overloaded},
 		"in a call": {
 			answering("text/event-stream", claudeStart+claudeText(0, "Paris.")+claudeFrame("content_block_start", `"index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}`)),
 			200, "aborted", "event: error\n",
@@ -568,7 +574,7 @@ func TestAnthropicUpstreamFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{}`, test.model)
 			w := s.post("/v1/messages", claudeStreamed)
-			if out := w.Body.String(); w.Code != test.status || !strings.Contains(out, test.want) || strings.Contains(out, "message_stop") || strings.Contains(out, "tool_use") || strings.Contains(out, "canary") {
+			if out := w.Body.String(); w.Code != test.status || !strings.Contains(out, test.want) || strings.Contains(out, "message_delta") || strings.Contains(out, "message_stop") || strings.Contains(out, "tool_use") || strings.Contains(out, "canary") {
 				t.Errorf("%d %s", w.Code, out)
 			}
 			if r := s.receipts()[0]; r["outcome"] != test.outcome {

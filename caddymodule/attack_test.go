@@ -218,6 +218,36 @@ func TestImagesBehindTheEnd(t *testing.T) {
 	}
 }
 
+// What a stream carries that nobody reads is listed with its size, as in a whole answer.
+func TestStreamsListSizes(t *testing.T) {
+	data := strings.Repeat("A", 3000)
+	for path, frame := range map[string]string{
+		"/v1/chat/completions": `data: {"choices":[{"index":0,"delta":{"audio":{"id":"a","data":"` + data + `"}},"finish_reason":null}]}` + "\n\n",
+		"/v1/responses":        `data: {"type":"response.image_generation_call.partial_image","output_index":1,"partial_image_b64":"` + data + `"}` + "\n\n",
+		"/v1/messages":         claudeBlock(1, `{"type":"redacted_thinking","data":"`+data+`"}`),
+		"/v1beta/models/x:streamGenerateContent?alt=sse": `data: {"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"` + data + `"}}]}}]}` + "\n\n",
+		"/v1beta/models/x:streamGenerateContent":         `[{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"` + data + `"}}]}}]},`,
+		"/api/chat":                                      `{"message":{"role":"assistant","images":["` + data + `"]},"done":false}` + "\n",
+		"/api/generate":                                  `{"image":"` + data + `","done":false}` + "\n",
+	} {
+		for _, api := range attackedAPIs {
+			if api.path != path {
+				continue
+			}
+			s := newSite(t, `{}`, answering(api.contentType, frame+strings.TrimPrefix(api.frame(quote("Paris. ")), "[")+api.end))
+			s.post(api.path, api.request)
+			listed := 0.0
+			skipped := s.receipts()[0]["coverage"].(map[string]any)["skipped"].([]any)
+			for _, part := range skipped {
+				listed += part.(map[string]any)["bytes"].(float64)
+			}
+			if listed != float64(len(quote(data))) {
+				t.Errorf("%s: %v", api.name, skipped)
+			}
+		}
+	}
+}
+
 // A request in a charset that some server decodes, and in which it may say something
 // else, does not reach the model.
 func TestOtherCharsetsAreRefused(t *testing.T) {

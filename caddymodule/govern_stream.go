@@ -171,6 +171,7 @@ type streamRecorder struct {
 	gate     *govern.Gate
 	stop     context.CancelFunc
 	streamed bool
+	ending   bool // the answer is complete only with the dialect's end of stream
 	finished bool // the frame that ends the answer came
 	framing  wire.Framing
 	frames   wire.Splitter
@@ -225,7 +226,8 @@ func (s *streamRecorder) event(frame wire.Frame) error {
 	if err != nil || event.Err {
 		return errProvider
 	}
-	s.finished = s.finished || len(event.Finished) > 0 || event.MayEnd
+	s.ending = s.ending || event.Ending
+	s.finished = s.finished || len(event.Finished) > 0 && !s.ending || event.MayEnd || event.Done && s.ending
 	for _, d := range event.Deltas {
 		if d.Text == "" || !d.IsText() {
 			continue

@@ -72,6 +72,24 @@ func TestMCPBlockedCallsDoNotRun(t *testing.T) {
 	}
 }
 
+// A call that names no tool cannot be decided, and a lenient server may run what it finds.
+func TestMCPCallsWithoutATool(t *testing.T) {
+	for _, params := range []string{
+		"", `,"params":null`, `,"params":{}`, `,"params":"bash"`, `,"params":{"name":5,"arguments":` + wipeArguments + `}`,
+		`,"params":[{"name":"bash","arguments":` + wipeArguments + `}]`, `,"params":["get_weather",` + weatherArguments + `]`,
+	} {
+		seen := new(recorder)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			return answering("application/json", mcpResult("Done."))(w, r)
+		})
+		w := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call"`+params+`}`)
+		if seen.count.Load() != 0 || !strings.Contains(w.Body.String(), "malformed_arguments") {
+			t.Errorf("%s: reached the server %d times: %s", params, seen.count.Load(), w.Body)
+		}
+	}
+}
+
 // An allowed call reaches the server once, behind its durable receipt; without one it does
 // not run.
 func TestMCPCallsRunBehindTheirReceipts(t *testing.T) {

@@ -309,3 +309,20 @@ func TestLongIDsOfBlockedCallsAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// A call that stands in nothing but the last frame of a stream is decided like any other,
+// and the receipt of the turn says so.
+func TestResponsesCallsInTheLastFrame(t *testing.T) {
+	for _, kind := range []string{"completed", "incomplete", "failed"} {
+		answer := strings.Replace(reply(append([]string{said("msg_1", "I look.")}, functionCalls([]askedFor{wipe})...)...), `"status":"completed"`, `"status":"`+kind+`"`, 1)
+		s := newSite(t, `{}`, answering("text/event-stream", fmt.Sprintf("event: response.%s\ndata: {\"type\":\"response.%s\",\"sequence_number\":0,\"response\":%s}\n\n", kind, kind, answer)))
+		if got := s.post("/v1/responses", replyStreamed).Body.String(); strings.Contains(got, "rm -rf") {
+			t.Errorf("%s: got %s", kind, got)
+		}
+		coverage := s.turns()[0]["coverage"].(map[string]any)
+		skipped, inspected := fmt.Sprint(coverage["skipped"]), fmt.Sprint(coverage["inspected"])
+		if len(s.calls()) != 1 || s.calls()[0]["decision"] != "blocked" || strings.Contains(skipped, "tool_call") || !strings.Contains(inspected, "detector:toolcall part:response.tool_call") {
+			t.Errorf("%s: %v, skipped %s, inspected %s", kind, s.calls(), skipped, inspected)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package caddymodule_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +182,100 @@ func TestTreatedResultsStayKnownToOtherSites(t *testing.T) {
 			}
 			if why := fmt.Sprint(strict.turns()[0]["coverage"].(map[string]any)["redacted"]); !strings.Contains(why, "refused when it was new") {
 				t.Errorf("%s after %s: redacted %s", api.name, option, why)
+			}
+		}
+	}
+}
+
+// What a tool of the provider returned leaves a stream only after it was read: what would
+// refuse a whole answer has not left, whether it comes at once or in pieces, and what is
+// harmless waits for nothing behind it.
+func TestStreamedResultsAreReadBeforeTheyLeave(t *testing.T) {
+	claude := func(block func(text string) string) func(string) []string {
+		return func(text string) []string {
+			return []string{claudeStart + claudeText(0, "I look."), claudeBlock(1, block(quote(text))), claudeText(2, "It is calm. ", "It is nice.") + claudeEnd("end_turn")}
+		}
+	}
+	google := func(address string) func(string) []string {
+		return func(text string) []string {
+			_, body := geminiStream(address, geminiChunk("", "I look."), `{"candidates":[{"content":{"parts":[{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":`+quote(text)+`}}]},"index":0}]}`, geminiChunk("", "It is calm."), geminiChunk("STOP", ""))
+			at := strings.Index(body, `"It is calm."`)
+			at = strings.LastIndex(body[:at], "{\"candidates")
+			return []string{"", body[:at], body[at:]}
+		}
+	}
+	replied := func(item func(text string) string) func(string) []string {
+		return func(text string) []string {
+			body := replyStream([]string{"I ", "look."}, item(quote(text)))
+			at := strings.Index(body, "event: response.completed")
+			return []string{"", body[:at], body[at:]}
+		}
+	}
+	pieces := func(text string) []string {
+		body := replyStream([]string{"I ", "look."})
+		at := strings.Index(body, "event: response.completed")
+		var result strings.Builder
+		for i := 0; i < len(text); i += 7 {
+			fmt.Fprintf(&result, "data: {\"type\":\"response.shell_call_output_content.delta\",\"output_index\":1,\"command_index\":0,\"delta\":{\"stdout\":%s}}\n\n", quote(text[i:min(len(text), i+7)]))
+		}
+		return []string{body[:at], result.String() + "data: {\"type\":\"keepalive\"}\n\n", body[at:]}
+	}
+	for name, api := range map[string]struct {
+		path, request, contentType string
+		stream                     func(text string) []string // up to the result, the result, and the rest
+	}{
+		"web_search_tool_result": {"/v1/messages", claudeStreamed, "text/event-stream", claude(func(text string) string {
+			return `{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u","title":` + text + `,"encrypted_content":"z","page_age":null}]}`
+		})},
+		"code_execution_tool_result": {"/v1/messages", claudeStreamed, "text/event-stream", claude(func(text string) string {
+			return `{"type":"code_execution_tool_result","tool_use_id":"s","content":{"type":"code_execution_result","stdout":` + text + `,"stderr":"","return_code":0,"content":[]}}`
+		})},
+		"web_fetch_tool_result": {"/v1/messages", claudeStreamed, "text/event-stream", claude(func(text string) string {
+			return `{"type":"web_fetch_tool_result","tool_use_id":"s","content":{"type":"web_fetch_result","url":"u","content":{"type":"document","source":{"type":"text","media_type":"text/plain","data":` + text + `},"title":"T"}}}`
+		})},
+		"mcp_tool_result": {"/v1/messages", claudeStreamed, "text/event-stream", claude(func(text string) string {
+			return `{"type":"mcp_tool_result","tool_use_id":"s","is_error":false,"content":[{"type":"text","text":` + text + `}]}`
+		})},
+		"codeExecutionResult":           {geminiEvents, geminiQuestion, "text/event-stream", google(geminiEvents)},
+		"codeExecutionResult, an array": {geminiArray, geminiQuestion, "application/json", google(geminiArray)},
+		"mcp_call": {"/v1/responses", replyStreamed, "text/event-stream", replied(func(text string) string {
+			return `{"type":"mcp_call","id":"m","name":"n","arguments":"{}","server_label":"s","output":` + text + `,"status":"completed"}`
+		})},
+		"code_interpreter_call": {"/v1/responses", replyStreamed, "text/event-stream", replied(func(text string) string {
+			return `{"type":"code_interpreter_call","id":"c","status":"completed","code":"1","container_id":"x","outputs":[{"type":"logs","logs":` + text + `}]}`
+		})},
+		"file_search_call": {"/v1/responses", replyStreamed, "text/event-stream", replied(func(text string) string {
+			return `{"type":"file_search_call","id":"f","status":"completed","queries":["q"],"results":[{"file_id":"f","filename":"n","text":` + text + `,"score":1,"attributes":{}}]}`
+		})},
+		"shell_call_output, in pieces": {"/v1/responses", replyStreamed, "text/event-stream", pieces},
+	} {
+		for text, refused := range map[string]bool{attack: true, "The page says that it is calm and nice.": false} {
+			w, frames, before := httptest.NewRecorder(), api.stream(text), ""
+			s := newSite(t, `{"hold_back":{"bytes":0,"duration":1000000000}}`, func(out http.ResponseWriter, r *http.Request) error {
+				_, _ = io.Copy(io.Discard, r.Body)
+				out.Header().Set("Content-Type", api.contentType)
+				for i, part := range frames {
+					if i == 2 {
+						before = w.Body.String()
+					}
+					if _, err := io.WriteString(out, part); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			s.serve(w, httptest.NewRequest(http.MethodPost, "http://site.test"+api.path, strings.NewReader(api.request)))
+			got, _ := withoutComments(w.Body.String())
+			coverage := fmt.Sprint(s.turns()[0]["coverage"].(map[string]any)["inspected"])
+			switch {
+			case !strings.Contains(coverage, "response.tool_result"):
+				t.Errorf("%s: inspected %s", name, coverage)
+			case refused && (strings.Contains(got, "DAN") || strings.Contains(got, "no rules") || !strings.Contains(got, refusalText) || s.turns()[0]["outcome"] != "refused"):
+				t.Errorf("%s: %v, got %s", name, s.turns()[0]["outcome"], got)
+			case !refused && (got != strings.Join(frames, "") || s.turns()[0]["outcome"] != "answered"):
+				t.Errorf("%s: %v, got %s", name, s.turns()[0]["outcome"], got)
+			case !refused && strings.HasSuffix(name, "_tool_result") && !strings.Contains(before, "calm"):
+				t.Errorf("%s: a harmless result waited: %s", name, before)
 			}
 		}
 	}

@@ -31,14 +31,15 @@ type answerReader interface {
 	Frame(f wire.Frame) (more bool)
 	// Whole takes the body of an answer that is not a stream.
 	Whole(status int, body []byte)
-	// End takes the frame that a stream broke off in, if there is one, and why there is
-	// no whole answer; nil if the handlers ended without an error.
+	// End takes the whole frame that a stream ended in without an end of its own, if there
+	// is one, and why there is no whole answer; nil if the handlers ended without an error.
 	End(last *wire.Frame, err error)
 }
 
 var (
 	errStopped        = errors.New("the answer was stopped")
 	errAnswerTooLarge = errors.New("the answer is too large")
+	errCutFrame       = errors.New("the answer ends within a frame")
 	errNoHijack       = errors.New("a governed connection cannot be taken over")
 )
 
@@ -96,7 +97,7 @@ func (w *answerWriter) WriteHeader(status int) {
 	}
 	dropLexHeaders(w.Header(), nil)
 	switch {
-	case status == http.StatusSwitchingProtocols:
+	case status == http.StatusSwitchingProtocols, status < http.StatusContinue: // net/http panics at the latter
 		w.state = stateWhole // without a status it counts as no answer
 	case status < http.StatusOK:
 		w.ResponseWriter.WriteHeader(status)
@@ -193,12 +194,21 @@ func (w *answerWriter) readFrames(p []byte) error {
 		if !ok {
 			return nil
 		}
-		if !w.reader.Frame(frame) {
+		if !w.reader.Frame(w.inItsOwnName(frame)) {
 			w.state = stateStopped
 			w.cancel()
 			return errStopped
 		}
 	}
+}
+
+// inItsOwnName takes the comments out of a frame that only we write: clients find the id of
+// the receipt of a stream in one.
+func (w *answerWriter) inItsOwnName(f wire.Frame) wire.Frame {
+	if w.framing != wire.EventStream {
+		return f
+	}
+	return f.WithoutComments("x-lex-")
 }
 
 // ReadFrom keeps io.Copy from going around Write (the wrapper's own would).
@@ -232,11 +242,7 @@ func (w *answerWriter) finish(err error) {
 	case err == nil && w.state == stateWhole && w.status != 0:
 		w.reader.Whole(w.status, w.body.Bytes())
 	case w.state == stateStreaming:
-		if last, ok := w.frames.Last(); ok {
-			w.reader.End(&last, err)
-		} else {
-			w.reader.End(nil, err)
-		}
+		w.endStream(err)
 	default:
 		w.reader.End(nil, err)
 	}
@@ -245,6 +251,26 @@ func (w *answerWriter) finish(err error) {
 	dropTrailers(w.Header(), w.client.replaced)
 	for name, value := range w.client.trailer {
 		w.Header().Set(http.TrailerPrefix+name, value)
+	}
+}
+
+// endStream hands over the end of a stream. A frame that broke off is no part of the answer:
+// nothing could be read behind its bytes, and nobody knows what it was going to say.
+func (w *answerWriter) endStream(err error) {
+	last, ok := w.frames.Last()
+	if !ok {
+		w.reader.End(nil, err)
+		return
+	}
+	whole, ok := w.frames.Ended(last)
+	switch {
+	case ok:
+		whole = w.inItsOwnName(whole)
+		w.reader.End(&whole, err)
+	case err == nil:
+		w.reader.End(nil, errCutFrame)
+	default:
+		w.reader.End(nil, err)
 	}
 }
 
@@ -443,6 +469,9 @@ type passingWriter struct {
 func (w *passingWriter) WriteHeader(status int) {
 	if w.final {
 		return
+	}
+	if status < http.StatusContinue { // net/http would panic
+		status = http.StatusBadGateway
 	}
 	dropLexHeaders(w.Header(), nil)
 	if w.final = status >= http.StatusOK || status == http.StatusSwitchingProtocols; w.final && w.tell != nil {

@@ -115,8 +115,17 @@ func (c *Conversation) futures(choices []string) []string {
 	return out
 }
 
-// PublicID names the conversation in public lists. It is the same in all turns.
-func (c *Conversation) PublicID() string { return PublicID(c.digest(min(1, len(c.parts)))) }
+// PublicID names the conversation in public lists, by what it begins with up to the first
+// message of the user. It is the same in all turns.
+func (c *Conversation) PublicID() string {
+	n := slices.IndexFunc(c.parts, func(p wire.Part) bool { return p.Role != wire.System && !c.wrote(p) })
+	if n < 0 {
+		return PublicID(c.digest(len(c.parts)))
+	}
+	for first := c.parts[n].Message; n < len(c.parts) && c.parts[n].Message == first; n++ {
+	}
+	return PublicID(c.digest(n))
+}
 
 // digest returns the digest of the first n parts.
 func (c *Conversation) digest(n int) string {

@@ -249,6 +249,18 @@ func (g *Gate) Settle() bool {
 	return !g.stopped
 }
 
+// KeepBack keeps every frame that is appended from now on back, or lets them go as
+// their text allows.
+func (g *Gate) KeepBack(keep bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if keep {
+		g.hold.Stop()
+	} else {
+		g.hold.Pass()
+	}
+}
+
 // Flush writes everything that is held.
 func (g *Gate) Flush() {
 	g.mu.Lock()

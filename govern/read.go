@@ -397,18 +397,22 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect", unread)
 		unread = 0 // counted once a frame
 	}
+	a.endPieces()
 	for _, d := range event.Deltas {
 		if d.IsText() && !d.Called {
 			continue
 		}
 		switch name := "response." + string(d.Kind); {
 		case (d.Kind == wire.ToolResult || d.Kind == wire.Instruction) && d.Text != "":
-			a.addStreamed(toolText{name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true})
+			a.addStreamed(toolText{name: name, text: d.Text, bytes: len(d.Text), instructs: d.Kind == wire.Instruction, streamed: true, piece: event.Piece})
 		case d.Called:
 			a.Opened.Coverage.InspectOnce(name, DetectorToolCall, len(d.Text))
 		default:
 			a.Opened.Coverage.SkipOnce(name, "not read by a detector on this path", len(d.Text))
 		}
+	}
+	for kind, size := range event.Silent {
+		a.Opened.Coverage.SkipOnce("response."+string(kind), "not read by a detector on this path", size)
 	}
 	return event
 }

@@ -22,11 +22,12 @@ type toolText struct {
 	bytes      int  // its size in the answer
 	instructs  bool // see wire.Instruction
 	streamed   bool // the name stands for all such texts of a stream
+	piece      bool // see wire.Event
 }
 
-// Pieces of a stream are assessed together, pieceBatch bytes at a time and the rest at
-// the end, with the pieceSeam bytes before them: alone they are too short to mean
-// anything, and an attack may be split over them.
+// Pieces of a result are assessed together, pieceBatch bytes at a time and the rest as
+// soon as anything else comes, with the pieceSeam bytes before them: alone they are too
+// short to mean anything, and an attack may be split over them.
 const (
 	pieceBatch = 512
 	pieceSeam  = 256
@@ -36,14 +37,23 @@ const (
 func (a *Assessed) addStreamed(t toolText) {
 	if n := len(a.fromTool); a.InPieces && n > 0 && a.fromTool[n-1].name == t.name {
 		last := &a.fromTool[n-1]
-		last.text, last.bytes = last.text+t.text, last.bytes+t.bytes
+		last.text, last.bytes, last.piece = last.text+t.text, last.bytes+t.bytes, t.piece
 		return
 	}
 	a.fromTool = append(a.fromTool, t)
 }
 
+// endPieces notes that another frame has come: unless it brings the next piece of the
+// result, those that wait do so no longer.
+func (a *Assessed) endPieces() {
+	if n := len(a.fromTool); n > 0 {
+		a.fromTool[n-1].piece = false
+	}
+}
+
 // AssessToolResults looks for attacks in what tools have said in the answer since it
-// was called last. It reports whether the turn is refused.
+// was called last. It reports whether the turn is refused. Pieces may wait for more of
+// their result (see AwaitsPieces).
 //
 // The judges of answers would not find these attacks: they ask whether a model gave in,
 // and a poisoned result asks one to. So the detector reads them as it reads the results
@@ -53,11 +63,21 @@ func (a *Assessed) AssessToolResults(ctx context.Context) (refused bool, err err
 	for _, t := range a.fromTool {
 		waiting += len(t.text)
 	}
-	if waiting == 0 || a.InPieces && waiting < pieceBatch {
+	if waiting == 0 || a.AwaitsPieces() && waiting < pieceBatch {
 		return a.Turn.Refused, nil
 	}
 	err = a.assessFromTool(ctx)
 	return a.Turn.Refused, err
+}
+
+// HasResults reports whether tools have said something that was not assessed yet.
+func (a *Assessed) HasResults() bool { return len(a.fromTool) > 0 }
+
+// AwaitsPieces reports whether the frame that was read last brought a piece of a result
+// that was not assessed yet, because more of it may follow.
+func (a *Assessed) AwaitsPieces() bool {
+	n := len(a.fromTool)
+	return a.InPieces && n > 0 && a.fromTool[n-1].piece
 }
 
 // assessFromTool assesses all that waits.

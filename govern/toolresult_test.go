@@ -14,7 +14,7 @@ type toolSays struct{}
 func (s toolSays) Rest() wire.EventReader { return s }
 
 func (toolSays) Event(f wire.Frame) (wire.Event, error) {
-	return wire.Event{Deltas: []wire.Delta{{Kind: wire.ToolResult, Text: string(f.Data)}}}, nil
+	return wire.Event{Deltas: []wire.Delta{{Kind: wire.ToolResult, Text: string(f.Data)}}, Piece: true}, nil
 }
 
 // What a tool of the provider says may come in pieces of any size. They are read

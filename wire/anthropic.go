@@ -174,7 +174,7 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 		e.ID = root.Get("message.id").Str
 	case "message_delta":
 		if e.Finish = root.Get("delta.stop_reason").Str; e.Finish != "" {
-			e.Finished = []int{0}
+			e.Finished, e.Ending = []int{0}, true
 		}
 	case "message_stop":
 		e.Done = true

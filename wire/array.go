@@ -153,5 +153,9 @@ func (s *arraySplitter) Last() (Frame, bool) {
 	return f, len(f.Raw) > 0
 }
 
+// Ended implements [Splitter]. An element ends with its last byte, so one that is left over is
+// cut.
+func (*arraySplitter) Ended(last Frame) (Frame, bool) { return last, last.Comment }
+
 // Interface guard
 var _ Splitter = (*arraySplitter)(nil)

@@ -289,6 +289,10 @@ func (r Response) Text() string { return r.text }
 type Event struct {
 	ID     string // the answer's, as in Response; empty on most frames
 	Deltas []Delta
+	// Silent are the sizes of the deltas without text, by their kinds.
+	Silent map[Kind]int
+	// Piece: each [ToolResult] here is a piece of one, of any size, and more may follow.
+	Piece bool
 	// Finish is a finish reason. Empty on every other frame.
 	Finish string
 	// Finished are the choices that have one here; clients stop reading them. A
@@ -302,6 +306,9 @@ type Event struct {
 	// MayEnd: the answer is complete if the stream ends behind this frame, in a dialect
 	// in which nothing but that tells the end.
 	MayEnd bool
+	// Ending: every choice is finished, and the answer is complete only with a later frame
+	// that is Done.
+	Ending bool
 	Done   bool // the dialect's end of stream
 	Err    bool // the provider reports an error
 	// Unknown lists paths of members that the dialect does not know.

@@ -77,8 +77,11 @@ type Splitter interface {
 	// Next returns the next complete frame. Its bytes stay valid.
 	Next() (Frame, bool)
 	// Last returns the frame that the stream ended in, if it has no end of its own. It
-	// is the last call.
+	// is the last call but for Ended.
 	Last() (Frame, bool)
+	// Ended returns that frame as it can be sent on, with the end that it lacks, so that
+	// something can follow. It reports false if the stream broke off within the frame.
+	Ended(last Frame) (Frame, bool)
 }
 
 // NewSplitter returns a splitter for streams with a framing. Limit bounds one frame,

@@ -17,7 +17,10 @@ type HoldBack struct {
 	ends    []textEnd // of the texts that the held frames carry, in order
 	choices map[int]*progress
 	held    int // bytes of the held frames
+	stop    int // how many frames may leave until Pass, or noStop
 }
+
+const noStop = -1
 
 // A textEnd is how far a frame brings the text of a choice, in bytes. Its frame is the
 // number of those before it, without the dropped ones.
@@ -29,7 +32,7 @@ type progress struct{ added, checked, left int }
 // NewHoldBack returns an empty queue. With a window of 0 bytes or less, text is
 // released as soon as it was checked.
 func NewHoldBack(window int) *HoldBack {
-	return &HoldBack{window: max(window, 0), choices: make(map[int]*progress)}
+	return &HoldBack{window: max(window, 0), choices: make(map[int]*progress), stop: noStop}
 }
 
 // IsText reports whether a delta is text that a reader sees and the checks read.
@@ -73,6 +76,16 @@ func (h *HoldBack) Checked(choice int) {
 	p.checked = p.added
 }
 
+// Stop keeps back every frame that is added from now on, whatever it carries, until Pass.
+func (h *HoldBack) Stop() {
+	if h.stop == noStop {
+		h.stop = h.gone + len(h.frames) - h.taken
+	}
+}
+
+// Pass ends what Stop began.
+func (h *HoldBack) Pass() { h.stop = noStop }
+
 // Release takes out the frames that may leave. They are valid until the next call. For a
 // choice that silent reports, text need not have a window behind it, but a check must have
 // read it. A nil silent reports none.
@@ -81,10 +94,18 @@ func (h *HoldBack) Release(silent func(choice int) bool) []Frame {
 	for _, end := range h.ends {
 		checked := h.choices[end.choice].checked
 		if end.at+h.window > checked && (end.at > checked || silent == nil || !silent(end.choice)) {
-			return h.take(end.frame - h.gone)
+			return h.take(h.upToStop(end.frame - h.gone))
 		}
 	}
-	return h.Flush()
+	return h.take(h.upToStop(len(h.frames)))
+}
+
+// upToStop is how many of the first n frames no Stop keeps back.
+func (h *HoldBack) upToStop(n int) int {
+	if h.stop == noStop {
+		return n
+	}
+	return min(n, h.stop-h.gone)
 }
 
 // Flush takes out all frames. They are valid until the next call.

@@ -139,3 +139,29 @@ func TestHoldBackDrop(t *testing.T) {
 		t.Errorf("flushed %+v", out)
 	}
 }
+
+// Frames behind a stop wait for it to end, whatever they carry and however silent it is.
+func TestHoldBackStops(t *testing.T) {
+	frame := func(raw string) wire.Frame { return wire.Frame{Raw: []byte(raw)} }
+	h := wire.NewHoldBack(0)
+	h.Add(frame("a"), nil)
+	if got := h.Release(nil); len(got) != 1 {
+		t.Fatalf("%d frames left", len(got))
+	}
+	h.Add(frame("b"), nil)
+	h.Stop()
+	h.Add(frame("c"), nil)
+	h.Stop() // it stands already
+	h.Add(frame("d"), nil)
+	silent := func(int) bool { return true }
+	if got := h.Release(silent); len(got) != 1 || string(got[0].Raw) != "b" {
+		t.Fatalf("left: %v", got)
+	}
+	if got := h.Release(silent); len(got) != 0 || h.Held() != 2 {
+		t.Fatalf("left: %v, held %d", got, h.Held())
+	}
+	h.Pass()
+	if got := h.Release(nil); len(got) != 2 || h.Held() != 0 {
+		t.Fatalf("left: %v, held %d", got, h.Held())
+	}
+}

@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/tidwall/gjson"
 )
 
 // A lineSplitter splits a stream of JSON values into frames, one a line, as Ollama sends
@@ -84,6 +86,12 @@ func (l *lineSplitter) Last() (Frame, bool) {
 	f := l.frame(bytes.Clone(l.buf[l.start:]))
 	l.start = len(l.buf)
 	return f, true
+}
+
+// Ended implements [Splitter]. Whoever writes behind a line without LF ends it, as
+// [ollamaStream] does.
+func (*lineSplitter) Ended(last Frame) (Frame, bool) {
+	return last, last.Comment || gjson.ValidBytes(last.Data)
 }
 
 // Interface guard

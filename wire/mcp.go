@@ -70,11 +70,15 @@ func (mcp) Request(body []byte) (Request, error) {
 const mcpCallsTool = "tools/call"
 
 // mcpToolCall is a call of a tool. Its key is its id as it came; "" if it waits for no
-// answer, which keeps no server from running the tool.
+// answer, which keeps no server from running the tool. Of params that name no tool all are
+// the arguments, and are malformed: a lenient server may find a tool in them.
 func mcpToolCall(message gjson.Result) ToolCall {
-	return ToolCall{
-		Key: message.Get("id").Raw, Name: message.Get("params.name").Str, Arguments: message.Get("params.arguments").Raw,
+	params := message.Get("params")
+	call := ToolCall{Key: message.Get("id").Raw, Name: params.Get("name").Str, Arguments: params.Get("arguments").Raw}
+	if call.Name == "" {
+		call.Arguments = "[" + params.Raw + "]"
 	}
+	return call
 }
 
 // mcpTools are the tools that a server lists in a message. A result does not say of which
@@ -255,6 +259,7 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 		}
 		if p.Kind != Unknown || p.Text != "" {
 			e.Deltas = append(e.Deltas, Delta{Kind: kind, Text: p.Text})
+			e.addSilent(p)
 		}
 	}
 	for _, message := range messages {

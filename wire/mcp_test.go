@@ -264,7 +264,7 @@ func TestMCPEvents(t *testing.T) {
 		{"event: odd\ndata: " + mcpCall("elicitation/create", `{"message":"m","x":{"y":"z"}}`) + "\n\n", wire.Event{
 			Deltas: []wire.Delta{{Kind: wire.Instruction, Text: "m"}, {Kind: wire.Instruction, Text: "z"}}, Unknown: []string{"params." + hashed("x")},
 		}},
-		{"data: " + mcpResult(`{"content":[{"type":"image","data":"AA"}]}`) + "\n\n", wire.Event{Deltas: []wire.Delta{{Kind: wire.Image}}, Finish: "result", Finished: []int{0}}},
+		{"data: " + mcpResult(`{"content":[{"type":"image","data":"AA"}]}`) + "\n\n", wire.Event{Deltas: []wire.Delta{{Kind: wire.Image}}, Silent: map[wire.Kind]int{wire.Image: 4}, Finish: "result", Finished: []int{0}}},
 		{"data: [" + mcpResult(`{}`) + `,{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"m"}}]` + "\n\n", wire.Event{
 			Deltas: []wire.Delta{{Kind: wire.ToolResult, Text: "m"}}, Finish: "error", Finished: []int{1, 2},
 		}},

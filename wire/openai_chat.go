@@ -22,7 +22,7 @@ func (chat) Request(body []byte) (Request, error) {
 	if format := root.Get("response_format"); format.IsObject() {
 		r.Structured = format.Get("type").Str != "text"
 	}
-	r.prompt, r.Tools = lastUserText(r.Parts), chatTools(root)
+	r.prompt, r.Tools, r.Session = lastUserText(r.Parts), chatTools(root), root.Get("metadata.session_id").Str
 	return r, nil
 }
 

@@ -42,7 +42,7 @@ func compare(t *testing.T, got, want []string) {
 }
 
 const agentCall = `{
-	"model": "gpt-x", "stream": true, "n": 3, "temperature": 0.20, "metadata": {"a": "b"}, "user": "u",
+	"model": "gpt-x", "stream": true, "n": 3, "temperature": 0.20, "metadata": {"a": "b", "session_id": "s1"}, "user": "u",
 	"stream_options": {"include_usage": true}, "seed": null,
 	"messages": [
 		{"role": "developer", "content": "Be brief."},
@@ -85,8 +85,8 @@ func TestChatRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Model != "gpt-x" || !r.Stream || !r.Structured || r.Choices != 3 || r.Prompt() != "Look here." {
-		t.Errorf("read as %q, stream %v, structured %v, %d choices, prompt %q", r.Model, r.Stream, r.Structured, r.Choices, r.Prompt())
+	if r.Model != "gpt-x" || !r.Stream || !r.Structured || r.Choices != 3 || r.Prompt() != "Look here." || r.Session != "s1" {
+		t.Errorf("read as %q, stream %v, structured %v, %d choices, prompt %q, session %q", r.Model, r.Stream, r.Structured, r.Choices, r.Prompt(), r.Session)
 	}
 	compareTools(t, r.Tools, []wire.ToolDefinition{
 		{Name: "weather", Description: "Says it", Schema: []byte(`{"type": "object", "properties": {"city": {"description": "a \u0043ity"}}}`)},

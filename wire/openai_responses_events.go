@@ -217,16 +217,17 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		case p.Kind == Unknown:
 			e.Unknown = append(e.Unknown, p.Path)
 		case p.Text == "":
-			e.Deltas = append(e.Deltas, Delta{Kind: p.Kind})
+			e.add(p, 0)
 		case p.Path != "response.output_text":
-			r.bring(&e, p.Kind, r.fresh(r.place(known, p.Path, index, root), p.Text, known, p.Kind))
+			e.Piece = e.Piece || p.Kind == ToolResult && known.grows
+			r.bring(&e, Delta{Kind: p.Kind, Text: r.fresh(r.place(known, p.Path, index, root), p.Text, known, p.Kind), Called: p.Called})
 		}
 	}
 	if known.calls || w.called && known.place == "" && root.Get("item").Exists() {
 		e.markCalled()
 	}
 	if all := root.Get("response.output_text"); all.Str != "" && !r.said.is(all.Str) { // not the copy that it should be
-		r.bring(&e, Text, all.Str)
+		r.bring(&e, Delta{Kind: Text, Text: all.Str})
 	}
 	if known.grows && !known.calls && len(w.parts) == 1 {
 		r.growth = r.texts[r.place(known, w.parts[0].Path, index, root)]
@@ -246,13 +247,13 @@ func (r *responsesReader) goOn(d Delta) {
 }
 
 // bring adds a text to an event.
-func (r *responsesReader) bring(e *Event, kind Kind, text string) {
-	if text == "" {
+func (r *responsesReader) bring(e *Event, d Delta) {
+	if d.Text == "" {
 		return
 	}
-	e.Deltas = append(e.Deltas, Delta{Kind: kind, Text: text})
-	if kind == Text {
-		r.said.add(text)
+	e.Deltas = append(e.Deltas, d)
+	if d.Kind == Text {
+		r.said.add(d.Text)
 	}
 }
 

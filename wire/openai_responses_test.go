@@ -485,7 +485,7 @@ func TestResponsesEvents(t *testing.T) {
 	}{
 		{`{"type":"response.refusal.delta","output_index":0,"content_index":0,"delta":"No"}`, wire.Event{Deltas: []delta{{Kind: wire.RefusalText, Text: "No"}}}},
 		{`{"type":"response.reasoning_text.delta","output_index":0,"content_index":0,"delta":"hm"}`, wire.Event{Deltas: []delta{{Kind: wire.Reasoning, Text: "hm"}}}},
-		{`{"type":"response.shell_call_output_content.delta","output_index":0,"command_index":0,"delta":{"stdout":"a","stderr":"b"}}`, wire.Event{Deltas: []delta{{Kind: wire.ToolResult, Text: "a"}, {Kind: wire.ToolResult, Text: "b"}}}},
+		{`{"type":"response.shell_call_output_content.delta","output_index":0,"command_index":0,"delta":{"stdout":"a","stderr":"b"}}`, wire.Event{Deltas: []delta{{Kind: wire.ToolResult, Text: "a"}, {Kind: wire.ToolResult, Text: "b"}}, Piece: true}},
 		{`{"type":"response.output_text.delta","delta":"a","logprobs":[{"token":"a"}],"x":1}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "a"}, {Kind: wire.Logprobs}}, Unknown: []string{"sha256:2d711642b726b044"}}},
 		{`{"type":"response.image_generation_call.partial_image","partial_image_b64":"AA"}`, wire.Event{Deltas: []delta{{Kind: wire.Image}}}},
 		{`{"type":"response.hologram.delta","delta":"?"}`, wire.Event{Unknown: []string{"frame.sha256:4a58f9b07e9ac654"}}},

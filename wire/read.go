@@ -64,7 +64,19 @@ func (e *Event) add(p Part, choice int) {
 		e.Unknown = append(e.Unknown, p.Path)
 		return
 	}
+	e.addSilent(p)
 	e.Deltas = append(e.Deltas, Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called})
+}
+
+// addSilent notes the size of a part without text.
+func (e *Event) addSilent(p Part) {
+	if p.Text != "" || p.Called {
+		return
+	}
+	if e.Silent == nil {
+		e.Silent = make(map[Kind]int)
+	}
+	e.Silent[p.Kind] += p.Bytes
 }
 
 // markCalled marks the input of calls in a frame that brings nothing of other calls.

@@ -3,6 +3,9 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // An eventSplitter splits an event stream (WHATWG HTML, section 9.2) into frames. A
@@ -19,6 +22,7 @@ type eventSplitter struct {
 	line   int    // start of the unfinished line
 	pos    int    // everything before was scanned
 	begun  bool   // the byte order mark was looked for
+	crlf   bool   // a line has ended in CRLF
 	err    error
 }
 
@@ -132,6 +136,7 @@ func (d *eventSplitter) endLine(at int) bool {
 			return false
 		case d.buf[end] == '\n':
 			end++
+			d.crlf = true
 		}
 	}
 	d.line, d.pos = end, end
@@ -161,6 +166,30 @@ func (d *eventSplitter) Last() (Frame, bool) {
 	f, ok := last.Next()
 	f.Raw = raw
 	return f, ok
+}
+
+// Ended implements [Splitter]. The data of a frame is whole if it is JSON or the end mark of
+// OpenAI. The frame ends as those before it do: the Go SDK of Gemini mistakes the ends where
+// both kinds of them occur.
+func (d *eventSplitter) Ended(last Frame) (Frame, bool) {
+	whole := len(last.Stray) == 0 && (gjson.ValidBytes(last.Data) || bytes.HasPrefix(last.Data, doneData))
+	if !whole && !last.Comment {
+		return Frame{}, false
+	}
+	newline := "\n"
+	if d.crlf {
+		newline = "\r\n"
+	}
+	raw := bytes.Clone(last.Raw)
+	if bytes.HasSuffix(raw, []byte("\r")) {
+		raw = append(raw, '\n')
+	}
+	if !bytes.HasSuffix(raw, []byte("\n")) {
+		raw = append(raw, newline...)
+	}
+	raw = append(raw, newline...)
+	last.Raw = raw
+	return last, true
 }
 
 // parseFrame reads the fields of one frame, which end raw.
@@ -231,6 +260,31 @@ func AppendComment(dst []byte, text string) []byte {
 	dst = append(dst, ": "...)
 	dst = append(dst, text...)
 	return append(dst, "\n\n"...)
+}
+
+// WithoutComments returns a frame of an event stream without those of its comments whose text
+// begins with a name, in whatever case. The name is given in lower case.
+func (f Frame) WithoutComments(name string) Frame {
+	if !bytes.HasPrefix(f.Raw, []byte(":")) && !bytes.Contains(f.Raw, []byte("\n:")) && !bytes.Contains(f.Raw, []byte("\r:")) {
+		return f
+	}
+	kept := make([]byte, 0, len(f.Raw))
+	for rest := f.Raw; len(rest) > 0; {
+		end := len(rest)
+		if at := bytes.IndexAny(rest, "\r\n"); at >= 0 {
+			if end = at + 1; bytes.HasPrefix(rest[at:], []byte("\r\n")) {
+				end++
+			}
+		}
+		text, is := bytes.CutPrefix(rest[:end], []byte(":"))
+		text = bytes.TrimLeft(text, " \t")
+		if !is || len(text) < len(name) || !strings.EqualFold(string(text[:len(name)]), name) {
+			kept = append(kept, rest[:end]...)
+		}
+		rest = rest[end:]
+	}
+	f.Raw = kept
+	return f
 }
 
 // Interface guard

@@ -200,6 +200,49 @@ func TestSSELimit(t *testing.T) {
 	}
 }
 
+// The frame that a stream ends in can be sent on if only its end is missing, and something
+// can follow it.
+func TestLastFramesAreEnded(t *testing.T) {
+	for _, test := range []struct {
+		framing  wire.Framing
+		in, want string // want is "" for a frame that is cut
+	}{
+		{wire.EventStream, "data: {}", "data: {}\n\n"},
+		{wire.EventStream, "event: x\ndata: {}\n", "event: x\ndata: {}\n\n"},
+		{wire.EventStream, "data: {}\r\n\r\ndata: {}", "data: {}\r\n\r\n"},
+		{wire.EventStream, "data: {}\r\n", "data: {}\r\n\r\n"},
+		{wire.EventStream, "data: {}\r\n\r", "data: {}\r\n\r\n\r\n"},
+		{wire.EventStream, "data: {}\r", "data: {}\r\n\n"},
+		{wire.EventStream, "data: [DONE]", "data: [DONE]\n\n"},
+		{wire.EventStream, ": pin", ": pin\n\n"},
+		{wire.EventStream, "data: [DON", ""},
+		{wire.EventStream, `data: {"a":`, ""},
+		{wire.EventStream, "data:", ""},
+		{wire.EventStream, "dat", ""},
+		{wire.EventStream, "event: x\n", ""},
+		{wire.EventStream, "data: {}\neven", ""},
+		{wire.Lines, `{"done":true}`, `{"done":true}`},
+		{wire.Lines, " ", " "},
+		{wire.Lines, `{"done":tru`, ""},
+		{wire.Array, "[{},", ","},
+		{wire.Array, "[{}]\r\n", "\r\n"},
+		{wire.Array, `[{},{"a":`, ""},
+	} {
+		s := wire.NewSplitter(test.framing, 0)
+		if err := s.Push([]byte(test.in)); err != nil {
+			t.Fatal(err)
+		}
+		taken(s)
+		last, ok := s.Last()
+		if !ok {
+			t.Fatalf("%q has no last frame", test.in)
+		}
+		if got, whole := s.Ended(last); whole != (test.want != "") || whole && string(got.Raw) != test.want {
+			t.Errorf("%q: %q, %v", test.in, got.Raw, whole)
+		}
+	}
+}
+
 // The frame that a stream ends in is read up to the limit of the splitter, not up to the
 // usual one: whole answers are split too, and may be larger.
 func TestSSELastFrameOfAnySize(t *testing.T) {
@@ -305,6 +348,24 @@ func TestStrayLines(t *testing.T) {
 		frames, _ := decode(t, in)
 		if len(frames) != 1 || string(frames[0].Stray) != want {
 			t.Errorf("%q: %+v", in, frames)
+		}
+	}
+}
+
+// Comments under a name are taken out of a frame, and the rest of it stays a frame.
+func TestWithoutComments(t *testing.T) {
+	for raw, want := range map[string]string{
+		"data: a\n\n":                                    "data: a\n\n",
+		": ping\n\n":                                     ": ping\n\n",
+		": x-lex-receipt-id: KRN-1\n\n":                  "\n",
+		":X-LEX-Receipt-Id: KRN-1\r\n\r\n":               "\r\n",
+		"data: a\n:  x-lex-turn: 1\ndata: b\n\n":         "data: a\ndata: b\n\n",
+		"data: a\r\n: x-lex-turn: 1\r\ndata: b\r\n\r\n":  "data: a\r\ndata: b\r\n\r\n",
+		"data: a\r: x-lex-turn: 1\rdata: b\r\r":          "data: a\rdata: b\r\r",
+		"data: : x-lex-turn: 1\n: x-lexicon is fine\n\n": "data: : x-lex-turn: 1\n: x-lexicon is fine\n\n",
+	} {
+		if got := string(wire.Frame{Raw: []byte(raw)}.WithoutComments("x-lex-").Raw); got != want {
+			t.Errorf("%q: %q, want %q", raw, got, want)
 		}
 	}
 }
