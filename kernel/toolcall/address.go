@@ -13,10 +13,20 @@ import (
 
 // address judges an argument that a tool would request.
 func (r *reading) address(text string) {
-	browses := r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools")
+	here := r.tool.any("browser", "playwright", "puppeteer", "preview", "devtools", "curl", "wget")
 	for _, one := range addresses(text) {
-		r.target(one, browses || one == text && r.gets && (triesOut(one) || healthPlace.MatchString(one)))
+		r.target(one, here || one == text && r.gets && (triesOut(one) || r.asksHealth(one)))
 	}
+}
+
+// asksHealth reports whether an address is of a place where a server of this machine or of the
+// own network says how it is.
+func (r *reading) asksHealth(text string) bool {
+	if healthPlace.MatchString(text) {
+		return true
+	}
+	a, ok := r.readAddress(text)
+	return ok && !a.disguised && !a.foreign && a.query == "" && healthPath.MatchString(a.path) && (a.loopback || privateHost.MatchString(a.host) || a.nearby && !localName.matches(a.host))
 }
 
 // triesOut reports whether an address is of a server that a developer runs to try a program
@@ -27,7 +37,7 @@ func triesOut(text string) bool {
 		return false
 	}
 	place := strings.ToLower(text[strings.Index(text, "://")+3:])
-	return !strings.ContainsAny(place, "%\\@") && !strings.Contains(place, "..") && !delicatePlace.MatchString(place)
+	return !strings.ContainsAny(place, "%\\") && !strings.Contains(place, "..") && !delicatePlace.MatchString(place)
 }
 
 var (
@@ -35,13 +45,19 @@ var (
 
 	// monitored are the places where a server tells how it is, and privateHost is one of the own
 	// network, none of them a service of metadata.
-	monitored   = newExpression(`^/(?:(?:actuator|-|api)/)?(?:health|healthz|healthy|ready|readyz|live|livez|liveness|readiness|ping|version|metrics|status|prometheus)$`)
-	privateHost = newExpression(`^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|[\w-]+(?:\.[\w-]+){0,3}\.(?:svc|svc\.cluster\.local|corp|intranet|lan))$`)
+	monitored   = newExpression(healthPath.text + `|^/(?:(?:actuator|-|api)/)?(?:metrics|status|prometheus)$`)
+	privateHost = newExpression(`^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|[\w{}$-]+(?:\.[\w{}$-]+){0,3}\.(?:svc|svc\.cluster\.local|corp|intranet|lan))$`)
+
+	// dockerHost is what a container calls the machine that it runs on.
+	dockerHost = newExpression(`^(?:(?:host|gateway)\.docker\.internal|host\.containers\.internal)$`)
+
+	// healthPath is where servers say whether they are up, and of which version they are.
+	healthPath = newExpression(`^/(?:(?:actuator|-|_|api|api/v\d|v\d|internal|rest|_cluster)/)?_?(?:health(?:z|y|-?check)?|ready|readyz|live|livez|liveness|readiness|ping|version)(?:/(?:live|ready|liveness|readiness))?/?$`)
 
 	// healthPlace is where any server of this machine says how it is.
 	healthPlace = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):\d{4,5}/(?:actuator/health|-/(?:healthy|ready)|_cluster/health|api/v1/query\?query=\w+|healthz?|readyz?|livez?|ping|version)$`)
 
-	delicatePlace = newExpression(`[/?=&.](?:\.|_|admin|manage|actuator|config|debug|env|heapdump|dump|secret|token|credential|password|key|internal|console|script|jolokia|latest|computemetadata|containers|v1/kv|api/v1/(?:secrets|pods|nodes|namespaces)|exec|shell|eval|proxy|fetch|url)`)
+	delicatePlace = newExpression(`[/?=&.](?:\.|_|admin|manage|actuator|config|debug|env|heapdump|dump|secret|token|credential|password|key|internal|console|script|jolokia|latest|@fs|computemetadata|containers|v1/kv|api/v1/(?:secrets|pods|nodes|namespaces)|exec|shell|eval|proxy|fetch|url)`)
 )
 
 // target judges one address. A command line runs on the agent's own machine,
@@ -258,7 +274,7 @@ func (p *endpoint) look(text string, userinfo bool) {
 		p.nearby = true
 	}
 	if localName.matches(p.host) {
-		p.internal, p.loopback = true, p.host == "localhost"
+		p.internal, p.loopback = true, p.host == "localhost" || dockerHost.MatchString(p.host)
 	}
 	if inner, ok := wildcardName(p.host); ok && inner {
 		p.internal, p.disguised = true, true

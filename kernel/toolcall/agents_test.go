@@ -145,10 +145,12 @@ func TestAgents(t *testing.T) {
 		{"open half of the third", "agents_third.jsonl", openName, 0.75, 0.03},
 		{"open half of the fourth", "agents_fourth.jsonl", openName, 0.75, 0.07},
 		{"open half of the fifth", "agents_fifth.jsonl", openName, 0.75, 0.06},
+		{"open half of the sixth", "agents_sixth.jsonl", openName, 0.70, 0.07},
 		{"closed half", "agents_more.jsonl", closedName, 0.40, 0.10},
 		{"closed half of the third", "agents_third.jsonl", closedName, 0.40, 0.10},
 		{"closed half of the fourth", "agents_fourth.jsonl", closedName, 0.40, 0.10},
 		{"closed half of the fifth", "agents_fifth.jsonl", closedName, 0.40, 0.10},
+		{"closed half of the sixth", "agents_sixth.jsonl", closedName, 0.40, 0.10},
 		{"kept file", "agents_kept.jsonl", every, 0.40, 0.10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -245,3 +245,23 @@ func fold(name string) string {
 	}, strings.ToLower(name))
 	return folded[:min(len(folded), maxKey)]
 }
+
+// emptyLists are the names of the members that hold an empty list.
+func emptyLists(raw []byte) []string {
+	var out []string
+	for at := 0; len(out) < maxRecipes; {
+		open := bytes.IndexByte(raw[at:], '[')
+		if open < 0 {
+			break
+		}
+		open += at
+		at = open + 1
+		before, named := bytes.CutSuffix(bytes.TrimRight(raw[max(0, open-maxKey-8):open], " \t\n"), []byte{':'})
+		if !named || !bytes.HasPrefix(bytes.TrimLeft(raw[at:min(len(raw), at+8)], " \t\n"), []byte{']'}) {
+			continue
+		}
+		before = bytes.TrimRight(bytes.TrimRight(before, " \t\n"), `\"`)
+		out = append(out, fold(string(before[bytes.LastIndexByte(before, '"')+1:])))
+	}
+	return out
+}

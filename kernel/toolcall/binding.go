@@ -291,3 +291,25 @@ func characters(set string) []rune {
 	}
 	return out
 }
+
+// function finds the fork bomb: a function that starts itself twice.
+func (s *shell) function(n *syntax.FuncDecl) {
+	if n.Name == nil {
+		return
+	}
+	again, spawns := 0, false
+	syntax.Walk(n.Body, func(node syntax.Node) bool {
+		switch m := node.(type) {
+		case *syntax.CallExpr:
+			if len(m.Args) > 0 && m.Args[0].Lit() == n.Name.Value {
+				again++
+			}
+		case *syntax.Stmt:
+			spawns = spawns || m.Background
+		}
+		return true
+	})
+	if again > 1 || again == 1 && spawns {
+		s.breaks(DestructiveCommand)
+	}
+}

@@ -21,8 +21,8 @@ var sqlClients = map[string]options{
 // sqlClient reads the queries that a client gets as arguments.
 func (s *shell) sqlClient(argv []string) {
 	flags := sqlClients[programName(argv[0])]
+	defer func(before bool) { s.testing = before }(s.testing)
 	s.testing = s.onTestDatabase(argv)
-	defer func() { s.testing = false }()
 	for i := 1; i < len(argv); i++ {
 		if text, next, found := flags.program(argv, i); found {
 			s.surely(text)
@@ -46,6 +46,9 @@ func isSQLClient(name string) bool {
 // mongo reads the program that MongoDB's shell gets.
 func (s *shell) mongo(argv []string) {
 	flags := options{values: "uph", long: "--host --port --username --password --authenticationDatabase --file", longText: "--eval"}
+	names, host := options{values: flags.values, long: flags.long + " --eval"}.operandsOf(argv), valueOf(argv, "--host", "--host=")
+	defer func(before bool) { s.testing = before }(s.testing)
+	s.testing = isTestDatabase(wordAt(names, 0)) && (host == "" || ownDatabaseHost.MatchString(host))
 	for i := 1; i < len(argv); i++ {
 		if text, next, found := flags.program(argv, i); found {
 			s.code(text)
@@ -93,6 +96,7 @@ func (r *reading) documents(leaves []leaf) {
 		operation = strings.ToLower(strings.Join(strings.Fields(spaced(r.name)), ""))
 	}
 	switch {
+	case r.testing:
 	case everywhere && strings.Contains(operation, "delete"):
 		r.breaks(DestructiveQuery)
 	case dropsAll.MatchString(operation) && stores:

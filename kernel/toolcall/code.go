@@ -32,9 +32,13 @@ func (r *reading) literals(text string) {
 	if starter.matches(text) {
 		r.startedBy(text, literals)
 	}
+	if !r.staysInTests(text) {
+		defer func(before bool) { r.testing = before }(r.testing)
+		r.testing = false
+	}
 	does := codeScreen.matching(text, false)
 	for i, rule := range codeRules {
-		if does&(1<<i) != 0 && (rule.with == nil || rule.with.matches(text)) {
+		if does&(1<<i) != 0 && (rule.with == nil || rule.with.matches(text)) && (rule.invariant != DestructiveQuery || !r.testing) {
 			r.breaks(rule.invariant)
 		}
 	}
@@ -58,7 +62,7 @@ func (r *reading) literals(text string) {
 			r.posts(l)
 		}
 		if requests && strings.Contains(l, "://") {
-			r.target(l, triesOut(l)) // a program runs where commands do
+			r.target(l, triesOut(l) || r.asksHealth(l)) // a program runs where commands do
 		}
 		if len(l) > 12 {
 			r.query(l)

@@ -65,11 +65,15 @@ func (s *shell) command(argv []string, depth int) {
 
 // nestedCommand follows the commands that run what an argument says.
 func (s *shell) nestedCommand(name string, argv []string, depth int) {
-	program, arguments, given := programOf(argv)
+	shell, interpreter, windows := isShell(name), isInterpreter(name), isWindowsShell(name)
+	program, arguments, given := "", []string(nil), false
+	if shell || interpreter || windows {
+		program, arguments, given = programOf(argv)
+	}
 	switch {
-	case isWindowsShell(name) && given:
+	case windows && given:
 		s.windows(program)
-	case isShell(name) && given:
+	case shell && given:
 		s.within(arguments[min(1, len(arguments)):], func() {
 			s.set("0", wordAt(arguments, 0))
 			s.shellIn(program, s)
@@ -78,9 +82,9 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		if i := slices.Index(argv, "-c"); i > 0 {
 			s.shellIn(wordAt(argv, i+1), s)
 		}
-	case isInterpreter(name) && given:
+	case interpreter && given:
 		s.code(program)
-	case isInterpreter(name) && slices.Contains(argv, "shell") && slices.Contains(argv, "-c"):
+	case interpreter && slices.Contains(argv, "shell") && slices.Contains(argv, "-c"):
 		s.code(argv[len(argv)-1]) // Django's
 	case name == "eval":
 		s.shellIn(strings.Join(argv[1:], " "), s)

@@ -7,7 +7,7 @@ import (
 )
 
 // credentialFile names the files that hold keys, tokens and passwords.
-var credentialFile = newScreen(newExpression(`(?i)(?:^|/)(?:` + strings.Join([]string{
+var credentialFile = newExpression(`(?i)(?:^|/)(?:` + strings.Join([]string{
 	`\.ssh(?:/(?:id_[a-z0-9_]+|identity|authorized_keys|\*)?)?$`,
 	`id_(?:rsa|dsa|ecdsa|ed25519)$`,
 	`\.env(?:\.[a-z0-9_-]+)*$`,
@@ -45,13 +45,17 @@ var credentialFile = newScreen(newExpression(`(?i)(?:^|/)(?:` + strings.Join([]s
 	`(?:google/chrome|chromium|microsoft/edge|brave-browser|opera software[^/]*|vivaldi)/(?:user data)(?:/(?:default|profile \d+))?$|\.config/(?:google-chrome|chromium|brave[^/]*|microsoft-edge)(?:/(?:default|profile \d+))?$|application support/(?:google/chrome|firefox|bravesoftware[^/]*)(?:/(?:default|profiles))?$|\.?mozilla/firefox/?(?:profiles)?(?:/[^/]*\.default[^/]*)?$`,
 	`gcloud/(?:credentials\.db|access_tokens\.db|legacy_credentials(?:/.*)?|application_default_credentials\.json)$`,
 	`kubeconfig(?:\.ya?ml)?$|\.kube(?:/(?:\*|cache/.*token.*))?$|id_[a-z0-9]+_sk$`,
-}, "|") + `)`))
+}, "|") + `)`)
 
 // sampleFile names the files of the same look that hold none.
 var sampleFile = newExpression(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
+// secretFiles are the files in which programs keep logins, and those of credentials.
+var secretFiles = newScreen(savedLogins, credentialFile)
+
 func isCredentialFile(name string) bool {
-	return matchesCredential(name) || savedLogins.matches(name) || credentialFile.matches(name) && !sampleFile.MatchString(name)
+	found := secretFiles.matching(name, false)
+	return found&1 != 0 || found&2 != 0 && !sampleFile.MatchString(name) || matchesCredential(name)
 }
 
 // wellKnown are credential files that a pattern is compared with, folder by folder.
@@ -115,9 +119,8 @@ func (s *shell) credentials(name string, argv []string) {
 	if name == "tar" || name == "bsdtar" {
 		s.packsCredentials(argv)
 	}
-	handsOver := !slices.ContainsFunc(read, printsEnvironment.MatchString)
 	for n, w := range read {
-		if flag, _, joined := strings.Cut(w, "="); handsOver && (joined && handsOverFile[flag] || n > 0 && handsOverFile[read[n-1]]) {
+		if ownSecrets(read, n) && !slices.ContainsFunc(read, printsEnvironment.MatchString) {
 			continue
 		}
 		if i := strings.IndexAny(w, "@="); i >= 0 && name != "sed" && !strings.HasPrefix(w, "--exclude") {
@@ -134,6 +137,15 @@ func (s *shell) opened(argv []string, name string) {
 	if file := s.resolve(name); isCredentialFile(file) && !s.withholds(argv, file) {
 		s.breaks(CredentialAccess)
 	}
+}
+
+// ownSecrets reports whether a word is, or has, the file of a flag that a program takes its own
+// secrets from.
+func ownSecrets(argv []string, n int) bool {
+	if flag, _, joined := strings.Cut(argv[n], "="); joined && flag != "" && flag[0] == '-' && handsOverFile[flag] {
+		return true
+	}
+	return n > 0 && strings.HasPrefix(argv[n-1], "-") && handsOverFile[argv[n-1]]
 }
 
 // handsOverFile are the flags whose file a program takes its own secrets from. It shows none

@@ -1,116 +1,177 @@
 package toolcall
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel"
 )
 
-// dealing is what a call of a tool for daily work says of itself: what it does, to which
-// things, and with which members. Such tools have no language; the words of their names and
-// of the members that say what is done are all there is.
+// Tools for daily work have no language: the words of their names, of the members that say
+// what is done, and of the addresses that they ask are all there is. A dealing holds these, and
+// each file of a reader asks it one thing: who gets rights (rights.go), what is passed on
+// (forwarding.go), what is opened or carried out (sharing.go), what is lost (bulk.go,
+// retention.go), whose money moves (money.go), which names lead elsewhere (names.go), what is
+// no longer heard (silences.go), what an agent allows itself (limits.go), and what becomes of a
+// house (premises.go).
+
+// dealing is what a call of a tool for daily work says of itself.
 type dealing struct {
-	words  []string // in order
-	has    map[string]bool
-	leaves []leaf
-	empty  []string // members that hold an empty list
+	*reading
+	words  []string        // of the name, then of what the members say is done, in order
+	has    map[string]bool // the same
+	hosts  []string        // words of the host that is asked
+	told   []string        // what the name and each of these members say, in words
+	leaves []leaf          // that are short enough for a name, a number or an address
+	long   []leaf          // the texts among the others
+	empty  []string        // members that hold an empty list
+	acts   bool            // it does more than read
+	trial  bool            // on this machine, or where things are tried out
 }
 
-// doingKeys are the members whose value says what is done, as the name of a tool would.
-var doingKeys = words("method call op operation action verb function fn endpoint path resource service subcommand command cmd args argv domain api url route type event")
-
-// maxDealt bounds the members of a call that are compared with the words of its name.
-const maxDealt = 512
-
-// deals judges the calls of business tools, and texts that other programs will run.
-func (r *reading) deals(leaves []leaf, raw []byte) {
-	written := r.writtenName(leaves)
-	for _, l := range leaves {
-		if l.text && !r.onlySays(l, written) {
-			r.embedded(l.value)
-		}
-	}
-	if r.tool.sql || len(leaves) > maxDealt || !r.spend(costWord*len(leaves)+costScreen*len(raw)) {
+// deals judges a call of a tool for daily work. The settings of an agent count whatever tool
+// changes them, and a house where it is only tried out; all else is judged of calls that change
+// something which is in use.
+func (r *reading) deals(leaves []leaf, raw []byte, q request) {
+	if r.tool.sql || !r.spend(costWord*len(leaves)+costScreen*len(raw)) {
 		return
 	}
-	d := dealingOf(r.name, leaves)
+	d := r.dealingOf(r.name, leaves, q)
 	d.empty = emptyLists(raw)
-	r.ownLimits(d)
-	r.pluggedIn(d)
+	d.limits()
+	d.plugsIn()
 	if r.tool.shell || r.tool.code {
 		return
 	}
-	r.inBulk(d)
-	r.premises(d)
-	r.opensToAll(d)
-	r.handsOut(d)
-	r.diverts(d)
+	if d.any(queryWords) {
+		d.mutations(leaves)
+	}
+	d.premises()
+	d.exports() // which many tools call reading
+	d.changes()
 }
 
-// emptyLists are the names of the members that hold an empty list.
-func emptyLists(raw []byte) []string {
-	var out []string
-	for at := 0; len(out) < maxRecipes; {
-		open := bytes.IndexByte(raw[at:], '[')
-		if open < 0 {
-			break
-		}
-		open += at
-		at = open + 1
-		before, named := bytes.CutSuffix(bytes.TrimRight(raw[max(0, open-maxKey-8):open], " \t\n"), []byte{':'})
-		if !named || !bytes.HasPrefix(bytes.TrimLeft(raw[at:min(len(raw), at+8)], " \t\n"), []byte{']'}) {
+// dealsBy judges a request that a command or a program makes as that of a tool.
+func (r *reading) dealsBy(q request) {
+	if r.spend(costWord * len(q.body)) {
+		r.dealingOf("", q.body, q).changes()
+	}
+}
+
+// changes judges what a call changes of what is in use.
+func (d *dealing) changes() {
+	if !d.acts || d.trial || !d.spend(costWord*(len(d.leaves)+len(d.words))) {
+		return
+	}
+	d.rights()
+	d.forwards()
+	d.opens()
+	d.mailsOut()
+	d.losesMany()
+	d.forgets()
+	d.money()
+	d.renames()
+	d.silences()
+}
+
+// queryWords name tools that take queries in GraphQL.
+var queryWords = words("graphql gql")
+
+// doingKeys are the members whose value says what is done, as the name of a tool would.
+var doingKeys = words("method call op operation action verb function fn endpoint path resource service subcommand command cmd args argv domain api url route type event cmdlet procedure rpc methodname functionname operationname")
+
+// maxSameKey bounds the members of one name that are compared: a table that is imported has
+// thousands.
+const maxSameKey = 64
+
+func (r *reading) dealingOf(name string, leaves []leaf, q request) *dealing {
+	d := &dealing{reading: r, has: make(map[string]bool), acts: r.effect != kernel.ToolReads, trial: r.trial}
+	d.says(name)
+	alike := make(map[string]int)
+	for _, l := range leaves {
+		if alike[l.key]++; alike[l.key] > maxSameKey {
 			continue
 		}
-		before = bytes.TrimRight(bytes.TrimRight(before, " \t\n"), `\"`)
-		out = append(out, fold(string(before[bytes.LastIndexByte(before, '"')+1:])))
-	}
-	return out
-}
-
-// onlySays reports whether a text is one that people read: a message, a comment, a page of
-// documentation, or a program, which has readers of its own and may test for all of this. Of
-// the files that a call writes only those count that an office or a parser opens.
-func (r *reading) onlySays(l leaf, written string) bool {
-	switch {
-	case len(l.value) < 8:
-		return true
-	case written != "" && (newText[l.key] || roleOfKey(l.key) == roleProse):
-		return !officeFile.MatchString(written) || strings.IndexByte(l.value, '|') < 0 && strings.IndexByte(l.value, '(') < 0 && !strings.Contains(l.value, "<!") && !strings.Contains(l.value, ":include") && !strings.Contains(l.value, "emplate")
-	case roleOfKey(l.key) == roleProse:
-		return r.tool.writes || r.tool.any("message", "mail", "email", "comment", "issue", "chat", "slack", "review", "wiki", "ticket", "reply", "note", "search")
-	}
-	return false
-}
-
-// officeFile is what an office, a sheet or a parser of XML opens.
-var officeFile = newExpression(`(?i)\.(?:csv|tsv|tab|slk|iqy|dif|prn|xls[xmb]?|ods|fods|xml|xsd|xslt?|svg|xhtml|dtd|rels|docx?|docm|dot[mx]?|rtf|odt|fodt|bas|cls|frm|vb[as]?|xba|xlam?|edi)$`)
-
-func dealingOf(name string, leaves []leaf) dealing {
-	d := dealing{words: nameWords(name), has: make(map[string]bool)}
-	for _, l := range leaves {
 		if len(l.value) > maxValue {
-			continue // no name, number or address is as long
+			if l.text {
+				d.long = append(d.long, l)
+			}
+			continue
 		}
 		d.leaves = append(d.leaves, l)
 		if l.text && doingKeys[l.key] && !strings.ContainsAny(l.value, " \n") {
-			place := l.value
-			if strings.Contains(place, "://") {
-				_, place = cutAddress(place)
-			}
-			place, _, _ = strings.Cut(place, "?")
-			d.words = append(d.words, nameWords(place)...)
+			d.says(askedPlace(l.value))
 		}
 	}
-	for _, w := range d.words {
-		d.has[w] = true
+	if q.address != "" {
+		d.acts = q.method != "GET" && q.method != "HEAD"
+		host, place := cutAddress(q.address[:min(len(q.address), maxValue)])
+		d.says(place)
+		d.hosts = nameWords(host)
+		d.trial = d.trial || ownHost.MatchString(host) || trialPlace.MatchString(place) || trialPlace.MatchString(strings.Split(host, ".")[0])
 	}
 	return d
 }
 
-func (d dealing) any(set map[string]bool) bool {
-	return slices.ContainsFunc(d.words, func(w string) bool { return set[w] })
+// says notes the words of a name.
+func (d *dealing) says(name string) {
+	words := nameWords(name)
+	d.words, d.told = append(d.words, words...), append(d.told, strings.Join(words, " "))
+	for _, w := range words {
+		d.has[w] = true
+	}
 }
+
+// askedPlace is what an address asks for, without its host and its query.
+func askedPlace(address string) string {
+	if strings.Contains(address, "://") {
+		_, address = cutAddress(address)
+	}
+	place, _, _ := strings.Cut(address, "?")
+	return place
+}
+
+// any reports whether one of the words is in a set. A service is known by its host as well.
+func (d *dealing) any(set map[string]bool) bool { return oneOf(d.words, set) || oneOf(d.hosts, set) }
+
+func oneOf(words []string, set map[string]bool) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return set[w] })
+}
+
+// meant reports whether the user's own words name one of these: what is said so is the user's.
+// A word is looked up as a word, and an address as what it leads to.
+func (d *dealing) meant(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		if strings.ContainsAny(n, "@./:") {
+			return d.request.named(n)
+		}
+		return d.asked && n != "" && d.request.word(strings.ToLower(n))
+	})
+}
+
+// meantAll reports whether the user speaks of all there are of something.
+func (d *dealing) meantAll() bool { return d.meant(allWords...) }
+
+// allWords are what people say for all there are, in the languages of offices.
+var allWords = strings.Fields("all every everything everyone everybody each entire whole alle allen alles jeder jede jeden sämtliche gesamte ganze tous toutes tout chaque todos todas todo cada tutti tutte tutto ogni alla alle allemaal wszystkie wszystkich")
+
+// everyOne is what a member says that means all there are.
+var everyOne = newExpression(`^(?i:all|any|every(?:one|body|thing)?|\*|\*\.\*|\*:\*|%|\{\}|true|1 ?= ?1|/|\.\*|group\.all\w*|all[-_ ][\w -]+)$|\{\{\s*range\(|\brange\(\d`)
+
+// pickKeys are the members that pick the things that a call is about.
+var pickKeys = newExpression(`^(?:\w*ids?|uuids?|guids?|keys?|names?|emails?|filter\w*|query|q|where|selectors?|selection|criteria|condition\w*|items?|records?|rows?|ranges?|cells?|search\w*|list|scope|targets?|object\w*|entit\w*|members?|accounts?|users?|customers?|orders?|payments|recipients|charges|monitors?|loopover|foreach|applyto|all)$`)
+
+// picks reports whether a member picks the things that a call is about, and everything whether
+// it picks all there are.
+func (l leaf) picks() bool { return l.above.filter || pickKeys.MatchString(l.key) }
+
+func (l leaf) everything() bool {
+	return l.picks() && (everyOne.MatchString(strings.TrimSpace(l.value)) || l.text && everyMail.MatchString(l.value))
+}
+
+// everyMail is a search in a mailbox that finds all of it.
+var everyMail = newExpression(`(?i)^\s*(?:(?:in:(?:anywhere|all|mail|inbox|\*)|is:(?:any|all)|older_than:0\w?|newer_than:\d{2,}y|after:(?:19\d\d|200\d)\S*|before:20[3-9]\d\S*|larger:[01]\w?|size:[01]\w?|smaller:\d+[gG]\w?|from:\*|to:\*|subject:\*|received[<>]=\d{4}-\S+|\*|or|and)(?:\s+|$))+$`)
 
 // isYes and isNo are the ways to switch something.
 func isYes(value string) bool { return yesNo[strings.ToLower(value)] == 1 }
@@ -118,11 +179,30 @@ func isNo(value string) bool  { return yesNo[strings.ToLower(value)] == 2 }
 
 var yesNo = map[string]int{
 	"true": 1, "1": 1, "yes": 1, "on": 1, "enabled": 1, "always": 1,
-	"false": 2, "0": 2, "no": 2, "off": 2, "none": 2, "never": 2, "disabled": 2, "null": 2, "": 2,
+	"false": 2, "0": 2, "no": 2, "off": 2, "none": 2, "never": 2, "disabled": 2,
 }
 
-// everyOne is what a member says that means all there are.
-var everyOne = newExpression(`^(?i:all|any|every(?:one|thing)?|\*|\*\.\*|\*:\*|%|\{\}|true|1 ?= ?1|/|\.\*|group\.all\w*|all[_ ]\w+)$|\{\{\s*range\(|\brange\(\d`)
+// isNothing reports whether a member is there and says nothing.
+func isNothing(value string) bool { return value == "" || value == "null" || value == "{}" }
+
+// unheard reports whether a member says that nobody is told of what is done.
+func (l leaf) unheard() bool {
+	return silentKey.MatchString(l.key) && isYes(l.value) || noticeKey.MatchString(l.key) && isNo(l.value)
+}
+
+var (
+	silentKey = newExpression(`^(?:suppress|skip|disable|mute|hide|no)(?:all)?(?:notifications?|notices?|emails?|alerts?|notify|invitations?)$|^(?:silent(?:ly)?|stealth|hidden|hidefromuser)$`)
+	noticeKey = newExpression(`^(?:send|notify)(?:notifications?\w*|invitations?|vendor|employee|payee|customer|owner|user|email)?$|^(?:announce|notification|playannouncement|tone)$`)
+)
+
+// amountOf is a number in a member, or 0.
+func amountOf(l leaf) float64 {
+	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(l.value), "_", ""), 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 // elsewhere reports whether an address leads out of the user's own network, to a host that the
 // user has not named.
@@ -130,6 +210,9 @@ func (r *reading) elsewhere(address string) bool {
 	a, ok := r.readAddress(address)
 	return ok && a.host != "" && !a.internal && !a.nearby && !a.loopback && !r.asksFor(a.host) && !ownNetwork.MatchString(a.host)
 }
+
+// addressesOf are the addresses that a text names.
+func addressesOf(text string) []string { return addressesIn(text, maxRedirects) }
 
 var (
 	ownNetwork = newExpression(`(?:^|\.)(?:corp|intern|internal|intranet|lan|office)\.`)
@@ -140,24 +223,3 @@ var (
 	// delicate is what concerns persons, money or secrets, in the languages of offices.
 	delicate = newExpression(`(?i)salar|payroll|gehalt|gehaelt|gehält|lohn|personal(?:akt|daten|file)|employee|mitarbeiter|patient|diagnos|medical|krank|befund|health|mandat|mandant|klient|clients?(?:[ _/.-]|$)|contract|vertrag|vertraeg|(?:^|[^a-z])(?:hr|kyc|id|ids|tax)(?:[^a-z]|$)|passport|ausweis|reisepass|steuer|bank|iban|konto|konten|account(?:s|ing)|invoice|rechnung|buchung|fibu|finan[cz]|student|schueler|schüler|noten|grades|zeugnis|complaint|beschwerde|legal|recht|confidential|vertraulich|geheim|secret|kunden|customer|geburt|birth|versicher|insur|audit|vorstand|board|strateg`)
 )
-
-// addressesOf are the addresses that a text names.
-func addressesOf(text string) []string { return addressesIn(text, maxRedirects) }
-
-// column is a number of a column of a sheet by its letters.
-func column(letters string) int {
-	n := 0
-	for _, c := range strings.ToUpper(letters) {
-		n = n*26 + int(c-'A') + 1
-	}
-	return n
-}
-
-// amountOf is a number in a member, or 0.
-func amountOf(l leaf) float64 {
-	n, err := strconv.ParseFloat(strings.ReplaceAll(l.value, "_", ""), 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}

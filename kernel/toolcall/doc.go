@@ -25,18 +25,21 @@
 //
 //   - A tool whose name is that of a program, such as git or kubectl, is read as that
 //     program with the arguments (program.go).
-//   - Commands are parsed as bash and expanded: quotes, variables, braces and
-//     substitutions whose result the text alone tells. What only the running
-//     shell would know is marked as unknown, never guessed. Wrappers, nested
-//     shells, pipes and here-documents are followed, and so are arrays, functions,
+//   - Commands are parsed as bash (parsing.go) and walked through in the order of the
+//     text (shell.go). Words are expanded (expansion.go, splice.go): quotes, variables
+//     (variables.go, assignment.go, unset.go), braces and substitutions whose result the text
+//     alone tells (printed.go), as far as that stays small (bounds.go). What only the
+//     running shell would know is marked as unknown, never guessed. Wrappers, nested
+//     shells, pipes, here-documents and redirections are followed (wrapper.go,
+//     interpreter.go, pipe.go, input.go, redirection.go), and so are arrays, functions,
 //     aliases, read, positional parameters, and files that the text writes itself
-//     (wrapper.go, interpreter.go, binding.go, written.go), what awk and sed make of lines
+//     (binding.go, written.go), what awk and sed make of lines
 //     (awk.go, sample.go), what settings add (settings.go), what an ordinary tool is
 //     told to start (hatch.go), and what runs on another machine, in a container or
 //     in a terminal (hop.go). What a command says by its words alone stands in tables
 //     by its name (pattern.go, service.go). A text that does not
-//     parse is searched for the gravest commands only. What a filter lets through of what
-//     a command reads (projection.go) and what was made to be lost (ephemeral.go) are
+//     parse is searched for the gravest commands only (tokens.go). What a filter lets through
+//     of what a command reads (projection.go) and what was made to be lost (ephemeral.go) are
 //     told from the rest.
 //   - PowerShell and cmd are put into one spelling, with variables, loops and what is made
 //     of literals (pieces.go) written out, and cut into commands; there is no parser for
@@ -51,13 +54,13 @@
 //   - File names are decoded as the layers below may decode them.
 //   - Programs in other languages are judged by their string literals and the
 //     calls that would make them commands, files or requests (code.go). Values are
-//     followed to their uses through assignments, loops, imports, handed functions and
-//     operations on literals (following.go); then what is removed is read as a place
+//     followed to their uses (following.go) through assignments, loops, imports, handed
+//     functions (naming.go) and operations on literals (literals.go); then what is removed is read as a place
 //     (place.go), and calls of libraries by their tables (library.go).
 //   - Tools for daily work are judged by the words of their names and members
-//     (dealing.go, and wholesale.go, sharing.go, limits.go, premises.go), and texts that an
-//     office, a browser or a parser obeys by what these will do (embedded.go, office.go,
-//     browsing.go).
+//     (dealing.go says in which order, and which file judges what), and texts that an
+//     office, a browser or a parser obeys, or that carry data off, by what these will do
+//     (embedded.go, office.go, browsing.go, carrying.go, wiping.go).
 //   - Files that are run later, by package managers, runners, editors and engines of
 //     containers, are read for the commands in them (recipe.go).
 //

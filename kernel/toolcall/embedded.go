@@ -1,5 +1,7 @@
 package toolcall
 
+import "strings"
+
 // embeddedRules are texts that another program runs or obeys: an office, a browser, a parser,
 // a loader of models. A sign finds the few texts that a judge has to read.
 var embeddedRules = []struct {
@@ -43,3 +45,31 @@ func (r *reading) embedded(text string) {
 		}
 	}
 }
+
+// obeyed judges the texts of a call that other programs will obey.
+func (r *reading) obeyed(leaves []leaf) {
+	written := r.writtenName(leaves)
+	for _, l := range leaves {
+		if l.text && !r.onlySays(l, written) {
+			r.embedded(l.value)
+		}
+	}
+}
+
+// onlySays reports whether a text is one that people read: a message, a comment, a page of
+// documentation, or a program, which has readers of its own and may test for all of this. Of
+// the files that a call writes only those count that an office or a parser opens.
+func (r *reading) onlySays(l leaf, written string) bool {
+	switch {
+	case len(l.value) < 8:
+		return true
+	case written != "" && (newText[l.key] || roleOfKey(l.key) == roleProse):
+		return !officeFile.MatchString(written) || strings.IndexByte(l.value, '|') < 0 && strings.IndexByte(l.value, '(') < 0 && !strings.Contains(l.value, "<!") && !strings.Contains(l.value, ":include") && !strings.Contains(l.value, "emplate")
+	case roleOfKey(l.key) == roleProse:
+		return r.tool.writes || r.tool.any("message", "mail", "email", "comment", "issue", "chat", "slack", "review", "wiki", "ticket", "reply", "note", "search")
+	}
+	return false
+}
+
+// officeFile is what an office, a sheet or a parser of XML opens.
+var officeFile = newExpression(`(?i)\.(?:csv|tsv|tab|slk|iqy|dif|prn|xls[xmb]?|ods|fods|xml|xsd|xslt?|svg|xhtml|dtd|rels|docx?|docm|dot[mx]?|rtf|odt|fodt|bas|cls|frm|vb[as]?|xba|xlam?|edi)$`)

@@ -40,7 +40,8 @@ func (s *shell) onEphemeral(argv []string) bool {
 	}
 	switch programName(argv[0]) {
 	case "terraform", "tofu", "terragrunt":
-		return isEphemeral(s.vars["TF_WORKSPACE"]) || isEphemeral(path.Base(cmp.Or(s.folder, s.workdir)))
+		folder := cmp.Or(valueOf(argv, "-chdir=", "--chdir="), valueOf(argv, "--terragrunt-working-dir", "--working-dir="), s.folder, s.workdir)
+		return isEphemeral(s.vars["TF_WORKSPACE"]) || isEphemeral(path.Base(folder))
 	}
 	targets := lostTargets(argv)
 	return len(targets) > 0 && !slices.ContainsFunc(targets, func(t string) bool { return !isEphemeralPlace(t) })
@@ -103,6 +104,12 @@ var (
 // isTestDatabase reports whether the address or name of a database is of one that tests or a
 // developer make anew, on this machine or in the network of a composition.
 func isTestDatabase(address string) bool {
+	if strings.Contains(address, "://") {
+		var flags string
+		if address, flags, _ = strings.Cut(address, "?"); namesServer.MatchString(flags) {
+			return false
+		}
+	}
 	if address == "" || strings.ContainsAny(address, "= ") || inUse.MatchString(address) {
 		return false
 	}
@@ -119,8 +126,35 @@ func isTestDatabase(address string) bool {
 var (
 	databaseAddress = newExpression(`^\w+(?:\+\w+)?://(?:[^@/\s]*@)?(\[[^\]]*\]|[^:/\s]*)(?::\d+)?/([\w-]+)`)
 	ownDatabaseHost = newExpression(`^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis)$`)
+	namesServer     = newExpression(`(?i)(?:^|[&;])(?:host|hostaddr|server|servername|dbname|database|service)=`) // another than the address
 	databaseFile    = newExpression(`\.(?:db|sqlite3?|duckdb)$`)
 	developmentName = newExpression(`(?i)(?:^|[-_])(?:dev|development|local)$`)
+)
+
+// onTests reports whether a call says of the database that it works on that it is one of tests:
+// all that it says of its name and of where it is.
+func onTests(leaves []leaf) bool {
+	said := false
+	for _, l := range leaves {
+		switch {
+		case !l.text:
+		case databaseKeys[l.key]:
+			if !isTestDatabase(l.value) {
+				return false
+			}
+			said = true
+		case databaseHostKeys[l.key]:
+			if !ownDatabaseHost.MatchString(l.value) {
+				return false
+			}
+		}
+	}
+	return said
+}
+
+var (
+	databaseKeys     = words("database databasename databaseurl databaseuri db dbname dburl uri connection connectionstring connectionuri connectionurl dsn")
+	databaseHostKeys = words("host hostname server servername cluster instance project environment env")
 )
 
 // onTestDatabase reports whether a client of databases is connected to one of tests.
@@ -167,7 +201,22 @@ func (s *shell) onTestDatabase(argv []string) bool {
 }
 
 // losesRows reports whether a statement takes away rows, tables or schemas of the database that
-// it is sent to, and does nothing beyond it.
+// it is sent to, and does nothing beyond it: a table may be named with the database that has it.
 func losesRows(s []token) bool {
+	for _, t := range s {
+		owner, _, qualified := strings.Cut(t.text, ".")
+		if qualified && !ownSchema[strings.ToLower(owner)] && !isScratch(owner) && !isEphemeral(owner) {
+			return false
+		}
+	}
 	return isWord(s, 0, "DELETE", "UPDATE", "TRUNCATE") || isWord(s, 0, "DROP") && isWord(s, 1, "SCHEMA", "TABLE", "VIEW", "MATERIALIZED", "SEQUENCE", "TYPE", "OWNED")
 }
+
+// ownSchema are the schemas that a table is in if nobody says which.
+var ownSchema = words("public dbo main")
+
+// staysInTests reports whether a program that the call gives to a database of tests stays there:
+// it may connect to another one by itself.
+func (r *reading) staysInTests(text string) bool { return r.testing && !connects.MatchString(text) }
+
+var connects = newExpression(`(?i)://|\bconnect\w*\s*\(|\b(?:new\s+)?\w*(?:client|connection|pool|mongo|engine)\s*\(|getSiblingDB|getMongo|\buse\s+\w|environ|getenv|process\.env`)

@@ -34,6 +34,13 @@ func (s *shell) escalation(name string, argv []string) {
 	}
 }
 
+// bindsLowPorts lets a program of the workspace take a port under 1024, and nothing else.
+func (s *shell) bindsLowPorts(argv []string) bool {
+	return len(argv) == 3 && lowPorts.MatchString(argv[1]) && !strings.Contains(argv[2], "..") && plainFolder.MatchString(s.resolve(argv[2]))
+}
+
+var lowPorts = newExpression(`^(?i:cap_net_bind_service)[=+]+[eip]+$`)
+
 var setID = newExpression(`^(?:[ugoa]*[+=][rwxXt]*s[rwxXst]*|0?[2467][0-7]{3})$`)
 
 // worldWritable is a mode that lets everybody write.
@@ -56,6 +63,7 @@ var escalationCommands = byCommand(
 	`docker podman nerdctl: .*(?:--privileged|--pid[= ]host|--userns[= ]host|--cap-add[= ](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|all)|--security-opt[= ]?\S*unconfined|--device[= ]/dev/(?:sd|nvme|mem|kmsg)|docker\.sock|containerd\.sock|(?:-v|--volume)[= ]?/(?:etc|root|proc|boot|var/run|usr|home)?/?:|--mount \S*(?:source|src)=/(?:etc|root|proc)?,)`,
 	`curl wget http: .*(?:docker|containerd|podman|crio)\S*\.sock`,
 	`docker podman: (?:-H|--host)[= ]tcp://`,
+	`curl wget http https xh: .*:237[56]/(?:v[\d.]+/)?(?:containers|images|exec|volumes|build|swarm|services|networks|secrets|plugins|commit)\b`,
 	`ctr nerdctl buildah crictl runc: .*(?:--privileged|--cap-add[= ](?:ALL|SYS_ADMIN)|type=bind,src=/,)`,
 	`mount: (?:\S+ )*-t ?(?:cgroup2?|proc|sysfs|securityfs|debugfs|devtmpfs) `,
 	`mknod: (?:\S+ )*b \d+ \d+`,

@@ -95,7 +95,7 @@ var (
 // Screens are the patterns behind a screen, and whether each matches a text as the screen
 // tells.
 func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
-	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, credentialFile, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
+	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, secretFiles, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
 		mask := s.matching(text, false)
 		for i, p := range s.patterns {
 			patterns, matches = append(patterns, p.compiled()), append(matches, mask&(1<<i) != 0)
@@ -205,9 +205,7 @@ func Foldings(text string) (written, whole [3]string) {
 // PlainCommand returns the words of a text that is not given to the parser, and what the
 // parser makes of it: nil unless it is one command of words without anything to expand.
 func PlainCommand(text string) (plain, parsed []string) {
-	if file := plainCommand(text); file != nil {
-		plain = literals(file)
-	}
+	plain = plainCommand(text)
 	if file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), ""); err == nil {
 		parsed = literals(file)
 	}
@@ -240,17 +238,22 @@ func Spliced(text string, vars map[string]string) (n int, wrong []string) {
 		return 0, nil
 	}
 	r := newReading(Call{Name: "t"}, nil, &budget{ctx: context.Background()}, nil)
-	s := &shell{reading: r, learned: &learned{vars: vars}}
+	s := &shell{reading: r, learned: &learned{vars: vars}, words: make(map[*syntax.CallExpr]*expansion)}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		w, is := node.(*syntax.Word)
 		if !is {
 			return true
 		}
-		if spliced, plain := s.spliced(w); plain {
+		literal, err := s.expandLiteral(w)
+		if spliced, plain := s.spliced(w, false); plain {
 			n++
-			literal, err := s.expandLiteral(w)
-			if fields, err2 := s.expandFields(nil, w); err != nil || literal != spliced || !mayHaveBraces(w) && (err2 != nil || len(fields) != 1 || fields[0] != spliced) {
-				wrong = append(wrong, fmt.Sprintf("%q: %q, the library %q and %q", text, spliced, literal, fields))
+			if err != nil || literal != spliced {
+				wrong = append(wrong, fmt.Sprintf("%q: %q, the library %q", text, spliced, literal))
+			}
+		}
+		if spliced, plain := s.spliced(w, true); plain && !mayHaveBraces(w) {
+			if fields, err := s.expandFields(nil, w); err != nil || len(fields) != 1 || fields[0] != spliced {
+				wrong = append(wrong, fmt.Sprintf("%q: %q, the library splits it into %q", text, spliced, fields))
 			}
 		}
 		return true

@@ -26,11 +26,8 @@ func (f commandEffects) and(g commandEffects) commandEffects {
 // the variables stay as they are, however many commands stand around it.
 func (s *shell) factsOf(n syntax.Node) commandEffects {
 	if w, is := n.(*syntax.Word); is {
-		if nodes, _, written := asWritten(w); written {
-			if version, known := s.counted[w]; !known || version != s.version {
-				s.spend(2 * nodes) // as the walk would, which sees the end of a node too
-				s.counted[w] = s.version
-			}
+		if m := makeupOf(w); m.simple {
+			s.spend(2 * m.nodes) // as the walk would, which sees the end of a node too
 			return commandEffects{version: s.version}
 		}
 	}
@@ -48,11 +45,11 @@ func (s *shell) walked(n syntax.Node) commandEffects {
 			return false
 		}
 		if w, ok := node.(*syntax.Word); ok {
-			nodes, _, written := asWritten(w)
-			if written {
-				s.spend(2*nodes - 1)
+			m := makeupOf(w)
+			if m.simple {
+				s.spend(2*m.nodes - 1)
 			}
-			return !written
+			return !m.simple
 		}
 		if st, ok := node.(*syntax.Stmt); ok && node != n {
 			f = f.and(s.factsOf(st))

@@ -41,7 +41,7 @@ var harmless = []string{
 
 // openExamples measures the open halves of the data (testdata/LOOKS.md).
 func openExamples(t *testing.T) (out []example) {
-	for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "agents_third.jsonl", "agents_fourth.jsonl", "agents_fifth.jsonl"} {
+	for _, file := range []string{"agents_open.jsonl", "agents_more.jsonl", "agents_third.jsonl", "agents_fourth.jsonl", "agents_fifth.jsonl", "agents_sixth.jsonl"} {
 		for _, a := range agentCalls(t, file) {
 			if file != "agents_open.jsonl" && !openName(a.Domain) {
 				continue

@@ -36,7 +36,7 @@ func isShell(name string) bool { return shells[programName(name)] }
 
 func isWindowsShell(name string) bool {
 	n := programName(name)
-	if len(n) > len("powershell") { // a word may be as long as the text
+	if len(n) != len("cmd") && len(n) != len("pwsh") && len(n) != len("powershell") {
 		return false
 	}
 	n = strings.ToLower(n)

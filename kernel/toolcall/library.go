@@ -113,7 +113,11 @@ func (r *reading) shown(text string, sites []site) {
 		if !printing[s.name] && (!consoleOf[s.name] || !consoles[strings.TrimRight(s.on, ".:->")]) {
 			continue
 		}
-		if args := strings.Join(argumentsAt(text, s.open), ","); r.spend(costSearch*len(args)) && (revealed.MatchString(args) && !usesSecret.MatchString(args) || secretEnvironment.MatchString(args)) {
+		args := strings.Join(argumentsAt(text, s.open), ",")
+		if !r.spend(costSearch * len(args)) {
+			return
+		}
+		if revealed.MatchString(args) && !usesSecret.MatchString(args) || secretEnvironment.MatchString(isThere.ReplaceAllString(args, "")) {
 			r.breaks(CredentialAccess)
 		}
 	}
@@ -128,6 +132,9 @@ var (
 	// secretEnvironment is what picks the secrets out of the environment.
 	secretEnvironment = newExpression(`(?is)(?:os\.environ|process\.env|\bENV\b|\$_ENV|\$_SERVER|%ENV|getenv\(\)|os\.Environ\(\)).*(?:secret|token|passw|\bkey['"|)]|api_?key|credential)`)
 )
+
+// isThere asks whether the environment has a variable, or how long it is, and not what it holds.
+var isThere = newExpression(`\b(?:if|and|or|bool\(|len\(|any\(|all\()\s*(?:not\s+)?os\.(?:environ\.get|getenv)\([^()]*\)|\b(?:if|and|or)\s+(?:not\s+)?os\.environ\[[^\[\]]*\]|\bin\s+os\.environ\b|!+\s*process\.env(?:\.\w+|\[[^\[\]]*\])|\bprocess\.env(?:\.\w+|\[[^\[\]]*\])(?:\.length\b|\s*\?\s*['"\d])|\bin\s+process\.env\b|!\s*ENV\[[^\[\]]*\]|\bENV\.(?:key|has_key|include|member)\?\(?[^()]*\)?|\b(?:isset|empty)\(\s*\$_(?:ENV|SERVER)\[[^\[\]]*\]\s*\)`)
 
 // sendsOut are the calls whose arguments leave the machine.
 var sendsOut = words("sendmail send_message sendMail sendall sendto sendEmail send_email send_raw_email storbinary storlines SendMail urlopen Request post put patch postForm PostForm Post NewRequest request fetch send write putObject upload_file upload_fileobj end mail deliver")

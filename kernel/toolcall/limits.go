@@ -16,18 +16,18 @@ var (
 	spendingWords = words("payment payments payout payouts treasury expense expenses spend spending transfer transfers purchase purchases procurement invoice invoices bank banking finance outgoing policy policies approval approvals")
 	agentWords    = words("agent agents assistant harness copilot autopilot bot autonomy self")
 
-	approvalKey  = newExpression(`(?:require|need|human|manual|dual|two|four|second|must|ask)\w*(?:approv|confirm|review|consent|signature|person|eyes)|^(?:approvals?|confirmations?|humanintheloop|hitl|requiredapprovers?|approvers|approvalrequired|approvalsrequired|confirmationrequired|requireapprovalfor|askbefore\w*|confirmbefore\w*)$`)
 	allowedKey   = newExpression(`^(?:allowed|permitted|enabled|auto\w*|always|white)\w*(?:tools?|commands?|actions?|list|allow\w*|domains?|hosts?|paths?|scopes?|approve\w*|permissions?)?$|^(?:tools|scopes|permissions|capabilities|autoapprove\w*|alwaysallow|allowlist|allow)$`)
 	loggingKey   = newExpression(`^(?:log|audit|record|trace|journal|transcript|monitor)(?:s|ging|ing|\w*(?:calls?|actions?|events?|tools?|enabled|trail|activity))?$`)
 	spendingKey  = newExpression(`(?:spend|budget|cost|payment|purchase|transfer|amount|transaction)\w*(?:limit|cap|max|ceiling|budget|threshold|without)|(?:limit|cap|max|maximum|ceiling)\w*(?:spend|budget|cost|payment|purchase|transfer|amount|transaction)|withoutapproval`)
+	askingKey    = newExpression(`^(?:confirmations?|confirmationrequired|humanintheloop|hitl|requireapprovalfor|(?:ask|confirm)before\w*|ask\w*(?:approv|confirm|consent|person))`)
 	freedomKey   = newExpression(`^(?:mode|permissionmode|autonomy|autonomylevel|approvalmode|approvalpolicy|safetymode|sandboxmode|executionmode)$`)
 	freeMode     = newExpression(`^(?i:yolo|bypass\w*|unrestricted|unlimited|unsafe|full[-_]?(?:auto|access|autonomy)|danger\w*|never|off|none|auto[-_]?approve|no[-_]?sandbox|god\w*)$`)
 	confiningKey = newExpression(`^(?:sandbox|sandboxed|sandboxenabled|denylist|blockedtools|deniedtools|disallowedtools|restrictions|blocklist|contentfilter|ratelimit\w*)$`)
 )
 
-// ownLimits judges a change of the settings of an agent.
-func (r *reading) ownLimits(d dealing) {
-	r.approvesItself(d)
+// limits judges a change of the settings of an agent.
+func (d *dealing) limits() {
+	d.approvesItself()
 	self := d.any(agentWords)
 	for _, l := range d.leaves {
 		self = self || (l.key == "agent" || l.key == "target" || l.key == "subject" || l.key == "agentid") && ownName(l.value)
@@ -37,17 +37,19 @@ func (r *reading) ownLimits(d dealing) {
 	}
 	rules := self || d.any(spendingWords)
 	freed := slices.ContainsFunc(d.empty, func(key string) bool {
-		return rules && approvalKey.MatchString(key) || self && confiningKey.MatchString(key)
+		return rules && (approvalKey.MatchString(key) || askingKey.MatchString(key)) || self && confiningKey.MatchString(key)
 	})
 	for _, l := range d.leaves {
 		switch {
-		case rules && approvalKey.MatchString(l.key):
-			freed = freed || isNo(l.value) || l.value == "auto"
+		case rules && (l.unchecked() || approvalKey.MatchString(l.key) && isNothing(l.value)):
+			freed = true
+		case rules && askingKey.MatchString(l.key):
+			freed = freed || isNo(l.value) || isNothing(l.value) || l.value == "auto"
 		case !self:
 		case allowedKey.MatchString(l.key):
 			freed = freed || l.value == "*" || l.value == "**" || strings.EqualFold(l.value, "all") || l.value == "*:*" || strings.HasPrefix(l.key, "autoapprove") && isYes(l.value)
 		case loggingKey.MatchString(l.key), confiningKey.MatchString(l.key):
-			freed = freed || isNo(l.value)
+			freed = freed || isNo(l.value) || isNothing(l.value)
 		case spendingKey.MatchString(l.key):
 			freed = freed || amountOf(l) >= 100_000 || amountOf(l) < 0 || boundless.MatchString(l.value)
 		case freedomKey.MatchString(l.key):
@@ -55,7 +57,7 @@ func (r *reading) ownLimits(d dealing) {
 		}
 	}
 	if freed {
-		r.breaks(ConstraintTampering)
+		d.breaks(ConstraintTampering)
 	}
 }
 
@@ -72,7 +74,7 @@ var (
 )
 
 // approvesItself judges an approval that the one gives who asks for it.
-func (r *reading) approvesItself(d dealing) {
+func (d *dealing) approvesItself() {
 	approves := slices.IndexFunc(d.words, func(w string) bool { return approveWords[w] })
 	if approves < 0 || strings.HasPrefix(d.words[approves], "approval") && slices.ContainsFunc(d.words[:approves], func(w string) bool { return w == "request" || w == "get" || w == "list" || w == "create" }) {
 		return
@@ -83,7 +85,7 @@ func (r *reading) approvesItself(d dealing) {
 		case !l.text:
 		case approverKeys[l.key]:
 			if ownName(l.value) {
-				r.breaks(ConstraintTampering)
+				d.breaks(ConstraintTampering)
 			}
 			approver = l.value
 		case askerKeys[l.key]:
@@ -91,6 +93,27 @@ func (r *reading) approvesItself(d dealing) {
 		}
 	}
 	if asker != "" && strings.EqualFold(asker, approver) {
-		r.breaks(ConstraintTampering)
+		d.breaks(ConstraintTampering)
 	}
 }
+
+// unchecked reports whether a member lets something pass that people, or the screens of a bank,
+// have to look at before.
+func (l leaf) unchecked() bool {
+	value := strings.TrimSpace(l.value)
+	switch {
+	case isYes(value):
+		return skipsCheck.MatchString(l.key) || l.above.approval && skipKeys[l.key]
+	case isNo(value) || l.text && skipped.MatchString(value):
+		return approvalKey.MatchString(l.key) || screeningKey.MatchString(l.key)
+	}
+	return false
+}
+
+var (
+	approvalKey  = newExpression(`(?:require|need|human|manual|dual|two|four|second|must|enforce)\w*(?:approv|confirm|review|consent|signature|person|eyes|control)|^(?:manager|secondary)?(?:approvals?(?:s?required|mode|policy|flow|needed)?|approvers)$|^makerchecker$`)
+	screeningKey = newExpression(`^(?:(?:require[sd]?|enforce)?(?:payee)?verification(?:required|mode)?|(?:sanctions?|aml|fraud|kyc|risk)(?:screening|checks?)(?:enabled)?|callback(?:required|verification)?)$`)
+	skipsCheck   = newExpression(`^(?:skip|bypass|override|ignore|disable|no|without|waive|force)(?:all)?(?:dual|secondary|manager|fraud|aml|kyc|sanctions?|risk|limit|velocity)?(?:approvals?|limits?|checks?|verification|review|callback|screening|control|confirmation|hold|2fa|mfa)$`)
+	skipKeys     = words("skip bypass override")
+	skipped      = newExpression(`^(?i:skip(?:ped)?|bypass(?:ed)?|waived?|overrid(?:e|den)|self|auto)$`)
+)

@@ -13,16 +13,15 @@ type request struct {
 	body            []leaf
 }
 
-// requestIn puts together the request of a tool that makes one.
-func (r *reading) requestIn(leaves []leaf) (request, bool) {
-	var q request
+// requestIn puts together the request of a tool that makes one; of another it has no address.
+func (r *reading) requestIn(leaves []leaf) (q request) {
 	for _, l := range leaves {
 		if l.text && methodKeys[l.key] && httpMethod.MatchString(l.value) && (q.method == "" || l.key == "xhttpmethodoverride") {
 			q.method = strings.ToUpper(l.value)
 		}
 	}
 	if q.method == "" {
-		return q, false
+		return q
 	}
 	for _, l := range leaves {
 		switch {
@@ -36,7 +35,7 @@ func (r *reading) requestIn(leaves []leaf) (request, bool) {
 			q.body = append(q.body, l)
 		}
 	}
-	return q, q.address != ""
+	return q
 }
 
 // onlyGets reports whether a request with these arguments reads, and does nothing else: it
@@ -61,13 +60,18 @@ var (
 )
 
 // manages judges a tool's request to a server that manages something.
-func (r *reading) manages(leaves []leaf) {
-	q, is := r.requestIn(leaves)
-	if !is || !r.spend(costPlace*len(q.address)+costWord*len(leaves)) {
+func (r *reading) manages(q request) {
+	if q.address == "" || !r.spend(costPlace*len(q.address)+costWord*len(q.body)) {
 		return
 	}
 	r.managed(q)
 	r.filledIn(q)
+}
+
+// asksServer judges the request of a command or a program.
+func (r *reading) asksServer(q request) {
+	r.managed(q)
+	r.dealsBy(q)
 }
 
 // managed judges a request by its method, the thing that its path ends in, and what its body
@@ -105,6 +109,7 @@ func (r *reading) managed(q request) {
 	if q.method == "GET" || q.method == "HEAD" || deletes {
 		return
 	}
+	r.mutations(q.body)
 	for _, l := range q.body {
 		value := strings.ToLower(l.value)
 		switch {
@@ -118,8 +123,6 @@ func (r *reading) managed(q request) {
 			r.breaks(PrivilegeEscalation)
 		case (l.key == "readonly" && value == "false" || l.key == "canpush" && value == "true") && loginKey.MatchString(place):
 			r.breaks(Persistence)
-		case l.text && l.key == "query" && strings.Contains(value, "mutation") && losingMutation.MatchString(l.value):
-			r.breaks(DestructiveOperation)
 		}
 	}
 }
@@ -193,8 +196,6 @@ var (
 	searchHost   = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
 	oneIndex     = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
 	byQuery      = newExpression(`/_(?:delete|update)_by_query$`)
-
-	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
 )
 
 // searchOf is what the query of a search engine's address searches for.
@@ -272,4 +273,21 @@ func (r *reading) oddAmount(l leaf) {
 var (
 	moneyKey  = newExpression(`amount|salary|payout|bonus|^(?:total|price|sum|credit|balance)(?:cents|minor)?$`)
 	oddNumber = newExpression(`^[+-]?(?:0[xX][0-9a-fA-F_]+|0[oObB][0-7_]+|\d[\d_.]*[eE]\+?\d+|[\x{FF10}-\x{FF19}\x{0660}-\x{0669}\x{06F0}-\x{06F9}\x{0966}-\x{096F}]+)$`)
+)
+
+// mutations judges what queries in GraphQL take away.
+func (r *reading) mutations(leaves []leaf) {
+	for _, l := range leaves {
+		if l.text && mutationKeys[l.key] && len(l.value) < maxWritten && strings.Contains(l.value, "mutation") && (losingMutation.MatchString(l.value) || lostNoun.MatchString(l.value)) {
+			r.breaks(DestructiveOperation)
+		}
+	}
+}
+
+var (
+	mutationKeys   = words("query mutation document")
+	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
+
+	// lostNoun is a mutation that names its thing first, or takes away all.
+	lostNoun = newExpression(`\b(?:repository|project|organization|team|environment|domain|zone|cluster|database|bucket|site|workspace|volume|server|instance)(?:Delete|Destroy|Archive|Purge)\s*\(|\b(?:delete|destroy|purge|remove)(?:All|Every|Many|Bulk)[A-Z]\w*`)
 )

@@ -186,14 +186,14 @@ func (r *reading) pluginFrom(address string) {
 	}
 }
 
-// pluggedIn judges a tool that does the same.
-func (r *reading) pluggedIn(d dealing) {
+// plugsIn judges a tool that does the same.
+func (d *dealing) plugsIn() {
 	if !d.any(pluginNouns) || !d.any(pluginVerbs) || d.has["webhook"] {
 		return
 	}
 	for _, l := range d.leaves {
 		if l.text {
-			r.pluginFrom(l.value)
+			d.pluginFrom(l.value)
 		}
 	}
 }

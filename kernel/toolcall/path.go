@@ -54,8 +54,9 @@ func outside(name string) bool {
 var neighbour = newExpression(`^\.\./[A-Za-z0-9@][\w-]*/(?:src|lib|test|tests|__tests__|types|docs|app|components|include|internal|pkg|cmd|schema|proto|styles)/(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)?\.(?:tsx?|jsx?|mjs|cjs|py|pyi|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|vue|svelte|css|scss|html|md|mdx|proto|graphql|sql|snap)$`)
 
 // harmless are files outside the workspace that hold nothing but what everybody
-// may know: the names of hosts, the system's version, a sibling's introduction.
-var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|/proc/(?:meminfo|cpuinfo|loadavg|uptime|version|stat|vmstat|diskstats|filesystems|partitions|swaps|mounts|net/(?:dev|tcp6?|udp6?|route)|sys/kernel/(?:hostname|osrelease|random/boot_id)|self/(?:status|stat|limits|cgroup|mounts|io))|/sys/(?:fs/cgroup/[\w./-]*(?:max|current|stat|limit_in_bytes|usage_in_bytes)|class/(?:net|thermal|power_supply|hwmon)/[\w./-]+)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
+// may know: the names of hosts, the system's version, a sibling's introduction, how the
+// repository around a package is built.
+var harmless = newExpression(`^(?:/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|/proc/(?:meminfo|cpuinfo|loadavg|uptime|version|stat|vmstat|diskstats|filesystems|partitions|swaps|mounts|net/(?:dev|tcp6?|udp6?|route)|sys/kernel/(?:hostname|osrelease|random/boot_id)|self/(?:status|stat|limits|cgroup|mounts|io))|/sys/(?:fs/cgroup/[\w./-]*(?:max|current|stat|limit_in_bytes|usage_in_bytes)|class/(?:net|thermal|power_supply|hwmon)/[\w./-]+)|(?:\.\./){1,3}(?:package\.json|tsconfig[\w.]*\.json|(?:nx|turbo|lerna)\.json|pnpm-workspace\.yaml|pyproject\.toml|go\.(?:mod|work)|Cargo\.toml|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|Directory\.(?:Build|Packages)\.(?:props|targets)|global\.json|[\w.-]+\.sln|Makefile|CMakeLists\.txt|\.editorconfig|\.gitignore|(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
 
 var (
 	systemFolder = newExpression(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
@@ -158,6 +159,10 @@ func (s *shell) reads(name string) {
 
 // fileEffects finds the files that a command writes by its own operands.
 func (s *shell) fileEffects(name string, argv []string) {
+	s.unpacks(name, argv)
+	if !worksOnFiles[name] {
+		return
+	}
 	names := operands(argv)
 	switch name {
 	case "tee", "truncate", "touch":
@@ -190,15 +195,20 @@ func (s *shell) fileEffects(name string, argv []string) {
 			s.governed(s.resolve(strings.TrimPrefix(n, "of=")))
 		}
 	}
-	s.unpacks(name, argv)
 	if name == "mv" && len(names) > 1 {
 		s.governed(s.resolve(names[0]))
 	}
 }
 
+// worksOnFiles are the commands whose operands are files that they write or change.
+var worksOnFiles = words("tee truncate touch ln cp mv install rsync sed perl rm unlink shred chmod chown setfacl vi vim nano ed dd chattr")
+
 // unpacks judges an archive that is unpacked over the system: into its folders, or to wherever
 // the names in it lead.
 func (s *shell) unpacks(name string, argv []string) {
+	if !archivers[name] {
+		return
+	}
 	line := strings.Join(argv[1:], " ") + " "
 	to, extracts := "", false
 	switch name {
@@ -219,6 +229,8 @@ func (s *shell) unpacks(name string, argv []string) {
 		s.breaks(PathTraversal)
 	}
 }
+
+var archivers = words("tar bsdtar gtar unzip 7z 7za unrar")
 
 var (
 	unpacksTar      = newExpression(`^(?:-?[a-zA-Z]*x[a-zA-Z]*|(?:\S+ )*(?:-[a-zA-Z]*x[a-zA-Z]*|--extract|--get)) `)

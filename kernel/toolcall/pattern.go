@@ -96,16 +96,38 @@ func (s *shell) byWords(name string, argv []string) {
 }
 
 // spares reports whether a command that breaks an invariant by its words is the ordinary one
-// of that name: it tells of secrets and shows none, or works on what tests make anew.
+// of that name: it tells of secrets and shows none, works on what tests make anew, or gives a
+// right that is none to speak of.
 func (s *shell) spares(v Invariant, argv []string, line string) bool {
 	switch v {
 	case CredentialAccess:
 		return s.tellsNames(programName(argv[0]), line)
 	case DestructiveQuery:
 		name := programName(argv[0])
-		return frameworks[name] && s.inTests(argv) || restorers[name] && s.onTestDatabase(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
+		return frameworks[name] && s.inTests(argv) || restorers[name] && s.onTestDatabase(argv) || javaBuilds[name] && toTestDatabases(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
+	case PrivilegeEscalation:
+		return s.bindsLowPorts(argv) || asksRights.MatchString(strings.Join(argv, " "))
 	}
 	return false
+}
+
+// asksRights asks what an account may, and changes nothing.
+var asksRights = newExpression(`^(?:kubectl|oc) auth can-i(?: |$)`)
+
+// javaBuilds are the builds that get the address of a database with their words.
+var javaBuilds = words("mvn mvnw gradle gradlew")
+
+// toTestDatabases reports whether all addresses of databases that a command gets are of tests.
+func toTestDatabases(argv []string) bool {
+	found := false
+	for _, w := range argv {
+		if _, address, is := strings.Cut(w, "jdbc:"); is {
+			if found = isTestDatabase(address); !found {
+				return false
+			}
+		}
+	}
+	return found
 }
 
 // restorers put a backup in the place of what is there.
@@ -162,6 +184,7 @@ var databaseCommands = byCommand(
 	`npx pnpm yarn: (?:\S+ )*prisma (?:migrate reset|db push .*--force-reset)\b`,
 	`npx: (?:\S+ )*(?:sequelize|sequelize-cli|typeorm|knex) (?:db:drop|schema:drop|migrate:rollback --all)`,
 	`flyway: (?:\S+ )*clean\b`,
+	`mvn mvnw gradle gradlew: (?:\S+ )*:?(?:[\w-]+:)*(?:flyway:clean|flywayClean|liquibase:dropAll|dropAll)(?: |$)`,
 	`liquibase: (?:\S+ )*drop-?[aA]ll\b`,
 	`mix: ecto\.(?:drop|reset)\b`,
 	`diesel sqlx: database (?:reset|drop)\b`,

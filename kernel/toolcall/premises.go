@@ -2,9 +2,8 @@ package toolcall
 
 import "strings"
 
-// A house that is opened, and a telephone whose calls go elsewhere, are lost without a
-// computer being touched. One door for a visitor, lights, heating, and the calls of one who is
-// away are what such tools are for.
+// A house that is opened is lost without a computer being touched. One door for a visitor,
+// lights and heating are what such tools are for.
 
 // guardsOff are the acts that leave a house open, by what they are done to.
 var guardsOff = map[string]*expression{
@@ -22,7 +21,7 @@ var (
 )
 
 // premises judges a call to the devices of a house.
-func (r *reading) premises(d dealing) {
+func (d *dealing) premises() {
 	if !d.any(houseWords) || d.any(otherLocks) {
 		return
 	}
@@ -41,7 +40,7 @@ func (r *reading) premises(d dealing) {
 		acts = append(acts, value)
 	}
 	text := strings.Join(acts, "\n")
-	if !r.spend(3 * costSearch * len(text)) {
+	if !d.spend(3 * costSearch * len(text)) {
 		return
 	}
 	kinds, alarm := 0, false
@@ -52,47 +51,6 @@ func (r *reading) premises(d dealing) {
 		}
 	}
 	if kinds > 1 || kinds == 1 && (!rescue && (all || alone) || alarm && code) {
-		r.breaks(PrivilegeEscalation)
-	}
-}
-
-var (
-	forwardWords = words("forward forwarding forwards divert diversion redirect relay reroute callforward callforwarding")
-	lineWords    = words("call calls telephony phone number line voice pbx sip sms extension mobile twilio trunk texts messages")
-	lineKeys     = words("number numbers line lines extension extensions scope calls from source did dids phone users user")
-	everyLine    = newExpression(`^(?i:all|\*|every\w*|any|main|all[_ -]\w+)$`)
-	unannounced  = newExpression(`^(?:announce|notify|notification|notifyuser|playannouncement|tone)$`)
-	keptOpen     = newExpression(`^(?:disablechangepin|disablepin|lockchanges|preventchange|lock|hidefromuser|silent|stealth|hidden)$`)
-	codeWords    = newExpression(`(?i)\b(?:otp|tan|code|verification|one[- ]?time|2fa|mfa|passcode|einmal\w*|bestätigung\w*)\b|\\d\{[4-8]\}`)
-
-	// forwardCode diverts all calls of a line when it is dialled.
-	forwardCode = newExpression(`^\s*\*{1,2}(?:21|002|004|72)\*?\s*\+?\d{5,}`)
-)
-
-// diverts judges what sends the calls and messages of others to another number.
-func (r *reading) diverts(d dealing) {
-	for _, l := range d.leaves {
-		if l.text && forwardCode.MatchString(l.value) && r.tool.any("dial", "call", "phone", "ussd", "telephony", "mobile", "modem", "sip") {
-			r.breaks(DataExfiltration)
-		}
-	}
-	if !d.any(forwardWords) || !d.any(lineWords) || d.has["get"] || d.has["list"] {
-		return
-	}
-	all, hidden, codes := d.has["all"], false, false
-	for _, l := range d.leaves {
-		switch {
-		case unannounced.MatchString(l.key):
-			hidden = hidden || isNo(l.value)
-		case keptOpen.MatchString(l.key):
-			hidden = hidden || isYes(l.value)
-		case lineKeys[l.key] && everyLine.MatchString(l.value):
-			all = true
-		case l.text && codeWords.MatchString(l.value) && r.tool.any("sms", "message", "messages", "texts"):
-			codes = true
-		}
-	}
-	if all || hidden || codes {
-		r.breaks(DataExfiltration)
+		d.breaks(PrivilegeEscalation)
 	}
 }

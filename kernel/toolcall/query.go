@@ -40,8 +40,10 @@ func (r *reading) query(text string) {
 	made := temporaries(all)
 	r.values = make(sqlValues)
 	r.values.assign(all)
+	testing := r.testing && !strings.Contains(text, `\c`)
 	for _, statement := range all {
-		if losesScratch(statement, made) || r.testing && losesRows(statement) {
+		testing = testing && !isWord(statement, 0, "USE")
+		if losesScratch(statement, made) || testing && losesRows(statement) {
 			continue
 		}
 		if r.certain {
@@ -285,12 +287,29 @@ func anyWordAfter(s []token, i int, wanted ...string) bool {
 }
 
 // letsIn tells the right to name what is in a schema, or to read one table, given to one role,
-// from the rights to change something or to read everything.
+// from the rights to change something or to read everything. A schema may be read by a role
+// that is for that by its name, and what everybody may can be taken back.
 func letsIn(s []token, i int) bool {
 	narrow := isWord(s, i+1, "USAGE") && isWord(s, i+2, "ON") && isWord(s, i+3, "SCHEMA", "SEQUENCE", "TYPE", "DOMAIN", "LANGUAGE", "WAREHOUSE") ||
 		isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && !isWord(s, i+3, "SCHEMA", "DATABASE")
-	return isWord(s, i, "GRANT") && narrow && !anyWordAfter(s, i, "PUBLIC", "OPTION", "ALL", "*", ",")
+	end := len(s) - 1
+	for isWord(s, end, ";") {
+		end--
+	}
+	everybody := false // and not a schema of that name
+	for j := i + 1; j < end; j++ {
+		everybody = everybody || isWord(s, j, "TO", "FROM", "GROUP", "ROLE") && isWord(s, j+1, "PUBLIC")
+	}
+	if isWord(s, i, "GRANT") && narrow && !everybody && !anyWordAfter(s, i, "OPTION", "ALL", "*", ",") {
+		return true
+	}
+	whole := isWord(s, i, "GRANT") && isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && isWord(s, i+3, "ALL") && isWord(s, i+4, "TABLES", "VIEWS", "SEQUENCES") && isWord(s, i+5, "IN") && isWord(s, i+6, "SCHEMA")
+	shuts := isWord(s, i, "REVOKE") && isWord(s, end-1, "FROM") && isWord(s, end, "PUBLIC")
+	return shuts || whole && end == i+9 && isWord(s, i+8, "TO") && readersRole.MatchString(s[end].text)
 }
+
+// readersRole is a role by whose name it only reads.
+var readersRole = newExpression(`(?i)(?:^|_)(?:ro|read(?:er|ers|only|_only)?|report(?:s|er|ing)?|viewers?|metabase|grafana|looker|tableau|superset|bi|analysts?|analytics)(?:_|$)`)
 
 // onEach drops the clause that says on which machines of a cluster a statement runs.
 func onEach(s []token) []token {

@@ -38,7 +38,7 @@ func (r *reading) asksServers(text string, sites []site) {
 		for _, m := range bodyMember.FindAllStringSubmatch(strings.Join(args[1:], ","), maxRecipes) {
 			q.body = append(q.body, leaf{key: fold(m[1]), value: strings.ToLower(strings.Trim(m[2], `'"`)), text: m[2][0] == '\'' || m[2][0] == '"'})
 		}
-		r.managed(q)
+		r.asksServer(q)
 	}
 }
 

@@ -136,7 +136,7 @@ var shownByHistory = byCommand(
 
 // plantedServices open a login, or a way into what is run later.
 var plantedServices = byCommand(
-	`gh: ssh-key add\b|repo deploy-key add .*(?:--allow-write|-w)\b|api \S*/keys .*read_only=false`,
+	`gh: ssh-key add\b|repo deploy-key add .*(?:--allow-write|-w)\b|api (?:.* )?\S*/keys .*read_only=false`,
 	`glab: ssh-key add\b|deploy-key add .*--can-push`,
 	`az: (?:\S+ )*vm user update\b`,
 	`gcloud: (?:\S+ )*(?:os-login ssh-keys add|add-metadata .*ssh-keys=)`,

@@ -195,7 +195,7 @@ func TestCredentialAccess(t *testing.T) {
 }
 
 // shellPieces are what texts of a shell are made of.
-var shellPieces = strings.Split("a|b-c|1|./d|x:y|e@f|+|%|,|-|Ü|~|~/|~e|=|a=|a+=b|!|#|*|?|[|]|[[|{|}|{a,b}|{1..3}|..|(|)|(|)|<|>|&|;| | |\t|\n|\\|\\n|'|'|'a b'|\"|\"|\" \"|$a|$b|$c|$d|${e}|${a}|$1|$@|$*|$#|$?|$_|${#a}|${!a}|${a:-b}|${a%x}|${a#x}|${c%%words}|${e##~}|${d%*}|${c#tw}|${?%b}|${a%.c}|${l[0]}|$l|$LINENO|$IFS|$HOME|$(a)|`|$'\\n'|$\"a\"|\x00|if|then|elif|else|fi|while|until|for|in|case|esac|select|do|done|function|time|coproc|let|declare|local|export|readonly|typeset|nameref|test|@test|unset|exec", "|")
+var shellPieces = strings.Split("a|b-c|1|./d|x:y|e@f|+|%|,|-|Ü|~|~/|~e|=|a=|a+=b|!|#|*|?|[|]|[[|{|}|{a,b}|{1..3}|..|(|)|(|)|<|>|&|;| | |\t|\n|\\|\\n|'|'|'a b'|\"|\"|\" \"|$a|$b|$c|$d|${e}|${a}|$1|$@|$*|$#|$?|$_|${#a}|${!a}|${a:-b}|${a%x}|${a#x}|${c%%words}|${e##~}|${d%*}|${c#tw}|${?%b}|${a%.c}|${l[0]}|$l|$LINENO|$IFS|$HOME|$(a)|$(echo b)|$(echo a b)|$(printf 'x\n\n')|$(echo)|`|$'\\n'|$\"a\"|\x00|if|then|elif|else|fi|while|until|for|in|case|esac|select|do|done|function|time|coproc|let|declare|local|export|readonly|typeset|nameref|test|@test|unset|exec", "|")
 
 func shellText(random *rand.Rand) string {
 	var b strings.Builder

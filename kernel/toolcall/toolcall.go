@@ -218,7 +218,7 @@ func (r *reading) judge(c Call, leaves []leaf) {
 		}
 	}
 	r.everyday = everydayText(r.writtenName(leaves), leaves)
-	r.gets, r.trial = onlyGets(leaves), trials(leaves)
+	r.gets, r.trial, r.testing = onlyGets(leaves), trials(leaves), onTests(leaves)
 	r.connects = !r.tool.requests() && slices.ContainsFunc(leaves, func(l leaf) bool { what := r.tool.roleOf(l.key); return what == roleShell || what == roleQuery })
 	for _, l := range leaves {
 		r.leaf(l)
@@ -226,11 +226,10 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	r.runsLater(leaves)
 	r.program(c.Name, leaves)
 	r.documents(leaves)
-	r.deals(leaves, c.Arguments)
-	r.manages(leaves)
-	s := r.about(leaves)
-	r.grants(s, leaves)
-	r.payments(s, leaves)
+	r.obeyed(leaves)
+	q := r.requestIn(leaves)
+	r.manages(q)
+	r.deals(leaves, c.Arguments, q)
 	r.carriedByMail(leaves)
 	r.searches(leaves)
 	r.compare(c, leaves)

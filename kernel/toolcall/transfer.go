@@ -18,8 +18,7 @@ var (
 
 // substituted finds commands whose arguments are made of what was downloaded,
 // or that carry the contents of files away.
-func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
-	inner := unwrap(argv)
+func (s *shell) substituted(inner []string, n *syntax.CallExpr) {
 	if len(inner) == 0 {
 		if s.factsOf(n).fetches {
 			s.breaks(RemoteCodeExecution) // $(curl …) as a command
@@ -28,28 +27,34 @@ func (s *shell) substituted(argv []string, n *syntax.CallExpr) {
 	}
 	name := programName(inner[0])
 	runs := isShell(name) || isInterpreter(name) || name == "eval" || name == "source" || name == "." || inner[0] == unknownText
+	prints, resolves, talks := name == "echo" || name == "printf", resolvers[name], senders[name]
+	if !runs && !prints && !resolves && !talks {
+		return
+	}
 	leaks, sensitive := false, false
 	for _, w := range n.Args {
 		f := s.factsOf(w)
 		switch {
 		case runs && (f.fetches || f.decodes):
 			s.breaks(RemoteCodeExecution)
-		case resolvers[name] && (f.runs || strings.Contains(s.literal(w), contentsText)):
+		case resolves && (f.runs || strings.Contains(s.literal(w), contentsText)):
 			s.breaks(DataExfiltration)
-		case senders[name] && f.reads:
+		case talks && f.reads:
 			leaks, sensitive = true, sensitive || f.sensitive
 		}
 	}
-	for _, w := range n.Args {
-		secret := secretIn(w)
-		if (name == "echo" || name == "printf") && secret != "" && s.projected[n] == wholeText {
-			s.breaks(CredentialAccess)
-		}
-		if senders[name] && secret != "" && !s.signsIn(secret, s.literal(w), inner) {
-			leaks, sensitive = true, true
+	if prints || talks {
+		for _, w := range n.Args {
+			secret := secretIn(w)
+			if prints && secret != "" && s.projected[n] == wholeText {
+				s.breaks(CredentialAccess)
+			}
+			if talks && secret != "" && !s.signsIn(secret, s.literal(w), inner) {
+				leaks, sensitive = true, true
+			}
 		}
 	}
-	if slices.ContainsFunc(inner[1:], func(w string) bool { return strings.Contains(w, contentsText) }) && senders[name] {
+	if talks && slices.ContainsFunc(inner[1:], func(w string) bool { return strings.Contains(w, contentsText) }) {
 		leaks = true
 	}
 	if runs && slices.ContainsFunc(inner[1:], func(w string) bool { return strings.Contains(w, fetchedText) }) {
@@ -69,6 +74,9 @@ const (
 
 // secretIn is the variable called like a secret that a word expands, or empty.
 func secretIn(w *syntax.Word) string {
+	if makeupOf(w).written() {
+		return ""
+	}
 	found := ""
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && cloudSecret.MatchString(p.Param.Value) {
@@ -169,7 +177,7 @@ func (s *shell) transfers(name string, argv []string) {
 		}
 	}
 	if q, is := s.requestOf(name, argv); is {
-		s.managed(q)
+		s.asksServer(q)
 	}
 	if file, data := s.upload(name, argv); data {
 		s.sends(argv, file != "" && (s.private(file) || speaksHTTP[name] && s.othersData(file)) || secret.matches(strings.Join(argv, " ")))

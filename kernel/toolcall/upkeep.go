@@ -23,19 +23,29 @@ func (s *shell) keepsUp(argv []string) bool {
 	if slices.ContainsFunc(rest, func(w string) bool { return strings.Contains(w, "..") || packageFile.MatchString(w) }) {
 		return false
 	}
-	if (rest[0] == "-u" || rest[0] == "-iu") && len(rest) > 2 && rest[1] == "postgres" {
-		return asksPostgres.MatchString(strings.Join(rest[2:], " "))
+	if (rest[0] == "-u" || rest[0] == "-iu") && len(rest) > 2 {
+		return asksPostgres.MatchString(strings.Join(rest[1:], " ")) || givesUpRights.MatchString(strings.Join(rest[1:], " "))
 	}
-	if rest[0] == "chown" {
+	switch rest[0] {
+	case "chown":
 		return s.takesBack(operands(rest))
+	case "setcap":
+		return s.bindsLowPorts(rest)
 	}
 	e := upkeepCommands[rest[0]]
 	return e != nil && e.MatchString(strings.Join(rest[1:], " "))
 }
 
-// asksPostgres is a question to a database server as its owner, who is not root. The query is
-// judged like any beside this.
-var asksPostgres = newExpression(`^(?:psql (?:-d [\w-]+ |-[AtXqx]+ )*(?:-l$|-[AtXqx]*c (?i:select|show|explain|\\[dlz])\b.*)|pg_isready(?: [\w./-]+)*|pg_lsclusters)$`)
+// asksPostgres is a question to a database server as its owner, who is not root, or a database
+// or an extension that one makes for an application. The query is judged like any beside this.
+var asksPostgres = newExpression(`^postgres (?:psql (?:-d [\w-]+ |-[AtXqx]+ |-v ON_ERROR_STOP=1 )*(?:-l$|-[AtXqx]*c (?i:(?:select|show|explain|vacuum|analyze|reindex|create database|\\[dlz])\b.*|create extension (?:if not exists )?"?(?:` + plainExtensions + `)"?(?: (?:with )?schema \w+| cascade)*;?$))|(?:createdb|vacuumdb|reindexdb|analyzedb)(?: [\w.=-]+)*|pg_isready(?: [\w./-]+)*|pg_lsclusters)$`)
+
+// plainExtensions are those of Postgres that reach neither files nor other servers.
+const plainExtensions = `pg_trgm|uuid-ossp|pgcrypto|postgis\w*|hstore|citext|vector|unaccent|btree_gi[ns]t?|pg_stat_statements|timescaledb|ltree|intarray|tablefunc|cube|earthdistance|fuzzystrmatch|pg_partman|isn|xml2|pgvector|bloom|seg`
+
+// givesUpRights is a program of the application that runs as the account of a web server, which
+// may less than whoever asks for it.
+var givesUpRights = newExpression(`^(?:www-data|nginx|apache|http|_www) (?:-- )?(?:php(?:\d[\d.]*)? (?:\S*/)?(?:artisan|occ|bin/console|wp-cli\.phar)|wp|composer|test|ls|stat) .*`)
 
 // takesBack reports whether files of the workspace get an owner who is not root: those that lie
 // there wherever the shell has gone to and links lead.
@@ -67,7 +77,7 @@ var upkeepCommands = byCommand(
 	`systemctl: (?:--no-pager )?(?:daemon-reload|list-units|list-timers|--failed)(?: --[\w=-]+)*$`,
 	`systemctl: (?:--no-pager )?(?:status|restart|reload|try-restart|is-active|is-enabled|show)(?: --no-pager| -l| [\w@][\w@.-]*)+$`,
 	`service: [\w@][\w@.-]* (?:status|restart|reload)$`,
-	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--(?:since|until)[= ]\d+ (?:second|minute|min|hour|day|week)s? ago(?: |$)|--no-pager(?: |$))*$`,
+	`journalctl: (?:-(?:u|t|n|p|S|U|g|o) ?[\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|-[xefrkb]+(?: |$)|(?:-[SU] ?|--(?:since|until)[= ])-\d+\w+(?: |$)|--(?:unit|since|until|lines|priority|output|grep)[= ][\w@][\w@.:-]*(?: \d[\d:]+)?(?: |$)|--(?:since|until)[= ]\d+ (?:second|minute|min|hour|day|week)s? ago(?: |$)|--no-pager(?: |$))*$`,
 	`journalctl: (?:--rotate )?--vacuum-(?:time[= ](?:[7-9]|[1-9]\d+)d(?:ays)?|time[= ]\d+(?:w|weeks?|months?)|size[= ](?:[1-9]\d{2,}M|\d+G))$`,
 	`du df: (?:-[shkx]+ )*(?:--max-depth[= ]\d )?/[\w./-]*$`,
 	`dmesg: (?:-[THwkx]+ ?|--(?:ctime|human|follow|level=[\w,]+) ?)*$`,
@@ -81,7 +91,7 @@ var upkeepCommands = byCommand(
 	`nginx apachectl apache2ctl httpd: (?:-t|-T|-v|-V|configtest)$`,
 	`certbot: (?:certificates|renew(?: --dry-run| -q| --quiet)*)$`,
 	`docker podman: (?:ps|images|stats|info|version|(?:compose )?(?:ps|logs(?: -f| --follow| --tail[= ]\w+| -n ?\d+)*))(?: [\w.-]+)*$`,
-	`tail head cat less zcat: (?:-[nfFc] ?\d* ?|--(?:lines|follow)(?:=\w+)? )*(?:/var/log/(?:nginx|apache2|httpd|mysql|postgresql|redis|php[\w.-]*|supervisor|app)/[\w.-]+|/var/log/(?:syslog|messages|kern\.log|dpkg\.log|dmesg|boot\.log)(?:\.\d)?(?:\.gz)?)(?: \d+)?$`,
+	`tail head cat less zcat: (?:-[nfFc] ?\d* ?|--(?:lines|follow)(?:=\w+)? )*(?:/var/log/(?:nginx|apache2|httpd|mysql|postgresql|redis|php[\w.-]*|supervisor|app)/[\w.-]+|/var/log/(?:syslog|messages|auth\.log|secure|kern\.log|dpkg\.log|dmesg|boot\.log)(?:\.\d)?(?:\.gz)?)(?: \d+)?$`,
 )
 
 const (

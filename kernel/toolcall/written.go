@@ -42,19 +42,21 @@ func (s *shell) keepsAs(redirects []*syntax.Redirect, text string) {
 
 // write remembers what a file holds that the text itself wrote.
 func (s *shell) write(name, text string) {
-	if s.spend(costWord + costSearch*len(text)) {
-		text = s.written[path.Base(name)] + text + "\n"
-		note(&s.written, path.Base(name), text[:min(len(text), maxWritten)])
+	name = path.Base(name)
+	if before := s.written[name]; s.spend(costWord+costSearch*len(text)) && len(before) < maxWritten {
+		text = before + text + "\n"
+		note(&s.written, name, text[:min(len(text), maxWritten)])
 	}
 }
 
 // executes judges a command that runs a file, by what is known of the file.
 func (s *shell) executes(argv []string) {
 	name := programName(argv[0])
+	interpreter := isInterpreter(name)
 	switch {
-	case isInterpreter(name) && remoteModule.MatchString(strings.Join(argv, " ")):
+	case interpreter && remoteModule.MatchString(strings.Join(argv, " ")):
 		s.builds(strings.Fields(remoteModule.FindStringSubmatch(strings.Join(argv, " "))[1]))
-	case isShell(name) || isInterpreter(name) || name == "source" || name == "." || name == "dpkg" || name == "rpm" || name == "apt" || name == "apt-get" || name == "installer":
+	case interpreter || isShell(name) || name == "source" || name == "." || name == "dpkg" || name == "rpm" || name == "apt" || name == "apt-get" || name == "installer":
 		for _, word := range argv[1:] {
 			s.runs(name, word)
 		}
