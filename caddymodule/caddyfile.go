@@ -110,6 +110,7 @@ func init() {
 //	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
+		d.Next() // to where the error is
 		return nil, d.Err("the lex option is given twice")
 	}
 	a := new(App)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -71,6 +72,9 @@ func (h *Handler) parseDialect(d *caddyfile.Dispenser) error {
 	one := DialectPath{Path: args[0], Dialect: args[1]}
 	if err := one.check(); err != nil {
 		return d.WrapErr(err)
+	}
+	if slices.ContainsFunc(h.Dialects, func(other DialectPath) bool { return other.Path == one.Path }) {
+		return d.Errf("the dialect of %s is given twice", one.Path)
 	}
 	h.Dialects = append(h.Dialects, one)
 	return nil

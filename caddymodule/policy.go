@@ -247,9 +247,12 @@ func (p *Policy) start(ctx context.Context, e *sharedStore) error {
 		return err
 	}
 	if err := e.store.PutDocument(ctx, p.governor.Kernel.PolicyHash(), text); err != nil {
-		return err
+		return fmt.Errorf("the store does not take the policy: %w", err)
 	}
-	return e.store.PutDocument(ctx, p.governor.Setup, p.setup)
+	if err := e.store.PutDocument(ctx, p.governor.Setup, p.setup); err != nil {
+		return fmt.Errorf("the store does not take the setup: %w", err)
+	}
+	return nil
 }
 
 // loadEmbedder loads the embedder module of the app or of a policy.

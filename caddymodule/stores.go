@@ -95,7 +95,7 @@ func (RedisStore) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves placeholders.
+// Provision resolves placeholders and checks the addresses.
 func (s *RedisStore) Provision(caddy.Context) error {
 	if len(s.URLs) == 0 {
 		return errors.New("the redis store needs an address: store redis redis://host:6379")
@@ -104,7 +104,7 @@ func (s *RedisStore) Provision(caddy.Context) error {
 	for i, u := range s.URLs {
 		s.URLs[i] = repl.ReplaceAll(u, "")
 	}
-	return nil
+	return redis.CheckURLs(s.URLs)
 }
 
 // StoreKey returns the identity of the servers.

@@ -30,3 +30,17 @@ func TestBoltPath(t *testing.T) {
 		}
 	}
 }
+
+// An address that is none is told when the configuration is checked, without what it holds.
+func TestRedisURLs(t *testing.T) {
+	t.Setenv("LEX_TEST_REDIS", "rediss://user:hush@redis.example:6380/2")
+	for url, valid := range map[string]bool{
+		"redis://localhost:6379": true, "{env.LEX_TEST_REDIS}": true,
+		"hush": false, "{env.LEX_TEST_UNSET}": false, "http://hush:6379": false,
+	} {
+		s := &caddymodule.RedisStore{URLs: []string{url}}
+		if err := s.Provision(caddy.Context{}); (err == nil) != valid || err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

@@ -62,14 +62,20 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// CheckURLs reports whether Open understands the addresses, without a connection.
+func CheckURLs(urls []string) error {
+	_, err := parse(urls, defaultTimeout)
+	return err
+}
+
 // parse reads the URL. Its errors do not quote it: it may hold a password.
 func parse(urls []string, timeout time.Duration) (*client.Options, error) {
 	if len(urls) != 1 {
-		return nil, errors.New("opening redis: give exactly one url")
+		return nil, errors.New("redis: give exactly one url")
 	}
 	o, err := client.ParseURL(urls[0])
 	if err != nil {
-		return nil, errors.New("opening redis: the url is not of the form redis://[user:password@]host[:port][/db]")
+		return nil, errors.New("redis: the url is not of the form redis://[user:password@]host[:port][/db]")
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout+time.Second
 	o.ContextTimeoutEnabled = true
