@@ -321,6 +321,11 @@ func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 func (a *governedAnswer) Whole(status int, body []byte) {
 	a.usage.Read(body)
 	texts, outcome, body := a.readWhole(status, body)
+	if outcome == kernel.Aborted {
+		a.refundQuota(a.r.Context()) // before the client has the answer, and leaves
+		a.replaceWith(errUpstreamBroken, outcome, "no output")
+		return
+	}
 	if refused, err := a.assessed.AssessToolResults(a.r.Context()); err == nil && refused {
 		outcome = kernel.Answered // refused, even where it was an error
 	}
@@ -407,6 +412,9 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		a.assessed.AnswerID, a.assessed.Pending = response.ID, response.Pending
 		a.failed = a.failed || response.Err
 		return a.assessed.ReadAnswer(response), outcome, body
+	}
+	if a.opened.Mode == kernel.Enforce && !a.asksToolServer() && wire.EndsEarly(body) {
+		return nil, kernel.Aborted, body // nobody knows what it was going to say
 	}
 	return a.readForeign(body), outcome, body
 }

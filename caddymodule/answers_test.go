@@ -338,6 +338,20 @@ func TestUpstreamDoesNotSpeakInOurName(t *testing.T) {
 	}
 }
 
+// A client that asked for the usage at the end of a stream finds it behind a refusal too.
+func TestRefusedStreamsTellUsage(t *testing.T) {
+	for path, question := range map[string]string{"/v1/chat/completions": chatStreamed, "/v1/completions": `{"model":"m","stream":true,"prompt":"What is the capital of France?"}`} {
+		asking := strings.Replace(question, "{", `{"stream_options":{"include_usage":true},`, 1)
+		for _, body := range []string{question, asking} {
+			s := newSite(t, `{}`, answering("text/event-stream", stream(capitulation)))
+			got := s.post(path, strings.Replace(body, "What is the capital of France?", attack, 1)).Body.String()
+			if strings.Contains(got, `"choices":[],"usage":{"prompt_tokens":0`) != (body == asking) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+				t.Errorf("%s: %s: %s", path, body, got)
+			}
+		}
+	}
+}
+
 // An answer of ours has our headers only.
 func TestOurAnswersHaveOurHeaders(t *testing.T) {
 	foreign := map[string]string{
@@ -444,6 +458,7 @@ func TestOutcomes(t *testing.T) {
 		"leaves within the answer":   {`{}`, chatQuestion, "client_gone", after(answering("application/json", completion("Paris.")), leave)},
 		"leaves within a stream":     {`{}`, chatStreamed, "client_gone", after(answering("text/event-stream", chunk("", map[int]string{0: "Paris"})), leave)},
 		"upstream breaks off":        {`{}`, chatStreamed, "aborted", answering("text/event-stream", chunk("", map[int]string{0: "Paris"}))},
+		"JSON breaks off":            {`{}`, chatQuestion, "aborted", answering("application/json", strings.TrimSuffix(completion("Paris."), "}"))},
 		"upstream says nothing":      {`{}`, chatQuestion, "provider_failed", func(http.ResponseWriter, *http.Request) error { return nil }},
 		"a stopped stream":           {`{}`, chatStreamed, "refused", answering("text/event-stream", stream(capitulation, strings.Repeat(" more", 100)))},
 		"blocked by us":              {`{"unknown":"block"}`, chatQuestion, "refused", answering("application/json", odd)},

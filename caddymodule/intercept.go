@@ -275,7 +275,7 @@ func (c *interception) refusal(receipt *govern.Receipt) wire.Refusal {
 	}
 	return wire.Refusal{
 		ID: receipt.ID, Model: c.call.Model, Text: c.policy.RefusalText,
-		Created: c.started.Unix(), Choices: c.call.Choices, Place: place, Reply: c.call.Reply,
+		Created: c.started.Unix(), Choices: c.call.Choices, Place: place, Reply: c.call.Reply, TellsUsage: c.call.TellsUsage,
 	}
 }
 

@@ -225,6 +225,9 @@ type Request struct {
 	Model      string
 	Stream     bool
 	Structured bool // the answer must be JSON, so prose in its place breaks the client
+	// TellsUsage: in OpenAI's APIs, the stream ends in a chunk that tells the tokens used,
+	// which clients read without asking whether it is there.
+	TellsUsage bool
 	// Choices is how many alternative answers are asked for, 1 to [MaxChoices]. In
 	// JSON-RPC it is how many requests wait for an answer, and may be 0.
 	Choices int
@@ -331,6 +334,8 @@ type Refusal struct {
 	Place     Place
 	Choices   int   // as in the Request; less than 1 counts as 1
 	Reply     Reply // as in the Request
+	// TellsUsage is as in the Request. The refusal itself used no tokens.
+	TellsUsage bool
 	// Blocked are calls to a [ToolServer] that are told their own note instead of Text.
 	Blocked []BlockedCall
 }

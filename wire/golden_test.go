@@ -42,6 +42,7 @@ func TestRefusals(t *testing.T) {
 			"refusal_content":    {Place: wire.OnlyContent},
 			"refusal_two":        {Choices: 2, Place: wire.OnlyRefusal},
 			"refusal_everywhere": {},
+			"refusal_usage":      {TellsUsage: true},
 		} {
 			r.ID, r.Model, r.Text, r.Created = "KRN-1", "gpt-x", declined, 1700000000
 			d := dialect(t, api)

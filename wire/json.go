@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -83,6 +84,13 @@ func whyInvalid(body []byte) error {
 		return invalid("not valid JSON near byte %d", syntactic.ByteOffset)
 	}
 	return invalid("it ends too early")
+}
+
+// EndsEarly reports whether a body is the beginning of a JSON object or array, and no more.
+func EndsEarly(body []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	kind := d.PeekKind()
+	return (kind == '{' || kind == '[') && errors.Is(d.SkipValue(), io.ErrUnexpectedEOF)
 }
 
 // opened is how many objects and arrays JSON has, or more: it takes text for them too. Few

@@ -40,3 +40,14 @@ func TestCheckJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestEndsEarly(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"a":`: true, `[{"a":"b`: true, ` {"a":1`: true, `{`: true, "\n[1,": true,
+		``: false, ` `: false, `{}`: false, `{"a":1}x`: false, `{]`: false, `"a`: false, `tru`: false, `{"a":1,"a":`: false, `text {`: false,
+	} {
+		if got := wire.EndsEarly([]byte(body)); got != want {
+			t.Errorf("%q: %v", body, got)
+		}
+	}
+}

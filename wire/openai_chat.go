@@ -65,7 +65,7 @@ func (chat) Stream() StreamWriter {
 func chatRefusalStream(head openaiBody, r Refusal, begun bool) []byte {
 	return openaiRefusalStream(head,
 		openaiChoice{Delta: chatRefusalDelta(r, begun)},
-		openaiChoice{Delta: map[string]any{}, FinishReason: &finishStop}, refusalChoices(r))
+		openaiChoice{Delta: map[string]any{}, FinishReason: &finishStop}, r)
 }
 
 func chatRefusalDelta(r Refusal, begun bool) map[string]any {

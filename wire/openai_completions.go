@@ -130,7 +130,7 @@ func (completions) Stream() StreamWriter {
 func completionsRefusalStream(head openaiBody, r Refusal, _ bool) []byte {
 	return openaiRefusalStream(head,
 		openaiChoice{Text: &r.Text},
-		openaiChoice{Text: new(string), FinishReason: &finishStop}, refusalChoices(r))
+		openaiChoice{Text: new(string), FinishReason: &finishStop}, r)
 }
 
 // Error is the body of an HTTP error.

@@ -30,6 +30,7 @@ func openaiRequest(root gjson.Result, body schema) (Request, error) {
 	body(&w, root)
 	w.markEarlier()
 	r.Model, r.Stream, r.Parts = model, stream.Bool(), w.parts
+	r.TellsUsage = root.Get("stream_options.include_usage").Bool()
 	return r, w.err
 }
 

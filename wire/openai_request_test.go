@@ -85,7 +85,7 @@ func TestChatRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Model != "gpt-x" || !r.Stream || !r.Structured || r.Choices != 3 || r.Prompt() != "Look here." || r.Session != "s1" {
+	if r.Model != "gpt-x" || !r.Stream || !r.TellsUsage || !r.Structured || r.Choices != 3 || r.Prompt() != "Look here." || r.Session != "s1" {
 		t.Errorf("read as %q, stream %v, structured %v, %d choices, prompt %q, session %q", r.Model, r.Stream, r.Structured, r.Choices, r.Prompt(), r.Session)
 	}
 	compareTools(t, r.Tools, []wire.ToolDefinition{

@@ -65,14 +65,18 @@ func openaiHead(prefix, object string, r Refusal) openaiBody {
 func refusalChoices(r Refusal) int { return min(max(r.Choices, 1), MaxChoices) }
 
 // openaiRefusalStream sends each choice's text and end, and then the stream's.
-func openaiRefusalStream(body openaiBody, refusal, end openaiChoice, choices int) []byte {
+func openaiRefusalStream(body openaiBody, refusal, end openaiChoice, r Refusal) []byte {
 	var out []byte
-	for i := range choices {
+	for i := range refusalChoices(r) {
 		refusal.Index, end.Index = i, i
 		for _, choice := range []openaiChoice{refusal, end} {
 			body.Choices = []openaiChoice{choice}
 			out = AppendEvent(out, encode(body))
 		}
+	}
+	if r.TellsUsage {
+		body.Choices, body.Usage = []openaiChoice{}, &openaiUsage{}
+		out = AppendEvent(out, encode(body))
 	}
 	return AppendEvent(out, doneData)
 }
