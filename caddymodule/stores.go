@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
@@ -35,6 +36,8 @@ type BoltStore struct {
 	// The database file. Placeholders are allowed. Default: lex/lex.db in Caddy's data
 	// directory.
 	Path string `json:"path,omitempty"`
+
+	logger *zap.Logger
 }
 
 // CaddyModule returns the Caddy module information.
@@ -46,7 +49,8 @@ func (BoltStore) CaddyModule() caddy.ModuleInfo {
 }
 
 // Provision makes the path absolute: it is the store's identity.
-func (s *BoltStore) Provision(caddy.Context) error {
+func (s *BoltStore) Provision(ctx caddy.Context) error {
+	s.logger = ctx.Logger()
 	path, err := caddy.NewReplacer().ReplaceOrErr(s.Path, true, true)
 	if err != nil { // a file whose name nobody knows would be lost with its container
 		return fmt.Errorf("the path %q of the bolt store: %w", s.Path, err)
@@ -66,7 +70,14 @@ func (s *BoltStore) StoreKey() string { return "bolt:" + s.Path }
 
 // OpenStore opens the file, or says who to ask when it is locked.
 func (s *BoltStore) OpenStore(context.Context) (store.Store, error) {
-	return bolt.Open(s.Path, bolt.Options{})
+	opened, err := bolt.Open(s.Path, bolt.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if opened.JournalMissing() {
+		s.logger.Warn("the store was not closed, and its journal is missing or empty: its last turns may be lost", zap.String("journal", s.Path+".journal"))
+	}
+	return opened, nil
 }
 
 // UnmarshalCaddyfile sets up the store from Caddyfile tokens. Syntax:

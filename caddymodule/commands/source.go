@@ -66,7 +66,14 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 	case info.Size() == 0: // and fill it
 		return nil, fmt.Errorf("opening the store: %s is empty, so it is no database", place)
 	}
-	return bolt.Open(place, bolt.Options{})
+	s, err := bolt.Open(place, bolt.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if s.JournalMissing() {
+		_, _ = fmt.Fprintf(os.Stderr, "%s was not closed, and %s.journal is missing or empty: the last turns may be lost\n", place, place)
+	}
+	return s, nil
 }
 
 // watch returns the source; see is shown each receipt that is read from it, before the

@@ -40,7 +40,7 @@ var (
 	documentsBucket  = []byte("policies")   // hash → JSON of a policy or a setup
 	benchmarksBucket = []byte("benchmarks") // sequence number → row
 	probeBucket      = []byte("probe")      // empty, see Check
-	journalBucket    = []byte("journal")    // the epoch of the journal
+	journalBucket    = []byte("journal")    // the epoch of the journal, and whether there is one
 )
 
 // Options adjusts a store. The zero value is right for production.
@@ -57,6 +57,7 @@ type Store struct {
 	closed atomic.Bool
 	failed atomic.Bool // the last batch could not be written
 	close  func() error
+	lacks  bool // see JournalMissing
 
 	// mu guards what follows. A batch holds it from its first change until all of it is
 	// durable, so that no read sees what could still be lost.
@@ -86,7 +87,7 @@ const journalSuffix = ".journal"
 // Open opens the file, and creates it with mode 0600, and its folder with 0700,
 // when it is not there. It waits up to a second for another process to let go
 // of it; after that the error says who to ask. What a process that was killed left in the
-// journal is taken into the file.
+// journal is taken into the file; see [Store.JournalMissing].
 func Open(path string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -195,8 +196,17 @@ func (s *Store) prepare() error {
 	if err := s.limits.load(s.tx.bucket(limitsBucket)); err != nil {
 		return err
 	}
+	use := s.tx.tree.Bucket(journalBucket)
+	s.lacks = s.journal.blank && use.Get(openKey) != nil
+	if err := use.Put(openKey, []byte{1}); err != nil {
+		return err
+	}
 	return s.commit()
 }
+
+// JournalMissing reports whether the file was not closed by the process that had it last, and
+// its journal was not there when it was opened, or was empty: the last turns may be missing.
+func (s *Store) JournalMissing() bool { return s.lacks }
 
 // createBuckets creates those that are missing, and the first epoch.
 func createBuckets(tree *bbolt.Tx) error {
@@ -223,6 +233,9 @@ func (s *Store) shut() error {
 	_ = s.mu.lock(context.Background())
 	defer s.mu.unlock()
 	err := s.begin()
+	if err == nil {
+		err = s.tx.tree.Bucket(journalBucket).Delete(openKey)
+	}
 	if err == nil {
 		err = s.commit()
 	}

@@ -33,8 +33,12 @@ const (
 // of another file as well.
 type epoch [16]byte
 
-// epochKey is where the tree has its epoch.
-var epochKey = []byte("epoch")
+var (
+	// epochKey is where the tree has its epoch.
+	epochKey = []byte("epoch")
+	// openKey is in the tree while a journal goes with it.
+	openKey = []byte("open")
+)
 
 func newEpoch() []byte {
 	var e epoch
@@ -65,15 +69,21 @@ type journal struct {
 	epoch  epoch
 	number uint32 // of the next record
 	end    int64  // where it begins
+	blank  bool   // the file was not there when it was opened, or was empty
 }
 
-// openJournal opens the file, and creates it with mode 0600 when it is not there.
+// openJournal opens the file, and creates it with mode 0600 when it is not there. From then
+// on it is never empty, which tells one without a record yet from one that was lost.
 func openJournal(path string) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // G304: it stands beside the operator's file
 	if err != nil {
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
+	j := &journal{file: file}
 	err = file.Chmod(0o600) // one that was made by hand or restored may have another
+	if err == nil {
+		err = j.fill()
+	}
 	if err == nil {
 		err = syncFolder(filepath.Dir(path))
 	}
@@ -81,7 +91,17 @@ func openJournal(path string) (*journal, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("creating the journal: %w", err)
 	}
-	return &journal{file: file}, nil
+	return j, nil
+}
+
+// fill gives an empty file its first block.
+func (j *journal) fill() error {
+	info, err := j.file.Stat()
+	if err != nil || info.Size() > 0 {
+		return err
+	}
+	j.blank = true
+	return errors.Join(j.file.Truncate(blockSize), j.file.Sync())
 }
 
 // syncFolder makes the names in a folder durable. Windows does so by itself, and cannot be

@@ -174,6 +174,35 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
+// A file that nobody closed, and whose journal is gone, says so once. One that was closed, or
+// whose journal is there without a record yet, lacks nothing.
+func TestJournalMissing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	fresh := killed(t, path)
+	advanceTimes(t, s, "k0", 3)
+	check := func(name, path string, want bool) {
+		t.Helper()
+		s, err := bolt.Open(path, bolt.Options{})
+		must(t, err)
+		if s.JournalMissing() != want {
+			t.Errorf("%s: missing is %v", name, !want)
+		}
+		must(t, s.Close())
+	}
+	removed, emptied := killed(t, path), killed(t, path)
+	must(t, os.Remove(removed+".journal"))
+	must(t, os.Truncate(emptied+".journal", 0))
+	check("killed", killed(t, path), false)
+	check("killed before its first turn", fresh, false)
+	check("removed", removed, true)
+	check("removed, opened again", removed, false)
+	check("emptied", emptied, true)
+	must(t, s.Close())
+	check("closed", path, false)
+	check("new", filepath.Join(t.TempDir(), "lex.db"), false)
+}
+
 // A journal that was left beside another file, or an older state of the same, is not its.
 func TestJournalOfAnotherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
