@@ -23,9 +23,13 @@ type ledger struct {
 	ids     []string // oldest first
 	changed map[string][]byte
 	moved   map[string]string // ids to the keys of the sessions that they are said to be of
+	unfound string            // a receipt in the log that its id does not lead to
 }
 
 func (l *ledger) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	if id == l.unfound {
+		return store.Receipt{}, store.ErrNotFound
+	}
 	r, err := l.Store.Receipt(ctx, id)
 	if key, moved := l.moved[id]; moved {
 		r.SessionKey = key
@@ -224,6 +228,11 @@ func TestVerifierOfAStore(t *testing.T) {
 	if len(faults) != 2 || !strings.Contains(faults[0], "prompt_commitment: ") || !strings.Contains(faults[1], "no such receipt") {
 		t.Errorf("other texts: %v", faults)
 	}
+	l.unfound = l.ids[39]
+	if _, faults = verify(t, source, false); len(faults) != 1 || !strings.Contains(faults[0], "does not find it by its id") {
+		t.Errorf("one that its id does not lead to: %v", faults)
+	}
+	l.unfound = ""
 	l.changed[l.ids[20]] = bytes.Replace(l.record(t, 20), []byte(`"turn":21`), []byte(`"turn":22`), 1)
 	if _, faults = verify(t, source, false); len(faults) != 2 || !strings.HasPrefix(faults[0], l.ids[20]+": form: ") || !strings.HasPrefix(faults[1], l.ids[21]+": log: ") {
 		t.Errorf("one changed: %v", faults)

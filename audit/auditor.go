@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -16,6 +17,10 @@ import (
 // maxWalk bounds how many receipts are read to get from the head of a session
 // to one of its receipts. It is more than a turn has tool calls.
 const maxWalk = 2 * store.MaxCalls
+
+// maxCompareWalk is the same where a text seems to be another than the one that was sent: to
+// say so is an accusation, and worth a longer way.
+const maxCompareWalk = 16 * maxWalk
 
 // Documents holds the policies and setups that receipts name by their hash.
 type Documents interface {
@@ -171,7 +176,7 @@ func (a Auditor) chain(ctx context.Context, entry store.Receipt, r kernel.Receip
 	if err != nil || !before.Passed() {
 		return before, err
 	}
-	after, err := a.head(ctx, entry, r)
+	after, err := a.head(ctx, entry, r, maxWalk)
 	if err != nil {
 		return Check{}, err
 	}
@@ -214,8 +219,9 @@ func (a Auditor) predecessor(ctx context.Context, r kernel.Receipt) (Check, erro
 	return passed(name, "it starts from what "+kernel.IDOf(r.Prev)+" left"), nil
 }
 
-// head searches the chain that ends at the session's head for the receipt.
-func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt) (Check, error) {
+// head searches the chain that ends at the session's head for the receipt, a number of steps
+// back at most.
+func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt, steps int) (Check, error) {
 	const name = "chain"
 	if entry.SessionKey == "" {
 		return unknown(name, "it belongs to no session"), nil
@@ -230,7 +236,7 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 	if r.Resent {
 		return a.resentHead(ctx, s.Head, r)
 	}
-	return a.walk(ctx, s.Head, r)
+	return a.walk(ctx, s.Head, r, steps)
 }
 
 // resentHead checks a receipt of a conversation that is identified only by the history
@@ -295,10 +301,10 @@ func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fa
 }
 
 // walk follows the chain from a head back to the receipt.
-func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
+func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt, steps int) (Check, error) {
 	const name = "chain"
 	link := head
-	for later := range maxWalk {
+	for later := range steps {
 		id := kernel.IDOf(link)
 		if id == r.ID && !r.AnswersTo(link) {
 			return failed(name, "the chain of its session has another record with its id"), nil
@@ -319,7 +325,7 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt) (Check
 		}
 		link = prev
 	}
-	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", maxWalk)), nil
+	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", steps)), nil
 }
 
 // notInChain returns the outcome for a receipt that is missing from the session's
@@ -356,5 +362,17 @@ func (a Auditor) texts(ctx context.Context, entry store.Receipt, r kernel.Receip
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	return t.compare(&r, s.Secret), nil
+	checks := t.compare(&r, s.Secret)
+	if !slices.ContainsFunc(checks, Check.Failed) {
+		return checks, nil
+	}
+	// A session that was erased and has begun again has another secret.
+	head, err := a.head(ctx, entry, r, maxCompareWalk)
+	if err != nil {
+		return nil, err
+	}
+	if head.OK == nil {
+		checks = t.compare(&r, nil)
+	}
+	return checks, nil
 }

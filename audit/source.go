@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -79,14 +80,17 @@ func (s StoreSource) Document(ctx context.Context, hash string) ([]byte, error) 
 // Head looks for the receipt on the way back from its session's head.
 func (s StoreSource) Head(ctx context.Context, id string) (Check, error) {
 	entry, err := s.store.Receipt(ctx, id)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrInvalid):
+		return failed("chain", "it is in the log, but the store does not find it by its id"), nil
+	case err != nil:
 		return Check{}, err
 	}
 	r, _, broken := openEntry(entry)
 	if broken != nil {
 		return unknown("chain", "the record is broken"), nil //nolint:nilerr // that is the finding, which form reports as well
 	}
-	return NewAuditor(s.store).head(ctx, entry, r)
+	return NewAuditor(s.store).head(ctx, entry, r, maxWalk)
 }
 
 // CompareTexts compares texts with a receipt's commitments.

@@ -212,7 +212,9 @@ func (a *readAPI) listBenchmarks(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "public, max-age=60, s-maxage=60")
+	if a.access == readPublic { // a shared cache asks nobody for a key
+		h.Set("Cache-Control", "public, max-age=60, s-maxage=60")
+	}
 	serveTagged(w, r, etag, body)
 	return nil
 }

@@ -66,6 +66,18 @@ func TestPublishBenchmarks(t *testing.T) {
 	}
 }
 
+// What only some may read, no shared cache keeps.
+func TestClosedBenchmarksAreNotCached(t *testing.T) {
+	for _, read := range []string{"keyed", "admin"} {
+		t.Setenv("LEX_TEST_ADMIN", password)
+		s := newSite(t, `{"read":"`+read+`"}`, answering("application/json", completion("Paris.")))
+		w := s.send(http.MethodGet, "/benchmarks", "", asAdmin, password)
+		if got := w.Header().Get("Cache-Control"); w.Code != http.StatusOK || got != "private, no-cache" {
+			t.Errorf("read %s: %d, %q", read, w.Code, got)
+		}
+	}
+}
+
 // Of the conditions of a request If-None-Match is known and nothing else: the list
 // is answered whole, and never with an error that is not JSON.
 func TestBenchmarksAreAnsweredWhole(t *testing.T) {

@@ -85,7 +85,8 @@ func TestKernelErrorsAreNoFailureOfTheStore(t *testing.T) {
 }
 
 // A commit whose answer is late or lost is repeated once, so that a store that
-// is merely slow does not keep a receipt of an answer that nobody got.
+// is merely slow does not keep a receipt of an answer that nobody got. If both are
+// lost, nobody can tell whether the receipt is there, and the answer is not sent.
 func TestLateCommits(t *testing.T) {
 	written := func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error {
 		if err := commit(ctx, t); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -248,5 +249,19 @@ func TestVerifyAfterErasure(t *testing.T) {
 	ask := `{"receipt_id":"` + old + `","prompt":"What is the capital of France?"}`
 	if v := s.verify(ask, asAdmin, password); !v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment?") {
 		t.Errorf("the text of an erased session: %+v", v)
+	}
+	// The key of a session that begins again under the name is another one.
+	for erased := time.Now(); time.Since(erased) < 2*time.Millisecond; { // receipts tell milliseconds
+	}
+	govern(s, question)
+	if v := s.verify(ask, asAdmin, password); !v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment?") {
+		t.Errorf("the text of an erased session that has begun again: %+v", v)
+	}
+	ask = strings.Replace(ask, old, s.ids()[2], 1)
+	if v := s.verify(ask, asAdmin, password); !v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment+") {
+		t.Errorf("the text of the new session: %+v", v)
+	}
+	if v := s.verify(strings.Replace(ask, "France", "Spain", 1), asAdmin, password); v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment-") {
+		t.Errorf("another text of the new session: %+v", v)
 	}
 }

@@ -58,7 +58,7 @@ type Store interface {
 	Log(ctx context.Context, after uint64, limit int) ([]Receipt, error)
 
 	// Receipt returns the receipt with the id, or [ErrNotFound], or [ErrInvalid] if its
-	// record is damaged so that it cannot be read.
+	// record is damaged so that it cannot be read, or the id leads to another receipt.
 	Receipt(ctx context.Context, id string) (Receipt, error)
 
 	// ReceiptOfTurn returns the receipt whose TurnID is id, or [ErrNotFound]. Of several

@@ -254,12 +254,20 @@ func receiptAt(k, v []byte) store.Receipt {
 
 // Receipt looks the id up.
 func (s *Store) Receipt(ctx context.Context, id string) (store.Receipt, error) {
-	return s.lookUp(ctx, idsBucket, id)
+	found, err := s.lookUp(ctx, idsBucket, id)
+	if err == nil && found.ID != id {
+		return store.Receipt{}, fmt.Errorf("the id of a receipt leads to receipt %d of the log, which is another: %w", found.Seq, store.ErrInvalid)
+	}
+	return found, err
 }
 
 // ReceiptOfTurn looks the turn's id up.
 func (s *Store) ReceiptOfTurn(ctx context.Context, id string) (store.Receipt, error) {
-	return s.lookUp(ctx, turnsBucket, id)
+	found, err := s.lookUp(ctx, turnsBucket, id)
+	if err == nil && found.TurnID != id {
+		return store.Receipt{}, fmt.Errorf("the id of a turn leads to receipt %d of the log, which is of another: %w", found.Seq, store.ErrInvalid)
+	}
+	return found, err
 }
 
 // lookUp finds a receipt by a bucket that leads from ids to sequence numbers.

@@ -179,3 +179,35 @@ func TestListsOfADamagedReceipt(t *testing.T) {
 		t.Errorf("reading it alone: %v", err)
 	}
 }
+
+// An id that leads to another receipt is not answered with it.
+func TestIDsThatMislead(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s := open(t, url, redis.Options{})
+	first, second := turn(store.Session{Key: "k"}, "KRN-A"), turn(store.Session{Key: "l"}, "KRN-B")
+	first.Receipt.TurnID, second.Receipt.TurnID = "turn-A", "turn-B"
+	must(t, s.Commit(t.Context(), first))
+	must(t, s.Commit(t.Context(), second))
+	db := connect(t, url)
+	for _, prefix := range []string{"lex:{0}:receipt:", "lex:{0}:turn:"} {
+		keys, err := db.Keys(t.Context(), prefix+"*").Result()
+		must(t, err)
+		if len(keys) != 2 {
+			t.Fatalf("%s: %v", prefix, keys)
+		}
+		other, err := db.Get(t.Context(), keys[1]).Result()
+		must(t, err)
+		must(t, db.Set(t.Context(), keys[0], other, 0).Err())
+		id := strings.TrimPrefix(keys[0], prefix)
+		find := s.Receipt
+		if prefix == "lex:{0}:turn:" {
+			find = s.ReceiptOfTurn
+		}
+		if _, err := find(t.Context(), id); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: %v", keys[0], err)
+		}
+		if _, err := find(t.Context(), strings.TrimPrefix(keys[1], prefix)); err != nil {
+			t.Errorf("%s: %v", keys[1], err)
+		}
+	}
+}

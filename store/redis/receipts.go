@@ -171,12 +171,20 @@ func isEntryID(id string) bool {
 
 // Receipt looks up the receipt's place in the stream.
 func (s *Store) Receipt(ctx context.Context, id string) (store.Receipt, error) {
-	return s.lookUp(ctx, receiptKey(id))
+	found, err := s.lookUp(ctx, receiptKey(id))
+	if err == nil && found.ID != id {
+		return store.Receipt{}, fmt.Errorf("the id of a receipt leads to receipt %d of the log, which is another: %w", found.Seq, store.ErrInvalid)
+	}
+	return found, err
 }
 
 // ReceiptOfTurn looks up the place of the turn's receipt.
 func (s *Store) ReceiptOfTurn(ctx context.Context, id string) (store.Receipt, error) {
-	return s.lookUp(ctx, turnKey(id))
+	found, err := s.lookUp(ctx, turnKey(id))
+	if err == nil && found.TurnID != id {
+		return store.Receipt{}, fmt.Errorf("the id of a turn leads to receipt %d of the log, which is of another: %w", found.Seq, store.ErrInvalid)
+	}
+	return found, err
 }
 
 // lookUp finds a receipt by a key that holds its place in the stream.
