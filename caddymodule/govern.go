@@ -67,7 +67,7 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 		return failureOf(outcome)
 	}
 	text = c.assessed.CutEchoes(text)
-	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent("", text))
+	judged, receipt, err := c.commitAnswer(r.Context(), text, kernel.Answered, c.policy.governor.Sent("", text))
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}
@@ -286,8 +286,8 @@ func readReply(got *recorder, d wire.Reader) reply {
 // commitAnswer judges the text, if there is one, and the baseline, and commits the
 // turn. With an error the receipt says what could not be written, as far as that is
 // known: a stream that began tells it at its end.
-func (c *governCall) commitAnswer(ctx context.Context, text string, sent govern.SentText) (*govern.Judged, *govern.Receipt, error) {
-	judged, err := c.judge(ctx, text)
+func (c *governCall) commitAnswer(ctx context.Context, text string, outcome kernel.Outcome, sent govern.SentText) (*govern.Judged, *govern.Receipt, error) {
+	judged, err := c.judge(ctx, text, outcome)
 	if err != nil {
 		opened := c.assessed.Opened
 		unwritten := &govern.Receipt{Turn: c.assessed.Turn, TurnID: opened.TurnID, PublicID: opened.PublicID}
@@ -295,12 +295,15 @@ func (c *governCall) commitAnswer(ctx context.Context, text string, sent govern.
 	}
 	c.judgeBaseline()
 	defer c.measure(&c.timing.Commit)()
-	receipt, err := c.commit(c.r, judged, kernel.Answered, sent)
+	receipt, err := c.commit(c.r, judged, outcome, sent)
 	return judged, receipt, err
 }
 
-func (c *governCall) judge(ctx context.Context, text string) (*govern.Judged, error) {
-	if c.source == "" {
+func (c *governCall) judge(ctx context.Context, text string, outcome kernel.Outcome) (*govern.Judged, error) {
+	switch {
+	case outcome != kernel.Answered && text == "":
+		return c.assessed.NotJudged("no output"), nil
+	case outcome == kernel.Answered && c.source == "":
 		return c.assessed.NotJudged("refused before generation"), nil
 	}
 	defer c.measure(&c.timing.Conclude)()

@@ -43,38 +43,42 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 	defer gate.Drop() // of what is not to leave
 
 	// What a check stopped ends in the refusal, also when the client has left
-	// meanwhile. Without an answer the turn ends in an error.
-	outcome := outcomeOf(r.Context(), err)
-	if outcome != kernel.Answered && !gate.Flagged() {
+	// meanwhile. Without an answer the turn ends in an error, and of half of one that is
+	// judged and committed to which the client has read.
+	outcome, begun := outcomeOf(r.Context(), err), gate.Sent()
+	var failure *apiError
+	switch {
+	case gate.Flagged():
+		outcome = kernel.Answered
+	case outcome != kernel.Answered:
 		gate.Drop()
-		judged := c.assessed.NotJudged("no complete output")
-		receipt, err := c.commit(r, judged, outcome, c.policy.governor.Sent(gate.Sent(), gate.Sent()))
-		stop()
-		failure := failureOf(outcome)
-		if err != nil {
-			failure = g.fail(r.Context(), "commit", err)
+		text, failure = begun, failureOf(outcome)
+		if begun != "" && outcome == kernel.ProviderFailed {
+			outcome, failure = kernel.Aborted, errUpstreamBroken
 		}
-		if outcome != kernel.ClientGone {
-			c.source = sourceNone
-			c.refundQuota(r.Context())
-		}
-		return s.fail(c, judged, receipt, gate.Sent(), failure)
 	}
 
 	// Commit the turn, then let out the tokens that were kept back for it, or the
 	// refusal in their place.
-	c.assessed.RefuseEchoes(text)
-	begun := gate.Sent()
-	judged, receipt, err := c.commitAnswer(r.Context(), text, c.policy.governor.Sent(begun, text))
-	stop()
-	if err != nil {
-		return s.fail(c, judged, receipt, begun, g.fail(r.Context(), "commit", err))
+	if failure == nil {
+		c.assessed.RefuseEchoes(text)
 	}
-	if receipt.Turn.Refused {
+	judged, receipt, err := c.commitAnswer(r.Context(), text, outcome, c.policy.governor.Sent(begun, text))
+	stop()
+	if failure != nil && outcome != kernel.ClientGone {
+		c.source = sourceNone
+		c.refundQuota(r.Context())
+	}
+	switch {
+	case err != nil:
+		return s.fail(c, judged, receipt, begun, g.fail(r.Context(), "commit", err))
+	case receipt.Turn.Refused:
 		gate.Drop()
 		s.token(c.policy.RefusalText)
 		text = begun + c.policy.RefusalText
-	} else {
+	case failure != nil:
+		return s.fail(c, judged, receipt, begun, failure)
+	default:
 		gate.Flush()
 	}
 	s.event(doneEvent{Done: true, result: c.result(judged, receipt, text)})

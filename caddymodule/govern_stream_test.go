@@ -132,7 +132,7 @@ func TestErrorAfterTheFirstByte(t *testing.T) {
 			if err := json.Unmarshal([]byte(strings.TrimPrefix(frames[len(frames)-1], "data: ")), &done); err != nil {
 				t.Fatal(err)
 			}
-			if tokens == "" || done["done"] != true || done["code"] != "provider_exhausted" || done["error"] == "" || done["governed_output"] != tokens {
+			if tokens == "" || done["done"] != true || done["code"] != "upstream_aborted" || done["error"] == "" || done["governed_output"] != tokens {
 				t.Errorf("%d tokens, done %v", len(frames)-1, done)
 			}
 			if done["governed_source"] != "unavailable" {
@@ -141,8 +141,12 @@ func TestErrorAfterTheFirstByte(t *testing.T) {
 			if strings.Contains(w.Body.String(), "canary") {
 				t.Errorf("the upstream's words leak: %s", w.Body)
 			}
-			if record := s.receipts()[0]; record["outcome"] != "provider_failed" || done["receipt_id"] != record["id"] {
+			record := s.receipts()[0]
+			if record["outcome"] != "aborted" || done["receipt_id"] != record["id"] {
 				t.Errorf("receipt %v, done %v", record["outcome"], done["receipt_id"])
+			}
+			if covered := fmt.Sprint(record["coverage"]); !strings.Contains(covered, fmt.Sprintf("bytes:%d detector:local_judge part:response.governed_output", len(tokens))) || !strings.Contains(covered, "name:local_judge outcome:clean") {
+				t.Errorf("the receipt does not tell that %d bytes were judged: %s", len(tokens), covered)
 			}
 		})
 	}

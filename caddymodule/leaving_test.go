@@ -73,7 +73,7 @@ func TestLeavingKeepsTheRunCounted(t *testing.T) {
 		"leaves a refused prompt": {model: thinks, body: refused, counted: true, outcome: "client_gone"},
 		"the store breaks":        {model: answers, store: whenCommitting(func(s *site, _ func()) { s.breakStore() }), counted: false},
 		"the provider fails":      {model: fails, counted: false, outcome: "provider_failed"},
-		"the provider breaks off": {model: begins(breaksOff), counted: false, outcome: "provider_failed", streamed: true},
+		"the provider breaks off": {model: begins(breaksOff), counted: false, outcome: "aborted", streamed: true},
 	} {
 		for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
 			if c.streamed && path == "/lex/govern" {
