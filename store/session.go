@@ -43,7 +43,7 @@ func EncodeSession(s Session) ([]byte, error) {
 func DecodeSession(key string, version uint64, data []byte) (Session, error) {
 	var r sessionRecord
 	if err := json.Unmarshal(data, &r); err != nil {
-		return Session{}, fmt.Errorf("decoding a session: %w", err)
+		return Session{}, fmt.Errorf("decoding a session: %w: %w", ErrInvalid, err)
 	}
 	return Session{
 		Key: key, Version: version,

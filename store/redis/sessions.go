@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -32,7 +31,7 @@ func (s *Store) Session(ctx context.Context, key string) (store.Session, error) 
 	}
 	version, err := strconv.ParseUint(fields["version"], 10, 64)
 	if err != nil {
-		return store.Session{}, errors.New("reading a session: its version is no number")
+		return store.Session{}, fmt.Errorf("reading a session: its version is no number: %w", store.ErrInvalid)
 	}
 	return store.DecodeSession(key, version, []byte(fields["state"]))
 }
