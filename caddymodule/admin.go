@@ -189,7 +189,7 @@ func (a *adminAPI) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return storeError(err)
 	}
-	w.WriteHeader(http.StatusNoContent)
+	writeNothing(w)
 	return nil
 }
 
@@ -269,6 +269,6 @@ func (a *adminAPI) eraseSession(w http.ResponseWriter, r *http.Request) error {
 	if err := a.shared.store.Erase(r.Context(), key); err != nil {
 		return storeError(err)
 	}
-	w.WriteHeader(http.StatusNoContent)
+	writeNothing(w)
 	return nil
 }

@@ -49,6 +49,8 @@ func (h *Handler) validateConsole() error {
 	switch {
 	case !slices.Contains([]string{"", consoleSecret, consoleOpen}, h.Console):
 		return fmt.Errorf("console %q: give %s or %s", h.Console, consoleSecret, consoleOpen)
+	case h.Console == consoleOpen && h.Read != readPublic:
+		return fmt.Errorf("console open: it shows everybody what read %s keeps for some; leave out open, and give secrets read", h.Read)
 	case h.Console != "" && !h.serves(groupRead):
 		return fmt.Errorf("console: it shows what the read endpoints serve, and endpoints is %s", h.Endpoints)
 	}
@@ -98,11 +100,20 @@ func viewing(serve func(*consoleAPI, http.ResponseWriter, *http.Request) error) 
 			if apiErr := g.limits.take(r.Context(), w, g.app.Limits.Read, visitor.subject(groupConsole)); apiErr != nil {
 				return apiErr
 			}
-		} else if apiErr := g.auth.checkRead(r); apiErr != nil {
+		} else if apiErr := g.checkViewer(r); apiErr != nil {
 			return challenged(w, apiErr)
 		}
 		return serve(&consoleAPI{g, g.shared.window}, w, r)
 	}
+}
+
+// checkViewer checks the secret that opens the console. The page asks the read endpoints too,
+// with the same secret, so it must be one that opens them.
+func (g *request) checkViewer(r *http.Request) *apiError {
+	if g.handler.Read == readAdmin {
+		return g.auth.checkAdmin(r)
+	}
+	return g.auth.checkRead(r)
 }
 
 // aboutConsole is the answer of GET /lex/console/about.

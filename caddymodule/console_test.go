@@ -185,6 +185,10 @@ func TestConsoleSecretsOpenNothingElse(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
+	// Where the admin alone may read, the page's other calls would count as wrong secrets.
+	if w := s.send(http.MethodGet, "/lex/console/about", "", "Authorization", "Bearer "+readSecret); w.Code != http.StatusUnauthorized {
+		t.Errorf("the console where read is admin: %d", w.Code)
+	}
 	s = consoleSite(t, `{"read":"keyed"}`)
 	if w := s.send(http.MethodGet, "/audits/recent", "", "Authorization", "Bearer "+readSecret); w.Code != http.StatusOK {
 		t.Errorf("where reading is keyed: %d", w.Code)
@@ -208,7 +212,7 @@ func TestConsoleIsAnOption(t *testing.T) {
 			}
 		}
 	}
-	for _, config := range []string{`{"console":"yes"}`, `{"console":"open","endpoints":"govern"}`, `{"console":"open","endpoints":"off"}`} {
+	for _, config := range []string{`{"console":"yes"}`, `{"console":"open","read":"keyed"}`, `{"console":"open","read":"admin"}`, `{"console":"open","endpoints":"govern"}`, `{"console":"open","endpoints":"off"}`} {
 		if err := validate([]byte(`{"apps":{"http":{"servers":{"s":{"listen":["127.0.0.1:0"],"routes":[{"handle":[` + strings.Replace(config, "{", `{"handler":"lex",`, 1) + `]}]}}}}}`)); err == nil || !strings.Contains(err.Error(), "console") {
 			t.Errorf("%s: %v", config, err)
 		}

@@ -246,6 +246,12 @@ func writeBody(w http.ResponseWriter, status int, contentType string, body []byt
 	return err
 }
 
+// writeNothing answers that all is well.
+func writeNothing(w http.ResponseWriter) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusNoContent)
+}
+
 // anyOrigin stands for every origin.
 const anyOrigin = "*"
 
@@ -300,7 +306,7 @@ func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request, res *resou
 	w.Header().Set("Access-Control-Allow-Methods", res.allow())
 	w.Header().Set("Access-Control-Allow-Headers", corsRequestHeaders)
 	w.Header().Set("Access-Control-Max-Age", corsMaxAge)
-	w.WriteHeader(http.StatusNoContent)
+	writeNothing(w)
 	return true
 }
 

@@ -278,6 +278,7 @@ func (s *tokenStream) write(frames ...[]byte) error {
 		s.streams.Inc()
 		h := s.w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)

@@ -258,8 +258,11 @@ func newSecret() []byte {
 	return key
 }
 
-// Remembered returns the turns that the session remembers, oldest first.
-func (o *Opened) Remembered() []Remembered { return o.memory.Turns }
+// Remembered returns the turns that the session remembers, oldest first, as many as the
+// governor lets a call have. A site with a longer memory may share the session.
+func (o *Opened) Remembered() []Remembered {
+	return o.memory.Turns[max(0, len(o.memory.Turns)-o.governor.Memory):]
+}
 
 // SessionKey returns the private name of a session that is named by its id. It depends on
 // the caller's namespace, so knowing the id of another caller's session gives no access to

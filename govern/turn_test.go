@@ -161,6 +161,22 @@ func TestTurnsAreNamedInOrder(t *testing.T) {
 	}
 }
 
+// A governor gives a call no more turns than it may have, however many another one that
+// shares the session has kept.
+func TestMemoryIsTheGovernors(t *testing.T) {
+	long, _ := newGovernor(t)
+	for _, prompt := range []string{question, "And of Spain?", "And of Italy?"} {
+		commit(t, long, judge(t, ask(t, long, "s", prompt), "Paris."), "Paris.")
+	}
+	for turns := range 3 {
+		short := *long
+		short.Memory = turns
+		if got := ask(t, &short, "s", "And of Malta?").Opened.Remembered(); len(got) != turns {
+			t.Errorf("a memory of %d has %d turns", turns, len(got))
+		}
+	}
+}
+
 // Each turn leaves a durable receipt that names the one before, and what was said
 // for the next.
 func TestTurnsOfASession(t *testing.T) {
