@@ -9,7 +9,7 @@ var startsCode = newScreen(newExpression(`(?:^|/)(?:` + strings.Join([]string{
 	`etc/(?:crontab|anacrontab|at\.allow|cron\.[a-z]+/.*|ld\.so\.(?:preload|conf)|ld\.so\.conf\.d/.*|profile(?:\.d/.*)?|bash\.bashrc|bashrc|environment|zsh/.*|rc\.local|rc\d?\.d/.*|init\.d/.*|inittab|systemd/.*|xdg/autostart/.*|udev/rules\.d/.*|modules-load\.d/.*|update-motd\.d/.*|NetworkManager/dispatcher\.d/.*|apt/apt\.conf\.d/.*)`,
 	`(?:usr/)?lib/systemd/(?:system|user)/.*`,
 	`var/spool/(?:cron|at)/.*`,
-	`\.ssh/(?:authorized_keys2?|rc|environment)`,
+	`\.ssh/(?:authorized_keys2?|rc|environment)|(?i:programdata/ssh)/(?:administrators_authorized_keys|sshd_config)`,
 	`\.(?:bashrc|zshrc|profile|bash_profile|zprofile|bash_login|bash_logout|bash_aliases|zshenv|zlogin|zlogout|kshrc|cshrc|tcshrc|login|logout|xinitrc|xprofile|xsession|xsessionrc|pythonstartup|inputrc)`,
 	`LaunchAgents(?:/.*)?|LaunchDaemons(?:/.*)?|StartupItems/.*`,
 	`\.config/(?:autostart|autostart-scripts|systemd/user|fish/(?:config\.fish|conf\.d)|environment\.d)(?:/.*)?`,

@@ -66,6 +66,9 @@ var windowsOperations = []windowsOperation{
 	{newExpression(`-join\s*@?\(?\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
 	}},
+	{newExpression(`\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?\s*-join\s*(` + windowsText + `)`), func(m []string) (string, bool) {
+		return strings.Join(windowsList(m[1]), bare(m[2])), true
+	}},
 	{newExpression(`\[(?:system\.)?string\]::(?:join\(\s*(?:''|""|\[string\]::empty)\s*,|concat\()\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\s*\)?\s*\)`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
 	}},
