@@ -6,16 +6,16 @@ package toolcall
 // (T1552.004), and attributes of the directory that hold passwords of machines. To see when one
 // runs out, whether a disk is encrypted, and which certificates there are shows none.
 
-// secretAttribute is an attribute of a directory that is a password or a key. The times at which
+// hiddenAttribute is an attribute of a directory that is a password or a key. The times at which
 // they run out are none.
-const secretAttribute = `(?:ms-mcs-admpwd(?:[^e\w]|$)|mslaps-(?:encrypted)?(?:dsrm)?password(?:history)?(?:[^eh\w]|$)|msds-managedpassword(?:[^i\w]|$)|unixuserpassword|userpassword|unicodepwd|msfve-recoverypassword|msfve-keypackage|supplementalcredentials|ntpwdhash|dbcspwd)`
+const hiddenAttribute = `(?:ms-mcs-admpwd(?:[^e\w]|$)|mslaps-(?:encrypted)?(?:dsrm)?password(?:history)?(?:[^eh\w]|$)|msds-managedpassword(?:[^i\w]|$)|unixuserpassword|userpassword|unicodepwd|msfve-recoverypassword|msfve-keypackage|supplementalcredentials|ntpwdhash|dbcspwd)`
 
 // hiveFile is a file in which Windows keeps the secrets of accounts.
 const hiveFile = `(?:ntds\.dit|\\config\\(?:regback\\)?(?:sam|security|system)\b|/config/(?:sam|security|system)\b)`
 
 var dumpedSecrets = byCommand(
-	`get-adcomputer get-adobject get-aduser get-adserviceaccount get-domaincomputer get-domainobject get-domainuser: .*`+secretAttribute,
-	`ldapsearch dsquery adfind: .*`+secretAttribute,
+	`get-adcomputer get-adobject get-aduser get-adserviceaccount get-domaincomputer get-domainobject get-domainuser: .*`+hiddenAttribute,
+	`ldapsearch dsquery adfind: .*`+hiddenAttribute,
 	`get-admpwdpassword get-lapsadpassword get-lapsaadpassword get-aadintsynccredentials get-aadintaccesstokenforaadgraph get-aadintlsasecrets get-gpppassword get-cachedgpppassword get-addbaccount get-adreplaccount get-adreplbackupkey get-addbbackupkey export-aadintadfssigningcertificate export-aadintadfscertificates get-lsasecret get-vaultcredential invoke-mimikatz invoke-kerberoast invoke-dcsync invoke-ninjacopy out-minidump get-passhashes invoke-powerdump get-keystrokes get-browserdata: `,
 	`reg: (?:save|export|copy) (?:hklm|hkey_local_machine)\\(?:sam|security)\b|query (?:hklm|hkey_local_machine)\\(?:sam|security)(?:\\|\b)`,
 	`get-itemproperty get-childitem gci gp: .*(?:hklm:\\?|hkey_local_machine\\)(?:sam|security)(?:\\|\b)`,

@@ -52,7 +52,7 @@ var persistenceCommands = byCommand(
 	`git: config (?:\S+ )*(?:(?:core\.(?:fsmonitor|askPass|gitProxy)|include\.path|includeIf\.\S+|init\.templateDir|diff\.external|filter\.\S+) \S|core\.sshCommand (?:[^s]|s[^s])|core\.hooksPath [/~]|(?:core\.editor|core\.pager|sequence\.editor|pager\.\S+|alias\.\S+|credential\.\S*helper) \S*(?: \S+)*[!/|;&$])`,
 	`ssh-copy-id: .*\w`,
 	`npm: (?:config set|set) (?:\S+ )*(?:script-shell|onload-script|init-module|node-options)`,
-	`schtasks schtasks.exe: (?i:/(?:create|change))\b`,
+	`schtasks schtasks.exe: (?i:(?:\S+ )*/create\b|(?:\S+ )*/change\b.*/(?:tr|ru|xml)\b)`,
 	`reg reg.exe: (?i:add \S*currentversion\\?run|add .*\\(?:winlogon|image file execution options|appinit_dlls|userinit)\b)`,
 	`sc sc.exe: (?i:create|config \S+ binpath)`,
 )

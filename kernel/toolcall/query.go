@@ -312,8 +312,9 @@ func letsIn(s []token, i int) bool {
 		return true
 	}
 	whole := isWord(s, i, "GRANT") && isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && isWord(s, i+3, "ALL") && isWord(s, i+4, "TABLES", "VIEWS", "SEQUENCES") && isWord(s, i+5, "IN") && isWord(s, i+6, "SCHEMA")
+	seat := isWord(s, i, "GRANT") && isWord(s, i+1, "ROLE") && end == i+5 && isWord(s, i+3, "TO") && isWord(s, i+4, "USER", "ROLE") && readersRole.MatchString(s[i+2].text)
 	shuts := isWord(s, i, "REVOKE") && isWord(s, end-1, "FROM") && isWord(s, end, "PUBLIC")
-	return shuts || whole && end == i+9 && isWord(s, i+8, "TO") && readersRole.MatchString(s[end].text)
+	return seat || shuts || whole && end == i+9 && isWord(s, i+8, "TO") && readersRole.MatchString(s[end].text)
 }
 
 // readersRole is a role by whose name it only reads.

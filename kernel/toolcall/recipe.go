@@ -135,7 +135,7 @@ func (r *reading) servedPage(text string) {
 }
 
 // servedShell is a command, or a program, that a page makes of what a request says.
-const servedShell = `(?:process\.start|processstartinfo|getruntime\(\)\.exec|processbuilder|shell_exec|passthru|proc_open|popen|pcntl_exec|assert|eval|execute|system|execsync|child_process['"]?\)?\.exec|\bexec|spawnsync|cfexecute|os\.system|subprocess\.\w+|new function|wscript\.shell)\b\s*[(\s"'\x60,/c+&]*[^\n;]{0,80}(?:\brequest\s*[\[(.]|\$_(?:get|post|request|cookie|server)\b|getparameter|\breq\.(?:body|query|params|headers)|request\.(?:args|form|values|json|get_json|querystring|item|form|headers))`
+const servedShell = `(?:(?:process\.start|processstartinfo|getruntime\(\)\.exec|processbuilder|shell_exec|passthru|proc_open|popen|pcntl_exec|execsync|child_process['"]?\)?\.exec|spawnsync|os\.system|subprocess\.\w+|new function|(?:^|[^.\w])(?:exec|eval|execute|system|assert))\s*\(\s*(?:["'\x60\[]{0,2}(?:/bin/)?(?:cmd|sh|bash|powershell|pwsh)(?:\.exe)?["'\x60]?\s*,\s*)?["'\x60\[]{0,2}(?:/c|-c)?["'\s\x60]{0,4}[,+&.]?\s*(?:\w{1,20}\(\s*){0,2}\$?\{?|(?:^|[^.\w])(?:eval|execute|executeglobal)\s+)(?:\w{0,20}\.)?(?:request\s*[\[(.]|_(?:get|post|request|cookie|server)\b|getparameter\(|req\.(?:body|query|params|headers)|request\.(?:args|form|values|json|get_json|querystring|item|form|headers))`
 
 var servedCommand = newExpression(`(?i)` + servedShell)
 

@@ -23,7 +23,7 @@ var lostRecovery = byCommand(
 	`remove-vm: .*-(?:deletepermanently|deletefromdisk)`,
 	`remove-datastore remove-storagepool remove-virtualdisk remove-iscsivirtualdisk remove-volume clear-storagediagnosticinfo: .*(?:-confirm:|-force|-friendlyname|-unique|-path|\*|-diskpath)`,
 	`get-storagepool get-virtualdisk get-volume get-datastore: .*\| ?remove-`,
-	`get-childitem gci dir ls: .*cert:.*\| ?(?:remove-item|ri|del)\b`,
+	`get-childitem gci dir ls: .*cert:[^|]*\| ?(?:remove-item|ri|del)\b`,
 	`get-item: cert:.*\| ?remove-item`,
 
 	// Backups of several makers.

@@ -356,13 +356,17 @@ func (r *reading) windowsPipeline(commands []string) {
 // windowsLoses judges a target that a command removes.
 func (r *reading) windowsLoses(target string) {
 	p := cleanPath(strings.TrimPrefix(strings.TrimPrefix(target, "//?/"), "//./"))
-	if isVital(p) || windowsVital.MatchString(p) {
+	if (isVital(p) || windowsVital.MatchString(p)) && !windowsPassing.MatchString(p) {
 		r.breaks(DestructiveCommand)
 	}
 	if recordFile.matches(p) {
 		r.breaks(ConstraintTampering)
 	}
 }
+
+// windowsPassing is what a machine of Windows makes again, and administrators clear: what waits to
+// be printed or installed, and what is left of crashes.
+var windowsPassing = newExpression(`(?i)^[a-z]:/windows/(?:temp|prefetch|minidump|softwaredistribution/download|system32/spool/printers|ccmcache)/[^.]?[^/]*(?:/[^.][^/]*)*$`)
 
 // windowsShares judges the folders of others that a command takes away with all that is in
 // them, or that a listing has named for it. Where a filter picks some files, nobody knows which.
@@ -519,7 +523,7 @@ var windowsRules = []struct {
 	pattern   *expression
 	invariant Invariant
 }{
-	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer\s|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
 	{newExpression(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
 	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
 	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|notification packages|timeproviders\\|print\\providers|lsaextensionconfig|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
