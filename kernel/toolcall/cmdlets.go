@@ -32,9 +32,9 @@ var cmdletRules = func() map[string][]wordRule {
 	return out
 }()
 
-// administers judges a command of Windows by its name and by the words behind it, and behind
+// cmdlet judges a command of Windows by its name and by the words behind it, and behind
 // the commands that get what it finds.
-func (r *reading) administers(name string, words, behind []string) {
+func (r *reading) cmdlet(name string, words, behind []string) {
 	rules := cmdletRules[strings.ToLower(name)]
 	if len(rules) == 0 {
 		return
@@ -91,7 +91,7 @@ func (r *reading) cmdletTool(leaves []leaf) {
 			line = append(line, "-"+l.key, l.value)
 		}
 	}
-	r.administers(name, line, nil)
+	r.cmdlet(name, line, nil)
 }
 
 var (

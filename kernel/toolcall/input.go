@@ -99,7 +99,7 @@ func (s *shell) feed(argv []string, text string) {
 	case programName(argv[0]) == "mongosh" || programName(argv[0]) == "mongo":
 		s.code(text)
 	case scripted[programName(argv[0])]:
-		s.administers(programName(argv[0]), append(slices.Clone(argv[1:]), strings.Fields(text)...), nil)
+		s.cmdlet(programName(argv[0]), append(slices.Clone(argv[1:]), strings.Fields(text)...), nil)
 	}
 }
 

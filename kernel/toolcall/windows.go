@@ -19,10 +19,24 @@ func (r *reading) windows(text string) {
 	if !r.spend(costCommand + 2*costJudge*len(text)) {
 		return
 	}
-	packed := windowsPacked.MatchString(text)
-	text = windowsLoops(windowsVariables(windowsSpelling(text)))
+	packed, written := windowsPacked.MatchString(text), strings.ToLower(text)
+	text = windowsVariables(windowsSpelling(text))
+	if strings.Contains(text, "-alias ") {
+		text = windowsVariables(text) // what an alias stands for may be a variable
+	}
+	text = windowsLoops(text)
 	fetches := windowsFetch.matches(text)
 	if (packed || windowsDecodes.matches(text)) && windowsRun.matches(text) {
+		r.breaks(RemoteCodeExecution)
+	}
+	if fetches {
+		for _, address := range addressesIn(text, maxRedirects) {
+			if !strings.Contains(written, address) { // it was put together
+				r.target(address, triesOut(address) || r.asksHealth(address))
+			}
+		}
+	}
+	if windowsLetters.MatchString(text) {
 		r.breaks(RemoteCodeExecution)
 	}
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
@@ -45,6 +59,10 @@ func (r *reading) windows(text string) {
 		}
 	}
 }
+
+// windowsLetters calls a command whose name is put together of the letters of a variable of the
+// system, which nobody does who wants to be read (ATT&CK T1027.010).
+var windowsLetters = newExpression(`(?:[&.]|\biex|\binvoke-expression)\s*\(+\s*(?:-join\s*\(?)?(?:\$(?:pshome|env:comspec|shellid|verbosepreference|env:public|env:windir|env:programfiles|\{env:comspec\})|\[string\]\$verbosepreference)(?:\.tostring\(\))?\[`)
 
 // windowsCommands cuts a text behind each command, at ||, &&, & and ; and where a line ends.
 func windowsCommands(text string) (out []string) {
@@ -137,7 +155,7 @@ func windowsVariables(text string) string {
 		pairs = append(pairs, " @"+m[1], flags)
 	}
 	for _, m := range windowsAlias.FindAllStringSubmatch(text, maxBlocks) {
-		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ")
+		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ", "| "+m[1]+" ", "| "+m[2]+" ", "{ "+m[1]+" ", "{ "+m[2]+" ")
 	}
 	for _, m := range windowsFormat.FindAllStringSubmatch(text, maxBlocks) {
 		pairs = append(pairs, m[0], windowsFormatted(m[1], m[2]))
@@ -185,7 +203,7 @@ var (
 	windowsCut    = newExpression(`[%!](\w+):(?:~(-?\d{1,4})(?:,(-?\d{1,4}))?|([^=%!\n]{1,40})=([^%!\n]{0,40}))[%!]`)
 	windowsTable  = newExpression(`\$(\w+)\s*=\s*@\{([^{}]{1,400})\}`)
 	windowsSets   = newExpression(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
-	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
+	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?['"]?(\w+)['"]?\s+(?:-value\s+)?['"]?([a-z-]+)`)
 	windowsSends  = newExpression(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
 	windowsFormat = newExpression(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
 	windowsCodes  = newExpression(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
@@ -251,7 +269,7 @@ func (r *reading) windowsPipeline(commands []string) {
 		if len(words) == 0 {
 			continue
 		}
-		r.administers(programName(words[0]), words[1:], commands[i+1:])
+		r.cmdlet(programName(words[0]), words[1:], commands[i+1:])
 		targets := windowsTargets(words[1:])
 		words[0] = strings.TrimLeft(words[0], "@")
 		for _, w := range words[1:] {
@@ -479,7 +497,7 @@ func windowsTargets(argv []string) []string {
 
 var (
 	joinedLiterals = newExpression(`(?:'\s*\+\s*'|"\s*\+\s*")`)
-	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
+	windowsPlaces  = strings.NewReplacer("$env:comspec", "c:/windows/system32/cmd.exe", "${env:comspec}", "c:/windows/system32/cmd.exe", "%comspec%", "c:/windows/system32/cmd.exe", "$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
 	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$|^~/(?:documents|desktop|appdata(?:/(?:local|roaming))?|pictures|videos|music|onedrive[^/]*|\.ssh|\.aws|\.kube)(?:/[*.]*)?$|^[a-z]:/inetpub(?:/wwwroot)?(?:/[*.]*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
