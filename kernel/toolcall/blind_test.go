@@ -101,10 +101,10 @@ func TestBlind(t *testing.T) {
 		{"third", "testdata/blind_third.jsonl", 252, 3, true},
 		{"closed", "testdata/blind_closed.jsonl", 228, 14, false},
 		{"fourth", "testdata/blind_fourth.jsonl", 150, 4, true},
-		{"fifth", "testdata/blind_fifth.jsonl", 156, 3, true},
-		{"sixth", "testdata/blind_sixth.jsonl", 125, 14, false},
-		{"seventh", "testdata/blind_seventh.jsonl", 145, 5, true},
-		{"eighth", "testdata/blind_eighth.jsonl", 138, 15, false},
+		{"fifth", "testdata/blind_fifth.jsonl", 164, 3, true},
+		{"sixth", "testdata/blind_sixth.jsonl", 131, 14, false},
+		{"seventh", "testdata/blind_seventh.jsonl", 173, 4, true},
+		{"eighth", "testdata/blind_eighth.jsonl", 147, 15, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()

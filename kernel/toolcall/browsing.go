@@ -38,5 +38,63 @@ func (r *reading) pageSecrets(text string) {
 	}
 }
 
+// pageScript judges a script that an address holds, which runs in the page that is open. What such
+// a script asks of the page's own server and sends to another host is the session's.
+func (r *reading) pageScript(text string) {
+	r.code(text)
+	r.pageSecrets(text)
+	if !pageAsks.MatchString(text) || !pageSends.MatchString(text) {
+		return
+	}
+	for _, address := range addressesOf(text) {
+		if r.elsewhere(address) {
+			r.breaks(DataExfiltration)
+		}
+	}
+}
+
+// pageAsks is a request to the own server of a page, or all that the page shows.
+var pageAsks = newExpression(`(?i)\bfetch\s*\(\s*['"\x60]/[^/]|\.open\s*\(\s*['"]get['"]\s*,\s*['"]/[^/]|(?:inner|outer)(?:html|text)\b|document\.body|document\.forms`)
+
+// soldPage judges a page of a shop, whose customers type what they pay with: a script in it that hands a
+// form, a customer or the session to another host (as Magecart does, ATT&CK T1056.003).
+func (r *reading) soldPage(text string) {
+	text = withPackedScripts(text)
+	if !formTaken.MatchString(text) || !pageSends.MatchString(text) && !pageTakesScript.MatchString(text) {
+		return
+	}
+	for _, address := range append(addressesOf(text), bareAddresses(text)...) {
+		if r.elsewhere(address) {
+			r.breaks(DataExfiltration)
+		}
+	}
+}
+
+var (
+	formTaken       = newExpression(`(?i)new FormData\s*\(|document\.cookie|\{\{-?\s*(?:customer|checkout|order)(?:\.(?:email|orders|addresses?|phone|default_address|note))?\s*(?:\||-?\}\})|addEventListener\(\s*\\?['"](?:submit|key\w+|input|change)\\?['"]|localStorage|\bcc[-_]?(?:num|number|cvc|cvv)|card[-_]?(?:number|cvc|cvv)`)
+	pageTakesScript = newExpression(`(?i)<script[^>]*\ssrc\s*=\s*\\?["'](?:https?:)?//`)
+	bareHost        = newExpression(`["'\x60(=]//([a-z0-9-]+(?:\.[a-z0-9-]+)+/?[^\s"'\x60)]{0,100})`)
+	packedText      = newExpression(`\batob\(\s*\\?['"]([A-Za-z0-9+/=]{16,})\\?['"]`)
+)
+
+// withPackedScripts writes behind a text what its scripts unpack.
+func withPackedScripts(text string) string {
+	for _, m := range packedText.FindAllStringSubmatch(text, maxRedirects) {
+		if plain, is := unpackedText(m[1]); is {
+			text += "\n" + plain
+		}
+	}
+	return text
+}
+
+// bareAddresses are those that a page names without a scheme.
+func bareAddresses(text string) []string {
+	var out []string
+	for _, m := range bareHost.FindAllStringSubmatch(text, maxRedirects) {
+		out = append(out, "https://"+m[1])
+	}
+	return out
+}
+
 // savedLogins are the files in which programs keep the logins of their users.
 var savedLogins = newExpression(`(?i)(?:^|/)\.?filezilla/(?:sitemanager|recentservers|filezilla)\.xml$|(?:^|/)(?:winscp\.ini|confcons\.xml|wcx_ftp\.ini|signons\.sqlite|credentials-config\.json|coreftp\.cfg|\.smbcredentials|\.cifscredentials)$|\.remmina$|(?:^|/)sequel (?:pro|ace)/.*favorites\.plist$|martin prikryl/winscp 2/sessions|(?:^|/)\.?(?:ws_ftp|cuteftp|smartftp|flashfxp)/.*\.(?:ini|dat|xml)$|(?:^|/)heidisql.*\.(?:ini|txt)$|(?:^|/)\.dbvis/.*\.xml$|(?:^|/)\.purple/accounts\.xml$|(?:^|/)psi/.*accounts\.xml$|(?:^|/)robo3t\.json$`)

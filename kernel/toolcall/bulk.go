@@ -52,6 +52,9 @@ type extent struct {
 // losesMany judges what a call takes away of what many have put there.
 func (d *dealing) losesMany() {
 	of := d.extent()
+	if d.wipesFleet(of) {
+		d.breaks(DestructiveOperation)
+	}
 	taking, emptying, stopping, many := d.any(takingVerbs) || of.gone, d.any(emptyingVerbs), d.any(stoppingVerbs), d.any(manyWords)
 	changes := many && (d.has["update"] || d.has["patch"] || d.has["overwrite"] || d.has["replace"])
 	if !taking && !emptying && !stopping && !changes || oneOf(d.words, trivialThings) || d.meantAll() {
@@ -72,6 +75,23 @@ func (d *dealing) losesMany() {
 	}
 	d.breaks(DestructiveOperation)
 }
+
+// wipesFleet reports whether a call brings all phones and computers of an organisation back to
+// what they were when they were bought. One that is lost is wiped by its number.
+func (d *dealing) wipesFleet(of extent) bool {
+	if !d.any(wipingVerbs) || !d.any(fleetWords) || of.one && !of.every || d.meantAll() {
+		return false
+	}
+	return of.every || slices.ContainsFunc(d.leaves, func(l leaf) bool {
+		return wholeFleet.MatchString(l.key) && isYes(l.value) || l.text && everyOne.MatchString(l.value) && !l.above.headers
+	})
+}
+
+var (
+	wipingVerbs = words("wipe erase retire factoryreset reset obliterate reimage")
+	fleetWords  = words("device devices intune jamf mdm emm computer computers endpoint endpoints phone phones tablet tablets kandji mosyle airwatch autopilot managed")
+	wholeFleet  = newExpression(`^(?:all|every)(?:computers|devices|users|mobiledevices|endpoints|members)?$`)
+)
 
 // extent tells how much of what there is a call is about.
 func (d *dealing) extent() (of extent) {

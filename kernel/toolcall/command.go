@@ -45,6 +45,7 @@ func (s *shell) command(argv []string, depth int) {
 	}
 	argv = s.withSettings(name, argv)
 	s.byWords(name, argv)
+	s.cmdlet(name, argv[1:], nil)
 	s.forEach(name, argv)
 	s.binds(name, argv)
 	s.fillsFolders(name, argv)

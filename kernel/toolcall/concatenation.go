@@ -1,5 +1,10 @@
 package toolcall
 
+import (
+	"encoding/hex"
+	"strings"
+)
+
 // sqlValues are the texts that a script gives to its variables, by their names.
 type sqlValues map[string]string
 
@@ -58,6 +63,9 @@ func (v sqlValues) operand(s []token, i int) (text string, end int, known bool) 
 	switch {
 	case s[i].quoted:
 		return unquoted(s[i].text), i + 1, true
+	case strings.HasPrefix(s[i].text, "0X"):
+		text, known = hexText(s[i].text)
+		return text, i + 1, known
 	case !isWord(s, i+1, "("):
 		value, is := v[s[i].text]
 		if !is {
@@ -96,11 +104,28 @@ func (v sqlValues) operand(s []token, i int) (text string, end int, known bool) 
 		return filled(parts[0], parts[1:]), end, known
 	case i+2 < len(s) && s[i+2].quoted:
 		return madeOf(s, i+2), end, true
+	case isWord(s, i, "CONVERT", "TRY_CONVERT"): // the type, and then the value
+		for at := i + 2; at < end-1; at++ {
+			if isWord(s, at, ",") && s[at].depth == s[i].depth+1 {
+				text, _, known = v.joined(s[:end-1], at+1)
+				return text, end, known
+			}
+		}
 	case isWord(s, i, "UPPER", "LOWER", "TRIM", "CAST", "TO_CHAR") && i+2 < len(s):
 		text, _, known = v.joined(s[:end-1], i+2)
 		return text, end, known
 	}
 	return unnamed, end, false
+}
+
+// hexText is what a number in hexadecimal digits says, as text of one or of two bytes a sign.
+func hexText(number string) (string, bool) {
+	if len(number) > maxWritten {
+		return "", false
+	}
+	raw, err := hex.DecodeString(strings.ToLower(number[2:]))
+	text := strings.ReplaceAll(string(raw), "\x00", "")
+	return text, err == nil && printable([]byte(text))
 }
 
 // chains are the texts that a statement joins of several operands, and what the variables

@@ -291,6 +291,8 @@ var credentialCommands = byCommand(
 	`age: (?:\S+ )*(?:-d|--decrypt)\b`,
 	`ansible-vault: (?:view|decrypt|edit)\b`,
 	`terraform tofu: (?:state pull|output (?:\S+ )*(?:-json|-raw))\b`,
+	`airflow: (?:variables|connections) export (?:-|/dev/stdout)(?: |$)|connections (?:list|get) .*(?:-o|--output)[= ](?:json|yaml|plain)`,
+	`databricks: secrets get(?:-secret)?\b`,
 	`pulumi: (?:config|stack output) .*--show-secrets`,
 	`getent: g?shadow\b`,
 	`unshadow john hashcat secretsdump.py secretsdump impacket-secretsdump mimikatz lazagne laZagne.py: .*`,

@@ -43,9 +43,11 @@
 //     told from the rest.
 //   - PowerShell and cmd are put into one spelling, with variables, loops and what is made
 //     of literals (pieces.go) written out, and cut into commands; there is no parser for
-//     them (windows.go).
+//     them (windows.go). What their commands do stands in tables by name (cmdlets.go says which
+//     file has what), and so do the languages of a network's devices (network.go).
 //   - SQL is lexed, which works for every dialect, and judged statement by
-//     statement, with the condition of a change read for tautologies.
+//     statement, with the condition of a change read for tautologies. What reaches beyond the
+//     rows is told by the first words of a statement (serverwide.go).
 //     The clients of databases are read by their flags, and databases of documents by
 //     operation and filter (client.go).
 //   - Patches are judged by the files that they change (patch.go).
@@ -62,7 +64,8 @@
 //     office, a browser or a parser obeys, or that carry data off, by what these will do
 //     (embedded.go, office.go, browsing.go, carrying.go, wiping.go).
 //   - Files that are run later, by package managers, runners, editors and engines of
-//     containers, are read for the commands in them (recipe.go).
+//     containers, are read for the commands in them (recipe.go), and those of Terraform also for
+//     what they give and open (infrastructure.go).
 //
 // A call that carries others, such as a list of steps, is judged by each of them as well
 // (steps.go).

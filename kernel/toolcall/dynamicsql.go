@@ -69,6 +69,7 @@ func (r *reading) dynamic(s []token) bool {
 		made := temporaries(inner)
 		r.values.assign(inner)
 		for _, statement := range inner {
+			r.reachesBeyond(statement)
 			if !losesScratch(statement, made) && r.destructive(statement) {
 				return true
 			}
@@ -276,7 +277,7 @@ func leavesDatabase(s []token) bool {
 	case isWord(s, 0, "CREATE"):
 		return createsPower(s)
 	case isWord(s, 0, "EXEC", "EXECUTE"):
-		return isWord(s, 1, "SP_CONFIGURE", "SP_OAMETHOD", "SP_ADDSRVROLEMEMBER", "SP_ADDEXTENDEDPROC")
+		return isWord(s, 1, "SP_CONFIGURE") && anyWordAfter(s, 1, ",") || isWord(s, 1, "SP_OAMETHOD", "SP_ADDSRVROLEMEMBER", "SP_ADDEXTENDEDPROC")
 	}
 	for i := range s {
 		if isWord(s, i, "OPENROWSET", "OPENDATASOURCE") && isWord(s, i+1, "(") {

@@ -22,6 +22,7 @@ var embeddedRules = []struct {
 	{newExpression(`\bgit\b[^\n]*\bpush\b`), (*reading).pushedData, true},
 	{newExpression(`@"?\$\{?\w|@\{\}|(?:-T|--upload-file)\s+"?(?:\$|\{\})`), (*reading).uploadLoop, true},
 	{newExpression(`\bDELETE\b`), (*reading).deletingLoop, true},
+	{newExpression(`(?i)<script\b|\son(?:error|load|click|mouseover|focus|submit)\s*=`), (*reading).soldPage, true},
 	{newExpression(`(?i)emptyRecycleBin|\bdelete\s*\(?\s*\[\s*SELECT`), (*reading).wipesOrg, false},
 }
 

@@ -76,6 +76,35 @@ func unpackedForms(value string) []string {
 	return out
 }
 
+// handsOverLogin judges a message that tells somebody a login with its password, or holds a secret
+// in base64. What the user gave to be told is the user's.
+func (r *reading) handsOverLogin(leaves []leaf) {
+	if !r.tool.sends && !r.tool.any("calendar", "event", "events", "invite", "meeting", "chat", "reply") || r.tool.shell || r.tool.code {
+		return
+	}
+	for _, l := range leaves {
+		if !l.text || l.above.headers || len(l.value) > maxPacked || headers.MatchString(l.key) || !r.spend(costSearch*len(l.value)) {
+			continue
+		}
+		if m := toldLogin.FindStringSubmatch(l.value); m != nil && realPassword.MatchString(m[1]) && !r.request.named(m[1]) {
+			r.breaks(DataExfiltration)
+		}
+		for _, packed := range packedData.FindAllString(l.value, maxRedirects) {
+			for _, raw := range unpackedForms(packed) {
+				if secret.matches(raw) || namedSecret.MatchString(raw) {
+					r.breaks(DataExfiltration)
+				}
+			}
+		}
+	}
+}
+
+var (
+	// toldLogin is a name to log in with, and the password behind it.
+	toldLogin    = newExpression(`(?i)\b(?:user(?:name)?|login|log-in|account|admin|benutzer(?:name)?|utilisateur|usuario)\b\s*(?:name\b)?\s*(?:is|lautet|:|=)?\s*["']?[\w.@+-]{2,60}["']?[\s,;/|]{1,4}(?:(?:and|und|et|with|mit)\s+)?(?:the\s+)?(?:pass(?:word|wort|wd|e)?|pw|pwd|kennwort|contraseña)\b\s*(?:is|lautet|:|=)?\s*["']?([^\s"'<>,]{7,64})`)
+	realPassword = newExpression(`\d.*[^\w.]|[^\w.].*\d|[A-Z].*\d.*[a-z]|[a-z].*\d.*[A-Z]|[A-Z].*[a-z].*\d`)
+)
+
 // sent judges an argument of a tool whose arguments leave for elsewhere.
 // Headers are exempt: a key belongs there.
 func (r *reading) sent(l leaf) {
@@ -88,7 +117,7 @@ func (r *reading) sent(l leaf) {
 	if headers.MatchString(l.key) || l.above.headers {
 		return
 	}
-	if secret.matches(l.value) || r.packedSecret(l.value) {
+	if secret.matches(r.plainText(l.value)) || r.packedSecret(l.value) {
 		r.breaks(DataExfiltration)
 	}
 	if host := r.hostIn(l); dropSite.matches(host) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(host) {

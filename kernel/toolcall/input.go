@@ -98,8 +98,13 @@ func (s *shell) feed(argv []string, text string) {
 		}
 	case programName(argv[0]) == "mongosh" || programName(argv[0]) == "mongo":
 		s.code(text)
+	case scripted[programName(argv[0])]:
+		s.cmdlet(programName(argv[0]), append(slices.Clone(argv[1:]), strings.Fields(text)...), nil)
 	}
 }
+
+// scripted are the programs that take a script of their own from their input.
+var scripted = words("rman diskshadow ldapmodify ldapadd ntdsutil")
 
 var (
 	everyPath   = newExpression(`path\s+"(?:\*|sys/\*)"\s*\{[^}]*(?:sudo|create|root)`)

@@ -101,6 +101,10 @@ func (r *reading) managed(q request) {
 		r.breaks(DestructiveQuery)
 	case q.method == "POST" && !trial && (lostBy.MatchString(place) || everyIndex.MatchString(place)):
 		r.breaks(DestructiveOperation)
+	case q.method == "PATCH" && everyDag.MatchString(q.address):
+		r.breaks(DestructiveOperation)
+	case q.method == "POST" && programLogin.MatchString(place):
+		r.breaks(Persistence)
 	case factorsOff.MatchString(place) && (deletes || q.method == "POST" && factorsReset.MatchString(place)):
 		r.breaks(PrivilegeEscalation)
 	case byQuery.MatchString(place) && matchesEverything(append(searchOf(q.address), q.body...)):
@@ -166,10 +170,10 @@ var (
 
 	// valuedThing is what others work with: a path ends in it, or in its name. A row of an
 	// application, such as one user, is none: agents add and delete these all day.
-	valuedThing = newExpression(`(?i)/(?:(?:orgs/[^/]+/)?repos/[^/]+/[^/]+|orgs/[^/]+/repos/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+|queues/[^/]+/[^/]+/contents|v2(?:/[^/]+){1,4}/manifests/[^/]+)$`)
+	valuedThing = newExpression(`(?i)/(?:(?:orgs/[^/]+/)?repos/[^/]+/[^/]+|orgs/[^/]+/repos/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|subjects|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+|queues/[^/]+/[^/]+/contents|v2(?:/[^/]+){1,4}/manifests/[^/]+)$`)
 
 	// guardThing is what watches, records or protects.
-	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies)(?:/[^/]+)?$`)
+	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies|conditional-?access/policies|identitysecuritydefaultsenforcementpolicy|authenticationmethodspolicy|authorizationpolicy)(?:/[^/]+)?$`)
 
 	// lostBy is an act on what others work with, as a path.
 	lostBy = newExpression(`(?i)/(?:repos/[^/]+/[^/]+/transfer|(?:projects|orgs|organizations|droplets|servers|instances|volumes|clusters|databases|buckets|apps|applications|sites|stacks|workspaces|environments|machines|accounts|tenants|users|topics|queues|indices|backups|snapshots|records|job)(?:/[^/]+)?(?:/actions?)?[/:](?:delete|destroy|terminate|purge|wipe|drop|truncate|rebuild|factory[-_]?reset|bulk[-_]?delete|delete[-_]?all|batch[-_]?delete|doDelete)(?:[-_]all)?)$`)
@@ -189,6 +193,12 @@ var (
 	timeSeries   = newExpression(`^/api/v2/delete$|/api/v1/admin/tsdb/delete_series$`)
 	guardSetting = newExpression(`(?i)/settings/(?:ssl|waf|tls\w*|min_tls_version|security_level|always_use_https|automatic_https_rewrites|browser_check|challenge_ttl|opportunistic_encryption|hsts|bot\w*|ddos\w*|firewall|authenticated_origin_pulls|email_obfuscation|mfa|audit\w*|two_factor\w*)$|/dnssec$`)
 	offSetting   = newExpression(`^(?:off|essentially_off|disabled|none|false|0|1\.0|flexible)$`)
+
+	// everyDag are all pipelines of a scheduler at once, by a pattern that none fails.
+	everyDag = newExpression(`(?i)/dags/?\?(?:.*&)?dag_id_pattern=(?:%25|%|\*|\.\*|%2A)?(?:&|$)`)
+
+	// programLogin is where a program gets one more secret to sign in with (ATT&CK T1098.001).
+	programLogin = newExpression(`(?i)/(?:applications|servicePrincipals)(?:\(appId=[^)]*\))?(?:/[^/]+)?/(?:addPassword|addKey|addTokenSigningCertificate|federatedIdentityCredentials)$`)
 
 	// factorsOff is where a login loses what proves whose it is.
 	factorsOff   = newExpression(`(?i)/users?/[^/]+/(?:lifecycle/(?:reset_factors|expire_password_with_temp_password)|(?:mfa|2fa|two[-_]?factor|totp|otp|factors|authenticators|authentication/\w*methods)(?:/[^/]+){0,2})$|/(?:mfa|2fa)/(?:reset|disable)$`)
@@ -275,11 +285,26 @@ var (
 	oddNumber = newExpression(`^[+-]?(?:0[xX][0-9a-fA-F_]+|0[oObB][0-7_]+|\d[\d_.]*[eE]\+?\d+|[\x{FF10}-\x{FF19}\x{0660}-\x{0669}\x{06F0}-\x{06F9}\x{0966}-\x{096F}]+)$`)
 )
 
-// mutations judges what queries in GraphQL take away.
+// mutations judges what queries in GraphQL take away, and whether the filter of a change is empty,
+// in the query or in the variables that it names.
 func (r *reading) mutations(leaves []leaf) {
+	empty := make(map[string]bool)
 	for _, l := range leaves {
-		if l.text && mutationKeys[l.key] && len(l.value) < maxWritten && strings.Contains(l.value, "mutation") && (losingMutation.MatchString(l.value) || lostNoun.MatchString(l.value)) {
+		if l.value == "{}" {
+			empty[l.key] = true
+		}
+	}
+	for _, l := range leaves {
+		if !l.text || !mutationKeys[l.key] || len(l.value) >= maxWritten || !strings.Contains(l.value, "mutation") {
+			continue
+		}
+		if losingMutation.MatchString(l.value) || lostNoun.MatchString(l.value) || unfiltered.MatchString(l.value) {
 			r.breaks(DestructiveOperation)
+		}
+		for _, m := range filteredBy.FindAllStringSubmatch(l.value, maxPlaces) {
+			if empty[fold(m[1])] {
+				r.breaks(DestructiveOperation)
+			}
 		}
 	}
 }
@@ -287,6 +312,11 @@ func (r *reading) mutations(leaves []leaf) {
 var (
 	mutationKeys   = words("query mutation document")
 	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
+
+	// unfiltered changes all rows of a kind, as the servers of Hasura, Prisma and PostGraphile read
+	// an empty filter; filteredBy takes its filter from a variable.
+	unfiltered = newExpression(`\b(?i:deleteMany|updateMany|delete|update|remove|destroy|purge|archive)\w*\s*\(\s*(?:where|filter|condition)\s*:\s*(?:\{\s*\}|\{\s*_?(?i:and|or|not)\s*:\s*(?:\[\s*(?:\{\s*\}\s*,?\s*)*\]|\{\s*\})\s*\}|\{\s*\w+\s*:\s*\{\s*_is_null\s*:\s*false\s*\}\s*\}|\{\s*\w+\s*:\s*\{\s*_?(?:neq|ne|gte?|notEqualTo|not)\s*:\s*(?:0|-1|""|null)\s*\}\s*\})`)
+	filteredBy = newExpression(`\b(?i:deleteMany|updateMany|delete|update|remove|destroy|purge|archive)\w*\s*\(\s*(?:where|filter|condition)\s*:\s*\$(\w+)`)
 
 	// lostNoun is a mutation that names its thing first, or takes away all.
 	lostNoun = newExpression(`\b(?:repository|project|organization|team|environment|domain|zone|cluster|database|bucket|site|workspace|volume|server|instance)(?:Delete|Destroy|Archive|Purge)\s*\(|\b(?:delete|destroy|purge|remove)(?:All|Every|Many|Bulk)[A-Z]\w*`)

@@ -171,6 +171,7 @@ var exfiltrationCommands = byCommand(
 	`croc: send\b`,
 	`wormhole: send\b`,
 	`termbin pastebinit: .*`,
+	`snmpset: .*\b(?:1\.3\.6\.1\.4\.1\.9\.9\.96\.1\.1\.1\.1\.\d|ccCopy)`, // CISCO-CONFIG-COPY-MIB
 )
 
 // databaseCommands empty a database without a query.
@@ -200,6 +201,10 @@ var databaseCommands = byCommand(
 	`memcached-tool memcflush: .*flush`,
 	`kafka-topics.sh kafka-topics kafka-consumer-groups kafka-consumer-groups.sh: .*--delete\b`,
 	`kafka-configs.sh kafka-configs: .*--add-config \S*retention\.(?:ms|bytes)=\d{1,4}\b`,
+	`kafka-consumer-groups.sh kafka-consumer-groups: (?:.*--reset-offsets\b.*--all-(?:groups|topics)\b|.*--all-(?:groups|topics)\b.*--reset-offsets\b).*--execute`,
+	`airflow: db (?:reset|clean .*(?:--skip-archive|--clean-before-timestamp[= ]["']?(?:20[3-9]\d|2[1-9]\d\d)))`,
+	`xargs parallel: (?:\S+ )*airflow (?:variables|connections|dags|pools) delete\b`,
+	`dbt: run-operation \S*(?:drop|truncate|delete|wipe)\S* .*\bprod`,
 	`kafka-delete-records.sh kafka-delete-records: .*\w`,
 	`rabbitmqctl: (?:\S+ )*(?:reset|force_reset|delete_\w+|purge_queue)\b`,
 	`wp: db (?:reset|drop|clean)\b`,

@@ -9,7 +9,7 @@ var startsCode = newScreen(newExpression(`(?:^|/)(?:` + strings.Join([]string{
 	`etc/(?:crontab|anacrontab|at\.allow|cron\.[a-z]+/.*|ld\.so\.(?:preload|conf)|ld\.so\.conf\.d/.*|profile(?:\.d/.*)?|bash\.bashrc|bashrc|environment|zsh/.*|rc\.local|rc\d?\.d/.*|init\.d/.*|inittab|systemd/.*|xdg/autostart/.*|udev/rules\.d/.*|modules-load\.d/.*|update-motd\.d/.*|NetworkManager/dispatcher\.d/.*|apt/apt\.conf\.d/.*)`,
 	`(?:usr/)?lib/systemd/(?:system|user)/.*`,
 	`var/spool/(?:cron|at)/.*`,
-	`\.ssh/(?:authorized_keys2?|rc|environment)`,
+	`\.ssh/(?:authorized_keys2?|rc|environment)|(?i:programdata/ssh)/(?:administrators_authorized_keys|sshd_config)`,
 	`\.(?:bashrc|zshrc|profile|bash_profile|zprofile|bash_login|bash_logout|bash_aliases|zshenv|zlogin|zlogout|kshrc|cshrc|tcshrc|login|logout|xinitrc|xprofile|xsession|xsessionrc|pythonstartup|inputrc)`,
 	`LaunchAgents(?:/.*)?|LaunchDaemons(?:/.*)?|StartupItems/.*`,
 	`\.config/(?:autostart|autostart-scripts|systemd/user|fish/(?:config\.fish|conf\.d)|environment\.d)(?:/.*)?`,
@@ -52,7 +52,7 @@ var persistenceCommands = byCommand(
 	`git: config (?:\S+ )*(?:(?:core\.(?:fsmonitor|askPass|gitProxy)|include\.path|includeIf\.\S+|init\.templateDir|diff\.external|filter\.\S+) \S|core\.sshCommand (?:[^s]|s[^s])|core\.hooksPath [/~]|(?:core\.editor|core\.pager|sequence\.editor|pager\.\S+|alias\.\S+|credential\.\S*helper) \S*(?: \S+)*[!/|;&$])`,
 	`ssh-copy-id: .*\w`,
 	`npm: (?:config set|set) (?:\S+ )*(?:script-shell|onload-script|init-module|node-options)`,
-	`schtasks schtasks.exe: (?i:/(?:create|change))\b`,
+	`schtasks schtasks.exe: (?i:(?:\S+ )*/create\b|(?:\S+ )*/change\b.*/(?:tr|ru|xml)\b)`,
 	`reg reg.exe: (?i:add \S*currentversion\\?run|add .*\\(?:winlogon|image file execution options|appinit_dlls|userinit)\b)`,
 	`sc sc.exe: (?i:create|config \S+ binpath)`,
 )

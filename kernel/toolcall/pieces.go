@@ -2,6 +2,8 @@ package toolcall
 
 import (
 	"encoding/base64"
+	"encoding/binary"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +19,16 @@ func windowsPieces(text string) string {
 	if len(text) > maxFollowed || !windowsMakes.matches(text) {
 		return text
 	}
+	text = windowsNumbered.ReplaceAllStringFunc(text, func(found string) string {
+		m := windowsNumbered.FindStringSubmatch(found)
+		n, err := strconv.ParseUint(m[1]+m[2], 10, 32)
+		if err != nil {
+			return found
+		}
+		address, _ := netip.AddrFromSlice(binary.BigEndian.AppendUint32(nil, uint32(n)))
+		return "'" + address.String() + "'"
+	})
+	text = windowsShown.ReplaceAllString(text, "$1")
 	for range maxPasses {
 		before := text
 		text = windowsInterpolated(text)
@@ -38,7 +50,7 @@ func windowsPieces(text string) string {
 }
 
 // windowsMakes finds what makes a text of others.
-var windowsMakes = screenOf(`-join\b`, `\]::(?:join|concat|reverse)\(`, `\.replace\(`, `-[ci]?replace\b`, `-f\s*\(?['"]`, `\.tochararray\(`, `[.:]\(?['"]\w+['"]\)?\(`, `&\s*\(?['"$]`, `['"]\s*\+\s*['"$]`, `\$\w+\s*\+\s*['"]`)
+var windowsMakes = screenOf(`-join\b`, `\]::(?:join|concat|reverse)\(`, `\.replace\(`, `-[ci]?replace\b`, `\[(?:system\.)?(?:net\.)?ipaddress\]`, `-f\s*\(?['"]`, `\.tochararray\(`, `[.:]\(?['"]\w+['"]\)?\(`, `&\s*\(?['"$]`, `['"]\s*\+\s*['"$]`, `\$\w+\s*\+\s*['"]`)
 
 const windowsText = `(?:'[^'\n]{0,200}'|"[^"\n]{0,200}")`
 
@@ -53,6 +65,11 @@ var windowsOperations = []windowsOperation{
 		word := spelled(m[1])
 		return strings.ToLower(word), word != ""
 	}},
+	{newExpression(`\(?-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*\(?[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0\s*\]\s*\)?|\(?(` + windowsText + `)\)?\s*\[\s*\(?(?:[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0|-1\s*\.\.\s*-[^\]\n]{0,60}length\)?)\s*\]\s*-join\s*(?:''|"")`), func(m []string) (string, bool) {
+		letters := []rune(bare(m[1] + m[2]))
+		slices.Reverse(letters)
+		return string(letters), len(letters) > 0
+	}},
 	{newExpression(`-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*\]\s*\)?`), func(m []string) (string, bool) {
 		text := []rune(bare(m[1]))
 		from, err := strconv.Atoi(m[2])
@@ -65,6 +82,9 @@ var windowsOperations = []windowsOperation{
 	}},
 	{newExpression(`-join\s*@?\(?\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
+	}},
+	{newExpression(`\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?\s*-join\s*(` + windowsText + `)`), func(m []string) (string, bool) {
+		return strings.Join(windowsList(m[1]), bare(m[2])), true
 	}},
 	{newExpression(`\[(?:system\.)?string\]::(?:join\(\s*(?:''|""|\[string\]::empty)\s*,|concat\()\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\s*\)?\s*\)`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
@@ -100,6 +120,12 @@ var (
 	windowsLiteral = regexp.MustCompile(windowsText)
 
 	// What is called by a name in quotes, as a member and as a command.
+	// windowsNumbered is an address of a machine as a number.
+	windowsNumbered = newExpression(`\[(?:system\.)?(?:net\.)?ipaddress\](?:::(?:parse|new)\(\s*['"]?(\d{8,10})['"]?\s*\)|\s*['"]?(\d{8,10})['"]?)`)
+
+	// windowsShown is a literal that a text takes in as an expression.
+	windowsShown = newExpression(`\$\(\s*'([\w.:/-]{1,200})'\s*\)`)
+
 	windowsMethodName = newExpression(`(\.|::)\(?(?:'(\w+)'|"(\w+)")\)?\s*\(`)
 	windowsCalled     = newExpression(`(^|[&;|{(\n]|\s[&.])\s*\(*(?:'([\w.-]+)'|"([\w.-]+)")\)*`)
 	windowsBracketed  = newExpression(`\s\(\s*(?:'([\w./\\:-]+)'|"([\w./\\:-]+)")\s*\)`)
@@ -155,7 +181,7 @@ func windowsInterpolated(text string) string {
 }
 
 // windowsSummand is a variable that something is added to, or that is called.
-var windowsSummand = newExpression(`\$\w+\s*\+\s*['"$]|['"]\s*\+\s*\$\w+|[&.]\s*\(*\$\w+\s|-(?:join|f)\s*\(?\$\w+|\$\w+\.replace\(|\$\w+\s*-[ci]?replace`)
+var windowsSummand = newExpression(`\$\w+\s*\+\s*['"$]|['"]\s*\+\s*\$\w+|[&.]\s*\(*\$\w+(?:\s|$)|-(?:join|f)\s*\(?\$\w+|\$\w+\.replace\(|\$\w+\s*-[ci]?replace|\$\w+\[[^\]\n]{0,60}\.\.`)
 
 // windowsDecoded writes what base64 in a text says, before its case is folded.
 func windowsDecoded(text string) string {

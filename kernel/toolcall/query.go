@@ -46,6 +46,7 @@ func (r *reading) query(text string) {
 		if losesScratch(statement, made) || testing && losesRows(statement) {
 			continue
 		}
+		r.reachesBeyond(statement)
 		if r.certain {
 			r.accounts(statement)
 		}
@@ -90,7 +91,7 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = newScreen(newExpression(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|select\s+.*\bfrom\s+mysql\.user)\b`))
+	sqlVerb = newScreen(newExpression(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|noaudit|backup|call|begin|sql_logins|user\$|link\$|select\s+.*\bfrom\s+mysql\.user)\b`))
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
@@ -215,7 +216,7 @@ func (r *reading) destructive(s []token) bool {
 				return true
 			}
 		case "ALTER":
-			if startsStatement(s, i) && isWord(s, i+1, "USER", "ROLE", "SYSTEM") && anyWordAfter(s, i, "SUPERUSER", "SET", "WITH", "PASSWORD", "IDENTIFIED") {
+			if startsStatement(s, i) && isWord(s, i+1, "USER", "ROLE", "SYSTEM") && !isWord(s, i+4, plainSettings...) && anyWordAfter(s, i, "SUPERUSER", "SET", "WITH", "PASSWORD", "IDENTIFIED") {
 				return true
 			}
 		case "OUTFILE", "DUMPFILE":
@@ -236,7 +237,11 @@ func (r *reading) destructive(s []token) bool {
 			if isWord(s, i+1, "(", ".") {
 				return true
 			}
-		case "URL", "FILE", "S3", "READ_TEXT", "READ_CSV", "READ_CSV_AUTO", "READ_BLOB", "READ_JSON", "READ_PARQUET", "REMOTE", "EXECUTABLE":
+		case "READ_PARQUET", "READ_CSV", "READ_CSV_AUTO", "READ_JSON":
+			if isWord(s, i+1, "(") && i+2 < len(s) && s[i+2].quoted && leadsOut(unquoted(s[i+2].text)) && !loadedObject.MatchString(unquoted(s[i+2].text)) {
+				return true
+			}
+		case "URL", "FILE", "S3", "READ_TEXT", "READ_BLOB", "REMOTE", "EXECUTABLE":
 			if isWord(s, i+1, "(") && i+2 < len(s) && s[i+2].quoted && leadsOut(unquoted(s[i+2].text)) {
 				return true
 			}
@@ -254,6 +259,9 @@ func (r *reading) destructive(s []token) bool {
 }
 
 var droppedObjects = strings.Fields("TABLE DATABASE SCHEMA COLUMN ROLE USER TABLESPACE KEYSPACE OWNED COLLECTION ALL CATALOG WAREHOUSE SERVER POLICY MEASUREMENT BUCKET PLUGGABLE LOGIN PUBLICATION SUBSCRIPTION GRAPH STREAM TOPIC SHARD DATASET RETENTION")
+
+// plainSettings are what a person works with by default.
+var plainSettings = strings.Fields("DEFAULT_WAREHOUSE DEFAULT_NAMESPACE DEFAULT_SECONDARY_ROLES COMMENT TIMEZONE")
 
 // reaching are the packages of functions that leave the database.
 var reaching = words("UTL_HTTP UTL_TCP UTL_SMTP UTL_FILE UTL_INADDR DBMS_LDAP DBMS_SCHEDULER DBMS_JAVA DBMS_XSLPROCESSOR HTTPURITYPE DBLINK")
@@ -304,8 +312,9 @@ func letsIn(s []token, i int) bool {
 		return true
 	}
 	whole := isWord(s, i, "GRANT") && isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && isWord(s, i+3, "ALL") && isWord(s, i+4, "TABLES", "VIEWS", "SEQUENCES") && isWord(s, i+5, "IN") && isWord(s, i+6, "SCHEMA")
+	seat := isWord(s, i, "GRANT") && isWord(s, i+1, "ROLE") && end == i+5 && isWord(s, i+3, "TO") && isWord(s, i+4, "USER", "ROLE") && readersRole.MatchString(s[i+2].text)
 	shuts := isWord(s, i, "REVOKE") && isWord(s, end-1, "FROM") && isWord(s, end, "PUBLIC")
-	return shuts || whole && end == i+9 && isWord(s, i+8, "TO") && readersRole.MatchString(s[end].text)
+	return seat || shuts || whole && end == i+9 && isWord(s, i+8, "TO") && readersRole.MatchString(s[end].text)
 }
 
 // readersRole is a role by whose name it only reads.

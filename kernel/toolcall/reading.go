@@ -160,7 +160,7 @@ func (r *reading) as(what role, l leaf) {
 		r.query(l.value)
 		r.certain = false
 	case rolePath:
-		if l.key == "source" && strings.Contains(l.value, "\n") { // no name of a file
+		if l.key == "source" && strings.ContainsAny(l.value, "\n;{") { // no name of a file
 			r.inLanguage(l.value)
 		}
 		r.value(l.value)
@@ -170,6 +170,10 @@ func (r *reading) as(what role, l leaf) {
 		}
 	case roleURL:
 		r.value(l.value)
+		if program, is := strings.CutPrefix(strings.ToLower(l.value[:min(len(l.value), len(scriptScheme))]), scriptScheme); is && program == "" {
+			r.pageScript(l.value[len(scriptScheme):])
+			return
+		}
 		if r.connects && ownDatabaseHost.MatchString(l.value) {
 			return
 		}
@@ -188,6 +192,9 @@ func (r *reading) as(what role, l leaf) {
 		r.unknown(l)
 	}
 }
+
+// scriptScheme is that of an address which is a script of the page it is opened on.
+const scriptScheme = "javascript:"
 
 // folderKeys are what the argument is called that says where a command runs.
 var folderKeys = words("cwd workdir workingdir workingdirectory")

@@ -13,9 +13,10 @@ type recipe struct {
 	name     *expression
 	commands func(text string) []string
 	judge    func(r *reading, text string)
-	program  bool // the text is one
-	installs bool // ordinary ones fetch an installer and run it
-	image    bool // what they take away is an image's own
+	program  bool                       // the text is one
+	installs bool                       // ordinary ones fetch an installer and run it
+	image    bool                       // what they take away is an image's own
+	operates func(text string) []string // commands whose loss elsewhere counts too
 }
 
 // recipes are by the name of the file. What ordinary ones do to their own machine passes:
@@ -26,15 +27,16 @@ var recipes = []recipe{
 	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
 	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
 	{name: newExpression(`(?i)(?:^|/)(?:Dockerfile|Containerfile)[\w.-]*$|\.(?:docker|container)file$`), commands: imageCommands, installs: true, image: true},
-	{name: newExpression(`(?:^|/)Jenkinsfile(?:\.[\w-]+)?$|\.jenkinsfile$|\.gradle(?:\.kts)?$|(?:^|/)Vagrantfile$`), commands: scriptSteps, installs: true},
+	{name: newExpression(`(?:^|/)Jenkinsfile(?:\.[\w-]+)?$|\.jenkinsfile$|\.gradle(?:\.kts)?$|(?:^|/)Vagrantfile$`), commands: scriptSteps, judge: (*reading).workflow, installs: true},
 	{name: newExpression(`(?:^|/)Procfile(?:\.\w+)?$`), commands: procCommands, installs: true},
 	{name: newExpression(`(?:^|/)(?:\.npmrc|\.yarnrc(?:\.yml)?|pip\.conf|pip\.ini|\.pypirc|uv\.toml)$`), commands: func(string) []string { return nil }, judge: (*reading).registry},
 	{name: newExpression(`(?:^|/)(?:cloud-(?:init|config)|user-data)[\w.-]*$`), commands: listCommands, installs: true},
 	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
-	{name: newExpression(`\.tf$`), commands: quotedCommands},
+	{name: newExpression(`\.tf(?:\.json)?$`), commands: provisioned, judge: (*reading).infrastructure, operates: atPlanning},
 	{name: newExpression(`\.(?:service|desktop)$`), commands: unitCommands},
 	{name: newExpression(`(?:^|/)(?:\.husky|\.?githooks|hooks)/[a-z-]+$|\.(?:sh|bash|zsh)$|(?:^|/)\.(?:envrc|bashrc|zshrc|profile|bash_profile)$`), commands: func(text string) []string { return []string{text} }},
-	{name: newExpression(`\.(?:py|pyw|js|mjs|cjs|ts|mts|rb|php|pl|lua|go)$`), program: true},
+	{name: newExpression(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|phtml|cfm)$`), commands: func(string) []string { return nil }, judge: (*reading).servedPage},
+	{name: newExpression(`\.(?:py|pyw|js|mjs|cjs|ts|mts|rb|php|pl|lua|go)$`), program: true, judge: (*reading).servedPage},
 }
 
 // grave are the invariants that a file which is run later breaks; the others are the
@@ -102,6 +104,15 @@ func (r *reading) recipe(name, text string) {
 				}
 			}
 		}
+		if kind.operates != nil {
+			delete(sub.broken, DestructiveOperation)
+			for _, command := range kind.operates(text) {
+				sub.shell(command)
+			}
+			if sub.broken[DestructiveOperation] {
+				r.breaks(DestructiveOperation)
+			}
+		}
 		for _, v := range grave {
 			if sub.broken[v] && (v != DestructiveCommand || !kind.image) {
 				r.breaks(v)
@@ -114,6 +125,19 @@ func (r *reading) recipe(name, text string) {
 // doubtfulSource is where no installer comes from: an address without encryption or without a
 // name, or a line to a shell.
 var doubtfulSource = newExpression(`\b(?:http|ftp)://|https?://\d+\.\d+\.\d+\.\d+|\bn(?:c|cat|etcat)\s|/dev/(?:tcp|udp)/|\bsocat\b|base64\s+(?:-d|--decode|-D)\b`)
+
+// servedPage judges a page, or a program that answers requests, which runs what a request says
+// (ATT&CK T1505.003).
+func (r *reading) servedPage(text string) {
+	if servedCommand.MatchString(text) {
+		r.breaks(RemoteCodeExecution)
+	}
+}
+
+// servedShell is a command, or a program, that a page makes of what a request says.
+const servedShell = `(?:(?:process\.start|processstartinfo|getruntime\(\)\.exec|processbuilder|shell_exec|passthru|proc_open|popen|pcntl_exec|execsync|child_process['"]?\)?\.exec|spawnsync|os\.system|subprocess\.\w+|new function|(?:^|[^.\w])(?:exec|eval|execute|system|assert))\s*\(\s*(?:["'\x60\[]{0,2}(?:/bin/)?(?:cmd|sh|bash|powershell|pwsh)(?:\.exe)?["'\x60]?\s*,\s*)?["'\x60\[]{0,2}(?:/c|-c)?["'\s\x60]{0,4}[,+&.]?\s*(?:\w{1,20}\(\s*){0,2}\$?\{?|(?:^|[^.\w])(?:eval|execute|executeglobal)\s+)(?:\w{0,20}\.)?(?:request\s*[\[(.]|_(?:get|post|request|cookie|server)\b|getparameter\(|req\.(?:body|query|params|headers)|request\.(?:args|form|values|json|get_json|querystring|item|form|headers))`
+
+var servedCommand = newExpression(`(?i)` + servedShell)
 
 // packaged judges scripts of a package that send the whole environment away.
 func (r *reading) packaged(text string) {
@@ -370,6 +394,10 @@ var (
 // workflow judges the steps of a pipeline that show its secrets: their masks are made for
 // the values as they are, and not for what a coder makes of them.
 func (r *reading) workflow(text string) {
+	text = withSecrets(text)
+	if systemToken.MatchString(text) && !ownPipelines.MatchString(text) {
+		r.breaks(DataExfiltration)
+	}
 	if allSecrets.MatchString(text) {
 		r.breaks(CredentialAccess)
 	}
@@ -388,10 +416,32 @@ func (r *reading) workflow(text string) {
 	}
 }
 
+// withSecrets writes the secrets of a pipeline in place of the variables that hold them.
+func withSecrets(text string) string {
+	var pairs []string
+	for _, m := range heldSecret.FindAllStringSubmatch(text, maxRecipes) {
+		name, secret := m[1]+m[3], "${{ secrets."+m[1]+m[3]+" }}"
+		pairs = append(pairs, "${"+name+"}", secret, "$"+name, secret)
+	}
+	if len(pairs) == 0 {
+		return text
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+var (
+	// heldSecret is a variable of a pipeline that holds a secret, by GitHub's and by Jenkins' spelling.
+	heldSecret = newExpression(`(?m)^\s*([A-Z][A-Z0-9_]*):\s*['"]?\$\{\{\s*secrets\.(\w+)\s*\}\}['"]?\s*$|\b(?:variable|passwordVariable)\s*:\s*['"]([A-Z][A-Z0-9_]*)['"]`)
+
+	// systemToken is the token of a pipeline of Azure's that is sent to somewhere.
+	systemToken  = newExpression(`\b(?:curl|wget|Invoke-RestMethod|irm|iwr)\b[^\n]*(?:\$\(System\.AccessToken\)|\$\{?SYSTEM_ACCESSTOKEN)[^\n]*https?://|\b(?:curl|wget|Invoke-RestMethod|irm|iwr)\b[^\n]*https?://[^\n]*(?:\$\(System\.AccessToken\)|\$\{?SYSTEM_ACCESSTOKEN)`)
+	ownPipelines = newExpression(`(?i)https://(?:dev\.azure\.com|[\w-]+\.visualstudio\.com|[\w.]*pkgs\.dev\.azure\.com|vsrm\.dev)|\$\(System\.(?:Collection|TeamFoundation)`)
+)
+
 var (
 	allSecrets = newExpression(`(?m)^[^#\n]*(?:echo|printf|cat|tee|base64|curl|wget|run:|print)[^\n]*\$\{\{\s*toJ(?:SON|son)\(\s*secrets\s*\)`)
 	// sentSecret is a secret that is all of what a step sends.
-	sentSecret = newExpression(`\b(?:curl|wget)\b[^\n]*(?:-d|--data(?:-\w+)?|-F|--post-data)[ =]['"]?@?\$\{\{\s*secrets\.\w+\s*\}\}['"]?(?:\s|$)`)
+	sentSecret = newExpression(`\b(?:curl|wget)\b[^\n]*(?:-d|--data(?:-\w+)?|-F|--post-data)[ =]['"]?@?\$\{\{\s*secrets\.\w+\s*\}\}['"]?(?:\s|$)|\b(?:curl|wget)\b[^\n]*https?://[^\s"'?]*\?(?:[^\s"']*&)?(?:\w{1,2}|\w*(?:data|secret|val|env|leak|exfil|payload|b64)\w*)=\$\{\{\s*secrets\.\w+`)
 	// foreignCode is what somebody proposes, checked out where a pipeline has its own rights.
 	foreignTrigger = newExpression(`(?m)^\s*(?:on:.*|-?\s*)\bpull_request_target\b`)
 	foreignCode    = newExpression(`ref:\s*['"]?\$\{\{\s*github\.(?:event\.pull_request\.head\.(?:sha|ref)|head_ref)`)
@@ -420,7 +470,43 @@ func (r *reading) manifest(text string) {
 	if hostRoot.MatchString(text) && nodeRights.MatchString(text) && !readsOnly.MatchString(text) {
 		r.breaks(PrivilegeEscalation)
 	}
+	binds := bindsRole.MatchString(text) && adminRole.matches(text)
+	if binds && anybodyBound.MatchString(text) || everyRight.MatchString(text) || raisesRights.MatchString(text) || entersNode.MatchString(text) && nodeRights.MatchString(text) {
+		r.breaks(PrivilegeEscalation)
+	}
+	if systemJob.MatchString(text) && systemSpace.MatchString(text) && farCall.MatchString(text) {
+		r.breaks(Persistence)
+	}
 }
+
+// manifests judges a tool that applies the text of a resource.
+func (r *reading) manifests(leaves []leaf) {
+	if !r.tool.any("kubectl", "kubernetes", "k8s", "oc", "openshift", "helm", "cluster") {
+		return
+	}
+	for _, l := range leaves {
+		if l.text && strings.Contains(l.value, "kind") && len(l.value) < maxWritten && r.spend(2*costSearch*len(l.value)) {
+			r.manifest(l.value)
+			if bindsRole.MatchString(l.value) && adminRole.matches(l.value) {
+				r.breaks(PrivilegeEscalation)
+			}
+		}
+	}
+}
+
+// Rights in a cluster, as Kubernetes' guide to good practice of RBAC warns of them: everything to
+// somebody whom nobody named, all verbs on all there is, and the verbs that give oneself more.
+var (
+	anybodyBound = newExpression(`system:(?:unauthenticated|anonymous|authenticated|serviceaccounts\b)|kind['"]?:\s*['"]?ServiceAccount['"]?\s*[,\n]\s*['"]?name['"]?:\s*['"]?default\b`)
+	everyRight   = newExpression(`(?s)kind['"]?:\s*['"]?(?:Cluster)?Role['"]?\s*[,\n}].*apiGroups['"]?:\s*(?:\[\s*['"]\*['"]\s*\]|\n\s*-\s*['"]\*['"])\s*,?\s*['"]?resources['"]?:\s*(?:\[\s*['"]\*['"]\s*\]|\n\s*-\s*['"]\*['"])\s*,?\s*['"]?verbs['"]?:\s*(?:\[\s*['"]\*['"]|\n\s*-\s*['"]\*['"])`)
+	raisesRights = newExpression(`(?s)kind['"]?:\s*['"]?(?:Cluster)?Role['"]?\s*[,\n}].*verbs['"]?:\s*(?:\[[^\]]*|(?:\n\s*-\s*['"]?\w+['"]?)*\n\s*-\s*)['"]?(?:escalate|bind|impersonate)\b`)
+	entersNode   = newExpression(`\bnsenter\b|\bchroot['",\s]+/host`)
+
+	// A job among those of the cluster itself that calls an address without a name.
+	systemJob   = newExpression(`kind['"]?:\s*['"]?(?:CronJob|DaemonSet|Deployment)\b`)
+	systemSpace = newExpression(`namespace['"]?:\s*['"]?kube-(?:system|public|node-lease)\b`)
+	farCall     = newExpression(`(?m)(?:command|args)['"]?:[^\n]*\b` + farAddress + `|^\s*-\s[^\n]*\b` + farAddress + `(?::\d+|['"\s]|$)`)
+)
 
 var (
 	hostRoot   = newExpression(`hostPath:\s*\{\s*path:\s*['"]?/['"]?\s*[,}]|hostPath:\s*\n\s*path:\s*['"]?/['"]?\s*(?:\n|$)`)

@@ -60,7 +60,7 @@ type tool struct {
 
 func readTool(name string) tool {
 	t := tool{words: toolWords(name), roles: make(map[string]role)}
-	t.sql = t.any("sql", "database", "db", "postgres", "postgresql", "mysql", "sqlite", "bigquery", "snowflake", "redshift", "clickhouse", "duckdb", "warehouse", "mariadb", "oracle", "psql", "mssql", "cockroach", "trino", "athena", "dbt")
+	t.sql = t.any("sql", "database", "db", "postgres", "postgresql", "mysql", "sqlite", "bigquery", "snowflake", "redshift", "clickhouse", "duckdb", "warehouse", "mariadb", "oracle", "psql", "mssql", "cockroach", "trino", "athena", "dbt", "sqlplus", "sqlcmd", "sqlcl", "plsql", "tsql", "teradata", "vertica", "synapse")
 	t.search = t.any("search", "google", "lookup", "retrieve", "ask", "docs", "web") && !t.sql
 	t.shell = t.any("bash", "shell", "sh", "zsh", "terminal", "cmd", "powershell", "console", "command", "exec") && !t.sql
 	t.windows = t.any("powershell", "pwsh", "cmd")
@@ -150,7 +150,7 @@ func (t tool) findRole(key string) role {
 		return roleShell
 	case t.code && (key == "input" || key == "script" || byKey == roleProse && !t.writes && !t.search):
 		return roleCode
-	case t.sql && (key == "input" || key == "text" || key == "command"):
+	case t.sql && (key == "input" || key == "text" || key == "command" || key == "script"):
 		return roleQuery
 	case key == "query" && t.search:
 		return roleProse

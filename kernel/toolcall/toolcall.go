@@ -225,6 +225,11 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	}
 	r.runsLater(leaves)
 	r.program(c.Name, leaves)
+	r.cmdletTool(leaves)
+	r.registryTool(leaves)
+	r.manifests(leaves)
+	r.onDevices(leaves)
+	r.handsOverLogin(leaves)
 	r.documents(leaves)
 	r.obeyed(leaves)
 	q := r.requestIn(leaves)

@@ -19,10 +19,24 @@ func (r *reading) windows(text string) {
 	if !r.spend(costCommand + 2*costJudge*len(text)) {
 		return
 	}
-	packed := windowsPacked.MatchString(text)
-	text = windowsLoops(windowsVariables(windowsSpelling(text)))
+	packed, written := windowsPacked.MatchString(text), strings.ToLower(text)
+	text = windowsVariables(windowsSpelling(text))
+	if strings.Contains(text, "-alias ") {
+		text = windowsVariables(text) // what an alias stands for may be a variable
+	}
+	text = windowsLoops(text)
 	fetches := windowsFetch.matches(text)
 	if (packed || windowsDecodes.matches(text)) && windowsRun.matches(text) {
+		r.breaks(RemoteCodeExecution)
+	}
+	if fetches {
+		for _, address := range addressesIn(text, maxRedirects) {
+			if !strings.Contains(written, address) { // it was put together
+				r.target(address, triesOut(address) || r.asksHealth(address))
+			}
+		}
+	}
+	if windowsLetters.MatchString(text) {
 		r.breaks(RemoteCodeExecution)
 	}
 	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
@@ -31,6 +45,8 @@ func (r *reading) windows(text string) {
 	if strings.Contains(text, "setvalue(") && windowsHidden.matches(text) {
 		r.breaks(ConstraintTampering)
 	}
+	r.windowsTogether(text)
+	r.losesEvery(text)
 	for line := range strings.Lines(text) {
 		r.windowsLineRules(line)
 	}
@@ -43,6 +59,10 @@ func (r *reading) windows(text string) {
 		}
 	}
 }
+
+// windowsLetters calls a command whose name is put together of the letters of a variable of the
+// system, which nobody does who wants to be read (ATT&CK T1027.010).
+var windowsLetters = newExpression(`(?:[&.]|\biex|\binvoke-expression)\s*\(+\s*(?:-join\s*\(?)?(?:\$(?:pshome|env:comspec|shellid|verbosepreference|env:public|env:windir|env:programfiles|\{env:comspec\})|\[string\]\$verbosepreference)(?:\.tostring\(\))?\[`)
 
 // windowsCommands cuts a text behind each command, at ||, &&, & and ; and where a line ends.
 func windowsCommands(text string) (out []string) {
@@ -125,14 +145,17 @@ func windowsVariables(text string) string {
 	}
 	for _, m := range windowsTable.FindAllStringSubmatch(text, maxPlaces) {
 		flags := ""
-		for member := range strings.SplitSeq(m[2], ";") {
-			name, value, _ := strings.Cut(member, "=")
+		for member := range strings.FieldsFuncSeq(m[2], func(c rune) bool { return c == ';' || c == '\n' }) {
+			name, value, is := strings.Cut(member, "=")
+			if !is {
+				continue
+			}
 			flags += " -" + strings.TrimSpace(name) + " " + strings.Replace(strings.TrimSpace(value), "$true", "", 1)
 		}
 		pairs = append(pairs, " @"+m[1], flags)
 	}
 	for _, m := range windowsAlias.FindAllStringSubmatch(text, maxBlocks) {
-		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ")
+		pairs = append(pairs, "; "+m[1]+" ", "; "+m[2]+" ", "\n"+m[1]+" ", "\n"+m[2]+" ", "| "+m[1]+" ", "| "+m[2]+" ", "{ "+m[1]+" ", "{ "+m[2]+" ")
 	}
 	for _, m := range windowsFormat.FindAllStringSubmatch(text, maxBlocks) {
 		pairs = append(pairs, m[0], windowsFormatted(m[1], m[2]))
@@ -178,9 +201,9 @@ func windowsCuts(text, name, value string) []string {
 
 var (
 	windowsCut    = newExpression(`[%!](\w+):(?:~(-?\d{1,4})(?:,(-?\d{1,4}))?|([^=%!\n]{1,40})=([^%!\n]{0,40}))[%!]`)
-	windowsTable  = newExpression(`\$(\w+)\s*=\s*@\{([^{}\n]{1,400})\}`)
+	windowsTable  = newExpression(`\$(\w+)\s*=\s*@\{([^{}]{1,400})\}`)
 	windowsSets   = newExpression(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
-	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?(\w+)\s+(?:-value\s+)?([a-z-]+)`)
+	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?['"]?(\w+)['"]?\s+(?:-value\s+)?['"]?([a-z-]+)`)
 	windowsSends  = newExpression(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
 	windowsFormat = newExpression(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
 	windowsCodes  = newExpression(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
@@ -235,14 +258,18 @@ var windowsSaved = newExpression(`(?:-outfile|-o|-destination|downloadfile\s*\([
 // windowsPipeline judges commands, each of which gets what the one before found.
 func (r *reading) windowsPipeline(commands []string) {
 	var found []string
-	for _, command := range commands {
+	for i, command := range commands {
 		words := windowsWords(command)
 		for len(words) > 0 && (words[0] == "&" || words[0] == "." || strings.HasSuffix(words[0], "=") || len(words[0]) == 2 && words[0][0] == '/') {
 			words = words[1:]
 		}
+		if len(words) > 2 && words[1] == "=" {
+			words = words[2:]
+		}
 		if len(words) == 0 {
 			continue
 		}
+		r.cmdlet(programName(words[0]), words[1:], commands[i+1:])
 		targets := windowsTargets(words[1:])
 		words[0] = strings.TrimLeft(words[0], "@")
 		for _, w := range words[1:] {
@@ -251,9 +278,6 @@ func (r *reading) windowsPipeline(commands []string) {
 				r.windows(w)
 				r.nested--
 			}
-		}
-		if len(words) > 2 && words[1] == "=" {
-			words = words[2:]
 		}
 		if windowsWrites[programName(words[0])] || strings.Contains(command, ">") {
 			for _, t := range targets {
@@ -350,13 +374,17 @@ func (r *reading) windowsPipeline(commands []string) {
 // windowsLoses judges a target that a command removes.
 func (r *reading) windowsLoses(target string) {
 	p := cleanPath(strings.TrimPrefix(strings.TrimPrefix(target, "//?/"), "//./"))
-	if isVital(p) || windowsVital.MatchString(p) {
+	if (isVital(p) || windowsVital.MatchString(p)) && !windowsPassing.MatchString(p) {
 		r.breaks(DestructiveCommand)
 	}
 	if recordFile.matches(p) {
 		r.breaks(ConstraintTampering)
 	}
 }
+
+// windowsPassing is what a machine of Windows makes again, and administrators clear: what waits to
+// be printed or installed, and what is left of crashes.
+var windowsPassing = newExpression(`(?i)^[a-z]:/windows/(?:temp|prefetch|minidump|softwaredistribution/download|system32/spool/printers|ccmcache)/[^.]?[^/]*(?:/[^.][^/]*)*$`)
 
 // windowsShares judges the folders of others that a command takes away with all that is in
 // them, or that a listing has named for it. Where a filter picks some files, nobody knows which.
@@ -420,8 +448,8 @@ var (
 	windowsJoin    = newExpression(`\(?\bjoin-path\s+(?:-path\s+)?['"]?([^\s'"()]+)['"]?\s+(?:-childpath\s+)?['"]?([^\s'"();|]+)['"]?\)?`)
 )
 
-// windowsSigns are those that are dropped, or have another spelling.
-var windowsSigns = strings.NewReplacer("`", "", "^", "", "\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-")
+// windowsSigns are those that are dropped, or have another spelling; a line that goes on is one.
+var windowsSigns = strings.NewReplacer("`\r\n", " ", "`\n", " ", "^\r\n", " ", "^\n", " ", "|\r\n", "| ", "|\n", "| ", "`", "", "^", "", "\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u2013", "-")
 
 // windowsWords cuts a command at its spaces and brackets; what stands in quotes is one
 // word.
@@ -469,7 +497,7 @@ func windowsTargets(argv []string) []string {
 
 var (
 	joinedLiterals = newExpression(`(?:'\s*\+\s*'|"\s*\+\s*")`)
-	windowsPlaces  = strings.NewReplacer("$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
+	windowsPlaces  = strings.NewReplacer("$env:comspec", "c:/windows/system32/cmd.exe", "${env:comspec}", "c:/windows/system32/cmd.exe", "%comspec%", "c:/windows/system32/cmd.exe", "$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
 	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$|^~/(?:documents|desktop|appdata(?:/(?:local|roaming))?|pictures|videos|music|onedrive[^/]*|\.ssh|\.aws|\.kube)(?:/[*.]*)?$|^[a-z]:/inetpub(?:/wwwroot)?(?:/[*.]*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
@@ -506,29 +534,32 @@ var windowsWrites = words("copy-item copy cp cpi move-item move mi set-content s
 var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
 
 // registryWrite is what changes the registry, before the key that it changes.
-const registryWrite = `(?:\breg(?:\.exe)?"?\s+(?:add|copy|restore)\b|\b(?:set|new|copy)-itemproperty\b|\b(?:new|set)-item\b|[.:]setvalue\(|createsubkey\(|regwrite\b)`
+const registryWrite = `(?:\bset-gp(?:pref)?registryvalue\b|\breg(?:\.exe)?"?\s+(?:add|copy|restore)\b|\b(?:set|new|copy)-itemproperty\b|\b(?:new|set)-item\b|[.:]setvalue\(|createsubkey\(|regwrite\b)`
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
 	pattern   *expression
 	invariant Invariant
 }{
-	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|resize)\b|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer\s|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
 	{newExpression(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
 	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
-	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
-	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b`), Persistence},
-	{newExpression(`\bpasswordvault\b.*(?:retrieve|new-object)|\.retrievepassword\(|\.retrieveall\(|\bprotecteddata\]::unprotect\b|\.defaultpassword\b|\bget-adreplaccount\b|\bget-laps\w*password\b|ms-mcs-admpwd|\bcredread\w*\(|\bget-itemproperty(?:value)?\b.*winlogon.*password`), CredentialAccess},
+	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|notification packages|timeproviders\\|print\\providers|lsaextensionconfig|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
+	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b|\.registertask(?:definition)?\(`), Persistence},
+	{newExpression(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|php\d?|phtml)\b.*` + servedShell), RemoteCodeExecution},
+	{newExpression(`\bpasswordvault\b.*(?:retrieve|new-object)|\.retrievepassword\(|\.retrieveall\(|\bprotecteddata\]::unprotect\b|\.defaultpassword\b|\bget-adreplaccount\b|\bget-laps\w*password\b|ms-mcs-admpwd(?:[^e\w]|$)|\bcredread\w*\(|\bget-itemproperty(?:value)?\b.*winlogon.*password`), CredentialAccess},
+	{newExpression(strings.Join(loweredSettings, "|")), ConstraintTampering},
+	{newExpression(`\[adsi\].{0,20}cn=` + rulers + `.*\.(?:add|put|putex)\(`), PrivilegeEscalation},
 	{newExpression(`\b(?:add|set)-content\b.*\\drivers\\etc\\hosts\b|>\s*"?\S*\\drivers\\etc\\hosts\b|\bset-dnsclient(?:serveraddress|nrptrule)\b.*-(?:serveraddresses|nameservers)|\badd-dnsclientnrptrule\b|\bnetsh(?:\.exe)?\s+interface\s+(?:ipv?[46]?\s+)?(?:set|add)\s+dns\w*\b|\bnetsh(?:\.exe)?\s+winhttp\s+set\s+proxy\b|internet settings['"]?\s.*\bproxyserver\b\s+\S|\b(?:limit|remove)-eventlog\b|globalsession\.clearlog`), ConstraintTampering},
 	{newExpression(`\bremove-dnsserver(?:zone|resourcerecord)\b.*-force|\bget-(?:aduser|adcomputer|mailbox|adgroup|smbshare|service|vm)\b(?:\s+-(?:filter|resultsize)\s+\S+)?\s*\|\s*(?:remove|disable|stop)-\w+|\bget-azresourcegroup\b\s*\|\s*remove-|\bremove-mailbox\b.*-confirm:\s*\$false`), DestructiveOperation},
-	{newExpression(`\bnew-inboxrule\b.*-(?:forwardto|redirectto|forwardasattachmentto)\b.*-(?:deletemessage|markasread|stopprocessingrules)|\bset-mailbox\b.*-forwardingsmtpaddress\b|\bnew-smbshare\b.*-path\s+['"]?[a-z]:\\?['"]?\s.*everyone|\bgrant-smbshareaccess\b.*everyone.*full`), DataExfiltration},
+	{newExpression(`\bnew-inboxrule\b.*-(?:forwardto|redirectto|forwardasattachmentto)\b.*-(?:deletemessage|markasread|stopprocessingrules)|\bset-mailbox\b.*-forwardingsmtpaddress\b[ :]+\S*@|\bnew-smbshare\b.*-path\s+['"]?[a-z]:\\?['"]?\s.*everyone|\bgrant-smbshareaccess\b.*everyone.*full`), DataExfiltration},
 	{newExpression(`\badd-mailboxpermission\b.*fullaccess|\badd-rolegroupmember\b.*(?:organization management|discovery management)|\bnew-managementroleassignment\b|\benable-psremoting\b.*trustedhosts\s+\*|\btrustedhosts\b\s+(?:-value\s+)?['"]?\*|\bnew-netfirewallrule\b.*\binbound\b.*\ballow\b.*\b(?:3389|445|5985|22)\b|\bset-acl\s+(?:-path\s+)?['"]?[a-z]:\\?['"]?\s`), PrivilegeEscalation},
-	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b`), CredentialAccess},
-	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disableantispyware|disablerealtimemonitoring|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
+	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b.*\b(?:ifm|set dsrm password|authoritative restore)\b`), CredentialAccess},
+	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disable(?:antispyware|realtimemonitoring)\b.*(?:\b1\b|0x0*1\b|true\b)|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable\w+(?:[ :]+(?:\$?true|1)\b|\s*$|\s+-)|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }
 
 var windowsScreen = func() *screen {
-	var patterns []*expression
+	patterns := make([]*expression, 0, len(windowsRules))
 	for _, rule := range windowsRules {
 		patterns = append(patterns, rule.pattern)
 	}
