@@ -45,7 +45,8 @@ type Guard struct {
 type GuardModel interface {
 	// Model names the model.
 	Model() string
-	// Reads is how many bytes of a text are read, from its beginning.
+	// Reads is how many bytes of a text are read, from its beginning. The governor asks
+	// about texts as [model.Condense] leaves them.
 	Reads() int
 	// Ask returns a verdict on the text. The namespace identifies the caller, as in
 	// [Embedder].
@@ -187,11 +188,12 @@ func (o *Opened) askings(questions []question) (out []asking) {
 			case !o.affords(guard):
 				o.Coverage.notGuarded(guard.detector(q.text.Role), overBudget)
 			default:
-				out = append(out, asking{guard: guard, question: i, text: q.text})
-				if q.hidden != "" {
-					hidden := q.text
-					hidden.Text = q.hidden
-					out = append(out, asking{guard: guard, question: i, text: hidden})
+				for _, text := range []string{q.text.Text, q.hidden} {
+					if strings.TrimSpace(text) != "" {
+						asked := q.text
+						asked.Text = model.Condense(text)
+						out = append(out, asking{guard: guard, question: i, text: asked})
+					}
 				}
 			}
 		}

@@ -619,3 +619,30 @@ func TestEarlierResultsAreNotThePrompt(t *testing.T) {
 		t.Errorf("asked %+v", m.asked)
 	}
 }
+
+// A guard that was not asked has no entry: where nothing but white space is there, there
+// is nothing to ask. What stands behind it is asked about, and counts as read.
+func TestGuardsAndBlanks(t *testing.T) {
+	for name, test := range map[string]struct {
+		prompt string
+		asked  []string
+	}{
+		"blank":          {strings.Repeat(" \n", 1<<16), nil},
+		"behind blanks":  {strings.Repeat(" ", 1<<17) + question, []string{strings.Repeat(" ", 16) + question}},
+		"between blanks": {"a" + strings.Repeat("\n", 1<<17) + "b", []string{"a" + strings.Repeat("\n", 16) + "b"}},
+	} {
+		guard, m := guarded(says(model.Verdict{model.HarmRequest: 0}))
+		g, _ := newGovernor(t)
+		g.Guards = []*govern.Guard{guard}
+		a := ask(t, g, "s", test.prompt)
+		var asked []string
+		for _, text := range m.asked {
+			asked = append(asked, text.Text)
+		}
+		ran := runOf(a.Opened.Coverage, "guard_g.prompt") != kernel.DetectorRun{}
+		unread := slices.ContainsFunc(a.Opened.Coverage.Skipped, func(p kernel.SkippedPart) bool { return strings.Contains(p.Why, "guard_g") })
+		if !slices.Equal(asked, test.asked) || ran != (len(test.asked) > 0) || unread {
+			t.Errorf("%s: asked %.99q, %+v", name, asked, a.Opened.Coverage)
+		}
+	}
+}

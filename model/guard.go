@@ -156,10 +156,11 @@ func (g *Guard) Model() string { return g.config.Model }
 // Knows reports whether the guard can be asked about texts in a role.
 func (g *Guard) Knows(r Role) bool { return slices.Contains(g.form.roles, r) }
 
-// Reads is how many bytes of a text the guard reads.
+// Reads is how many bytes of a text the guard reads, after [Condense].
 func (g *Guard) Reads() int { return g.form.reaches[0].bytes() }
 
-// Ask asks about a text: its first [Guard.Reads] bytes, piece by piece, of which the
+// Ask asks about a text without its long runs of blanks (see [Condense]): its first
+// [Guard.Reads] bytes, piece by piece, of which the
 // worst counts. A class that one piece is found to be of is in the verdict even if the
 // guard fails on another; that a text is of no class is said only when all pieces were
 // read. Otherwise Ask returns an error, whose kind [Why] tells. The verdict on a blank
@@ -168,8 +169,8 @@ func (g *Guard) Reads() int { return g.form.reaches[0].bytes() }
 // The namespace names the caller: limits on how much is asked, failures and the cache
 // are its own, see [Embedder.Threat].
 func (g *Guard) Ask(ctx context.Context, namespace string, t GuardText) (verdict Verdict, err error) {
+	t.Text, t.Prompt = Condense(t.Text), Condense(t.Prompt)
 	t.Text = strings.ToValidUTF8(t.Text[:min(len(t.Text), g.Reads())], "?")
-	t.Prompt = strings.ToValidUTF8(t.Prompt, "?")
 	pieces := g.form.reaches[0].pieces(t.Text)
 	if len(pieces) == 0 {
 		return Verdict{}, nil

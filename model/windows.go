@@ -2,6 +2,7 @@ package model
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -30,6 +31,32 @@ func (r reach) pieces(text string) []string {
 		}
 	}
 	return out
+}
+
+// maxBlanks is how many blanks in a row a model is shown: enough for what is indented.
+const maxBlanks = 16
+
+// Condense shortens long runs of blanks, and bytes that are no UTF-8, which say nothing:
+// they would use up what a model reads of a text, and what stands behind them would remain
+// unread.
+func Condense(text string) string {
+	blanks := 0
+	return strings.Map(func(r rune) rune {
+		if !isBlank(r) {
+			blanks = 0
+			return r
+		}
+		if blanks++; blanks > maxBlanks {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// isBlank reports white space and the characters that look like it or like nothing. Tags
+// (U+E0000) are none of them: a text can be written in them, and some models read it.
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\u00AD\u034F\u115F\u1160\u17B4\u17B5\u180E\u200B\u200C\u200D\u2060\u2800\u3164\uFEFF\uFFA0", r)
 }
 
 // boundary is the start of the character at a byte, or the text's end.
