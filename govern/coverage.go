@@ -52,19 +52,22 @@ func (c *Coverage) failed(detector string, err error) {
 	c.Detectors = append(c.Detectors, kernel.DetectorRun{Name: detector, Outcome: kernel.DetectorFailed, Why: string(model.Why(err))})
 }
 
-// guarded records what a guard said of a text. A guard has one entry for each role, which
-// a second text in that role can only make worse.
+// guarded records what a guard said of a text. What it found stands although it failed on
+// another piece of the text; the entry says why it failed. A guard has one entry for each
+// role, which a second text in that role can only make worse.
 func (c *Coverage) guarded(a asking) {
 	run := kernel.DetectorRun{Name: a.guard.detector(a.text.Role), Outcome: kernel.Clean}
 	switch {
-	case a.err != nil:
-		run.Outcome, run.Why = kernel.DetectorFailed, string(model.Why(a.err))
 	case a.verdict.Highest() >= 0.5:
 		run.Outcome = kernel.Flagged
+	case a.err != nil:
+		run.Outcome = kernel.DetectorFailed
 	}
+	run.Why = string(model.Why(a.err))
 	run.Score = math.Round(a.verdict.Highest()*1e6) / 1e6
 	run.Millis = int(a.took.Milliseconds())
-	if unread := len(a.text.Text) - a.guard.Model.Reads(); unread > 0 && a.err == nil {
+	failed := model.Unread(a.err)
+	if unread := max(0, len(a.text.Text)-a.guard.Model.Reads()) + failed; unread > 0 && (a.err == nil || failed > 0) {
 		part := "request"
 		if a.text.Role == model.RoleAnswer {
 			part = "response"
@@ -88,8 +91,11 @@ func (c *Coverage) worsen(run kernel.DetectorRun) {
 	}
 	d := &c.Detectors[at]
 	order := []kernel.DetectorOutcome{kernel.Clean, kernel.Flagged, kernel.NotRun, kernel.DetectorFailed}
-	if slices.Index(order, run.Outcome) > slices.Index(order, d.Outcome) {
+	switch now, before := slices.Index(order, run.Outcome), slices.Index(order, d.Outcome); {
+	case now > before:
 		d.Outcome, d.Why = run.Outcome, run.Why
+	case now == before && d.Why == "":
+		d.Why = run.Why
 	}
 	d.Score, d.Millis = max(d.Score, run.Score), max(d.Millis, run.Millis)
 }

@@ -28,7 +28,7 @@ type Guard struct {
 	// Low and High are the severities, in [0, 1], from which and up to which the
 	// detector counts as undecided. It is never overruled from High on.
 	Low, High float64
-	// Required refuses a turn on which the guard was asked and gave no verdict.
+	// Required refuses a turn on which the guard was asked and gave no whole verdict.
 	Required bool
 	// Budget bounds in how many turns it is asked. Nil means in all of them.
 	Budget *Budget
@@ -48,8 +48,9 @@ type GuardModel interface {
 	// Reads is how many bytes of a text are read, from its beginning. The governor asks
 	// about texts as [model.Condense] leaves them.
 	Reads() int
-	// Ask returns a verdict on the text. The namespace identifies the caller, as in
-	// [Embedder].
+	// Ask returns a verdict on the text. Beside an error, it has what was found in a part of
+	// the text, and [model.Unread] tells how much was not read. The namespace identifies the
+	// caller, as in [Embedder].
 	Ask(ctx context.Context, namespace string, t model.GuardText) (model.Verdict, error)
 }
 
@@ -137,7 +138,7 @@ type opinion struct {
 	// partial: one of them failed, or did not read the whole text, so that it cannot be
 	// acquitted.
 	partial bool
-	// failed and denied: one of those that count gave no verdict, and one that must.
+	// failed and denied: one of those that count gave no whole verdict, and one that must.
 	failed, denied bool
 	// decided: the detector's severity is not to be lowered.
 	decided bool
@@ -228,7 +229,8 @@ func (o *Opened) fillBudgets() {
 	}
 }
 
-// add adds what one guard said, unless it is only observed.
+// add adds what one guard said, unless it is only observed. What a guard that failed has
+// found counts beside its failure: a finding of its own need not be enough for a refusal.
 func (op *opinion) add(a asking, q question) {
 	switch {
 	case a.guard.Ask == AskObserve:
@@ -236,10 +238,12 @@ func (op *opinion) add(a asking, q question) {
 	case a.err != nil:
 		op.partial, op.failed = true, true
 		op.denied = op.denied || a.guard.Required && model.Why(a.err) != model.Cancelled
-		return
 	}
 	op.partial = op.partial || len(a.text.Text) > a.guard.Model.Reads()
 	op.decided = op.decided || q.severity >= a.guard.High
+	if len(a.verdict) == 0 {
+		return
+	}
 	if op.verdict == nil {
 		op.verdict = make(model.Verdict)
 	}

@@ -3,9 +3,14 @@ package govern_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -297,6 +302,63 @@ func TestGuardsThatFail(t *testing.T) {
 		if err := g.Kernel.Replay(r.Receipt); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A guard that fails on a piece of a text has failed, whatever it said of the others. What
+// it found counts beside that, and coverage has the bytes that it did not read.
+func TestGuardsThatFailInPart(t *testing.T) {
+	for name, test := range map[string]struct {
+		p        float64 // of what is found in the first piece, if it is one half
+		require  bool
+		outcome  kernel.DetectorOutcome
+		refused  bool
+		rule     string
+		observed bool
+	}{
+		"acquits":                       {0.1, false, kernel.DetectorFailed, false, "", false},
+		"acquits, must not fail":        {0.1, true, kernel.DetectorFailed, true, "guard_gave_no_verdict", false},
+		"finds a little":                {0.5, false, kernel.Flagged, false, "", false},
+		"finds a little, must not fail": {0.5, true, kernel.Flagged, true, "guard_gave_no_verdict", false},
+		"finds":                         {0.98, false, kernel.Flagged, true, "", false},
+		"finds, must not fail":          {0.98, true, kernel.Flagged, true, "guard_gave_no_verdict", false},
+		"finds, and is only observed":   {0.98, false, kernel.Flagged, false, "", true},
+		"acquits, and is only observed": {0.1, false, kernel.DetectorFailed, false, "", true},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), "the first piece") {
+				http.Error(w, "", http.StatusInternalServerError)
+				return
+			}
+			category := "none"
+			if test.p >= 0.5 {
+				category = "harm_request"
+			}
+			content, _ := json.Marshal(fmt.Sprintf(`{"reason":"","category":%q,"probability":%v}`, category, test.p))
+			_, _ = fmt.Fprintf(w, `{"choices":[{"message":{"content":%s},"finish_reason":"stop"}]}`, content)
+		}))
+		m, err := model.NewChatGuard(model.Config{BaseURL: server.URL, Model: "gpt"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, _ := guarded(nil)
+		guard.Model, guard.Required, guard.Roles = m, test.require, []model.Role{model.RolePrompt}
+		if test.observed {
+			guard.Ask = govern.AskObserve
+		}
+		g, _ := newGovernor(t)
+		g.Guards = []*govern.Guard{guard}
+		prompt := "This is the first piece. " + strings.Repeat("It was a sunny day in the garden. ", 1700)
+		a := ask(t, g, "s", prompt)
+		run := runOf(a.Opened.Coverage, "guard_g.prompt")
+		if run.Outcome != test.outcome || run.Why != "server_error" || a.Turn.Refused != test.refused || a.Turn.Evidence.DeniedBy != test.rule || a.Turn.Evidence.Degraded == test.observed {
+			t.Errorf("%s: %+v, refused %v by %q, degraded %v", name, run, a.Turn.Refused, a.Turn.Evidence.DeniedBy, a.Turn.Evidence.Degraded)
+		}
+		read := 1 << 14 // the first piece
+		if !slices.Contains(a.Opened.Coverage.Skipped, kernel.SkippedPart{Part: "request", Why: "beyond what guard_g.prompt reads", Bytes: len(prompt) - read}) || a.Opened.Coverage.Complete() {
+			t.Errorf("%s: %d bytes, %+v", name, len(prompt), a.Opened.Coverage.Skipped)
+		}
+		server.Close()
 	}
 }
 

@@ -161,18 +161,18 @@ func (g *Guard) Reads() int { return g.form.reaches[0].bytes() }
 
 // Ask asks about a text without its long runs of blanks (see [Condense]): its first
 // [Guard.Reads] bytes, piece by piece, of which the
-// worst counts. A class that one piece is found to be of is in the verdict even if the
-// guard fails on another; that a text is of no class is said only when all pieces were
-// read. Otherwise Ask returns an error, whose kind [Why] tells. The verdict on a blank
-// text is empty.
+// worst counts. The verdict on a blank text is empty. If the guard fails on a piece, Ask
+// returns an error, whose kind [Why] tells. Beside it, the verdict has only the classes that
+// other pieces were found to be of: that a text is of no class is said only when all pieces
+// were read. [Unread] tells how much was not.
 //
 // The namespace names the caller: limits on how much is asked, failures and the cache
 // are its own, see [Embedder.Threat].
 func (g *Guard) Ask(ctx context.Context, namespace string, t GuardText) (verdict Verdict, err error) {
 	t.Text, t.Prompt = Condense(t.Text), Condense(t.Prompt)
 	t.Text = strings.ToValidUTF8(t.Text[:min(len(t.Text), g.Reads())], "?")
-	pieces := g.form.reaches[0].pieces(t.Text)
-	if len(pieces) == 0 {
+	spans := g.form.reaches[0].spans(t.Text)
+	if len(spans) == 0 {
 		return Verdict{}, nil
 	}
 	key := g.cacheKey(namespace, t)
@@ -180,23 +180,42 @@ func (g *Guard) Ask(ctx context.Context, namespace string, t GuardText) (verdict
 		g.observer.Cached()
 		return verdict, nil
 	}
-	whole := false
-	err = g.gatherEvidence(ctx, namespace, len(pieces), func(ctx context.Context) error {
-		verdict, whole, err = g.askAll(ctx, namespace, t, pieces)
+	err = g.gatherEvidence(ctx, namespace, len(spans), func(ctx context.Context) error {
+		verdict, err = g.askAll(ctx, namespace, t, spans)
 		for _, r := range g.form.reaches[1:] {
-			if smaller := r.pieces(t.Text); Why(err) == Rejected && len(smaller) > len(pieces) {
-				verdict, whole, err = g.askAll(ctx, namespace, t, smaller)
+			if smaller := r.spans(t.Text); Why(err) == Rejected && len(smaller) > len(spans) {
+				found := verdict // in pieces that were not rejected
+				verdict, err = g.askAll(ctx, namespace, t, smaller)
+				verdict = verdict.worse(found)
 			}
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if whole {
+	switch {
+	case err == nil:
 		g.cache.Add(key, verdict)
+	case len(verdict) == 0:
+		verdict = nil
 	}
-	return verdict, nil
+	return verdict, err
+}
+
+// inPartError is a failure on some pieces of a text of which others have a verdict.
+type inPartError struct {
+	error
+	unread int // bytes
+}
+
+func (e inPartError) Unwrap() error { return e.error }
+
+// Unread is how many of the bytes that a guard reads of a text it has not read, by the error
+// of [Guard.Ask]; 0 if it has read all of them or none.
+func Unread(err error) (bytes int) {
+	var part inPartError
+	if errors.As(err, &part) {
+		return part.unread
+	}
+	return 0
 }
 
 // cacheKey is keyed by a secret of this process, so that nobody who sees the memory of
@@ -211,10 +230,10 @@ func (g *Guard) cacheKey(namespace string, t GuardText) (key [sha256.Size]byte) 
 	return key
 }
 
-// askAll asks about all pieces side by side. whole reports whether all of them have a
-// verdict.
-func (g *Guard) askAll(ctx context.Context, namespace string, t GuardText, pieces []string) (verdict Verdict, whole bool, err error) {
-	batches := slices.Collect(slices.Chunk(pieces, g.form.batch))
+// askAll asks about all pieces side by side. If some of them have no verdict, what is found
+// in the others stands beside the error, and nothing else.
+func (g *Guard) askAll(ctx context.Context, namespace string, t GuardText, spans []span) (verdict Verdict, err error) {
+	batches := slices.Collect(slices.Chunk(spans, g.form.batch))
 	found, errs := make([]Verdict, len(batches)), make([]error, len(batches))
 	var all sync.WaitGroup
 	for i, batch := range batches {
@@ -224,13 +243,17 @@ func (g *Guard) askAll(ctx context.Context, namespace string, t GuardText, piece
 	for _, v := range found {
 		verdict = verdict.worse(v)
 	}
-	if err = errors.Join(errs...); err == nil {
-		return verdict, true, nil
+	if err = firstFailure(errs); err == nil {
+		return verdict, nil
 	}
-	if verdict = verdict.found(); len(verdict) > 0 {
-		return verdict, false, nil
+	var read []bool
+	for i, batch := range batches {
+		read = append(read, slices.Repeat([]bool{errs[i] == nil}, len(batch))...)
 	}
-	return nil, false, firstFailure(errs)
+	if slices.Contains(read, true) {
+		err = inPartError{err, unread(spans, read)}
+	}
+	return verdict.found(), err
 }
 
 // firstFailure prefers an error that is no rejection: smaller pieces do not help then.
@@ -244,7 +267,11 @@ func firstFailure(errs []error) error {
 	return first
 }
 
-func (g *Guard) askBatch(ctx context.Context, namespace string, t GuardText, pieces []string) (Verdict, error) {
+func (g *Guard) askBatch(ctx context.Context, namespace string, t GuardText, spans []span) (Verdict, error) {
+	pieces := make([]string, len(spans))
+	for i, s := range spans {
+		pieces[i] = t.Text[s.from:s.to]
+	}
 	verdicts, err := g.form.ask(ctx, g, namespace, t, pieces)
 	if err != nil {
 		return nil, err

@@ -91,6 +91,24 @@ func TestLocalGuardReadsPieces(t *testing.T) {
 	}
 }
 
+// A text of which a piece has too many tokens is read to its end in smaller ones although
+// another piece was found to be an attack, and that finding remains.
+func TestLocalGuardFindsBeforeSmallerPieces(t *testing.T) {
+	g := localGuard(t, func(_ context.Context, text string) ([]float64, error) {
+		switch {
+		case len(text) > 480 && strings.Contains(text, "number"):
+			return nil, model.ErrTooLong
+		case len(text) > 480: // found only as a whole
+			return []float64{0.25, 0.75, 0}, nil
+		}
+		return []float64{1, 0, 0}, nil
+	})
+	text := model.GuardText{Role: model.RolePrompt, Text: strings.Repeat("attack ", 300) + strings.Repeat("number ", 300)}
+	if v, err := g.Ask(t.Context(), "n", text); err != nil || v[model.Identity] != 0.75 {
+		t.Errorf("%v %v", v, err)
+	}
+}
+
 // A classifier that does not answer in time does not hold the turn, also not one that waits
 // for its turn behind others, and a caller who leaves is not held against it.
 func TestLocalGuardInTime(t *testing.T) {

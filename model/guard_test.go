@@ -196,10 +196,10 @@ func TestLongTextsOfGuards(t *testing.T) {
 	}
 }
 
-// What one piece is found to be stands although the guard fails on another, and is asked
-// for again; an acquittal needs all pieces.
+// What one piece is found to be stands beside the failure on another, and is asked for
+// again; an acquittal needs all pieces.
 func TestGuardFailsOnAPiece(t *testing.T) {
-	for p, want := range map[float64]model.Failure{0.9: "", 0.1: model.ServerError} {
+	for p, want := range map[float64]model.Verdict{0.9: {model.Identity: 0.9}, 0.5: {model.Identity: 0.5}, 0.1: nil} {
 		url, asked := guardServer(t, "/predict", func(w http.ResponseWriter, q map[string]any) {
 			switch texts := teiTexts(q); {
 			case len(texts[0]) > 480:
@@ -214,9 +214,47 @@ func TestGuardFailsOnAPiece(t *testing.T) {
 		long := model.GuardText{Role: model.RolePrompt, Text: strings.Repeat("word ", 2000) + strings.Repeat("canary-end ", 2000)}
 		for i := range 2 {
 			verdict, err := g.Ask(t.Context(), "key:a", long)
-			if model.Why(err) != want || want == "" && !maps.Equal(verdict, model.Verdict{model.Identity: p}) || len(asked()) <= i {
+			if model.Why(err) != model.ServerError || (verdict == nil) != (want == nil) || !maps.Equal(verdict, want) || model.Unread(err) == 0 || len(asked()) <= i {
 				t.Errorf("%v: %v, %v", p, verdict, err)
 			}
+		}
+	}
+}
+
+// What is not read of a text is counted in bytes, those of an overlap once.
+func TestHowMuchGuardsLeaveUnread(t *testing.T) {
+	const size, overlap, pieces = 16384, 512, 4
+	text := strings.Repeat("word ", (size+(pieces-1)*(size-overlap))/5)
+	at := func(i int) string { // what stands only in this piece
+		return fmt.Sprintf("piece%d", i)
+	}
+	for i := range pieces {
+		from := i*(size-overlap) + 1000
+		text = text[:from] + at(i) + text[from+len(at(i)):]
+	}
+	for name, test := range map[string]struct {
+		failing []int
+		unread  int
+	}{
+		"none":      {nil, 0},
+		"the first": {[]int{0}, size - overlap},
+		"one":       {[]int{1}, size - 2*overlap},
+		"two":       {[]int{1, 2}, 2*size - 3*overlap},
+		"the last":  {[]int{3}, len(text) - 2*(size-overlap) - size},
+		"all":       {[]int{0, 1, 2, 3}, 0}, // none was read, which is no part
+	} {
+		url, asked := guardServer(t, completions, func(w http.ResponseWriter, q map[string]any) {
+			said := q["messages"].([]any)[0].(map[string]any)["content"].(string)
+			if slices.ContainsFunc(test.failing, func(i int) bool { return strings.Contains(said, at(i)) }) {
+				http.Error(w, "canary", http.StatusInternalServerError)
+				return
+			}
+			fixed(chatAnswer("safe"))(w, q)
+		})
+		g := newGuard(t, model.NewChatGuard, model.Config{BaseURL: url + "/v1", Model: "llama-guard3"})
+		verdict, err := g.Ask(t.Context(), "key:a", model.GuardText{Role: model.RolePrompt, Text: text})
+		if (err != nil) != (len(test.failing) > 0) || (verdict != nil) != (err == nil) || model.Unread(err) != test.unread || len(asked()) != pieces {
+			t.Errorf("%s: %v, %v, %d unread, asked %d times", name, verdict, err, model.Unread(err), len(asked()))
 		}
 	}
 }
@@ -328,11 +366,11 @@ func TestGuardsReadBehindBlanks(t *testing.T) {
 func TestCondense(t *testing.T) {
 	for text, want := range map[string]string{
 		"if a:\n\t\tb()\n\n\n            c()": "if a:\n\t\tb()\n\n\n            c()",
-		"a" + strings.Repeat(" ", 17) + "b": "a" + strings.Repeat(" ", 16) + "b",
-		strings.Repeat("\n", 50):            strings.Repeat("\n", 16),
-		strings.Repeat("\U000E0061", 50):    strings.Repeat("\U000E0061", 50),
-		"a\xff\xfe\xffb":                    "a?b",
-		"":                                  "",
+		"a" + strings.Repeat(" ", 17) + "b":   "a" + strings.Repeat(" ", 16) + "b",
+		strings.Repeat("\n", 50):              strings.Repeat("\n", 16),
+		strings.Repeat("\U000E0061", 50):      strings.Repeat("\U000E0061", 50),
+		"a\xff\xfe\xffb":                      "a?b",
+		"":                                    "",
 	} {
 		if got := model.Condense(text); got != want || model.Condense(got) != got {
 			t.Errorf("%q: %q", text, got)

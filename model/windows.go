@@ -16,17 +16,45 @@ type reach struct {
 // bytes is how many bytes are read of a longer text.
 func (r reach) bytes() int { return r.size + (r.most-1)*(r.size-r.overlap) }
 
-// pieces cuts a text on the boundaries of its characters. Blank pieces are left
+// A span is where a piece of a text begins and ends.
+type span struct{ from, to int }
+
+// unread is how many bytes of a text stand only in spans that were not read. The spans are
+// those of [reach.spans], where only neighbours overlap.
+func unread(spans []span, read []bool) (bytes int) {
+	for i, s := range spans {
+		if read[i] {
+			continue
+		}
+		if i > 0 {
+			s.from = max(s.from, spans[i-1].to)
+		}
+		if i+1 < len(spans) && read[i+1] {
+			s.to = min(s.to, spans[i+1].from)
+		}
+		bytes += max(0, s.to-s.from)
+	}
+	return bytes
+}
+
+// pieces cuts a text, see [reach.spans].
+func (r reach) pieces(text string) (out []string) {
+	for _, s := range r.spans(text) {
+		out = append(out, text[s.from:s.to])
+	}
+	return out
+}
+
+// spans cuts a text on the boundaries of its characters. Blank pieces are left
 // out: there is nothing to read in them, and some providers refuse them.
-func (r reach) pieces(text string) []string {
-	var out []string
+func (r reach) spans(text string) (out []span) {
 	for from := range r.most {
 		start := from * (r.size - r.overlap)
 		if from > 0 && start+r.overlap >= len(text) {
 			break // the piece before reached the end
 		}
-		piece := text[boundary(text, start):boundary(text, start+r.size)]
-		if strings.TrimSpace(piece) != "" {
+		piece := span{boundary(text, start), boundary(text, start+r.size)}
+		if strings.TrimSpace(text[piece.from:piece.to]) != "" {
 			out = append(out, piece)
 		}
 	}
