@@ -98,12 +98,16 @@ func readTEI(answer []byte, model string, role Role) ([]Verdict, error) {
 	return out, nil
 }
 
-// readPredictions reads the probabilities of all labels of a text.
+// readPredictions reads the probabilities of all labels of a text. All labels of attacks mean
+// the same classes, so these have the sum, which is 1 less that of the harmless labels.
 func readPredictions(predictions []prediction, model string, role Role) (Verdict, error) {
 	verdict, sum := Verdict{}, 0.0
-	for _, p := range predictions {
+	for i, p := range predictions {
 		if p.Label == nil || p.Score == nil || !isProbability(*p.Score) {
 			return nil, unusable("a prediction without a label or a probability")
+		}
+		if slices.ContainsFunc(predictions[:i], func(other prediction) bool { return *other.Label == *p.Label }) {
+			return nil, unusable("a label twice")
 		}
 		classes, known := classesOf(model, *p.Label, role)
 		if !known {
@@ -138,14 +142,15 @@ func askVLLM(ctx context.Context, g *Guard, namespace string, t GuardText, piece
 }
 
 type classified struct {
-	Index *int      `json:"index"`
-	Label *string   `json:"label"`
-	Probs []float64 `json:"probs"`
+	Index   *int      `json:"index"`
+	Label   *string   `json:"label"`
+	Probs   []float64 `json:"probs"`
+	Classes *int      `json:"num_classes"`
 }
 
-// readVLLM reads for each text the likeliest label and the probabilities of all labels,
-// whose names are not given. Of a text with another label than that of attacks the
-// probability of an attack is what remains.
+// readVLLM reads for each text the likeliest label and the probabilities of all labels.
+// vLLM names no other label than the likeliest, which is the name of the highest
+// probability, see attackAmong.
 func readVLLM(answer []byte, model string, role Role) ([]Verdict, error) {
 	var body struct {
 		Data []classified `json:"data"`
@@ -161,17 +166,17 @@ func readVLLM(answer []byte, model string, role Role) ([]Verdict, error) {
 		case c.Label == nil || len(c.Probs) < 2 || slices.ContainsFunc(c.Probs, func(p float64) bool { return !isProbability(p) }):
 			return nil, unusable("a text without a label or probabilities")
 		}
-		highest, sum := slices.Max(c.Probs), 0.0
+		sum := 0.0
 		for _, p := range c.Probs {
 			sum += p
 		}
 		classes, known := classesOf(model, *c.Label, role)
-		if !known || math.Abs(sum-1) > sumSlack {
+		if !known || math.Abs(sum-1) > sumSlack || c.Classes != nil && *c.Classes != len(c.Probs) {
 			return nil, unusable("a label that is not known, or not the probabilities of all labels")
 		}
-		p := highest
+		p := attackAmong(c.Probs, len(classes) == 0)
 		if len(classes) == 0 {
-			p, classes = 1-highest, spokenOf(familyClassifier, role)
+			classes = spokenOf(familyClassifier, role)
 		}
 		out[*c.Index] = Verdict{}
 		for _, class := range classes {
@@ -179,6 +184,28 @@ func readVLLM(answer []byte, model string, role Role) ([]Verdict, error) {
 		}
 	}
 	return out, nil
+}
+
+// attackAmong is the probability of an attack among those of all labels, of which only the
+// likeliest is known: whether it is harmless. As in [readTEI], it is 1 less that of the
+// harmless label, of which the classifiers of prompt attacks have one.
+//
+// If that is the likeliest, the rest are attacks, however they are divided: beside 0.4 for
+// SAFE and twice 0.3, an attack has 0.6, and 0.4 for SAFE is no acquittal. A second harmless
+// label would be counted as an attack. If the likeliest is an attack, the harmless label is
+// one of the others: the first of all, as in all models whose labels are known here, or,
+// where that is the attack, the least likely. Of two labels it is the other one in both cases.
+// Whichever it is in truth, an attack then has at least the probability of the likeliest label
+// and at least one half, so that no label that is not named acquits.
+func attackAmong(probs []float64, harmless bool) float64 {
+	highest := slices.Max(probs)
+	switch {
+	case harmless:
+		return 1 - highest
+	case probs[0] < highest:
+		return max(highest, 1-probs[0])
+	}
+	return max(highest, 1-slices.Min(probs[1:]))
 }
 
 // harmless are the labels of texts that are no attack, in lower case.
