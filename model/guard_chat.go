@@ -167,14 +167,24 @@ func (f wordedFamily) read(answer []byte, role Role) (Verdict, error) {
 	}
 	word := strings.ToLower(content[found[2]:found[3]])
 	p, measured := f.measure(answer, content, found[2])
-	if !measured {
+	switch {
+	case !measured:
 		p = map[string]float64{f.yes: labelProbability, f.no: 1 - labelProbability, f.maybe: 0.5}[word]
+	case word != f.no:
+		// The spellings of other words can add up to more than the word that the model chose.
+		// What it said that it found is found all the same, if only just.
+		p = max(p, 0.5)
 	}
-	var labels []string
-	if word != f.no {
-		if labels = f.labels(content, found); len(labels) == 0 {
-			return nil, unusable("nothing is named that was found")
-		}
+	labels := f.named(content, found)
+	switch {
+	case word == f.no && slices.ContainsFunc(labels, f.knows):
+		return nil, unusable("nothing was found, and is named")
+	case word == f.no:
+		labels = nil
+	case len(labels) == 0 && f.label != "":
+		labels = []string{f.label}
+	case len(labels) == 0:
+		return nil, unusable("nothing is named that was found")
 	}
 	verdict, known := verdictOf(f.name, role, p, labels...)
 	if !known {
@@ -183,17 +193,20 @@ func (f wordedFamily) read(answer []byte, role Role) (Verdict, error) {
 	return verdict, nil
 }
 
-// labels returns the labels of what was found.
-func (f wordedFamily) labels(content string, found []int) (labels []string) {
+// named returns the labels that the answer names.
+func (f wordedFamily) named(content string, found []int) (labels []string) {
 	if len(found) > 4 && found[4] >= 0 {
 		for label := range strings.SplitSeq(content[found[4]:found[5]], f.separator) {
 			labels = append(labels, strings.TrimSpace(label))
 		}
 	}
-	if len(labels) == 0 && f.label != "" {
-		labels = []string{f.label}
-	}
 	return labels
+}
+
+// knows reports whether a label is one of a category, and not the word for none.
+func (f wordedFamily) knows(label string) bool {
+	_, known := categoryOf(f.name, label)
+	return known
 }
 
 // measure computes the probability of the word for yes from the alternatives of the token
@@ -337,6 +350,9 @@ func readViolation(content string, role Role) (Verdict, error) {
 	}
 	switch *label.Violation {
 	case 0:
+		if _, names := categoryOf(familyChat, label.Category); names {
+			return nil, unusable("a label that contradicts itself")
+		}
 		return chatVerdict("none", role, 1-labelProbability)
 	case 1:
 		if verdict, err := chatVerdict(label.Category, role, labelProbability); err == nil && label.Category != "none" {

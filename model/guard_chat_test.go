@@ -74,6 +74,7 @@ func TestChatGuards(t *testing.T) {
 		{"llama-guard3", "unsafe", model.RolePrompt, none(0.9, model.HarmRequest)},
 		{"llama-guard3", "unsafe\nS15", model.RolePrompt, nil},
 		{"llama-guard3", "safe\nbut only just", model.RolePrompt, nil},
+		{"llama-guard3", "safe\nS1", model.RolePrompt, nil},
 		{"llama-guard3", "I'm sorry, I can't help with that.", model.RolePrompt, nil},
 		{"llama-guard3", "Safety: Safe\nCategories: None", model.RolePrompt, nil},
 
@@ -83,6 +84,7 @@ func TestChatGuards(t *testing.T) {
 		{"qwen3guard", "Safety: Controversial\nCategories: Unethical Acts\nRefusal: No", model.RoleAnswer, none(0.5, model.HarmRequest)},
 		{"qwen3guard", "Safety: Unsafe\nCategories: Politically Sensitive Topics", model.RolePrompt, model.Verdict{}},
 		{"qwen3guard", "Safety: Unsafe\nCategories: None", model.RolePrompt, nil},
+		{"qwen3guard", "Safety: Safe\nCategories: Violent", model.RolePrompt, nil},
 		{"qwen3guard", "Safety: Unsafe\nCategories: Mood", model.RolePrompt, nil},
 		{"qwen3guard", "Safety: Unsafe", model.RolePrompt, nil},
 		{"qwen3guard", "Safety: Fine\nCategories: None", model.RolePrompt, nil},
@@ -124,6 +126,8 @@ func TestChatGuards(t *testing.T) {
 		{"gpt-oss-safeguard", "1", model.RoleToolResult, none(0.9, model.Injection)},
 		{"gpt-oss-safeguard", `{"violation":1,"policy_category":"identity","rationale":"r"}`, model.RolePrompt, none(0.9, model.Identity)},
 		{"gpt-oss-safeguard", `{"violation":0}`, model.RoleAnswer, none(0.1, model.HarmRequest)},
+		{"gpt-oss-safeguard", `{"violation":0,"policy_category":"none"}`, model.RolePrompt, none(0.1, anyPrompt...)},
+		{"gpt-oss-safeguard", `{"violation":0,"policy_category":"harm_request"}`, model.RolePrompt, nil},
 		{"gpt-oss-safeguard", `{"violation":2}`, model.RolePrompt, nil},
 	} {
 		url, _ := guardServer(t, completions, fixed(chatAnswer(test.content)))
@@ -158,6 +162,10 @@ func TestProbabilitiesOfChatGuards(t *testing.T) {
 		"spelt variously":   {"shieldgemma", chatLogprobs("Yes", map[string]float64{"Yes": 0.5, "yes": 0.25, "No": 0.25}), 0.75},
 		"of three words": {"qwen3guard", chatLogprobs("Safety:| Unsafe|\nCategories:| Violent", filler,
 			map[string]float64{" Unsafe": 0.5, " Controversial": 0.25, " Safe": 0.25}, filler, filler), 0.625},
+		"against the word": {"llama-guard3", chatLogprobs("unsafe|\nS1", map[string]float64{"unsafe": 0.4, "safe": 0.35, "Safe": 0.25}, filler), 0.5},
+		"against safe":     {"llama-guard3", chatLogprobs("safe", map[string]float64{"safe": 0.4, "unsafe": 0.35, "Unsafe": 0.25}), 0.6},
+		"against doubt": {"qwen3guard", chatLogprobs("Safety:| Controversial|\nCategories:| Violent", filler,
+			map[string]float64{" Controversial": 0.5, " Safe": 0.5}, filler, filler), 0.5},
 		"inside a score":       {"granite-guardian-3.3-8b", chatLogprobs("<score>| no| </score>", filler, map[string]float64{" no": 0.9, " yes": 0.1}, filler), 0.1},
 		"without alternatives": {"llama-guard3", chatLogprobs("unsafe", map[string]float64{}), 0.9},
 		"of other words":       {"llama-guard3", chatLogprobs("unsafe", map[string]float64{"The": 0.9, "unsafe": 0.1}), 0.9},
@@ -293,10 +301,54 @@ func TestChatGuardsThatStop(t *testing.T) {
 	}
 }
 
+// What contradicts itself around a verdict is none, whatever server wraps it: a member that
+// stands twice, and an error beside the verdict.
+func TestEnvelopesThatContradictThemselves(t *testing.T) {
+	for kind, k := range map[string]struct {
+		path   string
+		build  func(model.Config, model.Observer) (*model.Guard, error)
+		config model.Config
+		answer string // an object
+		member string // that has the verdict
+	}{
+		"vllm":       {"/classify", model.NewClassifierGuard, model.Config{Model: "m", Provider: model.ServerVLLM}, `{"data":[{"index":0,"label":"SAFE","probs":[1,0]}]}`, "data"},
+		"moderation": {"/moderations", model.NewModerationGuard, model.Config{}, `{"results":[{"category_scores":{"illicit":0}}]}`, "results"},
+		"llama":      {completions, model.NewChatGuard, model.Config{Model: "llama-guard3"}, chatAnswer("safe"), "choices"},
+		"chat":       {completions, model.NewChatGuard, model.Config{Model: "gpt"}, chatAnswer(`{"reason":"","category":"none","probability":0}`), "choices"},
+	} {
+		inside := strings.TrimSuffix(k.answer, "}")
+		contradictions := []string{
+			inside + `,"error":{"message":"canary"}}`,
+			inside + `,"error":"canary"}`,
+			inside + `,"` + k.member + `":[]}`,
+			`{"` + k.member + `":[],` + k.answer[1:],
+			`{"\u00` + fmt.Sprintf("%x", k.member[0]) + k.member[1:] + `":[],` + k.answer[1:],
+			strings.Replace(k.answer, `"index":0,`, `"index":0,"index":0,`, 1),
+			strings.Replace(k.answer, `"content":`, `"content":"safe","content":`, 1),
+			strings.Replace(k.answer, `"finish_reason":`, `"error":{},"finish_reason":`, 1),
+		}
+		for _, answer := range append(contradictions, k.answer, inside+`,"error":null,"usage":{}}`) {
+			want := model.Unusable
+			if answer == k.answer || strings.Contains(answer, `"error":null`) {
+				want = ""
+			}
+			url, _ := guardServer(t, strings.TrimPrefix(k.path, "/v1"), fixed(answer))
+			k.config.BaseURL = url
+			verdict, err := newGuard(t, k.build, k.config).Ask(t.Context(), "key:a", textIn(model.RolePrompt))
+			if model.Why(err) != want || (verdict == nil) != (err != nil) {
+				t.Errorf("%s: %s: %v, %v", kind, answer, verdict, err)
+			}
+		}
+	}
+}
+
 // What a moderation API scores, by OpenAI's categories and Mistral's. Topics are no attack.
 func TestModerationGuards(t *testing.T) {
 	scores := func(list string) string {
-		return `{"id":"m","model":"omni-moderation-latest","results":[{"flagged":true,"categories":{"illicit":true},"category_scores":{` + list + `}}]}`
+		return `{"id":"m","model":"omni-moderation-latest","results":[{"flagged":false,"categories":{"illicit":false},"category_scores":{` + list + `}}]}`
+	}
+	says := func(flagged, categories, scores string) string {
+		return `{"results":[{"flagged":` + flagged + `,"categories":{` + categories + `},"category_scores":{` + scores + `}}]}`
 	}
 	for _, test := range []struct {
 		answer string
@@ -315,6 +367,17 @@ func TestModerationGuards(t *testing.T) {
 		{scores(`"illicit":"high"`), model.RolePrompt, nil},
 		{scores(``), model.RolePrompt, nil},
 		{`{"results":[{"flagged":false,"categories":{"illicit":false}}]}`, model.RolePrompt, nil},
+		// What the provider found by thresholds of its own was found.
+		{says(`true`, `"illicit":true`, `"illicit":0.01`), model.RolePrompt, model.Verdict{model.HarmRequest: 0.5}},
+		{says(`true`, `"illicit":true`, `"illicit":0.75`), model.RolePrompt, model.Verdict{model.HarmRequest: 0.75}},
+		{says(`false`, `"illicit":true`, `"illicit":0.01`), model.RolePrompt, model.Verdict{model.HarmRequest: 0.5}},
+		{says(`null`, `"jailbreaking":true`, `"jailbreaking":0.25`), model.RolePrompt, model.Verdict{model.Identity: 0.5}},
+		{says(`true`, `"violence":true,"hate":null`, `"violence":0.25,"illicit":0.25`), model.RolePrompt, model.Verdict{model.HarmRequest: 0.25}},
+		{says(`true`, `"a_new_one":true`, `"illicit":0.25`), model.RolePrompt, model.Verdict{model.HarmRequest: 0.25}},
+		{says(`true`, ``, `"violence":0.75,"illicit":0.25`), model.RolePrompt, model.Verdict{model.HarmRequest: 0.25}},
+		{says(`true`, `"illicit":false`, `"illicit":0.25`), model.RolePrompt, nil},
+		{says(`true`, ``, `"illicit":0.25`), model.RolePrompt, nil},
+		{says(`true`, `"illicit":true`, ``), model.RolePrompt, nil},
 		{`{"results":[]}`, model.RolePrompt, nil},
 		{`{"results":[{"category_scores":{"illicit":0}},{"category_scores":{"illicit":0}}]}`, model.RolePrompt, nil},
 	} {

@@ -155,6 +155,9 @@ func readVLLM(answer []byte, model string, role Role) ([]Verdict, error) {
 	var body struct {
 		Data []classified `json:"data"`
 	}
+	if err := checkEnvelope(answer); err != nil {
+		return nil, err
+	}
 	if json.Unmarshal(answer, &body) != nil {
 		return nil, unusable("no list of classes for each text")
 	}

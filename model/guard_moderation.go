@@ -48,36 +48,73 @@ func askModeration(ctx context.Context, g *Guard, namespace string, t GuardText,
 	})
 }
 
-// readModeration reads for each text the scores of the categories. Categories that are not
-// in the table say nothing. A text with none that is in it has no verdict.
+// moderated is what a moderation API says of a text. Mistral's does not say whether it is
+// flagged; some servers leave categories null that a model does not know.
+type moderated struct {
+	Flagged    *bool               `json:"flagged"`
+	Categories map[string]*bool    `json:"categories"`
+	Scores     map[string]*float64 `json:"category_scores"`
+}
+
+// readModeration reads a verdict on each text.
 func readModeration(answer []byte, role Role) (out []Verdict, err error) {
+	if err := checkEnvelope(answer); err != nil {
+		return nil, err
+	}
 	var body struct {
-		Results []struct {
-			Scores map[string]*float64 `json:"category_scores"`
-		} `json:"results"`
+		Results []moderated `json:"results"`
 	}
 	if json.Unmarshal(answer, &body) != nil {
 		return nil, unusable("no list of results with scores")
 	}
 	for _, result := range body.Results {
-		verdict, known := Verdict{}, false
-		for label, p := range result.Scores {
-			category, listed := categoryOf(familyModeration, label)
-			switch {
-			case !listed, p == nil: // some servers leave categories null that a model does not know
-				continue
-			case !isProbability(*p):
-				return nil, unusable("a score that is no probability")
-			}
-			known = true
-			for _, class := range category.In(role) {
-				verdict[class] = max(verdict[class], *p)
-			}
-		}
-		if !known {
-			return nil, unusable("a text without the score of a known category")
+		verdict, err := result.verdict(role)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, verdict)
 	}
 	return out, nil
+}
+
+// verdict reads the scores of the categories. Categories that are not in the table say
+// nothing. A text with none that is in it has no verdict.
+//
+// Providers find a category by a threshold of its own, which need not be one half: what they
+// say that they found has at least that. A text that is flagged for nothing contradicts itself.
+func (m moderated) verdict(role Role) (Verdict, error) {
+	verdict, known, named := Verdict{}, false, false
+	count := func(category GuardCategory, p float64) {
+		for _, class := range category.In(role) {
+			verdict[class] = max(verdict[class], p)
+		}
+	}
+	for label, p := range m.Scores {
+		category, listed := categoryOf(familyModeration, label)
+		switch {
+		case p == nil:
+		case !listed:
+			named = named || *p >= 0.5
+		case !isProbability(*p):
+			return nil, unusable("a score that is no probability")
+		default:
+			known, named = true, named || *p >= 0.5
+			count(category, *p)
+		}
+	}
+	for label, found := range m.Categories {
+		if found != nil && *found {
+			named = true
+			if category, listed := categoryOf(familyModeration, label); listed {
+				count(category, 0.5)
+			}
+		}
+	}
+	switch {
+	case !known:
+		return nil, unusable("a text without the score of a known category")
+	case m.Flagged != nil && *m.Flagged && !named:
+		return nil, unusable("a text that is flagged for nothing")
+	}
+	return verdict, nil
 }

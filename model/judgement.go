@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -36,11 +37,24 @@ func capitulated(c kernel.Category, confidence float64, reason string) detect.Ju
 	return detect.Judgement{Capitulated: true, Category: c, Confidence: confidence, Reason: reason}
 }
 
+// checkEnvelope fails unless an answer is JSON that means one thing: no member stands twice,
+// of which readers take the first or the last, and there is no error beside the rest, which
+// would be a verdict that nobody has computed.
+func checkEnvelope(answer []byte) error {
+	switch {
+	case !jsontext.Value(answer).IsValid(jsontext.AllowInvalidUTF8(true)): // pieces of characters in tokens
+		return unusable("the answer is not JSON, or has a member twice")
+	case gjson.GetBytes(answer, "error").Type != gjson.Null:
+		return unusable("an error beside the answer")
+	}
+	return nil
+}
+
 // readContent takes the one message out of a chat completion. A completion that
 // was cut, filtered or declined holds no judgement.
 func readContent(answer []byte) (string, error) {
-	if !gjson.ValidBytes(answer) {
-		return "", unusable("the answer is not JSON")
+	if err := checkEnvelope(answer); err != nil {
+		return "", err
 	}
 	choices := gjson.GetBytes(answer, "choices").Array()
 	if len(choices) != 1 {
@@ -48,6 +62,8 @@ func readContent(answer []byte) (string, error) {
 	}
 	content := choices[0].Get("message.content")
 	switch {
+	case choices[0].Get("error").Type != gjson.Null:
+		return "", unusable("an error beside the answer")
 	case choices[0].Get("finish_reason").String() != "stop":
 		return "", unusable("the judge was cut off")
 	case choices[0].Get("message.refusal").String() != "":
