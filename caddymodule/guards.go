@@ -49,7 +49,8 @@ type GuardOptions struct {
 	// threshold, refuse refuses the turn. Default: local.
 	Fail string `json:"fail,omitempty"`
 
-	// In how many of 100 turns it is asked at most. Default: 100.
+	// In how many of 100 turns it is asked at most, in the long run: what is not used is
+	// saved up, for ten turns at most. Default: 100.
 	Budget *float64 `json:"budget,omitempty"`
 
 	// How its probabilities are corrected, as "caddy lex calibrate --guard" fits it: their

@@ -75,8 +75,9 @@ func (g *Guard) wants(q question) bool {
 }
 
 // A Budget is a bucket of turns in which a guard may be asked. Each turn puts a share of
-// one in, and a turn in which the guard is asked takes one out. It is safe for concurrent
-// use.
+// one in, and a turn in which the guard is asked takes one out. What is not used is saved
+// up, for budgetBurst turns at most: of n turns in a row, the guard is asked in no more than
+// budgetBurst and the share of n. It is safe for concurrent use.
 type Budget struct {
 	share float64 // in (0, 1]
 	mu    sync.Mutex

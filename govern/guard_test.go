@@ -386,6 +386,29 @@ func TestGuardsKeepToTheirBudget(t *testing.T) {
 	}
 }
 
+// A budget that was not used is saved up, for ten turns at most.
+func TestGuardsSaveTheirBudget(t *testing.T) {
+	guard, m := guarded(says(model.Verdict{model.HarmRequest: 0}))
+	guard.Roles, guard.Budget = []model.Role{model.RolePrompt}, govern.NewBudget(0.25)
+	g, _ := newGovernor(t)
+	g.Guards = []*govern.Guard{guard}
+	guard.Ask = govern.AskWhen
+	guard.Low = 0.9 // nothing to ask about
+	for range 100 {
+		ask(t, g, "s", question)
+	}
+	if m.times() != 0 {
+		t.Fatalf("asked %d times", m.times())
+	}
+	guard.Ask = govern.AskAlways
+	for range 100 {
+		ask(t, g, "s", question)
+	}
+	if n := m.times(); n < 33 || n > 35 {
+		t.Errorf("asked in %d of a hundred turns, not in 10 and a quarter", n)
+	}
+}
+
 // Several guards are asked at the same time, and what the gravest of them says counts.
 func TestSeveralGuards(t *testing.T) {
 	var together sync.WaitGroup
