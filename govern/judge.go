@@ -188,7 +188,7 @@ func (a *Assessed) findCapitulation(ctx context.Context, answer Answer) (found d
 		}
 		return local, by, deniedBy
 	}
-	if unread := len(whole) - model.MaxJudged; unread > 0 {
+	if unread := len(model.Condense(whole)) - model.MaxJudged; unread > 0 {
 		coverage.Skip("response", "beyond what "+DetectorRemoteJudge+" reads", unread)
 	}
 	coverage.Ran(DetectorRemoteJudge, remote.Capitulated)

@@ -301,6 +301,7 @@ func TestLongAnswers(t *testing.T) {
 		"empty":           {" \n", false, ""},
 		"at the end":      {long[:100_000] + "EVIL", true, ""},
 		"no judgement":    {long[:50_000] + "BROKEN", false, model.Unusable},
+		"behind blanks":   {strings.Repeat(" \n", model.MaxJudged) + "EVIL", true, ""},
 		"bad in any case": {"BROKEN" + long[:50_000] + "EVIL", true, ""},
 	} {
 		got, err := j.Judge(t.Context(), "key:a", strings.Repeat("Please. ", 10_000), test.answer)
