@@ -160,11 +160,10 @@ func (g *Guard) Knows(r Role) bool { return slices.Contains(g.form.roles, r) }
 func (g *Guard) Reads() int { return g.form.reaches[0].bytes() }
 
 // Ask asks about a text without its long runs of blanks (see [Condense]): its first
-// [Guard.Reads] bytes, piece by piece, of which the
-// worst counts. The verdict on a blank text is empty. If the guard fails on a piece, Ask
-// returns an error, whose kind [Why] tells. Beside it, the verdict has only the classes that
-// other pieces were found to be of: that a text is of no class is said only when all pieces
-// were read. [Unread] tells how much was not.
+// [Guard.Reads] bytes, piece by piece, of which the worst counts. The verdict on a blank text
+// is empty. If the guard fails on a piece, Ask returns an error, whose kind [Why] tells.
+// Beside it, the verdict has only the classes that other pieces were found to be of: that a
+// text is of no class is said only when all pieces were read. [Unread] tells how much was not.
 //
 // The namespace names the caller: limits on how much is asked, failures and the cache
 // are its own, see [Embedder.Threat].

@@ -55,10 +55,10 @@ func NewJudge(c Config, observer Observer) (*Judge, error) {
 func (j *Judge) Model() string { return j.config.Model }
 
 // Judge judges an answer beside its prompt: the first [MaxJudged] bytes of it without
-// its long runs of blanks (see [Condense]), piece by piece. If one piece capitulates, the answer does. That it did not
-// capitulate is said only when all pieces were judged; otherwise Judge returns an
-// error, whose kind [Why] tells. The namespace names the caller: limits on how
-// much is asked, and failures, count for it.
+// its long runs of blanks (see [Condense]), piece by piece. If one piece capitulates,
+// the answer does. That it did not capitulate is said only when all pieces were judged;
+// otherwise Judge returns an error, whose kind [Why] tells. The namespace names the
+// caller: limits on how much is asked, and failures, count for it.
 func (j *Judge) Judge(ctx context.Context, namespace, prompt, answer string) (judgement detect.Judgement, err error) {
 	prompt = Condense(prompt)
 	pieces := judgeReach.pieces(Condense(answer))
