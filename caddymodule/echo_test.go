@@ -96,6 +96,9 @@ func checkEcho(t *testing.T, receipt map[string]any, found bool) {
 	if outcome, _ := detectorRun(receipt, "echo"); outcome != want {
 		t.Errorf("the receipt says of the echo %q: %v", outcome, receipt["coverage"])
 	}
+	if outcome, _ := detectorRun(receipt, "local_judge"); outcome != "clean" {
+		t.Errorf("the receipt says of the local judge %q: %v", outcome, receipt["coverage"])
+	}
 }
 
 // Without a system text there is nothing to give away, and who only observes

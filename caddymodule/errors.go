@@ -22,6 +22,8 @@ type apiError struct {
 	Message string `json:"error"`
 	Code    string `json:"code"`
 
+	retryAfter string // the header, if the provider sent one
+
 	operation string // ours that failed; empty where the client made the mistake
 	cause     error
 }
@@ -63,6 +65,13 @@ func (e *apiError) withMessage(message string) *apiError {
 func (e *apiError) withStatus(status int) *apiError {
 	out := *e
 	out.Status = status
+	return &out
+}
+
+// withRetryAfter returns the error with the header Retry-After.
+func (e *apiError) withRetryAfter(value string) *apiError {
+	out := *e
+	out.retryAfter = value
 	return &out
 }
 
@@ -236,6 +245,9 @@ func (f failureReporter) answer(w http.ResponseWriter, err error) {
 
 // writeError answers with the error's status and body.
 func writeError(w http.ResponseWriter, e *apiError) {
+	if e.retryAfter != "" {
+		w.Header().Set("Retry-After", e.retryAfter)
+	}
 	if e.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "60")
 	}

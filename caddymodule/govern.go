@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -57,14 +59,13 @@ func (g *request) govern(w http.ResponseWriter, r *http.Request) error {
 	}
 	text, err := c.generate(r.Context())
 	if outcome := outcomeOf(r.Context(), err); outcome != kernel.Answered {
-		_, err := c.commit(r, c.assessed.NotJudged("no output"), outcome, c.policy.governor.Sent("", ""))
-		if err != nil {
-			return g.fail(r.Context(), "commit", err)
+		if _, unwritten := c.commit(r, c.assessed.NotJudged("no output"), outcome, c.policy.governor.Sent("", "")); unwritten != nil {
+			return g.fail(r.Context(), "commit", unwritten)
 		}
 		if outcome != kernel.ClientGone {
 			c.refundQuota(r.Context())
 		}
-		return failureOf(outcome)
+		return c.failed(outcome, err)
 	}
 	text = c.assessed.CutEchoes(text)
 	judged, receipt, err := c.commitAnswer(r.Context(), text, kernel.Answered, c.policy.governor.Sent("", text))
@@ -270,7 +271,7 @@ func (c *governCall) callModel(ctx context.Context, ask wire.Ask) reply {
 // readReply takes the text out of a whole answer.
 func readReply(got *recorder, d wire.Reader) reply {
 	if !got.ok() {
-		return reply{err: errProvider}
+		return reply{err: errorStatus(got)}
 	}
 	response, err := d.Response(got.body.Bytes())
 	if err != nil || response.Err {
@@ -358,12 +359,55 @@ func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 	return kernel.Answered
 }
 
-// failureOf returns the error that answers a turn with this outcome.
-func failureOf(outcome kernel.Outcome) *apiError {
+// A providerStatus is a provider's answer to a call of our own that is not a success.
+// It is an errProvider.
+type providerStatus struct {
+	status     int
+	retryAfter string
+}
+
+// Error names the status.
+func (p *providerStatus) Error() string { return fmt.Sprintf("the provider answered with %d", p.status) }
+
+// Unwrap returns errProvider.
+func (p *providerStatus) Unwrap() error { return errProvider }
+
+// lasts reports whether the same request will get the same answer until somebody
+// changes the configuration: the key, the model, or the path.
+func (p *providerStatus) lasts() bool {
+	switch p.status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return p.status < http.StatusInternalServerError
+}
+
+// errorStatus is the error of an answer that is no success or cannot be read.
+func errorStatus(got *recorder) error {
+	if got.status < http.StatusMultipleChoices {
+		return errProvider
+	}
+	return &providerStatus{got.status, got.header.Get("Retry-After")}
+}
+
+// failed returns the error that answers a turn with this outcome. If it was the
+// provider who answered with an error, the log has its status, and the caller learns
+// whether and when to ask again.
+func (c *governCall) failed(outcome kernel.Outcome, err error) *apiError {
 	if outcome == kernel.Aborted { // by us, on the way out
 		return errGovernor
 	}
-	return errProviders
+	answer, ok := errors.AsType[*providerStatus](err)
+	if !ok {
+		return errProviders
+	}
+	c.failure.Do(func() {
+		c.handler.logger.Error("the model provider answered a call of our own with an error", zap.Int("status", answer.status))
+	})
+	if answer.lasts() {
+		return errProviders.withMessage("The model provider refuses the call; retrying does not help before the operator has corrected its key, model or path.")
+	}
+	return errProviders.withRetryAfter(answer.retryAfter)
 }
 
 // An askingDialect also writes requests.

@@ -52,7 +52,7 @@ func (g *request) governStream(w http.ResponseWriter, r *http.Request) error {
 		outcome = kernel.Answered
 	case outcome != kernel.Answered:
 		gate.Drop()
-		text, failure = begun, failureOf(outcome)
+		text, failure = begun, c.failed(outcome, err)
 		if begun != "" && outcome == kernel.ProviderFailed {
 			outcome, failure = kernel.Aborted, errUpstreamBroken
 		}
@@ -154,7 +154,9 @@ func (c *governCall) streamModel(ctx context.Context, s *tokenStream) (*govern.G
 		whole := readReply(got.recorder, asks)
 		appendWhole(gate, whole.text)
 		return gate, whole
-	case !got.ok() || !got.finished || text == "":
+	case !got.ok():
+		return gate, reply{err: errorStatus(got.recorder)}
+	case !got.finished || text == "":
 		return gate, reply{err: errProvider}
 	}
 	return gate, reply{text: text}

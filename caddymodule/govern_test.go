@@ -279,6 +279,33 @@ func TestProviderExhausted(t *testing.T) {
 	}
 }
 
+// If the provider answers with an error, the log has its status, and the caller learns
+// whether to ask again.
+func TestProviderStatus(t *testing.T) {
+	for status, retries := range map[int]bool{307: false, 400: false, 401: false, 404: false, 408: true, 429: true, 503: true} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":{"message":"canary-key"}}`)
+		}))
+		for _, path := range []string{"/lex/govern", "/lex/govern/stream"} {
+			p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "lex\nreverse_proxy "+srv.Listener.Addr().String())
+			got, header, body := p.send(http.MethodPost, path, question, nil)
+			if got != http.StatusInternalServerError || !strings.Contains(body, `"provider_exhausted"`) || strings.Contains(body, "canary") {
+				t.Errorf("%d, %s: %d %s", status, path, got, body)
+			}
+			if strings.Contains(body, "answered; retry.") != retries || (header.Get("Retry-After") == "7") != retries {
+				t.Errorf("%d, %s: %s, Retry-After %q", status, path, body, header.Get("Retry-After"))
+			}
+			logged := p.stop()
+			if strings.Count(logged, fmt.Sprintf(`an error","status":%d`, status)) != 1 || strings.Contains(logged, "canary") {
+				t.Errorf("%d, %s: the log does not say the status once: %s", status, path, logged)
+			}
+		}
+		srv.Close()
+	}
+}
+
 // The done event of a stream has what the plain answer has.
 func TestStreamEqualsPlain(t *testing.T) {
 	plain := govern(newSite(t, `{}`, answering("application/json", completion("Paris is the capital."))), question)

@@ -167,16 +167,17 @@ const ruleNoVerdict = "judge_gave_no_verdict"
 func (a *Assessed) findCapitulation(ctx context.Context, answer Answer) (found detect.Judgement, by, deniedBy string) {
 	g, coverage := a.Opened.governor, a.Opened.Coverage
 	local := a.judgeAll(answer)
+	flagged := local.Capitulated
 	if a.caught != nil {
-		local = *a.caught
+		local, flagged = *a.caught, flagged || *a.caught != echoFound // which has a detector of its own
 	}
-	coverage.Ran(DetectorLocalJudge, local.Capitulated)
+	coverage.Ran(DetectorLocalJudge, flagged)
 	by = g.LocalJudge()
 	switch {
 	case g.Judge == nil:
 		return local, by, ""
 	case a.caught != nil:
-		coverage.NotRun(DetectorRemoteJudge, "the local judge had stopped the answer")
+		coverage.NotRun(DetectorRemoteJudge, "the answer had been stopped")
 		return local, by, ""
 	}
 	whole := answer.joined()
