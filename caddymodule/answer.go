@@ -168,7 +168,7 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 	if a.inspectsUnknown() {
 		unread = 0
 		for _, p := range wire.LooseParts(bytes.ToValidUTF8(f.Stray, []byte("\uFFFD"))) {
-			event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
+			event.Deltas = append(event.Deltas, govern.StrayText(p.Text))
 		}
 	}
 	event.Unknown = append(event.Unknown, "frame")
@@ -214,6 +214,11 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))
 	}
+	apart, tangled := a.gate.Apart()
+	if tangled {
+		a.opened.Coverage.NotKnown("response.parts", "too many came in turn to be read one by one", 0)
+	}
+	texts = append(texts, apart...)
 	cut := failure != nil || outcome == kernel.ClientGone // the client has read what had left
 	if cut {
 		a.assessed.DropCalls()

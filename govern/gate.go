@@ -48,7 +48,9 @@ type Gate struct {
 	hold    *wire.HoldBack
 	told    int // of what is held, to Held
 	choices map[int]*choiceText
-	size    int64 // bytes of text
+	apart   []*apartText // see interleaving
+	tangled bool        // there were more parts than can be read apart
+	size    int64       // bytes of text
 	begun   bool  // a frame has left
 	closed  bool  // the answer is complete; the timer no longer releases
 	stopped bool  // nothing more leaves
@@ -62,6 +64,7 @@ type choiceText struct {
 	strings.Builder
 	unchecked int       // bytes since the last check
 	last      time.Time // when text came
+	parts     interleaving
 }
 
 // NewGate returns an empty gate.
@@ -114,6 +117,7 @@ func (g *Gate) note(deltas []wire.Delta) {
 			c = new(choiceText)
 			g.choices[d.Choice] = c
 		}
+		g.noteParts(c, d)
 		_, _ = c.WriteString(d.Text) // a strings.Builder never fails
 		c.unchecked += len(d.Text)
 		c.last = time.Now()
@@ -127,7 +131,7 @@ func (g *Gate) check(choice int, c *choiceText) {
 	c.unchecked = 0
 	switch {
 	case g.stopped:
-	case g.Check(choice, c.String()):
+	case g.Check(choice, c.String()) || g.checkApart():
 		g.flagged = true
 		g.stop()
 	default:

@@ -372,9 +372,15 @@ func TextsOf(parts []wire.Part) Answer {
 	return texts
 }
 
+// StrayText is a text that stands where clients may or may not look for it. It is a part
+// of its own, for it must not tear the text apart that all of them show.
+func StrayText(text string) wire.Delta {
+	return wire.Delta{Kind: wire.Text, Text: text + " ", Part: "stray"}
+}
+
 // ReadEvent reads a frame of a streamed answer in a dialect and records what the
 // checks cannot read. A frame that does not follow the dialect is unknown, but it may
-// still end the answer. If the operator wants that, its texts are read loosely, as text
+// still end the answer. If the operator wants that, its texts are read loosely, as a part
 // of the first choice: some clients show frames with two JSON documents, a member that
 // occurs twice, a NUL or a byte order mark.
 func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
@@ -386,7 +392,7 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		if a.Opened.Reading.Unknown {
 			unread = 0
 			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
-				event.Deltas = append(event.Deltas, wire.Delta{Kind: wire.Text, Text: p.Text + " "})
+				event.Deltas = append(event.Deltas, StrayText(p.Text))
 			}
 		}
 	}

@@ -134,6 +134,18 @@ type anthropicEvents struct {
 // Rest implements [EventReader].
 func (s *anthropicEvents) Rest() EventReader { return &anthropicEvents{calls: s.calls.rest()} }
 
+// nameBlocks makes the content block, whose index a frame may have, the part of each text.
+func (e *Event) nameBlocks(index gjson.Result) {
+	for i := range e.Deltas {
+		d := &e.Deltas[i]
+		if rest, ok := strings.CutPrefix(d.Part, "message.content."); ok { // the blocks that the first frame has
+			d.Part, _, _ = strings.Cut(rest, ".")
+		} else if d.Part != "" {
+			d.Part = index.Raw
+		}
+	}
+}
+
 // Event reads one frame of a stream. The official SDKs go by the event field and others
 // by the type in the data. Both say the same in an honest stream, so a frame in which
 // they differ is read, but not known.
@@ -166,6 +178,7 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 		p.Path = cmp.Or(p.Path, "frame") // one of another type has no path
 		e.add(p, 0)
 	}
+	e.nameBlocks(root.Get("index"))
 	e.Calls = s.calls.read(f, name, root)
 	switch name {
 	case "content_block_delta": // it begins no block

@@ -258,6 +258,11 @@ func (e *Event) addCandidates(candidates gjson.Result, parts []Part) {
 		}
 		e.add(p, choice)
 	}
+	for i := range e.Deltas { // clients join the texts of a candidate
+		if d := &e.Deltas[i]; d.Part != "" {
+			d.Part, _, _ = strings.Cut(d.Part, ".content.")
+		}
+	}
 }
 
 // isReason reports whether a reason is one. Where there is none yet, some servers send

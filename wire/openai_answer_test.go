@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -103,7 +105,46 @@ func event(t *testing.T, api, data string) wire.Event {
 	if err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}
+	return withoutParts(e)
+}
+
+// withoutParts leaves out the parts of texts, which TestParts compares.
+func withoutParts(e wire.Event) wire.Event {
+	for i := range e.Deltas {
+		e.Deltas[i].Part = ""
+	}
 	return e
+}
+
+// Clients put the pieces of one part together. The pieces of a part have one name, whatever
+// event they come in, and those of another have another.
+func TestParts(t *testing.T) {
+	for _, test := range []struct{ api, piece, same, other string }{
+		{"openai", `{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"choices":[{"index":0,"delta":{"content":"b","role":"assistant"}}]}`, `{"choices":[{"index":0,"delta":{"refusal":"b"}}]}`},
+		{"anthropic", `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"b"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}`},
+		{"anthropic", `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"message_start","message":{"content":[{"type":"text","text":""},{"type":"text","text":"b"}]}}`, `{"type":"message_start","message":{"content":[{"type":"text","text":"b"}]}}`},
+		{"gemini", `{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":""},{"text":"b"}]}}]}`, `{"candidates":[{"index":0},{"index":0,"content":{"parts":[{"text":"b"}]}}]}`},
+		{"openai_responses", `{"type":"response.output_text.delta","output_index":1,"content_index":2,"delta":"a"}`, `{"type":"response.content_part.added","output_index":1,"content_index":2,"part":{"type":"output_text","text":"b"}}`, `{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"b"}`},
+		{"openai_responses", `{"type":"response.output_text.delta","output_index":1,"content_index":2,"delta":"a"}`, `{"type":"response.output_text.delta","output_index":1,"content_index":2,"delta":"b","logprobs":[]}`, `{"type":"response.output_text.delta","output_index":0,"content_index":2,"delta":"b"}`},
+	} {
+		part := func(data string) string {
+			frames, _ := decode(t, "event: "+gjson.Get(data, "type").Str+"\n"+string(wire.AppendEvent(nil, []byte(data))))
+			e, err := dialect(t, test.api).Events().Event(frames[0])
+			if err != nil {
+				t.Fatalf("%s: %v", data, err)
+			}
+			for _, d := range e.Deltas {
+				if d.IsText() && d.Text != "" {
+					return string(d.Kind) + " " + d.Part
+				}
+			}
+			t.Fatalf("%s brings no text: %+v", data, e)
+			return ""
+		}
+		if got := part(test.piece); got != part(test.same) || got == part(test.other) {
+			t.Errorf("%s: %q, with the same part %q, with another %q", test.piece, got, part(test.same), part(test.other))
+		}
+	}
 }
 
 func TestEvents(t *testing.T) {

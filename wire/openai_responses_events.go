@@ -220,14 +220,15 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 			e.add(p, 0)
 		case p.Path != "response.output_text":
 			e.Piece = e.Piece || p.Kind == ToolResult && known.grows
-			r.bring(&e, Delta{Kind: p.Kind, Text: r.fresh(r.place(known, p.Path, index, root), p.Text, known, p.Kind), Called: p.Called})
+			place := r.place(known, p.Path, index, root)
+			r.bring(&e, Delta{Kind: p.Kind, Text: r.fresh(place, p.Text, known, p.Kind), Called: p.Called, Part: place})
 		}
 	}
 	if known.calls || w.called && known.place == "" && root.Get("item").Exists() {
 		e.markCalled()
 	}
 	if all := root.Get("response.output_text"); all.Str != "" && !r.said.is(all.Str) { // not the copy that it should be
-		r.bring(&e, Delta{Kind: Text, Text: all.Str})
+		r.bring(&e, Delta{Kind: Text, Text: all.Str, Part: "output_text"})
 	}
 	if known.grows && !known.calls && len(w.parts) == 1 {
 		r.growth = r.texts[r.place(known, w.parts[0].Path, index, root)]

@@ -65,7 +65,11 @@ func (e *Event) add(p Part, choice int) {
 		return
 	}
 	e.addSilent(p)
-	e.Deltas = append(e.Deltas, Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called})
+	d := Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called}
+	if d.IsText() {
+		d.Part = p.Path
+	}
+	e.Deltas = append(e.Deltas, d)
 }
 
 // addSilent notes the size of a part without text.
