@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ type governedAnswer struct {
 	// of the choices before it.
 	atTail     wire.EventReader
 	beforeTail map[int]string
+	apart      []string   // see govern.Gate.Apart
 	usage      wire.Usage // as far as the answer tells it
 	mayEnd     bool       // the answer is complete if the stream ends now
 	ending     bool       // it is not, before the dialect's end of stream
@@ -214,11 +216,7 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))
 	}
-	apart, tangled := a.gate.Apart()
-	if tangled {
-		a.opened.Coverage.NotKnown("response.parts", "too many came in turn to be read one by one", 0)
-	}
-	texts = append(texts, apart...)
+	a.takeApart(a.gate)
 	cut := failure != nil || outcome == kernel.ClientGone // the client has read what had left
 	if cut {
 		a.assessed.DropCalls()
@@ -271,7 +269,7 @@ func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent
 	if err := a.refuseUnknown(outcome); err != nil {
 		return nil, err
 	}
-	judged, err := a.assessed.Judge(a.r.Context(), texts)
+	judged, err := a.assessed.Judge(a.r.Context(), slices.Concat(texts, a.apart))
 	if err != nil {
 		return nil, err
 	}
@@ -435,15 +433,14 @@ func dropDescription(h http.Header) {
 // readForeign reads an answer that is not the dialect's JSON: an event stream with
 // another content type, or any text.
 func (a *governedAnswer) readForeign(body []byte) govern.Answer {
-	pieces := make(map[int][]string) // by choice
+	var texts govern.Answer
 	if frames, ok := a.cutFrames(body); ok {
+		gate := govern.NewGate(govern.GateConfig{Limit: math.MaxInt64}) // of which nothing leaves
 		for _, frame := range frames {
-			for _, d := range a.readFrame(frame).Deltas {
-				if d.IsText() {
-					pieces[d.Choice] = append(pieces[d.Choice], d.Text)
-				}
-			}
+			gate.Count(a.readFrame(frame).Deltas)
 		}
+		texts = gate.Close()
+		a.takeApart(gate)
 	} else {
 		a.assessed.SuspectCalls(body)
 		a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
@@ -451,25 +448,31 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 			return nil
 		}
 		parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
-		for i, p := range parts {
-			if i > 0 {
-				pieces[0] = append(pieces[0], "\n")
-			}
-			pieces[0] = append(pieces[0], p.Text)
+		var said []string
+		for _, p := range parts {
+			said = append(said, p.Text)
 		}
+		text := strings.Join(said, "\n")
 		if a.asksToolServer() {
-			said := wire.Part{Path: "body", Kind: wire.ToolResult, Text: strings.Join(pieces[0], ""), Bytes: len(body)}
-			return a.assessed.ReadAnswer(wire.Response{Parts: []wire.Part{said}})
+			return a.assessed.ReadAnswer(wire.Response{Parts: []wire.Part{{Path: "body", Kind: wire.ToolResult, Text: text, Bytes: len(body)}}})
+		}
+		if text != "" {
+			texts = govern.Answer{text}
 		}
 	}
-	var texts govern.Answer
-	for choice := range wire.MaxChoices {
-		if text := strings.Join(pieces[choice], ""); text != "" {
-			a.opened.Coverage.InspectAnswer("response", len(text))
-			texts = append(texts, text)
-		}
+	for _, text := range texts {
+		a.opened.Coverage.InspectAnswer("response", len(text))
 	}
 	return texts
+}
+
+// takeApart takes the texts of the parts that are judged by themselves.
+func (a *governedAnswer) takeApart(gate *govern.Gate) {
+	apart, tangled := gate.Apart()
+	a.apart = apart
+	if tangled {
+		a.opened.Coverage.NotKnown("response.parts", "too many came in turn to be read one by one", 0)
+	}
 }
 
 // cutFrames takes a whole body for a stream that was not announced as one, if it looks
@@ -495,7 +498,7 @@ func (a *governedAnswer) cutFrames(body []byte) (frames []wire.Frame, ok bool) {
 	return frames, len(frames) > 0
 }
 
-// looksLikeEvents reports whether a body begins like an event stream.
+// looksLikeEvents reports whether a body looks like an event stream.
 func looksLikeEvents(body []byte) bool {
 	line := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), "\r\n")
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
@@ -503,7 +506,8 @@ func looksLikeEvents(body []byte) bool {
 			return true
 		}
 	}
-	return false
+	// Before the data may stand a field that clients skip.
+	return bytes.Contains(line, []byte("\ndata:")) || bytes.Contains(line, []byte("\rdata:"))
 }
 
 // End ends a stream that a check stopped, that grew too large, that the client

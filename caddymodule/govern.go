@@ -367,7 +367,9 @@ type providerStatus struct {
 }
 
 // Error names the status.
-func (p *providerStatus) Error() string { return fmt.Sprintf("the provider answered with %d", p.status) }
+func (p *providerStatus) Error() string {
+	return fmt.Sprintf("the provider answered with %d", p.status)
+}
 
 // Unwrap returns errProvider.
 func (p *providerStatus) Unwrap() error { return errProvider }

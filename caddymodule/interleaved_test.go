@@ -65,6 +65,10 @@ func TestInterleavedTextIsJudged(t *testing.T) {
 			if receipt["outcome"] != "refused" || !strings.Contains(out, "declined by the governance policy") {
 				t.Errorf("the receipt says %v of %s", receipt["outcome"], out)
 			}
+			s = newSite(t, `{}`, answering("text/plain", c.body)) // as some servers say, and clients read it all the same
+			if s.post(c.path, c.request); s.turns()[0]["outcome"] != "refused" {
+				t.Errorf("as plain text: the receipt says %v", s.turns()[0]["outcome"])
+			}
 			s = newSite(t, `{"mode":"observe"}`, answering("text/event-stream", c.body))
 			if out := s.post(c.path, c.request).Body.String(); out != c.body {
 				t.Errorf("observed: %s", out)

@@ -324,6 +324,33 @@ func TestAnUpgradeThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
+// What is not known of a tool call is not decided on, so the receipt lists it as not read,
+// and `unknown block` stops the answer.
+func TestUnknownMembersOfCalls(t *testing.T) {
+	const secret = "canary in a member nobody knows"
+	for name, c := range map[string]struct{ path, request, answer string }{
+		"chat":                  {"/v1/chat/completions", chatQuestion, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","zzz":"` + secret + `","function":{"name":"get","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
+		"function of chat":      {"/v1/chat/completions", chatQuestion, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"get","arguments":"{}","zzz":"` + secret + `"}}]},"finish_reason":"tool_calls"}]}`},
+		"messages":              {"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`, `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":"get","input":{},"zzz":"` + secret + `"}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`},
+		"responses":             {"/v1/responses", replyQuestion, reply(`{"id":"fc_1","type":"function_call","status":"completed","call_id":"c1","name":"get","arguments":"{}","zzz":"` + secret + `"}`)},
+		"gemini":                {"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hello"}]}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"get","args":{},"zzz":"` + secret + `"}}]},"finishReason":"STOP"}]}`},
+		"ollama":                {"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"hello"}]}`, `{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get","arguments":{},"zzz":"` + secret + `"}}]},"done":true}`},
+		"calls that are a text": {"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"hello"}]}`, `{"model":"m","message":{"role":"assistant","content":"hi","tool_calls":"` + secret + `"},"done":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, `{}`, answering("application/json", c.answer))
+			s.post(c.path, c.request)
+			if unknown := parts(s.turns()[0], "unknown"); len(unknown) != 1 {
+				t.Errorf("the receipt lists as unknown %q", unknown)
+			}
+			s = newSite(t, `{"unknown":"block"}`, answering("application/json", c.answer))
+			if w := s.post(c.path, c.request); strings.Contains(w.Body.String(), secret) || s.turns()[0]["outcome"] != "refused" {
+				t.Errorf("blocked: %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
 // With `unknown block` nothing passes that nobody can read, and the refusal is
 // the dialect's own.
 func TestUnknownParts(t *testing.T) {

@@ -49,13 +49,13 @@ type Gate struct {
 	told    int // of what is held, to Held
 	choices map[int]*choiceText
 	apart   []*apartText // see interleaving
-	tangled bool        // there were more parts than can be read apart
-	size    int64       // bytes of text
-	begun   bool  // a frame has left
-	closed  bool  // the answer is complete; the timer no longer releases
-	stopped bool  // nothing more leaves
-	flagged bool  // a check flagged
-	full    bool  // the limit was reached
+	tangled bool         // there were more parts than can be read apart
+	size    int64        // bytes of text
+	begun   bool         // a frame has left
+	closed  bool         // the answer is complete; the timer no longer releases
+	stopped bool         // nothing more leaves
+	flagged bool         // a check flagged
+	full    bool         // the limit was reached
 	timer   *time.Timer
 }
 

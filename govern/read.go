@@ -340,7 +340,7 @@ func (a *Assessed) ReadAnswer(answer wire.Response) Answer {
 			if p.Text != "" {
 				a.Opened.Coverage.InspectAnswer(name, p.Bytes)
 			}
-		case p.Called:
+		case p.Called && p.Kind != wire.Unknown: // what is not known of a call is not decided on
 			a.Opened.Coverage.Inspect(name, DetectorToolCall, p.Bytes)
 		case p.Kind == wire.Unknown && p.Text == "":
 			a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
