@@ -98,6 +98,9 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		DeniedBy:         in.deniedBy,
 		Repeated:         o.repeats(in),
 	}
+	if err := a.readAsking(ctx); err != nil {
+		return nil, err
+	}
 	if a.unassessed() {
 		o.Coverage.NotRun(DetectorLocal, "no text to read")
 		a.evidence = kernel.Evidence{Unassessed: true, DeniedBy: in.deniedBy}

@@ -135,10 +135,10 @@ func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
 		return
 	}
 	if call.HistoryPath != "" {
-		o.talk.request = append(o.talk.request, o.memory.Requested)
-		for _, text := range o.memory.Read {
-			o.talk.seen = append(o.talk.seen, toolcall.Observation{Text: text})
-		}
+		o.talk.recall(o.memory)
+	}
+	if call.Fetches != "" {
+		o.talk.recall(o.asking)
 	}
 	for _, p := range call.Parts {
 		replaced := slices.ContainsFunc(edits, func(e wire.Edit) bool { return !e.Before && e.Part.Path == p.Path })
@@ -151,6 +151,14 @@ func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
 		case p.Role == wire.User:
 			o.talk.request = append(o.talk.request, p.Text)
 		}
+	}
+}
+
+// recall adds the end of the conversation that a session remembers.
+func (t *talk) recall(m memory) {
+	t.request = append(t.request, m.Requested)
+	for _, text := range m.Read {
+		t.seen = append(t.seen, toolcall.Observation{Text: text})
 	}
 }
 
@@ -231,6 +239,9 @@ func (a *Assessed) decideCalls(ctx context.Context) (calls []Call, err error) {
 		found, err := o.governor.Interceptor().Decide(ctx, o.asked(c))
 		if err != nil {
 			return nil, fmt.Errorf("deciding a tool call: %w", err)
+		}
+		if o.fetchesBlocked(c.ID) {
+			found.Allowed, found.Invariant, found.Rule = false, toolcall.OperatorRule, ruleFetched
 		}
 		flagged = flagged || !found.Allowed || found.Flagged != ""
 		calls = append(calls, Call{ToolCall: c, Found: found})

@@ -186,6 +186,7 @@ type Opened struct {
 	talk     talk
 	branches bool                    // each turn leaves its state under a key of its own, from which the client may go on again
 	previous providedAnswer          // what the session and others know of the answer that the call goes on from
+	asking   memory                  // of the session of the call that asked for the answer that is fetched
 	unread   map[string][]unreadText // what of the resent history was not read, by path
 	afforded map[*Guard]bool         // whether the budget of a guard lets it be asked in this turn
 }

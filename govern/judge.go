@@ -60,6 +60,9 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Opened.fetchesRefused() && len(answer)+len(calls) > 0 {
+		a.evidence.DeniedBy = ruleFetched
+	}
 	if len(answer) == 0 {
 		j := a.NotJudged("no output text")
 		j.calls = calls

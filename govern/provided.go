@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
@@ -179,9 +180,12 @@ func (o *Opened) findPrevious(ctx context.Context) error {
 	known := o.memory.answer(id)
 	foreign := known == nil
 	if key := AnswerKey(o.Namespace, id); known == nil && key != o.Key {
-		var err error
-		if known, err = o.answerAt(ctx, key, id); err != nil {
+		asking, err := o.memoryAt(ctx, key)
+		if err != nil {
 			return err
+		}
+		if known = asking.answer(id); known != nil && id == o.Fetches {
+			o.asking = asking
 		}
 	}
 	if known == nil {
@@ -190,11 +194,11 @@ func (o *Opened) findPrevious(ctx context.Context) error {
 	foreign = foreign && o.memory.answer(known.Of) == nil
 	o.previous = *known
 	if known.Refused != nil {
-		fetched, err := o.answerAt(ctx, fetchedKey(o.Namespace, id), id)
+		there, err := o.memoryAt(ctx, fetchedKey(o.Namespace, id))
 		if err != nil {
 			return err
 		}
-		if fetched != nil {
+		if fetched := there.answer(id); fetched != nil {
 			o.previous = *fetched
 		}
 	}
@@ -208,8 +212,9 @@ func (o *Opened) findPending(ctx context.Context) error {
 	if o.memory.Pending == "" {
 		return nil
 	}
-	fetched, err := o.answerAt(ctx, fetchedKey(o.Namespace, o.memory.Pending), o.memory.Pending)
-	if fetched == nil {
+	there, err := o.memoryAt(ctx, fetchedKey(o.Namespace, o.memory.Pending))
+	fetched := there.answer(o.memory.Pending)
+	if err != nil || fetched == nil {
 		return err
 	}
 	m := &o.memory
@@ -221,16 +226,59 @@ func (o *Opened) findPending(ctx context.Context) error {
 	return nil
 }
 
-// answerAt returns what the session with a key knows of an answer, or nil.
-func (o *Opened) answerAt(ctx context.Context, key, id string) (*providedAnswer, error) {
+// memoryAt returns what the session with a key remembers; nothing if there is none.
+func (o *Opened) memoryAt(ctx context.Context, key string) (memory, error) {
 	s, err := o.governor.Store.Session(ctx, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, nil
+		return memory{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the session of an answer: %w", err)
+		return memory{}, fmt.Errorf("reading the session of an answer: %w", err)
 	}
-	return openMemory(s.Secret, s.Memory).answer(id), nil
+	return openMemory(s.Secret, s.Memory), nil
+}
+
+// A provider that has stored an answer gives it out by its id. Neither what was refused nor a
+// call that was blocked may come to the client that way, and an answer is read together with
+// what it answers, as far as that is remembered.
+
+// ruleFetched names in receipts why an answer is refused, or a call is blocked: it was before.
+const ruleFetched = "refused_before"
+
+// unknownAsking is why the request of an answer that is fetched is not read.
+const unknownAsking = "what a stored answer was asked with was not seen here"
+
+// fetchesRefused reports whether the call fetches an answer that was refused.
+func (o *Opened) fetchesRefused() bool {
+	known := o.answer()
+	return o.Fetches != "" && known != nil && known.From != o.Fetches
+}
+
+// fetchesBlocked reports whether the call fetches an answer of which the tool call with this
+// id was blocked.
+func (o *Opened) fetchesBlocked(id string) bool {
+	known := o.answer()
+	return o.Fetches != "" && id != "" && known != nil &&
+		slices.ContainsFunc(known.Blocked, func(b wire.BlockedCall) bool { return b.Key == id })
+}
+
+// readAsking makes the judge read an answer that is fetched together with the end of what it
+// answers.
+func (a *Assessed) readAsking(ctx context.Context) error {
+	o := a.Opened
+	switch {
+	case o.Fetches == "":
+		return nil
+	case o.asking.Requested == "":
+		o.Coverage.Skip("request", unknownAsking, 0)
+		return nil
+	}
+	asked, err := o.governor.score(ctx, []detect.Text{{Source: detect.User, Body: o.asking.Requested}})
+	if err != nil {
+		return fmt.Errorf("reading what a stored answer was asked with: %w", err)
+	}
+	a.forJudge = detect.NewAsked(asked, o.asking.Requested)
+	return nil
 }
 
 // AnswerBlocked returns the body of a call as it is to be read, given that the client never

@@ -165,6 +165,9 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 	if err != nil {
 		return in, nil, err
 	}
+	if o.fetchesRefused() && call.Stream {
+		in.deniedBy = ruleFetched // before any of it streams
+	}
 	edits := o.edits(replaced)
 	if len(edits) > 0 {
 		body = wire.Apply(body, edits)

@@ -254,7 +254,7 @@ func TestStoredAnswersAreNamed(t *testing.T) {
 		"/v1/responses/responses":                           {Fetches: "responses"},
 		"/v1/responses/resp%5F1?stream=true":                {Fetches: "resp_1", Stream: true},
 		"/v1/responses/resp_1?starting_after=4&stream=true": {Fetches: "resp_1", Stream: true, FetchesRest: true},
-		"/v1/chat/completions/chatcmpl_1":                   {},
+		"/v1/chat/completions/chatcmpl_1":                   {Fetches: "chatcmpl_1"},
 	} {
 		u, err := url.Parse(address)
 		if err != nil {

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/tidwall/gjson"
+
 // chat is OpenAI's chat completions API.
 type chat struct{}
 
@@ -22,6 +24,7 @@ func (chat) Request(body []byte) (Request, error) {
 	if format := root.Get("response_format"); format.IsObject() {
 		r.Structured = format.Get("type").Str != "text"
 	}
+	r.Kept = root.Get("store").Type == gjson.True
 	r.prompt, r.Tools, r.Session = lastUserText(r.Parts), chatTools(root), root.Get("metadata.session_id").Str
 	return r, nil
 }

@@ -69,7 +69,7 @@ func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Resul
 		}
 	}
 	return Response{
-		Model: root.Get("model").Str, Finish: choices.Get("0.finish_reason").Str,
+		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: choices.Get("0.finish_reason").Str,
 		Parts: w.parts, text: shownText(first),
 	}, choices, nil
 }
@@ -107,7 +107,7 @@ func (r *openaiEvents) Event(f Frame) (Event, error) {
 	if r.chunk(&w, root); w.err != nil {
 		return Event{}, w.err
 	}
-	e := Event{Err: isError(root.Get("error"))}
+	e := Event{ID: root.Get("id").Str, Err: isError(root.Get("error"))}
 	if f.Event != "" && f.Event != "message" {
 		e.Unknown = append(e.Unknown, "event")
 	}

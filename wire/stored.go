@@ -19,23 +19,26 @@ type stored struct {
 // a stream (https://platform.openai.com/docs/api-reference/responses/get).
 func storedIn(d Dialect, address *url.URL) Dialect {
 	query := address.Query()
-	return stored{Dialect: d, id: responseAt(address.Path), stream: query.Get("stream") == "true", rest: query.Has("starting_after")}
+	return stored{Dialect: d, id: answerAt(address.Path), stream: query.Get("stream") == "true", rest: query.Has("starting_after")}
 }
 
-// responseAt returns the id in a path of a stored response: /responses/{id} or
-// /responses/{id}/cancel.
-func responseAt(p string) string {
+// answerAt returns the id in a path of a stored answer: /responses/{id},
+// /responses/{id}/cancel or /chat/completions/{id}.
+func answerAt(p string) string {
 	p = path.Clean("/" + p)
-	if dir, last := path.Split(p); last == "cancel" && !isResponses(dir) {
+	if dir, last := path.Split(p); last == "cancel" && !isAnswers(dir) {
 		p = path.Clean(dir)
 	}
-	if dir, id := path.Split(p); isResponses(dir) {
+	if dir, id := path.Split(p); isAnswers(dir) {
 		return id
 	}
 	return ""
 }
 
-func isResponses(dir string) bool { return strings.EqualFold(path.Base(dir), "responses") }
+func isAnswers(dir string) bool {
+	last := path.Base(dir)
+	return strings.EqualFold(last, "responses") || strings.EqualFold(last, "completions")
+}
 
 // Request reads the body, which is usually empty. No member of it is part of the
 // dialect's calls, so each is unknown.
