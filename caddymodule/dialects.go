@@ -54,13 +54,15 @@ func (h *Handler) dialect(r *http.Request) (wire.Dialect, bool) {
 }
 
 // matches reports whether a request has one of the paths. Its path is read as
-// [wire.Match] reads it, as a lenient server would, so a slash at the end is not a way
-// around the dialect.
+// [wire.Match] reads it, as a lenient server would, so neither a slash at the end nor a
+// parameter is a way around the dialect.
 func (d DialectPath) matches(r *http.Request) bool {
-	read := r.WithContext(r.Context())
-	read.URL = &url.URL{Path: path.Clean("/" + r.URL.Path)}
-	matches, err := caddyhttp.MatchPath{strings.ToLower(d.Path)}.MatchWithError(read)
-	return err == nil && matches
+	return slices.ContainsFunc(wire.Paths(r.URL), func(p string) bool {
+		read := r.WithContext(r.Context())
+		read.URL = &url.URL{Path: p}
+		matches, err := caddyhttp.MatchPath{strings.ToLower(d.Path)}.MatchWithError(read)
+		return err == nil && matches
+	})
 }
 
 // parseDialect sets up the dialect of a path.

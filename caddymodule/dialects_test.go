@@ -26,6 +26,7 @@ func TestDialectOption(t *testing.T) {
 		"/one/two/three/chat":  {chatQuestion, "unknown"},
 		"/exact":               {chatQuestion, "openai_chat"},
 		"/exact/":              {chatQuestion, "openai_chat"},
+		"/exact;v=1":           {chatQuestion, "openai_chat"},
 		"/exactly":             {chatQuestion, "unknown"},
 		"/v1/chat/completions": {chatQuestion, "openai_chat"},
 		"/ai/v1/embeddings":    {chatQuestion, "openai_chat"},

@@ -137,6 +137,9 @@ func (c *interception) parse(body []byte) *apiError {
 		govern.FillUnknown(call.Parts, body)
 	}
 	c.call, c.body = call, body
+	if server, ok := c.dialect.(wire.ToolServer); ok {
+		c.dialect = server.Answering(call.Reply)
+	}
 	return nil
 }
 

@@ -17,6 +17,21 @@ func mcpCall(id, name, arguments string) string {
 	return `{"jsonrpc":"2.0",` + id + `"method":"tools/call","params":{"name":` + quoted(name) + `,"arguments":` + arguments + `}}`
 }
 
+// A parameter in the path is no way around the decision.
+func TestMCPBlockedCallsAtPathsWithParameters(t *testing.T) {
+	for _, path := range []string{"/mcp;x", "/a;b/mcp;c=d", "/mcp%3Bx", "/mcp;x=%2F.."} {
+		seen := new(recorder)
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			return answering("application/json", mcpResult("Done."))(w, r)
+		})
+		w := s.post(path, mcpCall("1", "bash", wipeArguments))
+		if seen.count.Load() != 0 || !strings.Contains(w.Body.String(), "destructive_command") || len(s.calls()) != 1 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 // A blocked call never reaches the server of tools, in whatever form it is sent, and each
 // call has its receipt.
 func TestMCPBlockedCallsDoNotRun(t *testing.T) {

@@ -444,13 +444,19 @@ func TestMCPOnlyWaitedAnswersLeave(t *testing.T) {
 		"an image behind the answer": {mcpToolCall(mcpQuestion), first + progress + image, first + progress},
 		"a text behind the answer":   {mcpToolCall(mcpQuestion), first + second, first},
 		"two calls":                  {batch, progress + first + progress + second, progress + first + progress + second},
+		"another's answer before it": {mcpToolCall(mcpQuestion), second + first, second + first},
 	} {
 		s := newSite(t, `{}`, answering("text/event-stream", test.body))
 		if got, comments := withoutComments(s.post("/mcp", test.call).Body.String()); got != test.want || comments != 1 {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}
-	s := newSite(t, `{}`, answering("text/event-stream", first+mcpFrame(mcpResult(attack))))
+	poisoned := strings.Replace(mcpFrame(mcpResult(attack)), "c-1", "c-2", 1)
+	s := newSite(t, `{}`, answering("text/event-stream", poisoned+first))
+	if got := s.post("/mcp", mcpToolCall(mcpQuestion)).Body.String(); strings.Contains(got, "DAN") || !strings.Contains(got, mcpRefused) {
+		t.Errorf("another's answer, poisoned: %s", got)
+	}
+	s = newSite(t, `{}`, answering("text/event-stream", first+poisoned))
 	got := s.post("/mcp", batch).Body.String()
 	if strings.Contains(got, "DAN") || strings.Contains(got, "Paris") || strings.Count(got, `"isError":true`) != 2 {
 		t.Errorf("one of two poisoned: %s", got)

@@ -12,6 +12,40 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// A namespace, or the server of MCP, that an answer puts before a name takes the call out
+// of neither the operator's rules nor its schema: ordinary clients run it by its name.
+func TestResponsesCallsInANamespace(t *testing.T) {
+	const tools = `{"type":"function","name":"put","parameters":{"type":"object","required":["id"]}},
+		{"type":"namespace","name":"ns","tools":[{"type":"function","name":"put","parameters":{"type":"object","required":["key"]}}]}`
+	for name, test := range map[string]struct{ item, tool, invariant string }{
+		"denied in a namespace":     {`"type":"function_call","namespace":"x","name":"rm_all","arguments":"{}"`, "x.rm_all", "operator_rule"},
+		"denied of a server":        {`"type":"function_call","server_label":"x","name":"rm_all","arguments":"{}"`, "x.rm_all", "operator_rule"},
+		"a custom tool":             {`"type":"custom_tool_call","namespace":"x","name":"rm_all","input":"y"`, "x.rm_all", "operator_rule"},
+		"denied, to be approved":    {`"type":"mcp_approval_request","server_label":"s","name":"rm_all","arguments":"{}"`, "s.rm_all", "operator_rule"},
+		"the schema of the name":    {`"type":"function_call","namespace":"x","name":"put","arguments":"{\"key\":1}"`, "x.put", "invalid_arguments"},
+		"a schema that fits":        {`"type":"function_call","namespace":"x","name":"put","arguments":"{\"id\":1}"`, "x.put", ""},
+		"the namespace has its own": {`"type":"function_call","namespace":"ns","name":"put","arguments":"{\"key\":1}"`, "ns.put", ""},
+		"nothing said of it":        {`"type":"function_call","namespace":"x","name":"get","arguments":"{}"`, "x.get", ""},
+	} {
+		item := `{"id":"i_1","call_id":"c_1","status":"completed",` + test.item + `}`
+		for _, streamed := range []bool{false, true} {
+			contentType, answer := "application/json", reply(item)
+			if streamed {
+				contentType, answer = "text/event-stream", replyStream([]string{"I look."}, item)
+			}
+			s := newSiteWith(t, `{}`, map[string]any{"tools": map[string]any{"deny": []string{"rm*"}}}, answering(contentType, answer))
+			w := s.post("/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"input":"Hello","tools":[%s]}`, streamed, tools))
+			calls := s.calls()
+			if len(calls) != 1 || text(calls[0]["invariant"]) != test.invariant || calls[0]["tool"] != test.tool {
+				t.Errorf("%s, streamed %v: %v", name, streamed, calls)
+			}
+			if strings.Contains(w.Body.String(), "c_1") != (test.invariant == "") {
+				t.Errorf("%s, streamed %v: %s", name, streamed, w.Body)
+			}
+		}
+	}
+}
+
 // A provider that keeps the conversation waits for the results of all calls of an answer.
 // It gets one for a call that the client never saw, once, wherever the client goes on.
 func TestResponsesAnswerBlockedCalls(t *testing.T) {

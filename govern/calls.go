@@ -206,16 +206,25 @@ func rememberTools(known []hintedTool, told []wire.ToolDefinition) []hintedTool 
 // asked returns a call as the interceptor reads it.
 func (o *Opened) asked(c wire.ToolCall) toolcall.Call {
 	call := toolcall.Call{
-		Name: c.Name, Arguments: []byte(c.Arguments), Free: c.Free,
+		Name: c.Name, Bare: c.Bare, Arguments: []byte(c.Arguments), Free: c.Free,
 		Session: o.PublicID, Key: o.KeyID, Dialect: o.Dialect,
 		System: strings.Join(o.talk.system, "\n"), Request: strings.Join(o.talk.request, "\n"), Context: o.talk.seen,
 	}
-	at := slices.IndexFunc(o.talk.tools, func(d wire.ToolDefinition) bool { return d.Name == c.Name })
-	if at >= 0 {
-		d := o.talk.tools[at]
-		call.Definition = &toolcall.Definition{Description: d.Description, Schema: d.Schema, ReadOnly: d.ReadOnly, Destructive: d.Destructive}
+	call.Definition = o.talk.definition(c.Name)
+	if call.Definition == nil && c.Bare != "" {
+		call.BareDefinition = o.talk.definition(c.Bare)
 	}
 	return call
+}
+
+// definition is what the call says of a tool; nil if it says nothing.
+func (t talk) definition(name string) *toolcall.Definition {
+	for _, d := range t.tools {
+		if d.Name == name {
+			return &toolcall.Definition{Description: d.Description, Schema: d.Schema, ReadOnly: d.ReadOnly, Destructive: d.Destructive}
+		}
+	}
+	return nil
 }
 
 // Interceptor returns what decides on tool calls.

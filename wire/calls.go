@@ -28,7 +28,7 @@ type gatheredCall struct {
 // them, or more than 16 MiB. Then Calls are not all of them.
 func (g *CallGatherer) Add(deltas []CallDelta) error {
 	for _, d := range deltas {
-		g.bytes += len(d.Key) + len(d.ID) + len(d.Name) + len(d.Arguments)
+		g.bytes += len(d.Key) + len(d.ID) + len(d.Name) + len(d.Bare) + len(d.Arguments)
 		c := g.at(d)
 		if len(g.calls) > maxParts || g.bytes > maxCallBytes {
 			return cannotEdit("they are too many or too large")
@@ -61,7 +61,7 @@ func (c *gatheredCall) add(d CallDelta) error {
 	switch {
 	case d.Unclear:
 		return cannotEdit("clients put them together in different ways")
-	case d.Choice != c.call.Choice, clash(c.call.ID, d.ID), clash(c.call.Name, d.Name):
+	case d.Choice != c.call.Choice, clash(c.call.ID, d.ID), clash(c.call.Name, d.Name), clash(c.call.Bare, d.Bare):
 		return cannotEdit("a piece does not belong to the call that it names")
 	case c.whole && !d.Whole && d.Arguments != "":
 		return cannotEdit("arguments go on behind their end")
@@ -69,6 +69,7 @@ func (c *gatheredCall) add(d CallDelta) error {
 		return cannotEdit("arguments differ from their pieces")
 	}
 	c.call.ID, c.call.Name = cmp.Or(c.call.ID, d.ID), cmp.Or(c.call.Name, d.Name)
+	c.call.Bare = cmp.Or(c.call.Bare, d.Bare)
 	c.call.Free, c.whole = c.call.Free || d.Free, c.whole || d.Whole
 	if !d.Whole || c.arguments.Len() == 0 {
 		c.arguments.WriteString(d.Arguments)

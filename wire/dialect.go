@@ -91,6 +91,9 @@ type ToolServer interface {
 	// Listens reports whether a call with this HTTP method needs no body, because the
 	// client only listens to the server.
 	Listens(method string) bool
+	// Answering returns the dialect as it reads the answer to a call: a stream is over when
+	// all requests that wait in the call are answered, and no sooner.
+	Answering(r Reply) Dialect
 }
 
 // A Resumer is a [StreamWriter] of a dialect in which a stream may end before the

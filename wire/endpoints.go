@@ -55,15 +55,17 @@ const (
 type Header interface{ Get(name string) string }
 
 // FindEndpoint tells which endpoint a request is for. The path is read as [Match]
-// reads it.
+// reads it. Of the endpoints that several [Paths] lead to, the first in the table counts.
 //
 // A watched endpoint is the one place where an attack is let through, so a request
 // counts as watched only if no server can take its path for another: otherwise it is
 // read.
 func FindEndpoint(method string, address *url.URL, header Header) (Endpoint, bool) {
-	segments := segmentsOf(address.Path)
-	if len(segments) > maxSegments {
-		return Endpoint{}, false
+	var readings [][]string
+	for _, p := range Paths(address) {
+		if segments := segmentsOf(p); len(segments) <= maxSegments {
+			readings = append(readings, segments)
+		}
 	}
 	for i, e := range endpoints {
 		if len(e.methods) > 0 && !slices.Contains(e.methods, strings.ToUpper(method)) {
@@ -72,14 +74,16 @@ func FindEndpoint(method string, address *url.URL, header Header) (Endpoint, boo
 		if e.header != "" && header.Get(e.header) == "" {
 			continue
 		}
-		base, ok := findBase(patterns[i], segments)
-		if !ok {
-			continue
+		for _, segments := range readings {
+			base, ok := findBase(patterns[i], segments)
+			if !ok {
+				continue
+			}
+			if e.Treatment == Watched && !isPlain(method, address, segments[:base]) {
+				e.Treatment = Read
+			}
+			return e, true
 		}
-		if e.Treatment == Watched && !isPlain(method, address, segments[:base]) {
-			e.Treatment = Read
-		}
-		return e, true
 	}
 	return Endpoint{}, false
 }
@@ -96,10 +100,9 @@ func (e *Endpoint) Answer(address *url.URL) (Dialect, bool) {
 	return storedIn(d, address), true
 }
 
-// segmentsOf cuts a path into its segments, in lower case.
+// segmentsOf cuts a cleaned path into its segments, in lower case.
 func segmentsOf(p string) []string {
-	p = strings.ToLower(path.Clean("/" + p))
-	return strings.Split(strings.TrimPrefix(p, "/"), "/")
+	return strings.Split(strings.TrimPrefix(strings.ToLower(p), "/"), "/")
 }
 
 // maxSegments bounds the work of matching. No API has paths of so many segments.

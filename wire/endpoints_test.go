@@ -89,6 +89,11 @@ func TestFindEndpoint(t *testing.T) {
 		{post, "/model/anthropic.claude-3:0/converse", nil, "bedrock_converse", wire.Read},
 		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/converse-stream", nil, "bedrock_converse", wire.Read},
 		{post, "/model/anthropic.claude-3:0/invoke-with-response-stream", nil, "bedrock_invoke", wire.Read},
+		{post, "/v1/embeddings;a", nil, "openai_embeddings", wire.Read},
+		{post, "/v1/moderations;a", nil, "openai_moderations", wire.Read},
+		{get, "/v1;a/chat/completions/chatcmpl-1;b", nil, "openai_chat_stored", wire.Governed},
+		{get, "/v1/files/..;/responses/resp_1", nil, "openai_responses_stored", wire.Governed},
+		{post, "/v1beta/models/x:countTokens;a", nil, "gemini_count_tokens", wire.Read},
 		{post, "/", nil, "", ""},
 		{post, "", nil, "", ""},
 		{post, "/v1", nil, "", ""},
@@ -247,6 +252,7 @@ func TestFamilyErrors(t *testing.T) {
 func TestStoredAnswersAreNamed(t *testing.T) {
 	for address, want := range map[string]wire.Request{
 		"/v1/responses/resp_1":                              {Fetches: "resp_1"},
+		"/v1/responses;a/resp_1;b=c":                        {Fetches: "resp_1"},
 		"/base/openai/responses/resp_1/":                    {Fetches: "resp_1"},
 		"/v1/Responses/Resp_A?include[]=reasoning":          {Fetches: "Resp_A"},
 		"/v1/responses/resp_1/cancel":                       {Fetches: "resp_1"},

@@ -14,15 +14,46 @@ import (
 // Match tells which dialect is spoken at an address. Its path is read as a lenient
 // server would, decoded, cleaned and without regard to case, and by its end, since
 // APIs are served under base paths: Azure has
-// /openai/deployments/{name}/chat/completions.
+// /openai/deployments/{name}/chat/completions. Of several [Paths] the first with a
+// dialect counts.
 func Match(address *url.URL) (Dialect, bool) {
-	p := strings.ToLower(path.Clean("/" + address.Path))
-	for _, match := range matchers {
-		if d := match(p, address); d != nil {
-			return d, true
+	for _, p := range Paths(address) {
+		read := *address
+		read.Path, read.RawPath = p, ""
+		for _, match := range matchers {
+			if d := match(strings.ToLower(p), &read); d != nil {
+				return d, true
+			}
 		}
 	}
 	return nil, false
+}
+
+// Paths returns the paths that servers read in an address, decoded and cleaned. There are
+// several if segments have parameters (/mcp;v=1, RFC 3986, section 3.3): some servers drop
+// these before they decode the path, some after, and the others find nothing at such a path.
+func Paths(address *url.URL) []string {
+	var all []string
+	if strings.Contains(address.Path, ";") {
+		if dropped, err := url.PathUnescape(withoutParameters(address.EscapedPath())); err == nil {
+			all = append(all, dropped)
+		}
+		all = append(all, withoutParameters(address.Path))
+	}
+	all = append(all, address.Path)
+	for i, p := range all {
+		all[i] = path.Clean("/" + p)
+	}
+	return all
+}
+
+// withoutParameters returns a path without the parameters of its segments.
+func withoutParameters(p string) string {
+	segments := strings.Split(p, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
 }
 
 // matchers are asked in order. Each gets the path in lower case beside the address, and

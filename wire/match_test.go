@@ -66,6 +66,43 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// Some servers drop the parameters of a path, before they decode it or after. Those that
+// do not find nothing there, so a call is governed in any of these readings.
+func TestMatchWithoutPathParameters(t *testing.T) {
+	for target, want := range map[string]string{
+		"/mcp;x":                                  "mcp",
+		"/mcp;":                                   "mcp",
+		"/mcp%3Bx":                                "mcp",
+		"/mcp;x=%2F..":                            "mcp",
+		"/mcp;%2Fv1%2Fresponses":                  "mcp",
+		"/mcp;x=%2F..%2F../":                      "mcp",
+		"/a/..;/mcp;v=1":                          "mcp",
+		"/v1/responses;a=b":                       "openai_responses",
+		"/v1;a/responses":                         "openai_responses",
+		"/v1;a=b;c/chat;d/completions;e,f":        "openai_chat",
+		"/v1/files/..;/messages":                  "anthropic_messages",
+		"/api/chat;jsessionid=1":                  "ollama_chat",
+		"/v1beta/models/x:generateContent;a":      "gemini_generate",
+		"/v1beta;a/models;b/x:generateContent":    "gemini_generate",
+		"/v1beta/models/x;y:generateContent":      "gemini_generate",
+		"/v1beta/models/x;y:z":                    "",
+		"/v1beta/models/x;:generateContent/a":     "",
+		"/v1/x;/chat;completions":                 "",
+		"/;mcp":                                   "",
+		"/v1/chat/completions;/v1/moderations":    "",
+		"/v1/responses;a/resp_1":                  "",
+		"/v1beta/models/x:generateContent;/a:b;c": "",
+	} {
+		address, err := url.Parse("http://site.test" + target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nameOf(wire.Match(address)); got != want {
+			t.Errorf("%q is %q, want %q", target, got, want)
+		}
+	}
+}
+
 func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",

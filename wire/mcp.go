@@ -218,21 +218,37 @@ func looseText(body []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// Events returns a reader of a stream.
+// Answering implements [ToolServer].
+func (mcp) Answering(r Reply) Dialect { return &mcpAnswering{waiting: r.waiting} }
+
+// mcpAnswering is mcp for the answer to one call.
+type mcpAnswering struct {
+	mcp
+	waiting []rpcRequest
+}
+
+// Events returns a reader of the stream that answers the call.
+func (m *mcpAnswering) Events() EventReader { return &mcpEvents{waiting: m.waiting} }
+
+// Events returns a reader of a stream of which nobody knows what the client waits for.
 func (mcp) Events() EventReader { return new(mcpEvents) }
 
 // mcpEvents reads the frames of a stream. Each holds whole messages.
 type mcpEvents struct {
-	answers int // that came so far
+	waiting  []rpcRequest // empty if it is not known what the client waits for
+	answered []int        // the choices that are answered, in the order of their answers
 }
 
 // Rest implements [EventReader].
-func (s *mcpEvents) Rest() EventReader { return new(*s) }
+func (s *mcpEvents) Rest() EventReader {
+	return &mcpEvents{waiting: s.waiting, answered: slices.Clone(s.answered)}
+}
 
 // Event reads one frame. A frame without data makes a stream resumable or keeps it
-// alive. Every answer ends a choice, in the order in which they come: clients may go on
+// alive. An answer ends the choice of the request that waits for it: clients may go on
 // with each as soon as they have it, and stop reading when they have the last. Whether
-// it is a result or an error makes no difference: both are what the server answers.
+// it is a result or an error makes no difference: both are what the server answers. What
+// answers no request of the call ends nothing, and is a message like any other.
 //
 // A frame that cannot be read is read loosely. Where it holds anything like an object it
 // counts as an answer, because some client may take it for one, and no answer may leave
@@ -247,7 +263,7 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 		e.Unknown = []string{"frame"}
 		e.Deltas = []Delta{{Kind: ToolResult, Text: looseText(f.Data)}}
 		if bytes.IndexByte(f.Data, '{') >= 0 {
-			s.answer(&e, "error")
+			s.answer(&e, "error", gjson.Result{})
 		}
 		return e, nil
 	}
@@ -265,20 +281,63 @@ func (s *mcpEvents) Event(f Frame) (e Event, err error) {
 	for _, message := range messages {
 		switch {
 		case message.Get("result").Exists():
-			s.answer(&e, "result")
+			s.answer(&e, "result", message.Get("id"))
 			e.Tools = append(e.Tools, mcpTools(message)...)
 		case message.Get("error").Exists():
-			s.answer(&e, "error")
+			s.answer(&e, "error", message.Get("id"))
 		}
 	}
 	return e, nil
 }
 
-// answer notes an answer.
-func (s *mcpEvents) answer(e *Event, finish string) {
+// answer notes an answer with an id, unless it answers nothing that the client waits for.
+func (s *mcpEvents) answer(e *Event, finish string, id gjson.Result) {
+	choice, ok := s.answers(id)
+	if !ok {
+		return
+	}
 	e.Finish = finish
-	e.Finished = append(e.Finished, min(s.answers, MaxChoices-1))
-	s.answers++
+	e.Finished = append(e.Finished, choice)
+	s.answered = append(s.answered, choice)
+}
+
+// answers returns the choice that an answer with an id ends: that of the request with the
+// id, or of the first that some client takes it for the answer to. Where nobody knows what
+// the client waits for, answers end choices in the order in which they come.
+func (s *mcpEvents) answers(id gjson.Result) (choice int, ok bool) {
+	if len(s.waiting) == 0 {
+		return min(len(s.answered), MaxChoices-1), true
+	}
+	for _, fits := range []func(rpcRequest) bool{
+		func(r rpcRequest) bool { return r.id == id.Raw },
+		func(r rpcRequest) bool { return r.mayHave(id) },
+	} {
+		for i, r := range s.waiting {
+			if !fits(r) {
+				continue
+			}
+			if choice, ok = i, true; !slices.Contains(s.answered, i) {
+				return choice, true
+			}
+		}
+		if ok {
+			return choice, true
+		}
+	}
+	return 0, false
+}
+
+// mayHave reports whether some client takes an id for that of the request. JavaScript's SDK
+// makes a number of every id, whatever it is, and others read 1.0 as 1.
+func (r rpcRequest) mayHave(id gjson.Result) bool {
+	switch own := gjson.Parse(r.id); {
+	case own.Type != id.Type:
+		return true
+	case own.Type == gjson.Number:
+		return own.Num == id.Num
+	default:
+		return own.Str == id.Str
+	}
 }
 
 // Framing returns the framing of streams.
@@ -474,5 +533,6 @@ func (s *mcpStream) Note(text string) []byte { return AppendComment(nil, text) }
 var (
 	_ Dialect    = mcp{}
 	_ ToolServer = mcp{}
+	_ ToolServer = (*mcpAnswering)(nil)
 	_ Resumer    = (*mcpStream)(nil)
 )

@@ -283,6 +283,54 @@ func TestMCPEvents(t *testing.T) {
 	}
 }
 
+// Only what answers a request of the call ends its choice. What some client may take for
+// that answer counts as it.
+func TestMCPEventsOfACall(t *testing.T) {
+	const one, two = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"f"}}`
+	batch := "[" + one + "," + two + "]"
+	for name, test := range map[string]struct {
+		call string
+		ids  []string // of the answers
+		want []int    // the choices that they end
+	}{
+		"the answer":                  {one, []string{"1"}, []int{0}},
+		"an id of nobody":             {one, []string{"99", "1"}, []int{0}},
+		"a text of nobody":            {two, []string{`"b"`, `"a"`}, []int{0}},
+		"a number, otherwise written": {one, []string{"1.0"}, []int{0}},
+		"a text, otherwise written":   {two, []string{`"\u0061"`}, []int{0}},
+		"a number as a text":          {one, []string{`"1"`}, []int{0}},
+		"nothing":                     {one, []string{"null"}, []int{0}},
+		"a list":                      {one, []string{"[1]"}, []int{0}},
+		"a batch":                     {batch, []string{"1", `"a"`}, []int{0, 1}},
+		"a batch, the other way":      {batch, []string{`"a"`, "1"}, []int{1, 0}},
+		"one of a batch twice":        {batch, []string{`"a"`, `"a"`}, []int{1, 1}},
+		"two that nobody can place":   {batch, []string{"null", "true"}, []int{0, 1}},
+	} {
+		d := dialect(t, "mcp")
+		call, err := d.Request([]byte(test.call))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answering := d.(wire.ToolServer).Answering(call.Reply)
+		events := answering.Events()
+		var got []int
+		for i, id := range test.ids {
+			if i == 1 {
+				events = events.Rest()
+			}
+			message := `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"said"}]}}`
+			e, err := events.Event(wire.Frame{Data: []byte(message)})
+			if err != nil || len(e.Deltas) != 1 || e.Deltas[0].Text != "said" {
+				t.Errorf("%s: %+v, %v", name, e, err)
+			}
+			got = append(got, e.Finished...)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+}
+
 // mcpRefusals are calls and the ids that a refusal must answer.
 var mcpRefusals = map[string]struct {
 	call string

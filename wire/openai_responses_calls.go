@@ -53,7 +53,10 @@ func responsesRunByClient(item gjson.Result) bool {
 func responsesCallOf(item gjson.Result, key string) ToolCall {
 	read := responsesCalls[item.Get("type").Str]
 	arguments := item.Get(read.arguments)
-	call := ToolCall{Key: key, ID: responsesCallID(item), Name: cmp.Or(read.tool, responsesToolName(item)), Free: read.free}
+	call := ToolCall{Key: key, ID: responsesCallID(item), Name: read.tool, Free: read.free}
+	if read.tool == "" {
+		call.Name, call.Bare = responsesToolName(item)
+	}
 	switch actions := item.Get("actions"); {
 	case item.Get("type").Str == "computer_call" && actions.Exists(): // some clients run the one, others the other
 		call.Arguments = canonical(`{"action":` + cmp.Or(arguments.Raw, "null") + `,"actions":` + actions.Raw + `}`)
@@ -75,9 +78,14 @@ func canonical(raw string) string {
 }
 
 // responsesToolName is the name of a tool with that of the namespace, or of the server of
-// MCP, in which it is: the same name may mean something else in another.
-func responsesToolName(item gjson.Result) string {
-	return inNamespace(cmp.Or(item.Get("namespace").Str, item.Get("server_label").Str), item.Get("name").Str)
+// MCP, in which it is: the same name may mean something else in another. Bare is the name
+// alone if it is in one.
+func responsesToolName(item gjson.Result) (name, bare string) {
+	name = item.Get("name").Str
+	if space := cmp.Or(item.Get("namespace").Str, item.Get("server_label").Str); space != "" {
+		return inNamespace(space, name), name
+	}
+	return name, ""
 }
 
 func inNamespace(space, name string) string {

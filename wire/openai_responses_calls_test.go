@@ -42,7 +42,7 @@ func TestResponsesCalls(t *testing.T) {
 	}
 	want := []wire.ToolCall{
 		{Key: "0", ID: "c1", Name: "weather", Arguments: `{"city":"Köln"}`},
-		{Key: "1", ID: "c2", Name: "crm.delete", Arguments: `{}`},
+		{Key: "1", ID: "c2", Name: "crm.delete", Bare: "delete", Arguments: `{}`},
 		{Key: "2", ID: "custom_tool_call:c3", Name: "sql", Arguments: `select 1`, Free: true},
 		{Key: "3", ID: "local_shell_call:c4", Name: "local_shell", Arguments: `{"command":["cat","x"],"env":{"A":"b"},"timeout_ms":1000,"type":"exec"}`},
 		{Key: "4", ID: "shell_call:c5", Name: "shell", Arguments: `{"commands":["ls","pwd"],"timeout_ms":null}`},
@@ -50,7 +50,7 @@ func TestResponsesCalls(t *testing.T) {
 		{Key: "7", ID: "computer_call:c8", Name: "computer", Arguments: `{"type":"click","x":1,"y":2}`},
 		{Key: "8", ID: "computer_call:c9", Name: "computer", Arguments: `{"action":null,"actions":[{"text":"hi","type":"type"}]}`},
 		{Key: "9", ID: "tool_search_call:c10", Name: "tool_search", Arguments: `{"goal":"find"}`},
-		{Key: "11", ID: "mcp_approval_request:mr_1", Name: "srv.roll", Arguments: `{"dice":1}`},
+		{Key: "11", ID: "mcp_approval_request:mr_1", Name: "srv.roll", Bare: "roll", Arguments: `{"dice":1}`},
 	}
 	if !slices.Equal(r.Calls, want) {
 		t.Errorf("got %+v", r.Calls)
@@ -149,6 +149,7 @@ func TestResponsesAmbiguousCalls(t *testing.T) {
 		"two items at one index":               {added("0", f+`"arguments":""`), added("0", `"type":"function_call","call_id":"c2","name":"f","arguments":""`)},
 		"another name at the end":              {added("0", f+`"arguments":""`), `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"","name":"g"}`},
 		"another namespace at the end":         {added("0", f+`"arguments":""`), done("0", f+`"namespace":"ns","arguments":""`)},
+		"a name cut differently at the end":    {done("0", `"type":"function_call","call_id":"c1","namespace":"a","name":"b.c","arguments":"{}"`), done("0", `"type":"function_call","call_id":"c1","namespace":"a.b","name":"c","arguments":"{}"`)},
 		"another type at the end":              {added("0", f+`"arguments":""`), done("0", `"type":"custom_tool_call","call_id":"c1","name":"f","input":"{}"`)},
 		"arguments as text and as an object":   {added("0", f+`"arguments":""`), delta, done("0", f+`"arguments":{"x":1}`)},
 		"a piece that is an object":            {added("0", f+`"arguments":""`), `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{"x":1}}`, done("0", f+`"arguments":"{}"`)},

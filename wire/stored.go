@@ -19,7 +19,7 @@ type stored struct {
 // a stream (https://platform.openai.com/docs/api-reference/responses/get).
 func storedIn(d Dialect, address *url.URL) Dialect {
 	query := address.Query()
-	return stored{Dialect: d, id: answerAt(address.Path), stream: query.Get("stream") == "true", rest: query.Has("starting_after")}
+	return stored{Dialect: d, id: answerAt(Paths(address)[0]), stream: query.Get("stream") == "true", rest: query.Has("starting_after")}
 }
 
 // answerAt returns the id in a path of a stored answer: /responses/{id},

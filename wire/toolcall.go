@@ -16,8 +16,10 @@ type ToolCall struct {
 	Choice int
 	// ID is by what a result refers to the call; "" in dialects without.
 	ID string
-	// Name is the tool's, as the model wrote it.
-	Name string
+	// Name is the tool's, as the model wrote it, behind the namespace or the server that it
+	// is in. Bare is the name without these, by which some clients run the tool; "" if it
+	// is in none.
+	Name, Bare string
 	// Arguments are as the model wrote them: a JSON text or, if Free, any text. "" if
 	// there are none.
 	Arguments string

@@ -27,15 +27,17 @@ func newGlobs(patterns []string) (globs, error) {
 	return out, nil
 }
 
-// match returns the first glob that matches a tool's name.
-func (gs globs) match(name string) (written string, ok bool) {
+// match returns the first glob that matches one of a tool's names.
+func (gs globs) match(names ...string) (written string, ok bool) {
 	if len(gs) == 0 {
 		return "", false
 	}
-	name = foldName(name)
-	for _, g := range gs {
-		if ok, _ := path.Match(g.matched, name); ok { // newGlobs has checked the pattern
-			return g.written, true
+	for _, name := range names {
+		name = foldName(name)
+		for _, g := range gs {
+			if ok, _ := path.Match(g.matched, name); ok { // newGlobs has checked the pattern
+				return g.written, true
+			}
 		}
 	}
 	return "", false

@@ -77,19 +77,35 @@ func NewRules(s RuleSet) (*Rules, error) {
 	return r, err
 }
 
-// denies returns the first rule that denies the call: a glob, or the name of a [Rule];
-// empty if none does. d is what is known of the call. The only errors are the context's.
+// denies returns the first rule that denies the call, by its name or by its bare name: a
+// glob, or the name of a [Rule]; empty if none does. d is what is known of the call. The
+// only errors are the context's.
 func (r *Rules) denies(ctx context.Context, c Call, d Decision) (string, error) {
 	if r == nil {
 		return "", nil
 	}
-	if glob, ok := r.deny.match(c.Name); ok {
+	if glob, ok := r.deny.match(c.names()...); ok {
 		return glob, nil
 	}
-	return r.applies(ctx, c, d)
+	for _, name := range c.names() {
+		c.Name = name
+		if rule, err := r.applies(ctx, c, d); rule != "" || err != nil {
+			return rule, err
+		}
+	}
+	return "", nil
 }
 
-// unknown reports whether the call is blocked because its tool is not known.
+// names are the names by which a client may run the tool.
+func (c Call) names() []string {
+	if c.Bare == "" {
+		return []string{c.Name}
+	}
+	return []string{c.Name, c.Bare}
+}
+
+// unknown reports whether the call is blocked because its tool is not known. That a tool
+// with its bare name is known says nothing of it.
 func (r *Rules) unknown(c Call) bool {
 	if r == nil || !r.blockUnknown {
 		return false
@@ -110,7 +126,7 @@ func (r *Rules) untrusted(d Decision) bool {
 
 // effect is what the tool does to the world: by the operator's word, or else by its
 // definition and its name. What the operator says only reads is not grave, unless the
-// operator says so too.
+// operator says so too. That the bare name only reads is no such word.
 func (r *Rules) effect(c Call) (e kernel.ToolEffect, highRisk bool) {
 	e, highRisk = effectOf(c)
 	if r == nil {
@@ -118,13 +134,14 @@ func (r *Rules) effect(c Call) (e kernel.ToolEffect, highRisk bool) {
 	}
 	for _, list := range []struct {
 		globs  globs
+		names  []string
 		effect kernel.ToolEffect
-	}{{r.sends, kernel.ToolSends}, {r.writes, kernel.ToolWrites}, {r.reads, kernel.ToolReads}} {
-		if _, ok := list.globs.match(c.Name); ok {
+	}{{r.sends, c.names(), kernel.ToolSends}, {r.writes, c.names(), kernel.ToolWrites}, {r.reads, []string{c.Name}, kernel.ToolReads}} {
+		if _, ok := list.globs.match(list.names...); ok {
 			e, highRisk = list.effect, highRisk && list.effect != kernel.ToolReads
 			break
 		}
 	}
-	_, severe := r.severe.match(c.Name)
+	_, severe := r.severe.match(c.names()...)
 	return e, highRisk || severe
 }

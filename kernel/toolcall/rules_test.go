@@ -213,6 +213,42 @@ func TestUnknownTools(t *testing.T) {
 	}
 }
 
+// A client may run the tool of a namespace by its bare name. So what an operator says
+// against either name holds, and what is said in favour of the bare one does not.
+func TestRulesKnowBareNames(t *testing.T) {
+	t.Parallel()
+	strict := &toolcall.Definition{Schema: []byte(`{"type":"object","required":["id"]}`)}
+	for name, c := range map[string]struct {
+		set  toolcall.RuleSet
+		bare *toolcall.Definition
+		want toolcall.Invariant
+	}{
+		"no rule":                    {toolcall.RuleSet{}, nil, ""},
+		"denied by the bare name":    {toolcall.RuleSet{Deny: []string{"rm*"}}, nil, toolcall.OperatorRule},
+		"denied by the whole name":   {toolcall.RuleSet{Deny: []string{"x.*"}}, nil, toolcall.OperatorRule},
+		"a condition, bare name":     {condition(`tool == "rm_all"`), nil, toolcall.OperatorRule},
+		"a condition, whole name":    {condition(`tool == "x.rm_all"`), nil, toolcall.OperatorRule},
+		"allowed by the whole name":  {toolcall.RuleSet{BlockUnknown: true, Allow: []string{"x.rm*"}}, nil, ""},
+		"allowed by the bare name":   {toolcall.RuleSet{BlockUnknown: true, Allow: []string{"rm*"}}, nil, toolcall.UnknownTool},
+		"only the bare one is known": {toolcall.RuleSet{BlockUnknown: true}, new(toolcall.Definition), toolcall.UnknownTool},
+		"the bare one's schema":      {toolcall.RuleSet{}, strict, toolcall.InvalidArguments},
+	} {
+		asked := call("x.rm_all", `{}`)
+		asked.Bare, asked.BareDefinition = "rm_all", c.bare
+		if d := intercept(t, rules(t, c.set), asked); d.Invariant != c.want || d.Allowed != (c.want == "") {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+	i := rules(t, toolcall.RuleSet{Reads: []string{"look"}, Sends: []string{"post"}, HighRisk: []string{"post"}})
+	for bare, want := range map[string]kernel.ToolEffect{"look": kernel.ToolWrites, "post": kernel.ToolSends} {
+		asked := call("x.create_"+bare, `{}`)
+		asked.Bare = bare
+		if d := intercept(t, i, asked); d.Effect != want || d.HighRisk != (bare == "post") {
+			t.Errorf("%s: %+v", bare, d)
+		}
+	}
+}
+
 // The operator's word on an effect wins, the gravest word first, and conditions see it.
 func TestTheOperatorSaysWhatToolsDo(t *testing.T) {
 	t.Parallel()

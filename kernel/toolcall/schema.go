@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -50,10 +51,11 @@ type schemas struct {
 // fit reports whether the arguments of a call fit the schema of its tool. unread says that
 // there is a schema, and that nothing was checked.
 func (ss *schemas) fit(c Call) (fits, unread bool) {
-	if c.Definition == nil || len(c.Definition.Schema) == 0 || c.Free {
+	defined := cmp.Or(c.Definition, c.BareDefinition)
+	if defined == nil || len(defined.Schema) == 0 || c.Free {
 		return true, false
 	}
-	s := ss.get(c.Definition.Schema)
+	s := ss.get(defined.Schema)
 	if s == nil {
 		return true, true
 	}

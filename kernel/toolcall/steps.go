@@ -145,7 +145,7 @@ func stepIn(members map[string]jsontext.Value, listed bool) (name string, argume
 // add notes a step with the conversation of the call that carries it.
 func (f *stepFinder) add(name string, arguments jsontext.Value) {
 	step := f.of
-	step.Name, step.Definition, step.stepped = name, nil, true
+	step.Name, step.Bare, step.Definition, step.BareDefinition, step.stepped = name, "", nil, nil, true
 	step.Arguments = arguments
 	if arguments.Kind() == '"' {
 		var text string

@@ -16,6 +16,10 @@ type Call struct {
 	// Name of the tool as the model wrote it.
 	Name string
 
+	// Bare is Name without the namespace, or the server, that stands in it; "" if none
+	// does. Some clients run a tool by its bare name, so what denies that denies the call.
+	Bare string
+
 	// Arguments is the JSON object of the call. Nothing, or only white space,
 	// stands for a call without arguments, which is how several model APIs
 	// write it. With Free it is any text, as some tools take it.
@@ -24,6 +28,10 @@ type Call struct {
 
 	// Definition is what the request says of the tool; nil if it says nothing.
 	Definition *Definition
+
+	// BareDefinition is what the request says of a tool whose name is Bare, if it says
+	// nothing of one whose name is Name.
+	BareDefinition *Definition
 
 	// Session, Key and Dialect are for the operator's rules: the session as public lists
 	// show it, the id of the caller's Lex key or "", and the dialect of the traffic.
