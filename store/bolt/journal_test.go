@@ -203,17 +203,10 @@ func TestJournalMissing(t *testing.T) {
 	check("new", filepath.Join(t.TempDir(), "lex.db"), false)
 }
 
-// A journal that was left beside another file, or an older state of the same, is not its.
+// A journal that was left beside an older state of the file is not its.
 func TestJournalOfAnotherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
-	advanceTimes(t, s, "k0", 3)
-	left := killed(t, path)
-	must(t, os.Remove(left))
-	fresh := open(t, left, bolt.Options{})
-	if got := len(storetest.Log(t, fresh)); got != 0 {
-		t.Errorf("a new store has %d receipts", got)
-	}
 	older := killed(t, path)
 	must(t, s.Close())
 	s = open(t, path, bolt.Options{})
@@ -225,6 +218,61 @@ func TestJournalOfAnotherFile(t *testing.T) {
 	if got := len(storetest.Log(t, restored)); got != 0 {
 		t.Errorf("the older file has %d receipts with a journal that is not its own", got)
 	}
+}
+
+// A file that is gone while its journal is there, such as after a restore on a full disk, is no
+// new one: its log would begin again, and nobody would notice.
+func TestFileGoneBesideItsJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	ids := advanceTimes(t, open(t, path, bolt.Options{}), "k0", 3)
+	for name, damage := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := killed(t, path)
+			whole, err := os.ReadFile(path)
+			must(t, err)
+			must(t, damage(path))
+			for _, opts := range []bolt.Options{{}, {MustExist: true}} {
+				s, err := bolt.Open(path, opts)
+				if err == nil {
+					_ = s.Close()
+					t.Fatal("it opened")
+				}
+				for _, want := range []string{path + ":", path + ".journal", "put the file back", "move the journal away"} {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the error does not say %q: %v", want, err)
+					}
+				}
+			}
+			must(t, os.WriteFile(path, whole, 0o600)) // as the error says
+			checkSurvivors(t, path, set(ids))
+
+			must(t, damage(path))
+			open(t, path, bolt.Options{}) // the journal was taken in, and is gone
+		})
+	}
+}
+
+// Whoever only reads makes no file.
+func TestOpenMustExist(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	if _, err := bolt.Open(path, bolt.Options{MustExist: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
+	}
+	must(t, os.WriteFile(path, nil, 0o600))
+	if _, err := bolt.Open(path, bolt.Options{MustExist: true}); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("an empty file: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
+		t.Errorf("it was filled: %v, %v", info, err)
+	}
+	must(t, open(t, path, bolt.Options{}).Close())
+	open(t, path, bolt.Options{MustExist: true})
 }
 
 func TestOpenMakesAPrivateJournal(t *testing.T) {
