@@ -64,8 +64,8 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.JournalMissing() {
-		_, _ = fmt.Fprintf(os.Stderr, "%s was not closed, and %s.journal is missing or empty: the last turns may be lost\n", place, place)
+	if s.JournalLost() {
+		_, _ = fmt.Fprintf(os.Stderr, "%s was not closed, and %s.journal is missing, cut or overwritten: the last turns may be lost\n", place, place)
 	}
 	return s, nil
 }

@@ -61,7 +61,7 @@ type Store struct {
 	closed atomic.Bool
 	failed atomic.Bool // the last batch could not be written
 	close  func() error
-	lacks  bool // see JournalMissing
+	lacks  bool // see JournalLost
 
 	// mu guards what follows. A batch holds it from its first change until all of it is
 	// durable, so that no read sees what could still be lost.
@@ -91,7 +91,7 @@ const journalSuffix = ".journal"
 // Open opens the file, and creates it with mode 0600, and its folder with 0700,
 // when neither it nor its journal is there. It waits up to a second for another process to let go
 // of it; after that the error says who to ask. What a process that was killed left in the
-// journal is taken into the file; see [Store.JournalMissing].
+// journal is taken into the file; see [Store.JournalLost].
 func Open(path string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -227,16 +227,17 @@ func (s *Store) prepare() error {
 		return err
 	}
 	use := s.tx.tree.Bucket(journalBucket)
-	s.lacks = s.journal.blank && use.Get(openKey) != nil
+	s.lacks = s.journal.lost && use.Get(openKey) != nil
 	if err := use.Put(openKey, []byte{1}); err != nil {
 		return err
 	}
 	return s.commit()
 }
 
-// JournalMissing reports whether the file was not closed by the process that had it last, and
-// its journal was not there when it was opened, or was empty: the last turns may be missing.
-func (s *Store) JournalMissing() bool { return s.lacks }
+// JournalLost reports whether the file was not closed by the process that had it last, and
+// its journal was not there when it was opened, or does not begin as a journal does: the last
+// turns may be missing.
+func (s *Store) JournalLost() bool { return s.lacks }
 
 // createBuckets creates those that are missing, and the first epoch.
 func createBuckets(tree *bbolt.Tx) error {

@@ -16,8 +16,12 @@ import (
 	"github.com/caddy-lex/lex/store/storetest"
 )
 
-// blockSize is what the journal's records begin at a multiple of.
-const blockSize = 4 << 10
+const (
+	// blockSize is what the journal's records begin at a multiple of.
+	blockSize = 4 << 10
+	// recordHead is the length of a record's head.
+	recordHead = 28
+)
 
 // killed returns the path of a copy of the store as a process that is killed now would leave
 // it.
@@ -174,33 +178,60 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// A file that nobody closed, and whose journal is gone, says so once. One that was closed, or
-// whose journal is there without a record yet, lacks nothing.
-func TestJournalMissing(t *testing.T) {
+// A file that nobody closed, and whose journal is gone or is none any more, says so once. One
+// that was closed, or whose journal is there without a record yet, lacks nothing.
+func TestJournalLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
-	fresh := killed(t, path)
-	advanceTimes(t, s, "k0", 3)
 	check := func(name, path string, want bool) {
 		t.Helper()
 		s, err := bolt.Open(path, bolt.Options{})
 		must(t, err)
-		if s.JournalMissing() != want {
-			t.Errorf("%s: missing is %v", name, !want)
+		if s.JournalLost() != want {
+			t.Errorf("%s: lost is %v", name, !want)
 		}
 		must(t, s.Close())
 	}
-	removed, emptied := killed(t, path), killed(t, path)
-	must(t, os.Remove(removed+".journal"))
-	must(t, os.Truncate(emptied+".journal", 0))
+	check("killed before its first turn", killed(t, path), false)
+	advanceTimes(t, s, "k0", 3)
 	check("killed", killed(t, path), false)
-	check("killed before its first turn", fresh, false)
-	check("removed", removed, true)
-	check("removed, opened again", removed, false)
-	check("emptied", emptied, true)
+	for name, damage := range map[string]func(name string) error{
+		"removed":             os.Remove,
+		"emptied":             func(name string) error { return os.Truncate(name, 0) },
+		"cut to a byte":       func(name string) error { return os.Truncate(name, 1) },
+		"cut in its head":     func(name string) error { return os.Truncate(name, 20) },
+		"cut after its head":  func(name string) error { return os.Truncate(name, 100) },
+		"replaced by text":    func(name string) error { return os.WriteFile(name, bytes.Repeat([]byte("hello\n"), 1000), 0o600) },
+		"replaced by numbers": func(name string) error { return os.WriteFile(name, bytes.Repeat([]byte{1}, 5*blockSize), 0o600) },
+	} {
+		path := killed(t, path)
+		must(t, damage(path+".journal"))
+		check(name, path, true)
+		check(name+", opened again", path, false)
+	}
 	must(t, s.Close())
 	check("closed", path, false)
 	check("new", filepath.Join(t.TempDir(), "lex.db"), false)
+}
+
+// A journal that the tree has just taken in holds old records alone, and one that is torn at its
+// first record nothing at all. Neither is lost.
+func TestJournalWithoutARecordOfItsOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	advanceTimes(t, s, "k0", 1)
+	torn := killed(t, path)
+	journal, err := os.ReadFile(torn + ".journal")
+	must(t, err)
+	journal[recordHead+10] ^= 1
+	must(t, os.WriteFile(torn+".journal", journal, 0o600))
+	// A document larger than the journal is committed with the tree.
+	must(t, s.PutDocument(t.Context(), "large", bytes.Repeat([]byte("x"), 1<<20)))
+	for name, path := range map[string]string{"torn": torn, "taken in": killed(t, path)} {
+		if s := open(t, path, bolt.Options{}); s.JournalLost() {
+			t.Errorf("%s: it is lost", name)
+		}
+	}
 }
 
 // A journal that was left beside an older state of the file is not its.
