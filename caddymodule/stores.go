@@ -74,8 +74,8 @@ func (s *BoltStore) OpenStore(context.Context) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opened.JournalMissing() {
-		s.logger.Warn("the store was not closed, and its journal is missing or empty: its last turns may be lost", zap.String("journal", s.Path+".journal"))
+	if opened.JournalLost() {
+		s.logger.Warn("the store was not closed, and its journal is missing, cut or overwritten: its last turns may be lost", zap.String("journal", s.Path+".journal"))
 	}
 	return opened, nil
 }

@@ -50,6 +50,12 @@ func TestEmptyStore(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || info.Size() != 0 {
 		t.Errorf("%v, %v", info, err)
 	}
+	if err := os.WriteFile(name+".journal", []byte("turns"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := lexCommand("", "verify", "--store", name); err == nil || !strings.Contains(err.Error(), "put the file back") {
+		t.Errorf("with a journal: %v\n%s", err, out)
+	}
 }
 
 // The head is the same wherever the log is read, and a later log extends it.

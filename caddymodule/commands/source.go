@@ -60,18 +60,12 @@ func openStore(ctx context.Context, place string) (store.Store, error) {
 		}
 		return s, nil
 	}
-	switch info, err := os.Stat(place); {
-	case err != nil: // opening would create it
-		return nil, fmt.Errorf("opening the store: %w", err)
-	case info.Size() == 0: // and fill it
-		return nil, fmt.Errorf("opening the store: %s is empty, so it is no database", place)
-	}
-	s, err := bolt.Open(place, bolt.Options{})
+	s, err := bolt.Open(place, bolt.Options{MustExist: true})
 	if err != nil {
 		return nil, err
 	}
-	if s.JournalMissing() {
-		_, _ = fmt.Fprintf(os.Stderr, "%s was not closed, and %s.journal is missing or empty: the last turns may be lost\n", place, place)
+	if s.JournalLost() {
+		_, _ = fmt.Fprintf(os.Stderr, "%s was not closed, and %s.journal is missing, cut or overwritten: the last turns may be lost\n", place, place)
 	}
 	return s, nil
 }

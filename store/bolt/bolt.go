@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,6 +48,9 @@ var (
 type Options struct {
 	// Now is the clock of the limits' windows. Default: time.Now.
 	Now func() time.Time
+
+	// MustExist refuses a file that is not there or is empty, which would be created.
+	MustExist bool
 }
 
 // Store is a [store.Store] in one file, and the journal beside it while it is open.
@@ -57,7 +61,7 @@ type Store struct {
 	closed atomic.Bool
 	failed atomic.Bool // the last batch could not be written
 	close  func() error
-	lacks  bool // see JournalMissing
+	lacks  bool // see JournalLost
 
 	// mu guards what follows. A batch holds it from its first change until all of it is
 	// durable, so that no read sees what could still be lost.
@@ -85,12 +89,15 @@ func (m mutex) unlock() { <-m }
 const journalSuffix = ".journal"
 
 // Open opens the file, and creates it with mode 0600, and its folder with 0700,
-// when it is not there. It waits up to a second for another process to let go
+// when neither it nor its journal is there. It waits up to a second for another process to let go
 // of it; after that the error says who to ask. What a process that was killed left in the
-// journal is taken into the file; see [Store.JournalMissing].
+// journal is taken into the file; see [Store.JournalLost].
 func Open(path string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if err := checkThere(path, opts.MustExist); err != nil {
+		return nil, err
 	}
 	db, err := openFile(path)
 	if err != nil {
@@ -109,6 +116,29 @@ func Open(path string, opts Options) (*Store, error) {
 	s.writes = store.NewGroupCommit(s.writeBatch)
 	s.close = sync.OnceValue(s.shut)
 	return s, nil
+}
+
+// checkThere reports a file that is not there, or is empty, although it must be there: because
+// the caller says so, or because its journal is there. A journal is made beside a file that has
+// content, and the two go apart only when somebody takes one away or a restore fails; a new file
+// would begin the log again without a word.
+func checkThere(path string, must bool) error {
+	// The journal comes first: who makes both meanwhile makes the file before it.
+	journal, err := os.Stat(path + journalSuffix)
+	left := err == nil && journal.Size() > 0
+	info, err := os.Stat(path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil && info.Size() > 0:
+		return nil
+	case left && (gone || err == nil):
+		return fmt.Errorf("opening %s: it is not there or empty, but its journal %s is there and may have turns that only that file can take in: put the file back, or move the journal away to begin a new log", path, path+journalSuffix)
+	case must && err != nil:
+		return fmt.Errorf("opening the database: %w", err)
+	case must:
+		return fmt.Errorf("opening %s: it is empty, so it is no database", path)
+	}
+	return nil // it is made, or what is wrong with it is reported, when it is opened
 }
 
 func openFile(path string) (*bbolt.DB, error) {
@@ -197,16 +227,17 @@ func (s *Store) prepare() error {
 		return err
 	}
 	use := s.tx.tree.Bucket(journalBucket)
-	s.lacks = s.journal.blank && use.Get(openKey) != nil
+	s.lacks = s.journal.lost && use.Get(openKey) != nil
 	if err := use.Put(openKey, []byte{1}); err != nil {
 		return err
 	}
 	return s.commit()
 }
 
-// JournalMissing reports whether the file was not closed by the process that had it last, and
-// its journal was not there when it was opened, or was empty: the last turns may be missing.
-func (s *Store) JournalMissing() bool { return s.lacks }
+// JournalLost reports whether the file was not closed by the process that had it last, and
+// its journal was not there when it was opened, or does not begin as a journal does: the last
+// turns may be missing.
+func (s *Store) JournalLost() bool { return s.lacks }
 
 // createBuckets creates those that are missing, and the first epoch.
 func createBuckets(tree *bbolt.Tx) error {

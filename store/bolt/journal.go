@@ -69,7 +69,7 @@ type journal struct {
 	epoch  epoch
 	number uint32 // of the next record
 	end    int64  // where it begins
-	blank  bool   // the file was not there when it was opened, or was empty
+	lost   bool   // the file was not there when it was opened, or was no journal any more
 }
 
 // openJournal opens the file, and creates it with mode 0600 when it is not there. From then
@@ -94,13 +94,13 @@ func openJournal(path string) (*journal, error) {
 	return j, nil
 }
 
-// fill gives an empty file its first block.
+// fill gives a file that is empty its first block.
 func (j *journal) fill() error {
 	info, err := j.file.Stat()
 	if err != nil || info.Size() > 0 {
 		return err
 	}
-	j.blank = true
+	j.lost = true
 	return errors.Join(j.file.Truncate(blockSize), j.file.Sync())
 }
 
@@ -128,6 +128,7 @@ func (j *journal) recover(e epoch) error {
 	if err != nil {
 		return err
 	}
+	j.lost = j.lost || !isJournal(data)
 	for {
 		changes, number, ok := readRecord(data, j.end, e)
 		if !ok || number != j.number {
@@ -143,6 +144,19 @@ func (j *journal) recover(e epoch) error {
 		}
 	}
 	return nil
+}
+
+// isJournal reports whether data can be a journal as it is left at any instant: its first block
+// is there since it was made, with zeros until a first record is written, and then with the head
+// of a first record, be it of an epoch that is over or torn behind its head. Nothing tells apart
+// a journal that was cut later from one whose last records were never written.
+func isJournal(data []byte) bool {
+	if len(data) < blockSize {
+		return false
+	}
+	numberAt := len(epoch{})
+	number, length := binary.BigEndian.Uint32(data[numberAt:]), binary.BigEndian.Uint32(data[numberAt+4:])
+	return number == 0 && int64(length) <= journalSize-int64(recordHead)
 }
 
 // replay hands over the changes of all records of the epoch, in their order.

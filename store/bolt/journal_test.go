@@ -16,8 +16,12 @@ import (
 	"github.com/caddy-lex/lex/store/storetest"
 )
 
-// blockSize is what the journal's records begin at a multiple of.
-const blockSize = 4 << 10
+const (
+	// blockSize is what the journal's records begin at a multiple of.
+	blockSize = 4 << 10
+	// recordHead is the length of a record's head.
+	recordHead = 28
+)
 
 // killed returns the path of a copy of the store as a process that is killed now would leave
 // it.
@@ -174,46 +178,66 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// A file that nobody closed, and whose journal is gone, says so once. One that was closed, or
-// whose journal is there without a record yet, lacks nothing.
-func TestJournalMissing(t *testing.T) {
+// A file that nobody closed, and whose journal is gone or is none any more, says so once. One
+// that was closed, or whose journal is there without a record yet, lacks nothing.
+func TestJournalLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
-	fresh := killed(t, path)
-	advanceTimes(t, s, "k0", 3)
 	check := func(name, path string, want bool) {
 		t.Helper()
 		s, err := bolt.Open(path, bolt.Options{})
 		must(t, err)
-		if s.JournalMissing() != want {
-			t.Errorf("%s: missing is %v", name, !want)
+		if s.JournalLost() != want {
+			t.Errorf("%s: lost is %v", name, !want)
 		}
 		must(t, s.Close())
 	}
-	removed, emptied := killed(t, path), killed(t, path)
-	must(t, os.Remove(removed+".journal"))
-	must(t, os.Truncate(emptied+".journal", 0))
+	check("killed before its first turn", killed(t, path), false)
+	advanceTimes(t, s, "k0", 3)
 	check("killed", killed(t, path), false)
-	check("killed before its first turn", fresh, false)
-	check("removed", removed, true)
-	check("removed, opened again", removed, false)
-	check("emptied", emptied, true)
+	for name, damage := range map[string]func(name string) error{
+		"removed":             os.Remove,
+		"emptied":             func(name string) error { return os.Truncate(name, 0) },
+		"cut to a byte":       func(name string) error { return os.Truncate(name, 1) },
+		"cut in its head":     func(name string) error { return os.Truncate(name, 20) },
+		"cut after its head":  func(name string) error { return os.Truncate(name, 100) },
+		"replaced by text":    func(name string) error { return os.WriteFile(name, bytes.Repeat([]byte("hello\n"), 1000), 0o600) },
+		"replaced by numbers": func(name string) error { return os.WriteFile(name, bytes.Repeat([]byte{1}, 5*blockSize), 0o600) },
+	} {
+		path := killed(t, path)
+		must(t, damage(path+".journal"))
+		check(name, path, true)
+		check(name+", opened again", path, false)
+	}
 	must(t, s.Close())
 	check("closed", path, false)
 	check("new", filepath.Join(t.TempDir(), "lex.db"), false)
 }
 
-// A journal that was left beside another file, or an older state of the same, is not its.
+// A journal that the tree has just taken in holds old records alone, and one that is torn at its
+// first record nothing at all. Neither is lost.
+func TestJournalWithoutARecordOfItsOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	advanceTimes(t, s, "k0", 1)
+	torn := killed(t, path)
+	journal, err := os.ReadFile(torn + ".journal")
+	must(t, err)
+	journal[recordHead+10] ^= 1
+	must(t, os.WriteFile(torn+".journal", journal, 0o600))
+	// A document larger than the journal is committed with the tree.
+	must(t, s.PutDocument(t.Context(), "large", bytes.Repeat([]byte("x"), 1<<20)))
+	for name, path := range map[string]string{"torn": torn, "taken in": killed(t, path)} {
+		if s := open(t, path, bolt.Options{}); s.JournalLost() {
+			t.Errorf("%s: it is lost", name)
+		}
+	}
+}
+
+// A journal that was left beside an older state of the file is not its.
 func TestJournalOfAnotherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
-	advanceTimes(t, s, "k0", 3)
-	left := killed(t, path)
-	must(t, os.Remove(left))
-	fresh := open(t, left, bolt.Options{})
-	if got := len(storetest.Log(t, fresh)); got != 0 {
-		t.Errorf("a new store has %d receipts", got)
-	}
 	older := killed(t, path)
 	must(t, s.Close())
 	s = open(t, path, bolt.Options{})
@@ -225,6 +249,61 @@ func TestJournalOfAnotherFile(t *testing.T) {
 	if got := len(storetest.Log(t, restored)); got != 0 {
 		t.Errorf("the older file has %d receipts with a journal that is not its own", got)
 	}
+}
+
+// A file that is gone while its journal is there, such as after a restore on a full disk, is no
+// new one: its log would begin again, and nobody would notice.
+func TestFileGoneBesideItsJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	ids := advanceTimes(t, open(t, path, bolt.Options{}), "k0", 3)
+	for name, damage := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := killed(t, path)
+			whole, err := os.ReadFile(path)
+			must(t, err)
+			must(t, damage(path))
+			for _, opts := range []bolt.Options{{}, {MustExist: true}} {
+				s, err := bolt.Open(path, opts)
+				if err == nil {
+					_ = s.Close()
+					t.Fatal("it opened")
+				}
+				for _, want := range []string{path + ":", path + ".journal", "put the file back", "move the journal away"} {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the error does not say %q: %v", want, err)
+					}
+				}
+			}
+			must(t, os.WriteFile(path, whole, 0o600)) // as the error says
+			checkSurvivors(t, path, set(ids))
+
+			must(t, damage(path))
+			open(t, path, bolt.Options{}) // the journal was taken in, and is gone
+		})
+	}
+}
+
+// Whoever only reads makes no file.
+func TestOpenMustExist(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	if _, err := bolt.Open(path, bolt.Options{MustExist: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
+	}
+	must(t, os.WriteFile(path, nil, 0o600))
+	if _, err := bolt.Open(path, bolt.Options{MustExist: true}); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("an empty file: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
+		t.Errorf("it was filled: %v, %v", info, err)
+	}
+	must(t, open(t, path, bolt.Options{}).Close())
+	open(t, path, bolt.Options{MustExist: true})
 }
 
 func TestOpenMakesAPrivateJournal(t *testing.T) {
