@@ -219,7 +219,8 @@ func (g *Governor) RefusedChoices(begun []string) []string {
 // keep a receipt with the outcome answered for a turn whose client got an error.
 func writeAndRetry(ctx context.Context, write func(context.Context) error) error {
 	err := write(ctx)
-	if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+	unknown := errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrRefused)
+	if !unknown && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CommitTime)

@@ -251,6 +251,7 @@ func TestAStoreThatFails(t *testing.T) {
 		ok       bool
 	}{
 		"for good":           {[]error{store.ErrInvalid}, 1, false},
+		"refused once":       {[]error{store.ErrRefused}, 1, false},
 		"unavailable once":   {[]error{store.ErrUnavailable}, 2, true},
 		"unavailable twice":  {[]error{store.ErrUnavailable, store.ErrUnavailable}, 2, false},
 		"conflict, then bad": {[]error{store.ErrConflict, store.ErrInvalid}, 2, false},

@@ -60,5 +60,6 @@
 // context ends returns early with an error that wraps the context's; a write
 // may then have happened or not, and repeating it is safe where the method is
 // idempotent. A store that is closed, unreachable or refuses to write returns
-// [ErrUnavailable]. No error holds a prompt, a credential or an address.
+// [ErrUnavailable], or [ErrRefused] if its server said so, and a stored value that is not
+// what it should be is [ErrInvalid]. No error holds a prompt, a credential or an address.
 package store

@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The kinds of failure. Every error of a store wraps one of these or the error
 // of the context it was called with.
@@ -18,6 +21,11 @@ var (
 	// server cannot be reached, its disk is full. Whether a write happened is
 	// unknown.
 	ErrUnavailable = errors.New("store unavailable")
+
+	// ErrRefused is the [ErrUnavailable] of a store that answered, and said no: its server
+	// is full, is a replica, or lets the user not do this. The same write sent again at
+	// once gets the same answer.
+	ErrRefused = fmt.Errorf("%w: refused", ErrUnavailable)
 
 	// ErrInvalid says that a value does not keep the rules stated at its type.
 	// Nothing was written, and repeating it will not help.

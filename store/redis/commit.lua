@@ -1,5 +1,11 @@
 -- Writes receipts, with their shares of the statistics and, for a turn, the session's
--- next state: all or nothing, because Redis runs a script alone.
+-- next state: all or nothing.
+--
+-- Redis runs a script alone, but it keeps what a script has written that then fails. So
+-- what may fail is found before the first write: a key of another type here, a command
+-- that the user may not run in check.lua. And the receipts' places, by which a repetition
+-- knows that all of it is there, are written last: should a commit end half-way after all,
+-- its repetition is no success.
 --
 -- KEYS  1 receipts stream, 2 summaries stream, 3 statistics, 4 log, 5 head of the log;
 --       for each receipt: its place, its turn, the counters of its session;
@@ -16,6 +22,20 @@ local receipts, summaries, stats, log, head = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local count = tonumber(ARGV[1])
 local key, arg = 5 + 3 * count, 1 + 15 * count -- where those of a turn begin
 local is_turn = #KEYS > key
+
+-- Returns the error of a key of another type than it should have, or nil. It leaves out
+-- the session and the head of the log: they are read first, and that fails by itself.
+local function wrong_type()
+  local function wrong(name, kind)
+    local is = redis.call('TYPE', name).ok
+    return is ~= kind and is ~= 'none'
+  end
+  local found = wrong(stats, 'hash') or wrong(receipts, 'stream') or wrong(summaries, 'stream') or wrong(log, 'stream')
+  for i = 1, count do found = found or wrong(KEYS[5 + 3 * i], 'hash') end
+  if is_turn then found = found or wrong(KEYS[key + 2], 'set') end
+  for i = key + 3, #KEYS do found = found or wrong(KEYS[i], 'hash') end
+  if found then return redis.error_reply('WRONGTYPE of a key of a commit') end
+end
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.
 -- Returns how many turns the level has.
@@ -63,11 +83,14 @@ local function text(n) return string.format('%.0f', n) end
 local size, last = unpack(redis.call('HMGET', head, 'size', 'sha256'))
 size, last = tonumber(size or 0), last or ''
 
+-- The places of the receipts that this script writes, by their keys.
+local places = {}
+
 -- Writes the i-th receipt at the end of the log, unless it is there.
 local function write(i)
   local place, turn, counters = KEYS[3 + 3 * i], KEYS[4 + 3 * i], KEYS[5 + 3 * i]
   local a = 15 * i - 14 -- its arguments follow this one
-  if redis.call('EXISTS', place) == 1 then
+  if places[place] or redis.call('EXISTS', place) == 1 then
     return
   end
   size = size + 1
@@ -76,13 +99,13 @@ local function write(i)
     'id', ARGV[a + 1], 'kind', ARGV[a + 2], 'session_key', ARGV[a + 3], 'session', ARGV[a + 4], 'turn', ARGV[a + 5],
     'ts', ARGV[a + 6], 'turn_id', ARGV[a + 12], 'intervened', ARGV[a + 7], 'm_after', ARGV[a + 8], 'json', ARGV[a + 9],
     'seq', seq, 'log_prev', last)
-  redis.call('XADD', log, seq .. '-0', 'at', at)
   last = ARGV[a + 14]
   redis.call('HSET', head, 'size', seq, 'sha256', last)
+  redis.call('XADD', log, seq .. '-0', 'at', at) -- takes each number once, so the head has it by now
   -- The same place in both streams: it is the listing's cursor, and by it
   -- summaries.lua finds the receipts that have no summary.
   if ARGV[a + 13] ~= '' then redis.call('XADD', summaries, at, 'id', ARGV[a + 1], 'json', ARGV[a + 13]) end
-  redis.call('SET', place, at)
+  places[place] = at
   -- A turn's id leads to the turn's own receipt before those of its tool calls.
   if ARGV[a + 12] ~= '' then
     redis.call(ARGV[a + 2] == 'TCR' and 'SETNX' or 'SET', turn, at)
@@ -103,18 +126,25 @@ if is_turn then
   end
 end
 
+local refused = wrong_type()
+if refused then return refused end
+
+-- What does no harm by itself comes first, should the user have lost a right.
+local version
+if is_turn then
+  local session, family, lifetime = KEYS[key + 1], KEYS[key + 2], ARGV[arg + 4]
+  -- One counter for all sessions: no version ever comes again, not even for a
+  -- session that was erased and began anew.
+  version = text(redis.call('HINCRBY', stats, 'version', 1))
+  redis.call('SADD', family, session)
+  redis.call('EXPIRE', family, lifetime)
+end
+
 for i = 1, count do write(i) end
 
 if is_turn then
   local session, family = KEYS[key + 1], KEYS[key + 2]
   local state, lifetime, family_name = ARGV[arg + 3], ARGV[arg + 4], ARGV[arg + 5]
-  -- One counter for all sessions: no version ever comes again, not even for a
-  -- session that was erased and began anew.
-  local version = text(redis.call('HINCRBY', stats, 'version', 1))
-  redis.call('HDEL', session, 'alias_of') -- a session of its own wins over an alias
-  redis.call('HSET', session, 'version', version, 'state', state, 'family', family_name)
-  redis.call('EXPIRE', session, lifetime)
-  redis.call('SADD', family, session)
   for i = key + 3, #KEYS do
     if redis.call('HEXISTS', KEYS[i], 'version') == 0 then
       redis.call('HSET', KEYS[i], 'alias_of', ARGV[arg + 1], 'family', family_name)
@@ -122,6 +152,10 @@ if is_turn then
       redis.call('SADD', family, KEYS[i])
     end
   end
-  redis.call('EXPIRE', family, lifetime)
+  redis.call('HDEL', session, 'alias_of') -- a session of its own wins over an alias
+  redis.call('HSET', session, 'version', version, 'state', state, 'family', family_name)
+  redis.call('EXPIRE', session, lifetime)
 end
+
+for place, at in pairs(places) do redis.call('SET', place, at) end
 return 1

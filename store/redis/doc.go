@@ -2,7 +2,9 @@
 // server that speaks its protocol, such as Valkey), where replicas share it.
 //
 // Everything that must be atomic is a Lua script, which Redis runs alone:
-// commit.lua is the whole of a turn. The commits that wait go to the server in
+// commit.lua is the whole of a turn. Redis keeps what a script wrote before it fails, so
+// that one looks first for what may fail, and check.lua finds out when the store is opened
+// and checked whether the user may run every command. The commits that wait go to the server in
 // one round trip.
 //
 //	lex:{0}:receipts       stream  one entry a receipt, with its number and link in the log
@@ -18,6 +20,7 @@
 //	lex:{0}:tally:<key>    hash    what the session adds to the statistics, or that it is out
 //	lex:{0}:stats          hash    the statistics, and the counter of versions; level:<n> is how
 //	                               many turns have the level with this store.Level.Place
+//	lex:{0}:check:…        what check.lua writes to, and deletes
 //	lex:limit:{<subject>}  string  a count that expires with its window
 //	lex:key:{<hash>}       hash    an API key
 //	lex:keys               set     the hashes of all API keys

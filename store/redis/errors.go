@@ -24,16 +24,20 @@ func failure(ctx context.Context, doing string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
+	var reply client.Error
+	switch {
+	case client.HasErrorPrefix(err, "WRONGTYPE"):
+		return fmt.Errorf("%s: %w: the server answered WRONGTYPE", doing, store.ErrInvalid)
+	case errors.As(err, &reply):
+		return fmt.Errorf("%s: %w: the server answered %s", doing, store.ErrRefused, code(reply.Error()))
+	}
 	return fmt.Errorf("%s: %w: %s", doing, store.ErrUnavailable, cause(err))
 }
 
-// cause names the failure in few and fixed words.
+// cause names the failure of a connection in few and fixed words.
 func cause(err error) string {
-	var reply client.Error
 	var network net.Error
 	switch {
-	case errors.As(err, &reply):
-		return "the server answered " + code(reply.Error())
 	case errors.Is(err, client.ErrClosed):
 		return "closed"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -46,8 +50,12 @@ func cause(err error) string {
 }
 
 // code is the first word of an error reply, such as OOM or WRONGPASS, which is
-// the only part that a server gives a fixed form.
+// the only part that a server gives a fixed form. To a script some versions say
+// NOPERM only in a sentence.
 func code(reply string) string {
+	if strings.Contains(reply, "can't run this command") {
+		return "NOPERM"
+	}
 	word, _, _ := strings.Cut(reply, " ")
 	for _, r := range word {
 		if r < 'A' || r > 'Z' {

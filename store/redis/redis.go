@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -101,10 +102,28 @@ func (s *Store) shut() error {
 	return nil
 }
 
-// Check writes: a server that is full, or has become a replica, still answers
-// reads.
+//go:embed check.lua
+var checkSource string
+
+var checkScript = client.NewScript(checkSource)
+
+// checkKeys are those that check.lua looks at, and those that it writes to.
+var checkKeys = []string{
+	receiptsKey, summariesKey, statsKey, logKey, headKey,
+	prefix + "check:stream", prefix + "check:hash", prefix + "check:set", prefix + "check:string",
+}
+
+// Check runs every command that the store uses: a server that is full, or has become a
+// replica, still answers reads, and one command alone may be denied to the user.
 func (s *Store) Check(ctx context.Context) error {
-	return failure(ctx, "checking", s.client.Set(ctx, "lex:check", 1, time.Minute).Err())
+	wrong, err := checkScript.Run(ctx, s.client, checkKeys).StringSlice()
+	if err != nil {
+		return failure(ctx, "checking", err)
+	}
+	if len(wrong) == 2 {
+		return fmt.Errorf("checking: %w: %s: %s", store.ErrRefused, wrong[0], code(wrong[1]))
+	}
+	return nil
 }
 
 var _ store.Store = (*Store)(nil)
