@@ -60,6 +60,21 @@ func TestNoCallLeavesToAClientThatIsGone(t *testing.T) {
 	}
 }
 
+// Of a name that is no text each language makes another one, and JavaScript finds the tool
+// of that name in ["get_weather"]. So an answer with such a call is refused in every API.
+func TestCallsWhoseNamesAreNoText(t *testing.T) {
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather)
+		for _, name := range []string{`["get_weather"]`, `{"get_weather":1}`, `[["get_weather"]]`} {
+			s := newSite(t, `{}`, answering(contentType, strings.ReplaceAll(body, `"get_weather"`, name)))
+			got := s.post(api.path, api.question).Body.String()
+			if strings.Contains(got, "get_weather") || s.receipts()[0]["outcome"] != "refused" {
+				t.Errorf("%s, %s: %s", api.name, name, got)
+			}
+		}
+	}
+}
+
 // A body that cannot be unpacked may hold calls.
 func TestCallsInABodyThatCannotBeUnpacked(t *testing.T) {
 	for _, api := range callingAPIs {

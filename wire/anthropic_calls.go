@@ -30,6 +30,7 @@ func clientCalls(content gjson.Result) (positions []int, blocks []gjson.Result) 
 func anthropicWholeCall(position int, block gjson.Result) ToolCall {
 	return ToolCall{
 		Key: strconv.Itoa(position), ID: block.Get("id").Str, Name: block.Get("name").Str, Arguments: block.Get("input").Raw,
+		Unclear: noText(block.Get("name")),
 	}
 }
 
@@ -132,7 +133,7 @@ func (s *anthropicCalls) start(content gjson.Result) (deltas []CallDelta) {
 	positions, blocks := clientCalls(content)
 	for i, position := range positions {
 		delta := CallDelta{ToolCall: anthropicWholeCall(position, blocks[i]), Whole: true}
-		delta.Unclear = s.unclear
+		delta.Unclear = delta.Unclear || s.unclear
 		deltas = append(deltas, delta)
 		s.calls = append(s.calls, streamedBlock{position: position, fed: true})
 	}
@@ -153,7 +154,7 @@ func (s *anthropicCalls) begin(root gjson.Result) []CallDelta {
 		return nil
 	}
 	delta := CallDelta{ToolCall: anthropicWholeCall(position, block)}
-	delta.Unclear = s.unclear
+	delta.Unclear = delta.Unclear || s.unclear
 	if isEmptyInput(block.Get("input")) {
 		delta.Arguments = ""
 	} else {

@@ -61,7 +61,7 @@ func chatCallOf(at int, v gjson.Result) ToolCall {
 	}
 	name, arguments := called.Get("name"), called.Get(input)
 	c.Name, c.Arguments = name.String(), arguments.String()
-	c.Unclear = c.Unclear || name.Type != gjson.String && name.Type != gjson.Null ||
+	c.Unclear = c.Unclear || noText(name) ||
 		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
 	return c
 }

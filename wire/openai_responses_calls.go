@@ -56,6 +56,7 @@ func responsesCallOf(item gjson.Result, key string) ToolCall {
 	call := ToolCall{Key: key, ID: responsesCallID(item), Name: read.tool, Free: read.free}
 	if read.tool == "" {
 		call.Name, call.Bare = responsesToolName(item)
+		call.Unclear = noText(item.Get("name")) || noText(item.Get("namespace")) || noText(item.Get("server_label"))
 	}
 	switch actions := item.Get("actions"); {
 	case item.Get("type").Str == "computer_call" && actions.Exists(): // some clients run the one, others the other
@@ -287,6 +288,7 @@ func (r *responsesReader) piece(key string, known responsesEvent, event gjson.Re
 		if begun, name := r.calls[key], event.Get("name").Str; begun == nil || name != begun.name {
 			delta.Name = name
 		}
+		delta.Unclear = noText(event.Get("name"))
 	}
 	switch {
 	case value.Type == gjson.String:

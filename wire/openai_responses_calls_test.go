@@ -57,6 +57,22 @@ func TestResponsesCalls(t *testing.T) {
 	}
 }
 
+func TestResponsesCallsWhoseNamesAreNoText(t *testing.T) {
+	for item, unclear := range map[string]bool{
+		`{"type":"function_call","call_id":"c","name":["f"],"arguments":"{}"}`:                          true,
+		`{"type":"custom_tool_call","call_id":"c","name":5,"input":""}`:                                 true,
+		`{"type":"mcp_approval_request","id":"m","server_label":["s"],"name":"f","arguments":"{}"}`:     true,
+		`{"type":"function_call","call_id":"c","name":"f","namespace":{},"arguments":"{}"}`:             true,
+		`{"type":"function_call","call_id":"c","name":"f","namespace":null,"arguments":"{}"}`:           false,
+		`{"type":"shell_call","call_id":"c","action":{"commands":["ls"]},"name":["nobody looks here"]}`: false,
+	} {
+		r, err := dialect(t, "openai_responses").Response([]byte(`{"id":"r","status":"completed","output":[` + item + `]}`))
+		if err != nil || len(r.Calls) != 1 || r.Calls[0].Unclear != unclear {
+			t.Errorf("%s: %+v, %v", item, r.Calls, err)
+		}
+	}
+}
+
 func TestResponsesToolDefinitions(t *testing.T) {
 	r, err := dialect(t, "openai_responses").Request([]byte(`{"input":[
 		{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"more","description":"More"}]},
@@ -152,6 +168,10 @@ func TestResponsesAmbiguousCalls(t *testing.T) {
 		"a name cut differently at the end":    {done("0", `"type":"function_call","call_id":"c1","namespace":"a","name":"b.c","arguments":"{}"`), done("0", `"type":"function_call","call_id":"c1","namespace":"a.b","name":"c","arguments":"{}"`)},
 		"another type at the end":              {added("0", f+`"arguments":""`), done("0", `"type":"custom_tool_call","call_id":"c1","name":"f","input":"{}"`)},
 		"arguments as text and as an object":   {added("0", f+`"arguments":""`), delta, done("0", f+`"arguments":{"x":1}`)},
+		"a name that is no text":               {done("0", `"type":"function_call","call_id":"c1","name":["f"],"arguments":"{}"`)},
+		"a name that is no text in the end":    {added("0", f+`"arguments":""`), `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"","name":["f"]}`},
+		"a namespace that is no text":          {done("0", f+`"namespace":["x"],"arguments":"{}"`)},
+		"a server that is no text":             {done("0", `"type":"mcp_approval_request","id":"m","server_label":1,"name":"f","arguments":"{}"`)},
 		"a piece that is an object":            {added("0", f+`"arguments":""`), `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{"x":1}}`, done("0", f+`"arguments":"{}"`)},
 		"the calls change places":              {added("0", f+`"arguments":""`), added("1", `"type":"function_call","call_id":"c2","name":"f","arguments":""`), completed(`{"type":"function_call","call_id":"c2","name":"f","arguments":""},{` + f + `"arguments":""}`)},
 		"a command that is not what it began":  {added("0", shell+`"status":"in_progress","action":{"commands":["ls"]}`), done("0", shell+`"action":{"commands":["rm"]}`)},

@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tidwall/gjson"
 )
 
 // A ToolCall is a call of a tool: in an answer one that the client is asked to run, in a
@@ -29,6 +31,10 @@ type ToolCall struct {
 	// which calls are decided.
 	Unclear bool
 }
+
+// noText reports whether the name of a tool is something else than a text. Each language
+// makes another name of it: JavaScript takes ["rm"] for rm.
+func noText(name gjson.Result) bool { return name.Type != gjson.String && name.Type != gjson.Null }
 
 // A CallDelta is what a stream frame brings of a call. The first of a Key begins the call;
 // ID and Name are set once, and Arguments are the next piece of them or, if Whole, all of
