@@ -97,6 +97,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.logger = ctx.Logger()
 	a.eventContext = ctx
 	a.ready = make(chan struct{})
+	settleAtExit(ctx)
 	if err := a.provisionEvents(ctx); err != nil {
 		return err
 	}

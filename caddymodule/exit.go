@@ -12,9 +12,20 @@ import (
 )
 
 func init() {
-	// After the apps: by then Caddy's http app has used its grace period, and the
-	// stores are open for as long as a request holds one.
+	// The process waits here for what settleAtExit began, and for requests of earlier
+	// configurations. The stores are open for as long as a request holds one.
 	caddy.OnExit(func(context.Context) { process.end(exitTime) })
+}
+
+// settleAtExit begins to end the governed requests as soon as all apps have stopped, for by
+// then Caddy's http app has used its grace period. That is before modules are cleaned up,
+// which may take long: a collector of traces may not answer.
+func settleAtExit(configuration context.Context) {
+	context.AfterFunc(configuration, func() {
+		if caddy.Exiting() {
+			process.end(exitTime)
+		}
+	})
 }
 
 // exitTime bounds how long a process that exits waits for its governed requests
@@ -41,6 +52,7 @@ type flights struct {
 	mu      sync.Mutex
 	cancels map[context.Context]context.CancelCauseFunc
 	ended   bool
+	ending  sync.Once
 	landed  chan struct{} // closed when the last one ends after end
 }
 
@@ -71,8 +83,13 @@ func (f *flights) begin(ctx context.Context) (_ context.Context, landed func(), 
 }
 
 // end cancels all requests and waits until they have landed, but no longer than
-// limit, and for the end of their answers to be sent.
+// limit, and for the end of their answers to be sent. Called again it waits for the first
+// call.
 func (f *flights) end(limit time.Duration) {
+	f.ending.Do(func() { f.endOnce(limit) })
+}
+
+func (f *flights) endOnce(limit time.Duration) {
 	f.mu.Lock()
 	f.ended = true
 	for _, cancel := range f.cancels {

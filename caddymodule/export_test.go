@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/wire"
@@ -138,6 +139,11 @@ func OpenEyesOfSelfTest(h *Handler) { h.app.selfTest.canaries = h.app.newSelfTes
 
 // Stopped is closed when a webhook that was cleaned up sends nothing any more.
 func (h *Webhook) Stopped() <-chan struct{} { return h.stopped }
+
+// Instrument makes the webhook send and log elsewhere. It is called before the first event.
+func (h *Webhook) Instrument(through http.RoundTripper, logger *zap.Logger) {
+	h.client.Transport, h.logger = through, logger
+}
 
 // Trace returns a function that notes a turn on the span of a context.
 func Trace(ctx context.Context) func() {

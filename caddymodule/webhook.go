@@ -35,9 +35,10 @@ type Webhook struct {
 	client  *http.Client
 	logger  *zap.Logger
 	queue   chan caddy.Event
-	stop    chan struct{} // closed in Cleanup
+	running context.Context // until the configuration ends
+	stop    context.CancelFunc
 	stopped chan struct{} // closed when nothing is sent any more
-	lost    atomic.Int64  // events, since one was last taken
+	lost    atomic.Int64  // events, since the log last told their number
 	failing bool
 }
 
@@ -66,13 +67,21 @@ func (h *Webhook) Provision(ctx caddy.Context) error {
 		Timeout:       webhookTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	h.queue, h.stop, h.stopped = make(chan caddy.Event, webhookQueue), make(chan struct{}), make(chan struct{})
+	h.queue, h.stopped = make(chan caddy.Event, webhookQueue), make(chan struct{})
+	// Caddy cancels its context before it cleans up one module after the other, so all
+	// webhooks stop side by side.
+	h.running, h.stop = context.WithCancel(ctx)
 	go h.run()
 	return nil
 }
 
-// Handle takes an event to be sent. It never waits.
+// Handle takes an event to be sent, unless the configuration has ended. It never waits.
 func (h *Webhook) Handle(_ context.Context, e caddy.Event) error {
+	select {
+	case <-h.running.Done():
+		return nil
+	default:
+	}
 	select {
 	case h.queue <- e:
 	default:
@@ -83,46 +92,54 @@ func (h *Webhook) Handle(_ context.Context, e caddy.Event) error {
 	return nil // Caddy would log an error for each event
 }
 
-// run sends events one after the other, and at the end those that wait.
+// run sends events one after the other, and at the end those that wait: all of them in no
+// more time than one may take, the one on its way included.
 func (h *Webhook) run() {
 	defer close(h.stopped)
-	for {
+	sending, end := context.WithCancel(context.Background())
+	defer end()
+	context.AfterFunc(h.running, func() { time.AfterFunc(webhookTime, end) })
+	for h.running.Err() == nil {
 		select {
 		case e := <-h.queue:
-			h.deliver(context.Background(), e)
-		case <-h.stop:
-			h.drain()
-			return
+			h.deliver(sending, e)
+		case <-h.running.Done():
 		}
 	}
+	h.drain(sending)
+	h.client.CloseIdleConnections()
 }
 
-// drain sends the events that wait, in no more time than one of them may take.
-func (h *Webhook) drain() {
-	ctx, cancel := context.WithTimeout(context.Background(), webhookTime)
-	defer cancel()
-	for ctx.Err() == nil {
-		select {
-		case e := <-h.queue:
-			h.deliver(ctx, e)
-		default:
-			h.client.CloseIdleConnections()
-			return
-		}
+// drain sends the events that wait, until sending ends, and tells how many are lost.
+func (h *Webhook) drain(sending context.Context) {
+	for len(h.queue) > 0 && sending.Err() == nil {
+		h.deliver(sending, <-h.queue)
 	}
+	h.lost.Add(int64(len(h.queue)))
+	h.tellLost()
 }
 
 // deliver sends an event, and logs when the address begins to fail and when it is back, and
 // how many events were lost meanwhile.
-func (h *Webhook) deliver(ctx context.Context, e caddy.Event) {
-	err := h.send(ctx, e)
-	switch failed := err != nil; {
+func (h *Webhook) deliver(sending context.Context, e caddy.Event) {
+	err := h.send(sending, e)
+	failed := err != nil
+	switch {
 	case failed && !h.failing:
 		h.logger.Warn("the webhook is failing", zap.String("cause", err.Error()))
 	case !failed && h.failing:
 		h.logger.Warn("the webhook is back")
 	}
-	h.failing = err != nil
+	h.failing = failed
+	if failed {
+		h.lost.Add(1)
+		return
+	}
+	h.tellLost()
+}
+
+// tellLost logs how many events were lost since it last did.
+func (h *Webhook) tellLost() {
 	if lost := h.lost.Swap(0); lost > 0 {
 		h.logger.Warn("events for the webhook were lost", zap.Int64("events", lost))
 	}
@@ -156,7 +173,7 @@ func (h *Webhook) Cleanup() error {
 	if h.stop == nil {
 		return nil
 	}
-	close(h.stop)
+	h.stop()
 	if caddy.Exiting() {
 		<-h.stopped
 	}

@@ -7,9 +7,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-lex/lex/caddymodule"
 )
@@ -95,6 +98,93 @@ func TestWebhookSendsWhatWaits(t *testing.T) {
 			t.Fatalf("only %d events came", n)
 		}
 	}
+}
+
+// sender answers what a webhook sends.
+type sender func(*http.Request) (*http.Response, error)
+
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
+
+// silence is an address that takes events and never answers.
+var silence = sender(func(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+})
+
+// lostEvents adds up the numbers of lost events in the log.
+func lostEvents(logs *observer.ObservedLogs) (sum int64, lines int) {
+	for _, line := range logs.FilterMessage("events for the webhook were lost").All() {
+		if n, ok := line.ContextMap()["events"].(int64); ok {
+			sum, lines = sum+n, lines+1
+		}
+	}
+	return sum, lines
+}
+
+// Webhooks whose addresses do not answer end side by side, each in the time of one event, the
+// one on its way included, and say how many were lost.
+func TestWebhooksStopInTime(t *testing.T) {
+	const hooks, events = 3, 100
+	synctest.Test(t, func(t *testing.T) {
+		ended := make([]*caddymodule.Webhook, hooks)
+		logs := make([]*observer.ObservedLogs, hooks)
+		for i := range ended {
+			core, seen := observer.New(zap.WarnLevel)
+			ended[i], logs[i] = newWebhook(t, "http://hooks.example/"), seen
+			ended[i].Instrument(silence, zap.New(core))
+			for n := range events {
+				if err := ended[i].Handle(t.Context(), event(t, n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		synctest.Wait() // the first events are on their way
+		began := time.Now()
+		for _, h := range ended {
+			if err := h.Cleanup(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, h := range ended {
+			<-h.Stopped()
+			if lost, lines := lostEvents(logs[i]); lost != events || lines != 1 {
+				t.Errorf("%d events are lost in %d lines", lost, lines)
+			}
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// What an address refuses is lost, and counted when it is back.
+func TestWebhookCountsWhatIsRefused(t *testing.T) {
+	const refused, taken = 10, 5
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		core, logs := observer.New(zap.WarnLevel)
+		h := newWebhook(t, "http://hooks.example/")
+		h.Instrument(sender(func(*http.Request) (*http.Response, error) {
+			status := http.StatusNoContent
+			if asked++; asked <= refused {
+				status = http.StatusInternalServerError
+			}
+			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		}), zap.New(core))
+		for n := range refused + taken {
+			if err := h.Handle(t.Context(), event(t, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := h.Cleanup(); err != nil {
+			t.Fatal(err)
+		}
+		<-h.Stopped()
+		lost, lines := lostEvents(logs)
+		if lost != refused || lines != 1 || logs.Len() != 3 { // it fails, it is back, the number
+			t.Errorf("%d lost in %d lines of %d", lost, lines, logs.Len())
+		}
+	})
 }
 
 // A configuration with an address that is none does not load, and the error does not repeat it.
