@@ -57,12 +57,14 @@ func (h *Handler) dialect(r *http.Request) (wire.Dialect, bool) {
 // [wire.Match] reads it, as a lenient server would, so neither a slash at the end nor a
 // parameter is a way around the dialect.
 func (d DialectPath) matches(r *http.Request) bool {
-	return slices.ContainsFunc(wire.Paths(r.URL), func(p string) bool {
-		read := r.WithContext(r.Context())
+	read := r.WithContext(r.Context())
+	for _, p := range wire.Paths(r.URL) {
 		read.URL = &url.URL{Path: p}
-		matches, err := caddyhttp.MatchPath{strings.ToLower(d.Path)}.MatchWithError(read)
-		return err == nil && matches
-	})
+		if matches, err := (caddyhttp.MatchPath{strings.ToLower(d.Path)}).MatchWithError(read); err == nil && matches {
+			return true
+		}
+	}
+	return false
 }
 
 // parseDialect sets up the dialect of a path.

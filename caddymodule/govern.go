@@ -359,24 +359,24 @@ func outcomeOf(ctx context.Context, err error) kernel.Outcome {
 	return kernel.Answered
 }
 
-// A providerStatus is a provider's answer to a call of our own that is not a success.
+// A providerError is a provider's answer to a call of our own that is not a success.
 // It is an errProvider.
-type providerStatus struct {
+type providerError struct {
 	status     int
 	retryAfter string
 }
 
 // Error names the status.
-func (p *providerStatus) Error() string {
+func (p *providerError) Error() string {
 	return fmt.Sprintf("the provider answered with %d", p.status)
 }
 
 // Unwrap returns errProvider.
-func (p *providerStatus) Unwrap() error { return errProvider }
+func (p *providerError) Unwrap() error { return errProvider }
 
 // lasts reports whether the same request will get the same answer until somebody
 // changes the configuration: the key, the model, or the path.
-func (p *providerStatus) lasts() bool {
+func (p *providerError) lasts() bool {
 	switch p.status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
@@ -389,7 +389,7 @@ func errorStatus(got *recorder) error {
 	if got.status < http.StatusMultipleChoices {
 		return errProvider
 	}
-	return &providerStatus{got.status, got.header.Get("Retry-After")}
+	return &providerError{got.status, got.header.Get("Retry-After")}
 }
 
 // failed returns the error that answers a turn with this outcome. If it was the
@@ -399,7 +399,7 @@ func (c *governCall) failed(outcome kernel.Outcome, err error) *apiError {
 	if outcome == kernel.Aborted { // by us, on the way out
 		return errGovernor
 	}
-	answer, ok := errors.AsType[*providerStatus](err)
+	answer, ok := errors.AsType[*providerError](err)
 	if !ok {
 		return errProviders
 	}
