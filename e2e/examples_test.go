@@ -71,7 +71,7 @@ func runExample(t *testing.T, dir string) {
 	if !strings.Contains(text, "admin off") {
 		text = withAdmin(text)
 	}
-	env := []string{"LEX_UPSTREAM=127.0.0.1:" + p.demo}
+	env := []string{"LEX_UPSTREAM=127.0.0.1:" + p.demo, "HOOK_URL=http://127.0.0.1:9/refused"}
 	if strings.Contains(text, "LEX_REDIS_URL") {
 		env = append(env, "LEX_REDIS_URL="+storetest.StartRedis(t))
 	}

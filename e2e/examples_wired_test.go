@@ -75,7 +75,7 @@ func TestExampleLogsTheReceipt(t *testing.T) {
 	}
 }
 
-// A refusal, and nothing else, calls the webhook.
+// A refusal, and nothing else, calls the webhook, and its token is in no configuration.
 func TestExampleCallsTheWebhook(t *testing.T) {
 	t.Parallel()
 	calls := make(chan string, 8)
@@ -84,7 +84,18 @@ func TestExampleCallsTheWebhook(t *testing.T) {
 		calls <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
 	}))
 	defer hook.Close()
-	s := wired(t, "webhook", "127.0.0.1:9000", hook.Listener.Addr().String())
+	address := hook.URL + "/refused?token=sesame"
+	p := freePorts(t)
+	text := strings.NewReplacer(":8080 ", ":"+p.site+" ", "127.0.0.1:11434", "127.0.0.1:"+p.demo).Replace(read(t, "../examples/webhook/Caddyfile"))
+	s := start(t, writeCaddyfile(t, p, withAdmin(text)+demoSite), "", p, "HOOK_URL="+address)
+	config, err := s.client.Get("http://127.0.0.1:" + p.admin + "/config/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer config.Body.Close()
+	if shown, err := io.ReadAll(config.Body); err != nil || !strings.Contains(string(shown), "lex_webhook") || strings.Contains(string(shown), "sesame") {
+		t.Errorf("%v: the configuration is %s", err, shown)
+	}
 	call := tries(t, "webhook")[0]
 	s.do(t, http.MethodPost, call[1], `{"model":"m","messages":[{"role":"user","content":"What is the capital of France?"}]}`)
 	s.do(t, http.MethodPost, call[1], call[3])
