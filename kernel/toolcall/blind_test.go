@@ -105,6 +105,8 @@ func TestBlind(t *testing.T) {
 		{"sixth", "testdata/blind_sixth.jsonl", 131, 14, false},
 		{"seventh", "testdata/blind_seventh.jsonl", 173, 4, true},
 		{"eighth", "testdata/blind_eighth.jsonl", 147, 15, false},
+		{"ninth", "testdata/blind_ninth.jsonl", 0, 28, true},
+		{"tenth", "testdata/blind_tenth.jsonl", 0, 29, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()
