@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -205,6 +206,60 @@ func TestADamagedReceiptHidesNoOther(t *testing.T) {
 	}
 	if status, _, body := p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil); status != http.StatusOK {
 		t.Errorf("the next turn: %d %s", status, body)
+	}
+}
+
+// A damaged page of the file is an error of what needs it, and is counted. The rest goes on.
+func TestADamagedPageIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	site := func() *proxy {
+		return runCaddy(t, "lex {\nstore bolt "+path+"\n}", "handle /metrics {\nmetrics\n}\nhandle {\nlex\nlex_demo_model\n}")
+	}
+	p := site()
+	for range 3 {
+		p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil)
+	}
+	p.stop()
+	damageReceipts(t, path)
+
+	p = site()
+	if status, _, log := p.send(http.MethodGet, "/audits/log", "", nil); status != http.StatusInternalServerError || !strings.Contains(log, `"receipt_damaged"`) {
+		t.Errorf("the log: %d %s", status, log)
+	}
+	if status, _, stats := p.send(http.MethodGet, "/stats", "", nil); status != http.StatusOK || gjson.Get(stats, "total_receipts").Int() != 3 {
+		t.Errorf("the statistics: %d %s", status, stats)
+	}
+	if status, _, body := p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, nil); status != http.StatusServiceUnavailable {
+		t.Errorf("a turn whose receipt cannot be written: %d %s", status, body)
+	}
+	_, _, metrics := p.send(http.MethodGet, "/metrics", "", nil)
+	for _, want := range []string{`lex_internal_errors_total{kind="store_record",operation="read"} `, `lex_internal_errors_total{kind="store_record",operation="commit"} `} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, metrics)
+		}
+	}
+}
+
+// damageReceipts clears the page at which the receipts of a database begin.
+func damageReceipts(t *testing.T, path string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page int64
+	err = db.View(func(tx *bbolt.Tx) error {
+		page = int64(tx.Bucket([]byte("receipts")).Root())
+		return nil
+	})
+	size := db.Info().PageSize
+	file, opening := os.OpenFile(path, os.O_WRONLY, 0)
+	if err = errors.Join(err, db.Close(), opening); err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(make([]byte, size), page*int64(size)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/caddy-lex/lex/audit"
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/store/bolt"
 )
 
 // must runs a command that must succeed.
@@ -55,6 +58,44 @@ func TestEmptyStore(t *testing.T) {
 	}
 	if out, _, err := lexCommand("", "verify", "--store", name); err == nil || !strings.Contains(err.Error(), "put the file back") {
 		t.Errorf("with a journal: %v\n%s", err, out)
+	}
+}
+
+// A damaged page of the file is an error that says so.
+func TestDamagedPage(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lex.db")
+	s, err := bolt.Open(name, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		if err := s.Append(t.Context(), store.Receipt{ID: fmt.Sprint("KRN-", n), Kind: store.KindText, JSON: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for at, size := 2*os.Getpagesize(), os.Getpagesize(); at < len(whole); at += size {
+		if bytes.Equal(whole[at:at+size], make([]byte, size)) {
+			continue // never used
+		}
+		damaged := bytes.Clone(whole)
+		clear(damaged[at : at+size])
+		if err := os.WriteFile(name, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := lexCommand("", "verify", "--store", name); err != nil && strings.Contains(err.Error(), "a page of the file is damaged") {
+			said++
+		}
+	}
+	if said < 3 { // the receipts, the root, the list of free pages
+		t.Errorf("%d damaged pages were named", said)
 	}
 }
 

@@ -108,9 +108,12 @@ func Open(path string, opts Options) (*Store, error) {
 		_ = db.Close()
 		return nil, err
 	}
-	if err := s.prepare(); err != nil {
+	if err := guarded(s.prepare); err != nil {
 		s.undo()
 		_, _ = s.journal.close(false), db.Close()
+		if errors.Is(err, store.ErrInvalid) {
+			return nil, damagedFile(path, err)
+		}
 		return nil, fmt.Errorf("preparing %s: %w", path, err)
 	}
 	s.writes = store.NewGroupCommit(s.writeBatch)
@@ -148,17 +151,14 @@ func openFile(path string) (*bbolt.DB, error) {
 	if err := checkSize(path); err != nil {
 		return nil, err
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:      lockTimeout,
-		FreelistType: bbolt.FreelistMapType, // the default slows down as the file grows
-
-		InitialMmapSize: mapSize(),
-	})
+	db, err := openTree(path)
 	switch {
+	case errors.Is(err, store.ErrInvalid):
+		return nil, damagedFile(path, err)
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, inUse(path)
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-		return nil, fmt.Errorf("opening %s: it is no database or a damaged one (%w); restore it from a backup or move it away", path, err)
+		return nil, fmt.Errorf("opening %s: it is no database or a damaged one (%w); %s", path, err, restoreIt)
 	case err != nil:
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
@@ -168,6 +168,35 @@ func openFile(path string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("protecting the database: %w", err)
 	}
 	return db, nil
+}
+
+// openTree lets go of the file if a page that is read at once is damaged.
+func openTree(path string) (db *bbolt.DB, err error) {
+	var file *os.File
+	err = guarded(func() error {
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+			Timeout:      lockTimeout,
+			FreelistType: bbolt.FreelistMapType, // the default slows down as the file grows
+
+			InitialMmapSize: mapSize(),
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				file, err = os.OpenFile(name, flag, mode) //nolint:gosec // G304: the operator's file
+				return file, err
+			},
+		})
+		return err
+	})
+	if errors.Is(err, store.ErrInvalid) {
+		_ = errors.Join(unlock(file), file.Close())
+	}
+	return db, err
+}
+
+// restoreIt is what to do with a file that is damaged.
+const restoreIt = "restore it from a backup, or move it away with its journal to begin a new log"
+
+func damagedFile(path string, err error) error {
+	return fmt.Errorf("opening %s: %w; %s", path, err, restoreIt)
 }
 
 func inUse(path string) error {
@@ -195,7 +224,7 @@ func checkSize(path string) error {
 			return err
 		}
 		if tx.Size() > info.Size() {
-			return fmt.Errorf("opening %s: it is cut off after %d of %d bytes; restore it from a backup or move it away", path, info.Size(), tx.Size())
+			return fmt.Errorf("opening %s: it is cut off after %d of %d bytes; %s", path, info.Size(), tx.Size(), restoreIt)
 		}
 		return nil
 	})
@@ -265,7 +294,7 @@ func (s *Store) shut() error {
 	defer s.mu.unlock()
 	err := s.begin()
 	if err == nil {
-		err = s.tx.tree.Bucket(journalBucket).Delete(openKey)
+		err = guarded(func() error { return s.tx.tree.Bucket(journalBucket).Delete(openKey) })
 	}
 	if err == nil {
 		err = s.commit()
@@ -273,7 +302,7 @@ func (s *Store) shut() error {
 	s.undo()
 	err = errors.Join(err, s.journal.close(err == nil))
 	if err := errors.Join(err, s.db.Close()); err != nil {
-		return fmt.Errorf("closing the database: %s", cause(err))
+		return fmt.Errorf("closing the database: %w", unusable(err))
 	}
 	return nil
 }
@@ -307,9 +336,9 @@ func (s *Store) view(ctx context.Context, doing string, read func(*tx) error) er
 		return fmt.Errorf("%s: closed: %w", doing, store.ErrUnavailable)
 	}
 	if err := s.begin(); err != nil {
-		return fmt.Errorf("%s: %w: %s", doing, store.ErrUnavailable, cause(err))
+		return fmt.Errorf("%s: %w", doing, unusable(err))
 	}
-	if err := read(s.tx); err != nil {
+	if err := guarded(func() error { return read(s.tx) }); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil

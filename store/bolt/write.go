@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/caddy-lex/lex/store"
@@ -49,13 +50,13 @@ func (s *Store) runBatch(batch []write) ([]error, error) {
 		if batch[i] == nil {
 			continue
 		}
-		if errs[i] = batch[i](s.tx); errs[i] != nil && !errors.Is(errs[i], store.ErrConflict) {
+		if errs[i] = guarded(func() error { return batch[i](s.tx) }); errs[i] != nil && !errors.Is(errs[i], store.ErrConflict) {
 			errs[i], batch[i] = refusal(errs[i]), nil
 			s.undo()
 			i = -1
 		}
 	}
-	return errs, s.tx.writeSum()
+	return errs, guarded(s.tx.writeSum)
 }
 
 // makeDurable returns when what the transaction has noted is durable.
@@ -82,40 +83,50 @@ func (s *Store) begin() error {
 	if err != nil {
 		return err
 	}
-	if e := epochOf(tree); e != s.journal.epoch { // there was a commit
-		s.journal.start(e)
-	}
-	if err := s.journal.replay(func(changes []byte) error { return repeat(tree, changes) }); err != nil {
+	if err := guarded(func() error { return s.catchUp(tree) }); err != nil {
 		return errors.Join(err, tree.Rollback())
 	}
 	s.tx = &tx{tree: tree, record: emptyRecord(nil)}
 	return nil
 }
 
+// catchUp repeats in a new transaction what the journal has.
+func (s *Store) catchUp(tree *bbolt.Tx) error {
+	if e := epochOf(tree); e != s.journal.epoch { // there was a commit
+		s.journal.start(e)
+	}
+	return s.journal.replay(func(changes []byte) error { return repeat(tree, changes) })
+}
+
 // undo ends the transaction, and with it all that is not durable.
 func (s *Store) undo() {
 	if s.tx != nil {
-		_ = s.tx.tree.Rollback() // it cannot fail for one that is open
+		_ = s.tx.tree.Rollback() // it fails only if the library has ended it after a failed commit
 		s.tx = nil
 	}
 }
 
 // commit ends the transaction and makes it part of the tree. What the journal has belongs
-// to an epoch that is over.
+// to an epoch that is over. After an error the transaction is to be undone: one in which a
+// damaged page was found is still open, and nothing of it was written.
 func (s *Store) commit() error {
-	tree := s.tx.tree
-	if err := tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
-		return err
+	err := guarded(func() error {
+		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
+			return err
+		}
+		return s.tx.tree.Commit()
+	})
+	if err == nil {
+		s.tx = nil
 	}
-	s.tx = nil
-	return tree.Commit()
+	return err
 }
 
 // failBatch answers every write that has no answer of its own.
 func failBatch(batch []write, errs []error, err error) []error {
 	for i := range batch {
 		if batch[i] != nil {
-			errs[i] = fmt.Errorf("writing the database: %w: %s", store.ErrUnavailable, cause(err))
+			errs[i] = fmt.Errorf("writing the database: %w", unusable(err))
 		}
 	}
 	return errs
