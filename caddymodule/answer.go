@@ -36,7 +36,6 @@ type governedAnswer struct {
 	// of the choices before it.
 	atTail     wire.EventReader
 	beforeTail map[int]string
-	apart      []string   // see govern.Gate.Apart
 	usage      wire.Usage // as far as the answer tells it
 	mayEnd     bool       // the answer is complete if the stream ends now
 	ending     bool       // it is not, before the dialect's end of stream
@@ -212,11 +211,8 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 		a.stopKeepAlive()
 	}
 	a.client.uncork() // judges and the store may take long
-	texts, begun := govern.Answer(a.gate.Close()), a.gate.SentChoices()
-	for _, text := range texts {
-		a.opened.Coverage.InspectAnswer("response", len(text))
-	}
-	a.takeApart(a.gate)
+	a.gate.Close()
+	texts, begun := a.assembled(a.gate), a.gate.SentChoices()
 	cut := failure != nil || outcome == kernel.ClientGone // the client has read what had left
 	if cut {
 		a.assessed.DropCalls()
@@ -269,7 +265,7 @@ func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent
 	if err := a.refuseUnknown(outcome); err != nil {
 		return nil, err
 	}
-	judged, err := a.assessed.Judge(a.r.Context(), slices.Concat(texts, a.apart))
+	judged, err := a.assessed.Judge(a.r.Context(), texts)
 	if err != nil {
 		return nil, err
 	}
@@ -433,46 +429,44 @@ func dropDescription(h http.Header) {
 // readForeign reads an answer that is not the dialect's JSON: an event stream with
 // another content type, or any text.
 func (a *governedAnswer) readForeign(body []byte) govern.Answer {
-	var texts govern.Answer
 	if frames, ok := a.cutFrames(body); ok {
 		gate := govern.NewGate(govern.GateConfig{Limit: math.MaxInt64}) // of which nothing leaves
 		for _, frame := range frames {
 			gate.Count(a.readFrame(frame).Deltas)
 		}
-		texts = gate.Close()
-		a.takeApart(gate)
-	} else {
-		a.assessed.SuspectCalls(body)
-		a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
-		if !a.inspectsUnknown() {
-			return nil
-		}
-		parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
-		var said []string
-		for _, p := range parts {
-			said = append(said, p.Text)
-		}
-		text := strings.Join(said, "\n")
-		if a.asksToolServer() {
-			return a.assessed.ReadAnswer(wire.Response{Parts: []wire.Part{{Path: "body", Kind: wire.ToolResult, Text: text, Bytes: len(body)}}})
-		}
-		if text != "" {
-			texts = govern.Answer{text}
-		}
+		return a.assembled(gate)
 	}
+	a.assessed.SuspectCalls(body)
+	a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
+	if !a.inspectsUnknown() {
+		return nil
+	}
+	parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
+	var said []string
+	for _, p := range parts {
+		said = append(said, p.Text)
+	}
+	text := strings.Join(said, "\n")
+	switch {
+	case a.asksToolServer():
+		return a.assessed.ReadAnswer(wire.Response{Parts: []wire.Part{{Path: "body", Kind: wire.ToolResult, Text: text, Bytes: len(body)}}})
+	case text == "":
+		return nil
+	}
+	a.opened.Coverage.InspectAnswer("response", len(text))
+	return govern.Answer{text}
+}
+
+// assembled returns the texts to judge of a stream, and records that they are inspected.
+func (a *governedAnswer) assembled(gate *govern.Gate) govern.Answer {
+	texts, tangled := gate.Assembled()
 	for _, text := range texts {
 		a.opened.Coverage.InspectAnswer("response", len(text))
 	}
-	return texts
-}
-
-// takeApart takes the texts of the parts that are judged by themselves.
-func (a *governedAnswer) takeApart(gate *govern.Gate) {
-	apart, tangled := gate.Apart()
-	a.apart = apart
 	if tangled {
-		a.opened.Coverage.NotKnown("response.parts", "too many came in turn to be read one by one", 0)
+		a.opened.Coverage.NotKnown("response.parts", "too many came in turn to be told apart", 0)
 	}
+	return texts
 }
 
 // cutFrames takes a whole body for a stream that was not announced as one, if it looks

@@ -10,8 +10,8 @@ import (
 // Models finish one part of an answer before they begin the next, so the text of a
 // choice is read as it comes. But clients put the pieces of each part together, and if
 // pieces of several parts come in turn, what a client shows of one stands nowhere in the
-// text as it came. The parts of such a choice are therefore checked and judged by
-// themselves as well.
+// text as it came. The parts of such a choice are therefore checked by themselves as well,
+// and what is judged at the end is the text that they make one after the other.
 
 // maxApart bounds how many parts of an answer are read by themselves.
 const maxApart = 64
@@ -21,6 +21,7 @@ type interleaving struct {
 	pieces []piece           // in order, until a part goes on behind another
 	begun  map[partName]bool // the parts of which there are pieces
 	apart  map[partName]*apartText
+	texts  []*apartText // those of apart, in the order in which they began
 }
 
 // A piece is a run of text of one part; it ends where the next begins.
@@ -79,19 +80,21 @@ func (g *Gate) noteParts(c *choiceText, d wire.Delta) {
 	g.addApart(c, part, d.Text)
 }
 
-// addApart adds to the text of a part. Those beyond maxApart share the text of the last.
+// addApart adds to the text of a part. Beyond maxApart, the parts of a choice share the text of
+// its last one.
 func (g *Gate) addApart(c *choiceText, part partName, text string) {
 	t := c.parts.apart[part]
-	if t == nil {
-		if len(g.apart) == maxApart {
-			g.tangled = true
-			t = g.apart[maxApart-1]
-		} else {
-			t = &apartText{number: wire.MaxChoices + len(g.apart)}
-			g.apart = append(g.apart, t)
-		}
-		c.parts.apart[part] = t
+	switch last := len(c.parts.texts) - 1; {
+	case t != nil:
+	case len(g.apart) >= maxApart && last >= 0:
+		g.tangled = true
+		t = c.parts.texts[last]
+	default:
+		t = &apartText{number: wire.MaxChoices + len(g.apart)}
+		g.apart = append(g.apart, t)
+		c.parts.texts = append(c.parts.texts, t)
 	}
+	c.parts.apart[part] = t
 	_, _ = t.WriteString(text) // a strings.Builder never fails
 	t.unchecked += len(text)
 }
@@ -108,14 +111,20 @@ func (g *Gate) checkApart() (flagged bool) {
 	})
 }
 
-// Apart returns the whole texts of the parts that are to be judged by themselves because
-// their pieces came in turn with those of others. It reports whether there were more of
-// them than are read.
-func (g *Gate) Apart() (texts []string, tangled bool) {
+// Assembled returns the whole text of each choice that has text, in order, as clients put
+// it together: one part after the other. It reports whether there were more parts, whose
+// pieces came in turn, than are told apart.
+func (g *Gate) Assembled() (texts []string, tangled bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, t := range g.apart {
-		texts = append(texts, t.String())
-	}
-	return texts, g.tangled
+	return g.texts(func(_ int, c *choiceText) string {
+		if len(c.parts.texts) == 0 {
+			return c.String()
+		}
+		var whole strings.Builder
+		for _, t := range c.parts.texts {
+			whole.WriteString(t.String())
+		}
+		return whole.String()
+	}), g.tangled
 }

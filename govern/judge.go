@@ -172,7 +172,8 @@ func (a *Assessed) findCapitulation(ctx context.Context, answer Answer) (found d
 	local := a.judgeAll(answer)
 	flagged := local.Capitulated
 	if a.caught != nil {
-		local, flagged = *a.caught, flagged || *a.caught != echoFound // which has a detector of its own
+		local = *a.caught
+		flagged = flagged || local != echoFound // an echo has a detector of its own
 	}
 	coverage.Ran(DetectorLocalJudge, flagged)
 	by = g.LocalJudge()

@@ -177,19 +177,21 @@ func (o *Opened) findPrevious(ctx context.Context) error {
 	if id == "" {
 		return o.findPending(ctx)
 	}
-	known := o.memory.answer(id)
+	asking := o.memory
+	known := asking.answer(id)
 	foreign := known == nil
 	if key := AnswerKey(o.Namespace, id); known == nil && key != o.Key {
-		asking, err := o.memoryAt(ctx, key)
-		if err != nil {
+		var err error
+		if asking, err = o.memoryAt(ctx, key); err != nil {
 			return err
 		}
-		if known = asking.answer(id); known != nil && id == o.Fetches {
-			o.asking = asking
-		}
+		known = asking.answer(id)
 	}
 	if known == nil {
 		return nil
+	}
+	if id == o.Fetches {
+		o.asking = asking
 	}
 	foreign = foreign && o.memory.answer(known.Of) == nil
 	o.previous = *known
@@ -245,8 +247,9 @@ func (o *Opened) memoryAt(ctx context.Context, key string) (memory, error) {
 // ruleFetched names in receipts why an answer is refused, or a call is blocked: it was before.
 const ruleFetched = "refused_before"
 
-// unknownAsking is why the request of an answer that is fetched is not read.
-const unknownAsking = "what a stored answer was asked with was not seen here"
+// unknownAsking is why the request of an answer that is fetched is not read. After a refusal
+// nothing of the request is remembered.
+const unknownAsking = "what a stored answer was asked with is not known here"
 
 // fetchesRefused reports whether the call fetches an answer that was refused.
 func (o *Opened) fetchesRefused() bool {
