@@ -105,8 +105,10 @@ func TestBlind(t *testing.T) {
 		{"sixth", "testdata/blind_sixth.jsonl", 131, 14, false},
 		{"seventh", "testdata/blind_seventh.jsonl", 173, 4, true},
 		{"eighth", "testdata/blind_eighth.jsonl", 147, 15, false},
-		{"ninth", "testdata/blind_ninth.jsonl", 0, 28, true},
-		{"tenth", "testdata/blind_tenth.jsonl", 0, 29, false},
+		{"ninth", "testdata/blind_ninth.jsonl", 0, 13, true},
+		{"tenth", "testdata/blind_tenth.jsonl", 0, 26, false},
+		{"eleventh", "testdata/blind_eleventh.jsonl", 69, 14, true},
+		{"twelfth", "testdata/blind_twelfth.jsonl", 68, 26, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,7 @@ func (s *shell) command(argv []string, depth int) {
 	if strings.ContainsAny(argv[0], "*?[") && name != programName(argv[0]) {
 		argv = append([]string{name}, argv[1:]...)
 	}
-	if escalates[name] && len(argv) > 1 && !asksForRights(argv) && !s.keepsUp(argv) {
+	if escalates[name] && len(argv) > 1 && !asksForRights(argv) && !s.keepsUp(argv) || s.rooted > 0 && !s.mayAsRoot(argv) {
 		s.breaks(PrivilegeEscalation)
 	}
 	if at := slices.Index(argv, ":::"); name == "parallel" && at > 1 {
@@ -40,10 +40,18 @@ func (s *shell) command(argv []string, depth int) {
 		if name == "env" && len(unwrap(argv)) == 0 && s.let == wholeText {
 			s.breaks(CredentialAccess)
 		}
-		s.command(append(slices.Clone(wrappedCommand(argv)), s.listedIn(name, argv)...), depth+1)
+		run := append(slices.Clone(wrappedCommand(argv)), s.listedIn(name, argv)...)
+		if asRoot := name == "sudo" && len(run) > 0 && isShell(programName(run[0])) && !hasFlag(argv[:len(argv)-len(run)], 'u', "--user"); asRoot {
+			s.rooted++
+			defer func() { s.rooted-- }()
+		}
+		s.command(run, depth+1)
 		return
 	}
 	argv = s.withSettings(name, argv)
+	if s.namesLoss(argv) {
+		defer s.sparing()()
+	}
 	s.byWords(name, argv)
 	s.cmdlet(name, argv[1:], nil)
 	s.forEach(name, argv)

@@ -63,7 +63,7 @@ var irreversibleCommands = byCommand(
 	`format format.com: [A-Za-z]:`,
 	`diskutil: (?:erase|secureErase|partitionDisk|zeroDisk|reformat|apfs delete)`,
 	`cryptsetup: (?:\S+ )*(?:luksErase|erase|luksFormat|reencrypt)`,
-	`lvremove vgremove pvremove newfs mkswap: .*\w`,
+	`lvremove vgremove pvremove newfs: .*\w`,
 	`ansible: (?:.* )?(?:-m|--module-name)[= ]\S*(?:lvol|lvg|zfs|filesystem|postgresql_db|mysql_db|mongodb_\w+|docker_volume|k8s|s3_bucket|ec2\w*|rds\w*|gcp_\w+|azure_rm_\w+) .*state=(?:absent|terminated)`,
 	`zpool: (?:destroy|labelclear)\b`,
 	`zfs: destroy .*-[rRf]`,
@@ -94,7 +94,7 @@ func (s *shell) tarFolder(argv []string) string {
 	return unknownText
 }
 
-var formats = words("wipefs blkdiscard mke2fs sgdisk sfdisk")
+var formats = words("wipefs blkdiscard mke2fs sgdisk sfdisk mkswap")
 
 // formats judges what makes a file system or a partition: in a file of the
 // workspace it is a test's, anywhere else it takes what was there.
@@ -127,7 +127,7 @@ func (s *shell) remove(name string, argv []string) {
 	}
 	s.losesEach(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.ContainsAny(n, "*?[") }))
 	for _, n := range names {
-		if p := s.resolve(n); isVital(p) && (strings.HasSuffix(p, "*") || strings.HasPrefix(p, "/etc/") || strings.HasPrefix(p, "/boot/")) {
+		if p := s.resolve(n); isVital(p) && !isConfiguration(p) && (strings.HasSuffix(p, "*") || strings.HasPrefix(p, "/etc/") || strings.HasPrefix(p, "/boot/")) {
 			s.breaks(DestructiveCommand)
 		}
 	}

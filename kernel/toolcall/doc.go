@@ -4,7 +4,8 @@
 // A model can be talked into anything; what it asks for can be read. The
 // package therefore judges a call by what it would do, not by what the
 // conversation was about, against a closed set of [Invariant] rules that no
-// prompt, policy or user can relax.
+// policy, and no text that was read, can relax. Some rules are about what nobody
+// asked for; there the user's own words count (asked.go says how far).
 //
 // [Decide] reads one [Call] and returns a [Decision]; [Interceptor.Decide] does so under
 // the rules of an operator, and [Simulate] runs a script of calls through [Decide]. Start
@@ -53,6 +54,8 @@
 //   - Patches are judged by the files that they change (patch.go).
 //   - Addresses are parsed as browsers parse them (the WHATWG URL standard),
 //     so that 2852039166 is the metadata service it is.
+//   - What runs as root is judged by what only root can spoil (upkeep.go), and files in the folders of
+//     the system by whether they start, name or record something (configuration.go).
 //   - File names are decoded as the layers below may decode them.
 //   - Programs in other languages are judged by their string literals and the
 //     calls that would make them commands, files or requests (code.go). Values are

@@ -70,7 +70,7 @@ func (r *reading) dynamic(s []token) bool {
 		r.values.assign(inner)
 		for _, statement := range inner {
 			r.reachesBeyond(statement)
-			if !losesScratch(statement, made) && r.destructive(statement) {
+			if !r.losesScratch(statement, made) && r.destructive(statement) {
 				return true
 			}
 		}
@@ -259,6 +259,9 @@ func leavesDatabase(s []token) bool {
 	case isWord(s, 0, "EXPORT"):
 		return isWord(s, 1, "DATA", "DATABASE", "TABLE")
 	case isWord(s, 0, "PURGE"):
+		if keepsDays.MatchString(joinTokens(s)) {
+			return false
+		}
 		return isWord(s, 1, "BINARY", "MASTER", "RECYCLEBIN", "DBA_RECYCLEBIN", "TABLE")
 	case isWord(s, 0, "RESET"):
 		return isWord(s, 1, "MASTER", "BINARY", "SLAVE")
@@ -331,10 +334,16 @@ func createsPower(s []token) bool {
 
 // losesScratch reports whether a statement drops or empties only what was made to be
 // dropped: tables whose names say that they are temporary, staging or of tests, those that the
-// same text made so, and databases of tests.
-func losesScratch(s []token, made map[string]bool) bool {
+// same text made so, databases of tests, and what the user says by its name is to go.
+func (r *reading) losesScratch(s []token, made map[string]bool) bool {
 	at := 2
 	switch {
+	case isWord(s, 0, "DROP") && isWord(s, 1, "ROLE", "USER", "LOGIN"):
+		return len(s) == 3 && r.toGo(s[2].text) || len(s) == 5 && isWord(s, 2, "IF") && r.toGo(s[4].text)
+	case isWord(s, 0, "REVOKE") && isWord(s, 2, "FROM"):
+		return len(s) == 4 && r.toGo(s[3].text)
+	case isWord(s, 0, "ALTER") && isWord(s, 1, "TABLE") && isWord(s, 3, "DROP") && isWord(s, 4, "PARTITION"):
+		return len(s) == 6 && s[5].quoted && r.toGo(unquoted(s[5].text))
 	case isWord(s, 0, "DROP") && isWord(s, 1, "TABLE", "TEMPORARY", "TEMP", "DATABASE", "SCHEMA"):
 	case isWord(s, 0, "TRUNCATE") && !anyWordAfter(s, 0, "CASCADE"):
 		at = 1
@@ -348,7 +357,8 @@ func losesScratch(s []token, made map[string]bool) bool {
 			continue
 		}
 		name := strings.Trim(s[i].text, "`\"[]'")
-		if !isScratch(name) && !made[name[strings.LastIndexByte(name, '.')+1:]] {
+		own := name[strings.LastIndexByte(name, '.')+1:]
+		if !isScratch(name) && !made[own] && (isWord(s, 1, "DATABASE", "SCHEMA") || !r.toGo(own)) {
 			return false
 		}
 		names++
@@ -356,13 +366,16 @@ func losesScratch(s []token, made map[string]bool) bool {
 	return names > 0
 }
 
+// keepsDays takes away the binary logs that are older than some days.
+var keepsDays = newExpression(`^ ?PURGE BINARY LOGS BEFORE (?:NOW ?\( ?\)|CURRENT_TIMESTAMP|CURDATE ?\( ?\)) - INTERVAL (?:[3-9]|[1-9]\d+) DAY ?$`)
+
 // isScratch reports whether a name, of a table in a schema perhaps, says that what it names may
 // be lost.
 func isScratch(name string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "."), scratchName.MatchString)
 }
 
-var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST)_|(?:TEMP|STG|STAGING|SCRATCH)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST)$|^(?:PR|MR|CI)_?\d+(?:_|$)|^(?:REVIEW_?APP|PREVIEW|SANDBOX|JEST|PYTEST)(?:_|$)|_(?:PREVIEW|SANDBOX|PR_?\d+)$`)
+var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST|DEMO|UAT|QA|TST|SBX|PLAYGROUND|DUMMY|DENEME)_|(?:TEMP|STG|STAGING|SCRATCH|PLAYGROUND|UAT|DEMO|TST|SBX)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST|DEMO|UAT|QA|TST|SBX|PLAYGROUND|DUMMY|DENEME)\d*$|^(?:PR|MR|CI)_?\d+(?:_|$)|^(?:REVIEW_?APP|PREVIEW|SANDBOX|JEST|PYTEST)(?:_|$)|_(?:PREVIEW|SANDBOX|PR_?\d+)$`)
 
 // temporaries lists the tables that the statements make for themselves.
 func temporaries(all [][]token) map[string]bool {

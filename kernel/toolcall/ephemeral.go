@@ -12,7 +12,7 @@ import (
 
 // ephemeralName matches the name of such a thing, and inUse that of one which is not.
 var (
-	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr-?\d+|mr-?\d+|pull-?\d+|ci-?\d+|run-?\d+|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|throwaway|e2e|tmp|temp|test|tests|testing|jest|pytest)(?:[-_./:@]|\d*$)`)
+	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr-?\d+|mr-?\d+|pull-?\d+|ci-?\d+|run-?\d+|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|sbx|playground|throwaway|disposable|dummy|poc|demo|spike|experiment|e2e|tmp|temp|tst|(?:load|perf|stress|smoke|restore|integration|migration|soak|bench|pen|dr|failover|user|ab|a-b)?[-_]?tests?|testing|loadgen|benchmarks?|jest|pytest|deneme|spielwiese|wegwerf|essai|prueba)(?:[-_./:@]|\d*$)`)
 	inUse         = newExpression(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
 )
 
@@ -43,7 +43,10 @@ func (s *shell) onEphemeral(argv []string) bool {
 		folder := cmp.Or(valueOf(argv, "-chdir=", "--chdir="), valueOf(argv, "--terragrunt-working-dir", "--working-dir="), s.folder, s.workdir)
 		return isEphemeral(s.vars["TF_WORKSPACE"]) || isEphemeral(path.Base(folder))
 	}
-	targets := lostTargets(argv)
+	targets := identifiers(argv)
+	if len(targets) == 0 {
+		targets = lostTargets(argv)
+	}
 	return len(targets) > 0 && !slices.ContainsFunc(targets, func(t string) bool { return !isEphemeralPlace(t) })
 }
 
@@ -97,8 +100,27 @@ func (s *shell) inTests(argv []string) bool {
 
 var (
 	environmentNames = strings.Fields("RAILS_ENV RACK_ENV NODE_ENV MIX_ENV APP_ENV FLASK_ENV DJANGO_ENV DJANGO_SETTINGS_MODULE ENVIRONMENT ENV")
-	testEnvironment  = newExpression(`(?i)(?:^|[._-])tests?(?:ing)?$|^ci$`)
-	testFlag         = newExpression(`(?:^| )(?:--env(?:ironment)?[= ]|--settings[= ]\S*[._]|-e )(?:test|testing|ci)(?: |$)`)
+	testEnvironment  = newExpression(`(?i)(?:^|[._-])(?:tests?(?:ing)?|dev(?:elopment)?|local)$|^ci$`)
+	testFlag         = newExpression(`(?:^| )(?:--env(?:ironment)?[= ]|--settings[= ]\S*[._]|-e )(?:test|testing|ci|dev|development|local)(?: |$)`)
+)
+
+// triesOut reports whether the user says that the database which a framework makes anew is one of
+// a developer, and no variable or flag leads elsewhere.
+func (s *shell) triesOut(argv []string) bool {
+	if !s.asksForLoss() || otherServer.MatchString(strings.Join(argv, " ")) || inUse.MatchString(s.asks) {
+		return false
+	}
+	for _, name := range environmentNames {
+		if s.vars[name] != "" && !testEnvironment.MatchString(s.vars[name]) {
+			return false
+		}
+	}
+	return s.vars["DATABASE_URL"] == "" && ownDatabase.MatchString(s.asks)
+}
+
+var (
+	otherServer = newExpression(`(?i)://|\bprod|--(?:url|database-url|db-url|remote|linked|host|schema|config|context|target)\b|\bstaging\b`)
+	ownDatabase = newExpression(`(?i)\b(?:dev|development|local(?:host|e|en|es)?|lokale?[nrs]?|test|my|meine?|seed|sandbox|scratch)\b.{0,30}(?:\bdb\b|database|datenbank|base|banco|base de d|data|schema|postgres|mysql|sqlite|supabase|prisma)|(?:\bdb\b|database|datenbank|schema).{0,20}\b(?:local|lokal|dev|test)`)
 )
 
 // isTestDatabase reports whether the address or name of a database is of one that tests or a
@@ -110,7 +132,7 @@ func isTestDatabase(address string) bool {
 			return false
 		}
 	}
-	if address == "" || strings.ContainsAny(address, "= ") || inUse.MatchString(address) {
+	if address == "" || strings.ContainsAny(address, "= ") || inUse.MatchString(strings.ReplaceAll(strings.ToLower(address), "staging", "stage")) {
 		return false
 	}
 	name := databaseFile.ReplaceAllString(path.Base(address), "")
@@ -125,10 +147,10 @@ func isTestDatabase(address string) bool {
 
 var (
 	databaseAddress = newExpression(`^\w+(?:\+\w+)?://(?:[^@/\s]*@)?(\[[^\]]*\]|[^:/\s]*)(?::\d+)?/([\w-]+)`)
-	ownDatabaseHost = newExpression(`^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis)$`)
+	ownDatabaseHost = newExpression(`(?i)^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis|(?:[\w.-]*[-_.])?(?:tst|test|dev|uat|qa|stage|stg|demo|sandbox|sbx|lab|preprod)\d*(?:[-_.][\w.-]*)?)$`)
 	namesServer     = newExpression(`(?i)(?:^|[&;])(?:host|hostaddr|server|servername|dbname|database|service)=`) // another than the address
 	databaseFile    = newExpression(`\.(?:db|sqlite3?|duckdb)$`)
-	developmentName = newExpression(`(?i)(?:^|[-_])(?:dev|development|local)$`)
+	developmentName = newExpression(`(?i)(?:^|[-_])(?:dev|development|local|uat|qa|tst|demo|stage|stg|staging|playground|training|schulung)\d*(?:$|[-_](?:db|mysql|mariadb|postgres|pg|mongo|redis|mssql|sql|warehouse|dwh)\w*$)|^(?:stage|staging|dev|test|tst|uat|qa|demo)[-_](?:db|mysql|mariadb|postgres|pg|mongo|redis|mssql|sql|warehouse|dwh)\w*$`)
 )
 
 // onTests reports whether a call says of the database that it works on that it is one of tests:
@@ -153,7 +175,7 @@ func onTests(leaves []leaf) bool {
 }
 
 var (
-	databaseKeys     = words("database databasename databaseurl databaseuri db dbname dburl uri connection connectionstring connectionuri connectionurl dsn")
+	databaseKeys     = words("source profile target warehouse catalog database databasename databaseurl databaseuri db dbname dburl uri connection connectionstring connectionuri connectionurl dsn")
 	databaseHostKeys = words("host hostname server servername cluster instance project environment env")
 )
 

@@ -41,7 +41,7 @@ func (s *shell) bindsLowPorts(argv []string) bool {
 
 var lowPorts = newExpression(`^(?i:cap_net_bind_service)[=+]+[eip]+$`)
 
-var setID = newExpression(`^(?:[ugoa]*[+=][rwxXt]*s[rwxXst]*|0?[2467][0-7]{3})$`)
+var setID = newExpression(`^(?:(?:[ugoa]*[-+=][rwxXst]*,)*[ugoa]*[+=][rwxXt]*s[rwxXst]*(?:,[ugoa]*[-+=][rwxXst]*)*|0?[2467][0-7]{3})$`)
 
 // worldWritable is a mode that lets everybody write.
 var worldWritable = newExpression(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
@@ -82,7 +82,7 @@ var escalationCommands = byCommand(
 	`chpasswd: .*`,
 	`insmod modprobe kexec: .*\w`,
 	`sysctl: (?:-\S+ )*(?:-w )?(?:kernel|vm|fs)\.\S+=`,
-	`mount: (?:\S+ )*(?:/dev/\S+|--bind|-o \S*bind\S*) /`,
+	`mount: (?:\S+ )*(?:/dev/(?:[svx]v?da\d*|nvme0n1(?:p\d+)?|dm-\d+|root\S*|mapper/\S*root\S*|disk/\S+) /|/dev/\S+ /(?:$|(?:host|mnt/host|tmp|root|etc|usr|bin)\b)|(?:--r?bind|-o \S*bind\S*) /)`,
 	`net net1 net.exe: localgroup administrators .*/add|user \S+ .*/add`,
 	`gdb strace: (?:\S+ )*-p ?1\b`,
 	`machinectl: shell (?:root@|$)`,

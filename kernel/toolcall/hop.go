@@ -245,8 +245,8 @@ func (s *shell) hops(name string, argv []string, depth int) {
 	if name == "psexec" || name == "winrs" {
 		s.windows(strings.Join(words[len(words)-1:], " "))
 	}
-	folder := s.folder
-	s.folder = "" // it has its own
+	folder, rooted := s.folder, s.rooted
+	s.folder, s.rooted = "", 0 // it has its own
 	s.command(words, depth+1)
-	s.folder = folder
+	s.folder, s.rooted = folder, rooted
 }

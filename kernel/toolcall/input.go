@@ -50,6 +50,9 @@ func (s *shell) feed(argv []string, text string) {
 	case argv[0] == "tee":
 		for _, name := range operands(argv) {
 			s.write(name, text)
+			if form := everydayForm(name); form != nil && hasFlag(argv, 'a', "--append") && everydayLines(text, form) {
+				note(&s.usual, s.resolve(name), true)
+			}
 		}
 	case programName(argv[0]) == "make" && wordAt(argv, 1) == "-f" && (wordAt(argv, 2) == "-" || wordAt(argv, 2) == "/dev/stdin"):
 		s.recipes(text)

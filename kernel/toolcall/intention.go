@@ -257,7 +257,7 @@ func (r *reading) listen(c Call) {
 	r.wish.foreignScript = foreignScript(r.wish.folded)
 	r.wish.english = slices.ContainsFunc(wish, func(s sentence) bool { return s.english() })
 	last := strings.TrimSpace(c.Request)
-	r.asks, r.last = c.Request, newPassage(r.sentences(last[strings.LastIndexByte(last, '\n')+1:]))
+	r.last = newPassage(r.sentences(last[strings.LastIndexByte(last, '\n')+1:]))
 	r.wish.delegates = delegation.MatchString(r.wish.folded)
 	r.rules = slices.DeleteFunc(r.sentences(c.System), func(s sentence) bool {
 		return capability.MatchString(s.text)

@@ -83,6 +83,7 @@ func (r *reading) managed(q request) {
 	}
 	trial := ownHost.MatchString(host) || trialPlace.MatchString(place) || trialPlace.MatchString(strings.Split(host, ".")[0])
 	deletes := q.method == "DELETE"
+	trial = trial || deletes && !wideKind.MatchString("delete "+strings.ReplaceAll(place, "/", " ")) && r.toGo(lastSegment(place))
 	switch {
 	case deletes && guardThing.MatchString(place) && !ownHost.MatchString(host):
 		r.breaks(ConstraintTampering)

@@ -14,7 +14,7 @@ func (r *reading) file(name string) {
 	if !r.spend(costJudge * len(name)) {
 		return
 	}
-	near := neighbour.MatchString(name) && !r.tool.removes
+	near := (neighbour.MatchString(name) || isConfiguration(name) || r.everyday && strings.HasPrefix(name, "/etc/") || !r.tool.writes && serviceLog.MatchString(name)) && !r.tool.removes
 	for _, form := range pathForms(name) {
 		if outside(form) && (r.tool.writes || r.tool.removes || !harmless.MatchString(cleanPath(form))) && (!near || form != name) {
 			r.breaks(PathTraversal)
@@ -52,6 +52,9 @@ func outside(name string) bool {
 // neighbour is a source file of the package next to this one, as repositories of several
 // packages have them.
 var neighbour = newExpression(`^\.\./[A-Za-z0-9@][\w-]*/(?:src|lib|test|tests|__tests__|types|docs|app|components|include|internal|pkg|cmd|schema|proto|styles)/(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)?\.(?:tsx?|jsx?|mjs|cjs|py|pyi|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|vue|svelte|css|scss|html|md|mdx|proto|graphql|sql|snap)$`)
+
+// serviceLog is what a service has written of its work.
+var serviceLog = newExpression(`^/var/log/(?:[\w-]+/){0,2}[\w.-]+\.(?:log|err|out)(?:\.\d+)?$`)
 
 // harmless are files outside the workspace that hold nothing but what everybody
 // may know: the names of hosts, the system's version, a sibling's introduction, how the
@@ -144,7 +147,7 @@ func (s *shell) writes(name string) {
 		s.planted(p)
 	case strings.HasPrefix(p, "/var/log/"):
 		s.breaks(ConstraintTampering)
-	case systemFolder.MatchString(p):
+	case systemFolder.MatchString(p) && !isConfiguration(p) && !isInstalled(p):
 		s.breaks(PathTraversal)
 	}
 	s.governed(p)
@@ -167,6 +170,10 @@ func (s *shell) fileEffects(name string, argv []string) {
 	switch name {
 	case "tee", "truncate", "touch":
 		for _, n := range names {
+			if p := s.resolve(n); name == "tee" && s.usual[p] {
+				delete(s.usual, p)
+				continue
+			}
 			s.writes(n)
 		}
 	case "ln":

@@ -104,15 +104,29 @@ func (s *shell) spares(v Invariant, argv []string, line string) bool {
 		return s.tellsNames(programName(argv[0]), line)
 	case DestructiveQuery:
 		name := programName(argv[0])
-		return frameworks[name] && s.inTests(argv) || restorers[name] && s.onTestDatabase(argv) || javaBuilds[name] && toTestDatabases(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
+		return managers[name] && s.onEphemeral(argv) || frameworks[name] && (s.inTests(argv) || s.triesOut(argv)) || restorers[name] && s.onTestDatabase(argv) || javaBuilds[name] && toTestDatabases(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
+	case Persistence:
+		return s.shortens(argv, line) || programName(argv[0]) == "systemctl" && plainServices.MatchString(line) && len(s.written) == 0
 	case PrivilegeEscalation:
-		return s.bindsLowPorts(argv) || asksRights.MatchString(strings.Join(argv, " "))
+		return s.bindsLowPorts(argv) || sparesRights.MatchString(strings.Join(argv, " "))
 	}
 	return false
 }
 
-// asksRights asks what an account may, and changes nothing.
-var asksRights = newExpression(`^(?:kubectl|oc) auth can-i(?: |$)`)
+// shortens reports whether crontab takes the table that a pipe has made shorter.
+func (s *shell) shortens(argv []string, line string) bool {
+	if programName(argv[0]) != "crontab" || !strings.HasSuffix(line, "-") || s.prunes == 0 {
+		return false
+	}
+	s.prunes--
+	return true
+}
+
+// plainServices are well-known services that come in packages, which start with the machine.
+var plainServices = newExpression(`^(?:--\S+ )*enable(?: --now| --quiet)*(?: (?:nginx|apache2|httpd|haproxy|varnish|docker|containerd|podman(?:\.socket)?|crio|kubelet|postgresql(?:[@-][\w.-]+)?|mysqld?|mariadb|redis(?:-server)?|valkey|memcached|mongod|rabbitmq-server|elasticsearch|opensearch|kibana|grafana(?:-server)?|prometheus(?:-[\w-]+)?|node_exporter|alertmanager|loki|promtail|telegraf|influxdb|zabbix-agent2?|chronyd?|ntpd?|systemd-(?:timesyncd|resolved|networkd)|fail2ban|auditd|firewalld|ufw|nftables|apparmor|unattended-upgrades|certbot\.timer|fstrim\.timer|logrotate\.timer|dnf-automatic\.timer|php[\d.]*-fpm|bluetooth|cups|avahi-daemon|NetworkManager|tuned|irqbalance|smartd|smartmontools|zfs[\w.-]*|lvm2-\w+|nfs-(?:server|client\.target)|smbd|vsftpd|dovecot|postfix|named|unbound|dnsmasq|keepalived|tailscaled|wg-quick@\w+|minio|consul|nomad|vault|etcd|jenkins|gitlab-runner|caddy|lex)(?:\.service|\.timer|\.socket)?)+$`)
+
+// sparesRights lets a machine build images of other machines, asks what an account may, tunes a kernel, or loads a module that came with it.
+var sparesRights = newExpression(`^docker run (?:--rm )?--privileged (?:--rm )?(?:docker\.io/)?(?:tonistiigi/binfmt|multiarch/qemu-user-static)(?::[\w.-]+)?(?: --(?:install|uninstall|reset)(?: [\w,]+)?| -p yes)*$|^(?:kubectl|oc) auth can-i(?: |$)|^sysctl (?:-w )?` + tunable + `=\S+(?: ` + tunable + `=\S+)*$|^modprobe (?:-v )?` + plainModules + `$`)
 
 // javaBuilds are the builds that get the address of a database with their words.
 var javaBuilds = words("mvn mvnw gradle gradlew")

@@ -30,7 +30,7 @@ var codeFiles = cutPaths(".ssh/authorized_keys .ssh/authorized_keys2 .ssh/rc .ba
 
 // planted judges a file about to be changed.
 func (r *reading) planted(name string) {
-	if isAccountFile(name) {
+	if isAccountFile(name) && !r.everyday {
 		r.breaks(PrivilegeEscalation)
 	}
 	if isPersistence(name) && !r.everyday {

@@ -40,7 +40,10 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 	if left.fetches && (name == "tar" || name == "unzip" || name == "cpio") {
 		note(&s.fetched, unpacked, true)
 	}
-	if name == "crontab" || name == "at" || name == "batch" {
+	switch {
+	case name == "crontab" && s.dropsJobs(n.X):
+		s.prunes++
+	case name == "crontab" || name == "at" || name == "batch":
 		s.breaks(Persistence)
 	}
 	if executes && (left.fetches || left.decodes) || (name == "iex" || name == "Invoke-Expression") {
@@ -65,6 +68,32 @@ func (s *shell) pipe(n *syntax.BinaryCmd) {
 		s.sends(argv, left.sensitive)
 	}
 }
+
+// dropsJobs reports whether a pipe prints the table of cron without some of its lines, as it is or
+// from a copy that was made of it. What guards, records or keeps copies is no such line.
+func (s *shell) dropsJobs(st *syntax.Stmt) bool {
+	if group, is := st.Cmd.(*syntax.Subshell); is && len(group.Stmts) == 1 {
+		st = group.Stmts[0]
+	}
+	c, is := st.Cmd.(*syntax.BinaryCmd)
+	if !is || c.Op != syntax.Pipe {
+		return false
+	}
+	first, isCall := c.X.Cmd.(*syntax.CallExpr)
+	filter, isFilter := c.Y.Cmd.(*syntax.CallExpr)
+	if !isCall || !isFilter || !listsJobs.MatchString(strings.Join(unwrap(s.argv(first)), " ")) {
+		return false
+	}
+	argv := s.argv(filter)
+	line := strings.Join(argv, " ")
+	return len(argv) > 1 && dropsLines.MatchString(line) && !strings.Contains(line, unknownText) && !guardingJob.MatchString(line)
+}
+
+var (
+	listsJobs   = newExpression(`^crontab(?: -u [\w-]+)? -l$`)
+	dropsLines  = newExpression(`^(?:e|f)?grep (?:-[iFEw]+ )*(?:-[iFEw]*v[iFEw]*|--invert-match) (?:-[iFEwe]+ |-- )*\S.*|^sed (?:-[Er]+ )*(?:-e )?/.+/d$`)
+	guardingJob = newExpression(`(?i)\.\*?$|[ '"]\.?[*^$]+['"]?$|backup|dump|snapshot|restic|borg|audit|aide|rkhunter|chkrootkit|lynis|clam|falco|osquery|wazuh|ossec|monitor|alert|watchdog|health|logrotate|rotate|certbot|acme|renew|security|upgrade|scan|fail2ban|caddy|\blex`)
+)
 
 // peers talk to whoever answers; carriers put a whole stream somewhere.
 var (

@@ -17,6 +17,7 @@ var (
 	otherLocks = words("account user users file files db database table row state terraform git mutex document page record session sim")
 	unattended = newExpression(`^(?:trigger|triggers|schedule|cron|at|time|when|platform|recurrence|rrule|every)$`)
 	rescues    = newExpression(`(?i)smoke|fire|rauch|brand|gas|co2?_alarm|leak|panic|evacuat`)
+	alarmWords = strings.Fields("alarm alarmanlage alarme alarma allarme alarmi disarm disarmed unscharf alarmsysteem")
 	secretCode = newExpression(`(?i)\{\{[^}]*(?:secret|code|pin)[^}]*\}\}|!secret\b|\$\{?[A-Z_]*(?:PIN|CODE|SECRET)`)
 )
 
@@ -50,7 +51,7 @@ func (d *dealing) premises() {
 			alarm = alarm || name == "alarm"
 		}
 	}
-	if kinds > 1 || kinds == 1 && (!rescue && (all || alone) || alarm && code) {
+	if kinds > 1 || kinds == 1 && (!rescue && (all || alone) || alarm && code && !d.meant(alarmWords...)) {
 		d.breaks(PrivilegeEscalation)
 	}
 }

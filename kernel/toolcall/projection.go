@@ -166,11 +166,11 @@ func (s *shell) projects(n *syntax.BinaryCmd, argv []string) {
 // onlyPrints reports whether a command does nothing with what it reads but print it.
 func onlyPrints(argv []string) bool {
 	name := programName(argv[0])
-	return prints[name] && (name != "sort" || !hasFlag(argv, 'o', "--output"))
+	return prints[name] && (name != "sort" && name != "base64" || !hasFlag(argv, 'o', "--output"))
 }
 
 // prints are the commands that do nothing with what they read but print it.
-var prints = words("cat tac head tail nl sort grep egrep fgrep rg cut tr jq env printenv set export declare typeset echo printf terraform tofu kubectl oc vault heroku doppler flyctl fly railway helm aws gcloud az docker podman sudo command time rev column")
+var prints = words("cat tac head tail nl sort grep egrep fgrep rg cut tr jq env printenv set export declare typeset echo printf terraform tofu kubectl oc vault heroku doppler flyctl fly railway helm aws gcloud az docker podman sudo command time rev column base64 gzip gunzip zcat")
 
 // withholds reports whether what a command reads of a file does not come out: by what it is
 // itself, or by the filter behind it.

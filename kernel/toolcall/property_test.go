@@ -72,7 +72,7 @@ func TestDecisionIgnoresOrderAndWhiteSpace(t *testing.T) {
 	calls := []toolcall.Call{
 		call("run", `{"cmd":"rm","args":["-rf","/"],"cwd":"/tmp","url":"http://10.0.0.1/"}`),
 		call("send_email", `{"to":"a@b.example","body":"AKIAABCDEFGHIJKLMNOP","url":"https://x.example","path":"../x"}`),
-		call("multi", `{"sql":"DROP TABLE x","path":"/etc/passwd","command":"sudo ls","deep":{"b":[1,{"url":"file:///x"}],"a":true}}`),
+		call("multi", `{"sql":"DROP TABLE x","path":"/etc/passwd","command":"sudo id","deep":{"b":[1,{"url":"file:///x"}],"a":true}}`),
 		call("ok", `{"a":"hello","b":{"c":[1,2,3],"d":"world"},"path":"a.txt","url":"https://example.com"}`),
 	}
 	for _, sc := range toolcall.Scenarios() {

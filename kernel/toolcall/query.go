@@ -43,7 +43,7 @@ func (r *reading) query(text string) {
 	testing := r.testing && !strings.Contains(text, `\c`)
 	for _, statement := range all {
 		testing = testing && !isWord(statement, 0, "USE")
-		if losesScratch(statement, made) || testing && losesRows(statement) {
+		if r.losesScratch(statement, made) || testing && losesRows(statement) {
 			continue
 		}
 		r.reachesBeyond(statement)

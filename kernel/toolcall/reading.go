@@ -36,6 +36,8 @@ type reading struct {
 	outward   bool              // some argument names a place outside
 	everyday  bool              // what is written is what such a file has on any day
 	nested    int               // shells within shells, see maxNested
+	prunes    int               // tables of cron that get shorter, see dropsJobs
+	rooted    int               // those of them that have the rights of root
 	calls     int               // functions and aliases within each other
 	invokes   int               // functions and aliases in all
 	version   int               // of the variables and folders of all shells
@@ -59,6 +61,7 @@ type reading struct {
 	near    Invariant    // that the call comes near to
 
 	asks      string    // the request as it was written
+	loss      *bool     // it says that something is to go; nil until somebody asks
 	last      passage   // its last turn
 	arguments string    // of the call, folded
 	texts     []string  // the short ones as they were written
@@ -90,7 +93,7 @@ func (r *reading) hears(c Call) {
 		seen[n] = o.Text
 	}
 	r.request, r.untrusted = newIndex(r.budget, c.Request, c.System), newIndex(r.budget, seen...)
-	r.asked = strings.TrimSpace(c.Request) != ""
+	r.asked, r.asks = strings.TrimSpace(c.Request) != "", c.Request
 	r.listen(c)
 }
 

@@ -34,6 +34,7 @@ var recipes = []recipe{
 	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
 	{name: newExpression(`\.tf(?:\.json)?$`), commands: provisioned, judge: (*reading).infrastructure, operates: atPlanning},
 	{name: newExpression(`\.(?:service|desktop)$`), commands: unitCommands},
+	{name: newExpression(`(?:^|/)logrotate\.(?:conf$|d/)`), commands: rotationCommands},
 	{name: newExpression(`(?:^|/)(?:\.husky|\.?githooks|hooks)/[a-z-]+$|\.(?:sh|bash|zsh)$|(?:^|/)\.(?:envrc|bashrc|zshrc|profile|bash_profile)$`), commands: func(text string) []string { return []string{text} }},
 	{name: newExpression(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|phtml|cfm)$`), commands: func(string) []string { return nil }, judge: (*reading).servedPage},
 	{name: newExpression(`\.(?:py|pyw|js|mjs|cjs|ts|mts|rb|php|pl|lua|go)$`), program: true, judge: (*reading).servedPage},
@@ -70,7 +71,7 @@ func (r *reading) writtenName(leaves []leaf) string {
 }
 
 // newText is what the argument is called that holds what a file will say.
-var newText = words("content contents text body newstr newstring newcontent filetext insert inserttext newtext replacement data code")
+var newText = words("content contents text body newstr newstring newcontent filetext insert inserttext newtext replacement data code codeedit")
 
 // recipe reads a file as what will run it does.
 func (r *reading) recipe(name, text string) {
@@ -535,7 +536,7 @@ var hookLine = regexp.MustCompile(`^(?:exec )?(?:set -[eux]+(?: -o pipefail|o pi
 
 // profileLine is a line of the start file of a shell that only sets how the shell looks,
 // completes and remembers.
-var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\s.-]*\)|(?:export )?(?:ZSH_THEME|HISTSIZE|SAVEHIST|HISTFILESIZE|HISTCONTROL|HIST_STAMPS|LANG|LC_\w+|TERM|COLORTERM|CLICOLOR|LSCOLORS|TZ|DISABLE_\w+|ENABLE_CORRECTION|COMPLETION_WAITING_DOTS|CASE_SENSITIVE|HYPHEN_INSENSITIVE|ZSH_\w*HIGHLIGHT\w*|FZF_DEFAULT_OPTS|BAT_THEME|KEYTIMEOUT)=(?:"[^"$\x60]*"|'[^']*'|[\w.:/-]*)|(?:export )?(?:EDITOR|VISUAL|PAGER)=["']?(?:vim?|nvim|nano|emacs|hx|micro|code(?: --wait)?|less(?: -\w+)?|bat)["']?|(?:setopt|unsetopt|shopt -s|bindkey|autoload|zstyle) [\w '":*.^\[\]{}=-]+|alias (?:ll|la|l|lt|gs|gst|gd|gl|glog|gp|gco|gc|ga|\.\.|\.\.\.|k|dc|dcu|tf|py|c)=(?:'[\w ./-]*'|"[\w ./-]*"|[\w./-]+)|source <\((?:kubectl|helm|gh|docker|npm|pip|rustup|deno|kind|minikube|flux|argocd|terraform) completion(?: -s)? (?:bash|zsh)\)|eval "\$\((?:starship init|direnv hook|zoxide init|mise activate|rbenv init -|pyenv init -|fnm env|thefuck --alias)(?: (?:bash|zsh|--use-on-cd))?\)"|export PATH="?(?:\$HOME|~)/(?:\.local/bin|\.cargo/bin|go/bin|\.npm-global/bin|\.deno/bin|\.bun/bin):\$PATH"?)$`)
+var profileLine = regexp.MustCompile(`^(?:plugins=\([\w\s.-]*\)|plugins\+=\([\w\s.-]*\)|(?:export )?(?:ZSH_THEME|HISTSIZE|SAVEHIST|HISTFILESIZE|HISTCONTROL|HIST_STAMPS|LANG|LC_\w+|TERM|COLORTERM|CLICOLOR|LSCOLORS|TZ|DISABLE_\w+|ENABLE_CORRECTION|COMPLETION_WAITING_DOTS|CASE_SENSITIVE|HYPHEN_INSENSITIVE|ZSH_\w*HIGHLIGHT\w*|FZF_DEFAULT_OPTS|BAT_THEME|KEYTIMEOUT)=(?:"[^"$\x60]*"|'[^']*'|[\w.:/-]*)|(?:export )?(?:EDITOR|VISUAL|PAGER)=["']?(?:vim?|nvim|nano|emacs|hx|micro|code(?: --wait)?|less(?: -\w+)?|bat)["']?|(?:setopt|unsetopt|shopt -s|bindkey|autoload|zstyle) [\w '":*.^\[\]{}=-]+|alias (?:ll|la|l|lt|gs|gst|gd|gl|glog|gp|gco|gc|ga|\.\.|\.\.\.|k|dc|dcu|tf|py|c)=(?:'[\w ./-]*'|"[\w ./-]*"|[\w./-]+)|source <\((?:kubectl|helm|gh|docker|npm|pip|rustup|deno|kind|minikube|flux|argocd|terraform) completion(?: -s)? (?:bash|zsh)\)|eval "\$\((?:starship init|direnv hook|zoxide init|mise activate|rbenv init -|pyenv init -|fnm env|thefuck --alias)(?: (?:bash|zsh|--use-on-cd))?\)"|export (?:NVM_DIR|PYENV_ROOT|SDKMAN_DIR|BUN_INSTALL|PNPM_HOME|GOPATH|GOROOT|JAVA_HOME|ANDROID_HOME|ANDROID_SDK_ROOT|VOLTA_HOME|DENO_INSTALL|RBENV_ROOT|ASDF_DIR|N_PREFIX|CARGO_HOME|RUSTUP_HOME|POETRY_HOME|WORKON_HOME|KUBECONFIG|DOTNET_ROOT|FLUTTER_ROOT|GRADLE_HOME|MAVEN_HOME|HOMEBREW_NO_\w+|DOCKER_BUILDKIT|COMPOSE_\w+|NEXT_TELEMETRY_DISABLED|DOTNET_CLI_TELEMETRY_OPTOUT|AWS_PROFILE|AWS_REGION|AWS_DEFAULT_REGION|GOOGLE_CLOUD_PROJECT)=(?:"(?:\$HOME)?(?:/opt|/usr/(?:local|lib))?[\w ./=@-]*"|(?:\$HOME|~)?[\w./=-]*|\$\(/usr/libexec/java_home(?: -v [\w.]+)?\)|"\$\(/usr/libexec/java_home(?: -v [\w.]+)?\)")|(?:\[ -s "(?:\$NVM_DIR/(?:nvm\.sh|bash_completion)|\$HOME/\.(?:nvm|sdkman/bin|asdf|bun)/[\w.-]+|\$BUN_INSTALL/_bun)" \] && )?(?:\.|source|\\\.) "?(?:\$NVM_DIR/(?:nvm\.sh|bash_completion)|\$HOME/\.(?:nvm|asdf)/[\w./-]+\.sh|\$HOME/\.sdkman/bin/sdkman-init\.sh|\$HOME/\.cargo/env|(?:\$HOME/|~/)\.fzf\.(?:zsh|bash)|(?:\$HOME|~)/\.bun/_bun|\$BUN_INSTALL/_bun|\$\(brew --prefix\)/[\w./-]+)"?|command -v pyenv >/dev/null \|\| export PATH="\$PYENV_ROOT/bin:\$PATH"|eval "\$\((?:/opt/homebrew/bin/brew shellenv|brew shellenv|pyenv virtualenv-init -|pyenv init --path|nodenv init -|fnm env --use-on-cd|atuin init (?:bash|zsh)|mcfly init (?:bash|zsh)|ssh-agent -s|opam env|luarocks path)\)"|export PATH="?(?:\$(?:PYENV_ROOT|BUN_INSTALL|PNPM_HOME|JAVA_HOME|ANDROID_HOME|GOPATH|VOLTA_HOME|DENO_INSTALL|CARGO_HOME|POETRY_HOME)(?:/[\w./-]+)?|/opt/homebrew/[\w./@-]+|/usr/local/(?:go/bin|opt/[\w./@-]+))(?::\$PATH)"?|export PATH="?\$PATH:(?:(?:\$HOME|~)/(?:\.local/bin|\.cargo/bin|go/bin|\.npm-global/bin|\.deno/bin|\.bun/bin|bin|\.dotnet/tools|\.composer/vendor/bin|\.pub-cache/bin|flutter/bin|Library/Android/sdk/[\w-]+)|/usr/local/go/bin|\$GOPATH/bin|\$\(go env GOPATH\)/bin|\$ANDROID_HOME/[\w-]+)"?|path\+=\([\w ./$~-]*\)|alias [a-z][\w-]{0,15}=(?:'(?:git|docker|docker compose|kubectl|npm|pnpm|yarn|make|terraform|bundle|cargo|go|python3?|ls|eza|bat|cd|nvim|vim|tmux|mvn|gradle|\./gradlew|composer|php artisan|rails|poetry|uv|pytest)(?: [\w ./:=@-]*)?'|"(?:git|docker|docker compose|kubectl|npm|pnpm|yarn|make|terraform|bundle|cargo|go|ls|eza|bat|cd)(?: [\w ./:=@-]*)?")|export PATH="?(?:\$HOME|~)/(?:\.local/bin|\.cargo/bin|go/bin|\.npm-global/bin|\.deno/bin|\.bun/bin):\$PATH"?)$`)
 
 // everydayText reports whether what a call writes into a file that starts code is what
 // such a file has on any day. An edit is judged by what it puts in.
@@ -562,6 +563,10 @@ func everydayForm(name string) *regexp.Regexp {
 		return hookLine
 	case profileName[path.Base(name)]:
 		return profileLine
+	case name == "/etc/hosts":
+		return knownHost
+	case strings.HasPrefix(name, "/etc/ssh/sshd_config.d/"):
+		return hardenedLogin
 	}
 	return nil
 }

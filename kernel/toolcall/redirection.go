@@ -35,7 +35,7 @@ func (s *shell) redirects(n *syntax.Stmt) {
 // writesEveryday reports whether a statement writes into a file that starts code only what such
 // a file has on any day.
 func (s *shell) writesEveryday(n *syntax.Stmt, d *syntax.Redirect, name string) bool {
-	form := everydayForm(name)
+	form := everydayForm(s.resolve(name))
 	if form == nil || d.Op == syntax.RdrOut && form == profileLine {
 		return false // the rest of a start file would be lost
 	}

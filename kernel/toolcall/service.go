@@ -105,7 +105,7 @@ var watchedServices = byCommand(
 	`az: (?:\S+ )*nsg rule (?:create|update) .*--source-address-prefix(?:es)?[= ]['"]?(?:\*|Internet|0\.0\.0\.0/0).*--destination-port-range(?:s)?[= ]['"]?(?:\*|22|3389|5432|3306)(?:['"]| |$)`,
 	`az: (?:\S+ )*firewall-rule create .*0\.0\.0\.0 .*255\.255\.255\.255`,
 	`doctl: databases firewalls append .*0\.0\.0\.0/0`,
-	`amtool: (?:\S+ )*silence add .*(?:\.[*+]|(?:-d|--duration)[= ]["']?(?:\d+y|\d{3,}d|\d{2,}w|\d{4,}h))`,
+	`amtool: (?:\S+ )*silence add .*(?:=~? ?["']?\.[*+]["']?(?: |$)|(?:-d|--duration)[= ]["']?(?:\d+y|\d{3,}d|\d{2,}w|\d{4,}h))`,
 	`splunk: (?:search .*\| *delete\b|clean (?:eventdata|all)\b|(?:remove|disable) (?:index|monitor|forward-server)\b|stop\b)`,
 	`systemctl: (?:\S+ )*(?:stop|disable|mask|kill) (?:\S+ )*`+watchers+`(?:\.service)?(?: |$)`,
 	`docker podman: (?:\S+ )*(?:stop|kill|rm) (?:\S+ )*(?:\S*[-_])?`+watchers+`(?:[-_]\w+)?(?: |$)`,

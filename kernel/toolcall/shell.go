@@ -57,6 +57,7 @@ type learned struct {
 	references   map[string]string // names that declare -n made stand for others
 	links        map[string]string // links that the text makes, in the folder it is in
 	written      map[string]string // what the text itself wrote into files
+	usual        map[string]bool   // files that start code, to which the text adds what is usual there
 	emptyFolders map[string]bool   // that the text has made, and nothing has filled
 }
 

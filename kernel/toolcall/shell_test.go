@@ -103,7 +103,7 @@ func TestPrivilegeEscalation(t *testing.T) {
 	check(t, table{
 		toolcall.PrivilegeEscalation,
 		join(bash(
-			`sudo ls`, `sudo -u root bash`, `s""udo id`, `echo pw | sudo -S id`, `doas sh`, `su - root -c id`, `pkexec bash`,
+			`sudo id`, `sudo -u root bash`, `s""udo id`, `echo pw | sudo -S id`, `doas sh`, `su - root -c id`, `pkexec bash`,
 			`chmod u+s ./x`, `chmod 4755 ./x`, `chmod +s /tmp/sh`, `chmod 777 /etc`, `chmod 666 /etc/passwd`, `setcap cap_setuid+ep ./x`,
 			`usermod -aG sudo me`, `docker run --privileged -it alpine`, `docker run -v /:/host alpine`, `docker run -v /var/run/docker.sock:/s alpine`,
 			`kubectl create clusterrolebinding x --clusterrole=cluster-admin --user=me`, `nsenter -t 1 -m sh`,

@@ -68,7 +68,7 @@ func (s *shell) erases(name string) {
 }
 
 // guardServices are the services that govern, record or protect.
-const guardServices = `(?:caddy|lex|auditd|rsyslogd?|syslog(?:-ng|d)?|systemd-journald|falco|fluentd|fluent-bit|td-agent|filebeat|auditbeat|promtail|vector|osqueryd?|wazuh-agent|ossec|splunkd?|datadog-agent|falcon-sensor|sysmon|apparmor|firewalld|ufw|clamav-daemon|fail2ban)`
+const guardServices = `(?:(?:caddy|lex)(?:[-_@]\S*)?|auditd|rsyslogd?|syslog(?:-ng|d)?|systemd-journald|falco|fluentd|fluent-bit|td-agent|filebeat|auditbeat|promtail|vector|osqueryd?|wazuh-agent|ossec|splunkd?|datadog-agent|falcon-sensor|sysmon|apparmor|firewalld|ufw|clamav-daemon|fail2ban)`
 
 var tamperCommands = byCommand(
 	`caddy: (?:reload|stop|adapt .*--overwrite|upgrade|add-package|remove-package)\b`,
@@ -87,7 +87,7 @@ var tamperCommands = byCommand(
 	`history: (?:-\S+ )*-[cwd]`,
 	`set: \+o history`,
 	`shopt: -u(?:o)? (?:history|cmdhist|histappend)`,
-	`journalctl: (?:\S+ )*--rotate$|.*--(?:vacuum-files|vacuum-\w+[= ](?:0|[1-6](?:d|days?)?\b|\d+(?:s|sec|seconds?|m|min|minutes?|h|hours?|ms|K|KB|B)?(?: |$)|[1-9]\d?M|"))`,
+	`journalctl: .*--(?:vacuum-files|vacuum-\w+[= ](?:0|[1-6](?:d|days?)?\b|\d+(?:s|sec|seconds?|m|min|minutes?|h|hours?|ms|K|KB|B)?(?: |$)|[1-9]\d?M|"))`,
 	`dmesg: (?:\S+ )*(?:-c|-C|--clear|--read-clear)\b`,
 	`setenforce: (?:0|(?i:permissive))`,
 	`auditctl: (?:-[eD]|-d |-W )`,

@@ -57,7 +57,11 @@ func (s *shell) executes(argv []string) {
 	case interpreter && remoteModule.MatchString(strings.Join(argv, " ")):
 		s.builds(strings.Fields(remoteModule.FindStringSubmatch(strings.Join(argv, " "))[1]))
 	case interpreter || isShell(name) || name == "source" || name == "." || name == "dpkg" || name == "rpm" || name == "apt" || name == "apt-get" || name == "installer":
-		for _, word := range argv[1:] {
+		words := argv[1:]
+		if program, arguments, given := programOf(argv); given && isShell(name) && program != "" {
+			words = arguments // the program itself is no file
+		}
+		for _, word := range words {
 			s.runs(name, word)
 		}
 	case name == "chmod":

@@ -1,0 +1,196 @@
+package toolcall
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Who wants a thing to be gone says so and names it: "delete orders-clone-0612". What is lost then
+// is the user's own decision, where it is one thing and no name of what others live on. Without
+// the verb a name is only spoken of, and a text that was read decides nothing: the words count
+// only where they are the user's. An environment, a cluster, an account or a project has more in
+// it than its name says, so that a name alone never takes it down.
+
+// toGo reports whether the user's own words name this thing and say that it is to go.
+func (r *reading) toGo(name string) bool {
+	name = strings.ToLower(strings.Trim(name, "`\"'[]{}/ "))
+	if len(name) < minNamed || len(name) > maxNamed || commonName[name] || inUse.MatchString(name) || strings.ContainsAny(name, unknownText) {
+		return false
+	}
+	if !r.asksForLoss() || !r.spend(costSearch*len(r.asks)) {
+		return false
+	}
+	return namedAlone(strings.ToLower(r.asks), name)
+}
+
+const (
+	minNamed = 4 // shorter names stand in sentences by chance
+	maxNamed = 200
+)
+
+// asksForLoss reports whether the user says that something is to go.
+func (r *reading) asksForLoss() bool {
+	if !r.asked || len(r.asks) > maxNamingRequest {
+		return false
+	}
+	if r.loss == nil {
+		asks := r.spend(costScreen*len(r.asks)) && lossWords.MatchString(r.asks)
+		r.loss = &asks
+	}
+	return *r.loss
+}
+
+// maxNamingRequest bounds a request that names what is to go: in a long one the name and the verb hardly
+// belong together.
+const maxNamingRequest = 4096
+
+// lossWords are how people say that something is to go, in the languages of their requests.
+var lossWords = newExpression(`(?i)\b(?:delet\w*|remov\w*|drop(?:ping|ped|pen)?|destroy\w*|wip(?:e|ing)|purg(?:e|ing)|nuke|truncat\w*|empty|flush|reset|recreate|tear (?:\w+ )?down|take (?:\w+ )?down|get rid|clear(?: out)?|clean(?: up)?|kill|decom\w*|retire|uninstall|deprovision|unload|overwrite|can go|may go|should go|has to go|throw \w+ (?:away|out)|` +
+	`lösch\w*|entfern\w*|wegwerfen|kann weg|können weg|soll weg|muss weg|hau\w* weg|platt|leeren|leer\w*|zurücksetz\w*|abräum\w*|droppen|setz\w* .{0,40}zurück|aufräum\w*|kann raus|` +
+	`verwijder\w*|weggooi\w*|mag weg|kan weg|leegmak\w*|opruim\w*|droppen|maak \w+ leeg|` +
+	`supprim\w*|effac\w*|vide[rz]?|enlev\w*|détrui\w*|retire[rz]?|vire[rz]?|` +
+	`borr\w*|elimin\w*|quita\w*|vacía\w*|vaciar|suprim\w*|` +
+	`apag\w*|remov\w*|exclu\w*|elimin\w*|` +
+	`cancell\w*|rimuov\w*|svuot\w*|` +
+	`usu[nńw]\w*|skasuj\w*|wyczyść|wywal|` +
+	`sil(?:in|elim|iver)?|kaldır\w*|temizle\w*|` +
+	`slet\w*|fjern\w*|radera|ta bort|poista|smaž\w*|odstra\w*|töröl\w*|șterge|удал\w*|снес\w*)\b|削除|消し|破棄|삭제|删除|刪除|清空`)
+
+// commonName are names that say nothing of which one is meant.
+var commonName = words("database databases table tables index schema cluster instance instances server servers bucket buckets volume volumes users user orders order customers customer accounts account payments payment invoices products transactions employees patients messages events sessions projects project repos repo files file data logs items default public root admin system postgres mysql test tests main data1 everything cache node nodes space stack group team site app apps service services namespace production staging")
+
+// namedAlone reports whether a name stands in a text as a word of its own.
+func namedAlone(text, name string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len(name)
+		if (from == 0 || !partOfName(text[from-1])) && (to == len(text) || !partOfName(text[to]) || endsSentence(text[to:])) {
+			return true
+		}
+		at = from + 1
+	}
+}
+
+func partOfName(c byte) bool {
+	return isWordByte(c) || c == '-' || c == '.' || c == '/' || c == '@' || c >= 0x80
+}
+
+// endsSentence reports whether a text begins with the end of a sentence, or with a word that a
+// language without spaces goes on with.
+func endsSentence(rest string) bool {
+	return rest[0] >= 0x80 || rest[0] == '.' && (len(rest) == 1 || rest[1] == ' ' || rest[1] == '\n')
+}
+
+// namesLoss reports whether all that a command takes away was named by the user as what is to go.
+func (s *shell) namesLoss(argv []string) bool {
+	if name := programName(argv[0]); len(argv) < 2 || !s.asksForLoss() || isShell(name) || isInterpreter(name) || takesDatabases[name] {
+		return false
+	}
+	line := strings.ToLower(strings.Join(argv, " "))
+	if !s.spend(costScreen*len(line)) || wideKind.MatchString(line) || everythingFlag.MatchString(line) || inUse.MatchString(line) {
+		return false
+	}
+	named := distinct(argv)
+	return len(named) > 0 && len(named) <= maxPlaces && !slices.ContainsFunc(named, func(n string) bool {
+		if strings.Contains(n, "://") || strings.Contains(n, "/") {
+			return !s.placeToGo(n)
+		}
+		return !s.toGo(n)
+	})
+}
+
+// takesDatabases are the commands that take whole databases, or run what they are told.
+var takesDatabases = words("dropdb mysqladmin mongosh mongo psql mysql mariadb sqlcmd redis-cli clickhouse-client cqlsh influx eval source find xargs ssh docker-compose terraform tofu terragrunt pulumi cdk ansible")
+
+// placeToGo reports the same of a file, a folder or a prefix of a store of objects. A bucket as a
+// whole, what a machine needs, and what stands for more than one place never are.
+func (s *shell) placeToGo(place string) bool {
+	if strings.ContainsAny(place, "*?[") {
+		return false
+	}
+	if _, in, found := strings.Cut(place, "://"); found {
+		bucket, key, _ := strings.Cut(in, "/")
+		return key != "" && s.toGo(bucket)
+	}
+	p := s.resolve(place)
+	if isVital(p) || isDevice(p) || systemFolder.MatchString(p) || strings.Count(p, "/") < 3 && strings.HasPrefix(p, "/") {
+		return false
+	}
+	return s.toGo(p) || s.toGo(path.Base(p))
+}
+
+// sparing takes back what the judges of one command find destroyed.
+func (r *reading) sparing() func() {
+	losses := []Invariant{DestructiveCommand, DestructiveOperation, DestructiveQuery}
+	before := make([]bool, len(losses))
+	for i, v := range losses {
+		before[i] = r.broken[v]
+	}
+	return func() {
+		for i, v := range losses {
+			if !before[i] {
+				delete(r.broken, v)
+			}
+		}
+	}
+}
+
+// distinct are the words of a command that could be the name of one thing: behind its flags, or
+// the values of those that name one.
+func distinct(argv []string) []string {
+	var out []string
+	add := func(w string) {
+		for part := range strings.SplitSeq(w, ",") {
+			if len(part) >= minNamed && strings.ContainsAny(part, "0123456789-_./") {
+				out = append(out, part)
+			}
+		}
+	}
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		flag, value, joined := strings.Cut(w, "=")
+		switch {
+		case !strings.HasPrefix(w, "-"):
+			add(w)
+		case identifierFlag.MatchString(flag) && joined:
+			add(value)
+		case identifierFlag.MatchString(flag):
+			add(wordAt(argv, i+1))
+			i++
+		case !joined && !switchFlag.MatchString(w):
+			i++ // its value
+		}
+	}
+	return out
+}
+
+// switchFlag are flags without a value.
+var switchFlag = newExpression(`^(?:-[rRfyqvIi]+|--(?:force|yes|quiet|recursive|purge|now|wait|no-wait|assume-yes|auto-approve|non-interactive|delete|if-exists|ignore-not-found|volumes|skip-\S+|no-\S+|delete-\S+|confirm|verbose|dry-run|cleanup|remove-\S+|allow-\S+))$`)
+
+// wideKind is what has more in it than its name says.
+var wideKind = newExpression(`\b(?:organi[sz]ations?|projects?|accounts?|subscriptions?|resource-?groups?|group|namespaces?|ns|nodes?|clusters?|zones?|domains?|folders?|tenants?|vaults?|keys?|keyrings?|repos?(?:itory|itories)?|environments?|workspaces?|realms?|catalogs?|buckets?|rb|backups?|recovery\S*|snapshots?|users?|roles?|polic(?:y|ies)|networks?|vpcs?|pvc?s?|crds?)\s+(?:delete|destroy|remove|rm|purge|terminate|wipe)\b|\b(?:delete|destroy|remove|rm|purge|terminate|wipe)[- ](?:organi[sz]ations?|projects?|accounts?|subscriptions?|resource-?groups?|group|namespaces?|ns|nodes?|\w*clusters?|\w*zones?|domains?|folders?|tenants?|vaults?|keys?|repos?(?:itory)?|environments?|workspaces?|realms?|catalogs?|buckets?|\w*backups?|recovery\S*|users?|roles?|polic(?:y|ies)|networks?|vpcs?|pvc?s?|crds?)\b`)
+
+// everythingFlag makes a command take more than it names.
+var everythingFlag = newExpression(`(?:^| )(?:--all(?:-\w+)?|-A|--everything|--cascade|-r all)(?: |$)`)
+
+// identifiers are the values of the flags that say which thing a command is about.
+func identifiers(argv []string) []string {
+	var out []string
+	for i, w := range argv {
+		flag, value, joined := strings.Cut(w, "=")
+		if !identifierFlag.MatchString(flag) {
+			continue
+		}
+		if !joined {
+			value = wordAt(argv, i+1)
+		}
+		out = append(out, value)
+	}
+	return out
+}
+
+var identifierFlag = newExpression(`^--(?:[a-z]+-)*(?:identifiers?|ids?|names?|job|index|stream|topic|queue|function|connector)$`)
