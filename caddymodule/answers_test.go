@@ -253,7 +253,11 @@ func TestStreamsThatEndAnywhere(t *testing.T) {
 	}
 	for _, e := range endings {
 		s := newSite(t, `{}`, nil)
+		places := []int{len(e.body) - 1}
 		for at := 0; at < len(e.body); at += 1 + len(e.body)/25 {
+			places = append(places, at)
+		}
+		for _, at := range places {
 			s.model = answering(e.contentType, e.body[:at])
 			got := s.post(e.path, e.request, "X-Lex-Session", fmt.Sprint(at)).Body.String()
 			newest := s.get("/audits/recent?limit=1")["receipts"].([]any)[0].(map[string]any)
@@ -263,6 +267,9 @@ func TestStreamsThatEndAnywhere(t *testing.T) {
 			}
 			if newest["outcome"] == "aborted" && (!readable(strings.Split(e.contentType, ";")[0], got) || strings.Contains(got, weather.name)) {
 				t.Fatalf("%s, cut at %d: %q", e.name, at, got)
+			}
+			if newest["outcome"] == "answered" && !readable(strings.Split(e.contentType, ";")[0], got) {
+				t.Fatalf("%s, cut at %d, is complete: %q", e.name, at, got)
 			}
 		}
 	}

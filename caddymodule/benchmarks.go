@@ -147,8 +147,11 @@ func (r *benchmarkRow) created(now time.Time) time.Time {
 	}
 	v := r.members["created_at"]
 	t, ok := parseTime(v)
-	if !ok || !inUTC.MatchString(v.Str) {
+	switch {
+	case !ok || !inUTC.MatchString(v.Str):
 		r.fail("created_at must be a time in UTC, as RFC 3339 writes it")
+	case t.After(now.Add(store.BenchmarkAhead)): // it would be the latest row until then
+		r.fail("created_at must not be a time to come")
 	}
 	return t
 }
@@ -226,7 +229,7 @@ func (s *sharedStore) cachedBenchmarks(ctx context.Context, now time.Time) ([]by
 	if now.Before(c.till) {
 		return c.body, c.etag, nil
 	}
-	rows, err := s.store.Benchmarks(ctx)
+	rows, err := s.store.Benchmarks(ctx, now)
 	if err != nil {
 		return nil, "", err
 	}

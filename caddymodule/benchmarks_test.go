@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 func benchSite(t *testing.T) *site {
@@ -145,6 +146,8 @@ func TestBenchmarkValidation(t *testing.T) {
 		"long notes":           change(`first`, strings.Repeat("a", 2001)),
 		"created_at no zone":   change(`2026-11-01T10:00:00Z`, `2026-11-01T10:00:00`),
 		"created_at elsewhere": change(`2026-11-01T10:00:00Z`, `2026-11-01T10:00:00+01:00`),
+		"created_at to come":   change(`2026-11-01`, `2226-11-01`),
+		"created_at tomorrow":  change(`2026-11-01T10:00:00Z`, time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339)),
 		"created_at a number":  change(`"2026-11-01T10:00:00Z"`, `1790000000`),
 		"too many successes":   change(`"bare_ci95":[34.9,48.4]`, `"bare_successes":201`),
 		"successes of a type":  change(`"bare_ci95":[34.9,48.4]`, `"bare_successes":"83"`),
@@ -169,6 +172,15 @@ func TestBenchmarkValidation(t *testing.T) {
 	}
 	if got := results(s); len(got) != 0 {
 		t.Errorf("an invalid publication left %v", got)
+	}
+}
+
+// Clocks may differ a little.
+func TestBenchmarksFromAClockThatIsAhead(t *testing.T) {
+	s := benchSite(t)
+	ahead := strings.Replace(row, "2026-11-01T10:00:00Z", time.Now().Add(time.Minute).UTC().Format(time.RFC3339), 1)
+	if w := publish(s, ahead); w.Code != http.StatusCreated || len(results(s)) != 1 {
+		t.Errorf("%d %s, then %v", w.Code, w.Body, results(s))
 	}
 }
 

@@ -137,8 +137,8 @@ func (c *interception) parse(body []byte) *apiError {
 		govern.FillUnknown(call.Parts, body)
 	}
 	c.call, c.body = call, body
-	if server, ok := c.dialect.(wire.ToolServer); ok {
-		c.dialect = server.Answering(call.Reply)
+	if reader, ok := c.dialect.(wire.AnswerReader); ok {
+		c.dialect = reader.Answering(call)
 	}
 	return nil
 }

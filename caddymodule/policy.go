@@ -232,7 +232,7 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 		return fmt.Errorf("checking the policy: %w", err)
 	}
 	g.Version = pipelineVersion + "+policy." + g.Kernel.PolicyHash()[:12]
-	p.setup, g.Setup, err = g.Describe(codeSetup(), p.Tools.ruleSet()).JSON()
+	p.setup, g.Setup, err = g.Describe(codeSetup(), p.Tools.ruleSet(), govern.IdentitySetup{Default: p.Identity, Modes: p.IdentityModes}).JSON()
 	p.governor = g
 	return err
 }

@@ -360,3 +360,67 @@ func TestResponsesCallsInTheLastFrame(t *testing.T) {
 		}
 	}
 }
+
+// Who runs a shell is what the request's tools say, because clients go by those: an answer
+// that calls a command of the client's a container's is not believed.
+func TestResponsesShellOfWhom(t *testing.T) {
+	const (
+		inContainer = `"environment":{"type":"container_reference","container_id":"cntr_1"}`
+		onMachine   = `"environment":{"type":"local"}`
+		local       = `{"type":"shell",` + onMachine + `}`
+		hosted      = `{"type":"shell","environment":{"type":"container_auto"}}`
+		referred    = `{"type":"shell",` + inContainer + `}`
+	)
+	shell := func(command, environment string) string {
+		return `{"id":"sh_1","type":"shell_call","status":"completed","call_id":"c_1","action":{"commands":["` + command + `"],"timeout_ms":null,"max_output_length":null},` + environment + `}`
+	}
+	for name, test := range map[string]struct {
+		tools, item string
+		decisions   string
+	}{
+		"a local shell":                           {local, shell("rm -rf /", inContainer), "blocked"},
+		"a shell of which nothing is said":        {`{"type":"shell"}`, shell("rm -rf /", inContainer), "blocked"},
+		"an environment nobody knows":             {`{"type":"shell","environment":{"type":"Container_auto"}}`, shell("rm -rf /", inContainer), "blocked"},
+		"no shell":                                {`{"type":"function","name":"f"}`, shell("rm -rf /", inContainer), "blocked"},
+		"a local shell and a container":           {local + "," + hosted, shell("rm -rf /", inContainer), "blocked"},
+		"a harmless command of a local shell":     {local, shell("ls", inContainer), "approved"},
+		"a container, and the call is the user's": {hosted, shell("rm -rf /", onMachine), "blocked"},
+		"a container":                             {hosted, shell("rm -rf /", inContainer), ""},
+		"a container that the client made":        {referred, shell("rm -rf /", inContainer), ""},
+		"a client's search for tools":             {`{"type":"tool_search","execution":"client"}`, `{"id":"t_1","type":"tool_search_call","call_id":"c_1","execution":"server","arguments":{"goal":"weather"}}`, "approved"},
+		"the provider's search for tools":         {`{"type":"tool_search"}`, `{"id":"t_1","type":"tool_search_call","call_id":"c_1","execution":"server","arguments":{"goal":"weather"}}`, ""},
+	} {
+		for _, streamed := range []bool{false, true} {
+			contentType, answer := "application/json", reply(said("msg_1", "I look."), test.item)
+			if streamed {
+				contentType, answer = "text/event-stream", replyStream([]string{"I look."}, test.item)
+			}
+			s := newSite(t, `{}`, answering(contentType, answer))
+			w := s.post("/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"input":"Hello","tools":[%s]}`, streamed, test.tools))
+			var decisions []string
+			for _, c := range s.calls() {
+				decisions = append(decisions, text(c["decision"]))
+			}
+			if got := strings.Join(decisions, " "); got != test.decisions {
+				t.Errorf("%s, streamed %v: decided %q, want %q", name, streamed, got, test.decisions)
+			}
+			if passed := strings.Contains(w.Body.String(), `"c_1"`); passed != (test.decisions != "blocked") {
+				t.Errorf("%s, streamed %v: %s", name, streamed, w.Body)
+			}
+			skipped := fmt.Sprint(skippedOf(s.turns()[0]))
+			if strings.Contains(skipped, "tool_call") != (test.decisions == "") {
+				t.Errorf("%s, streamed %v: skipped %s", name, streamed, skipped)
+			}
+		}
+	}
+}
+
+// Nobody knows what tools the request had whose answer is fetched from the provider.
+func TestResponsesShellOfAStoredAnswer(t *testing.T) {
+	item := `{"id":"sh_1","type":"shell_call","status":"completed","call_id":"c_1","action":{"commands":["rm -rf /"]},"environment":{"type":"container_reference"}}`
+	s := newSite(t, `{}`, answering("application/json", reply(item)))
+	w := s.send(http.MethodGet, "/v1/responses/resp_1", "")
+	if calls := s.calls(); len(calls) != 1 || calls[0]["decision"] != "blocked" || strings.Contains(w.Body.String(), "c_1") {
+		t.Errorf("%v, %s", calls, w.Body)
+	}
+}

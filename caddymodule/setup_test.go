@@ -70,6 +70,10 @@ func TestAnotherSetupIsAnotherDocument(t *testing.T) {
 		"embedder":     {"embedder": map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "e"}},
 		"its length":   {"embedder": map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "e", "dimensions": 8}},
 		"judge":        {"judge": map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "e"}},
+		"no memory":    {"memory": 0},
+		"memory":       {"memory": 7},
+		"identity":     {"policy": map[string]any{"identity": "minimal"}},
+		"its choice":   {"policy": map[string]any{"identity_modes": []string{"full", "minimal"}}},
 		"its failures": {"judge": map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "e", "fail": "refuse"}},
 	} {
 		s := newSiteWith(t, `{}`, options, answering("application/json", completion("Paris.")))
@@ -79,6 +83,26 @@ func TestAnotherSetupIsAnotherDocument(t *testing.T) {
 			t.Errorf("%s and %s have one setup: %s", name, other, document)
 		}
 		seen[document] = name
+	}
+}
+
+// Named policies that differ in no number of the kernel's are told apart by their receipts.
+func TestPoliciesThatDifferInTheirSetup(t *testing.T) {
+	policies := map[string]any{
+		"short": map[string]any{"memory": 1}, "long": map[string]any{"memory": 50}, "usual": map[string]any{}, "bare": map[string]any{"identity": "none"},
+	}
+	setups := make(map[string]string)
+	for name := range policies {
+		s := newSiteWith(t, `{"policy":"`+name+`"}`, map[string]any{"policies": policies}, answering("application/json", completion("Paris.")))
+		govern(s, question)
+		_, document := setupOf(s)
+		if other, known := setups[document]; known {
+			t.Errorf("the policies %s and %s have one setup: %s", name, other, document)
+		}
+		setups[document] = name
+		if r := s.receipts()[0]; !strings.Contains(s.post("/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`).Body.String(), `"valid":true`) {
+			t.Errorf("%s: the receipt does not verify", name)
+		}
 	}
 }
 

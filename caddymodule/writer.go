@@ -39,7 +39,7 @@ type answerReader interface {
 var (
 	errStopped        = errors.New("the answer was stopped")
 	errAnswerTooLarge = errors.New("the answer is too large")
-	errCutFrame       = errors.New("the answer ends within a frame")
+	errCutFrame       = errors.New("the answer ends within a frame or an array")
 	errNoHijack       = errors.New("a governed connection cannot be taken over")
 )
 

@@ -533,7 +533,7 @@ func TestGuardsAndTheirReceipts(t *testing.T) {
 	guard.Budget, guard.Required = govern.NewBudget(0.25), true
 	g, _ := newGovernor(t)
 	g.Guards = []*govern.Guard{guard}
-	s := g.Describe(release, toolcall.RuleSet{})
+	s := g.Describe(release, toolcall.RuleSet{}, govern.IdentitySetup{})
 	want := govern.GuardSetup{Name: "g", Model: "m", Roles: model.Roles, Ask: govern.AskAlways, Low: 0.05, High: 0.95, Required: true, Budget: 0.25}
 	if len(s.Guards) != 1 || s.Guards[0].Name != want.Name || s.Guards[0].Budget != want.Budget || !s.Guards[0].Required || s.Guards[0].Ask != want.Ask {
 		t.Errorf("%+v", s.Guards)
@@ -549,7 +549,7 @@ func TestGuardsAndTheirReceipts(t *testing.T) {
 		t.Error(err)
 	}
 	guard.Ask, guard.Required = govern.AskObserve, false
-	observed := g.Describe(release, toolcall.RuleSet{})
+	observed := g.Describe(release, toolcall.RuleSet{}, govern.IdentitySetup{})
 	if err := compare("observed", observed); err != nil {
 		t.Errorf("a guard that only observes: %v", err)
 	}

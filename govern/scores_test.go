@@ -20,7 +20,7 @@ func scored(t *testing.T, prompt string) (kernel.Receipt, govern.Setup) {
 	t.Helper()
 	g, _ := newGovernor(t)
 	r := commit(t, g, judge(t, ask(t, g, "s", prompt), "Paris."), "Paris.")
-	return r.Receipt, g.Describe(release, toolcall.RuleSet{})
+	return r.Receipt, g.Describe(release, toolcall.RuleSet{}, govern.IdentitySetup{})
 }
 
 // Who has the prompt can score it again; a receipt with other scores than the detector's is
@@ -110,7 +110,7 @@ func TestEqualScoresOfAnotherBuild(t *testing.T) {
 // history with an attack in it, instructions of the application, a second turn.
 func TestNoTurnIsBlamed(t *testing.T) {
 	g, _ := newGovernor(t)
-	s := g.Describe(release, toolcall.RuleSet{})
+	s := g.Describe(release, toolcall.RuleSet{}, govern.IdentitySetup{})
 	user := func(text string) wire.Message { return wire.Message{Role: wire.User, Text: text} }
 	assistant := wire.Message{Role: wire.Assistant, Text: "Yes."}
 	compared := 0

@@ -25,8 +25,11 @@ type Setup struct {
 	Guards   []GuardSetup  `json:"guards,omitempty"`
 	Tools    ToolSetup     `json:"tools"`
 	// Constitution and Refusal are hashes of the texts of the policy.
-	Constitution string `json:"constitution"`
-	Refusal      string `json:"refusal"`
+	Constitution string        `json:"constitution"`
+	Refusal      string        `json:"refusal"`
+	Identity     IdentitySetup `json:"identity"`
+	// Memory is how many turns of a session the model is told of again.
+	Memory int `json:"memory"`
 }
 
 // CodeSetup is the version of this software, as far as the build knows it.
@@ -57,6 +60,13 @@ type JudgeSetup struct {
 	Local    string `json:"local"`
 	Model    string `json:"model,omitzero"`
 	Required bool   `json:"required,omitzero"` // an answer without its verdict is refused
+}
+
+// IdentitySetup is which system text the model gets: by default, and by which modes requests
+// may choose another.
+type IdentitySetup struct {
+	Default string   `json:"default"`
+	Modes   []string `json:"modes"`
 }
 
 // GuardSetup is a guard, and when it is asked.
@@ -101,9 +111,9 @@ type ToolRule struct {
 	Condition string `json:"condition"`
 }
 
-// Describe returns the governor's setup. It is made of a complete governor, except for the
-// store.
-func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet) Setup {
+// Describe returns the governor's setup, for which its owner says what the governor does not
+// know. It is made of a complete governor, except for the store.
+func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet, identity IdentitySetup) Setup {
 	s := Setup{
 		Code:         code,
 		Detector:     DetectorSetup{DetectorLocal, g.Detector.Version(), g.Detector.SHA256()},
@@ -111,6 +121,7 @@ func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet) Setup {
 		Judge:        JudgeSetup{Local: g.LocalJudge()},
 		Tools:        ToolSetup{toolcall.WeightsSHA256(), describeRules(rules)},
 		Constitution: sha256Hex([]byte(g.Constitution)), Refusal: sha256Hex([]byte(g.RefusalText)),
+		Identity: identity, Memory: g.Memory,
 	}
 	if g.Embedder != nil {
 		s.Embedder.Model = plainName(g.Embedder.Model())

@@ -30,13 +30,23 @@ func SortKeys(keys []Key) {
 	})
 }
 
+// BenchmarkAhead is how far the clock of who publishes a benchmark may be ahead.
+const BenchmarkAhead = 5 * time.Minute
+
 // LatestBenchmarks returns the latest row of every benchmark, sorted by name.
 // rows are in the order in which they were published; of equally late rows the
-// last stands.
-func LatestBenchmarks(rows []Benchmark) []Benchmark {
+// last stands. One from a time to come counts as earlier than all others, because it
+// would hide each row that is published until then.
+func LatestBenchmarks(rows []Benchmark, now time.Time) []Benchmark {
+	at := func(row Benchmark) time.Time { // no row knows a time to come
+		if row.CreatedAt.After(now.Add(BenchmarkAhead)) {
+			return time.Time{}
+		}
+		return row.CreatedAt
+	}
 	latest := make(map[string]Benchmark)
 	for _, row := range rows {
-		if old, ok := latest[row.Benchmark]; !ok || !row.CreatedAt.Before(old.CreatedAt) {
+		if old, ok := latest[row.Benchmark]; !ok || !at(row).Before(at(old)) {
 			latest[row.Benchmark] = row
 		}
 	}

@@ -116,8 +116,9 @@ type Store interface {
 	Publish(ctx context.Context, rows []Benchmark) error
 
 	// Benchmarks returns the latest row of every benchmark by CreatedAt, of
-	// equally late ones the one published last, sorted by name.
-	Benchmarks(ctx context.Context) ([]Benchmark, error)
+	// equally late ones the one published last, sorted by name. A row from after now and
+	// [BenchmarkAhead] stands only where no other does.
+	Benchmarks(ctx context.Context, now time.Time) ([]Benchmark, error)
 
 	// Check returns nil when the store could serve a read and a write now, and
 	// [ErrUnavailable] otherwise.

@@ -144,18 +144,18 @@ func (s *arraySplitter) endFrame(end int) {
 }
 
 // Last implements [Splitter]. An element that is cut is read like every other, and what
-// has no element is a comment.
+// has no element is a comment. An array that nobody closed ends in one, which may be empty.
 func (s *arraySplitter) Last() (Frame, bool) {
 	f := Frame{Raw: bytes.Clone(s.buf[s.start:]), Comment: s.value < 0}
 	if !f.Comment {
 		f.Data = f.Raw[s.value-s.start:]
 	}
-	return f, len(f.Raw) > 0
+	return f, len(f.Raw) > 0 || s.opened
 }
 
 // Ended implements [Splitter]. An element ends with its last byte, so one that is left over is
-// cut.
-func (*arraySplitter) Ended(last Frame) (Frame, bool) { return last, last.Comment }
+// cut, and an array that is not closed is cut behind any: more may have followed.
+func (s *arraySplitter) Ended(last Frame) (Frame, bool) { return last, last.Comment && !s.opened }
 
 // Interface guard
 var _ Splitter = (*arraySplitter)(nil)

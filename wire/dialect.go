@@ -91,9 +91,14 @@ type ToolServer interface {
 	// Listens reports whether a call with this HTTP method needs no body, because the
 	// client only listens to the server.
 	Listens(method string) bool
-	// Answering returns the dialect as it reads the answer to a call: a stream is over when
-	// all requests that wait in the call are answered, and no sooner.
-	Answering(r Reply) Dialect
+}
+
+// An AnswerReader is a dialect in which what an answer says depends on what was asked: in
+// JSON-RPC a stream is over when all requests that wait in the call are answered, and no
+// sooner; in OpenAI's Responses API the tools of the call tell who runs a command.
+type AnswerReader interface {
+	// Answering returns the dialect as it reads the answer to a call.
+	Answering(r Request) Dialect
 }
 
 // A Resumer is a [StreamWriter] of a dialect in which a stream may end before the
@@ -260,6 +265,7 @@ type Request struct {
 	Tools []ToolDefinition
 	// Calls are calls of tools that the caller asks a [ToolServer] for.
 	Calls  []ToolCall
+	hosted responsesHosted // of Tools
 	prompt string
 }
 

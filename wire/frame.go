@@ -80,7 +80,8 @@ type Splitter interface {
 	// is the last call but for Ended.
 	Last() (Frame, bool)
 	// Ended returns that frame as it can be sent on, with the end that it lacks, so that
-	// something can follow. It reports false if the stream broke off within the frame.
+	// something can follow. It reports false if the stream broke off within the frame, or
+	// within what all frames stand in.
 	Ended(last Frame) (Frame, bool)
 }
 

@@ -218,8 +218,8 @@ func looseText(body []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// Answering implements [ToolServer].
-func (mcp) Answering(r Reply) Dialect { return &mcpAnswering{waiting: r.waiting} }
+// Answering implements [AnswerReader].
+func (mcp) Answering(r Request) Dialect { return &mcpAnswering{waiting: r.Reply.waiting} }
 
 // mcpAnswering is mcp for the answer to one call.
 type mcpAnswering struct {
@@ -531,8 +531,9 @@ func (s *mcpStream) Note(text string) []byte { return AppendComment(nil, text) }
 
 // Interface guards
 var (
-	_ Dialect    = mcp{}
-	_ ToolServer = mcp{}
-	_ ToolServer = (*mcpAnswering)(nil)
-	_ Resumer    = (*mcpStream)(nil)
+	_ Dialect      = mcp{}
+	_ ToolServer   = mcp{}
+	_ ToolServer   = (*mcpAnswering)(nil)
+	_ AnswerReader = mcp{}
+	_ Resumer      = (*mcpStream)(nil)
 )

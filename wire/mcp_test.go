@@ -311,7 +311,7 @@ func TestMCPEventsOfACall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answering := d.(wire.ToolServer).Answering(call.Reply)
+		answering := d.(wire.AnswerReader).Answering(call)
 		events := answering.Events()
 		var got []int
 		for i, id := range test.ids {

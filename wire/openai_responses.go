@@ -10,7 +10,9 @@ import (
 )
 
 // responses is OpenAI's Responses API.
-type responses struct{}
+type responses struct {
+	hosted responsesHosted // in the answer to a call
+}
 
 // Name implements [Dialect].
 func (responses) Name() string { return "openai_responses" }
@@ -55,9 +57,12 @@ func (responses) Request(body []byte) (Request, error) {
 		}
 	}
 	r.prompt = responsesPrompt(r.Parts)
-	r.Tools = responsesTools(root)
+	r.Tools, r.hosted = responsesTools(root), responsesHostedBy(root)
 	return r, nil
 }
+
+// Answering implements [AnswerReader].
+func (responses) Answering(r Request) Dialect { return responses{hosted: r.hosted} }
 
 // checkResponses refuses values of the wrong type where they decide what is asked, or
 // what the call goes on from.
@@ -107,7 +112,7 @@ func responsesPrompt(parts []Part) string {
 }
 
 // Response reads an answer that is not streamed, or that was kept and is fetched later.
-func (responses) Response(body []byte) (Response, error) {
+func (d responses) Response(body []byte) (Response, error) {
 	root, err := parse(body)
 	if err != nil {
 		return Response{}, err
@@ -115,7 +120,7 @@ func (responses) Response(body []byte) (Response, error) {
 	if !root.Get("output").IsArray() {
 		return Response{}, invalid("output is not an array")
 	}
-	var w walk
+	w := walk{hosted: d.hosted}
 	if responsesAnswer(&w, root); w.err != nil {
 		return Response{}, w.err
 	}
@@ -147,7 +152,7 @@ func (responses) Response(body []byte) (Response, error) {
 	}
 	r.text = cmp.Or(said, joinText(r.Parts, RefusalText))
 	for i, item := range root.Get("output").Array() {
-		if responsesRunByClient(item) {
+		if d.hosted.runByClient(item) {
 			r.Calls = append(r.Calls, responsesCallOf(item, strconv.Itoa(i)))
 		}
 	}
@@ -284,6 +289,7 @@ func (responses) Authorize(key string) (name, value string) { return "Authorizat
 
 // Interface guards
 var (
-	_ Dialect = responses{}
-	_ Asker   = responses{}
+	_ Dialect      = responses{}
+	_ AnswerReader = responses{}
+	_ Asker        = responses{}
 )

@@ -34,16 +34,47 @@ var responsesCalls = map[string]responsesCall{
 	"mcp_approval_request": {arguments: "arguments", result: notApproved},
 }
 
-// responsesRunByClient reports whether an item is a call that a client runs by itself, or
-// approves. The calls of a shell and of the search for tools are among them, unless the
-// item says that the provider runs them.
-func responsesRunByClient(item gjson.Result) bool {
+// responsesHosted tells which tools the provider runs by itself, of those that clients may
+// run too. That is what the request shows: clients go by their own tools, whatever an answer
+// says of a call. The zero value is where no request is known.
+type responsesHosted struct{ shell, toolSearch bool }
+
+// responsesHostedBy reads the tools of a request. One that the client might run as well
+// makes all of its type the client's. Those in items of the input show nothing: they may
+// have come in an answer.
+func responsesHostedBy(root gjson.Result) responsesHosted {
+	hosts := func(kind string, hosted func(tool gjson.Result) bool) bool {
+		there, all := false, true
+		root.Get("tools").ForEach(func(_, tool gjson.Result) bool {
+			if tool.Get("type").Str == kind {
+				there, all = true, all && hosted(tool)
+			}
+			return all
+		})
+		return there && all
+	}
+	return responsesHosted{
+		shell: hosts("shell", func(tool gjson.Result) bool {
+			environment := tool.Get("environment.type").Str
+			return environment == "container_auto" || environment == "container_reference"
+		}),
+		toolSearch: hosts("tool_search", func(tool gjson.Result) bool {
+			execution := tool.Get("execution")
+			return execution.Type == gjson.Null || execution.Str == "server"
+		}),
+	}
+}
+
+// runByClient reports whether an item is a call that a client runs by itself, or approves.
+// The calls of a shell and of the search for tools are among them, unless both the request
+// and the item say that the provider runs them.
+func (h responsesHosted) runByClient(item gjson.Result) bool {
 	kind := item.Get("type").Str
 	switch kind {
 	case "shell_call":
-		return item.Get("environment.type").Str != "container_reference"
+		return !h.shell || item.Get("environment.type").Str != "container_reference"
 	case "tool_search_call":
-		return item.Get("execution").Str != "server"
+		return !h.toolSearch || item.Get("execution").Str != "server"
 	}
 	_, known := responsesCalls[kind]
 	return known
@@ -140,7 +171,7 @@ func (r *responsesReader) readCalls(e *Event, kind string, known responsesEvent,
 		r.readPiece(e, known, event)
 		return
 	}
-	if item := event.Get("item"); responsesRunByClient(item) {
+	if item := event.Get("item"); r.hosted.runByClient(item) {
 		key := r.callKey(e, event)
 		if kind == "response.output_item.added" {
 			r.begin(e, responsesCallOf(item, key), item)
@@ -149,7 +180,7 @@ func (r *responsesReader) readCalls(e *Event, kind string, known responsesEvent,
 		}
 	}
 	for i, item := range event.Get("response.output").Array() {
-		if responsesRunByClient(item) {
+		if r.hosted.runByClient(item) {
 			r.tell(e, responsesCallOf(item, r.indexes.key(i)), item)
 		}
 	}

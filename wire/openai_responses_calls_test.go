@@ -35,8 +35,19 @@ const responsesCallItems = `
 	{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}},
 	{"type":"code_interpreter_call","id":"ci_1","status":"completed","code":"print(1)"}`
 
+// hostingResponses is the dialect of an answer to a request whose tools the provider runs.
+func hostingResponses(t testing.TB) wire.Dialect {
+	t.Helper()
+	d := dialect(t, "openai_responses")
+	call, err := d.Request([]byte(`{"input":"x","tools":[{"type":"shell","environment":{"type":"container_auto"}},{"type":"tool_search"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.(wire.AnswerReader).Answering(call)
+}
+
 func TestResponsesCalls(t *testing.T) {
-	r, err := dialect(t, "openai_responses").Response([]byte(`{"id":"resp_1","status":"completed","output":[` + responsesCallItems + `]}`))
+	r, err := hostingResponses(t).Response([]byte(`{"id":"resp_1","status":"completed","output":[` + responsesCallItems + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +65,65 @@ func TestResponsesCalls(t *testing.T) {
 	}
 	if !slices.Equal(r.Calls, want) {
 		t.Errorf("got %+v", r.Calls)
+	}
+}
+
+// Whether the provider runs a command, or a search for tools, is what the request's tools
+// say, and not the answer alone.
+func TestResponsesCallsOfHostedTools(t *testing.T) {
+	const container, server = `"environment":{"type":"container_reference","container_id":"x"}`, `"execution":"server"`
+	d := dialect(t, "openai_responses")
+	for name, test := range map[string]struct{ request, item, calls string }{
+		"nothing said":                      {`{}`, container, "shell"},
+		"a shell without an environment":    {`{"tools":[{"type":"shell"}]}`, container, "shell"},
+		"a shell with null":                 {`{"tools":[{"type":"shell","environment":null}]}`, container, "shell"},
+		"a local shell":                     {`{"tools":[{"type":"shell","environment":{"type":"local"}}]}`, container, "shell"},
+		"one of each":                       {`{"tools":[{"type":"shell","environment":{"type":"container_auto"}},{"type":"shell"}]}`, container, "shell"},
+		"a container":                       {`{"tools":[{"type":"function","name":"f"},{"type":"shell","environment":{"type":"container_auto"}}]}`, container, ""},
+		"the client's container":            {`{"tools":[{"type":"shell","environment":{"type":"container_reference","container_id":"x"}}]}`, container, ""},
+		"a local call beside a container":   {`{"tools":[{"type":"shell","environment":{"type":"container_auto"}}]}`, `"environment":{"type":"local"}`, "shell"},
+		"a container in an earlier answer":  {`{"input":[{"type":"tool_search_output","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}]}`, container, "shell"},
+		"a container among additional ones": {`{"input":[{"type":"additional_tools","role":"developer","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}]}`, container, "shell"},
+		"no search":                         {`{}`, server, "tool_search"},
+		"a search by the client":            {`{"tools":[{"type":"tool_search","execution":"client"}]}`, server, "tool_search"},
+		"a search by somebody":              {`{"tools":[{"type":"tool_search","execution":1}]}`, server, "tool_search"},
+		"a search by the server":            {`{"tools":[{"type":"tool_search","execution":"server"}]}`, server, ""},
+		"a search":                          {`{"tools":[{"type":"tool_search"}]}`, server, ""},
+		"a search that the client is to do": {`{"tools":[{"type":"tool_search"}]}`, `"execution":"client"`, "tool_search"},
+	} {
+		call, err := d.Request([]byte(test.request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := d.(wire.AnswerReader).Answering(call)
+		item := `{"type":"shell_call","call_id":"c","action":{"commands":["ls"]},` + test.item + `}`
+		if strings.Contains(test.item, "execution") {
+			item = `{"type":"tool_search_call","call_id":"c","arguments":{"goal":"find"},` + test.item + `}`
+		}
+		whole, err := d.Response([]byte(`{"id":"r","status":"completed","output":[` + item + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		streamed, _, err := gatherFrom(t, d, responsesStream(
+			`{"type":"response.output_item.added","output_index":0,"item":`+item+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+item+`}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[`+item+`]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for way, calls := range map[string][]wire.ToolCall{"whole": whole.Calls, "streamed": streamed} {
+			var names []string
+			for _, c := range calls {
+				names = append(names, c.Name)
+			}
+			if got := strings.Join(names, " "); got != test.calls {
+				t.Errorf("%s, %s: %q, want %q", name, way, got, test.calls)
+			}
+		}
+		for _, p := range whole.Parts {
+			if p.Kind == wire.Arguments && p.Called != (test.calls != "") {
+				t.Errorf("%s: %s is called: %v", name, p.Path, p.Called)
+			}
+		}
 	}
 }
 
@@ -110,7 +180,11 @@ func responsesStream(events ...string) (stream []byte) {
 // gatherCalls puts the calls of a stream together.
 func gatherCalls(t testing.TB, stream []byte) (calls []wire.ToolCall, unknown []string, err error) {
 	t.Helper()
-	d := dialect(t, "openai_responses")
+	return gatherFrom(t, dialect(t, "openai_responses"), stream)
+}
+
+func gatherFrom(t testing.TB, d wire.Dialect, stream []byte) (calls []wire.ToolCall, unknown []string, err error) {
+	t.Helper()
 	reader, g := d.Events(), new(wire.CallGatherer)
 	for _, f := range split(t, d, stream) {
 		e, err := reader.Event(f)
@@ -212,7 +286,6 @@ func TestResponsesAmbiguousCalls(t *testing.T) {
 			added("0", shell+`"status":"in_progress","action":{"commands":[],"timeout_ms":null}`), command("added", `"command":""`), command("delta", `"delta":"l"`), command("delta", `"delta":"s"`), command("done", `"command":"ls"`),
 			done("0", shell+`"action":{"timeout_ms":5,"commands":["ls"]}`), completed(`{` + shell + `"action":{"commands":["ls"],"timeout_ms":5}}`),
 		}, `shell {"commands":["ls"],"timeout_ms":5}`, ""},
-		"a command of the provider": {[]string{added("0", shell+`"environment":{"type":"container_reference"},"action":{"commands":[]}`), command("delta", `"delta":"l"`)}, "", ""},
 	} {
 		calls, unknown, err := gatherCalls(t, responsesStream(test.events...))
 		var got []string
@@ -810,7 +883,7 @@ func TestResponsesReferencesToNotes(t *testing.T) {
 
 // The ids of the calls of an answer say which results they need.
 func TestResponsesCallsAreAnswered(t *testing.T) {
-	d := dialect(t, "openai_responses")
+	d := hostingResponses(t)
 	r, err := d.Response([]byte(`{"output":[` + responsesCallItems + `,{"type":"function_call","call_id":"shell_call:x"}]}`))
 	if err != nil {
 		t.Fatal(err)

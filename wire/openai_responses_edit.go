@@ -27,6 +27,7 @@ import (
 
 // A responsesEdit takes calls out of one answer.
 type responsesEdit struct {
+	hosted     responsesHosted
 	blocked    map[string]BlockedCall // by key
 	found      map[string]bool
 	ids        map[string]string // of the messages in the place of calls, by key
@@ -35,9 +36,10 @@ type responsesEdit struct {
 	structured bool // the text of messages is JSON
 }
 
-func newResponsesEdit(blocked []BlockedCall) *responsesEdit {
+func newResponsesEdit(hosted responsesHosted, blocked []BlockedCall) *responsesEdit {
 	e := &responsesEdit{
-		blocked: make(map[string]BlockedCall), found: make(map[string]bool), ids: make(map[string]string), taken: make(map[string]bool),
+		hosted: hosted, blocked: make(map[string]BlockedCall), found: make(map[string]bool),
+		ids: make(map[string]string), taken: make(map[string]bool),
 	}
 	for _, b := range blocked {
 		e.blocked[b.Key] = b
@@ -56,7 +58,7 @@ func (e *responsesEdit) in(answer gjson.Result) {
 // check reports why a blocked item cannot be taken out.
 func (e *responsesEdit) check(item gjson.Result) error {
 	switch {
-	case !responsesRunByClient(item):
+	case !e.hosted.runByClient(item):
 		return cannotEdit("an item is not a call")
 	case item.Get("caller.type").Str == "program":
 		return cannotEdit("a program of the provider waits for the call")
@@ -143,7 +145,7 @@ func cutItems(items []*responsesItemEdit, of func(*responsesItemEdit) bool) (bef
 }
 
 // WithoutCalls implements [CallEditor].
-func (responses) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
+func (d responses) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
 		return body, nil
 	}
@@ -151,7 +153,7 @@ func (responses) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error
 	if err != nil {
 		return nil, cannotEdit("the answer cannot be read")
 	}
-	e := newResponsesEdit(blocked)
+	e := newResponsesEdit(d.hosted, blocked)
 	e.in(root)
 	edits, err := e.answer(root, strconv.Itoa, func(string) bool { return false })
 	if err == nil {
@@ -223,7 +225,7 @@ func (s *responsesStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 		return nil, cannotEdit("too much of the stream was sent")
 	}
 	e := &responsesStreamEdit{
-		responsesEdit: newResponsesEdit(blocked), indexes: slices.Clone(s.indexes),
+		responsesEdit: newResponsesEdit(s.hosted, blocked), indexes: slices.Clone(s.indexes),
 		at: make(map[int]*responsesItemEdit), byID: make(map[string]*responsesItemEdit),
 		begun: len(s.indexes), seen: slices.Clone(s.indexes), responsesRest: responsesRest{sequence: s.sequence},
 	}
@@ -294,7 +296,7 @@ func (e *responsesStreamEdit) itemOf(event gjson.Result) (*responsesItemEdit, er
 	one, err := named, error(nil)
 	switch {
 	case index.Exists():
-		one, err = e.itemAt(index, known.calls && !known.inAction() || responsesRunByClient(item))
+		one, err = e.itemAt(index, known.calls && !known.inAction() || e.hosted.runByClient(item))
 	case item.Exists():
 		return nil, cannotEdit("an item has no output index")
 	case one == nil && known.calls:

@@ -132,8 +132,8 @@ var responsesOutputPart = func() schema {
 }()
 
 // Events returns a reader of a stream.
-func (responses) Events() EventReader {
-	return &responsesReader{texts: make(map[string]*broughtText), said: newBroughtText()}
+func (d responses) Events() EventReader {
+	return &responsesReader{hosted: d.hosted, texts: make(map[string]*broughtText), said: newBroughtText()}
 }
 
 // A responsesReader reads a stream, in which the same text comes up to five times: in
@@ -141,6 +141,7 @@ func (responses) Events() EventReader {
 // once out of here. Each text has a place, such as 0.content.1.text (output index 0),
 // and is compared with what was brought there before.
 type responsesReader struct {
+	hosted  responsesHosted
 	texts   map[string]*broughtText
 	said    broughtText // all text of the answer
 	indexes outputIndexes
@@ -154,7 +155,9 @@ type responsesReader struct {
 
 // Rest implements [EventReader].
 func (r *responsesReader) Rest() EventReader {
-	fork := &responsesReader{texts: make(map[string]*broughtText, len(r.texts)), said: r.said.fork(), indexes: slices.Clone(r.indexes)}
+	fork := &responsesReader{
+		hosted: r.hosted, texts: make(map[string]*broughtText, len(r.texts)), said: r.said.fork(), indexes: slices.Clone(r.indexes),
+	}
 	for place, text := range r.texts {
 		copied := text.fork()
 		fork.texts[place] = &copied
@@ -200,7 +203,7 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		}
 		return e, nil
 	}
-	var w walk
+	w := walk{hosted: r.hosted}
 	if known.members(&w, root); w.err != nil {
 		return Event{}, w.err
 	}

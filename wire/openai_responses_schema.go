@@ -253,7 +253,7 @@ func responsesOutputItem(w *walk, v gjson.Result) {
 	switch {
 	case !known || !v.IsObject():
 		w.other(v)
-	case responsesRunByClient(v):
+	case w.hosted.runByClient(v):
 		calling(read.members)(w, v)
 	default:
 		read.members(w, v)

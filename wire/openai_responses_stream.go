@@ -12,12 +12,13 @@ import (
 )
 
 // Stream returns a writer for the end of a stream.
-func (responses) Stream() StreamWriter { return new(responsesStream) }
+func (d responses) Stream() StreamWriter { return &responsesStream{hosted: d.hosted} }
 
 // A responsesStream ends a stream. The frame that ends an answer repeats all of it, and
 // clients keep what that frame says. So the answer is kept here as the client has it.
 type responsesStream struct {
 	openaiStream
+	hosted   responsesHosted
 	answer   []byte // the newest object of the answer; nil before the first
 	sequence int64  // of the next frame
 	items    []*sentItem
@@ -206,7 +207,7 @@ func (s *responsesStream) Refusal(r Refusal) []byte {
 			last := i == len(s.items)-1
 			output = append(output, item.endMessage(w, r, last))
 			refused = refused || last
-		case responsesRunByClient(raw):
+		case s.hosted.runByClient(raw):
 			halfCall = true
 			output = append(output, item.filled())
 		default:

@@ -224,7 +224,12 @@ func TestLastFramesAreEnded(t *testing.T) {
 		{wire.Lines, `{"done":true}`, `{"done":true}`},
 		{wire.Lines, " ", " "},
 		{wire.Lines, `{"done":tru`, ""},
-		{wire.Array, "[{},", ","},
+		{wire.Array, "[{},", ""},
+		{wire.Array, "[{}", ""},
+		{wire.Array, "[{}\r\n", ""},
+		{wire.Array, "[", ""},
+		{wire.Array, "[{}][{}", ""},
+		{wire.Array, "{}\r\n", "\r\n"},
 		{wire.Array, "[{}]\r\n", "\r\n"},
 		{wire.Array, `[{},{"a":`, ""},
 	} {

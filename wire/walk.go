@@ -21,6 +21,7 @@ type walk struct {
 	parts   []Part
 	called  bool // a value was read that calls tools
 	calling bool // the value that is read does
+	hosted  responsesHosted
 	unread  []freeValue
 	err     error
 }

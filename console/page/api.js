@@ -5,6 +5,9 @@ const slot = 'lex-read-key';
 const root = location.pathname.replace(/\/lex\/console\/?$/, '');
 let key = sessionStorage.getItem(slot) ?? '';
 
+/** Whether nothing came back to what was last asked, or only what a gateway says in the server's place. */
+export let silent = false;
+
 /** Sets the key; kept says whether it outlives a reload of this tab. */
 export function useKey(next, kept) {
   key = next;
@@ -39,10 +42,13 @@ async function ask(path, parameters, options = {}) {
     response = await fetch(address(path, parameters), { ...options, headers, credentials: 'omit', redirect: 'error' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
+    silent = true;
     throw new Fault(0, 'unreachable', 'The server does not answer.');
   }
+  silent = false;
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
+  silent = response.status >= 500 && !body.code;
   throw new Fault(response.status, body.code ?? String(response.status), body.error ?? `The server answered ${response.status}.`,
     Number(response.headers.get('Retry-After')) || 0);
 }
@@ -73,7 +79,11 @@ export async function events(parameters, on, signal) {
   on('open', '', null);
   let rest = '';
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch((error) => {
+      silent = !signal.aborted;
+      throw error;
+    });
+    silent = false;
     if (done) return;
     const blocks = (rest + value).split('\n\n');
     rest = blocks.pop();

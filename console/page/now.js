@@ -1,6 +1,6 @@
 // What was refused, and why: figures that are filters, the charts, the list, and beside it
 // the receipt that was chosen.
-import { address, get } from './api.js';
+import { address, get, silent } from './api.js';
 import { Charts } from './charts.js';
 import { h } from './dom.js';
 import { ago, clock, count, minute, stranger } from './format.js';
@@ -301,22 +301,28 @@ function matches(row, place) {
   return Object.entries(same).every(([name, member]) => !place[name] || row[member] === place[name]);
 }
 
-/** The state of the server in a line: whether it governs, its sites, and how live this page is. */
+/**
+ * The state of the server in a line: whether it governs, its sites, and how live this page is.
+ * A server that is not heard is not said to govern. A stream may be lost for as long as it
+ * takes to take it up again.
+ */
 export function stateLine(app) {
   const node = h('p', { class: 'state' });
   const draw = () => {
     const { health, live, about } = app;
-    const down = app.storeDown;
-    const well = !down && (!health || health.status === 'ok');
+    const unheard = !health || (live.lostAt && Date.now() - live.lostAt > 10_000);
     const broken = health ? Object.entries(health.components).filter(([, state]) => state !== 'ok').map(([name, state]) => `${plain(name).toLowerCase()}: ${stranger(String(state))}`) : [];
-    const words = down ? 'The store does not answer: governed requests fail now, nothing passes unrecorded.'
-      : well ? 'Store and detectors work.' : `${plain(broken.join(', '))}.`;
+    let [kind, name, words] = ['ill', 'Degraded.', `${plain(broken.join(', '))}.`];
+    if (silent) [kind, name, words] = ['down', 'Not known.', 'The server does not answer.'];
+    else if (app.storeDown) [kind, name, words] = ['down', 'Down.', 'The store does not answer: governed requests fail now, nothing passes unrecorded.'];
+    else if (unheard) [kind, name, words] = ['', 'Not known.', 'The server does not say how it does.'];
+    else if (health.status === 'ok') [kind, name, words] = ['well', 'Governing.', 'Store and detectors work.'];
     const modes = [...new Set(about.sites.map((site) => site.mode))].sort().map((mode) => [h('b', null, stranger(mode)),
       ` on ${about.sites.filter((site) => site.mode === mode).map((site) => stranger(site.listen)).join(', ')}`]);
     const connection = !live.on ? 'Paused' : live.lostAt ? `Not live since ${clock(live.lostAt)}`
       : app.lastAt ? `Last receipt ${ago(app.now() - app.lastAt)}` : 'Waiting for the next receipt';
-    node.className = `state ${down ? 'down' : well ? 'well' : 'ill'}`;
-    node.replaceChildren(h('span', { class: 'lamp', 'aria-hidden': 'true' }), h('span', null, h('b', null, down ? 'Down. ' : well ? 'Governing. ' : 'Degraded. '), words),
+    node.className = `state ${kind}`;
+    node.replaceChildren(h('span', { class: 'lamp', 'aria-hidden': 'true' }), h('span', null, h('b', null, `${name} `), words),
       modes.length > 0 && h('span', { class: 'modes' }, 'Mode ', modes.flatMap((m, i) => (i ? ['; ', ...m] : m))), h('span', { class: 'stretch' }), h('span', { class: 'quiet' }, connection));
   };
   return { node, draw };

@@ -245,7 +245,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	}
 	_, err = s.Key(t.Context(), "h")
 	must(t, err)
-	rows, err := s.Benchmarks(t.Context())
+	rows, err := s.Benchmarks(t.Context(), time.Now())
 	must(t, err)
 	if len(rows) != 1 {
 		t.Errorf("%d benchmarks, want 1", len(rows))

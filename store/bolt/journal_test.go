@@ -112,7 +112,7 @@ func TestJournalKeepsEveryKindOfWrite(t *testing.T) {
 	if got, err := s.Document(ctx, "large"); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("a document that is larger than a journal: %d bytes, %v", len(got), err)
 	}
-	rows, err := s.Benchmarks(ctx)
+	rows, err := s.Benchmarks(ctx, time.Now())
 	must(t, err)
 	used, err := s.Consumed(ctx, "subject")
 	must(t, err)

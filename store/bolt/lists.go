@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -114,9 +115,9 @@ func (s *Store) Publish(ctx context.Context, rows []store.Benchmark) error {
 }
 
 // Benchmarks reads all rows and keeps the latest.
-func (s *Store) Benchmarks(ctx context.Context) ([]store.Benchmark, error) {
+func (s *Store) Benchmarks(ctx context.Context, now time.Time) ([]store.Benchmark, error) {
 	rows, err := values[store.Benchmark](ctx, s, "listing benchmarks", benchmarksBucket)
-	return store.LatestBenchmarks(rows), err
+	return store.LatestBenchmarks(rows, now), err
 }
 
 // values decodes all values of a bucket, in the order of their keys.

@@ -115,7 +115,7 @@ func (s *Store) Publish(ctx context.Context, rows []store.Benchmark) error {
 }
 
 // Benchmarks reads all rows and keeps the latest.
-func (s *Store) Benchmarks(ctx context.Context) ([]store.Benchmark, error) {
+func (s *Store) Benchmarks(ctx context.Context, now time.Time) ([]store.Benchmark, error) {
 	entries, err := s.client.XRange(ctx, benchmarksKey, "-", "+").Result()
 	if err != nil {
 		return nil, failure(ctx, "listing benchmarks", err)
@@ -127,7 +127,7 @@ func (s *Store) Benchmarks(ctx context.Context) ([]store.Benchmark, error) {
 			return nil, fmt.Errorf("decoding a benchmark: %w", err)
 		}
 	}
-	return store.LatestBenchmarks(rows), nil
+	return store.LatestBenchmarks(rows, now), nil
 }
 
 func millis(t time.Time) int64 {

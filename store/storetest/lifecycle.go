@@ -30,7 +30,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errKey := s.Key(ctx, "h1")
 	_, errKeys := s.Keys(ctx)
 	_, errDocument := s.Document(ctx, "h1")
-	_, errBenchmarks := s.Benchmarks(ctx)
+	_, errBenchmarks := s.Benchmarks(ctx, created)
 	return map[string]error{
 		"Session":      errSession,
 		"Commit":       s.Commit(ctx, next(newSession("k1"), "KRN-2")),

@@ -87,7 +87,8 @@ func policiesStayAsTheyWere(t *testing.T, s store.Store) {
 }
 
 func latestBenchmarkStands(t *testing.T, s store.Store) {
-	none, err := s.Benchmarks(t.Context())
+	now := created.Add(10 * time.Hour)
+	none, err := s.Benchmarks(t.Context(), now)
 	must(t, err)
 	if len(none) != 0 {
 		t.Errorf("an empty store has %d benchmarks", len(none))
@@ -105,9 +106,17 @@ func latestBenchmarkStands(t *testing.T, s store.Store) {
 	zoned := row("c", "zone", 2)
 	zoned.CreatedAt = zoned.CreatedAt.In(time.FixedZone("west", -3600))
 	must(t, s.Publish(t.Context(), []store.Benchmark{zoned}))
-	got, err := s.Benchmarks(t.Context())
+	ahead := row("f", "a clock that is ahead", 10)
+	ahead.CreatedAt = ahead.CreatedAt.Add(time.Minute)
+	const centuries = 200 * 365 * 24 // in hours
+	must(t, s.Publish(t.Context(), []store.Benchmark{row("d", "a time to come", centuries), row("e", "a time to come", centuries+1)}))
+	must(t, s.Publish(t.Context(), []store.Benchmark{row("d", "published behind it", 3), row("e", "the last of those", centuries), ahead, row("f", "made earlier", 9)}))
+	got, err := s.Benchmarks(t.Context(), now)
 	must(t, err)
-	want := []store.Benchmark{row("a", "latest", 5), row("b", "corrected", 1), row("c", "zone", 2)}
+	want := []store.Benchmark{
+		row("a", "latest", 5), row("b", "corrected", 1), row("c", "zone", 2),
+		row("d", "published behind it", 3), row("e", "the last of those", centuries), ahead,
+	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("benchmarks:\n got %v\nwant %v", got, want)
 	}

@@ -335,6 +335,38 @@ test('a store that does not answer is said in the first line', async (t) => {
   await page.getByText('Store and detectors work.').waitFor(); // the stream is taken up again
 });
 
+test('of a server that does not answer nothing is said that is not known', async (t) => {
+  const between = await proxy(t);
+  const page = await open(t, { base: between.base, allow: /ERR_|Failed to load|502/ });
+  const state = page.locator('.state');
+  const says = (words) => state.getByText(words).waitFor();
+  await says('Governing.');
+  between.cut();
+  await says('The server does not answer');
+  assert.doesNotMatch(await state.innerText(), /Governing/);
+  between.mend();
+  await says('Governing.');
+
+  await page.getByRole('button', { name: 'Live' }).click(); // paused: only what a view asks for is heard
+  between.cut();
+  await go(page, '#/coverage');
+  await says('The server does not answer');
+  assert.doesNotMatch(await state.innerText(), /Governing/);
+  between.mend();
+
+  // What answers in the place of the server is not the server.
+  await page.route((url) => url.pathname.startsWith('/lex/'), (route) => route.fulfill({ status: 502, body: 'Bad Gateway' }));
+  await go(page, '#/enforce');
+  await page.getByText('The server answered 502').first().waitFor();
+  assert.doesNotMatch(await state.innerText(), /Governing/);
+});
+
+test('a server that does not say how it does is not called governing', async (t) => {
+  const page = await open(t, { allow: /429/, before: (p) => answer(p, 'events', () => ({ status: 429, body: { error: 'Too many requests.', code: 'rate_limited' } })) });
+  await rows(page).first().waitFor();
+  await page.locator('.state').getByText('Not known.').waitFor();
+});
+
 test('the keyboard does everything, and can be turned off', async (t) => {
   const page = await open(t);
   await rows(page).first().waitFor();
