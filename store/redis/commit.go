@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -116,7 +118,20 @@ func (s *Store) writeBatch(batch []scriptCall) []error {
 	for i, cmd := range cmds {
 		errs[i] = cmp.Or(answer(cmd), lost)
 	}
+	s.noteRefusal(errs)
 	return errs
+}
+
+// noteRefusal remembers for Check whether the server refused to write. A commit that
+// conflicts says nothing of that.
+func (s *Store) noteRefusal(errs []error) {
+	refused := func(err error) bool { return errors.Is(err, store.ErrRefused) }
+	switch {
+	case slices.ContainsFunc(errs, refused):
+		s.failed.Store(true)
+	case slices.Contains(errs, nil):
+		s.failed.Store(false)
+	}
 }
 
 // scriptRunner runs a script: by its digest or with its text.

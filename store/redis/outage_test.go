@@ -8,11 +8,14 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	client "github.com/redis/go-redis/v9"
 
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/redis"
@@ -227,6 +230,63 @@ func TestServerThatIsFull(t *testing.T) {
 	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != 5 || logged != 5 {
 		t.Errorf("%d receipts, %d in the log, want 5", stats.TotalReceipts, logged)
 	}
+}
+
+// A server fills up to where the few bytes of a check still fit and a turn does not. Who has
+// seen a turn refused says so until there is room for one again.
+func TestServerWithoutRoomForATurn(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+	leave := func(room int64) {
+		t.Helper()
+		must(t, raw.ConfigSet(t.Context(), "maxmemory", strconv.FormatInt(usedMemory(t, raw)+room, 10)).Err())
+	}
+	const little, enough = 128 << 10, 8 << 20 // a turn of these fits into little
+	refuse := func() {
+		t.Helper()
+		must(t, raw.ConfigSet(t.Context(), "maxmemory", "1").Err())
+		if err := s.Commit(t.Context(), turn(store.Session{Key: "l"}, "KRN-2")); !errors.Is(err, store.ErrRefused) {
+			t.Fatalf("committing to a full server: %v", err)
+		}
+	}
+
+	leave(little)
+	must(t, s.Check(t.Context())) // no turn has failed
+	refuse()
+	for range 3 {
+		leave(little)
+		if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) {
+			t.Errorf("checking after a turn was refused: %v", err)
+		}
+	}
+	leave(enough)
+	must(t, s.Check(t.Context()))
+	leave(little)
+	must(t, s.Check(t.Context())) // no turn has failed since there was room
+
+	refuse()
+	leave(little)
+	if err := s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-3")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("committing a turn that came too late: %v", err)
+	}
+	leave(little)
+	if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("checking after a turn that wrote nothing: %v", err)
+	}
+	leave(little)
+	must(t, s.Commit(t.Context(), turn(store.Session{Key: "m"}, "KRN-4")))
+	leave(little)
+	must(t, s.Check(t.Context())) // turns are written
+}
+
+func usedMemory(t *testing.T, raw *client.Client) int64 {
+	t.Helper()
+	info, err := raw.InfoMap(t.Context(), "memory").Result()
+	must(t, err)
+	used, err := strconv.ParseInt(info["Memory"]["used_memory"], 10, 64)
+	must(t, err)
+	return used
 }
 
 // A server that is killed and started again on its log has every turn that it

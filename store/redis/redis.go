@@ -7,7 +7,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	client "github.com/redis/go-redis/v9"
@@ -35,6 +37,7 @@ type Store struct {
 	client    *client.Client
 	timeout   time.Duration
 	documents documents
+	failed    atomic.Bool // the last commit that was to write was refused; see Check
 	writes    *store.GroupCommit[scriptCall]
 	close     func() error
 }
@@ -113,15 +116,27 @@ var checkKeys = []string{
 	prefix + "check:stream", prefix + "check:hash", prefix + "check:set", prefix + "check:string",
 }
 
+// probe is as large as a large turn.
+var probe = strings.Repeat("0", 256<<10)
+
 // Check runs every command that the store uses: a server that is full, or has become a
-// replica, still answers reads, and one command alone may be denied to the user.
+// replica, still answers reads, and one command alone may be denied to the user. When the
+// last commit was refused it asks for the room of a large turn, because a server fills up to
+// where there is room for a little.
 func (s *Store) Check(ctx context.Context) error {
-	wrong, err := checkScript.Run(ctx, s.client, checkKeys).StringSlice()
+	room := ""
+	if s.failed.Load() {
+		room = probe
+	}
+	wrong, err := checkScript.Run(ctx, s.client, checkKeys, room).StringSlice()
 	if err != nil {
 		return failure(ctx, "checking", err)
 	}
 	if len(wrong) == 2 {
 		return fmt.Errorf("checking: %w: %s: %s", store.ErrRefused, wrong[0], code(wrong[1]))
+	}
+	if room != "" {
+		s.failed.Store(false)
 	}
 	return nil
 }
