@@ -144,7 +144,7 @@ func formTexts(body []byte, boundary string, limit int64) (parts []wire.Part, fa
 			failed = ErrNotText // no API nests forms
 			continue
 		}
-		texts, err := Body(kind, "", body, limit)
+		texts, err := Body(kind, "", body, int64(len(body))) // which counts already
 		if err != nil {
 			failed = err
 		}

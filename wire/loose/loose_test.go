@@ -114,6 +114,7 @@ func TestBody(t *testing.T) {
 		"a form without an end":  {"multipart/form-data; boundary=x", "", strings.TrimSuffix(form("x", [2]string{"", "Hello"}), "\r\n--x--\r\n"), "f", errAny},
 		"a form without a name":  {"multipart/form-data", "", "Hello there.", "Hello there.", nil},
 		"a form that is large":   {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}, [2]string{"", large}), "", loose.ErrTooLarge},
+		"a large field":          {"multipart/form-data; boundary=x", "", form("x", [2]string{"", large[:limit*3/4]}), "f|" + large[:limit*3/4], nil},
 		"around a form":          {"multipart/form-data; boundary=x", "", "One\r\n--xy\r\nTwo\r\n" + form("x", [2]string{"", "Hello"}) + "Three\r\n--x--\r\nFour", "One\r\n--xy\r\nTwo\r\n|f|Hello|\r\nThree\r\n--x--\r\nFour", nil},
 		"behind no form":         {"multipart/form-data; boundary=x", "", "One\n--x--\nTwo", "One\n|\nTwo", nil},
 		"bytes behind a form":    {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}) + "\xff\x00", "f|Hello", loose.ErrNotText},
