@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"cmp"
 	"context"
+	"errors"
 	"mime"
 	"net/http"
 	"slices"
@@ -56,6 +57,9 @@ const noDialect = "no dialect for this endpoint"
 
 // onlyWords is why nothing of a request was judged although its texts are read.
 const onlyWords = "no text but single words"
+
+// notAsEncoded is why not all of a request counts as read: a server may undo the encoding.
+const notAsEncoded = "encoded otherwise than its header says; read as it is and as far as it decodes"
 
 // What receipts and metrics call a path that no dialect claims, and a body that none
 // can read.
@@ -233,10 +237,14 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 		g.app.metrics.uninspected.WithLabelValues("request").Inc()
 		return opened.NotRead(why)
 	}
-	inspected := len(body) - media
-	if unreadable != nil { // only the texts beside it were read
+	inspected := max(0, len(body)-media) // files can be larger than the body that they are packed in
+	if unreadable != nil {               // only the texts beside it were read
 		inspected = min(inspected, textSize(parts))
-		coverage.Skip("request", string(wire.File)+": a part that is no text", len(body)-media-inspected)
+		why := string(wire.File) + ": a part that is no text"
+		if errors.Is(unreadable, loose.ErrCoding) {
+			why = notAsEncoded
+		}
+		coverage.Skip("request", why, max(0, len(body)-media-inspected))
 	}
 	if media > 0 {
 		coverage.Skip("request", string(wire.File)+": in base64", media)

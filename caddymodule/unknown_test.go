@@ -142,6 +142,39 @@ func TestAttacksOnUnknownPaths(t *testing.T) {
 	}
 }
 
+// Many servers never look at Content-Encoding, so a header that is not true keeps nothing
+// from being read, and no receipt calls such a body wholly inspected.
+func TestAFalseEncodingHidesNothing(t *testing.T) {
+	early := func(text string) string { // a stream of bare DEFLATE that ends at once
+		return "{\n " + strings.TrimPrefix(text, "{")
+	}
+	_, zipped := gzipped(`{"input":"` + attack + `"}`)
+	plain := `{"messages":[{"role":"user","content":"` + attack + `"}]}`
+	bodies := map[string][]string{"gzip": {plain, zipped + "more"}, "gzip, gzip": {plain, zipped}, "gzip, x": {plain, zipped}, "x, gzip": {plain, zipped}, "deflate": {plain, early(plain)}}
+	for _, coding := range []string{"x", "none", "utf-8", "json", "aws-chunked", "compress", "br", "zstd", "identity, x", "a,b,c,d,e"} {
+		bodies[coding] = []string{plain}
+	}
+	for coding, all := range bodies {
+		for _, path := range []string{"/v1/anything", "/invocations", "/v1/embeddings", "/v1/files"} {
+			s, seen := listening(t, `{}`)
+			for _, body := range all {
+				if w := s.post(path, body, "Content-Encoding", coding); w.Code != http.StatusForbidden || seen.count.Load() != 0 {
+					t.Errorf("%s %s: %.20q: %d", path, coding, body, w.Code)
+				}
+			}
+			question := `{"input":"What is the weather like in Paris?"}`
+			if w := s.post(path, question, "Content-Encoding", coding); w.Code != http.StatusOK || string(seen.requests[0].body) != question {
+				t.Errorf("%s %s: a question: %d", path, coding, w.Code)
+			}
+			coverage := s.receipts()[0]["coverage"].(map[string]any)
+			skipped, _ := json.Marshal(coverage["skipped"])
+			if coverage["bytes_inspected"] == 0.0 || !strings.Contains(string(skipped), "encoded otherwise than its header says") {
+				t.Errorf("%s %s: %v", path, coding, coverage)
+			}
+		}
+	}
+}
+
 // The words of an API are not what is said in it.
 func TestWordsOfAnAPIAreNoAttack(t *testing.T) {
 	s, seen := listening(t, `{}`)

@@ -10,6 +10,7 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -36,6 +37,7 @@ import (
 var (
 	ErrNotText  = errors.New("the bytes are not text")
 	ErrTooLarge = errors.New("the decoded body is larger than the limit")
+	ErrCoding   = errors.New("the bytes are not in the encoding that is named")
 )
 
 // maxCodings is how many content codings a body may have.
@@ -48,19 +50,26 @@ func Decode(body []byte, codings string, limit int64) ([]byte, error) {
 	if len(list) > maxCodings {
 		return nil, ErrNotText
 	}
-	for i := len(list) - 1; i >= 0; i-- {
-		r, err := decoder(strings.ToLower(strings.TrimSpace(list[i])), body)
-		if err != nil {
+	for _, coding := range slices.Backward(list) {
+		var err error
+		if body, err = undo(coding, body, limit); err != nil {
 			return nil, err
-		}
-		if body, err = io.ReadAll(io.LimitReader(r, limit+1)); err != nil {
-			return nil, err
-		}
-		if int64(len(body)) > limit {
-			return nil, ErrTooLarge
 		}
 	}
 	return body, nil
+}
+
+// undo undoes one coding. With an error it returns what was decoded until then.
+func undo(coding string, body []byte, limit int64) ([]byte, error) {
+	r, err := decoder(strings.ToLower(strings.TrimSpace(coding)), body)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if int64(len(plain)) > limit {
+		return plain[:limit], ErrTooLarge
+	}
+	return plain, err
 }
 
 func decoder(coding string, body []byte) (io.Reader, error) {
@@ -84,13 +93,67 @@ func decoder(coding string, body []byte) (io.Reader, error) {
 }
 
 // Body returns the texts of a body with these values of Content-Type and
-// Content-Encoding. An error means that the body, or a part of it, cannot be read; the
-// texts of the other parts are returned too. At most limit bytes are decoded.
-func Body(contentType, contentEncoding string, body []byte, limit int64) ([]wire.Part, error) {
-	body, err := Decode(body, contentEncoding, limit)
-	if err != nil {
-		return nil, err
+// Content-Encoding, in every way in which a server may read it. An error means that the
+// body, or a part of it, cannot be read; the texts of the other parts are returned too. At
+// most limit bytes are decoded.
+func Body(contentType, contentEncoding string, body []byte, limit int64) (parts []wire.Part, failed error) {
+	ways, lies := readings(body, contentEncoding, limit)
+	for _, way := range ways {
+		var texts []wire.Part
+		texts, failed = inType(contentType, way, limit) // the last way is as the header says
+		parts = append(parts, texts...)
 	}
+	if lies != nil {
+		return parts, fmt.Errorf("%w: %w", ErrCoding, lies)
+	}
+	return parts, failed
+}
+
+// readings returns what servers may take a body for, the bytes themselves first. Many never
+// look at Content-Encoding, so a body that is not in the codings that are named, or is text
+// before they are undone as well, is read as it is and as far as it was decoded. An error says
+// that a coding is not known or could not be undone.
+func readings(body []byte, codings string, limit int64) (ways [][]byte, err error) {
+	list := strings.Split(codings, ",")
+	if len(list) > maxCodings {
+		list, err = list[len(list)-maxCodings:], ErrNotText
+	}
+	if int64(len(body)) > limit {
+		body, err = wholeText(body[:limit]), ErrTooLarge
+	}
+	ways = [][]byte{body}
+	for _, coding := range slices.Backward(list) {
+		last := ways[len(ways)-1]
+		plain, failed := undo(coding, last, limit)
+		if failed != nil {
+			plain, err = wholeText(plain), failed
+		}
+		if len(plain) > 0 && !bytes.Equal(plain, last) {
+			ways = append(ways, plain)
+		}
+	}
+	if err == nil { // what is packed is not text
+		last := len(ways) - 1
+		ways = append(slices.DeleteFunc(ways[:last:last], func(way []byte) bool { return !utf8.Valid(way) }), ways[last])
+	}
+	return ways, err
+}
+
+// wholeText takes off the character that a text was cut in.
+func wholeText(cut []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(cut); n++ {
+		if tail := cut[len(cut)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return cut[:len(cut)-n]
+			}
+			break
+		}
+	}
+	return cut
+}
+
+// inType returns the texts of bytes with this value of Content-Type.
+func inType(contentType string, body []byte, limit int64) ([]wire.Part, error) {
 	media, params, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == "multipart/form-data" && params["boundary"] != "":
@@ -144,7 +207,7 @@ func formTexts(body []byte, boundary string, limit int64) (parts []wire.Part, fa
 			failed = ErrNotText // no API nests forms
 			continue
 		}
-		texts, err := Body(kind, "", body, limit)
+		texts, err := inType(kind, body, limit)
 		if err != nil {
 			failed = err
 		}
