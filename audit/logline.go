@@ -36,6 +36,9 @@ func AppendLogLine(line []byte, entry store.Receipt) []byte {
 	return append(line, "}\n"...)
 }
 
+// isGone reports whether the record is that of a place without one, in a store or on a line.
+func isGone(record []byte) bool { return len(record) == 0 || string(record) == "null" }
+
 func isOneLine(record []byte) bool {
 	return !bytes.ContainsAny(record, "\r\n") && jsontext.Value(record).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,8 @@ func (s StoreSource) Each(ctx context.Context, visit Visit) error {
 			return nil
 		}
 		for _, entry := range page {
-			if err := visit(ctx, entry.ID, entry); err != nil {
+			where := cmp.Or(entry.ID, fmt.Sprintf("place %d of the log", entry.Seq))
+			if err := visit(ctx, where, entry); err != nil {
 				return err
 			}
 			after = entry.Seq

@@ -122,6 +122,9 @@ func (e *examined) release() {
 func (e *examined) alone() {
 	if e.receipt, e.sum, e.broken = openEntry(e.entry); e.broken != nil {
 		e.form = failed("form", e.broken.Error())
+		if isGone(e.entry.JSON) {
+			e.form = failed("form", "its record is gone, or so damaged that it cannot be read")
+		}
 		return
 	}
 	e.form = checkForm(e.receipt)

@@ -51,7 +51,9 @@ type Store interface {
 	// Log returns up to limit receipts of the log, oldest first: those with a Seq
 	// above after, which is 0 at first. Every receipt has its Seq there, those too that
 	// were written before there was a log. The log has no gaps, so a Seq that is left
-	// out was taken away behind the store's back. A caller that goes on with the Seq of
+	// out was taken away behind the store's back. The last one is never left out: if it was
+	// taken away it is there as a damaged one, so that the log does not seem to end before
+	// it. A caller that goes on with the Seq of
 	// the last receipt, until there are none, visits every receipt that was there at the
 	// start. The cost depends on what is returned and not on the size of the log. A limit
 	// below 1 returns none. Damaged receipts are as in Recent.

@@ -27,6 +27,7 @@ import (
 // A row is a receipt as somebody finds it who may write the store and goes around Lex.
 type row struct {
 	seq     uint64
+	of      uint64 // how many receipts the store is made to say that there are, 0 to leave it
 	prev    string // the link in the log
 	id      string
 	session string // key
@@ -55,11 +56,11 @@ func canonicalOf(t *testing.T, receipt kernel.Receipt) []byte {
 }
 
 // mended gives the rows numbers and links as the store would have, which everybody can
-// compute.
+// compute, and the log its size.
 func mended(rows []row) []row {
 	prev := ""
 	for i := range rows {
-		rows[i].seq, rows[i].prev = uint64(i+1), prev
+		rows[i].seq, rows[i].of, rows[i].prev = uint64(i+1), uint64(len(rows)), prev
 		prev = fmt.Sprintf("%x", sha256.Sum256(rows[i].record))
 	}
 	return rows
@@ -183,9 +184,11 @@ func TestAttacksBehindTheStore(t *testing.T) {
 			}
 			return rows
 		}, "since"},
-		{"the tail cut", func(_ *testing.T, _ attacked, rows []row) []row { return without(rows, c1, d1) }, "since"},
-		{"the tail cut after the head", func(_ *testing.T, _ attacked, rows []row) []row { return without(rows, d1) }, ""},
-		{"everything dropped", func(*testing.T, attacked, []row) []row { return nil }, "since"},
+		{"the tail cut", func(_ *testing.T, _ attacked, rows []row) []row { return without(rows, c1, d1) }, "log since"},
+		{"the tail cut and the log mended", func(_ *testing.T, _ attacked, rows []row) []row { return mended(without(rows, c1, d1)) }, "since"},
+		{"the tail cut after the head", func(_ *testing.T, _ attacked, rows []row) []row { return without(rows, d1) }, "log"},
+		{"the tail cut after the head and the log mended", func(_ *testing.T, _ attacked, rows []row) []row { return mended(without(rows, d1)) }, ""},
+		{"everything dropped", func(*testing.T, attacked, []row) []row { return nil }, "log since"},
 		{"one put in", func(t *testing.T, _ attacked, rows []row) []row {
 			rows = slices.Insert(rows, b2, madeUp(t, rows[d1]))
 			for i := range rows {
@@ -236,7 +239,7 @@ func TestAttacksBehindTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key, verifier := headKeys(t)
 			s.restore(t)
-			s.write(t, without(s.rows(t), d1))
+			s.write(t, mended(without(s.rows(t), d1)))
 			since := file(t, must(t, "head", "--store", s.place(), "--sign", key))
 			for _, c := range attacks {
 				s.restore(t)
@@ -260,7 +263,7 @@ func whatShows(t *testing.T, store, since, verifier string) string {
 			found["record"] = true
 		case strings.HasPrefix(what, "since: "):
 			found["since"] = true
-		case strings.HasPrefix(what, "log: "):
+		case strings.HasPrefix(what, "log: "), strings.Contains(what, "record is gone"):
 			found["log"] = true
 		default:
 			found["chain"] = true
@@ -282,13 +285,13 @@ func whatShows(t *testing.T, store, since, verifier string) string {
 	return strings.Join(slices.DeleteFunc(order, func(name string) bool { return !found[name] }), " ")
 }
 
-// After somebody cut the tail, the next receipt shows the gap: the store remembers how
-// many there were.
-func TestACutTailShowsAtTheNextReceipt(t *testing.T) {
+// After somebody cut the tail, the log shows it, before the next receipt and after it: the
+// store remembers how many there were.
+func TestACutTailShows(t *testing.T) {
 	for name, s := range map[string]attacked{"bolt": newAttackedBolt(t), "redis": newAttackedRedis(t)} {
 		s.restore(t)
 		s.write(t, without(s.rows(t), c1, d1))
-		if out, _, err := lexCommand("", "head", "--store", s.place()); err != nil {
+		if out, _, err := lexCommand("", "head", "--store", s.place()); err == nil || !strings.Contains(err.Error(), "place 7 of the log: receipt 6 of the log is missing before it") {
 			t.Errorf("%s: before: %v %s", name, err, out)
 		}
 		fill(t, storeOf(s.place()), "e")
@@ -334,6 +337,23 @@ func TestWhatIsWrittenAfterALossVerifies(t *testing.T) {
 	export := must(t, "export", "--url", replicas[0])
 	if out, faulty := python(t, file(t, export)); faulty || !strings.Contains(out, "8 receipts, 0 faults, 0 setups that are not here") {
 		t.Error(out)
+	}
+}
+
+// Wherever the log is read from, it does not end early when all of it is lost.
+func TestALostLogIsAFault(t *testing.T) {
+	s := newAttackedRedis(t).(*attackedRedis)
+	running := startProxyOn(t, storeOf(s.url), "Paris.").URL
+	for _, lost := range []string{"log", "receipts"} {
+		s.restore(t)
+		s.pipe(t, func(ctx context.Context, p client.Pipeliner) { p.Del(ctx, "lex:{0}:"+lost) })
+		out, _, _ := lexCommand("", "export", "--url", running)
+		for _, from := range [][]string{{"--store", s.url}, {"--url", running}, {file(t, out)}} {
+			said, _, err := lexCommand("", append([]string{"verify"}, from...)...)
+			if err == nil || !strings.Contains(said, "log: receipts 1 to 6 of the log are missing before it") || !strings.Contains(said, "form: its record is gone") {
+				t.Errorf("%s, %s: %v\n%s", lost, from[0], err, said)
+			}
+		}
 	}
 }
 
@@ -443,6 +463,11 @@ func (s *attackedBolt) write(t *testing.T, rows []row) {
 			if err := ids.Put([]byte(r.id), at); err != nil {
 				return err
 			}
+			if r.of > 0 {
+				if err := receipts.SetSequence(r.of); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
@@ -541,6 +566,9 @@ func (s *attackedRedis) write(t *testing.T, rows []row) {
 			p.XAdd(ctx, &client.XAddArgs{Stream: "lex:{0}:receipts", ID: at, Values: fields})
 			p.XAdd(ctx, &client.XAddArgs{Stream: "lex:{0}:log", ID: fmt.Sprintf("%d-0", r.seq), Values: []string{"at", at}})
 			p.Set(ctx, "lex:{0}:receipt:"+r.id, at, 0)
+			if r.of > 0 {
+				p.HSet(ctx, "lex:{0}:head", "size", r.of)
+			}
 		}
 	})
 }

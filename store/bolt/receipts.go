@@ -147,6 +147,13 @@ func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Recei
 		for k, v := c.Seek(keyOf(after + 1)); k != nil && len(list) < limit; k, v = c.Next() {
 			list = append(list, receiptAt(k, v))
 		}
+		last := after
+		if len(list) > 0 {
+			last = list[len(list)-1].Seq
+		}
+		if size := tx.bucket(receiptsBucket).sequence(); len(list) < limit && last < size { // its end is lost
+			list = append(list, store.Receipt{Seq: size})
+		}
 		return nil
 	})
 	return list, err

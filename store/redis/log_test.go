@@ -3,9 +3,12 @@ package redis_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	client "github.com/redis/go-redis/v9"
 
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/redis"
@@ -145,6 +148,52 @@ func TestLogShowsAGap(t *testing.T) {
 		}
 		if len(seqs) != 20 || seqs[9] != 10 || seqs[10] != 31 {
 			t.Errorf("pages of %d: %v", limit, seqs)
+		}
+	}
+}
+
+// However the end of the log is lost, the log does not end early: its last place, which the
+// head or the log itself still names, is there as a damaged receipt.
+func TestLogShowsALostEnd(t *testing.T) {
+	const receipts, log, head = "lex:{0}:receipts", "lex:{0}:log", "lex:{0}:head"
+	for name, c := range map[string]struct {
+		lose func(raw *client.Client) error
+		want []uint64 // the places that are left; of the last one the receipt is gone
+	}{
+		"the receipts":          {func(raw *client.Client) error { return raw.Del(t.Context(), receipts).Err() }, []uint64{6}},
+		"the log":               {func(raw *client.Client) error { return raw.Del(t.Context(), log).Err() }, []uint64{6}},
+		"both":                  {func(raw *client.Client) error { return raw.Del(t.Context(), receipts, log).Err() }, []uint64{6}},
+		"the receipts and head": {func(raw *client.Client) error { return raw.Del(t.Context(), receipts, head).Err() }, []uint64{6}},
+		"the last receipt": {func(raw *client.Client) error {
+			last := raw.XRevRangeN(t.Context(), receipts, "+", "-", 1).Val()
+			return raw.XDel(t.Context(), receipts, last[0].ID).Err()
+		}, []uint64{1, 2, 3, 4, 5, 6}},
+		"the last places": {func(raw *client.Client) error {
+			return raw.XDel(t.Context(), log, "4-0", "5-0", "6-0").Err()
+		}, []uint64{1, 2, 3, 6}},
+	} {
+		url := storetest.StartRedis(t)
+		s, raw := open(t, url, patient), connect(t, url)
+		for i := range 6 {
+			must(t, s.Append(t.Context(), turn(store.Session{Key: "k"}, fmt.Sprint("KRN-", i+1)).Receipt))
+		}
+		must(t, c.lose(raw))
+		for _, limit := range []int{1, 2, 3, 100} {
+			var places []uint64
+			for after, ended := uint64(0), false; !ended; {
+				page, err := s.Log(t.Context(), after, limit)
+				must(t, err)
+				for _, r := range page {
+					if after = r.Seq; (len(r.JSON) == 0) != (after == 6) {
+						t.Errorf("%s: receipt %d is %+v", name, after, r)
+					}
+					places = append(places, after)
+				}
+				ended = len(page) == 0
+			}
+			if !slices.Equal(places, c.want) {
+				t.Errorf("%s, in pages of %d: %v, want %v", name, limit, places, c.want)
+			}
 		}
 	}
 }

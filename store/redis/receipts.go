@@ -35,24 +35,46 @@ func (s *Store) Recent(ctx context.Context, before string, limit int) ([]store.R
 // on where receipts are gone, so that their gap does not look like the end.
 func (s *Store) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
 	var list []store.Receipt
-	for len(list) < limit {
-		places, err := s.client.XRangeN(ctx, logKey, fmt.Sprintf("(%d-0", after), "+", int64(limit-len(list))).Result()
+	for last := after; len(list) < limit; {
+		size, places, err := s.places(ctx, after, limit-len(list))
 		if err != nil {
-			return nil, failure(ctx, "reading the log", err)
+			return nil, err
 		}
 		if len(places) == 0 {
+			if size = max(size, after); last < size { // its end is lost
+				list = append(list, store.Receipt{Seq: size})
+			}
 			break
 		}
 		page, err := s.receiptsAt(ctx, places)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, page...)
+		if list = append(list, page...); len(list) > 0 {
+			last = list[len(list)-1].Seq
+		}
 		if after, err = seqOf(places[len(places)-1]); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// places reads how many receipts the log has by its head, and then the places after one, up
+// to a limit. In the other order the log would seem to lack what is written in between.
+func (s *Store) places(ctx context.Context, after uint64, limit int) (size uint64, places []client.XMessage, err error) {
+	pipeline := s.client.Pipeline()
+	head := pipeline.HMGet(ctx, headKey, "size")
+	found := pipeline.XRangeN(ctx, logKey, fmt.Sprintf("(%d-0", after), "+", int64(limit))
+	if _, err := pipeline.Exec(ctx); err != nil {
+		return 0, nil, failure(ctx, "reading the log", err)
+	}
+	if text, _ := head.Val()[0].(string); text != "" {
+		if size, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return 0, nil, fmt.Errorf("reading the log: its size is no number: %w", store.ErrInvalid)
+		}
+	}
+	return size, found.Val(), nil
 }
 
 // receiptsAt reads the receipts at places that follow each other in the log.
