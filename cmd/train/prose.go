@@ -127,6 +127,20 @@ A sixth model has a part of its own for other languages, asked only where a text
 
 A seventh model, the shipped one, has such a reader for English, too, with 8,700 prompts by twelve authors and 13,000 English terms. On the sources above it adds two points at 1 % and one at 5 % to the harmful requests, of these ten and nine to StrongREJECT, and none to the jailbreaks. Against prompts of the same kind as its own it looks much better ([LANGUAGES.md](LANGUAGES.md)). What was tried for it: added to the logit of the heads instead of the higher one, by logistic regression on authors held out, it finds as much; groups of words as further features and pairs of concepts add nothing; with the ordinary sources of the data in its training it finds no more on the others; trained together with the other languages it finds as much, and the other languages lose five points. Without windows of running text, and those that it takes for harm once more, it refuses 15 % of p3_tasks. The last four authors added nothing that could be measured on the fresh records, where it was chosen.
 
+An encoder that reads order and context was tried for requests for harm in English: five layers of width 192 (6.5 million parameters with 24,000 pieces of words, 6.6 MB in bytes, some 16 ms for 64 tokens in Go by calculation), and six of 256. They read 62 million tokens of the running text and of the definitions of WordNet six times, guessing masked words, and then learnt from the English prompts and running text (a), or from these and the labelled sources in the folds above (b). Fusions were chosen on the fresh and kept English prompts; the sources were counted three times, so the best rows are flattered. Found at 1 % and 5 % of the ordinary prompts:
+
+| | harmful requests | jailbreaks | both | CyberSecEval false refusals (false alarms, English) |
+|---|---|---|---|---|
+| heads and reader, shipped | 55.0, 74.6 | 78.0, 89.2 | 64.2, 80.4 | 5.8, 28.8 |
+| small (a), by itself | 34.9, 49.7 | 2.2, 6.2 | 21.9, 32.3 | - |
+| small (a), a quarter of the logit | 52.9, 67.5 | 75.5, 89.8 | 61.9, 76.4 | 0.2, 4.2 |
+| small (b), by itself | 58.0, 66.3 | 9.6, 36.3 | 38.6, 54.3 | - |
+| small (b), a quarter of the logit | 59.2, 71.7 | 76.3, 90.7 | 66.1, 79.3 | 22.1, 64.9 |
+| small (b), half of the logit | 60.1, 70.3 | 72.2, 88.4 | 64.9, 77.5 | 53.6, 85.9 |
+| large (b), half of the logit | 63.9, 78.2 | 75.5, 89.4 | 68.6, 82.7 | 31.3, 64.9 |
+
+None is shipped. The small one, which is as large as a proxy can compute, gains four to five points at 1 % on plain requests, loses three at 5 %, and takes programming tasks about attacks for harm: abuse of a code interpreter it ranks under ordinary prompts. On prompts that were written for the project (a) nearly doubles what is found on the fresh ones (23.8 to 40.7 % at 1 %) and adds nothing on sources of other people: such prompts mislead. The large one is too slow, and its gain rests on one source.
+
 Vectors from running text alone, without WordNet, put "ransomware" beside "karate"; with its definitions, "bomb" stands beside "explosive" and "warhead".
 
 ## Known misses
