@@ -95,9 +95,10 @@ languages: needs-data
 
 # agents measures what the interceptor blocks of tool calls, recorded ones from
 # DATA/tool_calls.jsonl.gz among them, and fits the weights of injected_action anew to
-# compare them with those in kernel/toolcall/weights.go.
+# compare them with those in kernel/toolcall/weights.go. It also says what the resemblance
+# of calls makes of authors whom it has not learnt from.
 agents: needs-data
-	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls|Weights|CrossValidation)' -count=1 -v
+	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls|Weights|CrossValidation|Resemblance)' -count=1 -v
 
 # charts measures the slow-drip charts and the contrastive signal on DATA, a folder of
 # *.jsonl, as docs/kernel.md tells, and draws that page's pictures anew.

@@ -96,19 +96,26 @@ func TestBlind(t *testing.T) {
 		shown               bool
 	}{
 		{"open", "testdata/blind_open.jsonl", 240, 0, true},
-		{"kept", "testdata/blind_kept.jsonl", 474, 3, false},
+		{"kept", "testdata/blind_kept.jsonl", 485, 6, false},
 		{"more", "testdata/blind_more.jsonl", 292, 4, true},
 		{"third", "testdata/blind_third.jsonl", 252, 3, true},
-		{"closed", "testdata/blind_closed.jsonl", 228, 14, false},
+		{"closed", "testdata/blind_closed.jsonl", 246, 14, false},
 		{"fourth", "testdata/blind_fourth.jsonl", 150, 4, true},
 		{"fifth", "testdata/blind_fifth.jsonl", 164, 3, true},
-		{"sixth", "testdata/blind_sixth.jsonl", 131, 14, false},
+		{"sixth", "testdata/blind_sixth.jsonl", 154, 15, false},
 		{"seventh", "testdata/blind_seventh.jsonl", 173, 4, true},
-		{"eighth", "testdata/blind_eighth.jsonl", 147, 15, false},
+		{"eighth", "testdata/blind_eighth.jsonl", 166, 18, false},
 		{"ninth", "testdata/blind_ninth.jsonl", 0, 13, true},
-		{"tenth", "testdata/blind_tenth.jsonl", 0, 26, false},
+		{"tenth", "testdata/blind_tenth.jsonl", 0, 22, false},
 		{"eleventh", "testdata/blind_eleventh.jsonl", 69, 14, true},
-		{"twelfth", "testdata/blind_twelfth.jsonl", 68, 26, false},
+		{"twelfth", "testdata/blind_twelfth.jsonl", 75, 21, false},
+		{"thirteenth", "testdata/blind_thirteenth.jsonl", 440, 116, false},
+		{"fourteenth", "testdata/blind_fourteenth.jsonl", 205, 18, false},
+		{"fifteenth", "testdata/blind_fifteenth.jsonl", 480, 78, false},
+		{"sixteenth", "testdata/blind_sixteenth.jsonl", 190, 37, false},
+		{"seventeenth", "testdata/blind_seventeenth.jsonl", 62, 10, false},
+		{"eighteenth", "testdata/blind_eighteenth.jsonl", 260, 45, false},
+		{"nineteenth", "testdata/blind_nineteenth.jsonl", 100, 13, false},
 	} {
 		t.Run(corpus.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@
 // package therefore judges a call by what it would do, not by what the
 // conversation was about, against a closed set of [Invariant] rules that no
 // policy, and no text that was read, can relax. Some rules are about what nobody
-// asked for; there the user's own words count (asked.go says how far).
+// asked for; there the user's own words count (asked.go and resemblance.go say how far).
 //
 // [Decide] reads one [Call] and returns a [Decision]; [Interceptor.Decide] does so under
 // the rules of an operator, and [Simulate] runs a script of calls through [Decide]. Start
@@ -105,6 +105,14 @@
 // voices of sentences (addition.go, voice.go, wording.go, date.go, figure.go). The weights
 // are fitted to data (weights.go). Payments are compared with the amounts that
 // were named (amount.go). docs/tools.md has the measured figures.
+//
+// # Resemblance
+//
+// The readers know what they were told. What nobody thought of is told by a call's words, by
+// their resemblance to those of hostile calls (resemblance.go). A call that resembles these is
+// blocked, and one that resembles ordinary calls and that the user asked for passes where a
+// reader of what may be ordinary objects. The weights, resemblance.bin, are fitted to the open
+// corpora (resemblance_fit_test.go).
 //
 // # Work
 //

@@ -2,8 +2,10 @@ package toolcall
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -338,3 +340,38 @@ func DatesIn(text string) (out []string) {
 
 // FiguresIn are the numbers of a text.
 var FiguresIn = figuresIn
+
+// What fits and tests the resemblance needs of it.
+const ResemblanceBuckets = resemblanceBuckets
+
+// ResemblanceScale is what each of the features counts.
+var ResemblanceScale = scale
+
+// Impression returns the features by which the resemblance of a call is told, Impressions also
+// those of its parts.
+func Impression(c Call) []uint32 { return impressionsOf(c)[0] }
+
+var Impressions = impressionsOf
+
+// Resemblance is what weights make of features.
+type Resemblance struct{ resemblance }
+
+// Odds returns the log-odds that a call with these impressions is hostile.
+func (m *Resemblance) Odds(parts [][]uint32) float64 { return m.odds(parts) }
+
+// ReadResemblance reads a file of weights.
+func ReadResemblance(file []byte) *Resemblance { return &Resemblance{readResemblance(file)} }
+
+// ResemblanceFile writes one.
+func ResemblanceFile(bias float64, weights []float64) []byte {
+	unit := 0.0
+	for _, w := range weights {
+		unit = max(unit, math.Abs(w)/127)
+	}
+	file := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(bias)))
+	file = binary.LittleEndian.AppendUint32(file, math.Float32bits(float32(unit)))
+	for _, w := range weights {
+		file = append(file, byte(int8(math.Round(w/unit))))
+	}
+	return file
+}

@@ -35,7 +35,7 @@ func FuzzShellPrefix(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "?")
 		alone := settled(t, with("bash", "command", text))
-		if alone.Allowed || alone.Invariant == toolcall.UnreadableCall {
+		if alone.Allowed || alone.Invariant == toolcall.UnreadableCall || alone.Invariant == toolcall.HarmfulAction {
 			return
 		}
 		for _, prefix := range []string{"true\n", "ls -la\n", "cd src\n", "echo start\n", "x=1\n"} {
@@ -72,7 +72,7 @@ func FuzzQuery(f *testing.F) {
 		text = strings.ToValidUTF8(text, "?")
 		settled(t, with("get_user", "id", text))
 		alone := settled(t, with("run_sql", "query", text))
-		if d := decide(with("run_sql", "query", "SELECT 1;\n"+text)); d.Allowed && !alone.Allowed {
+		if d := decide(with("run_sql", "query", "SELECT 1;\n"+text)); d.Allowed && !alone.Allowed && alone.Invariant != toolcall.HarmfulAction { // its words weigh less beside others
 			t.Errorf("%q is blocked by %s alone", text, alone.Invariant)
 		}
 	})

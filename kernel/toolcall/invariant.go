@@ -85,6 +85,11 @@ const (
 	// above every amount that anybody named. ASI02:2026, AML.T0053 (2026).
 	TransferOutOfBounds Invariant = "transfer_out_of_bounds"
 
+	// HarmfulAction forbids calls that resemble hostile ones in their words, whatever they
+	// do: the readers behind the other invariants know only what somebody thought of.
+	// ASI02:2026, AML.T0101 (2026).
+	HarmfulAction Invariant = "harmful_action"
+
 	// OperatorRule forbids what a rule of the operator denies; [Decision.Rule] names it.
 	OperatorRule Invariant = "operator_rule"
 
@@ -102,7 +107,7 @@ const (
 var precedence = []Invariant{
 	MalformedArguments, UnreadableCall, ConstraintTampering, DestructiveCommand, DestructiveOperation,
 	RemoteCodeExecution, PrivilegeEscalation, Persistence, DataExfiltration, CredentialAccess, ServerSideRequestForgery,
-	DestructiveQuery, PathTraversal, UntrustedDestination, InjectedAction, TransferOutOfBounds,
+	DestructiveQuery, PathTraversal, UntrustedDestination, InjectedAction, TransferOutOfBounds, HarmfulAction,
 	OperatorRule, UnknownTool, InvalidArguments,
 }
 
@@ -123,6 +128,7 @@ var reasons = map[Invariant]string{
 	UntrustedDestination:     "The call cannot be undone and its destination was named only by untrusted content.",
 	InjectedAction:           "The user did not ask for the act; a text that the agent read tells it to do it.",
 	TransferOutOfBounds:      "The amount is above what the user named, or above every amount in the conversation.",
+	HarmfulAction:            "The call reads like those that destroy, steal, deceive or open a way in.",
 	OperatorRule:             "A rule of the operator denies the call or cannot be applied to it.",
 	UnknownTool:              "The tool is not one of those that may be called.",
 	InvalidArguments:         "The arguments do not fit the schema of the tool.",
@@ -150,7 +156,7 @@ func (v Invariant) Scores() kernel.Scores {
 	case ConstraintTampering:
 		return kernel.Scores{Identity: blockedScore}
 	case DestructiveCommand, DestructiveOperation, RemoteCodeExecution, PrivilegeEscalation, Persistence, DataExfiltration, CredentialAccess,
-		ServerSideRequestForgery, DestructiveQuery, PathTraversal:
+		ServerSideRequestForgery, DestructiveQuery, PathTraversal, HarmfulAction:
 		return kernel.Scores{HarmRequest: blockedScore}
 	}
 	return kernel.Scores{}

@@ -160,7 +160,8 @@ func (f *stepFinder) add(name string, arguments jsontext.Value) {
 	f.found = append(f.found, step)
 }
 
-// stepping judges the calls that a call carries. What one of them breaks the call breaks.
+// stepping judges the calls that a call carries. What one of them breaks, or comes near to, the
+// call does.
 func (r *reading) stepping(steps []Call, dense bool) {
 	if dense {
 		r.unreadable()
@@ -175,6 +176,9 @@ func (r *reading) stepping(steps []Call, dense bool) {
 		inner.judge(step, leaves)
 		for v := range inner.broken {
 			r.breaks(v)
+		}
+		if inner.near != "" {
+			r.flags(inner.near)
 		}
 	}
 }

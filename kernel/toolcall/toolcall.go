@@ -250,4 +250,5 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	r.leaks(c, leaves)
 	r.intention()
 	r.amounts(c, leaves)
+	r.weigh(c, leaves)
 }
