@@ -84,7 +84,8 @@ type Decision struct {
 	Reason string
 
 	// Flagged is an invariant that the call comes near to and that the operator's policy
-	// lets pass, or empty.
+	// lets pass, or that a reader found broken and the call's resemblance to ordinary ones
+	// acquits it of, or empty.
 	Flagged Invariant
 
 	// Unread is how many bytes of the conversation the call was not compared with, because
