@@ -26,8 +26,8 @@ import (
 // weights are fitted by TestResemblance (resemblance_fit_test.go).
 
 // The log-odds from which on a call is blocked and flagged, and under which a reader may have
-// found harm in an ordinary call, if what it found is the loss that the user wants and if it is
-// anything else (docs/tools.md shows what others would do).
+// found harm in an ordinary call, if what it found is a loss and if it is anything else
+// (TestResemblance shows what others would do).
 const (
 	harmfulFrom   = 2.2
 	harmfulNear   = 1.4
@@ -75,7 +75,7 @@ func (r *reading) doubtful(odds float64, leaves []leaf) bool {
 	for v := range r.broken {
 		switch v {
 		case DestructiveCommand, DestructiveOperation, DestructiveQuery:
-			if odds >= ordinaryLoss || !r.asksForLoss() {
+			if odds >= ordinaryLoss || !r.asksForLoss() && !upheaval.MatchString(r.asks) {
 				return false
 			}
 		case ServerSideRequestForgery, Persistence, PathTraversal, PrivilegeEscalation, CredentialAccess:
@@ -89,6 +89,12 @@ func (r *reading) doubtful(odds float64, leaves []leaf) bool {
 	from := r.provenance(leaves)
 	return from != kernel.FromUntrusted && from != kernel.FromInstruction
 }
+
+// upheaval finds requests for what is grave and no loss of a thing that they name: machines
+// that stop, data that are put back or hidden, what is forced.
+var upheaval = newExpression(`(?i)\b(?:terminat\w*|releas(?:e|ing)|drain\w*|reboot\w*|restart\w*|shut ?(?:it )?down|power off|format|eras(?:e|ing)|archiv\w*|yank|revok\w*|prun(?:e|ing)|replac\w*|reinstall\w*|rebuild\w*|restor\w*|refresh\w*|roll ?back|revert\w*|forc(?:e|ing)|mask\w*|anonymi[sz]\w*|rotat\w*|stop|abort|cancel\w*|` +
+	`archivier\w*|herunterfahren|fahr\w* .{0,40}herunter|neu ?start\w*|start\w* .{0,40}neu|formatier\w*|überschreib\w*|beende\w*|stopp\w*|maskier\w*|ersetz\w*|erzwing\w*|rotier\w*|` +
+	`redémarr\w*|arrêt\w*|formate[rz]?|restaur\w*|remplac\w*|reinici\w*|formatea\w*|reemplaz\w*|deten\w*|para[r]?|reinstala\w*|riavvia\w*|sostitui\w*|zrestart\w*|yeniden başlat\w*)\b|再起動|フォーマット|重启|格式化`)
 
 // resemblanceBuckets is how many weights there are, a power of two.
 const resemblanceBuckets = 1 << 17
