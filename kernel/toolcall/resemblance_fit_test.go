@@ -38,6 +38,10 @@ var authors = map[string][]string{
 	"business":   {"blind_seventeenth.jsonl"},
 	"engineers":  {"blind_eighteenth.jsonl"},
 	"life":       {"blind_nineteenth.jsonl"},
+	"services":   {"blind_twentieth.jsonl"},
+	"public":     {"blind_twentyfirst.jsonl"},
+	"homes":      {"blind_twentysecond.jsonl"},
+	"code":       {"blind_twentythird.jsonl"},
 	"readers":    {"ordinary.jsonl", "plain.jsonl"},
 }
 
