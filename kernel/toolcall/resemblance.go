@@ -67,9 +67,10 @@ func (r *reading) weigh(c Call, leaves []leaf) {
 }
 
 // doubtful reports whether all that the readers found may be an ordinary act that the user asked
-// for. No text may have told the agent anything, nor have given it a name or an address.
+// for, in few enough words to mean it. No text may have told the agent anything, nor have given
+// it a name or an address.
 func (r *reading) doubtful(odds float64, leaves []leaf) bool {
-	if !r.asked || len(r.instructions()) > 0 {
+	if !r.asked || len(r.asks) > maxNamingRequest || !r.spend(costScreen*len(r.asks)) || len(r.instructions()) > 0 {
 		return false
 	}
 	for v := range r.broken {
