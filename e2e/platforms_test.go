@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -47,6 +49,9 @@ func TestKernelGivesTheSameBitsEverywhere(t *testing.T) {
 				// Node refuses a long environment; and it must be the one that npm brought.
 				cmd.Env = append([]string{"PATH=" + absolute(t, "node_modules/.bin") + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, c.run...)
 				out, err := cmd.CombinedOutput()
+				if name == "386" && errors.Is(err, syscall.ENOEXEC) {
+					t.Skip("this machine's kernel runs no 32-bit programs; they were only built (.ci/run says so too)")
+				}
 				if err != nil || strings.Count(string(out), "--- PASS") != len(names) {
 					t.Errorf("%s: %v\n%s", folder, err, out)
 				}
