@@ -347,11 +347,11 @@ const ResemblanceBuckets = resemblanceBuckets
 // ResemblanceScale is what each of the features counts.
 var ResemblanceScale = scale
 
-// Impression returns the features by which the resemblance of a call is told, Impressions also
-// those of its parts.
-func Impression(c Call) []uint32 { return impressionsOf(c)[0] }
+// Impression returns the features by which the resemblance of a call is told.
+func Impression(c Call) []uint32 { return Impressions(c)[0] }
 
-var Impressions = impressionsOf
+// Impressions returns those of the call and of each of its parts.
+func Impressions(c Call) [][]uint32 { return impressionsOf(c, readTool(c.Name)) }
 
 // Resemblance is what weights make of features.
 type Resemblance struct{ resemblance }

@@ -48,7 +48,7 @@ func (r *reading) weigh(c Call, leaves []leaf) {
 	if len(c.Arguments) > maxResembling || !r.spend(costSearch*(len(c.Arguments)+min(len(c.Request), maxResembling))) {
 		return
 	}
-	parts := impressionsOf(c)
+	parts := impressionsOf(c, r.tool)
 	odds := shippedResemblance.odds(parts)
 	switch {
 	case odds >= harmfulFrom:
@@ -73,7 +73,10 @@ func (r *reading) doubtful(odds float64, leaves []leaf) bool {
 	if !r.asked || len(r.asks) > maxNamingRequest || !r.spend(costScreen*len(r.asks)) || len(r.instructions()) > 0 {
 		return false
 	}
-	for v := range r.broken {
+	for _, v := range precedence { // in one order, so that equal calls take equal work
+		if !r.broken[v] {
+			continue
+		}
 		switch v {
 		case DestructiveCommand, DestructiveOperation, DestructiveQuery:
 			if odds >= ordinaryLoss || !r.asksForLoss() && !upheaval.MatchString(r.asks) {
@@ -158,7 +161,7 @@ func (i *impression) take() []uint32 {
 // of prose; f, the first word behind the tool's; K, words of short values with their members';
 // q and n, words that the user said and did not say; r and o, the shares of words that the user
 // said and that only a text did.
-func impressionsOf(c Call) (parts [][]uint32) {
+func impressionsOf(c Call, t tool) (parts [][]uint32) {
 	i := new(impression)
 	name := wordsOf(c.Name)
 	for n, w := range name {
@@ -172,7 +175,6 @@ func impressionsOf(c Call) (parts [][]uint32) {
 	if last := len(c.Context) - 1; last >= 0 {
 		read = wordSet(c.Context[last].Text)
 	}
-	t := readTool(c.Name)
 	words, said, copied := 0, 0, 0
 	parts = append(parts, nil)
 	eachMember(c.Arguments, func(member, text string) {
