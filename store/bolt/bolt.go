@@ -68,6 +68,8 @@ type Store struct {
 	mu      mutex
 	tx      *tx // nil when it has to be begun
 	journal *journal
+
+	recent recent // what the journal has
 }
 
 // A mutex is a lock for which nobody has to wait longer than he wants, however slow the disk
@@ -278,7 +280,8 @@ func createBuckets(tree *bbolt.Tx) error {
 		}
 	}
 	if b := tree.Bucket(journalBucket); b.Get(epochKey) == nil {
-		return b.Put(epochKey, newEpoch())
+		first := newEpoch()
+		return b.Put(epochKey, first[:])
 	}
 	return nil
 }

@@ -13,8 +13,9 @@
 //
 // All writes go through one group commit. Its batch is one record of the journal and one
 // sync; a write that is refused, such as a turn that conflicts, changes
-// nothing and does not spoil the batch. A read waits for the batch that is being written and
-// sees only what is durable.
+// nothing and does not spoil the batch. A read sees only what is durable. What every turn reads,
+// sessions and keys, it reads from the tree as it was last committed, and from a table of what the
+// journal has since (recent.go); all other reads wait for the batch that is being written.
 //
 // A page of the tree is copied whole for each change in it, so a receipt is one entry
 // at the end of its bucket: its fields, its summary and its record, compressed with a

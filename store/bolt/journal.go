@@ -40,10 +40,9 @@ var (
 	openKey = []byte("open")
 )
 
-func newEpoch() []byte {
-	var e epoch
+func newEpoch() (e epoch) {
 	_, _ = rand.Read(e[:]) // it never fails
-	return e[:]
+	return e
 }
 
 func epochOf(tree *bbolt.Tx) (e epoch) {

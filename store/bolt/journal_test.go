@@ -325,7 +325,7 @@ func TestReadsWaitNoLongerThanTheirCallers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := s.Session(ctx, "k0")
+		_, err := s.Receipt(ctx, "r0")
 		done <- err
 	}()
 	cancel()
@@ -333,7 +333,7 @@ func TestReadsWaitNoLongerThanTheirCallers(t *testing.T) {
 		t.Errorf("reading beside a batch that takes for ever: %v", err)
 	}
 	release()
-	if _, err := s.Session(t.Context(), "k0"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Receipt(t.Context(), "r0"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("reading after it: %v", err)
 	}
 }

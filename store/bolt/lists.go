@@ -45,8 +45,8 @@ func decode(data []byte, v any) error {
 // Key looks the hash up.
 func (s *Store) Key(ctx context.Context, hash string) (store.Key, error) {
 	var found store.Key
-	err := s.view(ctx, "reading a key", func(tx *tx) error {
-		data := tx.bucket(keysBucket).get([]byte(hash))
+	err := s.lookAt(ctx, "reading a key", func(from getter) error {
+		data := from.get(keysBucket, []byte(hash))
 		if data == nil {
 			return store.ErrNotFound
 		}

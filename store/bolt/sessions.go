@@ -17,8 +17,8 @@ const versionSize = 8
 // Session returns the session as its last turn left it.
 func (s *Store) Session(ctx context.Context, key string) (store.Session, error) {
 	var found store.Session
-	err := s.view(ctx, "reading a session", func(tx *tx) (err error) {
-		own, data := lookUp(tx, key)
+	err := s.lookAt(ctx, "reading a session", func(from getter) (err error) {
+		own, data := lookUp(from, key)
 		if data == nil {
 			return store.ErrNotFound
 		}
@@ -29,12 +29,11 @@ func (s *Store) Session(ctx context.Context, key string) (store.Session, error) 
 }
 
 // lookUp returns the stored session that a key leads to, with its own key.
-func lookUp(tx *tx, key string) (own, data []byte) {
-	sessions := tx.bucket(sessionsBucket)
+func lookUp(from getter, key string) (own, data []byte) {
 	own = []byte(key)
-	if data = sessions.get(own); data == nil {
-		if own = tx.bucket(aliasesBucket).get(own); own != nil {
-			data = sessions.get(own)
+	if data = from.get(sessionsBucket, own); data == nil {
+		if own = from.get(aliasesBucket, own); own != nil {
+			data = from.get(sessionsBucket, own)
 		}
 	}
 	return own, data

@@ -21,6 +21,7 @@ import (
 type tx struct {
 	tree   *bbolt.Tx
 	record []byte
+	latest []latest // of the changes in record, those that are read alone
 
 	last       tail      // of the log, zero until a receipt is written
 	sum        *counters // of all sessions, nil until it is read
@@ -54,6 +55,8 @@ func emptyRecord(old []byte) []byte {
 
 func (t *tx) bucket(name []byte) bucket { return bucket{t, name, t.tree.Bucket(name)} }
 
+func (t *tx) get(bucket, key []byte) []byte { return t.bucket(bucket).get(key) }
+
 func (b bucket) get(key []byte) []byte                             { return b.tree.Get(key) }
 func (b bucket) cursor() *bbolt.Cursor                             { return b.tree.Cursor() }
 func (b bucket) forEach(visit func(key, value []byte) error) error { return b.tree.ForEach(visit) }
@@ -69,6 +72,7 @@ func (b bucket) put(key, value []byte) error {
 	}
 	b.note(changePut)
 	b.tx.record = appendBytes(appendBytes(b.tx.record, key), value)
+	b.noteLatest(key, value)
 	return nil
 }
 
@@ -78,6 +82,7 @@ func (b bucket) delete(key []byte) error {
 	}
 	b.note(changeDelete)
 	b.tx.record = appendBytes(b.tx.record, key)
+	b.noteLatest(key, nil)
 	return nil
 }
 
@@ -93,6 +98,12 @@ func (b bucket) next() (uint64, error) {
 }
 
 func (b bucket) note(kind byte) { b.tx.record = appendBytes(append(b.tx.record, kind), b.name) }
+
+func (b bucket) noteLatest(key, value []byte) {
+	if readAlone[string(b.name)] {
+		b.tx.latest = append(b.tx.latest, latest{place{string(b.name), string(key)}, value})
+	}
+}
 
 func appendBytes(to, data []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(data))), data...)

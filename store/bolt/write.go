@@ -65,7 +65,8 @@ func (s *Store) makeDurable() error {
 		return nil
 	}
 	if !s.failed.Load() && s.journal.append(s.tx.record) == nil {
-		s.tx.record = emptyRecord(s.tx.record)
+		s.recent.add(s.tx.latest)
+		s.tx.record, s.tx.latest = emptyRecord(s.tx.record), s.tx.latest[:0]
 		return nil
 	}
 	err := s.commit()
@@ -110,14 +111,16 @@ func (s *Store) undo() {
 // to an epoch that is over. After an error the transaction is to be undone: one in which a
 // damaged page was found is still open, and nothing of it was written.
 func (s *Store) commit() error {
+	next := newEpoch()
 	err := guarded(func() error {
-		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
+		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, next[:]); err != nil {
 			return err
 		}
 		return s.tx.tree.Commit()
 	})
 	if err == nil {
 		s.tx = nil
+		s.recent.begin(next)
 	}
 	return err
 }
