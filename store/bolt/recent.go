@@ -94,7 +94,7 @@ func (s *Store) lookNow(read func(getter) error) (done bool, err error) {
 	defer s.recent.mu.RUnlock()
 	tree, err := s.db.Begin(false)
 	if err != nil {
-		return false, nil //nolint:nilerr // the other way tells what is wrong
+		return false, nil // the other way tells what is wrong
 	}
 	defer func() { _ = tree.Rollback() }() // nothing was changed
 	err = guarded(func() error {
