@@ -19,6 +19,27 @@ func (r *reading) address(text string) {
 	}
 }
 
+// deviceProtocols are in the names of tools that speak to machines and no web servers: whatever they
+// connect to is in the own network.
+var deviceProtocols = strings.Fields("modbus s7 plc opcua bacnet knx dnp3 iec61850 iec104 profinet snmp ipmi redfish netconf netmiko onvif scp sftp ssh rsync winrm")
+
+// isDeviceAddress reports whether a text is a private address or a name of the own network, and no
+// address of a page, of this machine or of a service of metadata.
+func (r *reading) isDeviceAddress(text string) bool {
+	if strings.Contains(text, "://") {
+		return false
+	}
+	_, host, found := strings.Cut(text, "@")
+	if !found {
+		host = text
+	}
+	host, _, _ = strings.Cut(host, ":")
+	return privateHost.MatchString(host) || deviceName.MatchString(host) && !strings.Contains(host, "metadata")
+}
+
+// deviceName is a name of the own network.
+var deviceName = newExpression(`^[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|corp|intranet|home\.arpa)$`)
+
 // asksHealth reports whether an address is of a place where a server of this machine or of the
 // own network says how it is.
 func (r *reading) asksHealth(text string) bool {
@@ -65,6 +86,10 @@ var (
 // where only what a developer tries out is.
 func (r *reading) target(text string, local bool) {
 	if !r.spend(costWord + costPlace*len(text)) {
+		return
+	}
+	if name, is := strings.CutPrefix(text, "file://"); is && r.tool.any("aws", "az", "gcloud", "oci") { // how their options say that a file has the value
+		r.file(name)
 		return
 	}
 	a, ok := r.readAddress(text)

@@ -139,6 +139,67 @@ func (r *reading) sparing() func() {
 	}
 }
 
+// asksWith reports whether the user's request has one of the words, and does not say what is to stay.
+func (r *reading) asksWith(words *expression) bool {
+	return r.asked && len(r.asks) <= maxNamingRequest && r.spend(2*costScreen*len(r.asks)) && words.MatchString(r.asks) && !negated.MatchString(r.asks)
+}
+
+var (
+	restartWords   = newExpression(`(?i)\b(?:re-?boot\w*|boot(?:s|en|et|e)?)\b|\b(?:restart|neu ?start|redémarr|reinici|riavvi|zrestart|herstart)\w*.{0,25}\b(?:server\w*|servers?|machines?|host|box|vms?|pi|node|rechner|serveur|máquina|servidor|macchina|serwer)\b|再起動|重启`)
+	deprecateWords = newExpression(`(?i)deprecat|veraltet|obsol|désuet|przestarza`)
+	unlockWords    = newExpression(`(?i)\b(?:unlock\w*|entsperr\w*|releas\w* (?:the |that )?lock|lock .{0,60}(?:stale|weg|gone)|débloqu\w*|deverrouill\w*|desbloqu\w*|sblocc\w*|odblokuj\w*)\b`)
+	publicWords    = newExpression(`(?i)\b(?:public\w*|öffentlich\w*|publi(?:e|er|car|ca|c)\b|pubblic\w*|publiczn\w*|open ?source\w*)`)
+	wipeWords      = newExpression(`(?i)\b(?:wip(?:e|ing)|eras(?:e|ing)|format\w*|blank|empty|brand new|new (?:blank |empty )?(?:disk|drive|ssd|stick)|flash|burn|write|put|partition\w*|recycl\w*|lösch\w*|brenn\w*|leer\w*|egal|sauber|schreib\w*|efface\w*|grav\w*|borr\w*)\b|\bauf (?:die|den|das) (?:sd|usb|stick|karte)|\bmake it a\b`)
+
+	// startsAgain are the commands after which a machine is there again.
+	startsAgain = newExpression(`^(?:sudo )?(?:(?:reboot|grub-reboot)(?: |$)|systemctl (?:\S+ )*reboot\b|shutdown (?:-r|/r)\b)`)
+)
+
+// unlocks reports whether a command releases the lock of a state that the user says is stale.
+func (s *shell) unlocks(argv []string) bool {
+	return len(argv) > 1 && argv[1] == "force-unlock" && s.asksWith(unlockWords)
+}
+
+// deviceToGo reports whether the user names this disk, which is no first one of a machine, and says
+// that its content may go.
+func (s *shell) deviceToGo(device string) bool {
+	name, found := strings.CutPrefix(device, "/dev/")
+	if !found || !otherDisk.MatchString(name) || !s.asksWith(wipeWords) {
+		return false
+	}
+	asks, disk := strings.ToLower(s.asks), diskOf(name)
+	return namedAlone(asks, disk) || namedAlone(asks, "/dev/"+disk)
+}
+
+// negated is a request that says what is to stay.
+var negated = newExpression(`(?i)\b(?:not|don'?t|never|except|keep|nicht|kein\w*|nie|außer|behalte\w*|ne .{1,20} pas|jamais|sauf|no|nunca|salvo|não|non|mai|nie|oprócz)\b`)
+
+// otherDisk is a disk, or a partition of one, from which machines do not start.
+var otherDisk = newExpression(`^(?:sd[b-z]\d*|nvme[1-9]n\d(?:p\d+)?|disk[2-9]|mmcblk[1-9])$`)
+
+// diskOf is the disk that a partition is on.
+func diskOf(name string) string {
+	if strings.HasPrefix(name, "sd") {
+		return strings.TrimRight(name, "0123456789")
+	}
+	name, _, _ = strings.Cut(name, "p")
+	return name
+}
+
+// publishesNamed reports whether a repository becomes public that the user names, and wants to be.
+func (s *shell) publishesNamed(argv []string) bool {
+	if name := programName(argv[0]); name != "gh" && name != "glab" || len(argv) < 4 || argv[2] != "edit" {
+		return false
+	}
+	repository := strings.ToLower(path.Base(argv[3]))
+	return len(repository) >= minNamed && s.asksWith(publicWords) && namedAlone(strings.ToLower(s.asks), repository)
+}
+
+var (
+	sharesLess = newExpression(`--operation-type[= ]remove\b|--launch-permission \W{0,2}Remove=`)
+	sharesMore = newExpression(`--operation-type[= ]add\b|\bAdd"?[=:]|--values-to-add`)
+)
+
 // distinct are the words of a command that could be the name of one thing: behind its flags, or
 // the values of those that name one.
 func distinct(argv []string) []string {

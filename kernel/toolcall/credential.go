@@ -275,7 +275,7 @@ var credentialCommands = byCommand(
 	`helm: (?:\S+ )*get (?:values|manifest|all)\b`,
 	`security: (?:find-(?:generic|internet)-password|dump-keychain|export|find-key)\b`,
 	`vault: (?:kv get|read|token|print token|unwrap|login)\b`,
-	`op: (?:read|item get|document get|inject|run)\b`,
+	`op: (?:read|item get|document get|inject)\b|run .*-- (?:\S*/)?(?:env|printenv|export|set|cat|echo|sh|bash)\b`,
 	`pass gopass: (?:show|ls -|\w+/)`,
 	`lpass: (?:show|export)\b`,
 	`bw: (?:get|list|export)\b`,

@@ -26,7 +26,7 @@ func (s *shell) destroys(name string, argv []string) {
 		s.losesEach(operands(argv))
 	case name == "dd":
 		for _, w := range argv {
-			if target, ok := strings.CutPrefix(w, "of="); ok && (isDevice(target) || isVital(s.resolve(target))) {
+			if target, ok := strings.CutPrefix(w, "of="); ok && (isDevice(target) || isVital(s.resolve(target))) && !s.deviceToGo(target) {
 				s.breaks(DestructiveCommand)
 			}
 		}
@@ -41,11 +41,32 @@ func (s *shell) destroys(name string, argv []string) {
 	case name == "mv" && len(operands(argv)) > 1:
 		names := operands(argv)
 		s.removes(names[:len(names)-1])
-	case irreversibleOperation(argv) && !s.onEphemeral(argv):
+	case irreversibleOperation(argv) && !s.onEphemeral(argv) && !s.unlocks(argv) && !endsOne(argv):
 		s.breaks(DestructiveOperation)
 	}
 	s.mirrorLoses(name, argv)
 }
+
+// snapshotVolume is a snapshot of a volume by its name.
+const snapshotVolume = `(?:-y |-f |--yes |--force )*(?:/dev/)?[\w-]+/(?:[\w-]+[-_])?snap(?:shot)?[-_]?[\w-]*`
+
+var oldSnapshot = newExpression(`^` + snapshotVolume + `$`)
+
+// endsOne reports whether a client of a cloud ends one thing that is made anew in a moment: a key, a
+// role of one account, a lease, a place behind a load balancer, a machine that is stopped, images of
+// pull requests.
+func endsOne(argv []string) bool {
+	e := singleEndings[programName(argv[0])]
+	return e != nil && e.MatchString(strings.Join(argv[1:], " "))
+}
+
+var singleEndings = byCommand(
+	`aws: iam delete-access-key(?: --(?:user-name|access-key-id|profile)[= ][\w.@+-]+)+$|elbv2 deregister-targets --target-group-arn[= ]\S+ --targets[= ]Id=[\w.-]+$`,
+	`aws: ecr batch-delete-image --repository-name[= ][\w./-]+ --image-ids(?: imageTag=(?:pr|mr|dev|tmp|ci|feature|preview)-[\w.-]+)+$`,
+	`az: role assignment delete(?: --(?:assignee|role|scope|resource-group|subscription)[= ](?:[\w.@/-]+|'[\w ]+'))+$|vm deallocate(?: (?:-g|-n|--resource-group|--name)[= ][\w.-]+){2}(?: --no-wait)?$`,
+	`gcloud: iam service-accounts keys delete [\w]+ --iam-account[= ][\w.@-]+(?: --quiet| -q)?$`,
+	`vault: lease revoke (?:-prefix )?\w[\w-]*/\w[\w-]*/[\w/-]+$`,
+)
 
 // containerHome is where images keep the program that they are made for.
 var containerHome = newExpression(`^/(?:app|workspace|workspaces|code|usr/src/app)$`)
@@ -101,7 +122,7 @@ var formats = words("wipefs blkdiscard mke2fs sgdisk sfdisk mkswap")
 func (s *shell) formats(argv []string) {
 	names := operands(argv)
 	for _, n := range names {
-		if p := s.resolve(n); strings.HasPrefix(p, "/dev/") || p == unknownText {
+		if p := s.resolve(n); strings.HasPrefix(p, "/dev/") && !s.deviceToGo(p) || p == unknownText {
 			s.breaks(DestructiveCommand)
 		}
 	}
@@ -137,11 +158,20 @@ func (s *shell) remove(name string, argv []string) {
 func (s *shell) removes(names []string) {
 	for _, n := range names {
 		p := s.resolve(n)
+		if isCache(p) || s.deviceToGo(p) {
+			continue
+		}
 		if isVital(p) || isDevice(p) || s.folder == "" && (p == "." || p == ".." || p == "*" || p == ".git" || strings.HasPrefix(p, "../..")) {
 			s.breaks(DestructiveCommand)
 		}
 	}
 }
+
+// isCache reports whether a path is a cache, or what is in one, of which a program makes the content
+// anew.
+func isCache(p string) bool { return cacheFolder.MatchString(p) && !strings.Contains(p, "..") }
+
+var cacheFolder = newExpression(`^(?:~|/(?:home|Users)/[\w.-]+|/Library|/volume\d+|C:/Windows)/(?:[\w. -]+/)*(?:[Cc]aches?|@tmp|DerivedData|SoftwareDistribution/Download)(?:/[\w.* -]+)*/?\*?$`)
 
 // vital names what a machine or a person cannot lose: the root, the folders
 // directly below it but temporary ones, the system's folders at any depth, and

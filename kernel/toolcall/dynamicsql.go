@@ -339,7 +339,13 @@ func (r *reading) losesScratch(s []token, made map[string]bool) bool {
 	at := 2
 	switch {
 	case isWord(s, 0, "DROP") && isWord(s, 1, "ROLE", "USER", "LOGIN"):
-		return len(s) == 3 && r.toGo(s[2].text) || len(s) == 5 && isWord(s, 2, "IF") && r.toGo(s[4].text)
+		at := 2
+		if isWord(s, at, "IF") {
+			at += 2
+		}
+		return at < len(s) && (len(s) == at+1 || isWord(s, at+1, "@") && len(s) == at+3) && (r.toGo(s[at].text) || isScratch(unquoted(s[at].text)))
+	case isWord(s, 0, "DROP") && isWord(s, 1, "OWNED") && isWord(s, 2, "BY"):
+		return len(s) == 4 && r.toGo(s[3].text)
 	case isWord(s, 0, "REVOKE") && isWord(s, 2, "FROM"):
 		return len(s) == 4 && r.toGo(s[3].text)
 	case isWord(s, 0, "ALTER") && isWord(s, 1, "TABLE") && isWord(s, 3, "DROP") && isWord(s, 4, "PARTITION"):
@@ -348,12 +354,14 @@ func (r *reading) losesScratch(s []token, made map[string]bool) bool {
 	case isWord(s, 0, "TRUNCATE") && !anyWordAfter(s, 0, "CASCADE"):
 		at = 1
 	case isWord(s, 0, "DELETE") && isWord(s, 1, "FROM") && len(s) == 3:
+	case isWord(s, 0, "DELETE") && isWord(s, 1, "FROM") && len(s) == 5 && isWord(s, 3, "WHERE") && isWord(s, 4, "TRUE"): // as BigQuery wants it
+		s = s[:3]
 	default:
 		return false
 	}
 	names := 0
 	for i := at; i < len(s); i++ {
-		if isWord(s, i, "IF", "EXISTS", "TABLE", "ONLY", ",", "CASCADE", "RESTRICT", "RESTART", "IDENTITY") {
+		if isWord(s, i, "IF", "EXISTS", "TABLE", "ONLY", ",", "CASCADE", "RESTRICT", "RESTART", "IDENTITY", "PURGE") {
 			continue
 		}
 		name := strings.Trim(s[i].text, "`\"[]'")

@@ -12,7 +12,7 @@ import (
 
 // ephemeralName matches the name of such a thing, and inUse that of one which is not.
 var (
-	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr-?\d+|mr-?\d+|pull-?\d+|ci-?\d+|run-?\d+|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|sbx|playground|throwaway|disposable|dummy|poc|demo|spike|experiment|e2e|tmp|temp|tst|(?:load|perf|stress|smoke|restore|integration|migration|soak|bench|pen|dr|failover|user|ab|a-b)?[-_]?tests?|testing|loadgen|benchmarks?|jest|pytest|deneme|spielwiese|wegwerf|essai|prueba)(?:[-_./:@]|\d*$)`)
+	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr[-_]?\d+|mr[-_]?\d+|pull-?\d+|ci-?\d+|(?:ci|build)-?caches?|run-?\d+|restore-?(?:drill|test)s?|drill|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|sbx|playground|throwaway|disposable|dummy|poc|demo|spike|experiment|e2e|tmp|temp|tst|(?:load|perf|stress|smoke|restore|integration|migration|soak|bench|pen|dr|failover|user|ab|a-b)?[-_]?tests?|testing|loadgen|benchmarks?|jest|pytest|deneme|spielwiese|wegwerf|essai|prueba)(?:[-_./:@]|\d*$)`)
 	inUse         = newExpression(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
 )
 
@@ -165,8 +165,15 @@ func onTests(leaves []leaf) bool {
 				return false
 			}
 			said = true
+		case l.key == "connect": // how sqlplus says who and where: user/@place
+			if _, place, found := strings.Cut(l.value, "@"); !found || !isTestPlace(place) {
+				return false
+			}
+			said = true
 		case databaseHostKeys[l.key]:
-			if !ownDatabaseHost.MatchString(l.value) {
+			if isTestPlace(l.value) {
+				said = true
+			} else if !ownDatabaseHost.MatchString(l.value) {
 				return false
 			}
 		}
@@ -175,9 +182,25 @@ func onTests(leaves []leaf) bool {
 }
 
 var (
-	databaseKeys     = words("source profile target warehouse catalog database databasename databaseurl databaseuri db dbname dburl uri connection connectionstring connectionuri connectionurl dsn")
-	databaseHostKeys = words("host hostname server servername cluster instance project environment env")
+	databaseKeys     = words("source profile target warehouse catalog database databasename databaseurl databaseuri db dbname dburl uri conn connection connectionstring connectionuri connectionurl dsn")
+	databaseHostKeys = words("host hostname server servername serverinstance cluster instance project environment env")
+
+	// serverKeys say on which server the call works, and not only in which database.
+	serverKeys = words("connect host hostname server servername serverinstance cluster instance")
+
+	// testPlace is a server, or an instance of a database, that is there for tests by its name.
+	testPlace = newExpression(`(?i)^(?:[\w.-]*[-_.]|[a-z]{0,4}sql|dw|dwh|db|ora)?(?:tst|test|dev|uat|qa|ci|stg|sbx|sandbox)\d*(?:db|sql)?\d*(?:[-_.\\][\w.-]*)?$`)
 )
+
+// isTestPlace reports whether a server is there for tests.
+func isTestPlace(name string) bool { return testPlace.MatchString(name) && !inUse.MatchString(name) }
+
+// onTestServer reports whether a call says of the server that it is there for tests.
+func onTestServer(leaves []leaf) bool {
+	return slices.ContainsFunc(leaves, func(l leaf) bool {
+		return l.text && serverKeys[l.key] && isTestPlace(l.value[strings.LastIndexByte(l.value, '@')+1:])
+	})
+}
 
 // onTestDatabase reports whether a client of databases is connected to one of tests.
 func (s *shell) onTestDatabase(argv []string) bool {
@@ -231,7 +254,13 @@ func losesRows(s []token) bool {
 			return false
 		}
 	}
-	return isWord(s, 0, "DELETE", "UPDATE", "TRUNCATE") || isWord(s, 0, "DROP") && isWord(s, 1, "SCHEMA", "TABLE", "VIEW", "MATERIALIZED", "SEQUENCE", "TYPE", "OWNED")
+	return isWord(s, 0, "DELETE", "UPDATE", "TRUNCATE", "PURGE") || isWord(s, 0, "DROP") && isWord(s, 1, "SCHEMA", "TABLE", "VIEW", "MATERIALIZED", "SEQUENCE", "TYPE", "OWNED")
+}
+
+// losesServers reports whether a statement takes away or makes a whole database, or an account, of the
+// server that it is sent to.
+func losesServers(s []token) bool {
+	return isWord(s, 0, "DROP", "CREATE") && isWord(s, 1, "DATABASE", "USER", "ROLE", "LOGIN", "TABLESPACE") || isWord(s, 0, "EXEC") && isWord(s, 1, "SP_DROPSERVER")
 }
 
 // ownSchema are the schemas that a table is in if nobody says which.

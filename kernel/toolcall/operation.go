@@ -112,7 +112,7 @@ var (
 	idleNouns = words("cache caches component components extension extensions plugin plugins completion configuration configurations context contexts alias aliases label labels comment comments")
 
 	// managers are the clients of services elsewhere whose verbs are nobody's own.
-	managers = words(`railway render netlify ntl vercel flyctl fly heroku supabase neonctl neon turso pscale atlas ccloud confluent
+	managers = words(`kafka-topics kafka-topics.sh railway render netlify ntl vercel flyctl fly heroku supabase neonctl neon turso pscale atlas ccloud confluent
 		aiven avn upctl civo exo ionosctl yc aliyun tccli qovery koyeb northflank cf convox platform upsun terminus acli auth0 okta ory
 		stripe twilio algolia fastly flarectl wrangler spacectl hcp pulsar-admin rpk nats couchbase-cli grafanactl grr pd
 		eas eb sst sls serverless chalice zappa arc clusterctl waypoint kopia qm pct xe rabbitmqadmin
@@ -284,7 +284,7 @@ const sharedBranch = `(?:refs/heads/)?(?:main|master|trunk|develop|dev|productio
 var kubernetes = []remoteCommand{
 	remote(`delete\b`, `--all`, `--force`, `-A`, `--all-namespaces`),
 	remote(`delete (?:\S*,)?(?:all|ns|namespaces?|nodes?|no|pvc?|persistentvolume(?:claim)?s?|crds?|customresourcedefinitions?|clusters?|projects?|sts|statefulsets?|storageclass(?:es)?|sc)(?:[ /,]|$)`),
-	remote(`drain\b`, `--force`, `--delete-emptydir-data`, `--ignore-daemonsets`),
+	remote(`drain\b`, `--force`, `--disable-eviction`, `-l`, `--selector`),
 	remote(`replace\b`, `--force`),
 	remote(`scale\b`, `--all`),
 	remote(`scale\b.* (?:\*|all)(?: |$)`, `--replicas[= ]0`),

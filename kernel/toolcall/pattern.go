@@ -107,6 +107,12 @@ func (s *shell) spares(v Invariant, argv []string, line string) bool {
 		return managers[name] && s.onEphemeral(argv) || frameworks[name] && (s.inTests(argv) || s.triesOut(argv)) || restorers[name] && s.onTestDatabase(argv) || javaBuilds[name] && toTestDatabases(argv) || emptiesNumbered.MatchString(line) || dropsTestIndex.MatchString(line)
 	case Persistence:
 		return s.shortens(argv, line) || programName(argv[0]) == "systemctl" && plainServices.MatchString(line) && len(s.written) == 0
+	case DestructiveCommand:
+		return startsAgain.MatchString(strings.Join(argv, " ")) && s.asksWith(restartWords) || programName(argv[0]) == "lvremove" && oldSnapshot.MatchString(line)
+	case DestructiveOperation:
+		return programName(argv[0]) == "npm" && strings.HasPrefix(line, "deprecate ") && s.asksWith(deprecateWords)
+	case DataExfiltration:
+		return sharesLess.MatchString(line) && !sharesMore.MatchString(line) || s.publishesNamed(argv)
 	case PrivilegeEscalation:
 		return s.bindsLowPorts(argv) || sparesRights.MatchString(strings.Join(argv, " "))
 	}

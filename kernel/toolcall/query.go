@@ -43,7 +43,7 @@ func (r *reading) query(text string) {
 	testing := r.testing && !strings.Contains(text, `\c`)
 	for _, statement := range all {
 		testing = testing && !isWord(statement, 0, "USE")
-		if r.losesScratch(statement, made) || testing && losesRows(statement) {
+		if r.losesScratch(statement, made) || testing && (losesRows(statement) || r.testServer && losesServers(statement)) || r.ordinaryRights(statement) {
 			continue
 		}
 		r.reachesBeyond(statement)
@@ -308,7 +308,7 @@ func letsIn(s []token, i int) bool {
 	for j := i + 1; j < end; j++ {
 		everybody = everybody || isWord(s, j, "TO", "FROM", "GROUP", "ROLE") && isWord(s, j+1, "PUBLIC")
 	}
-	if isWord(s, i, "GRANT") && narrow && !everybody && !anyWordAfter(s, i, "OPTION", "ALL", "*", ",") {
+	if isWord(s, i, "GRANT") && narrow && !everybody && !anyWordAfter(s, i, "OPTION", "ALL", "*", ",") && !namesSecrets(s[i:]) {
 		return true
 	}
 	whole := isWord(s, i, "GRANT") && isWord(s, i+1, "SELECT") && isWord(s, i+2, "ON") && isWord(s, i+3, "ALL") && isWord(s, i+4, "TABLES", "VIEWS", "SEQUENCES") && isWord(s, i+5, "IN") && isWord(s, i+6, "SCHEMA")

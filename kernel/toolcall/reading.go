@@ -20,34 +20,35 @@ const maxRecipes = 64
 // invariants found broken so far.
 type reading struct {
 	*budget
-	name      string // of the tool
-	language  string // that an argument says the program is in
-	tool      tool
-	request   *index            // what the user and the application ask
-	untrusted *index            // what the session observed
-	asked     bool              // the request is known
-	certain   bool              // what is read is SQL and no sentence
-	testing   bool              // the database that is read for is one of tests
-	gets      bool              // a request reads, if the call is one
-	connects  bool              // a command or a query is sent to a host, and nothing is fetched from one
-	workdir   string            // that the call gives its command
-	variables map[string]string // of the environment that the call gives its command
-	trial     bool              // an argument says that this is for trying things out
-	outward   bool              // some argument names a place outside
-	everyday  bool              // what is written is what such a file has on any day
-	nested    int               // shells within shells, see maxNested
-	prunes    int               // tables of cron that get shorter, see dropsJobs
-	rooted    int               // those of them that have the rights of root
-	calls     int               // functions and aliases within each other
-	invokes   int               // functions and aliases in all
-	version   int               // of the variables and folders of all shells
-	versions  int               // given so far
-	endpoints map[string]knownEndpoint
-	values    sqlValues // of the script of SQL that is read
-	broken    map[Invariant]bool
-	parser    *syntax.Parser // of shells, kept for its memory
-	lastText  string         // the text that was last put into plain characters,
-	lastPlain string         // and what became of it
+	name       string // of the tool
+	language   string // that an argument says the program is in
+	tool       tool
+	request    *index            // what the user and the application ask
+	untrusted  *index            // what the session observed
+	asked      bool              // the request is known
+	certain    bool              // what is read is SQL and no sentence
+	testing    bool              // the database that is read for is one of tests
+	testServer bool              // and so is all that its server has
+	gets       bool              // a request reads, if the call is one
+	connects   bool              // a command or a query is sent to a host, and nothing is fetched from one
+	workdir    string            // that the call gives its command
+	variables  map[string]string // of the environment that the call gives its command
+	trial      bool              // an argument says that this is for trying things out
+	outward    bool              // some argument names a place outside
+	everyday   bool              // what is written is what such a file has on any day
+	nested     int               // shells within shells, see maxNested
+	prunes     int               // tables of cron that get shorter, see dropsJobs
+	rooted     int               // those of them that have the rights of root
+	calls      int               // functions and aliases within each other
+	invokes    int               // functions and aliases in all
+	version    int               // of the variables and folders of all shells
+	versions   int               // given so far
+	endpoints  map[string]knownEndpoint
+	values     sqlValues // of the script of SQL that is read
+	broken     map[Invariant]bool
+	parser     *syntax.Parser // of shells, kept for its memory
+	lastText   string         // the text that was last put into plain characters,
+	lastPlain  string         // and what became of it
 
 	effect  kernel.ToolEffect
 	wish    passage      // what the user asked, sentence by sentence
@@ -163,6 +164,9 @@ func (r *reading) as(what role, l leaf) {
 		r.query(l.value)
 		r.certain = false
 	case rolePath:
+		if r.tool.any(deviceProtocols...) && strings.Contains(l.value, ":/") && r.isDeviceAddress(l.value) {
+			return
+		}
 		if l.key == "source" && strings.ContainsAny(l.value, "\n;{") { // no name of a file
 			r.inLanguage(l.value)
 		}
@@ -177,7 +181,7 @@ func (r *reading) as(what role, l leaf) {
 			r.pageScript(l.value[len(scriptScheme):])
 			return
 		}
-		if r.connects && ownDatabaseHost.MatchString(l.value) {
+		if r.connects && ownDatabaseHost.MatchString(l.value) || r.tool.any(deviceProtocols...) && r.isDeviceAddress(l.value) {
 			return
 		}
 		if name, is := strings.CutPrefix(l.value, "file://"); is && r.tool.files() && !strings.HasPrefix(name, "//") {

@@ -1,5 +1,8 @@
 package toolcall
 
+// shrinksShadows is how the room of shadow copies is made so small that none is left.
+const shrinksShadows = `resize shadow(?:storage)?(?:[^%]*$|.*maxsize=[0-4]%)`
+
 // Backups, snapshots and the recovery of Windows bring back what is lost, so whoever wants to
 // lose something for good begins with them (ATT&CK T1490). Machines of a hypervisor and the
 // volumes below them are lost as folders are. One snapshot that is old, a backup whose time has
@@ -11,7 +14,7 @@ var lostRecovery = byCommand(
 	`remove-wbbackupset: .*(?:-machinename|-keepversions[ :]+0|-force)|[^-].*\| ?`,
 	`remove-wbpolicy remove-wbcatalog: .*`,
 	`diskshadow: .*delete shadows`,
-	`vssadmin: (?:delete|resize) shadow`,
+	`vssadmin: (?:delete shadow|`+shrinksShadows+`)`,
 	`get-wmiobject get-ciminstance gwmi gcim: .*win32_shadowcopy.*(?:\.delete|remove-)`,
 	`schtasks: /delete .*backup|/change .*(?:backup.*/disable|/disable.*backup)`,
 	`vmkfstools: (?:\S+ )*(?:-u|--deletevirtualdisk|-w|--writezeros)\b`,

@@ -72,7 +72,8 @@ const guardServices = `(?:(?:caddy|lex)(?:[-_@]\S*)?|auditd|rsyslogd?|syslog(?:-
 
 var tamperCommands = byCommand(
 	`caddy: (?:reload|stop|adapt .*--overwrite|upgrade|add-package|remove-package)\b`,
-	`systemctl: (?:\S+ )*(?:stop|disable|mask|kill|restart|revert) (?:\S+ )*`+guardServices+`(?:\.\w+)?(?: |$)`,
+	`systemctl: (?:\S+ )*(?:stop|disable|mask|kill|revert) (?:\S+ )*`+guardServices+`(?:\.\w+)?(?: |$)`,
+	`systemctl: (?:\S+ )*restart (?:\S+ )*(?:caddy|lex)(?:[-_@]\S*)?(?:\.\w+)?(?: |$)`,
 	`service: (?:\S+ )*`+guardServices+` (?:stop|restart|disable)`,
 	`rc-service: `+guardServices+` stop`,
 	`supervisorctl: (?:stop|remove) .*`+guardServices,
@@ -103,7 +104,7 @@ var tamperCommands = byCommand(
 	`fsutil fsutil.exe: (?i:usn deletejournal)`,
 	`netsh netsh.exe: (?i:advfirewall .*\boff\b|firewall .*disable)`,
 	`sc sc.exe net net.exe: (?i:(?:stop|delete) (?:eventlog|windefend|sense|sysmon\d*|mpssvc|caddy|lex))`,
-	`aws: (?:\S+ )*cloudtrail (?:stop-logging|delete-trail|update-trail|put-event-selectors|delete-event-data-store)`,
+	`aws: (?:\S+ )*cloudtrail (?:stop-logging|delete-trail|update-trail .*--(?:no-|s3-|cloud-?watch-|kms-|is-organization)|put-event-selectors|delete-event-data-store)`,
 	`aws: (?:\S+ )*(?:guardduty (?:delete-detector|update-detector .*--no-enable|disassociate\S*)|configservice (?:stop|delete)-\S+|config (?:stop|delete)-\S+|securityhub (?:disable|delete)\S*|logs (?:delete-log-(?:group|stream)|delete-retention|put-retention-policy)|ec2 delete-flow-logs|macie2 disable\S*|inspector2 disable|cloudwatch (?:delete-alarms|disable-alarm-actions)|s3api put-bucket-logging|access-analyzer delete\S*)`,
 	`gcloud: (?:\S+ )*logging (?:(?:sinks|buckets) (?:delete|update)|logs delete)`,
 	`az: (?:\S+ )*monitor (?:diagnostic-settings delete|log-profiles delete|activity-log alert delete|log-analytics workspace delete)`,

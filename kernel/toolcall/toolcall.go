@@ -228,6 +228,7 @@ func (r *reading) judge(c Call, leaves []leaf) {
 	}
 	r.everyday = everydayText(r.writtenName(leaves), leaves)
 	r.gets, r.trial, r.testing = onlyGets(leaves), trials(leaves), onTests(leaves)
+	r.testServer = r.testing && onTestServer(leaves)
 	r.connects = !r.tool.requests() && slices.ContainsFunc(leaves, func(l leaf) bool { what := r.tool.roleOf(l.key); return what == roleShell || what == roleQuery })
 	for _, l := range leaves {
 		r.leaf(l)

@@ -137,7 +137,7 @@ var packageFile = newExpression(`\.(?:deb|rpm|apk)$`)
 
 // upkeepCommands are what root may run of programs that could do more: their words, as a whole.
 var upkeepCommands = byCommand(
-	`apt apt-get: `+upkeepFlags+`(?:(?:update|upgrade|full-upgrade|dist-upgrade|autoremove|clean|autoclean|check)|(?:--fix-broken |-f )install)`+upkeepFlagsAfter+`$`,
+	`apt apt-get: `+upkeepFlags+`(?:(?:update|upgrade|full-upgrade|dist-upgrade|autoremove(?: --purge)?|clean|autoclean|check)|(?:--fix-broken |-f )install)`+upkeepFlagsAfter+`$`,
 	`apt apt-get: `+upkeepFlags+`(?:install|reinstall)`+upkeepPackages+`$`,
 	`apt apt-get dnf yum zypper apk pacman: `+upkeepFlags+`(?:remove|purge|erase|rm|del|-R\w*)(?: -y| -q| --yes| --purge| --auto-remove| --noconfirm| [a-z][\w.+-]*\*?)+$`,
 	`apt-mark: (?:un)?hold( [\w.+-]+)+$|show\w+$|(?:auto|manual)( [\w.+-]+)+$`,
@@ -160,7 +160,20 @@ var upkeepCommands = byCommand(
 	`logrotate: (?:-[fdv]+ )*/etc/logrotate\.(?:conf|d/[\w.-]+)$`,
 	`ausearch aureport lastlog last lastb faillock: .*`,
 	`faillock: --user [\w.-]+ --reset$`,
-	`auditctl: -[ls]$`,
+	`auditctl: -[ls]$|-w /[\w./-]+ -p [rwxa]+(?: -k [\w-]+)?$`,
+	`augenrules: --(?:load|check)$`,
+	`lvremove: `+snapshotVolume+`$`,
+	`coredumpctl: (?:list|info)\b.*$`,
+	`tmutil: (?:thinlocalsnapshots / \d+ \d|listlocalsnapshots /|listbackups|startbackup|status)$`,
+	`suricata-update freshclam rkhunter sa-update: (?:-+[\w-]+ ?)*$`,
+	`suricata: -T -c /etc/suricata/\S+$`,
+	`pfctl: -n?f /etc/pf\.conf$|-s\w* ?\w*$|-t [\w-]+ -T (?:show|expire \d+|delete `+narrowAddress+`)$`,
+	`smbpasswd: -[xd] [\w.-]+$`,
+	`systemsetup: -get\w+$|-set(?:remotelogin|remoteappleevents|wakeonnetworkaccess) off$|-setusingnetworktime on$`,
+	`launchctl: (?:list|print|blame)\b.*$|disable system/com\.apple\.(?:screensharing|telnetd|ftpd|RemoteDesktop[\w.]*)$`,
+	`dseditgroup: -o (?:read|edit -d [\w.-]+ -t user) [\w.-]+$`,
+	`pam-auth-update: --enable mkhomedir$`,
+	`find: `+oldFolder+`(?: -(?:maxdepth|mindepth) \d| -type [fdl]| -(?:name|iname) \S+)* -[mac]time \+\d+(?: -type [fdl])*(?: -print)? (?:-delete|-exec rm -r?f? ?\{\} (?:\\;|;|\+))$`,
 	`crontab: (?:-u [\w-]+ )?-l$`,
 	`iptables ip6tables: (?:-[wnv] )*-(?:S|[nv]*L[nv]*)(?: (?:INPUT|OUTPUT|FORWARD|PREROUTING|POSTROUTING|DOCKER-USER))?(?: -[nv]+| --line-numbers)*$`,
 	`iptables ip6tables: (?:-w )?-(?:[IADC]) [\w-]+ (?:\d+ )?(?:.* )?(?:-s|--source|--src) `+narrowAddress+` (?:.* )?(?:-j|--jump) (?:DROP|REJECT|ACCEPT|LOG|RETURN)(?: .*)?$`,
@@ -185,6 +198,9 @@ var upkeepCommands = byCommand(
 	`visudo: -cf? ?\S*$`,
 	`cloud-init: (?:status|query|analyze)\b.*$`,
 )
+
+// oldFolder holds what is thrown away once it is old.
+const oldFolder = `/(?:tmp|var/tmp|var/cache|var/crash|var/lib/systemd/coredump)(?:/[\w.*-]+)*/?`
 
 // narrowAddress is an address, or a network that is not much of the world.
 const narrowAddress = `(?:\d+\.\d+\.\d+\.\d+(?:/(?:[89]|[12]\d|3[0-2]))?|[0-9a-fA-F]*:[0-9a-fA-F:]+(?:/(?:3[2-9]|[4-9]\d|1[0-2]\d))?)`
