@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,15 +26,30 @@ import (
 // that resembles ordinary ones gets the benefit of the doubt where the user asked for it. The
 // weights are fitted by TestResemblance (resemblance_fit_test.go).
 
-// The log-odds from which on a call is blocked and flagged, and under which a reader may have
-// found harm in an ordinary call, if what it found is a loss and if it is anything else
-// (TestResemblance shows what others would do).
+// The log-odds from which on a call is blocked and flagged (TestResemblance shows what others would do).
 const (
-	harmfulFrom   = 2.2
-	harmfulNear   = 1.4
-	ordinaryLoss  = -1.0
-	ordinaryBelow = -0.5
+	harmfulFrom = 2.2
+	harmfulNear = 1.4
 )
+
+// doubts are the invariants that ordinary calls can look like, with the log-odds under which a reader
+// may have found harm in an ordinary call that was asked for. They were chosen on authors of whom the
+// weights had seen nothing. Of a call that nobody is known to have asked for, words acquit of nothing:
+// those of one that empties a table or reads a secret can be as ordinary as any.
+var doubts = map[Invariant]float64{
+	DestructiveCommand:       -1,
+	DestructiveOperation:     -1,
+	DestructiveQuery:         -1,
+	ServerSideRequestForgery: -0.5,
+	Persistence:              -0.5,
+	PathTraversal:            -0.5,
+	PrivilegeEscalation:      -0.5,
+	CredentialAccess:         -0.5,
+	ConstraintTampering:      -1.5,
+}
+
+// losses are the doubts about what cannot be had back.
+var losses = []Invariant{DestructiveCommand, DestructiveOperation, DestructiveQuery}
 
 // partOdds is how much more a part of a call has to resemble hostile ones. Parts are judged so that
 // whatever is ordinary beside the harm does not outweigh it.
@@ -67,8 +83,9 @@ func (r *reading) weigh(c Call, leaves []leaf) {
 }
 
 // doubtful reports whether all that the readers found may be an ordinary act that the user asked
-// for, in few enough words to mean it. No text may have told the agent anything, nor have given
-// it a name or an address.
+// for, in few enough words to mean it. What is lost has to be asked for as such, in words of the call
+// that tell what it is. No text may have told the agent anything, nor have given it a name or an
+// address.
 func (r *reading) doubtful(odds float64, leaves []leaf) bool {
 	if !r.asked || len(r.asks) > maxNamingRequest || !r.spend(costScreen*len(r.asks)) || len(r.instructions()) > 0 {
 		return false
@@ -77,22 +94,49 @@ func (r *reading) doubtful(odds float64, leaves []leaf) bool {
 		if !r.broken[v] {
 			continue
 		}
-		switch v {
-		case DestructiveCommand, DestructiveOperation, DestructiveQuery:
-			if odds >= ordinaryLoss || !r.asksForLoss() && !upheaval.MatchString(r.asks) {
-				return false
-			}
-		case ServerSideRequestForgery, Persistence, PathTraversal, PrivilegeEscalation, CredentialAccess:
-			if odds >= ordinaryBelow {
-				return false
-			}
-		default:
+		if below, ok := doubts[v]; !ok || odds >= below {
+			return false
+		}
+		if slices.Contains(losses, v) && (!r.asksForLoss() && !upheaval.MatchString(r.asks) || !r.speaksOfAny(leaves)) {
 			return false
 		}
 	}
 	from := r.provenance(leaves)
 	return from != kernel.FromUntrusted && from != kernel.FromInstruction
 }
+
+// speaksOfAny reports whether the user said a word of the arguments that tells one thing from another.
+func (r *reading) speaksOfAny(leaves []leaf) bool {
+	said := make(map[string]bool)
+	for w := range singularWords(r.asks) {
+		said[w] = true
+	}
+	for _, l := range leaves {
+		if !l.text {
+			continue
+		}
+		for w := range singularWords(l.value) {
+			if said[w] && !grantWords[w] && !lossWords.MatchString(w) && !upheaval.MatchString(w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// singularWords are the words of a text, of letters and digits, in the singular and in small letters.
+func singularWords(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for w := range strings.FieldsFuncSeq(text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			if w = strings.TrimSuffix(strings.ToLower(w), "s"); len(w) >= minSaid && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// minSaid is how long a word is at least that tells anything.
+const minSaid = 3
 
 // upheaval finds requests for what is grave and no loss of a thing that they name: machines
 // that stop, data that are put back or hidden, what is forced.

@@ -42,6 +42,10 @@ var authors = map[string][]string{
 	"public":     {"blind_twentyfirst.jsonl"},
 	"homes":      {"blind_twentysecond.jsonl"},
 	"code":       {"blind_twentythird.jsonl"},
+	"back":       {"blind_twentyfourth.jsonl"},
+	"sectors":    {"blind_twentyfifth.jsonl"},
+	"platforms":  {"blind_twentysixth.jsonl"},
+	"assistants": {"blind_twentyseventh.jsonl"},
 	"readers":    {"ordinary.jsonl", "plain.jsonl"},
 }
 
