@@ -17,7 +17,7 @@ import (
 // tree.
 type recent struct {
 	mu      sync.RWMutex
-	epoch   epoch // of the tree that the changes go on from
+	tree    int // the transaction that made the tree which the changes go on from
 	changes map[place][]byte
 }
 
@@ -45,11 +45,11 @@ func (r *recent) add(changes []latest) {
 	}
 }
 
-// begin empties it when the tree has been committed.
-func (r *recent) begin(e epoch) {
+// begin empties it when a transaction has made a tree.
+func (r *recent) begin(tree int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.epoch, r.changes = e, make(map[place][]byte)
+	r.tree, r.changes = tree, make(map[place][]byte)
 }
 
 // A moment reads what is durable at one time. What it returns is valid until the reading ends.
@@ -97,11 +97,8 @@ func (s *Store) lookNow(read func(getter) error) (done bool, err error) {
 		return false, nil // the other way tells what is wrong
 	}
 	defer func() { _ = tree.Rollback() }() // nothing was changed
-	err = guarded(func() error {
-		if done = epochOf(tree) == s.recent.epoch; !done {
-			return nil
-		}
-		return read(moment{&s.recent, tree})
-	})
-	return done || err != nil, err
+	if tree.ID() != s.recent.tree {
+		return false, nil
+	}
+	return true, guarded(func() error { return read(moment{&s.recent, tree}) })
 }

@@ -111,7 +111,7 @@ func (s *Store) undo() {
 // to an epoch that is over. After an error the transaction is to be undone: one in which a
 // damaged page was found is still open, and nothing of it was written.
 func (s *Store) commit() error {
-	next := newEpoch()
+	next, id := newEpoch(), s.tx.tree.ID()
 	err := guarded(func() error {
 		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, next[:]); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *Store) commit() error {
 	})
 	if err == nil {
 		s.tx = nil
-		s.recent.begin(next)
+		s.recent.begin(id)
 	}
 	return err
 }
