@@ -71,7 +71,7 @@ func (r *reading) weigh(c Call, leaves []leaf) {
 		r.breaks(HarmfulAction)
 	case odds >= harmfulNear:
 		r.flags(HarmfulAction)
-	case len(parts[0]) <= maxDoubted && len(r.broken) > 0 && r.doubtful(odds, leaves):
+	case len(parts[0]) <= maxDoubted && len(r.broken) > 0 && r.doubtful(c, odds, leaves):
 		for _, v := range precedence {
 			if r.broken[v] {
 				r.near = v
@@ -84,9 +84,9 @@ func (r *reading) weigh(c Call, leaves []leaf) {
 
 // doubtful reports whether all that the readers found may be an ordinary act that the user asked
 // for, in few enough words to mean it. What is lost has to be asked for as such, in words of the call
-// that tell what it is. No text may have told the agent anything, nor have given it a name or an
+// that tell what it is, and of marked names that the user says one has to be in the call. No text may have told the agent anything, nor have given it a name or an
 // address.
-func (r *reading) doubtful(odds float64, leaves []leaf) bool {
+func (r *reading) doubtful(c Call, odds float64, leaves []leaf) bool {
 	if !r.asked || len(r.asks) > maxNamingRequest || !r.spend(costScreen*len(r.asks)) || len(r.instructions()) > 0 {
 		return false
 	}
@@ -100,6 +100,9 @@ func (r *reading) doubtful(odds float64, leaves []leaf) bool {
 		if slices.Contains(losses, v) && (!r.asksForLoss() && !upheaval.MatchString(r.asks) || !r.speaksOfAny(leaves)) {
 			return false
 		}
+	}
+	if markedShare(c.Request, c.Arguments) == "others" {
+		return false
 	}
 	from := r.provenance(leaves)
 	return from != kernel.FromUntrusted && from != kernel.FromInstruction
@@ -204,7 +207,7 @@ func (i *impression) take() []uint32 {
 // names; a, A and S, words of values, pairs, and pairs over one word between; p, P and Q, the same
 // of prose; f, the first word behind the tool's; K, words of short values with their members';
 // q and n, words that the user said and did not say; r and o, the shares of words that the user
-// said and that only a text did.
+// said and that only a text did; m, whether the marked names of the request are in the call.
 func impressionsOf(c Call, t tool) (parts [][]uint32) {
 	i := new(impression)
 	name := wordsOf(c.Name)
@@ -274,6 +277,9 @@ func impressionsOf(c Call, t tool) (parts [][]uint32) {
 	if len(read) > 0 {
 		i.add('o', sixths(copied, words))
 	}
+	if len(asked) > 0 {
+		i.add('m', markedShare(c.Request, c.Arguments))
+	}
 	share := append(i.take(), tool...)
 	for n, part := range parts[1:] {
 		i.put(part...)
@@ -283,6 +289,48 @@ func impressionsOf(c Call, t tool) (parts [][]uint32) {
 	parts[0] = i.take()
 	return parts
 }
+
+// markedShare tells whether the call has the names that the request has: the marked ones, such as
+// orders_old, web-sp-02 or 7f1c-22, of which a request seldom has another than that of the thing meant.
+func markedShare(request string, arguments []byte) string {
+	call := strings.ToLower(string(arguments))
+	names, found := 0, 0
+	for name := range markedNames(ends(request, maxResembling)) {
+		names++
+		if strings.Contains(call, name) {
+			found++
+		}
+	}
+	switch {
+	case names == 0:
+		return "unnamed"
+	case found == names:
+		return "all"
+	case found > 0:
+		return "some"
+	}
+	return "others"
+}
+
+// markedNames are the names in a text that have figures, or parts, in small letters. Numbers, times
+// and the numbers of tickets are none.
+func markedNames(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for w := range strings.FieldsFuncSeq(text, func(c rune) bool {
+			return c >= 0x80 || !isWordByte(byte(c)) && !strings.ContainsRune("./@:-", c)
+		}) {
+			w = strings.Trim(w, ".:-/_")
+			if len(w) >= minSaid && markedName.MatchString(w) && !ticketOrNumber.MatchString(w) && !yield(strings.ToLower(w)) {
+				return
+			}
+		}
+	}
+}
+
+var (
+	markedName     = newExpression(`\d|[_/@]|\w[-.]\w`)
+	ticketOrNumber = newExpression(`^(?:[A-Z]{2,6}-\d+|[\d.:,/-]+[A-Za-z]{0,3})$`)
+)
 
 // commandsIn cuts a text where a shell begins a new command.
 func commandsIn(text string) iter.Seq[string] {

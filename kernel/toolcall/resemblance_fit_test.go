@@ -46,6 +46,7 @@ var authors = map[string][]string{
 	"sectors":    {"blind_twentyfifth.jsonl"},
 	"platforms":  {"blind_twentysixth.jsonl"},
 	"assistants": {"blind_twentyseventh.jsonl"},
+	"targets":    {"blind_twentyeighth.jsonl"},
 	"readers":    {"ordinary.jsonl", "plain.jsonl"},
 }
 
