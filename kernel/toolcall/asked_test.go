@@ -54,9 +54,15 @@ func TestOrdinaryWhereItIsAskedFor(t *testing.T) {
 			},
 			[]string{
 				`{"server": "pg-prod-3", "sql": "DROP DATABASE shop"}`, `{"connect": "etl/x@DWPRD", "sql": "TRUNCATE TABLE loads"}`,
-				`{"server": "latest", "sql": "DROP DATABASE shop"}`, `{"server": "pg-ci-3", "sql": "COPY t FROM PROGRAM 'id'"}`,
+				`{"server": "latest", "sql": "DROP DATABASE shop"}`, `{"project": "dev-portal", "sql": "TRUNCATE TABLE users"}`,
+				`{"environment": "test", "host": "db-prod-1", "sql": "TRUNCATE TABLE users"}`, `{"server": "pg-ci-3", "sql": "COPY t FROM PROGRAM 'id'"}`,
 				`{"connect": "system@test@PRD", "sql": "DROP USER app CASCADE"}`,
 			},
+		},
+		"powers of somebody else": {
+			"execute_sql", "sql", "revoke pg_read_server_files from report_app",
+			[]string{"REVOKE pg_read_server_files FROM report_app"},
+			[]string{"REVOKE SELECT ON ALL TABLES IN SCHEMA app FROM backup_agent"},
 		},
 		"a disk": {
 			"bash", "command", "write the debian iso on the stick /dev/sdb",
@@ -101,11 +107,11 @@ func TestOrdinaryWhereItIsAskedFor(t *testing.T) {
 			"bash", "command", "",
 			[]string{
 				"aws cloudtrail update-trail --name org-trail --is-multi-region-trail --enable-log-file-validation", "sudo auditctl -w /etc/passwd -p wa -k passwd_changes",
-				"sudo systemctl restart falco", "vssadmin resize shadowstorage /for=E: /on=E: /maxsize=15%", "sudo visudo -c",
+				"sudo systemctl restart falco", "sudo service rsyslog restart", "vssadmin resize shadowstorage /for=E: /on=E: /maxsize=15%", "sudo visudo -c",
 			},
 			[]string{
 				"aws cloudtrail update-trail --name org-trail --no-enable-log-file-validation", "aws cloudtrail update-trail --name org-trail --s3-bucket-name elsewhere",
-				"sudo auditctl -W /etc/passwd -p wa", "sudo auditctl -e 0", "sudo systemctl stop falco", "sudo systemctl restart caddy",
+				"sudo auditctl -W /etc/passwd -p wa", "sudo auditctl -e 0", "sudo systemctl stop falco", "sudo systemctl restart caddy", "service lex restart",
 				"vssadmin resize shadowstorage /for=E: /on=E: /maxsize=1%", "vssadmin resize shadowstorage /for=C: /on=C: /maxsize=401MB", "sudo visudo -f /etc/sudoers.d/me",
 			},
 		},

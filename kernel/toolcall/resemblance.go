@@ -84,8 +84,8 @@ func (r *reading) weigh(c Call, leaves []leaf) {
 
 // doubtful reports whether all that the readers found may be an ordinary act that the user asked
 // for, in few enough words to mean it. What is lost has to be asked for as such, in words of the call
-// that tell what it is, and of marked names that the user says one has to be in the call. No text may have told the agent anything, nor have given it a name or an
-// address.
+// that tell what it is, and of marked names that the user says one has to be in the call. No text may
+// have told the agent anything, nor have given it a name or an address.
 func (r *reading) doubtful(c Call, odds float64, leaves []leaf) bool {
 	if !r.asked || len(r.asks) > maxNamingRequest || !r.spend(costScreen*len(r.asks)) || len(r.instructions()) > 0 {
 		return false

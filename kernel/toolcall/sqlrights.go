@@ -38,13 +38,17 @@ func (r *reading) ordinaryRights(s []token) bool {
 const maxRights = 64
 
 // takesBack reports whether a REVOKE takes the powers of the server from somebody, or anything from
-// somebody of whom the user speaks.
+// somebody of whom the user speaks, and not from somebody else than the user speaks of.
 func (r *reading) takesBack(s []token) bool {
 	from := slices.IndexFunc(s, func(t token) bool { return !t.quoted && t.text == "FROM" })
 	if from < 0 || from == len(s)-1 {
 		return false
 	}
-	return from == 2 && serverPower.MatchString(s[1].text) || isScratch(unquoted(s[len(s)-1].text)) || r.asksWith(goesWords) && r.speaksOf(s[from+1:])
+	spokenOf := r.speaksOf(s[from+1:])
+	if !spokenOf && r.asked {
+		return false
+	}
+	return from == 2 && serverPower.MatchString(s[1].text) || isScratch(unquoted(s[len(s)-1].text)) || spokenOf && r.asksWith(goesWords)
 }
 
 // serverPower are roles that reach beyond the rows of a database.
@@ -133,13 +137,13 @@ var (
 // speaksOf reports whether the user speaks of one of the names: of a part of it that tells one
 // from another.
 func (r *reading) speaksOf(names []token) bool {
-	if !r.asked || len(r.asks) > maxNamingRequest || !r.spend(costSearch*len(r.asks)) {
+	if !r.asked || len(r.asks) > maxNamingRequest {
 		return false
 	}
-	asks := strings.ToLower(r.asks)
+	asks := strings.NewReplacer("_", " ", ".", " ").Replace(strings.ToLower(r.asks))
 	for _, t := range names {
 		for part := range strings.FieldsFuncSeq(strings.ToLower(t.text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
-			if len(part) >= minNamed && !commonName[part] && !grantWords[part] && namedAlone(strings.ReplaceAll(strings.ReplaceAll(asks, "_", " "), ".", " "), part) {
+			if len(part) >= minNamed && !commonName[part] && !grantWords[part] && r.spend(costSearch*len(asks)) && namedAlone(asks, part) {
 				return true
 			}
 		}

@@ -74,7 +74,7 @@ var tamperCommands = byCommand(
 	`caddy: (?:reload|stop|adapt .*--overwrite|upgrade|add-package|remove-package)\b`,
 	`systemctl: (?:\S+ )*(?:stop|disable|mask|kill|revert) (?:\S+ )*`+guardServices+`(?:\.\w+)?(?: |$)`,
 	`systemctl: (?:\S+ )*restart (?:\S+ )*(?:caddy|lex)(?:[-_@]\S*)?(?:\.\w+)?(?: |$)`,
-	`service: (?:\S+ )*`+guardServices+` (?:stop|restart|disable)`,
+	`service: (?:\S+ )*`+guardServices+` (?:stop|disable)|(?:caddy|lex)(?:[-_@]\S*)? restart`,
 	`rc-service: `+guardServices+` stop`,
 	`supervisorctl: (?:stop|remove) .*`+guardServices,
 	`launchctl: (?:unload|stop|bootout|remove|disable) .*(?:caddy|lex|audit)`,
