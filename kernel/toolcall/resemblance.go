@@ -317,7 +317,7 @@ func markedShare(request string, arguments []byte) string {
 func markedNames(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for w := range strings.FieldsFuncSeq(text, func(c rune) bool {
-			return c >= 0x80 || !isWordByte(byte(c)) && !strings.ContainsRune("./@:-", c)
+			return !strings.ContainsRune("./@:-_", c) && (c >= 0x80 || !unicode.IsLetter(c) && !unicode.IsDigit(c))
 		}) {
 			w = strings.Trim(w, ".:-/_")
 			if len(w) >= minSaid && markedName.MatchString(w) && !ticketOrNumber.MatchString(w) && !yield(strings.ToLower(w)) {
