@@ -125,7 +125,7 @@ func TestFailures(t *testing.T) {
 		t.Cleanup(srv.Close)
 		for client, build := range clients {
 			seen := new(observer)
-			err := build(model.Config{BaseURL: srv.URL + "/canary", Key: "canary-key"}, seen)(t.Context())
+			err := build(model.Config{BaseURL: srv.URL + "/canary", Key: "canary-key", Timeout: time.Minute}, seen)(t.Context())
 			if model.Why(err) != test.want {
 				t.Errorf("%s, %s: got %v, want %v", client, name, err, test.want)
 			}
