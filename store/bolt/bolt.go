@@ -280,8 +280,7 @@ func createBuckets(tree *bbolt.Tx) error {
 		}
 	}
 	if b := tree.Bucket(journalBucket); b.Get(epochKey) == nil {
-		first := newEpoch()
-		return b.Put(epochKey, first[:])
+		return b.Put(epochKey, newEpoch())
 	}
 	return nil
 }

@@ -1,6 +1,31 @@
 package bolt
 
-import "context"
+import (
+	"context"
+
+	"github.com/caddy-lex/lex/store"
+)
+
+// EraseUnseen erases a session by a commit of the tree that succeeds and is taken for a failed one.
+func EraseUnseen(s *Store, key string) error {
+	_ = s.mu.lock(context.Background())
+	defer s.mu.unlock()
+	if err := s.begin(); err != nil {
+		return err
+	}
+	own, data := lookUp(s.tx, key)
+	if data == nil {
+		return store.ErrNotFound
+	}
+	if err := s.tx.bucket(sessionsBucket).delete(own); err != nil {
+		return err
+	}
+	if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
+		return err
+	}
+	defer func() { s.tx = nil }()
+	return s.tx.tree.Commit()
+}
 
 // Hold begins what looks to others like a batch that is being written, until it is released.
 func Hold(s *Store) (release func()) {

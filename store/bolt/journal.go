@@ -40,9 +40,10 @@ var (
 	openKey = []byte("open")
 )
 
-func newEpoch() (e epoch) {
+func newEpoch() []byte {
+	var e epoch
 	_, _ = rand.Read(e[:]) // it never fails
-	return e
+	return e[:]
 }
 
 func epochOf(tree *bbolt.Tx) (e epoch) {

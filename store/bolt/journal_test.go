@@ -317,7 +317,7 @@ func TestOpenMakesAPrivateJournal(t *testing.T) {
 	}
 }
 
-// A read waits for a batch, whose content it may not see before it is durable, but no longer
+// Other reads wait for a batch, whose content they may not see before it is durable, but no longer
 // than its caller.
 func TestReadsWaitNoLongerThanTheirCallers(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})

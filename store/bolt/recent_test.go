@@ -31,6 +31,19 @@ func TestSessionsAndKeysAreReadBesideABatch(t *testing.T) {
 	}
 }
 
+// When nobody knows whether a commit of the tree succeeded, what the journal had before it says
+// nothing any more.
+func TestSessionsAfterACommitThatNobodySaw(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "lex.db"), bolt.Options{})
+	if _, err := advance(t.Context(), s, "k0"); err != nil {
+		t.Fatal(err)
+	}
+	must(t, bolt.EraseUnseen(s, "k0"))
+	if got, err := s.Session(t.Context(), "k0"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("it is read as it was before the commit, with %d turns: %v", got.Turns, err)
+	}
+}
+
 // A session is read as its last turn left it, and never as it was before, while the tree is
 // committed a few times, others take their turns, and sessions are erased.
 func TestSessionsAreReadAsTheyWereLeft(t *testing.T) {

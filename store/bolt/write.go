@@ -111,9 +111,9 @@ func (s *Store) undo() {
 // to an epoch that is over. After an error the transaction is to be undone: one in which a
 // damaged page was found is still open, and nothing of it was written.
 func (s *Store) commit() error {
-	next, id := newEpoch(), s.tx.tree.ID()
+	id := s.tx.tree.ID()
 	err := guarded(func() error {
-		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, next[:]); err != nil {
+		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
 			return err
 		}
 		return s.tx.tree.Commit()
