@@ -293,10 +293,12 @@ func impressionsOf(c Call, t tool) (parts [][]uint32) {
 // markedShare tells whether the call has the names that the request has: the marked ones, such as
 // orders_old, web-sp-02 or 7f1c-22, of which a request seldom has another than that of the thing meant.
 func markedShare(request string, arguments []byte) string {
-	call := strings.ToLower(string(arguments))
+	call := ""
 	names, found := 0, 0
 	for name := range markedNames(ends(request, maxResembling)) {
-		names++
+		if names++; names == 1 {
+			call = strings.ToLower(string(arguments))
+		}
 		if strings.Contains(call, name) {
 			found++
 		}
@@ -317,20 +319,17 @@ func markedShare(request string, arguments []byte) string {
 func markedNames(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for w := range strings.FieldsFuncSeq(text, func(c rune) bool {
-			return !strings.ContainsRune("./@:-_", c) && (c >= 0x80 || !unicode.IsLetter(c) && !unicode.IsDigit(c))
+			return !isAlphanumeric(c) && !strings.ContainsRune("./@:-_", c)
 		}) {
 			w = strings.Trim(w, ".:-/_")
-			if len(w) >= minSaid && markedName.MatchString(w) && !ticketOrNumber.MatchString(w) && !yield(strings.ToLower(w)) {
+			if len(w) >= minSaid && strings.ContainsAny(w, "0123456789._/@-") && !ticketOrNumber.MatchString(w) && !yield(strings.ToLower(w)) {
 				return
 			}
 		}
 	}
 }
 
-var (
-	markedName     = newExpression(`\d|[_/@]|\w[-.]\w`)
-	ticketOrNumber = newExpression(`^(?:[A-Z]{2,6}-\d+|[\d.:,/-]+[A-Za-z]{0,3})$`)
-)
+var ticketOrNumber = newExpression(`^(?:[A-Z]{2,6}-\d+|[\d.:,/-]+[A-Za-z]{0,3})$`)
 
 // commandsIn cuts a text where a shell begins a new command.
 func commandsIn(text string) iter.Seq[string] {
