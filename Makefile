@@ -88,8 +88,8 @@ train: needs-data
 eval: needs-data
 	$(GO) run ./cmd/train -data $(DATA)
 
-# languages trains the model's readers of requests for harm anew, in five minutes, and leaves
-# the heads as they are. kernel/detect/LANGUAGES.md is its card.
+# languages trains the model's readers of requests for harm and attacks on the assistant anew,
+# in a quarter of an hour, and leaves the heads as they are. kernel/detect/LANGUAGES.md is its card.
 languages: needs-data
 	$(GO) run ./cmd/train -data $(DATA) -languages -out kernel/detect/model.bin
 

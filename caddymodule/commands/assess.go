@@ -70,7 +70,7 @@ type explanation struct {
 	Window string             `json:"window"`
 	Parts  map[string]float64 `json:"parts"`
 	Words  []explainedWord    `json:"words"`
-	// Concepts is there if a reader of requests for harm speaks.
+	// Concepts is there if a reader speaks of a request for harm.
 	Concepts []explainedConcept `json:"concepts,omitempty"`
 }
 

@@ -38,9 +38,11 @@ func (e *evaluation) addEnglish(l *detect.Languages) {
 			continue
 		}
 		p := e.c.scores(x, e.scores[i])
-		if p[detect.HarmRequest] > probability(float64(l.Floor)) {
-			p[detect.HarmRequest] = max(p[detect.HarmRequest], probability(requestLogit(&l.English, x.text)))
-			e.severity[i] = severity(p)
+		for q, floor := range l.Floor {
+			if head := detect.Question(q).Head(); p[head] > probability(float64(floor)) {
+				p[head] = max(p[head], probability(requestLogit(&l.English, detect.Question(q), x.text)))
+				e.severity[i] = severity(p)
+			}
 		}
 	}
 }

@@ -13,13 +13,14 @@ import (
 )
 
 // The part of the model for languages is trained by itself: one reader for English, one for
-// the other languages. They learn from hand-written prompts of nineteen languages
-// (seeds/languages) and the terms of the concepts (seeds/concepts); running text of
-// thirty-six languages and of English counts as ordinary. The English reader sees no labelled
-// record, so that every English source of the data is new to it.
+// the other languages. They learn from hand-written prompts of nineteen languages, for each
+// question a folder (seeds/languages and seeds/assistant), and the terms of the concepts
+// (seeds/concepts); running text of thirty-six languages and of English counts as ordinary. The
+// English reader sees no labelled record, so that every English source of the data is new to it.
 
-// prompt is a line of seeds/languages. Kind H is a request for harm, T its harmless
-// twin, which has many of its words, B an ordinary prompt.
+// prompt is a line of seeds/languages or seeds/assistant. Kind H is a request for harm, A an attack
+// on the assistant, T the harmless twin of one of them, which has many of its words, B an ordinary
+// prompt.
 type prompt struct{ kind, lang, text string }
 
 const (
@@ -33,7 +34,9 @@ const (
 	runningStep = 4
 	// windowWeight is how much the English running text counts, a window of it.
 	windowWeight = 0.3
-	// floor is the logit of the head below which the English reader is not asked.
+	// strangerWeight is how much the harmless prompts of the other question count.
+	strangerWeight = 0.5
+	// floor is the logit of a question's head below which the English reader is not asked.
 	floor = -3.5
 )
 
@@ -46,7 +49,11 @@ var anchors = [2]struct{ share, severity float64 }{{0.04, 0.335}, {0.0075, refus
 // trainLanguages returns the part for languages, and the same without concepts, as a baseline.
 // The lexicon is the one of the model that the part belongs to.
 func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (full, plain detect.Languages, err error) {
-	prompts, err := readPrompts(filepath.Join(seeds, "languages"))
+	requests, err := readPrompts(filepath.Join(seeds, "languages"))
+	if err != nil {
+		return full, plain, err
+	}
+	attacks, err := readPrompts(filepath.Join(seeds, "assistant"))
 	if err != nil {
 		return full, plain, err
 	}
@@ -54,7 +61,7 @@ func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (full, pl
 	if err != nil {
 		return full, plain, err
 	}
-	prompts = append(prompts, technical...)
+	requests = append(requests, technical...)
 	acts, err := framedActs(filepath.Join(seeds, "tongues.txt"))
 	if err != nil {
 		return full, plain, err
@@ -67,31 +74,47 @@ func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (full, pl
 	if err != nil {
 		return full, plain, err
 	}
-	var english, other []prompt
-	for _, p := range prompts {
-		if p.lang == "en" {
-			english = append(english, p)
-		} else {
-			other = append(other, p)
-		}
-	}
-	full.Floor = floor
-	full.Foreign, full.Gate = foreignBuckets(lexicon, other, running)
+	english, other := byEnglish(requests, attacks)
+	full.Floor = [detect.Questions]float32{floor, floor}
+	full.Foreign, full.Gate = foreignBuckets(lexicon, other.requests, running)
 	plain = full
 	full.Other, plain.Other = trainOther(other, acts, running, concepts)
 	full.English, plain.English, err = trainEnglish(english, running, text, concepts)
 	return full, plain, err
 }
 
+// lessons are the prompts that a reader learns from: for the first question, and the second.
+type lessons struct{ requests, attacks []prompt }
+
+// byEnglish divides prompts into English ones and others.
+func byEnglish(requests, attacks []prompt) (english, other lessons) {
+	is := func(p prompt) bool { return p.lang == "en" }
+	divide := func(all []prompt) (yes, no []prompt) {
+		for _, p := range all {
+			if is(p) {
+				yes = append(yes, p)
+			} else {
+				no = append(no, p)
+			}
+		}
+		return yes, no
+	}
+	english.requests, other.requests = divide(requests)
+	english.attacks, other.attacks = divide(attacks)
+	return english, other
+}
+
 // trainOther trains the reader for other languages than English.
-func trainOther(prompts, acts []prompt, running []example, c concepts) (full, plain detect.Requests) {
+func trainOther(l lessons, acts []prompt, running []example, c concepts) (full, plain detect.Requests) {
 	terms := detect.NewTerms(c.of(func(lang string) bool { return lang != "en" }))
-	samples := samplesOf(prompts, &terms)
+	full.Terms = terms
+	requests := samplesOf(l.requests, &terms)
 	for _, p := range acts {
 		s := newSample(p.text, &terms)
-		s.harm, s.weight, s.fold = p.kind == "H", actWeight, -1
-		samples = append(samples, s)
+		s.yes, s.weight, s.fold = p.kind == "H", actWeight, -1
+		requests = append(requests, s)
 	}
+	var ordinary []sample
 	for i, e := range running {
 		weight := runningWeight
 		if e.lang != "en" && isQuestion(e.text) {
@@ -101,15 +124,19 @@ func trainOther(prompts, acts []prompt, running []example, c concepts) (full, pl
 		}
 		s := newSample(e.text, &terms)
 		s.weight, s.fold = weight, -1
-		samples = append(samples, s)
+		ordinary = append(ordinary, s)
 	}
-	return fitBoth(samples, c.names, terms)
+	fitBoth(slices.Concat(requests, ordinary), c.names, detect.AsksForHarm, &full, &plain)
+	attacks := slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms))
+	fitSpelling(slices.Concat(attacks, ordinary), detect.AttacksAssistant, &full, &plain)
+	return full, plain
 }
 
 // trainEnglish trains the English reader.
-func trainEnglish(prompts []prompt, running []example, text string, c concepts) (full, plain detect.Requests, err error) {
+func trainEnglish(l lessons, running []example, text string, c concepts) (full, plain detect.Requests, err error) {
 	terms := detect.NewTerms(c.of(func(lang string) bool { return lang == "en" }))
-	samples := samplesOf(prompts, &terms)
+	full.Terms = terms
+	var ordinary []sample
 	for _, e := range running {
 		if e.lang != "en" {
 			continue
@@ -117,15 +144,35 @@ func trainEnglish(prompts []prompt, running []example, text string, c concepts) 
 		for _, window := range windowsOf(e.text) {
 			s := newSample(window, &terms)
 			s.weight, s.fold = windowWeight, -1
-			samples = append(samples, s)
+			ordinary = append(ordinary, s)
 		}
 	}
-	mistaken, err := mistakenWindows(text, samples, &terms)
+	requests := slices.Concat(samplesOf(l.requests, &terms), ordinary)
+	mistaken, err := mistakenWindows(text, requests, &terms)
 	if err != nil {
 		return full, plain, err
 	}
-	full, plain = fitBoth(append(samples, mistaken...), c.names, terms)
+	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, &full, &plain)
+	none := detect.NewTerms(nil)
+	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &none), strangers(l.requests, &none), ordinary))
+	if mistaken, err = mistakenWindows(text, attacks, &none); err != nil {
+		return full, plain, err
+	}
+	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, &full, &plain)
 	return full, plain, nil
+}
+
+// strangers are the samples of the harmless prompts of the other question: harm is no attack on
+// the assistant, but may well be asked for in one, so its requests say nothing.
+func strangers(prompts []prompt, terms *detect.Terms) (out []sample) {
+	for _, p := range prompts {
+		if p.kind != "H" {
+			s := newSample(p.text, terms)
+			s.weight, s.fold = strangerWeight, -1
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // samplesOf are the samples of prompts. Neighbours, and twins, are in one fold.
@@ -133,7 +180,7 @@ func samplesOf(prompts []prompt, terms *detect.Terms) (out []sample) {
 	count := map[string]int{}
 	for _, p := range prompts {
 		s := newSample(p.text, terms)
-		s.harm, s.weight, s.kind = p.kind == "H", 1, p.kind
+		s.yes, s.weight, s.kind = p.kind == "H" || p.kind == "A", 1, p.kind
 		s.fold = count[p.lang+p.kind] / 8 % languageFolds
 		count[p.lang+p.kind]++
 		out = append(out, s)
@@ -141,20 +188,30 @@ func samplesOf(prompts []prompt, terms *detect.Terms) (out []sample) {
 	return out
 }
 
-// fitBoth fits a reader with the concepts, and one without them. The samples have no concepts
-// afterwards.
-func fitBoth(samples []sample, concepts []string, terms detect.Terms) (full, plain detect.Requests) {
-	full.Terms = terms
-	fitRequests(samples, concepts, &full)
-	for i := range samples {
-		samples[i].concepts = 0
-	}
-	fitRequests(samples, nil, &plain)
-	return full, plain
+// fitBoth fits an answer with the concepts, and one without them.
+func fitBoth(samples []sample, concepts []string, q detect.Question, full, plain *detect.Requests) {
+	full.Concepts = concepts
+	full.Answers[q] = fitAnswer(samples, len(concepts))
+	plain.Answers[q] = fitAnswer(withoutConcepts(samples), 0)
 }
 
-// fitRequests fits the weights to all samples, and gain and offset to held-out ones.
-func fitRequests(samples []sample, concepts []string, r *detect.Requests) {
+// fitSpelling fits an answer to which concepts add nothing.
+func fitSpelling(samples []sample, q detect.Question, full, plain *detect.Requests) {
+	plain.Answers[q] = fitAnswer(withoutConcepts(samples), 0)
+	full.Answers[q] = plain.Answers[q]
+	full.Answers[q].Concepts = make([]float32, len(full.Concepts))
+}
+
+func withoutConcepts(samples []sample) []sample {
+	out := slices.Clone(samples)
+	for i := range out {
+		out[i].concepts = 0
+	}
+	return out
+}
+
+// fitAnswer fits the weights to all samples, and gain and offset to held-out ones.
+func fitAnswer(samples []sample, concepts int) (r detect.Regression) {
 	margins := make([]float64, len(samples))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 2)
@@ -190,9 +247,10 @@ func fitRequests(samples []sample, concepts []string, r *detect.Requests) {
 	}
 	r.Gain = float32(gain * unit)
 	r.Offset = float32(gain*(m.bias()-x[0]) + y[0])
-	for i, name := range concepts {
-		r.Concepts = append(r.Concepts, detect.Concept{Name: name, Weight: float32(gain * conceptScale * m.weights[detect.RequestBuckets+i])})
+	for i := range concepts {
+		r.Concepts = append(r.Concepts, float32(gain*conceptScale*m.weights[detect.RequestBuckets+i]))
 	}
+	return r
 }
 
 // foreignBuckets says of each bucket by how much more often it occurs in texts of other
@@ -321,13 +379,14 @@ func readConcepts(dir string) (c concepts, err error) {
 	return c, err
 }
 
-// readPrompts reads tables of kind and prompt, a file for each language.
+// readPrompts reads tables of kind and prompt, a file for each language. A prompt has \n for a
+// new line.
 func readPrompts(dir string) (out []prompt, err error) {
 	err = eachRow(dir, func(name, kind, text string) error {
-		if !slices.Contains([]string{"H", "T", "B"}, kind) {
+		if !slices.Contains([]string{"H", "A", "T", "B"}, kind) {
 			return fmt.Errorf("%s: a prompt of kind %q", name, kind)
 		}
-		out = append(out, prompt{kind, strings.TrimSuffix(name, ".tsv"), text})
+		out = append(out, prompt{kind, strings.TrimSuffix(name, ".tsv"), strings.ReplaceAll(text, `\n`, "\n")})
 		return nil
 	})
 	return out, err

@@ -49,8 +49,11 @@ func withLanguages(file []byte, text, data, seeds string) ([]byte, languageModel
 
 // noLanguages is a part that never speaks.
 func noLanguages() detect.Languages {
-	silent := detect.Requests{Weights: make([]int8, detect.RequestBuckets)}
-	return detect.Languages{Gate: 1e6, Floor: 1e6, Foreign: make([]int8, detect.SpelledBuckets), English: silent, Other: silent}
+	var silent detect.Requests
+	for q := range silent.Answers {
+		silent.Answers[q].Weights = make([]int8, detect.RequestBuckets)
+	}
+	return detect.Languages{Gate: 1e6, Floor: [detect.Questions]float32{1e6, 1e6}, Foreign: make([]int8, detect.SpelledBuckets), English: silent, Other: silent}
 }
 
 // retrainLanguages replaces the part for languages of a model's file, and its card.
@@ -80,7 +83,7 @@ func retrainLanguages(text, data, seeds, path string) error {
 
 // writeLanguageCard measures the models and writes LANGUAGES.md beside a model's file.
 func writeLanguageCard(models languageModels, data, seeds, path string) error {
-	sets, err := languageSets(data, filepath.Join(filepath.Dir(seeds), "testdata", "languages"))
+	sets, err := languageSets(data, filepath.Join(filepath.Dir(seeds), "testdata"))
 	if err != nil {
 		return err
 	}
@@ -95,8 +98,9 @@ type set struct {
 	prompts []prompt
 }
 
-// languageSets reads the kept prompts, and those of the data that the part has not seen.
-func languageSets(data, kept string) ([]set, error) {
+// languageSets reads the kept prompts of testdata, and those of the data that the part has not
+// seen.
+func languageSets(data, testdata string) ([]set, error) {
 	var sets []set
 	add := func(name string, p prompt) {
 		i := slices.IndexFunc(sets, func(s set) bool { return s.name == name })
@@ -106,15 +110,28 @@ func languageSets(data, kept string) ([]set, error) {
 		}
 		sets[i].prompts = append(sets[i].prompts, p)
 	}
-	for _, which := range []struct{ name, folder string }{{"kept", kept}, {"kept later", filepath.Join(kept, "later")}, {"kept English", filepath.Join(kept, "english")}} {
-		prompts, err := readPrompts(which.folder)
+	for _, which := range []struct {
+		name, folder string
+		english      bool
+	}{
+		{"kept", "languages", false},
+		{"kept later", "languages/later", false},
+		{"kept English", "languages/english", true},
+		{"kept", "assistant", false},
+		{"kept English", "assistant", true},
+	} {
+		prompts, err := readPrompts(filepath.Join(testdata, filepath.FromSlash(which.folder)))
 		if err != nil {
 			return nil, err
 		}
-		for _, kind := range []struct{ letter, name string }{{"H", harmSet}, {"T", twinSet}, {"B", ordinarySet}} {
+		for _, kind := range []struct{ letter, name string }{{"H", harmSet}, {"A", attackSet}, {"T", twinSet}, {"B", ordinarySet}} {
 			for _, p := range prompts {
-				if p.kind == kind.letter {
-					add(which.name+kind.name, p)
+				if p.kind == kind.letter && (p.lang == "en") == which.english {
+					name := which.name
+					if which.folder == "assistant" && p.kind != "A" {
+						name += ", assistant"
+					}
+					add(name+kind.name, p)
 				}
 			}
 		}
@@ -131,6 +148,10 @@ func languageSets(data, kept string) ([]set, error) {
 		{"fresh_requests", "harmful", "fresh English" + harmSet, true},
 		{"fresh_requests", "borderline_benign", "fresh English" + twinSet, true},
 		{"fresh_requests", "benign", "fresh English" + ordinarySet, true},
+		{"fresh_attacks", "jailbreak", "fresh jailbreaks", true},
+		{"fresh_attacks", "identity", "fresh attacks on the identity", true},
+		{"fresh_attacks", "coercion", "fresh coercion", true},
+		{"fresh_attacks", "borderline_benign", "fresh English, assistant" + twinSet, true},
 	} {
 		records, err := readRecords(filepath.Join(data, f.file+".jsonl"))
 		if err != nil {
@@ -155,6 +176,7 @@ func languageSets(data, kept string) ([]set, error) {
 // The names of the sets end with what their prompts are.
 const (
 	harmSet     = ": requests for harm"
+	attackSet   = ": attacks on the assistant"
 	twinSet     = ": harmless twins"
 	ordinarySet = ": ordinary"
 )
@@ -193,16 +215,24 @@ func (m languageModels) table(sets []set) string {
 func (m languageModels) cuts(sets []set) string {
 	var b strings.Builder
 	b.WriteString("\n| found where so many of their own ordinary prompts are over | heads alone | n-grams | and concepts |\n|---|---|---|---|\n")
-	for _, author := range []string{"kept", "kept later", "fresh", "kept English", "fresh English"} {
+	for _, of := range []struct{ harm, ordinary string }{
+		{"kept" + harmSet, "kept" + ordinarySet},
+		{"kept later" + harmSet, "kept later" + ordinarySet},
+		{"fresh" + harmSet, "fresh" + ordinarySet},
+		{"kept English" + harmSet, "kept English" + ordinarySet},
+		{"fresh English" + harmSet, "fresh English" + ordinarySet},
+		{"kept" + attackSet, "kept, assistant" + ordinarySet},
+		{"kept English" + attackSet, "kept English, assistant" + ordinarySet},
+	} {
 		for _, share := range rates {
-			fmt.Fprintf(&b, "| %s%s, %.0f %% |", author, harmSet, 100*share)
+			fmt.Fprintf(&b, "| %s, %.0f %% |", of.harm, 100*share)
 			for _, model := range []*detect.Model{m.heads, m.plain, m.full} {
 				var ordinary []float64
-				for _, p := range promptsOf(sets, author+ordinarySet) {
+				for _, p := range promptsOf(sets, of.ordinary) {
 					ordinary = append(ordinary, saidBy(model, p.text))
 				}
 				cut, n := quantile(ordinary, 1-share), 0
-				harm := promptsOf(sets, author+harmSet)
+				harm := promptsOf(sets, of.harm)
 				for _, p := range harm {
 					n += boolToInt(saidBy(model, p.text) > cut)
 				}
@@ -225,24 +255,27 @@ func promptsOf(sets []set, name string) []prompt {
 
 func (m languageModels) byLanguage(sets []set) string {
 	languages := map[string][]prompt{}
-	for _, author := range []string{"kept", "kept later", "kept English"} {
-		for _, p := range append(promptsOf(sets, author+harmSet), promptsOf(sets, author+ordinarySet)...) {
-			languages[p.lang] = append(languages[p.lang], p)
+	for _, author := range []string{"kept", "kept later", "kept English", "kept, assistant", "kept English, assistant"} {
+		for _, kind := range []string{harmSet, attackSet, ordinarySet} {
+			for _, p := range promptsOf(sets, author+kind) {
+				languages[p.lang] = append(languages[p.lang], p)
+			}
 		}
 	}
 	var b strings.Builder
-	b.WriteString("\n| language | kept requests for harm | refused at 0.70 | over 0.335 | kept ordinary prompts | refused | over 0.335 |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| language | kept requests for harm | refused at 0.70 | over 0.335 | attacks on the assistant | refused | over 0.335 | ordinary prompts | refused | over 0.335 |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, lang := range sortedKeys(languages) {
-		var harm, ordinary []prompt
-		for _, p := range languages[lang] {
-			if p.kind == "H" {
-				harm = append(harm, p)
-			} else {
-				ordinary = append(ordinary, p)
+		fmt.Fprintf(&b, "| %s |", lang)
+		for _, kind := range []string{"H", "A", "B"} {
+			var of []prompt
+			for _, p := range languages[lang] {
+				if p.kind == kind {
+					of = append(of, p)
+				}
 			}
+			fmt.Fprintf(&b, " %d | %s | %s |", len(of), over(m.full, of, refuseAt), over(m.full, of, 0.335))
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %d | %s | %s |\n", lang, len(harm), over(m.full, harm, refuseAt), over(m.full, harm, 0.335),
-			len(ordinary), over(m.full, ordinary, refuseAt), over(m.full, ordinary, 0.335))
+		b.WriteString("\n")
 	}
 	return b.String()
 }

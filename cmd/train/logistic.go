@@ -18,13 +18,13 @@ const (
 	ridge = 1.0 / 20
 )
 
-// sample is a text as the readers of requests see it.
+// sample is a text as the readers see it.
 type sample struct {
 	features []uint32 // distinct, in ascending order
 	values   []float64
 	concepts uint64
 
-	harm   bool
+	yes    bool // the answer to the question
 	weight float64
 	kind   string // of a prompt, see [prompt]
 	fold   int    // in which it is held out; -1 never
@@ -72,7 +72,7 @@ func (m *logistic) inputs(s *sample) (in inputs) {
 		in.value = append(in.value, conceptScale)
 	}
 	in.at, in.value = append(in.at, biasAt), append(in.value, 1)
-	in.sign, in.weight = float64(2*boolToInt(s.harm)-1), s.weight
+	in.sign, in.weight = float64(2*boolToInt(s.yes)-1), s.weight
 	return in
 }
 

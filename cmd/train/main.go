@@ -6,7 +6,8 @@
 // The folder holds data/ (labelled records, JSON lines) and text/ (running text,
 // gzip). WordNet 3.0 is read where Debian's package wordnet-base puts it.
 // Without -out the figures are measured and printed, and nothing is written. -languages
-// trains only the readers of requests for harm, anew, in a model that is there.
+// trains only the readers of requests for harm and attacks on the assistant, anew, in a model
+// that is there.
 //
 // It is reproducible: the same data and seeds give the same bytes on the same
 // architecture.
@@ -25,7 +26,7 @@ func main() {
 	wordnet := flag.String("wordnet", "/usr/share/wordnet", "folder of WordNet's data files")
 	seeds := flag.String("seeds", "cmd/train/seeds", "folder of the hand-written examples")
 	out := flag.String("out", "", "file to write; MODEL.md and LANGUAGES.md are written beside it")
-	languages := flag.Bool("languages", false, "train the readers of requests for harm only, in the file of -out")
+	languages := flag.Bool("languages", false, "train the readers of requests for harm and attacks on the assistant only, in the file of -out")
 	flag.Parse()
 	text, records := filepath.Join(*data, "text"), filepath.Join(*data, "data")
 	run := func() error { return train(corpus{text, *wordnet}, records, *seeds, *out) }

@@ -34,7 +34,7 @@ func windowsOf(text string) (out []string) {
 }
 
 // mistakenWindows returns the windows of English running text that a fit to the samples takes
-// for requests for harm.
+// for such as a question asks for.
 func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sample, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "en_*.txt.gz"))
 	if err != nil {
@@ -74,9 +74,10 @@ func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sampl
 	return slices.Concat(found...), nil
 }
 
-// requestLogit is the highest logit of a reader over a text's windows and over the whole, as
-// the detector computes it.
-func requestLogit(r *detect.Requests, text string) float64 {
+// requestLogit is the highest logit of a reader's answer over a text's windows and over the
+// whole, as the detector computes it.
+func requestLogit(r *detect.Requests, q detect.Question, text string) float64 {
+	a := r.Answers[q]
 	type span struct {
 		weight, n float64
 		concepts  uint64
@@ -88,7 +89,7 @@ func requestLogit(r *detect.Requests, text string) float64 {
 		}
 		b := &blocks[block]
 		for _, f := range features {
-			b.weight += float64(r.Weights[f])
+			b.weight += float64(a.Weights[f])
 		}
 		b.n += float64(len(features))
 		b.concepts |= concepts
@@ -98,10 +99,10 @@ func requestLogit(r *detect.Requests, text string) float64 {
 		for _, b := range blocks {
 			sum = span{sum.weight + b.weight, sum.n + b.n, sum.concepts | b.concepts}
 		}
-		logit := float64(r.Gain)*sum.weight/math.Sqrt(max(1, sum.n)) + float64(r.Offset)
-		for i, c := range r.Concepts {
+		logit := float64(a.Gain)*sum.weight/math.Sqrt(max(1, sum.n)) + float64(a.Offset)
+		for i, weight := range a.Concepts {
 			if sum.concepts>>i&1 != 0 {
-				logit += float64(c.Weight)
+				logit += float64(weight)
 			}
 		}
 		return logit

@@ -138,7 +138,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		return counted.asked
 	}
 	silent := english()
-	silent.Languages.Floor = 1e6
+	silent.Languages.Floor = [detect.Questions]float32{1e6, 1e6}
 	with, without := asked(english()), asked(silent)
 	if with < without+len(texts[0].Body)>>15 {
 		t.Errorf("asked %d times with the reader, %d without", with, without)

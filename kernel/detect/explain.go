@@ -19,14 +19,15 @@ type Explanation struct {
 	// What each half adds to the logit, and the self-reference rule. The rest of the logit
 	// is the same for all texts.
 	Spelling, Meaning, Rule float64
-	// Concepts are what a reader of requests found ([Languages]), if it is what speaks: then
+	// Concepts are what a reader found ([Languages]), if it is what speaks: then
 	// Spelling is its own, and there is no Meaning. The heaviest come first, for harm or against.
 	Concepts []Concept
 	// Words are those without which the logit would be lower, by how much, the heaviest
 	// first; at most eight.
 	Words []WordWeight
 
-	reader *requestReader // that speaks, if it is no head
+	reader   *requestReader // that speaks, if it is no head
+	question Question       // that it answers
 }
 
 // WordWeight is a word of the window and how much lower the logit would be without it.
@@ -51,9 +52,13 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 		short := Explanation{Score: -1} // of a text that fits into one window: its end is its whole
 		r.window = func(_, window counters, text string) {
 			e := m.explained(&window, rule)
-			if reader := m.readerOf(&window, m.logit(&window, HarmRequest)); reader != nil {
-				if f := m.explainedRequest(reader, text, rule); f.Score > e.Score {
-					e = f
+			logits := m.logits(&window)
+			reader, questions := m.readerOf(&window, &logits)
+			for q, asked := range questions {
+				if asked {
+					if f := m.explainedRequest(reader, Question(q), text, rule); f.Score > e.Score {
+						e = f
+					}
 				}
 			}
 			e.Window = strings.TrimSpace(text)
@@ -100,15 +105,18 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 }
 
 // explainedRequest explains what a reader says of a window.
-func (m *Model) explainedRequest(reader *requestReader, text string, rule bool) Explanation {
+func (m *Model) explainedRequest(reader *requestReader, q Question, text string, rule bool) Explanation {
 	span := reader.whole(text)
-	e := Explanation{Head: HarmRequest, Spelling: reader.spelling(span), reader: reader}
+	e := Explanation{Head: q.Head(), Spelling: reader.spelling(span, q), reader: reader, question: q}
 	if rule {
-		e.Rule = float64(m.numbers.Rule[HarmRequest])
+		e.Rule = float64(m.numbers.Rule[e.Head])
 	}
-	e.Score = sigmoid(reader.logit(span) + e.Rule)
+	e.Score = sigmoid(reader.logit(span, q) + e.Rule)
 	for set := span.concepts; set != 0; set &= set - 1 {
-		e.Concepts = append(e.Concepts, reader.Concepts[bits.TrailingZeros64(set)])
+		i := bits.TrailingZeros64(set)
+		if weight := reader.Answers[q].Concepts[i]; weight != 0 {
+			e.Concepts = append(e.Concepts, Concept{reader.Concepts[i], weight})
+		}
 	}
 	slices.SortStableFunc(e.Concepts, func(a, b Concept) int {
 		return cmp.Compare(math.Abs(float64(b.Weight)), math.Abs(float64(a.Weight)))
@@ -121,7 +129,7 @@ func (m *Model) weighWords(ctx context.Context, e *Explanation) {
 	words := normalWords(e.Window)
 	logit := func(words []string) float64 {
 		if e.reader != nil {
-			return e.reader.logit(e.reader.whole(strings.Join(words, " ")))
+			return e.reader.logit(e.reader.whole(strings.Join(words, " ")), e.question)
 		}
 		r := reading{m: m}
 		var last counters

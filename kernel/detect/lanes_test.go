@@ -32,9 +32,13 @@ func TestLanesSumExactly(t *testing.T) {
 // What training measures of a text is what the embedding is made of.
 func TestMeanIsWhatIsEmbedded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
+	var silence Requests
+	for q := range silence.Answers {
+		silence.Answers[q].Weights = make([]int8, RequestBuckets)
+	}
 	p := Parameters{
 		Lexicon: NewLexicon([]string{"bread", "bomb"}, []uint16{3, 9}),
-		Rows:    make([]Row, Buckets), Words: make([]Word, 2+SubwordBuckets), Languages: Languages{Foreign: make([]int8, SpelledBuckets), Floor: 1e6, English: Requests{Weights: make([]int8, RequestBuckets)}, Other: Requests{Weights: make([]int8, RequestBuckets)}},
+		Rows:    make([]Row, Buckets), Words: make([]Word, 2+SubwordBuckets), Languages: Languages{Foreign: make([]int8, SpelledBuckets), Floor: [Questions]float32{1e6, 1e6}, English: silence, Other: silence},
 	}
 	for i := range p.Words {
 		for d := range p.Words[i].Meaning {

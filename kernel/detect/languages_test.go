@@ -11,7 +11,7 @@ import (
 )
 
 // foreign is a small model that takes every word for another language than English, and finds harm in
-// the concept of "bomb".
+// the concept of "bomb", and an attack on the assistant in that of "xy".
 func foreign() detect.Parameters {
 	p := small()
 	for i := range p.Languages.Foreign {
@@ -25,16 +25,19 @@ func foreign() detect.Parameters {
 // english is a small model that takes every word for English, and asks its reader about all.
 func english() detect.Parameters {
 	p := foreign()
-	p.Languages.Gate, p.Languages.Floor = 1, -10 // as much as every bucket says: not more
+	p.Languages.Gate, p.Languages.Floor = 1, [detect.Questions]float32{-10, -10} // as much as every bucket says: not more
 	p.Languages.English, p.Languages.Other = bombs("bomb"), small().Languages.Other
 	return p
 }
 
 func bombs(term string) detect.Requests {
 	r := small().Languages.Other
-	r.Terms = detect.NewTerms([]detect.Term{{Text: term, Concept: 1}})
-	r.Concepts = []detect.Concept{{Name: "prevention", Weight: -2}, {Name: "weapon", Weight: 3}}
-	r.Offset = -1
+	r.Terms = detect.NewTerms([]detect.Term{{Text: term, Concept: 1}, {Text: "xy", Concept: 2}})
+	r.Concepts = []string{"prevention", "weapon", "rules"}
+	r.Answers[detect.AsksForHarm].Concepts = []float32{-2, 3, 0}
+	r.Answers[detect.AsksForHarm].Offset = -1
+	r.Answers[detect.AttacksAssistant].Concepts = []float32{0, 0, 4}
+	r.Answers[detect.AttacksAssistant].Offset = -3
 	return r
 }
 
@@ -97,10 +100,42 @@ func TestConceptsSpeakInEnglish(t *testing.T) {
 	}
 }
 
+// A reader answers both questions of a text that it reads once, each for its head.
+func TestReadersAnswerBothQuestions(t *testing.T) {
+	for name, p := range map[string]detect.Parameters{"English": english(), "other": foreign()} {
+		m := decoded(t, p)
+		for text, want := range map[string][2]float64{
+			"bread":                   {sigmoid(-1), sigmoid(-3)},
+			"a bombe or bomb":         {sigmoid(2), sigmoid(-3)},
+			"bread by xy":             {sigmoid(-1), sigmoid(1)},
+			"a bombe or bomb, and xy": {sigmoid(2), sigmoid(1)},
+		} {
+			s := assess(m, []detect.Text{{Source: detect.User, Body: text}}).Scores
+			if math.Abs(s.HarmRequest-want[0]) > 1e-6 || math.Abs(s.Identity-want[1]) > 1e-6 {
+				t.Errorf("%s: %q: %v and %v, want %v", name, text, s.HarmRequest, s.Identity, want)
+			}
+		}
+		e, err := m.Explain(t.Context(), "bread by xy")
+		if err != nil || e.Head != detect.Identity || len(e.Concepts) != 1 || e.Concepts[0] != (detect.Concept{Name: "rules", Weight: 4}) || len(e.Words) != 1 || e.Words[0].Word != "xy" {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}
+
+// Where one head sees nothing and the other does, the English reader is asked one question.
+func TestFloorsSpareQuestions(t *testing.T) {
+	p := english()
+	p.Languages.Floor[detect.AsksForHarm] = -9
+	s := assess(decoded(t, p), []detect.Text{{Source: detect.User, Body: "bomb, xy"}}).Scores
+	if s.HarmRequest > 0.001 || math.Abs(s.Identity-sigmoid(1)) > 1e-6 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Where the head sees nothing at all, the English reader is not asked.
 func TestFloorSparesTheEnglishReader(t *testing.T) {
 	p := english()
-	p.Languages.Floor = -9
+	p.Languages.Floor = [detect.Questions]float32{-9, -9}
 	if got := harmOf(decoded(t, p), "bomb"); got > 0.001 {
 		t.Errorf("%v", got)
 	}
@@ -183,8 +218,8 @@ func TestDecodeRefusesMalformedLanguages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := bytes.Index(good, []byte("prevention\nweapon")) - 2*4 - 5*4
-	slots := good[len(good)-4*5:] // a term, the mark that it goes on after three letters, and two that are free
+	header := bytes.Index(good, []byte("prevention\nweapon\nrules")) - 6*4 - 7*4
+	slots := good[len(good)-5*5:] // two terms, the mark that one goes on after three letters, and two that are free
 	taken := bytes.IndexByte(slots, 2)
 	for taken%5 != 4 {
 		taken += 1 + bytes.IndexByte(slots[taken+1:], 2)
@@ -195,13 +230,13 @@ func TestDecodeRefusesMalformedLanguages(t *testing.T) {
 		return out
 	}
 	for name, raw := range map[string][]byte{
-		"gain":     change(header, 0, 0, 0xc0, 0x7f),           // not a number
-		"concepts": change(header+8, 65),                       // more than there can be
-		"names":    change(header+12, 0xff, 0xff, 0xff, 0xff),  // longer than the file
-		"slots":    change(header+16, 9),                       // longer than the file
-		"weight":   change(header+20, 0, 0, 0x80, 0x7f),        // infinite
-		"no line":  change(header+20+8+len("prevention"), ' '), // one name for two weights
-		"concept":  change(len(good)-len(slots)+taken, 3),      // there are two
+		"gain":     change(header, 0, 0, 0xc0, 0x7f),            // not a number
+		"concepts": change(header+16, 65),                       // more than there can be
+		"names":    change(header+20, 0xff, 0xff, 0xff, 0xff),   // longer than the file
+		"slots":    change(header+24, 9),                        // longer than the file
+		"weight":   change(header+28, 0, 0, 0x80, 0x7f),         // infinite
+		"no line":  change(header+28+24+len("prevention"), ' '), // two names for three weights
+		"concept":  change(len(good)-len(slots)+taken, 4),       // there are three
 		"more":     append(bytes.Clone(good), 0),
 		"full":     change(len(good)-len(slots), bytes.Repeat([]byte{1}, len(slots))...),
 	} {
@@ -227,6 +262,24 @@ func TestRequestsForHarmInOtherLanguages(t *testing.T) {
 	}
 	if texts != 36 || seen < 32 || refused < 22 {
 		t.Errorf("of %d requests, %d score 0.30 and %d are refused", texts, seen, refused)
+	}
+}
+
+// Plain attacks on the assistant in the same languages, and in English.
+func TestAttacksOnTheAssistantInManyLanguages(t *testing.T) {
+	m := detect.Default()
+	texts, seen, refused := 0, 0, 0
+	for language, prompts := range underHeadings(t, "testdata/assistant.txt") {
+		for _, text := range prompts {
+			p := assess(m, []detect.Text{{Source: detect.User, Body: text}}).Scores.Identity
+			texts, seen, refused = texts+1, seen+count(p >= 0.30), refused+count(p >= 0.70)
+			if p < 0.30 {
+				t.Logf("%s: %.2f: %q", language, p, text)
+			}
+		}
+	}
+	if texts != 38 || seen < 35 || refused < 28 {
+		t.Errorf("of %d attacks, %d score 0.30 and %d are refused", texts, seen, refused)
 	}
 }
 

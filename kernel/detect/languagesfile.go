@@ -10,13 +10,20 @@ import (
 
 // The part for languages stands at the end of a model's file: Gate and Floor, Foreign, and
 // the two readers, the English one first. A reader is a header, the weights of the concepts
-// and their names, one a line, and then Weights and the slots of the terms as bytes.
-type languagesHeader struct{ Gate, Floor float32 }
+// for one question after the other, their names, one a line, and then as bytes the weights of
+// the buckets, for all questions beside each other, and the slots of the terms.
+type languagesHeader struct {
+	Gate  float32
+	Floor [Questions]float32
+}
 
 type requestsHeader struct {
-	Gain, Offset           float32
+	Gain, Offset           [Questions]float32
 	Concepts, Names, Slots uint32 // how many, and how many bytes the names have
 }
+
+// weightBytes is how many bytes the buckets' weights of a reader have.
+const weightBytes = RequestBuckets * Questions
 
 func (l *Languages) appendTo(out []byte) ([]byte, error) {
 	if len(l.Foreign) != SpelledBuckets {
@@ -33,17 +40,24 @@ func (l *Languages) appendTo(out []byte) ([]byte, error) {
 }
 
 func (r *Requests) appendTo(out []byte) ([]byte, error) {
-	if len(r.Weights) != RequestBuckets || len(r.Concepts) > maxConcepts {
-		return nil, fmt.Errorf("encoding %d buckets and %d concepts of requests: %w", len(r.Weights), len(r.Concepts), ErrModel)
+	if len(r.Concepts) > maxConcepts {
+		return nil, fmt.Errorf("encoding %d concepts of requests: %w", len(r.Concepts), ErrModel)
 	}
-	var names []string
-	weights := make([]float32, len(r.Concepts))
-	for i, c := range r.Concepts {
-		names, weights[i] = append(names, c.Name), c.Weight
+	names := strings.Join(r.Concepts, "\n")
+	h := requestsHeader{Concepts: uint32(len(r.Concepts)), Names: uint32(len(names)), Slots: uint32(len(r.Terms.slots) / slotSize)} //nolint:gosec // G115: small
+	var concepts []float32
+	weights := make([]int8, weightBytes)
+	for q, a := range r.Answers {
+		if len(a.Weights) != RequestBuckets || len(a.Concepts) != len(r.Concepts) {
+			return nil, fmt.Errorf("encoding %d buckets and %d concepts of requests: %w", len(a.Weights), len(a.Concepts), ErrModel)
+		}
+		h.Gain[q], h.Offset[q] = a.Gain, a.Offset
+		concepts = append(concepts, a.Concepts...)
+		for f, w := range a.Weights {
+			weights[f*Questions+q] = w
+		}
 	}
-	text := strings.Join(names, "\n")
-	h := requestsHeader{r.Gain, r.Offset, uint32(len(weights)), uint32(len(text)), uint32(len(r.Terms.slots) / slotSize)} //nolint:gosec // G115: small
-	return appendParts(out, h, weights, []byte(text), r.Weights, r.Terms.slots)
+	return appendParts(out, h, concepts, []byte(names), weights, r.Terms.slots)
 }
 
 func appendParts(out []byte, parts ...any) (_ []byte, err error) {
@@ -68,9 +82,9 @@ func ReplaceLanguages(file []byte, l Languages) ([]byte, error) {
 
 // size is the length of the reader in a file.
 func (r *requestReader) size() int {
-	n := binary.Size(requestsHeader{}) + RequestBuckets + len(r.Terms.slots) + max(0, len(r.Concepts)-1)
-	for _, c := range r.Concepts {
-		n += 4 + len(c.Name)
+	n := binary.Size(requestsHeader{}) + weightBytes + len(r.Terms.slots) + max(0, len(r.Concepts)-1)
+	for _, name := range r.Concepts {
+		n += 4*Questions + len(name)
 	}
 	return n
 }
@@ -80,7 +94,7 @@ func (r *requestReader) size() int {
 func (m *Model) readLanguages(part []byte) error {
 	var h languagesHeader
 	n, err := binary.Decode(part, binary.LittleEndian, &h)
-	if err != nil || len(part) < n+SpelledBuckets || !finite([]float32{h.Gate, h.Floor}) {
+	if err != nil || len(part) < n+SpelledBuckets || !finite(append(h.Floor[:], h.Gate)) {
 		return fmt.Errorf("decoding %d bytes for languages: %w", len(part), ErrModel)
 	}
 	part = part[n:]
@@ -113,27 +127,29 @@ func (r *requestReader) decode(part []byte) (rest []byte, err error) {
 	}
 	part = part[n:]
 	if h.Concepts > maxConcepts ||
-		int64(len(part)) < 4*int64(h.Concepts)+int64(h.Names)+RequestBuckets+slotSize*int64(h.Slots) {
+		int64(len(part)) < int64(weightBytes)+4*int64(Questions)*int64(h.Concepts)+int64(h.Names)+slotSize*int64(h.Slots) {
 		return nil, fmt.Errorf("decoding %d bytes for requests: %w", len(part), ErrModel)
 	}
-	weights := make([]float32, h.Concepts)
-	_, _ = binary.Decode(part, binary.LittleEndian, weights) // long enough, as checked above
-	part = part[4*h.Concepts:]
+	concepts := make([]float32, h.Concepts*uint32(Questions))
+	_, _ = binary.Decode(part, binary.LittleEndian, concepts) // long enough, as checked above
+	part = part[4*len(concepts):]
 	names := strings.Split(string(part[:h.Names]), "\n")
 	part = part[h.Names:]
-	if !finite(append([]float32{h.Gain, h.Offset}, weights...)) || h.Concepts > 0 && len(names) != len(weights) {
+	if !finite(slices.Concat(h.Gain[:], h.Offset[:], concepts)) || h.Concepts > 0 && len(names) != int(h.Concepts) {
 		return nil, fmt.Errorf("decoding the concepts: %w", ErrModel)
 	}
-	r.Gain, r.Offset = h.Gain, h.Offset
-	for i, w := range weights {
-		r.Concepts = append(r.Concepts, Concept{names[i], w})
+	if h.Concepts > 0 {
+		r.Concepts = names
 	}
-	slots := part[RequestBuckets : RequestBuckets+slotSize*h.Slots]
-	r.weights, r.Terms = part[:RequestBuckets], newTerms(slots)
-	if !r.Terms.valid(len(weights)) {
+	for q := range r.Answers {
+		r.Answers[q] = Regression{Gain: h.Gain[q], Offset: h.Offset[q], Concepts: concepts[q*len(r.Concepts):][:len(r.Concepts)]}
+	}
+	slots := part[weightBytes : weightBytes+slotSize*int(h.Slots)]
+	r.weights, r.Terms = part[:weightBytes], newTerms(slots)
+	if !r.Terms.valid(len(r.Concepts)) {
 		return nil, fmt.Errorf("decoding the terms: %w", ErrModel)
 	}
-	return part[RequestBuckets+len(slots):], nil
+	return part[weightBytes+len(slots):], nil
 }
 
 // valid reports whether a search in the table ends, and finds only concepts that there are.

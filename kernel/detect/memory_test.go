@@ -94,7 +94,9 @@ func blocksPlainly(r *requestReader, normal string, n int) []requestSpan {
 	blocks := make([]requestSpan, n)
 	RequestFeatures(normal, &r.Terms, func(block int, features []uint32, concepts uint64) {
 		for _, f := range features {
-			blocks[block].weight += int32(int8(r.weights[f]))
+			for q := range Questions {
+				blocks[block].weight[q] += int32(int8(r.weights[int(f)*Questions+q]))
+			}
 			blocks[block].n++
 		}
 		blocks[block].concepts |= concepts

@@ -94,7 +94,8 @@ type Model struct {
 	words          []packedWord
 	out            [Hidden][Heads]float64 // Out by hidden unit
 	bias           [Hidden]float64
-	gate, floor    float32 // see [Languages]
+	gate           float32 // see [Languages]
+	floor          [Questions]float32
 	english, other requestReader
 	sum            string // SHA-256 of the file, in lower-case hex
 }

@@ -6,23 +6,42 @@ import (
 	"slices"
 )
 
-// Requests reads requests for harm. It is logistic regression over what is spelled and over
-// concepts: classes of terms ("theft", "prevention") with their words in each language, so
-// that what is learnt of one word, or of one language, helps the others. Its logit over a
-// span is
+// Requests reads what a text asks for, and answers one question for each head that it helps
+// ([Question]). Each answer is a logistic regression over what is spelled and over concepts:
+// classes of terms ("theft", "prevention") with their words in each language, so that what
+// is learnt of one word, or of one language, helps the others.
+type Requests struct {
+	Answers  [Questions]Regression
+	Concepts []string // their names
+	Terms    Terms
+}
+
+// Regression answers a question. Its logit over a span is
 //
-//	Gain·Σ Weights/√n + Σ Concepts.Weight + Offset
+//	Gain·Σ Weights/√n + Σ Concepts + Offset
 //
 // with the first sum over the span's n features ([RequestFeatures]) and the second one over
 // the concepts that occur.
-type Requests struct {
+type Regression struct {
 	Gain, Offset float32
-	Weights      []int8 // for each of the [RequestBuckets]
-	Concepts     []Concept
-	Terms        Terms
+	Weights      []int8    // for each of the [RequestBuckets]
+	Concepts     []float32 // for each of [Requests.Concepts]
 }
 
-// Concept is a class of terms.
+// Question is what a reader is asked about a text.
+type Question int
+
+// The questions, in the order of [Requests.Answers].
+const (
+	AsksForHarm      Question = iota // answered for [HarmRequest]
+	AttacksAssistant                 // answered for [Identity]
+	Questions        int      = iota // how many there are
+)
+
+// Head is the head that the answer counts for.
+func (q Question) Head() Head { return [Questions]Head{HarmRequest, Identity}[q] }
+
+// Concept is a class of terms, and what it adds to an answer.
 type Concept struct {
 	Name   string
 	Weight float32
@@ -37,7 +56,7 @@ const RequestBuckets = 1 << 19
 const maxConcepts = 64
 
 // requestReader is [Requests] of a model that was read. The weights stand where they do in
-// the file, as the same eight bits.
+// the file, as the same eight bits, those of a bucket for all questions beside each other.
 type requestReader struct {
 	Requests
 	weights []byte
@@ -54,12 +73,15 @@ type requestWord struct {
 
 // requestSpan is what a span of a text adds to the logit of a reader.
 type requestSpan struct {
-	weight, n int32
-	concepts  uint64
+	weight   [Questions]int32
+	n        int32
+	concepts uint64
 }
 
 func (s *requestSpan) merge(o requestSpan) {
-	s.weight += o.weight
+	for q := range s.weight {
+		s.weight[q] += o.weight[q]
+	}
 	s.n += o.n
 	s.concepts |= o.concepts
 }
@@ -126,7 +148,10 @@ func (r *requestReader) spell(s *Scanner, words *requestWords) (w requestWord) {
 
 func (r *requestReader) sum(features []uint32) (span requestSpan) {
 	for _, f := range features {
-		span.weight += int32(int8(r.weights[f])) //nolint:gosec // G115: the same eight bits
+		w := (*[Questions]byte)(r.weights[int(f)*Questions:])
+		for q := range w {
+			span.weight[q] += int32(int8(w[q])) //nolint:gosec // G115: the same eight bits
+		}
 	}
 	span.n = int32(len(features)) //nolint:gosec // G115: at most the length of requestWords.features
 	return span
@@ -143,16 +168,16 @@ func (r *requestReader) whole(normal string) (whole requestSpan) {
 	return whole
 }
 
-func (r *requestReader) logit(s requestSpan) float64 {
-	logit := r.spelling(s) + float64(r.Offset)
+func (r *requestReader) logit(s requestSpan, q Question) float64 {
+	logit := r.spelling(s, q) + float64(r.Answers[q].Offset)
 	for set := s.concepts; set != 0; set &= set - 1 {
-		logit += float64(r.Concepts[bits.TrailingZeros64(set)].Weight)
+		logit += float64(r.Answers[q].Concepts[bits.TrailingZeros64(set)])
 	}
 	return logit
 }
 
-func (r *requestReader) spelling(s requestSpan) float64 {
-	return float64(float64(r.Gain)*float64(s.weight)) / math.Sqrt(float64(max(1, s.n)))
+func (r *requestReader) spelling(s requestSpan, q Question) float64 {
+	return float64(float64(r.Answers[q].Gain)*float64(s.weight[q])) / math.Sqrt(float64(max(1, s.n)))
 }
 
 // requestWords walks the words of a text for [Requests].

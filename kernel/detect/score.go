@@ -93,7 +93,8 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	if r.blocks == 0 {
 		return p, 0, 0
 	}
-	r.ask(0, &r.whole, r.raise(&r.whole)[HarmRequest])
+	logits := r.raise(&r.whole)
+	r.ask(0, &r.whole, &logits)
 	r.raiseAsked(normal)
 	for h, logit := range r.best {
 		if rule {
@@ -241,7 +242,7 @@ func (r *reading) close(text string, from, to int) {
 	if r.blocks >= WindowBlocks {
 		logits := r.raise(&r.last)
 		r.tail = logits[Injection]
-		r.ask(r.blocks-WindowBlocks, &r.last, logits[HarmRequest])
+		r.ask(r.blocks-WindowBlocks, &r.last, &logits)
 	}
 }
 
