@@ -88,10 +88,9 @@ type lessons struct{ requests, attacks []prompt }
 
 // byEnglish divides prompts into English ones and others.
 func byEnglish(requests, attacks []prompt) (english, other lessons) {
-	is := func(p prompt) bool { return p.lang == "en" }
 	divide := func(all []prompt) (yes, no []prompt) {
 		for _, p := range all {
-			if is(p) {
+			if p.lang == "en" {
 				yes = append(yes, p)
 			} else {
 				no = append(no, p)

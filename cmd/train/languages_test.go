@@ -183,6 +183,11 @@ func TestSeedsOfAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hard, err := readPrompts("testdata/assistant/hard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept = append(kept, hard...)
 	known := map[string]bool{}
 	kinds := map[string]map[string]int{}
 	for _, p := range seeds {
