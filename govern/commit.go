@@ -349,7 +349,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 		}
 		m.Answers = slices.Concat(m.Answers, answers)
 		m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
-		m.Tainted, m.Partial = m.Tainted || j.taints(outcome), m.Partial || j.leavesPartial(outcome)
+		m.Tainted = m.Tainted || j.taints(outcome)
 	case !attack && sent.Text != "":
 		m.Turns = append(slices.Clone(m.Turns), Remembered{Prompt: excerpt(j.input.Prompt, maxExcerpt), Output: excerpt(sent.Text, maxExcerpt), Gaps: j.unreadOfPrompt()})
 		m.Turns = m.Turns[max(0, len(m.Turns)-o.governor.Memory):]
@@ -369,7 +369,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	case !j.input.history.shared:
 	case outcome == kernel.Answered || outcome == kernel.Refused && j.answerID != "":
 		m.Unanswered, m.AskedCalls = d.unanswered(), d.asked()
-		m.Unfetched, m.Pending = m.Unfetched || m.Pending != "", ""
+		m.Pending = ""
 		if j.pending && len(j.answerID) <= maxAnswerID {
 			m.Pending = j.answerID
 		}

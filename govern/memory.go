@@ -43,8 +43,6 @@ type memory struct {
 	// Tainted says that the provider keeps a refused answer in a conversation of its
 	// own, from which no call can go back.
 	Tainted bool `json:"x,omitempty"`
-	// Partial says that such a conversation has something that was not read.
-	Partial bool `json:"l,omitempty"`
 	// Refused are digests of messages that were refused when they were new or would be
 	// refused now, and Treated are those of results of tools that carried instructions, the
 	// latest last.
@@ -80,9 +78,8 @@ type memory struct {
 	Unanswered []wire.BlockedCall `json:"n,omitempty"`
 	AskedCalls []string           `json:"c,omitempty"`
 	// Pending is the last answer of such a conversation, if it was not there yet and was not
-	// fetched since, and Unfetched says that nobody fetched one before it.
-	Pending   string `json:"e,omitempty"`
-	Unfetched bool   `json:"b,omitempty"`
+	// fetched since.
+	Pending string `json:"e,omitempty"`
 }
 
 const (

@@ -103,7 +103,7 @@ func (o *Opened) goOn(call wire.Request, body []byte) (provided, []byte) {
 	part := "request." + call.HistoryPath
 	p := provided{shared: call.Previous == "", from: call.Previous}
 	if p.shared {
-		p.unseen, p.unread = o.session.Head == "" || o.memory.Pending != "" || o.memory.Unfetched, o.memory.Partial
+		p.unseen = true // not even its beginning: others may put something into it at any time
 	} else {
 		known := o.answer()
 		p.unseen = known == nil || known.Unseen
@@ -221,7 +221,7 @@ func (o *Opened) findPending(ctx context.Context) error {
 	}
 	m := &o.memory
 	m.Unanswered, m.AskedCalls = fetched.Blocked, fetched.Asked
-	m.Tainted, m.Partial = m.Tainted || fetched.From != fetched.ID, m.Partial || fetched.Unread
+	m.Tainted = m.Tainted || fetched.From != fetched.ID
 	if !fetched.Partly {
 		m.Pending = ""
 	}
@@ -406,13 +406,6 @@ func (j *Judged) fetched(r *Receipt, d Decisions) []providedAnswer {
 // provider keeps.
 func (j *Judged) taints(outcome kernel.Outcome) bool {
 	return j.input.history.shared && outcome == kernel.Refused && j.answerID != ""
-}
-
-// leavesPartial reports whether the turn leaves something in such a conversation that no
-// detector read.
-func (j *Judged) leavesPartial(outcome kernel.Outcome) bool {
-	arrived := outcome != kernel.Refused || j.answerID != ""
-	return j.input.history.shared && arrived && j.Opened.Coverage.leavesUnread()
 }
 
 // rememberNames returns the memory of a session that a turn of the same texts has left,
