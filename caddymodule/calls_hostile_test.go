@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -475,6 +476,8 @@ func TestOddFramesBesideCalls(t *testing.T) {
 			"escaped members":      strings.NewReplacer(`"name"`, `"n\u0061me"`, `"tool_calls"`, `"tool_c\u0061lls"`, `"functionCall"`, `"functionC\u0061ll"`).Replace(body),
 			"members of two cases": strings.NewReplacer(`"tool_calls"`, `"Tool_Calls"`, `"functionCall"`, `"FunctionCall"`).Replace(body),
 			"doubled members":      strings.NewReplacer(`"name":"bash"`, `"name":"get_time","name":"bash"`).Replace(body),
+			"all doubled":          doubled(body),
+			"doubled behind":       joined(frames[:calling+1]...) + doubled(joined(frames[calling+1:]...)),
 			"lines in CR":          strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\n", "\r"),
 			"a byte order mark":    "\xef\xbb\xbf" + body,
 			"another charset":      body,
@@ -486,7 +489,7 @@ func TestOddFramesBesideCalls(t *testing.T) {
 				media += "; charset=utf-16"
 			}
 			s := newSite(t, `{"hold_back":{"bytes":0,"duration":1000000000}}`, answering(media, odd))
-			if got := s.post(api.path, api.question).Body.String(); strings.Contains(got, "rm -rf") || strings.Contains(got, `rm -\u0072f`) {
+			if got := s.post(api.path, api.question).Body.String(); strings.Contains(got, "rm -rf") || strings.Contains(got, `rm -\u0072f`) || strings.Contains(got, `{"x":1,"x":2`) && strings.Contains(got, "-rf") {
 				t.Errorf("%s, %s: %s", api.name, name, got)
 			}
 			if n := len(s.turns()); n != 1 {
@@ -494,6 +497,11 @@ func TestOddFramesBesideCalls(t *testing.T) {
 			}
 		}
 	}
+}
+
+// doubled makes each document one that we cannot read and some clients can.
+func doubled(body string) string {
+	return regexp.MustCompile(`(?m)^(data: )?\{`).ReplaceAllString(body, `${1}{"x":1,"x":2,`)
 }
 
 // An answer in another form than the one that was asked for is decided all the same.
@@ -536,6 +544,7 @@ func TestOddWholeAnswersWithCalls(t *testing.T) {
 			continue
 		}
 		for name, odd := range map[string]string{
+			"a doubled member":     doubled(body),
 			"doubled members":      strings.Replace(body, `"name":"bash"`, `"name":"get_time","name":"bash"`, 1),
 			"a byte order mark":    "\xef\xbb\xbf" + body,
 			"two documents":        body + body,

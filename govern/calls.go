@@ -268,8 +268,9 @@ func (a *Assessed) addCalls(deltas []wire.CallDelta) {
 	}
 }
 
-// mayCall finds what looks like a call in an answer that cannot be read.
-var mayCall = regexp.MustCompile(`(?i)tool_?(?:calls?|use)\b|function_?call\b`)
+// mayCall finds what looks like a call, or a piece of one, in an answer that cannot be read: the
+// names of calls in all dialects, of what brings their arguments, and of what refers to them.
+var mayCall = regexp.MustCompile(`(?i)tool_?(?:call|use)|function_?call|_call\b|call_id|approval_request|input_json|partial_?(?:json|args)|"arguments"`)
 
 // SuspectCalls makes Judge refuse an answer with a part that cannot be read, if that may be
 // a call: some client may read it.

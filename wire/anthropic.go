@@ -165,14 +165,18 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	var w walk
-	if anthropicEvent(&w, root); w.err != nil {
-		return Event{}, w.err
-	}
 	var e Event
 	name := root.Get("type").Str
 	if name != f.Event {
 		e.Unknown = append(e.Unknown, "event")
+	}
+	if !root.Get("type").Exists() && f.Event != "" { // some SDKs put it in, others skip the frame
+		root, name = withType(root, f.Event), f.Event
+		s.calls.unclear = true
+	}
+	var w walk
+	if anthropicEvent(&w, root); w.err != nil {
+		return Event{}, w.err
 	}
 	for _, p := range w.parts {
 		p.Path = cmp.Or(p.Path, "frame") // one of another type has no path
@@ -196,6 +200,15 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 	}
 	e.markCalled()
 	return e, nil
+}
+
+// withType is an object with a type.
+func withType(root gjson.Result, name string) gjson.Result {
+	members := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(root.Raw), "{"))
+	if members != "}" {
+		members = "," + members
+	}
+	return gjson.Parse(`{"type":` + string(encode(name)) + members)
 }
 
 // Ask makes the call that asks a model. The API demands a limit of the answer's length;

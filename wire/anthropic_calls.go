@@ -119,11 +119,30 @@ func (s *anthropicCalls) read(f Frame, kind string, root gjson.Result) []CallDel
 	case "content_block_start":
 		return s.begin(root)
 	case "content_block_delta", "content_block_stop":
+		if s.isEarly(root) {
+			return []CallDelta{{ToolCall: ToolCall{Key: strconv.Itoa(s.blocks), Unclear: true}}}
+		}
 		if len(s.calls) > 0 {
 			return s.goOn(root)
 		}
+	case f.Event:
+	default: // who goes by the event field may find a call here
+		_, blocks := clientCalls(root.Get("message.content"))
+		if len(blocks) > 0 || isClientCall(root.Get("content_block")) || isInput(root) {
+			return []CallDelta{{ToolCall: ToolCall{Key: strconv.Itoa(s.blocks), Unclear: true}}}
+		}
 	}
 	return nil
+}
+
+// isInput reports whether a frame brings a piece of the input of a tool.
+func isInput(root gjson.Result) bool { return root.Get("delta.type").Str == "input_json_delta" }
+
+// isEarly reports whether a frame brings input for a block that has not begun. Clients that
+// gather by index put it together with what comes later, others drop it or fail.
+func (s *anthropicCalls) isEarly(root gjson.Result) bool {
+	index := blockIndex(root)
+	return isInput(root) && (index < 0 || index >= s.blocks)
 }
 
 // start reads the blocks that stand in the beginning of a stream, which are whole.
@@ -182,7 +201,7 @@ func (s *anthropicCalls) goOn(root gjson.Result) []CallDelta {
 		delta.Arguments, delta.Whole = "{}", true
 		return []CallDelta{delta}
 	}
-	if root.Get("delta.type").Str == "input_json_delta" {
+	if isInput(root) {
 		delta.Arguments = root.Get("delta.partial_json").Str
 	}
 	delta.Unclear = delta.Unclear || c.ended

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,6 +120,11 @@ func TestAnthropicWholeCalls(t *testing.T) {
 // Frames of a stream of Claude's, as short as they can be told apart.
 func claudeBegin(index int, block string) string {
 	return typedFrame("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, block))
+}
+
+// untyped are frames whose data have no type.
+func untyped(frames string) string {
+	return regexp.MustCompile(`data: \{"type":"[a-z_]+",`).ReplaceAllString(frames, "data: {")
 }
 
 func claudeUse(index int, id, name, input string) string {
@@ -235,7 +241,18 @@ func TestAnthropicStreamedCalls(t *testing.T) {
 		"a skipped piece":              {claudeStart("") + claudeUse(0, "t", "f", "{}") + strings.Replace(claudeInput(0, "{}"), "event: content_block_delta", "event: ping", 1), nil},
 		"a negative piece":             {claudeStart("") + claudeUse(0, "t", "f", "{}") + claudeInput(-1, `{"a":1}`), nil},
 		"an odd piece":                 {claudeStart("") + claudeUse(0, "t", "f", "{}") + strings.Replace(claudeInput(0, `{"a":1}`), `"index":0`, `"index":"0"`, 1), nil},
-		"a piece of nobody":            {claudeStart("") + claudeUse(0, "t", "f", "{}") + strings.Replace(claudeInput(0, `{"a":1}`), `"index":0,`, "", 1), nil},
+		// Some SDKs put the event's name in the place of a type that is missing, others skip the frame.
+		"no types":                {claudeStart("") + untyped(claudeUse(0, "t", "f", "{}")+claudeInput(0, `{"a":1}`)+claudeStop(0)), nil},
+		"no type of a piece":      {claudeStart("") + claudeUse(0, "t", "f", "{}") + untyped(claudeInput(0, `{"a":1}`)) + claudeStop(0), nil},
+		"no type of a text":       {claudeStart("") + untyped(claudeBegin(0, `{"type":"text","text":""}`)) + claudeUse(1, "t", "f", "{}"), nil},
+		"no type in the start":    {untyped(claudeStart(`{"type":"tool_use","id":"t","name":"f","input":{}}`)), nil},
+		"another type":            {claudeStart("") + strings.Replace(claudeUse(0, "t", "f", "{}"), `"type":"content_block_start"`, `"type":"ping"`, 1), nil},
+		"another type of a piece": {claudeStart("") + strings.Replace(claudeInput(0, `{"a":1}`), `"type":"content_block_delta"`, `"type":"ping"`, 1), nil},
+		// Who gathers by index puts together what came before the beginning with what comes behind.
+		"a piece before its block":        {claudeStart("") + claudeInput(0, `{"a":1}`) + claudeUse(0, "t", "f", "{}") + claudeStop(0), nil},
+		"a piece before the second block": {claudeStart("") + claudeUse(0, "t", "f", "{}") + claudeInput(1, `{"a":1}`) + claudeStop(0) + claudeUse(1, "u", "g", "{}"), nil},
+		"a piece without a block":         {claudeStart("") + claudeInput(0, `{"a":1}`), nil},
+		"a piece of nobody":               {claudeStart("") + claudeUse(0, "t", "f", "{}") + strings.Replace(claudeInput(0, `{"a":1}`), `"index":0,`, "", 1), nil},
 	} {
 		got, err := gathered(t, d, []byte(test.stream))
 		if test.want == nil {
