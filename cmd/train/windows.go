@@ -74,8 +74,8 @@ func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sampl
 	return slices.Concat(found...), nil
 }
 
-// requestLogit is the highest logit of a reader's answer over a text's windows and over the
-// whole, as the detector computes it.
+// requestLogit is the highest logit of a reader's answer over a text's windows and, but for
+// long texts that are asked for an attack, over the whole, as the detector computes it.
 func requestLogit(r *detect.Requests, q detect.Question, text string) float64 {
 	a := r.Answers[q]
 	type span struct {
@@ -107,7 +107,10 @@ func requestLogit(r *detect.Requests, q detect.Question, text string) float64 {
 		}
 		return logit
 	}
-	best := over(blocks)
+	best := math.Inf(-1)
+	if q != detect.AttacksAssistant || len(blocks) <= detect.WindowBlocks {
+		best = over(blocks)
+	}
 	for end := detect.WindowBlocks; end <= len(blocks); end++ {
 		best = max(best, over(blocks[end-detect.WindowBlocks:end]))
 	}

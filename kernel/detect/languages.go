@@ -39,9 +39,15 @@ type askedSpan struct {
 	from, end int
 }
 
-// ask notes a span that ends with the last block for its reader.
+// ask notes a span that ends with the last block for its reader. Of a text that is longer than
+// a window only windows are asked whether they attack the assistant: the answer grows with the
+// square root of what is repeated, and a page of one harmless sentence would be an attack.
 func (r *reading) ask(from int, t *counters, logits *[Heads]float64) {
-	if reader, questions := r.m.readerOf(t, logits); reader != nil {
+	reader, questions := r.m.readerOf(t, logits)
+	if r.blocks-from > WindowBlocks {
+		questions[AttacksAssistant] = false
+	}
+	if questions != ([Questions]bool{}) {
 		r.asked = append(r.asked, askedSpan{reader, questions, from, r.blocks})
 	}
 }

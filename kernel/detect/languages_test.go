@@ -122,6 +122,17 @@ func TestReadersAnswerBothQuestions(t *testing.T) {
 	}
 }
 
+// A page of one sentence is no attack because a word of it counts a little.
+func TestRepetitionIsNoAttack(t *testing.T) {
+	for _, sentence := range []string{"The weather in Paris is fine today. ", "I would like to order two coffees and a tea please. ", "name,street,city,amount,total\n"} {
+		for _, times := range []int{1, 10, 50, 400} {
+			if p := assess(detect.Default(), []detect.Text{{Source: detect.User, Body: strings.Repeat(sentence, times)}}).Scores.Identity; p >= 0.30 {
+				t.Errorf("%d times %q: %v", times, sentence, p)
+			}
+		}
+	}
+}
+
 // Where one head sees nothing and the other does, the English reader is asked one question.
 func TestFloorsSpareQuestions(t *testing.T) {
 	p := english()
