@@ -126,8 +126,8 @@ func trainOther(l lessons, acts []prompt, running []example, c concepts) (full, 
 		ordinary = append(ordinary, s)
 	}
 	fitBoth(slices.Concat(requests, ordinary), c.names, detect.AsksForHarm, &full, &plain)
-	attacks := slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms))
-	fitSpelling(slices.Concat(attacks, ordinary), detect.AttacksAssistant, &full, &plain)
+	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms), ordinary))
+	fitSpelling(attacks, detect.AttacksAssistant, &full, &plain)
 	return full, plain
 }
 
@@ -152,8 +152,8 @@ func trainEnglish(l lessons, running []example, text string, c concepts) (full, 
 		return full, plain, err
 	}
 	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, &full, &plain)
+	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms), ordinary))
 	none := detect.NewTerms(nil)
-	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &none), strangers(l.requests, &none), ordinary))
 	if mistaken, err = mistakenWindows(text, attacks, &none); err != nil {
 		return full, plain, err
 	}
@@ -194,9 +194,9 @@ func fitBoth(samples []sample, concepts []string, q detect.Question, full, plain
 	plain.Answers[q] = fitAnswer(withoutConcepts(samples), 0)
 }
 
-// fitSpelling fits an answer to which concepts add nothing.
+// fitSpelling fits an answer to which concepts add nothing, and which the samples do not have.
 func fitSpelling(samples []sample, q detect.Question, full, plain *detect.Requests) {
-	plain.Answers[q] = fitAnswer(withoutConcepts(samples), 0)
+	plain.Answers[q] = fitAnswer(samples, 0)
 	full.Answers[q] = plain.Answers[q]
 	full.Answers[q].Concepts = make([]float32, len(full.Concepts))
 }

@@ -131,86 +131,49 @@ func TestSeedsOfLanguagesAreChecked(t *testing.T) {
 	}
 }
 
-// The seeds in the repository have a twin for each request for harm, and no prompt that is kept
-// for the figures.
+// The seeds in the repository have a twin for each request for harm and each attack, in nineteen
+// languages, and no prompt that is kept for the figures.
 func TestSeedsOfLanguages(t *testing.T) {
-	seeds, err := readPrompts("seeds/languages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := readPrompts("testdata/languages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, folder := range []string{"later", "english"} {
-		more, err := readPrompts(filepath.Join("testdata/languages", folder))
-		if err != nil {
-			t.Fatal(err)
+	for seeds, want := range map[string]struct {
+		found    string // the kind that has twins
+		kept     []string
+		yes, few int // the least of these, and of ordinary prompts, in a language
+	}{
+		"languages": {"H", []string{"languages", "languages/later", "languages/english"}, 200, 300},
+		"assistant": {"A", []string{"assistant", "assistant/hard"}, 100, 80},
+	} {
+		known := map[string]bool{}
+		kinds := map[string]map[string]int{}
+		for _, p := range promptsIn(t, "seeds/"+seeds) {
+			known[p.text] = true
+			if kinds[p.lang] == nil {
+				kinds[p.lang] = map[string]int{}
+			}
+			kinds[p.lang][p.kind]++
 		}
-		kept = append(kept, more...)
-	}
-	known := map[string]bool{}
-	kinds := map[string]map[string]int{}
-	for _, p := range seeds {
-		known[p.text] = true
-		if kinds[p.lang] == nil {
-			kinds[p.lang] = map[string]int{}
+		for _, folder := range want.kept {
+			for _, p := range promptsIn(t, "testdata/"+folder) {
+				if known[p.text] {
+					t.Errorf("%s: kept, and among the seeds: %q", p.lang, p.text)
+				}
+			}
 		}
-		kinds[p.lang][p.kind]++
-	}
-	for _, p := range kept {
-		if known[p.text] {
-			t.Errorf("%s: kept, and among the seeds: %q", p.lang, p.text)
+		for lang, n := range kinds {
+			if n[want.found] > n["T"] || n[want.found] < want.yes || n["B"] < want.few || n[want.found]+n["T"]+n["B"] != n["H"]+n["A"]+n["T"]+n["B"] {
+				t.Errorf("%s, %s: %v", seeds, lang, n)
+			}
 		}
-	}
-	for lang, n := range kinds {
-		if n["H"] > n["T"] || n["H"] < 200 || n["B"] < 300 {
-			t.Errorf("%s: %v", lang, n)
+		if len(kinds) != 19 {
+			t.Errorf("%s: %d languages", seeds, len(kinds))
 		}
-	}
-	if len(kinds) != 19 {
-		t.Errorf("%d languages", len(kinds))
 	}
 }
 
-// Those of attacks on the assistant have as many twins as attacks, and none that is kept.
-func TestSeedsOfAttacks(t *testing.T) {
-	seeds, err := readPrompts("seeds/assistant")
+func promptsIn(t *testing.T, folder string) []prompt {
+	t.Helper()
+	prompts, err := readPrompts(filepath.FromSlash(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := readPrompts("testdata/assistant")
-	if err != nil {
-		t.Fatal(err)
-	}
-	hard, err := readPrompts("testdata/assistant/hard")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept = append(kept, hard...)
-	known := map[string]bool{}
-	kinds := map[string]map[string]int{}
-	for _, p := range seeds {
-		if known[p.text] {
-			t.Errorf("%s: twice: %q", p.lang, p.text)
-		}
-		known[p.text] = true
-		if kinds[p.lang] == nil {
-			kinds[p.lang] = map[string]int{}
-		}
-		kinds[p.lang][p.kind]++
-	}
-	for _, p := range kept {
-		if known[p.text] {
-			t.Errorf("%s: kept, and among the seeds: %q", p.lang, p.text)
-		}
-	}
-	for lang, n := range kinds {
-		if n["A"] > n["T"] || n["A"] < 100 || n["B"] < 80 || n["H"] > 0 {
-			t.Errorf("%s: %v", lang, n)
-		}
-	}
-	if len(kinds) != 19 {
-		t.Errorf("%d languages", len(kinds))
-	}
+	return prompts
 }
