@@ -202,8 +202,9 @@ func (o *blobs) base64Text(blob string) string {
 
 // text returns decoded bytes if they are readable: UTF-8, or UTF-16 of Latin
 // letters as PowerShell writes it, without control characters, most of it
-// letters, digits and spaces. Fifteen random bytes pass once in some hundred
-// thousand times, and then score like noise.
+// letters, digits and spaces. Of JSON, markup and code half is enough if three
+// words stand in it; the parts of a JWT have fewer. Fifteen random bytes pass once
+// in some hundred thousand times, and then score like noise.
 func text(b []byte) string {
 	if bytes.Count(b, []byte{0})*5 >= len(b)*2 {
 		b = bytes.ReplaceAll(b, []byte{0}, nil)
@@ -215,9 +216,12 @@ func text(b []byte) string {
 }
 
 func readable(b []byte) bool {
-	var all, plain int
+	var all, plain, spaces int
 	for _, r := range string(b) {
 		all++
+		if r == ' ' {
+			spaces++
+		}
 		switch {
 		case unicode.IsControl(r) && !unicode.IsSpace(r), unicode.In(r, unicode.Co, unicode.Cs):
 			return false
@@ -225,7 +229,7 @@ func readable(b []byte) bool {
 			plain++
 		}
 	}
-	return all >= minText && plain*10 >= all*8
+	return all >= minText && (plain*10 >= all*8 || plain*2 >= all && spaces >= 2)
 }
 
 // minStretch is the shortest text that is found within other bytes.

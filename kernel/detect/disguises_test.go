@@ -1,10 +1,12 @@
 package detect_test
 
 import (
+	"compress/gzip"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -242,6 +244,12 @@ var disguises = []struct {
 	{"base64 with zero widths", func(s string) string { return between(base64Of(s), "\u200b") }},
 	{"base64 in bytes", func(s string) string {
 		return base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x01" + s + "\xff\xfe\x00\x80"))
+	}},
+	{"base64 of JSON", func(s string) string { return base64Of(`{"messages":[{"role":"user","content":"` + s + `"}]}`) }},
+	{"base64 of markup", func(s string) string { return base64Of(`<a href="#"><b id="x1">` + s + `</b></a>`) }},
+	{"hex of JSON", func(s string) string { return hex.EncodeToString([]byte(`{"a":{"b":["` + s + `"]}}`)) }},
+	{"base64 of packed JSON", func(s string) string {
+		return packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })(`{"a":{"b":["` + s + `"]}}`)
 	}},
 	{"base32", func(s string) string { return base32.StdEncoding.EncodeToString([]byte(s)) }},
 	{"hex", func(s string) string { return hex.EncodeToString([]byte(s)) }},
