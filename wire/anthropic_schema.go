@@ -75,7 +75,7 @@ var (
 	})
 	anthropicFormat = object(members{"type": word("json_schema"), "schema": gathered(Schema)})
 	anthropicOutput = object(members{
-		"effort": scalar, "format": anthropicFormat,
+		"effort": effort, "format": anthropicFormat,
 		"task_budget": object(members{"type": scalar, "total": scalar, "remaining": scalar}),
 	})
 	anthropicToolChoice = object(members{
@@ -199,7 +199,7 @@ var (
 
 	anthropicImage = attached(textBlock, typed(members{
 		"source": byType(map[string]schema{
-			"base64": typed(members{"data": media(Image), "media_type": scalar}),
+			"base64": typed(members{"data": media(Image), "media_type": setting}),
 			"url":    typed(members{"url": media(Image)}),
 			"file":   typed(members{"file_id": media(Image)}),
 		}),
@@ -208,8 +208,8 @@ var (
 
 	anthropicDocument = typed(members{
 		"source": attached(plainSource, byType(map[string]schema{
-			"text":   typed(members{"data": text(Document), "media_type": scalar}),
-			"base64": typed(members{"data": media(File), "media_type": scalar}),
+			"text":   typed(members{"data": text(Document), "media_type": setting}),
+			"base64": typed(members{"data": media(File), "media_type": setting}),
 			"url":    typed(members{"url": media(File)}),
 			"file":   typed(members{"file_id": media(File)}),
 			"content": typed(members{"content": anyOf{text: text(Document), list: list(anthropicBlocks(map[string]schema{

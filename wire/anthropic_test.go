@@ -109,6 +109,7 @@ func TestAnthropicRequest(t *testing.T) {
 		`tool text messages.1.content.8.content.0.title T`,
 		`tool text messages.1.content.8.content.0.url https://b.test`,
 		`tool document messages.1.content.8.content.0.encrypted_content`,
+		`tool name messages.1.content.8.content.0.page_age 1 day`,
 		`tool text messages.1.content.9.content.url https://c.test`,
 		`tool document messages.1.content.9.content.content.source.data page`,
 		`tool document messages.1.content.9.content.content.title P`,

@@ -153,7 +153,7 @@ func geminiBlob(w *walk, v gjson.Result) {
 	}
 }
 
-var geminiBlobMembers = twins(members{"data": opaque, "displayName": text(Name), "mimeType": scalar})
+var geminiBlobMembers = twins(members{"data": opaque, "displayName": text(Name), "mimeType": setting})
 
 // geminiData reads the bytes of a file with a media type. Those of a text are read
 // like any other document.
@@ -216,7 +216,7 @@ func geminiFile(w *walk, v gjson.Result) {
 	}
 }
 
-var geminiFileMembers = twins(members{"fileUri": opaque, "displayName": text(Name), "mimeType": scalar})
+var geminiFileMembers = twins(members{"fileUri": opaque, "displayName": text(Name), "mimeType": setting})
 
 var geminiTool = twins(members{
 	"functionDeclarations": oneOrMore(twins(members{
@@ -258,7 +258,7 @@ var geminiConfig = twins(members{
 	"responseJsonSchema":  as(Definition, gathered(Schema)),
 	"_responseJsonSchema": as(Definition, gathered(Schema)),
 	"responseFormat": as(Definition, oneOrMore(twins(members{
-		"text":  twins(members{"mimeType": scalar, "schema": gathered(Schema)}),
+		"text":  twins(members{"mimeType": setting, "schema": gathered(Schema)}),
 		"audio": opaque, "image": opaque, "video": opaque,
 	}))),
 	"audioTranscriptionConfig": twins(members{

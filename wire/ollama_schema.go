@@ -31,7 +31,7 @@ var ollamaGenerateRequest = object(ollamaRequest(members{
 // ollamaRequest is what both calls have.
 func ollamaRequest(of members) members {
 	for name, read := range (members{
-		"model": scalar, "stream": scalar, "keep_alive": scalar, "think": scalar, "truncate": scalar, "shift": scalar,
+		"model": scalar, "stream": scalar, "keep_alive": scalar, "think": effort, "truncate": scalar, "shift": scalar,
 		"logprobs": scalar, "top_logprobs": scalar, "_debug_render_only": scalar,
 		"format":  as(Definition, anyOf{text: word("json", ""), object: gathered(Schema)}.read),
 		"options": object(ollamaOptions),

@@ -23,12 +23,15 @@ var chatRequest = object(members{
 	"model": scalar, "stream": scalar, "n": scalar, "seed": scalar, "user": scalar, "store": scalar,
 	"temperature": scalar, "top_p": scalar, "frequency_penalty": scalar, "presence_penalty": scalar,
 	"logprobs": scalar, "top_logprobs": scalar, "max_tokens": scalar, "max_completion_tokens": scalar,
-	"parallel_tool_calls": scalar, "reasoning_effort": scalar, "verbosity": scalar, "service_tier": scalar,
+	"parallel_tool_calls": scalar, "reasoning_effort": effort, "verbosity": effort, "service_tier": scalar,
 	"safety_identifier": scalar, "prompt_cache_key": scalar, "prompt_cache_retention": scalar,
 
 	"audio": opaque, "logit_bias": opaque, "metadata": opaque, "modalities": opaque, "moderation": opaque,
 	"prompt_cache_options": opaque, "stream_options": opaque,
 })
+
+// effort is how much a model is to think or say. Templates show it.
+var effort = as(Definition, scalar)
 
 // chatMessage reads one message with the role it names.
 func chatMessage(w *walk, v gjson.Result) {

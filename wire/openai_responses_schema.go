@@ -20,7 +20,7 @@ var responsesRequest = object(members{
 	"tool_choice":  as(Definition, chatToolChoice),
 	"text":         as(Definition, responsesText),
 	"reasoning": object(members{
-		"effort": scalar, "summary": scalar, "generate_summary": scalar, "context": scalar, "mode": scalar,
+		"effort": effort, "summary": scalar, "generate_summary": scalar, "context": scalar, "mode": scalar,
 	}),
 
 	"model": scalar, "stream": scalar, "background": scalar, "store": scalar, "user": scalar, "truncation": scalar,

@@ -19,6 +19,7 @@ type walk struct {
 	results int    // so far
 	roles   []Role // of the messages so far
 	parts   []Part
+	asks    bool // it is a call that is read, and no answer
 	called  bool // a value was read that calls tools
 	calling bool // the value that is read does
 	hosted  responsesHosted
@@ -284,11 +285,49 @@ func word(known ...string) schema {
 	}
 }
 
-// scalar accepts a string, number or switch that no model reads.
+// scalar accepts a string, number or switch that no model reads, at least not as a text. A
+// model's template may show those of messages and of definitions, such as the id of a call
+// or the effort to reason with, so one that holds words is read there, as a name is.
 func scalar(w *walk, v gjson.Result) {
+	if v.Type == gjson.String && w.asks && w.role != Other && holdsWords(v.Str) {
+		w.add(Name, v.Str, v)
+		return
+	}
+	setting(w, v)
+}
+
+// setting accepts a string, number or switch that no template shows either, such as a media
+// type.
+func setting(w *walk, v gjson.Result) {
 	if v.IsObject() || v.IsArray() {
 		w.other(v)
 	}
+}
+
+// holdsWords reports whether a value says something: it has a character that ids, times and
+// the names of options do not have, or it is longer than the names of types are and mostly
+// words. Keys and signatures have digits among their letters.
+func holdsWords(s string) bool {
+	if strings.ContainsFunc(s, isOddInID) {
+		return true
+	}
+	if len(s) < longName {
+		return false
+	}
+	letters := 0
+	for word := range strings.FieldsFuncSeq(s, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		if len(word) > 1 && !strings.ContainsFunc(word, unicode.IsDigit) {
+			letters += len(word)
+		}
+	}
+	return letters*10 >= len(s)*7
+}
+
+// longName is the length from which a value may be words.
+const longName = 24
+
+func isOddInID(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-.:/|+=,;@~", c)
 }
 
 // calling reads a value that calls tools, which the client runs.
