@@ -161,19 +161,9 @@ func (a *governedAnswer) follow(event wire.Event) {
 // readFrame reads a frame of a stream, and loosely what stands in it beside its fields.
 func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 	event := a.assessed.ReadEvent(a.events, f)
-	if len(f.Stray) == 0 {
-		return event
+	if len(f.Stray) > 0 {
+		a.assessed.ReadStray(&event, f.Stray)
 	}
-	a.assessed.SuspectCalls(f.Stray)
-	unread := len(f.Stray)
-	if a.inspectsUnknown() {
-		unread = 0
-		for _, p := range wire.LooseParts(bytes.ToValidUTF8(f.Stray, []byte("\uFFFD"))) {
-			event.Deltas = append(event.Deltas, govern.StrayText(p.Text))
-		}
-	}
-	event.Unknown = append(event.Unknown, "frame")
-	a.opened.Coverage.NotKnownOnce("response.frame", "not known to the dialect", unread)
 	return event
 }
 
@@ -441,7 +431,7 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 	if !a.inspectsUnknown() {
 		return nil
 	}
-	parts, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
+	parts, _, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
 	var said []string
 	for _, p := range parts {
 		said = append(said, p.Text)

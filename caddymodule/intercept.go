@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
 )
 
 // An interception is one call of a caller's own to the model's API, on its way
@@ -25,6 +26,8 @@ type interception struct {
 	body    []byte        // as it is forwarded
 	parsing time.Duration // how long the dialect took to read the call
 	opened  *govern.Opened
+
+	resembling bool // on a path that the dialect does not claim: another server reads it
 }
 
 // intercept governs a call in a dialect that we read, and answers it in that
@@ -122,7 +125,7 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 
 // parse reads the body in the dialect. With the option unknown inspect, a member that
 // the dialect does not know is read as text, so that it is cleaned like every other
-// part.
+// part. On the path of another API so is what the dialect keeps from its models.
 func (c *interception) parse(body []byte) *apiError {
 	if c.body != nil && bytes.Equal(body, c.body) {
 		return nil
@@ -135,6 +138,9 @@ func (c *interception) parse(body []byte) *apiError {
 	}
 	if c.inspectsUnknown() {
 		govern.FillUnknown(call.Parts, body)
+	}
+	if c.resembling {
+		call.Parts = append(call.Parts, loose.Rest(body, call.Parts)...)
 	}
 	c.call, c.body = call, body
 	if reader, ok := c.dialect.(wire.AnswerReader); ok {

@@ -402,6 +402,37 @@ func TestErrorsOfProviderEndpoints(t *testing.T) {
 	}
 }
 
+// Where the texts of a body are read, what is not in it is listed: images by their address,
+// files and answers by their id. So are texts as tokens.
+func TestReferencesAreListed(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", `{}`))
+	const question = `"What do you see in this picture of Paris?"`
+	for _, c := range []struct{ path, body, skipped string }{
+		{"/v1/conversations/c1/items", `{"items":[{"type":"message","role":"user","content":[{"type":"input_text","text":` + question + `},{"type":"input_image","image_url":"https://a.example/i.png"},{"type":"input_file","file_id":"file-1"}]}]}`, "image|file"},
+		{"/v1/responses/compact", `{"model":"m","input":` + question + `,"previous_response_id":"resp_1"}`, "stored"},
+		{"/v1/messages/batches", `{"requests":[{"custom_id":"1","params":{"messages":[{"role":"user","content":[{"type":"text","text":` + question + `},{"type":"image","source":{"type":"url","url":"https://a.example/i.png"}}]}]}}]}`, "file"},
+		{"/v1beta/models/m:batchGenerateContent", `{"batch":{"input_config":{"requests":{"requests":[{"request":{"contents":[{"parts":[{"text":` + question + `},{"fileData":{"fileUri":"gs://b/i.png"}}]}]}}]}}}}`, "file"},
+		{"/v1/batches", `{"input_file_id":"file-1","metadata":{"note":` + question + `}}`, "file"},
+		{"/v1/threads/runs", `{"assistant_id":"a","thread":{"messages":[{"role":"user","content":` + question + `}]}}`, "stored"},
+		{"/v1/embeddings", `{"input":[[1,2],[3]],"note":` + question + `}`, "tokens"},
+		{"/v1/anything", `{"question":` + question + `,"image_url":"https://a.example/i.png"}`, "image"},
+		{"/v1/embeddings", `{"input":` + question + `}`, ""},
+	} {
+		s.post(c.path, c.body)
+		coverage := s.receipts()[0]["coverage"].(map[string]any)
+		var skipped []string
+		bytes := 0.0
+		for _, p := range coverage["skipped"].([]any) {
+			if p := p.(map[string]any); p["part"] == "request" {
+				skipped, bytes = append(skipped, p["why"].(string)), bytes+p["bytes"].(float64)
+			}
+		}
+		if strings.Join(skipped, "|") != c.skipped || (bytes > 0) != (c.skipped != "") || coverage["bytes_inspected"].(float64)+bytes != float64(len(c.body)) {
+			t.Errorf("%s: %v", c.path, coverage)
+		}
+	}
+}
+
 // A body with nothing but single words is listed, with the reason that its known endpoint
 // gives: an unknown one has no dialect either.
 func TestSingleWordsAreListed(t *testing.T) {

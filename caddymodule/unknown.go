@@ -138,7 +138,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 	// SDK.
 	if d := g.resembled(r, body); d != nil {
 		g.dialectName = d.Name()
-		c := &interception{request: g, r: r, dialect: d, started: started}
+		c := &interception{request: g, r: r, dialect: d, started: started, resembling: true}
 		if err := c.serveResembling(ctx, w, body); err != nil {
 			if c.opened != nil {
 				c.setTurnHeader(w.Header(), c.opened)
@@ -199,14 +199,14 @@ func (c *interception) serveResembling(ctx context.Context, w http.ResponseWrite
 // be. The session is one of its own unless the caller names one. Unread traffic
 // never joins a session of read turns, so it cannot lower that session's pressure.
 func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byte, started time.Time) (*govern.Assessed, error) {
-	var parts []wire.Part
+	var texts, silent []wire.Part
 	var unreadable error
 	watched := g.isWatched(r.Header)
 	loosely := (g.inspectsUnknown() || watched && g.handler.Unknown == unknownBlock) && len(body) > 0
 	if loosely {
-		parts, unreadable = loose.Body(r.Header.Get("Content-Type"), codings(r.Header), body, g.app.Limits.Body)
+		texts, silent, unreadable = loose.Body(r.Header.Get("Content-Type"), codings(r.Header), body, g.app.Limits.Body)
 	}
-	input, media, read := govern.ReadParts(parts)
+	input, media, read := govern.ReadParts(texts)
 
 	turn := g.interceptedTurn(started)
 	turn.Endpoint, turn.Dialect = g.endpoint, dialectUnknown
@@ -239,7 +239,7 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	}
 	inspected := max(0, len(body)-media) // files can be larger than the body that they are packed in
 	if unreadable != nil {               // only the texts beside it were read
-		inspected = min(inspected, textSize(parts))
+		inspected = min(inspected, textSize(texts))
 		why := string(wire.File) + ": a part that is no text"
 		if errors.Is(unreadable, loose.ErrCoding) {
 			why = notAsEncoded
@@ -248,6 +248,10 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	}
 	if media > 0 {
 		coverage.Skip("request", string(wire.File)+": in base64", media)
+	}
+	for _, p := range silent {
+		coverage.SkipOnce("request", string(p.Kind), p.Bytes)
+		inspected = max(0, inspected-p.Bytes)
 	}
 	if !textKnown {
 		coverage.NotKnown("request", noDialect+": "+mediaName(kind)+"; its texts were read", 0)

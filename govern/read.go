@@ -64,9 +64,12 @@ const deniedOversize = "oversize"
 // refersToOurs is why a reference to an answer is replaced.
 const refersToOurs = "it refers to a refusal, which the provider does not know"
 
-// unknownRead describes a part that the dialect does not know but whose texts were
-// read.
-const unknownRead = "not known to the dialect; its texts were read"
+// What is said of a part that the dialect does not know, and of one whose texts were read
+// all the same.
+const (
+	notKnown    = "not known to the dialect"
+	unknownRead = notKnown + "; its texts were read"
+)
 
 // ReadPrompt reads a request that is only a prompt.
 func (o *Opened) ReadPrompt(prompt string) Input {
@@ -197,7 +200,7 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		case p.Kind == wire.Unknown:
 			said, instructions, _ := loose.Texts(looseMember(p, body))
 			if !o.Reading.Unknown || len(said)+len(instructions) == 0 {
-				o.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+				o.Coverage.NotKnown(name, notKnown, p.Bytes)
 				continue
 			}
 			o.Coverage.NotKnown(name, unknownRead, 0)
@@ -255,7 +258,7 @@ func FillUnknown(parts []wire.Part, body []byte) {
 // looseMember reads a member that its dialect does not know. The member's name may
 // show that its text comes from the application itself.
 func looseMember(p wire.Part, body []byte) []wire.Part {
-	parts := wire.LooseParts(body[p.Start : p.Start+p.Bytes])
+	parts, _ := wire.LooseParts(body[p.Start : p.Start+p.Bytes])
 	for i := range parts {
 		if parts[i].Role == wire.User && p.Role == wire.Definition {
 			parts[i].Role = p.Role
@@ -327,6 +330,22 @@ func tail(s string, n int) string {
 	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
+// ReadStray reads into an event what stands in a frame that its dialect cannot read, or
+// beside the fields of one, and records it.
+func (a *Assessed) ReadStray(event *wire.Event, data []byte) {
+	a.SuspectCalls(data)
+	event.Unknown = append(event.Unknown, "frame")
+	if !a.Opened.Reading.Unknown {
+		a.Opened.Coverage.NotKnownOnce("response.frame", notKnown, len(data))
+		return
+	}
+	a.Opened.Coverage.NotKnownOnce("response.frame", unknownRead, 0)
+	texts, _ := wire.LooseParts(bytes.ToValidUTF8(data, []byte("\uFFFD")))
+	for _, p := range texts {
+		event.Deltas = append(event.Deltas, strayText(p.Text))
+	}
+}
+
 // An Answer holds the text of each alternative of a model's answer. Usually there is
 // one.
 type Answer []string
@@ -346,7 +365,7 @@ func (a *Assessed) ReadAnswer(answer wire.Response) Answer {
 		case p.Called && p.Kind != wire.Unknown: // what is not known of a call is not decided on
 			a.Opened.Coverage.Inspect(name, DetectorToolCall, p.Bytes)
 		case p.Kind == wire.Unknown && p.Text == "":
-			a.Opened.Coverage.NotKnown(name, "not known to the dialect", p.Bytes)
+			a.Opened.Coverage.NotKnown(name, notKnown, p.Bytes)
 		case p.Kind == wire.Unknown:
 			a.Opened.Coverage.NotKnown(name, unknownRead, 0)
 			a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: true})
@@ -375,9 +394,9 @@ func TextsOf(parts []wire.Part) Answer {
 	return texts
 }
 
-// StrayText is a text that stands where clients may or may not look for it. It is a part
+// strayText is a text that stands where clients may or may not look for it. It is a part
 // of its own, for it must not tear the text apart that all of them show.
-func StrayText(text string) wire.Delta {
+func strayText(text string) wire.Delta {
 	return wire.Delta{Kind: wire.Text, Text: text + " ", Part: "stray"}
 }
 
@@ -388,22 +407,15 @@ func StrayText(text string) wire.Delta {
 // occurs twice, a NUL or a byte order mark.
 func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Event {
 	event, err := events.Event(frame)
-	unread := len(frame.Data) // a frame's size stands for the size of what is unknown in it
 	if err != nil {
-		a.SuspectCalls(frame.Data)
-		event.Deltas, event.Unknown = nil, []string{"frame"}
-		if a.Opened.Reading.Unknown {
-			unread = 0
-			for _, p := range wire.LooseParts(bytes.ToValidUTF8(frame.Data, []byte("\uFFFD"))) {
-				event.Deltas = append(event.Deltas, StrayText(p.Text))
-			}
-		}
+		event.Deltas, event.Unknown = nil, nil
 	}
 	a.AnswerID = cmp.Or(a.AnswerID, event.ID)
 	a.addCalls(event.Calls)
 	a.tools = append(a.tools, event.Tools...)
+	unread := len(frame.Data) // a frame's size stands for the size of what is unknown in it
 	for _, path := range event.Unknown {
-		a.Opened.Coverage.NotKnownOnce("response."+path, "not known to the dialect", unread)
+		a.Opened.Coverage.NotKnownOnce("response."+path, notKnown, unread)
 		unread = 0 // counted once a frame
 	}
 	a.endPieces()
@@ -422,6 +434,9 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	}
 	for kind, size := range event.Silent {
 		a.Opened.Coverage.SkipOnce("response."+string(kind), "not read by a detector on this path", size)
+	}
+	if err != nil {
+		a.ReadStray(&event, frame.Data)
 	}
 	return event
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -21,20 +22,24 @@ import (
 // instructions, tools, …), or else [User]. Message numbers the array whose element
 // the part is, from 1, and is 0 for any other part.
 //
+// What JSON only refers to, and text as the numbers of a tokenizer, is silent: parts of
+// their kinds, without a text, as far as the names of known APIs tell. A reference is among
+// the texts too, for somebody may have written words there.
+//
 // The time is linear in the size of the body.
-func LooseParts(body []byte) []Part {
+func LooseParts(body []byte) (texts, silent []Part) {
 	body = bytes.TrimPrefix(body, byteOrderMark)
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) == 0 {
-		return nil
+		return nil, nil
 	}
 	if !strings.ContainsRune(`{["`, rune(trimmed[0])) {
-		return []Part{{Role: User, Kind: Text, Text: string(body), Bytes: len(body)}}
+		return []Part{{Role: User, Kind: Text, Text: string(body), Bytes: len(body)}}, nil
 	}
-	if parts, ok := looseJSON(body); ok {
-		return parts
+	if texts, silent, ok := looseJSON(body); ok {
+		return texts, silent
 	}
-	return looseStrings(body)
+	return looseStrings(body), nil
 }
 
 // looseRoles are the members and values that say who speaks below or beside
@@ -53,19 +58,47 @@ var (
 	}
 )
 
+// looseReferences are the members, in any API, that refer to what is not in the body. The
+// value is an id or an address, a list of them, or an object with one.
+var looseReferences = map[string]Kind{
+	"imageurl:": Image, "audiourl:": Audio, "videourl:": File, "fileurl:": File, "fileuri:": File, "gcsuri:": File,
+	"fileid:": File, "fileids:": File, "inputfileid:": File, "trainingfile:": File, "validationfile:": File,
+	"previousresponseid:": Stored, "previousinteractionid:": Stored, "conversation:": Stored, "conversationid:": Stored,
+	"cachedcontent:": Stored, "encryptedcontent:": Stored, "vectorstoreids:": Stored, "assistantid:": Stored, "threadid:": Stored,
+}
+
+// looseTokens are the members whose lists of numbers are text, in any API.
+var looseTokens = []string{
+	"input:", "inputs:", "prompt:", "prompts:", "tokens:", "context:", "inputids:", "inputtokens:", "prompttokenids:",
+}
+
 // A looseLevel is an object or array that is being read.
 type looseLevel struct {
-	object bool
-	first  int    // the first part below it
-	list   int    // the array's number, from 1; 0 for an object
-	role   Role   // that its own role or type member gives
-	name   string // of the member being read
-	member int    // the first part of that member
+	object  bool
+	first   int    // the first part below it
+	list    int    // the array's number, from 1; 0 for an object
+	role    Role   // that its own role or type member gives
+	name    string // of the member being read
+	member  int    // the first part of that member
+	of      string // the member that it is the value of, or in whose list it stands
+	numbers int    // bytes of the elements of an array, as long as all are numbers
+	other   bool   // an element of an array is no number
+}
+
+// refersTo is the kind of what the string that is being read refers to, or "".
+func (l *looseLevel) refersTo() Kind {
+	switch {
+	case l.object && l.name == "url:" && l.of == "source:":
+		return File
+	case !l.object, l.name == "url:", l.name == "id:":
+		return looseReferences[l.of]
+	}
+	return looseReferences[l.name]
 }
 
 // looseJSON reads values that follow one another; ok is false when they are not
 // all JSON.
-func looseJSON(body []byte) (parts []Part, ok bool) {
+func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	levels, lists := []looseLevel{{}}, 0
 	var open []int // parts without a role yet, in order
@@ -79,22 +112,29 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 		token, err := d.ReadToken()
 		if errors.Is(err, io.EOF) && len(levels) == 1 {
 			assignRole(0, User)
-			return parts, true
+			return parts, silent, true
 		}
 		if err != nil {
-			return nil, false
+			return nil, nil, false
 		}
 		at := &levels[len(levels)-1]
 		switch kind := token.Kind(); kind {
 		case '{', '[':
-			next := looseLevel{object: kind == '{', first: len(parts)}
+			next := looseLevel{object: kind == '{', first: len(parts), of: at.of}
+			if at.object {
+				next.of = at.name
+			}
 			if kind == '[' {
 				lists++
 				next.list = lists
 			}
+			at.other = true
 			levels = append(levels, next)
 			continue
 		case '}', ']':
+			if at.numbers > 0 && !at.other && slices.Contains(looseTokens, at.of) {
+				silent = append(silent, Part{Role: User, Kind: Tokens, Bytes: at.numbers})
+			}
 			assignRole(at.first, at.role)
 			levels = levels[:len(levels)-1]
 			at = &levels[len(levels)-1]
@@ -119,6 +159,14 @@ func looseJSON(body []byte) (parts []Part, ok bool) {
 				open = append(open, len(parts))
 				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s), Message: at.list})
 			}
+			if kind := at.refersTo(); kind != "" && s != "" && !strings.HasPrefix(s, "data:") {
+				silent = append(silent, Part{Role: User, Kind: kind, Bytes: len(s)})
+			}
+			at.other = true
+		case '0':
+			at.numbers += len(token.String()) + 1 // and a comma
+		default:
+			at.other = true
 		}
 		assignRole(at.member, looseMembers[at.name])
 		at.name = ""

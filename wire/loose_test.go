@@ -32,7 +32,8 @@ func TestLoosely(t *testing.T) {
 		`{"tools":[{"name":"f"}],"input":"hi"}`: `definition f|user hi`,
 	} {
 		var got []string
-		for _, p := range wire.LooseParts([]byte(body)) {
+		texts, _ := wire.LooseParts([]byte(body))
+		for _, p := range texts {
 			got = append(got, fmt.Sprintf("%s %s", p.Role, p.Text))
 		}
 		if strings.Join(got, "|") != want {
@@ -41,11 +42,43 @@ func TestLoosely(t *testing.T) {
 	}
 }
 
+// What JSON only refers to, and tokens, are parts of their kinds.
+func TestLooselyListsWhatIsNotThere(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"model":"m","input":"Hello there","id":"x","url":"https://a.example"}`:                          ``,
+		`{"content":[{"type":"image_url","image_url":{"url":"https://a.example/i.png","detail":"low"}}]}`: `image`,
+		`{"content":[{"type":"input_image","image_url":"https://a.example/i.png"}]}`:                      `image`,
+		`{"image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}`:                                      ``,
+		`{"content":[{"type":"image","source":{"type":"url","url":"https://a.example/i.png"}}]}`:          `file`,
+		`{"content":[{"type":"document","source":{"type":"file","file_id":"f1"}}]}`:                       `file`,
+		`{"parts":[{"fileData":{"mimeType":"image/png","fileUri":"gs://b/i.png"}}]}`:                      `file`,
+		`{"input_file_id":"file-1","endpoint":"/v1/chat/completions"}`:                                    `file`,
+		`{"file_ids":["a","b"],"attachments":[{"file_id":"c","tools":[]}]}`:                               `file|file|file`,
+		`{"previous_response_id":"resp_1","conversation":{"id":"conv_1"}}`:                                `stored|stored`,
+		`{"conversation":null,"previous_response_id":""}`:                                                 ``,
+		`{"cachedContent":"cachedContents/1"}`:                                                            `stored`,
+		`{"input":[1,2,3],"note":"Hello there"}`:                                                          `tokens`,
+		`{"input":[[1,2],[3]],"dimensions":[1]}`:                                                          `tokens|tokens`,
+		`{"input":[1,"two"],"prompt":[],"context":[{"a":[1]}]}`:                                           ``,
+		`{"logit_bias":{"50256":-100},"embedding":[0.1,0.2],"source":"web"}`:                              ``,
+		`[1,2]`: ``,
+	} {
+		var got []string
+		_, silent := wire.LooseParts([]byte(body))
+		for _, p := range silent {
+			got = append(got, string(p.Kind))
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s: got %v, want %s", body, got, want)
+		}
+	}
+}
+
 // Every part has a role and a text, and nesting that no parser takes is still
 // read, in linear time.
 func TestLooselyReadsWhatNestsDeep(t *testing.T) {
 	body := strings.Repeat("[", 1<<20) + `"hello"` + strings.Repeat("]", 1<<20)
-	parts := wire.LooseParts([]byte(body))
+	parts, _ := wire.LooseParts([]byte(body))
 	if len(parts) != 1 || parts[0].Text != "hello" {
 		t.Errorf("%d parts", len(parts))
 	}
@@ -56,8 +89,9 @@ func FuzzLoosely(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
+		texts, silent := wire.LooseParts([]byte(body))
 		total := 0
-		for _, p := range wire.LooseParts([]byte(body)) {
+		for _, p := range texts {
 			if p.Role == "" || p.Text == "" {
 				t.Fatalf("%+v in %q", p, body)
 			}
@@ -65,6 +99,15 @@ func FuzzLoosely(f *testing.F) {
 		}
 		if total > 3*len(body) { // an invalid byte becomes a character of three
 			t.Fatalf("%d bytes of text in %d", total, len(body))
+		}
+		size := 0
+		for _, p := range silent {
+			if size += p.Bytes; p.Text != "" || p.Kind == "" {
+				t.Fatalf("%+v in %q", p, body)
+			}
+		}
+		if size > 3*len(body) {
+			t.Fatalf("%d bytes of references in %d", size, len(body))
 		}
 	})
 }

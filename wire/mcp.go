@@ -207,9 +207,10 @@ func mcpAnswer(body []byte) (messages []gjson.Result, parts []Part, err error) {
 // read too, or its escapes would hide words.
 func looseText(body []byte) string {
 	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
-	parts := LooseParts(body)
+	parts, _ := LooseParts(body)
 	if i := bytes.IndexAny(body, `{["`); i > 0 {
-		parts = append(parts, LooseParts(body[i:])...)
+		behind, _ := LooseParts(body[i:])
+		parts = append(parts, behind...)
 	}
 	var texts []string
 	for _, p := range parts {

@@ -19,6 +19,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -93,20 +94,32 @@ func decoder(coding string, body []byte) (io.Reader, error) {
 }
 
 // Body returns the texts of a body with these values of Content-Type and
-// Content-Encoding, in every way in which a server may read it. An error means that the
-// body, or a part of it, cannot be read; the texts of the other parts are returned too. At
-// most limit bytes are decoded.
-func Body(contentType, contentEncoding string, body []byte, limit int64) (parts []wire.Part, failed error) {
+// Content-Encoding, in every way in which a server may read it, and what has no text, as
+// [wire.LooseParts] does. An error means that the body, or a part of it, cannot be read;
+// what the other parts hold is returned too. At most limit bytes are decoded.
+func Body(contentType, contentEncoding string, body []byte, limit int64) (texts, silent []wire.Part, failed error) {
 	ways, lies := readings(body, contentEncoding, limit)
 	for _, way := range ways {
-		var texts []wire.Part
-		texts, failed = inType(contentType, way, limit) // the last way is as the header says
-		parts = append(parts, texts...)
+		var read parts
+		read, failed = inType(contentType, way, limit) // the last way is as the header says
+		texts, silent = append(texts, read.texts...), read.silent
 	}
 	if lies != nil {
-		return parts, fmt.Errorf("%w: %w", ErrCoding, lies)
+		return texts, silent, fmt.Errorf("%w: %w", ErrCoding, lies)
 	}
-	return parts, failed
+	return texts, silent, failed
+}
+
+// parts are what a body holds.
+type parts struct{ texts, silent []wire.Part }
+
+func (p *parts) add(more parts) {
+	p.texts, p.silent = append(p.texts, more.texts...), append(p.silent, more.silent...)
+}
+
+func partsOf(plain []byte) parts {
+	texts, silent := wire.LooseParts(plain)
+	return parts{texts, silent}
 }
 
 // readings returns what servers may take a body for, the bytes themselves first. Many never
@@ -152,33 +165,33 @@ func wholeText(cut []byte) []byte {
 	return cut
 }
 
-// inType returns the texts of bytes with this value of Content-Type.
-func inType(contentType string, body []byte, limit int64) ([]wire.Part, error) {
+// inType returns what bytes with this value of Content-Type hold.
+func inType(contentType string, body []byte, limit int64) (parts, error) {
 	media, params, _ := mime.ParseMediaType(contentType)
 	switch {
 	case media == "multipart/form-data" && params["boundary"] != "":
-		return formTexts(body, params["boundary"], limit)
+		return formParts(body, params["boundary"], limit)
 	case media == "application/x-www-form-urlencoded":
-		return queryTexts(string(body)), nil
+		return queryParts(string(body)), nil
 	}
 	plain, err := inUTF8(body, params["charset"])
 	if err != nil {
-		return nil, err
+		return parts{}, err
 	}
-	return wire.LooseParts(plain), nil
+	return partsOf(plain), nil
 }
 
-// formTexts reads the fields of a form, and its files if they are text. It also reads what
+// formParts reads the fields of a form, and its files if they are text. It also reads what
 // stands before the first field, behind the last one and in their headers: some servers
 // show all of it to a model.
-func formTexts(body []byte, boundary string, limit int64) (parts []wire.Part, failed error) {
+func formParts(body []byte, boundary string, limit int64) (all parts, failed error) {
 	before, after := aroundFields(body, "--"+boundary)
 	add := func(text []byte) {
 		plain, err := inUTF8(text, "")
 		if err != nil {
 			failed = err
 		} else if len(bytes.TrimSpace(plain)) > 0 {
-			parts = append(parts, wire.LooseParts(plain)...)
+			all.add(partsOf(plain))
 		}
 	}
 	add(before)
@@ -187,31 +200,31 @@ func formTexts(body []byte, boundary string, limit int64) (parts []wire.Part, fa
 		part, err := form.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			add(after)
-			return parts, failed
+			return all, failed
 		}
 		if err != nil {
-			return parts, err
+			return all, err
 		}
 		for _, text := range headerTexts(part.Header) {
 			add([]byte(text))
 		}
 		body, err := io.ReadAll(io.LimitReader(part, limit+1))
 		if err != nil {
-			return parts, err
+			return all, err
 		}
 		if limit -= int64(len(body)); limit < 0 {
-			return parts, ErrTooLarge
+			return all, ErrTooLarge
 		}
 		kind := part.Header.Get("Content-Type")
 		if strings.HasPrefix(strings.ToLower(kind), "multipart/") {
 			failed = ErrNotText // no API nests forms
 			continue
 		}
-		texts, err := inType(kind, body, limit)
+		field, err := inType(kind, body, limit)
 		if err != nil {
 			failed = err
 		}
-		parts = append(parts, texts...)
+		all.add(field)
 	}
 }
 
@@ -269,18 +282,18 @@ var (
 	usualParams  = []string{"boundary", "charset", "filename", "name"}
 )
 
-// queryTexts returns the names and values of a URL-encoded form. A field with wrong
+// queryParts reads the names and values of a URL-encoded form. A field with wrong
 // escapes is read as it is.
-func queryTexts(line string) (parts []wire.Part) {
+func queryParts(line string) (all parts) {
 	for pair := range strings.SplitSeq(line, "&") {
 		for field := range strings.SplitSeq(pair, "=") {
 			if text, err := url.QueryUnescape(field); err == nil {
 				field = text
 			}
-			parts = append(parts, wire.LooseParts([]byte(strings.ToValidUTF8(field, "\uFFFD")))...)
+			all.add(partsOf([]byte(strings.ToValidUTF8(field, "\uFFFD"))))
 		}
 	}
-	return parts
+	return all
 }
 
 // inUTF8 converts a text from the charset that is named, or that its byte order mark
@@ -358,6 +371,34 @@ func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 	return texts, instructions, media
 }
 
+// Rest returns the texts of a body that none of its parts holds: what the dialect that the
+// parts are read in keeps from its models, and another server may not.
+func Rest(body []byte, held []wire.Part) (rest []wire.Part) {
+	known := make(map[string]int)
+	for _, p := range held {
+		if known[p.Text]++; !strings.Contains(p.Text, "\n") {
+			continue
+		}
+		for line := range strings.SplitSeq(p.Text, "\n") { // texts that were gathered
+			known[line]++
+		}
+	}
+	all, _ := wire.LooseParts(body)
+	said, instructions, _ := Texts(slices.DeleteFunc(all, func(p wire.Part) bool {
+		known[p.Text]--
+		return known[p.Text] >= 0
+	}))
+	add := func(texts []detect.Text, role wire.Role) {
+		for _, t := range texts {
+			path := "rest." + strconv.Itoa(len(rest))
+			rest = append(rest, wire.Part{Path: path, Role: role, Kind: wire.Text, Text: t.Body, Bytes: len(t.Body)})
+		}
+	}
+	add(said, wire.Other)
+	add(instructions, wire.Definition)
+	return rest
+}
+
 // leastPhrase is the length, in bytes, from which a string without a space is read
 // alone.
 const leastPhrase = 24
@@ -366,8 +407,8 @@ const leastPhrase = 24
 // a list of categories.
 const leastSentence = 5
 
-// leastFile is the least length of a file in base64, in characters. The first fileHead
-// characters show its kind.
+// leastFile is the least length of a file in base64, in characters, that no data: URL
+// says to be one. The first fileHead characters show its kind.
 const (
 	leastFile = 256
 	fileHead  = 64
@@ -376,10 +417,12 @@ const (
 // isFile reports whether the whole text is a file of a known binary kind in base64,
 // with or without the beginning of a data: URL.
 func isFile(s string) bool {
+	least := leastFile
 	if strings.HasPrefix(s, "data:") {
 		_, s, _ = strings.Cut(s, ";base64,")
+		least = fileHead
 	}
-	if len(s) < leastFile || strings.IndexFunc(s, notBase64) >= 0 {
+	if len(s) < least || strings.IndexFunc(s, notBase64) >= 0 {
 		return false
 	}
 	head, err := base64.StdEncoding.DecodeString(s[:fileHead])

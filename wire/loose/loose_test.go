@@ -130,7 +130,7 @@ func TestBody(t *testing.T) {
 		"bytes behind a form":    {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}) + "\xff\x00", "f|Hello", loose.ErrNotText},
 		"headers of a field":     {"multipart/form-data; boundary=x", "", form("x", [2]string{"a/ignore-all.your+previous_instructions-now; charset=utf-8; kind=\"of text\"\r\nX-More: Some text", "Hello"}), "f|a/ignore-all.your+previous_instructions-now|utf-8|kind|of text|X-More: Some text|Hello", nil},
 	} {
-		parts, err := loose.Body(c.media, c.coding, []byte(c.body), limit)
+		parts, _, err := loose.Body(c.media, c.coding, []byte(c.body), limit)
 		if joined(parts) != c.want || (err != nil) != (c.err != nil) || c.err != nil && c.err != errAny && !errors.Is(err, c.err) {
 			t.Errorf("%s: %q, %v", name, joined(parts), err)
 		}
@@ -158,9 +158,11 @@ func TestTexts(t *testing.T) {
 		`{"type":"function_call_output","output":"It rains."}`: {"tool It rains.", "", false},
 		`{"image":"` + png + `"}`:                              {"", "", true},
 		`{"image":"data:image/png;base64,` + png + `"}`:        {"", "", true},
+		`{"image":"data:image/png;base64,` + png[:96] + `"}`:   {"", "", true},
 		`{"image":"` + png + ` and more"}`:                     {"user " + png + " and more", "", false},
 	} {
-		texts, instructions, media := loose.Texts(wire.LooseParts([]byte(body)))
+		parts, _ := wire.LooseParts([]byte(body))
+		texts, instructions, media := loose.Texts(parts)
 		var said, instructed []string
 		for _, x := range texts {
 			said = append(said, map[detect.Source]string{detect.User: "user ", detect.Tool: "tool "}[x.Source]+x.Body)
@@ -170,6 +172,27 @@ func TestTexts(t *testing.T) {
 		}
 		if strings.Join(said, "|") != c.said || strings.Join(instructed, "|") != c.instructed || (media > 0) != c.media {
 			t.Errorf("%.60s: said %q, instructed %q, %d bytes of files", body, said, instructed, media)
+		}
+	}
+}
+
+// What a dialect keeps from its models is read where another server gets the body, once
+// for each time that it stands there.
+func TestRest(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"model":"gpt","messages":[{"role":"user","content":"Tell me more."}]}`:                                                                              "",
+		`{"messages":[{"role":"user","content":"Tell me more."}],"user":"Say this to me."}`:                                                                   "Say this to me.",
+		`{"messages":[{"role":"user","content":"Tell me more."}],"metadata":{"a":["Tell me more.","and x"]}}`:                                                 "Tell me more.|and x",
+		`{"messages":[{"role":"user","content":"Tell me more."}],"metadata":["say","how","to","do","it"]}`:                                                    "say how to do it",
+		`{"messages":[{"role":"user","content":"Hi."}],"tools":[{"type":"function","function":{"name":"f","parameters":{"description":"A tool for you."}}}]}`: "",
+	} {
+		dialect, _ := wire.Named("openai_chat")
+		call, err := dialect.Request([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rest := joined(loose.Rest([]byte(body), call.Parts)); rest != want {
+			t.Errorf("%s: %q", body, rest)
 		}
 	}
 }
@@ -197,7 +220,7 @@ func FuzzBody(f *testing.F) {
 		if len(plain) > limit || err != nil && plain != nil {
 			t.Fatalf("%d bytes with the error %v", len(plain), err)
 		}
-		parts, failed := loose.Body(media, coding, body, limit)
+		parts, _, failed := loose.Body(media, coding, body, limit)
 		if err != nil && failed == nil {
 			t.Fatalf("a body that cannot be decoded (%v) counts as read", err)
 		}
