@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -33,6 +34,9 @@ const (
 
 	// sessionLife is how long a session is remembered after its last turn.
 	sessionLife = 30 * 24 * time.Hour
+
+	// maxStep is by how much the counter of versions grows at most: it has room for 2^43 turns.
+	maxStep = 1 << 20
 )
 
 func receiptKey(id string) string  { return prefix + "receipt:" + id }
@@ -61,7 +65,8 @@ func (s *Store) Commit(ctx context.Context, change store.Change) error {
 	}
 	c := commitCall(change.Receipts(), change.Excluded())
 	c.args = append(c.args,
-		next.Key, strconv.FormatUint(next.Version, 10), state, int64(sessionLife/time.Second), next.Family, existing)
+		next.Key, strconv.FormatUint(next.Version, 10), state, int64(sessionLife/time.Second), next.Family, existing,
+		1+rand.IntN(maxStep))
 	c.keys = append(c.keys, sessionKey(next.Key), familyKey(next.Family))
 	for _, alias := range change.Aliases {
 		c.keys = append(c.keys, sessionKey(alias))

@@ -15,7 +15,8 @@
 --       intervened (0 or 1), m_after, record, margin in whole units, excluded (0 or 1),
 --       turn id or "", summary or "", SHA-256 of the record, counter of its level or "";
 --       for a turn also its session's key, version that was read, next state, lifetime in
---       seconds, name of the family, whether the family must be there (0 or 1)
+--       seconds, name of the family, whether the family must be there (0 or 1), a random
+--       number by which the counter of versions grows
 -- Returns 1 when the receipts are there, 0 when the session has another version or its
 -- family was erased.
 local receipts, summaries, stats, log, head = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -35,6 +36,13 @@ local function wrong_type()
   if is_turn then found = found or wrong(KEYS[key + 2], 'set') end
   for i = key + 3, #KEYS do found = found or wrong(KEYS[i], 'hash') end
   if found then return redis.error_reply('WRONGTYPE of a key of a commit') end
+end
+
+-- Returns the error of a log that has more receipts than its head says, or nil: the head was
+-- lost, or is older, and would have numbers taken a second time.
+local function behind(size)
+  local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
+  if newest and tonumber(string.match(newest[1], '%d+')) > size then return redis.error_reply('HEADLOST of the log') end
 end
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.
@@ -126,16 +134,18 @@ if is_turn then
   end
 end
 
-local refused = wrong_type()
+local refused = wrong_type() or behind(size)
 if refused then return refused end
 
 -- What does no harm by itself comes first, should the user have lost a right.
 local version
 if is_turn then
   local session, family, lifetime = KEYS[key + 1], KEYS[key + 2], ARGV[arg + 4]
-  -- One counter for all sessions: no version ever comes again, not even for a
-  -- session that was erased and began anew.
-  version = text(redis.call('HINCRBY', stats, 'version', 1))
+  -- One counter for all sessions: no version ever comes again, not even for a session that
+  -- was erased and began anew. Where a replica has taken over that was behind, the counter
+  -- goes back, and what was read before must not fit what is counted after: it does by chance.
+  redis.call('HINCRBY', stats, 'version', ARGV[arg + 7])
+  version = redis.call('HGET', stats, 'version')
   redis.call('SADD', family, session)
   redis.call('EXPIRE', family, lifetime)
 end

@@ -8,14 +8,12 @@
 local family = redis.call('HGET', KEYS[1], 'family')
 local of = redis.call('HGET', KEYS[1], 'alias_of')
 if of then
-  -- What the alias leads to decides: it may belong to another family by now.
-  family = redis.call('HGET', ARGV[2] .. of, 'family')
-  redis.call('DEL', KEYS[1])
+  -- What the alias leads to decides, if it is there: it may belong to another family by now.
+  family = redis.call('HGET', ARGV[2] .. of, 'family') or family
+  redis.call('DEL', ARGV[2] .. of)
 end
-if not family then -- stored before there were families
-  redis.call('DEL', of and ARGV[2] .. of or KEYS[1])
-  return 1
-end
+redis.call('DEL', KEYS[1]) -- also where the set of its family is lost
+if not family then return 1 end -- stored before there were families
 local members = ARGV[1] .. family
 for _, name in ipairs(redis.call('SMEMBERS', members)) do
   if redis.call('HGET', name, 'family') == family then redis.call('DEL', name) end

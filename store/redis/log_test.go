@@ -260,3 +260,113 @@ func TestIDsThatMislead(t *testing.T) {
 		}
 	}
 }
+
+// Without its head, or with an older one, the log would give numbers a second time. Nothing
+// is written then, and whoever asks is told. A start finds a head that is gone.
+func TestALostHeadFailsTheWholeTurn(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	for name, lose := range map[string]func(){
+		"gone":  func() { must(t, raw.Del(t.Context(), "lex:{0}:head").Err()) },
+		"older": func() { must(t, raw.HSet(t.Context(), "lex:{0}:head", "size", 0, "sha256", "").Err()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := secondTurn(t, s, raw)
+			was, err := raw.HGetAll(t.Context(), "lex:{0}:head").Result()
+			must(t, err)
+			lose()
+			if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) {
+				t.Errorf("checking: %v", err)
+			}
+			refusedWhole(t, s, raw, change, store.ErrRefused, func() { must(t, raw.HSet(t.Context(), "lex:{0}:head", was).Err()) })
+			must(t, s.Check(t.Context()))
+		})
+	}
+	must(t, raw.Del(t.Context(), "lex:{0}:head").Err())
+	again := open(t, url, patient)
+	must(t, again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-new").Receipt))
+	log, err := again.Log(t.Context(), 0, 10)
+	must(t, err)
+	if len(log) != 5 || log[4].Seq != 5 || log[4].LogPrev != "" {
+		t.Errorf("after a start the log is %+v", log)
+	}
+}
+
+// What stands in the stream of receipts and in no log hides none of those that are in it.
+func TestStrayReceiptsHideNone(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	const receipts = 6
+	for i := range receipts {
+		must(t, s.Append(t.Context(), turn(store.Session{Key: "k"}, fmt.Sprint("KRN-", i)).Receipt))
+		for range 2 {
+			must(t, raw.Do(t.Context(), "XADD", "lex:{0}:receipts", "*", "id", "KRN-stray").Err())
+		}
+	}
+	for limit := 1; limit <= receipts+1; limit++ {
+		var ids []string
+		for after := uint64(0); ; {
+			page, err := s.Log(t.Context(), after, limit)
+			must(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, r := range page {
+				ids, after = append(ids, r.ID), r.Seq
+			}
+		}
+		if got := strings.Join(ids, " "); got != "KRN-0 KRN-1 KRN-2 KRN-3 KRN-4 KRN-5" {
+			t.Errorf("%d at a time: %s", limit, got)
+		}
+	}
+}
+
+// Where a replica has taken over that was behind, a turn that was computed before does not
+// overwrite one that came after.
+func TestATurnFromBeforeAFailoverConflicts(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+	behind := contents(t, raw)
+	first, err := s.Session(t.Context(), "k")
+	must(t, err)
+	must(t, s.Commit(t.Context(), turn(first, "KRN-2")))
+	inFlight, err := s.Session(t.Context(), "k")
+	must(t, err)
+
+	must(t, raw.FlushAll(t.Context()).Err())
+	for name, dump := range behind {
+		must(t, raw.Restore(t.Context(), name, 0, dump).Err())
+	}
+	must(t, s.Commit(t.Context(), turn(first, "KRN-refusal")))
+	if err := s.Commit(t.Context(), turn(inFlight, "KRN-3")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the turn from before: %v", err)
+	}
+}
+
+// Erasing a session erases what is left of it where Redis has lost a part.
+func TestErasingWhatIsLeft(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	for name, c := range map[string]struct{ lost, erased string }{
+		"the set of the family":              {"lex:{0}:family:KRN-1", "k"},
+		"the set of the family, by an alias": {"lex:{0}:family:KRN-1", "alias"},
+		"what an alias leads to":             {"lex:{0}:session:k", "alias"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			must(t, s.Commit(t.Context(), secondTurn(t, s, raw)))
+			must(t, raw.Del(t.Context(), c.lost).Err())
+			must(t, s.Erase(t.Context(), c.erased))
+			for _, key := range []string{"k", c.erased} {
+				if _, err := s.Session(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("session %s: %v", key, err)
+				}
+			}
+			left, err := raw.Keys(t.Context(), "lex:{0}:session:"+c.erased).Result()
+			must(t, err)
+			if len(left) > 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+}

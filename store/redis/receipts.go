@@ -80,14 +80,21 @@ func (s *Store) places(ctx context.Context, after uint64, limit int) (size uint6
 // receiptsAt reads the receipts at places that follow each other in the log.
 func (s *Store) receiptsAt(ctx context.Context, places []client.XMessage) ([]store.Receipt, error) {
 	at := func(place client.XMessage) string { return field(place, "at") }
-	entries, err := s.client.XRangeN(ctx, receiptsKey, at(places[0]), at(places[len(places)-1]), int64(len(places))).Result()
-	if err != nil {
-		return nil, failure(ctx, "reading the log", err)
+	byPlace := make(map[string]client.XMessage, len(places))
+	for from, last := at(places[0]), at(places[len(places)-1]); from != ""; { // what is in no log may stand between them
+		entries, err := s.client.XRangeN(ctx, receiptsKey, from, last, int64(len(places))).Result()
+		if err != nil {
+			return nil, failure(ctx, "reading the log", err)
+		}
+		from = ""
+		for _, e := range entries {
+			byPlace[e.ID] = e
+		}
+		if n := len(entries); n == len(places) && entries[n-1].ID != last {
+			from = "(" + entries[n-1].ID
+		}
 	}
-	byPlace := make(map[string]client.XMessage, len(entries))
-	for _, e := range entries {
-		byPlace[e.ID] = e
-	}
+	var err error
 	var list []store.Receipt
 	for _, place := range places {
 		entry, found := byPlace[at(place)]

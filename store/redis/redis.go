@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,9 +54,12 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	}
 	quieten()
 	s := &Store{client: client.NewClient(settings), timeout: timeout}
-	err = s.Check(ctx)
+	err = s.checkCommands(ctx)
 	if err == nil {
 		err = s.beginLog(ctx)
+	}
+	if err == nil {
+		err = s.checkHead(ctx)
 	}
 	if err != nil {
 		_ = s.client.Close()
@@ -119,11 +123,38 @@ var checkKeys = []string{
 // probe is as large as a large turn.
 var probe = strings.Repeat("0", 256<<10)
 
-// Check runs every command that the store uses: a server that is full, or has become a
+// Check reports whether commits would succeed.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.checkCommands(ctx); err != nil {
+		return err
+	}
+	return s.checkHead(ctx)
+}
+
+// checkHead finds out that the head of the log was lost, or is older than the log.
+func (s *Store) checkHead(ctx context.Context) error {
+	pipeline := s.client.TxPipeline()
+	head := pipeline.HMGet(ctx, headKey, "size")
+	newest := pipeline.XRevRangeN(ctx, logKey, "+", "-", 1)
+	if _, err := pipeline.Exec(ctx); err != nil {
+		return failure(ctx, "checking", err)
+	}
+	if len(newest.Val()) == 0 {
+		return nil
+	}
+	size, _ := head.Val()[0].(string)
+	known, _ := strconv.ParseUint(size, 10, 64)
+	if seq, err := seqOf(newest.Val()[0]); err != nil || seq > known {
+		return fmt.Errorf("checking: %w: the log has more receipts than its head says", store.ErrRefused)
+	}
+	return nil
+}
+
+// checkCommands runs every command that the store uses: a server that is full, or has become a
 // replica, still answers reads, and one command alone may be denied to the user. When the
 // last commit was refused it asks for the room of a large turn, because a server fills up to
 // where there is room for a little.
-func (s *Store) Check(ctx context.Context) error {
+func (s *Store) checkCommands(ctx context.Context) error {
 	room := ""
 	if s.failed.Load() {
 		room = probe
