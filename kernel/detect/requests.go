@@ -89,7 +89,8 @@ func (s *requestSpan) merge(o requestSpan) {
 // blocks reads the wanted blocks of a normalised text, of which begins says where each one is.
 func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []requestSpan {
 	blocks := make([]requestSpan, len(begins))
-	search := newTermSearch(len(normal.text))
+	search := newTermSearch()
+	defer termSearches.Put(search)
 	for from := 0; from < len(blocks); {
 		end := from
 		for end < len(blocks) && wanted[end] {
@@ -97,7 +98,7 @@ func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []r
 		}
 		if end > from {
 			before := max(0, from-1)
-			r.read(normal, normal.text[begins[before]:], (from-before)*BlockWords, blocks[from:end], &search)
+			r.read(normal, normal.text[begins[before]:], (from-before)*BlockWords, blocks[from:end], search)
 		}
 		from = end + 1
 	}
@@ -160,8 +161,9 @@ func (r *requestReader) sum(features []uint32) (span requestSpan) {
 // whole reads a text as one span.
 func (r *requestReader) whole(normal string) (whole requestSpan) {
 	blocks := make([]requestSpan, 1+len(normalWords(normal))/BlockWords)
-	search := newTermSearch(len(normal))
-	r.read(newText(normal), normal, 0, blocks, &search)
+	search := newTermSearch()
+	defer termSearches.Put(search)
+	r.read(newText(normal), normal, 0, blocks, search)
 	for _, b := range blocks {
 		whole.merge(b)
 	}

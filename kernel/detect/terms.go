@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -212,9 +213,16 @@ type openTerm struct {
 // searchedLetters is about how many letters are searched at once.
 const searchedLetters = 512
 
-// newTermSearch returns a search, for texts of so many bytes at most.
-func newTermSearch(size int) termSearch {
-	return termSearch{letters: make([]rune, 0, min(size, searchedLetters+maxWord)), open: make([]openTerm, 0, 16)}
+// termSearches are kept between texts, for each takes some kilobytes.
+var termSearches = sync.Pool{New: func() any {
+	return &termSearch{letters: make([]rune, 0, searchedLetters+maxWord), open: make([]openTerm, 0, searchedLetters/4)}
+}}
+
+// newTermSearch returns a search; put it back into termSearches.
+func newTermSearch() *termSearch {
+	q := termSearches.Get().(*termSearch) //nolint:forcetypeassert // it has nothing else
+	*q = termSearch{letters: q.letters[:0], open: q.open[:0]}
+	return q
 }
 
 // farthest is how many letters from says everything about the terms at the first one.
