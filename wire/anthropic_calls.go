@@ -30,7 +30,7 @@ func clientCalls(content gjson.Result) (positions []int, blocks []gjson.Result) 
 func anthropicWholeCall(position int, block gjson.Result) ToolCall {
 	return ToolCall{
 		Key: strconv.Itoa(position), ID: block.Get("id").Str, Name: block.Get("name").Str, Arguments: block.Get("input").Raw,
-		Unclear: noText(block.Get("name")),
+		Unclear: noText(block.Get("name")) || saysElsewhere(block, "name", "input"),
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *geminiCalls) part(choice int, call gjson.Result) []CallDelta {
 	delta := CallDelta{
 		ToolCall: ToolCall{
 			Key: strconv.Itoa(s.calls), Choice: choice, ID: id, Name: name, Arguments: args.Raw,
-			Unclear: at != nil || name == "",
+			Unclear: at != nil || name == "" || saysElsewhere(call, "name", "args"),
 		},
 	}
 	s.calls++

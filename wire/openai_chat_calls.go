@@ -37,7 +37,7 @@ func mayHaveChatCalls(body []byte) bool {
 // chatCallsOf calls a function for each call, or piece of one, of a message or a delta.
 func chatCallsOf(message gjson.Result, with func(at int, v gjson.Result)) {
 	elements(message.Get("tool_calls"), func(at int, v gjson.Result) {
-		if v.IsObject() {
+		if v.Type == gjson.JSON || v.Type == gjson.String {
 			with(at, v)
 		}
 	})
@@ -61,7 +61,11 @@ func chatCallOf(at int, v gjson.Result) ToolCall {
 	}
 	name, arguments := called.Get("name"), called.Get(input)
 	c.Name, c.Arguments = name.String(), arguments.String()
-	c.Unclear = c.Unclear || noText(name) ||
+	own := []string{"function", "custom"}
+	if at == legacyCall {
+		own = []string{"name", "arguments"}
+	}
+	c.Unclear = c.Unclear || noText(name) || saysElsewhere(v, own...) || saysElsewhere(called, "name", input) ||
 		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
 	return c
 }

@@ -89,6 +89,7 @@ func responsesCallOf(item gjson.Result, key string) ToolCall {
 		call.Name, call.Bare = responsesToolName(item)
 		call.Unclear = noText(item.Get("name")) || noText(item.Get("namespace")) || noText(item.Get("server_label"))
 	}
+	call.Unclear = call.Unclear || saysElsewhere(item, "name", read.arguments)
 	switch actions := item.Get("actions"); {
 	case item.Get("type").Str == "computer_call" && actions.Exists(): // some clients run the one, others the other
 		call.Arguments = canonical(`{"action":` + cmp.Or(arguments.Raw, "null") + `,"actions":` + actions.Raw + `}`)

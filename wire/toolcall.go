@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tidwall/gjson"
 )
@@ -35,6 +36,26 @@ type ToolCall struct {
 // noText reports whether the name of a tool is something else than a text. Each language
 // makes another name of it: JavaScript takes ["rm"] for rm.
 func noText(name gjson.Result) bool { return name.Type != gjson.String && name.Type != gjson.Null }
+
+// saysElsewhere reports whether a call is a text or a list, or has a member that calls of other
+// dialects have in place of its own ones: lenient clients take the name or the input from
+// there.
+func saysElsewhere(call gjson.Result, own ...string) (found bool) {
+	if !call.IsObject() {
+		return call.Type == gjson.JSON || call.Type == gjson.String
+	}
+	call.ForEach(func(name, value gjson.Result) bool {
+		found = value.Type != gjson.Null && slices.Contains(callMembers, nameKey(name.Str)) && !slices.Contains(own, name.Str)
+		return !found
+	})
+	return found
+}
+
+// callMembers are what calls have for their name and their input, in any dialect.
+var callMembers = []string{
+	"function:", "functioncall:", "toolcall:", "tool:", "name:", "toolname:", "functionname:",
+	"arguments:", "args:", "input:", "parameters:", "params:", "kwargs:", "toolinput:", "functionarguments:",
+}
 
 // A CallDelta is what a stream frame brings of a call. The first of a Key begins the call;
 // ID and Name are set once, and Arguments are the next piece of them or, if Whole, all of
