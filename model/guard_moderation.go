@@ -77,13 +77,13 @@ func readModeration(answer []byte, role Role) (out []Verdict, err error) {
 	return out, nil
 }
 
-// verdict reads the scores of the categories. Categories that are not in the table say
-// nothing. A text with none that is in it has no verdict.
+// verdict reads the scores of the categories. A text with none that is in the table has no
+// verdict, and neither has one with another category that is found: what it means is not known.
 //
 // Providers find a category by a threshold of its own, which need not be one half: what they
 // say that they found has at least that. A text that is flagged for nothing contradicts itself.
 func (m moderated) verdict(role Role) (Verdict, error) {
-	verdict, known, named := Verdict{}, false, false
+	verdict, known, named, strange := Verdict{}, false, false, false
 	count := func(category GuardCategory, p float64) {
 		for _, class := range category.In(role) {
 			verdict[class] = max(verdict[class], p)
@@ -94,7 +94,7 @@ func (m moderated) verdict(role Role) (Verdict, error) {
 		switch {
 		case p == nil:
 		case !listed:
-			named = named || *p >= 0.5
+			strange = strange || !(*p < 0.5)
 		case !isProbability(*p):
 			return nil, unusable("a score that is no probability")
 		default:
@@ -104,13 +104,14 @@ func (m moderated) verdict(role Role) (Verdict, error) {
 	}
 	for label, found := range m.Categories {
 		if found != nil && *found {
-			named = true
-			if category, listed := categoryOf(familyModeration, label); listed {
-				count(category, 0.5)
-			}
+			category, listed := categoryOf(familyModeration, label)
+			named, strange = true, strange || !listed
+			count(category, 0.5)
 		}
 	}
 	switch {
+	case strange:
+		return nil, unusable("a text with a category that is not known")
 	case !known:
 		return nil, unusable("a text without the score of a known category")
 	case m.Flagged != nil && *m.Flagged && !named:
