@@ -76,6 +76,72 @@ func TestCallsWhoseNamesAreNoText(t *testing.T) {
 	}
 }
 
+// Lenient clients take the name and the input of a call from where another API has them.
+func TestCallsInTheWordsOfAnotherAPI(t *testing.T) {
+	const input, name = `{"command":"rm -rf / --no-preserve-root"}`, `"name":"bash"`
+	quoted := strings.ReplaceAll(input, `"`, `\"`)
+	answers := map[string]struct{ path, question, answer string }{}
+	for i, call := range []string{
+		`{` + name + `,"arguments":` + input + `}`, `{"id":"1","type":"function",` + name + `,"arguments":"` + quoted + `"}`,
+		`{"function":{` + name + `,"parameters":` + input + `}}`, `{"function":{` + name + `,"arguments":{"command":"ls"}},"args":` + input + `}`,
+		`"{\"function\":{\"name\":\"bash\"}}"`, `[{"function":{` + name + `,"arguments":` + input + `}}]`,
+	} {
+		answers[fmt.Sprint("ollama ", i)] = struct{ path, question, answer string }{"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"Tidy up."}]}`,
+			`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`}
+		answers[fmt.Sprint("openai ", i)] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
+			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`}
+	}
+	answers["legacy"] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
+		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"function_call","message":{"role":"assistant","content":null,"function_call":{` + name + `,"args":` + input + `}}}]}`}
+	answers["anthropic"] = struct{ path, question, answer string }{"/v1/messages", chatQuestion,
+		`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t",` + name + `,"input":{},"arguments":` + input + `}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`}
+	answers["gemini"] = struct{ path, question, answer string }{"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Tidy up."}]}]}`,
+		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{` + name + `,"arguments":` + input + `}}]},"finishReason":"STOP","index":0}]}`}
+	answers["responses"] = struct{ path, question, answer string }{"/v1/responses", `{"model":"m","input":"Tidy up."}`,
+		`{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc","call_id":"c","status":"completed",` + name + `,"arguments":"{}","input":` + input + `}]}`}
+	for name, c := range answers {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, `{}`, answering("application/json", c.answer))
+			w := s.post(c.path, c.question)
+			if r := s.turns()[0]; strings.Contains(w.Body.String(), "rm -rf") || strings.Contains(w.Body.String(), "bash") || r["denied_by"] != "tool_calls_not_separable" {
+				t.Errorf("%s, denied by %v", w.Body, r["denied_by"])
+			}
+		})
+	}
+}
+
+// What did not leave of a stream was not decided on, and counts as not inspected.
+func TestCallsOfAStreamThatBreaksOff(t *testing.T) {
+	for _, api := range callingAPIs {
+		if !strings.Contains(api.name, "stream") {
+			continue
+		}
+		contentType, body := api.answer(wipe)
+		end := "\n"
+		for _, blank := range []string{"\n\n", "\r\n\r\n"} {
+			if strings.Contains(body, blank) {
+				end = blank
+			}
+		}
+		at := strings.LastIndex(body, "rm -rf")
+		if at += strings.Index(body[at:], end) + len(end); at == len(body) {
+			continue // the call comes with the end
+		}
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			_ = answering(contentType, body[:at])(w, r)
+			panic(http.ErrAbortHandler)
+		})
+		s.post(api.path, api.question)
+		coverage := s.turns()[0]["coverage"].(map[string]any)
+		if text := fmt.Sprint(coverage["inspected"]); strings.Contains(text, "toolcall") {
+			t.Errorf("%s: inspected %s", api.name, text)
+		}
+		if text := fmt.Sprint(coverage["skipped"]); !strings.Contains(text, "was not decided on") {
+			t.Errorf("%s: skipped %s", api.name, text)
+		}
+	}
+}
+
 // A body that cannot be unpacked may hold calls.
 func TestCallsInABodyThatCannotBeUnpacked(t *testing.T) {
 	for _, api := range callingAPIs {

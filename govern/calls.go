@@ -297,8 +297,11 @@ func wholeCalls(calls []wire.ToolCall) []wire.CallDelta {
 	return deltas
 }
 
-// DropCalls forgets the calls of an answer that does not leave.
-func (a *Assessed) DropCalls() { a.calls = wire.CallGatherer{} }
+// DropCalls forgets the calls of an answer that does not leave. Nobody decides on them.
+func (a *Assessed) DropCalls() {
+	a.calls = wire.CallGatherer{}
+	a.Opened.Coverage.notInspected(DetectorToolCall, "tool_call: it did not leave, and was not decided on")
+}
 
 // record is what the receipt of a call says of it, but for the kernel's own part.
 func (c Call) record() kernel.ToolCall {

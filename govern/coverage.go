@@ -118,6 +118,26 @@ func (c *Coverage) InspectOnce(part, detector string, bytes int) {
 	c.Inspect(part, detector, bytes)
 }
 
+// notInspected takes back that a detector reads parts; why is the reason.
+func (c *Coverage) notInspected(detector, why string) {
+	c.Inspected = slices.DeleteFunc(c.Inspected, func(p kernel.CoveredPart) bool {
+		if p.Detector == detector {
+			c.BytesInspected -= p.Bytes
+			c.SkipOnce(p.Part, why, p.Bytes)
+		}
+		return p.Detector == detector
+	})
+}
+
+// readAfterAll records that a detector that had no text to read has read one since.
+func (c *Coverage) readAfterAll(detector string) {
+	for i := range c.Detectors {
+		if d := &c.Detectors[i]; d.Name == detector && d.Outcome == kernel.NotRun {
+			d.Outcome, d.Why = kernel.Clean, ""
+		}
+	}
+}
+
 // flag records that a detector that ran has found something since.
 func (c *Coverage) flag(detector string) {
 	for i := range c.Detectors {

@@ -87,6 +87,9 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 	}
 	began, g := time.Now(), a.Opened.governor
 	results, instructions := a.takeFromTool()
+	if len(results)+len(instructions) > 0 {
+		a.Opened.Coverage.readAfterAll(DetectorLocal)
+	}
 	quoted, err := a.Opened.readQuoted(ctx, results)
 	if err != nil {
 		return fmt.Errorf("reading the results of tools: %w", err)
@@ -114,6 +117,7 @@ func (a *Assessed) addFromTool(s detect.Signal) {
 	}
 	if s.Scores != (kernel.Scores{}) {
 		coverage.flag(DetectorLocal)
+		a.evidence.Unassessed = false
 	}
 	a.evidence.Scores = maxScores(a.evidence.Scores, s.Scores)
 	a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || s.SelfReference
@@ -125,6 +129,7 @@ func (a *Assessed) addQuoted(r quotedReading) {
 	r.opinion.heed(&a.evidence)
 	if r.attack {
 		a.evidence.Scores = maxScores(a.evidence.Scores, r.signal.Scores)
+		a.evidence.Unassessed = false
 	}
 	if r.attack && r.local {
 		a.Opened.Coverage.flag(DetectorLocal)
