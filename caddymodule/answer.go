@@ -209,11 +209,11 @@ func (a *governedAnswer) finalize(outcome kernel.Outcome, failure *apiError) {
 	}
 	var rest []byte // what leaves of the tail
 	stop := a.keepAlive()
-	receipt, err := a.judge(texts, outcome, func(d govern.Decisions) (govern.Sent, error) {
+	receipt, err := a.judge(texts, &outcome, func(d govern.Decisions) (govern.Sent, error) {
 		switch {
 		case d.Turn.Refused && failure != errUnknownAnswer:
 			return a.refusedTexts(begun), nil
-		case cut:
+		case cut || outcome == kernel.ClientGone:
 			return a.sentTexts(begun), nil
 		}
 		var shown []string
@@ -250,16 +250,20 @@ func (a *governedAnswer) close(ctx context.Context) {
 	traceTokens(ctx, a.usage)
 }
 
-// judge judges the texts of the answer and commits the turn.
-func (a *governedAnswer) judge(texts govern.Answer, outcome kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
-	if err := a.refuseUnknown(outcome); err != nil {
+// judge judges the texts of the answer and commits the turn. The client may leave meanwhile,
+// which is the outcome then.
+func (a *governedAnswer) judge(texts govern.Answer, outcome *kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
+	if err := a.refuseUnknown(*outcome); err != nil {
 		return nil, err
 	}
 	judged, err := a.assessed.Judge(a.r.Context(), texts)
 	if err != nil {
 		return nil, err
 	}
-	return a.commitAnswer(judged, outcome, sent)
+	if *outcome == kernel.Answered && clientLeft(a.r.Context()) {
+		*outcome = kernel.ClientGone
+	}
+	return a.commitAnswer(judged, *outcome, sent)
 }
 
 // refuseUnknown refuses an answer of the model for what nobody can read in it, if the
@@ -327,7 +331,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 		return
 	}
 	edited := body
-	receipt, err := a.judge(texts, outcome, func(d govern.Decisions) (govern.Sent, error) {
+	receipt, err := a.judge(texts, &outcome, func(d govern.Decisions) (govern.Sent, error) {
 		switch {
 		case d.Turn.Refused:
 			return a.refusedTexts(nil), nil
@@ -386,16 +390,16 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	}
 	if encoded(h) {
 		plain, err := loose.Decode(body, codings(h), a.app.Limits.Body)
-		if err != nil {
+		if err != nil { // many clients never look at the header, so the bytes are read as they are
 			coverage.NotKnown("response", "content encoding", len(body))
 			if _, calls := a.dialect.(wire.CallEditor); calls {
 				a.assessed.RefuseUnread()
 			}
-			return nil, outcome, body
+		} else {
+			body = plain
+			h.Del("Content-Encoding")
+			dropDescription(h)
 		}
-		body = plain
-		h.Del("Content-Encoding")
-		dropDescription(h)
 	}
 	if response, err := a.dialect.Response(body); err == nil {
 		a.assessed.AnswerID, a.assessed.Pending = response.ID, response.Pending
@@ -431,7 +435,8 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 	if !a.inspectsUnknown() {
 		return nil
 	}
-	parts, _, _ := loose.Body(a.client.Header().Get("Content-Type"), "", body, a.app.Limits.Body)
+	h := a.client.Header()
+	parts, _, _ := loose.Body(h.Get("Content-Type"), codings(h), body, a.app.Limits.Body)
 	var said []string
 	for _, p := range parts {
 		said = append(said, p.Text)

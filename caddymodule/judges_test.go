@@ -1,8 +1,10 @@
 package caddymodule_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -100,6 +102,44 @@ func TestRemoteJudge(t *testing.T) {
 				t.Errorf("the answer or receipt tells too much: %s", all)
 			}
 		})
+	}
+}
+
+// A client that closes its own direction of the connection while the judge or a guard is
+// asked still reads. Without a verdict it gets no answer, whole or streamed.
+func TestAClientThatClosesItsDirectionGetsNoUnjudgedAnswer(t *testing.T) {
+	for _, asked := range []string{"judge", "guard"} {
+		for _, streamed := range []bool{false, true} {
+			for _, fail := range []string{"refuse", "local"} {
+				t.Run(fmt.Sprintf("%s, streamed %t, fail %s", asked, streamed, fail), func(t *testing.T) {
+					ctx, leave := context.WithCancel(t.Context())
+					server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that its client leaves
+						leave()
+						<-r.Context().Done()
+					}))
+					defer server.Close()
+					options := map[string]any{"judge": map[string]any{"provider": "openai", "base_url": server.URL + "/v1", "model": "m", "fail": fail}}
+					if asked == "guard" {
+						options = map[string]any{"guards": []any{map[string]any{"kind": "moderation", "name": "g", "base_url": server.URL + "/v1", "asks": []string{"answer"}, "ask": "always", "fail": fail}}}
+					}
+					kind, answer, body := "application/json", completion(quietAnswer), chatQuestion
+					if streamed {
+						kind, answer, body = "text/event-stream", stream(quietAnswer), chatStreamed
+					}
+					s := newSiteWith(t, `{}`, options, answering(kind, answer))
+					w := httptest.NewRecorder()
+					s.serve(w, httptest.NewRequest(http.MethodPost, "http://site.test/v1/chat/completions", strings.NewReader(body)).WithContext(ctx))
+					r := s.receipts()[0]
+					if fail == "refuse" && (strings.Contains(w.Body.String(), "kettle") || r["refused"] != true || r["outcome"] != "client_gone") {
+						t.Errorf("%s: %v, %v", w.Body, r["outcome"], r["denied_by"])
+					}
+					if fail == "local" && (r["refused"] != false || r["outcome"] != "client_gone" || !streamed && strings.Contains(w.Body.String(), "kettle")) {
+						t.Errorf("%s: %v", w.Body, r["outcome"])
+					}
+				})
+			}
+		}
 	}
 }
 

@@ -211,6 +211,11 @@ func TestMCPPoisonedOddAnswers(t *testing.T) {
 		"page":           {502, "text/html", "", "<p>" + attack + "</p>"},
 		"text":           {200, "text/plain", "", attack},
 		"gzip stream":    {200, "text/event-stream", "gzip", zipped},
+		"false gzip":     {200, "application/json", "gzip", mcpResult(attack)},
+		"no coding":      {200, "application/json", "aws-chunked", mcpResult(attack)},
+		"tools":          {200, "application/json", "none", `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"f","description":"` + attack + `"}]}}`},
+		"stream":         {200, "text/event-stream", "utf-8", mcpFrame(mcpResult(attack))},
+		"both":           {200, "text/event-stream", "gzip, x", zipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{}`, func(w http.ResponseWriter, _ *http.Request) error {

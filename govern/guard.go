@@ -238,7 +238,7 @@ func (op *opinion) add(a asking, q question) {
 		return
 	case a.err != nil:
 		op.partial, op.failed = true, true
-		op.denied = op.denied || a.guard.Required && model.Why(a.err) != model.Cancelled
+		op.denied = op.denied || a.guard.Required // also if the client left: it may have closed its own direction only
 	}
 	op.partial = op.partial || len(a.text.Text) > a.guard.Model.Reads()
 	op.decided = op.decided || q.severity >= a.guard.High

@@ -264,8 +264,8 @@ func TestGuardsSeeWhatIsHidden(t *testing.T) {
 }
 
 // A guard that fails leaves the decision to the detector, by the threshold of degraded
-// detection, or refuses the turn; one that only observes changes nothing, and a client
-// that leaves denies nothing.
+// detection, or refuses the turn; one that only observes changes nothing. A client that
+// leaves may still read, so its leaving is no verdict.
 func TestGuardsThatFail(t *testing.T) {
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -283,7 +283,8 @@ func TestGuardsThatFail(t *testing.T) {
 	}{
 		"fail local":           {errors.New("down"), func(*govern.Guard) {}, true, "", "unreachable"},
 		"fail refuse":          {errors.New("down"), func(g *govern.Guard) { g.Required = true }, true, "guard_gave_no_verdict", "unreachable"},
-		"the client has left":  {cancelled, func(g *govern.Guard) { g.Required = true }, true, "", "cancelled"},
+		"the client has left":  {cancelled, func(*govern.Guard) {}, true, "", "cancelled"},
+		"left, fail refuse":    {cancelled, func(g *govern.Guard) { g.Required = true }, true, "guard_gave_no_verdict", "cancelled"},
 		"observed":             {errors.New("down"), func(g *govern.Guard) { g.Ask = govern.AskObserve }, false, "", "unreachable"},
 		"a verdict and no one": {nil, func(g *govern.Guard) { g.Required = true }, false, "", ""},
 	} {

@@ -188,7 +188,7 @@ func (a *Assessed) findCapitulation(ctx context.Context, answer Answer) (found d
 	remote, err := g.Judge.Judge(ctx, a.Opened.Namespace, a.input.Prompt, whole)
 	if err != nil {
 		coverage.failed(DetectorRemoteJudge, err)
-		if g.JudgeRequired && !local.Capitulated && model.Why(err) != model.Cancelled {
+		if g.JudgeRequired && !local.Capitulated { // also if the client left: it may have closed its own direction only
 			deniedBy = ruleNoVerdict
 		}
 		return local, by, deniedBy
