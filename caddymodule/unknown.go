@@ -6,6 +6,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -319,7 +320,7 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 		return nil
 	}
 	if uninspected {
-		g.noteUnread(r)
+		g.noteUnread(r, receipt.ID)
 	}
 	g.pass(w, r, body, func(h http.Header) {
 		g.setReceiptHeaders(h, opened, receipt)
@@ -334,24 +335,58 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 const uninspectedHeader = "X-Lex-Uninspected"
 
 // noteUnread shows the operator that answers pass unread: in a metric, and in the
-// log once a path.
-func (g *request) noteUnread(r *http.Request) {
+// log once for each form of a path.
+func (g *request) noteUnread(r *http.Request, receipt string) {
 	g.app.metrics.uninspected.WithLabelValues("answer").Inc()
-	if g.handler.unread.first(r.URL.Path) {
-		g.handler.logger.Warn("no dialect claims this path: its answers pass uninspected; see the options dialect and unknown", zap.String("path", r.URL.Path[:min(len(r.URL.Path), 120)]))
+	if path := formOf(r.URL.Path); g.handler.unread.first(path) {
+		g.handler.logger.Warn("no dialect claims this path: its answers pass uninspected; see the options dialect and unknown",
+			zap.String("path", path), zap.String("receipt_id", receipt))
 	}
 }
 
-// seenPaths remembers a bounded number of paths.
+// formOf is a path as the log may show it: the words and versions of known APIs, and * for
+// all else, which may be the name of a model, a text or a credential.
+func formOf(path string) string {
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i, s := range segments {
+		if low := strings.ToLower(s); !wordsOfAPIs()[low] && !versionOfAPI.MatchString(low) {
+			segments[i] = "*"
+		}
+	}
+	return "/" + strings.Join(segments[:min(len(segments), maxForm)], "/")
+}
+
+// maxForm is how many segments the log shows of a path.
+const maxForm = 12
+
+var versionOfAPI = regexp.MustCompile(`^v[0-9]{1,2}((alpha|beta)[0-9]{0,2})?$`)
+
+// wordsOfAPIs are the words in the paths of known endpoints and calls.
+var wordsOfAPIs = sync.OnceValue(func() map[string]bool {
+	words := make(map[string]bool)
+	for _, e := range wire.Endpoints() {
+		for _, path := range e.Paths {
+			for word := range strings.FieldsFuncSeq(path, func(c rune) bool { return strings.ContainsRune("/|*+", c) }) {
+				words[word] = true
+			}
+		}
+	}
+	for _, word := range []string{"api", "chat", "completions", "responses", "messages", "models", "generate", "ask", "mcp", "openai"} {
+		words[word] = true
+	}
+	return words
+})
+
+// seenPaths remembers a bounded number of forms of paths.
 type seenPaths struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// maxSeenPaths is how many paths are remembered; the log says nothing of more.
+// maxSeenPaths is how many are remembered; the log says nothing of more.
 const maxSeenPaths = 256
 
-// first reports whether a path is new.
+// first reports whether a form is new.
 func (s *seenPaths) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

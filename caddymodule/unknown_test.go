@@ -586,3 +586,28 @@ func TestAPassingAnswerThatFailsIsCut(t *testing.T) {
 		t.Errorf("cut %v: %s", cut, w.Body)
 	}
 }
+
+// The log shows the form of a path that nobody reads, and nothing that the caller chose in
+// it: a model, a text, a credential.
+func TestPathsInTheLogNameNothing(t *testing.T) {
+	p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "lex\nrespond `{}`")
+	for path, body := range map[string]string{
+		"/bot123456:CANARY/sendMessage": `{"text":"How are you today?"}`, "/v1/CANARY%20tell%20me": `{"text":"How are you today?"}`,
+		"/v1/CANARY-2/ask": `{"text":"How are you today?"}`, "/v1beta/models/CANARY:embed": `{"text":"How are you today?"}`,
+	} {
+		for range 2 {
+			if status, _, _ := p.send(http.MethodPost, path, body, nil); status != http.StatusOK {
+				t.Errorf("%s: %d", path, status)
+			}
+		}
+	}
+	logged := p.stop()
+	for _, form := range []string{`"/*/*"`, `"/v1/*"`, `"/v1/*/ask"`, `"/v1beta/models/*"`} {
+		if strings.Count(logged, `"path":`+form) != 1 {
+			t.Errorf("%s is not in the log once", form)
+		}
+	}
+	if strings.Contains(logged, "CANARY") || strings.Contains(logged, "123456") {
+		t.Errorf("the log names what the caller chose: %s", logged)
+	}
+}
