@@ -22,13 +22,6 @@ const maxWalk = 2 * store.MaxCalls
 // say so is an accusation, and worth a longer way.
 const maxCompareWalk = 16 * maxWalk
 
-// Documents holds the policies and setups that receipts name by their hash.
-type Documents interface {
-	// Document returns the JSON of a policy or a setup, or an error that wraps
-	// [store.ErrNotFound].
-	Document(ctx context.Context, hash string) ([]byte, error)
-}
-
 // An Archive keeps receipts, and the sessions and policies that verifying them needs.
 // Every [store.Store] is one.
 type Archive interface {
@@ -94,7 +87,7 @@ func (a Auditor) stored(ctx context.Context, id string, record []byte) (store.Re
 	return entry, passed(name, "the record is the one that is kept"), nil
 }
 
-// verify makes the checks form, replay, chain and log. A record that is no receipt or
+// verify makes the checks form, replay, chain, log and setup. A record that is no receipt or
 // whose id is wrong gets no later check: nothing in it can be relied on.
 func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, error) {
 	report := newReport(entry)
@@ -105,7 +98,11 @@ func (a Auditor) verify(ctx context.Context, entry store.Receipt) (*Report, erro
 	}
 	report.receipt = r
 	report.add(checkForm(r))
-	for _, check := range []func(context.Context, store.Receipt, kernel.Receipt) (Check, error){a.replay, a.chain, a.log} {
+	checks := []func(context.Context, store.Receipt, kernel.Receipt) (Check, error){a.replay, a.chain, a.log}
+	if r.Setup != "" {
+		checks = append(checks, a.setup)
+	}
+	for _, check := range checks {
 		c, err := check(ctx, entry, r)
 		if err != nil {
 			return nil, err
@@ -142,6 +139,11 @@ func (a Auditor) replay(ctx context.Context, _ store.Receipt, r kernel.Receipt) 
 	return passed(name, "the step gives the recorded numbers, bit by bit"), nil
 }
 
+// setup looks at the setup that the receipt names.
+func (a Auditor) setup(ctx context.Context, _ store.Receipt, r kernel.Receipt) (Check, error) {
+	return setupOf(ctx, a.archive, r.Setup)
+}
+
 // openEntry reads an entry's record and checks its id, also against the id under which
 // the entry is stored, if any. Receipt, hash and error are those of [kernel.OpenInPlace].
 func openEntry(entry store.Receipt) (kernel.Receipt, [sha256.Size]byte, error) {
@@ -150,23 +152,6 @@ func openEntry(entry store.Receipt) (kernel.Receipt, [sha256.Size]byte, error) {
 		err = fmt.Errorf("%w: it is stored under the id of another", kernel.ErrReceiptID)
 	}
 	return r, sum, err
-}
-
-// kernelOf returns the kernel of a policy that is kept under its hash.
-func kernelOf(ctx context.Context, from Documents, hash string) (*kernel.Kernel, error) {
-	text, err := from.Document(ctx, hash)
-	if err != nil {
-		return nil, err
-	}
-	p, err := kernel.ParsePolicy(text)
-	if err != nil {
-		return nil, err
-	}
-	k, err := kernel.New(p)
-	if err == nil && k.PolicyHash() != hash {
-		err = fmt.Errorf("%w: the policy kept under %s is another", kernel.ErrPolicy, hash)
-	}
-	return k, err
 }
 
 // chain compares the receipt with its predecessor, and looks for it on the way back from

@@ -13,6 +13,7 @@
 //     receipts were cut off.
 //   - log: the receipt has its place in the log of its store. The places have no gaps, it
 //     names the record before it by its hash, and the one after it names it so.
+//   - setup: the document that is kept under the hash of the receipt's setup has that hash.
 //   - prompt_commitment, output_commitment and arguments_commitment: texts that the caller
 //     supplies are those that the receipt committed to ([kernel.Commit]).
 //

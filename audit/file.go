@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/tidwall/gjson"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
@@ -54,8 +54,7 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 		case bytes.HasPrefix(line, []byte(policyPrefix)):
 			return s.keepPolicy(n, line)
 		case bytes.HasPrefix(line, []byte(setupPrefix)):
-			s.keepSetup(line)
-			return nil
+			return s.keepSetup(n, line)
 		}
 		entry, known := ParseLogLine(line)
 		if !known {
@@ -77,23 +76,33 @@ const (
 
 // keepPolicy keeps the policy on line n.
 func (s *FileSource) keepPolicy(n int, line []byte) error {
-	p, err := kernel.ParsePolicy([]byte(gjson.GetBytes(line, "policy").Raw))
+	text, err := s.keep(n, line, policyPrefix)
 	if err != nil {
+		return err
+	}
+	if _, err := kernel.ParsePolicy(text); err != nil {
 		return fmt.Errorf("line %d: %w", n, err)
 	}
-	text, err := p.JSON()
-	if err == nil {
-		s.documents[p.Hash()] = text
-	}
+	return nil
+}
+
+// keepSetup keeps the setup on line n.
+func (s *FileSource) keepSetup(n int, line []byte) error {
+	_, err := s.keep(n, line, setupPrefix)
 	return err
 }
 
-// keepSetup keeps the setup of a line under the hash of its bytes. One that was changed is
-// then not that of any receipt.
-func (s *FileSource) keepSetup(line []byte) {
-	text := []byte(gjson.GetBytes(line, "setup").Raw)
+// keep keeps the document of a line under the hash of its bytes. One that was changed is
+// then not that of any receipt. Nothing may stand behind it, for nobody would read that.
+func (s *FileSource) keep(n int, line []byte, prefix string) ([]byte, error) {
+	text, whole := bytes.CutSuffix(line[len(prefix)-1:], []byte{'}'})
+	if !whole || !bytes.HasSuffix(text, []byte{'}'}) || !jsontext.Value(text).IsValid() {
+		return nil, fmt.Errorf("line %d is not one policy or setup: %w", n, kernel.ErrPolicy)
+	}
+	text = bytes.Clone(text)
 	sum := sha256.Sum256(text)
 	s.documents[hex.EncodeToString(sum[:])] = text
+	return text, nil
 }
 
 // Document returns a policy or setup that was read so far, or the default policy.

@@ -62,3 +62,85 @@ func TestFilesOfLines(t *testing.T) {
 }
 
 func hashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+
+// A line that is not one document and nothing else would be read by nobody, so it ends the
+// reading: what stands on it could be anything, a whole export too.
+func TestLinesThatAreNotOneDocument(t *testing.T) {
+	policy, err := kernel.DefaultPolicy().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		fmt.Sprintf(`{"policy":%s} garbage`, policy), fmt.Sprintf(`{"policy":%s}{"setup":{}}`, policy), fmt.Sprintf(`{"policy":%s,"setup":{}}`, policy),
+		fmt.Sprintf(`{"policy":%s`, policy), `{"setup":{"a":1}} {"a":1}`, `{"setup":{}}}`, `{"setup":{"a":1} }`, `{"policy":{"a":1}}`,
+		"{\"setup\":{}}\r{\"seq\":1,\"log_prev\":\"\",\"receipt\":null}",
+	} {
+		name := filepath.Join(t.TempDir(), "lines")
+		if err := os.WriteFile(name, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := audit.NewFileSource(name).Each(t.Context(), func(context.Context, string, store.Receipt) error { return nil })
+		if !errors.Is(err, kernel.ErrPolicy) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// kept is a source of one receipt and the documents that are kept.
+type kept struct {
+	visits
+	documents map[string][]byte
+}
+
+func (k kept) Document(_ context.Context, hash string) ([]byte, error) {
+	if text, ok := k.documents[hash]; ok {
+		return text, nil
+	}
+	return nil, store.ErrNotFound
+}
+
+// What a receipt's setup says of it is not in the receipt, so the setup is looked at: one that
+// was changed is a fault, named once, and one that is gone is counted.
+func TestSetupsAreLookedAt(t *testing.T) {
+	a := newArchivist(t, 1, false)
+	policy, err := a.k.Policy().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup := []byte(`{"detector":{"model":"a"}}`)
+	var entries []store.Receipt
+	for range 3 {
+		r := a.next()
+		r.Setup = hashOf(setup)
+		text, err := seal(t, r).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, store.Receipt{JSON: text})
+	}
+	for name, c := range map[string]struct {
+		setup          []byte
+		faults, absent int
+	}{"kept": {setup, 0, 0}, "changed": {[]byte(`{"detector":{"model":"b"}}`), 1, 0}, "gone": {nil, 0, 1}} {
+		source := kept{visits{a, func(visit func(store.Receipt) error) error {
+			for _, e := range entries {
+				if err := visit(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, map[string][]byte{a.k.PolicyHash(): policy}}
+		if c.setup != nil {
+			source.documents[hashOf(setup)] = c.setup
+		}
+		faults := 0
+		sum, err := audit.NewVerifier(source, true, func(_ string, check audit.Check) {
+			if check.Name == "setup" {
+				faults++
+			}
+		}).Verify(t.Context())
+		if err != nil || faults != c.faults || sum.SetupsUnknown != c.absent {
+			t.Errorf("%s: %d faults, %d unknown, %v", name, faults, sum.SetupsUnknown, err)
+		}
+	}
+}

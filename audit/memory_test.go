@@ -18,7 +18,7 @@ type stream struct {
 	receipts int
 }
 
-func (s *stream) Document(context.Context, string) ([]byte, error) { return s.k.Policy().JSON() }
+func (s *stream) Document(_ context.Context, hash string) ([]byte, error) { return s.policy(hash) }
 
 func (s *stream) Each(ctx context.Context, visit audit.Visit) error {
 	for range s.receipts {
@@ -102,7 +102,15 @@ type visits struct {
 	each func(visit func(store.Receipt) error) error
 }
 
-func (v visits) Document(context.Context, string) ([]byte, error) { return v.k.Policy().JSON() }
+func (v visits) Document(_ context.Context, hash string) ([]byte, error) { return v.policy(hash) }
+
+// policy is the only document that an archivist has.
+func (a *archivist) policy(hash string) ([]byte, error) {
+	if hash != a.k.PolicyHash() {
+		return nil, store.ErrNotFound
+	}
+	return a.k.Policy().JSON()
+}
 
 func (v visits) Each(ctx context.Context, visit audit.Visit) error {
 	n := 0

@@ -25,6 +25,7 @@ type Verifier struct {
 	partial  bool
 	fault    func(where string, c Check)
 	kernels  map[string]*kernel.Kernel
+	setups   map[string]bool // that were looked at, and whether they are known
 
 	chain kernel.Chain
 	log   logWalk
@@ -38,7 +39,7 @@ func NewVerifier(source Source, partial bool, fault func(where string, c Check))
 	sessions, _ := source.(SessionSource)
 	return &Verifier{
 		source: source, sessions: sessions, partial: partial, fault: fault,
-		kernels: make(map[string]*kernel.Kernel), chain: kernel.Chain{Partial: partial},
+		kernels: make(map[string]*kernel.Kernel), setups: make(map[string]bool), chain: kernel.Chain{Partial: partial},
 	}
 }
 
@@ -54,6 +55,8 @@ type Summary struct {
 	// Unplaced counts the receipts of which the check log could not be made, because
 	// they have no place or do not name the record before them.
 	Unplaced int
+	// SetupsUnknown counts the setups that receipts name and the source does not have.
+	SetupsUnknown int
 	// HeadsKnown says that the source knows the heads of the sessions, so that receipts
 	// which were cut off at the end of a chain are noticed.
 	HeadsKnown bool
@@ -76,7 +79,11 @@ func (v *Verifier) Verify(ctx context.Context) (Summary, error) {
 		if err != nil {
 			return err
 		}
-		receipts.slot().take(where, entry, k)
+		setup, err := v.setupFor(ctx, entry.JSON)
+		if err != nil {
+			return err
+		}
+		receipts.slot().take(where, entry, k, setup)
 		receipts.add(len(entry.JSON))
 		return nil
 	})
@@ -100,13 +107,14 @@ type examined struct {
 	broken  error // it is no receipt, or its id is wrong
 	form    Check
 	replay  Check
+	setup   Check             // of the first receipt that names it
 	sum     [sha256.Size]byte // of the record
 }
 
 // take begins with another entry, in the memory of the one before.
-func (e *examined) take(where string, entry store.Receipt, k *kernel.Kernel) {
+func (e *examined) take(where string, entry store.Receipt, k *kernel.Kernel, setup Check) {
 	entry.JSON = append(e.entry.JSON[:0], entry.JSON...)
-	*e = examined{where: where, entry: entry, kernel: k}
+	*e = examined{where: where, entry: entry, kernel: k, setup: setup}
 }
 
 // release leaves nothing but room for another record, unless this one was large.
@@ -144,7 +152,7 @@ func (e *examined) alone() {
 func (v *Verifier) together(e *examined) {
 	defer e.release()
 	v.sum.Receipts++
-	v.report(e, e.form, e.replay, v.place(e))
+	v.report(e, e.form, e.replay, v.place(e), e.setup)
 	if e.kernel == nil || errors.Is(e.broken, kernel.ErrReceipt) {
 		return
 	}
@@ -214,23 +222,46 @@ func (v *Verifier) heads(ctx context.Context) error {
 // not known. A source belongs to one goroutine, so it is asked here; nothing is decided
 // by what is found in the record here.
 func (v *Verifier) kernelFor(ctx context.Context, record []byte) (*kernel.Kernel, error) {
-	_, named, _ := bytes.Cut(record, []byte(`"policy":"`))
-	hash, _, _ := bytes.Cut(named, []byte{'"'})
-	if k, known := v.kernels[string(hash)]; known {
+	hash := memberOf(record, `"policy":"`)
+	if k, known := v.kernels[hash]; known {
 		return k, nil
 	}
-	if !kernel.IsHex256(string(hash)) {
+	if !kernel.IsHex256(hash) {
 		return nil, nil
 	}
-	k, err := kernelOf(ctx, v.source, string(hash))
+	k, err := kernelOf(ctx, v.source, hash)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, kernel.ErrPolicy):
 		return nil, nil // it may come later
 	case err != nil:
 		return nil, err
 	}
-	v.kernels[string(hash)] = k
+	v.kernels[hash] = k
 	return k, nil
+}
+
+// setupFor makes the check of the setup that a record names, once for all that name it. It
+// decides nothing about the record.
+func (v *Verifier) setupFor(ctx context.Context, record []byte) (Check, error) {
+	hash := memberOf(record, `"setup":"`)
+	if _, known := v.setups[hash]; known || !kernel.IsHex256(hash) {
+		return Check{}, nil
+	}
+	c, err := setupOf(ctx, v.source, hash)
+	if err != nil {
+		return c, err
+	}
+	if v.setups[hash] = c.OK != nil; c.OK == nil {
+		v.sum.SetupsUnknown++
+	}
+	return c, nil
+}
+
+// memberOf is the text behind the name of a member of a canonical record.
+func memberOf(record []byte, name string) string {
+	_, named, _ := bytes.Cut(record, []byte(name))
+	text, _, _ := bytes.Cut(named, []byte{'"'})
+	return string(text)
 }
 
 // CompareTexts compares texts with the commitments of their receipt. A check that

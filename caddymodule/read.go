@@ -312,7 +312,7 @@ func (a *readAPI) document(w http.ResponseWriter, r *http.Request, check func(te
 	if !kernel.IsHex256(hash) {
 		return errNotFound
 	}
-	text, err := a.shared.store.Document(r.Context(), hash)
+	text, err := audit.DocumentOf(r.Context(), a.shared.store, hash)
 	if err != nil {
 		return storeError(err)
 	}

@@ -78,9 +78,9 @@ func TestVerifyEveryReceipt(t *testing.T) {
 		t.Fatalf("%d receipts", len(ids))
 	}
 	for i, id := range ids {
-		want := "form+ replay+ chain+ log+"
+		want := "form+ replay+ chain+ log+ setup+"
 		if i == 5 { // the same question was asked again, and nothing links the two
-			want = "form+ replay+ chain? log+"
+			want = "form+ replay+ chain? log+ setup+"
 		}
 		record := s.send(http.MethodGet, "/audits/"+id, "").Body.String()
 		if v := s.verify(byID(id)); !v.Valid || v.outcomes() != want {
@@ -128,10 +128,10 @@ func TestVerifyFindsTampering(t *testing.T) {
 		"a changed number":       {ids[1], bytes.Replace(record, []byte(`"turn":1`), []byte(`"turn":9`), 1), ids[1], "form-"},
 		"another id":             {ids[1], resealed(func(r *kernel.Receipt) { r.Turn = 9 }), ids[1], "form-"},
 		"no receipt at all":      {ids[1], []byte(`{}`), ids[1], "form-"},
-		"the one before removed": {ids[0], nil, ids[1], "form+ replay+ chain- log-"},
-		"the one before changed": {ids[0], []byte(`{}`), ids[1], "form+ replay+ chain- log-"},
-		"the one after removed":  {ids[2], nil, ids[1], "form+ replay+ chain- log-"},
-		"the head removed":       {ids[3], nil, ids[1], "form+ replay+ chain- log+"},
+		"the one before removed": {ids[0], nil, ids[1], "form+ replay+ chain- log- setup+"},
+		"the one before changed": {ids[0], []byte(`{}`), ids[1], "form+ replay+ chain- log- setup+"},
+		"the one after removed":  {ids[2], nil, ids[1], "form+ replay+ chain- log- setup+"},
+		"the head removed":       {ids[3], nil, ids[1], "form+ replay+ chain- log+ setup+"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tampered.Store(c.id, c.record)
@@ -142,7 +142,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		})
 	}
 	forged := resealed(func(r *kernel.Receipt) { r.Model = "another" })
-	if v := s.verify(`{"receipt":` + string(forged) + `}`); v.Valid || v.outcomes() != "form+ replay+ chain? log? stored-" {
+	if v := s.verify(`{"receipt":` + string(forged) + `}`); v.Valid || v.outcomes() != "form+ replay+ chain? log? setup+ stored-" {
 		t.Errorf("a record of one's own: %+v", v)
 	}
 	made := resealed(func(r *kernel.Receipt) { r.DeltaV = -1 })
@@ -150,7 +150,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		t.Errorf("a number that does not follow: %+v", v)
 	}
 	strange := resealed(func(r *kernel.Receipt) { r.Policy = strings.Repeat("0", 64) })
-	if v := s.verify(`{"receipt":` + string(strange) + `}`); v.Valid || v.outcomes() != "form+ replay- chain? log? stored-" {
+	if v := s.verify(`{"receipt":` + string(strange) + `}`); v.Valid || v.outcomes() != "form+ replay- chain? log? setup+ stored-" {
 		t.Errorf("a policy that nobody knows: %+v", v)
 	}
 	if v := s.verify(`{"receipt":{"id":1,"canary":2}}`); v.Valid || v.outcomes() != "form-" || strings.Contains(*v.Fault, "canary") {
@@ -171,7 +171,7 @@ func TestVerifyComparesTexts(t *testing.T) {
 	}
 	right, wrong := ask("What is the capital of France?", "Paris."), ask("What is the capital of France?", "Rome.")
 	for _, who := range [][]string{{asAdmin, password}, {"X-Lex-Api-Key", made.Key}} {
-		if v := s.verify(right, who...); !v.Valid || v.outcomes() != "form+ replay+ chain+ log+ prompt_commitment+ output_commitment+" {
+		if v := s.verify(right, who...); !v.Valid || v.outcomes() != "form+ replay+ chain+ log+ setup+ prompt_commitment+ output_commitment+" {
 			t.Errorf("as %s: %+v", who[0], v)
 		}
 		if v := s.verify(wrong, who...); v.Valid || !strings.HasSuffix(v.outcomes(), "prompt_commitment+ output_commitment-") {
@@ -243,7 +243,7 @@ func TestVerifyAfterErasure(t *testing.T) {
 	if w := s.send(http.MethodDelete, "/admin/sessions/"+hex.EncodeToString(sum[:]), "", asAdmin, password); w.Code != http.StatusNoContent {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	if v := s.verify(byID(old)); !v.Valid || v.outcomes() != "form+ replay+ chain? log+" {
+	if v := s.verify(byID(old)); !v.Valid || v.outcomes() != "form+ replay+ chain? log+ setup+" {
 		t.Errorf("erased: %+v", v)
 	}
 	ask := `{"receipt_id":"` + old + `","prompt":"What is the capital of France?"}`

@@ -100,7 +100,7 @@ const maxRecord = audit.MaxLine - 1<<10
 func (e *exporter) documentsOf(ctx context.Context, r kernel.Receipt) (missing, err error) {
 	for _, d := range []struct{ kind, hash string }{{"policy", r.Policy}, {"setup", r.Setup}} {
 		err := e.document(ctx, d.kind, d.hash)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
 			return nil, err
 		}
 		missing = cmp.Or(missing, err)
@@ -114,7 +114,7 @@ func (e *exporter) document(ctx context.Context, kind, hash string) error {
 		return nil
 	}
 	e.written[hash] = true
-	text, err := e.documents.Document(ctx, hash)
+	text, err := audit.DocumentOf(ctx, e.documents, hash)
 	if err != nil {
 		return fmt.Errorf("reading the %s %s: %w", kind, hash, err)
 	}

@@ -118,4 +118,17 @@ func TestAnotherVerifierReadsAnExport(t *testing.T) {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
+	if out, faulty := python(t, file(t, strings.ReplaceAll(export, "\n", "\r\n")), "--since", file(t, must(t, "head", "--url", p.URL))); faulty || !strings.Contains(out, ", 0 faults, ") {
+		t.Errorf("lines that end as in Windows, and a head without a signature: %s", out)
+	}
+	if said := must(t, "verify", file(t, strings.Replace(export, `"sha256":"`, `"sha256":"0`, 1))); !strings.Contains(said, "setups: 1 that receipts name are not here") {
+		t.Errorf("another setup: %s", said)
+	}
+	for name, text := range map[string]string{ // nothing of such a file would be read
+		"in one line": strings.ReplaceAll(export, "\n", " "), "in lines that end in CR": strings.ReplaceAll(export, "\n", "\r"),
+	} {
+		if said, _, err := lexCommand("", "verify", file(t, text)); err == nil {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
 }

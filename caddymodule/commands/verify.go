@@ -24,7 +24,7 @@ Verifies receipts from a running proxy (--url http://host:port), from a store
 has open), or from files of JSON lines as "caddy lex export" writes them, oldest
 first ("-" is standard input).
 
-It makes four checks of every receipt, and counts the faults of each:
+It makes five checks of every receipt, and counts the faults of each:
 
 form    the record is canonical JSON, its id is its hash, and its members do not
         contradict one another
@@ -35,6 +35,7 @@ chain   the step starts from the state that its predecessor left. With a proxy o
         show that.
 log     the receipt stands in the log of the store: no number is left out or
         repeated, and each receipt names the one before it by its hash
+setup   the setup that the receipt names, if it is there, has that hash
 
 --partial accepts receipts whose predecessors are not in the source.
 --texts reads JSON lines {"id", "prompt", "output", "arguments", "openings"} and
@@ -46,7 +47,8 @@ and the scores follow from the prompt alone.
 --since reads a head that "caddy lex head --sign" signed, and --key verifies it. The
 log must begin with what the head was made of.
 
-The exit status is 1 if a check fails. Each fault is printed on a line.`,
+The exit status is 1 if a check fails. Each fault is printed on a line, up to the
+twentieth; all are counted.`,
 	}
 	sourceFlags(cmd)
 	cmd.Flags().Bool("partial", false, "Accept that earlier receipts are missing")
@@ -78,7 +80,7 @@ func verifyReceipts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	}
 	if err == nil {
 		since.compare(faults)
-		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %s\n%s\n%s\n", summary.Receipts, summary.Chains, faults, tails(summary), places(summary))
+		_, err = fmt.Fprintf(faults.out, "%d receipts in %d chains, %s\n%s\n%s\n%s", summary.Receipts, summary.Chains, faults, tails(summary), places(summary), setups(summary))
 		texts.report(faults.out)
 	}
 	if err := errors.Join(err, shut()); err != nil {
@@ -108,6 +110,14 @@ func tails(s audit.Summary) string {
 		return "cut tails: unknown; a file cannot show whether later receipts were cut off"
 	}
 	return fmt.Sprintf("cut tails: looked for in %d chains, not known for %d, whose sessions are gone or whose clients went back", s.Chains-s.HeadsUnknown, s.HeadsUnknown)
+}
+
+// setups reports whether what decided beside the policies is known.
+func setups(s audit.Summary) string {
+	if s.SetupsUnknown == 0 {
+		return ""
+	}
+	return fmt.Sprintf("setups: %d that receipts name are not here\n", s.SetupsUnknown)
 }
 
 // maxFaults bounds how many faults are printed; all are counted.

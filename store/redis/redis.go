@@ -58,9 +58,6 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	if err == nil {
 		err = s.beginLog(ctx)
 	}
-	if err == nil {
-		err = s.checkHead(ctx)
-	}
 	if err != nil {
 		_ = s.client.Close()
 		return nil, fmt.Errorf("connecting: %w", err)
