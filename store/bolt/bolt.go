@@ -248,7 +248,9 @@ func (s *Store) prepare() error {
 	if err := s.db.Update(createBuckets); err != nil {
 		return err
 	}
-	if err := s.db.View(func(tree *bbolt.Tx) error { return s.journal.recover(epochOf(tree)) }); err != nil {
+	if err := s.db.View(func(tree *bbolt.Tx) error {
+		return s.journal.recover(epochOf(tree), tree.Bucket(journalBucket).Get(takenKey))
+	}); err != nil {
 		return fmt.Errorf("%w; restore the file from a backup, or move its journal away, which loses the last turns", err)
 	}
 	if err := s.begin(); err != nil {
@@ -280,7 +282,8 @@ func createBuckets(tree *bbolt.Tx) error {
 		}
 	}
 	if b := tree.Bucket(journalBucket); b.Get(epochKey) == nil {
-		return b.Put(epochKey, newEpoch())
+		first := newEpoch() // of which no journal has a record
+		return errors.Join(b.Put(epochKey, first), b.Put(takenKey, first))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -38,7 +39,14 @@ var (
 	epochKey = []byte("epoch")
 	// openKey is in the tree while a journal goes with it.
 	openKey = []byte("open")
+	// takenKey has the epochs of which the journal may begin with a record that the tree has
+	// taken in, one behind the other: the last one that had a durable record, and those since
+	// in which a record was not known to be written.
+	takenKey = []byte("taken")
 )
+
+// maxTaken is how many epochs takenKey has at most: the first, and then the newest.
+const maxTaken = 64
 
 func newEpoch() []byte {
 	var e epoch
@@ -69,6 +77,7 @@ type journal struct {
 	epoch  epoch
 	number uint32 // of the next record
 	end    int64  // where it begins
+	tried  bool   // a record of the epoch was written, or may have been
 	lost   bool   // the file was not there when it was opened, or was no journal any more
 }
 
@@ -118,15 +127,34 @@ func syncFolder(path string) error {
 }
 
 // start makes e the epoch. The records that are there are of another, and old.
-func (j *journal) start(e epoch) { j.epoch, j.number, j.end = e, 0, 0 }
+func (j *journal) start(e epoch) { j.epoch, j.number, j.end, j.tried = e, 0, 0, false }
+
+// taken returns what takenKey is to have once the tree takes the epoch in, of what it has.
+func (j *journal) taken(before []byte) []byte {
+	size := len(j.epoch)
+	switch {
+	case j.number > 0 || before == nil:
+		return bytes.Clone(j.epoch[:])
+	case !j.tried:
+		return before
+	case len(before) >= maxTaken*size:
+		before = slices.Concat(before[:size], before[2*size:])
+	}
+	return slices.Concat(before, j.epoch[:])
+}
 
 // recover makes e the epoch and finds the end of its records, which a process left that was
-// killed. An error means that not all that was acknowledged is there.
-func (j *journal) recover(e epoch) error {
+// killed. An error means that not all that was acknowledged is there: the journal is damaged,
+// or begins with a record that the tree, which has taken in those of the epochs in taken,
+// knows nothing of.
+func (j *journal) recover(e epoch, taken []byte) error {
 	j.start(e)
 	data, err := j.read(journalSize)
 	if err != nil {
 		return err
+	}
+	if isForeign(data, e, taken) {
+		return errors.New("the journal goes with another file, or with a newer state of this one, whose last turns it may have")
 	}
 	j.lost = j.lost || !isJournal(data)
 	for {
@@ -144,6 +172,24 @@ func (j *journal) recover(e epoch) error {
 		}
 	}
 	return nil
+}
+
+// isForeign reports whether a journal begins with a record of an epoch that is neither e nor
+// one that the tree has taken in. taken is nil in files of older versions.
+func isForeign(data []byte, e epoch, taken []byte) bool {
+	if taken == nil || len(data) < recordHead {
+		return false
+	}
+	first := epoch(data)
+	if _, _, ok := readRecord(data, 0, first); !ok || first == e {
+		return false
+	}
+	for known := range slices.Chunk(taken, len(e)) {
+		if bytes.Equal(known, first[:]) {
+			return false
+		}
+	}
+	return true
 }
 
 // isJournal reports whether data can be a journal as it is left at any instant: its first block
@@ -224,6 +270,7 @@ func (j *journal) append(record []byte) error {
 	binary.BigEndian.PutUint32(head[len(j.epoch):], j.number)
 	binary.BigEndian.PutUint32(head[len(j.epoch)+4:], uint32(len(changes))) //nolint:gosec // G115: it fits into the journal
 	binary.BigEndian.PutUint32(head[len(j.epoch)+8:], checksum(head, changes))
+	j.tried = true
 	if _, err := j.file.WriteAt(append(record, padding[:size-int64(len(record))]...), j.end); err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}

@@ -234,21 +234,59 @@ func TestJournalWithoutARecordOfItsOwn(t *testing.T) {
 	}
 }
 
-// A journal that was left beside an older state of the file is not its.
+// A journal that goes with another file, or with a newer state of this one, may have turns that
+// only that one can take in. The file is not opened with it, and it is not touched.
 func TestJournalOfAnotherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lex.db")
 	s := open(t, path, bolt.Options{})
-	older := killed(t, path)
+	fresh := killed(t, path)
+	advanceTimes(t, s, "k0", 3)
+	older := killed(t, path) // whose journal has these turns
 	must(t, s.Close())
+	closed := filepath.Join(t.TempDir(), "lex.db")
+	copied(t, path, closed)
 	s = open(t, path, bolt.Options{})
-	advanceTimes(t, s, "k0", 1)
-	journal, err := os.ReadFile(path + ".journal")
-	must(t, err)
-	must(t, os.WriteFile(older+".journal", journal, 0o600))
-	restored := open(t, older, bolt.Options{})
-	if got := len(storetest.Log(t, restored)); got != 0 {
-		t.Errorf("the older file has %d receipts with a journal that is not its own", got)
+	advanceTimes(t, s, "k0", 3)
+	newer := killed(t, path)
+	other := filepath.Join(t.TempDir(), "lex.db")
+	stranger := open(t, other, bolt.Options{})
+	advanceTimes(t, stranger, "k0", 3)
+	foreign := killed(t, other)
+	for name, c := range map[string]struct{ file, journal string }{
+		"a newer state":                {fresh, newer},
+		"a newer state, closed before": {closed, newer},
+		"of another file":              {newer, foreign},
+		"beside another file":          {foreign, newer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lex.db")
+			copied(t, c.file, path)
+			copied(t, c.journal+".journal", path+".journal")
+			if s, err := bolt.Open(path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "goes with another file") {
+				t.Errorf("opened: %v, %v", s, err)
+			}
+			was, err := os.ReadFile(c.journal + ".journal")
+			must(t, err)
+			if left, err := os.ReadFile(path + ".journal"); err != nil || !bytes.Equal(left, was) {
+				t.Errorf("the journal was touched: %v", err)
+			}
+			must(t, os.Remove(path+".journal"))
+			must(t, open(t, path, bolt.Options{}).Close())
+		})
 	}
+	for name, path := range map[string]string{"the one": newer, "the other": foreign, "the older": older} {
+		if got := len(storetest.Log(t, open(t, path, bolt.Options{}))); got < 3 {
+			t.Errorf("%s has %d receipts", name, got)
+		}
+	}
+}
+
+// copied copies a file.
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	must(t, err)
+	must(t, os.WriteFile(to, data, 0o600))
 }
 
 // A file that is gone while its journal is there, such as after a restore on a full disk, is no

@@ -113,7 +113,8 @@ func (s *Store) undo() {
 func (s *Store) commit() error {
 	id := s.tx.tree.ID()
 	err := guarded(func() error {
-		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
+		own := s.tx.tree.Bucket(journalBucket)
+		if err := errors.Join(own.Put(takenKey, s.journal.taken(own.Get(takenKey))), own.Put(epochKey, newEpoch())); err != nil {
 			return err
 		}
 		return s.tx.tree.Commit()
