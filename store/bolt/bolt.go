@@ -62,6 +62,7 @@ type Store struct {
 	failed atomic.Bool // the last batch could not be written
 	close  func() error
 	lacks  bool // see JournalLost
+	files  []openedFile
 
 	// mu guards what follows. A batch holds it from its first change until all of it is
 	// durable, so that no read sees what could still be lost.
@@ -118,9 +119,35 @@ func Open(path string, opts Options) (*Store, error) {
 		}
 		return nil, fmt.Errorf("preparing %s: %w", path, err)
 	}
+	for _, name := range []string{path, path + journalSuffix} {
+		info, err := os.Stat(name)
+		if err != nil {
+			s.undo()
+			_, _ = s.journal.close(false), db.Close()
+			return nil, fmt.Errorf("opening the database: %w", err)
+		}
+		s.files = append(s.files, openedFile{name, info})
+	}
 	s.writes = store.NewGroupCommit(s.writeBatch)
 	s.close = sync.OnceValue(s.shut)
 	return s, nil
+}
+
+// An openedFile is a file as it was when it was opened.
+type openedFile struct {
+	path string
+	info os.FileInfo
+}
+
+// checkFiles reports a file that was removed, moved away or replaced while it is open: what is
+// written to it is durable for nobody.
+func (s *Store) checkFiles() error {
+	for _, f := range s.files {
+		if now, err := os.Stat(f.path); err != nil || !os.SameFile(now, f.info) {
+			return fmt.Errorf("%w: its file or journal was removed, moved away or replaced", store.ErrRefused)
+		}
+	}
+	return nil
 }
 
 // checkThere reports a file that is not there, or is empty, although it must be there: because
@@ -305,8 +332,13 @@ func (s *Store) shut() error {
 		err = s.commit()
 	}
 	s.undo()
-	err = errors.Join(err, s.journal.close(err == nil))
-	if err := errors.Join(err, s.db.Close()); err != nil {
+	err = errors.Join(err, s.checkFiles())
+	err = errors.Join(err, s.journal.close(err == nil)) // beside no file it keeps the next start from beginning a new log
+	err = errors.Join(err, s.db.Close())
+	switch {
+	case errors.Is(err, store.ErrRefused):
+		return fmt.Errorf("closing the database: %w", err)
+	case err != nil:
 		return fmt.Errorf("closing the database: %w", unusable(err))
 	}
 	return nil
@@ -316,6 +348,9 @@ func (s *Store) shut() error {
 // shows only in a write, and more than a little, because a little finds room
 // between what is there.
 func (s *Store) Check(ctx context.Context) error {
+	if err := s.checkFiles(); err != nil && !s.closed.Load() {
+		return fmt.Errorf("checking: %w", err)
+	}
 	if !s.failed.Load() {
 		return s.view(ctx, "checking", func(*tx) error { return nil })
 	}

@@ -289,6 +289,38 @@ func copied(t *testing.T, from, to string) {
 	must(t, os.WriteFile(to, data, 0o600))
 }
 
+// A file that is removed, moved away or replaced while it is open takes no more turns, and says
+// so. Its journal stays when the store is closed, so that no new log is begun without a word.
+func TestFilesGoneWhileTheyAreOpen(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, path string){
+		"removed":     func(t *testing.T, path string) { must(t, os.Remove(path)) },
+		"moved away":  func(t *testing.T, path string) { must(t, os.Rename(path, path+".old")) },
+		"replaced":    func(t *testing.T, path string) { copied(t, path, path+".new"); must(t, os.Rename(path+".new", path)) },
+		"the journal": func(t *testing.T, path string) { must(t, os.Remove(path+".journal")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lex.db")
+			s, err := bolt.Open(path, bolt.Options{})
+			must(t, err)
+			advanceTimes(t, s, "k0", 3)
+			must(t, s.Check(t.Context()))
+			lose(t, path)
+			if _, err := advance(t.Context(), s, "k0"); !errors.Is(err, store.ErrRefused) {
+				t.Errorf("a turn: %v", err)
+			}
+			if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) {
+				t.Errorf("checking: %v", err)
+			}
+			if err := s.Close(); !errors.Is(err, store.ErrRefused) {
+				t.Errorf("closing: %v", err)
+			}
+			if _, err := os.Stat(path + ".journal"); (err == nil) == (name == "the journal") {
+				t.Errorf("the journal: %v", err)
+			}
+		})
+	}
+}
+
 // A file that is gone while its journal is there, such as after a restore on a full disk, is no
 // new one: its log would begin again, and nobody would notice.
 func TestFileGoneBesideItsJournal(t *testing.T) {

@@ -28,6 +28,9 @@ type write func(*tx) error
 func (s *Store) writeBatch(batch []write) []error {
 	_ = s.mu.lock(context.Background())
 	defer s.mu.unlock()
+	if err := s.checkFiles(); err != nil {
+		return failBatch(batch, make([]error, len(batch)), err)
+	}
 	errs, err := s.runBatch(batch)
 	if err == nil {
 		err = s.makeDurable()
@@ -130,7 +133,10 @@ func (s *Store) commit() error {
 func failBatch(batch []write, errs []error, err error) []error {
 	for i := range batch {
 		if batch[i] != nil {
-			errs[i] = fmt.Errorf("writing the database: %w", unusable(err))
+			if !errors.Is(err, store.ErrRefused) {
+				err = unusable(err)
+			}
+			errs[i] = fmt.Errorf("writing the database: %w", err)
 		}
 	}
 	return errs
