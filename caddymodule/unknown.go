@@ -118,7 +118,12 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 			return g.reject(apiErr)
 		}
 		g.app.metrics.ungoverned.WithLabelValues(wasPassed).Inc()
-		g.ungoverned = g.passCounted(ctx, w, g.handler.outbound(ctx, r), nil)
+		out := g.handler.outbound(ctx, r)
+		if !g.handler.opensWebSocket(r) {
+			out.Header = out.Header.Clone()
+			dropHopHeaders(out.Header)
+		}
+		g.ungoverned = g.passCounted(ctx, w, out, nil)
 		return nil
 	}
 

@@ -67,6 +67,12 @@ var looseReferences = map[string]Kind{
 	"cachedcontent:": Stored, "encryptedcontent:": Stored, "vectorstoreids:": Stored, "assistantid:": Stored, "threadid:": Stored,
 }
 
+// looseAddresses are the members that refer to what is not in the body if the value is an
+// address.
+var looseAddresses = map[string]Kind{
+	"image:": Image, "images:": Image, "audio:": Audio, "video:": File, "file:": File, "document:": File, "media:": File, "uri:": File,
+}
+
 // looseTokens are the members whose lists of numbers are text, in any API.
 var looseTokens = []string{
 	"input:", "inputs:", "prompt:", "prompts:", "tokens:", "context:", "inputids:", "inputtokens:", "prompttokenids:",
@@ -85,8 +91,18 @@ type looseLevel struct {
 	other   bool   // an element of an array is no number
 }
 
-// refersTo is the kind of what the string that is being read refers to, or "".
-func (l *looseLevel) refersTo() Kind {
+// refersTo is the kind of what a string refers to that is the next value of a level, or "".
+func (l *looseLevel) refersTo(s string) Kind {
+	if s == "" || strings.HasPrefix(s, "data:") { // which brings what it refers to
+		return ""
+	}
+	name := l.of
+	if l.object {
+		name = l.name
+	}
+	if kind := looseAddresses[name]; kind != "" && strings.Contains(s[:min(len(s), 16)], "://") {
+		return kind
+	}
 	switch {
 	case l.object && l.name == "url:" && l.of == "source:":
 		return File
@@ -159,7 +175,7 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 				open = append(open, len(parts))
 				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s), Message: at.list})
 			}
-			if kind := at.refersTo(); kind != "" && s != "" && !strings.HasPrefix(s, "data:") {
+			if kind := at.refersTo(s); kind != "" {
 				silent = append(silent, Part{Role: User, Kind: kind, Bytes: len(s)})
 			}
 			at.other = true

@@ -55,6 +55,8 @@ func TestLooselyListsWhatIsNotThere(t *testing.T) {
 		`{"input_file_id":"file-1","endpoint":"/v1/chat/completions"}`:                                    `file`,
 		`{"file_ids":["a","b"],"attachments":[{"file_id":"c","tools":[]}]}`:                               `file|file|file`,
 		`{"previous_response_id":"resp_1","conversation":{"id":"conv_1"}}`:                                `stored|stored`,
+		`{"input":[{"type":"image","uri":"https://a.example/i.png"},{"type":"image","uri":"i"}]}`:         `file`,
+		`{"images":["https://a.example/i.png","a cat"],"image":"a dog","document":"gs://b/d.pdf"}`:        `image|file`,
 		`{"conversation":null,"previous_response_id":""}`:                                                 ``,
 		`{"cachedContent":"cachedContents/1"}`:                                                            `stored`,
 		`{"input":[1,2,3],"note":"Hello there"}`:                                                          `tokens`,

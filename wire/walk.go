@@ -305,26 +305,9 @@ func setting(w *walk, v gjson.Result) {
 }
 
 // holdsWords reports whether a value says something: it has a character that ids, times and
-// the names of options do not have, or it is longer than the names of types are and mostly
-// words. Keys and signatures have digits among their letters.
-func holdsWords(s string) bool {
-	if strings.ContainsFunc(s, isOddInID) {
-		return true
-	}
-	if len(s) < longName {
-		return false
-	}
-	letters := 0
-	for word := range strings.FieldsFuncSeq(s, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
-		if len(word) > 1 && !strings.ContainsFunc(word, unicode.IsDigit) {
-			letters += len(word)
-		}
-	}
-	return letters*10 >= len(s)*7
-}
-
-// longName is the length from which a value may be words.
-const longName = 24
+// the names of options do not have. Words that are joined as in functions.get_weather:0 are
+// those of a tool, whose name is read: to replace such an id would part a call from its result.
+func holdsWords(s string) bool { return strings.ContainsFunc(s, isOddInID) }
 
 func isOddInID(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-.:/|+=,;@~", c)

@@ -184,7 +184,10 @@ func inType(contentType string, body []byte, limit int64) (parts, error) {
 // formParts reads the fields of a form, and its files if they are text. It also reads what
 // stands before the first field, behind the last one and in their headers: some servers
 // show all of it to a model.
+//
+// What is no form after all is read as it is: many servers are more lenient.
 func formParts(body []byte, boundary string, limit int64) (all parts, failed error) {
+	whole := body
 	before, after := aroundFields(body, "--"+boundary)
 	add := func(text []byte) {
 		plain, err := inUTF8(text, "")
@@ -203,6 +206,7 @@ func formParts(body []byte, boundary string, limit int64) (all parts, failed err
 			return all, failed
 		}
 		if err != nil {
+			add(whole)
 			return all, err
 		}
 		for _, text := range headerTexts(part.Header) {
@@ -210,6 +214,7 @@ func formParts(body []byte, boundary string, limit int64) (all parts, failed err
 		}
 		body, err := io.ReadAll(io.LimitReader(part, limit+1))
 		if err != nil {
+			add(whole)
 			return all, err
 		}
 		if limit -= int64(len(body)); limit < 0 {
@@ -372,7 +377,8 @@ func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 }
 
 // Rest returns the texts of a body that none of its parts holds: what the dialect that the
-// parts are read in keeps from its models, and another server may not.
+// parts are read in keeps from its models, and another server may not. So it does with what
+// the body refers to.
 func Rest(body []byte, held []wire.Part) (rest []wire.Part) {
 	known := make(map[string]int)
 	for _, p := range held {
@@ -383,7 +389,7 @@ func Rest(body []byte, held []wire.Part) (rest []wire.Part) {
 			known[line]++
 		}
 	}
-	all, _ := wire.LooseParts(body)
+	all, silent := wire.LooseParts(body)
 	said, instructions, _ := Texts(slices.DeleteFunc(all, func(p wire.Part) bool {
 		known[p.Text]--
 		return known[p.Text] >= 0
@@ -396,6 +402,18 @@ func Rest(body []byte, held []wire.Part) (rest []wire.Part) {
 	}
 	add(said, wire.Other)
 	add(instructions, wire.Definition)
+	listed := make(map[wire.Kind]int)
+	for _, p := range held {
+		if p.Text == "" {
+			listed[p.Kind]++
+		}
+	}
+	for _, p := range silent {
+		if listed[p.Kind]--; listed[p.Kind] < 0 {
+			p.Path, p.Role = "rest."+strconv.Itoa(len(rest)), wire.Other
+			rest = append(rest, p)
+		}
+	}
 	return rest
 }
 
