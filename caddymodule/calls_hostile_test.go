@@ -86,11 +86,15 @@ func TestCallsInTheWordsOfAnotherAPI(t *testing.T) {
 		`{"function":{` + name + `,"parameters":` + input + `}}`, `{"function":{` + name + `,"arguments":{"command":"ls"}},"args":` + input + `}`,
 		`"{\"function\":{\"name\":\"bash\"}}"`, `[{"function":{` + name + `,"arguments":` + input + `}}]`,
 	} {
+		answers[fmt.Sprint("openai, in a delta ", i)] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
+			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":null,"delta":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`}
 		answers[fmt.Sprint("ollama ", i)] = struct{ path, question, answer string }{"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"Tidy up."}]}`,
 			`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`}
 		answers[fmt.Sprint("openai ", i)] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
 			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`}
 	}
+	answers["no list"] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
+		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":{"id":"1","type":"function","function":{` + name + `,"arguments":"` + quoted + `"}}}}]}`}
 	answers["legacy"] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
 		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"function_call","message":{"role":"assistant","content":null,"function_call":{` + name + `,"args":` + input + `}}}]}`}
 	answers["anthropic"] = struct{ path, question, answer string }{"/v1/messages", chatQuestion,

@@ -28,6 +28,9 @@ func chatTools(root gjson.Result) (tools []ToolDefinition) {
 // legacyCall is the place of a function_call, which stands in no list.
 const legacyCall = -1
 
+// loneCall is the place of a call that stands in place of the list.
+const loneCall = -2
+
 // mayHaveChatCalls reports whether a body may have a call: its name may be written with
 // escapes. It costs little beside looking for the calls.
 func mayHaveChatCalls(body []byte) bool {
@@ -36,7 +39,11 @@ func mayHaveChatCalls(body []byte) bool {
 
 // chatCallsOf calls a function for each call, or piece of one, of a message or a delta.
 func chatCallsOf(message gjson.Result, with func(at int, v gjson.Result)) {
-	elements(message.Get("tool_calls"), func(at int, v gjson.Result) {
+	calls := message.Get("tool_calls")
+	if calls.IsObject() || calls.Type == gjson.String { // lenient clients take it for a list of one
+		with(loneCall, calls)
+	}
+	elements(calls, func(at int, v gjson.Result) {
 		if v.Type == gjson.JSON || v.Type == gjson.String {
 			with(at, v)
 		}
@@ -65,7 +72,7 @@ func chatCallOf(at int, v gjson.Result) ToolCall {
 	if at == legacyCall {
 		own = []string{"name", "arguments"}
 	}
-	c.Unclear = c.Unclear || noText(name) || saysElsewhere(v, own...) || saysElsewhere(called, "name", input) ||
+	c.Unclear = c.Unclear || at == loneCall || noText(name) || saysElsewhere(v, own...) || saysElsewhere(called, "name", input) ||
 		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
 	return c
 }
@@ -77,6 +84,12 @@ func chatResponseCalls(choices gjson.Result) (calls []ToolCall) {
 		chatCallsOf(choice.Get("message"), func(at int, v gjson.Result) {
 			c := chatCallOf(at, v)
 			c.Key, c.Choice = chatKey(place, at, 0), min(place, MaxChoices-1)
+			calls = append(calls, c)
+		})
+		// Hand-written clients read a stream and a whole answer by the same lines.
+		chatCallsOf(choice.Get("delta"), func(at int, v gjson.Result) {
+			c := chatCallOf(at, v)
+			c.Key, c.Choice, c.Unclear = "delta/"+chatKey(place, at, 0), min(place, MaxChoices-1), true
 			calls = append(calls, c)
 		})
 	})
