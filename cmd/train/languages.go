@@ -194,9 +194,15 @@ func fitBoth(samples []sample, concepts []string, q detect.Question, full, plain
 	plain.Answers[q] = fitAnswer(withoutConcepts(samples), 0)
 }
 
+// caution lowers the logit of what concepts add nothing to. The more authors there are, the
+// more of their ordinary prompts are easy, and the lower the anchors come to lie: without it
+// 0.35 instead of 0.29 % of the ordinary prompts of the data would be refused.
+const caution = 0.2
+
 // fitSpelling fits an answer to which concepts add nothing, and which the samples do not have.
 func fitSpelling(samples []sample, q detect.Question, full, plain *detect.Requests) {
 	plain.Answers[q] = fitAnswer(samples, 0)
+	plain.Answers[q].Offset -= caution
 	full.Answers[q] = plain.Answers[q]
 	full.Answers[q].Concepts = make([]float32, len(full.Concepts))
 }

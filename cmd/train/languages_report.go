@@ -62,14 +62,14 @@ func retrainLanguages(text, data, seeds, path string) error {
 	if err != nil {
 		return fmt.Errorf("reading the model: %w", err)
 	}
-	file, models, err := withLanguages(old, text, data, seeds)
-	if err != nil {
-		return err
-	}
-	card := filepath.Join(filepath.Dir(path), "MODEL.md")
+	card := filepath.Join(filepath.Dir(path), "MODEL.md") // before the long work
 	page, err := os.ReadFile(card)
 	if err != nil {
 		return fmt.Errorf("reading the card: %w", err)
+	}
+	file, models, err := withLanguages(old, text, data, seeds)
+	if err != nil {
+		return err
 	}
 	_, rest, _ := strings.Cut(string(page), "\n")
 	if err := os.WriteFile(card, fmt.Appendf(nil, modelTitle+"%s", models.full.Version(), rest), 0o644); err != nil {
@@ -119,6 +119,8 @@ func languageSets(data, testdata string) ([]set, error) {
 		{"kept English", "languages/english", true},
 		{"kept", "assistant", false},
 		{"kept English", "assistant", true},
+		{"kept English later", "assistant/later", true},
+		{"kept English hard", "assistant/hard", true},
 	} {
 		prompts, err := readPrompts(filepath.Join(testdata, filepath.FromSlash(which.folder)))
 		if err != nil {
@@ -128,7 +130,7 @@ func languageSets(data, testdata string) ([]set, error) {
 			for _, p := range prompts {
 				if p.kind == kind.letter && (p.lang == "en") == which.english {
 					name := which.name
-					if which.folder == "assistant" && p.kind != "A" {
+					if strings.HasPrefix(which.folder, "assistant") && p.kind != "A" {
 						name += ", assistant"
 					}
 					add(name+kind.name, p)
