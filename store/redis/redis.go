@@ -128,11 +128,12 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.checkHead(ctx)
 }
 
-// checkHead finds out that the head of the log was lost, or is older than the log.
+// checkHead finds out that the head of the log was lost, or is older than the log. The head is
+// read last: a commit that comes between makes it newer.
 func (s *Store) checkHead(ctx context.Context) error {
-	pipeline := s.client.TxPipeline()
-	head := pipeline.HMGet(ctx, headKey, "size")
+	pipeline := s.client.Pipeline()
 	newest := pipeline.XRevRangeN(ctx, logKey, "+", "-", 1)
+	head := pipeline.HMGet(ctx, headKey, "size")
 	if _, err := pipeline.Exec(ctx); err != nil {
 		return failure(ctx, "checking", err)
 	}
