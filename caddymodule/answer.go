@@ -251,16 +251,17 @@ func (a *governedAnswer) close(ctx context.Context) {
 }
 
 // judge judges the texts of the answer and commits the turn. The client may leave meanwhile,
-// which is the outcome then.
+// which is the outcome then unless the turn is refused.
 func (a *governedAnswer) judge(texts govern.Answer, outcome *kernel.Outcome, sent govern.SentText) (*govern.Receipt, error) {
 	if err := a.refuseUnknown(*outcome); err != nil {
 		return nil, err
 	}
+	left := clientLeft(a.r.Context())
 	judged, err := a.assessed.Judge(a.r.Context(), texts)
 	if err != nil {
 		return nil, err
 	}
-	if *outcome == kernel.Answered && clientLeft(a.r.Context()) {
+	if *outcome == kernel.Answered && !left && !judged.Turn.Refused && clientLeft(a.r.Context()) {
 		*outcome = kernel.ClientGone
 	}
 	return a.commitAnswer(judged, *outcome, sent)
@@ -375,6 +376,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 // undone, so that the client gets exactly what was read.
 func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kernel.Outcome, []byte) {
 	coverage, h, outcome := a.opened.Coverage, a.client.Header(), kernel.Answered
+	listed := false // that clients may read something else
 	a.failed = providerFailed(status)
 	if status >= http.StatusBadRequest {
 		outcome = kernel.ProviderFailed
@@ -392,6 +394,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		plain, err := loose.Decode(body, codings(h), a.app.Limits.Body)
 		if err != nil { // many clients never look at the header, so the bytes are read as they are
 			coverage.NotKnown("response", "content encoding", len(body))
+			listed = true
 			if _, calls := a.dialect.(wire.CallEditor); calls {
 				a.assessed.RefuseUnread()
 			}
@@ -409,7 +412,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	if a.opened.Mode == kernel.Enforce && !a.asksToolServer() && wire.EndsEarly(body) {
 		return nil, kernel.Aborted, body // nobody knows what it was going to say
 	}
-	return a.readForeign(body), outcome, body
+	return a.readForeign(body, listed), outcome, body
 }
 
 // dropDescription removes what upstream's headers say of the bytes that it sent, because
@@ -421,8 +424,8 @@ func dropDescription(h http.Header) {
 }
 
 // readForeign reads an answer that is not the dialect's JSON: an event stream with
-// another content type, or any text.
-func (a *governedAnswer) readForeign(body []byte) govern.Answer {
+// another content type, or any text. listed says that the receipt has the body as unknown.
+func (a *governedAnswer) readForeign(body []byte, listed bool) govern.Answer {
 	if frames, ok := a.cutFrames(body); ok {
 		gate := govern.NewGate(govern.GateConfig{Limit: math.MaxInt64}) // of which nothing leaves
 		for _, frame := range frames {
@@ -431,7 +434,9 @@ func (a *governedAnswer) readForeign(body []byte) govern.Answer {
 		return a.assembled(gate)
 	}
 	a.assessed.SuspectCalls(body)
-	a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
+	if !listed {
+		a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
+	}
 	if !a.inspectsUnknown() {
 		return nil
 	}

@@ -131,7 +131,7 @@ func TestAClientThatClosesItsDirectionGetsNoUnjudgedAnswer(t *testing.T) {
 					w := httptest.NewRecorder()
 					s.serve(w, httptest.NewRequest(http.MethodPost, "http://site.test/v1/chat/completions", strings.NewReader(body)).WithContext(ctx))
 					r := s.receipts()[0]
-					if fail == "refuse" && (strings.Contains(w.Body.String(), "kettle") || r["refused"] != true || r["outcome"] != "client_gone") {
+					if fail == "refuse" && (strings.Contains(w.Body.String(), "kettle") || r["refused"] != true || r["outcome"] != "refused") {
 						t.Errorf("%s: %v, %v", w.Body, r["outcome"], r["denied_by"])
 					}
 					if fail == "local" && (r["refused"] != false || r["outcome"] != "client_gone" || !streamed && strings.Contains(w.Body.String(), "kettle")) {
