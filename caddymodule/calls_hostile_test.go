@@ -86,23 +86,39 @@ func TestCallsInTheWordsOfAnotherAPI(t *testing.T) {
 		`{"function":{` + name + `,"parameters":` + input + `}}`, `{"function":{` + name + `,"arguments":{"command":"ls"}},"args":` + input + `}`,
 		`"{\"function\":{\"name\":\"bash\"}}"`, `[{"function":{` + name + `,"arguments":` + input + `}}]`,
 	} {
-		answers[fmt.Sprint("openai, in a delta ", i)] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
-			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":null,"delta":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`}
-		answers[fmt.Sprint("ollama ", i)] = struct{ path, question, answer string }{"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"Tidy up."}]}`,
-			`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`}
-		answers[fmt.Sprint("openai ", i)] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
-			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`}
+		answers[fmt.Sprint("openai, in a delta ", i)] = struct{ path, question, answer string }{
+			"/v1/chat/completions", chatQuestion,
+			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":null,"delta":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`,
+		}
+		answers[fmt.Sprint("ollama ", i)] = struct{ path, question, answer string }{
+			"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"Tidy up."}]}`,
+			`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`,
+		}
+		answers[fmt.Sprint("openai ", i)] = struct{ path, question, answer string }{
+			"/v1/chat/completions", chatQuestion,
+			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`,
+		}
 	}
-	answers["no list"] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
-		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":{"id":"1","type":"function","function":{` + name + `,"arguments":"` + quoted + `"}}}}]}`}
-	answers["legacy"] = struct{ path, question, answer string }{"/v1/chat/completions", chatQuestion,
-		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"function_call","message":{"role":"assistant","content":null,"function_call":{` + name + `,"args":` + input + `}}}]}`}
-	answers["anthropic"] = struct{ path, question, answer string }{"/v1/messages", chatQuestion,
-		`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t",` + name + `,"input":{},"arguments":` + input + `}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`}
-	answers["gemini"] = struct{ path, question, answer string }{"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Tidy up."}]}]}`,
-		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{` + name + `,"arguments":` + input + `}}]},"finishReason":"STOP","index":0}]}`}
-	answers["responses"] = struct{ path, question, answer string }{"/v1/responses", `{"model":"m","input":"Tidy up."}`,
-		`{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc","call_id":"c","status":"completed",` + name + `,"arguments":"{}","input":` + input + `}]}`}
+	answers["no list"] = struct{ path, question, answer string }{
+		"/v1/chat/completions", chatQuestion,
+		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":{"id":"1","type":"function","function":{` + name + `,"arguments":"` + quoted + `"}}}}]}`,
+	}
+	answers["legacy"] = struct{ path, question, answer string }{
+		"/v1/chat/completions", chatQuestion,
+		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"function_call","message":{"role":"assistant","content":null,"function_call":{` + name + `,"args":` + input + `}}}]}`,
+	}
+	answers["anthropic"] = struct{ path, question, answer string }{
+		"/v1/messages", chatQuestion,
+		`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t",` + name + `,"input":{},"arguments":` + input + `}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
+	}
+	answers["gemini"] = struct{ path, question, answer string }{
+		"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Tidy up."}]}]}`,
+		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{` + name + `,"arguments":` + input + `}}]},"finishReason":"STOP","index":0}]}`,
+	}
+	answers["responses"] = struct{ path, question, answer string }{
+		"/v1/responses", `{"model":"m","input":"Tidy up."}`,
+		`{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"function_call","id":"fc","call_id":"c","status":"completed",` + name + `,"arguments":"{}","input":` + input + `}]}`,
+	}
 	for name, c := range answers {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{}`, answering("application/json", c.answer))

@@ -13,10 +13,14 @@ var silentCalls = map[string]struct{ path, question, kind, answer string }{
 	"gemini":          {"/v1beta/models/m:generateContent", geminiImage, "application/json", geminiRan},
 	"gemini streamed": {"/v1beta/models/m:streamGenerateContent?alt=sse", geminiImage, "text/event-stream", "data: " + geminiRan + "\n\n"},
 	"gemini unknown":  {"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"zzz":{}}]}]}`, "application/json", geminiRan},
-	"anthropic": {"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}]}`, "application/json",
-		`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"RESULT","url":"https://a.example","encrypted_content":"x","page_age":null}]},{"type":"text","text":"Paris."}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`},
-	"responses": {"/v1/responses", `{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"https://a.example/i.png"}]}]}`, "application/json",
-		`{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"mcp_call","id":"mcp_1","name":"f","server_label":"s","arguments":"{}","output":"RESULT"},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Paris.","annotations":[]}]}]}`},
+	"anthropic": {
+		"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}]}`, "application/json",
+		`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"RESULT","url":"https://a.example","encrypted_content":"x","page_age":null}]},{"type":"text","text":"Paris."}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
+	},
+	"responses": {
+		"/v1/responses", `{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"https://a.example/i.png"}]}]}`, "application/json",
+		`{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"mcp_call","id":"mcp_1","name":"f","server_label":"s","arguments":"{}","output":"RESULT"},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Paris.","annotations":[]}]}]}`,
+	},
 	"mcp":          {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"foo/bar","params":{"a":1}}`, "application/json", mcpResult("RESULT")},
 	"mcp streamed": {"/mcp", `{"jsonrpc":"2.0","id":1,"method":"foo/bar","params":{"a":1}}`, "text/event-stream", mcpFrame(mcpResult("RESULT"))},
 }
