@@ -31,6 +31,14 @@ const legacyCall = -1
 // loneCall is the place of a call that stands in place of the list.
 const loneCall = -2
 
+// strayDelta begins the keys of calls in a delta of a whole answer.
+const strayDelta = "delta/"
+
+// standsAstray reports whether a call of a whole answer stands where the dialect has none.
+func standsAstray(c ToolCall) bool {
+	return strings.HasPrefix(c.Key, strayDelta) || strings.Contains(c.Key, "/"+strconv.Itoa(loneCall)+"/")
+}
+
 // mayHaveChatCalls reports whether a body may have a call: its name may be written with
 // escapes. It costs little beside looking for the calls.
 func mayHaveChatCalls(body []byte) bool {
@@ -89,7 +97,7 @@ func chatResponseCalls(choices gjson.Result) (calls []ToolCall) {
 		// Hand-written clients read a stream and a whole answer by the same lines.
 		chatCallsOf(choice.Get("delta"), func(at int, v gjson.Result) {
 			c := chatCallOf(at, v)
-			c.Key, c.Choice, c.Unclear = "delta/"+chatKey(place, at, 0), min(place, MaxChoices-1), true
+			c.Key, c.Choice, c.Unclear = strayDelta+chatKey(place, at, 0), min(place, MaxChoices-1), true
 			calls = append(calls, c)
 		})
 	})

@@ -39,7 +39,11 @@ func newChatEdit(calls []ToolCall, blocked []BlockedCall) (chatEdit, error) {
 	}
 	edit := make(chatEdit)
 	for _, c := range calls {
-		if b, ok := notes[c.Key]; ok {
+		b, ok := notes[c.Key]
+		switch {
+		case ok && standsAstray(c):
+			return nil, cannotEdit("a blocked call stands where the dialect has none")
+		case ok:
 			edit.block(c, b)
 		}
 	}

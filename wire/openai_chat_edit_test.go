@@ -561,6 +561,7 @@ func lead(text, note string) string {
 func FuzzChatWithoutCalls(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"custom":{"name":"g"}}],"function_call":{}},"finish_reason":"tool_calls"}]}`), uint8(1))
 	f.Add([]byte("data: "+chatChunk(0, chatPieces(chatPiece{0, "a", "f", "{"}, chatPiece{1, "b", "g", "{}"}), "null")+"\n\ndata: "+chatChunk(0, chatPieces(chatPiece{0, "", "", "}"}), `"tool_calls"`)+"\n\ndata: [DONE]\n\n"), uint8(2))
+	f.Add([]byte(`{"choices":[{"message":{"tool_calls":{}},"delta":{"tool_calls":[{}]}}]}`), uint8(3))
 	f.Fuzz(func(t *testing.T, data []byte, which uint8) { fuzzWithoutCalls(t, "openai_chat", data, which) })
 }
 
