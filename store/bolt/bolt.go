@@ -119,15 +119,6 @@ func Open(path string, opts Options) (*Store, error) {
 		}
 		return nil, fmt.Errorf("preparing %s: %w", path, err)
 	}
-	for _, name := range []string{path, path + journalSuffix} {
-		info, err := os.Stat(name)
-		if err != nil {
-			s.undo()
-			_, _ = s.journal.close(false), db.Close()
-			return nil, fmt.Errorf("opening the database: %w", err)
-		}
-		s.files = append(s.files, openedFile{name, info})
-	}
 	s.writes = store.NewGroupCommit(s.writeBatch)
 	s.close = sync.OnceValue(s.shut)
 	return s, nil
@@ -272,11 +263,18 @@ func mapSize() int {
 // prepare creates what is missing in the file, takes in what the journal has, and loads the
 // windows.
 func (s *Store) prepare() error {
+	for _, name := range []string{s.db.Path(), s.journal.file.Name()} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		s.files = append(s.files, openedFile{name, info})
+	}
 	if err := s.db.Update(createBuckets); err != nil {
 		return err
 	}
 	if err := s.db.View(func(tree *bbolt.Tx) error {
-		return s.journal.recover(epochOf(tree), tree.Bucket(journalBucket).Get(takenKey))
+		return s.journal.recover(epochOf(tree))
 	}); err != nil {
 		return fmt.Errorf("%w; restore the file from a backup, or move its journal away, which loses the last turns", err)
 	}
@@ -309,8 +307,8 @@ func createBuckets(tree *bbolt.Tx) error {
 		}
 	}
 	if b := tree.Bucket(journalBucket); b.Get(epochKey) == nil {
-		first := newEpoch() // of which no journal has a record
-		return errors.Join(b.Put(epochKey, first), b.Put(takenKey, first))
+		first := epoch{}.next()
+		return b.Put(epochKey, first[:])
 	}
 	return nil
 }
@@ -335,10 +333,7 @@ func (s *Store) shut() error {
 	err = errors.Join(err, s.checkFiles())
 	err = errors.Join(err, s.journal.close(err == nil)) // beside no file it keeps the next start from beginning a new log
 	err = errors.Join(err, s.db.Close())
-	switch {
-	case errors.Is(err, store.ErrRefused):
-		return fmt.Errorf("closing the database: %w", err)
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("closing the database: %w", unusable(err))
 	}
 	return nil

@@ -216,6 +216,9 @@ func commitUntilFull(s *bolt.Store) error {
 		if !errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), ".db") {
 			return fmt.Errorf("committing to a full store: got %v, want it unavailable and unnamed", err)
 		}
+		if err.Error() != failures[0].Error() {
+			return fmt.Errorf("committing to a full store: got %v and %v", failures[0], err)
+		}
 	}
 	return nil
 }

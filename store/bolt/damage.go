@@ -46,10 +46,10 @@ func inLibrary() bool {
 	}
 }
 
-// unusable says why the store cannot answer at all: because of a damaged page, or because the
-// file cannot be read or written now.
+// unusable says why the store cannot answer at all: because of a damaged page, because the file
+// is no longer where it was, or because it cannot be read or written now.
 func unusable(err error) error {
-	if errors.Is(err, store.ErrInvalid) {
+	if errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrRefused) {
 		return err
 	}
 	return fmt.Errorf("%w: %s", store.ErrUnavailable, cause(err))

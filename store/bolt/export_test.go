@@ -20,7 +20,8 @@ func EraseUnseen(s *Store, key string) error {
 	if err := s.tx.bucket(sessionsBucket).delete(own); err != nil {
 		return err
 	}
-	if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, newEpoch()); err != nil {
+	next := epochOf(s.tx.tree).next()
+	if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, next[:]); err != nil {
 		return err
 	}
 	defer func() { s.tx = nil }()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -28,30 +27,46 @@ const (
 	recordHead = len(epoch{}) + 3*4
 )
 
-// An epoch names a state of the tree by random bytes: the one that the records of a
-// journal go on from. The tree holds its own and has another with each commit, so that
-// the records that a commit has taken in are known to be old, without a write, and those
-// of another file as well.
+// An epoch names a state of the tree: the one that the records of a journal go on from. The
+// tree holds its own and has another with each commit, so that the records that a commit has
+// taken in are known to be old, without a write:
+//
+//	version  4 bytes: epochVersion; older versions of Lex had 16 random bytes
+//	file     4 bytes, random: the same as long as there is the file
+//	number   4 bytes, big-endian: how many states of the file came before
+//	random   4 bytes: a copy that was taken back and went on has other states of that number
 type epoch [16]byte
+
+// epochVersion is what an epoch begins with.
+const epochVersion = "lex2"
 
 var (
 	// epochKey is where the tree has its epoch.
 	epochKey = []byte("epoch")
 	// openKey is in the tree while a journal goes with it.
 	openKey = []byte("open")
-	// takenKey has the epochs of which the journal may begin with a record that the tree has
-	// taken in, one behind the other: the last one that had a durable record, and those since
-	// in which a record was not known to be written.
-	takenKey = []byte("taken")
 )
 
-// maxTaken is how many epochs takenKey has at most: the first, and then the newest.
-const maxTaken = 64
+// next returns the epoch of the state that comes after. A file without one has the zero value.
+func (e epoch) next() epoch {
+	if !e.isNumbered() {
+		copy(e[:], epochVersion)
+		_, _ = rand.Read(e[4:8]) // it never fails
+		binary.BigEndian.PutUint32(e[8:], 0)
+	}
+	binary.BigEndian.PutUint32(e[8:], e.number()+1)
+	_, _ = rand.Read(e[12:])
+	return e
+}
 
-func newEpoch() []byte {
-	var e epoch
-	_, _ = rand.Read(e[:]) // it never fails
-	return e[:]
+func (e epoch) isNumbered() bool { return string(e[:4]) == epochVersion }
+
+func (e epoch) number() uint32 { return binary.BigEndian.Uint32(e[8:]) }
+
+// isPast reports whether e is that of a state of the file before now, which has taken in what
+// a journal has of it. What an older version wrote always is: nothing else is known of it.
+func (e epoch) isPast(now epoch) bool {
+	return !e.isNumbered() || !now.isNumbered() || bytes.Equal(e[4:8], now[4:8]) && e.number() < now.number()
 }
 
 func epochOf(tree *bbolt.Tx) (e epoch) {
@@ -77,7 +92,6 @@ type journal struct {
 	epoch  epoch
 	number uint32 // of the next record
 	end    int64  // where it begins
-	tried  bool   // a record of the epoch was written, or may have been
 	lost   bool   // the file was not there when it was opened, or was no journal any more
 }
 
@@ -127,33 +141,18 @@ func syncFolder(path string) error {
 }
 
 // start makes e the epoch. The records that are there are of another, and old.
-func (j *journal) start(e epoch) { j.epoch, j.number, j.end, j.tried = e, 0, 0, false }
-
-// taken returns what takenKey is to have once the tree takes the epoch in, of what it has.
-func (j *journal) taken(before []byte) []byte {
-	size := len(j.epoch)
-	switch {
-	case j.number > 0 || before == nil:
-		return bytes.Clone(j.epoch[:])
-	case !j.tried:
-		return before
-	case len(before) >= maxTaken*size:
-		before = slices.Concat(before[:size], before[2*size:])
-	}
-	return slices.Concat(before, j.epoch[:])
-}
+func (j *journal) start(e epoch) { j.epoch, j.number, j.end = e, 0, 0 }
 
 // recover makes e the epoch and finds the end of its records, which a process left that was
 // killed. An error means that not all that was acknowledged is there: the journal is damaged,
-// or begins with a record that the tree, which has taken in those of the epochs in taken,
-// knows nothing of.
-func (j *journal) recover(e epoch, taken []byte) error {
+// or begins with a record that the tree does not know.
+func (j *journal) recover(e epoch) error {
 	j.start(e)
 	data, err := j.read(journalSize)
 	if err != nil {
 		return err
 	}
-	if isForeign(data, e, taken) {
+	if isForeign(data, e) {
 		return errors.New("the journal goes with another file, or with a newer state of this one, whose last turns it may have")
 	}
 	j.lost = j.lost || !isJournal(data)
@@ -175,21 +174,14 @@ func (j *journal) recover(e epoch, taken []byte) error {
 }
 
 // isForeign reports whether a journal begins with a record of an epoch that is neither e nor
-// one that the tree has taken in. taken is nil in files of older versions.
-func isForeign(data []byte, e epoch, taken []byte) bool {
-	if taken == nil || len(data) < recordHead {
+// past.
+func isForeign(data []byte, e epoch) bool {
+	if len(data) < recordHead {
 		return false
 	}
 	first := epoch(data)
-	if _, _, ok := readRecord(data, 0, first); !ok || first == e {
-		return false
-	}
-	for known := range slices.Chunk(taken, len(e)) {
-		if bytes.Equal(known, first[:]) {
-			return false
-		}
-	}
-	return true
+	_, _, ok := readRecord(data, 0, first)
+	return ok && first != e && !first.isPast(e)
 }
 
 // isJournal reports whether data can be a journal as it is left at any instant: its first block
@@ -270,7 +262,6 @@ func (j *journal) append(record []byte) error {
 	binary.BigEndian.PutUint32(head[len(j.epoch):], j.number)
 	binary.BigEndian.PutUint32(head[len(j.epoch)+4:], uint32(len(changes))) //nolint:gosec // G115: it fits into the journal
 	binary.BigEndian.PutUint32(head[len(j.epoch)+8:], checksum(head, changes))
-	j.tried = true
 	if _, err := j.file.WriteAt(append(record, padding[:size-int64(len(record))]...), j.end); err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}

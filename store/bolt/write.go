@@ -116,8 +116,8 @@ func (s *Store) undo() {
 func (s *Store) commit() error {
 	id := s.tx.tree.ID()
 	err := guarded(func() error {
-		own := s.tx.tree.Bucket(journalBucket)
-		if err := errors.Join(own.Put(takenKey, s.journal.taken(own.Get(takenKey))), own.Put(epochKey, newEpoch())); err != nil {
+		next := epochOf(s.tx.tree).next()
+		if err := s.tx.tree.Bucket(journalBucket).Put(epochKey, next[:]); err != nil {
 			return err
 		}
 		return s.tx.tree.Commit()
@@ -133,10 +133,7 @@ func (s *Store) commit() error {
 func failBatch(batch []write, errs []error, err error) []error {
 	for i := range batch {
 		if batch[i] != nil {
-			if !errors.Is(err, store.ErrRefused) {
-				err = unusable(err)
-			}
-			errs[i] = fmt.Errorf("writing the database: %w", err)
+			errs[i] = fmt.Errorf("writing the database: %w", unusable(err))
 		}
 	}
 	return errs
