@@ -357,6 +357,25 @@ func TestALostLogIsAFault(t *testing.T) {
 	}
 }
 
+// Whoever changes a setup in the store leaves it under a hash that is not its own, which shows
+// wherever the receipts are read from.
+func TestAChangedSetupIsAFault(t *testing.T) {
+	s := newAttackedRedis(t).(*attackedRedis)
+	running := startProxyOn(t, storeOf(s.url), "Paris.").URL
+	var receipt struct{ Setup string }
+	if err := json.Unmarshal(s.rows(t)[0].record, &receipt); err != nil || receipt.Setup == "" {
+		t.Fatal(err, "the receipt names no setup")
+	}
+	if err := s.c.Append(t.Context(), "lex:policy:{"+receipt.Setup+"}", " ").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range [][]string{{"--store", s.url}, {"--url", running}} {
+		if said, _, err := lexCommand("", append([]string{"verify"}, from...)...); err == nil || !strings.Contains(said, "setup: the setup kept under "+receipt.Setup+" is another") {
+			t.Errorf("%s: %v\n%s", from[0], err, said)
+		}
+	}
+}
+
 func storeOf(place string) map[string]any {
 	if strings.HasPrefix(place, "redis://") {
 		return map[string]any{"engine": "redis", "urls": []string{place}}

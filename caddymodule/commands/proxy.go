@@ -169,6 +169,8 @@ func refusedBy(status int, body []byte) error {
 		return fmt.Errorf("it answered %d %s", status, http.StatusText(status))
 	case status == http.StatusNotFound:
 		return store.ErrNotFound
+	case e.Code == "receipt_damaged":
+		return fmt.Errorf("it answered %d %s: %s: %w", status, e.Code, e.Message, store.ErrInvalid)
 	}
 	return fmt.Errorf("it answered %d %s: %s", status, e.Code, e.Message)
 }

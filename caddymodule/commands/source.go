@@ -159,9 +159,6 @@ func (s proxySource) Document(ctx context.Context, hash string) ([]byte, error) 
 	if errors.Is(err, store.ErrNotFound) {
 		err = s.ask(ctx, reading("/lex/setups/"+hash), &text)
 	}
-	if err != nil && strings.Contains(err.Error(), "receipt_damaged") {
-		err = fmt.Errorf("%w: %w", store.ErrInvalid, err)
-	}
 	return text, err
 }
 
