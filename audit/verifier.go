@@ -25,7 +25,7 @@ type Verifier struct {
 	partial  bool
 	fault    func(where string, c Check)
 	kernels  map[string]*kernel.Kernel
-	setups   map[string]bool // that were looked at, and whether they are known
+	setups   map[string]struct{} // that were looked at
 
 	chain kernel.Chain
 	log   logWalk
@@ -39,7 +39,7 @@ func NewVerifier(source Source, partial bool, fault func(where string, c Check))
 	sessions, _ := source.(SessionSource)
 	return &Verifier{
 		source: source, sessions: sessions, partial: partial, fault: fault,
-		kernels: make(map[string]*kernel.Kernel), setups: make(map[string]bool), chain: kernel.Chain{Partial: partial},
+		kernels: make(map[string]*kernel.Kernel), setups: make(map[string]struct{}), chain: kernel.Chain{Partial: partial},
 	}
 }
 
@@ -244,14 +244,15 @@ func (v *Verifier) kernelFor(ctx context.Context, record []byte) (*kernel.Kernel
 // decides nothing about the record.
 func (v *Verifier) setupFor(ctx context.Context, record []byte) (Check, error) {
 	hash := memberOf(record, `"setup":"`)
-	if _, known := v.setups[hash]; known || !kernel.IsHex256(hash) {
+	if _, looked := v.setups[hash]; looked || !kernel.IsHex256(hash) {
 		return Check{}, nil
 	}
 	c, err := setupOf(ctx, v.source, hash)
 	if err != nil {
 		return c, err
 	}
-	if v.setups[hash] = c.OK != nil; c.OK == nil {
+	v.setups[hash] = struct{}{}
+	if c.OK == nil {
 		v.sum.SetupsUnknown++
 	}
 	return c, nil

@@ -45,7 +45,7 @@ func saysElsewhere(call gjson.Result, own ...string) (found bool) {
 		return call.Type == gjson.JSON || call.Type == gjson.String
 	}
 	call.ForEach(func(name, value gjson.Result) bool {
-		found = value.Type != gjson.Null && slices.Contains(callMembers, nameKey(name.Str)) && !slices.Contains(own, name.Str)
+		found = value.Type != gjson.Null && !slices.Contains(own, name.Str) && slices.Contains(callMembers, nameKey(name.Str))
 		return !found
 	})
 	return found

@@ -143,7 +143,8 @@ if is_turn then
   local session, family, lifetime = KEYS[key + 1], KEYS[key + 2], ARGV[arg + 4]
   -- One counter for all sessions: no version ever comes again, not even for a session that
   -- was erased and began anew. Where a replica has taken over that was behind, the counter
-  -- goes back, and what was read before must not fit what is counted after: it does by chance.
+  -- goes back. It grows by random steps, so that a version that was read before does not come up
+  -- again: the turn that was computed from it would be taken for the next one.
   redis.call('HINCRBY', stats, 'version', ARGV[arg + 7])
   version = redis.call('HGET', stats, 'version')
   redis.call('SADD', family, session)

@@ -134,21 +134,22 @@ func TestLogShowsAGap(t *testing.T) {
 		must(t, raw.XDel(t.Context(), "lex:{0}:receipts", e.ID).Err())
 	}
 	for _, limit := range []int{1, 7, 100} {
-		var seqs []uint64
-		for after := uint64(0); ; {
-			page, err := s.Log(t.Context(), after, limit)
-			must(t, err)
-			if len(page) == 0 {
-				break
-			}
-			for _, r := range page {
-				seqs = append(seqs, r.Seq)
-			}
-			after = page[len(page)-1].Seq
+		if log := logInPages(t, s, limit); len(log) != 20 || log[9].Seq != 10 || log[10].Seq != 31 {
+			t.Errorf("pages of %d: %v", limit, log)
 		}
-		if len(seqs) != 20 || seqs[9] != 10 || seqs[10] != 31 {
-			t.Errorf("pages of %d: %v", limit, seqs)
+	}
+}
+
+// logInPages reads the log in pages of at most limit receipts.
+func logInPages(t *testing.T, s *redis.Store, limit int) (log []store.Receipt) {
+	t.Helper()
+	for after := uint64(0); ; {
+		page, err := s.Log(t.Context(), after, limit)
+		must(t, err)
+		if len(page) == 0 {
+			return log
 		}
+		log, after = append(log, page...), page[len(page)-1].Seq
 	}
 }
 
@@ -305,15 +306,8 @@ func TestStrayReceiptsHideNone(t *testing.T) {
 	}
 	for limit := 1; limit <= receipts+1; limit++ {
 		var ids []string
-		for after := uint64(0); ; {
-			page, err := s.Log(t.Context(), after, limit)
-			must(t, err)
-			if len(page) == 0 {
-				break
-			}
-			for _, r := range page {
-				ids, after = append(ids, r.ID), r.Seq
-			}
+		for _, r := range logInPages(t, s, limit) {
+			ids = append(ids, r.ID)
 		}
 		if got := strings.Join(ids, " "); got != "KRN-0 KRN-1 KRN-2 KRN-3 KRN-4 KRN-5" {
 			t.Errorf("%d at a time: %s", limit, got)

@@ -94,7 +94,6 @@ func (s *Store) receiptsAt(ctx context.Context, places []client.XMessage) ([]sto
 			from = "(" + entries[n-1].ID
 		}
 	}
-	var err error
 	var list []store.Receipt
 	for _, place := range places {
 		entry, found := byPlace[at(place)]
@@ -103,9 +102,11 @@ func (s *Store) receiptsAt(ctx context.Context, places []client.XMessage) ([]sto
 		}
 		r := decodeReceipt(entry)
 		// The log knows it, also of a receipt that was written before there was a log.
-		if r.Seq, err = seqOf(place); err != nil {
+		seq, err := seqOf(place)
+		if err != nil {
 			return nil, err
 		}
+		r.Seq = seq
 		list = append(list, r)
 	}
 	return list, nil

@@ -377,8 +377,8 @@ func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 }
 
 // Rest returns the texts of a body that none of its parts holds: what the dialect that the
-// parts are read in keeps from its models, and another server may not. So it does with what
-// the body refers to.
+// parts are read in keeps from its models, and another server may not. Files that the body
+// names and none of the parts stands for are among them, without text.
 func Rest(body []byte, held []wire.Part) (rest []wire.Part) {
 	known := make(map[string]int)
 	for _, p := range held {
