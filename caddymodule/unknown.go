@@ -118,12 +118,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 			return g.reject(apiErr)
 		}
 		g.app.metrics.ungoverned.WithLabelValues(wasPassed).Inc()
-		out := g.handler.outbound(ctx, r)
-		if !g.handler.opensWebSocket(r) {
-			out.Header = out.Header.Clone()
-			dropHopHeaders(out.Header)
-		}
-		g.ungoverned = g.passCounted(ctx, w, out, nil)
+		g.ungoverned = g.passCounted(ctx, w, g.handler.outboundUnread(ctx, r), nil)
 		return nil
 	}
 
@@ -376,7 +371,8 @@ var wordsOfAPIs = sync.OnceValue(func() map[string]bool {
 			}
 		}
 	}
-	for _, word := range []string{"api", "chat", "completions", "responses", "messages", "models", "generate", "ask", "mcp", "openai"} {
+	// What governed calls have besides, and what often stands before.
+	for _, word := range []string{"api", "chat", "completions", "generate", "mcp", "messages", "openai", "responses"} {
 		words[word] = true
 	}
 	return words
@@ -419,15 +415,22 @@ func mediaName(media string) string {
 	return "other content"
 }
 
+// outboundUnread is outbound for a request on a path that no dialect claims, which may open a
+// WebSocket and nothing else.
+func (h *Handler) outboundUnread(ctx context.Context, r *http.Request) *http.Request {
+	out := h.outbound(ctx, r)
+	if !h.opensWebSocket(r) {
+		out.Header = out.Header.Clone()
+		dropHopHeaders(out.Header)
+	}
+	return out
+}
+
 // pass forwards a request whose body was read, and answers for the next handlers
 // when they fail: Caddy's own error log would print the request's headers and
 // query, keys included.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell func(http.Header)) {
-	out := g.handler.outbound(r.Context(), r)
-	if !g.handler.opensWebSocket(r) {
-		out.Header = out.Header.Clone()
-		dropHopHeaders(out.Header)
-	}
+	out := g.handler.outboundUnread(r.Context(), r)
 	setBody(out, body)
 	begun := false
 	err := g.passCounted(r.Context(), w, out, func(h http.Header) {

@@ -593,7 +593,7 @@ func TestPathsInTheLogNameNothing(t *testing.T) {
 	p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "lex\nrespond `{}`")
 	for path, body := range map[string]string{
 		"/bot123456:CANARY/sendMessage": `{"text":"How are you today?"}`, "/v1/CANARY%20tell%20me": `{"text":"How are you today?"}`,
-		"/v1/CANARY-2/ask": `{"text":"How are you today?"}`, "/v1beta/models/CANARY:embed": `{"text":"How are you today?"}`,
+		"/v1/CANARY-2/chat": `{"text":"How are you today?"}`, "/v1beta/models/CANARY:embed": `{"text":"How are you today?"}`,
 	} {
 		for range 2 {
 			if status, _, _ := p.send(http.MethodPost, path, body, nil); status != http.StatusOK {
@@ -602,7 +602,7 @@ func TestPathsInTheLogNameNothing(t *testing.T) {
 		}
 	}
 	logged := p.stop()
-	for _, form := range []string{`"/*/*"`, `"/v1/*"`, `"/v1/*/ask"`, `"/v1beta/models/*"`} {
+	for _, form := range []string{`"/*/*"`, `"/v1/*"`, `"/v1/*/chat"`, `"/v1beta/models/*"`} {
 		if strings.Count(logged, `"path":`+form) != 1 {
 			t.Errorf("%s is not in the log once", form)
 		}

@@ -100,6 +100,9 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 		return fmt.Errorf("reading the instructions of tools: %w", err)
 	}
 	a.addFromTool(orders)
+	if a.evidence.Scores != (kernel.Scores{}) {
+		a.evidence.Unassessed = false
+	}
 	add(&a.Opened.Timing.Assess, began)
 	a.Turn, err = a.Opened.decide(a.evidence, kernel.Output{})
 	return err
@@ -117,7 +120,6 @@ func (a *Assessed) addFromTool(s detect.Signal) {
 	}
 	if s.Scores != (kernel.Scores{}) {
 		coverage.flag(DetectorLocal)
-		a.evidence.Unassessed = false
 	}
 	a.evidence.Scores = maxScores(a.evidence.Scores, s.Scores)
 	a.evidence.SovereigntyDrift = a.evidence.SovereigntyDrift || s.SelfReference
@@ -129,7 +131,6 @@ func (a *Assessed) addQuoted(r quotedReading) {
 	r.opinion.heed(&a.evidence)
 	if r.attack {
 		a.evidence.Scores = maxScores(a.evidence.Scores, r.signal.Scores)
-		a.evidence.Unassessed = false
 	}
 	if r.attack && r.local {
 		a.Opened.Coverage.flag(DetectorLocal)
