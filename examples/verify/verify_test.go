@@ -556,7 +556,6 @@ func TestBrokenLines(t *testing.T) {
 	whole := write(relinked(t, entriesOf(t, "plain")))
 	for name, export := range map[string][]byte{
 		"cut within a line": whole[:len(whole)-100],
-		"CRLF":              bytes.ReplaceAll(whole, []byte("\n"), []byte("\r\n")),
 		"not UTF-8":         append(slices.Clone(whole), "{\"seq\":900,\"log_prev\":\"\",\"receipt\":{\"id\":\"\xff\"}}\n"...),
 		"no JSON":           append(slices.Clone(whole), "receipt\n"...),
 		"an array":          append(slices.Clone(whole), "[]\n"...),
@@ -568,6 +567,29 @@ func TestBrokenLines(t *testing.T) {
 			t.Parallel()
 			if got := noticed(t, export); !slices.Contains(got, "form") {
 				t.Errorf("noticed by %v", got)
+			}
+		})
+	}
+}
+
+// Lines may end as in Windows, and the last one without an end.
+func TestEndsOfLines(t *testing.T) {
+	t.Parallel()
+	whole := write(relinked(t, entriesOf(t, "plain")))
+	for name, export := range map[string][]byte{
+		"CRLF":           bytes.ReplaceAll(whole, []byte("\n"), []byte("\r\n")),
+		"no end":         bytes.TrimSuffix(whole, []byte("\n")),
+		"two ends":       append(slices.Clone(whole), "\n\n"...),
+		"CRLF, no end":   bytes.ReplaceAll(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"), []byte("\r\n")),
+		"two ends of CR": append(slices.Clone(whole), "\r\n\r\n"...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := noticed(t, export); len(got) != 0 {
+				t.Errorf("noticed by %v", got)
+			}
+			if got := goChecks(t, export); len(got) != 0 {
+				t.Errorf("noticed in Go by %v", got)
 			}
 		})
 	}
