@@ -46,7 +46,8 @@ type Assessed struct {
 	toolTail string     // the end of what was assessed of pieces
 	toolRead int64      // how much was assessed of pieces, in bytes
 
-	calls wire.CallGatherer     // of the answer
+	calls    wire.CallGatherer // of the answer
+	thoughts thoughts          // in the answer
 	tools []wire.ToolDefinition // that the answer tells of
 }
 

@@ -344,6 +344,10 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 		m.Histories = o.Conversation.futures(sent.choices())
 		m.remembers(slices.Concat(j.unreadOfRequest(sent.choices()), j.unreadOfAnswer(o.session.Secret, sent.choices())))
 		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
+		if j.thoughts != nil && !attack {
+			m.Thoughts = union(m.Thoughts, j.thoughts.marks(o.session.Secret))
+			m.Thoughts = m.Thoughts[max(0, len(m.Thoughts)-maxThoughts):]
+		}
 		if o.branches {
 			m.Answers = nil // each turn has a session of its own, which only its own answer leads to
 		}

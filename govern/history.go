@@ -105,6 +105,7 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		return slices.Contains(o.memory.Refused, digest) || slices.Contains(in.removed, digest)
 	})
 	in.earlier = lastWords(kept)
+	found = o.withoutThoughts(found)
 	switch {
 	case o.Reading.RefuseHistory:
 		for _, p := range slices.Concat(treated, found) {
@@ -203,6 +204,10 @@ func (o *Opened) recordRemoval(m pastMessage, why string) {
 		return
 	}
 	for _, p := range m {
+		if o.thought(p) {
+			pastMessage{p}.inspected(o.Coverage, DetectorLocal)
+			continue
+		}
 		o.redact(p, why)
 	}
 }
@@ -274,7 +279,7 @@ func (o *Opened) separateAttacks(ctx context.Context, messages []pastMessage) (k
 	}
 	var worst kernel.Scores
 	for _, m := range messages {
-		refused, s, err := o.wouldRefuse(ctx, m)
+		refused, s, err := o.wouldRefuse(ctx, o.withoutThoughts(m))
 		if err != nil {
 			return nil, nil, read, err
 		}
@@ -320,6 +325,10 @@ func (o *Opened) splitAttacks(ctx context.Context, messages []pastMessage) (mark
 	marked = make([]bool, len(messages))
 	var all, users, quoted []splitPart
 	for i, m := range messages {
+		m = o.withoutThoughts(m)
+		if len(m) == 0 {
+			continue
+		}
 		all = append(all, splitPart{i, m})
 		if m[0].Role == wire.User {
 			users = append(users, splitPart{i, m})

@@ -44,6 +44,7 @@ type Judged struct {
 	output   detect.Vector         // embedding of the answer; nil when there was none
 	call     *Call                 // recorded instead of a governed text
 	calls    []Call                // in the answer
+	thoughts *thoughts             // in the answer; nil in a tool call
 	tools    []wire.ToolDefinition // that the answer tells of
 }
 
@@ -143,7 +144,7 @@ func (a *Assessed) deny(rule string) (err error) {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, pending: a.Pending, input: &a.input, evidence: a.evidence, tools: a.tools}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, pending: a.Pending, input: &a.input, evidence: a.evidence, tools: a.tools, thoughts: &a.thoughts}
 }
 
 // RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.

@@ -35,6 +35,8 @@ type memory struct {
 	// Seen are the marks of the parts of the resent history that are in none of these
 	// digests, but were read (see Opened.markOf), the latest last.
 	Seen []string `json:"s,omitempty"`
+	// Thoughts are the marks of what the model thought in its answers, the latest last.
+	Thoughts []string `json:"i,omitempty"`
 	// Unread are the texts of the conversation that were not read whole.
 	Unread []unreadText `json:"p,omitempty"`
 	// Answers are the answers that a later call may go on from, where the provider

@@ -372,6 +372,9 @@ func (a *Assessed) ReadAnswer(answer wire.Response) Answer {
 		case (p.Kind == wire.ToolResult || p.Kind == wire.Instruction) && p.Text != "":
 			a.fromTool = append(a.fromTool, toolText{name: name, text: p.Text, bytes: p.Bytes, instructs: p.Kind == wire.Instruction})
 		default:
+			if p.Kind == wire.Reasoning && p.Text != "" {
+				a.thoughts.add(wire.Delta{Choice: p.Message, Part: p.Path, Text: p.Text})
+			}
 			a.Opened.Coverage.Skip(name, string(p.Kind)+": not read by a detector on this path", p.Bytes)
 		}
 	}
@@ -429,6 +432,9 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 		case d.Called:
 			a.Opened.Coverage.InspectOnce(name, DetectorToolCall, len(d.Text))
 		default:
+			if d.Kind == wire.Reasoning && d.Text != "" {
+				a.thoughts.add(d)
+			}
 			a.Opened.Coverage.SkipOnce(name, "not read by a detector on this path", len(d.Text))
 		}
 	}

@@ -333,8 +333,8 @@ type Delta struct {
 	Kind   Kind
 	Text   string // empty for kinds that are not text
 	Called bool   // it belongs to one of the frame's [Event.Calls]
-	// Part names the place of a text in its choice. Clients put the pieces of one part
-	// together, whatever comes between them.
+	// Part names the place of a text, or of reasoning, in its choice. Clients put the pieces
+	// of one part together, whatever comes between them.
 	Part string
 }
 

@@ -66,7 +66,7 @@ func (e *Event) add(p Part, choice int) {
 	}
 	e.addSilent(p)
 	d := Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called}
-	if d.IsText() {
+	if d.IsText() || d.Kind == Reasoning && d.Text != "" {
 		d.Part = p.Path
 	}
 	e.Deltas = append(e.Deltas, d)

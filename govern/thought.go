@@ -1,0 +1,77 @@
+package govern
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/wire"
+)
+
+// A model that has read an attack may quote it in its reasoning. When that comes back with
+// the conversation, it is what the model itself thought, and not what somebody puts in
+// front of it. Providers sign reasoning and refuse a conversation in which it is another
+// (https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Preserving
+// thinking blocks"), so replacing it would end the conversation. A session therefore
+// remembers a mark of each thought in its answers. A thought that it knows is read as
+// before, but neither replaced nor counted against the message that it belongs to.
+
+// thoughts are what the model thought in an answer, as it comes.
+type thoughts struct {
+	begun []*thought
+}
+
+// A thought is one text of reasoning, which clients put together from its pieces.
+type thought struct {
+	choice int
+	part   string
+	hash   textHash
+}
+
+// maxThoughts is how many thoughts of one answer are told apart, and how many a session
+// remembers.
+const maxThoughts = 256
+
+// add adds a piece of reasoning to the thought that it belongs to.
+func (t *thoughts) add(d wire.Delta) {
+	i := slices.IndexFunc(t.begun, func(b *thought) bool { return b.choice == d.Choice && b.part == d.Part })
+	if i < 0 {
+		if len(t.begun) == maxThoughts {
+			return
+		}
+		i = len(t.begun)
+		t.begun = append(t.begun, &thought{choice: d.Choice, part: d.Part, hash: textHash{Hash: sha256.New()}})
+	}
+	t.begun[i].hash.write(d.Text)
+}
+
+// marks are what the session with the secret remembers of the thoughts.
+func (t *thoughts) marks(secret []byte) (marks []string) {
+	for _, b := range t.begun {
+		marks = append(marks, thoughtMark(secret, b.hash.digest(sha256.Size)))
+	}
+	return marks
+}
+
+// thoughtMark recognises a thought by its digest. Like the marks of hidden parts, it is made
+// with the secret of the session.
+func thoughtMark(secret []byte, digest string) string {
+	return kernel.Commit(secret, "thought "+digest)[:16]
+}
+
+// thought reports whether a part of the history is what the model thought in this session.
+func (o *Opened) thought(p wire.Part) bool {
+	if p.Kind != wire.Reasoning || p.Role != wire.Assistant || len(o.memory.Thoughts) == 0 {
+		return false
+	}
+	digest := digestOf(sha256.Size, func(h *textHash) { h.write(p.Text) })
+	return slices.Contains(o.memory.Thoughts, thoughtMark(o.session.Secret, digest))
+}
+
+// withoutThoughts returns what is judged, and may be replaced, of a message.
+func (o *Opened) withoutThoughts(m pastMessage) pastMessage {
+	if !slices.ContainsFunc(m, o.thought) {
+		return m
+	}
+	return slices.DeleteFunc(slices.Clone(m), o.thought)
+}
