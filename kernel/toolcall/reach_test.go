@@ -82,14 +82,17 @@ func TestPathTraversal(t *testing.T) {
 			`../secret`, `../../etc/passwd`, `a/../../b`, `..\..\windows\win.ini`, `%2e%2e%2fetc/passwd`, `%252e%252e%252fpasswd`, `..%2f..%2fx`, `..%c0%af..%c0%afx`,
 			`....//....//etc/passwd`, `/etc/passwd`, `/proc/self/maps`, `/root/x`, `//server/share`, `\\server\share`, `C:\Windows\win.ini`, "a.txt\x00.png",
 			`．．／．．／x`, `/var/log/syslog`, `./a/./../../x`, `/tmp/../etc/passwd`,
-		), bash(`cat ../../../../etc/passwd`, `echo x > /etc/motd`, `cp x /usr/bin/x`, `echo x | tee /etc/hosts`), []toolcall.Call{
-			call("open", `{"input":{"files":["../../x"]}}`),
-			call("fetch", `{"url":"https://example.com/%2e%2e/%2e%2e/etc/passwd"}`),
-		}),
+			`/usr/lib/../../etc/passwd`, `..%2f..%2fusr/lib/x`, `/usr/local/etc/app.conf`, `/usr/sbin/sshd`, `/usr/lib/python3/%2e%2e/%2e%2e/%2e%2e/etc/passwd`,
+		), each("write_file", "path", `/usr/lib/python3/json/__init__.py`, `/usr/share/x`, `/usr/local/lib/x.so`),
+			each("delete_file", "path", `/usr/include/stdio.h`), bash(`cat ../../../../etc/passwd`, `echo x > /etc/motd`, `cp x /usr/bin/x`, `echo x | tee /etc/hosts`), []toolcall.Call{
+				call("open", `{"input":{"files":["../../x"]}}`),
+				call("fetch", `{"url":"https://example.com/%2e%2e/%2e%2e/etc/passwd"}`),
+			}),
 		join(each("read_file", "path",
 			`a.txt`, `./a.txt`, `a/../b.txt`, `src/main.go`, `/home/me/project/a.go`, `/workspace/x`, `/tmp/x`, `docs/..hidden`, `a..b`, `file...txt`, `100%.txt`, `C:\Users\me\a.txt`,
 			`résumé.pdf`, `a b c.txt`,
-		), bash(`cat ../README.md`, `cd ../..`, `cat /etc/hosts`, `ls ../../src`, `echo x > out.txt`), []toolcall.Call{
+			`/usr/lib/python3.11/json/__init__.py`, `/usr/include/c++/12/vector`, `/usr/share/doc/git/README`, `/usr/local/lib/node_modules/@types/node/fs.d.ts`,
+		), each("list_directory", "path", `/usr/lib`, `/usr/local/include/`), bash(`cat ../README.md`, `cd ../..`, `cat /etc/hosts`, `ls ../../src`, `echo x > out.txt`), []toolcall.Call{
 			call("write_file", `{"path":"a.md","content":"see ../../etc/passwd"}`),
 		}),
 	})
