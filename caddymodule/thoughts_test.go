@@ -17,7 +17,6 @@ type thinkingAPI struct {
 	resent     string
 	next       string
 	members    string // of the request, before the messages
-	streaming  string
 	streamType string
 }
 
@@ -178,6 +177,26 @@ func TestThoughtsOfTheModelStay(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Calls without a text leave two answers to the same question in one session, whose thoughts
+// are different ones.
+func TestThoughtsOfASecondAnswerStay(t *testing.T) {
+	thoughts := []string{"The page says: " + attack + " I look it up.", "I am told: " + attack + " No. I look it up."}
+	called := func(thought string) string {
+		return `{"role":"assistant","content":null,"reasoning_content":` + quoted(thought) + `,"tool_calls":[` + toolCall + `]}`
+	}
+	model, seen := scripted(called(thoughts[0]), called(thoughts[1]), `{"role":"assistant","content":"Two million."}`)
+	s := newSite(t, `{}`, model)
+	asks := userMessage("How many inhabitants has Paris?")
+	for range thoughts {
+		(&talk{site: s}).say(asks)
+	}
+	for _, thought := range thoughts {
+		if (&talk{site: s}).say(asks, called(thought), toolResult); !strings.Contains(string(seen.last().body), quoted(thought)) {
+			t.Errorf("the model saw %s", seen.last().body)
 		}
 	}
 }

@@ -46,9 +46,9 @@ type Assessed struct {
 	toolTail string     // the end of what was assessed of pieces
 	toolRead int64      // how much was assessed of pieces, in bytes
 
-	calls    wire.CallGatherer // of the answer
-	thoughts thoughts          // in the answer
-	tools []wire.ToolDefinition // that the answer tells of
+	calls    wire.CallGatherer     // of the answer
+	thoughts thoughts              // in the answer
+	tools    []wire.ToolDefinition // that the answer tells of
 }
 
 // Assess scores the texts of a request and takes the kernel's step from the state

@@ -162,13 +162,15 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 		aliases = append(aliases, a.key(o))
 	}
 	aliases = slices.DeleteFunc(aliases, func(alias string) bool { return alias == s.Key })
+	thoughts := j.thoughtMarks(s.Secret)
+	stays := known && len(aliases)+len(thoughts) == 0 // the session, as it is there
 	switch {
 	case !known:
 		s = j.next(s, r, sent, answers, decisions)
-	case len(aliases) > 0:
-		s.Memory = rememberNames(s, futures, j.unreadOfAnswer(s.Secret, sent.choices()), answers)
+	case !stays:
+		s.Memory = rememberNames(s, futures, j.unreadOfAnswer(s.Secret, sent.choices()), answers, thoughts)
 	}
-	if known && len(aliases) == 0 {
+	if stays {
 		err = writeAndRetry(ctx, func(ctx context.Context) error {
 			return o.governor.Store.Append(ctx, append([]store.Receipt{entry}, calls...)...)
 		})
@@ -344,10 +346,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 		m.Histories = o.Conversation.futures(sent.choices())
 		m.remembers(slices.Concat(j.unreadOfRequest(sent.choices()), j.unreadOfAnswer(o.session.Secret, sent.choices())))
 		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
-		if j.thoughts != nil && !attack {
-			m.Thoughts = union(m.Thoughts, j.thoughts.marks(o.session.Secret))
-			m.Thoughts = m.Thoughts[max(0, len(m.Thoughts)-maxThoughts):]
-		}
+		m.thinks(j.thoughtMarks(o.session.Secret))
 		if o.branches {
 			m.Answers = nil // each turn has a session of its own, which only its own answer leads to
 		}

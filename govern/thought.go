@@ -45,12 +45,22 @@ func (t *thoughts) add(d wire.Delta) {
 	t.begun[i].hash.write(d.Text)
 }
 
-// marks are what the session with the secret remembers of the thoughts.
-func (t *thoughts) marks(secret []byte) (marks []string) {
-	for _, b := range t.begun {
-		marks = append(marks, thoughtMark(secret, b.hash.digest(sha256.Size)))
+// thoughtMarks are what the session with the secret remembers of what the model thought: of a
+// refused turn nothing.
+func (j *Judged) thoughtMarks(secret []byte) (marks []string) {
+	if j.thoughts == nil || len(j.Turn.Reasons) > 0 {
+		return nil
+	}
+	for _, t := range j.thoughts.begun {
+		marks = append(marks, thoughtMark(secret, t.hash.digest(sha256.Size)))
 	}
 	return marks
+}
+
+// thinks remembers the marks of thoughts.
+func (m *memory) thinks(marks []string) {
+	m.Thoughts = union(m.Thoughts, marks)
+	m.Thoughts = m.Thoughts[max(0, len(m.Thoughts)-maxThoughts):]
 }
 
 // thoughtMark recognises a thought by its digest. Like the marks of hidden parts, it is made
