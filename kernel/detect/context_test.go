@@ -129,7 +129,7 @@ func TestNobodyWaitsForTheRest(t *testing.T) {
 
 // The reader of requests asks as often as the heads do.
 func TestReadersDoNotWait(t *testing.T) {
-	texts := []detect.Text{{Source: detect.User, Body: strings.Repeat("bread and a bomb of tea ", longText/20)}}
+	texts := []detect.Text{{Source: detect.User, Body: page("bread and a bomb of tea ", longText/20)}}
 	asked := func(p detect.Parameters) int {
 		counted := leave(1 << 30)
 		if _, err := decoded(t, p).Assess(counted, texts); err != nil {

@@ -253,19 +253,21 @@ func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, vi
 		var p [Heads]float64
 		var tail float64
 		var strange int
-		rule := selfReference(view.from)
+		rule, once := selfReference(view.from), unrepeated(view.from)
 		if isSpeech(source) {
 			refers = refers || rule && isUserText(source)
-			p, tail, strange = m.score(view.from, rule, meaning)
+			p, tail, strange = m.score(once, rule, meaning)
 			p[Injection] = min(maxNotedScore, tail)
 			if p[Coercion] > maxNotedScore && isReportedThreat(view.Text) {
 				p[Coercion] = maxNotedScore
 			}
 		} else {
-			p[Injection], strange = m.scoreQuoted(view.from, rule)
+			p[Injection], strange = m.scoreQuoted(once, rule)
 		}
 		if i == 0 {
-			noise = strange
+			if noise = strange; noise > 0 && once != view.from {
+				noise = m.noise(view.from)
+			}
 		} else if top := slices.Max(p[:]); top >= suspected && top > found.score {
 			*found = concealed{view.Text, top}
 		}

@@ -68,7 +68,7 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 				best = e
 			}
 		}
-		r.read(view.from, nil)
+		r.read(unrepeated(view.from), nil)
 		if r.blocks < WindowBlocks && short.Score > best.Score {
 			best = short
 		}

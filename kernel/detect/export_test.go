@@ -41,3 +41,6 @@ var Phrases = [][]string{
 
 // AssertedLists are those of them that [assertions] finds.
 var AssertedLists = assertedLists
+
+// Unrepeated returns the text of unrepeated.
+func Unrepeated(normal string) string { return unrepeated(newText(normal)).text }

@@ -62,7 +62,7 @@ func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 func TestConceptsSpeakInOtherLanguages(t *testing.T) {
 	m := decoded(t, foreign())
-	filler := strings.Repeat("brot und tee ", 40)
+	filler := page("brot und tee ", 40)
 	for text, want := range map[string]float64{
 		"brot":                      sigmoid(-1),
 		"bombe":                     sigmoid(2),
@@ -85,7 +85,7 @@ func TestConceptsSpeakInOtherLanguages(t *testing.T) {
 
 func TestConceptsSpeakInEnglish(t *testing.T) {
 	m := decoded(t, english())
-	filler := strings.Repeat("bread and tea ", 40)
+	filler := page("bread and tea ", 40)
 	for text, want := range map[string]float64{
 		"bread":                               sigmoid(-1),
 		filler + "a bomb of a cake " + filler: sigmoid(2),
@@ -173,7 +173,7 @@ func bilingual() detect.Parameters {
 // A text in two languages has two readers, each for its windows.
 func TestEachWindowHasItsReader(t *testing.T) {
 	m := decoded(t, bilingual())
-	foreign, native := strings.Repeat("pan ", 60), strings.Repeat("bread ", 60)
+	foreign, native := page("pan ", 60), page("bread ", 60)
 	for text, want := range map[string]float64{
 		foreign + native:                        sigmoid(-1),
 		foreign + "granada " + foreign + native: sigmoid(2),
@@ -189,9 +189,9 @@ func TestEachWindowHasItsReader(t *testing.T) {
 // A text that goes from language to language and back is not read again each time.
 func TestReadersReadATextOnce(t *testing.T) {
 	m := decoded(t, bilingual())
-	turn := strings.Repeat("pan ", 60) + strings.Repeat("bread ", 60)
+	turn := page("pan ", 60) + page("bread ", 60)
 	allocations := func(turns int) float64 {
-		text := []detect.Text{{Source: detect.User, Body: strings.Repeat(turn, turns)}}
+		text := []detect.Text{{Source: detect.User, Body: page(turn, turns)}}
 		return testing.AllocsPerRun(3, func() { assess(m, text) })
 	}
 	if few, many := allocations(2), allocations(40); many > few+100 {

@@ -39,10 +39,10 @@ func TestSignalsAreBitExact(t *testing.T) {
 		{"system", func(s string) []detect.Text { return say(detect.System, s) }},
 		{"tool", func(s string) []detect.Text { return say(detect.Tool, s) }},
 		{"document", func(s string) []detect.Text {
-			return say(detect.Document, strings.Repeat("The cat sat on the mat. ", 40)+s)
+			return say(detect.Document, page("The cat sat on the mat. ", 40)+s)
 		}},
 		{"long", func(s string) []detect.Text {
-			return say(detect.User, strings.Repeat("The cat sat on the mat. ", 40)+s)
+			return say(detect.User, page("The cat sat on the mat. ", 40)+s)
 		}},
 		{"joined", func(s string) []detect.Text { return say(detect.User, strings.ReplaceAll(s, " ", "")) }},
 		{"apart", func(s string) []detect.Text { return say(detect.User, s[:len(s)/2], s[len(s)/2:]) }},

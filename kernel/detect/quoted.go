@@ -27,6 +27,13 @@ func (m *Model) scoreQuoted(normal *derived, rule bool) (injection float64, nois
 	return injection, r.noise
 }
 
+// noise counts the bytes of a text's blocks that are no language.
+func (m *Model) noise(normal *derived) int {
+	r := reading{m: m, window: func(_, _ counters, _ string) {}}
+	r.read(normal, nil)
+	return r.noise
+}
+
 // instructs is the probability of an instruction in the last block of a window or in the
 // whole window, whose text is given.
 func (m *Model) instructs(block, window *counters, text string, rule bool) float64 {
