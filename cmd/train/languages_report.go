@@ -121,6 +121,8 @@ func languageSets(data, testdata string) ([]set, error) {
 		{"kept English", "assistant", true},
 		{"kept English later", "assistant/later", true},
 		{"kept English hard", "assistant/hard", true},
+		{"kept customers", "assistant/customers", false},
+		{"kept English customers", "assistant/customers", true},
 	} {
 		prompts, err := readPrompts(filepath.Join(testdata, filepath.FromSlash(which.folder)))
 		if err != nil {
