@@ -152,14 +152,16 @@ func TestFloorSparesTheEnglishReader(t *testing.T) {
 	}
 }
 
-// bilingual is a small model for which "pan" and its like is another language, and all else
-// English.
+// foreignWords are so many that none comes too often where they are repeated.
+const foreignWords = "pan pen pin pon pun panna penna pinna ponna punna "
+
+// bilingual is a small model for which these words are another language, and all else English.
 func bilingual() detect.Parameters {
 	p := english()
 	for i := range p.Languages.Foreign {
 		p.Languages.Foreign[i] = 0
 	}
-	for s := detect.NewScanner("pan", nil); s.Next(); {
+	for s := detect.NewScanner(foreignWords, nil); s.Next(); {
 		for _, f := range s.Features() {
 			if f < detect.SpelledBuckets {
 				p.Languages.Foreign[f] = 100
@@ -173,7 +175,7 @@ func bilingual() detect.Parameters {
 // A text in two languages has two readers, each for its windows.
 func TestEachWindowHasItsReader(t *testing.T) {
 	m := decoded(t, bilingual())
-	foreign, native := page("pan ", 60), page("bread ", 60)
+	foreign, native := page(foreignWords, 6), page("bread ", 60)
 	for text, want := range map[string]float64{
 		foreign + native:                        sigmoid(-1),
 		foreign + "granada " + foreign + native: sigmoid(2),
@@ -189,7 +191,7 @@ func TestEachWindowHasItsReader(t *testing.T) {
 // A text that goes from language to language and back is not read again each time.
 func TestReadersReadATextOnce(t *testing.T) {
 	m := decoded(t, bilingual())
-	turn := page("pan ", 60) + page("bread ", 60)
+	turn := page(foreignWords, 6) + page("bread ", 60)
 	allocations := func(turns int) float64 {
 		text := []detect.Text{{Source: detect.User, Body: page(turn, turns)}}
 		return testing.AllocsPerRun(3, func() { assess(m, text) })

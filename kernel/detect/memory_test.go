@@ -2,6 +2,7 @@ package detect
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,9 +78,30 @@ func FuzzRemembered(f *testing.F) {
 	})
 }
 
+// tooOften says of each word of a text whether it came often enough just before.
+func tooOften(normal string) (often []bool) {
+	var words []uint32
+	for s := NewScanner(normal, nil); s.Next(); words = append(words, s.hash) {
+		before := 0
+		for _, w := range words[max(0, len(words)-WindowBlocks*BlockWords):] {
+			if w == s.hash {
+				before++
+			}
+		}
+		often = append(often, before >= mostRecent)
+	}
+	return often
+}
+
 func headsPlainly(m *Model, normal string) (all counters) {
-	for s := NewScanner(normal, m.lexicon); s.Next(); {
-		for _, f := range s.Features() {
+	often := tooOften(normal)
+	s := NewScanner(normal, m.lexicon)
+	for i := 0; s.Next(); i++ {
+		features := slices.Clone(s.joined())
+		if !often[i] {
+			features = append(features, s.alone()...)
+		}
+		for _, f := range features {
 			for h := range all.weight {
 				all.weight[h] += int32(m.rows[f]>>(8*h)&0xff) - raised
 			}
@@ -91,8 +113,12 @@ func headsPlainly(m *Model, normal string) (all counters) {
 }
 
 func blocksPlainly(r *requestReader, normal string, n int) []requestSpan {
-	blocks := make([]requestSpan, n)
+	blocks, often, i := make([]requestSpan, n), tooOften(normal), 0
 	RequestFeatures(normal, &r.Terms, func(block int, features []uint32, concepts uint64) {
+		if often[i] {
+			features = features[1:3] // the pairs
+		}
+		i++
 		for _, f := range features {
 			for q := range Questions {
 				blocks[block].weight[q] += int32(int8(r.weights[int(f)*Questions+q]))

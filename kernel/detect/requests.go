@@ -97,7 +97,7 @@ func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []r
 			end++
 		}
 		if end > from {
-			before := max(0, from-1)
+			before := max(0, from-WindowBlocks) // the words that it looks back at
 			r.read(normal, normal.text[begins[before]:], (from-before)*BlockWords, blocks[from:end], search)
 		}
 		from = end + 1
@@ -106,14 +106,16 @@ func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []r
 }
 
 // read reads the blocks that begin after some words of a text, which is a part of normal. The
-// sums are those over [RequestFeatures].
+// sums are those over [RequestFeatures], without the words that come too often.
 func (r *requestReader) read(normal *derived, text string, skipped int, blocks []requestSpan, search *termSearch) {
 	s := NewScanner(text, r.lexicon)
 	search.terms, search.blocks = &r.Terms, blocks
 	var words requestWords
+	var recent recentWords
 	for range skipped {
 		s.Next()
 		words.pairs(s)
+		recent.add(s.hash)
 	}
 	for n := range len(blocks) * BlockWords {
 		if !s.Next() {
@@ -129,7 +131,9 @@ func (r *requestReader) read(normal *derived, text string, skipped int, blocks [
 			w = &first
 		}
 		b := &blocks[n/BlockWords]
-		b.merge(w.requestSpan)
+		if b.concepts |= w.concepts; !recent.add(s.hash) {
+			b.merge(w.requestSpan)
+		}
 		b.merge(r.sum(words.pairs(s)))
 		search.add(s, w, n/BlockWords)
 	}

@@ -62,6 +62,7 @@ type reading struct {
 	count  int32             // how many these are
 	known  [Hidden / 8]lanes // hidden of the words of the block that the lexicon has
 	words  int32             // how many these are
+	recent recentWords
 	whole  counters
 	ring   [WindowBlocks]counters
 	blocks int
@@ -160,22 +161,28 @@ func (m *Model) spell(s *Scanner) (w wordSums) {
 // add reads the next word.
 func (r *reading) add(s *Scanner) {
 	pairs := s.joined()
+	if r.count+int32(len(pairs)) > maxAdded { //nolint:gosec // G115: at most three
+		r.settle()
+	}
+	for _, f := range pairs {
+		r.spelt.add(r.m.rows[f])
+	}
+	r.count += int32(len(pairs)) //nolint:gosec // G115: as above
+	if r.recent.add(s.hash) {
+		return
+	}
 	w := r.m.spelled.of(s)
 	if w == nil {
 		first := r.m.spell(s)
 		r.m.spelled.keep(s, first)
 		w = &first
 	}
-	n := w.count + int32(len(pairs)) //nolint:gosec // G115: at most three
-	if r.count+n > maxAdded {
+	if r.count+w.count > maxAdded {
 		r.settle()
 	}
 	r.spelt.even += w.rows.even
 	r.spelt.odd += w.rows.odd
-	for _, f := range pairs {
-		r.spelt.add(r.m.rows[f])
-	}
-	r.count += n
+	r.count += w.count
 	entry := s.Entry()
 	if entry < 0 {
 		r.addUnknown(s.Subwords())
