@@ -30,14 +30,14 @@ run:
 test: deps
 ifdef COVER
 	rm -rf $(COVER) && mkdir -p $(COVER)/pure $(COVER)/rest
-	$(GO) test -timeout 40m -cover -covermode set $(PURE) -args -test.gocoverdir=$(abspath $(COVER))/pure
-	CGO_ENABLED=1 $(GO) test -race -timeout 40m $(PURE)
-	CGO_ENABLED=1 LEX_COVER=$(abspath $(COVER))/rest $(GO) test -race -timeout 40m -cover $$($(GO) list ./... | grep -v -e /kernel -e /wire) -args -test.gocoverdir=$(abspath $(COVER))/rest
+	$(GO) test -timeout 60m -cover -covermode set $(PURE) -args -test.gocoverdir=$(abspath $(COVER))/pure
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m $(PURE)
+	CGO_ENABLED=1 LEX_COVER=$(abspath $(COVER))/rest $(GO) test -race -timeout 60m -cover $$($(GO) list ./... | grep -v -e /kernel -e /wire) -args -test.gocoverdir=$(abspath $(COVER))/rest
 else
-	$(GO) test -timeout 40m $(PURE)
-	CGO_ENABLED=1 $(GO) test -race -timeout 40m ./...
+	$(GO) test -timeout 60m $(PURE)
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 endif
-	cd guards/onnx && CGO_ENABLED=1 $(GO) test -race -timeout 40m ./...
+	cd guards/onnx && CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 
 # cover runs the tests and prints the total and the ten files least covered, with
 # what the end-to-end tests reach in the binary.
