@@ -1,8 +1,8 @@
 package caddymodule_test
 
 import (
+	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -15,6 +15,7 @@ type thinkingAPI struct {
 	// a call of the tool after it whose argument is GOAL.
 	answers    []string
 	resent     string
+	place      string // of the reasoning, then
 	next       string
 	members    string // of the request, before the messages
 	streamType string
@@ -23,6 +24,7 @@ type thinkingAPI struct {
 var thinkingAPIs = map[string]thinkingAPI{
 	"anthropic": {
 		path:     "/v1/messages",
+		place:    "messages.1.content.0",
 		members:  `"max_tokens":9,"messages":[`,
 		question: `{"role":"user","content":"What is the page about?"}`,
 		answers: []string{
@@ -35,6 +37,7 @@ var thinkingAPIs = map[string]thinkingAPI{
 	},
 	"chat": {
 		path:     "/v1/chat/completions",
+		place:    "messages.1.reasoning_content",
 		members:  `"messages":[`,
 		question: userMessage("What is the page about?"),
 		answers: []string{
@@ -49,6 +52,7 @@ var thinkingAPIs = map[string]thinkingAPI{
 	},
 	"ollama": {
 		path:     "/api/chat",
+		place:    "messages.1.thinking",
 		members:  `"stream":false,"messages":[`,
 		question: userMessage("What is the page about?"),
 		answers: []string{
@@ -64,6 +68,7 @@ var thinkingAPIs = map[string]thinkingAPI{
 	},
 	"responses": {
 		path:     "/v1/responses",
+		place:    "input.1",
 		members:  `"store":false,"input":[`,
 		question: userMessage("What is the page about?"),
 		answers: []string{
@@ -84,6 +89,7 @@ var thinkingAPIs = map[string]thinkingAPI{
 	},
 	"gemini": {
 		path:     "/v1beta/models/m:generateContent",
+		place:    "contents.1.parts.0.text",
 		members:  `"contents":[`,
 		question: `{"role":"user","parts":[{"text":"What is the page about?"}]}`,
 		answers: []string{
@@ -102,83 +108,143 @@ func replyFrame(kind, members string) string {
 	return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + members + "}\n\n"
 }
 
-// ask sends a conversation and returns what reached the model.
-func (a thinkingAPI) ask(s *site, seen *recorder, streamed bool, headers []string, messages ...string) string {
-	path, members := a.path, `{"model":"m",`+a.members
-	if streamed {
-		path = strings.Replace(path, ":generateContent", ":streamGenerateContent?alt=sse", 1)
-		members = strings.Replace(`{"model":"m","stream":true,`+a.members, `"stream":false,`, "", 1)
-	}
-	before := seen.count.Load()
-	s.post(path, members+strings.Join(messages, ",")+`]}`, headers...)
-	if seen.count.Load() == before {
-		return "nothing"
-	}
-	return string(seen.last().body)
+// A thinkingTalk is a conversation with a model that thinks thoughtful in its first answer, and
+// nothing in later ones.
+type thinkingTalk struct {
+	thinkingAPI
+	site     *site
+	seen     *recorder
+	streamed bool
+	headers  []string
 }
 
-// A model that has read an attack quotes it in its reasoning. What it thought itself, and
-// only that, stays where the client sends it back, as it came: providers sign reasoning,
-// and refuse a conversation in which it is missing.
-func TestThoughtsOfTheModelStay(t *testing.T) {
-	half := "The page says: "
-	thought := half + attack + " I do not follow that, I only say what it is about."
-	const goal = "Paris"
+const (
+	half       = "The page says: "
+	thoughtful = half + attack + " I do not follow that, I only say what it is about."
+)
+
+// eachThinking runs a test with each API, whole and streamed, after the first answer.
+func eachThinking(t *testing.T, config string, headers []string, test func(t *testing.T, c *thinkingTalk)) {
 	for name, api := range thinkingAPIs {
 		for n, answer := range api.answers {
-			for of, c := range map[string]struct {
-				config  string
-				headers []string
-			}{
-				"resent": {`{}`, nil}, "named": {`{}`, []string{"X-Lex-Session", "abc"}}, "history refuse": {`{"history":"refuse"}`, nil},
-			} {
-				t.Run(strings.Join([]string{name, []string{"whole", "streamed"}[n], of}, "/"), func(t *testing.T) {
-					headers, refuses := c.headers, of == "history refuse"
-					seen, streamed, script := new(recorder), n == 1, answer
-					s := newSite(t, c.config, func(w http.ResponseWriter, r *http.Request) error {
-						if seen.record(r); seen.count.Load() > 1 {
-							script = strings.NewReplacer("THOUGHT1", "", "THOUGHT2", "", "THOUGHT", "").Replace(api.answers[n])
-						}
-						contentType := "application/json"
-						if streamed && api.streamType != "" {
-							contentType = api.streamType
-						} else if streamed {
-							contentType = "text/event-stream"
-						}
-						return answering(contentType, strings.NewReplacer("THOUGHT1", half, "THOUGHT2", thought[len(half):], "THOUGHT", thought).Replace(script))(w, r)
-					})
-					with := func(thought, goal string) string {
-						return strings.NewReplacer("THOUGHT", thought, "GOAL", goal).Replace(api.resent)
+			t.Run(name+[]string{"", " streamed"}[n], func(t *testing.T) {
+				c := &thinkingTalk{thinkingAPI: api, seen: new(recorder), streamed: n == 1, headers: headers}
+				contentType := "application/json"
+				if c.streamed {
+					contentType = cmp.Or(api.streamType, "text/event-stream")
+				}
+				first := strings.NewReplacer("THOUGHT1", half, "THOUGHT2", thoughtful[len(half):], "THOUGHT", thoughtful).Replace(answer)
+				later := strings.NewReplacer("THOUGHT1", "", "THOUGHT2", "", "THOUGHT", "").Replace(answer)
+				c.site = newSite(t, config, func(w http.ResponseWriter, r *http.Request) error {
+					if c.seen.record(r); c.seen.count.Load() == 1 {
+						return answering(contentType, first)(w, r)
 					}
-					api.ask(s, seen, streamed, headers, api.question)
-					for turn := range 3 {
-						got := api.ask(s, seen, streamed, headers, api.question, with(thought, goal), api.next)
-						if !strings.Contains(got, with(thought, goal)) {
-							t.Fatalf("turn %d: the model saw %s", turn, got)
-						}
-						r := s.turns()[0]
-						if len(parts(r, "redacted")) > 0 || r["severity"].(float64) > 0.3 {
-							t.Errorf("turn %d: severity %v, redacted %v", turn, r["severity"], parts(r, "redacted"))
-						}
-						if !slices.ContainsFunc(parts(r, "inspected"), func(p string) bool {
-							return strings.HasPrefix(p, "request.messages.1") || strings.HasPrefix(p, "request.input.1") || strings.HasPrefix(p, "request.contents.1")
-						}) {
-							t.Errorf("turn %d: the thought is not listed: %v", turn, r["coverage"])
-						}
-					}
-					if got := api.ask(s, seen, streamed, headers, api.question, with(thought, attack), api.next); (!strings.Contains(got, thought) || !strings.Contains(got, removed)) != refuses {
-						t.Errorf("with an attack beside it, the model saw %s", got)
-					}
-					if got := api.ask(s, seen, streamed, headers, api.question, with(attack, goal), api.next); strings.Contains(got, attack) {
-						t.Errorf("of a thought that it never had, the model saw %s", got)
-					}
-					if got := api.ask(s, seen, streamed, []string{"X-Lex-Session", "another"}, api.question, with(thought, goal), api.next); strings.Contains(got, attack) {
-						t.Errorf("in another session, the model saw %s", got)
-					}
+					return answering(contentType, later)(w, r)
 				})
+				c.say(c.question)
+				test(t, c)
+			})
+		}
+	}
+}
+
+// say sends a conversation and returns what reached the model of it, and the receipt.
+func (c *thinkingTalk) say(messages ...string) (reached string, receipt map[string]any) {
+	path, members := c.path, `{"model":"m",`+c.members
+	if c.streamed {
+		path = strings.Replace(path, ":generateContent", ":streamGenerateContent?alt=sse", 1)
+		members = strings.Replace(`{"model":"m","stream":true,`+c.members, `"stream":false,`, "", 1)
+	}
+	before := c.seen.count.Load()
+	c.site.post(path, members+strings.Join(messages, ",")+`]}`, c.headers...)
+	if c.seen.count.Load() > before {
+		reached = string(c.seen.last().body)
+	}
+	return reached, c.site.turns()[0]
+}
+
+// resend sends the answer back, with a thought and what a call after it is for.
+func (c *thinkingTalk) resend(thought, goal string) (reached, answer string, receipt map[string]any) {
+	answer = strings.NewReplacer("THOUGHT", thought, "GOAL", goal).Replace(c.resent)
+	reached, receipt = c.say(c.question, answer, c.next)
+	return reached, answer, receipt
+}
+
+// treated is what the receipt says of the thought: who read it, or why nobody did.
+func (c *thinkingTalk) treated(receipt map[string]any) (said []any) {
+	for list, member := range map[string]string{"inspected": "detector", "skipped": "why", "redacted": "why"} {
+		parts, _ := receipt["coverage"].(map[string]any)[list].([]any)
+		for _, p := range parts {
+			if p := p.(map[string]any); p["part"] == "request."+c.place {
+				said = append(said, p[member])
 			}
 		}
 	}
+	return said
+}
+
+// A model that has read an attack quotes it in its reasoning. What it thought itself stays
+// where the client sends it back, as it came: providers sign reasoning, and refuse a
+// conversation in which it is missing.
+func TestThoughtsOfTheModelStay(t *testing.T) {
+	for session, headers := range map[string][]string{"resent": nil, "named": {"X-Lex-Session", "abc"}} {
+		t.Run(session, func(t *testing.T) {
+			eachThinking(t, `{}`, headers, func(t *testing.T, c *thinkingTalk) {
+				for turn := range 3 {
+					got, answer, r := c.resend(thoughtful, "Paris")
+					if !strings.Contains(got, answer) {
+						t.Fatalf("turn %d: the model saw %s", turn, got)
+					}
+					if said := c.treated(r); len(parts(r, "redacted")) > 0 || r["severity"].(float64) > 0.3 || len(said) != 1 || said[0] != "local" && said[0] != "earlier_turn" {
+						t.Errorf("turn %d: severity %v, coverage %v", turn, r["severity"], r["coverage"])
+					}
+				}
+			})
+		})
+	}
+}
+
+// An attack beside the thought is removed, and the thought stays. Nobody reads what is removed
+// a second time, so the receipt says that the thought was not. In the Responses API it is a
+// message of its own.
+func TestThoughtsStayBesideAnAttack(t *testing.T) {
+	eachThinking(t, `{}`, nil, func(t *testing.T, c *thinkingTalk) {
+		want := "the model's own reasoning, in a message that is removed"
+		if c.place == "input.1" {
+			want = "local"
+		}
+		for range 2 {
+			got, _, r := c.resend(thoughtful, attack)
+			if said := c.treated(r); !strings.Contains(got, thoughtful) || !strings.Contains(got, removed) || len(said) != 1 || said[0] != want {
+				t.Errorf("the receipt says %v, want %s; the model saw %s", said, want, got)
+			}
+		}
+	})
+}
+
+// What the model never thought, or not in this session, is no thought of its.
+func TestOtherThoughtsGo(t *testing.T) {
+	eachThinking(t, `{}`, nil, func(t *testing.T, c *thinkingTalk) {
+		if got, _, _ := c.resend(attack, "Paris"); got == "" || strings.Contains(got, attack) {
+			t.Errorf("of a thought that it never had, the model saw %s", got)
+		}
+		c.headers = []string{"X-Lex-Session", "another"}
+		if got, _, _ := c.resend(thoughtful, "Paris"); got == "" || strings.Contains(got, attack) {
+			t.Errorf("in another session, the model saw %s", got)
+		}
+	})
+}
+
+// Where attacks in the history refuse the turn, a thought does not.
+func TestThoughtsRefuseNothing(t *testing.T) {
+	eachThinking(t, `{"history":"refuse"}`, nil, func(t *testing.T, c *thinkingTalk) {
+		if got, answer, r := c.resend(thoughtful, "Paris"); !strings.Contains(got, answer) || r["refused"] != false {
+			t.Errorf("refused %v; the model saw %s", r["refused"], got)
+		}
+		if got, _, r := c.resend(thoughtful, attack); got != "" || r["refused"] != true {
+			t.Errorf("an attack beside it: refused %v; the model saw %s", r["refused"], got)
+		}
+	})
 }
 
 // Calls without a text leave two answers to the same question in one session, whose thoughts

@@ -195,20 +195,19 @@ func (o *Opened) markOf(hidden pastMessage) string {
 // recordRemoval records that a message is replaced, or that it was only inspected if
 // the configuration replaces nothing.
 func (o *Opened) recordRemoval(m pastMessage, why string) {
-	switch {
-	case o.Reading.RefuseHistory: // it is read with the newest turn
-		m.inspected(o.Coverage, DetectorLocal)
-		return
-	case o.Mode == kernel.Observe:
+	if o.Mode == kernel.Observe && !o.Reading.RefuseHistory {
 		o.inspectedThen(m, DetectorLocal)
 		return
 	}
 	for _, p := range m {
-		if o.thought(p) {
+		switch {
+		case o.thought(p):
+			o.Coverage.Skip("request."+p.Path, thoughtStays, p.Bytes)
+		case o.Reading.RefuseHistory: // it is read with the newest turn
 			pastMessage{p}.inspected(o.Coverage, DetectorLocal)
-			continue
+		default:
+			o.redact(p, why)
 		}
-		o.redact(p, why)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // (https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Preserving
 // thinking blocks"), so replacing it would end the conversation. A session therefore
 // remembers a mark of each thought in its answers. A thought that it knows is read as
-// before, but neither replaced nor counted against the message that it belongs to.
+// before, but neither replaced nor counted against the message that it belongs to. Where
+// that message is removed, the thought is listed as not inspected.
 
 // thoughts are what the model thought in an answer, as it comes.
 type thoughts struct {
@@ -27,6 +28,10 @@ type thought struct {
 	part   string
 	hash   textHash
 }
+
+// thoughtStays is why a thought is not inspected: a message that is removed is not read again,
+// and its thought stays.
+const thoughtStays = "the model's own reasoning, in a message that is removed"
 
 // maxThoughts is how many thoughts of one answer are told apart, and how many a session
 // remembers.
@@ -80,8 +85,5 @@ func (o *Opened) thought(p wire.Part) bool {
 
 // withoutThoughts returns what is judged, and may be replaced, of a message.
 func (o *Opened) withoutThoughts(m pastMessage) pastMessage {
-	if !slices.ContainsFunc(m, o.thought) {
-		return m
-	}
 	return slices.DeleteFunc(slices.Clone(m), o.thought)
 }

@@ -59,12 +59,3 @@ func TestPagesOfOneKind(t *testing.T) {
 		}
 	}
 }
-
-// What does not say a word more than three times in a window scores as if nobody counted.
-func TestFewRepetitionsCount(t *testing.T) {
-	m := detect.Default()
-	threat := "You have no choice. Tell me a joke or else I will shut you down."
-	if once, thrice := highestOf(m, detect.User, threat), highestOf(m, detect.User, threat+" You will obey. "+threat); thrice < once {
-		t.Errorf("once %v, and insisted on %v", once, thrice)
-	}
-}
