@@ -10,7 +10,7 @@ import (
 )
 
 // Explanation says why a text scores as it does: what the halves of the model add for the
-// head that speaks loudest, in the window of the text where it does. A long text also
+// head that speaks loudest, in the window or sentence of the text where it does. A long text also
 // counts as a whole, which may score higher than any window; that is not explained.
 type Explanation struct {
 	Head   Head
@@ -52,22 +52,15 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 		short := Explanation{Score: -1} // of a text that fits into one window: its end is its whole
 		r.window = func(_, window counters, text string) {
 			e := m.explained(&window, rule)
-			logits := m.logits(&window)
-			reader, questions := m.readerOf(&window, &logits)
-			for q, asked := range questions {
-				if asked {
-					if f := m.explainedRequest(reader, Question(q), text, rule); f.Score > e.Score {
-						e = f
-					}
-				}
-			}
 			e.Window = strings.TrimSpace(text)
+			m.explainRequests(&e, &window, text, rule)
 			if r.blocks < WindowBlocks {
 				short = e
 			} else if e.Score > best.Score {
 				best = e
 			}
 		}
+		r.readers = func(span counters, text string) { m.explainRequests(&best, &span, text, rule) }
 		r.read(unrepeated(view.from), nil)
 		if r.blocks < WindowBlocks && short.Score > best.Score {
 			best = short
@@ -104,7 +97,21 @@ func (m *Model) explained(t *counters, rule bool) (e Explanation) {
 	return e
 }
 
-// explainedRequest explains what a reader says of a window.
+// explainRequests puts what a reader says of a span in the place of an explanation, if it is
+// louder.
+func (m *Model) explainRequests(e *Explanation, t *counters, text string, rule bool) {
+	reader, questions := m.readerOf(t, nil)
+	for q, asked := range questions {
+		if asked {
+			if f := m.explainedRequest(reader, Question(q), text, rule); f.Score > e.Score {
+				*e = f
+				e.Window = strings.TrimSpace(text)
+			}
+		}
+	}
+}
+
+// explainedRequest explains what a reader says of a span.
 func (m *Model) explainedRequest(reader *requestReader, q Question, text string, rule bool) Explanation {
 	span := reader.whole(text)
 	e := Explanation{Head: q.Head(), Spelling: reader.spelling(span, q), reader: reader, question: q}

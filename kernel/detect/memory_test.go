@@ -62,15 +62,15 @@ func FuzzRemembered(f *testing.F) {
 			if want := headsPlainly(m, normal.text); r.whole.weight != want.weight || r.whole.n != want.n || r.whole.foreign != want.foreign {
 				t.Fatalf("%q: %v, want %v", text, r.whole, want)
 			}
-			wanted := make([]bool, r.blocks)
+			wanted := make([]bool, len(r.pieces))
 			for i := range wanted {
 				wanted[i] = chosen>>(i%64)&1 == 1
 			}
 			for _, reader := range []*requestReader{&m.english, &m.other} {
-				blocks := reader.blocks(normal, r.begins, wanted)
-				for i, want := range blocksPlainly(reader, normal.text, r.blocks) {
-					if wanted[i] && blocks[i] != want {
-						t.Fatalf("%q, block %d: %v, want %v", text, i, blocks[i], want)
+				spans := reader.pieces(normal, r.pieces, wanted)
+				for i, want := range spansPlainly(reader, normal.text, r.pieces) {
+					if wanted[i] && spans[i] != want {
+						t.Fatalf("%q, piece %d: %v, want %v", text, i, spans[i], want)
 					}
 				}
 			}
@@ -112,22 +112,28 @@ func headsPlainly(m *Model, normal string) (all counters) {
 	return all
 }
 
-func blocksPlainly(r *requestReader, normal string, n int) []requestSpan {
-	blocks, often, i := make([]requestSpan, n), tooOften(normal), 0
-	RequestFeatures(normal, &r.Terms, func(block int, features []uint32, concepts uint64) {
+func spansPlainly(r *requestReader, normal string, pieces []piece) []requestSpan {
+	spans, often, i := make([]requestSpan, len(pieces)), tooOften(normal), 0
+	of, left := 0, pieces[0].words
+	RequestFeatures(normal, &r.Terms, func(_ int, features []uint32, concepts uint64) {
+		for left == 0 {
+			of++
+			left = pieces[of].words
+		}
+		left--
 		if often[i] {
 			features = features[1:3] // the pairs
 		}
 		i++
 		for _, f := range features {
 			for q := range Questions {
-				blocks[block].weight[q] += int32(int8(r.weights[int(f)*Questions+q]))
+				spans[of].weight[q] += int32(int8(r.weights[int(f)*Questions+q]))
 			}
-			blocks[block].n++
+			spans[of].n++
 		}
-		blocks[block].concepts |= concepts
+		spans[of].concepts |= concepts
 	})
-	return blocks
+	return spans
 }
 
 // Two words of one hash have one place, which the first one keeps.

@@ -86,30 +86,34 @@ func (s *requestSpan) merge(o requestSpan) {
 	s.concepts |= o.concepts
 }
 
-// blocks reads the wanted blocks of a normalised text, of which begins says where each one is.
-func (r *requestReader) blocks(normal *derived, begins []int, wanted []bool) []requestSpan {
-	blocks := make([]requestSpan, len(begins))
+// pieces reads the wanted pieces of a normalised text.
+func (r *requestReader) pieces(normal *derived, pieces []piece, wanted []bool) []requestSpan {
+	spans := make([]requestSpan, len(pieces))
 	search := newTermSearch()
 	defer termSearches.Put(search)
-	for from := 0; from < len(blocks); {
+	for from := 0; from < len(pieces); {
 		end := from
-		for end < len(blocks) && wanted[end] {
+		for end < len(pieces) && wanted[end] {
 			end++
 		}
 		if end > from {
-			before := max(0, from-WindowBlocks) // the words that it looks back at
-			r.read(normal, normal.text[begins[before]:], (from-before)*BlockWords, blocks[from:end], search)
+			before, skipped := from, 0 // the words that it looks back at
+			for before > 0 && skipped < mostLookedBack {
+				before--
+				skipped += pieces[before].words
+			}
+			r.read(normal, normal.text[pieces[before].begin:], skipped, pieces[from:end], spans[from:end], search)
 		}
 		from = end + 1
 	}
-	return blocks
+	return spans
 }
 
-// read reads the blocks that begin after some words of a text, which is a part of normal. The
+// read reads the pieces that begin after some words of a text, which is a part of normal. The
 // sums are those over [RequestFeatures], without the words that come too often.
-func (r *requestReader) read(normal *derived, text string, skipped int, blocks []requestSpan, search *termSearch) {
+func (r *requestReader) read(normal *derived, text string, skipped int, pieces []piece, spans []requestSpan, search *termSearch) {
 	s := NewScanner(text, r.lexicon)
-	search.terms, search.blocks = &r.Terms, blocks
+	search.terms, search.spans = &r.Terms, spans
 	var words requestWords
 	var recent recentWords
 	for range skipped {
@@ -117,25 +121,28 @@ func (r *requestReader) read(normal *derived, text string, skipped int, blocks [
 		words.pairs(s)
 		recent.add(s.hash)
 	}
-	for n := range len(blocks) * BlockWords {
-		if !s.Next() {
-			break
+	n := 0
+	for i, p := range pieces {
+		b := &spans[i]
+		for range p.words {
+			if !s.Next() {
+				break
+			}
+			if n++; n%contextIntervalWords == 0 {
+				normal.checkContext()
+			}
+			w := r.spelled.of(s)
+			if w == nil {
+				first := r.spell(s, &words)
+				r.spelled.keep(s, first)
+				w = &first
+			}
+			if b.concepts |= w.concepts; !recent.add(s.hash) {
+				b.merge(w.requestSpan)
+			}
+			b.merge(r.sum(words.pairs(s)))
+			search.add(s, w, i)
 		}
-		if n%contextIntervalWords == 0 {
-			normal.checkContext()
-		}
-		w := r.spelled.of(s)
-		if w == nil {
-			first := r.spell(s, &words)
-			r.spelled.keep(s, first)
-			w = &first
-		}
-		b := &blocks[n/BlockWords]
-		if b.concepts |= w.concepts; !recent.add(s.hash) {
-			b.merge(w.requestSpan)
-		}
-		b.merge(r.sum(words.pairs(s)))
-		search.add(s, w, n/BlockWords)
 	}
 	search.end(s)
 }
@@ -163,15 +170,9 @@ func (r *requestReader) sum(features []uint32) (span requestSpan) {
 }
 
 // whole reads a text as one span.
-func (r *requestReader) whole(normal string) (whole requestSpan) {
-	blocks := make([]requestSpan, 1+len(normalWords(normal))/BlockWords)
-	search := newTermSearch()
-	defer termSearches.Put(search)
-	r.read(newText(normal), normal, 0, blocks, search)
-	for _, b := range blocks {
-		whole.merge(b)
-	}
-	return whole
+func (r *requestReader) whole(normal string) requestSpan {
+	all := []piece{{words: len(normalWords(normal))}}
+	return r.pieces(newText(normal), all, []bool{true})[0]
 }
 
 func (r *requestReader) logit(s requestSpan, q Question) float64 {

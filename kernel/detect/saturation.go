@@ -9,9 +9,12 @@ package detect
 // mostRecent is how often a word counts within the length of a window.
 const mostRecent = 3
 
+// mostLookedBack is how many words back a word still counts.
+const mostLookedBack = WindowBlocks * BlockWords
+
 // recentWords are the words of the last window's length, by their hashes.
 type recentWords struct {
-	words [WindowBlocks * BlockWords]uint32
+	words [mostLookedBack]uint32
 	slots [1 << 8]uint8 // how many of them there are with these last eight bits
 	seen  int           // words that were ever added
 }

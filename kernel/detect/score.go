@@ -9,7 +9,7 @@ const (
 	BlockWords   = 12
 	WindowBlocks = 3
 
-	usualBlock = 64 // bytes of a block in most texts
+	usualPiece = 40 // bytes of a piece in most texts
 )
 
 // counters are the sums over the features and words of a span. They are integers,
@@ -57,27 +57,41 @@ func (t *counters) replace(out, in *counters) {
 // reading is one pass over a text: what was seen so far, and the last blocks.
 type reading struct {
 	m      *Model
-	block  counters          // up to the last word, but for spelt and known
+	piece  counters          // up to the last word, but for spelt and known
 	spelt  lanes             // of the last features
 	count  int32             // how many these are
-	known  [Hidden / 8]lanes // hidden of the words of the block that the lexicon has
+	known  [Hidden / 8]lanes // hidden of the words of the piece that the lexicon has
 	words  int32             // how many these are
+	pieces []piece
 	recent recentWords
 	whole  counters
 	ring   [WindowBlocks]counters
+	firsts [WindowBlocks]int // of these blocks, their first pieces
 	blocks int
+	first  int            // piece of the next block
 	noise  int            // bytes of blocks that are no language
 	best   [Heads]float64 // logits
 	tail   float64        // injection logit of the last window
+
+	block, sentence counters // up to the last piece
+	sentenceFirst   int      // its first piece
 
 	asked []askedSpan // what the readers of [Languages] are asked about
 
 	// window, if it is not nil, is called with each block, with the window that ends
 	// with it and with the window's text. The text begins where the blocks of ring do.
-	// It gets values, because a reading that it had pointers to would be on the heap.
-	window func(block, window counters, text string)
-	begins []int    // of the blocks in the text
-	last   counters // the window that ends with the block
+	// Then nobody asks the readers, but readers, if it is not nil, is called with what
+	// they alone would be asked about. Both get values, because a reading that they had
+	// pointers to would be on the heap.
+	window  func(block, window counters, text string)
+	readers func(span counters, text string)
+	last    counters // the window that ends with the block
+}
+
+// piece is a run of words. Blocks and sentences are made of whole pieces.
+type piece struct {
+	begin int // in the text
+	words int
 }
 
 // score returns the heads' probabilities for a normalised text, each the
@@ -109,11 +123,14 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	return p, tail, r.noise
 }
 
-// read goes through the words, block by block.
+// read goes through the words, by pieces, of which it makes blocks and sentences.
 func (r *reading) read(normal *derived, meaning *projection) {
-	s := NewScanner(normal.text, r.m.lexicon)
-	r.begins = make([]int, 0, 2+len(normal.text)/usualBlock)
-	unknowns, inBlock, from := 0, 0, 0
+	text := normal.text
+	s := NewScanner(text, r.m.lexicon)
+	r.pieces = make([]piece, 1, 2+len(text)/usualPiece)
+	sentences := newSentences(normal)
+	bySentence := r.window == nil || r.readers != nil
+	unknowns, inBlock, spoken, from := 0, 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
 		if s.Entry() < 0 {
@@ -126,19 +143,29 @@ func (r *reading) read(normal *derived, meaning *projection) {
 		if words%contextIntervalWords == 0 {
 			normal.checkContext()
 		}
-		if words%BlockWords == 0 {
-			to := len(normal.text) - len(s.text)
-			r.close(normal.text, from, to)
+		to := len(text) - len(s.text)
+		spoken++
+		ends := bySentence && spoken >= shortestSentence && sentences.end(to)
+		if ends || inBlock == BlockWords {
+			r.cut(to)
+		}
+		if ends {
+			r.endSentence(text, to, spoken)
+			spoken = 0
+		}
+		if inBlock == BlockWords {
+			r.close(text, to)
 			if unknowns >= strange {
-				r.noise += voiceless(normal.text[from:to])
+				r.noise += voiceless(text[from:to])
 			}
 			unknowns, inBlock, from = 0, 0, to
 		}
 	}
 	if inBlock > 0 {
-		r.close(normal.text, from, len(normal.text))
+		r.cut(len(text))
+		r.close(text, len(text))
 		if unknowns*BlockWords >= strange*inBlock {
-			r.noise += voiceless(normal.text[from:])
+			r.noise += voiceless(text[from:])
 		}
 	}
 }
@@ -160,6 +187,7 @@ func (m *Model) spell(s *Scanner) (w wordSums) {
 
 // add reads the next word.
 func (r *reading) add(s *Scanner) {
+	r.pieces[len(r.pieces)-1].words++
 	pairs := s.joined()
 	if r.count+int32(len(pairs)) > maxAdded { //nolint:gosec // G115: at most three
 		r.settle()
@@ -192,18 +220,18 @@ func (r *reading) add(s *Scanner) {
 	for k, x := range &known.hidden {
 		r.known[k].add(x)
 	}
-	r.block.total += int32(known.weight)
+	r.piece.total += int32(known.weight)
 	r.words++
 }
 
 // settle counts what spelt has.
 func (r *reading) settle() {
 	sums := r.spelt.sums(r.count)
-	for h := range r.block.weight {
-		r.block.weight[h] += sums[h]
+	for h := range r.piece.weight {
+		r.piece.weight[h] += sums[h]
 	}
-	r.block.foreign += sums[foreignLane]
-	r.block.n += r.count
+	r.piece.foreign += sums[foreignLane]
+	r.piece.n += r.count
 	r.spelt, r.count = lanes{}, 0
 }
 
@@ -216,41 +244,66 @@ func (r *reading) addUnknown(subwords []uint32) {
 			sum.add(r.m.subword(g).hidden[k])
 		}
 		for i, x := range sum.sums(n) {
-			r.block.hidden[8*k+i] += x / n
+			r.piece.hidden[8*k+i] += x / n
 		}
 	}
-	r.block.total += unknownWeight
+	r.piece.total += unknownWeight
 }
 
-// close ends a block, and looks at it, for instructions only, and through the
-// window that ends with it. (A request needs more than twelve words around it
-// to be understood, an instruction that has no place does not.) The block is
-// text[from:to].
-func (r *reading) close(text string, from, to int) {
+// cut ends a piece. The next one begins there.
+func (r *reading) cut(there int) {
+	if r.pieces[len(r.pieces)-1].words == 0 {
+		return
+	}
 	r.settle()
 	for k := range r.known {
 		sums := r.known[k].sums(r.words)
 		for i, x := range &sums {
-			r.block.hidden[8*k+i] += x
+			r.piece.hidden[8*k+i] += x
 		}
 	}
+	r.block.merge(&r.piece)
+	r.sentence.merge(&r.piece)
+	r.pieces = append(r.pieces, piece{begin: there})
+	r.piece, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
+}
+
+// close ends a block, and looks at it, for instructions only, and through the
+// window that ends with it. (A request needs more than twelve words around it
+// to be understood, an instruction that has no place does not.) It ends at to.
+func (r *reading) close(text string, to int) {
 	at := r.blocks % WindowBlocks
 	block := &r.ring[at]
 	r.last.replace(block, &r.block)
-	*block, r.begins = r.block, append(r.begins, from)
+	*block, r.block = r.block, counters{}
+	r.firsts[at], r.first = r.first, len(r.pieces)-1
 	r.blocks++
-	r.block, r.known, r.words = counters{}, [Hidden / 8]lanes{}, 0
+	first := r.firsts[r.blocks%WindowBlocks] // of the window
 	if r.window != nil {
-		r.window(*block, r.last, text[r.begins[max(0, r.blocks-WindowBlocks)]:to])
-		return
+		r.window(*block, r.last, text[r.pieces[first].begin:to])
+	} else {
+		r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
+		r.whole.merge(block)
+		if r.blocks >= WindowBlocks {
+			logits := r.raise(&r.last)
+			r.tail = logits[Injection]
+			r.ask(first, &r.last, &logits)
+		}
 	}
-	r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
-	r.whole.merge(block)
-	if r.blocks >= WindowBlocks {
-		logits := r.raise(&r.last)
-		r.tail = logits[Injection]
-		r.ask(r.blocks-WindowBlocks, &r.last, &logits)
+	if r.blocks >= 2 {
+		before := (at + WindowBlocks - 1) % WindowBlocks
+		two := r.ring[before]
+		two.merge(block)
+		r.askReaders(r.firsts[before], &two, text, to)
 	}
+}
+
+// endSentence ends a sentence of some words, and a piece.
+func (r *reading) endSentence(text string, to, words int) {
+	if words <= longestSentence {
+		r.askReaders(r.sentenceFirst, &r.sentence, text, to)
+	}
+	r.sentence, r.sentenceFirst = counters{}, len(r.pieces)-1
 }
 
 // raise lifts the best logits to those of t, which it returns.
@@ -276,6 +329,20 @@ func (m *Model) logits(t *counters) (out [Heads]float64) {
 			}
 		}
 	}
+	return out
+}
+
+// questioned returns the logits of the heads that a [Question] is asked for, and no others.
+func (m *Model) questioned(t *counters) (out [Heads]float64) {
+	root, scale := math.Sqrt(float64(t.n)), m.scale(t)
+	harm, identity := m.base(t, HarmRequest, root), m.base(t, Identity, root)
+	for k, sum := range &t.hidden {
+		if x := m.active(k, sum, scale); x > 0 {
+			harm += float64(x * m.out[k][HarmRequest])
+			identity += float64(x * m.out[k][Identity])
+		}
+	}
+	out[HarmRequest], out[Identity] = harm, identity
 	return out
 }
 

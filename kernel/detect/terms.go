@@ -195,10 +195,10 @@ func (t *Terms) from(letters []rune, begun termBeginning) (found uint64, open bo
 const longestEnding = 5
 
 // A termSearch finds the terms that do not end in the word in which they begin, while the
-// words of some blocks come.
+// words of some pieces come.
 type termSearch struct {
 	terms   *Terms
-	blocks  []requestSpan // that get the concepts
+	spans   []requestSpan // of the pieces, which get the concepts
 	letters []rune        // of the last words, as lettersOf gives them
 	begun   bool
 	apart   bool       // the last word is an ideograph
@@ -207,7 +207,7 @@ type termSearch struct {
 
 type openTerm struct {
 	termBeginning
-	block int
+	piece int
 }
 
 // searchedLetters is about how many letters are searched at once.
@@ -229,7 +229,7 @@ func newTermSearch() *termSearch {
 const farthest = maxTerm + longestEnding + 2
 
 // add goes on by the scanner's word, of which w says whether longer terms begin with it.
-func (q *termSearch) add(s *Scanner, w *requestWord, block int) {
+func (q *termSearch) add(s *Scanner, w *requestWord, piece int) {
 	if len(q.letters) > searchedLetters {
 		q.look(len(q.letters) - farthest)
 	}
@@ -238,11 +238,11 @@ func (q *termSearch) add(s *Scanner, w *requestWord, block int) {
 	case s.plain == "":
 		for i, r := range q.letters[at:] {
 			if i == 0 || !grows(r) {
-				q.open = append(q.open, openTerm{termStart(at + i), block})
+				q.open = append(q.open, openTerm{termStart(at + i), piece})
 			}
 		}
 	case w.open:
-		q.open = append(q.open, openTerm{termBeginning{at, s.n, w.hash}, block})
+		q.open = append(q.open, openTerm{termBeginning{at, s.n, w.hash}, piece})
 	}
 }
 
@@ -258,8 +258,8 @@ func (q *termSearch) follow(s *Scanner) (at int) {
 	return len(q.letters) - len(word)
 }
 
-// end looks for the rest, for which terms of the last block may end behind it, and makes the
-// search ready for other blocks.
+// end looks for the rest, for which terms of the last piece may end behind it, and makes the
+// search ready for other pieces.
 func (q *termSearch) end(s *Scanner) {
 	all := len(q.letters)
 	for len(q.open) > 0 && len(q.letters) < all+farthest && s.Next() {
@@ -274,7 +274,7 @@ func (q *termSearch) look(end int) {
 	n := 0
 	for ; n < len(q.open) && q.open[n].at < end; n++ {
 		concepts, _ := q.terms.from(q.letters, q.open[n].termBeginning)
-		q.blocks[q.open[n].block].concepts |= concepts
+		q.spans[q.open[n].piece].concepts |= concepts
 	}
 	q.open = slices.Delete(q.open, 0, n)
 	q.letters = slices.Delete(q.letters, 0, end)
