@@ -62,7 +62,7 @@ type Store struct {
 	failed atomic.Bool // the last batch could not be written
 	close  func() error
 	lacks  bool // see JournalLost
-	files  []openedFile
+	files  *files
 
 	// mu guards what follows. A batch holds it from its first change until all of it is
 	// durable, so that no read sees what could still be lost.
@@ -122,23 +122,6 @@ func Open(path string, opts Options) (*Store, error) {
 	s.writes = store.NewGroupCommit(s.writeBatch)
 	s.close = sync.OnceValue(s.shut)
 	return s, nil
-}
-
-// An openedFile is a file as it was when it was opened.
-type openedFile struct {
-	path string
-	info os.FileInfo
-}
-
-// checkFiles reports a file that was removed, moved away or replaced while it is open: what is
-// written to it is durable for nobody.
-func (s *Store) checkFiles() error {
-	for _, f := range s.files {
-		if now, err := os.Stat(f.path); err != nil || !os.SameFile(now, f.info) {
-			return fmt.Errorf("%w: its file or journal was removed, moved away or replaced", store.ErrRefused)
-		}
-	}
-	return nil
 }
 
 // checkThere reports a file that is not there, or is empty, although it must be there: because
@@ -263,13 +246,6 @@ func mapSize() int {
 // prepare creates what is missing in the file, takes in what the journal has, and loads the
 // windows.
 func (s *Store) prepare() error {
-	for _, name := range []string{s.db.Path(), s.journal.file.Name()} {
-		info, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		s.files = append(s.files, openedFile{name, info})
-	}
 	if err := s.db.Update(createBuckets); err != nil {
 		return err
 	}
@@ -277,6 +253,10 @@ func (s *Store) prepare() error {
 		return s.journal.recover(epochOf(tree))
 	}); err != nil {
 		return fmt.Errorf("%w; restore the file from a backup, or move its journal away, which loses the last turns", err)
+	}
+	var err error
+	if s.files, err = watchFiles(s.db, s.journal.file.Name()); err != nil {
+		return err
 	}
 	if err := s.begin(); err != nil {
 		return err
@@ -322,7 +302,10 @@ func (s *Store) shut() error {
 	s.writes.Close()
 	_ = s.mu.lock(context.Background())
 	defer s.mu.unlock()
-	err := s.begin()
+	err := s.files.check() // before anything is written into what may be another file
+	if err == nil {
+		err = s.begin()
+	}
 	if err == nil {
 		err = guarded(func() error { return s.tx.tree.Bucket(journalBucket).Delete(openKey) })
 	}
@@ -330,9 +313,8 @@ func (s *Store) shut() error {
 		err = s.commit()
 	}
 	s.undo()
-	err = errors.Join(err, s.checkFiles())
 	err = errors.Join(err, s.journal.close(err == nil)) // beside no file it keeps the next start from beginning a new log
-	err = errors.Join(err, s.db.Close())
+	err = errors.Join(err, s.files.close(), s.db.Close())
 	if err != nil {
 		return fmt.Errorf("closing the database: %w", unusable(err))
 	}
@@ -343,9 +325,6 @@ func (s *Store) shut() error {
 // shows only in a write, and more than a little, because a little finds room
 // between what is there.
 func (s *Store) Check(ctx context.Context) error {
-	if err := s.checkFiles(); err != nil && !s.closed.Load() {
-		return fmt.Errorf("checking: %w", err)
-	}
 	if !s.failed.Load() {
 		return s.view(ctx, "checking", func(*tx) error { return nil })
 	}
@@ -369,6 +348,9 @@ func (s *Store) view(ctx context.Context, doing string, read func(*tx) error) er
 	defer s.mu.unlock()
 	if s.closed.Load() {
 		return fmt.Errorf("%s: closed: %w", doing, store.ErrUnavailable)
+	}
+	if err := s.files.check(); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("%s: %w", doing, unusable(err))

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 
 	"github.com/caddy-lex/lex/store"
 )
@@ -25,7 +26,7 @@ func EraseUnseen(s *Store, key string) error {
 		return err
 	}
 	defer func() { s.tx = nil }()
-	return s.tx.tree.Commit()
+	return errors.Join(s.tx.tree.Commit(), s.files.note())
 }
 
 // Hold begins what looks to others like a batch that is being written, until it is released.

@@ -289,22 +289,40 @@ func copied(t *testing.T, from, to string) {
 	must(t, os.WriteFile(to, data, 0o600))
 }
 
-// A file that is removed, moved away or replaced while it is open takes no more turns, and says
-// so. Its journal stays when the store is closed, so that no new log is begun without a word.
+// A file that is removed, moved away, replaced, written over or cut while it is open takes no more
+// turns, and says so. Its journal stays when the store is closed, so that no new log is begun without a word.
 func TestFilesGoneWhileTheyAreOpen(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, path string){
-		"removed":     func(t *testing.T, path string) { must(t, os.Remove(path)) },
-		"moved away":  func(t *testing.T, path string) { must(t, os.Rename(path, path+".old")) },
-		"replaced":    func(t *testing.T, path string) { copied(t, path, path+".new"); must(t, os.Rename(path+".new", path)) },
-		"the journal": func(t *testing.T, path string) { must(t, os.Remove(path+".journal")) },
+		"removed":                  func(t *testing.T, path string) { must(t, os.Remove(path)) },
+		"moved away":               func(t *testing.T, path string) { must(t, os.Rename(path, path+".old")) },
+		"replaced":                 func(t *testing.T, path string) { copied(t, path, path+".new"); must(t, os.Rename(path+".new", path)) },
+		"the journal":              func(t *testing.T, path string) { must(t, os.Remove(path+".journal")) },
+		"written over by a backup": func(t *testing.T, path string) { copied(t, path+".backup", path) },
+		"written over by another": func(t *testing.T, path string) {
+			other := filepath.Join(t.TempDir(), "other.db")
+			s, err := bolt.Open(other, bolt.Options{})
+			must(t, err)
+			must(t, s.Close())
+			copied(t, other, path)
+		},
+		"emptied": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
+		"cut":     func(t *testing.T, path string) { must(t, os.Truncate(path, 8192)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lex.db")
 			s, err := bolt.Open(path, bolt.Options{})
 			must(t, err)
 			advanceTimes(t, s, "k0", 3)
+			must(t, s.Close())
+			copied(t, path, path+".backup")
+			s, err = bolt.Open(path, bolt.Options{})
+			must(t, err)
+			advanceTimes(t, s, "k0", 3)
 			must(t, s.Check(t.Context()))
 			lose(t, path)
+			if _, err := s.Session(t.Context(), "k0"); !errors.Is(err, store.ErrRefused) && (name == "emptied" || name == "cut") {
+				t.Errorf("reading: %v", err)
+			}
 			if _, err := advance(t.Context(), s, "k0"); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("a turn: %v", err)
 			}

@@ -92,9 +92,12 @@ func (s *Store) lookAt(ctx context.Context, doing string, read func(getter) erro
 func (s *Store) lookNow(read func(getter) error) (done bool, err error) {
 	s.recent.mu.RLock()
 	defer s.recent.mu.RUnlock()
+	if s.files.checkSize() != nil {
+		return false, nil // the other way tells what is wrong
+	}
 	tree, err := s.db.Begin(false)
 	if err != nil {
-		return false, nil // the other way tells what is wrong
+		return false, nil // as above
 	}
 	defer func() { _ = tree.Rollback() }() // nothing was changed
 	if tree.ID() != s.recent.tree {

@@ -28,7 +28,7 @@ type write func(*tx) error
 func (s *Store) writeBatch(batch []write) []error {
 	_ = s.mu.lock(context.Background())
 	defer s.mu.unlock()
-	if err := s.checkFiles(); err != nil {
+	if err := s.files.check(); err != nil {
 		return failBatch(batch, make([]error, len(batch)), err)
 	}
 	errs, err := s.runBatch(batch)
@@ -126,7 +126,8 @@ func (s *Store) commit() error {
 		s.tx = nil
 		s.recent.begin(id)
 	}
-	return err
+	// A commit that failed may have left its mark as well.
+	return errors.Join(err, s.files.note())
 }
 
 // failBatch answers every write that has no answer of its own.
