@@ -565,6 +565,9 @@ func (a *governedAnswer) answerFailure(err error) {
 		a.client.keepStatusHeaders()
 		a.replaceWith(refused, kernel.ProviderFailed, "no output")
 	default:
+		if err == nil && unhandled(a.r) {
+			a.logFailure(causeNoHandler)
+		}
 		a.replaceWith(errUpstream, kernel.ProviderFailed, "no output")
 	}
 }

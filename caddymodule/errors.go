@@ -274,6 +274,8 @@ const (
 	causeTimeout   = "timeout"
 	causeBrokenOff = "broken_off" // the answer, after its beginning
 	causeEncoding  = "encoding"   // an answer to a call of our own that cannot be decoded
+	causeNoText    = "no_text"    // an answer to a call of our own that has no text in the dialect
+	causeNoHandler = "no_handler" // no handler behind lex answered
 	causeOther     = "other"
 )
 
@@ -337,7 +339,7 @@ func isCancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context
 // logFailure writes the one line of a governed request that failed behind lex.
 // The error's text stays out of it, because it may hold an address or a query.
 func (g *request) logFailure(cause string) {
-	if cause != causeBrokenOff && cause != causeEncoding { // an answer had begun
+	if cause != causeBrokenOff && cause != causeEncoding && cause != causeNoText { // an answer had begun
 		g.handler.upstream.record(g.handler.logger, cause)
 	}
 	g.failure.Do(func() {

@@ -401,6 +401,9 @@ func (c *governCall) failed(outcome kernel.Outcome, err error) *apiError {
 	}
 	answer, ok := errors.AsType[*providerError](err)
 	if !ok {
+		if outcome == kernel.ProviderFailed {
+			c.logFailure(causeNoText) // unless something else was logged
+		}
 		return errProviders
 	}
 	c.failure.Do(func() {

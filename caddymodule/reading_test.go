@@ -152,6 +152,25 @@ func TestRecentShowsDecisions(t *testing.T) {
 	}
 }
 
+// The link to the next page leads there under a prefix, too.
+func TestRecentLinksUnderAPrefix(t *testing.T) {
+	p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "handle_path /llm/* {\nlex\n}\nrespond 404")
+	for range 3 {
+		p.send(http.MethodPost, "/llm/lex/govern", question, nil) // nobody answers it, and there is a receipt
+	}
+	pages := 0
+	for path := "/llm/audits/recent?limit=1"; path != ""; pages++ {
+		status, header, body := p.send(http.MethodGet, path, "", nil)
+		if status != http.StatusOK || pages < 3 && !strings.Contains(body, `"id"`) {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
+		path, _, _ = strings.Cut(strings.TrimPrefix(header.Get("Link"), "<"), ">")
+	}
+	if pages != 4 {
+		t.Errorf("%d pages", pages)
+	}
+}
+
 // A page of the list costs its summaries, whatever the size of the records. Only
 // for a receipt that was written before there were summaries is the record read,
 // one at a time, and it is listed as it always was.

@@ -50,7 +50,18 @@ func (g *request) ask(ctx context.Context, w http.ResponseWriter, parent *http.R
 	if err != nil {
 		return errProvider // its text may hold the query or an address
 	}
+	if unhandled(r) {
+		g.logFailure(causeNoHandler)
+		return errProvider
+	}
 	return nil
+}
+
+// unhandled reports whether a request reached the end of the handlers and none took it, as
+// Caddy notes there: such as a reverse_proxy for other paths only.
+func unhandled(r *http.Request) bool {
+	is, _ := caddyhttp.GetVar(r.Context(), "unhandled").(bool)
+	return is
 }
 
 // recovered notes the panic of a handler after lex. Its value is not logged: it

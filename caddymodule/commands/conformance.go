@@ -19,7 +19,7 @@ func conformanceCommand() *cobra.Command {
 		Use:   "conformance --url <proxy> [--forwarded-for]",
 		Short: "Checks a running proxy against the HTTP interface",
 		Long: `
-Checks a running proxy in some 270 cases, which send about 310 requests, or 490
+Checks a running proxy in some 290 cases, which send about 310 requests, or 490
 with the secrets. It checks the status, headers and body of every answer, prints
 a line for each case, and ends with status 1 if a case fails.
 
