@@ -227,7 +227,7 @@ func guestOption(to *json.RawMessage, namespace, key string) func(d *caddyfile.D
 		}
 		option, name := strings.TrimSuffix(strings.TrimPrefix(namespace, "lex."), "s."), d.Val()
 		if _, err := caddy.GetModule(namespace + name); err != nil {
-			return d.Errf("%s %q is not one of %s", option, name, strings.Join(guests(namespace), ", "))
+			return d.Errf("there is no %s %q in this binary, which has %s", option, name, strings.Join(guests(namespace), ", "))
 		}
 		module, err := caddyfile.UnmarshalModule(d, namespace+name)
 		if err != nil {

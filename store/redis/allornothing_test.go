@@ -205,4 +205,13 @@ func TestMissingRightsAreFoundOut(t *testing.T) {
 	if left := contents(t, raw); len(left) > 0 {
 		t.Errorf("checking leaves %v", left)
 	}
+	permit(t, raw, "-", "EVALSHA") // without which no script runs
+	if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "NOPERM to EVALSHA") {
+		t.Errorf("checking without scripts: %v", err)
+	}
+	permit(t, raw, "+", "EVALSHA")
+	must(t, raw.Do(t.Context(), "ACL", "SETUSER", "limited", "resetkeys", "~other:*").Err())
+	if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "NOPERM to a key") {
+		t.Errorf("checking without the keys: %v", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -29,7 +30,7 @@ func failure(ctx context.Context, doing string, err error) error {
 	case client.HasErrorPrefix(err, "WRONGTYPE"):
 		return fmt.Errorf("%s: %w: the server answered WRONGTYPE", doing, store.ErrInvalid)
 	case errors.As(err, &reply):
-		return fmt.Errorf("%s: %w: the server answered %s", doing, store.ErrRefused, code(reply.Error()))
+		return fmt.Errorf("%s: %w: the server answered %s", doing, store.ErrRefused, code(reply.Error())+denied(reply.Error()))
 	}
 	return fmt.Errorf("%s: %w: %s", doing, store.ErrUnavailable, cause(err))
 }
@@ -48,6 +49,20 @@ func cause(err error) string {
 	}
 	return "connection failed"
 }
+
+// denied names the command that a user may not run, or says that it is the keys that he may not
+// have. The server puts both into a sentence, with nothing of a caller in it.
+func denied(reply string) string {
+	if m := deniedCommand.FindStringSubmatch(reply); m != nil {
+		return " to " + strings.ToUpper(m[1])
+	}
+	if code(reply) == "NOPERM" && strings.Contains(reply, "key") {
+		return " to a key that begins with lex:"
+	}
+	return ""
+}
+
+var deniedCommand = regexp.MustCompile(`no permissions to run the '([a-z|]+)' command`)
 
 // code is the first word of an error reply, such as OOM or WRONGPASS, which is
 // the only part that a server gives a fixed form. To a script some versions say
