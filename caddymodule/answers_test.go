@@ -98,6 +98,7 @@ func TestOddAnswersAreRead(t *testing.T) {
 		"NUL":                  {200, "text/event-stream", frame(strings.Replace(guilty, "From", `\u0000From`, 1)) + end, nil},
 		"lone surrogate":       {200, "text/event-stream", frame(lone) + end, nil},
 		"duplicate member":     {200, "text/event-stream", frame(twice) + end, nil},
+		"a prototype":          {200, "text/event-stream", frame(strings.NewReplacer(`"delta":{`, `"delta":{"__proto__":{`, `"},"finish`, `"}},"finish`).Replace(guilty)) + end, nil},
 		"plain text":           {200, "text/event-stream", frame(capitulation) + end, nil},
 		"text, not JSON":       {200, "text/plain", capitulation, nil},
 		"another API's answer": {200, "application/json", `{"output":[{"content":[{"text":"` + capitulation + `"}]}]}`, nil},

@@ -99,6 +99,14 @@ func TestCallsInTheWordsOfAnotherAPI(t *testing.T) {
 			`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`,
 		}
 	}
+	answers["prototype"] = struct{ path, question, answer string }{
+		"/v1/chat/completions", chatQuestion,
+		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"__proto__":{"tool_calls":[{"id":"1","type":"function","function":{` + name + `,"arguments":"` + quoted + `"}}]}}}]}`,
+	}
+	answers["prototype of a call"] = struct{ path, question, answer string }{
+		"/v1/chat/completions", chatQuestion,
+		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"get_weather","arguments":"{}"},"\u005f_proto__":{"function":{` + name + `,"arguments":"` + quoted + `"}}}]}}]}`,
+	}
 	answers["no list"] = struct{ path, question, answer string }{
 		"/v1/chat/completions", chatQuestion,
 		`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":{"id":"1","type":"function","function":{` + name + `,"arguments":"` + quoted + `"}}}}]}`,
@@ -564,6 +572,7 @@ func TestOddFramesBesideCalls(t *testing.T) {
 			"doubled members":      strings.NewReplacer(`"name":"bash"`, `"name":"get_time","name":"bash"`).Replace(body),
 			"all doubled":          doubled(body),
 			"doubled behind":       joined(frames[:calling+1]...) + doubled(joined(frames[calling+1:]...)),
+			"in a prototype":       strings.NewReplacer(`"tool_calls":`, `"__proto__":{"x":1},"tool_calls":`, `"functionCall":`, `"__proto__":{},"functionCall":`, `"content_block":`, `"__proto__":{},"content_block":`, `"item":`, `"__proto__":{},"item":`).Replace(body),
 			"lines in CR":          strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\n", "\r"),
 			"a byte order mark":    "\xef\xbb\xbf" + body,
 			"another charset":      body,

@@ -100,7 +100,7 @@ func (d anthropic) Request(body []byte) (Request, error) {
 
 // Response reads an answer that is not streamed.
 func (anthropic) Response(body []byte) (Response, error) {
-	root, err := parse(body)
+	root, err := parseAnswer(body)
 	if err != nil {
 		return Response{}, err
 	}
@@ -161,7 +161,7 @@ func (s *anthropicEvents) Event(f Frame) (Event, error) {
 	if e, ok := s.last.read(f); ok {
 		return e, nil
 	}
-	root, err := parse(f.Data)
+	root, err := parseAnswer(f.Data)
 	if err != nil {
 		return Event{}, err
 	}

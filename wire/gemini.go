@@ -134,7 +134,7 @@ func tokenID(token gjson.Result) string {
 
 // Response reads an answer that is not streamed.
 func (gemini) Response(body []byte) (Response, error) {
-	root, err := parse(body)
+	root, err := parseAnswer(body)
 	if err != nil {
 		return Response{}, err
 	}
@@ -190,7 +190,7 @@ func (s *geminiEvents) Event(f Frame) (Event, error) {
 	if e, ok := s.last.read(f); ok {
 		return e, nil
 	}
-	root, err := parse(f.Data)
+	root, err := parseAnswer(f.Data)
 	if err != nil {
 		return Event{}, err
 	}

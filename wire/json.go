@@ -50,6 +50,41 @@ func parseAny(body []byte) (gjson.Result, error) {
 	return gjson.ParseBytes(body), nil
 }
 
+// parseAnswer is parse for what a provider answers. Clients in JavaScript put messages and
+// pieces together by Object.assign, as openai-node does, and that gives an object what stands
+// in a member named __proto__: one has a call there where another has nothing.
+func parseAnswer(body []byte) (gjson.Result, error) {
+	root, err := parse(body)
+	if err == nil && setsPrototype(body) {
+		return gjson.Result{}, errPrototype
+	}
+	return root, err
+}
+
+// prototype is the name of the member that JavaScript's objects inherit from.
+const prototype = "__proto__"
+
+var errPrototype = invalid("a member has the name that sets the prototype of an object")
+
+// setsPrototype reports whether an object of valid JSON has a member named __proto__, at any
+// depth. The name may be written with escapes.
+func setsPrototype(body []byte) bool {
+	if !bytes.Contains(body, []byte(prototype)) && !bytes.Contains(body, []byte(`\u00`)) {
+		return false
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := d.ReadToken()
+		if err != nil {
+			return false // the end: the body was validated
+		}
+		// In an object, every other token of its own is a name.
+		if in, n := d.StackIndex(d.StackDepth()); in == '{' && n%2 == 1 && token.Kind() == '"' && token.String() == prototype {
+			return true
+		}
+	}
+}
+
 // CheckJSON accepts a body that every reader reads alike: exactly one JSON value
 // (RFC 8259) of any kind, in UTF-8 without a byte order mark, with unique member
 // names and no lone surrogates, nested at most [MaxDepth] deep, with nothing but

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,46 @@ func TestEndsEarly(t *testing.T) {
 	} {
 		if got := wire.EndsEarly([]byte(body)); got != want {
 			t.Errorf("%q: %v", body, got)
+		}
+	}
+}
+
+// Object.assign with a member named __proto__ gives the object its members, and so some clients
+// in JavaScript put answers together. Nobody may read such an answer as if it were not there.
+func TestAnswersThatSetAPrototype(t *testing.T) {
+	for name, whole := range map[string]string{
+		"openai_chat":        `{"choices":[{"index":0,"message":{"role":"assistant",PROTO"content":"x"}}]}`,
+		"openai_completions": `{"choices":[{"index":0,PROTO"text":"x"}]}`,
+		"openai_responses":   `{"object":"response","output":[{"type":"message",PROTO"role":"assistant","content":[]}]}`,
+		"anthropic_messages": `{"type":"message","role":"assistant","content":[{"type":"text",PROTO"text":"x"}]}`,
+		"gemini":             `{PROTO"candidates":[]}`,
+		"ollama_chat":        `{"message":{"role":"assistant",PROTO"content":"x"},"done":true}`,
+		"ollama_generate":    `{"response":"x",PROTO"done":true}`,
+		"mcp":                `{"jsonrpc":"2.0","id":1,"result":{PROTO"content":[]}}`,
+	} {
+		d, ok := wire.Named(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		for member, sets := range map[string]bool{
+			``:                                 false,
+			`"x":{"y":"__proto__"},`:           false,
+			`"x":"\"__proto__\": \u00e9",`:     false,
+			`"__proto__":{"content":"y"},`:     true,
+			`"x":{"__proto__":null},`:          true,
+			`"\u005f_proto__":{"x":"y"},`:      true,
+			`"__p\u0072oto__" :{"x":"y"},`:     true,
+			`"x":[0,{"y":[{"__proto__":1}]}],`: true,
+		} {
+			body := []byte(strings.Replace(whole, "PROTO", member, 1))
+			_, err := d.Response(body)
+			if errors.Is(err, wire.ErrInvalid) != sets {
+				t.Errorf("%s, %s: %v", name, body, err)
+			}
+			event, err := d.Events().Event(wire.Frame{Raw: body, Data: body})
+			if unread := err != nil || name == "mcp" && slices.Contains(event.Unknown, "frame"); unread != sets { // MCP's is read loosely
+				t.Errorf("%s, frame %s: %v, unknown %v", name, body, err, event.Unknown)
+			}
 		}
 	}
 }

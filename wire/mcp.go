@@ -180,6 +180,9 @@ func (mcp) Response(body []byte) (Response, error) {
 // it, because servers may add members to every result, and clients show them to models.
 func mcpAnswer(body []byte) (messages []gjson.Result, parts []Part, err error) {
 	root, err := parseAny(body)
+	if err == nil && setsPrototype(body) {
+		err = errPrototype
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -93,7 +93,7 @@ func (ollamaGenerate) Response(body []byte) (Response, error) {
 }
 
 func ollamaResponse(body []byte, answer schema, speech ollamaSpeech) (Response, error) {
-	root, err := parse(body)
+	root, err := parseAnswer(body)
 	if err != nil {
 		return Response{}, err
 	}
@@ -141,7 +141,7 @@ func (r *ollamaEvents) Event(f Frame) (Event, error) {
 		return e, nil
 	}
 	var w walk
-	root, err := parse(f.Data)
+	root, err := parseAnswer(f.Data)
 	if err == nil {
 		r.line(&w, root)
 		err = w.err

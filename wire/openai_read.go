@@ -51,7 +51,7 @@ func lastUserText(parts []Part) string {
 
 // openaiResponse reads a whole answer, and returns its choices too.
 func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Result, err error) {
-	root, err := parse(body)
+	root, err := parseAnswer(body)
 	if err != nil {
 		return Response{}, choices, err
 	}
@@ -99,7 +99,7 @@ func (r *openaiEvents) Event(f Frame) (Event, error) {
 	if e, ok := r.last.read(f); ok {
 		return e, nil
 	}
-	root, err := parse(f.Data)
+	root, err := parseAnswer(f.Data)
 	if err != nil {
 		return Event{}, err
 	}

@@ -113,7 +113,7 @@ func responsesPrompt(parts []Part) string {
 
 // Response reads an answer that is not streamed, or that was kept and is fetched later.
 func (d responses) Response(body []byte) (Response, error) {
-	root, err := parse(body)
+	root, err := parseAnswer(body)
 	if err != nil {
 		return Response{}, err
 	}

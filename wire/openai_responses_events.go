@@ -187,7 +187,7 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 		r.goOn(e.Deltas[0])
 		return e, nil
 	}
-	root, err := parse(f.Data)
+	root, err := parseAnswer(f.Data)
 	if err != nil {
 		return Event{}, err
 	}
