@@ -577,6 +577,8 @@ func TestOddFramesBesideCalls(t *testing.T) {
 			"a byte order mark":    "\xef\xbb\xbf" + body,
 			"another charset":      body,
 			"a stray line":         joined(frames[:calling]...) + strings.TrimPrefix(frames[calling], "data: ") + joined(frames[calling:]...),
+			"in a comment":         joined(frames[:calling]...) + ": {\u2028" + strings.ReplaceAll(frames[calling], "\ndata: ", "\u2028data: ") + joined(frames[calling+1:]...),
+			"in an event's name":   joined(frames[:calling]...) + "event: \x1e" + strings.ReplaceAll(frames[calling], "\ndata: ", "\u2028data: ") + joined(frames[calling+1:]...),
 			"a call and much text": joined(frames[:calling]...) + strings.Replace(frames[calling], `"name":"bash"`, `"name":"get_time","name":"bash"`, 1) + strings.Repeat(frames[0], 20) + joined(frames[calling+1:]...),
 		} {
 			media := contentType

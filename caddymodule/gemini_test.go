@@ -525,6 +525,8 @@ func TestGeminiOddAnswers(t *testing.T) {
 		"one part":             {"application/json", `[{"candidates":{"content":{"parts":{"text":"` + capitulation + `"}},"finishReason":"STOP"}}]`},
 		"duplicate":            {"application/json", "[" + strings.Replace(guilty, `"parts"`, `"parts":[],"parts"`, 1) + "," + end + "]"},
 		"text":                 {"text/plain", capitulation},
+		"a line in a comment":  {"text/event-stream", ": {\u2028data: " + guilty + "\u2028\n\n" + events(end)},
+		"a line in an id":      {"text/event-stream", "id: {\u0085data: " + guilty + "\n" + events(end)},
 		"a string in an array": {"application/json", `["` + capitulation + `"]`},
 	} {
 		for _, address := range []string{geminiWhole, geminiEvents, geminiArray} {

@@ -215,6 +215,7 @@ func TestMCPPoisonedOddAnswers(t *testing.T) {
 		"no coding":      {200, "application/json", "aws-chunked", mcpResult(attack)},
 		"tools":          {200, "application/json", "none", `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"f","description":"` + attack + `"}]}}`},
 		"stream":         {200, "text/event-stream", "utf-8", mcpFrame(mcpResult(attack))},
+		"in a comment":   {200, "text/event-stream", "", ": \u2028data: " + mcpResult(attack) + "\u2028\n\n" + mcpFrame(mcpResult("fine"))},
 		"both":           {200, "text/event-stream", "gzip, x", zipped},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +228,9 @@ func TestMCPPoisonedOddAnswers(t *testing.T) {
 				_, err := io.WriteString(w, test.body)
 				return err
 			})
-			if w := s.post("/mcp", mcpToolCall(mcpQuestion)); w.Code != http.StatusOK || w.Body.String() != mcpRefused {
+			w := s.post("/mcp", mcpToolCall(mcpQuestion))
+			out, _ := withoutComments(w.Body.String())
+			if out = strings.TrimSuffix(strings.TrimPrefix(out, "data: "), "\n\n"); w.Code != http.StatusOK || out != mcpRefused {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
 			if r := s.receipts()[0]; r["outcome"] != "refused" {

@@ -342,6 +342,10 @@ func (a *Assessed) ReadStray(event *wire.Event, data []byte) {
 	a.Opened.Coverage.NotKnownOnce("response.frame", unknownRead, 0)
 	texts, _ := wire.LooseParts(bytes.ToValidUTF8(data, []byte("\uFFFD")))
 	for _, p := range texts {
+		if !a.InPieces { // no model answers, but a server of tools
+			a.addStreamed(toolText{name: "response.frame", text: p.Text, bytes: len(p.Text), streamed: true})
+			continue
+		}
 		event.Deltas = append(event.Deltas, strayText(p.Text))
 	}
 }

@@ -19,8 +19,9 @@ type Frame struct {
 	Raw   []byte
 	Event string // the last event: field of an event stream
 	Data  []byte // the frame's JSON; may share Raw's memory
-	// Stray are the lines of a frame of an event stream that are none of its fields. Some
-	// clients read them all the same: Google's Python SDK takes them for JSON.
+	// Stray are the lines of a frame of an event stream that are none of its fields, or that
+	// have a line end within that only some clients know. Some clients read them all the same:
+	// Google's Python SDK takes them for JSON.
 	Stray []byte
 	// Comment marks a frame without any field, which clients skip.
 	Comment bool

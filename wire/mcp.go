@@ -453,7 +453,7 @@ func (s *mcpStream) Sent(f Frame) {
 // eventID is the line of a frame with its id field; nil if there is none.
 func eventID(raw []byte) (line []byte) {
 	for len(raw) > 0 {
-		if line, raw = cutLine(raw); bytes.HasPrefix(line, []byte("id:")) {
+		if line, raw = cutLine(raw); bytes.HasPrefix(line, []byte("id:")) && !hasOtherLineEnd(line) {
 			return line
 		}
 	}

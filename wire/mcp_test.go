@@ -463,6 +463,18 @@ func TestMCPIDsStayOnOneLine(t *testing.T) {
 	checkMCPEnd(t, d.Stream().Refusal(wire.Refusal{Reply: call.Reply}), 1)
 }
 
+// The id of a refused frame stands before the refusal, but not what Python takes for a line of
+// its own behind it.
+func TestMCPRefusedIDsHaveOneLine(t *testing.T) {
+	for id, want := range map[string]bool{"id: 7": true, "id: 7\u2028data: {}": false, "id: 7\x85data: {}": false} {
+		stream := dialect(t, "mcp").Stream()
+		stream.(wire.Resumer).Refused(wire.Frame{Raw: []byte(id + "\ndata: {}\n\n"), Data: []byte("{}")})
+		if out := stream.Refusal(wire.Refusal{Text: "no"}); strings.HasPrefix(string(out), id) != want {
+			t.Errorf("%q: %q", id, out)
+		}
+	}
+}
+
 // Redacting any part of a call leaves a call that can be read.
 func TestMCPRedact(t *testing.T) {
 	d := dialect(t, "mcp")

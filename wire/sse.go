@@ -199,13 +199,14 @@ func parseFrame(raw, lines []byte) Frame {
 	for len(lines) > 0 {
 		var line []byte
 		line, lines = cutLine(lines)
-		if len(line) == 0 || line[0] == ':' {
-			continue
-		}
-		f.Comment = false
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		value = bytes.TrimPrefix(value, []byte{' '})
+		// Data is JSON, which is none if it is cut within a string, and elsewhere has no such
+		// character. Only behind its end mark may stand anything.
+		astray := (string(name) != "data" || bytes.HasPrefix(value, doneData)) && hasOtherLineEnd(line)
+		f.Comment = f.Comment && len(name) == 0 && !astray
 		switch string(name) {
+		case "": // a comment, or the blank line
 		case "id", "retry":
 			f.HasID = true
 		case "event":
@@ -214,11 +215,24 @@ func parseFrame(raw, lines []byte) Frame {
 			f.Data = joinData(f.Data, value, data)
 			data++
 		default:
+			astray = true
+		}
+		if astray {
 			f.Stray = joinData(f.Stray, line, stray)
 			stray++
 		}
 	}
 	return f
+}
+
+// hasOtherLineEnd reports whether a line is several to clients that cut it by the str.splitlines
+// of Python, as httpx does for Google's SDK: behind such a character may stand a field that
+// nobody else sees. The byte 0x85 is a line end of its own where a client takes the stream for
+// Latin-1, as requests does, and the last one of U+0085 in UTF-8.
+func hasOtherLineEnd(line []byte) bool {
+	return bytes.ContainsFunc(line, func(c rune) bool {
+		return c == '\v' || c == '\f' || c >= 0x1c && c <= 0x1e || c == '\u2028' || c == '\u2029'
+	}) || bytes.IndexByte(line, 0x85) >= 0
 }
 
 // joinData appends the n-th data line. A single one needs no copy.

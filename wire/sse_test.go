@@ -82,7 +82,7 @@ func TestSSEFrames(t *testing.T) {
 // streams draws bytes in which everything that matters to framing is likely.
 func streams() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
-		"\n", "\r", "\r\n", "\n\n", "\r\r", "data", "data:", "data: {}", "event: x", ":", ": c", "id: 1", " ", "\xef\xbb\xbf", "\xef", "ü", "\x00",
+		"\n", "\r", "\r\n", "\n\n", "\r\r", "data", "data:", "data: {}", "event: x", ":", ": c", "id: 1", " ", "\xef\xbb\xbf", "\xef", "ü", "\x00", "\u2028",
 	})
 	return rapid.Map(rapid.SliceOfN(piece, 0, 30), func(s []string) string { return strings.Join(s, "") })
 }
@@ -349,9 +349,20 @@ func TestStrayLines(t *testing.T) {
 		"{\"a\":\n[1]}\n\n":                            "{\"a\":\n[1]}",
 		"Data: a\r data: b\rdata: c\rx\r\r":            "Data: a\n data: b\nx",
 		"\xef\xbb\xbfdata: a\n\xef\xbb\xbfdata: b\n\n": "\xef\xbb\xbfdata: b",
+		// Clients in Python cut lines where nobody else does.
+		": {\u2028data: b\u2028\n\n":           ": {\u2028data: b\u2028",
+		":\u2029x\ndata: a\n\n":                ":\u2029x",
+		"id: 1\u0085data: b\ndata: a\n\n":      "id: 1\u0085data: b",
+		"id: 1\x85data: b\ndata: a\n\n":        "id: 1\x85data: b",
+		"retry: 1\vdata: b\n\n":                "retry: 1\vdata: b",
+		"event: e\fdata: b\n: \x1cdata: c\n\n": "event: e\fdata: b\n: \x1cdata: c",
+		": \x1d\n\n":                           ": \x1d", ":\x1e\n\n": ":\x1e",
+		"data: [DONE]\u2028data: b\n\n":        "data: [DONE]\u2028data: b",
+		"data: {\"a\":\"b\u2028\u0085c\"}\n\n": "", // JSON that is cut there is no JSON
+		": Grüße, 東京\nid: é\n\n":               "",
 	} {
 		frames, _ := decode(t, in)
-		if len(frames) != 1 || string(frames[0].Stray) != want {
+		if len(frames) != 1 || string(frames[0].Stray) != want || want != "" && frames[0].Comment {
 			t.Errorf("%q: %+v", in, frames)
 		}
 	}
