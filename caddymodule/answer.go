@@ -429,6 +429,9 @@ func (a *governedAnswer) readForeign(body []byte, listed bool) govern.Answer {
 	if frames, ok := a.cutFrames(body); ok {
 		gate := govern.NewGate(govern.GateConfig{Limit: math.MaxInt64}) // of which nothing leaves
 		for _, frame := range frames {
+			if aside := frame.Aside(); len(aside) > 0 { // it was not announced as a stream
+				frame.Stray = bytes.Join([][]byte{frame.Stray, aside}, []byte("\n"))
+			}
 			gate.Count(a.readFrame(frame).Deltas)
 		}
 		return a.assembled(gate)
@@ -489,7 +492,8 @@ func (a *governedAnswer) cutFrames(body []byte) (frames []wire.Frame, ok bool) {
 	if f, ok := split.Last(); ok {
 		frames = append(frames, f)
 	}
-	return frames, len(frames) > 0
+	// A text may begin like a comment, and then nothing in it is of a stream.
+	return frames, slices.ContainsFunc(frames, func(f wire.Frame) bool { return len(f.Data)+len(f.Stray) > 0 })
 }
 
 // looksLikeEvents reports whether a body looks like an event stream.

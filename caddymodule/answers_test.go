@@ -101,6 +101,13 @@ func TestOddAnswersAreRead(t *testing.T) {
 		"a prototype":          {200, "text/event-stream", frame(strings.NewReplacer(`"delta":{`, `"delta":{"__proto__":{`, `"},"finish`, `"}},"finish`).Replace(guilty)) + end, nil},
 		"plain text":           {200, "text/event-stream", frame(capitulation) + end, nil},
 		"text, not JSON":       {200, "text/plain", capitulation, nil},
+		"text like a comment":  {200, "text/plain", ": " + capitulation, nil},
+		"text like an id":      {200, "text/plain", "id: " + capitulation, nil},
+		"text like a retry":    {200, "application/json", "retry: " + capitulation + "\r\n", nil},
+		"text like an event":   {200, "", "event: " + capitulation + "\n\n", nil},
+		"text above an answer": {200, "text/plain", ": " + capitulation + "\n\n" + stream("Paris."), nil},
+		"text beside an event": {200, "application/json", "event: " + capitulation + "\n" + stream("Paris."), nil},
+		"text and a word":      {200, "text/plain", "id: " + capitulation + "\nBye", nil},
 		"another API's answer": {200, "application/json", `{"output":[{"content":[{"text":"` + capitulation + `"}]}]}`, nil},
 		"gzip stream":          {200, "text/event-stream", stream(capitulation), gzipped},
 		"gzip":                 {200, "application/json", completion(capitulation), gzipped},
@@ -131,6 +138,26 @@ func TestOddAnswersAreRead(t *testing.T) {
 			if r := s.receipts()[0]; r["outcome"] != "refused" || r["refused"] != true {
 				t.Errorf("%s: outcome %v", name, r["outcome"])
 			}
+		}
+	}
+}
+
+// A short text that looks like the lines of a stream is in the receipt like any other.
+func TestTextLikeAStreamIsInTheReceipt(t *testing.T) {
+	for text, want := range map[string]string{": yes": "response", "event: yes": "response", "id: yes\n\n": "response", ": a word\n\n" + stream("Paris."): "response.frame"} {
+		s := newSite(t, `{}`, answering("text/plain", text))
+		if out := s.post("/v1/chat/completions", chatQuestion).Body.String(); out != text {
+			t.Errorf("%q became %q", text, out)
+		}
+		if unknown := fmt.Sprint(s.receipts()[0]["coverage"].(map[string]any)["unknown"]); !strings.Contains(unknown, "part:"+want+" ") {
+			t.Errorf("%q: unknown %s", text, unknown)
+		}
+	}
+	for _, text := range []string{": keep-alive\n\n" + stream("Paris."), "event: message\nid: 7\n" + stream("Paris.")} {
+		s := newSite(t, `{}`, answering("text/plain", text))
+		s.post("/v1/chat/completions", chatQuestion)
+		if unknown := fmt.Sprint(s.receipts()[0]["coverage"].(map[string]any)["unknown"]); unknown != "[]" {
+			t.Errorf("%q: unknown %s", text, unknown)
 		}
 	}
 }

@@ -653,6 +653,8 @@ func TestOddWholeAnswersWithCalls(t *testing.T) {
 			"bad UTF-8":            strings.Replace(body, "look", "lo\xffok", 1),
 			"members of two cases": strings.NewReplacer(`"tool_calls"`, `"Tool_Calls"`, `"functionCall"`, `"FunctionCall"`).Replace(body),
 			"in a list":            "[" + body + "]",
+			"behind a colon":       ": " + body,
+			"as an event's name":   "event:" + body + "\n\ndata: {}\n\n",
 			"in UTF-16":            widen(body, 2),
 		} {
 			s := newSite(t, `{}`, answering(contentType, odd))

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -274,6 +275,23 @@ func AppendComment(dst []byte, text string) []byte {
 	dst = append(dst, ": "...)
 	dst = append(dst, text...)
 	return append(dst, "\n\n"...)
+}
+
+// Aside returns the lines of a frame of an event stream that clients throw away and that hold
+// words. Who does not take the answer for a stream shows them.
+func (f Frame) Aside() []byte {
+	var aside []byte
+	n := 0
+	for lines := f.Raw; len(lines) > 0; {
+		var line []byte
+		line, lines = cutLine(lines)
+		name, value, _ := bytes.Cut(line, []byte{':'})
+		if thrown := []string{"", "id", "retry", "event"}; slices.Contains(thrown, string(name)) && holdsWords(string(bytes.TrimSpace(value))) {
+			aside = joinData(aside, line, n)
+			n++
+		}
+	}
+	return aside
 }
 
 // WithoutComments returns a frame of an event stream without those of its comments whose text
