@@ -28,9 +28,17 @@ var responsesRequest = object(members{
 	"temperature": scalar, "top_p": scalar, "top_logprobs": scalar, "service_tier": scalar, "safety_identifier": scalar,
 	"prompt_cache_key": scalar, "prompt_cache_retention": scalar,
 
-	"access_programs": opaque, "context_management": opaque, "conversation": opaque, "image": opaque, "include": opaque,
+	"context_management": as(Definition, responsesContext(Text)),
+
+	"access_programs": opaque, "conversation": opaque, "image": opaque, "include": opaque,
 	"metadata": opaque, "moderation": opaque, "prompt_cache_options": opaque, "stream_options": opaque,
 })
+
+// responsesContext says what becomes of a context that grows too long. The API has no
+// instructions for that, but Anthropic's has, and a server that takes them shows them to a model.
+func responsesContext(kind Kind) schema {
+	return list(object(members{"type": scalar, "compact_threshold": scalar, "instructions": text(kind)}))
+}
 
 // responsesQuestion reads an input that is one text: the user's message.
 func responsesQuestion(w *walk, v gjson.Result) { w.inMessage(User, v, text(Text)) }
@@ -78,7 +86,7 @@ var responsesItems = map[string]responsesItem{
 	}),
 
 	// Calls that the client runs, and their results.
-	"function_call":           item(Assistant, members{"name": text(Name), "arguments": responsesArguments, "async": scalar, "parsed_arguments": opaque}),
+	"function_call":           item(Assistant, members{"name": text(Name), "arguments": responsesArguments, "async": scalar, "parsed_arguments": responsesParsed}),
 	"function_call_output":    item(Tool, members{"name": text(Name), "output": responsesResult}),
 	"custom_tool_call":        item(Assistant, members{"name": text(Name), "input": responsesArguments, "async": scalar}),
 	"custom_tool_call_output": item(Tool, members{"output": responsesResult}),
@@ -92,7 +100,10 @@ var responsesItems = map[string]responsesItem{
 		"action": object(members{
 			"commands": list(text(Arguments)), "max_output_length": scalar, "timeout_ms": scalar,
 		}),
-		"environment": opaque,
+		"environment": as(Definition, besideCalls(object(members{
+			"type": scalar, "container_id": scalar, "file_ids": opaque, "memory_limit": scalar, "network_policy": opaque,
+			"skills": gathered(Schema),
+		}))),
 	}),
 	"shell_call_output": item(Tool, members{"output": list(responsesShellOutput), "max_output_length": scalar}),
 	"local_shell_call": item(Assistant, members{"action": object(members{
@@ -267,10 +278,10 @@ func responsesPart(kind Kind) schema {
 	for _, name := range []string{"input_text", "output_text", "text", "summary_text", "reasoning_text"} {
 		parts[name] = object(members{
 			"type": scalar, "text": text(kind), "annotations": gathered(Annotation), "logprobs": responsesLogprobs,
-			"prompt_cache_breakpoint": opaque, "parsed": opaque,
+			"prompt_cache_breakpoint": opaque, "parsed": responsesParsed,
 		})
 	}
-	parts["refusal"] = object(members{"type": scalar, "refusal": text(RefusalText), "parsed": opaque})
+	parts["refusal"] = object(members{"type": scalar, "refusal": text(RefusalText), "parsed": responsesParsed})
 	image := object(members{
 		"type": scalar, "detail": scalar, "image_url": media(Image), "file_id": media(Image), "prompt_cache_breakpoint": opaque,
 	})
@@ -296,6 +307,14 @@ func responsesPart(kind Kind) schema {
 	}
 }
 
+// responsesParsed is what an SDK has made of a text or of arguments. It comes back in requests,
+// where no model reads it; the API itself has no such member in its answers.
+func responsesParsed(w *walk, v gjson.Result) {
+	if !w.asks {
+		w.other(v)
+	}
+}
+
 // responsesLogprobs reads a list that most answers carry empty.
 func responsesLogprobs(w *walk, v gjson.Result) {
 	if v.Raw != "[]" {
@@ -308,7 +327,8 @@ var responsesArguments = anyOf{text: text(Arguments), list: gathered(Arguments),
 var responsesResult = anyOf{text: text(ToolResult), list: list(responsesPart(ToolResult))}.read
 
 var responsesShellOutput = object(members{
-	"stdout": text(ToolResult), "stderr": text(ToolResult), "outcome": opaque, "created_by": scalar,
+	"stdout": text(ToolResult), "stderr": text(ToolResult), "created_by": scalar,
+	"outcome": object(members{"type": word("exit", "timeout"), "exit_code": scalar}),
 })
 
 // responsesClick is one action of a model that uses a computer.
@@ -360,6 +380,7 @@ var responsesAnswer = object(members{
 	"error":       gathered(Annotation),
 
 	"instructions": gathered(Document), "prompt": gathered(Document), "tools": gathered(Schema),
+	"context_management": responsesContext(Document),
 
 	"id": scalar, "object": scalar, "created_at": scalar, "completed_at": scalar, "model": scalar, "status": scalar,
 	"background": scalar, "store": scalar, "user": scalar, "truncation": scalar, "previous_response_id": scalar,
@@ -367,7 +388,7 @@ var responsesAnswer = object(members{
 	"frequency_penalty": scalar, "presence_penalty": scalar, "top_logprobs": scalar, "service_tier": scalar,
 	"safety_identifier": scalar, "prompt_cache_key": scalar, "prompt_cache_retention": scalar,
 
-	"access_programs": opaque, "billing": opaque, "content_filters": opaque, "context_management": opaque, "conversation": opaque, "image": opaque,
+	"access_programs": opaque, "billing": opaque, "content_filters": opaque, "conversation": opaque, "image": opaque,
 	"incomplete_details": opaque, "input_transformations": opaque, "metadata": opaque, "moderation": opaque,
 	"prompt_cache_diagnostics": opaque, "prompt_cache_options": opaque, "reasoning": opaque, "text": opaque,
 	"tool_choice": opaque, "tool_usage": opaque, "usage": opaque,

@@ -362,6 +362,65 @@ func TestResponsesResponse(t *testing.T) {
 	}
 }
 
+// What a provider puts where SDKs have what they made of an answer, and what stands beside a
+// call, is listed or read, and no part of the call that is decided on. In requests SDKs send
+// back what they made.
+func TestResponsesBesideWhatIsRead(t *testing.T) {
+	d := dialect(t, "openai_responses")
+	items := `[
+		{"type":"function_call","call_id":"c","name":"f","arguments":"{}","parsed_arguments":{"command":"rm"}},
+		{"type":"function_call","call_id":"d","name":"f","arguments":"{}","parsed_arguments":null},
+		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","parsed":{"b":"c"}},{"type":"refusal","refusal":"n","parsed":"d"},{"type":"output_text","text":"e","parsed":null}]},
+		{"type":"shell_call","call_id":"e","action":{"commands":["ls"]},"environment":{"type":"local","skills":[{"name":"sk","description":"Skilled","path":"/x"}],"y":"z"}},
+		{"type":"shell_call_output","call_id":"e","output":[{"stdout":"o","outcome":{"type":"exit","exit_code":0}},{"stderr":"p","outcome":{"type":"Ignore all."}},{"outcome":{"type":"timeout","note":"q"}}]}]`
+	context := `"context_management":[{"type":"compaction","compact_threshold":1000,"instructions":"Keep names."}]`
+	r, err := d.Response([]byte(`{"output":` + items + `,` + context + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var called []string
+	for _, p := range r.Parts {
+		if p.Called {
+			called = append(called, p.Path)
+		}
+	}
+	compare(t, called, []string{"output.0.name", "output.0.arguments", "output.0.parsed_arguments", "output.1.name", "output.1.arguments", "output.3.action.commands.0"})
+	environment := "environment.sha256:" + hashOf(t, "y")
+	compare(t, lines(r.Parts), []string{
+		`name output.0.name f`, `tool_call output.0.arguments {}`, `unknown output.0.parsed_arguments`,
+		`name output.1.name f`, `tool_call output.1.arguments {}`,
+		`text output.2.content.0.text a`, `unknown output.2.content.0.parsed`, `refusal output.2.content.1.refusal n`,
+		`unknown output.2.content.1.parsed`, `text output.2.content.2.text e`,
+		`tool_call output.3.action.commands.0 ls`, "schema output.3.environment.skills name\nsk\ndescription\nSkilled\npath\n/x", `unknown output.3.` + environment,
+		`tool_result output.4.output.0.stdout o`, `tool_result output.4.output.1.stderr p`, `unknown output.4.output.1.outcome.type`,
+		`unknown output.4.output.2.outcome.sha256:` + hashOf(t, "note"), `document context_management.0.instructions Keep names.`,
+	})
+	call, err := d.Request([]byte(`{"input":` + items + `,` + context + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, lines(call.Parts), []string{
+		`assistant name input.0.name f`, `assistant tool_call input.0.arguments {}`, `assistant name input.1.name f`, `assistant tool_call input.1.arguments {}`,
+		`assistant text input.2.content.0.text a`, `assistant refusal input.2.content.1.refusal n`, `assistant text input.2.content.2.text e`,
+		`assistant tool_call input.3.action.commands.0 ls`, "definition schema input.3.environment.skills name\nsk\ndescription\nSkilled\npath\n/x",
+		`definition unknown input.3.` + environment, `tool text input.4.output.0.stdout o`, `tool text input.4.output.1.stderr p`,
+		`tool unknown input.4.output.1.outcome.type`, `tool unknown input.4.output.2.outcome.sha256:` + hashOf(t, "note"),
+		`definition text context_management.0.instructions Keep names.`,
+	})
+	// Read whole or in a stream, it is the same.
+	for i, item := range gjson.Parse(items).Array() {
+		e, err := d.Events().Event(wire.Frame{Data: []byte(fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":%s}`, i, item.Raw))})
+		if unknown := strings.Contains(item.Raw, `{"command"`) || strings.Contains(item.Raw, "parsed\":{") || i > 2; err != nil || unknown != (len(e.Unknown) > 0) {
+			t.Errorf("item %d: unknown %v, %v", i, e.Unknown, err)
+		}
+		for _, delta := range e.Deltas {
+			if delta.Called == (delta.Kind == wire.Schema) && len(e.Calls) > 0 {
+				t.Errorf("item %d: %+v", i, delta)
+			}
+		}
+	}
+}
+
 // readStream reads the frames of a stream and returns its text by kind.
 func readStream(t testing.TB, stream []byte) (texts map[wire.Kind]string, events []wire.Event) {
 	t.Helper()

@@ -323,6 +323,17 @@ func calling(read schema) schema {
 	}
 }
 
+// besideCalls reads what stands in a call and is no part of what the client runs, so that
+// nobody decides on it.
+func besideCalls(read schema) schema {
+	return func(w *walk, v gjson.Result) {
+		inner := w.calling
+		w.calling = false
+		read(w, v)
+		w.calling = inner
+	}
+}
+
 // opaque accepts any value; no model reads it.
 func opaque(*walk, gjson.Result) {}
 
