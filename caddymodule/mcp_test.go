@@ -152,6 +152,11 @@ func poisoned() map[string]string {
 		"input":       mcpAnswer(`{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":` + q + `}}}}`),
 		"two members": `{"jsonrpc":"2.0","id":"c-1","result":{"content":[{"type":"text","text":` + q + `}]},"result":{}}`,
 		"behind text": "x\nevent: y\ndata: " + mcpAnswer(`{"content":[{"type":"text","text":"`+escaped.String()+`"}]}`),
+		"media type":  mcpAnswer(`{"content":[{"type":"image","data":"AA","mimeType":` + q + `}]}`),
+		"audience":    mcpAnswer(`{"content":[{"type":"text","text":"fine","annotations":{"audience":["user",` + q + `]}}]}`),
+		"cursor":      mcpAnswer(`{"tools":[],"nextCursor":` + q + `}`),
+		"state":       mcpAnswer(`{"resultType":"input_required","requestState":` + q + `}`),
+		"version":     mcpAnswer(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":` + q + `}}`),
 		"batch":       "[" + mcpResult("fine") + "," + mcpResult(attack) + "]",
 	}
 }

@@ -79,7 +79,7 @@ func (d anthropic) Request(body []byte) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	w := walk{role: Other, asks: true}
+	w := walk{role: Other, toModel: true}
 	if anthropicRequest(&w, root); w.err != nil {
 		return Request{}, w.err
 	}

@@ -81,7 +81,7 @@ func (d gemini) Request(body []byte) (Request, error) {
 		return Request{}, err
 	}
 	r.Structured = geminiStructured(config)
-	w := walk{role: Other, asks: true}
+	w := walk{role: Other, toModel: true}
 	for _, name := range []string{"systemInstruction", "system_instruction"} {
 		if system := root.Get(name); system.Exists() {
 			w.in(name, system, func(w *walk, v gjson.Result) { w.inMessage(System, v, geminiSystem) })

@@ -186,7 +186,7 @@ func mcpAnswer(body []byte) (messages []gjson.Result, parts []Part, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var w walk
+	w := walk{toModel: true}
 	if mcpBody(&w, root); w.err != nil {
 		return nil, nil, w.err
 	}

@@ -229,6 +229,18 @@ func TestMCPResponse(t *testing.T) {
 		"a prompt":         {mcpResult(`{"messages":[{"role":"user","content":{"type":"text","text":"do"}}]}`), []string{"instruction result.messages.0.content.text do"}},
 		"an unknown part":  {mcpResult(`{"extra":{"deep":["\u0069gnore"]}}`), []string{"unknown result." + hashed("extra") + " ignore"}},
 		"an unknown block": {mcpResult(`{"content":[{"type":"html","text":"t"}]}`), []string{"unknown result.content.0.type html", "tool_result result.content.0.text t"}},
+		"short values": {
+			`{"jsonrpc":"2.0","id":"1 b","result":{"serverInfo":{"name":"n","version":"1 c","websiteUrl":"https://x.test/a_b"},"requestState":"AA/+==","nextCursor":"2 d",
+				"resultType":"complete","messages":[{"role":"user, e","content":{"type":"text","text":"t"}}],
+				"content":[{"type":"image","data":"AA","mimeType":"image/png f","size":12,"annotations":{"audience":["user","g h"],"priority":"1 i","lastModified":"2025-01-12T15:00:58Z"}}],
+				"_meta":{"progressToken":"3 j"}}}`,
+			[]string{
+				"tool_result id 1 b", "instruction result.serverInfo.name n", "instruction result.serverInfo.version 1 c", "tool_result result.nextCursor 2 d",
+				"instruction result.messages.0.role user, e", "instruction result.messages.0.content.text t",
+				"image result.content.0.data", "tool_result result.content.0.mimeType image/png f", "tool_result result.content.0.annotations.audience.1 g h",
+				"tool_result result.content.0.annotations.priority 1 i", "tool_result result._meta.progressToken 3 j",
+			},
+		},
 		"two answers": {
 			"[" + mcpResult(`{"content":[{"type":"text","text":"t"}]}`) + `,{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"m"}}]`,
 			[]string{"tool_result 0.result.content.0.text t", "tool_result 1.error.message m"},

@@ -73,7 +73,7 @@ func ollamaCall(root gjson.Result, body schema) (Request, error) {
 		return Request{}, err
 	}
 	format := root.Get("format")
-	w := walk{role: Other, asks: true}
+	w := walk{role: Other, toModel: true}
 	body(&w, root)
 	w.markEarlier()
 	return Request{

@@ -26,7 +26,7 @@ func openaiRequest(root gjson.Result, body schema) (Request, error) {
 		}
 		r.Choices = choices
 	}
-	w := walk{role: Other, asks: true}
+	w := walk{role: Other, toModel: true}
 	body(&w, root)
 	w.markEarlier()
 	r.Model, r.Stream, r.Parts = model, stream.Bool(), w.parts

@@ -310,7 +310,7 @@ func responsesPart(kind Kind) schema {
 // responsesParsed is what an SDK has made of a text or of arguments. It comes back in requests,
 // where no model reads it; the API itself has no such member in its answers.
 func responsesParsed(w *walk, v gjson.Result) {
-	if !w.asks {
+	if !w.toModel {
 		w.other(v)
 	}
 }

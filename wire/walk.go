@@ -19,7 +19,7 @@ type walk struct {
 	results int    // so far
 	roles   []Role // of the messages so far
 	parts   []Part
-	asks    bool // it is a call that is read, and no answer
+	toModel bool // a model gets what is read: it is a call, or what a server of tools says
 	called  bool // a value was read that calls tools
 	calling bool // the value that is read does
 	hosted  responsesHosted
@@ -287,9 +287,10 @@ func word(known ...string) schema {
 
 // scalar accepts a string, number or switch that no model reads, at least not as a text. A
 // model's template may show those of messages and of definitions, such as the id of a call
-// or the effort to reason with, so one that holds words is read there, as a name is.
+// or the effort to reason with, and so may an agent with those of a server of tools, such as a
+// media type. One that holds words is read there, as a name is.
 func scalar(w *walk, v gjson.Result) {
-	if v.Type == gjson.String && w.asks && w.role != Other && holdsWords(v.Str) {
+	if v.Type == gjson.String && w.toModel && w.role != Other && holdsWords(v.Str) {
 		w.add(Name, v.Str, v)
 		return
 	}
