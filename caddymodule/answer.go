@@ -167,30 +167,26 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 	return event
 }
 
-// lateFrame takes a frame behind all that the model says: usage and the end mark. A frame
-// with content that comes this late is in no receipt, so it is dropped, and so is a frame
-// that cannot be read.
+// lateFrame takes a frame behind all that the model says: usage and the end mark. What comes
+// this late is in no receipt, so a frame with content is dropped, and so is one that cannot be
+// read. A member that the dialect does not know is taken out, because some providers put their
+// citations beside the usage.
 func (a *governedAnswer) lateFrame(f wire.Frame) (more bool) {
 	event, err := a.events.Event(f)
-	late := len(event.Deltas) > 0 || len(event.Calls) > 0 || len(f.Stray) > 0 ||
-		slices.ContainsFunc(event.Unknown, isContent) ||
+	known, ok := f.Known(event.Unknown)
+	late := !ok || len(event.Deltas) > 0 || len(event.Calls) > 0 || len(f.Stray) > 0 ||
 		// a second answer, or the end of a choice whose content came as late
 		slices.ContainsFunc(event.Finished, func(choice int) bool { return a.asksToolServer() || !a.finished[choice] })
 	switch {
-	case !a.settled && (event.Err || err == nil && !late):
+	case !a.settled && event.Err:
+		a.opened.Coverage.Skip("response", "the provider's error", len(f.Data))
 		return a.hold(f, event)
+	case !a.settled && err == nil && !late:
+		return a.hold(known, event)
 	case err == nil && !late:
-		_ = a.client.send(f) // a failure means that the client left
+		_ = a.client.send(known) // a failure means that the client left
 	}
 	return true
-}
-
-// isContent reports whether a path leads to where dialects have their content.
-func isContent(path string) bool {
-	first, _, _ := strings.Cut(path, ".")
-	return slices.Contains([]string{
-		"choices", "candidates", "content", "content_block", "delta", "frame", "item", "message", "output", "part", "response", "result",
-	}, first)
 }
 
 // finalize judges the text of a stream, commits the turn and releases the rest of the

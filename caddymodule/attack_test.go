@@ -218,6 +218,46 @@ func TestImagesBehindTheEnd(t *testing.T) {
 	}
 }
 
+// A member behind the end that the dialect does not know is in no receipt, so it does not
+// leave. What stands beside it leaves as it came.
+func TestUnknownMembersBehindTheEnd(t *testing.T) {
+	const (
+		note  = `"note":"LATE"`
+		usage = `{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"total_tokens":7}`
+		done  = "data: [DONE]\n\n"
+	)
+	claude, stop := claudeStart+claudeText(0, "Paris.")+claudeEnd("end_turn"), "event: message_stop"
+	claudeBefore, claudeStop, _ := strings.Cut(claude, stop)
+	chat := strings.TrimSuffix(stream("Paris."), done)
+	gemini := `data: {"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"Paris."}]},"finishReason":"STOP"}]}` + "\n\n"
+	ollama := `{"model":"m","message":{"role":"assistant","content":"Paris."},"done":true,"done_reason":"stop"}` + "\n"
+	for name, test := range map[string]struct{ path, request, contentType, body, want string }{
+		"citations beside the usage":    {"/v1/chat/completions", chatStreamed, "text/event-stream", chat + "data: " + usage + `,"citations":["LATE"]}` + "\n\n" + done, chat + "data: " + usage + "}\n\n" + done},
+		"a name of the event":           {"/v1/chat/completions", chatStreamed, "text/event-stream", chat + "event: LATE\ndata: " + usage + "}\n\n" + done, chat + "data: " + usage + "}\n\n" + done},
+		"the usage alone":               {"/v1/chat/completions", chatStreamed, "text/event-stream", chat + "data: " + usage + "}\n\n" + done, chat + "data: " + usage + "}\n\n" + done},
+		"nothing that is known":         {"/v1/chat/completions", chatStreamed, "text/event-stream", chat + "data: {" + note + "}\n\n" + done, chat + done},
+		"behind the end mark":           {"/v1/chat/completions", chatStreamed, "text/event-stream", chat + done + "data: {" + note + "}\n\n", chat + done},
+		"in a choice":                   {"/v1/chat/completions", chatStreamed, "text/event-stream", chat + `data: {"choices":[{"index":0,"delta":{},` + note + "}]}\n\n" + done, chat + done},
+		"a line of Ollama":              {"/api/chat", `{"model":"m","messages":[{"role":"user","content":"What is the capital of France?"}]}`, "application/x-ndjson", ollama + `{"model":"m",` + note + `,"done":true}` + "\n", ollama + `{"model":"m","done":true}` + "\n"},
+		"a ping of Anthropic":           {"/v1/messages", claudeStreamed, "text/event-stream", claude + claudeFrame("ping", note), claude + claudeFrame("ping", "")},
+		"before Anthropic's last event": {"/v1/messages", claudeStreamed, "text/event-stream", claudeBefore + claudeFrame("ping", note) + stop + claudeStop, claudeBefore + claudeFrame("ping", "") + stop + claudeStop},
+		"a sign of life of Responses": {
+			"/v1/responses", replyStreamed, "text/event-stream", replyStream([]string{"Paris."}) + `data: {"type":"keepalive","sequence_number":99,` + note + "}\n\n",
+			replyStream([]string{"Paris."}) + `data: {"type":"keepalive","sequence_number":99}` + "\n\n",
+		},
+		"before Gemini's end, with a receipt": {"/v1beta/models/x:streamGenerateContent?alt=sse", geminiQuestion, "text/event-stream", gemini + "data: {" + note + "}\n\n", gemini + "data: {" + note + "}\n\n"},
+	} {
+		for _, unknown := range []string{"inspect", "block"} {
+			s := newSite(t, `{"unknown":"`+unknown+`"}`, answering(test.contentType, test.body))
+			got, _ := withoutComments(s.post(test.path, test.request).Body.String())
+			listed := len(s.receipts()[0]["coverage"].(map[string]any)["unknown"].([]any)) > 0
+			if strings.Contains(got, "LATE") && (!listed || unknown == "block") || !listed && got != test.want {
+				t.Errorf("%s, unknown %s, listed %v: %s", name, unknown, listed, got)
+			}
+		}
+	}
+}
+
 // What a stream carries that nobody reads is listed with its size, as in a whole answer.
 func TestStreamsListSizes(t *testing.T) {
 	data := strings.Repeat("A", 3000)

@@ -3,6 +3,9 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"slices"
+
+	"github.com/tidwall/gjson"
 )
 
 // MaxFrame is the default limit of one frame, in bytes. One frame may carry
@@ -41,6 +44,38 @@ func (f Frame) withData(data []byte) []byte {
 		out = append(out, "event: "+f.Event+"\n"...)
 	}
 	return AppendEvent(out, bytes.ReplaceAll(data, []byte("\n"), []byte(" ")))
+}
+
+// Known returns a frame without what its dialect does not know, given what [Event.Unknown]
+// says of it: members of its data, or the name of the event, with which all but the data goes.
+// Every other byte stays. It reports false if more than that is unknown, or nothing is known.
+func (f Frame) Known(unknown []string) (Frame, bool) {
+	if len(unknown) == 0 {
+		return f, true
+	}
+	named, gone := f.Event != "" && slices.Contains(unknown, "event"), 0
+	var c changes
+	left := c.drop(gjson.ParseBytes(f.Data), func(name string, _ int) bool {
+		is := slices.Contains(unknown, pathName(name))
+		if is {
+			gone++
+		}
+		return is
+	})
+	if named {
+		gone++
+	}
+	if gone < len(unknown) || left == 0 {
+		return Frame{}, false
+	}
+	data := c.apply(f.Data)
+	if named {
+		f.Event, f.Raw = "", AppendEvent(nil, bytes.ReplaceAll(data, []byte("\n"), []byte(" ")))
+	} else {
+		f.Raw = f.withData(data)
+	}
+	f.Data = data
+	return f, true
 }
 
 // appendRaw appends the bytes of frames.
