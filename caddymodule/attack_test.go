@@ -258,6 +258,59 @@ func TestUnknownMembersBehindTheEnd(t *testing.T) {
 	}
 }
 
+// Tokens tell an answer again. Where they come before it, they leave with it, and of an answer
+// that is refused they do not.
+func TestTokensBeforeTheirText(t *testing.T) {
+	each := func(text, before, behind string) string {
+		var list []string
+		for _, word := range strings.SplitAfter(text, " ") {
+			list = append(list, before+quote(word)+behind)
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	tokens := func(text string) string { return each(text, `{"token":`, `,"logprob":-1,"top_logprobs":[]}`) }
+	for _, api := range attackedAPIs {
+		early := map[string]func(text string) string{
+			"/v1/chat/completions": func(text string) string {
+				return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":""},"logprobs":{"content":` + tokens(text) + `},"finish_reason":null}]}` + "\n\n"
+			},
+			"/v1/completions": func(text string) string {
+				return `data: {"id":"c1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"","logprobs":{"tokens":` + each(text, "", "") + `},"finish_reason":null}]}` + "\n\n"
+			},
+			"/v1/responses": func(text string) string {
+				return `data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"","logprobs":` + tokens(text) + "}\n\n"
+			},
+			"/v1beta/models/x:streamGenerateContent?alt=sse": func(text string) string {
+				return `data: {"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":""}]},"logprobsResult":{"chosenCandidates":` + tokens(text) + "}}]}\n\n"
+			},
+			"/api/chat": func(text string) string {
+				return `{"model":"m","message":{"role":"assistant","content":""},"done":false,"logprobs":` + tokens(text) + "}\n"
+			},
+		}[api.path]
+		if early == nil {
+			continue
+		}
+		for _, text := range []string{capitulation, "Paris is the capital of France, and lies on the Seine."} {
+			body := early(text)
+			for _, word := range strings.SplitAfter(text, " ") {
+				body += api.frame(quote(word))
+			}
+			body += api.end
+			s := newSite(t, `{}`, answering(api.contentType, body))
+			got, _ := withoutComments(s.post(api.path, api.request).Body.String())
+			refused := s.receipts()[0]["refused"].(bool)
+			switch {
+			case refused != (text == capitulation):
+				t.Errorf("%s: refused %v: %s", api.name, refused, text)
+			case refused && (strings.Contains(got, "DAN") || strings.Contains(got, "restrictions")):
+				t.Errorf("%s: %s", api.name, got)
+			case !refused && got != body:
+				t.Errorf("%s: not as it came: %s", api.name, got)
+			}
+		}
+	}
+}
+
 // What a stream carries that nobody reads is listed with its size, as in a whole answer.
 func TestStreamsListSizes(t *testing.T) {
 	data := strings.Repeat("A", 3000)

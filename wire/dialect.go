@@ -221,6 +221,7 @@ type Part struct {
 
 	replacement   replacement // what Redact writes in its place
 	before, after int         // bytes around the value that go with it, see attached
+	tokens        int         // bytes of Logprobs that tell a text, see countTokens
 }
 
 // Attachment reports whether the part is an image, a sound or a file that has no text.
@@ -333,6 +334,9 @@ type Delta struct {
 	Kind   Kind
 	Text   string // empty for kinds that are not text
 	Called bool   // it belongs to one of the frame's [Event.Calls]
+	// Ahead is how many bytes of text [Logprobs] tell that is not beside them. It has come
+	// before or comes later.
+	Ahead int
 	// Part names the place of a text, or of reasoning, in its choice. Clients put the pieces
 	// of one part together, whatever comes between them.
 	Part string

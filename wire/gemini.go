@@ -203,6 +203,7 @@ func (s *geminiEvents) Event(f Frame) (Event, error) {
 		e.Unknown = append(e.Unknown, "event")
 	}
 	e.addGeminiError(root.Get("error"))
+	countTokens(w.parts, f.Data)
 	e.addCandidates(root.Get("candidates"), w.parts)
 	if s.calls.mayCall(f.Data) {
 		// With automatic function calling the JavaScript SDK runs the tool before it reads

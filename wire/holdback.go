@@ -8,7 +8,8 @@ import "slices"
 // it carries, a check has read that text and at least window bytes behind it:
 // then nothing that a check finds later can begin in the frame. Frames keep their
 // order; those without text (tool calls, roles) wait only for the frames before
-// them. Frames are not copied. A HoldBack is not safe for concurrent use.
+// them. Tokens of log probabilities that tell a text which is not beside them wait as
+// if it were in their frame. Frames are not copied. A HoldBack is not safe for concurrent use.
 type HoldBack struct {
 	window  int
 	frames  []Frame   // that left last, then those that are held
@@ -22,12 +23,17 @@ type HoldBack struct {
 
 const noStop = -1
 
-// A textEnd is how far a frame brings the text of a choice, in bytes. Its frame is the
-// number of those before it, without the dropped ones.
-type textEnd struct{ frame, choice, at int }
+// A textEnd is how far a frame tells the text of a choice, in bytes, and how far it brings it.
+// Its frame is the number of those before it, without the dropped ones.
+type textEnd struct{ frame, choice, at, text int }
 
-// progress is how far the text of a choice was added, was checked and has left.
-type progress struct{ added, checked, left int }
+// progress is how far the text of a choice was added, was told by tokens, was checked and has
+// left.
+type progress struct{ added, told, checked, left int }
+
+// spareTokens are bytes of tokens that may be no text at all: a word between two marks, or a
+// piece of a character.
+const spareTokens = 16
 
 // NewHoldBack returns an empty queue. With a window of 0 bytes or less, text is
 // released as soon as it was checked.
@@ -49,12 +55,17 @@ func (h *HoldBack) Add(f Frame, deltas []Delta) {
 		h.frames, h.ends = make([]Frame, 0, usuallyHeld), make([]textEnd, 0, usuallyHeld)
 	}
 	for _, d := range deltas {
-		if !d.IsText() || d.Text == "" {
-			continue
+		p, frame := h.choice(d.Choice), h.gone+len(h.frames)
+		switch {
+		case d.IsText() && d.Text != "":
+			p.added += len(d.Text)
+			h.ends = append(h.ends, textEnd{frame, d.Choice, p.added, p.added})
+		case d.Ahead > 0:
+			p.told = max(p.told, p.added) + d.Ahead
+			if p.told > p.added+spareTokens {
+				h.ends = append(h.ends, textEnd{frame, d.Choice, p.told, p.added})
+			}
 		}
-		p := h.choice(d.Choice)
-		p.added += len(d.Text)
-		h.ends = append(h.ends, textEnd{h.gone + len(h.frames), d.Choice, p.added})
 	}
 	h.frames = append(h.frames, f)
 	h.held += len(f.Raw)
@@ -137,7 +148,7 @@ func (h *HoldBack) take(n int) []Frame {
 	}
 	ended := 0
 	for ended < len(h.ends) && h.ends[ended].frame < h.gone {
-		h.choices[h.ends[ended].choice].left = h.ends[ended].at
+		h.choices[h.ends[ended].choice].left = h.ends[ended].text
 		ended++
 	}
 	h.ends = slices.Delete(h.ends, 0, ended)

@@ -111,6 +111,37 @@ func TestHoldBackPassesWhatHasNoText(t *testing.T) {
 	}
 }
 
+// Tokens that tell a text which is not beside them wait for it: what they tell has to be checked,
+// and a window behind it. A few bytes may be no text.
+func TestHoldBackOfTokens(t *testing.T) {
+	ahead := func(n int) []wire.Delta { return []wire.Delta{{Kind: wire.Logprobs, Ahead: n}} }
+	h := wire.NewHoldBack(10)
+	left := ""
+	add := func(name string, deltas []wire.Delta, want string) {
+		h.Add(wire.Frame{Raw: []byte(name)}, deltas)
+		h.Checked(0)
+		for _, f := range h.Release(func(int) bool { return true }) {
+			left += string(f.Raw)
+		}
+		if left != want {
+			t.Errorf("behind %s has left %q, want %q", name, left, want)
+		}
+	}
+	add("a", ahead(8), "a")                          // a mark
+	add("b", ahead(8), "ab")                         // another
+	add("c", ahead(30), "ab")                        // tells 46 bytes
+	add("d", text(0, strings.Repeat("x", 40)), "ab") // of which 40 have come
+	add("e", text(0, "yyyyyy"), "abcde")             // and all
+	add("f", ahead(40), "abcde")                     // once more, or what comes
+	add("g", []wire.Delta{{Kind: wire.Reasoning, Text: "hm"}}, "abcde")
+	if h.Left(0) != 46 {
+		t.Errorf("%d bytes have left", h.Left(0))
+	}
+	if out := h.Flush(); len(out) != 2 || h.Left(0) != 46 {
+		t.Errorf("%d frames and %d bytes at the end", len(out), h.Left(0))
+	}
+}
+
 // Frames that were taken out stay as they are when more are added.
 func TestHoldBackDoesNotReuse(t *testing.T) {
 	h := wire.NewHoldBack(0)

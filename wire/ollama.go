@@ -157,6 +157,7 @@ func (r *ollamaEvents) Event(f Frame) (Event, error) {
 		return e, err
 	}
 	e.Err = isError(root.Get("error"))
+	countTokens(w.parts, f.Data)
 	for _, p := range w.parts {
 		e.add(p, 0)
 	}

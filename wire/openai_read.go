@@ -112,6 +112,7 @@ func (r *openaiEvents) Event(f Frame) (Event, error) {
 		e.Unknown = append(e.Unknown, "event")
 	}
 	choices := root.Get("choices")
+	countTokens(w.parts, f.Data)
 	if e.addChoices(choices, w.parts); w.called || slices.ContainsFunc(e.Unknown, isMessage) {
 		for _, piece := range r.calls.read(choices) {
 			e.Calls = append(e.Calls, piece.CallDelta)

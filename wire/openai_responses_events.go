@@ -215,6 +215,7 @@ func (r *responsesReader) Event(f Frame) (Event, error) {
 	if known.calls || known.place == "" {
 		r.readCalls(&e, kind, known, root)
 	}
+	countTokens(w.parts, f.Data)
 	for _, p := range w.parts {
 		switch {
 		case p.Kind == Unknown:

@@ -65,7 +65,7 @@ func (e *Event) add(p Part, choice int) {
 		return
 	}
 	e.addSilent(p)
-	d := Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called}
+	d := Delta{Choice: choice, Kind: p.Kind, Text: p.Text, Called: p.Called, Ahead: p.tokens}
 	if d.IsText() || d.Kind == Reasoning && d.Text != "" {
 		d.Part = p.Path
 	}
