@@ -33,6 +33,7 @@ type leaf struct {
 	composed bool   // a command line made of other leaves
 	part     bool   // one of several elements of an array
 	variable string // of the environment that the scalar is the value of
+	typed    bool   // the object around it says that it is typed, see typing.go
 }
 
 // ancestors is what the names of the members around a leaf tell of it.
@@ -111,6 +112,7 @@ func (r *argumentReader) value(d *jsontext.Decoder, key string, up ancestors, de
 func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, depth int) error {
 	up = up.under(key)
 	var command, rest string
+	types, typed := false, -1
 	if d.PeekKind() == '}' {
 		r.leaves = append(r.leaves, leaf{key: key, above: up, value: "{}"})
 	}
@@ -126,6 +128,10 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, d
 		if err != nil {
 			return err
 		}
+		types = types || s == "type" && (member == "type" || member == "action")
+		if s != "" && member == "text" {
+			typed = before
+		}
 		switch {
 		case s != "" && (member == "command" || member == "cmd" || member == "program" || member == "executable"):
 			command = s
@@ -136,6 +142,9 @@ func (r *argumentReader) object(d *jsontext.Decoder, key string, up ancestors, d
 		case member == "args" || member == "argv" || member == "arguments" || member == "params" || member == "parameters":
 			rest = r.joined(r.leaves[before:], s)
 		}
+	}
+	if types && typed >= 0 {
+		r.leaves[typed].typed = true
 	}
 	if command != "" && rest != "" {
 		r.leaves = append(r.leaves, leaf{key: "command", above: up, value: command + " " + rest, text: true, composed: true})

@@ -137,6 +137,9 @@ func (r *reading) leaf(l leaf) {
 	}
 	r.rendered(l)
 	r.as(r.tool.roleOf(l.key), l)
+	if r.isTyped(l) {
+		r.typed(l.value)
+	}
 	r.sent(l)
 }
 
@@ -278,13 +281,16 @@ func (r *reading) prose(l leaf) {
 	}
 }
 
+// betweenWords is what stands in a command line of more than a word.
+const betweenWords = " \t\n;|&$`<{\u00a0"
+
 // unknown reads an argument whose name says nothing by all that its content
 // may be.
 func (r *reading) unknown(l leaf) {
 	for _, m := range recipeLine.FindAllStringSubmatch(l.value, maxRecipes) {
 		r.shell(strings.Trim(m[1], `"'`))
 	}
-	if strings.ContainsAny(l.value, " \t\n;|&$`<{\u00a0") { // {"mode": "set"} is no command
+	if strings.ContainsAny(l.value, betweenWords) { // {"mode": "set"} is no command
 		r.shell(l.value)
 	}
 	r.query(l.value)
