@@ -443,3 +443,15 @@ func TestStoredAnswersComeWhole(t *testing.T) {
 		}
 	}
 }
+
+// A frame of fields without data is listed with its size.
+func TestFramesWithoutDataAreListed(t *testing.T) {
+	for _, frame := range []string{"id: " + capitulation + "\n\n", "event: " + capitulation + "\r\n\r\n", "retry: " + capitulation + "\n\n"} {
+		s := newSite(t, `{}`, answering("text/event-stream", frame+stream("Paris.")))
+		s.post("/v1/chat/completions", chatStreamed)
+		unknown := s.receipts()[0]["coverage"].(map[string]any)["unknown"].([]any)
+		if len(unknown) != 1 || unknown[0].(map[string]any)["bytes"] != float64(len(frame)) {
+			t.Errorf("%q: %v", frame, unknown)
+		}
+	}
+}

@@ -421,6 +421,9 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	a.addCalls(event.Calls)
 	a.tools = append(a.tools, event.Tools...)
 	unread := len(frame.Data) // a frame's size stands for the size of what is unknown in it
+	if unread == 0 {
+		unread = len(frame.Raw) // it has nothing but other fields
+	}
 	for _, path := range event.Unknown {
 		a.Opened.Coverage.NotKnownOnce("response."+path, notKnown, unread)
 		unread = 0 // counted once a frame
