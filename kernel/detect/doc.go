@@ -30,7 +30,7 @@
 // # Where to start
 //
 // Read detect.go, which tells the way of a prompt, then views.go for what may be
-// hidden in it, score.go, languages.go and requests.go for the model, memory.go for what
+// hidden in it, score.go, sentences.go, languages.go and requests.go for the model, memory.go for what
 // it remembers of words, and judge.go for the rules on answers, which listener.go applies.
 // The files views_*.go and blobs*.go each undo one family of disguises.
 //
