@@ -78,7 +78,9 @@ func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (full, pl
 	full.Floor = [detect.Questions]float32{floor, floor}
 	full.Foreign, full.Gate = foreignBuckets(lexicon, other.requests, running)
 	plain = full
-	full.Other, plain.Other = trainOther(other, acts, running, concepts)
+	if full.Other, plain.Other, err = trainOther(other, acts, running, text, concepts); err != nil {
+		return full, plain, err
+	}
 	full.English, plain.English, err = trainEnglish(english, running, text, concepts)
 	return full, plain, err
 }
@@ -104,7 +106,7 @@ func byEnglish(requests, attacks []prompt) (english, other lessons) {
 }
 
 // trainOther trains the reader for other languages than English.
-func trainOther(l lessons, acts []prompt, running []example, c concepts) (full, plain detect.Requests) {
+func trainOther(l lessons, acts []prompt, running []example, text string, c concepts) (full, plain detect.Requests, err error) {
 	terms := detect.NewTerms(c.of(func(lang string) bool { return lang != "en" }))
 	full.Terms = terms
 	requests := samplesOf(l.requests, &terms)
@@ -115,6 +117,9 @@ func trainOther(l lessons, acts []prompt, running []example, c concepts) (full, 
 	}
 	var ordinary []sample
 	for i, e := range running {
+		if e.lang != "en" && isKept(e.text) {
+			continue
+		}
 		weight := runningWeight
 		if e.lang != "en" && isQuestion(e.text) {
 			weight = questionWeight
@@ -125,10 +130,19 @@ func trainOther(l lessons, acts []prompt, running []example, c concepts) (full, 
 		s.weight, s.fold = weight, -1
 		ordinary = append(ordinary, s)
 	}
-	fitBoth(slices.Concat(requests, ordinary), c.names, detect.AsksForHarm, &full, &plain)
+	requests = append(requests, ordinary...)
+	mistaken, err := mistakenWindows(text, "multi_*.txt.gz", requests, &terms)
+	if err != nil {
+		return full, plain, err
+	}
+	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, &full, &plain)
 	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms), ordinary))
-	fitSpelling(attacks, detect.AttacksAssistant, &full, &plain)
-	return full, plain
+	none := detect.NewTerms(nil)
+	if mistaken, err = mistakenWindows(text, "multi_*.txt.gz", attacks, &none); err != nil {
+		return full, plain, err
+	}
+	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, &full, &plain)
+	return full, plain, nil
 }
 
 // trainEnglish trains the English reader.
@@ -140,21 +154,21 @@ func trainEnglish(l lessons, running []example, text string, c concepts) (full, 
 		if e.lang != "en" {
 			continue
 		}
-		for _, window := range windowsOf(e.text) {
+		for _, window := range windowsOf(strings.Fields(e.text)) {
 			s := newSample(window, &terms)
 			s.weight, s.fold = windowWeight, -1
 			ordinary = append(ordinary, s)
 		}
 	}
 	requests := slices.Concat(samplesOf(l.requests, &terms), ordinary)
-	mistaken, err := mistakenWindows(text, requests, &terms)
+	mistaken, err := mistakenWindows(text, "en_*.txt.gz", requests, &terms)
 	if err != nil {
 		return full, plain, err
 	}
 	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, &full, &plain)
 	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms), ordinary))
 	none := detect.NewTerms(nil)
-	if mistaken, err = mistakenWindows(text, attacks, &none); err != nil {
+	if mistaken, err = mistakenWindows(text, "en_*.txt.gz", attacks, &none); err != nil {
 		return full, plain, err
 	}
 	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, &full, &plain)

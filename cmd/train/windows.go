@@ -1,6 +1,7 @@
 package main
 
 import (
+	"hash/fnv"
 	"math"
 	"path/filepath"
 	"slices"
@@ -10,9 +11,9 @@ import (
 	"github.com/caddy-lex/lex/kernel/detect"
 )
 
-// The English reader reads pages window by window, and nearly all that it reads
-// is ordinary. So it learns from windows of running text, and once more from those that a
-// first fit takes for requests for harm ("hard negatives").
+// The readers read pages window by window, and nearly all that they read
+// is ordinary. So they learn from running text, and once more from those of its windows that a
+// first fit takes for what a question asks for ("hard negatives").
 
 const (
 	windowWords = detect.BlockWords * detect.WindowBlocks
@@ -25,18 +26,18 @@ const (
 
 // windowsOf cuts a text as the detector does. What is left at the end is no window of its own
 // if it is short.
-func windowsOf(text string) (out []string) {
-	words := strings.Fields(text)
+func windowsOf(words []string) (out []string) {
 	for i := 0; i == 0 || len(words)-i > detect.BlockWords; i += windowWords {
 		out = append(out, strings.Join(words[i:min(i+windowWords, len(words))], " "))
 	}
 	return out
 }
 
-// mistakenWindows returns the windows of English running text that a fit to the samples takes
-// for such as a question asks for.
-func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sample, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "en_*.txt.gz"))
+// mistakenWindows returns the windows of running text that a fit to the samples takes for such
+// as a question asks for. The files are those that a pattern matches. Lines that are kept are
+// not read.
+func mistakenWindows(dir, pattern string, samples []sample, terms *detect.Terms) ([]sample, error) {
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +55,18 @@ func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sampl
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			var lines []string
-			failed[k] = eachRaw(name, func(line string) { lines = append(lines, line) })
+			english := textLanguage(name) == "en"
+			failed[k] = eachRaw(name, func(line string) {
+				if english || !isKept(line) {
+					lines = append(lines, line)
+				}
+			})
 			for i := 0; i < len(lines); i += 1 + len(lines)/mistakenLines {
-				for _, window := range windowsOf(lines[i]) {
+				words := strings.Fields(lines[i])
+				if !english {
+					words = wordsOf(lines[i]) // scripts without spaces have some, too
+				}
+				for _, window := range windowsOf(words) {
 					if s := newSample(window, terms); first.margin(&s) > mistakenFrom {
 						s.weight, s.fold = mistakenWeight, -1
 						found[k] = append(found[k], s)
@@ -74,8 +84,17 @@ func mistakenWindows(dir string, samples []sample, terms *detect.Terms) ([]sampl
 	return slices.Concat(found...), nil
 }
 
-// requestLogit is the highest logit of a reader's answer over a text's windows and, but for
-// long texts that are asked for an attack, over the whole, as the detector computes it.
+// isKept says which lines of the running text of other languages, one of ten, are kept from the
+// training, to count how many of them are taken for attacks.
+func isKept(line string) bool {
+	h := fnv.New64a()
+	h.Write([]byte("kept " + line))
+	return h.Sum64()%10 == 0
+}
+
+// requestLogit is the highest logit of a reader's answer over a text's windows of both lengths
+// and, but for long texts that are asked for an attack, over the whole, as the detector computes
+// it. Of sentences it knows nothing.
 func requestLogit(r *detect.Requests, q detect.Question, text string) float64 {
 	a := r.Answers[q]
 	type span struct {
@@ -111,8 +130,10 @@ func requestLogit(r *detect.Requests, q detect.Question, text string) float64 {
 	if q != detect.AttacksAssistant || len(blocks) <= detect.WindowBlocks {
 		best = over(blocks)
 	}
-	for end := detect.WindowBlocks; end <= len(blocks); end++ {
-		best = max(best, over(blocks[end-detect.WindowBlocks:end]))
+	for _, length := range []int{2, detect.WindowBlocks} {
+		for end := length; end <= len(blocks); end++ {
+			best = max(best, over(blocks[end-length:end]))
+		}
 	}
 	return best
 }
