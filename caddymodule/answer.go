@@ -170,7 +170,7 @@ func (a *governedAnswer) readFrame(f wire.Frame) wire.Event {
 // lateFrame takes a frame behind all that the model says: usage and the end mark. What comes
 // this late is in no receipt, so a frame with content is dropped, and so is one that cannot be
 // read. A member that the dialect does not know is taken out, because some providers put their
-// citations beside the usage.
+// citations beside the usage. Who observes changes no answer.
 func (a *governedAnswer) lateFrame(f wire.Frame) (more bool) {
 	event, err := a.events.Event(f)
 	known, ok := f.Known(event.Unknown)
@@ -180,6 +180,11 @@ func (a *governedAnswer) lateFrame(f wire.Frame) (more bool) {
 	switch {
 	case !a.settled && event.Err:
 		a.opened.Coverage.Skip("response", "the provider's error", len(f.Data))
+		return a.hold(f, event)
+	case a.handler.Mode == string(kernel.Observe) && a.settled:
+		_ = a.client.send(f)
+	case a.handler.Mode == string(kernel.Observe):
+		event.Deltas = nil // they come too late to be judged
 		return a.hold(f, event)
 	case !a.settled && err == nil && !late:
 		return a.hold(known, event)

@@ -255,6 +255,10 @@ func TestUnknownMembersBehindTheEnd(t *testing.T) {
 				t.Errorf("%s, unknown %s, listed %v: %s", name, unknown, listed, got)
 			}
 		}
+		s := newSite(t, `{"mode":"observe"}`, answering(test.contentType, test.body))
+		if got, _ := withoutComments(s.post(test.path, test.request).Body.String()); got != test.body {
+			t.Errorf("%s, observed: %s", name, got)
+		}
 	}
 }
 
