@@ -350,7 +350,7 @@ func (s *Store) view(ctx context.Context, doing string, read func(*tx) error) er
 		return fmt.Errorf("%s: closed: %w", doing, store.ErrUnavailable)
 	}
 	if err := s.files.check(); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, unusable(err))
 	}
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("%s: %w", doing, unusable(err))
