@@ -68,7 +68,7 @@ type reading struct {
 	ring   [WindowBlocks]counters
 	firsts [WindowBlocks]int // of these blocks, their first pieces
 	blocks int
-	first  int            // piece of the next block
+	first  int            // the first piece of the next one
 	noise  int            // bytes of blocks that are no language
 	best   [Heads]float64 // logits
 	tail   float64        // injection logit of the last window
@@ -128,8 +128,11 @@ func (r *reading) read(normal *derived, meaning *projection) {
 	text := normal.text
 	s := NewScanner(text, r.m.lexicon)
 	r.pieces = make([]piece, 1, 2+len(text)/usualPiece)
-	sentences := newSentences(normal)
-	bySentence := r.window == nil || r.readers != nil
+	bySentence := r.window == nil || r.readers != nil // who asks the readers
+	var sentences sentences
+	if bySentence {
+		sentences = newSentences(normal)
+	}
 	unknowns, inBlock, spoken, from := 0, 0, 0, 0
 	for words := 1; s.Next(); words++ {
 		inBlock++
