@@ -169,6 +169,9 @@ func (e *Embedder) references(ctx context.Context) (*references, error) {
 		return refs, nil
 	}
 	flight := e.flights.DoChan(referencesFlight, func() (any, error) {
+		if refs := e.known(); refs != nil {
+			return refs, nil // another flight ended between the look above and this one
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Timeout)
 		defer cancel()
 		return e.embedReferences(ctx)
