@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/caddy-lex/lex/store"
@@ -12,23 +13,35 @@ import (
 // guarded runs what reads or changes the tree. The library panics when it comes to a page that is
 // not what the tree says it is, and such a panic becomes an error that wraps [store.ErrInvalid]: a
 // page that a disk has spoilt ends neither the process nor what needs other pages. The library's
-// text names a page or a kind of page. Every other panic is a mistake of ours and goes on.
+// text names a page or a kind of page. A page that cannot be read at all, because the disk fails or
+// somebody cuts the file meanwhile, is a fault of the memory that the file is mapped to, and becomes
+// an error, too. Every other panic is a mistake of ours and goes on.
 //
 // After an error the transaction is to be undone if it was being changed. Reading leaves it as
 // it was.
 func guarded(run func() error) (err error) {
-	ended := false
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if !ended && inLibrary() {
-			err = fmt.Errorf("a page of the file is damaged (%v): %w", recover(), store.ErrInvalid)
+		found := recover()
+		_, unreadable := found.(fault)
+		switch {
+		case found == nil:
+		case unreadable:
+			err = fmt.Errorf("a page of the file cannot be read: %w", store.ErrInvalid)
+		case inLibrary():
+			err = fmt.Errorf("a page of the file is damaged (%v): %w", found, store.ErrInvalid)
+		default:
+			panic(found)
 		}
 	}()
-	err = run()
-	ended = true
-	return err
+	return run()
 }
 
-// inLibrary reports whether the panic that is under way began in the library: whether it is the
+// A fault is what [debug.SetPanicOnFault] makes of an access to memory that is not there, but
+// for that through a nil pointer.
+type fault interface{ Addr() uintptr }
+
+// inLibrary reports whether the panic that was recovered began in the library: whether it is the
 // library that called the runtime.
 func inLibrary() bool {
 	callers := make([]uintptr, 32)

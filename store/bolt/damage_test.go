@@ -91,6 +91,24 @@ func TestDamagedPages(t *testing.T) {
 	checkSurvivors(t, path, set(ids))
 }
 
+// A page that is gone when it is read, although it was there when the file was looked at, would end
+// the process by a signal. So would one that the disk does not give.
+func TestPagesThatCannotBeRead(t *testing.T) {
+	path, _, ids := damagedStore(t)
+	s, err := bolt.Open(path, bolt.Options{})
+	must(t, err)
+	cut := func() { must(t, os.Truncate(path, 2*int64(pageSize))) }
+	if err := bolt.ReadAfter(s, cut); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("reading: %v", err)
+	}
+	if _, err := s.Receipt(t.Context(), ids[0]); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("a receipt: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("closing: %v", err)
+	}
+}
+
 // Only the library's panics are damages of the file.
 func TestPanicOfOursGoesOn(t *testing.T) {
 	path, _, _ := damagedStore(t)

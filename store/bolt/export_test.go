@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -33,4 +35,20 @@ func EraseUnseen(s *Store, key string) error {
 func Hold(s *Store) (release func()) {
 	_ = s.mu.lock(context.Background())
 	return s.mu.unlock
+}
+
+// ReadAfter reads every page of the tree after meanwhile has run: between the check of the files
+// and the first look at a page.
+func ReadAfter(s *Store, meanwhile func()) error {
+	_ = s.mu.lock(context.Background())
+	defer s.mu.unlock()
+	if err := s.begin(); err != nil {
+		return err
+	}
+	meanwhile()
+	return guarded(func() error {
+		return s.tx.tree.ForEach(func(_ []byte, b *bbolt.Bucket) error {
+			return b.ForEach(func(_, _ []byte) error { return nil })
+		})
+	})
 }
