@@ -127,13 +127,41 @@ func fitLogistic(samples []sample, chosen func(*sample) bool) *logistic {
 		Func: func(x []float64) float64 { return loss(rows, x) },
 		Grad: func(gradient, x []float64) { slope(rows, gradient, x) },
 	}
+	there := renumber(rows)
 	settings := &optimize.Settings{MajorIterations: 80, Converger: &optimize.FunctionConverge{Relative: 1e-4, Iterations: 5}}
-	result, err := optimize.Minimize(problem, m.weights, settings, &optimize.LBFGS{})
+	result, err := optimize.Minimize(problem, make([]float64, len(there)), settings, &optimize.LBFGS{})
 	if result == nil {
 		panic(err) // the problem is convex and smooth: the gradient is wrong
 	}
-	m.weights = result.X
+	for i, at := range there {
+		m.weights[at] = result.X[i]
+	}
 	return m
+}
+
+// renumber gives the inputs that occur the numbers from 0 on, in their order, and returns what they
+// were. A weight of no input stays 0, but each step of the search would pass over it: few samples
+// use little of the table.
+func renumber(rows []inputs) (there []uint32) {
+	occurs := make([]bool, biasAt+1)
+	for i := range rows {
+		for _, at := range rows[i].at {
+			occurs[at] = true
+		}
+	}
+	numbers := make([]uint32, biasAt+1)
+	for at := range occurs {
+		if occurs[at] {
+			numbers[at] = uint32(len(there))  //nolint:gosec // G115: at most biasAt
+			there = append(there, uint32(at)) //nolint:gosec // G115: as above
+		}
+	}
+	for i := range rows {
+		for k, at := range rows[i].at {
+			rows[i].at[k] = numbers[at]
+		}
+	}
+	return there
 }
 
 func loss(rows []inputs, weights []float64) (total float64) {
