@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// SessionLife is how long a store keeps a session after its last turn, and an alias after the turn
+// that gave it.
+const SessionLife = 30 * 24 * time.Hour
+
 // Store is all that a back-end offers. Code that needs a part of it declares an
 // interface of its own with the methods that it calls.
 type Store interface {

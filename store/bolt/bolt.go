@@ -34,7 +34,7 @@ var (
 	turnsBucket      = []byte("turns")      // turn id → sequence number
 	sessionsBucket   = []byte("sessions")   // session key → version, session
 	aliasesBucket    = []byte("aliases")    // alias → session key
-	familiesBucket   = []byte("families")   // sequence number of a family's first receipt, key or alias of a member → nothing
+	familiesBucket   = []byte("families")   // sequence number of a family's first receipt, key or alias of a member → of an alias, sequence number of the turn that gave it
 	countersBucket   = []byte("tallies")    // "s/", place of its family and session key → what a session adds to the statistics; "total" → all
 	limitsBucket     = []byte("limits")     // subject → window
 	keysBucket       = []byte("keys")       // hash → API key
@@ -46,7 +46,7 @@ var (
 
 // Options adjusts a store. The zero value is right for production.
 type Options struct {
-	// Now is the clock of the limits' windows. Default: time.Now.
+	// Now is the clock of the limits' windows, and of the lives of sessions. Default: time.Now.
 	Now func() time.Time
 
 	// MustExist refuses a file that is not there or is empty, which would be created.
@@ -57,6 +57,7 @@ type Options struct {
 type Store struct {
 	db     *bbolt.DB
 	writes *store.GroupCommit[write]
+	now    func() time.Time
 	limits *limits
 	closed atomic.Bool
 	failed atomic.Bool // the last batch could not be written
@@ -69,6 +70,7 @@ type Store struct {
 	mu      mutex
 	tx      *tx // nil when it has to be begun
 	journal *journal
+	round   round // through the families, see forget
 
 	recent recent // what the journal has
 }
@@ -106,7 +108,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, limits: newLimits(opts.Now), mu: make(mutex, 1)}
+	s := &Store{db: db, now: opts.Now, limits: newLimits(opts.Now), mu: make(mutex, 1)}
 	if s.journal, err = openJournal(path + journalSuffix); err != nil {
 		_ = db.Close()
 		return nil, err

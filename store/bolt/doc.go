@@ -25,6 +25,8 @@
 // receipt. Only the ids of receipts and the keys of sessions are hashes, and cost a page
 // each. Every older form of an entry is read on, and written anew only where it says so.
 //
+// Sessions are forgotten during the turns of others (forget.go).
+//
 // Limits are counted in memory, which is enough because no other process
 // counts. A window of an hour or longer, such as the runs of a plan, is also
 // written and survives a restart, and the answer waits for the disk. Shorter

@@ -106,24 +106,29 @@ func (t turn) commit(tx *tx) error {
 	if err := sessions.put(key, t.session); err != nil {
 		return err
 	}
-	return t.putNames(tx)
+	return t.putNames(tx, keyOf(sequence))
 }
 
-// putNames writes the aliases, and notes in the family all names of the session.
-func (t turn) putNames(tx *tx) error {
+// putNames writes the aliases, and notes in the family all names of the session, those of the
+// aliases with the number of the turn, which tells how old they are.
+func (t turn) putNames(tx *tx, sequence []byte) error {
 	families, aliases, place := tx.bucket(familiesBucket), tx.bucket(aliasesBucket), familyPlaces(tx, t.family)[0]
-	for _, name := range append(t.aliases, t.sessionKey) {
-		if err := putNew(families, memberKey(place, name), nil); err != nil {
-			return err
-		}
-		if name == t.sessionKey {
+	for _, alias := range t.aliases {
+		if alias == t.sessionKey {
 			continue
 		}
-		if err := putNew(aliases, []byte(name), []byte(t.sessionKey)); err != nil {
+		givenAt := sequence
+		if tx.bucket(sessionsBucket).get([]byte(alias)) != nil {
+			givenAt = nil // the name lives as long as its own session, which wins
+		}
+		if err := putNew(families, memberKey(place, alias), givenAt); err != nil {
+			return err
+		}
+		if err := putNew(aliases, []byte(alias), []byte(t.sessionKey)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return putNew(families, memberKey(place, t.sessionKey), nil)
 }
 
 // putNew puts what is not there yet: to put the same again would copy the page.

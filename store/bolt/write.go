@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"go.etcd.io/bbolt"
@@ -31,15 +32,20 @@ func (s *Store) writeBatch(batch []write) []error {
 	if err := s.files.check(); err != nil {
 		return failBatch(batch, make([]error, len(batch)), err)
 	}
+	asked := len(batch)
+	if s.round.due {
+		s.round.due = false
+		batch = append(slices.Clip(batch), s.forget)
+	}
 	errs, err := s.runBatch(batch)
 	if err == nil {
 		err = s.makeDurable()
 	}
 	if err != nil {
 		s.undo()
-		return failBatch(batch, errs, err)
+		errs = failBatch(batch, errs, err)
 	}
-	return errs
+	return errs[:asked]
 }
 
 // runBatch runs the writes one after the other. One that fails is answered and set to nil,
@@ -123,7 +129,7 @@ func (s *Store) commit() error {
 		return s.tx.tree.Commit()
 	})
 	if err == nil {
-		s.tx = nil
+		s.tx, s.round.due = nil, true
 		s.recent.begin(id)
 	}
 	// A commit that failed may have left its mark as well.

@@ -33,7 +33,7 @@ const (
 	headKey      = prefix + "head"
 
 	// sessionLife is how long a session is remembered after its last turn.
-	sessionLife = 30 * 24 * time.Hour
+	sessionLife = store.SessionLife
 
 	// maxStep is by how much the counter of versions grows at most: it has room for 2^43 turns.
 	maxStep = 1 << 20
