@@ -152,8 +152,8 @@ func renumber(rows []inputs) (there []uint32) {
 	numbers := make([]uint32, biasAt+1)
 	for at := range occurs {
 		if occurs[at] {
-			numbers[at] = uint32(len(there))  //nolint:gosec // G115: at most biasAt
-			there = append(there, uint32(at)) //nolint:gosec // G115: as above
+			numbers[at] = uint32(len(there))
+			there = append(there, uint32(at))
 		}
 	}
 	for i := range rows {
