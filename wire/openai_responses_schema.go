@@ -31,7 +31,8 @@ var responsesRequest = object(members{
 	"context_management": as(Definition, responsesContext(Text)),
 
 	"access_programs": opaque, "conversation": opaque, "image": opaque, "include": opaque,
-	"metadata": opaque, "moderation": opaque, "prompt_cache_options": opaque, "stream_options": opaque,
+	"client_metadata": opaque, // of coding agents, about themselves
+	"metadata":        opaque, "moderation": opaque, "prompt_cache_options": opaque, "stream_options": opaque,
 })
 
 // responsesContext says what becomes of a context that grows too long. The API has no

@@ -20,7 +20,7 @@ import (
 
 // responsesCall has every kind of item that a client may send back.
 const responsesCall = `{
-	"model": "gpt-x", "stream": true, "temperature": 0.20, "store": false, "metadata": {"session_id": "s1", "b": "c"}, "include": ["reasoning.encrypted_content"],
+	"model": "gpt-x", "stream": true, "temperature": 0.20, "store": false, "metadata": {"session_id": "s1", "b": "c"}, "client_metadata": {"turn_id": "t1"}, "include": ["reasoning.encrypted_content"],
 	"instructions": "Be brief.", "reasoning": {"effort": "low", "summary": "auto"}, "truncation": "auto",
 	"input": [
 		{"role": "developer", "content": "House rules."},
