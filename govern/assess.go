@@ -92,7 +92,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	o.Coverage.skipGaps(instructions.Gaps)
 
 	a.evidence = kernel.Evidence{
-		Scores:           maxScores(withInstructions(local.Scores, instructions.Scores), in.past),
+		Scores:           maxScores(a.withInstructions(local.Scores, instructions.Scores, in.degraded), in.past),
 		ThreatSignal:     a.said.Threat,
 		SovereigntyDrift: a.said.SelfReference,
 		Degraded:         in.degraded,
@@ -116,7 +116,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	a.evidence.Scores = maxScores(withInstructions(a.said.Scores, instructions.Scores), in.past)
+	a.evidence.Scores = maxScores(a.withInstructions(a.said.Scores, instructions.Scores, a.evidence.Degraded), in.past)
 	add(&o.Timing.Assess, began)
 
 	if a.Turn, err = o.decide(a.evidence, kernel.Output{}); err != nil {
@@ -321,11 +321,21 @@ func maxScores(a, b kernel.Scores) kernel.Scores {
 }
 
 // withInstructions adds the scores of the application's own instructions. They may
-// give the assistant a persona and rules, which is the operator's right and no
-// attack. They may not ask for harm.
-func withInstructions(s, instructions kernel.Scores) kernel.Scores {
-	s.Coercion = max(s.Coercion, instructions.Coercion)
-	s.Exploitative = max(s.Exploitative, instructions.Exploitative)
-	s.HarmRequest = max(s.HarmRequest, instructions.HarmRequest)
+// give the assistant a persona and rules and order it about, which is the operator's
+// right and no attack. They may not ask for harm. What they say short of a refusal is no
+// evidence: they come again with each turn, so a doubt about them would add up until the
+// session of a user who said nothing is refused.
+func (a *Assessed) withInstructions(s, instructions kernel.Scores, degraded bool) kernel.Scores {
+	p := a.Opened.governor.Kernel.Policy()
+	refused := p.RefuseAt
+	if degraded {
+		refused = p.RefuseAtDegraded
+	}
+	if instructions.Exploitative >= refused {
+		s.Exploitative = max(s.Exploitative, instructions.Exploitative)
+	}
+	if instructions.HarmRequest >= refused {
+		s.HarmRequest = max(s.HarmRequest, instructions.HarmRequest)
+	}
 	return s
 }
