@@ -21,6 +21,9 @@ const (
 	// roundEvery is the least time between the beginnings of two rounds: each looks again at
 	// what lives on.
 	roundEvery = time.Hour
+	// clockIsSet is the beginning of 2020, in Unix milliseconds. Times before it are those of a
+	// clock that was not set yet, and tell no age.
+	clockIsSet = 1_577_836_800_000
 )
 
 // A round is the walk through the families.
@@ -117,7 +120,7 @@ func (m member) usedAt(tx *tx) (used int64, known bool) {
 		at = m.givenAt
 	}
 	used = timeOf(tx, at)
-	return used, used > 0
+	return used, used >= clockIsSet
 }
 
 // forget takes out what the name leads to if that is of the member's family, and the note of it.
