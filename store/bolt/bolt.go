@@ -221,6 +221,9 @@ func checkSize(path string) error {
 		return inUse(path)
 	}
 	if err != nil {
+		if info.Size() < 2*int64(os.Getpagesize()) && !errors.Is(err, berrors.ErrInvalid) && !errors.As(err, new(*fs.PathError)) {
+			return cutOff(path, info.Size(), "the two pages that every file begins with")
+		}
 		return nil //nolint:nilerr // and so is this
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
@@ -229,11 +232,15 @@ func checkSize(path string) error {
 			return err
 		}
 		if tx.Size() > info.Size() {
-			return fmt.Errorf("opening %s: it is cut off after %d of %d bytes; %s", path, info.Size(), tx.Size(), restoreIt)
+			return cutOff(path, info.Size(), fmt.Sprint(tx.Size()))
 		}
 		return nil
 	})
 	return errors.Join(err, db.Close())
+}
+
+func cutOff(path string, size int64, of string) error {
+	return fmt.Errorf("opening %s: it is cut off after %d bytes of %s; %s", path, size, of, restoreIt)
 }
 
 // mapSize is how much of the address space the file is given at first. To map it anew as it
