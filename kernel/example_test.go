@@ -74,6 +74,6 @@ func ExamplePolicy_Validate() {
 	p.Tau = 0.2
 	fmt.Println(p.Validate())
 	// Output:
-	// invalid policy: recovery must be over tau and under 1/3
-	// invalid policy: kappa must be at least 0 and under 1 - 3 tau
+	// invalid policy: recovery must be over tau (0.2) and under 1/3, not 0.15
+	// invalid policy: kappa must be at least 0 and under 1 - 3 tau (tau is 0.2), not 0.4
 }

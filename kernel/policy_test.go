@@ -134,6 +134,21 @@ func TestPolicyReportsEveryFault(t *testing.T) {
 
 // The hash tells any two policies apart, and names the default for good: if it
 // changes, every receipt made under the default stops replaying.
+// An operator sets some of the numbers only, so the error says what the others are.
+func TestPolicyErrorsSayTheValues(t *testing.T) {
+	p := kernel.DefaultPolicy()
+	p.RefuseAt = 0.2
+	err := p.Validate()
+	for _, want := range []string{
+		"refuse_at must be over watch_at (0.3) and under 1, not 0.2",
+		"refuse_at_degraded must be over watch_at (0.3) and at most refuse_at (0.2), not 0.5",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
 func TestPolicyHash(t *testing.T) {
 	seen := map[string]string{kernel.DefaultPolicy().Hash(): "the default"}
 	eachNumber(t, func(name string, set func(*kernel.Policy, float64)) {
