@@ -146,7 +146,9 @@ func calibrateFlags(fl caddycmd.Flags) (benign, attacks []string, rate float64, 
 	switch {
 	case len(fl.Args()) > 0:
 		err = fmt.Errorf("unexpected argument %q: name files with --benign and --attacks", fl.Arg(0))
-	case (len(benign) == 0) == (fl.String("url") == ""):
+	case len(benign) > 0 && fl.String("url") != "":
+		err = errors.New("--benign and --url both say which prompts are harmless: give one of them")
+	case len(benign) == 0 && fl.String("url") == "":
 		err = errors.New("name at least one file with --benign, or a proxy with --url")
 	}
 	return benign, attacks, rate, errors.Join(err, err1, err2, err3)

@@ -244,6 +244,17 @@ func TestCalibrateFromNoProxy(t *testing.T) {
 	}
 }
 
+// Who gives both cannot be told that one of them is missing.
+func TestCalibrateTakesOneSourceOfHarmlessPrompts(t *testing.T) {
+	both := []string{"calibrate", "--benign", labelled(t, calm(1)...), "--url", "http://localhost:1"}
+	if _, _, err := lexCommand("", both...); err == nil || !strings.Contains(err.Error(), "--benign and --url") {
+		t.Errorf("both: %v", err)
+	}
+	if _, _, err := lexCommand("", "calibrate"); err == nil || !strings.Contains(err.Error(), "at least one file") {
+		t.Errorf("none: %v", err)
+	}
+}
+
 func TestCalibrateChecksItsFlags(t *testing.T) {
 	good := labelled(t, calm(1)...)
 	for _, args := range [][]string{
