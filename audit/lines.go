@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,17 +13,22 @@ import (
 const MaxLine = 32 << 20
 
 // EachLine visits the lines of JSON that are not empty. n counts all lines from 1;
-// line is valid until visit returns. A line over [MaxLine] is an error that names
+// line is valid until visit returns. A byte order mark at the beginning, as programs
+// on Windows write it, belongs to no line. A line over [MaxLine] is an error that names
 // its number, and an error of visit is returned as it is.
 func EachLine(r io.Reader, visit func(n int, line []byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), MaxLine)
 	n := 1
 	for ; lines.Scan(); n++ {
-		if len(lines.Bytes()) == 0 {
+		line := lines.Bytes()
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if len(line) == 0 {
 			continue
 		}
-		if err := visit(n, lines.Bytes()); err != nil {
+		if err := visit(n, line); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,25 @@ func TestAssessKeepsTheOrderAndGoesOnAfterBadLines(t *testing.T) {
 	}
 }
 
+// Programs on Windows begin a file with a byte order mark, which is not of its first line.
+func TestByteOrderMark(t *testing.T) {
+	const bom = "\ufeff"
+	for _, c := range []struct{ command, line, want string }{
+		{"assess", `{"id":"a","text":"Hello"}`, `"refused":false`},
+		{"tools", `{"id":"a","tool":{"name":"x","arguments":{}}}`, `"decision":"approve"`},
+	} {
+		for _, first := range []string{bom, bom + "\n", bom + "\r\n"} {
+			if out, errs, err := lexCommand(first+c.line+"\n", c.command); err != nil || !strings.Contains(out, c.want) {
+				t.Errorf("%s, begun with %q: %v\n%s%s", c.command, first, err, errs, out)
+			}
+		}
+		// Anywhere else it is what it is: no JSON.
+		if _, _, err := lexCommand(c.line+"\n"+bom+c.line+"\n", c.command); err == nil {
+			t.Errorf("%s takes a second mark", c.command)
+		}
+	}
+}
+
 // The command decides what the proxy decides, turn after turn of one session.
 func TestAssessSaysWhatTheProxySays(t *testing.T) {
 	prompts := []string{
