@@ -13,6 +13,9 @@ import (
 var errTwice = errors.New("a request would pass lex twice here: one lex governs it, records it and counts it; " +
 	"put each lex into a handle block of its own, or give them matchers that exclude each other")
 
+var errUnreached = errors.New("no request comes to lex here: a reverse_proxy before it answers all of them, and nothing governs them; " +
+	"put lex before reverse_proxy, and take it out of the global option order")
+
 const rewriteBefore = "a rewrite stands before lex: Caddy sorts it there, so the paths of Lex's own endpoints are rewritten too; " +
 	"use the option upstream_path, or a route block with lex before rewrite"
 
@@ -34,6 +37,9 @@ func (h *Handler) checkRoutes(ctx caddy.Context) error {
 	if _, twice := walkRoutes(ahead); twice {
 		return errTwice
 	}
+	if _, unreached := followProxies(ahead); unreached {
+		return errUnreached
+	}
 	if len(ahead) > 0 && rewrites(server.Routes) || rewritesBefore(ahead[:min(1, len(ahead))]) {
 		h.logger.Warn(rewriteBefore)
 	}
@@ -54,8 +60,11 @@ type (
 		Terminal bool              `json:"terminal"`
 	}
 	handlerJSON struct {
-		Handler    string          `json:"handler"`
-		Routes     []routeJSON     `json:"routes"`
+		Handler string      `json:"handler"`
+		Routes  []routeJSON `json:"routes"`
+		// Responses are the routes of a reverse_proxy that may go on to the handlers after
+		// it, as forward_auth does.
+		Responses  json.RawMessage `json:"handle_response"`
 		URI        string          `json:"uri"`
 		PathRegexp json.RawMessage `json:"path_regexp"`
 		Substring  json.RawMessage `json:"uri_substring"`
@@ -114,6 +123,32 @@ func walkHandlers(handlers []json.RawMessage) (all presence, twice bool) {
 		all = all.union(one)
 	}
 	return all, twice
+}
+
+// followProxies follows routes in their order and reports whether a reverse_proxy answers
+// every request that comes there, and whether a lex stands where no request comes.
+func followProxies(routes []routeJSON) (all, unreached bool) {
+	groups := make(map[string]bool)
+	for _, route := range routes {
+		here := all
+		for _, raw := range route.Handle {
+			switch h := parseHandlerJSON(raw); h.Handler {
+			case "lex":
+				unreached = unreached || here
+			case "reverse_proxy":
+				here = here || len(h.Responses) == 0
+			case "subroute":
+				some, _ := walkRoutes(h.Routes)
+				ends, within := followProxies(h.Routes)
+				unreached = unreached || within || here && some.some
+				here = here || ends
+			}
+		}
+		// Where an earlier route of the group takes a request, this one does not.
+		all = all || here && len(route.Match) == 0 && !groups[route.Group]
+		groups[route.Group] = route.Group != ""
+	}
+	return all, unreached
 }
 
 // rewritesBefore reports whether a rewrite stands before the first lex. One that

@@ -90,12 +90,7 @@ func TestTwice(t *testing.T) {
 		"handle_path /a/* {\nlex\n}\nlex /b":       false,
 		"handle /a {\nlex\n}\nhandle /b {\nlex\n}": false,
 	} {
-		p := &proxy{t: t, url: "http://127.0.0.1:0", log: t.TempDir() + "/log", data: t.TempDir() + "/lex.db"}
-		config, err := p.adapt("lex {\nstore bolt ${store}\n}", site)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = validate(config)
+		err := validSite(t, "", site)
 		if got := err != nil && strings.Contains(err.Error(), twice); got != fails || !fails && err != nil {
 			t.Errorf("%q: %v", site, err)
 		}
@@ -114,6 +109,49 @@ func TestTwice(t *testing.T) {
 	if logged := p.stop(); !strings.Contains(logged, twice) {
 		t.Error("nothing was logged")
 	}
+}
+
+// Behind a reverse_proxy that answers every request lex governs nothing, and the self-test,
+// which asks the handler itself, does not see it.
+func TestLexThatNoRequestReaches(t *testing.T) {
+	const proxy, auth = "reverse_proxy 127.0.0.1:1", "forward_auth 127.0.0.1:1 {\nuri /auth\n}"
+	for site, fails := range map[string]bool{
+		"route {\n" + proxy + "\nlex\n}":                                                     true,
+		"route {\n" + proxy + "\nlex /v1/*\n}":                                               true,
+		"route {\n" + proxy + "\nroute {\nlex\n}\n}":                                         true,
+		"route {\nhandle {\n" + proxy + "\n}\nlex\n}":                                        true,
+		"route {\nhandle /a {\nrespond a\n}\nhandle {\nroute {\n" + proxy + "\nlex\n}\n}\n}": true,
+		"handle /a {\nlex\n" + proxy + "\n}\nhandle {\nroute {\n" + proxy + "\nlex\n}\n}":    true,
+		"lex\n" + proxy:                                                                 false,
+		"route {\n" + proxy + "\n}\nlex":                                                false, // Caddy sorts it
+		"route {\n" + auth + "\nlex\n" + proxy + "\n}":                                  false,
+		"route {\nreverse_proxy /files/* 127.0.0.1:1\nlex\n" + proxy + "\n}":            false,
+		"handle /files/* {\n" + proxy + "\n}\nhandle {\nlex\n" + proxy + "\n}":          false,
+		"route {\nhandle /a {\nheader X-A b\n}\nhandle {\n" + proxy + "\n}\nlex\n}":     false,
+		"route {\nlex\n" + proxy + "\n}\nhandle_errors {\nroute {\n" + proxy + "\n}\n}": false,
+		"route {\nhandle /a {\n" + proxy + "\n}\nhandle /b {\nlex\n" + proxy + "\n}\n}": false,
+	} {
+		err := validSite(t, "", site)
+		if got := err != nil && strings.Contains(err.Error(), "no request comes to lex"); got != fails || !fails && err != nil {
+			t.Errorf("%q: %v", site, err)
+		}
+	}
+	for _, order := range []string{"order lex last", "order lex after reverse_proxy"} {
+		if err := validSite(t, order+"\n", "lex\n"+proxy); err == nil || !strings.Contains(err.Error(), "no request comes to lex") {
+			t.Errorf("%s: %v", order, err)
+		}
+	}
+}
+
+// validSite returns why a configuration with a site is not loaded.
+func validSite(t *testing.T, global, site string) error {
+	t.Helper()
+	p := &proxy{t: t, url: "http://127.0.0.1:0", log: t.TempDir() + "/log", data: t.TempDir() + "/lex.db"}
+	config, err := p.adapt(global+"lex {\nstore bolt ${store}\n}", site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return validate(config)
 }
 
 // A secret whose placeholder comes to nothing opens nothing, and says so.
