@@ -164,8 +164,10 @@ func openFile(path string) (*bbolt.DB, error) {
 		return nil, inUse(path)
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
 		return nil, fmt.Errorf("opening %s: it is no database or a damaged one (%w); %s", path, err, restoreIt)
+	case errors.As(err, new(*fs.PathError)):
+		return nil, fmt.Errorf("opening the database: %w", err) // it names the file
 	case err != nil:
-		return nil, fmt.Errorf("opening the database: %w", err)
+		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
 	// A file that was made by hand or restored from a backup may have another mode.
 	if err := os.Chmod(path, 0o600); err != nil {

@@ -161,6 +161,9 @@ func TestOpenOtherFile(t *testing.T) {
 	if err == nil {
 		t.Error("opening below a file succeeded")
 	}
+	if _, err := bolt.Open(os.DevNull, bolt.Options{}); err == nil || !strings.Contains(err.Error(), os.DevNull) {
+		t.Errorf("opening a device: %v", err)
+	}
 }
 
 // A process that waits for another one to let go of the file finds it larger than it was.
