@@ -113,7 +113,9 @@ func (s *RedisStore) Provision(caddy.Context) error {
 	}
 	repl := caddy.NewReplacer()
 	for i, u := range s.URLs {
-		s.URLs[i] = repl.ReplaceAll(u, "")
+		if s.URLs[i] = repl.ReplaceAll(u, ""); s.URLs[i] == "" {
+			return fmt.Errorf("the address %q of the redis store is empty: set what it names", u) // placeholders alone, and no password
+		}
 	}
 	return redis.CheckURLs(s.URLs)
 }

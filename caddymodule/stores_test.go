@@ -43,4 +43,8 @@ func TestRedisURLs(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
+	unset := &caddymodule.RedisStore{URLs: []string{"{env.LEX_TEST_UNSET}"}}
+	if err := unset.Provision(caddy.Context{}); err == nil || !strings.Contains(err.Error(), "{env.LEX_TEST_UNSET}") {
+		t.Errorf("a variable that is not set is not named: %v", err)
+	}
 }

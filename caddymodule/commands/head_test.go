@@ -211,6 +211,7 @@ func TestHeadRefuses(t *testing.T) {
 	}{
 		"no source":             {[]string{"head"}, "name one source"},
 		"two sources":           {[]string{"head", "--url", p.URL, "file"}, "name one source"},
+		"a store not set":       {[]string{"head", "--store", "{env.NOT_SET_AT_ALL}"}, "--store {env.NOT_SET_AT_ALL} is empty"},
 		"no file":               {[]string{"head", missing}, missing},
 		"no key file":           {[]string{"head", "--url", p.URL, "--sign", missing}, missing},
 		"a key as argument":     {[]string{"head", "--url", p.URL, "--sign", secret}, "list of processes"},

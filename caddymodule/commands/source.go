@@ -40,7 +40,11 @@ func openSource(ctx context.Context, fl caddycmd.Flags) (source audit.Source, sh
 		p.open(adminVariable, "X-Lex-Admin-Password") // needed to compare texts, and if reading is not public
 		return proxySource{p}, nothing, nil
 	case url == "" && place != "" && len(files) == 0:
-		s, err := openStore(ctx, caddy.NewReplacer().ReplaceAll(place, ""))
+		path := caddy.NewReplacer().ReplaceAll(place, "")
+		if path == "" {
+			return nil, nil, fmt.Errorf("--store %s is empty: set what it names", place) // placeholders alone, and no password
+		}
+		s, err := openStore(ctx, path)
 		if err != nil {
 			return nil, nil, err
 		}
