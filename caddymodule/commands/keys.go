@@ -49,7 +49,7 @@ secret is read from the environment variable ADMIN_PASSWORD.`,
 	create.Flags().String("plan", "", "A plan that the option limits configures")
 	create.Flags().String("expires-in", "", "How long the key is valid, such as 90d")
 	list := &cobra.Command{Use: "list --url <proxy>", Short: "Lists all keys, without the keys themselves", Args: cobra.NoArgs}
-	revoke := &cobra.Command{Use: "revoke --url <proxy> <id>", Short: "Revokes a key, at once and on all replicas", Args: cobra.ExactArgs(1)}
+	revoke := &cobra.Command{Use: "revoke --url <proxy> <id>", Short: "Revokes a key, at once and on all replicas"}
 	for _, sub := range []*cobra.Command{create, list, revoke} {
 		sub.Flags().String("url", "", "Base URL of a running proxy")
 	}
@@ -122,6 +122,9 @@ func orDash(t *time.Time) string {
 }
 
 func revokeKey(cmd *cobra.Command, fl caddycmd.Flags) error {
+	if cmd.Flags().NArg() != 1 {
+		return errors.New("name one key by its id; \"caddy lex keys list\" shows the ids")
+	}
 	id := cmd.Flags().Arg(0)
 	if !keyID.MatchString(id) {
 		return fmt.Errorf("%q is not the id of a key; \"caddy lex keys list\" shows the ids", id)

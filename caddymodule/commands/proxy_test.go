@@ -82,6 +82,11 @@ func TestKeysRevokeIsSure(t *testing.T) {
 			t.Errorf("%q: %v %s, asked %v", id, err, out, asked)
 		}
 	}
+	for _, ids := range [][]string{nil, {someKey, someKey}} {
+		if _, _, err := lexCommand("", append([]string{"keys", "revoke", "--url", proxy.URL}, ids...)...); err == nil || !strings.Contains(err.Error(), "one key by its id") || len(asked) > 0 {
+			t.Errorf("%q: %v, asked for %q", ids, err, asked)
+		}
+	}
 	for text, revoked := range map[string]bool{
 		`{"keys":[]}`: false,
 		`{"keys":[{"id":"` + someKey + `","revoked_at":null}]}`:                                             false,
