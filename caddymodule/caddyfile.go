@@ -27,7 +27,7 @@ func init() {
 //
 //	lex {
 //	    store bolt [<path>]
-//	    store redis <url>...
+//	    store redis <url>
 //	    embedder local
 //	    embedder openai|gemini|mistral|jina {
 //	        api_key    <key>

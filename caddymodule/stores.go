@@ -93,7 +93,7 @@ func (s *BoltStore) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // RedisStore keeps everything in Redis, where replicas share it.
 type RedisStore struct {
-	// Addresses in the form redis://[user:password@]host:port[/db], rediss://
+	// The address, exactly one, in the form redis://[user:password@]host:port[/db], rediss://
 	// for TLS. Placeholders are allowed.
 	URLs []string `json:"urls,omitempty"`
 }
@@ -132,7 +132,7 @@ func (s *RedisStore) OpenStore(ctx context.Context) (store.Store, error) {
 
 // UnmarshalCaddyfile sets up the store from Caddyfile tokens. Syntax:
 //
-//	redis <url>...
+//	redis <url>
 func (s *RedisStore) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
 	s.URLs = d.RemainingArgs()
