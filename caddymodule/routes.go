@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 )
 
@@ -37,7 +38,7 @@ func (h *Handler) checkRoutes(ctx caddy.Context) error {
 	if _, twice := walkRoutes(ahead); twice {
 		return errTwice
 	}
-	if _, unreached := followProxies(ahead); unreached {
+	if _, unreached := followProxies(ahead); unreached || len(ahead) > 0 && proxies(server.Routes) {
 		return errUnreached
 	}
 	if len(ahead) > 0 && rewrites(server.Routes) || rewritesBefore(ahead[:min(1, len(ahead))]) {
@@ -182,6 +183,16 @@ func rewrites(routes caddyhttp.RouteList) bool {
 		return !r.Terminal && slices.ContainsFunc(r.Handlers, func(h caddyhttp.MiddlewareHandler) bool {
 			w, ok := h.(*rewrite.Rewrite)
 			return ok && (w.URI != "" || len(w.PathRegexp) > 0 || len(w.URISubstring) > 0)
+		})
+	})
+}
+
+// proxies reports whether a route that is loaded answers every request by a reverse_proxy.
+func proxies(routes caddyhttp.RouteList) bool {
+	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
+		return len(matchers(r)) == 0 && r.Group == "" && slices.ContainsFunc(r.Handlers, func(h caddyhttp.MiddlewareHandler) bool {
+			p, ok := h.(*reverseproxy.Handler)
+			return ok && len(p.HandleResponse) == 0
 		})
 	})
 }

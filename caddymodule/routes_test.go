@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -134,6 +135,20 @@ func TestLexThatNoRequestReaches(t *testing.T) {
 		err := validSite(t, "", site)
 		if got := err != nil && strings.Contains(err.Error(), "no request comes to lex"); got != fails || !fails && err != nil {
 			t.Errorf("%q: %v", site, err)
+		}
+	}
+	// In JSON, and through the admin API, each handler may have a route of its own.
+	for routes, fails := range map[string]bool{
+		`{"handle":[PROXY]},{"handle":[LEX,PROXY]}`:                                                           true,
+		`{"handle":[{"handler":"headers"}]},{"handle":[PROXY]},{"match":[{"path":["/v1/*"]}],"handle":[LEX]}`: true,
+		`{"handle":[LEX]},{"handle":[PROXY]}`:                                                                 false,
+		`{"match":[{"path":["/a/*"]}],"handle":[PROXY]},{"handle":[LEX]},{"handle":[PROXY]}`:                  false,
+	} {
+		routes = strings.NewReplacer("LEX", `{"handler":"lex"}`, "PROXY", `{"handler":"reverse_proxy","upstreams":[{"dial":"127.0.0.1:1"}]}`).Replace(routes)
+		err := validate([]byte(`{"admin":{"disabled":true},"apps":{"lex":{"store":{"engine":"bolt","path":` + strconv.Quote(t.TempDir()+"/lex.db") + `}},` +
+			`"http":{"servers":{"s":{"listen":["127.0.0.1:0"],"routes":[` + routes + `]}}}}}`))
+		if got := err != nil && strings.Contains(err.Error(), "no request comes to lex"); got != fails || !fails && err != nil {
+			t.Errorf("%s: %v", routes, err)
 		}
 	}
 	for _, order := range []string{"order lex last", "order lex after reverse_proxy"} {
