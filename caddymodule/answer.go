@@ -408,6 +408,7 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	if response, err := a.dialect.Response(body); err == nil {
 		a.assessed.AnswerID, a.assessed.Pending = response.ID, response.Pending
 		a.failed = a.failed || response.Err
+		a.call.Structured = a.call.Structured || response.Structured
 		return a.assessed.ReadAnswer(response), outcome, body
 	}
 	if a.opened.Mode == kernel.Enforce && !a.asksToolServer() && wire.EndsEarly(body) {

@@ -238,7 +238,7 @@ func TestResponsesRefuse(t *testing.T) {
 				if stream {
 					answer = lastAnswer(t, w.Body.String())
 				}
-				if seen.count.Load() != 0 || w.Code != http.StatusOK || answer.Get("status").Str != "completed" || answer.Get("output.0.content.0.refusal").Str != refusalText {
+				if seen.count.Load() != 0 || w.Code != http.StatusOK || answer.Get("status").Str != "completed" || answer.Get("output.0.content.0.text").Str != refusalText {
 					t.Errorf("%d %s, the model was asked %d times", w.Code, w.Body, seen.count.Load())
 				}
 				receipt := s.receipts()[0]
@@ -269,21 +269,37 @@ func TestResponsesInstructions(t *testing.T) {
 	}
 }
 
-// Where an operator or structured output decides how a refusal looks, it looks so.
+// A refusal is one part of a message: a text, unless an operator or structured output
+// decides otherwise. Clients throw at the other part, or show a text beside it too.
 func TestResponsesRefuseWith(t *testing.T) {
-	format := `,"text":{"format":{"type":"json_schema","name":"o","schema":{}}}}`
-	for _, test := range []struct{ config, body, path string }{
-		{`{}`, replyQuestion, "output.0.content.0.refusal"},
-		{`{"refuse_with":{"as":"refusal"}}`, replyQuestion, "output.0.content.0.refusal"},
-		{`{"refuse_with":{"as":"content"}}`, replyQuestion, "output.0.content.0.text"},
-		{`{"refuse_with":{"as":"content"}}`, strings.TrimSuffix(replyQuestion, "}") + format, "output.0.content.0.refusal"},
-		{`{"refuse_with":{"as":"status","status":403}}`, replyQuestion, "error.message"},
+	const text, refusal = `[{"type":"output_text","annotations":[],"logprobs":[],"text":%q}]`, `[{"type":"refusal","refusal":%q}]`
+	for config, want := range map[string]string{
+		`{}`:                               text,
+		`{"refuse_with":{"as":"message"}}`: text,
+		`{"refuse_with":{"as":"content"}}`: text,
+		`{"refuse_with":{"as":"refusal"}}`: refusal,
 	} {
-		s, _ := listening(t, test.config)
-		w := s.post("/v1/responses", strings.Replace(test.body, "What is the capital of France?", attack, 1))
-		if got := gjson.Get(w.Body.String(), test.path).Str; got != refusalText {
-			t.Errorf("%s: %d %s", test.config, w.Code, w.Body)
+		for _, format := range []string{``, `,"text":{"format":{"type":"json_schema","name":"o","schema":{}}}`} {
+			content := fmt.Sprintf(want, refusalText)
+			if format != "" {
+				content = fmt.Sprintf(refusal, refusalText)
+			}
+			s, _ := listening(t, config)
+			asked := strings.Replace(replyQuestion, "What is the capital of France?", attack, 1)
+			asked = strings.TrimSuffix(asked, "}") + format + "}"
+			w := s.post("/v1/responses", asked)
+			streamed := lastAnswer(t, s.post("/v1/responses", `{"stream":true,`+asked[1:]).Body.String())
+			for way, answer := range map[string]gjson.Result{"whole": gjson.Parse(w.Body.String()), "streamed": streamed} {
+				if answer.Get("status").Str != "completed" || answer.Get("output.#").Int() != 1 || answer.Get("output.0.content").Raw != content {
+					t.Errorf("%s%s, %s: %s", config, format, way, answer.Raw)
+				}
+			}
 		}
+	}
+	s, _ := listening(t, `{"refuse_with":{"as":"status","status":403}}`)
+	w := s.post("/v1/responses", strings.Replace(replyQuestion, "What is the capital of France?", attack, 1))
+	if w.Code != http.StatusForbidden || gjson.Get(w.Body.String(), "error.message").Str != refusalText {
+		t.Errorf("as a status: %d %s", w.Code, w.Body)
 	}
 }
 
@@ -303,7 +319,7 @@ func TestResponsesStopACapitulation(t *testing.T) {
 		t.Errorf("outcome %v", r["outcome"])
 	}
 	s = newSite(t, `{}`, answering("application/json", reply(said("msg_1", "Sure. "), said("msg_2", capitulation))))
-	if w := s.post("/v1/responses", replyQuestion); strings.Contains(w.Body.String(), "DAN") || gjson.Get(w.Body.String(), "output.0.content.0.refusal").Str != refusalText {
+	if w := s.post("/v1/responses", replyQuestion); strings.Contains(w.Body.String(), "DAN") || gjson.Get(w.Body.String(), "output.0.content.0.text").Str != refusalText {
 		t.Errorf("whole: %s", w.Body)
 	}
 }

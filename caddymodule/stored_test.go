@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/tidwall/gjson"
 )
 
 // storing is a provider that streams an answer to a call and has it whole under its id.
@@ -67,6 +68,32 @@ func TestRefusedAnswersAreNotFetched(t *testing.T) {
 				t.Errorf("after a stream that broke off: %v %s", s.receipts()[0]["outcome"], w.Body)
 			}
 		})
+	}
+}
+
+// An answer in JSON that is fetched is refused outside its text, which clients parse: the
+// request for it does not say what the call asked for, but the answer does. So does that
+// to a prompt which the provider keeps.
+func TestRefusedAnswersInJSON(t *testing.T) {
+	inJSON := func(answer string) string {
+		return strings.ReplaceAll(answer, `"object":"response"`, `"object":"response","text":{"format":{"type":"json_schema","name":"o","schema":{}}}`)
+	}
+	streamed, whole := inJSON(replyStream(strings.SplitAfter(capitulation, " "))), inJSON(reply(said("msg_1", capitulation)))
+	for name, ask := range map[string]struct{ method, path, body string }{
+		"fetched":           {http.MethodGet, "/v1/responses/resp_1", ""},
+		"fetched, streamed": {http.MethodGet, "/v1/responses/resp_1?stream=true", ""},
+		"prompt":            {http.MethodPost, "/v1/responses", `{"model":"m","prompt":{"id":"pmpt_1"}}`},
+		"prompt, streamed":  {http.MethodPost, "/v1/responses", `{"model":"m","stream":true,"prompt":{"id":"pmpt_1"}}`},
+	} {
+		w := newSite(t, `{}`, storing(streamed, whole)).send(ask.method, ask.path, ask.body)
+		answer := gjson.Parse(w.Body.String())
+		if strings.HasSuffix(name, "streamed") {
+			answer = lastAnswer(t, w.Body.String())
+		}
+		said, refused := answer.Get("output.#.content.#.text").String(), answer.Get("output.#.content.#.refusal|@flatten").Array()
+		if strings.Contains(said, "declined") || len(refused) != 1 || refused[0].Str != refusalText || strings.Contains(w.Body.String(), "DAN") {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
 	}
 }
 

@@ -232,24 +232,34 @@ func TestSDKs(t *testing.T) {
 func (saw sighting) id() string { return saw.SDK + "/" + saw.API + "/" + saw.Name }
 
 // The AI SDK prints the text and the refusal of a chat message one after the other, so
-// that an operator may choose one of them. Either way nothing throws.
+// that an operator may choose one of them. A message of Responses says it in one of the
+// two, wherever it is to stand. Either way nothing throws.
 func TestRefusalPlaces(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
 	of := sdks[slices.IndexFunc(sdks, func(s sdk) bool { return s.name == "ai 7" })]
 	asked := slices.DeleteFunc(slices.Clone(calls), func(c call) bool { return c.name != "attack" && c.name != "attack, streamed" })
-	for place, times := range map[string]int{"message": 2, "refusal": 1, "content": 1} {
+	for place, times := range map[string]map[string]int{
+		"message": {"chat": 2, "responses": 1}, "refusal": {"chat": 1, "responses": 1}, "content": {"chat": 1, "responses": 1},
+	} {
 		t.Run(place, func(t *testing.T) {
 			p := freePorts(t)
 			s := start(t, writeCaddyfile(t, p, "{\n\tadmin off\n}\n:${site} {\n\tlex {\n\t\trefuse_with "+place+"\n\t}\n\treverse_proxy "+u.address+"\n}\n"), "", p)
-			chats := slices.DeleteFunc(of.drive(t, asked, map[string]string{"": s.URL}), func(saw sighting) bool { return saw.API != "chat" })
-			for _, saw := range chats {
-				if saw.Exception != "" || saw.Requests != 1 || saw.Finish == "" || strings.Count(saw.Text, refusalText) != times {
+			seen := make(map[string]int)
+			for _, saw := range of.drive(t, asked, map[string]string{"": s.URL}) {
+				want, ok := times[saw.API]
+				if !ok {
+					continue
+				}
+				seen[saw.API]++
+				if saw.Exception != "" || saw.Requests != 1 || saw.Finish == "" || strings.Count(saw.Text, refusalText) != want {
 					t.Errorf("%+v", saw)
 				}
 			}
-			if len(chats) != len(asked) {
-				t.Errorf("%d calls", len(chats))
+			for api := range times {
+				if seen[api] != len(asked) {
+					t.Errorf("%d calls of %s", seen[api], api)
+				}
 			}
 		})
 	}

@@ -213,6 +213,11 @@ type Part struct {
 	// assistant, including a prefilled beginning of the answer.
 	Earlier bool
 
+	// Context: the part is a text in a user's turn that the application put there, and that
+	// it marked so: one element of markup (<environment>…</environment>) in a part of its own,
+	// beside what the user wrote or what a tool returned.
+	Context bool
+
 	// Ours: the part refers to an answer that we wrote, by an id that no provider knows.
 	Ours bool
 
@@ -276,7 +281,7 @@ const MaxChoices = 128
 
 // Prompt returns what is assessed as the prompt: the text of the last user
 // message that has text, its parts joined without a separator, so that nothing
-// hides at a seam; in an API without messages the prompts.
+// hides at a seam, and without [Part.Context]; in an API without messages the prompts.
 func (r Request) Prompt() string { return r.prompt }
 
 // Response is what governance needs of a whole answer.
@@ -287,8 +292,11 @@ type Response struct {
 	Err    bool   // the provider reports an error
 	// Pending: the provider still works on the answer, which is fetched by its id.
 	Pending bool
-	Parts   []Part
-	Calls   []ToolCall // for the client to run, in order
+	// Structured: the answer says that it is JSON, though nothing in the call may have: one
+	// that is fetched by its id, or to a stored prompt.
+	Structured bool
+	Parts      []Part
+	Calls      []ToolCall // for the client to run, in order
 	// Tools are what a [ToolServer] says of its tools.
 	Tools []ToolDefinition
 	text  string
@@ -362,8 +370,9 @@ type Place string
 
 // The places of a refusal.
 const (
-	// Everywhere says it in both, because many clients show nothing but content.
-	// The zero value means the same.
+	// Everywhere says it in both, because many clients show nothing but content. In
+	// OpenAI's Responses it is in the content alone, because clients throw at the other
+	// or show both. The zero value means the same.
 	Everywhere Place = "message"
 	// OnlyRefusal keeps the content empty: where structured output was asked
 	// for, clients parse the content.

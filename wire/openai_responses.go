@@ -128,7 +128,7 @@ func (d responses) Response(body []byte) (Response, error) {
 	r := Response{
 		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: responsesFinish(root),
 		Err:     status == "failed" || isError(root.Get("error")),
-		Pending: status == "queued" || status == "in_progress",
+		Pending: status == "queued" || status == "in_progress", Structured: wantsJSON(root),
 	}
 	for _, p := range w.parts {
 		p.Role = ""
@@ -239,13 +239,15 @@ type (
 	}
 )
 
-// part is the part of a message in which a refusal stands. The API has one of its own;
-// saying it in another beside it would show it twice.
+// part is the part of a message in which a refusal stands. The API has one of its own,
+// but OpenAI's agents throw at it, LangChain.js and the Codex CLI show nothing of it, and
+// beside a text the AI SDK shows both. So it is a text, which all of them show once,
+// unless the content is not to have it.
 func (r Refusal) part(text string) any {
-	if r.Place == OnlyContent {
-		return responsesTextPart{Type: "output_text", Text: text}
+	if r.Place == OnlyRefusal {
+		return responsesRefusalPart{Type: "refusal", Refusal: text}
 	}
-	return responsesRefusalPart{Type: "refusal", Refusal: text}
+	return responsesTextPart{Type: "output_text", Text: text}
 }
 
 func (r Refusal) responsesMessage(status string, content ...any) responsesOutput {
@@ -260,8 +262,8 @@ func responsesBegun(r Refusal) responsesBody {
 	}
 }
 
-// Refusal is a completed answer whose message is a refusal, which is how the API itself
-// declines. The status is completed: incomplete makes the Python SDK's helper throw.
+// Refusal is a completed answer with one message. The status is completed: incomplete
+// makes the Python SDK's helper throw.
 func (responses) Refusal(r Refusal) []byte {
 	body := responsesBegun(r)
 	body.Status, body.CompletedAt, body.Usage = "completed", &r.Created, noUsage()

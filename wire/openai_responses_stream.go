@@ -188,6 +188,9 @@ func (s *responsesStream) Refusal(r Refusal) []byte {
 		w.write(responsesFrame{Type: "response.created", Response: begun})
 		w.write(responsesFrame{Type: "response.in_progress", Response: begun})
 	}
+	if wantsJSON(gjson.ParseBytes(answer)) { // also where a stored prompt asks for it, not the call
+		r.Place = OnlyRefusal // clients parse the content
+	}
 
 	// Close what is open. A call that the client runs stays open: clients run it when it is
 	// closed, whatever its status is.
@@ -240,10 +243,11 @@ func isSound(raw []byte) bool {
 	return jsontext.Value(raw).IsValid() && gjson.ParseBytes(raw).IsObject()
 }
 
-// isHalfJSON reports whether JSON was asked for, and a text of the answer is none.
+// isHalfJSON reports whether JSON was asked for, and a text of the answer is none. In an
+// answer that does not say what was asked for, it was JSON if the refusal is not to stand
+// in the content. The refusal itself is no text then.
 func isHalfJSON(answer []byte, output []any, r Refusal) bool {
-	format := gjson.GetBytes(answer, "text.format.type").Str
-	if format == "text" || format == "" && r.Place != OnlyRefusal {
+	if r.Place != OnlyRefusal || gjson.GetBytes(answer, "text.format.type").Str == "text" {
 		return false
 	}
 	half := false
@@ -273,7 +277,7 @@ func writeRefusedPart(w *responsesRest, r Refusal, index, content int, id string
 	added, delta, done, ended := frame("content_part.added"), frame("refusal.delta"), frame("refusal.done"), frame("content_part.done")
 	added.Part, ended.Part = r.part(""), r.part(r.Text)
 	delta.Delta, done.Refusal = &r.Text, &r.Text
-	if r.Place == OnlyContent {
+	if r.Place != OnlyRefusal {
 		delta, done = frame("output_text.delta"), frame("output_text.done")
 		delta.Delta, delta.Logprobs, done.Text, done.Logprobs = &r.Text, new([]struct{}), &r.Text, new([]struct{})
 	}

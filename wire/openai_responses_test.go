@@ -580,16 +580,23 @@ func TestResponsesEvents(t *testing.T) {
 
 var responsesPlaces = map[string]wire.Place{"everywhere": wire.Everywhere, "refusal": wire.OnlyRefusal, "content": wire.OnlyContent}
 
+// responsesKind is what a refusal is read as. It stands in one part of a message: clients
+// throw at a part of the type refusal, show nothing of it, or show a text beside it too.
+func responsesKind(place wire.Place) wire.Kind {
+	if place == wire.OnlyRefusal {
+		return wire.RefusalText
+	}
+	return wire.Text
+}
+
 func TestResponsesRefusals(t *testing.T) {
 	d := dialect(t, "openai_responses")
 	for name, place := range responsesPlaces {
 		r := wire.Refusal{ID: "KRN-1", Model: "gpt-x", Text: declined, Created: 1700000000, Place: place, Choices: 3}
-		kind := wire.RefusalText
-		if place == wire.OnlyContent {
-			kind = wire.Text
-		}
-		golden(t, "openai_responses_refusal_"+name+".json", d.Refusal(r))
-		whole, err := d.Response(d.Refusal(r))
+		kind := responsesKind(place)
+		body := d.Refusal(r)
+		golden(t, "openai_responses_refusal_"+name+".json", body)
+		whole, err := d.Response(body)
 		if err != nil || whole.Text() != declined || whole.Finish != "completed" || whole.Model != "gpt-x" || len(whole.Parts) != 1 || whole.Parts[0].Kind != kind {
 			t.Errorf("%s: %+v, %v", name, whole, err)
 		}
@@ -598,6 +605,9 @@ func TestResponsesRefusals(t *testing.T) {
 		checkResponsesStream(t, stream)
 		if texts, _ := readStream(t, stream); texts[kind] != declined || len(texts) != 1 {
 			t.Errorf("%s: %q", name, texts)
+		}
+		if r.Place = ""; place != wire.OnlyRefusal && (!bytes.Equal(d.Refusal(r), body) || !bytes.Equal(d.Stream().Refusal(r), stream)) {
+			t.Errorf("%s is not what no place is", name)
 		}
 	}
 	golden(t, "openai_responses_error.json", d.Error(wire.Error{Status: 403, Code: "policy_refusal", Message: declined}))
@@ -626,11 +636,7 @@ func TestResponsesRefusedAnywhere(t *testing.T) {
 				stream := slices.Concat(sent, rest)
 				checkResponsesStream(t, stream)
 				after, events := readStream(t, stream)
-				kind := wire.RefusalText
-				if as == wire.OnlyContent {
-					kind = wire.Text
-				}
-				before[kind] += declined
+				before[responsesKind(as)] += declined
 				if n == 0 {
 					delete(before, wire.Document)
 				}
@@ -776,20 +782,38 @@ func TestResponsesHalfAnswers(t *testing.T) {
 	json := func(s string) string {
 		return strings.ReplaceAll(s, `"text":{"format":{"type":"text"}`, `"text":{"format":{"type":"json_schema"}`)
 	}
-	for name, got := range map[string]gjson.Result{
-		"prose":           end(8, "streaming.stream", wire.OnlyRefusal, same),
-		"nothing in JSON": end(2, "streaming.stream", wire.OnlyRefusal, json),
-	} {
-		if got.Get("status").Str != "completed" {
-			t.Errorf("%s: %s", name, got.Raw)
-		}
+	untold := func(s string) string {
+		return strings.ReplaceAll(s, `"text":{"format":{"type":"text"}`, `"text":{"format":{}`)
 	}
-	for name, got := range map[string]gjson.Result{
-		"half JSON": end(8, "streaming.stream", wire.OnlyRefusal, json),
-		"half call": end(41, "agent.stream", wire.Everywhere, same),
+	const completed, incomplete, text, refusal = "completed", "incomplete", "output_text", "refusal"
+	for name, test := range map[string]struct {
+		got          gjson.Result
+		status, part string
+	}{
+		"prose":                      {end(8, "streaming.stream", wire.OnlyRefusal, same), completed, refusal},
+		"prose, everywhere":          {end(8, "streaming.stream", wire.Everywhere, same), completed, text},
+		"prose, content":             {end(8, "streaming.stream", wire.OnlyContent, same), completed, text},
+		"prose, untold":              {end(8, "streaming.stream", wire.Everywhere, untold), completed, text},
+		"nothing in JSON":            {end(2, "streaming.stream", wire.OnlyRefusal, json), completed, refusal},
+		"nothing in JSON, untold":    {end(2, "streaming.stream", wire.OnlyRefusal, untold), completed, refusal},
+		"half JSON":                  {end(8, "streaming.stream", wire.OnlyRefusal, json), incomplete, refusal},
+		"half JSON, untold":          {end(8, "streaming.stream", wire.OnlyRefusal, untold), incomplete, refusal},
+		"half call":                  {end(41, "agent.stream", wire.Everywhere, same), incomplete, text},
+		"half call, refusal":         {end(41, "agent.stream", wire.OnlyRefusal, same), incomplete, refusal},
+		"JSON for a stored prompt":   {end(2, "streaming.stream", wire.Everywhere, json), completed, refusal},
+		"half JSON for such a one":   {end(8, "streaming.stream", wire.Everywhere, json), incomplete, refusal},
+		"half JSON for it, content":  {end(8, "streaming.stream", wire.OnlyContent, json), incomplete, refusal},
+		"half JSON for it, no place": {end(8, "streaming.stream", "", json), incomplete, refusal},
 	} {
-		if got.Get("status").Str != "incomplete" || got.Get("incomplete_details.reason").Str != "content_filter" {
-			t.Errorf("%s: %s", name, got.Raw)
+		reason := map[string]string{incomplete: "content_filter"}[test.status]
+		if test.got.Get("status").Str != test.status || test.got.Get("incomplete_details.reason").Str != reason {
+			t.Errorf("%s: %s", name, test.got.Raw)
+		}
+		items := test.got.Get("output").Array()
+		parts := items[len(items)-1].Get("content").Array()
+		part := parts[len(parts)-1]
+		if part.Get("type").Str != test.part || part.Get("text").Str+part.Get("refusal").Str != declined {
+			t.Errorf("%s: the refusal is %s", name, part.Raw)
 		}
 	}
 }
@@ -825,7 +849,7 @@ func TestResponsesKeepLittle(t *testing.T) {
 	}
 	rest := split(t, d, writer.Refusal(wire.Refusal{ID: "KRN-1", Text: declined}))
 	end := gjson.ParseBytes(rest[len(rest)-1].Data)
-	if len(rest) != 7 || end.Get("type").Str != "response.incomplete" || end.Get("response.output.0.content.0.refusal").Str != declined {
+	if len(rest) != 7 || end.Get("type").Str != "response.incomplete" || end.Get("response.output.0.content.0.text").Str != declined {
 		t.Errorf("%d frames, %.300s", len(rest), end.Raw)
 	}
 	if at := gjson.GetBytes(rest[0].Data, "output_index"); at.Int() != 1 {
