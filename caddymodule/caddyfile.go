@@ -92,6 +92,7 @@ func init() {
 //	        high_risk <glob>...
 //	        rule      <name> <condition>
 //	        untrusted flag|block
+//	        invalid   flag|block
 //	    }
 //	    limits {
 //	        anonymous   <n>/<duration>

@@ -33,7 +33,7 @@ func TestResponsesCallsInANamespace(t *testing.T) {
 			if streamed {
 				contentType, answer = "text/event-stream", replyStream([]string{"I look."}, item)
 			}
-			s := newSiteWith(t, `{}`, map[string]any{"tools": map[string]any{"deny": []string{"rm*"}}}, answering(contentType, answer))
+			s := newSiteWith(t, `{}`, map[string]any{"tools": map[string]any{"deny": []string{"rm*"}, "invalid": "block"}}, answering(contentType, answer))
 			w := s.post("/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"input":"Hello","tools":[%s]}`, streamed, tools))
 			calls := s.calls()
 			if len(calls) != 1 || text(calls[0]["invariant"]) != test.invariant || calls[0]["tool"] != test.tool {

@@ -15,7 +15,7 @@ import (
 // The choices of the tools.
 const (
 	unknownToolAllow, unknownToolBlock = "allow", "block"
-	untrustedFlag, untrustedBlock      = "flag", "block"
+	suspectFlag, suspectBlock          = "flag", "block"
 )
 
 // Tools are the operator's rules on the calls of tools. They come beside the invariants,
@@ -53,6 +53,10 @@ type Tools struct {
 	// What happens to a call that does more than read and whose sensitive argument only an
 	// untrusted result named, where no invariant blocks it: flag or block. Default: flag.
 	Untrusted string `json:"untrusted,omitempty"`
+
+	// What happens to a call whose arguments do not fit the JSON Schema that the request
+	// gives for the tool, where no invariant blocks it: flag or block. Default: flag.
+	Invalid string `json:"invalid,omitempty"`
 }
 
 // ToolRule blocks the calls of tools for which its condition is true.
@@ -75,7 +79,8 @@ func (t *Tools) provision() (*toolcall.Interceptor, error) {
 		allowed     []string
 	}{
 		{"unknown", t.Unknown, []string{"", unknownToolAllow, unknownToolBlock}},
-		{"untrusted", t.Untrusted, []string{"", untrustedFlag, untrustedBlock}},
+		{"untrusted", t.Untrusted, []string{"", suspectFlag, suspectBlock}},
+		{"invalid", t.Invalid, []string{"", suspectFlag, suspectBlock}},
 	} {
 		if !slices.Contains(o.allowed, o.value) {
 			return nil, fmt.Errorf("tools %s %q: give one of %s", o.name, o.value, strings.Join(o.allowed[1:], ", "))
@@ -92,7 +97,7 @@ func (t *Tools) ruleSet() toolcall.RuleSet {
 	set := toolcall.RuleSet{
 		BlockUnknown: t.Unknown == unknownToolBlock, Allow: t.Allow, Deny: t.Deny,
 		Reads: t.Reads, Writes: t.Writes, Sends: t.Sends, HighRisk: t.HighRisk,
-		BlockUntrusted: t.Untrusted == untrustedBlock,
+		BlockUntrusted: t.Untrusted == suspectBlock, BlockInvalid: t.Invalid == suspectBlock,
 	}
 	for _, r := range t.Rules {
 		set.Rules = append(set.Rules, toolcall.Rule(r))
@@ -106,7 +111,7 @@ func (t *Tools) inherit(app Tools) {
 	if len(t.Allow) == 0 && t.Unknown != unknownToolAllow {
 		t.Allow = app.Allow
 	}
-	t.Unknown, t.Untrusted = cmp.Or(t.Unknown, app.Unknown), cmp.Or(t.Untrusted, app.Untrusted)
+	t.Unknown, t.Untrusted, t.Invalid = cmp.Or(t.Unknown, app.Unknown), cmp.Or(t.Untrusted, app.Untrusted), cmp.Or(t.Invalid, app.Invalid)
 	for _, list := range []struct{ own, app *[]string }{
 		{&t.Deny, &app.Deny},
 		{&t.Reads, &app.Reads},
@@ -133,7 +138,8 @@ func (t *Tools) options() options {
 		"sends":     globsOption(&t.Sends),
 		"high_risk": globsOption(&t.HighRisk),
 		"rule":      t.parseRule,
-		"untrusted": choiceOption(&t.Untrusted, untrustedFlag, untrustedBlock),
+		"untrusted": choiceOption(&t.Untrusted, suspectFlag, suspectBlock),
+		"invalid":   choiceOption(&t.Invalid, suspectFlag, suspectBlock),
 	}
 }
 

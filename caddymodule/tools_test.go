@@ -127,6 +127,7 @@ func TestToolRulesInJSONAreChecked(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"tools":{"unknown":"refuse"}}`:                     `tools unknown "refuse": give one of allow, block`,
 		`{"tools":{"untrusted":"pass"}}`:                     `tools untrusted "pass": give one of flag, block`,
+		`{"tools":{"invalid":"pass"}}`:                       `tools invalid "pass": give one of flag, block`,
 		`{"tools":{"allow":["a"]}}`:                          "tools: allow does nothing without unknown block",
 		`{"tools":{"deny":["a["]}}`:                          `tools: deny: "a[" is not a glob`,
 		`{"tools":{"rules":[{"name":"a","condition":"1"}]}}`: "tools: rule a: it has the type int",

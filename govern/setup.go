@@ -96,6 +96,7 @@ type ToolSetup struct {
 type ToolRules struct {
 	BlockUnknown   bool       `json:"block_unknown,omitzero"`
 	BlockUntrusted bool       `json:"block_untrusted,omitzero"`
+	BlockInvalid   bool       `json:"block_invalid,omitzero"`
 	Allow          []string   `json:"allow,omitempty"`
 	Deny           []string   `json:"deny,omitempty"`
 	Reads          []string   `json:"reads,omitempty"`
@@ -144,8 +145,8 @@ func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet, identity Ide
 
 func describeRules(set toolcall.RuleSet) ToolRules {
 	r := ToolRules{
-		BlockUnknown: set.BlockUnknown, BlockUntrusted: set.BlockUntrusted, Allow: set.Allow, Deny: set.Deny,
-		Reads: set.Reads, Writes: set.Writes, Sends: set.Sends, HighRisk: set.HighRisk,
+		BlockUnknown: set.BlockUnknown, BlockUntrusted: set.BlockUntrusted, BlockInvalid: set.BlockInvalid,
+		Allow: set.Allow, Deny: set.Deny, Reads: set.Reads, Writes: set.Writes, Sends: set.Sends, HighRisk: set.HighRisk,
 	}
 	for _, rule := range set.Rules {
 		r.Conditions = append(r.Conditions, ToolRule{rule.Name, sha256Hex([]byte(rule.Condition))})

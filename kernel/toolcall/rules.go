@@ -39,11 +39,17 @@ type RuleSet struct {
 	// BlockUntrusted blocks a call that does more than read and whose sensitive argument
 	// only an untrusted result named. Otherwise such a call is at least flagged.
 	BlockUntrusted bool
+
+	// BlockInvalid blocks a call whose arguments do not fit the schema that the request gives
+	// for the tool. Otherwise such a call is flagged: agents check that themselves, and
+	// tell the model what was wrong.
+	BlockInvalid bool
 }
 
 // Rules are a checked [RuleSet]. nil has no rules. They are safe for concurrent use.
 type Rules struct {
-	blockUnknown, blockUntrusted bool
+	blockUnknown, blockUntrusted, blockInvalid bool
+
 	allow, deny                  globs
 	reads, writes, sends, severe globs
 	programs                     []program
@@ -54,7 +60,7 @@ func NewRules(s RuleSet) (*Rules, error) {
 	if len(s.Allow) > 0 && !s.BlockUnknown {
 		return nil, errors.New("allow does nothing without unknown block")
 	}
-	r := &Rules{blockUnknown: s.BlockUnknown, blockUntrusted: s.BlockUntrusted}
+	r := &Rules{blockUnknown: s.BlockUnknown, blockUntrusted: s.BlockUntrusted, blockInvalid: s.BlockInvalid}
 	for _, list := range []struct {
 		name string
 		from []string
@@ -123,6 +129,9 @@ func (r *Rules) untrusted(d Decision) bool {
 	return r != nil && r.blockUntrusted && d.Effect != kernel.ToolReads &&
 		(d.Provenance == kernel.FromUntrusted || d.Provenance == kernel.FromInstruction)
 }
+
+// invalid reports whether calls are blocked whose arguments do not fit the tool's schema.
+func (r *Rules) invalid() bool { return r != nil && r.blockInvalid }
 
 // effect is what the tool does to the world: by the operator's word, or else by its
 // definition and its name. What the operator says only reads is not grave, unless the

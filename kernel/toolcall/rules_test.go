@@ -231,7 +231,7 @@ func TestRulesKnowBareNames(t *testing.T) {
 		"allowed by the whole name":  {toolcall.RuleSet{BlockUnknown: true, Allow: []string{"x.rm*"}}, nil, ""},
 		"allowed by the bare name":   {toolcall.RuleSet{BlockUnknown: true, Allow: []string{"rm*"}}, nil, toolcall.UnknownTool},
 		"only the bare one is known": {toolcall.RuleSet{BlockUnknown: true}, new(toolcall.Definition), toolcall.UnknownTool},
-		"the bare one's schema":      {toolcall.RuleSet{}, strict, toolcall.InvalidArguments},
+		"the bare one's schema":      {toolcall.RuleSet{BlockInvalid: true}, strict, toolcall.InvalidArguments},
 	} {
 		asked := call("x.rm_all", `{}`)
 		asked.Bare, asked.BareDefinition = "rm_all", c.bare

@@ -29,7 +29,7 @@ const tree = `{"$id":"https://example.com/tree","$ref":"#/$defs/node","$defs":{"
 
 func TestArgumentsFitTheSchema(t *testing.T) {
 	t.Parallel()
-	i := new(toolcall.Interceptor)
+	flags, blocks := new(toolcall.Interceptor), rules(t, toolcall.RuleSet{BlockInvalid: true})
 	for _, c := range []struct {
 		schema, arguments string
 		fits              bool
@@ -69,9 +69,13 @@ func TestArgumentsFitTheSchema(t *testing.T) {
 		{`true`, ``, true},
 		{`false`, ``, false},
 	} {
-		d := intercept(t, i, defined(c.schema, c.arguments))
+		d := intercept(t, blocks, defined(c.schema, c.arguments))
 		if d.Allowed != c.fits || (d.Invariant == toolcall.InvalidArguments) == c.fits || d.SchemaUnread || d.Reason != d.Invariant.Reason() {
 			t.Errorf("%s with %s: %+v", c.arguments, c.schema, d)
+		}
+		d = intercept(t, flags, defined(c.schema, c.arguments))
+		if !d.Allowed || (d.Flagged == toolcall.InvalidArguments) == c.fits || d.SchemaUnread {
+			t.Errorf("%s with %s, flagged: %+v", c.arguments, c.schema, d)
 		}
 	}
 }
@@ -114,7 +118,7 @@ func TestSchemasThatAreNotRead(t *testing.T) {
 	}
 	free := defined(`{"type":"object","required":["a"]}`, `{}`)
 	free.Free = true
-	if d := intercept(t, i, free); d.Invariant == toolcall.InvalidArguments || d.SchemaUnread {
+	if d := intercept(t, i, free); !d.Allowed || d.Flagged != "" || d.SchemaUnread {
 		t.Errorf("any text: %+v", d)
 	}
 }
@@ -122,7 +126,7 @@ func TestSchemasThatAreNotRead(t *testing.T) {
 // What blocks a call before its arguments are compared is named.
 func TestSchemasComeLast(t *testing.T) {
 	t.Parallel()
-	strict := rules(t, toolcall.RuleSet{BlockUnknown: true, Allow: []string{"known"}, Deny: []string{"no"}})
+	strict := rules(t, toolcall.RuleSet{BlockUnknown: true, Allow: []string{"known"}, Deny: []string{"no"}, BlockInvalid: true})
 	for tool, want := range map[string]toolcall.Invariant{"no": toolcall.OperatorRule, "other": toolcall.UnknownTool, "known": toolcall.InvalidArguments} {
 		c := defined(`false`, `{}`)
 		c.Name = tool
@@ -172,7 +176,7 @@ func TestSchemasAreBounded(t *testing.T) {
 // One interceptor decides on many schemas at once, more than it keeps.
 func TestSchemasAreKeptApart(t *testing.T) {
 	t.Parallel()
-	i := new(toolcall.Interceptor)
+	i := rules(t, toolcall.RuleSet{BlockInvalid: true})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {

@@ -151,8 +151,13 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 		d.block(UnknownTool)
 	case !free: // a schema is about an object
 		var fits bool
-		if fits, d.SchemaUnread = i.schemas.fit(c); !fits {
+		fits, d.SchemaUnread = i.schemas.fit(c)
+		switch {
+		case fits:
+		case i.Rules.invalid():
 			d.block(InvalidArguments)
+		case d.Flagged == "":
+			d.Flagged = InvalidArguments
 		}
 	}
 	return d, nil
