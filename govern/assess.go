@@ -62,7 +62,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	// read), and the rest once more together with the earlier messages that are new to
 	// us, because an attack may be split between them. Also score the prompt alone, and
 	// the application's instructions alone.
-	said, quoted := divideQuoted(in.said)
+	said, quoted, beside := divide(in.said)
 	var err error
 	if a.said, err = g.score(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -80,7 +80,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 	}
-	instructions, err := g.score(ctx, in.instructions)
+	fromApplication, err := g.readApplication(ctx, in.instructions, beside)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
@@ -89,10 +89,10 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	o.Coverage.skipGaps(local.Gaps)
-	o.Coverage.skipGaps(instructions.Gaps)
+	o.Coverage.skipGaps(fromApplication.Gaps)
 
 	a.evidence = kernel.Evidence{
-		Scores:           maxScores(a.withInstructions(local.Scores, instructions.Scores, in.degraded), in.past),
+		Scores:           maxScores(maxScores(local.Scores, fromApplication.Scores), in.past),
 		ThreatSignal:     a.said.Threat,
 		SovereigntyDrift: a.said.SelfReference,
 		Degraded:         in.degraded,
@@ -116,7 +116,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	a.evidence.Scores = maxScores(a.withInstructions(a.said.Scores, instructions.Scores, a.evidence.Degraded), in.past)
+	a.evidence.Scores = maxScores(maxScores(a.said.Scores, fromApplication.Scores), in.past)
 	add(&o.Timing.Assess, began)
 
 	if a.Turn, err = o.decide(a.evidence, kernel.Output{}); err != nil {
@@ -192,8 +192,9 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 // read scores texts of a conversation. What tools and documents say is scored apart from
 // the rest: the session's user did not write it, so it counts if it would be refused
 // alone, and anything weaker adds nothing to other texts or to the session's pressure.
+// So is what the application put there (see readApplication).
 func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
-	said, quoted := divideQuoted(texts)
+	said, quoted, beside := divide(texts)
 	s, err := g.score(ctx, said)
 	if err != nil {
 		return s, err
@@ -202,7 +203,12 @@ func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal
 	if err != nil {
 		return s, err
 	}
-	return g.withQuoted(s, quoted, found)
+	if s, err = g.withQuoted(s, quoted, found); err != nil || len(beside) == 0 {
+		return s, err
+	}
+	fromApplication, err := g.readApplication(ctx, nil, beside)
+	s.Scores = maxScores(s.Scores, fromApplication.Scores)
+	return withGaps(s, fromApplication), err
 }
 
 // withQuoted returns a signal together with what was found in what tools and documents say.
@@ -210,7 +216,7 @@ func (g *Governor) withQuoted(s detect.Signal, quoted []detect.Text, found detec
 	if len(quoted) == 0 {
 		return s, nil
 	}
-	s.Unopened, s.Unread, s.Gaps = s.Unopened || found.Unopened, s.Unread+found.Unread, slices.Concat(s.Gaps, found.Gaps)
+	s = withGaps(s, found)
 	attack, err := g.refusesAlone(found)
 	if attack {
 		s.Scores = maxScores(s.Scores, found.Scores)
@@ -218,20 +224,27 @@ func (g *Governor) withQuoted(s detect.Signal, quoted []detect.Text, found detec
 	return s, err
 }
 
-// divideQuoted divides texts into what tools and documents say and the rest.
-func divideQuoted(texts []detect.Text) (said, quoted []detect.Text) {
+// withGaps returns a signal with the gaps of another one, too.
+func withGaps(s, other detect.Signal) detect.Signal {
+	s.Unopened, s.Unread, s.Gaps = s.Unopened || other.Unopened, s.Unread+other.Unread, slices.Concat(s.Gaps, other.Gaps)
+	return s
+}
+
+// divide divides texts into what the user and the model say, what tools and documents say, and
+// what the application put beside it.
+func divide(texts []detect.Text) (said, quoted, beside []detect.Text) {
 	for _, t := range texts {
-		if isQuoted(t) {
+		switch t.Source {
+		case detect.Tool, detect.Document:
 			quoted = append(quoted, t)
-		} else {
+		case detect.Context:
+			beside = append(beside, t)
+		default:
 			said = append(said, t)
 		}
 	}
-	return said, quoted
+	return said, quoted, beside
 }
-
-// isQuoted reports whether a tool or a document says a text.
-func isQuoted(t detect.Text) bool { return t.Source == detect.Tool || t.Source == detect.Document }
 
 // joinEarlier scores what is said in the newest turn together with the earlier texts that
 // are new to us, and looks for an attack that neither shows alone.
@@ -318,24 +331,4 @@ func maxScores(a, b kernel.Scores) kernel.Scores {
 		Identity: max(a.Identity, b.Identity), Coercion: max(a.Coercion, b.Coercion), Exploitative: max(a.Exploitative, b.Exploitative),
 		HarmRequest: max(a.HarmRequest, b.HarmRequest), Sycophancy: max(a.Sycophancy, b.Sycophancy), Injection: max(a.Injection, b.Injection),
 	}
-}
-
-// withInstructions adds the scores of the application's own instructions. They may
-// give the assistant a persona and rules and order it about, which is the operator's
-// right and no attack. They may not ask for harm. What they say short of a refusal is no
-// evidence: they come again with each turn, so a doubt about them would add up until the
-// session of a user who said nothing is refused.
-func (a *Assessed) withInstructions(s, instructions kernel.Scores, degraded bool) kernel.Scores {
-	p := a.Opened.governor.Kernel.Policy()
-	refused := p.RefuseAt
-	if degraded {
-		refused = p.RefuseAtDegraded
-	}
-	if instructions.Exploitative >= refused {
-		s.Exploitative = max(s.Exploitative, instructions.Exploitative)
-	}
-	if instructions.HarmRequest >= refused {
-		s.HarmRequest = max(s.HarmRequest, instructions.HarmRequest)
-	}
-	return s
 }

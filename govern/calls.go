@@ -144,9 +144,9 @@ func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
 		replaced := slices.ContainsFunc(edits, func(e wire.Edit) bool { return !e.Before && e.Part.Path == p.Path })
 		switch {
 		case p.Text == "" || replaced:
-		case p.Role == wire.System:
+		case p.Role == wire.System, p.Context:
 			o.talk.system = append(o.talk.system, p.Text)
-		case isQuoted(detect.Text{Source: loose.SourceOf(p)}):
+		case loose.SourceOf(p) == detect.Tool:
 			o.talk.seen = append(o.talk.seen, toolcall.Observation{Text: p.Text})
 		case p.Role == wire.User:
 			o.talk.request = append(o.talk.request, p.Text)

@@ -332,7 +332,7 @@ func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, fo
 		return
 	}
 	o.fillBudgets()
-	earlier, _ := divideQuoted(a.input.earlier)
+	earlier, _, _ := divide(a.input.earlier)
 	prompt := g.questionOn(model.RolePrompt, slices.Concat(earlier, said), a.said)
 	results := g.questionOn(model.RoleToolResult, quoted, *found)
 	a.severity = max(prompt.severity, results.severity)

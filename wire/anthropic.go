@@ -84,6 +84,7 @@ func (d anthropic) Request(body []byte) (Request, error) {
 		return Request{}, w.err
 	}
 	w.markEarlier()
+	w.markContext()
 	r := Request{
 		Model: model, Stream: stream.Bool() || d.streamed, Choices: 1, Parts: w.parts, prompt: lastUserText(w.parts),
 		Structured: root.Get("output_config.format").IsObject() || root.Get("output_format").IsObject(),

@@ -89,6 +89,7 @@ func (d gemini) Request(body []byte) (Request, error) {
 	}
 	geminiRequest(&w, root)
 	w.markEarlier()
+	w.markContext()
 	r.Parts, r.prompt, r.Tools = w.parts, lastUserText(w.parts), geminiTools(root)
 	return r, w.err
 }

@@ -76,6 +76,7 @@ func ollamaCall(root gjson.Result, body schema) (Request, error) {
 	w := walk{role: Other, toModel: true}
 	body(&w, root)
 	w.markEarlier()
+	w.markContext()
 	return Request{
 		Model: model, Stream: stream.Type != gjson.False, Choices: 1, Parts: w.parts,
 		Structured: format.Type != gjson.Null && format.Raw != `""`,

@@ -29,21 +29,22 @@ func openaiRequest(root gjson.Result, body schema) (Request, error) {
 	w := walk{role: Other, toModel: true}
 	body(&w, root)
 	w.markEarlier()
+	w.markContext()
 	r.Model, r.Stream, r.Parts = model, stream.Bool(), w.parts
 	r.TellsUsage = root.Get("stream_options.include_usage").Bool()
 	return r, w.err
 }
 
 // lastUserText joins the text of the last user message that has text. What a tool
-// returned may stand in the same message.
+// returned, and what the application put there, may stand in the same message.
 func lastUserText(parts []Part) string {
 	for i, p := range slices.Backward(parts) {
-		if p.Role != User || p.Kind != Text {
+		if p.Role != User || p.Kind != Text || p.Context {
 			continue
 		}
 		said := parts[:i+1]
 		said = said[slices.IndexFunc(said, func(q Part) bool { return q.Message == p.Message }):]
-		said = slices.DeleteFunc(slices.Clone(said), func(q Part) bool { return q.Role != User }) // results of tools
+		said = slices.DeleteFunc(slices.Clone(said), func(q Part) bool { return q.Role != User || q.Context }) // results of tools
 		return joinText(said, Text)
 	}
 	return ""

@@ -21,6 +21,7 @@ const (
 	Assistant Source = "assistant"
 	Tool      Source = "tool"
 	Document  Source = "document"
+	Context   Source = "context" // that an application puts into a user's turn
 )
 
 // Text is one content-bearing part of a request.
@@ -143,7 +144,7 @@ func (m *Model) Threat(v Vector) float64 {
 func isSpeech(s Source) bool { return s != Tool && s != Document }
 
 // isUserText reports whether the user speaks in a text.
-func isUserText(s Source) bool { return isSpeech(s) && s != System }
+func isUserText(s Source) bool { return isSpeech(s) && s != System && s != Context }
 
 // seamTexts joins neighbours of one source at their seams, once with and once
 // without a space between, for an attack that is split over them. Whatever stands

@@ -455,11 +455,14 @@ func notBase64(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("+/-_=\r\n", c)
 }
 
-// SourceOf returns the source that a detector reads a part's text as: a user's words, or
-// what a tool says, and documents are read like results of tools. A document is what the user's message quotes.
+// SourceOf returns the source that a detector reads a part's text as: a user's words, what an
+// application put beside them, or what a tool says, and documents are read like results of tools. A document is what the user's message quotes.
 // Anything else of that kind, such as the summary of a conversation that the model wrote
 // and the client sends back, can be the client's own words.
 func SourceOf(p wire.Part) detect.Source {
+	if p.Context {
+		return detect.Context
+	}
 	if p.Role == wire.Tool || p.Role == wire.User && p.Kind == wire.Document {
 		return detect.Tool
 	}
