@@ -226,7 +226,7 @@ func checkSize(path string) error {
 		if info.Size() < 2*int64(os.Getpagesize()) && !errors.Is(err, berrors.ErrInvalid) && !errors.As(err, new(*fs.PathError)) {
 			return cutOff(path, info.Size(), "the two pages that every file begins with")
 		}
-		return nil //nolint:nilerr // and so is this
+		return nil
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
 		// Whoever had it open until now may have made it larger.
