@@ -8,7 +8,7 @@ PURE      := ./kernel/... ./wire/...
 FUZZTIME  ?= 30s
 LOADTIME  ?= 60s
 
-.PHONY: run test build cover bench microbench lint fuzz reproduce load train eval languages agents charts console needs-data deps clean
+.PHONY: run test build cover bench microbench lint fuzz reproduce load coding-agents train eval languages agents charts console needs-data deps clean
 
 # run builds and starts the root Caddyfile on :8080. Empty variables count as
 # unset, and LEX_REDIS_URL chooses the Redis store.
@@ -78,6 +78,12 @@ load:
 # fuzz gives every fuzz target FUZZTIME.
 fuzz:
 	FUZZTIME=$(FUZZTIME) ./.ci/fuzz
+
+# coding-agents asks five coding agents, which npm installs, a question and an attack through
+# the binary (docs/sdks.md).
+coding-agents: deps
+	cd e2e/codingagents && npm install --no-package-lock --no-fund --no-audit
+	$(GO) test -tags codingagents -count=1 -v -timeout 30m -run '^TestCodingAgents$$' ./e2e
 
 # train makes the detector's model and its card from DATA, a folder of data/ and
 # text/ as kernel/detect/MODEL.md tells; eval measures the same figures and

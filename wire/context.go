@@ -10,8 +10,9 @@ import "strings"
 //	  {"type": "text", "text": "<system-reminder>\nToday is …\n</system-reminder>"},
 //	  {"type": "text", "text": "List the files of this folder"}]}
 //
-// (Claude Code, the Codex CLI and the Gemini CLI do so.) Read as the user's words, what they
-// tell the assistant to do looks like an attack on its rules.
+// (Claude Code, the Codex CLI and the Gemini CLI do so, Codex with the name of the file as a
+// heading.) Read as the user's words, what they tell the assistant to do looks like an attack on
+// its rules.
 
 // markContext marks the parts that an application put into a user's turn, see Part.Context. It is
 // called when the roles of all parts are known.
@@ -41,9 +42,13 @@ func (w *walk) markContext() {
 }
 
 // isElement reports whether a text is one element of markup, from its first to its last
-// character, whatever stands in it.
+// character, whatever stands in it, or a heading of Markdown and such an element.
 func isElement(text string) bool {
 	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "#") {
+		_, text, _ = strings.Cut(text, "\n")
+		text = strings.TrimSpace(text)
+	}
 	end := strings.IndexAny(text, "> \t\r\n")
 	if end < 2 || text[0] != '<' || strings.ContainsFunc(text[1:end], notInName) {
 		return false

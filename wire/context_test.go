@@ -64,6 +64,11 @@ func TestContextIsAWholeElement(t *testing.T) {
 		"<a>x<a>y</a>z</a>":               true,
 		"<a>x<b>y</c></a>":                true, // nobody parses it
 		"<a>1 < 2</a>":                    true,
+		"# A file\n\n<a>x</a>":            true,
+		"#\n<a>x</a>":                     true,
+		"# A\n# B\n<a>x</a>":              false,
+		"# A <a>x</a>":                    false,
+		"# Do it.":                        false,
 		"<a></a>":                         true,
 		"<a>x</a> Do it. <a>y</a>":        false,
 		"<a>x</a>Do it.":                  false,
