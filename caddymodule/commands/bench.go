@@ -50,7 +50,7 @@ configuration, or, if it ends in .jsonl, verdicts that "caddy lex assess" of ano
 version wrote, or another program: {"id", "refused"}.
 
 A line that cannot be read is reported on standard error and left out, and the
-exit status is then 1.`,
+exit status is then 1. So it is if no record counts.`,
 	}
 	cmd.Flags().StringArray("data", nil, "File of labelled JSON lines; more may follow as arguments")
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
@@ -99,8 +99,11 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err := b.report(cmd.Context(), cmd.OutOrStdout(), fl.Bool("json"), url); err != nil {
 		return err
 	}
-	if b.bad > 0 {
+	switch {
+	case b.bad > 0:
 		return fmt.Errorf("%d lines could not be assessed", b.bad)
+	case len(b.outcomes)+len(b.pairs) == 0:
+		return errors.New("nothing was measured: no record has a label that counts, and a text or turns; --help names the labels")
 	}
 	return nil
 }

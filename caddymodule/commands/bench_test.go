@@ -136,8 +136,13 @@ func TestBenchWithoutBenignRecordsClaimsNothing(t *testing.T) {
 	if r := c.Totals[0]; r.TPRAt1 != nil || r.AUC != nil || r.Refused != 1 {
 		t.Errorf("%+v", r)
 	}
-	if c := bench(t, labelled(t, `{"id":"a","label":"refusal","text":"No."}`)); c.Records != 0 || len(c.Totals) != 0 {
-		t.Errorf("%+v", c)
+}
+
+// A misspelt label must not look like a run in which all is well.
+func TestBenchOfNothingFails(t *testing.T) {
+	out, _, err := lexCommand("", "bench", "--json", "--data", labelled(t, `{"id":"a","label":"harmfull","text":"No."}`))
+	if err == nil || !strings.Contains(err.Error(), "nothing was measured") || !strings.Contains(out, `"harmfull"`) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
