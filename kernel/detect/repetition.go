@@ -30,8 +30,8 @@ func unrepeated(d *derived) *derived {
 		if i%contextInterval == 0 {
 			d.checkContext()
 		}
-		if s[i] < utf8.RuneSelf && i > 0 && s[i-1] != ' ' || !utf8.RuneStart(s[i]) {
-			continue // no word begins here
+		if !beginsWord(s, i) {
+			continue
 		}
 		place := &seen[hashOf(s[i:])]
 		unit := i + 1 - int(*place)
@@ -47,6 +47,9 @@ func unrepeated(d *derived) *derived {
 			end++
 		}
 		again := (end - i) / unit // how often the unit comes after the first time
+		if last := i + again*unit; last < len(s) && !beginsWord(s, last) {
+			again-- // the word with which it ends goes on
+		}
 		if again < 2 || !isWords(s[i:i+unit]) {
 			tried, failed = unit, end
 			continue
@@ -64,6 +67,14 @@ func unrepeated(d *derived) *derived {
 	}
 	w.keepSome(done, len(s))
 	return w.done()
+}
+
+// beginsWord reports whether a word begins at a place: behind a space, or with a letter beyond ASCII.
+func beginsWord(s string, i int) bool {
+	if s[i] < utf8.RuneSelf {
+		return i == 0 || s[i-1] == ' '
+	}
+	return utf8.RuneStart(s[i])
 }
 
 // hashOf is the hash of a text's first shingle, in ten bits.
