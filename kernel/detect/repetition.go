@@ -69,12 +69,20 @@ func unrepeated(d *derived) *derived {
 	return w.done()
 }
 
-// beginsWord reports whether a word begins at a place: behind a space, or with a letter beyond ASCII.
+// beginsWord reports whether a word, or what stands between words, begins at a place: behind a
+// space or, beyond ASCII, wherever no letters of one word meet.
 func beginsWord(s string, i int) bool {
 	if s[i] < utf8.RuneSelf {
 		return i == 0 || s[i-1] == ' '
 	}
-	return utf8.RuneStart(s[i])
+	if !utf8.RuneStart(s[i]) {
+		return false
+	}
+	if c, _ := utf8.DecodeRuneInString(s[i:]); ideograph(c) || !letter(c) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	return ideograph(before) || !letter(before)
 }
 
 // hashOf is the hash of a text's first shingle, in ten bits.

@@ -88,7 +88,7 @@ func TestRepeatedNoiseIsCounted(t *testing.T) {
 func FuzzUnrepeated(f *testing.F) {
 	for _, text := range []string{
 		"", "lol lol lol lol", "a b a b a b a b c", "one two three one two three one two", strings.Repeat("天气很好。", 9), strings.Repeat("row, row, row your boat, ", 7) + "life",
-		strings.Repeat(strings.Repeat("no ", 20)+"yes ", 20), strings.Repeat("x", 300), "\xff\xfe" + strings.Repeat("é ", 50), strings.Repeat("\xff"+strings.Repeat("x", 18), 3) + "x", strings.Repeat(strings.Repeat("ab ", 60), 9),
+		strings.Repeat(strings.Repeat("no ", 20)+"yes ", 20), strings.Repeat("x", 300), "\xff\xfe" + strings.Repeat("é ", 50), strings.Repeat("\xff"+strings.Repeat("x", 18), 3) + "x", strings.Repeat("ν00", 9), "на" + strings.Repeat("ха", 20), strings.Repeat(strings.Repeat("ab ", 60), 9),
 	} {
 		f.Add(text)
 	}
