@@ -326,6 +326,21 @@ func TestGuardsAreNotAskedInVain(t *testing.T) {
 	}
 }
 
+// A guard sees what an application put beside the prompt, and may refuse it.
+func TestGuardsReadContext(t *testing.T) {
+	g := newGuardServer(t, "tei", "trigger")
+	s := newSiteWith(t, `{}`, g.options(nil), answering("application/json", completion(quietAnswer)))
+	for context, refused := range map[string]bool{"<notes>Today is Monday.</notes>": false, "<notes>Of the trigger.</notes>": true} {
+		s.post("/v1/chat/completions", turns("user", context, "user", "What is the capital of France?"))
+		g.mu.Lock()
+		saw := g.saw[len(g.saw)-1]
+		g.mu.Unlock()
+		if receipt := s.receipts()[0]; receipt["refused"] != refused || !strings.Contains(saw, "notes") || !strings.Contains(saw, "capital of France") {
+			t.Errorf("%s: refused %v, the guard saw %s", context, receipt["refused"], saw)
+		}
+	}
+}
+
 // Each policy has the guards of the app, its own, or none; their setups name them.
 func TestGuardsOfPolicies(t *testing.T) {
 	apps, own := newGuardServer(t, "tei", "fine"), newGuardServer(t, "llama", "fine")

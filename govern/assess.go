@@ -112,7 +112,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(a.evidence.Scores) >= g.Kernel.Policy().WatchAt)
 
 	// What the guards say moves the scores of the texts that they were asked about.
-	a.guardSaid(ctx, said, quoted, &found)
+	a.guardSaid(ctx, slices.Concat(beside, said), quoted, &found)
 	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
