@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
@@ -74,10 +73,9 @@ type App struct {
 
 	judgeRequired bool // an answer on which the judge gives no verdict is refused
 
-	ready  chan struct{} // closed when Start is over
-	mu     sync.RWMutex
-	shared *sharedStore // nil before Start and after Cleanup
-	failed error        // why Start failed
+	ready  chan struct{} // closed when Start is over, which sets the next two
+	shared *sharedStore  // nil if it failed
+	failed error         // why
 
 	selfTest     *selfTest // from Start on
 	stopSelfTest func()    // ends it; nil before Start
@@ -178,9 +176,7 @@ func (a *App) Start() error {
 			e = nil
 		}
 	}
-	a.mu.Lock()
 	a.shared, a.failed = e, err
-	a.mu.Unlock()
 	if err == nil {
 		a.startSelfTest()
 	}
@@ -208,14 +204,10 @@ func (a *App) Cleanup() error {
 	if a.stopSelfTest != nil {
 		a.stopSelfTest()
 	}
-	a.mu.Lock()
-	e := a.shared
-	a.shared = nil
-	a.mu.Unlock()
-	if e == nil {
+	if a.shared == nil {
 		return nil
 	}
-	return e.leave(a.logger)
+	return a.shared.leave(a.logger)
 }
 
 // Governor returns the governor of the default policy. It has a store from Start
@@ -231,20 +223,24 @@ var errNotServing = errors.New("the governor is not ready")
 // use returns the store for the time of one request, waiting for Start if
 // need be. The caller calls done exactly once; until then a reload cannot
 // close the store.
+//
+// A request may come after Cleanup: a server that stops knows nothing of a connection which it
+// is accepting at that moment, and serves it. It is governed as long as the configuration that
+// followed, or another request, has the store open.
 func (a *App) use(ctx context.Context) (e *sharedStore, done func(), err error) {
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	if a.shared == nil {
+	e = a.shared
+	if e == nil {
 		return nil, nil, errors.Join(errNotServing, a.failed)
 	}
-	a.shared.retain()
-	held := a.shared
-	return held, func() { a.giveBack(held) }, nil
+	if err := e.retain(); err != nil {
+		return nil, nil, errors.Join(errNotServing, err)
+	}
+	return e, func() { a.giveBack(e) }, nil
 }
 
 func (a *App) giveBack(e *sharedStore) {

@@ -165,6 +165,7 @@ type site struct {
 	model   caddyhttp.Handler
 	path    string
 	left    []error // to Caddy, where a test expects it
+	stop    func()  // ends the configuration
 }
 
 // newSite provisions a handler from its JSON and puts a model behind it.
@@ -207,10 +208,13 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 	if err := lex.(*caddymodule.App).Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		if err := lex.(*caddymodule.App).Cleanup(); err != nil {
 			t.Error(err)
 		}
+	})
+	t.Cleanup(func() {
+		s.stop()
 		if err, found := malformed.Load(s.path); found {
 			t.Error(err)
 		}

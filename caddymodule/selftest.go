@@ -170,7 +170,7 @@ func (a *App) startSelfTest() {
 
 // forCanaries returns the handler with everything replaced by which a canary could be seen.
 func (h *Handler) forCanaries(scratch *scratchStore) *Handler {
-	shared := newSharedStore("self-test "+randomID(), scratch)
+	shared := newSharedStore("", scratch)
 	limits := h.app.Limits
 	limits.Body = max(limits.Body, defaultBody) // has room for a canary
 	app := &App{

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,7 +29,7 @@ const openTimeout = 5 * time.Second
 // configuration, and each request in flight, since a request may outlive the
 // configuration it began under.
 type sharedStore struct {
-	key        string
+	key        string // in the pool; empty if it is in none, and never closed
 	store      store.Store
 	locks      *govern.Locks
 	benchmarks benchmarkCache
@@ -43,24 +44,29 @@ func newSharedStore(key string, s store.Store) *sharedStore {
 // acquireStore opens the store, or takes another reference to it.
 func acquireStore(opener StoreOpener, logger *zap.Logger) (*sharedStore, error) {
 	key := opener.StoreKey()
-	value, _, err := sharedStores.LoadOrNew(key, func() (caddy.Destructor, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
-		defer cancel()
-		s, err := opener.OpenStore(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("opening the store: %w", err)
+	for {
+		value, _, err := sharedStores.LoadOrNew(key, func() (caddy.Destructor, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+			defer cancel()
+			s, err := opener.OpenStore(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("opening the store: %w", err)
+			}
+			return newSharedStore(key, measured(s)), nil
+		})
+		if errors.Is(err, errStoreClosed) {
+			continue // a late request of another configuration looked for it just now
 		}
-		return newSharedStore(key, measured(s)), nil
-	})
-	if err != nil {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		e, ok := value.(*sharedStore)
+		if !ok {
+			return nil, fmt.Errorf("the pool of stores holds a %T", value)
+		}
+		e.health.loggers.join(logger)
+		return e, nil
 	}
-	e, ok := value.(*sharedStore)
-	if !ok {
-		return nil, fmt.Errorf("the pool of stores holds a %T", value)
-	}
-	e.health.loggers.join(logger)
-	return e, nil
 }
 
 // leave is release for a configuration, whose logger goes with it.
@@ -69,11 +75,26 @@ func (s *sharedStore) leave(logger *zap.Logger) error {
 	return s.release()
 }
 
-// retain takes a reference for a holder of another reference.
-func (s *sharedStore) retain() { sharedStores.LoadOrStore(s.key, s) }
+// errStoreClosed says that nobody holds the store any more, or that it was opened anew since.
+var errStoreClosed = errors.New("the store is closed")
+
+// retain takes another reference, or returns errStoreClosed.
+func (s *sharedStore) retain() error {
+	if s.key == "" {
+		return nil
+	}
+	open, _, err := sharedStores.LoadOrNew(s.key, func() (caddy.Destructor, error) { return nil, errStoreClosed })
+	if err == nil && open != s {
+		err = errors.Join(errStoreClosed, s.release())
+	}
+	return err
+}
 
 // release gives one reference back; the last one closes the store.
 func (s *sharedStore) release() error {
+	if s.key == "" {
+		return nil
+	}
 	_, err := sharedStores.Delete(s.key)
 	return err
 }

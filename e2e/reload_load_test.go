@@ -309,11 +309,12 @@ func TestReloadsUnderLoad(t *testing.T) {
 	r.checkReceipts()
 }
 
-// complaints are the last warnings and errors that the proxy logged.
+// complaints are the last warnings and errors that the proxy logged, without Caddy's two of each
+// reload of a site that has no TLS.
 func (r *reloadedSite) complaints() string {
 	var lines []string
 	for line := range strings.Lines(r.logs.String()) {
-		if strings.Contains(line, `"level":"warn"`) || strings.Contains(line, `"level":"error"`) {
+		if (strings.Contains(line, `"level":"warn"`) || strings.Contains(line, `"level":"error"`)) && !strings.Contains(line, "requires TLS") {
 			lines = append(lines, line)
 		}
 	}
