@@ -156,7 +156,7 @@ func TestLogsAfterAReload(t *testing.T) {
 		if err != nil && want {
 			t.Fatal(err)
 		}
-		for _, line := range []string{"the store is failing", "the remote model is failing"} {
+		for _, line := range []string{"the store is failing", "the disk is gone", "the remote model is failing"} {
 			if strings.Contains(string(logged), line) != want {
 				t.Errorf("%q in the log %s: %v, want %v", line, name, !want, want)
 			}

@@ -114,8 +114,8 @@ type healthLog struct {
 }
 
 // record notes the outcome of a store operation and reports whether the state
-// changed. The error itself is not logged: a driver's text may name addresses
-// and users.
+// changed. The line has the error, which by the contract of [store.Store] holds no
+// prompt, no credential and no address.
 func (h *healthLog) record(err error) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *healthLog) record(err error) (changed bool) {
 		h.down, changed = down, true
 	}
 	if changed && h.down {
-		h.loggers.current().Warn("the store is failing; governed requests are answered with an error until it is back")
+		h.loggers.current().Warn("the store is failing; governed requests are answered with an error until it is back", zap.String("cause", err.Error()))
 	}
 	if changed && !h.down {
 		h.loggers.current().Warn("the store is back")

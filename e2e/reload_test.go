@@ -39,6 +39,46 @@ func TestReloadKeepsSessions(t *testing.T) {
 	}
 }
 
+// A request that comes to lex only after its configuration was cleaned up, because what stands
+// before took its time, is governed all the same: Caddy does not wait for requests when it reloads.
+func TestReloadWhileARequestIsAuthenticated(t *testing.T) {
+	t.Parallel()
+	p, upstream := freePorts(t), patientModel(t)
+	asked, allow := make(chan struct{}), make(chan struct{})
+	auth := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-allow
+	}))
+	defer auth.Close()
+	site := "route {\n\t\tforward_auth /v1/* " + auth.Listener.Addr().String() + " {\n\t\t\turi /\n\t\t}\n\t\tlex {\n\t\t\tmodel ${model}\n\t\t}\n\t\treverse_proxy " + upstream + "\n\t}"
+	config := func(model string) (file string) {
+		text := strings.Replace(loadCaddyfile, "lex\n\treverse_proxy 127.0.0.1:${demo}", site, 1)
+		return writeCaddyfile(t, p, strings.Replace(text, "${model}", model, 1))
+	}
+	s := start(t, config("m"), "", p)
+	answered := make(chan *http.Response)
+	go func() {
+		resp, _ := s.client.Post(s.URL+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"What is the capital of France?"}]}`))
+		answered <- resp
+	}()
+	<-asked
+	s.reload(t, p, config("other"), `"model":"other"`)
+	close(allow)
+	resp := <-answered
+	if resp == nil {
+		t.Fatal("no answer")
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	receipt := resp.Header.Get("X-Lex-Receipt-Id")
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), "Good day.") || receipt == "" {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	if found := s.do(t, http.MethodGet, "/receipts/"+receipt, ""); found.Status != http.StatusOK {
+		t.Errorf("its receipt: %d %s", found.Status, found.Body)
+	}
+}
+
 // reload loads a Caddyfile through the admin endpoint and returns when a
 // connection to the new servers is open, which the next requests then use: one
 // that answered with the mark, which the old configuration does not have.
