@@ -222,6 +222,21 @@ func TestBlockedCallsPressOnTheSession(t *testing.T) {
 	}
 }
 
+// Who confirms what the assistant proposed is no reason to deny it.
+func TestConfirmedCallsPass(t *testing.T) {
+	write := askedFor{"call_w", "send_email", `{"to":"bob@example.com","body":"Hello"}`}
+	api := callingAPIs[0]
+	for _, confirmation := range []string{"Yes, that is correct.", "That is right.", "I agree, go ahead", "Wrong, try again", "네, 맞습니다"} {
+		contentType, body := api.answer(write)
+		s := newSiteWith(t, `{}`, map[string]any{"tools": map[string]any{"sends": []string{"send_*"}}}, answering(contentType, body))
+		got := s.post(api.path, `{"model":"m","messages":[{"role":"user","content":"Write to Bob that I say hello."},`+
+			`{"role":"assistant","content":"To bob@example.com?"},{"role":"user","content":"`+confirmation+`"}]}`).Body.String()
+		if !strings.Contains(got, write.name) || strings.Contains(got, "session_risk") {
+			t.Errorf("%s: %s", confirmation, got)
+		}
+	}
+}
+
 // Of many turns of a session at once each client sees what was committed for it.
 func TestCallsOfParallelTurns(t *testing.T) {
 	for _, api := range callingAPIs {

@@ -86,7 +86,7 @@ type explainedWord struct {
 
 func explain(ctx context.Context, text string) (*explanation, error) {
 	e, err := detect.Default().Explain(ctx, text)
-	if err != nil {
+	if err != nil || e.Window == "" {
 		return nil, err
 	}
 	out := &explanation{

@@ -262,6 +262,9 @@ func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, vi
 			if p[Coercion] > maxNotedScore && isReportedThreat(view.Text) {
 				p[Coercion] = maxNotedScore
 			}
+			if i == 0 && isBackchannel(view.Text) {
+				p = [Heads]float64{}
+			}
 		} else {
 			p[Injection], strange = m.scoreQuoted(once, rule)
 		}

@@ -41,12 +41,16 @@ const (
 	leastWeight  = 0.05 // logit of a word that is worth naming
 )
 
-// Explain explains the scores of a user's text. It is pure and safe for concurrent use. It
+// Explain explains the scores of a user's text, and of one without any returns the zero
+// Explanation. It is pure and safe for concurrent use. It
 // stops soon after ctx is done, and gives its error then.
 func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err error) {
 	defer recoverCancellation(&err)
 	best.Score = -1
-	for _, view := range read(ctx, text).Views {
+	for i, view := range read(ctx, text).Views {
+		if i == 0 && isBackchannel(view.Text) {
+			continue
+		}
 		rule := selfReference(view.from)
 		r := reading{m: m}
 		short := Explanation{Score: -1} // of a text that fits into one window: its end is its whole

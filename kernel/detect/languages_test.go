@@ -64,9 +64,9 @@ func TestConceptsSpeakInOtherLanguages(t *testing.T) {
 	m := decoded(t, foreign())
 	filler := page("brot und tee ", 40)
 	for text, want := range map[string]float64{
-		"brot":                      sigmoid(-1),
-		"bombe":                     sigmoid(2),
-		"bomben":                    sigmoid(2),
+		"das brot":                  sigmoid(-1),
+		"die bombe":                 sigmoid(2),
+		"die bomben":                sigmoid(2),
 		filler + "bombe " + filler:  sigmoid(2), // in a window, and in the whole
 		strings.Repeat("bombe ", 5): sigmoid(2), // a concept counts once
 	} {
@@ -87,7 +87,7 @@ func TestConceptsSpeakInEnglish(t *testing.T) {
 	m := decoded(t, english())
 	filler := page("bread and tea ", 40)
 	for text, want := range map[string]float64{
-		"bread":                               sigmoid(-1),
+		"the bread":                           sigmoid(-1),
 		filler + "a bomb of a cake " + filler: sigmoid(2),
 	} {
 		if got := harmOf(m, text); math.Abs(got-want) > 1e-6 {
@@ -105,7 +105,7 @@ func TestReadersAnswerBothQuestions(t *testing.T) {
 	for name, p := range map[string]detect.Parameters{"English": english(), "other": foreign()} {
 		m := decoded(t, p)
 		for text, want := range map[string][2]float64{
-			"bread":                   {sigmoid(-1), sigmoid(-3)},
+			"the bread":               {sigmoid(-1), sigmoid(-3)},
 			"a bombe or bomb":         {sigmoid(2), sigmoid(-3)},
 			"bread by xy":             {sigmoid(-1), sigmoid(1)},
 			"a bombe or bomb, and xy": {sigmoid(2), sigmoid(1)},

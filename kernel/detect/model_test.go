@@ -57,7 +57,7 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 	// The hidden unit is 1 − 1 beside the bomb and 1 without it, and speaks
 	// against harm: sigmoid(0) and sigmoid(−3).
-	if b, o := harm("bomb"), harm("bread"); b != 0.5 || math.Abs(o-0.047426) > 1e-9 {
+	if b, o := harm("bomb, bomb"), harm("bread, bread"); b != 0.5 || math.Abs(o-0.047426) > 1e-9 {
 		t.Errorf("bomb %v, bread %v", b, o)
 	}
 	if v := embed(m, "bomb"); v[7] != 1 {
