@@ -2,6 +2,7 @@ package detect
 
 import (
 	"cmp"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -29,14 +30,18 @@ var latinForms = pairs(
 )
 
 // ownForms maps lower-case letters of other scripts where Unicode's table does
-// not help: only the capitals look alike (Cyrillic Н, Greek Η; case is folded
-// before), or it leads to l what also stands for a capital I.
+// not help: only the capitals look alike (Cyrillic Н; case is folded before), or
+// it leads to l what also stands for a capital I.
 var ownForms = pairs(
 	"\u0430a\u0432b\u0435e\u043ak\u043cm\u043dh\u043eo\u0440p\u0441c\u0442t\u0443y\u0445x\u0455s\u0456i\u0458j\u04bbh\u04cfl\u0501d\u051bq\u051dw\u0475v\u0433r\u044cb\u0454e\u04afy\u04b1y\u0491r\u0461w\u04a1k\u049bk\u043fn\u050dg\u0438u\u0457i\u0451e",
 	"\u03b1a\u03b2b\u03b3y\u03b5e\u03b6z\u03b7n\u03b9i\u03bak\u03bcm\u03bdv\u03bfo\u03c1p\u03c2c\u03c3o\u03c4t\u03c5u\u03c7x\u03c9w\u03f2c\u03f3j",
 	"\u0561w\u0563q\u0566q\u0570h\u0578n\u057du\u0581g\u0585o\u0575j",
 	"\ua4f2i\u2d4fi\U00010309i\U0001028ai\u16c1i",
 )
+
+// twoFaced are the capitals that imitate another letter than their small forms do, H, N and
+// Y and not n, v and u. They keep their case until it is known what is imitated.
+const twoFaced = "\u0397\u039d\u03a5"
 
 func pairs(tables ...string) map[rune]rune {
 	out := make(map[rune]rune)
@@ -81,8 +86,8 @@ func likenessOf(r rune) likeness {
 	return newLikeness(r)
 }
 
-// skeleton returns the ASCII character that a lower-case character imitates,
-// and when it is to be read so.
+// skeleton returns the ASCII character that one in lower case imitates, or one of
+// twoFaced, and when it is to be read so.
 func skeleton(r rune) (rune, imitation) {
 	if r < rune(len(lowForms)) {
 		return lowForms[r].to, lowForms[r].when
@@ -145,16 +150,18 @@ func listed(r rune) (rune, bool) {
 // words of nothing but lookalikes; and Latin letters that stand for Cyrillic or
 // Greek ones in texts of these. So Russian stays Russian, though many of its
 // letters look Latin. Undone words leave the judgement of the text as it is,
-// which makes it idempotent. among says whether the text is mostly Latin.
+// which makes it idempotent. The letters of twoFaced become small ones. among says whether the text is mostly Latin.
 func unmask(d *derived, among bool) *derived {
 	w := rewrite(d)
 	for i := 0; i < len(d.text); {
 		end, kind := word(d.text, i)
 		switch back := returning(d.text[i:end]); {
 		case kind == mixed && !among && back != nil:
-			replaceRunes(w, i, end, func(r rune) rune { return cmp.Or(back[r], r) })
+			replaceRunes(w, i, end, func(r rune) rune { return cmp.Or(back[r], unicode.ToLower(r)) })
 		case kind == mixed || kind == masked && among:
 			replaceRunes(w, i, end, func(r rune) rune { to, _ := skeleton(r); return to })
+		case strings.ContainsAny(d.text[i:end], twoFaced):
+			replaceRunes(w, i, end, unicode.ToLower)
 		default:
 			w.keep(i, end)
 		}

@@ -110,6 +110,7 @@ func selectors(s string) string {
 var (
 	cyrillic = strings.NewReplacer("a", "\u0430", "e", "\u0435", "o", "\u043e", "p", "\u0440", "c", "\u0441", "y", "\u0443", "x", "\u0445", "i", "\u0456", "s", "\u0455")
 	greek    = strings.NewReplacer("o", "\u03bf", "v", "\u03bd", "i", "\u03b9", "a", "\u03b1", "p", "\u03c1", "n", "\u03b7")
+	capitals = strings.NewReplacer("A", "\u0391", "B", "\u0392", "E", "\u0395", "H", "\u0397", "I", "\u0399", "K", "\u039a", "M", "\u039c", "N", "\u039d", "O", "\u039f", "P", "\u03a1", "T", "\u03a4", "X", "\u03a7", "Y", "\u03a5", "Z", "\u0396") // Greek
 	armenian = strings.NewReplacer("o", "\u0585", "h", "\u0570", "n", "\u0578", "u", "\u057d")
 	cherokee = strings.NewReplacer("A", "\u13aa", "B", "\u13f4", "E", "\u13ac", "H", "\u13bb", "L", "\u13de", "M", "\u13b7", "P", "\u13e2", "S", "\u13da", "T", "\u13a2", "W", "\u13b3")
 	coptic   = strings.NewReplacer("o", "\u2c9f", "p", "\u2ca3", "c", "\u2ca5")
@@ -152,6 +153,7 @@ var disguises = []struct {
 	{"strokes", strokes.Replace},
 	{"Cyrillic", cyrillic.Replace},
 	{"Greek", greek.Replace},
+	{"Greek capitals", func(s string) string { return capitals.Replace(strings.ToUpper(s)) }},
 	{"Armenian", armenian.Replace},
 	{"Cherokee", func(s string) string { return cherokee.Replace(strings.ToUpper(s)) }},
 	{"Coptic", coptic.Replace},

@@ -219,7 +219,7 @@ func fold(d *derived) *derived {
 }
 
 // foldCase is fold, but for the letters that imitate those of another script. It reports
-// whether there may be some.
+// whether there may be some, and leaves the case of twoFaced to unmask.
 func foldCase(d *derived) (_ *derived, imitated bool) {
 	s, w := d.text, rewrite(d)
 	for i := 0; i < len(s); {
@@ -233,7 +233,7 @@ func foldCase(d *derived) (_ *derived, imitated bool) {
 		switch {
 		case sort == always:
 			w.put(string(to), i, i+size)
-		case lower != r:
+		case lower != r && !strings.ContainsRune(twoFaced, r):
 			w.put(string(lower), i, i+size)
 		default:
 			w.keep(i, i+size)

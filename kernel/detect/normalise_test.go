@@ -29,6 +29,8 @@ func TestNormalise(t *testing.T) {
 		{"Cyrillic capitals", "\u0421\u041e\u0420\u0415 with it", "cope with it"},
 		{"Cyrillic alone", "\u0421\u041e\u0420\u0415", "соре"},
 		{"Greek", "\u03b9gn\u03bfre", "ignore"},
+		{"Greek capitals", "\u03a5ou a\u0433e DA\u039d, \u0397\u0395\u039d or not", "you are dan, hen or not"},
+		{"Greek capitals alone", "\u039d\u0391\u0399", "ναι"},
 		{"small capitals", "\u026agnore \u0280ules", "ignore rules"},
 		{"accents", "ìgnórê", "ignore"},
 		{"stacked marks", "i\u0335\u0301\u0316g\u0338nore", "ignore"},
