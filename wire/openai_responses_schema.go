@@ -74,6 +74,7 @@ func item(role Role, own members) responsesItem {
 	known := members{
 		"id": scalar, "type": scalar, "status": scalar, "created_by": scalar, "call_id": scalar,
 		"caller": opaque, "namespace": text(Name),
+		"internal_chat_message_metadata_passthrough": responsesPassthrough,
 	}
 	maps.Copy(known, own)
 	return responsesItem{role, object(known)}
@@ -167,6 +168,13 @@ var responsesMessage = object(members{
 	"id": scalar, "type": scalar, "status": scalar, "created_by": scalar, "phase": scalar,
 	"role":    word("system", "developer", "user", "assistant"),
 	"content": anyOf{text: text(Text), list: list(responsesPart(Text))}.read,
+	"internal_chat_message_metadata_passthrough": responsesPassthrough,
+})
+
+// responsesPassthrough is what coding agents note at each item: when it was made, and of which
+// kinds the parts of its content are (host_skills.instructions).
+var responsesPassthrough = object(members{
+	"turn_id": scalar, "create_time": scalar, "content_item_kinds": list(scalar),
 })
 
 // responsesInputItem reads one item of a request, in the message that it is.

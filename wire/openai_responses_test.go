@@ -23,14 +23,14 @@ const responsesCall = `{
 	"model": "gpt-x", "stream": true, "temperature": 0.20, "store": false, "metadata": {"session_id": "s1", "b": "c"}, "client_metadata": {"turn_id": "t1"}, "include": ["reasoning.encrypted_content"],
 	"instructions": "Be brief.", "reasoning": {"effort": "low", "summary": "auto"}, "truncation": "auto",
 	"input": [
-		{"role": "developer", "content": "House rules."},
+		{"role": "developer", "content": "House rules.", "internal_chat_message_metadata_passthrough": {"turn_id": "t1", "create_time": 1.5, "content_item_kinds": ["host_skills.instructions", "permissions.instructions"]}},
 		{"role": "user", "content": "Weather?"},
-		{"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "content": [{"type": "reasoning_text", "text": "mm"}], "encrypted_content": "AA"},
+		{"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "content": [{"type": "reasoning_text", "text": "mm"}], "encrypted_content": "AA", "internal_chat_message_metadata_passthrough": {"turn_id": "t1", "create_time": 1.5, "content_item_kinds": ["host_skills.instructions", "permissions.instructions"]}},
 		{"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "AA"},
 		{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary", "content": [
 			{"type": "output_text", "text": "Let me see.", "annotations": [{"type": "url_citation", "title": "T"}], "logprobs": []}, {"type": "refusal", "refusal": "No."}]},
 		{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "weather", "arguments": "{\"city\":\"K\u00f6ln\"}", "status": "completed"},
-		{"type": "function_call_output", "call_id": "c1", "output": "rain"},
+		{"type": "function_call_output", "call_id": "c1", "output": "rain", "internal_chat_message_metadata_passthrough": {"turn_id": "t1", "create_time": 1.5, "content_item_kinds": ["host_skills.instructions", "permissions.instructions"]}},
 		{"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "wind"}, {"type": "input_image", "image_url": "data:image/png;base64,AA"}]},
 		{"type": "custom_tool_call", "call_id": "c2", "name": "sql", "input": "select 1"},
 		{"type": "custom_tool_call_output", "call_id": "c2", "output": "1"},
