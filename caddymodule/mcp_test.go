@@ -279,6 +279,32 @@ func TestMCPDescriptionsAreNoAttack(t *testing.T) {
 	}
 }
 
+// The worst window of a long list scores higher than that of a short one, and is no attack for
+// that. One that says what an attack says is.
+func TestMCPLongListsAreNoAttack(t *testing.T) {
+	tools := []any{mcpListed("handle_dialog", "Answer a dialog", "The text of the prompt in case of a prompt dialog.")}
+	for _, kind := range []string{"calendar", "invoice", "folder", "customer", "report", "ticket", "parcel", "photo"} {
+		for _, act := range []string{"Lists", "Renames", "Copies", "Prints"} {
+			tools = append(tools, mcpListed(strings.ToLower(act)+"_"+kind, act+" a "+kind, act+" one "+kind+" of the team that is open in the window."))
+		}
+	}
+	answer := func(tools ...any) string {
+		result, _ := json.Marshal(map[string]any{"tools": tools})
+		return mcpAnswer(string(result))
+	}
+	ordinary, poisoned := answer(tools...), answer(append(tools, mcpListed("help", "Help", attack))...)
+	if w := newSite(t, `{}`, answering("application/json", ordinary)).post("/mcp", mcpMessage("tools/list", "{}")); w.Body.String() != ordinary {
+		t.Errorf("an ordinary list: %s", w.Body)
+	}
+	if w := newSite(t, `{}`, answering("application/json", poisoned)).post("/mcp", mcpMessage("tools/list", "{}")); strings.Contains(w.Body.String(), "DAN") {
+		t.Errorf("an attack in a list: %s", w.Body)
+	}
+}
+
+func mcpListed(name, title, description string) map[string]any {
+	return map[string]any{"name": name, "title": title, "description": description, "inputSchema": map[string]any{"type": "object"}}
+}
+
 // Each message that a server sends leaves before the next one comes, for as long as the
 // client listens, and however much there is of it in all.
 func TestMCPListening(t *testing.T) {

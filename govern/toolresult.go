@@ -143,6 +143,10 @@ func (a *Assessed) addQuoted(r quotedReading) {
 // count: the description of a tool says what to do, so it would always be an injection,
 // and that of a file manager or of a database a harmful request. Only what would be
 // refused alone counts, as in results.
+//
+// A long text counts as the worst of its windows, as what an application says does, so it is
+// refused from refuseLongAt on as well: of the lists of sixteen servers that are used much,
+// four reach 0.80 to 0.87 ("read the complete contents of a file from the file system").
 func (g *Governor) readInstructions(ctx context.Context, texts []string) (detect.Signal, error) {
 	whole, worst := strings.Join(texts, "\n"), detect.Signal{}
 	for piece := range pieces(whole) {
@@ -151,7 +155,9 @@ func (g *Governor) readInstructions(ctx context.Context, texts []string) (detect
 			return worst, err
 		}
 		rules := kernel.Scores{Identity: s.Scores.Identity, Coercion: s.Scores.Coercion, Exploitative: s.Scores.Exploitative}
-		worst.Scores = maxScores(worst.Scores, rules)
+		if len(whole) <= shortOfApplication || max(rules.Identity, rules.Coercion, rules.Exploitative) >= refuseLongAt {
+			worst.Scores = maxScores(worst.Scores, rules)
+		}
 		worst.SelfReference = worst.SelfReference || s.SelfReference
 		worst.Unopened = worst.Unopened || s.Unopened
 		worst.Unread = min(worst.Unread+s.Unread, len(whole)) // pieces overlap
