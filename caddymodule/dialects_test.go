@@ -55,9 +55,12 @@ func TestDialectOption(t *testing.T) {
 // No upgrade goes through on a path that has a dialect.
 func TestDialectPathsAreNotUpgraded(t *testing.T) {
 	s, seen := listening(t, `{"dialects":[{"path":"/ai/*","dialect":"openai"}]}`)
-	s.send(http.MethodGet, "/ai/live", "", "Connection", "Upgrade", "Upgrade", "websocket")
+	s.send(http.MethodGet, "/ai/live", "", "Connection", "Upgrade", "Upgrade", "h2c")
 	if seen.count.Load() != 1 || seen.last().header.Get("Upgrade") != "" {
 		t.Errorf("%v", seen.requests)
+	}
+	if w := s.send(http.MethodGet, "/ai/live", "", "Connection", "Upgrade", "Upgrade", "websocket"); w.Code != http.StatusUpgradeRequired || seen.count.Load() != 1 {
+		t.Errorf("%d %v", w.Code, seen.requests)
 	}
 }
 

@@ -176,6 +176,7 @@ var (
 	errUnknownContent  = defineError(http.StatusForbidden, "unknown_content", "The request has parts that cannot be inspected here.", onIntercepted)
 	errUnknownAnswer   = defineError(http.StatusForbidden, "unknown_content", "The model's answer has parts that cannot be inspected here.", onIntercepted)
 	errUnknownBlocked  = defineError(http.StatusForbidden, "unknown_endpoint", "This endpoint is not governed here, and requests that cannot be inspected are not forwarded.", onIntercepted)
+	errWebSocket       = defineError(http.StatusUpgradeRequired, "websocket_not_governed", "Calls of this path are governed, and not taken over a WebSocket; send them over HTTP.", onIntercepted)
 	errProviderMissing = defineError(http.StatusBadGateway, "upstream_failed", "The service behind the governor could not be reached.", onIntercepted)
 	errUpstream        = defineError(http.StatusBadGateway, "upstream_failed", "The model provider could not be reached or its answer could not be read.", onIntercepted)
 	errUpstreamStatus  = defineError(http.StatusBadGateway, "upstream_error", "The service behind the governor refused the request.", onIntercepted)

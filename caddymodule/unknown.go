@@ -34,12 +34,24 @@ func upgrades(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect
 }
 
+func asksWebSocket(r *http.Request) bool {
+	return r.Method == http.MethodConnect || strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
 // opensWebSocket reports whether a request asks for a WebSocket on a path that no
 // dialect claims. That is how realtime APIs are spoken to; every other upgrade
 // (h2c above all) is a way around what is read here.
 func (h *Handler) opensWebSocket(r *http.Request) bool {
 	_, claimed := h.dialect(r)
-	return !claimed && (r.Method == http.MethodConnect || strings.EqualFold(r.Header.Get("Upgrade"), "websocket"))
+	return !claimed && asksWebSocket(r)
+}
+
+// asksWebSocketForCalls reports whether a request asks for a WebSocket where a dialect's calls are
+// governed. Without its upgrade it would be a GET that no provider knows there, and clients that
+// go on over HTTP when they are told to (426) would try again and again.
+func (h *Handler) asksWebSocketForCalls(r *http.Request) bool {
+	_, claimed := h.dialect(r)
+	return claimed && asksWebSocket(r)
 }
 
 // noModelText is why nothing of an answer had to be read.
@@ -78,11 +90,17 @@ var unknownDialect, _ = wire.Named("openai")
 func (g *request) interceptOther(w http.ResponseWriter, r *http.Request, known wire.Endpoint) error {
 	g.known, g.endpoint, g.dialectName = known, cmp.Or(known.Name, endpointUnknown), dialectUnknown
 	err := g.serveOther(w, r)
-	if err != nil && g.isKnown() {
-		g.failures.answerIn(w, known.Family, err)
+	if err == nil {
 		return nil
 	}
-	return err
+	if d, claimed := g.handler.dialect(r); claimed {
+		g.failures.answerIn(w, d, err)
+	} else if g.isKnown() {
+		g.failures.answerIn(w, known.Family, err)
+	} else {
+		return err
+	}
+	return nil
 }
 
 // isKnown reports whether the request is for an endpoint of a provider that is no call
@@ -112,6 +130,9 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 	}
 	if apiErr := g.authenticate(w, r, true); apiErr != nil {
 		return g.reject(apiErr)
+	}
+	if g.handler.asksWebSocketForCalls(r) {
+		return g.reject(errWebSocket)
 	}
 	if g.handler.Unknown == unknownPass {
 		if apiErr := g.consumeQuota(ctx, w); apiErr != nil {

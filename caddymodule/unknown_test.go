@@ -333,7 +333,6 @@ func TestOtherUpgradesAreNotForwarded(t *testing.T) {
 		{"GET", "/v1/realtime", "WebSocket", "", true},
 		{"GET", "/v1/realtime", "h2c", "", false},
 		{"POST", "/v1/realtime", "h2c", `{"input":"hello there"}`, false},
-		{"GET", "/v1/chat/completions", "websocket", "", false},
 		{"GET", "/v1/chat/completions", "h2c", "", false},
 		{"GET", "/anything", "TLS/1.0", "", false},
 	} {
@@ -344,6 +343,22 @@ func TestOtherUpgradesAreNotForwarded(t *testing.T) {
 		}
 		if len(s.receipts()) != 1 {
 			t.Errorf("%+v: %d receipts", test, len(s.receipts()))
+		}
+	}
+}
+
+// Where calls are governed a WebSocket is refused, so that clients which have another way take it.
+func TestNoWebSocketForCalls(t *testing.T) {
+	for _, config := range []string{`{}`, `{"unknown":"pass"}`, `{"unknown":"block"}`, `{"mode":"observe"}`} {
+		for path, shape := range map[string]string{"/v1/responses": `"type":"invalid_request_error"`, "/v1/messages": `"type":"error"`, "/v1/chat/completions": `"code":"websocket_not_governed"`} {
+			s, seen := listening(t, config)
+			w := s.send(http.MethodGet, path, "", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+			if w.Code != http.StatusUpgradeRequired || !strings.Contains(w.Body.String(), shape) || !strings.Contains(w.Body.String(), "over HTTP") {
+				t.Errorf("%s %s: %d %s", config, path, w.Code, w.Body)
+			}
+			if seen.count.Load() != 0 || len(s.receipts()) != 0 {
+				t.Errorf("%s %s: %d requests upstream, %d receipts", config, path, seen.count.Load(), len(s.receipts()))
+			}
 		}
 	}
 }
@@ -361,12 +376,12 @@ func TestAnUpgradeThatNobodyAskedFor(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
 	}))
 	defer srv.Close()
 	p := runCaddy(t, "lex {\nstore bolt ${store}\n}", "lex\nreverse_proxy "+srv.Listener.Addr().String())
 	for _, path := range []string{"/v1/responses", "/v1/chat/completions", "/v1/messages", "/api/chat"} {
-		status, header, body := p.send(http.MethodGet, path, "", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}})
+		status, header, body := p.send(http.MethodGet, path, "", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"h2c"}})
 		if status != http.StatusBadGateway || !strings.Contains(body, "could not be reached") || header.Get("X-Lex-Uninspected") != "" {
 			t.Errorf("%s: %d %v %s", path, status, header, body)
 		}
@@ -613,11 +628,11 @@ func TestPathsInTheLogNameNothing(t *testing.T) {
 }
 
 // With unknown pass, too, nobody turns the connection of a call into another protocol.
-func TestUnknownPassOpensNoWebSocketForCalls(t *testing.T) {
+func TestUnknownPassUpgradesNoCalls(t *testing.T) {
 	s, seen := listening(t, `{"unknown":"pass"}`)
-	for path, goes := range map[string]bool{"/v1/chat/completions": false, "/v1/responses": false, "/v1/realtime": true} {
-		s.send(http.MethodGet, path, "", "Connection", "Upgrade", "Upgrade", "websocket")
-		if r := seen.last(); (r.header.Get("Upgrade") != "") != goes {
+	for path, upgrade := range map[string]string{"/v1/chat/completions": "h2c", "/v1/responses": "h2c", "/v1/realtime": "websocket"} {
+		s.send(http.MethodGet, path, "", "Connection", "Upgrade", "Upgrade", upgrade)
+		if r := seen.last(); (r.header.Get("Upgrade") != "") != (upgrade == "websocket") {
 			t.Errorf("%s: %v", path, r.header)
 		}
 	}
