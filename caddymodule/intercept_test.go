@@ -143,15 +143,7 @@ func randomCuts(n int) []int {
 }
 
 func withoutComments(body string) (rest string, comments int) {
-	var b strings.Builder
-	for frame := range strings.SplitAfterSeq(body, "\n\n") {
-		if strings.HasPrefix(frame, ": x-lex-receipt-id: KRN-") {
-			comments++
-			continue
-		}
-		b.WriteString(frame)
-	}
-	return b.String(), comments
+	return receiptNote.ReplaceAllString(body, ""), len(receiptNote.FindAllString(body, -1))
 }
 
 // An answer that breaks off never looks complete.

@@ -22,7 +22,7 @@ var streamedCalls = map[string][3]string{
 	"mcp":                {"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f","arguments":{}}}`, "text/event-stream"},
 }
 
-var receiptNote = regexp.MustCompile(`: x-lex-receipt-id: KRN-[0-9A-F]+\n\n`)
+var receiptNote = regexp.MustCompile(`(?m)^: x-lex-receipt-id: KRN-[0-9A-F]+\n\n?`)
 
 // Where nothing is found, a stream arrives byte for byte as the model sent it, however
 // the network cut it; in enforce with the note of its receipt, in observe without.

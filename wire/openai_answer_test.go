@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -314,5 +315,17 @@ func BenchmarkEvent(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Older Go SDKs take every blank line for the end of an event, and fail on one without data.
+func TestOpenAINotesAreNoEvents(t *testing.T) {
+	for _, name := range []string{"openai_chat", "openai_completions", "openai_responses"} {
+		d := dialect(t, name)
+		w, event := d.Stream(), []byte(`{"a":1}`)
+		frames := split(t, d, wire.AppendEvent(append(w.KeepAlive(), w.Note("x: y")...), event))
+		if len(frames) != 1 || !bytes.Equal(frames[0].Data, event) || !bytes.HasPrefix(frames[0].Raw, []byte(": keep-alive\n: x: y\n")) {
+			t.Errorf("%s: %+v", name, frames)
+		}
 	}
 }

@@ -117,12 +117,13 @@ func (s *openaiStream) Error(e Error) []byte { return AppendEvent(nil, openaiErr
 // KeepAlive implements [Filler].
 func (s *openaiStream) KeepAlive() []byte { return s.Note("keep-alive") }
 
-// Note implements [Filler].
+// Note implements [Filler]. It is a line of the frame behind it: a blank line of its own would
+// be an event without data to older Go SDKs, which fail on it.
 func (s *openaiStream) Note(text string) []byte {
 	if s.hasID {
 		return nil
 	}
-	return AppendComment(nil, text)
+	return append(append([]byte(": "), text...), '\n')
 }
 
 func openaiError(e Error) []byte {
