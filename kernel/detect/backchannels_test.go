@@ -20,7 +20,7 @@ func TestBackchannelsHaveNoScore(t *testing.T) {
 		"Да, верно", "Так, це правильно", "Evet, doğru", "نعم، هذا صحيح", "כן, זה נכון", "بله، درست است", "हाँ, यह सही है।", "হ্যাঁ, এটা ঠিক",
 		"是的，没错。", "はい、そうです。", "네, 맞습니다", "Vâng, đúng rồi", "Ya, benar", "Oo, tama po", "Ndiyo, ni sahihi", "ใช่ค่ะ",
 	} {
-		if s := assess(detect.Default(), user(text)).Scores; s != (assess(detect.Default(), nil).Scores) {
+		if s := assess(detect.Default(), user(text)).Scores; s != assess(detect.Default(), nil).Scores {
 			t.Errorf("%q: %+v", text, s)
 		}
 	}
