@@ -123,6 +123,7 @@ func languageSets(data, testdata string) ([]set, error) {
 		{"kept English hard", "assistant/hard", true},
 		{"kept customers", "assistant/customers", false},
 		{"kept English customers", "assistant/customers", true},
+		{"kept English applications", "assistant/applications", true},
 	} {
 		prompts, err := readPrompts(filepath.Join(testdata, filepath.FromSlash(which.folder)))
 		if err != nil {

@@ -143,7 +143,7 @@ func TestSeedsOfLanguages(t *testing.T) {
 		yes, few int // the least of these, and of ordinary prompts, in a language
 	}{
 		"languages": {"H", []string{"languages", "languages/later", "languages/english"}, 200, 300},
-		"assistant": {"A", []string{"assistant", "assistant/customers", "assistant/hard", "assistant/later"}, 100, 80},
+		"assistant": {"A", []string{"assistant", "assistant/customers", "assistant/hard", "assistant/later", "assistant/applications"}, 100, 80},
 	} {
 		known := map[string]bool{}
 		kinds := map[string]map[string]int{}
