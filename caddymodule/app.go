@@ -224,8 +224,8 @@ var errNotServing = errors.New("the governor is not ready")
 // need be. The caller calls done exactly once; until then a reload cannot
 // close the store.
 //
-// A request may come after Cleanup: a server that stops knows nothing of a connection which it
-// is accepting at that moment, and serves it. It is governed as long as the configuration that
+// A request may come after Cleanup: Caddy does not wait for requests when it reloads, and what
+// stands before lex may take its time. It is governed as long as the configuration that
 // followed, or another request, has the store open.
 func (a *App) use(ctx context.Context) (e *sharedStore, done func(), err error) {
 	select {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A server that stops may serve one more connection, which it was accepting, after its
-// configuration was cleaned up.
+// A request may come to lex after its configuration was cleaned up, as Caddy does not wait for
+// requests when it reloads.
 func TestRequestAfterCleanup(t *testing.T) {
 	answer := answering("application/json", completion("Paris."))
 	before := newSite(t, `{}`, answer)
