@@ -117,6 +117,7 @@ func provision(t testing.TB, g *onnx.Guard) error {
 func guardOf(t testing.TB, dir string) model.Guard {
 	t.Helper()
 	g := &onnx.Guard{Dir: dir}
+	g.Timeout = caddy.Duration(time.Minute) // a slow machine is no fault
 	if err := provision(t, g); err != nil {
 		t.Fatal(err)
 	}
