@@ -103,24 +103,25 @@ func (ss *schemas) get(text []byte) *schema {
 	return s
 }
 
-// compileSchema compiles a schema of draft 4 to 2020-12, which is the default. References
-// that leave it are errors, and so is OpenAPI's nullable, which JSON Schema would ignore.
-// So are patterns that RE2 does not know.
+// compileSchema compiles a schema of draft 4 to 2020-12, which is the default, or one of
+// OpenAPI 3.0 or Google. References that leave it are errors, and so are patterns that RE2
+// does not know.
 func compileSchema(text []byte) (s *schema, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the compiler panics at what it takes for impossible
 			s, err = nil, fmt.Errorf("%w: %v", errUnread, r)
 		}
 	}()
-	if bytes.Contains(text, []byte(`"nullable"`)) {
-		return nil, fmt.Errorf("%w: it is OpenAPI's", errUnread)
-	}
 	if err := boundSchema(text); err != nil {
 		return nil, err
 	}
 	var doc any
 	if err := readJSON(text, &doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	doc, err = fromOpenAPI(doc)
+	if err != nil {
+		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is fetched

@@ -27,6 +27,9 @@ const draft07 = `{"$schema":"http://json-schema.org/draft-07/schema#","type":"ob
 // tree is a schema that refers to itself.
 const tree = `{"$id":"https://example.com/tree","$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["name"]}}}`
 
+// trip is a schema as Google's SDKs write it, with members named like keywords.
+const trip = `{"type":"OBJECT","required":["to"],"propertyOrdering":["to","seats"],"properties":{"to":{"type":"STRING"},"seats":{"type":"INTEGER","format":"int32"},"via":{"type":"ARRAY","items":{"type":"STRING"},"maxItems":"2"},"note":{"type":"STRING","nullable":true},"class":{"type":"STRING","format":"enum","enum":["FIRST","SECOND"],"nullable":true},"extra":{"type":"OBJECT","properties":{"nullable":{"type":"BOOLEAN"},"type":{"type":"STRING"}}}}}`
+
 func TestArgumentsFitTheSchema(t *testing.T) {
 	t.Parallel()
 	flags, blocks := new(toolcall.Interceptor), rules(t, toolcall.RuleSet{BlockInvalid: true})
@@ -65,6 +68,18 @@ func TestArgumentsFitTheSchema(t *testing.T) {
 		{`{"dependentSchemas":{"a":{"required":["b"]}},"dependentRequired":{"c":["d"]},"propertyNames":{"maxLength":1}}`, `{"c":1}`, false},
 		{`{"$id":"weather","$ref":"#/$defs/a","$defs":{"a":{"required":["a"]}}}`, `{}`, false},
 		{`{"$schema":"http://json-schema.org/draft-07/schema","$id":"#weather","required":["a"]}`, `{}`, false},
+		{trip, `{"to":"Oslo","seats":2,"via":["Hamar"],"note":null,"class":null}`, true},
+		{trip, `{"to":"Oslo","note":"by the window","class":"SECOND","extra":{"nullable":true,"type":"TRAIN"}}`, true},
+		{trip, `{"to":7}`, false},
+		{trip, `{"to":null}`, false},
+		{trip, `{"to":"Oslo","seats":1.5}`, false},
+		{trip, `{"to":"Oslo","via":["a","b","c"]}`, false},
+		{trip, `{"to":"Oslo","class":"THIRD"}`, false},
+		{trip, `{"to":"Oslo","extra":{"nullable":"yes"}}`, false},
+		{`{"type":"OBJECT","nullable":true,"properties":{"a":{"type":"TYPE_UNSPECIFIED"}}}`, `{"a":{}}`, true},
+		{`{"properties":{"a":{"type":"string","nullable":true}},"required":["a"]}`, `{"a":null}`, true},
+		{`{"properties":{"a":{"type":"string","nullable":true}},"required":["a"]}`, `{"a":1}`, false},
+		{`{"properties":{"a":{"$ref":"#/definitions/b","nullable":true}},"definitions":{"b":{"type":"string"}},"required":["a"]}`, `{"a":null}`, true},
 		{`{}`, `{"a":1}`, true},
 		{`true`, ``, true},
 		{`false`, ``, false},
@@ -90,8 +105,9 @@ func TestSchemasThatAreNotRead(t *testing.T) {
 		"no schema":          `7`,
 		"two schemas":        `{} {}`,
 		"duplicates":         `{"type":"object","type":"array"}`,
-		"Gemini's types":     `{"type":"OBJECT","properties":{"a":{"type":"STRING"}}}`,
-		"OpenAPI's nullable": `{"type":"object","properties":{"a":{"type":"string","nullable":true}}}`,
+		"an unknown type":    `{"type":"RECORD"}`,
+		"numbers as strings": `{"properties":{"a":{"type":"INTEGER","enum":["1","2"]}}}`,
+		"a limit in words":   `{"properties":{"a":{"minLength":"three"}}}`,
 		"a wrong keyword":    `{"type":"object","required":"a"}`,
 		"a file":             `{"$ref":"file:///etc/passwd"}`,
 		"a relative file":    `{"$ref":"schema_test.go"}`,
@@ -197,7 +213,7 @@ func TestSchemasAreKeptApart(t *testing.T) {
 // No schema breaks the interceptor or takes long, and none lets a call pass that Decide
 // blocks.
 func FuzzSchema(f *testing.F) {
-	for _, s := range []string{weatherSchema, draft07, tree, `true`, `{"$id":"#a","items":[{}],"$anchor":"b"}`, `{"$schema":"http://json-schema.org/draft-04/schema#","id":"x","dependencies":{"a":["b"]}}`} {
+	for _, s := range []string{weatherSchema, draft07, tree, trip, `true`, `{"$id":"#a","items":[{}],"$anchor":"b"}`, `{"$schema":"http://json-schema.org/draft-04/schema#","id":"x","dependencies":{"a":["b"]}}`} {
 		f.Add(s, `{"a":[1,2.5,"x"],"city":"P"}`)
 	}
 	i := new(toolcall.Interceptor)

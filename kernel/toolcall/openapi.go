@@ -1,0 +1,92 @@
+package toolcall
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Tools are also defined with schemas of OpenAPI 3.0, and Google's generateContent API with
+// a subset of it whose types are written in capitals and whose limits, as all 64-bit integers
+// in the JSON of protocol buffers, are strings. JSON Schema has no meaning for any of these.
+// https://spec.openapis.org/oas/v3.0.3#schema-object, https://ai.google.dev/api/caching#Schema
+
+// Where a schema has others: one, a list of them, or some by name. "items" may be either.
+var (
+	schemaMembers = []string{
+		"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
+		"unevaluatedItems", "unevaluatedProperties",
+	}
+	schemaLists = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+	schemaMaps  = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)
+
+// schemaLimits are the keywords whose values are whole numbers.
+var schemaLimits = []string{"maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"}
+
+// fromOpenAPI writes what OpenAPI and Google have of their own in a decoded schema as JSON
+// Schema has it, and returns the schema. It changes its argument. One of JSON Schema stays as
+// it is, but for the annotation nullable, which its author means as OpenAPI does.
+func fromOpenAPI(doc any) (any, error) {
+	s, ok := doc.(map[string]any)
+	if !ok {
+		return doc, nil
+	}
+	if err := eachSubschema(s, fromOpenAPI); err != nil {
+		return nil, err
+	}
+	for _, limit := range schemaLimits {
+		if text, ok := s[limit].(string); ok {
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				s[limit] = n
+			}
+		}
+	}
+	if name, ok := s["type"].(string); ok && strings.ToUpper(name) == name {
+		if s["type"] = strings.ToLower(name); name == "TYPE_UNSPECIFIED" {
+			delete(s, "type")
+		}
+		values, _ := s["enum"].([]any)
+		if name != "STRING" && slices.ContainsFunc(values, isString) {
+			return nil, fmt.Errorf("%w: Google's lists of values are strings, and the type is another", errUnread)
+		}
+	}
+	if s["nullable"] == true {
+		return map[string]any{"anyOf": []any{s, map[string]any{"type": "null"}}}, nil
+	}
+	return s, nil
+}
+
+func isString(v any) bool {
+	_, ok := v.(string)
+	return ok
+}
+
+// eachSubschema replaces each schema that stands directly in another one.
+func eachSubschema(s map[string]any, replace func(any) (any, error)) (err error) {
+	for _, name := range schemaMembers {
+		if v, ok := s[name].(map[string]any); ok {
+			if s[name], err = replace(v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range schemaLists {
+		list, _ := s[name].([]any)
+		for i, v := range list {
+			if list[i], err = replace(v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range schemaMaps {
+		named, _ := s[name].(map[string]any)
+		for key, v := range named {
+			if named[key], err = replace(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
