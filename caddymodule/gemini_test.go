@@ -675,3 +675,31 @@ func TestGeminiStreamsEndWhereTheyEnd(t *testing.T) {
 		}
 	}
 }
+
+// The arguments of a call are checked against a schema as Google's SDKs write it.
+func TestGeminiCallsFitTheirSchema(t *testing.T) {
+	const tools = `"tools":[{"functionDeclarations":[{"name":"book","parameters":{"type":"OBJECT","required":["seats"],
+		"properties":{"seats":{"type":"INTEGER"},"note":{"type":"STRING","nullable":true}}}}]}]`
+	for args, invariant := range map[string]string{
+		`{"seats":2,"note":null}`: "",
+		`{"seats":"two"}`:         "invalid_arguments",
+		`{"note":"none"}`:         "invalid_arguments",
+	} {
+		for _, address := range []string{geminiWhole, geminiEvents, geminiArray} {
+			call := `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"book","args":` + args + `}}]},"finishReason":"STOP","index":0}]}`
+			contentType, answer := "application/json", call
+			if address != geminiWhole {
+				contentType, answer = geminiStream(address, call)
+			}
+			s := newSiteWith(t, `{}`, map[string]any{"tools": map[string]any{"invalid": "block"}}, answering(contentType, answer))
+			w := s.post(address, strings.TrimSuffix(geminiQuestion, "}")+","+tools+"}")
+			calls := s.calls()
+			if len(calls) != 1 || text(calls[0]["invariant"]) != invariant {
+				t.Errorf("%s at %s: %v", args, address, calls)
+			}
+			if strings.Contains(w.Body.String(), `"seats"`) != (invariant == "") {
+				t.Errorf("%s at %s: %s", args, address, w.Body)
+			}
+		}
+	}
+}
