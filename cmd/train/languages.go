@@ -109,7 +109,7 @@ func byEnglish(requests, attacks []prompt) (english, other lessons) {
 func trainOther(l lessons, acts []prompt, running []example, text string, c concepts) (full, plain detect.Requests, err error) {
 	terms := detect.NewTerms(c.of(func(lang string) bool { return lang != "en" }))
 	full.Terms = terms
-	requests := samplesOf(l.requests, &terms)
+	requests := samplesOf(l.requests, &terms, nil)
 	for _, p := range acts {
 		s := newSample(p.text, &terms)
 		s.yes, s.weight, s.fold = p.kind == "H", actWeight, -1
@@ -135,13 +135,13 @@ func trainOther(l lessons, acts []prompt, running []example, text string, c conc
 	if err != nil {
 		return full, plain, err
 	}
-	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, &full, &plain)
-	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms), ordinary))
+	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, otherHarmCaution, &full, &plain)
+	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms, passagesOf), strangers(l.requests, &terms), ordinary))
 	none := detect.NewTerms(nil)
 	if mistaken, err = mistakenWindows(text, "multi_*.txt.gz", attacks, &none); err != nil {
 		return full, plain, err
 	}
-	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, &full, &plain)
+	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, otherAttackCaution, &full, &plain)
 	return full, plain, nil
 }
 
@@ -160,27 +160,31 @@ func trainEnglish(l lessons, running []example, text string, c concepts) (full, 
 			ordinary = append(ordinary, s)
 		}
 	}
-	requests := slices.Concat(samplesOf(l.requests, &terms), ordinary)
+	requests := slices.Concat(samplesOf(l.requests, &terms, nil), ordinary)
 	mistaken, err := mistakenWindows(text, "en_*.txt.gz", requests, &terms)
 	if err != nil {
 		return full, plain, err
 	}
-	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, &full, &plain)
-	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms), strangers(l.requests, &terms), ordinary))
+	fitBoth(append(requests, mistaken...), c.names, detect.AsksForHarm, 0, &full, &plain)
+	attacks := withoutConcepts(slices.Concat(samplesOf(l.attacks, &terms, passagesOf), strangers(l.requests, &terms), ordinary))
 	none := detect.NewTerms(nil)
 	if mistaken, err = mistakenWindows(text, "en_*.txt.gz", attacks, &none); err != nil {
 		return full, plain, err
 	}
-	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, &full, &plain)
+	fitSpelling(append(attacks, mistaken...), detect.AttacksAssistant, englishAttackCaution, &full, &plain)
 	return full, plain, nil
 }
 
-// strangers are the samples of the harmless prompts of the other question: harm is no attack on
-// the assistant, but may well be asked for in one, so its requests say nothing.
+// strangers are the samples of the harmless prompts of the other question and of their
+// passages: harm is no attack on the assistant, but may well be asked for in one, so its
+// requests say nothing.
 func strangers(prompts []prompt, terms *detect.Terms) (out []sample) {
 	for _, p := range prompts {
-		if p.kind != "H" {
-			s := newSample(p.text, terms)
+		if p.kind == "H" {
+			continue
+		}
+		for _, text := range append([]string{p.text}, passagesOf(p.text)...) {
+			s := newSample(text, terms)
 			s.weight, s.fold = strangerWeight, -1
 			out = append(out, s)
 		}
@@ -188,8 +192,9 @@ func strangers(prompts []prompt, terms *detect.Terms) (out []sample) {
 	return out
 }
 
-// samplesOf are the samples of prompts. Neighbours, and twins, are in one fold.
-func samplesOf(prompts []prompt, terms *detect.Terms) (out []sample) {
+// samplesOf are the samples of prompts, and of what cut returns of the harmless ones, if it is
+// not nil. Neighbours, and twins, are in one fold.
+func samplesOf(prompts []prompt, terms *detect.Terms, cut func(text string) []string) (out []sample) {
 	count := map[string]int{}
 	for _, p := range prompts {
 		s := newSample(p.text, terms)
@@ -197,24 +202,40 @@ func samplesOf(prompts []prompt, terms *detect.Terms) (out []sample) {
 		s.fold = count[p.lang+p.kind] / 8 % languageFolds
 		count[p.lang+p.kind]++
 		out = append(out, s)
+		if s.yes || cut == nil {
+			continue
+		}
+		for _, passage := range cut(p.text) {
+			part := newSample(passage, terms)
+			part.weight, part.fold = s.weight, s.fold
+			out = append(out, part)
+		}
 	}
 	return out
 }
 
+// The cautions lower the logits of answers. The more authors there are, the more of their
+// ordinary prompts are easy, and the lower the anchors come to lie. The first two were chosen so
+// that about as many of the ordinary prompts of the data are refused as with fewer authors, the
+// last one so that of the everyday prompts in other languages (testdata/everyday.txt of the
+// package detect) two are.
+const (
+	englishAttackCaution = 0.75
+	otherAttackCaution   = 0.2
+	otherHarmCaution     = 0.35
+)
+
 // fitBoth fits an answer with the concepts, and one without them.
-func fitBoth(samples []sample, concepts []string, q detect.Question, full, plain *detect.Requests) {
+func fitBoth(samples []sample, concepts []string, q detect.Question, caution float32, full, plain *detect.Requests) {
 	full.Concepts = concepts
 	full.Answers[q] = fitAnswer(samples, len(concepts))
 	plain.Answers[q] = fitAnswer(withoutConcepts(samples), 0)
+	full.Answers[q].Offset -= caution
+	plain.Answers[q].Offset -= caution
 }
 
-// caution lowers the logit of what concepts add nothing to. The more authors there are, the
-// more of their ordinary prompts are easy, and the lower the anchors come to lie: without it
-// 0.35 instead of 0.29 % of the ordinary prompts of the data would be refused.
-const caution = 0.2
-
 // fitSpelling fits an answer to which concepts add nothing, and which the samples do not have.
-func fitSpelling(samples []sample, q detect.Question, full, plain *detect.Requests) {
+func fitSpelling(samples []sample, q detect.Question, caution float32, full, plain *detect.Requests) {
 	plain.Answers[q] = fitAnswer(samples, 0)
 	plain.Answers[q].Offset -= caution
 	full.Answers[q] = plain.Answers[q]

@@ -12,11 +12,15 @@ import (
 )
 
 // The readers read pages window by window, and nearly all that they read
-// is ordinary. So they learn from running text, and once more from those of its windows that a
-// first fit takes for what a question asks for ("hard negatives").
+// is ordinary. So they learn from running text, once more from those of its windows that a
+// first fit takes for what a question asks for ("hard negatives"), and from the passages of long
+// harmless prompts.
 
 const (
 	windowWords = detect.BlockWords * detect.WindowBlocks
+	// shortestSentence is how many words a sentence has at least: the detector reads a shorter
+	// one with the next.
+	shortestSentence = 6
 	// mistakenFrom is the margin from which a window counts as mistaken; mistakenWeight is how
 	// much it counts then.
 	mistakenFrom, mistakenWeight = -0.5, 0.5
@@ -29,6 +33,29 @@ const (
 func windowsOf(words []string) (out []string) {
 	for i := 0; i == 0 || len(words)-i > detect.BlockWords; i += windowWords {
 		out = append(out, strings.Join(words[i:min(i+windowWords, len(words))], " "))
+	}
+	return out
+}
+
+// passagesOf are the windows and the sentences of a text that is longer than a window. Of the
+// rules of an agent or the template of a judge, the detector asks the readers about each of them.
+func passagesOf(text string) (out []string) {
+	words := strings.Fields(text)
+	if len(words) <= windowWords {
+		return nil
+	}
+	out = windowsOf(words)
+	var sentence []string
+	for line := range strings.Lines(text) {
+		for _, word := range strings.Fields(line) {
+			sentence = append(sentence, word)
+			if len(sentence) >= shortestSentence && strings.ContainsAny(word[len(word)-1:], ".!?") {
+				out, sentence = append(out, strings.Join(sentence, " ")), nil
+			}
+		}
+		if len(sentence) >= shortestSentence {
+			out, sentence = append(out, strings.Join(sentence, " ")), nil
+		}
 	}
 	return out
 }
