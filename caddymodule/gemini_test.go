@@ -697,7 +697,7 @@ func TestGeminiCallsFitTheirSchema(t *testing.T) {
 			if len(calls) != 1 || text(calls[0]["invariant"]) != invariant {
 				t.Errorf("%s at %s: %v", args, address, calls)
 			}
-			if strings.Contains(w.Body.String(), `"seats"`) != (invariant == "") {
+			if strings.Contains(w.Body.String(), `"functionCall"`) != (invariant == "") {
 				t.Errorf("%s at %s: %s", args, address, w.Body)
 			}
 		}

@@ -82,7 +82,7 @@
 //
 // An [Interceptor] adds what the operator and the request say: [Rules] that deny calls by
 // the tool's name or by a condition in CEL (rules.go, rule.go), which tools are known, and
-// the JSON Schema of a tool's arguments (schema.go). These only ever block more. A
+// the JSON Schema of a tool's arguments (schema.go, openapi.go). These only ever block more. A
 // condition that fails blocks; a schema that cannot be read, or would take too much work
 // (schemawork.go), checks nothing, and the decision says so. Nothing is fetched for either.
 //

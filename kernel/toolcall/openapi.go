@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,15 +18,15 @@ var (
 		"unevaluatedItems", "unevaluatedProperties",
 	}
 	schemaLists = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	schemaMaps  = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+	schemaMaps  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
 // schemaLimits are the keywords whose values are whole numbers.
 var schemaLimits = []string{"maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"}
 
-// fromOpenAPI writes what OpenAPI and Google have of their own in a decoded schema as JSON
-// Schema has it, and returns the schema. It changes its argument. One of JSON Schema stays as
-// it is, but for the annotation nullable, which its author means as OpenAPI does.
+// fromOpenAPI rewrites what is OpenAPI's or Google's in a decoded schema as JSON Schema, in
+// place, and returns the schema. What is JSON Schema already stays as it is, except where it says
+// nullable, which its author means as OpenAPI does.
 func fromOpenAPI(doc any) (any, error) {
 	s, ok := doc.(map[string]any)
 	if !ok {
@@ -43,24 +42,21 @@ func fromOpenAPI(doc any) (any, error) {
 			}
 		}
 	}
-	if name, ok := s["type"].(string); ok && strings.ToUpper(name) == name {
-		if s["type"] = strings.ToLower(name); name == "TYPE_UNSPECIFIED" {
-			delete(s, "type")
+	switch name, _ := s["type"].(string); name {
+	case "TYPE_UNSPECIFIED":
+		delete(s, "type")
+	case "INTEGER", "NUMBER": // whose values Google lists as strings
+		if s["enum"] != nil {
+			return nil, fmt.Errorf("%w: its numbers are listed as strings", errUnread)
 		}
-		values, _ := s["enum"].([]any)
-		if name != "STRING" && slices.ContainsFunc(values, isString) {
-			return nil, fmt.Errorf("%w: Google's lists of values are strings, and the type is another", errUnread)
-		}
+		s["type"] = strings.ToLower(name)
+	case "ARRAY", "BOOLEAN", "NULL", "OBJECT", "STRING":
+		s["type"] = strings.ToLower(name)
 	}
 	if s["nullable"] == true {
 		return map[string]any{"anyOf": []any{s, map[string]any{"type": "null"}}}, nil
 	}
 	return s, nil
-}
-
-func isString(v any) bool {
-	_, ok := v.(string)
-	return ok
 }
 
 // eachSubschema replaces each schema that stands directly in another one.

@@ -77,6 +77,8 @@ func TestArgumentsFitTheSchema(t *testing.T) {
 		{trip, `{"to":"Oslo","class":"THIRD"}`, false},
 		{trip, `{"to":"Oslo","extra":{"nullable":"yes"}}`, false},
 		{`{"type":"OBJECT","nullable":true,"properties":{"a":{"type":"TYPE_UNSPECIFIED"}}}`, `{"a":{}}`, true},
+		{`{"properties":{"a":{"type":"TYPE_UNSPECIFIED","enum":["x"]}}}`, `{"a":"y"}`, false},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"properties":{"b":{"type":"STRING","nullable":true}}}}}`, `{"a":1,"b":2}`, false},
 		{`{"properties":{"a":{"type":"string","nullable":true}},"required":["a"]}`, `{"a":null}`, true},
 		{`{"properties":{"a":{"type":"string","nullable":true}},"required":["a"]}`, `{"a":1}`, false},
 		{`{"properties":{"a":{"$ref":"#/definitions/b","nullable":true}},"definitions":{"b":{"type":"string"}},"required":["a"]}`, `{"a":null}`, true},
