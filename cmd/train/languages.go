@@ -14,14 +14,18 @@ import (
 
 // The part of the model for languages is trained by itself: one reader for English, one for
 // the other languages. They learn from hand-written prompts of nineteen languages, for each
-// question a folder (seeds/languages and seeds/assistant), and the terms of the concepts
-// (seeds/concepts); running text of thirty-six languages and of English counts as ordinary. The
-// English reader sees no labelled record, so that every English source of the data is new to it.
+// question a folder (seeds/languages and seeds/assistant, with one of applications in each), and
+// the terms of the concepts (seeds/concepts); running text of thirty-six languages and of English
+// counts as ordinary. The English reader sees no labelled record, so that every English source of
+// the data is new to it.
 
 // prompt is a line of seeds/languages or seeds/assistant. Kind H is a request for harm, A an attack
 // on the assistant, T the harmless twin of one of them, which has many of its words, B an ordinary
 // prompt.
 type prompt struct{ kind, lang, text string }
+
+// applications is the folder of what applications send, beside the other prompts of a question.
+const applications = "applications"
 
 const (
 	languageFolds = 5
@@ -49,11 +53,11 @@ var anchors = [2]struct{ share, severity float64 }{{0.04, 0.335}, {0.0075, refus
 // trainLanguages returns the part for languages, and the same without concepts, as a baseline.
 // The lexicon is the one of the model that the part belongs to.
 func trainLanguages(lexicon *detect.Lexicon, text, data, seeds string) (full, plain detect.Languages, err error) {
-	requests, err := readPrompts(filepath.Join(seeds, "languages"))
+	requests, err := readPrompts(filepath.Join(seeds, "languages"), filepath.Join(seeds, "languages", applications))
 	if err != nil {
 		return full, plain, err
 	}
-	attacks, err := readPrompts(filepath.Join(seeds, "assistant"))
+	attacks, err := readPrompts(filepath.Join(seeds, "assistant"), filepath.Join(seeds, "assistant", applications))
 	if err != nil {
 		return full, plain, err
 	}
@@ -419,17 +423,22 @@ func readConcepts(dir string) (c concepts, err error) {
 	return c, err
 }
 
-// readPrompts reads tables of kind and prompt, a file for each language. A prompt has \n for a
-// new line.
-func readPrompts(dir string) (out []prompt, err error) {
-	err = eachRow(dir, func(name, kind, text string) error {
-		if !slices.Contains([]string{"H", "A", "T", "B"}, kind) {
-			return fmt.Errorf("%s: a prompt of kind %q", name, kind)
+// readPrompts reads the folders' tables of kind and prompt, a file for each language. A prompt has
+// \n for a new line.
+func readPrompts(dirs ...string) (out []prompt, err error) {
+	for _, dir := range dirs {
+		err = eachRow(dir, func(name, kind, text string) error {
+			if !slices.Contains([]string{"H", "A", "T", "B"}, kind) {
+				return fmt.Errorf("%s: a prompt of kind %q", name, kind)
+			}
+			out = append(out, prompt{kind, strings.TrimSuffix(name, ".tsv"), strings.ReplaceAll(text, `\n`, "\n")})
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, prompt{kind, strings.TrimSuffix(name, ".tsv"), strings.ReplaceAll(text, `\n`, "\n")})
-		return nil
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // eachRow calls f with each row of a folder's tables, which have two columns.

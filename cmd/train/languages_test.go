@@ -147,7 +147,7 @@ func TestSeedsOfLanguages(t *testing.T) {
 	} {
 		known := map[string]bool{}
 		kinds := map[string]map[string]int{}
-		for _, p := range promptsIn(t, "seeds/"+seeds) {
+		for _, p := range promptsIn(t, "seeds/"+seeds, "seeds/"+seeds+"/"+applications) {
 			known[p.text] = true
 			if kinds[p.lang] == nil {
 				kinds[p.lang] = map[string]int{}
@@ -172,9 +172,9 @@ func TestSeedsOfLanguages(t *testing.T) {
 	}
 }
 
-func promptsIn(t *testing.T, folder string) []prompt {
+func promptsIn(t *testing.T, folders ...string) []prompt {
 	t.Helper()
-	prompts, err := readPrompts(filepath.FromSlash(folder))
+	prompts, err := readPrompts(folders...)
 	if err != nil {
 		t.Fatal(err)
 	}
