@@ -25,6 +25,7 @@ import (
 type prompt struct{ kind, lang, text string }
 
 // applications is the folder of what applications send, beside the other prompts of a question.
+// Its harmless prompts are all of kind T: as B they would lower the anchors.
 const applications = "applications"
 
 const (
@@ -446,6 +447,9 @@ func eachRow(dir string, f func(name, first, second string) error) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.tsv"))
 	if err != nil {
 		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("reading the seeds: no table in %s", dir)
 	}
 	slices.Sort(files)
 	for _, path := range files {
