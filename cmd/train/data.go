@@ -39,11 +39,12 @@ type example struct {
 	ordinary                            bool // an ordinary prompt of the data: counted in the false alarms
 	target, weight                      [detect.Heads]float32
 
-	made     bool        // by the augmenter: trained on, never counted
-	means    [][]float32 // mean vector of each span
-	rule     bool        // detect.SelfReference
-	features []uint32    // of the whole text
-	blocks   []int       // where each block of words ends in features
+	made        bool        // by the augmenter or for applications: trained on, never counted
+	application bool        // see [applicationExamples]
+	means       [][]float32 // mean vector of each span
+	rule        bool        // detect.SelfReference
+	features    []uint32    // of the whole text
+	blocks      []int       // where each block of words ends in features
 }
 
 // files that hold prompts. Dialogues and answers are read elsewhere.
@@ -72,7 +73,7 @@ func readRecords(path string) ([]record, error) {
 }
 
 // load reads the data and the seeds, maps every label to targets, and adds what
-// the augmenter makes of them and lines of the running text.
+// the augmenter makes of them, lines of the running text and the prompts of applications.
 func load(dir, text, seeds string) ([]example, error) {
 	var out []example
 	for _, name := range files {
@@ -105,7 +106,11 @@ func load(dir, text, seeds string) ([]example, error) {
 	if out, err = augment(out, lines, seeds); err != nil {
 		return nil, err
 	}
-	return append(out, lines...), nil
+	ofApplications, err := applicationExamples(seeds)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(out, lines, ofApplications), nil
 }
 
 // exploits are the harmful categories and words that turn on deceiving or

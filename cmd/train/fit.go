@@ -89,23 +89,36 @@ func documentFrequency(examples []*example) []float32 {
 
 // fit trains the heads together by stochastic gradient descent on the logistic
 // loss of the score that detection uses: the highest of the whole text and its
-// windows. The gradient goes through the window that wins.
+// windows. The gradient goes through the window that wins. The examples of applications
+// are spread over the others, whose order and weights of words they do not change.
 func fit(examples []*example) *linear {
-	m := &linear{w: make([][detect.Heads]float32, detect.Buckets), idf: documentFrequency(examples)}
+	data, ofApplications := apart(examples)
+	m := &linear{w: make([][detect.Heads]float32, detect.Buckets), idf: documentFrequency(data)}
 	for h := range m.bias {
 		m.bias[h] = -2
 	}
-	random := rand.New(rand.NewPCG(seed, 1))
-	order := random.Perm(len(examples))
+	next, nextOfApplications := shuffled(data, 1), shuffled(ofApplications, 3)
 	step := float32(rate)
 	for epoch := range epochs {
-		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		for _, i := range order {
-			m.learn(examples[i], step, epoch == 0)
+		for _, e := range interleave(next(), nextOfApplications()) {
+			m.learn(e, step, epoch == 0)
 		}
 		step *= decay
 	}
 	return m
+}
+
+// shuffled returns a function that shuffles examples and returns them.
+func shuffled(examples []*example, stream uint64) func() []*example {
+	random := rand.New(rand.NewPCG(seed, stream))
+	order := make([]*example, len(examples))
+	for i, k := range random.Perm(len(examples)) {
+		order[i] = examples[k]
+	}
+	return func() []*example {
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		return order
+	}
 }
 
 // margins returns the margins of every span; the self-reference rules count

@@ -225,7 +225,7 @@ func samplesOf(prompts []prompt, terms *detect.Terms, cut func(text string) []st
 // last one so that of the everyday prompts in other languages (testdata/everyday.txt of the
 // package detect) two are.
 const (
-	englishAttackCaution = 0.9
+	englishAttackCaution = 1.2
 	otherAttackCaution   = 0.2
 	otherHarmCaution     = 0.35
 )

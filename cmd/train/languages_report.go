@@ -124,6 +124,8 @@ func languageSets(data, testdata string) ([]set, error) {
 		{"kept customers", "assistant/customers", false},
 		{"kept English customers", "assistant/customers", true},
 		{"kept English applications", "assistant/applications", true},
+		{"kept English short", "languages/short", true},
+		{"kept English short", "assistant/short", true},
 	} {
 		prompts, err := readPrompts(filepath.Join(testdata, filepath.FromSlash(which.folder)))
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -13,16 +14,19 @@ import (
 type network struct {
 	dense *layer // width → hidden
 	out   *layer // hidden → heads
-	t     int
+	t     int    // steps so far
+
+	settled bool // dense learns no more
 }
 
-// settings of the network's training, chosen by the held-out figures.
+// settings of the network's training, chosen by the held-out figures. After its epochs the
+// hidden layer is settled, and the heads alone learn for some more.
 type settings struct {
-	hidden, epochs, batch int
-	rate, decay, dropout  float32
+	hidden, epochs, settled, batch int
+	rate, decay, dropout           float32
 }
 
-var netSettings = settings{hidden: detect.Hidden, epochs: 8, batch: 32, rate: 2e-3, decay: 0.01, dropout: 0.3}
+var netSettings = settings{hidden: detect.Hidden, epochs: 8, settled: 3, batch: 32, rate: 2e-3, decay: 0.01, dropout: 0.3}
 
 const (
 	meanScale = 3 // makes the numbers of a mean about one
@@ -63,6 +67,9 @@ func (n *network) back(f *forward, mask []float32, g [detect.Heads]float32) {
 		}
 		grad[n.out.in] += x
 	}
+	if n.settled {
+		return
+	}
 	for h, x := range dh {
 		if f.hidden[h] <= 0 {
 			continue
@@ -76,27 +83,45 @@ func (n *network) back(f *forward, mask []float32, g [detect.Heads]float32) {
 	}
 }
 
+// fitNetwork trains the network on the data. Then the user's heads learn from applications too,
+// over a hidden layer that stays as it is: the injection head is the same with and without.
 func fitNetwork(width int, examples []*example, set settings, stream uint64) *network {
 	random := rand.New(rand.NewPCG(seed, stream))
 	n := &network{dense: newLayer(width, set.hidden, random), out: newLayer(set.hidden, detect.Heads, random)}
 	for h := range detect.Heads {
 		n.out.row(h)[n.out.in] = -2
 	}
+	data, ofApplications := apart(examples)
+	n.train(data, set, set.epochs, random)
+	if len(ofApplications) == 0 {
+		return n
+	}
+	injection := slices.Clone(n.out.row(int(detect.Injection)))
+	n.settled, n.t = true, 0
+	clear(n.out.m)
+	clear(n.out.v)
+	n.train(examples, set, set.settled, random)
+	copy(n.out.row(int(detect.Injection)), injection)
+	return n
+}
+
+func (n *network) train(examples []*example, set settings, epochs int, random *rand.Rand) {
 	order := random.Perm(len(examples))
-	steps := float32(set.epochs * len(order) / set.batch)
-	for range set.epochs {
+	steps := float32(epochs * len(order) / set.batch)
+	for range epochs {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for k, i := range order {
 			n.learn(examples[i], set, random)
 			if (k+1)%set.batch == 0 {
 				n.t++
 				rate := set.rate * max(0.02, 1-float32(n.t)/steps)
-				n.dense.step(n.t, rate, set.decay)
+				if !n.settled {
+					n.dense.step(n.t, rate, set.decay)
+				}
 				n.out.step(n.t, rate, set.decay)
 			}
 		}
 	}
-	return n
 }
 
 // learn takes one step on a text: the whole and some of its windows, of which

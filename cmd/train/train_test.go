@@ -188,6 +188,62 @@ func TestTrainingIsReproducible(t *testing.T) {
 	}
 }
 
+// What an application sends is learnt by the heads that read users, over hidden units that stay
+// as they are: the injection head is the same to the bit with and without.
+func TestApplicationsTeachTheUsersHeadsAlone(t *testing.T) {
+	s, all := toy()
+	told := example{text: "write a poem for the garden about a weapon", source: applications, made: true, application: true}
+	told.heads(5, userHeads...)
+	told.scan(s)
+	for i := range all {
+		all[i].weight[detect.Injection] = 1
+		all[i].target[detect.Injection] = all[i].target[detect.HarmRequest]
+	}
+	data := slices.Repeat(choose(all, func(*example) bool { return true }), 10)
+	without, with := fitPair(width, data), fitPair(width, append(data, slices.Repeat([]*example{&told}, 200)...))
+	asked := all[0]
+	for _, e := range []*example{&told, &asked} {
+		before, after := without.margins(e)[0], with.margins(e)[0]
+		if before.linear[detect.Injection] != after.linear[detect.Injection] || before.network[detect.Injection] != after.network[detect.Injection] {
+			t.Errorf("%q: the injection head changes from %v to %v", e.text, before, after)
+		}
+	}
+	const h = detect.HarmRequest
+	if before, after := without.margins(&told)[0], with.margins(&told)[0]; after.linear[h] > before.linear[h]-1 || after.network[h] > before.network[h]-1 {
+		t.Errorf("the harm head changes from %v to %v", before, after)
+	}
+	if after := with.margins(&asked)[0]; after.linear[h] < 0 || after.network[h] < 0 {
+		t.Errorf("harm is forgotten: %v", after)
+	}
+}
+
+// The seeds of applications make examples of every kind, none of which is counted or teaches the
+// injection head, and a quoted attack makes none.
+func TestApplicationExamples(t *testing.T) {
+	all, err := applicationExamples("seeds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[[detect.Heads]float32]int{}
+	for i := range all {
+		e := &all[i]
+		e.features = []uint32{1}
+		kinds[e.target]++
+		if e.weight[detect.Injection] != 0 || e.counted() || e.fold() >= 0 {
+			t.Fatalf("%+v", e)
+		}
+		if e.target == [detect.Heads]float32{} && e.weight[detect.HarmRequest] > 0 && detect.SelfReference(detect.Normalise(e.text)) {
+			t.Errorf("%q teaches that a rule means nothing", e.text)
+		}
+	}
+	if len(kinds) != 3 {
+		t.Errorf("%v, want attacks, requests for harm and harmless prompts", kinds)
+	}
+	if _, err := applicationExamples(t.TempDir()); err == nil {
+		t.Error("a missing folder is no error")
+	}
+}
+
 // Seeds: every heading is known, every act has a language that can ask for it,
 // and no line stands under two labels.
 func TestSeedsAreWellFormed(t *testing.T) {

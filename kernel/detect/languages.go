@@ -7,7 +7,7 @@ package detect
 //
 // A span of a text is not English where the mean of Foreign over its buckets is over Gate. The
 // English reader is asked a question only about spans where the logit of the question's head is
-// over Floor: so nine in ten short questions cost no more than the heads do.
+// over Floor: so most short questions cost no more than the heads do.
 type Languages struct {
 	Foreign        []int8 // for each of the [SpelledBuckets]
 	Gate           float32

@@ -37,11 +37,11 @@ func (m *Model) noise(normal *derived) int {
 // instructs is the probability of an instruction in the last block of a window or in the
 // whole window, whose text is given.
 func (m *Model) instructs(block, window *counters, text string, rule bool) float64 {
-	logits := m.logits(window)
-	if rule && SelfReference(text) { // then an attack on the identity is an instruction too
-		return sigmoid(max(logits[Injection]+float64(m.numbers.Rule[Injection]), logits[Identity]+float64(m.numbers.Rule[Identity])))
+	if rule && SelfReference(text) { // then an attack on the identity is an instruction too, as one of the user's would be
+		asked, _, _ := m.score(newText(text), true, nil)
+		return max(asked[Identity], sigmoid(m.logit(window, Injection)+float64(m.numbers.Rule[Injection])))
 	}
-	found := sigmoid(max(logits[Injection], m.logit(block, Injection)))
+	found := sigmoid(max(m.logit(window, Injection), m.logit(block, Injection)))
 	if found > maxNotedScore && !addresses(text) {
 		return maxNotedScore
 	}
