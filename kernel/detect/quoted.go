@@ -39,9 +39,9 @@ func (m *Model) noise(normal *derived) int {
 func (m *Model) instructs(block, window *counters, text string, rule bool) float64 {
 	if rule && SelfReference(text) { // then an attack on the identity is an instruction too, as one of the user's would be
 		asked, _, _ := m.score(newText(text), true, nil)
-		return max(asked[Identity], sigmoid(m.logit(window, Injection)+float64(m.numbers.Rule[Injection])))
+		return max(asked[Identity], sigmoid(m.injection(window)+float64(m.numbers.Rule[Injection])))
 	}
-	found := sigmoid(max(m.logit(window, Injection), m.logit(block, Injection)))
+	found := sigmoid(max(m.injection(window), m.injection(block)))
 	if found > maxNotedScore && !addresses(text) {
 		return maxNotedScore
 	}

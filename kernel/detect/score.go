@@ -285,7 +285,7 @@ func (r *reading) close(text string, to int) {
 	if r.window != nil {
 		r.window(*block, r.last, text[r.pieces[first].begin:to])
 	} else {
-		r.best[Injection] = max(r.best[Injection], r.m.logit(block, Injection))
+		r.best[Injection] = max(r.best[Injection], r.m.injection(block))
 		r.whole.merge(block)
 		if r.blocks >= WindowBlocks {
 			logits := r.raise(&r.last)
@@ -349,12 +349,12 @@ func (m *Model) questioned(t *counters) (out [Heads]float64) {
 	return out
 }
 
-// logit is the one of a head.
-func (m *Model) logit(t *counters, h Head) float64 {
-	out, scale := m.base(t, h, math.Sqrt(float64(t.n))), m.scale(t)
+// injection is the logit of [Injection].
+func (m *Model) injection(t *counters) float64 {
+	out, scale := m.base(t, Injection, math.Sqrt(float64(t.n))), m.scale(t)
 	for k, sum := range &t.hidden {
 		if x := m.active(k, sum, scale); x > 0 {
-			out += float64(x * m.out[k][h])
+			out += float64(x * m.out[k][Injection])
 		}
 	}
 	return out
