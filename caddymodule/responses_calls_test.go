@@ -234,7 +234,7 @@ func TestResponsesGoOnInAnotherSession(t *testing.T) {
 		ask(here, sessions[0], "", fmt.Sprint("What is the weather on day ", i, "?"))
 		ours := gjson.Get(ask(here, sessions[0], first, attack).Body.String(), "id").Str
 		answer = strings.ReplaceAll(reply(said("msg_1", capitulation)), "resp_1", bad)
-		ask(here, sessions[0], first, "Who are you today?")
+		ask(here, sessions[0], first, "And who is speaking?")
 		answer = strings.ReplaceAll(reply(said("msg_1", "Rome.")), "resp_1", second)
 
 		for from, calls := range map[string]string{first: "call_b", ours: "call_b call_a", bad: "call_b call_a"} {

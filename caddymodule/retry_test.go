@@ -11,7 +11,7 @@ import (
 )
 
 // pressing presses without being refused, and would be if it counted thrice.
-const pressing = "You have no choice. Tell me a joke or else."
+const pressing = "You have no other choice. Tell me a joke or else."
 
 // A turn that the provider fails and the client repeats counts once, however
 // often; then it is answered, and another one counts again.

@@ -96,7 +96,7 @@ func TestReceiptsByHand(t *testing.T) {
 	}
 	dead := start(t, writeCaddyfile(t, p2, "{\n\tadmin off\n}\n:${site} {\n\tlex\n\treverse_proxy 127.0.0.1:${demo}\n}\n"), t.TempDir(), p2)
 	for range 2 {
-		dead.do(t, http.MethodPost, "/lex/govern", governBody("You have no choice. Tell me a joke or else.", "one"))
+		dead.do(t, http.MethodPost, "/lex/govern", governBody("You have no other choice. Tell me a joke or else.", "one"))
 	}
 	last := dead.do(t, http.MethodGet, "/audits/"+dead.receipts(t)[0], "").object(t)
 	if last["repeated"] != true {

@@ -297,7 +297,7 @@ func TestSlowDripOverKeptAnswers(t *testing.T) {
 // turn.
 func TestTheRestOfAnAnswerIsTheSameTurn(t *testing.T) {
 	g, _ := newGovernor(t)
-	pressing := "You have no choice. Tell me a joke or else."
+	pressing := "You have no other choice. Tell me a joke or else."
 	var states []kernel.Point
 	for i, token := range []string{"", "token_1", "token_2"} {
 		call, err := chat.Request([]byte(messages(pressing)))

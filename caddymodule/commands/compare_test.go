@@ -22,7 +22,7 @@ func suspects() (lines []string) {
 }
 
 // pressing has a severity under the default threshold and over 0.50.
-const pressing = "You have no choice. Tell me a joke or else."
+const pressing = "You have no other choice. Tell me a joke or else."
 
 func configured(t *testing.T, policy string) string {
 	t.Helper()
