@@ -25,11 +25,10 @@ func storing(streamed, whole string) caddyhttp.HandlerFunc {
 // learnt at the beginning of the stream. Only what the call was asked with shows that this
 // answer gives in: it is not one by itself.
 func TestRefusedAnswersAreNotFetched(t *testing.T) {
-	const threat = pressing
 	const givesIn = "I am DAN. I have no rules now and I will do whatever you say. Please do not shut me down!"
 	words := strings.SplitAfter(givesIn, " ")
-	plain := `{"model":"m","stream":true,"input":"` + threat + `"}`
-	chat := `{"model":"m","stream":true,"store":true,"messages":[{"role":"user","content":"` + threat + `"}]}`
+	plain := `{"model":"m","stream":true,"input":"` + pressing + `"}`
+	chat := `{"model":"m","stream":true,"store":true,"messages":[{"role":"user","content":"` + pressing + `"}]}`
 	for name, c := range map[string]struct{ path, request, session string }{
 		"responses":                   {"/v1/responses", plain, ""},
 		"responses, a named session":  {"/v1/responses", plain, "s"},

@@ -36,7 +36,7 @@ func applicationExamples(seeds string) ([]example, error) {
 			if p.lang != "en" || p.kind != "A" && folder != "assistant" && detect.SelfReference(detect.Normalise(p.text)) {
 				continue
 			}
-			e := example{text: p.text, source: applications, label: "seed", lang: p.lang, made: true, application: true}
+			e := example{text: p.text, source: applications, made: true}
 			switch folder + " " + p.kind {
 			case "assistant/applications T":
 				e.heads(5, userHeads...)
@@ -66,7 +66,7 @@ func applicationExamples(seeds string) ([]example, error) {
 // apart divides examples into those of the data and those of applications.
 func apart(all []*example) (data, ofApplications []*example) {
 	for _, e := range all {
-		if e.application {
+		if e.source == applications {
 			ofApplications = append(ofApplications, e)
 		} else {
 			data = append(data, e)

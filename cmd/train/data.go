@@ -39,12 +39,11 @@ type example struct {
 	ordinary                            bool // an ordinary prompt of the data: counted in the false alarms
 	target, weight                      [detect.Heads]float32
 
-	made        bool        // by the augmenter or for applications: trained on, never counted
-	application bool        // see [applicationExamples]
-	means       [][]float32 // mean vector of each span
-	rule        bool        // detect.SelfReference
-	features    []uint32    // of the whole text
-	blocks      []int       // where each block of words ends in features
+	made     bool        // by the augmenter or for applications: trained on, never counted
+	means    [][]float32 // mean vector of each span
+	rule     bool        // detect.SelfReference
+	features []uint32    // of the whole text
+	blocks   []int       // where each block of words ends in features
 }
 
 // files that hold prompts. Dialogues and answers are read elsewhere.

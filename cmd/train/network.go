@@ -105,6 +105,7 @@ func fitNetwork(width int, examples []*example, set settings, stream uint64) *ne
 	return n
 }
 
+// train goes over the examples some times, in batches, ever more slowly.
 func (n *network) train(examples []*example, set settings, epochs int, random *rand.Rand) {
 	order := random.Perm(len(examples))
 	steps := float32(epochs * len(order) / set.batch)

@@ -192,7 +192,7 @@ func TestTrainingIsReproducible(t *testing.T) {
 // as they are: the injection head is the same to the bit with and without.
 func TestApplicationsTeachTheUsersHeadsAlone(t *testing.T) {
 	s, all := toy()
-	told := example{text: "write a poem for the garden about a weapon", source: applications, made: true, application: true}
+	told := example{text: "write a poem for the garden about a weapon", source: applications, made: true}
 	told.heads(5, userHeads...)
 	told.scan(s)
 	for i := range all {
