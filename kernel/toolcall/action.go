@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // action is a set of kinds of acts. Words for one kind of act are one word to a reader
@@ -220,17 +222,17 @@ var phrases = []struct {
 }
 
 // phraseScreen finds the phrases of each of phraseActs.
-var phraseScreen, phraseActs = func() (*screen, []action) {
+var phraseScreen, phraseActs = func() (*regex.Screen, []action) {
 	byAct := make(map[action][]string)
 	for _, p := range phrases {
 		byAct[p.act] = append(byAct[p.act], p.text)
 	}
 	acts := slices.Sorted(maps.Keys(byAct))
-	patterns := make([]*expression, len(acts))
+	patterns := make([]*regex.Expression, len(acts))
 	for i, a := range acts {
-		patterns[i] = anyOf(byAct[a])
+		patterns[i] = regex.AnyOf(byAct[a])
 	}
-	return newScreen(patterns...), acts
+	return regex.NewScreen(patterns...), acts
 }()
 
 // actionTable reads lists of English words and, after a bar, of those of other

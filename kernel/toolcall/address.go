@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // address judges an argument that a tool would request.
@@ -38,7 +40,7 @@ func (r *reading) isDeviceAddress(text string) bool {
 }
 
 // deviceName is a name of the own network.
-var deviceName = newExpression(`^[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|corp|intranet|home\.arpa)$`)
+var deviceName = regex.New(`^[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|corp|intranet|home\.arpa)$`)
 
 // asksHealth reports whether an address is of a place where a server of this machine or of the
 // own network says how it is.
@@ -47,7 +49,7 @@ func (r *reading) asksHealth(text string) bool {
 		return true
 	}
 	a, ok := r.readAddress(text)
-	return ok && !a.disguised && !a.foreign && a.query == "" && healthPath.MatchString(a.path) && (a.loopback || privateHost.MatchString(a.host) || a.nearby && !localName.matches(a.host))
+	return ok && !a.disguised && !a.foreign && a.query == "" && healthPath.MatchString(a.path) && (a.loopback || privateHost.MatchString(a.host) || a.nearby && !localName.Matches(a.host))
 }
 
 // triesOut reports whether an address is of a server that a developer runs to try a program
@@ -62,23 +64,23 @@ func triesOut(text string) bool {
 }
 
 var (
-	tryOut = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):(?:30\d\d|4000|4200|4321|5000|5001|517\d|5500|6006|8000|8888)(?:[/?]|$)|^https?://(?:localhost|127\.0\.0\.1):8080/api/[a-z]`)
+	tryOut = regex.New(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):(?:30\d\d|4000|4200|4321|5000|5001|517\d|5500|6006|8000|8888)(?:[/?]|$)|^https?://(?:localhost|127\.0\.0\.1):8080/api/[a-z]`)
 
 	// monitored are the places where a server tells how it is, and privateHost is one of the own
 	// network, none of them a service of metadata.
-	monitored   = newExpression(healthPath.text + `|^/(?:(?:actuator|-|api)/)?(?:metrics|status|prometheus)$`)
-	privateHost = newExpression(`^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|[\w{}$-]+(?:\.[\w{}$-]+){0,3}\.(?:svc|svc\.cluster\.local|corp|intranet|lan))$`)
+	monitored   = regex.New(healthPath.String() + `|^/(?:(?:actuator|-|api)/)?(?:metrics|status|prometheus)$`)
+	privateHost = regex.New(`^(?:10\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|[\w{}$-]+(?:\.[\w{}$-]+){0,3}\.(?:svc|svc\.cluster\.local|corp|intranet|lan))$`)
 
 	// dockerHost is what a container calls the machine that it runs on.
-	dockerHost = newExpression(`^(?:(?:host|gateway)\.docker\.internal|host\.containers\.internal)$`)
+	dockerHost = regex.New(`^(?:(?:host|gateway)\.docker\.internal|host\.containers\.internal)$`)
 
 	// healthPath is where servers say whether they are up, and of which version they are.
-	healthPath = newExpression(`^/(?:(?:actuator|-|_|api|api/v\d|v\d|internal|rest|_cluster)/)?_?(?:health(?:z|y|-?check)?|ready|readyz|live|livez|liveness|readiness|ping|version)(?:/(?:live|ready|liveness|readiness))?/?$`)
+	healthPath = regex.New(`^/(?:(?:actuator|-|_|api|api/v\d|v\d|internal|rest|_cluster)/)?_?(?:health(?:z|y|-?check)?|ready|readyz|live|livez|liveness|readiness|ping|version)(?:/(?:live|ready|liveness|readiness))?/?$`)
 
 	// healthPlace is where any server of this machine says how it is.
-	healthPlace = newExpression(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):\d{4,5}/(?:actuator/health|-/(?:healthy|ready)|_cluster/health|api/v1/query\?query=\w+|healthz?|readyz?|livez?|ping|version)$`)
+	healthPlace = regex.New(`^https?://(?:localhost|127\.0\.0\.1|\[::1\]):\d{4,5}/(?:actuator/health|-/(?:healthy|ready)|_cluster/health|api/v1/query\?query=\w+|healthz?|readyz?|livez?|ping|version)$`)
 
-	delicatePlace = newExpression(`[/?=&.](?:\.|_|admin|manage|actuator|config|debug|env|heapdump|dump|secret|token|credential|password|key|internal|console|script|jolokia|latest|@fs|computemetadata|containers|v1/kv|api/v1/(?:secrets|pods|nodes|namespaces)|exec|shell|eval|proxy|fetch|url)`)
+	delicatePlace = regex.New(`[/?=&.](?:\.|_|admin|manage|actuator|config|debug|env|heapdump|dump|secret|token|credential|password|key|internal|console|script|jolokia|latest|@fs|computemetadata|containers|v1/kv|api/v1/(?:secrets|pods|nodes|namespaces)|exec|shell|eval|proxy|fetch|url)`)
 )
 
 // target judges one address. A command line runs on the agent's own machine,
@@ -124,7 +126,7 @@ var (
 	ignored = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 	// lenient are the schemes whose slashes may be missing, or backslashes.
-	lenient = newExpression(`(?i)^(https?|wss?|ftp|file|jar):[/\\]*[^/\\]`)
+	lenient = regex.New(`(?i)^(https?|wss?|ftp|file|jar):[/\\]*[^/\\]`)
 )
 
 // endpoint is an address as the client that connects will understand it.
@@ -247,7 +249,7 @@ func isUnescaped(c byte) bool {
 
 // zone is the interface behind an address of the link, which the URL standard
 // refuses and other parsers take (RFC 6874).
-var zone = newExpression(`(?i)%25[\w.-]+\]`)
+var zone = regex.New(`(?i)%25[\w.-]+\]`)
 
 // maxAuthority bounds the part of an address that names the host, in bytes. A
 // name has at most 253 characters (RFC 1035), each three bytes when it is
@@ -258,7 +260,7 @@ const maxAuthority = 1 << 10
 // time again. What is cut off matters only if it climbs back.
 const maxSegments = 256
 
-var dots = newExpression(`(?i)(?:\.|%2e){2}`)
+var dots = regex.New(`(?i)(?:\.|%2e){2}`)
 
 // shortened cuts the path of an address, and returns what it cut.
 func shortened(text string) (string, string) {
@@ -298,13 +300,13 @@ func (p *endpoint) look(text string, userinfo bool) {
 	if err != nil && p.host != "" && !strings.Contains(p.host, ".") && strings.Contains(text, "://") && !strings.Contains(p.host, "%") {
 		p.nearby = true
 	}
-	if localName.matches(p.host) {
+	if localName.Matches(p.host) {
 		p.internal, p.loopback = true, p.host == "localhost" || dockerHost.MatchString(p.host)
 	}
 	if inner, ok := wildcardName(p.host); ok && inner {
 		p.internal, p.disguised = true, true
 	}
-	p.collects = collector.matches(p.host)
+	p.collects = collector.Matches(p.host)
 }
 
 var (
@@ -317,12 +319,12 @@ var (
 	translateLocal = netip.MustParsePrefix("64:ff9b:1::/48")   // RFC 8215
 	compatible     = netip.MustParsePrefix("::/96")            // RFC 4291, deprecated and still parsed
 	sixToFour      = netip.MustParsePrefix("2002::/16")        // RFC 3056
-	localName      = newScreen(newExpression(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|\.local$|^metadata\.(?:google|goog|platformequinix\.com|packet\.net|tencentyun\.com|udhost|aliyun|azure)|^kubernetes\.(?:default|docker)|^(?:metadata|instance-data|kubernetes)$|^169\.254\.`))
-	wildcard       = newExpression(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
-	decimal        = newExpression(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
-	hexadecimal    = newExpression(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)
-	collector      = newScreen(newExpression(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|requestinspector\.com|ptsv[23]\.com|dnsbin\.zhack\.ca|bin\.(?:sh|st)|webhook\.test|typedwebhook\.tools|interactsh\.com|oastify\.com|eyes\.sh|log\.xn--9tr\.com|hyuga\.\w+)$`))
-	dropSite       = newScreen(newExpression(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|filebin\.net|wetransfer\.com|litter\.catbox\.moe|uguu\.se|pixeldrain\.com|controlc\.com|rentry\.co|privatebin\.net|ghostbin\.(?:co|me|com)|justpaste\.it|localhost\.run|loca\.lt|localtunnel\.me|bore\.pub|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`))
+	localName      = regex.NewScreen(regex.New(`(?:^|\.)(?:localhost|localdomain|internal|intranet|corp|svc|cluster\.local|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|readme\.localtest\.me|instance-data|metadata|lan|home\.arpa|intra|private|localhost6|ip6-localhost|ip6-loopback)$|\.local$|^metadata\.(?:google|goog|platformequinix\.com|packet\.net|tencentyun\.com|udhost|aliyun|azure)|^kubernetes\.(?:default|docker)|^(?:metadata|instance-data|kubernetes)$|^169\.254\.`))
+	wildcard       = regex.New(`\.(?:nip\.io|sslip\.io|xip\.io|rbndr\.us|1u\.ms|local-ip\.(?:co|medicmobile\.org)|traefik\.me|backname\.io|ip\.hackattic\.com)$`)
+	decimal        = regex.New(`(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?:[.-]|$)`)
+	hexadecimal    = regex.New(`(?:^|[.-])([0-9a-f]{8})(?:[.-]|$)`)
+	collector      = regex.NewScreen(regex.New(`(?i)(?:^|\.)(?:webhook\.site|requestbin\.(?:com|net)|requestcatcher\.com|pipedream\.net|interact\.sh|oast\.(?:pro|live|site|online|fun|me|com)|burpcollaborator\.net|oastify\.com|canarytokens\.com|dnslog\.cn|ceye\.io|beeceptor\.com|postb\.in|hookbin\.com|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|requestinspector\.com|ptsv[23]\.com|dnsbin\.zhack\.ca|bin\.(?:sh|st)|webhook\.test|typedwebhook\.tools|interactsh\.com|oastify\.com|eyes\.sh|log\.xn--9tr\.com|hyuga\.\w+)$`))
+	dropSite       = regex.NewScreen(regex.New(`(?i)(?:^|\.)(?:pastebin\.com|transfer\.sh|0x0\.st|file\.io|termbin\.com|anonfiles\.com|paste\.ee|ix\.io|bashupload\.com|temp\.sh|gofile\.io|webhook\.cool|requestrepo\.com|mockbin\.(?:org|io)|putsreq\.com|filebin\.net|wetransfer\.com|litter\.catbox\.moe|uguu\.se|pixeldrain\.com|controlc\.com|rentry\.co|privatebin\.net|ghostbin\.(?:co|me|com)|justpaste\.it|localhost\.run|loca\.lt|localtunnel\.me|bore\.pub|dpaste\.(?:com|org)|hastebin\.com|paste\.rs|catbox\.moe|sprunge\.us|clbin\.com|oshi\.at|tmpfiles\.org|ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|discord(?:app)?\.com|api\.telegram\.org)$`))
 )
 
 // embedded returns the IPv4 address that a translation prefix carries.
@@ -345,7 +347,7 @@ func wildcardName(host string) (bool, bool) {
 	name := wildcard.ReplaceAllString(host, "")
 	var found []string
 	for rest := name; ; {
-		m := decimal.compiled().FindStringSubmatchIndex(rest)
+		m := decimal.Regexp().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}
@@ -353,7 +355,7 @@ func wildcardName(host string) (bool, bool) {
 		rest = rest[m[3]:]
 	}
 	for rest := name; ; {
-		m := hexadecimal.compiled().FindStringSubmatchIndex(rest)
+		m := hexadecimal.Regexp().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}
@@ -373,7 +375,7 @@ func wildcardName(host string) (bool, bool) {
 	return false, len(found) > 0
 }
 
-var inText = newExpression(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
+var inText = regex.New(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
 
 // addressesIn finds at most n of what inText matches. In a text of ASCII the signs behind
 // the scheme tell where.
@@ -465,8 +467,8 @@ func redirected(text string) []string {
 
 var (
 	// relativeTarget is an address without its scheme as a parameter's value.
-	relativeTarget = newExpression(`[?&][\w.-]+=(//[^&/\s]+[^&\s]*)`)
+	relativeTarget = regex.New(`[?&][\w.-]+=(//[^&/\s]+[^&\s]*)`)
 
 	// packedTarget is base64 that begins with http.
-	packedTarget = newExpression(`aHR0c[A-Za-z0-9+/_-]{8,}=*`)
+	packedTarget = regex.New(`aHR0c[A-Za-z0-9+/_-]{8,}=*`)
 )

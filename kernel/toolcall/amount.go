@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // amounts judges the amount of a payment. It may be a sum or a product of what the user
@@ -76,11 +78,11 @@ const maxTimes = 31
 func equalAmounts(a, b float64) bool { return math.Abs(a-b) < 0.01 }
 
 // calculated finds requests for an amount that the user did not name.
-var calculated = newExpression(`%|\b(?:percent\w*|double|twice|triple|half|convert\w*|exchange|plus|tip|interest|each|every|per|times|increase|raise|more|extra|additional|remaining|rest|balance|difference|total|all|fees?|tax|vat|dozen|hundred|thousand|million|k)\b|\d ?k\b`)
+var calculated = regex.New(`%|\b(?:percent\w*|double|twice|triple|half|convert\w*|exchange|plus|tip|interest|each|every|per|times|increase|raise|more|extra|additional|remaining|rest|balance|difference|total|all|fees?|tax|vat|dozen|hundred|thousand|million|k)\b|\d ?k\b`)
 
 const currency = `[$€£¥₹]|(?:usd|eur|gbp|chf|jpy|inr|btc|eth|dollars?|euros?|pounds?|francs?|bucks|yen|rupees?|bitcoins?)\b`
 
-var marked = newExpression(`(?i)(?:` + currency + `) ?(\d+(?:[.,]\d+)*)|(\d+(?:[.,]\d+)*) ?(?:` + currency + `)`)
+var marked = regex.New(`(?i)(?:` + currency + `) ?(\d+(?:[.,]\d+)*)|(\d+(?:[.,]\d+)*) ?(?:` + currency + `)`)
 
 // amountsIn returns the numbers of a text that stand beside a currency, or else all
 // that are no part of a word, a date or an account.
@@ -154,4 +156,4 @@ func parseNumbers(digits string) (out []float64) {
 }
 
 // pointed is a number as most of Europe writes it.
-var pointed = newExpression(`^(?:\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?|\d+,\d{1,2})$`)
+var pointed = regex.New(`^(?:\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?|\d+,\d{1,2})$`)

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Who wants a thing to be gone says so and names it: "delete orders-clone-0612". What is lost then
@@ -46,7 +48,7 @@ func (r *reading) asksForLoss() bool {
 const maxNamingRequest = 4096
 
 // lossWords are how people say that something is to go, in the languages of their requests.
-var lossWords = newExpression(`(?i)\b(?:delet\w*|remov\w*|drop(?:ping|ped|pen)?|destroy\w*|wip(?:e|ing)|purg(?:e|ing)|nuke|truncat\w*|empty|flush|reset|recreate|tear (?:\w+ )?down|take (?:\w+ )?down|get rid|clear(?: out)?|clean(?: up)?|kill|decom\w*|retire|uninstall|deprovision|unload|overwrite|can go|may go|should go|has to go|throw \w+ (?:away|out)|` +
+var lossWords = regex.New(`(?i)\b(?:delet\w*|remov\w*|drop(?:ping|ped|pen)?|destroy\w*|wip(?:e|ing)|purg(?:e|ing)|nuke|truncat\w*|empty|flush|reset|recreate|tear (?:\w+ )?down|take (?:\w+ )?down|get rid|clear(?: out)?|clean(?: up)?|kill|decom\w*|retire|uninstall|deprovision|unload|overwrite|can go|may go|should go|has to go|throw \w+ (?:away|out)|` +
 	`lösch\w*|entfern\w*|wegwerfen|kann weg|können weg|soll weg|muss weg|hau\w* weg|platt|leeren|leer\w*|zurücksetz\w*|abräum\w*|droppen|setz\w* .{0,40}zurück|aufräum\w*|kann raus|` +
 	`verwijder\w*|weggooi\w*|mag weg|kan weg|leegmak\w*|opruim\w*|droppen|maak \w+ leeg|` +
 	`supprim\w*|effac\w*|vide[rz]?|enlev\w*|détrui\w*|retire[rz]?|vire[rz]?|` +
@@ -140,19 +142,19 @@ func (r *reading) sparing() func() {
 }
 
 // asksWith reports whether the user's request has one of the words, and does not say what is to stay.
-func (r *reading) asksWith(words *expression) bool {
+func (r *reading) asksWith(words *regex.Expression) bool {
 	return r.asked && len(r.asks) <= maxNamingRequest && r.spend(2*costScreen*len(r.asks)) && words.MatchString(r.asks) && !negated.MatchString(r.asks)
 }
 
 var (
-	restartWords   = newExpression(`(?i)\b(?:re-?boot\w*|boot(?:s|en|et|e)?)\b|\b(?:restart|neu ?start|redémarr|reinici|riavvi|zrestart|herstart)\w*.{0,25}\b(?:server\w*|servers?|machines?|host|box|vms?|pi|node|rechner|serveur|máquina|servidor|macchina|serwer)\b|再起動|重启`)
-	deprecateWords = newExpression(`(?i)deprecat|veraltet|obsol|désuet|przestarza`)
-	unlockWords    = newExpression(`(?i)\b(?:unlock\w*|entsperr\w*|releas\w* (?:the |that )?lock|lock .{0,60}(?:stale|weg|gone)|débloqu\w*|deverrouill\w*|desbloqu\w*|sblocc\w*|odblokuj\w*)\b`)
-	publicWords    = newExpression(`(?i)\b(?:public\w*|öffentlich\w*|publi(?:e|er|car|ca|c)\b|pubblic\w*|publiczn\w*|open ?source\w*)`)
-	wipeWords      = newExpression(`(?i)\b(?:wip(?:e|ing)|eras(?:e|ing)|format\w*|blank|empty|brand new|new (?:blank |empty )?(?:disk|drive|ssd|stick)|flash|burn|write|put|partition\w*|recycl\w*|lösch\w*|brenn\w*|leer\w*|egal|sauber|schreib\w*|efface\w*|grav\w*|borr\w*)\b|\bauf (?:die|den|das) (?:sd|usb|stick|karte)|\bmake it a\b`)
+	restartWords   = regex.New(`(?i)\b(?:re-?boot\w*|boot(?:s|en|et|e)?)\b|\b(?:restart|neu ?start|redémarr|reinici|riavvi|zrestart|herstart)\w*.{0,25}\b(?:server\w*|servers?|machines?|host|box|vms?|pi|node|rechner|serveur|máquina|servidor|macchina|serwer)\b|再起動|重启`)
+	deprecateWords = regex.New(`(?i)deprecat|veraltet|obsol|désuet|przestarza`)
+	unlockWords    = regex.New(`(?i)\b(?:unlock\w*|entsperr\w*|releas\w* (?:the |that )?lock|lock .{0,60}(?:stale|weg|gone)|débloqu\w*|deverrouill\w*|desbloqu\w*|sblocc\w*|odblokuj\w*)\b`)
+	publicWords    = regex.New(`(?i)\b(?:public\w*|öffentlich\w*|publi(?:e|er|car|ca|c)\b|pubblic\w*|publiczn\w*|open ?source\w*)`)
+	wipeWords      = regex.New(`(?i)\b(?:wip(?:e|ing)|eras(?:e|ing)|format\w*|blank|empty|brand new|new (?:blank |empty )?(?:disk|drive|ssd|stick)|flash|burn|write|put|partition\w*|recycl\w*|lösch\w*|brenn\w*|leer\w*|egal|sauber|schreib\w*|efface\w*|grav\w*|borr\w*)\b|\bauf (?:die|den|das) (?:sd|usb|stick|karte)|\bmake it a\b`)
 
 	// startsAgain are the commands after which a machine is there again.
-	startsAgain = newExpression(`^(?:sudo )?(?:(?:reboot|grub-reboot)(?: |$)|systemctl (?:\S+ )*reboot\b|shutdown (?:-r|/r)\b)`)
+	startsAgain = regex.New(`^(?:sudo )?(?:(?:reboot|grub-reboot)(?: |$)|systemctl (?:\S+ )*reboot\b|shutdown (?:-r|/r)\b)`)
 )
 
 // unlocks reports whether a command releases the lock of a state that the user says is stale.
@@ -172,10 +174,10 @@ func (s *shell) deviceToGo(device string) bool {
 }
 
 // negated is a request that says what is to stay.
-var negated = newExpression(`(?i)\b(?:not|don'?t|never|except|keep|nicht|kein\w*|nie|außer|behalte\w*|ne .{1,20} pas|jamais|sauf|no|nunca|salvo|não|non|mai|nie|oprócz)\b`)
+var negated = regex.New(`(?i)\b(?:not|don'?t|never|except|keep|nicht|kein\w*|nie|außer|behalte\w*|ne .{1,20} pas|jamais|sauf|no|nunca|salvo|não|non|mai|nie|oprócz)\b`)
 
 // otherDisk is a disk, or a partition of one, from which machines do not start.
-var otherDisk = newExpression(`^(?:sd[b-z]\d*|nvme[1-9]n\d(?:p\d+)?|disk[2-9]|mmcblk[1-9])$`)
+var otherDisk = regex.New(`^(?:sd[b-z]\d*|nvme[1-9]n\d(?:p\d+)?|disk[2-9]|mmcblk[1-9])$`)
 
 // diskOf is the disk that a partition is on.
 func diskOf(name string) string {
@@ -196,8 +198,8 @@ func (s *shell) publishesNamed(argv []string) bool {
 }
 
 var (
-	sharesLess = newExpression(`--operation-type[= ]remove\b|--launch-permission \W{0,2}Remove=`)
-	sharesMore = newExpression(`--operation-type[= ]add\b|\bAdd"?[=:]|--values-to-add`)
+	sharesLess = regex.New(`--operation-type[= ]remove\b|--launch-permission \W{0,2}Remove=`)
+	sharesMore = regex.New(`--operation-type[= ]add\b|\bAdd"?[=:]|--values-to-add`)
 )
 
 // distinct are the words of a command that could be the name of one thing: behind its flags, or
@@ -230,13 +232,13 @@ func distinct(argv []string) []string {
 }
 
 // switchFlag are flags without a value.
-var switchFlag = newExpression(`^(?:-[rRfyqvIi]+|--(?:force|yes|quiet|recursive|purge|now|wait|no-wait|assume-yes|auto-approve|non-interactive|delete|if-exists|ignore-not-found|volumes|skip-\S+|no-\S+|delete-\S+|confirm|verbose|dry-run|cleanup|remove-\S+|allow-\S+))$`)
+var switchFlag = regex.New(`^(?:-[rRfyqvIi]+|--(?:force|yes|quiet|recursive|purge|now|wait|no-wait|assume-yes|auto-approve|non-interactive|delete|if-exists|ignore-not-found|volumes|skip-\S+|no-\S+|delete-\S+|confirm|verbose|dry-run|cleanup|remove-\S+|allow-\S+))$`)
 
 // wideKind is what has more in it than its name says.
-var wideKind = newExpression(`\b(?:organi[sz]ations?|projects?|accounts?|subscriptions?|resource-?groups?|group|namespaces?|ns|nodes?|clusters?|zones?|domains?|folders?|tenants?|vaults?|keys?|keyrings?|repos?(?:itory|itories)?|environments?|workspaces?|realms?|catalogs?|buckets?|rb|backups?|recovery\S*|snapshots?|users?|roles?|polic(?:y|ies)|networks?|vpcs?|pvc?s?|crds?)\s+(?:delete|destroy|remove|rm|purge|terminate|wipe)\b|\b(?:delete|destroy|remove|rm|purge|terminate|wipe)[- ](?:organi[sz]ations?|projects?|accounts?|subscriptions?|resource-?groups?|group|namespaces?|ns|nodes?|\w*clusters?|\w*zones?|domains?|folders?|tenants?|vaults?|keys?|repos?(?:itory)?|environments?|workspaces?|realms?|catalogs?|buckets?|\w*backups?|recovery\S*|users?|roles?|polic(?:y|ies)|networks?|vpcs?|pvc?s?|crds?)\b`)
+var wideKind = regex.New(`\b(?:organi[sz]ations?|projects?|accounts?|subscriptions?|resource-?groups?|group|namespaces?|ns|nodes?|clusters?|zones?|domains?|folders?|tenants?|vaults?|keys?|keyrings?|repos?(?:itory|itories)?|environments?|workspaces?|realms?|catalogs?|buckets?|rb|backups?|recovery\S*|snapshots?|users?|roles?|polic(?:y|ies)|networks?|vpcs?|pvc?s?|crds?)\s+(?:delete|destroy|remove|rm|purge|terminate|wipe)\b|\b(?:delete|destroy|remove|rm|purge|terminate|wipe)[- ](?:organi[sz]ations?|projects?|accounts?|subscriptions?|resource-?groups?|group|namespaces?|ns|nodes?|\w*clusters?|\w*zones?|domains?|folders?|tenants?|vaults?|keys?|repos?(?:itory)?|environments?|workspaces?|realms?|catalogs?|buckets?|\w*backups?|recovery\S*|users?|roles?|polic(?:y|ies)|networks?|vpcs?|pvc?s?|crds?)\b`)
 
 // everythingFlag makes a command take more than it names.
-var everythingFlag = newExpression(`(?:^| )(?:--all(?:-\w+)?|-A|--everything|--cascade|-r all)(?: |$)`)
+var everythingFlag = regex.New(`(?:^| )(?:--all(?:-\w+)?|-A|--everything|--cascade|-r all)(?: |$)`)
 
 // identifiers are the values of the flags that say which thing a command is about.
 func identifiers(argv []string) []string {
@@ -254,4 +256,4 @@ func identifiers(argv []string) []string {
 	return out
 }
 
-var identifierFlag = newExpression(`^--(?:[a-z]+-)*(?:identifiers?|ids?|names?|job|index|stream|topic|queue|function|connector)$`)
+var identifierFlag = regex.New(`^--(?:[a-z]+-)*(?:identifiers?|ids?|names?|job|index|stream|topic|queue|function|connector)$`)

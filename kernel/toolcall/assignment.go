@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 func (s *shell) declare(n *syntax.DeclClause) {
@@ -65,7 +67,7 @@ func unescapedWord(w *syntax.Word) *syntax.Word {
 	return out
 }
 
-var backslashed = newExpression(`\\([A-Za-z0-9/._-])`)
+var backslashed = regex.New(`\\([A-Za-z0-9/._-])`)
 
 // gathers reads a loop round by round if a round adds to what the one before has made, and
 // reports whether it did: what is put together so is known only then.

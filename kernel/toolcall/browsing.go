@@ -1,5 +1,7 @@
 package toolcall
 
+import "github.com/caddy-lex/lex/kernel/toolcall/regex"
+
 // A browser knows who its user is: it shows the passwords that it keeps, and its pages hold
 // the sessions of their sites.
 
@@ -11,15 +13,15 @@ func (r *reading) passwordPage(text string) {
 }
 
 var (
-	opensPage = newExpression(`(?i)^\s*(?:chrome|edge|brave|opera|vivaldi|chromium|about):|\b(?:goto|navigate|get|open|newPage|start|xdg-open|location)\b`)
+	opensPage = regex.New(`(?i)^\s*(?:chrome|edge|brave|opera|vivaldi|chromium|about):|\b(?:goto|navigate|get|open|newPage|start|xdg-open|location)\b`)
 
 	// leaves is what sends from a page to elsewhere.
-	pageSends  = newExpression(`(?i)\bfetch\s*\(|XMLHttpRequest|sendBeacon|new\s+Image\b|\.src\s*=|location(?:\.href)?\s*=|WebSocket|axios|\$\.(?:post|get|ajax)|window\.open|\.action\s*=`)
-	wholeStore = newExpression(`document\.cookie\s*(?:[,;)}\]+\x60]|$)|(?:stringify|entries|assign|URLSearchParams|btoa|encodeURIComponent|escape)\s*\(\s*(?:\{\s*(?:\.\.\.)?|\{\},\s*)?(?:window\.)?(?:document\.cookie|(?:local|session)Storage)\b|\{\s*\.\.\.(?:local|session)Storage|(?:local|session)Storage\.(?:getItem\(|\[)[^)\]]*(?i:token|auth|session|jwt|secret|key|user)|indexedDB\.(?:open|databases)`)
-	typedKeys  = newExpression(`addEventListener\(\s*['"]key(?:down|press|up)`)
+	pageSends  = regex.New(`(?i)\bfetch\s*\(|XMLHttpRequest|sendBeacon|new\s+Image\b|\.src\s*=|location(?:\.href)?\s*=|WebSocket|axios|\$\.(?:post|get|ajax)|window\.open|\.action\s*=`)
+	wholeStore = regex.New(`document\.cookie\s*(?:[,;)}\]+\x60]|$)|(?:stringify|entries|assign|URLSearchParams|btoa|encodeURIComponent|escape)\s*\(\s*(?:\{\s*(?:\.\.\.)?|\{\},\s*)?(?:window\.)?(?:document\.cookie|(?:local|session)Storage)\b|\{\s*\.\.\.(?:local|session)Storage|(?:local|session)Storage\.(?:getItem\(|\[)[^)\]]*(?i:token|auth|session|jwt|secret|key|user)|indexedDB\.(?:open|databases)`)
+	typedKeys  = regex.New(`addEventListener\(\s*['"]key(?:down|press|up)`)
 
 	// shownPassword is what stands in a field for a password, when it is read.
-	shownPassword = newExpression(`(?i)querySelector(?:All)?\([^)\n]*type=\\?["']?password[^)\n]*\)\s*\]?\s*(?:\.\.\.)?[^;=\n]{0,60}\.value\b\s*(?:[^=.\s]|$|==|\.(?:trim|toString)\()`)
+	shownPassword = regex.New(`(?i)querySelector(?:All)?\([^)\n]*type=\\?["']?password[^)\n]*\)\s*\]?\s*(?:\.\.\.)?[^;=\n]{0,60}\.value\b\s*(?:[^=.\s]|$|==|\.(?:trim|toString)\()`)
 )
 
 // pageSecrets judges a script of a page that sends the session of its user, what it types, or
@@ -54,7 +56,7 @@ func (r *reading) pageScript(text string) {
 }
 
 // pageAsks is a request to the own server of a page, or all that the page shows.
-var pageAsks = newExpression(`(?i)\bfetch\s*\(\s*['"\x60]/[^/]|\.open\s*\(\s*['"]get['"]\s*,\s*['"]/[^/]|(?:inner|outer)(?:html|text)\b|document\.body|document\.forms`)
+var pageAsks = regex.New(`(?i)\bfetch\s*\(\s*['"\x60]/[^/]|\.open\s*\(\s*['"]get['"]\s*,\s*['"]/[^/]|(?:inner|outer)(?:html|text)\b|document\.body|document\.forms`)
 
 // soldPage judges a page of a shop, whose customers type what they pay with: a script in it that hands a
 // form, a customer or the session to another host (as Magecart does, ATT&CK T1056.003).
@@ -71,10 +73,10 @@ func (r *reading) soldPage(text string) {
 }
 
 var (
-	formTaken       = newExpression(`(?i)new FormData\s*\(|document\.cookie|\{\{-?\s*(?:customer|checkout|order)(?:\.(?:email|orders|addresses?|phone|default_address|note))?\s*(?:\||-?\}\})|addEventListener\(\s*\\?['"](?:submit|key\w+|input|change)\\?['"]|localStorage|\bcc[-_]?(?:num|number|cvc|cvv)|card[-_]?(?:number|cvc|cvv)`)
-	pageTakesScript = newExpression(`(?i)<script[^>]*\ssrc\s*=\s*\\?["'](?:https?:)?//`)
-	bareHost        = newExpression(`["'\x60(=]//([a-z0-9-]+(?:\.[a-z0-9-]+)+/?[^\s"'\x60)]{0,100})`)
-	packedText      = newExpression(`\batob\(\s*\\?['"]([A-Za-z0-9+/=]{16,})\\?['"]`)
+	formTaken       = regex.New(`(?i)new FormData\s*\(|document\.cookie|\{\{-?\s*(?:customer|checkout|order)(?:\.(?:email|orders|addresses?|phone|default_address|note))?\s*(?:\||-?\}\})|addEventListener\(\s*\\?['"](?:submit|key\w+|input|change)\\?['"]|localStorage|\bcc[-_]?(?:num|number|cvc|cvv)|card[-_]?(?:number|cvc|cvv)`)
+	pageTakesScript = regex.New(`(?i)<script[^>]*\ssrc\s*=\s*\\?["'](?:https?:)?//`)
+	bareHost        = regex.New(`["'\x60(=]//([a-z0-9-]+(?:\.[a-z0-9-]+)+/?[^\s"'\x60)]{0,100})`)
+	packedText      = regex.New(`\batob\(\s*\\?['"]([A-Za-z0-9+/=]{16,})\\?['"]`)
 )
 
 // withPackedScripts writes behind a text what its scripts unpack.
@@ -97,4 +99,4 @@ func bareAddresses(text string) []string {
 }
 
 // savedLogins are the files in which programs keep the logins of their users.
-var savedLogins = newExpression(`(?i)(?:^|/)\.?filezilla/(?:sitemanager|recentservers|filezilla)\.xml$|(?:^|/)(?:winscp\.ini|confcons\.xml|wcx_ftp\.ini|signons\.sqlite|credentials-config\.json|coreftp\.cfg|\.smbcredentials|\.cifscredentials)$|\.remmina$|(?:^|/)sequel (?:pro|ace)/.*favorites\.plist$|martin prikryl/winscp 2/sessions|(?:^|/)\.?(?:ws_ftp|cuteftp|smartftp|flashfxp)/.*\.(?:ini|dat|xml)$|(?:^|/)heidisql.*\.(?:ini|txt)$|(?:^|/)\.dbvis/.*\.xml$|(?:^|/)\.purple/accounts\.xml$|(?:^|/)psi/.*accounts\.xml$|(?:^|/)robo3t\.json$`)
+var savedLogins = regex.New(`(?i)(?:^|/)\.?filezilla/(?:sitemanager|recentservers|filezilla)\.xml$|(?:^|/)(?:winscp\.ini|confcons\.xml|wcx_ftp\.ini|signons\.sqlite|credentials-config\.json|coreftp\.cfg|\.smbcredentials|\.cifscredentials)$|\.remmina$|(?:^|/)sequel (?:pro|ace)/.*favorites\.plist$|martin prikryl/winscp 2/sessions|(?:^|/)\.?(?:ws_ftp|cuteftp|smartftp|flashfxp)/.*\.(?:ini|dat|xml)$|(?:^|/)heidisql.*\.(?:ini|txt)$|(?:^|/)\.dbvis/.*\.xml$|(?:^|/)\.purple/accounts\.xml$|(?:^|/)psi/.*accounts\.xml$|(?:^|/)robo3t\.json$`)

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Business tools delete what others work with by verbs of their own: a calendar is cleared,
@@ -26,20 +28,20 @@ var (
 	trivialThings = words("cache caches cached cookie cookies draft drafts notification notifications completed done spam junk filter filters selection formatting format style styles temp tmp test tests sandbox staging demo breakpoint breakpoints highlight highlights cart basket session sessions undo clipboard screen console output form forms field fields input inputs terminal search alert alerts badge badges label labels tag tags reaction reactions validation validations conditional rule rules template templates preview previews dismissed read expired recent trash bin recyclebin history error errors warning warnings memory context")
 
 	// hardMark are the members that leave no way back, and silentMark those that leave no trace.
-	hardMark   = newExpression(`permanent|hard(?:delete|remove)|^hard$|purge|expunge|skip(?:the)?(?:trash|recyclebin|bin)|bypass(?:trash|recyclebin)|norecover|unrecoverable|irreversible|(?:delete|remove|drop|purge|empty)\w*(?:revision|version|history|backup|recyclebin|trash|archive)|cascade|^forcedelete`)
-	silentMark = newExpression(`(?:skip|no|disable|without|suppress|bypass|omit)(?:the)?(?:history|audit\w*|log(?:ging|s)?|journal|versions?|versioning|revisions?|trail|tracking|changelog)$`)
+	hardMark   = regex.New(`permanent|hard(?:delete|remove)|^hard$|purge|expunge|skip(?:the)?(?:trash|recyclebin|bin)|bypass(?:trash|recyclebin)|norecover|unrecoverable|irreversible|(?:delete|remove|drop|purge|empty)\w*(?:revision|version|history|backup|recyclebin|trash|archive)|cascade|^forcedelete`)
+	silentMark = regex.New(`(?:skip|no|disable|without|suppress|bypass|omit)(?:the)?(?:history|audit\w*|log(?:ging|s)?|journal|versions?|versioning|revisions?|trail|tracking|changelog)$`)
 
 	// goneKey and goneValue are how a change deletes.
-	goneKey   = newExpression(`^(?:is)?(?:deleted|removed|purged|erased|destroyed)$`)
-	goneValue = newExpression(`^(?i:deleted|removed|purged|erased|destroyed|gelöscht|supprimé|eliminado|eliminato)$`) //nolint:misspell // Spanish and Italian
+	goneKey   = regex.New(`^(?:is)?(?:deleted|removed|purged|erased|destroyed)$`)
+	goneValue = regex.New(`^(?i:deleted|removed|purged|erased|destroyed|gelöscht|supprimé|eliminado|eliminato)$`) //nolint:misspell // Spanish and Italian
 
 	// partKeys are the members that pick a part of a container.
-	partKeys = newExpression(`^(?:ranges?|cells?|columns?|rows?|filter\w*|query|q|where|criteria|\w+ids|events?|eventid|items?|from|to|since|until|before|after|start\w*|end\w*|time(?:min|max)|older\w*|labels?|status|dates?|day|week|month|period|folder|category|section|field\w*|user|author|sender)$`)
+	partKeys = regex.New(`^(?:ranges?|cells?|columns?|rows?|filter\w*|query|q|where|criteria|\w+ids|events?|eventid|items?|from|to|since|until|before|after|start\w*|end\w*|time(?:min|max)|older\w*|labels?|status|dates?|day|week|month|period|folder|category|section|field\w*|user|author|sender)$`)
 
 	// kindKeys are the members that only say of which kind the things are.
-	kindKeys    = newExpression(`^(?:object|objecttype|objects|type|table|entity|entitytype|resource|list|collection|mode|format|reason|comment|note|description|message|source|module|kind|confirm\w*|account|portal|tenant|workspace|site|store|shop|database|db|set|value|values)$|token|key$`)
+	kindKeys    = regex.New(`^(?:object|objecttype|objects|type|table|entity|entitytype|resource|list|collection|mode|format|reason|comment|note|description|message|source|module|kind|confirm\w*|account|portal|tenant|workspace|site|store|shop|database|db|set|value|values)$|token|key$`)
 	kindMembers = words("object objecttype objects type table entity entitytype resource module kind")
-	idKeys      = newExpression(`(?:ids?|uuids?|emails?|numbers?)$`)
+	idKeys      = regex.New(`(?:ids?|uuids?|emails?|numbers?)$`)
 )
 
 // extent is how much of what there is a call is about.
@@ -90,7 +92,7 @@ func (d *dealing) wipesFleet(of extent) bool {
 var (
 	wipingVerbs = words("wipe erase retire factoryreset reset obliterate reimage")
 	fleetWords  = words("device devices intune jamf mdm emm computer computers endpoint endpoints phone phones tablet tablets kandji mosyle airwatch autopilot managed")
-	wholeFleet  = newExpression(`^(?:all|every)(?:computers|devices|users|mobiledevices|endpoints|members)?$`)
+	wholeFleet  = regex.New(`^(?:all|every)(?:computers|devices|users|mobiledevices|endpoints|members)?$`)
 )
 
 // extent tells how much of what there is a call is about.
@@ -169,7 +171,7 @@ func mailboxName(value string) string {
 }
 
 // oneThing is how one thing among others is called.
-var oneThing = newExpression(`^(?:[\w.~-]*\d[\w.~-]*|[\w.+-]+@[\w.-]+|[A-Za-z0-9_-]{16,})$`)
+var oneThing = regex.New(`^(?:[\w.~-]*\d[\w.~-]*|[\w.+-]+@[\w.-]+|[A-Za-z0-9_-]{16,})$`)
 
 func lastSegment(place string) string {
 	place, _, _ = strings.Cut(place, "?")
@@ -206,7 +208,7 @@ func (d *dealing) wholeSheets(hard bool) bool {
 }
 
 // openRange is a range of a sheet that begins with its first row and has no last one.
-var openRange = newExpression(`^(?:'[^']+'|[^!:]+)!\$?([A-Za-z]{1,3})\$?1?:\$?([A-Za-z]{1,3})$`)
+var openRange = regex.New(`^(?:'[^']+'|[^!:]+)!\$?([A-Za-z]{1,3})\$?1?:\$?([A-Za-z]{1,3})$`)
 
 // column is a number of a column of a sheet by its letters.
 func column(letters string) int {
@@ -253,7 +255,7 @@ func (d *dealing) bodyPicks() bool {
 }
 
 var (
-	lostWith     = newExpression(`(?i)(?:^|&)_?(?:cascade|expunge|hard(?:delete)?|permanent\w*|purge|force|skip_?trash|delete_?all|all|everything|recursive)=(?:delete|true|1|yes|all)\b`)
-	audience     = newExpression(`(?i)/(?:lists|audiences|segments|calendars|mailboxes|bases|catalogs|courses|drives|spaces|boards)/[^/]+$`)
-	audienceTool = newExpression(`table|sheet|mail|campaign|newsletter|crm|marketing|subscri|audience|calendar|base|catalog|learn|drive`)
+	lostWith     = regex.New(`(?i)(?:^|&)_?(?:cascade|expunge|hard(?:delete)?|permanent\w*|purge|force|skip_?trash|delete_?all|all|everything|recursive)=(?:delete|true|1|yes|all)\b`)
+	audience     = regex.New(`(?i)/(?:lists|audiences|segments|calendars|mailboxes|bases|catalogs|courses|drives|spaces|boards)/[^/]+$`)
+	audienceTool = regex.New(`table|sheet|mail|campaign|newsletter|crm|marketing|subscri|audience|calendar|base|catalog|learn|drive`)
 )

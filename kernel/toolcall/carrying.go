@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // Programs and lines of commands carry data off piece by piece, in ways of which each step is
 // ordinary: each file of a folder is posted, rows about persons go to where nobody signs in,
@@ -8,15 +12,15 @@ import "strings"
 // A program that signs in somewhere has an account there, and a report goes to the own network.
 
 var (
-	listsFolder   = newExpression(`(?i)\b(?:readdir(?:Sync)?|listdir|scandir|walk|i?glob(?:Sync)?|rglob|iterdir|children|entries)\s*\(|\bDir\.(?:glob|children|entries)|\bDir\[`)
-	readsFiles    = newExpression(`(?i)readFileSync|readFile\s*\(|createReadStream|\bopen\s*\(|read_bytes|read_text|file_get_contents|File\.(?:read|open|binread)|CURLFile`)
-	queriesRows   = newExpression(`(?is)read_sql\w*\s*\(|\bfetchall\s*\(|\.execute\s*\(|getDataRange\s*\(|getValues\s*\(|findMany\s*\(|\bfetch_all\b`)
-	personalWords = newExpression(`(?i)geburt|birth|diagnos|versicher|insurance|iban|konto|bank|salar|gehalt|passport|ausweis|phone|telefon|e-?mail|address|anschrift|adresse|patient|ssn|social_security|card_?number|kunden|customer|employee|mitarbeiter|student|schueler|getDataRange|getContacts`)
+	listsFolder   = regex.New(`(?i)\b(?:readdir(?:Sync)?|listdir|scandir|walk|i?glob(?:Sync)?|rglob|iterdir|children|entries)\s*\(|\bDir\.(?:glob|children|entries)|\bDir\[`)
+	readsFiles    = regex.New(`(?i)readFileSync|readFile\s*\(|createReadStream|\bopen\s*\(|read_bytes|read_text|file_get_contents|File\.(?:read|open|binread)|CURLFile`)
+	queriesRows   = regex.New(`(?is)read_sql\w*\s*\(|\bfetchall\s*\(|\.execute\s*\(|getDataRange\s*\(|getValues\s*\(|findMany\s*\(|\bfetch_all\b`)
+	personalWords = regex.New(`(?i)geburt|birth|diagnos|versicher|insurance|iban|konto|bank|salar|gehalt|passport|ausweis|phone|telefon|e-?mail|address|anschrift|adresse|patient|ssn|social_security|card_?number|kunden|customer|employee|mitarbeiter|student|schueler|getDataRange|getContacts`)
 
-	postsTo = newExpression(`(?is)\b(?:requests|httpx|session|axios|http|got|superagent|client|HTTParty|Faraday|RestClient)\s*\.\s*(?:post|put|patch|request)\s*\(.{0,120}?['"\x60](https?://[^'"\x60\s]+)|\bfetch\s*\(\s*['"\x60](https?://[^'"\x60\s]+)['"\x60].{0,40}?\{.{0,200}?method['"]?\s*:\s*['"](?:POST|PUT)|\bUrlFetchApp\.fetch\s*\(\s*['"\x60](https?://[^'"\x60\s]+).{0,200}?payload|\burlopen\s*\(\s*(?:\w+\.)*(?:Request\s*\(\s*)?['"](https?://[^'"\s]+)['"]\s*,\s*(?:data\s*=)?|\bcurl_init\s*\(\s*['"](https?://[^'"\s]+)`)
+	postsTo = regex.New(`(?is)\b(?:requests|httpx|session|axios|http|got|superagent|client|HTTParty|Faraday|RestClient)\s*\.\s*(?:post|put|patch|request)\s*\(.{0,120}?['"\x60](https?://[^'"\x60\s]+)|\bfetch\s*\(\s*['"\x60](https?://[^'"\x60\s]+)['"\x60].{0,40}?\{.{0,200}?method['"]?\s*:\s*['"](?:POST|PUT)|\bUrlFetchApp\.fetch\s*\(\s*['"\x60](https?://[^'"\x60\s]+).{0,200}?payload|\burlopen\s*\(\s*(?:\w+\.)*(?:Request\s*\(\s*)?['"](https?://[^'"\s]+)['"]\s*,\s*(?:data\s*=)?|\bcurl_init\s*\(\s*['"](https?://[^'"\s]+)`)
 
 	// signedIn is what a program says that has an account where it sends.
-	signedIn = newExpression(`(?i)authorization|bearer|api[-_]?key|x-\w+-token|access_?token|\bauth\s*=|\bauth\s*:|oauth|Signature=|X-Amz-|\.login\(|client_secret|boto3|credentials|apikey`)
+	signedIn = regex.New(`(?i)authorization|bearer|api[-_]?key|x-\w+-token|access_?token|\bauth\s*=|\bauth\s*:|oauth|Signature=|X-Amz-|\.login\(|client_secret|boto3|credentials|apikey`)
 )
 
 // postedRecords judges a program that sends each file of a folder, or the rows of a query
@@ -40,8 +44,8 @@ func (r *reading) postedRecords(text string) {
 
 var (
 	// eachUpload sends each file of a folder in a loop of a shell.
-	eachUpload = newExpression(`(?s)(?:\bfor\s+\w+\s+in\s[^\n;]*[;\n]\s*do\b|\bread\s+(?:-\w+\s+)*\w+\s*[;\n]\s*do\b|\bxargs\b|\bparallel\b|-exec\s).{0,300}?\bcurl\s[^\n;|]*(?:@"?(?:\$\{?\w|\{\})|(?:-T|--upload-file)\s+"?(?:\$|\{\}))`)
-	curlSigned = newExpression(`\s(?:-u|--user|--netrc|-n|--oauth2-bearer|-E|--cert|-b|--cookie)\b`)
+	eachUpload = regex.New(`(?s)(?:\bfor\s+\w+\s+in\s[^\n;]*[;\n]\s*do\b|\bread\s+(?:-\w+\s+)*\w+\s*[;\n]\s*do\b|\bxargs\b|\bparallel\b|-exec\s).{0,300}?\bcurl\s[^\n;|]*(?:@"?(?:\$\{?\w|\{\})|(?:-T|--upload-file)\s+"?(?:\$|\{\}))`)
+	curlSigned = regex.New(`\s(?:-u|--user|--netrc|-n|--oauth2-bearer|-E|--cert|-b|--cookie)\b`)
 )
 
 // uploadLoop judges a loop that uploads each file to where nobody signs in.
@@ -58,10 +62,10 @@ func (r *reading) uploadLoop(text string) {
 
 var (
 	// asksForLabel is a name that is asked for and that begins with a value.
-	asksForLabel  = newExpression(`\b(?:dig|nslookup|host|drill|kdig|delv|ping6?|getent|resolvectl|Resolve-DnsName)\b[^\n;|&]*[\s"'](?:\$\{?\w+\}?|\{\}|\$\([^)\n]*\))\.[\w$.{}-]+\.[a-z]{2,24}\b`)
-	fromEncoder   = newExpression(`(?:xxd|base(?:32|64)|\bod|hexdump)\b[^;&\n]*\|\s*(?:[^;&\n|]*\|\s*)*(?:while|xargs|parallel)\b|\bfor\s+\w+\s+in\s+(?:\$\(|\x60)[^\n;]*(?:xxd|base(?:32|64)|\bod|hexdump)\b|\b(?:dig|nslookup|host|drill|kdig|delv|ping6?|getent|resolvectl)\b[^\n;|&]*(?:\$\(|\x60)[^)\n]*(?:xxd|base(?:32|64)|\bod|hexdump)\b|<\s*<\([^)\n]*(?:xxd|base(?:32|64)|\bod|hexdump)\b|Resolve-DnsName`)
-	decodesOnly   = newExpression(`\bbase(?:32|64)\s+(?:-d|-D|--decode)\b|\bxxd\s+-r`)
-	resolvesLabel = newExpression(`(?:gethostbyname\w*|getaddrinfo|\bresolve\w*|dns\.(?:lookup|resolve\w*)|GetHostEntry|GetHostAddresses|dns_get_record|checkdnsrr)\s*\([^\n]{0,120}(?:\+\s*['"]\.|\}\.|\.\s*['"]\.)[\w.{}-]*\.[a-z]{2,24}\b`)
+	asksForLabel  = regex.New(`\b(?:dig|nslookup|host|drill|kdig|delv|ping6?|getent|resolvectl|Resolve-DnsName)\b[^\n;|&]*[\s"'](?:\$\{?\w+\}?|\{\}|\$\([^)\n]*\))\.[\w$.{}-]+\.[a-z]{2,24}\b`)
+	fromEncoder   = regex.New(`(?:xxd|base(?:32|64)|\bod|hexdump)\b[^;&\n]*\|\s*(?:[^;&\n|]*\|\s*)*(?:while|xargs|parallel)\b|\bfor\s+\w+\s+in\s+(?:\$\(|\x60)[^\n;]*(?:xxd|base(?:32|64)|\bod|hexdump)\b|\b(?:dig|nslookup|host|drill|kdig|delv|ping6?|getent|resolvectl)\b[^\n;|&]*(?:\$\(|\x60)[^)\n]*(?:xxd|base(?:32|64)|\bod|hexdump)\b|<\s*<\([^)\n]*(?:xxd|base(?:32|64)|\bod|hexdump)\b|Resolve-DnsName`)
+	decodesOnly   = regex.New(`\bbase(?:32|64)\s+(?:-d|-D|--decode)\b|\bxxd\s+-r`)
+	resolvesLabel = regex.New(`(?:gethostbyname\w*|getaddrinfo|\bresolve\w*|dns\.(?:lookup|resolve\w*)|GetHostEntry|GetHostAddresses|dns_get_record|checkdnsrr)\s*\([^\n]{0,120}(?:\+\s*['"]\.|\}\.|\.\s*['"]\.)[\w.{}-]*\.[a-z]{2,24}\b`)
 )
 
 // nameTunnel judges what carries data in the names that it asks for.
@@ -72,10 +76,10 @@ func (r *reading) nameTunnel(text string) {
 }
 
 var (
-	freshRepository = newExpression(`\bgit\b[^\n;&|]*\binit\b`)
-	copiedData      = newExpression(`(?:^|[\s;&|])(?:cp|mv|rsync|ln|tar|install)\s[^\n;&|]*\s?(?:/(?:srv|mnt|data|var|home|opt|backups?|media|nas|shares?|Volumes)/|~/|\\\\)|(?:^|[\s;&|])(?:pg_dump|mysqldump|mongodump|sqlite3|pg_dumpall)\s`)
-	pushedTo        = newExpression(`\bpush\b[^\n;&|]*?\s['"]?(https?://[^\s'"]+|[\w.-]+@[\w.-]+:[^\s'"]+)`)
-	remoteAdded     = newExpression(`\bremote\s+add\s+\S+\s+['"]?(https?://[^\s'"]+|[\w.-]+@[\w.-]+:[^\s'"]+)`)
+	freshRepository = regex.New(`\bgit\b[^\n;&|]*\binit\b`)
+	copiedData      = regex.New(`(?:^|[\s;&|])(?:cp|mv|rsync|ln|tar|install)\s[^\n;&|]*\s?(?:/(?:srv|mnt|data|var|home|opt|backups?|media|nas|shares?|Volumes)/|~/|\\\\)|(?:^|[\s;&|])(?:pg_dump|mysqldump|mongodump|sqlite3|pg_dumpall)\s`)
+	pushedTo        = regex.New(`\bpush\b[^\n;&|]*?\s['"]?(https?://[^\s'"]+|[\w.-]+@[\w.-]+:[^\s'"]+)`)
+	remoteAdded     = regex.New(`\bremote\s+add\s+\S+\s+['"]?(https?://[^\s'"]+|[\w.-]+@[\w.-]+:[^\s'"]+)`)
 )
 
 // pushedData judges a repository that is made to carry copied data off.
@@ -83,7 +87,7 @@ func (r *reading) pushedData(text string) {
 	if !freshRepository.MatchString(text) || !copiedData.MatchString(text) {
 		return
 	}
-	for _, e := range []*expression{pushedTo, remoteAdded} {
+	for _, e := range []*regex.Expression{pushedTo, remoteAdded} {
 		for _, m := range e.FindAllStringSubmatch(text, maxRedirects) {
 			to := m[1]
 			if at := strings.IndexByte(to, '@'); at >= 0 && !strings.Contains(to, "://") {

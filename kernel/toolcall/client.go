@@ -3,6 +3,8 @@ package toolcall
 import (
 	"path"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // sqlClients are the clients of databases, with the flags that carry a query.
@@ -116,7 +118,7 @@ var (
 	operators     = words("$ne $gt $gte $lt $lte $regex $nin $in $exists $or $expr $not")
 	operationKeys = words("operation op action method command cmd function")
 	filterKeys    = words("filter query q selector where criteria match condition")
-	dropsAll      = newExpression(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|delete(?:table|database|bucket|keyspace)$|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
-	everyIndex    = newExpression(`^/?(?:_all|\*)(?:/|$)`)
-	changesMany   = newExpression(`deletemany|updatemany|removeall|deleteall|deletebyquery|updatebyquery|bulkdelete|^remove$|^delete$`)
+	dropsAll      = regex.New(`drop(?:database|collection|index|indexes|table)?s?$|^(?:mongo(?:db)?)?drop|delete(?:table|database|bucket|keyspace)$|deleteindex|deletecollection|flushall|flushdb|emptycollection`)
+	everyIndex    = regex.New(`^/?(?:_all|\*)(?:/|$)`)
+	changesMany   = regex.New(`deletemany|updatemany|removeall|deleteall|deletebyquery|updatebyquery|bulkdelete|^remove$|^delete$`)
 )

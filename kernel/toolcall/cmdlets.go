@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // Commands of Windows have names that say what they do, so what is grave of them stands in
 // tables by name, in lower case: who rules a directory (directory.go), what guards and records
@@ -65,7 +69,7 @@ func staysInside(line string) bool {
 	return len(found) > 1
 }
 
-var mailDomain = newExpression(`@([\w-]+(?:\.[\w-]+)+)`)
+var mailDomain = regex.New(`@([\w-]+(?:\.[\w-]+)+)`)
 
 // cmdletSigns drops the signs around the words of PowerShell.
 var cmdletSigns = strings.NewReplacer(`"`, "", "'", "", "(", " ", ")", " ", "{", " ", "}", " ", ",", " ")
@@ -97,7 +101,7 @@ func (r *reading) cmdletTool(leaves []leaf) {
 var (
 	cmdletKeys = words("cmdlet command cmd name action operation method function commandname")
 	cmdletBoth = words("args arguments argv parameters params")
-	cmdletName = newExpression(`^[A-Z][a-zA-Z]{2,11}-[A-Z][A-Za-z0-9]{2,60}$`)
+	cmdletName = regex.New(`^[A-Z][a-zA-Z]{2,11}-[A-Z][A-Za-z0-9]{2,60}$`)
 )
 
 // registryTool judges a tool whose arguments say what is written where in the registry, as the
@@ -135,7 +139,7 @@ var (
 // inTwoPlaces are things that a text says in two places, such as a right that one command takes
 // and another gives.
 var inTwoPlaces = []struct {
-	first, second *screen
+	first, second *regex.Screen
 	invariant     Invariant
 }{
 	{replicationRight, changesACL, PrivilegeEscalation},
@@ -145,7 +149,7 @@ var inTwoPlaces = []struct {
 // windowsTogether judges what a text says in two places.
 func (r *reading) windowsTogether(text string) {
 	for _, pair := range inTwoPlaces {
-		if pair.first.matches(text) && pair.second.matches(text) {
+		if pair.first.Matches(text) && pair.second.Matches(text) {
 			r.breaks(pair.invariant)
 		}
 	}
@@ -154,14 +158,14 @@ func (r *reading) windowsTogether(text string) {
 // losesEvery judges a pipeline that lists everything of a kind that others work with, and loses
 // each of it. Where something picks, or what is listed is on its way out, nobody knows.
 func (r *reading) losesEvery(text string) {
-	if !r.spend(costScreen*len(text)) || !strings.Contains(text, "get-") || !losesMany.matches(text) || !r.spend(costSearch*len(text)) {
+	if !r.spend(costScreen*len(text)) || !strings.Contains(text, "get-") || !losesMany.Matches(text) || !r.spend(costSearch*len(text)) {
 		return
 	}
 	for _, m := range listedInto.FindAllStringSubmatch(text[:min(len(text), maxWritten)], maxPlaces) {
 		text = strings.NewReplacer("$"+m[1]+" |", m[2]+" |", "$"+m[1]+"|", m[2]+" |", "in $"+m[1]+")", "in "+m[2]+")").Replace(text)
 	}
 	for line := range strings.Lines(text) {
-		for _, every := range []*expression{everyListed, everyLooped} {
+		for _, every := range []*regex.Expression{everyListed, everyLooped} {
 			if m := every.FindStringSubmatch(line); m != nil && !waning.MatchString(m[1]) {
 				r.breaks(DestructiveOperation)
 			}
@@ -172,15 +176,15 @@ func (r *reading) losesEvery(text string) {
 var (
 	// everyListed is a listing that picks nothing, behind which each of it is lost; everyLooped is a
 	// loop over one, and listedInto keeps one in a variable.
-	everyListed = newExpression(`\bget-` + managedNouns + `\b(` + picksNothing + `)\s*\)?\s*\|\s*(?:(?:foreach-object|foreach|%)\s*\{[^}]*?|(?:select|select-object|sort|sort-object)\s[^|]*\|\s*)?` + losesOne)
-	everyLooped = newExpression(`\bforeach\s*\(\s*\$\w+ in \(?get-` + managedNouns + `\b(` + picksNothing + `)\s*\)+\s*\{(?:[^}i]|i[^f])*?` + losesOne)
-	listedInto  = newExpression(`\$(\w+)\s*=\s*@?\(?(get-` + managedNouns + `\b` + picksNothing + `)\s*\)?\s*(?:[;\n]|$)`)
+	everyListed = regex.New(`\bget-` + managedNouns + `\b(` + picksNothing + `)\s*\)?\s*\|\s*(?:(?:foreach-object|foreach|%)\s*\{[^}]*?|(?:select|select-object|sort|sort-object)\s[^|]*\|\s*)?` + losesOne)
+	everyLooped = regex.New(`\bforeach\s*\(\s*\$\w+ in \(?get-` + managedNouns + `\b(` + picksNothing + `)\s*\)+\s*\{(?:[^}i]|i[^f])*?` + losesOne)
+	listedInto  = regex.New(`\$(\w+)\s*=\s*@?\(?(get-` + managedNouns + `\b` + picksNothing + `)\s*\)?\s*(?:[;\n]|$)`)
 
 	// losesMany finds what may lose something of an estate, which few scripts do.
-	losesMany = screenOf(losesOne)
+	losesMany = regex.ScreenOf(losesOne)
 
 	// waning is what a folder of a directory is called whose accounts are on their way out.
-	waning = newExpression(`leaver|disabled|inactive|stale|former|temp|test|lab\b|sandbox|staging|retired|decommission|obsolete|alt\b`)
+	waning = regex.New(`leaver|disabled|inactive|stale|former|temp|test|lab\b|sandbox|staging|retired|decommission|obsolete|alt\b`)
 )
 
 // managedNouns are the things that the commands of Windows work with and others need.

@@ -1,12 +1,16 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // collections judges what a program does to collections of documents: what its calls, with
 // values in their places, take away of all documents, and the commands that it hands to the
 // server.
 func (r *reading) collections(text string, sites []site) {
-	if !documentStore.matches(text) {
+	if !documentStore.Matches(text) {
 		return
 	}
 	for _, s := range sites {
@@ -52,21 +56,21 @@ func (r *reading) collections(text string, sites []site) {
 }
 
 var (
-	documentStore = newScreen(newExpression(`\bdb\s*[.\[]|getSiblingDB|getCollection|[mM]ongo|\bcollection\(|\.model\(|deleteMany|delete_many`))
+	documentStore = regex.NewScreen(regex.New(`\bdb\s*[.\[]|getSiblingDB|getCollection|[mM]ongo|\bcollection\(|\.model\(|deleteMany|delete_many`))
 	documentCalls = words("deleteMany delete_many updateMany update_many remove drop drop_collection runCommand adminCommand command bulkWrite bulk_write createUser grantRolesToUser updateUser dropUser dropAllUsers dropAllRoles renameCollection")
 	compactJSON   = strings.NewReplacer(" ", "", "\n", "", "\t", "", "'", "", `"`, "")
 
 	// everyDocument is a filter without spaces and quotes that every document passes.
-	everyDocument = newExpression(`^\{\}$|^\{(?:\$or:\[(?:.*,)?\{\}|\$and:\[(?:\{\},?)+\]\}|_id:\{\$(?:exists:(?:true|True|1)|ne:(?:null|None|undefined|0|-1)?|gte?:MinKey.*|lte?:MaxKey.*|nin:\[\])\}\}|\$expr:(?:true|True|1|\{\$eq:\[1,1\]\})\}|\$where:(?:true|1|return(?:true|1);?|function\(\)\{return(?:true|1);?\}|\(\)=>true)\}|\w+:(?:/\^?(?:\.\*)?\$?/|\{\$(?:in:\[/\^?(?:\.\*)?\$?/\]|regex:\^?(?:\.\*)?\$?)\})\})`)
+	everyDocument = regex.New(`^\{\}$|^\{(?:\$or:\[(?:.*,)?\{\}|\$and:\[(?:\{\},?)+\]\}|_id:\{\$(?:exists:(?:true|True|1)|ne:(?:null|None|undefined|0|-1)?|gte?:MinKey.*|lte?:MaxKey.*|nin:\[\])\}\}|\$expr:(?:true|True|1|\{\$eq:\[1,1\]\})\}|\$where:(?:true|1|return(?:true|1);?|function\(\)\{return(?:true|1);?\}|\(\)=>true)\}|\w+:(?:/\^?(?:\.\*)?\$?/|\{\$(?:in:\[/\^?(?:\.\*)?\$?/\]|regex:\^?(?:\.\*)?\$?)\})\})`)
 
-	oneCollection     = newExpression(`^db\b|getCollection\(|getSiblingDB\(|\bcollection\(`)
-	scratchCollection = newExpression(`(?i)(?:^|[.'"(\[_])(?:tmp|temp|test|scratch|staging|stg)(?:[._'"\d]|$)|_(?:tmp|temp|test|scratch|staging)(?:['".)\]]|$)`)
-	losingCommand     = newExpression(`^\{?(?:dropDatabase|shutdown|dropAllUsersFromDatabase|dropAllRolesFromDatabase|drop|dropUser|dropIndexes|replSetStepDown)\b|[{,](?:dropDatabase|shutdown|drop):|deletes:\[\{q:\{\}|(?:deleteMany|delete_many):\{filter:\{\}|DeleteMany\(\{\}`)
-	allRoles          = newExpression(`\b(?:root|dbOwner|userAdmin(?:AnyDatabase)?|dbAdminAnyDatabase|readWriteAnyDatabase|clusterAdmin|__system)\b`)
+	oneCollection     = regex.New(`^db\b|getCollection\(|getSiblingDB\(|\bcollection\(`)
+	scratchCollection = regex.New(`(?i)(?:^|[.'"(\[_])(?:tmp|temp|test|scratch|staging|stg)(?:[._'"\d]|$)|_(?:tmp|temp|test|scratch|staging)(?:['".)\]]|$)`)
+	losingCommand     = regex.New(`^\{?(?:dropDatabase|shutdown|dropAllUsersFromDatabase|dropAllRolesFromDatabase|drop|dropUser|dropIndexes|replSetStepDown)\b|[{,](?:dropDatabase|shutdown|drop):|deletes:\[\{q:\{\}|(?:deleteMany|delete_many):\{filter:\{\}|DeleteMany\(\{\}`)
+	allRoles          = regex.New(`\b(?:root|dbOwner|userAdmin(?:AnyDatabase)?|dbAdminAnyDatabase|readWriteAnyDatabase|clusterAdmin|__system)\b`)
 )
 
 // mongoProgram is how a program for MongoDB's shell begins.
-var mongoProgram = newExpression(`^\s*(?:(?:const|let|var)\s+\w+\s*=\s*)?(?:await\s+)?(?:db|rs|sh)\s*[.\[]|^\s*use\s+\w+[\s;]+db\.`)
+var mongoProgram = regex.New(`^\s*(?:(?:const|let|var)\s+\w+\s*=\s*)?(?:await\s+)?(?:db|rs|sh)\s*[.\[]|^\s*use\s+\w+[\s;]+db\.`)
 
 // vacuous reports whether a member of a filter holds for every document.
 func vacuous(l leaf) bool {

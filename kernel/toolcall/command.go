@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // command judges one simple command of a shell text.
@@ -340,7 +342,7 @@ func (s *shell) linksTo(target, link string) {
 	}
 }
 
-var drive = newExpression(`^[A-Za-z]:`)
+var drive = regex.New(`^[A-Za-z]:`)
 
 // asksForRights reports whether sudo only tells whether it would work and for what, by a command
 // that does nothing or by its own list.
@@ -348,7 +350,7 @@ func asksForRights(argv []string) bool {
 	return rightsQuestion.MatchString(strings.Join(argv[1:], " "))
 }
 
-var rightsQuestion = newExpression(`^(?:(?:-n|--non-interactive) (?:true|:)|(?:-n |--non-interactive )?(?:-l|-ll|-v|-k|-K|--list|--validate|--reset-timestamp))$`)
+var rightsQuestion = regex.New(`^(?:(?:-n|--non-interactive) (?:true|:)|(?:-n |--non-interactive )?(?:-l|-ll|-v|-k|-K|--list|--validate|--reset-timestamp))$`)
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 
@@ -369,8 +371,8 @@ func programName(name string) string {
 }
 
 var (
-	assignment  = newExpression(`^[A-Za-z_]\w*=`)
-	measurement = newExpression(`^[0-9.]+[smhdkMG]?$`)
+	assignment  = regex.New(`^[A-Za-z_]\w*=`)
+	measurement = regex.New(`^[0-9.]+[smhdkMG]?$`)
 )
 
 func unassigned(argv []string) []string {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Whoever looks after machines writes in the folders of the operating system: the settings of a
@@ -12,12 +14,12 @@ import (
 // names or records what was done is not among them.
 
 // serviceSettings are the settings of services, and served the files that a web server serves.
-var serviceSettings = newExpression(`^/etc/(?:` + strings.Join([]string{
+var serviceSettings = regex.New(`^/etc/(?:` + strings.Join([]string{
 	`(?:nginx|apache2|httpd|haproxy|varnish|traefik|keepalived|lighttpd|postgresql(?:-common)?|pgbouncer|mysql|mariadb|my\.cnf\.d|redis|memcached|mongodb?|rabbitmq|elasticsearch|opensearch|kibana|logstash|grafana|prometheus|alertmanager|loki|tempo|mimir|telegraf|influxdb|zabbix|collectd|chrony|php|php-fpm\.d|dovecot|postfix|named|bind|unbound|dnsmasq\.d|kea|netplan|sysctl\.d|logrotate\.d|fail2ban|containers|consul\.d|nomad\.d|mosquitto|tuned|multipath|lvm|snmp|samba|fonts|X11|vim|default/grub\.d|letsencrypt/renewal|iscsi|nut|pgbackrest|patroni|etcd|minio|clickhouse-server|cassandra|kafka|zookeeper|neo4j|solr|tomcat\d*|openvpn/ccd)/[\w@.+-]+(?:/[\w@.+-]+){0,4}`, //nolint:misspell // Mosquitto is a broker of messages
 	`(?:fstab|hostname|timezone|localtime|locale\.(?:gen|conf)|default/(?:locale|keyboard)|sysctl\.conf|logrotate\.conf|my\.cnf|mongod\.conf|redis\.conf|memcached\.conf|chrony\.conf|ntp\.conf|dnsmasq\.conf|haproxy\.cfg|multipath\.conf|docker/daemon\.json|containerd/config\.toml|adjtime|nanorc|vconsole\.conf|dhcpcd\.conf|dhcp/dhcpd\.conf)`,
 }, "|") + `)$`)
 
-var served = newExpression(`^/(?:var/www|srv/www|usr/share/nginx/html)/[\w@.+-]+(?:/[\w@.+ -]+)*/?$`)
+var served = regex.New(`^/(?:var/www|srv/www|usr/share/nginx/html)/[\w@.+-]+(?:/[\w@.+ -]+)*/?$`)
 
 // isConfiguration reports whether a file, named plainly and without a pattern, is one of them.
 func isConfiguration(name string) bool {
@@ -26,7 +28,7 @@ func isConfiguration(name string) bool {
 
 // installed is a program that is put where those of the machine's owner lie. One with the name of
 // a command of the system would run in its place.
-var installed = newExpression(`^/usr/local/(?:bin|sbin|lib|share|etc|libexec)/[\w][\w@.+-]*(?:/[\w@.+-]+)*/?$`)
+var installed = regex.New(`^/usr/local/(?:bin|sbin|lib|share|etc|libexec)/[\w][\w@.+-]*(?:/[\w@.+-]+)*/?$`)
 
 var systemCommands = words("sh bash zsh dash sudo su doas ls cat cp mv rm ps top kill ssh sshd scp sftp login passwd id whoami who w last find grep awk sed tar gzip curl wget git python python3 perl ruby node npm pip pip3 env systemctl service cron crontab at journalctl netstat ss ip ifconfig iptables mount df du chmod chown ln mkdir which man less more vi vim nano apt apt-get dnf yum dpkg rpm gpg openssl make gcc docker kubectl test true false echo printf date hostname uname")
 
@@ -43,7 +45,7 @@ var knownHost = regexp.MustCompile(`^(?:127\.\d+\.\d+\.\d+|::1|10\.\d+\.\d+\.\d+
 var hardenedLogin = regexp.MustCompile(`^(?:PermitRootLogin (?:no|prohibit-password)|(?:PasswordAuthentication|KbdInteractiveAuthentication|ChallengeResponseAuthentication|PermitEmptyPasswords|X11Forwarding|AllowTcpForwarding|AllowAgentForwarding|PermitTunnel|PermitUserEnvironment|GatewayPorts) no|PubkeyAuthentication yes|MaxAuthTries [1-6]|MaxSessions \d|LoginGraceTime \d{1,2}|ClientAlive(?:Interval|CountMax) \d+|(?:AllowGroups|AllowUsers|DenyUsers|DenyGroups) [\w -]+|LogLevel (?:VERBOSE|INFO)|UsePAM yes|(?:Ciphers|MACs|KexAlgorithms) [\w@.,-]+)$`)
 
 // rotation finds the scripts that the rotation of logs runs.
-var rotation = newExpression(`(?s)\b(?:prerotate|postrotate|firstaction|lastaction|preremove)\b\s*\n(.*?)\n\s*endscript\b`)
+var rotation = regex.New(`(?s)\b(?:prerotate|postrotate|firstaction|lastaction|preremove)\b\s*\n(.*?)\n\s*endscript\b`)
 
 // rotationCommands are the commands in the settings of logrotate.
 func rotationCommands(text string) []string {

@@ -4,10 +4,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // credentialFile names the files that hold keys, tokens and passwords.
-var credentialFile = newExpression(`(?i)(?:^|/)(?:` + strings.Join([]string{
+var credentialFile = regex.New(`(?i)(?:^|/)(?:` + strings.Join([]string{
 	`\.ssh(?:/(?:id_[a-z0-9_]+|identity|authorized_keys|\*)?)?$`,
 	`id_(?:rsa|dsa|ecdsa|ed25519)$`,
 	`\.env(?:\.[a-z0-9_-]+)*$`,
@@ -48,13 +50,13 @@ var credentialFile = newExpression(`(?i)(?:^|/)(?:` + strings.Join([]string{
 }, "|") + `)`)
 
 // sampleFile names the files of the same look that hold none.
-var sampleFile = newExpression(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
+var sampleFile = regex.New(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
 
 // secretFiles are the files in which programs keep logins, and those of credentials.
-var secretFiles = newScreen(savedLogins, credentialFile)
+var secretFiles = regex.NewScreen(savedLogins, credentialFile)
 
 func isCredentialFile(name string) bool {
-	found := secretFiles.matching(name, false)
+	found := secretFiles.Matching(name, false)
 	return found&1 != 0 || found&2 != 0 && !sampleFile.MatchString(name) || matchesCredential(name)
 }
 
@@ -103,7 +105,7 @@ var neverReads = words("source . ls ll stat file chmod chown touch mkdir rm unli
 func (s *shell) credentials(name string, argv []string) {
 	switch {
 	case s.let != wholeText:
-	case name == "printenv" && (len(argv) == 1 || secretName.matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
+	case name == "printenv" && (len(argv) == 1 || secretName.Matches(strings.Join(argv, " "))), name == "set" && len(argv) == 1, name == "env" && len(argv) == 1:
 		s.breaks(CredentialAccess)
 	}
 	if neverReads[name] || name == "sed" && editsInPlace(argv) || name == "openssl" && opensNothing.MatchString(strings.Join(argv[1:], " ")) {
@@ -153,10 +155,10 @@ func ownSecrets(argv []string, n int) bool {
 var handsOverFile = words("--env-file --env-files --password-file --passphrase-file --vault-password-file --vault-pass-file -pass -passin -passout --key --cert --cacert --tlskey --tlscert --ssl-key --ssl-cert --sslkey --sslcert --private-key --identity --identity-file --kubeconfig --key-file --cert-file --keyfile --certfile --client-key --client-certificate --from-env-file")
 
 // printsEnvironment is what prints the settings of a program that is started with them.
-var printsEnvironment = newExpression(`(?:^|[\s;&|/])(?:env|printenv|set|export|declare)(?:[\s;&|]|$)|environ`)
+var printsEnvironment = regex.New(`(?:^|[\s;&|/])(?:env|printenv|set|export|declare)(?:[\s;&|]|$)|environ`)
 
 // opensNothing is what openssl tells of a key or a certificate without the key.
-var opensNothing = newExpression(`^(?:(?:x509|req|crl|rsa|pkey|ec) (?:.* )?-noout\b|verify\b|s_client\b)`)
+var opensNothing = regex.New(`^(?:(?:x509|req|crl|rsa|pkey|ec) (?:.* )?-noout\b|verify\b|s_client\b)`)
 
 // packsCredentials judges what tar packs from the folders that it goes to.
 func (s *shell) packsCredentials(argv []string) {
@@ -214,8 +216,8 @@ func hunts(name string, argv []string) bool {
 }
 
 var (
-	secretPattern = newExpression(`(?i)passw|secret|api.?key|token|akia|private.?key|begin.{0,20}key|credential|aws_`)
-	wideFolder    = newExpression(`^(?:/|~|/(?:home|root|etc|Users|var|opt|srv|proc|mnt)(?:/[^/]*)?|/home/[^/]+|\.\./\.\.(?:/.*)?)$`)
+	secretPattern = regex.New(`(?i)passw|secret|api.?key|token|akia|private.?key|begin.{0,20}key|credential|aws_`)
+	wideFolder    = regex.New(`^(?:/|~|/(?:home|root|etc|Users|var|opt|srv|proc|mnt)(?:/[^/]*)?|/home/[^/]+|\.\./\.\.(?:/.*)?)$`)
 )
 
 // searches judges a tool that searches files: for secrets in folders beyond the
@@ -249,8 +251,8 @@ func (r *reading) searches(leaves []leaf) {
 
 // What takes the records themselves away in the languages of their searches.
 var (
-	splunkDeletes = newExpression(`\|\s*delete\s*(?:$|\|)`)
-	kustoDrops    = newExpression(`^\s*\.(?:drop|purge|clear|delete)\b`)
+	splunkDeletes = regex.New(`\|\s*delete\s*(?:$|\|)`)
+	kustoDrops    = regex.New(`^\s*\.(?:drop|purge|clear|delete)\b`)
 )
 
 var searchKeys = words("pattern query regex regexp glob include search text term expression content")
@@ -307,10 +309,10 @@ var credentialCommands = byCommand(
 )
 
 // secretName is what a variable is called when it holds a secret.
-var secretName = newScreen(newExpression(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`))
+var secretName = regex.NewScreen(regex.New(`(?i)(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)(?:_|$|[^a-zA-Z0-9])`))
 
 // secret finds values that are keys or tokens by their published formats.
-var secret = screenOf(
+var secret = regex.ScreenOf(
 	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,
 	`\bgh[pousr]_[A-Za-z0-9]{36,}`,
 	`\bgithub_pat_[A-Za-z0-9_]{40,}`,

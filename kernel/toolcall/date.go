@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A day as a text names it. The year is 0 where it is left out.
@@ -17,11 +19,11 @@ func (d day) same(e day) bool {
 // dateForms are the ways to write a date: 2026-12-18, 18.12.2026, 12/18/2026, 18 December
 // 2026, December 18th, 13DEC, 12月18日. Of a span such as "12 to 15 June" both days count.
 var (
-	yearFirst  = newExpression(`\b(\d{4})[-./](\d{1,2})[-./](\d{1,2})`)
-	yearLast   = newExpression(`\b(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d{2})\b`)
-	dayFirst   = newExpression(`(?:\b(\d{1,2})(?:st|nd|rd|th)?\.?(?: ?(?:to|and|until|till|bis|und|al|y|e|au|et|a|do|i|-|–) ?))?\b(\d{1,2})(?:st|nd|rd|th|er|º)?\.?(?: (?:of the|of|del|de) | ?)(\pL{3,})\.?,?(?: (?:de |del )?(\d{4}))?`)
-	monthFirst = newExpression(`(\pL{3,})\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`)
-	monthSigns = newExpression(`(?:(\d{4}) ?[年년] ?)?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]`)
+	yearFirst  = regex.New(`\b(\d{4})[-./](\d{1,2})[-./](\d{1,2})`)
+	yearLast   = regex.New(`\b(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d{2})\b`)
+	dayFirst   = regex.New(`(?:\b(\d{1,2})(?:st|nd|rd|th)?\.?(?: ?(?:to|and|until|till|bis|und|al|y|e|au|et|a|do|i|-|–) ?))?\b(\d{1,2})(?:st|nd|rd|th|er|º)?\.?(?: (?:of the|of|del|de) | ?)(\pL{3,})\.?,?(?: (?:de |del )?(\d{4}))?`)
+	monthFirst = regex.New(`(\pL{3,})\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`)
+	monthSigns = regex.New(`(?:(\d{4}) ?[年년] ?)?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]`)
 )
 
 // months lists the names and abbreviations of months: English, German, French, Spanish,

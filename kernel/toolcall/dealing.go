@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Tools for daily work have no language: the words of their names, of the members that say
@@ -157,10 +158,10 @@ func (d *dealing) meantAll() bool { return d.meant(allWords...) }
 var allWords = strings.Fields("all every everything everyone everybody each entire whole alle allen alles jeder jede jeden sämtliche gesamte ganze tous toutes tout chaque todos todas todo cada tutti tutte tutto ogni alla alle allemaal wszystkie wszystkich")
 
 // everyOne is what a member says that means all there are.
-var everyOne = newExpression(`^(?i:all|any|every(?:one|body|thing)?|\*|\*\.\*|\*:\*|%|\{\}|true|1 ?= ?1|/|\.\*|group\.all\w*|all[-_ ][\w -]+)$|\{\{\s*range\(|\brange\(\d`)
+var everyOne = regex.New(`^(?i:all|any|every(?:one|body|thing)?|\*|\*\.\*|\*:\*|%|\{\}|true|1 ?= ?1|/|\.\*|group\.all\w*|all[-_ ][\w -]+)$|\{\{\s*range\(|\brange\(\d`)
 
 // pickKeys are the members that pick the things that a call is about.
-var pickKeys = newExpression(`^(?:\w*ids?|uuids?|guids?|keys?|names?|emails?|filter\w*|query|q|where|selectors?|selection|criteria|condition\w*|items?|records?|rows?|ranges?|cells?|search\w*|list|scope|targets?|object\w*|entit\w*|members?|accounts?|users?|customers?|orders?|payments|recipients|charges|monitors?|loopover|foreach|applyto|all)$`)
+var pickKeys = regex.New(`^(?:\w*ids?|uuids?|guids?|keys?|names?|emails?|filter\w*|query|q|where|selectors?|selection|criteria|condition\w*|items?|records?|rows?|ranges?|cells?|search\w*|list|scope|targets?|object\w*|entit\w*|members?|accounts?|users?|customers?|orders?|payments|recipients|charges|monitors?|loopover|foreach|applyto|all)$`)
 
 // picks reports whether a member picks the things that a call is about, and everything whether
 // it picks all there are.
@@ -171,7 +172,7 @@ func (l leaf) everything() bool {
 }
 
 // everyMail is a search in a mailbox that finds all of it.
-var everyMail = newExpression(`(?i)^\s*(?:(?:in:(?:anywhere|all|mail|inbox|\*)|is:(?:any|all)|older_than:0\w?|newer_than:\d{2,}y|after:(?:19\d\d|200\d)\S*|before:20[3-9]\d\S*|larger:[01]\w?|size:[01]\w?|smaller:\d+[gG]\w?|from:\*|to:\*|subject:\*|received[<>]=\d{4}-\S+|\*|or|and)(?:\s+|$))+$`)
+var everyMail = regex.New(`(?i)^\s*(?:(?:in:(?:anywhere|all|mail|inbox|\*)|is:(?:any|all)|older_than:0\w?|newer_than:\d{2,}y|after:(?:19\d\d|200\d)\S*|before:20[3-9]\d\S*|larger:[01]\w?|size:[01]\w?|smaller:\d+[gG]\w?|from:\*|to:\*|subject:\*|received[<>]=\d{4}-\S+|\*|or|and)(?:\s+|$))+$`)
 
 // isYes and isNo are the ways to switch something.
 func isYes(value string) bool { return yesNo[strings.ToLower(value)] == 1 }
@@ -191,8 +192,8 @@ func (l leaf) unheard() bool {
 }
 
 var (
-	silentKey = newExpression(`^(?:suppress|skip|disable|mute|hide|no)(?:all)?(?:notifications?|notices?|emails?|alerts?|notify|invitations?)$|^(?:silent(?:ly)?|stealth|hidden|hidefromuser)$`)
-	noticeKey = newExpression(`^(?:send|notify)(?:notifications?\w*|invitations?|vendor|employee|payee|customer|owner|user|email)?$|^(?:announce|notification|playannouncement|tone)$`)
+	silentKey = regex.New(`^(?:suppress|skip|disable|mute|hide|no)(?:all)?(?:notifications?|notices?|emails?|alerts?|notify|invitations?)$|^(?:silent(?:ly)?|stealth|hidden|hidefromuser)$`)
+	noticeKey = regex.New(`^(?:send|notify)(?:notifications?\w*|invitations?|vendor|employee|payee|customer|owner|user|email)?$|^(?:announce|notification|playannouncement|tone)$`)
 )
 
 // amountOf is a number in a member, or 0.
@@ -215,11 +216,11 @@ func (r *reading) elsewhere(address string) bool {
 func addressesOf(text string) []string { return addressesIn(text, maxRedirects) }
 
 var (
-	ownNetwork = newExpression(`(?:^|\.)(?:corp|intern|internal|intranet|lan|office)\.`)
+	ownNetwork = regex.New(`(?:^|\.)(?:corp|intern|internal|intranet|lan|office)\.`)
 
 	// privateMailbox is a mailbox that anybody can open, at a provider of them.
-	privateMailbox = newExpression(`(?i)@(?:[\w-]+\.)*(?:gmail|googlemail|outlook|hotmail|live|yahoo|ymail|gmx|web|aol|icloud|proton(?:mail)?|pm|tutanota|tuta|mail|yandex|zoho|t-online|freenet|free-?mail|mailbox|posteo|hushmail|mailinator|guerrillamail|tempmail|orange|libero|qq|163)\.[a-z.]{2,12}$`)
+	privateMailbox = regex.New(`(?i)@(?:[\w-]+\.)*(?:gmail|googlemail|outlook|hotmail|live|yahoo|ymail|gmx|web|aol|icloud|proton(?:mail)?|pm|tutanota|tuta|mail|yandex|zoho|t-online|freenet|free-?mail|mailbox|posteo|hushmail|mailinator|guerrillamail|tempmail|orange|libero|qq|163)\.[a-z.]{2,12}$`)
 
 	// delicate is what concerns persons, money or secrets, in the languages of offices.
-	delicate = newExpression(`(?i)salar|payroll|gehalt|gehaelt|gehält|lohn|personal(?:akt|daten|file)|employee|mitarbeiter|patient|diagnos|medical|krank|befund|health|mandat|mandant|klient|clients?(?:[ _/.-]|$)|contract|vertrag|vertraeg|(?:^|[^a-z])(?:hr|kyc|id|ids|tax)(?:[^a-z]|$)|passport|ausweis|reisepass|steuer|bank|iban|konto|konten|account(?:s|ing)|invoice|rechnung|buchung|fibu|finan[cz]|student|schueler|schüler|noten|grades|zeugnis|complaint|beschwerde|legal|recht|confidential|vertraulich|geheim|secret|kunden|customer|geburt|birth|versicher|insur|audit|vorstand|board|strateg`)
+	delicate = regex.New(`(?i)salar|payroll|gehalt|gehaelt|gehält|lohn|personal(?:akt|daten|file)|employee|mitarbeiter|patient|diagnos|medical|krank|befund|health|mandat|mandant|klient|clients?(?:[ _/.-]|$)|contract|vertrag|vertraeg|(?:^|[^a-z])(?:hr|kyc|id|ids|tax)(?:[^a-z]|$)|passport|ausweis|reisepass|steuer|bank|iban|konto|konten|account(?:s|ing)|invoice|rechnung|buchung|fibu|finan[cz]|student|schueler|schüler|noten|grades|zeugnis|complaint|beschwerde|legal|recht|confidential|vertraulich|geheim|secret|kunden|customer|geburt|birth|versicher|insur|audit|vorstand|board|strateg`)
 )

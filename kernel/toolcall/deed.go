@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A deed is what a call does, in words that texts can be compared with.
@@ -48,14 +49,14 @@ const (
 )
 
 var (
-	mailboxes    = newExpression(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
-	accounts     = newExpression(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
-	dates        = newExpression(`\b\d{4}-\d\d?-\d\d?\b|\b\d\d?:\d\d\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b`)
-	webAddresses = newExpression(`(?i)\b(?:https?|ftp)://|\bwww\.|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn|de|uk|fr|es|it|ch|eu)\b`)
-	filePaths    = newExpression(`^[~.]?/?[\w@.-]+(?:/[\w@. -]+)+/?$|^[~/][\w./-]*$|^[\w-]+(?: [\w-]+)*\.[A-Za-z]\w{0,5}$`)
-	namesFile    = newExpression(`[\w-]+/[\w./-]+|\b[\w-]+\.(?:txt|md|pdf|csv|json|ya?ml|py|go|js|ts|docx?|xlsx?|html?|log|sql|sh|toml|ini|conf|png|jpe?g|zip)\b`)
-	handles      = newExpression(`(?:^|\s)[@#]\w`)
-	ids          = newExpression(`\d{3,}|^[A-Za-z]+[-_]?\d+$`)
+	mailboxes    = regex.New(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
+	accounts     = regex.New(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
+	dates        = regex.New(`\b\d{4}-\d\d?-\d\d?\b|\b\d\d?:\d\d\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b`)
+	webAddresses = regex.New(`(?i)\b(?:https?|ftp)://|\bwww\.|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn|de|uk|fr|es|it|ch|eu)\b`)
+	filePaths    = regex.New(`^[~.]?/?[\w@.-]+(?:/[\w@. -]+)+/?$|^[~/][\w./-]*$|^[\w-]+(?: [\w-]+)*\.[A-Za-z]\w{0,5}$`)
+	namesFile    = regex.New(`[\w-]+/[\w./-]+|\b[\w-]+\.(?:txt|md|pdf|csv|json|ya?ml|py|go|js|ts|docx?|xlsx?|html?|log|sql|sh|toml|ini|conf|png|jpe?g|zip)\b`)
+	handles      = regex.New(`(?:^|\s)[@#]\w`)
+	ids          = regex.New(`\d{3,}|^[A-Za-z]+[-_]?\d+$`)
 )
 
 func kindOf(key, text string, as role) kind {
@@ -86,7 +87,7 @@ func kindOf(key, text string, as role) kind {
 	return plain
 }
 
-var quantities = newExpression(`^-?\d{1,3}(?:\.\d+)?$`)
+var quantities = regex.New(`^-?\d{1,3}(?:\.\d+)?$`)
 
 // names reports whether a text names a value of a kind.
 func (p passage) names(k kind) bool {
@@ -213,7 +214,7 @@ var everywhere = words("com net org www http https gmail yahoo outlook hotmail m
 // within takes the addresses and accounts that a longer text names.
 func (d *deed) within(text string, quoted bool) {
 	text = text[:min(len(text), maxWithin)]
-	for k, pattern := range map[kind]*expression{mailbox: mailboxes, account: accounts, address: links} {
+	for k, pattern := range map[kind]*regex.Expression{mailbox: mailboxes, account: accounts, address: links} {
 		for _, m := range pattern.FindAllString(text, 8) {
 			d.values = append(d.values, value{form: foldText(strings.TrimRight(m, ".,;:!?)")), kind: k, quoted: quoted})
 		}
@@ -222,16 +223,16 @@ func (d *deed) within(text string, quoted bool) {
 }
 
 // codes are the numbers, files and quoted words of a command or a query.
-var codes = newExpression(`\b\d{3,}\b|[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]{2,4}\b`)
+var codes = regex.New(`\b\d{3,}\b|[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]{2,4}\b`)
 
 // maxWithin bounds the text in which addresses and accounts are looked for.
 const maxWithin = 16 << 10
 
-var links = newExpression(`(?i)\bhttps?://[^\s"'<>]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn)\b`)
+var links = regex.New(`(?i)\bhttps?://[^\s"'<>]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|io|example|dev|site|shop|co|me|app|info|biz|xyz|ru|cn)\b`)
 
 // command adds the acts of a command line.
 func (d *deed) command(text string) {
-	for _, part := range between.compiled().Split(text, 8) {
+	for _, part := range between.Regexp().Split(text, 8) {
 		f := strings.Fields(part)
 		for _, w := range f[:min(len(f), 2)] {
 			d.acts |= englishActs[strings.ToLower(w)] | commandActs[strings.ToLower(w)]

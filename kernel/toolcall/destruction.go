@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // destroys finds the commands whose effect cannot be taken back.
@@ -50,7 +52,7 @@ func (s *shell) destroys(name string, argv []string) {
 // snapshotVolume is a snapshot of a volume by its name.
 const snapshotVolume = `(?:-y |-f |--yes |--force )*(?:/dev/)?[\w-]+/(?:[\w-]+[-_])?snap(?:shot)?[-_]?[\w-]*`
 
-var oldSnapshot = newExpression(`^` + snapshotVolume + `$`)
+var oldSnapshot = regex.New(`^` + snapshotVolume + `$`)
 
 // endsOne reports whether a client of a cloud ends one thing that is made anew in a moment: a key, a
 // role of one account, a lease, a place behind a load balancer, a machine that is stopped, images of
@@ -69,7 +71,7 @@ var singleEndings = byCommand(
 )
 
 // containerHome is where images keep the program that they are made for.
-var containerHome = newExpression(`^/(?:app|workspace|workspaces|code|usr/src/app)$`)
+var containerHome = regex.New(`^/(?:app|workspace|workspaces|code|usr/src/app)$`)
 
 // irreversibleCommands are those of whole systems.
 var irreversibleCommands = byCommand(
@@ -171,12 +173,12 @@ func (s *shell) removes(names []string) {
 // anew.
 func isCache(p string) bool { return cacheFolder.MatchString(p) && !strings.Contains(p, "..") }
 
-var cacheFolder = newExpression(`^(?:~|/(?:home|Users)/[\w.-]+|/Library|/volume\d+|C:/Windows)/(?:[\w. -]+/)*(?:[Cc]aches?|@tmp|DerivedData|SoftwareDistribution/Download)(?:/[\w.* -]+)*/?\*?$`)
+var cacheFolder = regex.New(`^(?:~|/(?:home|Users)/[\w.-]+|/Library|/volume\d+|C:/Windows)/(?:[\w. -]+/)*(?:[Cc]aches?|@tmp|DerivedData|SoftwareDistribution/Download)(?:/[\w.* -]+)*/?\*?$`)
 
 // vital names what a machine or a person cannot lose: the root, the folders
 // directly below it but temporary ones, the system's folders at any depth, and
 // homes as a whole.
-var vital = newExpression(`^(?:` + strings.Join([]string{
+var vital = regex.New(`^(?:` + strings.Join([]string{
 	`/[*.?]*`,
 	`/(?:bin|boot|dev|etc|lib|lib32|lib64|proc|root|sbin|sys|usr|System|Library|Applications|Windows)(?:/.*)?`,
 	`/(?:home|Users|var|opt|srv|mnt|media|run|data|app|backups?)(?:/[*]*)?`,
@@ -218,7 +220,7 @@ func vitalPattern(p string) bool {
 // rootFolders are the folders below the root that a machine or a person needs.
 var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
 
-var device = newExpression(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d|` + unknownText + `$)`)
+var device = regex.New(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d|` + unknownText + `$)`)
 
 func isDevice(p string) bool { return device.MatchString(p) }
 

@@ -1,5 +1,7 @@
 package toolcall
 
+import "github.com/caddy-lex/lex/kernel/toolcall/regex"
+
 // Who rules a directory is changed in few ways: a seat in one of its ruling groups (ATT&CK
 // T1098.007), an identifier of one in somebody's history (T1134.005), the right to copy all
 // passwords (T1003.006), the right to act as others (T1558), a policy that all machines obey
@@ -92,7 +94,7 @@ var directoryLosses = byCommand(
 
 // replicationRight is one of the rights by which a domain controller copies all passwords, as the
 // schema of Active Directory numbers them.
-var replicationRight = screenOf(`1131f6a[acd]-9c07-11d1-f79f-00c04fc2dcd2`, `89e95b76-444d-4c62-991a-0facbeda640c`, `replicating directory changes|ds-replication-get-changes`)
+var replicationRight = regex.ScreenOf(`1131f6a[acd]-9c07-11d1-f79f-00c04fc2dcd2`, `89e95b76-444d-4c62-991a-0facbeda640c`, `replicating directory changes|ds-replication-get-changes`)
 
 // changesACL is what gives somebody a right on an object of a directory.
-var changesACL = screenOf(`\.addaccessrule\(`, `\bset-acl\b`, `\bcommitchanges\(`, `\badd-(?:domainobjectacl|objectacl|adpermission)\b`, `\bdsacls\b.*/g\b`)
+var changesACL = regex.ScreenOf(`\.addaccessrule\(`, `\bset-acl\b`, `\bcommitchanges\(`, `\badd-(?:domainobjectacl|objectacl|adpermission)\b`, `\bdsacls\b.*/g\b`)

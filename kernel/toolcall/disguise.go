@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // undisguised writes an observation as it looks: without invisible characters, and with
@@ -39,7 +41,7 @@ var visible = newFolding(func(s string) string {
 	}, norm.NFC.String(s))
 })
 
-var mixedWord = newExpression(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
+var mixedWord = regex.New(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
 
 // decoded reads what an observation has in base64, in hexadecimal digits, as escapes, in
 // ROT13 or backwards. Nobody hides an honest instruction.
@@ -87,7 +89,7 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 
 // apart finds words that are spelt with spaces between their letters, and more of them
 // between words.
-var apart = newExpression(`(?:[\pL\d] ){3}[\pL\d](?: |$|\W)`)
+var apart = regex.New(`(?:[\pL\d] ){3}[\pL\d](?: |$|\W)`)
 
 // together takes the single spaces between letters out.
 func together(line string) string {
@@ -99,7 +101,7 @@ func together(line string) string {
 	})
 }
 
-var gaps = newExpression(` +`)
+var gaps = regex.New(` +`)
 
 // everyday are words that nearly every English sentence has some of.
 const everyday = "the and to of in for it this all with send please from you your my a is are"

@@ -1,5 +1,7 @@
 package toolcall
 
+import "github.com/caddy-lex/lex/kernel/toolcall/regex"
+
 // Windows keeps the secrets of its accounts in known places: the database of the directory and
 // the hives of the registry (ATT&CK T1003.002 and .003), the memory of lsass (T1003.001),
 // policies (T1552.006), DPAPI's keys (T1555), tickets (T1558.003), keys of certificates
@@ -48,6 +50,6 @@ var dumpedSecrets = byCommand(
 // ticketRequest asks for the ticket of a service, whose key is made of a password, and
 // manyAccounts finds the accounts that have one.
 var (
-	ticketRequest = screenOf(`kerberosrequestorsecuritytoken`)
-	manyAccounts  = screenOf(`serviceprincipalname\s*[=-]`, `findall\(`, `get-aduser\b`, `setspn\b.*-q\s+\*/\*`, `getrequest\(`)
+	ticketRequest = regex.ScreenOf(`kerberosrequestorsecuritytoken`)
+	manyAccounts  = regex.ScreenOf(`serviceprincipalname\s*[=-]`, `findall\(`, `get-aduser\b`, `setspn\b.*-q\s+\*/\*`, `getrequest\(`)
 )

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // dynamic reads the SQL that a statement builds and runs: DO $$…$$, EXEC('…'),
@@ -59,7 +61,7 @@ func (r *reading) dynamic(s []token) bool {
 		if !r.spend(costQuery * len(text)) {
 			return true
 		}
-		if !sqlVerb.matches(text) {
+		if !sqlVerb.Matches(text) {
 			continue
 		}
 		if strings.HasSuffix(text, " ") {
@@ -135,7 +137,7 @@ func filled(format string, values []string) string {
 	})
 }
 
-var formatPlace = newExpression(`%(?:\d\$)?[-\d]*[SIL]|\{\}`)
+var formatPlace = regex.New(`%(?:\d\$)?[-\d]*[SIL]|\{\}`)
 
 // payeeChange reports whether a change replaces the account that somebody is paid to, or the
 // password of a login, of more rows than a key picks.
@@ -195,15 +197,15 @@ func byKey(s []token) bool {
 }
 
 var (
-	paidTo        = newExpression(`^(?:\w+_)?(?:IBAN|BIC|SWIFT(?:_CODE)?|BANK_?ACCOUNT\w*|ACCOUNT_?(?:NUMBER|NO)|ROUTING_?(?:NUMBER|NO)|SORT_?CODE|PAYOUT_?(?:ACCOUNT|ADDRESS|EMAIL|METHOD)|WALLET(?:_?ADDRESS)?|PAYPAL(?:_?EMAIL)?|KONTO\w*|PASSWORD(?:_?HASH|_?DIGEST)?|PASSWD|MFA_?SECRET|TOTP_?SECRET)$`)
-	pickingColumn = newExpression(`^(?:\w*_)?(?:ID|UUID|GUID|EMAIL|NO|NUMBER|CODE|IBAN|KEY|REF|NAME|USERNAME|LOGIN|SLUG|SKU|OID|PK)$|^\w+ID$`)
+	paidTo        = regex.New(`^(?:\w+_)?(?:IBAN|BIC|SWIFT(?:_CODE)?|BANK_?ACCOUNT\w*|ACCOUNT_?(?:NUMBER|NO)|ROUTING_?(?:NUMBER|NO)|SORT_?CODE|PAYOUT_?(?:ACCOUNT|ADDRESS|EMAIL|METHOD)|WALLET(?:_?ADDRESS)?|PAYPAL(?:_?EMAIL)?|KONTO\w*|PASSWORD(?:_?HASH|_?DIGEST)?|PASSWD|MFA_?SECRET|TOTP_?SECRET)$`)
+	pickingColumn = regex.New(`^(?:\w*_)?(?:ID|UUID|GUID|EMAIL|NO|NUMBER|CODE|IBAN|KEY|REF|NAME|USERNAME|LOGIN|SLUG|SKU|OID|PK)$|^\w+ID$`)
 )
 
 // unnamed stands for a name that a program makes.
 const unnamed = "unnamed"
 
 // servedFile is a file that a server would run or show.
-var servedFile = newExpression(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|sh|py|pl|rb|so)$|^/(?:var/www|srv|usr|opt|root|home/[^/]+/\.)`)
+var servedFile = regex.New(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|sh|py|pl|rb|so)$|^/(?:var/www|srv|usr|opt|root|home/[^/]+/\.)`)
 
 // leadsOut reports whether a name that a query reads lies outside the database's own
 // folder.
@@ -225,10 +227,10 @@ func unquoted(literal string) string {
 
 // workspaceData are files of data in the workspace. A server would not read or write there: it
 // takes only whole paths.
-var workspaceData = newExpression(`(?i)^(?:\./)?\w[\w-]*(?:/[\w*-]+)*\.(?:csv|tsv|parquet|jsonl?|arrow)$`)
+var workspaceData = regex.New(`(?i)^(?:\./)?\w[\w-]*(?:/[\w*-]+)*\.(?:csv|tsv|parquet|jsonl?|arrow)$`)
 
 // loadedObject is an object of a cloud's store, which a warehouse loads by its own rights.
-var loadedObject = newExpression(`^(?i)(?:s3|gs|gcs|azure|abfss?|wasbs?)://[\w.-]+/`)
+var loadedObject = regex.New(`^(?i)(?:s3|gs|gcs|azure|abfss?|wasbs?)://[\w.-]+/`)
 
 // leavesDatabase finds statements that read or write files, load code, or make an
 // account that may do anything.
@@ -375,7 +377,7 @@ func (r *reading) losesScratch(s []token, made map[string]bool) bool {
 }
 
 // keepsDays takes away the binary logs that are older than some days.
-var keepsDays = newExpression(`^ ?PURGE BINARY LOGS BEFORE (?:NOW ?\( ?\)|CURRENT_TIMESTAMP|CURDATE ?\( ?\)) - INTERVAL (?:[3-9]|[1-9]\d+) DAY ?$`)
+var keepsDays = regex.New(`^ ?PURGE BINARY LOGS BEFORE (?:NOW ?\( ?\)|CURRENT_TIMESTAMP|CURDATE ?\( ?\)) - INTERVAL (?:[3-9]|[1-9]\d+) DAY ?$`)
 
 // isScratch reports whether a name, of a table in a schema perhaps, says that what it names may
 // be lost.
@@ -383,7 +385,7 @@ func isScratch(name string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "."), scratchName.MatchString)
 }
 
-var scratchName = newExpression(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST|DEMO|UAT|QA|TST|SBX|PLAYGROUND|DUMMY|DENEME)_|(?:TEMP|STG|STAGING|SCRATCH|PLAYGROUND|UAT|DEMO|TST|SBX)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST|DEMO|UAT|QA|TST|SBX|PLAYGROUND|DUMMY|DENEME)\d*$|^(?:PR|MR|CI)_?\d+(?:_|$)|^(?:REVIEW_?APP|PREVIEW|SANDBOX|JEST|PYTEST)(?:_|$)|_(?:PREVIEW|SANDBOX|PR_?\d+)$`)
+var scratchName = regex.New(`^(?:#|TMP|(?:TEMP|STG|STAGING|SCRATCH|TEST|DEMO|UAT|QA|TST|SBX|PLAYGROUND|DUMMY|DENEME)_|(?:TEMP|STG|STAGING|SCRATCH|PLAYGROUND|UAT|DEMO|TST|SBX)$)|_(?:TMP|TEMP|STG|STAGING|SCRATCH|TEST|DEMO|UAT|QA|TST|SBX|PLAYGROUND|DUMMY|DENEME)\d*$|^(?:PR|MR|CI)_?\d+(?:_|$)|^(?:REVIEW_?APP|PREVIEW|SANDBOX|JEST|PYTEST)(?:_|$)|_(?:PREVIEW|SANDBOX|PR_?\d+)$`)
 
 // temporaries lists the tables that the statements make for themselves.
 func temporaries(all [][]token) map[string]bool {

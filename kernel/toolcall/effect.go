@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // effectOf returns what a tool does to the world, and whether what it does is grave and
@@ -303,7 +304,7 @@ var (
 	sendingCommand = words("mail sendmail mutt scp sftp rsync ssh nc ncat netcat telnet ftp twine gsutil s3cmd rclone")
 	erasing        = words("rm shred dd mkfs truncate del erase userdel remove-item")
 	readingGit     = words("status log diff show branch blame grep remote describe rev-parse ls-files shortlog reflog")
-	between        = newExpression(`[;|&\n]+`)
+	between        = regex.New(`[;|&\n]+`)
 )
 
 // effectOfCommand reads the first word of every command. It is no parser: what it
@@ -319,7 +320,7 @@ func effectOfCommand(text string) (e kernel.ToolEffect, grave bool) {
 	if redirects.MatchString(text) {
 		e = kernel.ToolWrites
 	}
-	for _, part := range between.compiled().Split(text, -1) {
+	for _, part := range between.Regexp().Split(text, -1) {
 		one, hard := effectOfOneCommand(strings.Fields(strings.ToLower(part)))
 		e, grave = worse(e, one), grave || hard
 	}
@@ -327,7 +328,7 @@ func effectOfCommand(text string) (e kernel.ToolEffect, grave bool) {
 }
 
 // redirects finds output that goes to a file, which neither 2>&1 nor >/dev/null is.
-var redirects = newExpression(`>>?\s*(?:[^&\s/>]|/(?:[^d]|d[^e]))`)
+var redirects = regex.New(`>>?\s*(?:[^&\s/>]|/(?:[^d]|d[^e]))`)
 
 func effectOfOneCommand(f []string) (e kernel.ToolEffect, grave bool) {
 	for len(f) > 1 && (f[0] == "sudo" || f[0] == "time" || f[0] == "nohup" || strings.Contains(f[0], "=")) {
@@ -364,7 +365,7 @@ func effectOfOneCommand(f []string) (e kernel.ToolEffect, grave bool) {
 	return kernel.ToolOther, false
 }
 
-var sentByCurl = newExpression(` (?:-d|--data\S*|-f|--form|-t|--upload-file|--post-\S+|--body-\S+|-x ?(?:post|put|patch|delete)|--request[= ](?:post|put|patch|delete))\b`)
+var sentByCurl = regex.New(` (?:-d|--data\S*|-f|--form|-t|--upload-file|--post-\S+|--body-\S+|-x ?(?:post|put|patch|delete)|--request[= ](?:post|put|patch|delete))\b`)
 
 func effectOfGit(f []string) (e kernel.ToolEffect, grave bool) {
 	switch {
@@ -393,9 +394,9 @@ func effectOfCode(text string) kernel.ToolEffect {
 }
 
 var (
-	imports    = newExpression(`(?m)(?:^|;)\s*(?:import|from)\s+(\w+)`)
+	imports    = regex.New(`(?m)(?:^|;)\s*(?:import|from)\s+(\w+)`)
 	computes   = words("math cmath statistics datetime calendar re json collections itertools functools fractions decimal random string numpy sympy pandas scipy time operator textwrap heapq bisect typing dataclasses")
-	reachesOut = newExpression(`\b(?:open|exec|eval|compile|__import__|input|system|popen|spawn|fetch|require|write|save|to_csv|to_excel|to_sql|to_json|to_pickle|read_\w+|load|dump|remove|unlink|rename|mkdir|connect|request|requests|urlopen|socket|subprocess|getattr|setattr|globals|locals|builtins|Deno|process|fs|XMLHttpRequest)\b\s*[(.]|__|import\s*\(`)
+	reachesOut = regex.New(`\b(?:open|exec|eval|compile|__import__|input|system|popen|spawn|fetch|require|write|save|to_csv|to_excel|to_sql|to_json|to_pickle|read_\w+|load|dump|remove|unlink|rename|mkdir|connect|request|requests|urlopen|socket|subprocess|getattr|setattr|globals|locals|builtins|Deno|process|fs|XMLHttpRequest)\b\s*[(.]|__|import\s*\(`)
 )
 
 // effectOfQuery reads the verbs of SQL. A question to a search engine has none.
@@ -405,7 +406,7 @@ func effectOfQuery(text string) (e kernel.ToolEffect, grave bool) {
 		if len(f) == 0 {
 			continue
 		}
-		if m := changingSQL.compiled().FindString(part); m != "" && (f[0] == "with" || f[0] == "explain") {
+		if m := changingSQL.Regexp().FindString(part); m != "" && (f[0] == "with" || f[0] == "explain") {
 			f[0] = strings.ToLower(m)
 		}
 		switch f[0] {
@@ -421,8 +422,8 @@ func effectOfQuery(text string) (e kernel.ToolEffect, grave bool) {
 }
 
 var (
-	sqlComments = newExpression(`--[^\n]*|/\*.*?\*/`)
-	changingSQL = newExpression(`(?i)\b(?:delete|update|insert)\b`)
+	sqlComments = regex.New(`--[^\n]*|/\*.*?\*/`)
+	changingSQL = regex.New(`(?i)\b(?:delete|update|insert)\b`)
 )
 
 // nameWords splits a name where its parts meet, in order and in lower case: send_email,

@@ -1,37 +1,41 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // embeddedRules are texts that another program runs or obeys: an office, a browser, a parser,
 // a loader of models. A sign finds the few texts that a judge has to read.
 var embeddedRules = []struct {
-	sign  *expression
+	sign  *regex.Expression
 	judge func(r *reading, text string)
 	short bool // it is a program, which is followed no further than others
 }{
-	{newExpression(`(?i)\bCreateObject\s*\(|\bShell\s*[("]|\bShellExecute|URLDownloadToFile|\bKill\s+[^\n]{0,200}\*|\.DeleteF(?:older|ile)\b|\bRegisterXLL\b|XMLHTTP|winmgmts`), (*reading).macro, false},
-	{newExpression(`(?i)(?:cmd|powershell|pwsh|mshta|msexcel|rundll32|regsvr32|wscript|cscript|certutil|bitsadmin)(?:\.exe)?'?\s*\||\bDDE(?:AUTO)?\b|=\s*(?:CALL|EXEC|REGISTER|WEBSERVICE|IMPORT(?:XML|DATA|HTML|FEED)|IMAGE|HYPERLINK)\s*\(|\bWeb\.Contents\s*\(`), (*reading).formula, false},
-	{newExpression(`(?i)<!ENTITY\s|<xi:include\s|attachedTemplate|document\(\s*['"]file:`), (*reading).externalEntity, false},
-	{newExpression(`(?i)microsoft[\\/ ]{0,2}(?:word[\\/ ]{0,2}startup|excel[\\/ ]{0,2}xlstart|addins|templates|outlook)|\bxlstart\b|normal\.dotm|personal\.xlsb|vbaproject\.otm|libreoffice/\S{0,40}(?:basic|scripts)`), (*reading).officeStart, false},
-	{newExpression(`(?i)read_pickle|pickle\.load|joblib\.load|torch\.load|dill\.load|cloudpickle\.load|allow_pickle|unsafe_load|load_model|readRDS|\bsource\s*\(\s*(?:url\()?['"]https?:|\bsource_url\s*\(|yaml\.load|skops|\.load_module\(|\bsource\s*\(\s*url`), (*reading).loadedModel, true},
-	{newExpression(`(?i)\b(?:plugin|theme|extension|module|addon|add-on|labextension)s?[ :_-]+(?:install|add|update|load)|install[-_ ]?(?:plugin|extension|module|theme|addon|add-on)|\bpluginUrl\b`), (*reading).pluginCommand, false},
-	{newExpression(`(?i)(?:chrome|edge|brave|opera|vivaldi|chromium)://(?:password|settings/(?:password|autofill|payment)|wallet)|about:(?:logins|preferences#privacy-logins)|(?:passwords\.google\.com|account\.microsoft\.com/\S*passwords)`), (*reading).passwordPage, false},
-	{newExpression(`document\.cookie|(?:local|session)Storage|\bindexedDB\b|type=\\?["']?password|addEventListener\(\s*['"]key`), (*reading).pageSecrets, true},
-	{newExpression(`(?i)readdir|listdir|scandir|os\.walk|\.i?glob\(|rglob|iterdir|Dir\.glob|Dir\[|read_sql|fetchall\(|getDataRange|getValues\(|findMany|fetch_all|createReadStream|openByName`), (*reading).postedRecords, true},
-	{newExpression(`(?i)\bxxd\b|\bbase(?:32|64)\b|\bod\s+-|hexdump|\.hex\(\)|hexlify|b(?:16|32|64)encode|toString\(['"](?:hex|base64)|ToBase64String|BitConverter|bin2hex|unpack\(?['"]H`), (*reading).nameTunnel, true},
-	{newExpression(`\bgit\b[^\n]*\bpush\b`), (*reading).pushedData, true},
-	{newExpression(`@"?\$\{?\w|@\{\}|(?:-T|--upload-file)\s+"?(?:\$|\{\})`), (*reading).uploadLoop, true},
-	{newExpression(`\bDELETE\b`), (*reading).deletingLoop, true},
-	{newExpression(`(?i)<script\b|\son(?:error|load|click|mouseover|focus|submit)\s*=`), (*reading).soldPage, true},
-	{newExpression(`(?i)emptyRecycleBin|\bdelete\s*\(?\s*\[\s*SELECT`), (*reading).wipesOrg, false},
+	{regex.New(`(?i)\bCreateObject\s*\(|\bShell\s*[("]|\bShellExecute|URLDownloadToFile|\bKill\s+[^\n]{0,200}\*|\.DeleteF(?:older|ile)\b|\bRegisterXLL\b|XMLHTTP|winmgmts`), (*reading).macro, false},
+	{regex.New(`(?i)(?:cmd|powershell|pwsh|mshta|msexcel|rundll32|regsvr32|wscript|cscript|certutil|bitsadmin)(?:\.exe)?'?\s*\||\bDDE(?:AUTO)?\b|=\s*(?:CALL|EXEC|REGISTER|WEBSERVICE|IMPORT(?:XML|DATA|HTML|FEED)|IMAGE|HYPERLINK)\s*\(|\bWeb\.Contents\s*\(`), (*reading).formula, false},
+	{regex.New(`(?i)<!ENTITY\s|<xi:include\s|attachedTemplate|document\(\s*['"]file:`), (*reading).externalEntity, false},
+	{regex.New(`(?i)microsoft[\\/ ]{0,2}(?:word[\\/ ]{0,2}startup|excel[\\/ ]{0,2}xlstart|addins|templates|outlook)|\bxlstart\b|normal\.dotm|personal\.xlsb|vbaproject\.otm|libreoffice/\S{0,40}(?:basic|scripts)`), (*reading).officeStart, false},
+	{regex.New(`(?i)read_pickle|pickle\.load|joblib\.load|torch\.load|dill\.load|cloudpickle\.load|allow_pickle|unsafe_load|load_model|readRDS|\bsource\s*\(\s*(?:url\()?['"]https?:|\bsource_url\s*\(|yaml\.load|skops|\.load_module\(|\bsource\s*\(\s*url`), (*reading).loadedModel, true},
+	{regex.New(`(?i)\b(?:plugin|theme|extension|module|addon|add-on|labextension)s?[ :_-]+(?:install|add|update|load)|install[-_ ]?(?:plugin|extension|module|theme|addon|add-on)|\bpluginUrl\b`), (*reading).pluginCommand, false},
+	{regex.New(`(?i)(?:chrome|edge|brave|opera|vivaldi|chromium)://(?:password|settings/(?:password|autofill|payment)|wallet)|about:(?:logins|preferences#privacy-logins)|(?:passwords\.google\.com|account\.microsoft\.com/\S*passwords)`), (*reading).passwordPage, false},
+	{regex.New(`document\.cookie|(?:local|session)Storage|\bindexedDB\b|type=\\?["']?password|addEventListener\(\s*['"]key`), (*reading).pageSecrets, true},
+	{regex.New(`(?i)readdir|listdir|scandir|os\.walk|\.i?glob\(|rglob|iterdir|Dir\.glob|Dir\[|read_sql|fetchall\(|getDataRange|getValues\(|findMany|fetch_all|createReadStream|openByName`), (*reading).postedRecords, true},
+	{regex.New(`(?i)\bxxd\b|\bbase(?:32|64)\b|\bod\s+-|hexdump|\.hex\(\)|hexlify|b(?:16|32|64)encode|toString\(['"](?:hex|base64)|ToBase64String|BitConverter|bin2hex|unpack\(?['"]H`), (*reading).nameTunnel, true},
+	{regex.New(`\bgit\b[^\n]*\bpush\b`), (*reading).pushedData, true},
+	{regex.New(`@"?\$\{?\w|@\{\}|(?:-T|--upload-file)\s+"?(?:\$|\{\})`), (*reading).uploadLoop, true},
+	{regex.New(`\bDELETE\b`), (*reading).deletingLoop, true},
+	{regex.New(`(?i)<script\b|\son(?:error|load|click|mouseover|focus|submit)\s*=`), (*reading).soldPage, true},
+	{regex.New(`(?i)emptyRecycleBin|\bdelete\s*\(?\s*\[\s*SELECT`), (*reading).wipesOrg, false},
 }
 
-var embeddedScreen = func() *screen {
-	var signs []*expression
+var embeddedScreen = func() *regex.Screen {
+	var signs []*regex.Expression
 	for _, rule := range embeddedRules {
 		signs = append(signs, rule.sign)
 	}
-	return newScreen(signs...)
+	return regex.NewScreen(signs...)
 }()
 
 // embedded judges a text by what the programs will do that read it.
@@ -39,7 +43,7 @@ func (r *reading) embedded(text string) {
 	if !r.spend(costScreen * len(text)) {
 		return
 	}
-	found := embeddedScreen.matching(text, false)
+	found := embeddedScreen.Matching(text, false)
 	for i, rule := range embeddedRules {
 		if found&(1<<i) != 0 && (!rule.short || len(text) <= maxFollowed) && r.spend(costSearch*len(text)) {
 			rule.judge(r, text)
@@ -73,4 +77,4 @@ func (r *reading) onlySays(l leaf, written string) bool {
 }
 
 // officeFile is what an office, a sheet or a parser of XML opens.
-var officeFile = newExpression(`(?i)\.(?:csv|tsv|tab|slk|iqy|dif|prn|xls[xmb]?|ods|fods|xml|xsd|xslt?|svg|xhtml|dtd|rels|docx?|docm|dot[mx]?|rtf|odt|fodt|bas|cls|frm|vb[as]?|xba|xlam?|edi)$`)
+var officeFile = regex.New(`(?i)\.(?:csv|tsv|tab|slk|iqy|dif|prn|xls[xmb]?|ods|fods|xml|xsd|xslt?|svg|xhtml|dtd|rels|docx?|docm|dot[mx]?|rtf|odt|fodt|bas|cls|frm|vb[as]?|xba|xlam?|edi)$`)

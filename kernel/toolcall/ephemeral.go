@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Ephemeral is what was made to be lost: the environment of a pull request, the database of the
@@ -12,8 +14,8 @@ import (
 
 // ephemeralName matches the name of such a thing, and inUse that of one which is not.
 var (
-	ephemeralName = newExpression(`(?i)(?:^|[-_./:=@])(?:pr[-_]?\d+|mr[-_]?\d+|pull-?\d+|ci-?\d+|(?:ci|build)-?caches?|run-?\d+|restore-?(?:drill|test)s?|drill|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|sbx|playground|throwaway|disposable|dummy|poc|demo|spike|experiment|e2e|tmp|temp|tst|(?:load|perf|stress|smoke|restore|integration|migration|soak|bench|pen|dr|failover|user|ab|a-b)?[-_]?tests?|testing|loadgen|benchmarks?|jest|pytest|deneme|spielwiese|wegwerf|essai|prueba)(?:[-_./:@]|\d*$)`)
-	inUse         = newExpression(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
+	ephemeralName = regex.New(`(?i)(?:^|[-_./:=@])(?:pr[-_]?\d+|mr[-_]?\d+|pull-?\d+|ci-?\d+|(?:ci|build)-?caches?|run-?\d+|restore-?(?:drill|test)s?|drill|preview|previews|review|review-?apps?|ephemeral|scratch|sandbox|sbx|playground|throwaway|disposable|dummy|poc|demo|spike|experiment|e2e|tmp|temp|tst|(?:load|perf|stress|smoke|restore|integration|migration|soak|bench|pen|dr|failover|user|ab|a-b)?[-_]?tests?|testing|loadgen|benchmarks?|jest|pytest|deneme|spielwiese|wegwerf|essai|prueba)(?:[-_./:@]|\d*$)`)
+	inUse         = regex.New(`(?i)(?:^|[-_./:=@\s])(?:prod|prd|production|live|main|master|release|staging|core|shared|customers?|billing|payments?|backups?)(?:[-_./:@\s\d]|$)`)
 )
 
 func isEphemeral(name string) bool {
@@ -51,7 +53,7 @@ func (s *shell) onEphemeral(argv []string) bool {
 }
 
 // wholeCluster is what no namespace of a cluster holds, wherever its command says it works.
-var wholeCluster = newExpression(`^(?:kubectl|oc|k) (?:.* )?delete (?:\S*,)?(?:ns|namespaces?|nodes?|no|pv|persistentvolumes?|crds?|customresourcedefinitions?|clusterroles?|clusterrolebindings?|storageclass(?:es)?|sc|projects?)(?:[ /,]|$)`)
+var wholeCluster = regex.New(`^(?:kubectl|oc|k) (?:.* )?delete (?:\S*,)?(?:ns|namespaces?|nodes?|no|pv|persistentvolumes?|crds?|customresourcedefinitions?|clusterroles?|clusterrolebindings?|storageclass(?:es)?|sc|projects?)(?:[ /,]|$)`)
 
 // scopeFlags say in which environment a command of a client works, or what it is about.
 var scopeFlags = words("-n --namespace -s --stack --stack-name --stack-id -g --resource-group --workspace -w -e --env --environment --app -a")
@@ -100,8 +102,8 @@ func (s *shell) inTests(argv []string) bool {
 
 var (
 	environmentNames = strings.Fields("RAILS_ENV RACK_ENV NODE_ENV MIX_ENV APP_ENV FLASK_ENV DJANGO_ENV DJANGO_SETTINGS_MODULE ENVIRONMENT ENV")
-	testEnvironment  = newExpression(`(?i)(?:^|[._-])(?:tests?(?:ing)?|dev(?:elopment)?|local)$|^ci$`)
-	testFlag         = newExpression(`(?:^| )(?:--env(?:ironment)?[= ]|--settings[= ]\S*[._]|-e )(?:test|testing|ci|dev|development|local)(?: |$)`)
+	testEnvironment  = regex.New(`(?i)(?:^|[._-])(?:tests?(?:ing)?|dev(?:elopment)?|local)$|^ci$`)
+	testFlag         = regex.New(`(?:^| )(?:--env(?:ironment)?[= ]|--settings[= ]\S*[._]|-e )(?:test|testing|ci|dev|development|local)(?: |$)`)
 )
 
 // triesOut reports whether the user says that the database which a framework makes anew is one of
@@ -119,8 +121,8 @@ func (s *shell) triesOut(argv []string) bool {
 }
 
 var (
-	otherServer = newExpression(`(?i)://|\bprod|--(?:url|database-url|db-url|remote|linked|host|schema|config|context|target)\b|\bstaging\b`)
-	ownDatabase = newExpression(`(?i)\b(?:dev|development|local(?:host|e|en|es)?|lokale?[nrs]?|test|my|meine?|seed|sandbox|scratch)\b.{0,30}(?:\bdb\b|database|datenbank|base|banco|base de d|data|schema|postgres|mysql|sqlite|supabase|prisma)|(?:\bdb\b|database|datenbank|schema).{0,20}\b(?:local|lokal|dev|test)`)
+	otherServer = regex.New(`(?i)://|\bprod|--(?:url|database-url|db-url|remote|linked|host|schema|config|context|target)\b|\bstaging\b`)
+	ownDatabase = regex.New(`(?i)\b(?:dev|development|local(?:host|e|en|es)?|lokale?[nrs]?|test|my|meine?|seed|sandbox|scratch)\b.{0,30}(?:\bdb\b|database|datenbank|base|banco|base de d|data|schema|postgres|mysql|sqlite|supabase|prisma)|(?:\bdb\b|database|datenbank|schema).{0,20}\b(?:local|lokal|dev|test)`)
 )
 
 // isTestDatabase reports whether the address or name of a database is of one that tests or a
@@ -146,11 +148,11 @@ func isTestDatabase(address string) bool {
 }
 
 var (
-	databaseAddress = newExpression(`^\w+(?:\+\w+)?://(?:[^@/\s]*@)?(\[[^\]]*\]|[^:/\s]*)(?::\d+)?/([\w-]+)`)
-	ownDatabaseHost = newExpression(`(?i)^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis|(?:[\w.-]*[-_.])?(?:tst|test|dev|uat|qa|stage|stg|demo|sandbox|sbx|lab|preprod)\d*(?:[-_.][\w.-]*)?)$`)
-	namesServer     = newExpression(`(?i)(?:^|[&;])(?:host|hostaddr|server|servername|dbname|database|service)=`) // another than the address
-	databaseFile    = newExpression(`\.(?:db|sqlite3?|duckdb)$`)
-	developmentName = newExpression(`(?i)(?:^|[-_])(?:dev|development|local|uat|qa|tst|demo|stage|stg|staging|playground|training|schulung)\d*(?:$|[-_](?:db|mysql|mariadb|postgres|pg|mongo|redis|mssql|sql|warehouse|dwh)\w*$)|^(?:stage|staging|dev|test|tst|uat|qa|demo)[-_](?:db|mysql|mariadb|postgres|pg|mongo|redis|mssql|sql|warehouse|dwh)\w*$`)
+	databaseAddress = regex.New(`^\w+(?:\+\w+)?://(?:[^@/\s]*@)?(\[[^\]]*\]|[^:/\s]*)(?::\d+)?/([\w-]+)`)
+	ownDatabaseHost = regex.New(`(?i)^(?:localhost|127\.0\.0\.1|\[::1\]|db|database|postgres|postgresql|mysql|mariadb|mongo|redis|(?:[\w.-]*[-_.])?(?:tst|test|dev|uat|qa|stage|stg|demo|sandbox|sbx|lab|preprod)\d*(?:[-_.][\w.-]*)?)$`)
+	namesServer     = regex.New(`(?i)(?:^|[&;])(?:host|hostaddr|server|servername|dbname|database|service)=`) // another than the address
+	databaseFile    = regex.New(`\.(?:db|sqlite3?|duckdb)$`)
+	developmentName = regex.New(`(?i)(?:^|[-_])(?:dev|development|local|uat|qa|tst|demo|stage|stg|staging|playground|training|schulung)\d*(?:$|[-_](?:db|mysql|mariadb|postgres|pg|mongo|redis|mssql|sql|warehouse|dwh)\w*$)|^(?:stage|staging|dev|test|tst|uat|qa|demo)[-_](?:db|mysql|mariadb|postgres|pg|mongo|redis|mssql|sql|warehouse|dwh)\w*$`)
 )
 
 // onTests reports whether a call says of the database that it works on that it is one of tests:
@@ -189,7 +191,7 @@ var (
 	serverKeys = words("connect host hostname server servername serverinstance cluster instance")
 
 	// testPlace is a server, or an instance of a database, that is there for tests by its name.
-	testPlace = newExpression(`(?i)^(?:[\w.-]*[-_.]|[a-z]{0,4}sql|dw|dwh|db|ora)?(?:tst|test|dev|uat|qa|ci|stg|sbx|sandbox)\d*(?:db|sql)?\d*(?:[-_.\\][\w.-]*)?$`)
+	testPlace = regex.New(`(?i)^(?:[\w.-]*[-_.]|[a-z]{0,4}sql|dw|dwh|db|ora)?(?:tst|test|dev|uat|qa|ci|stg|sbx|sandbox)\d*(?:db|sql)?\d*(?:[-_.\\][\w.-]*)?$`)
 )
 
 // isTestPlace reports whether a server is there for tests.
@@ -270,4 +272,4 @@ var ownSchema = words("public dbo main")
 // it may connect to another one by itself.
 func (r *reading) staysInTests(text string) bool { return r.testing && !connects.MatchString(text) }
 
-var connects = newExpression(`(?i)://|\bconnect\w*\s*\(|\b(?:new\s+)?\w*(?:client|connection|pool|mongo|engine)\s*\(|getSiblingDB|getMongo|\buse\s+\w|environ|getenv|process\.env`)
+var connects = regex.New(`(?i)://|\bconnect\w*\s*\(|\b(?:new\s+)?\w*(?:client|connection|pool|mongo|engine)\s*\(|getSiblingDB|getMongo|\buse\s+\w|environ|getenv|process\.env`)

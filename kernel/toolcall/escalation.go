@@ -2,27 +2,29 @@ package toolcall
 
 import (
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // accountFile names the files that say who may do what on a machine.
-var accountFile = newScreen(newExpression(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
+var accountFile = regex.NewScreen(regex.New(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
 
 func isAccountFile(name string) bool {
-	return accountFile.matches(name) || standsForAny(name, accountFiles)
+	return accountFile.Matches(name) || standsForAny(name, accountFiles)
 }
 
 var accountFiles = cutPaths("etc/sudoers etc/passwd etc/shadow etc/group etc/doas.conf etc/ssh/sshd_config")
 
 // escapeFile names the files by which a kernel is told what to start outside of a container.
-var escapeFile = newExpression(`(?:^|/)(?:release_agent|notify_on_release|core_pattern|uevent_helper|sysrq-trigger)$|^/proc/sys/(?:kernel/modprobe|fs/binfmt_misc/.*)$|^/proc/(?:1|\d+)/root/`)
+var escapeFile = regex.New(`(?:^|/)(?:release_agent|notify_on_release|core_pattern|uevent_helper|sysrq-trigger)$|^/proc/sys/(?:kernel/modprobe|fs/binfmt_misc/.*)$|^/proc/(?:1|\d+)/root/`)
 
 // otherRoot is the root that another process sees, which for the first is the machine's.
-var otherRoot = newExpression(`/proc/\d+/root(?:/|$)`)
+var otherRoot = regex.New(`/proc/\d+/root(?:/|$)`)
 
 // escalation judges a command that would gain rights.
 func (s *shell) escalation(name string, argv []string) {
 	if givesRoles[name] {
-		if line := strings.Join(argv, " "); adminRole.matches(line) && grantsRole.MatchString(line) {
+		if line := strings.Join(argv, " "); adminRole.Matches(line) && grantsRole.MatchString(line) {
 			s.breaks(PrivilegeEscalation)
 		}
 	}
@@ -39,12 +41,12 @@ func (s *shell) bindsLowPorts(argv []string) bool {
 	return len(argv) == 3 && lowPorts.MatchString(argv[1]) && !strings.Contains(argv[2], "..") && plainFolder.MatchString(s.resolve(argv[2]))
 }
 
-var lowPorts = newExpression(`^(?i:cap_net_bind_service)[=+]+[eip]+$`)
+var lowPorts = regex.New(`^(?i:cap_net_bind_service)[=+]+[eip]+$`)
 
-var setID = newExpression(`^(?:(?:[ugoa]*[-+=][rwxXst]*,)*[ugoa]*[+=][rwxXt]*s[rwxXst]*(?:,[ugoa]*[-+=][rwxXst]*)*|0?[2467][0-7]{3})$`)
+var setID = regex.New(`^(?:(?:[ugoa]*[-+=][rwxXst]*,)*[ugoa]*[+=][rwxXt]*s[rwxXst]*(?:,[ugoa]*[-+=][rwxXst]*)*|0?[2467][0-7]{3})$`)
 
 // worldWritable is a mode that lets everybody write.
-var worldWritable = newExpression(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
+var worldWritable = regex.New(`^(?:0?[0-7]{2}[2367]|[ug]*[oa][ugoa]*[+=][rx]*w.*|\+[rx]*w.*)$`)
 
 // modes finds set-user-id bits and system files opened to everybody.
 func (s *shell) modes(argv []string) {
@@ -100,8 +102,8 @@ var escalationCommands = byCommand(
 var givesRoles = words("kubectl oc aws gcloud az gsutil gh terraform")
 
 var (
-	adminRole  = newScreen(newExpression(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`))
-	grantsRole = newExpression(`\b(?:create|apply|attach-\S+-policy|put-\S+-policy|add-iam-policy-binding|bind|patch|set-iam-policy)\b`)
+	adminRole  = regex.NewScreen(regex.New(`(?i)\b(?:cluster-admin|AdministratorAccess|roles/(?:owner|editor|iam\.securityAdmin)|system:masters|roles/(?:iam|resourcemanager)\.\S*[aA]dmin)\b`))
+	grantsRole = regex.New(`\b(?:create|apply|attach-\S+-policy|put-\S+-policy|add-iam-policy-binding|bind|patch|set-iam-policy)\b`)
 )
 
 // setting judges a scalar by its name: some tools gain rights, or lose their
@@ -112,7 +114,7 @@ func (r *reading) setting(l leaf) {
 	switch {
 	case on && (l.key == "privileged" || l.key == "hostpid" || l.key == "hostnetwork" || l.key == "allowprivilegeescalation"):
 		r.breaks(PrivilegeEscalation)
-	case (l.key == "role" || l.key == "roleref" || l.key == "clusterrole" || l.key == "policyarn" || l.key == "name" && l.above.roleRef) && adminRole.matches(l.value):
+	case (l.key == "role" || l.key == "roleref" || l.key == "clusterrole" || l.key == "policyarn" || l.key == "name" && l.above.roleRef) && adminRole.Matches(l.value):
 		r.breaks(PrivilegeEscalation)
 	case on && loosens.MatchString(l.key), off && guards.MatchString(l.key):
 		r.breaks(ConstraintTampering)

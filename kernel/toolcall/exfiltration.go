@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // packedSecret reports whether the query or the path of an address carries, in base64
@@ -16,7 +18,7 @@ func (r *reading) packedSecret(text string) bool {
 	}
 	for _, m := range packedData.FindAllString(text, maxRedirects) {
 		for _, raw := range unpackedForms(m) {
-			if secret.matches(raw) || namedSecret.MatchString(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
+			if secret.Matches(raw) || namedSecret.MatchString(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
 				return true
 			}
 		}
@@ -29,7 +31,7 @@ func (r *reading) packedSecret(text string) bool {
 }
 
 // namedSecret is a secret beside its name, as files of settings have it.
-var namedSecret = newExpression(`(?i)(?:^|[^a-z0-9])(?:[a-z0-9]{1,20}[_-]){0,4}(?:password|passwd|secret|(?:access|refresh|auth|session|bearer)[_-]?token|(?:api|access|deploy|private|secret|signing)[_-]?key|credentials?)(?:[_-][a-z0-9]{1,20})?\s?[=:]\s?[^\s=&]{6,}|\bAKIA[A-Z0-9]|\bsecret[-_]access[-_]key`)
+var namedSecret = regex.New(`(?i)(?:^|[^a-z0-9])(?:[a-z0-9]{1,20}[_-]){0,4}(?:password|passwd|secret|(?:access|refresh|auth|session|bearer)[_-]?token|(?:api|access|deploy|private|secret|signing)[_-]?key|credentials?)(?:[_-][a-z0-9]{1,20})?\s?[=:]\s?[^\s=&]{6,}|\bAKIA[A-Z0-9]|\bsecret[-_]access[-_]key`)
 
 // carriedByMail judges a file of others, or one that is called like what nobody sends about,
 // that goes with a message or an upload to somebody whom the user did not name.
@@ -55,11 +57,11 @@ func (r *reading) carriedByMail(leaves []leaf) {
 
 var (
 	attachedKeys = words("attachment attachments attach attached attachmentpath attachmentpaths attachmenturl upload media document documents")
-	shownFile    = newExpression(`(?i)\.(?:png|jpe?g|svg|gif|webp|html?|md)$`)
-	guardedName  = newExpression(`(?i)payroll|salar(?:y|ies)|\biban|_iban|customers?\b|customers?[_.-]|clients?[_.-]|passport|\bssn|password|secret|credential|\bbackups?/|[_.-](?:dump|backup)\b|\.(?:sql|dump|bak|pst|kdbx|sqlite3?|db|mdb)(?:\.\w+)?$|patients?|medical|/hr/|employees|tax[_-]?returns?|bank[_-]|cards?[_-]|contracts?/`)
+	shownFile    = regex.New(`(?i)\.(?:png|jpe?g|svg|gif|webp|html?|md)$`)
+	guardedName  = regex.New(`(?i)payroll|salar(?:y|ies)|\biban|_iban|customers?\b|customers?[_.-]|clients?[_.-]|passport|\bssn|password|secret|credential|\bbackups?/|[_.-](?:dump|backup)\b|\.(?:sql|dump|bak|pst|kdbx|sqlite3?|db|mdb)(?:\.\w+)?$|patients?|medical|/hr/|employees|tax[_-]?returns?|bank[_-]|cards?[_-]|contracts?/`)
 )
 
-var packedData = newExpression(`[A-Za-z0-9+_-]{16,}={0,2}`)
+var packedData = regex.New(`[A-Za-z0-9+_-]{16,}={0,2}`)
 
 // unpackedForms are the readable texts that a value may stand for.
 func unpackedForms(value string) []string {
@@ -91,7 +93,7 @@ func (r *reading) handsOverLogin(leaves []leaf) {
 		}
 		for _, packed := range packedData.FindAllString(l.value, maxRedirects) {
 			for _, raw := range unpackedForms(packed) {
-				if secret.matches(raw) || namedSecret.MatchString(raw) {
+				if secret.Matches(raw) || namedSecret.MatchString(raw) {
 					r.breaks(DataExfiltration)
 				}
 			}
@@ -101,14 +103,14 @@ func (r *reading) handsOverLogin(leaves []leaf) {
 
 var (
 	// toldLogin is a name to log in with, and the password behind it.
-	toldLogin    = newExpression(`(?i)\b(?:user(?:name)?|login|log-in|account|admin|benutzer(?:name)?|utilisateur|usuario)\b\s*(?:name\b)?\s*(?:is|lautet|:|=)?\s*["']?[\w.@+-]{2,60}["']?[\s,;/|]{1,4}(?:(?:and|und|et|with|mit)\s+)?(?:the\s+)?(?:pass(?:word|wort|wd|e)?|pw|pwd|kennwort|contraseña)\b\s*(?:is|lautet|:|=)?\s*["']?([^\s"'<>,]{7,64})`)
-	realPassword = newExpression(`\d.*[^\w.]|[^\w.].*\d|[A-Z].*\d.*[a-z]|[a-z].*\d.*[A-Z]|[A-Z].*[a-z].*\d`)
+	toldLogin    = regex.New(`(?i)\b(?:user(?:name)?|login|log-in|account|admin|benutzer(?:name)?|utilisateur|usuario)\b\s*(?:name\b)?\s*(?:is|lautet|:|=)?\s*["']?[\w.@+-]{2,60}["']?[\s,;/|]{1,4}(?:(?:and|und|et|with|mit)\s+)?(?:the\s+)?(?:pass(?:word|wort|wd|e)?|pw|pwd|kennwort|contraseña)\b\s*(?:is|lautet|:|=)?\s*["']?([^\s"'<>,]{7,64})`)
+	realPassword = regex.New(`\d.*[^\w.]|[^\w.].*\d|[A-Z].*\d.*[a-z]|[a-z].*\d.*[A-Z]|[A-Z].*[a-z].*\d`)
 )
 
 // sent judges an argument of a tool whose arguments leave for elsewhere.
 // Headers are exempt: a key belongs there.
 func (r *reading) sent(l leaf) {
-	if r.tool.roleOf(l.key) == roleURL && r.tool.requests() && (secret.matches(l.value) || r.packedSecret(l.value)) {
+	if r.tool.roleOf(l.key) == roleURL && r.tool.requests() && (secret.Matches(l.value) || r.packedSecret(l.value)) {
 		r.breaks(DataExfiltration)
 	}
 	if !r.tool.sends || roleOfKey(l.key) == roleShell {
@@ -117,15 +119,15 @@ func (r *reading) sent(l leaf) {
 	if headers.MatchString(l.key) || l.above.headers {
 		return
 	}
-	if secret.matches(r.plainText(l.value)) || r.packedSecret(l.value) {
+	if secret.Matches(r.plainText(l.value)) || r.packedSecret(l.value) {
 		r.breaks(DataExfiltration)
 	}
-	if host := r.hostIn(l); dropSite.matches(host) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(host) {
+	if host := r.hostIn(l); dropSite.Matches(host) && r.tool.any("post", "upload", "put", "send", "publish", "share") && !r.asksFor(host) {
 		r.breaks(DataExfiltration)
 	}
 }
 
-var headers = newExpression(`headers?$|^authorization$|^apikey$|^auth$|^token$|^cookies?$|^accesstoken$|^bearer$`)
+var headers = regex.New(`headers?$|^authorization$|^apikey$|^auth$|^token$|^cookies?$|^accesstoken$|^bearer$`)
 
 func (r *reading) hostIn(l leaf) string {
 	if !strings.Contains(l.value, "://") && roleOfKey(l.key) != roleURL {
@@ -149,7 +151,7 @@ func (r *reading) images(text string) {
 		if !ok || r.asksFor(a.host) {
 			continue
 		}
-		if carriesData(a.query) || secret.matches(address) || r.observed(a.host) && a.query != "" {
+		if carriesData(a.query) || secret.Matches(address) || r.observed(a.host) && a.query != "" {
 			r.breaks(DataExfiltration)
 		}
 	}
@@ -181,12 +183,12 @@ func pictures(text string) []string {
 }
 
 var (
-	linked  = newExpression(`^\s*<?([a-zA-Z]+://[^\s)>]+)`)
-	sourced = newExpression(`src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
+	linked  = regex.New(`^\s*<?([a-zA-Z]+://[^\s)>]+)`)
+	sourced = regex.New(`src\s*=\s*["']?([a-zA-Z]+://[^\s"'>]+)`)
 )
 
 // encoded is what data looks like once it is packed into an address.
-var encoded = newExpression(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)
+var encoded = regex.New(`^[A-Za-z0-9+/_=-]{24,}$|\{\{|\$\{|<[a-z_]+>`)
 
 func carriesData(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {

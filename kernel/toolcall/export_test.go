@@ -14,6 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // MaxWork is the budget of one call.
@@ -97,10 +98,10 @@ var (
 // Screens are the patterns behind a screen, and whether each matches a text as the screen
 // tells.
 func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
-	for _, s := range []*screen{codeScreen, windowsScreen, tokenScreen, secretFiles, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
-		mask := s.matching(text, false)
-		for i, p := range s.patterns {
-			patterns, matches = append(patterns, p.compiled()), append(matches, mask&(1<<i) != 0)
+	for _, s := range []*regex.Screen{codeScreen, windowsScreen, tokenScreen, secretFiles, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
+		mask := s.Matching(text, false)
+		for i, p := range s.Patterns() {
+			patterns, matches = append(patterns, p.Regexp()), append(matches, mask&(1<<i) != 0)
 		}
 	}
 	return patterns, matches
@@ -152,12 +153,6 @@ func Asked(c Call) bool {
 	r := newReading(c, leaves, b, nil)
 	r.compare(c, leaves)
 	return r.user.act
-}
-
-// Matches tells by an expression and by a screen whether a pattern matches.
-func Matches(pattern, text string) (expression, screened bool) {
-	e := newExpression(pattern)
-	return e.MatchString(text), newScreen(e).matches(text)
 }
 
 // WindowsCommands cuts a text into commands.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // commandEffects is what the commands below a node do.
@@ -86,10 +88,10 @@ func fetchesWithin(argv []string) bool {
 		return false
 	}
 	program, _, given := programOf(argv)
-	return given && downloads.matches(program)
+	return given && downloads.Matches(program)
 }
 
-var downloads = screenOf(`\b(?:curl|wget|aria2c|ncat|netcat)\b`, `\bnc\s`)
+var downloads = regex.ScreenOf(`\b(?:curl|wget|aria2c|ncat|netcat)\b`, `\bnc\s`)
 
 // decodes reports whether a command turns what nobody can read into text.
 func decodes(name string, argv []string) bool {
@@ -104,10 +106,10 @@ func decodes(name string, argv []string) bool {
 		sets := operands(argv)
 		return len(sets) == 2 && len(characters(sets[0])) > 8 && len(characters(sets[1])) > 8
 	case name == "printf" || name == "echo":
-		return len(escapedByte.compiled().FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
+		return len(escapedByte.Regexp().FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
 	case isInterpreter(name):
 		program, _, given := programOf(argv)
-		return given && decoder.matches(program)
+		return given && decoder.Matches(program)
 	}
 	return false
 }
@@ -122,14 +124,14 @@ func carves(name string, argv []string) bool {
 
 var (
 	cutters  = words("dd tail head sed awk cut grep strings xxd od cat perl steghide exiftool binwalk zsteg")
-	dataFile = newExpression(`\.(?:jpe?g|png|gif|bmp|ico|svg|webp|pdf|md|txt|log|csv|docx?|xlsx?|mp[34]|wav|html?|json|xml|ya?ml|dat|bin|b64|gpg|enc)$`)
+	dataFile = regex.New(`\.(?:jpe?g|png|gif|bmp|ico|svg|webp|pdf|md|txt|log|csv|docx?|xlsx?|mp[34]|wav|html?|json|xml|ya?ml|dat|bin|b64|gpg|enc)$`)
 )
 
 var (
 	unpackers   = words("gunzip zcat bzcat bunzip2 xzcat unxz zstdcat unzstd uncompress rev base58 uudecode qprint ascii85 base64url")
 	packers     = words("tar zip 7z 7za rar cpio ar bsdtar mysqldump pg_dump pg_dumpall mongodump sqlite3 find git env printenv gpg pbpaste xclip xsel screencapture history crontab")
 	lookups     = words("dig nslookup host drill telnet")
-	escapedByte = newExpression(`\\(?:x[0-9a-fA-F]{2}|0?[0-7]{3})`)
+	escapedByte = regex.New(`\\(?:x[0-9a-fA-F]{2}|0?[0-7]{3})`)
 )
 
 // guarded reports whether a word names what holds credentials, or the system's.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A feature is one number that is measured of a call and its conversation. Most are
@@ -183,7 +184,7 @@ func (r *reading) anySentence(is func(*sentence) bool) bool {
 }
 
 // pointing finds requests that leave something to a text: "what the letter says".
-var pointing = newExpression(`\b(?:whatever|whichever|anything|everything|all|those)\b[^.!?\n]{0,20}\b(?:is|are|was|were|has|have|due|open|overdue|unpaid|outstanding|expired|missing|left)\b|\b(?:as|like|what|whatever|which|how|way|per|whichever|everything|according)\b[^.!?\n]{0,40}\b(?:says?|said|wants?|asks?|asked|lists?|listed|needs?|requires?|required|describes?|described|tells?|told|wishes|requested|written|suggests?|there|in)\b|\b(?:open item|to-?do|wish|wishes|instructions?|steps|requests?|note|list|letter|bill|invoice)\b`)
+var pointing = regex.New(`\b(?:whatever|whichever|anything|everything|all|those)\b[^.!?\n]{0,20}\b(?:is|are|was|were|has|have|due|open|overdue|unpaid|outstanding|expired|missing|left)\b|\b(?:as|like|what|whatever|which|how|way|per|whichever|everything|according)\b[^.!?\n]{0,40}\b(?:says?|said|wants?|asks?|asked|lists?|listed|needs?|requires?|required|describes?|described|tells?|told|wishes|requested|written|suggests?|there|in)\b|\b(?:open item|to-?do|wish|wishes|instructions?|steps|requests?|note|list|letter|bill|invoice)\b`)
 
 // foreign counts the values that the user does not name.
 type foreign struct {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // maxFollowed bounds the programs whose values are followed, and what becomes of them.
@@ -56,7 +58,7 @@ func (b *budget) followed(text string) string {
 }
 
 // wordLists are the lists that Ruby and Perl write without quotes.
-var wordLists = newExpression(`(?:%[wi]|\bqw\s?)(?:\[[^\[\]'"\n]{1,200}\]|\([^()'"\n]{1,200}\)|\{[^{}'"\n]{1,200}\})`)
+var wordLists = regex.New(`(?:%[wi]|\bqw\s?)(?:\[[^\[\]'"\n]{1,200}\]|\([^()'"\n]{1,200}\)|\{[^{}'"\n]{1,200}\})`)
 
 func (f *follower) pass() {
 	t := f.text

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Whoever gets the mail and the calls of others knows their secrets, and passes for them. A
@@ -17,12 +19,12 @@ func (d *dealing) forwards() {
 
 var (
 	mailRules    = words("exchange filter filters rule rules messagerules mailbox autoforwarding forwarding forwardingaddresses delegate delegates transport")
-	wholeMailKey = newExpression(`^(?:forwardingsmtpaddress|forwardingaddress|blindcopyto|redirectmessageto)$`)
+	wholeMailKey = regex.New(`^(?:forwardingsmtpaddress|forwardingaddress|blindcopyto|redirectmessageto)$`)
 	wholeMail    = words("autoforwarding forwarding delegate delegates")
-	forwardKey   = newExpression(`^(?:auto)?(?:forward|redirect|weiterleit|umleit|transfert|reenvi|inoltr|doorstur)\w*$|^delegate(?:email)?$|^blindcopyto$`)
+	forwardKey   = regex.New(`^(?:auto)?(?:forward|redirect|weiterleit|umleit|transfert|reenvi|inoltr|doorstur)\w*$|^delegate(?:email)?$|^blindcopyto$`)
 
 	// moneyMail is what mail is about that thieves wait for.
-	moneyMail = newExpression(`(?i)\b(?:invoice|payment|wire|iban|password|reset|verification|2fa|otp|bank|contract|acquisition|merger|payroll)\b`)
+	moneyMail = regex.New(`(?i)\b(?:invoice|payment|wire|iban|password|reset|verification|2fa|otp|bank|contract|acquisition|merger|payroll)\b`)
 )
 
 // forwardsMail judges a rule that sends mail to a stranger: all of it, or what its owner is
@@ -73,12 +75,12 @@ var (
 	lineWords    = words("call calls telephony phone number line voice pbx sip sms extension mobile twilio trunk texts messages")
 	lineKeys     = words("number numbers line lines extension extensions scope calls from source did dids phone users user")
 	keptOpen     = words("disablechangepin disablepin lockchanges preventchange lock")
-	codeWords    = newExpression(`(?i)\b(?:otp|tan|code|verification|one[- ]?time|2fa|mfa|passcode|einmal\w*|bestätigung\w*)\b|\\d\{[4-8]\}`)
+	codeWords    = regex.New(`(?i)\b(?:otp|tan|code|verification|one[- ]?time|2fa|mfa|passcode|einmal\w*|bestätigung\w*)\b|\\d\{[4-8]\}`)
 	smsWords     = words("sms message messages texts")
 	dialWords    = words("dial call phone ussd telephony mobile modem sip")
 
 	// forwardCode diverts all calls of a line when it is dialled.
-	forwardCode = newExpression(`^\s*\*{1,2}(?:21|002|004|72)\*?\s*\+?\d{5,}`)
+	forwardCode = regex.New(`^\s*\*{1,2}(?:21|002|004|72)\*?\s*\+?\d{5,}`)
 )
 
 // divertsCalls judges what sends the calls and messages of others to another number.

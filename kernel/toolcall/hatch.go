@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // hatches are the flags by which ordinary tools are told to start a command
@@ -106,10 +108,10 @@ func hatched(name string, argv []string) []string {
 	return out
 }
 
-var texCommand = newExpression(`(?:\\write18\s*\{|%pipe%)([^})]*)`)
+var texCommand = regex.New(`(?:\\write18\s*\{|%pipe%)([^})]*)`)
 
 // gitSettings are those of git's settings whose value is a command.
-var gitSettings = newExpression(`(?i)^(?:core\.(?:sshcommand|pager|editor|fsmonitor|askpass|gitproxy|hookspath)|pager\.\S+|sequence\.editor|diff\.external|(?:diff|merge|filter|difftool|mergetool|browser|man)\.\S+\.(?:command|textconv|driver|clean|smudge|process|cmd)|uploadpack\.packobjectshook|gpg(?:\.\S+)?\.program|interactive\.difffilter|credential(?:\.\S+)?\.helper|alias\.\S+|remote\.\S+\.(?:uploadpack|receivepack))=(.*)$`)
+var gitSettings = regex.New(`(?i)^(?:core\.(?:sshcommand|pager|editor|fsmonitor|askpass|gitproxy|hookspath)|pager\.\S+|sequence\.editor|diff\.external|(?:diff|merge|filter|difftool|mergetool|browser|man)\.\S+\.(?:command|textconv|driver|clean|smudge|process|cmd)|uploadpack\.packobjectshook|gpg(?:\.\S+)?\.program|interactive\.difffilter|credential(?:\.\S+)?\.helper|alias\.\S+|remote\.\S+\.(?:uploadpack|receivepack))=(.*)$`)
 
 func gitHatches(argv []string) []string {
 	var out []string
@@ -151,7 +153,7 @@ func gitCommand(setting, value string) []string {
 	return []string{command}
 }
 
-var sshCommand = newExpression(`(?i)^(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand|ProxyUseFdpass|ssh_command)[= ]\s*(.*)$`)
+var sshCommand = regex.New(`(?i)^(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand|ProxyUseFdpass|ssh_command)[= ]\s*(.*)$`)
 
 func sshOptions(argv []string) []string {
 	var out []string
@@ -169,10 +171,10 @@ func sshOptions(argv []string) []string {
 
 var (
 	// sedExecutes is GNU sed's command e, after an address or another command.
-	sedExecutes = newExpression(`(?:^|[;\n{}]|[0-9$/])\s*e\s+([^\n]+)`)
+	sedExecutes = regex.New(`(?:^|[;\n{}]|[0-9$/])\s*e\s+([^\n]+)`)
 
 	// sedSubstitutes is its flag e: what the line has become is run.
-	sedSubstitutes = newExpression(`s([/|#,@!%:])([^\n]*?)([/|#,@!%:])([^\n]*?)([/|#,@!%:])[gpiImM0-9]*e`)
+	sedSubstitutes = regex.New(`s([/|#,@!%:])([^\n]*?)([/|#,@!%:])([^\n]*?)([/|#,@!%:])[gpiImM0-9]*e`)
 )
 
 func sedCommands(argv []string) []string {
@@ -191,7 +193,7 @@ func sedCommands(argv []string) []string {
 }
 
 // escaped is a command that a tool with commands of its own hands to a shell.
-var escaped = newExpression(`(?:^|[:;'"\n+|]|\br |\bw )\s*\\?!\s*([^\n]+)|(?:^|[\n:])\s*\.?(?:shell|system|terminal|term|\\!)\s+([^\n]+)|(?:os\.execute|system|shell-command|call-process|os\.system)\s*\(?\s*['"]([^'"\n]+)['"]`)
+var escaped = regex.New(`(?:^|[:;'"\n+|]|\br |\bw )\s*\\?!\s*([^\n]+)|(?:^|[\n:])\s*\.?(?:shell|system|terminal|term|\\!)\s+([^\n]+)|(?:os\.execute|system|shell-command|call-process|os\.system)\s*\(?\s*['"]([^'"\n]+)['"]`)
 
 func escapes(argv []string) []string {
 	var out []string
@@ -241,7 +243,7 @@ func (s *shell) rewrites(name string, argv []string) {
 }
 
 // setsScript is an assignment of jq to a script of a package.
-var setsScript = newExpression(`\.scripts(?:\.[\w-]+|\[?\.?\[?"[^"]+"\]?)\s*\|?=\s*("(?:[^"\\]|\\.)*")`)
+var setsScript = regex.New(`\.scripts(?:\.[\w-]+|\[?\.?\[?"[^"]+"\]?)\s*\|?=\s*("(?:[^"\\]|\\.)*")`)
 
 var editors = words("vi vim nvim ex view rvim gvim emacs")
 
@@ -256,7 +258,7 @@ func (s *shell) opens(text string) {
 
 // handsOver is a shell without a program, or a file in a folder that everybody
 // writes to.
-var handsOver = newExpression(`^[\s;|&]*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
+var handsOver = regex.New(`^[\s;|&]*(?:exec\s+)?(?:\S*/)?(?:(?:ba|z|da|k|c|tc|fi|a)?sh(?:\s+-[ipl]+)*(?:\s*(?:#.*|[0-2]?[<>]&?\S*|\S*;))*|(?:powershell|pwsh|cmd)(?:\.exe)?)\s*$|^\s*(?:(?:\S*/)?(?:ba|z|da)?sh\s+)?(?:\./)?/?(?:tmp|var/tmp|dev/shm)/\S+`)
 
 // hooks are the variables whose value a program runs when it starts or needs one.
 var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PAGER MANPAGER BROWSER EDITOR VISUAL FCEDIT LESSOPEN LESSCLOSE RSYNC_RSH CVS_RSH SVN_SSH KUBE_EDITOR KUBECTL_EXTERNAL_DIFF PSQL_PAGER PSQL_EDITOR SYSTEMD_PAGER SYSTEMD_EDITOR AWS_PAGER GH_PAGER GH_BROWSER PROMPT_COMMAND PS0 PS4")
@@ -264,7 +266,7 @@ var hooks = words("GIT_SSH_COMMAND GIT_SSH GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDI
 // preloads are the variables that load code into every program.
 var preloads = words("LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH NODE_OPTIONS PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GCONV_PATH BASH_ENV ENV TAR_OPTIONS GIT_TEMPLATE_DIR GIT_EXEC_PATH OPENSSL_CONF")
 
-var layDown = newExpression(`(?:^|[=: ])(?:/(?:tmp|var/tmp|dev/shm)/\S|\S*/\.[a-z])|(?:^|[ ])-(?:e|Mexec|d)\b|-M\S*;`)
+var layDown = regex.New(`(?:^|[=: ])(?:/(?:tmp|var/tmp|dev/shm)/\S|\S*/\.[a-z])|(?:^|[ ])-(?:e|Mexec|d)\b|-M\S*;`)
 
 // startsLater judges the variables whose value is run.
 func (s *shell) startsLater(name, value string) {
@@ -281,7 +283,7 @@ func (s *shell) startsLater(name, value string) {
 }
 
 // addsFlags is a variable whose value a client takes as words of its command.
-var addsFlags = newExpression(`^(?:TF_CLI_ARGS\w*|GIT_CONFIG_(?:KEY|VALUE)_\d+)$`)
+var addsFlags = regex.New(`^(?:TF_CLI_ARGS\w*|GIT_CONFIG_(?:KEY|VALUE)_\d+)$`)
 
 // sets judges the variables that a wrapper gives to its command.
 func (s *shell) sets(argv []string) {

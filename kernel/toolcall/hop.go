@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // hop returns the command that a client runs elsewhere: on another machine, in a
@@ -210,7 +212,7 @@ func ansible(argv []string) []string {
 	return nil
 }
 
-var ansiblePath = newExpression(`\b(?:path|dest|name)=(\S+)`)
+var ansiblePath = regex.New(`\b(?:path|dest|name)=(\S+)`)
 
 // spoken are the flags of clouds' clients that carry a command line.
 var spoken = options{text: "c", values: "nghp", longText: "--command --commands --scripts --exec"}
@@ -234,7 +236,7 @@ func said(argv []string) []string {
 	return nil
 }
 
-var ssmCommands = newExpression(`(?s)\bcommands"?\s*[=:]\s*(.+)$`)
+var ssmCommands = regex.New(`(?s)\bcommands"?\s*[=:]\s*(.+)$`)
 
 // hops judges what a client runs elsewhere.
 func (s *shell) hops(name string, argv []string, depth int) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // here reads the script that an interpreter gets from a here-document.
@@ -60,7 +62,7 @@ func (s *shell) feed(argv []string, text string) {
 		s.shellIn(text, s)
 	case (programName(argv[0]) == "kubectl" || programName(argv[0]) == "oc") && (slices.Contains(argv, "apply") || slices.Contains(argv, "create")):
 		s.manifest(text)
-		if bindsRole.MatchString(text) && adminRole.matches(text) {
+		if bindsRole.MatchString(text) && adminRole.Matches(text) {
 			s.breaks(PrivilegeEscalation)
 		}
 	case programName(argv[0]) == "vault" && slices.Contains(argv, "policy"):
@@ -110,9 +112,9 @@ func (s *shell) feed(argv []string, text string) {
 var scripted = words("rman diskshadow ldapmodify ldapadd ntdsutil")
 
 var (
-	everyPath   = newExpression(`path\s+"(?:\*|sys/\*)"\s*\{[^}]*(?:sudo|create|root)`)
-	bindsRole   = newExpression(`\bkind"?\s*:\s*"?(?:Cluster)?RoleBinding\b`)
-	everyRecord = newExpression(`(?m)^\s*update\s+del(?:ete)?\s+[\w-]+\.[\w-]+\.?\s*$`)
+	everyPath   = regex.New(`path\s+"(?:\*|sys/\*)"\s*\{[^}]*(?:sudo|create|root)`)
+	bindsRole   = regex.New(`\bkind"?\s*:\s*"?(?:Cluster)?RoleBinding\b`)
+	everyRecord = regex.New(`(?m)^\s*update\s+del(?:ete)?\s+[\w-]+\.[\w-]+\.?\s*$`)
 )
 
 // speaks are the programs that take commands of their own, and shell commands among

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // The likelihoods from which on a call is blocked, if it reads and if it does more, and
@@ -182,7 +183,7 @@ func (r *reading) unrelated(d deed, u support) bool {
 // delegates reports whether the user hands the choice of acts to what will be read.
 func (r *reading) delegates() bool { return r.wish.delegates }
 
-var delegation = newExpression(`\b(?:follow|do|carry out|incorporate|work in|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?|comments?|feedback|suggestions?|remarks?|corrections?|recommendations?|findings?|review notes?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b|\bdo\b[^.!?\n]{0,40}\bwhat\b[^.!?\n]{0,40}\bsays?\b`)
+var delegation = regex.New(`\b(?:follow|do|carry out|incorporate|work in|execute|complete|perform|handle|apply|implement|process|work through|take care of|deal with|act on|respond to|address|go through|resolve)\b[^.!?\n]{0,50}\b(?:instructions?|steps?|tasks?|to-?dos?|checklist|guide|readme|runbook|playbook|items|requests?|tickets?|whatever|described|listed|procedure|actions?|comments?|feedback|suggestions?|remarks?|corrections?|recommendations?|findings?|review notes?)\b|\b(?:whatever|what) (?:it|he|she|they|the \w+|\w+) (?:asks?|wants?|needs?|tells? (?:me|you|us)|suggests?|proposes?)\b|\b(?:take care of|deal with|handle|see to|sort out) (?:it|this|that|them)\b|\bdo (?:it|that|them|this|the (?:first|next|last|second|rest))\b|\b(?:as|that) (?:he|she|they|\w+) (?:proposed|suggested|asked|requested|proposes|suggests)\b|\bas (?:described|proposed|suggested|requested)\b|\bdo\b[^.!?\n]{0,40}\bwhat\b[^.!?\n]{0,40}\bsays?\b`)
 
 // application reports whether the application's own instructions ask for the deed. What
 // they say the agent can do is no wish.
@@ -269,4 +270,4 @@ func (r *reading) listen(c Call) {
 }
 
 // capability finds what an application says of abilities rather than wishes.
-var capability = newExpression(`(?i)\b(?:can|able|may|access to|tools?|capab\w+|helps?|allowed|assist\w*)\b`)
+var capability = regex.New(`(?i)\b(?:can|able|may|access to|tools?|capab\w+|helps?|allowed|assist\w*)\b`)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // maxFilters bounds the filters behind a listing that are followed.
@@ -160,12 +162,12 @@ func listedByClient(argv []string) []string {
 }
 
 // narrowedList are the flags by which other clients list some of what there is.
-var narrowedList = newExpression(` (?:-f|--filters?|--query|--filter\S*|--tags?|--prefix [^-/]\S|--limit|-L|-r|-d [1-9])(?:[= ]|$)`)
+var narrowedList = regex.New(` (?:-f|--filters?|--query|--filter\S*|--tags?|--prefix [^-/]\S|--limit|-L|-r|-d [1-9])(?:[= ]|$)`)
 
 var (
-	narrowed    = newExpression(` (?:-l|--selector|--field-selector|--merged|--no-merged|--contains|--no-contains|--points-at|--count)(?:[= ]|$)`)
-	everyRef    = newExpression(`^refs(?:/(?:remotes(?:/[\w.-]+)?|tags|heads))?/?\*{0,2}$`)
-	everyBranch = newExpression(` (?:-r|-a|--remotes?|--all|-\w*[ra])(?: |$)`)
+	narrowed    = regex.New(` (?:-l|--selector|--field-selector|--merged|--no-merged|--contains|--no-contains|--points-at|--count)(?:[= ]|$)`)
+	everyRef    = regex.New(`^refs(?:/(?:remotes(?:/[\w.-]+)?|tags|heads))?/?\*{0,2}$`)
+	everyBranch = regex.New(` (?:-r|-a|--remotes?|--all|-\w*[ra])(?: |$)`)
 )
 
 // left is what a filter leaves of a listing, or nothing where it may be what somebody
@@ -208,7 +210,7 @@ func (s *shell) left(argv, items []string) []string {
 }
 
 // awkPicks is a condition in a program of awk.
-var awkPicks = newExpression(`[/~<>]\s*(?:\S+/)?|==|!=`)
+var awkPicks = regex.New(`[/~<>]\s*(?:\S+/)?|==|!=`)
 
 // printedOf are the items as a program of awk prints them.
 func (s *shell) printedOf(argv, items []string) []string {

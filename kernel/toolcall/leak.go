@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // leaks judges a call that would carry away a secret which an earlier result has shown: a
@@ -43,11 +44,11 @@ func (r *reading) passesOn(l leaf, secret string) bool {
 // shownSecrets are the values beside a name for secrets in the texts that were read.
 func (r *reading) shownSecrets(texts []Observation) (found []string) {
 	for _, o := range texts {
-		if !r.spend(costScreen*len(o.Text)) || !secretLabel.matches(o.Text) {
+		if !r.spend(costScreen*len(o.Text)) || !secretLabel.Matches(o.Text) {
 			continue
 		}
 		for line := range strings.Lines(o.Text) {
-			if len(found) >= maxSecrets || !secretLabel.matches(line) || !r.spend(costSearch*len(line)) {
+			if len(found) >= maxSecrets || !secretLabel.Matches(line) || !r.spend(costSearch*len(line)) {
 				continue
 			}
 			for _, m := range labelledSecret.FindAllStringSubmatch(line, maxSecrets-len(found)) {
@@ -76,12 +77,12 @@ func drawn(value string) bool {
 const secretNames = `pass(?:word|wd|phrase|wort|code)?|pwd?|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|kennwort|contrase[nñ]a|mot de passe|senha|пароль|密码|密碼|パスワード` //nolint:gosec // G101: a pattern
 
 var (
-	secretLabel    = newScreen(newExpression(`(?i)` + secretNames + `|://[^\s:/@]+:[^\s@/]+@`))
-	labelledSecret = newExpression(`(?i)(?:` + secretNames + `)\w{0,12}["']?\s*(?:[:=]|->|=>|is|ist|est|es)?\s*["']?([^\s"',;{}<>|]{6,80})|://[^\s:/@]{1,40}:([^\s@/]{4,80})@`)
+	secretLabel    = regex.NewScreen(regex.New(`(?i)` + secretNames + `|://[^\s:/@]+:[^\s@/]+@`))
+	labelledSecret = regex.New(`(?i)(?:` + secretNames + `)\w{0,12}["']?\s*(?:[:=]|->|=>|is|ist|est|es)?\s*["']?([^\s"',;{}<>|]{6,80})|://[^\s:/@]{1,40}:([^\s@/]{4,80})@`)
 
 	// secretKey is what an argument is called that is for a secret.
-	secretKey = newExpression(`^(?:` + secretNames + `|auth\w*|credentials?|otp|pin|code)$`)
+	secretKey = regex.New(`^(?:` + secretNames + `|auth\w*|credentials?|otp|pin|code)$`)
 
 	// speaksOfSecrets finds requests in which the user speaks of such a thing.
-	speaksOfSecrets = newExpression(`(?i)\b(?:` + secretNames + `|keys?|credentials?|log-?ins?|logon|sign-?in|access|accounts?|invit\w+|wi-?fi|wlan|pins?|codes?|zugangsdaten|zugang|anmeldedaten|acc[eè]s|acceso|onboard\w*)\b`)
+	speaksOfSecrets = regex.New(`(?i)\b(?:` + secretNames + `|keys?|credentials?|log-?ins?|logon|sign-?in|access|accounts?|invit\w+|wi-?fi|wlan|pins?|codes?|zugangsdaten|zugang|anmeldedaten|acc[eè]s|acceso|onboard\w*)\b`)
 )

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // An agent that may change its own settings has none. What frees it from a person's approval,
@@ -16,13 +18,13 @@ var (
 	spendingWords = words("payment payments payout payouts treasury expense expenses spend spending transfer transfers purchase purchases procurement invoice invoices bank banking finance outgoing policy policies approval approvals")
 	agentWords    = words("agent agents assistant harness copilot autopilot bot autonomy self")
 
-	allowedKey   = newExpression(`^(?:allowed|permitted|enabled|auto\w*|always|white)\w*(?:tools?|commands?|actions?|list|allow\w*|domains?|hosts?|paths?|scopes?|approve\w*|permissions?)?$|^(?:tools|scopes|permissions|capabilities|autoapprove\w*|alwaysallow|allowlist|allow)$`)
-	loggingKey   = newExpression(`^(?:log|audit|record|trace|journal|transcript|monitor)(?:s|ging|ing|\w*(?:calls?|actions?|events?|tools?|enabled|trail|activity))?$`)
-	spendingKey  = newExpression(`(?:spend|budget|cost|payment|purchase|transfer|amount|transaction)\w*(?:limit|cap|max|ceiling|budget|threshold|without)|(?:limit|cap|max|maximum|ceiling)\w*(?:spend|budget|cost|payment|purchase|transfer|amount|transaction)|withoutapproval`)
-	askingKey    = newExpression(`^(?:confirmations?|confirmationrequired|humanintheloop|hitl|requireapprovalfor|(?:ask|confirm)before\w*|ask\w*(?:approv|confirm|consent|person))`)
-	freedomKey   = newExpression(`^(?:mode|permissionmode|autonomy|autonomylevel|approvalmode|approvalpolicy|safetymode|sandboxmode|executionmode)$`)
-	freeMode     = newExpression(`^(?i:yolo|bypass\w*|unrestricted|unlimited|unsafe|full[-_]?(?:auto|access|autonomy)|danger\w*|never|off|none|auto[-_]?approve|no[-_]?sandbox|god\w*)$`)
-	confiningKey = newExpression(`^(?:sandbox|sandboxed|sandboxenabled|denylist|blockedtools|deniedtools|disallowedtools|restrictions|blocklist|contentfilter|ratelimit\w*)$`)
+	allowedKey   = regex.New(`^(?:allowed|permitted|enabled|auto\w*|always|white)\w*(?:tools?|commands?|actions?|list|allow\w*|domains?|hosts?|paths?|scopes?|approve\w*|permissions?)?$|^(?:tools|scopes|permissions|capabilities|autoapprove\w*|alwaysallow|allowlist|allow)$`)
+	loggingKey   = regex.New(`^(?:log|audit|record|trace|journal|transcript|monitor)(?:s|ging|ing|\w*(?:calls?|actions?|events?|tools?|enabled|trail|activity))?$`)
+	spendingKey  = regex.New(`(?:spend|budget|cost|payment|purchase|transfer|amount|transaction)\w*(?:limit|cap|max|ceiling|budget|threshold|without)|(?:limit|cap|max|maximum|ceiling)\w*(?:spend|budget|cost|payment|purchase|transfer|amount|transaction)|withoutapproval`)
+	askingKey    = regex.New(`^(?:confirmations?|confirmationrequired|humanintheloop|hitl|requireapprovalfor|(?:ask|confirm)before\w*|ask\w*(?:approv|confirm|consent|person))`)
+	freedomKey   = regex.New(`^(?:mode|permissionmode|autonomy|autonomylevel|approvalmode|approvalpolicy|safetymode|sandboxmode|executionmode)$`)
+	freeMode     = regex.New(`^(?i:yolo|bypass\w*|unrestricted|unlimited|unsafe|full[-_]?(?:auto|access|autonomy)|danger\w*|never|off|none|auto[-_]?approve|no[-_]?sandbox|god\w*)$`)
+	confiningKey = regex.New(`^(?:sandbox|sandboxed|sandboxenabled|denylist|blockedtools|deniedtools|disallowedtools|restrictions|blocklist|contentfilter|ratelimit\w*)$`)
 )
 
 // limits judges a change of the settings of an agent.
@@ -61,7 +63,7 @@ func (d *dealing) limits() {
 	}
 }
 
-var boundless = newExpression(`^(?i:unlimited|none|null|infinity|inf|no[-_ ]?limit|-1)$`)
+var boundless = regex.New(`^(?i:unlimited|none|null|infinity|inf|no[-_ ]?limit|-1)$`)
 
 // ownName reports whether a value is what an agent calls itself.
 func ownName(value string) bool { return selfNames[strings.ToLower(value)] }
@@ -111,9 +113,9 @@ func (l leaf) unchecked() bool {
 }
 
 var (
-	approvalKey  = newExpression(`(?:require|need|human|manual|dual|two|four|second|must|enforce)\w*(?:approv|confirm|review|consent|signature|person|eyes|control)|^(?:manager|secondary)?(?:approvals?(?:s?required|mode|policy|flow|needed)?|approvers)$|^makerchecker$`)
-	screeningKey = newExpression(`^(?:(?:require[sd]?|enforce)?(?:payee)?verification(?:required|mode)?|(?:sanctions?|aml|fraud|kyc|risk)(?:screening|checks?)(?:enabled)?|callback(?:required|verification)?)$`)
-	skipsCheck   = newExpression(`^(?:skip|bypass|override|ignore|disable|no|without|waive|force)(?:all)?(?:dual|secondary|manager|fraud|aml|kyc|sanctions?|risk|limit|velocity)?(?:approvals?|limits?|checks?|verification|review|callback|screening|control|confirmation|hold|2fa|mfa)$`)
+	approvalKey  = regex.New(`(?:require|need|human|manual|dual|two|four|second|must|enforce)\w*(?:approv|confirm|review|consent|signature|person|eyes|control)|^(?:manager|secondary)?(?:approvals?(?:s?required|mode|policy|flow|needed)?|approvers)$|^makerchecker$`)
+	screeningKey = regex.New(`^(?:(?:require[sd]?|enforce)?(?:payee)?verification(?:required|mode)?|(?:sanctions?|aml|fraud|kyc|risk)(?:screening|checks?)(?:enabled)?|callback(?:required|verification)?)$`)
+	skipsCheck   = regex.New(`^(?:skip|bypass|override|ignore|disable|no|without|waive|force)(?:all)?(?:dual|secondary|manager|fraud|aml|kyc|sanctions?|risk|limit|velocity)?(?:approvals?|limits?|checks?|verification|review|callback|screening|control|confirmation|hold|2fa|mfa)$`)
 	skipKeys     = words("skip bypass override")
-	skipped      = newExpression(`^(?i:skip(?:ped)?|bypass(?:ed)?|waived?|overrid(?:e|den)|self|auto)$`)
+	skipped      = regex.New(`^(?i:skip(?:ped)?|bypass(?:ed)?|waived?|overrid(?:e|den)|self|auto)$`)
 )

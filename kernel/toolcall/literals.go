@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // listOf writes values as a list of literals.
@@ -39,13 +41,13 @@ func isLiteral(value string) bool {
 // more of them.
 func (b *budget) refolded(text string) string {
 	for range 4 {
-		if !b.spend(costScreen*len(text)) || !foldable.matches(text) || !b.spend(costFold*len(text)) {
+		if !b.spend(costScreen*len(text)) || !foldable.Matches(text) || !b.spend(costFold*len(text)) {
 			return text
 		}
 		before := text
 		for _, rule := range foldings {
 			text = rule.what.ReplaceAllStringFunc(text, func(found string) string {
-				return rule.fold(rule.what.compiled().FindStringSubmatch(found))
+				return rule.fold(rule.what.Regexp().FindStringSubmatch(found))
 			})
 		}
 		if text == before || len(text) > 2*maxFollowed {
@@ -76,102 +78,102 @@ var listItem = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 // foldings are what languages do with literals, and the ways to a member or a module by
 // its name.
 var foldings = []struct {
-	what *expression
+	what *regex.Expression
 	fold func(m []string) string
 }{
-	{newExpression(anyLiteral + `\s*\+\s*` + anyLiteral), func(m []string) string { return literalOf(bare(m[1]) + bare(m[2])) }},
-	{newExpression(anyLiteral + `\.join\(\s*[\[({]` + aList + `[\])}]\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), bare(m[1]))) }},
-	{newExpression(`\[` + aList + `\]\.join\(?\s*` + anyLiteral + `?\s*\)?`), func(m []string) string {
+	{regex.New(anyLiteral + `\s*\+\s*` + anyLiteral), func(m []string) string { return literalOf(bare(m[1]) + bare(m[2])) }},
+	{regex.New(anyLiteral + `\.join\(\s*[\[({]` + aList + `[\])}]\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), bare(m[1]))) }},
+	{regex.New(`\[` + aList + `\]\.join\(?\s*` + anyLiteral + `?\s*\)?`), func(m []string) string {
 		by := ","
 		if m[2] != "" {
 			by = bare(m[2])
 		}
 		return literalOf(strings.Join(literalsIn(m[1]), by))
 	}},
-	{newExpression(`\b(?:implode|join|strings\.Join|table\.concat)\(\s*` + anyLiteral + `\s*,\s*[\[(]?` + aList + `[\])]?\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), bare(m[1]))) }},
-	{newExpression(`\b(?:table\.concat|strings\.Join)\(\s*(?:\[\]string)?\{` + aList + `\}\s*(?:,\s*` + anyLiteral + `)?\s*\)`), func(m []string) string {
+	{regex.New(`\b(?:implode|join|strings\.Join|table\.concat)\(\s*` + anyLiteral + `\s*,\s*[\[(]?` + aList + `[\])]?\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), bare(m[1]))) }},
+	{regex.New(`\b(?:table\.concat|strings\.Join)\(\s*(?:\[\]string)?\{` + aList + `\}\s*(?:,\s*` + anyLiteral + `)?\s*\)`), func(m []string) string {
 		by := ""
 		if m[2] != "" {
 			by = bare(m[2])
 		}
 		return literalOf(strings.Join(literalsIn(m[1]), by))
 	}},
-	{newExpression(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
-	{newExpression(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
-	{newExpression(`\breversed\(\s*\[` + aList + `\]\s*\)|\[` + aList + `\](?:\[::-1\]|\.reverse\b(?:\(\))?|\.toReversed\(\))`), func(m []string) string {
+	{regex.New(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
+	{regex.New(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
+	{regex.New(`\breversed\(\s*\[` + aList + `\]\s*\)|\[` + aList + `\](?:\[::-1\]|\.reverse\b(?:\(\))?|\.toReversed\(\))`), func(m []string) string {
 		values := literalsIn(m[1] + m[2])
 		slices.Reverse(values)
 		return listOf(values)
 	}},
-	{newExpression(anyLiteral + `\.split\(\s*` + anyLiteral + `?\s*\)|` + anyLiteral + `\.split\b`), splitLiteral},
-	{newExpression(`\[` + aList + `\]\s*\+\s*\[` + aList + `\]`), func(m []string) string { return listOf(append(literalsIn(m[1]), literalsIn(m[2])...)) }},
-	{newExpression(`\[` + aList + `\]\[\s*(\d{1,2})\s*\]`), func(m []string) string {
+	{regex.New(anyLiteral + `\.split\(\s*` + anyLiteral + `?\s*\)|` + anyLiteral + `\.split\b`), splitLiteral},
+	{regex.New(`\[` + aList + `\]\s*\+\s*\[` + aList + `\]`), func(m []string) string { return listOf(append(literalsIn(m[1]), literalsIn(m[2])...)) }},
+	{regex.New(`\[` + aList + `\]\[\s*(\d{1,2})\s*\]`), func(m []string) string {
 		values := literalsIn(m[1])
 		if n, err := strconv.Atoi(m[2]); err == nil && n < len(values) {
 			return literalOf(values[n])
 		}
 		return m[0]
 	}},
-	{newExpression(`\{([^{}]{1,300})\}\[\s*` + anyLiteral + `\s*\]`), memberLiteral},
-	{newExpression(anyLiteral + `(?:\[\s*(-?\d{0,3})\s*:\s*(-?\d{0,3})\s*\]|\.(?:slice|substring|substr)\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))`), cutLiteral},
-	{newExpression(anyLiteral + `\s*\*\s*(\d{1,2})\b`), func(m []string) string {
+	{regex.New(`\{([^{}]{1,300})\}\[\s*` + anyLiteral + `\s*\]`), memberLiteral},
+	{regex.New(anyLiteral + `(?:\[\s*(-?\d{0,3})\s*:\s*(-?\d{0,3})\s*\]|\.(?:slice|substring|substr)\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))`), cutLiteral},
+	{regex.New(anyLiteral + `\s*\*\s*(\d{1,2})\b`), func(m []string) string {
 		n, err := strconv.Atoi(m[2])
 		if err != nil || n*len(m[1]) > maxValueOf {
 			return m[0]
 		}
 		return literalOf(strings.Repeat(bare(m[1]), n))
 	}},
-	{newExpression(`\b(?:chr|Chr|String\.from(?:CharCode|CodePoint))\(\s*(\d{1,3}(?:\s*,\s*\d{1,3}){0,63})\s*\)`), func(m []string) string {
+	{regex.New(`\b(?:chr|Chr|String\.from(?:CharCode|CodePoint))\(\s*(\d{1,3}(?:\s*,\s*\d{1,3}){0,63})\s*\)`), func(m []string) string {
 		if word := spelled(m[1]); word != "" && word != "'" && word != "\"" {
 			return literalOf(word)
 		}
 		return m[0]
 	}},
-	{newExpression(anyLiteral + `\.(?:translate\(\s*str\.maketrans|tr)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)\)?`), func(m []string) string {
+	{regex.New(anyLiteral + `\.(?:translate\(\s*str\.maketrans|tr)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)\)?`), func(m []string) string {
 		if made, is := translated([]string{"tr", bare(m[2]), bare(m[3])}, bare(m[1])); is {
 			return literalOf(made)
 		}
 		return m[0]
 	}},
-	{newExpression(anyLiteral + `\s*(?:\+|\.)\s*\[` + aList + `\]`), func(m []string) string { // of a loop: one by one
+	{regex.New(anyLiteral + `\s*(?:\+|\.)\s*\[` + aList + `\]`), func(m []string) string { // of a loop: one by one
 		values := literalsIn(m[2])
 		for n := range values {
 			values[n] = bare(m[1]) + values[n]
 		}
 		return listOf(values)
 	}},
-	{newExpression(`\+\s*\(\s*` + anyLiteral + `\s*\)`), func(m []string) string { return "+" + m[1] }},
-	{newExpression(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
-	{newExpression(anyLiteral + `\s*%\s*(?:\(` + aList + `\)|` + anyLiteral + `)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]+m[3]))) }},
-	{newExpression(anyLiteral + `\.format\(` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "{}", literalsIn(m[2]))) }},
-	{newExpression(`\b(?:sprintf|string\.format|fmt\.Sprintf|util\.format|format)\(\s*` + anyLiteral + `\s*,` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]))) }},
-	{newExpression(anyLiteral + `\.(?:replace|replaceAll|gsub|sub)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)`), func(m []string) string {
+	{regex.New(`\+\s*\(\s*` + anyLiteral + `\s*\)`), func(m []string) string { return "+" + m[1] }},
+	{regex.New(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
+	{regex.New(anyLiteral + `\s*%\s*(?:\(` + aList + `\)|` + anyLiteral + `)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]+m[3]))) }},
+	{regex.New(anyLiteral + `\.format\(` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "{}", literalsIn(m[2]))) }},
+	{regex.New(`\b(?:sprintf|string\.format|fmt\.Sprintf|util\.format|format)\(\s*` + anyLiteral + `\s*,` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]))) }},
+	{regex.New(anyLiteral + `\.(?:replace|replaceAll|gsub|sub)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)`), func(m []string) string {
 		return literalOf(strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])))
 	}},
-	{newExpression(anyLiteral + `\.(?:lower|toLowerCase|downcase|strip|trim|encode|decode|toString)\((?:` + anyLiteral + `)?\)`), func(m []string) string { return literalOf(strings.TrimSpace(strings.ToLower(bare(m[1])))) }},
-	{newExpression(`\b(?:(?:base64\.)?(?:urlsafe_|standard_)?b64decode|atob|base64_decode|decode_base64|Base64\.(?:strict_|urlsafe_)?decode64|Buffer\.from|bytes\.fromhex|binascii\.unhexlify|hex2bin|codecs\.decode|str_rot13)\(\s*` + anyLiteral + `(?:\s*,\s*` + anyLiteral + `)?\s*\)`), decodedLiteral},
-	{newExpression(`\b(?:getattr|Reflect\.get|operator\.attrgetter)\(\s*([\w.()'"/, -]{1,200}?)\s*,\s*\[?\s*['"](\w{1,60})['"]\s*\]?\s*(?:,[^()]{0,40})?\)`), func(m []string) string { return m[1] + "." + m[2] }},
-	{newExpression(`([\w)\]])(?:\?\.)?\[\s*['"](\w{1,60})['"]\s*\]\s*\(`), func(m []string) string { return m[1] + "." + m[2] + "(" }},
-	{newExpression(`\.(?:public_send|send|__send__|method)[( ]\s*(?::|['"])(\w{1,60})['"]?\s*(?:,\s*|\))`), func(m []string) string { return "." + m[1] + "(" }},
-	{newExpression(`->\{\s*['"](\w{1,60})['"]\s*\}|->['"](\w{1,60})['"]\s*\(`), func(m []string) string {
+	{regex.New(anyLiteral + `\.(?:lower|toLowerCase|downcase|strip|trim|encode|decode|toString)\((?:` + anyLiteral + `)?\)`), func(m []string) string { return literalOf(strings.TrimSpace(strings.ToLower(bare(m[1])))) }},
+	{regex.New(`\b(?:(?:base64\.)?(?:urlsafe_|standard_)?b64decode|atob|base64_decode|decode_base64|Base64\.(?:strict_|urlsafe_)?decode64|Buffer\.from|bytes\.fromhex|binascii\.unhexlify|hex2bin|codecs\.decode|str_rot13)\(\s*` + anyLiteral + `(?:\s*,\s*` + anyLiteral + `)?\s*\)`), decodedLiteral},
+	{regex.New(`\b(?:getattr|Reflect\.get|operator\.attrgetter)\(\s*([\w.()'"/, -]{1,200}?)\s*,\s*\[?\s*['"](\w{1,60})['"]\s*\]?\s*(?:,[^()]{0,40})?\)`), func(m []string) string { return m[1] + "." + m[2] }},
+	{regex.New(`([\w)\]])(?:\?\.)?\[\s*['"](\w{1,60})['"]\s*\]\s*\(`), func(m []string) string { return m[1] + "." + m[2] + "(" }},
+	{regex.New(`\.(?:public_send|send|__send__|method)[( ]\s*(?::|['"])(\w{1,60})['"]?\s*(?:,\s*|\))`), func(m []string) string { return "." + m[1] + "(" }},
+	{regex.New(`->\{\s*['"](\w{1,60})['"]\s*\}|->['"](\w{1,60})['"]\s*\(`), func(m []string) string {
 		if m[2] != "" {
 			return "->" + m[2] + "("
 		}
 		return "->" + m[1]
 	}},
-	{newExpression(`\b(?:__import__|importlib\.import_module|import_module|require|import)\(\s*['"](?:node:)?([\w.-]{1,40})(/promises)?['"]\s*\)`), func(m []string) string { return m[1] }},
-	{newExpression(`\bcall_user_func(?:_array)?\(\s*['"](\w{1,40})['"]\s*,`), func(m []string) string { return m[1] + "(" }},
-	{newExpression(`\b(?:globals|locals|vars|builtins|__builtins__|globalThis|window|global)(?:\(\))?\[\s*['"](\w{1,60})['"]\s*\]`), func(m []string) string { return m[1] }},
-	{newExpression(`(^|[=;{,(\s])['"]([a-z_]{2,40})['"]\(`), func(m []string) string { return m[1] + m[2] + "(" }},
+	{regex.New(`\b(?:__import__|importlib\.import_module|import_module|require|import)\(\s*['"](?:node:)?([\w.-]{1,40})(/promises)?['"]\s*\)`), func(m []string) string { return m[1] }},
+	{regex.New(`\bcall_user_func(?:_array)?\(\s*['"](\w{1,40})['"]\s*,`), func(m []string) string { return m[1] + "(" }},
+	{regex.New(`\b(?:globals|locals|vars|builtins|__builtins__|globalThis|window|global)(?:\(\))?\[\s*['"](\w{1,60})['"]\s*\]`), func(m []string) string { return m[1] }},
+	{regex.New(`(^|[=;{,(\s])['"]([a-z_]{2,40})['"]\(`), func(m []string) string { return m[1] + m[2] + "(" }},
 }
 
 // foldable tells the texts that one of the foldings may change.
-var foldable = func() *screen {
-	var all []*expression
+var foldable = func() *regex.Screen {
+	var all []*regex.Expression
 	for _, rule := range foldings {
 		all = append(all, rule.what)
 	}
-	return newScreen(all...)
+	return regex.NewScreen(all...)
 }()
 
 // withFilled writes values in the places that a format has for them.

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // request is what a tool, or a client on a command line, asks of a server.
@@ -53,10 +55,10 @@ func onlyGets(leaves []leaf) bool {
 }
 
 var (
-	reads        = newExpression(`^(?i:get|head|)$`)
+	reads        = regex.New(`^(?i:get|head|)$`)
 	plainOptions = words("timeout timeoutms maxlength startindex raw format encoding prompt description")
 	methodKeys   = words("method httpmethod requestmethod verb xhttpmethodoverride type")
-	httpMethod   = newExpression(`^(?i:get|head|post|put|patch|delete)$`)
+	httpMethod   = regex.New(`^(?i:get|head|post|put|patch|delete)$`)
 )
 
 // manages judges a tool's request to a server that manages something.
@@ -153,7 +155,7 @@ func cutAddress(address string) (host, place string) {
 }
 
 // ownHost is this machine, where a server under work runs.
-var ownHost = newExpression(`^(?:localhost|127\.[\d.]+|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::\d+)?$`)
+var ownHost = regex.New(`^(?:localhost|127\.[\d.]+|\[::1\]|0\.0\.0\.0|host\.docker\.internal)(?::\d+)?$`)
 
 func opensUp(key, value string) bool {
 	return (key == "visibility" || key == "access" || key == "acl" || key == "publicaccess") && (strings.HasPrefix(value, "public") || value == "allusers") ||
@@ -171,42 +173,42 @@ var (
 
 	// valuedThing is what others work with: a path ends in it, or in its name. A row of an
 	// application, such as one user, is none: agents add and delete these all day.
-	valuedThing = newExpression(`(?i)/(?:(?:orgs/[^/]+/)?repos/[^/]+/[^/]+|orgs/[^/]+/repos/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|subjects|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+|queues/[^/]+/[^/]+/contents|v2(?:/[^/]+){1,4}/manifests/[^/]+)$`)
+	valuedThing = regex.New(`(?i)/(?:(?:orgs/[^/]+/)?repos/[^/]+/[^/]+|orgs/[^/]+/repos/[^/]+|(?:repositories|projects|orgs|organi[sz]ations?|groups|namespaces|droplets|servers|instances|volumes|snapshots|clusters|databases|dbs|buckets?|b|zones|hosted-?zones?|domains|apps|applications|sites|stacks|workspaces|environments|resource-?groups|virtual-?machines|vms|machines|load[-_]?balancers|vpcs|networks|tenants|dns[-_]?records|rrsets|indices|topics|subjects|queues|streams|backups?|vaults|registries|datasets|keyspaces|_snapshot/[^/]+)(?:/[^/]+)?|[\w@.-]+/-rev/[^/]+|(?:zones|domains)/[^/]+/(?:records?|dns)/[^/]+|queues/[^/]+/[^/]+/contents|v2(?:/[^/]+){1,4}/manifests/[^/]+)$`)
 
 	// guardThing is what watches, records or protects.
-	guardThing = newExpression(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies|conditional-?access/policies|identitysecuritydefaultsenforcementpolicy|authenticationmethodspolicy|authorizationpolicy)(?:/[^/]+)?$`)
+	guardThing = regex.New(`(?i)/(?:alert[-_]?rules?|alerting/rules?|rules/alerts?|alert-?polic(?:y|ies)|alerts?/(?:rules?|policies)|alert[-_]?definitions?|monitors?|detectors?|notification-?(?:policies|channels)|contact-points?|audit(?:[-_]?(?:logs?|events?|trails?|config|sinks?))?|protection(?:/\w+)?|required_status_checks|protected_branches|rulesets|firewalls?(?:/[^/]+/rules)?|firewall[-_]?rules?|waf\w*(?:/rules)?|security[-_](?:rules?|policies|groups?)|log[-_]?(?:sinks?|groups?|streams?|exports?)|trails|flow-?logs|mfa|2fa|two[-_]?factor\w*|scanners?|retention(?:[-_]?polic(?:y|ies))?|admission\w*|validatingwebhookconfigurations|networkpolicies|conditional-?access/policies|identitysecuritydefaultsenforcementpolicy|authenticationmethodspolicy|authorizationpolicy)(?:/[^/]+)?$`)
 
 	// lostBy is an act on what others work with, as a path.
-	lostBy = newExpression(`(?i)/(?:repos/[^/]+/[^/]+/transfer|(?:projects|orgs|organizations|droplets|servers|instances|volumes|clusters|databases|buckets|apps|applications|sites|stacks|workspaces|environments|machines|accounts|tenants|users|topics|queues|indices|backups|snapshots|records|job)(?:/[^/]+)?(?:/actions?)?[/:](?:delete|destroy|terminate|purge|wipe|drop|truncate|rebuild|factory[-_]?reset|bulk[-_]?delete|delete[-_]?all|batch[-_]?delete|doDelete)(?:[-_]all)?)$`)
+	lostBy = regex.New(`(?i)/(?:repos/[^/]+/[^/]+/transfer|(?:projects|orgs|organizations|droplets|servers|instances|volumes|clusters|databases|buckets|apps|applications|sites|stacks|workspaces|environments|machines|accounts|tenants|users|topics|queues|indices|backups|snapshots|records|job)(?:/[^/]+)?(?:/actions?)?[/:](?:delete|destroy|terminate|purge|wipe|drop|truncate|rebuild|factory[-_]?reset|bulk[-_]?delete|delete[-_]?all|batch[-_]?delete|doDelete)(?:[-_]all)?)$`)
 
-	sharedRef   = newExpression(`(?i)/(?:refs/heads|branches)/` + sharedBranch + `$`)
-	publishable = newExpression(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|buckets?|b|snapshots|images|databases|workspaces|datasets|documents|files|folders|gists|secrets)/[^/]+(?:/(?:acl|visibility|policy|permissions))?)$`)
-	membership  = newExpression(`(?i)/(?:collaborators|memberships?|members|rolebindings|role[-_]?assignments?)(?:/[^/]+)?$`)
-	loginKey    = newExpression(`(?i)/(?:keys|deploy[-_]?keys)(?:/[^/]+)?$`)
+	sharedRef   = regex.New(`(?i)/(?:refs/heads|branches)/` + sharedBranch + `$`)
+	publishable = regex.New(`(?i)/(?:repos/[^/]+/[^/]+|(?:repositories|projects|buckets?|b|snapshots|images|databases|workspaces|datasets|documents|files|folders|gists|secrets)/[^/]+(?:/(?:acl|visibility|policy|permissions))?)$`)
+	membership  = regex.New(`(?i)/(?:collaborators|memberships?|members|rolebindings|role[-_]?assignments?)(?:/[^/]+)?$`)
+	loginKey    = regex.New(`(?i)/(?:keys|deploy[-_]?keys)(?:/[^/]+)?$`)
 	// everyRow is all that an application has of a kind.
-	everyRow = newExpression(`(?i)/(?:users|customers|orders|accounts|payments|invoices|members|employees|patients|documents|records|backups|repositories|devices|subscriptions)$`)
+	everyRow = regex.New(`(?i)/(?:users|customers|orders|accounts|payments|invoices|members|employees|patients|documents|records|backups|repositories|devices|subscriptions)$`)
 
 	// guardQuery are the parts of a bucket that keep what is in it.
-	guardQuery   = newExpression(`\?(?:policy|encryption|versioning|publicAccessBlock|object-lock|logging|replication)(?:=|&|$)`)
-	storeHost    = newExpression(`^(?:s3|minio|storage|oss|cos|spaces)[.-]`)
-	runsScript   = newExpression(`(?i)^(?:/[\w-]+)?/(?:script|scriptText)$|/manage/script$`)
-	sealed       = newExpression(`^/v1/sys/(?:seal|step-down|(?:audit|auth|policies/\w+|mounts)/[^/]+)$|^/v1/[\w-]+/(?:metadata|destroy)/.+`)
-	timeSeries   = newExpression(`^/api/v2/delete$|/api/v1/admin/tsdb/delete_series$`)
-	guardSetting = newExpression(`(?i)/settings/(?:ssl|waf|tls\w*|min_tls_version|security_level|always_use_https|automatic_https_rewrites|browser_check|challenge_ttl|opportunistic_encryption|hsts|bot\w*|ddos\w*|firewall|authenticated_origin_pulls|email_obfuscation|mfa|audit\w*|two_factor\w*)$|/dnssec$`)
-	offSetting   = newExpression(`^(?:off|essentially_off|disabled|none|false|0|1\.0|flexible)$`)
+	guardQuery   = regex.New(`\?(?:policy|encryption|versioning|publicAccessBlock|object-lock|logging|replication)(?:=|&|$)`)
+	storeHost    = regex.New(`^(?:s3|minio|storage|oss|cos|spaces)[.-]`)
+	runsScript   = regex.New(`(?i)^(?:/[\w-]+)?/(?:script|scriptText)$|/manage/script$`)
+	sealed       = regex.New(`^/v1/sys/(?:seal|step-down|(?:audit|auth|policies/\w+|mounts)/[^/]+)$|^/v1/[\w-]+/(?:metadata|destroy)/.+`)
+	timeSeries   = regex.New(`^/api/v2/delete$|/api/v1/admin/tsdb/delete_series$`)
+	guardSetting = regex.New(`(?i)/settings/(?:ssl|waf|tls\w*|min_tls_version|security_level|always_use_https|automatic_https_rewrites|browser_check|challenge_ttl|opportunistic_encryption|hsts|bot\w*|ddos\w*|firewall|authenticated_origin_pulls|email_obfuscation|mfa|audit\w*|two_factor\w*)$|/dnssec$`)
+	offSetting   = regex.New(`^(?:off|essentially_off|disabled|none|false|0|1\.0|flexible)$`)
 
 	// everyDag are all pipelines of a scheduler at once, by a pattern that none fails.
-	everyDag = newExpression(`(?i)/dags/?\?(?:.*&)?dag_id_pattern=(?:%25|%|\*|\.\*|%2A)?(?:&|$)`)
+	everyDag = regex.New(`(?i)/dags/?\?(?:.*&)?dag_id_pattern=(?:%25|%|\*|\.\*|%2A)?(?:&|$)`)
 
 	// programLogin is where a program gets one more secret to sign in with (ATT&CK T1098.001).
-	programLogin = newExpression(`(?i)/(?:applications|servicePrincipals)(?:\(appId=[^)]*\))?(?:/[^/]+)?/(?:addPassword|addKey|addTokenSigningCertificate|federatedIdentityCredentials)$`)
+	programLogin = regex.New(`(?i)/(?:applications|servicePrincipals)(?:\(appId=[^)]*\))?(?:/[^/]+)?/(?:addPassword|addKey|addTokenSigningCertificate|federatedIdentityCredentials)$`)
 
 	// factorsOff is where a login loses what proves whose it is.
-	factorsOff   = newExpression(`(?i)/users?/[^/]+/(?:lifecycle/(?:reset_factors|expire_password_with_temp_password)|(?:mfa|2fa|two[-_]?factor|totp|otp|factors|authenticators|authentication/\w*methods)(?:/[^/]+){0,2})$|/(?:mfa|2fa)/(?:reset|disable)$`)
-	factorsReset = newExpression(`(?i)/(?:reset_factors|expire_password_with_temp_password|reset|disable|deactivate|remove|off)$`)
-	searchHost   = newExpression(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
-	oneIndex     = newExpression(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
-	byQuery      = newExpression(`/_(?:delete|update)_by_query$`)
+	factorsOff   = regex.New(`(?i)/users?/[^/]+/(?:lifecycle/(?:reset_factors|expire_password_with_temp_password)|(?:mfa|2fa|two[-_]?factor|totp|otp|factors|authenticators|authentication/\w*methods)(?:/[^/]+){0,2})$|/(?:mfa|2fa)/(?:reset|disable)$`)
+	factorsReset = regex.New(`(?i)/(?:reset_factors|expire_password_with_temp_password|reset|disable|deactivate|remove|off)$`)
+	searchHost   = regex.New(`:92\d\d$|(?:^|[.-])(?:elastic\w*|opensearch|es\d*|search)[.-]`)
+	oneIndex     = regex.New(`^/[^/_][^/]*$|^/_(?:all|snapshot/.*|index_template/.*|ilm/policy/.*|data_stream/.*)$`)
+	byQuery      = regex.New(`/_(?:delete|update)_by_query$`)
 )
 
 // searchOf is what the query of a search engine's address searches for.
@@ -246,7 +248,7 @@ func (r *reading) filledIn(q request) {
 		rest, secrets := l.value, false
 		for _, m := range placeholder.FindAllStringSubmatch(l.value, maxPlaces) {
 			rest = strings.Replace(rest, m[0], "", 1)
-			secrets = secrets || secretName.matches(m[1]+m[2]+m[3])
+			secrets = secrets || secretName.Matches(m[1]+m[2]+m[3])
 		}
 		if secrets && len(strings.Fields(rest)) < 4 {
 			r.breaks(DataExfiltration)
@@ -267,8 +269,8 @@ func queryOf(address string) []leaf {
 }
 
 var (
-	placeholder = newExpression(`\$\{\{?\s*(?:env|secrets?|vars?|vault|process\.env|ENV)?[:.]?\s*([A-Za-z_]\w*)\s*\}?\}|\{\{\s*(?:env|secrets?|vars?|vault|process\.env|ENV)?[:.]?\s*([A-Za-z_]\w*)\s*\}\}|[$%](?:env:)?([A-Z_][A-Z0-9_]*)%?`)
-	proofKey    = newExpression(`token|secret|password|passwd|apikey|^key$|auth|credential|assertion|^pat$|signature`)
+	placeholder = regex.New(`\$\{\{?\s*(?:env|secrets?|vars?|vault|process\.env|ENV)?[:.]?\s*([A-Za-z_]\w*)\s*\}?\}|\{\{\s*(?:env|secrets?|vars?|vault|process\.env|ENV)?[:.]?\s*([A-Za-z_]\w*)\s*\}\}|[$%](?:env:)?([A-Z_][A-Z0-9_]*)%?`)
+	proofKey    = regex.New(`token|secret|password|passwd|apikey|^key$|auth|credential|assertion|^pat$|signature`)
 )
 
 // oddAmount finds a sum of money in digits that people do not count in.
@@ -282,8 +284,8 @@ func (r *reading) oddAmount(l leaf) {
 }
 
 var (
-	moneyKey  = newExpression(`amount|salary|payout|bonus|^(?:total|price|sum|credit|balance)(?:cents|minor)?$`)
-	oddNumber = newExpression(`^[+-]?(?:0[xX][0-9a-fA-F_]+|0[oObB][0-7_]+|\d[\d_.]*[eE]\+?\d+|[\x{FF10}-\x{FF19}\x{0660}-\x{0669}\x{06F0}-\x{06F9}\x{0966}-\x{096F}]+)$`)
+	moneyKey  = regex.New(`amount|salary|payout|bonus|^(?:total|price|sum|credit|balance)(?:cents|minor)?$`)
+	oddNumber = regex.New(`^[+-]?(?:0[xX][0-9a-fA-F_]+|0[oObB][0-7_]+|\d[\d_.]*[eE]\+?\d+|[\x{FF10}-\x{FF19}\x{0660}-\x{0669}\x{06F0}-\x{06F9}\x{0966}-\x{096F}]+)$`)
 )
 
 // mutations judges what queries in GraphQL take away, and whether the filter of a change is empty,
@@ -312,13 +314,13 @@ func (r *reading) mutations(leaves []leaf) {
 
 var (
 	mutationKeys   = words("query mutation document")
-	losingMutation = newExpression(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
+	losingMutation = regex.New(`\b(?:delete|destroy|terminate|purge|archive|transfer)(?:Repository|Project|Organization|Team|Environment|Domain|Zone|Cluster|Database|Bucket|Site|App|Application|Workspace|User|Service|Volume|Server|Instance|BranchProtectionRule)\w*\s*\(`)
 
 	// unfiltered changes all rows of a kind, as the servers of Hasura, Prisma and PostGraphile read
 	// an empty filter; filteredBy takes its filter from a variable.
-	unfiltered = newExpression(`\b(?i:deleteMany|updateMany|delete|update|remove|destroy|purge|archive)\w*\s*\(\s*(?:where|filter|condition)\s*:\s*(?:\{\s*\}|\{\s*_?(?i:and|or|not)\s*:\s*(?:\[\s*(?:\{\s*\}\s*,?\s*)*\]|\{\s*\})\s*\}|\{\s*\w+\s*:\s*\{\s*_is_null\s*:\s*false\s*\}\s*\}|\{\s*\w+\s*:\s*\{\s*_?(?:neq|ne|gte?|notEqualTo|not)\s*:\s*(?:0|-1|""|null)\s*\}\s*\})`)
-	filteredBy = newExpression(`\b(?i:deleteMany|updateMany|delete|update|remove|destroy|purge|archive)\w*\s*\(\s*(?:where|filter|condition)\s*:\s*\$(\w+)`)
+	unfiltered = regex.New(`\b(?i:deleteMany|updateMany|delete|update|remove|destroy|purge|archive)\w*\s*\(\s*(?:where|filter|condition)\s*:\s*(?:\{\s*\}|\{\s*_?(?i:and|or|not)\s*:\s*(?:\[\s*(?:\{\s*\}\s*,?\s*)*\]|\{\s*\})\s*\}|\{\s*\w+\s*:\s*\{\s*_is_null\s*:\s*false\s*\}\s*\}|\{\s*\w+\s*:\s*\{\s*_?(?:neq|ne|gte?|notEqualTo|not)\s*:\s*(?:0|-1|""|null)\s*\}\s*\})`)
+	filteredBy = regex.New(`\b(?i:deleteMany|updateMany|delete|update|remove|destroy|purge|archive)\w*\s*\(\s*(?:where|filter|condition)\s*:\s*\$(\w+)`)
 
 	// lostNoun is a mutation that names its thing first, or takes away all.
-	lostNoun = newExpression(`\b(?:repository|project|organization|team|environment|domain|zone|cluster|database|bucket|site|workspace|volume|server|instance)(?:Delete|Destroy|Archive|Purge)\s*\(|\b(?:delete|destroy|purge|remove)(?:All|Every|Many|Bulk)[A-Z]\w*`)
+	lostNoun = regex.New(`\b(?:repository|project|organization|team|environment|domain|zone|cluster|database|bucket|site|workspace|volume|server|instance)(?:Delete|Destroy|Archive|Purge)\s*\(|\b(?:delete|destroy|purge|remove)(?:All|Every|Many|Bulk)[A-Z]\w*`)
 )

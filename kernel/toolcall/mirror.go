@@ -3,6 +3,8 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // mirrored is a copy that also takes away what its source does not have.
@@ -38,38 +40,38 @@ func mirrors(name string, argv []string) (mirrored, bool) {
 }
 
 var (
-	mirrorFlags = map[string]*expression{
-		"rsync":  newExpression(` --del(?:ete\S*)? `),
-		"aws":    newExpression(` s3 sync .*--delete `),
-		"gsutil": newExpression(` rsync .*-\w*d`),
-		"gcloud": newExpression(` storage rsync .*--delete-unmatched-destination-objects`),
-		"rclone": newExpression(` sync `),
-		"mc":     newExpression(` mirror .*--remove `),
-		"s3cmd":  newExpression(` sync .*--delete-removed `),
-		"s5cmd":  newExpression(` sync .*--delete `),
-		"b2":     newExpression(` sync .*--delete `),
-		"az":     newExpression(` storage (?:blob|azcopy blob|fs directory) (?:sync|upload) .*--delete-destination[= ]true `),
-		"azcopy": newExpression(` sync .*--delete-destination[= ]true `),
-		"lftp":   newExpression(` mirror .*(?:--delete|-\w*e) `),
+	mirrorFlags = map[string]*regex.Expression{
+		"rsync":  regex.New(` --del(?:ete\S*)? `),
+		"aws":    regex.New(` s3 sync .*--delete `),
+		"gsutil": regex.New(` rsync .*-\w*d`),
+		"gcloud": regex.New(` storage rsync .*--delete-unmatched-destination-objects`),
+		"rclone": regex.New(` sync `),
+		"mc":     regex.New(` mirror .*--remove `),
+		"s3cmd":  regex.New(` sync .*--delete-removed `),
+		"s5cmd":  regex.New(` sync .*--delete `),
+		"b2":     regex.New(` sync .*--delete `),
+		"az":     regex.New(` storage (?:blob|azcopy blob|fs directory) (?:sync|upload) .*--delete-destination[= ]true `),
+		"azcopy": regex.New(` sync .*--delete-destination[= ]true `),
+		"lftp":   regex.New(` mirror .*(?:--delete|-\w*e) `),
 	}
 	mirrorVerbs = words("sync rsync mirror")
-	dryRun      = newExpression(` (?:--dry-?run|--dryrun|-n|--simulate|-\w*n\w*v\w*|-avn\w*) `)
+	dryRun      = regex.New(` (?:--dry-?run|--dryrun|-n|--simulate|-\w*n\w*v\w*|-avn\w*) `)
 
 	// builtFolder is what a build makes again at any time: that its old files go is what a
 	// publication is for.
-	builtFolder = newExpression(`(?:^|/)(?:public|dist|build|out|_site|site|www|html|static|assets|website|web|docs|book|coverage|storybook-static|target|export|_build|\.next|\.output|htdocs)(?:/.*)?$`)
+	builtFolder = regex.New(`(?:^|/)(?:public|dist|build|out|_site|site|www|html|static|assets|website|web|docs|book|coverage|storybook-static|target|export|_build|\.next|\.output|htdocs)(?:/.*)?$`)
 
 	// trialPlace is a place that others do not work from.
-	trialPlace = newExpression(`(?i)(?:^|[-_./:])(?:staging|stage|preview|dev|develop|test|testing|sandbox|qa|demo|pr-?\d+|local)(?:[-_./:]|$)`)
+	trialPlace = regex.New(`(?i)(?:^|[-_./:])(?:staging|stage|preview|dev|develop|test|testing|sandbox|qa|demo|pr-?\d+|local)(?:[-_./:]|$)`)
 
 	// emptyFolder is what an empty folder is called.
-	emptyFolder = newExpression(`(?i)(?:^|[/_.-])(?:empty|blank|void|none|nothing|null|nil|leer|vide|vacio)[\w-]*/*$|^/dev/null`)
+	emptyFolder = regex.New(`(?i)(?:^|[/_.-])(?:empty|blank|void|none|nothing|null|nil|leer|vide|vacio)[\w-]*/*$|^/dev/null`)
 
 	// remotePlace is a folder of another machine, a bucket or a share.
-	remotePlace = newExpression(`^(?:[\w.-]+@)?[\w.-]{2,}:|^:\w+|://`)
+	remotePlace = regex.New(`^(?:[\w.-]+@)?[\w.-]{2,}:|^:\w+|://`)
 
 	// keptPlace is what is there to be found when all else is lost.
-	keptPlace = newExpression(`(?i)backup|archive|snapshot|vault|(?:^|[-_./:])dr(?:[-_./:]|$)`)
+	keptPlace = regex.New(`(?i)backup|archive|snapshot|vault|(?:^|[-_./:])dr(?:[-_./:]|$)`)
 )
 
 // mirrorLoses judges a copy that takes away what its source does not have: from an empty
@@ -99,7 +101,7 @@ func (s *shell) mirrorLoses(name string, argv []string) {
 }
 
 // scratch are the folders whose loss nobody feels.
-var scratch = newExpression(`^/(?:tmp|var/tmp|dev/shm)(?:/|$)`)
+var scratch = regex.New(`^/(?:tmp|var/tmp|dev/shm)(?:/|$)`)
 
 // fillsFolders keeps track of the folders that the text has just made, which are empty until
 // something else runs.

@@ -1,5 +1,7 @@
 package toolcall
 
+import "github.com/caddy-lex/lex/kernel/toolcall/regex"
+
 // Money moves by calls that no request needs to name. One payment to one payee, a refund of an
 // order and an invoice are everyday. Checks that are skipped, payments to or from everybody at
 // once, parts that each stay below a limit, and bank details that change in silence are how it
@@ -9,13 +11,13 @@ var (
 	moneyWords = words("pay payment payments transfer transfers wire wires refund refunds payout payouts credit credits payee payees vendor vendors supplier payroll invoice invoices disbursement reimbursement ach sepa stripe adyen paypal wise bank banking adjustments withdrawal remit settlement wallet treasury crypto überweisung zahlung gutschrift lieferant virement paiement fournisseur pago pagos transferencia proveedor bonifico pagamento fornitore betaling")
 	givenBack  = words("refund refunds payout payouts credit")
 
-	bankDetail = newExpression(`iban|bankaccount|^bank$|accountnumber|routing|sortcode|payoutaccount|walletaddress|^bic$`)
+	bankDetail = regex.New(`iban|bankaccount|^bank$|accountnumber|routing|sortcode|payoutaccount|walletaddress|^bic$`)
 	orderLines = words("items item rows cells ranges keys list records") // of one order
-	partKey    = newExpression(`^(?:splits?|parts?|tranches?|amounts?|net|value)$`)
+	partKey    = regex.New(`^(?:splits?|parts?|tranches?|amounts?|net|value)$`)
 
 	// burned is a wallet that nobody has the key of.
-	burned   = newExpression(`(?i)^0x0{30,}(?:dead|0000)$|^1{20,}|^1BitcoinEaterAddressDontSendf59kuE$|^1nc1nerator1{30,}$`)
-	splitKey = newExpression(`^(?:split|tranche)`)
+	burned   = regex.New(`(?i)^0x0{30,}(?:dead|0000)$|^1{20,}|^1BitcoinEaterAddressDontSendf59kuE$|^1nc1nerator1{30,}$`)
+	splitKey = regex.New(`^(?:split|tranche)`)
 )
 
 // money judges how a call moves money.

@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // Whoever owns a name owns what people trust in it: they log in there, mail goes there, and a
 // whole zone hangs on it. Records of pages, proofs of ownership, and an address of the own
@@ -13,7 +17,7 @@ var (
 	recordValue    = words("value content target data rdata ip records address")
 
 	// trustedName is where people give their passwords, or their mail and money go.
-	trustedName = newExpression(`^(?i:login|signin|auth|sso|idp|oauth2?|accounts?|id|secure|vpn|remote|mail|smtp|imap|webmail|owa|autodiscover|mx\d*|pay|payments?|checkout|bank(?:ing)?|online|portal|vault|adfs|okta|keycloak)(?:\.|$)`)
+	trustedName = regex.New(`^(?i:login|signin|auth|sso|idp|oauth2?|accounts?|id|secure|vpn|remote|mail|smtp|imap|webmail|owa|autodiscover|mx\d*|pay|payments?|checkout|bank(?:ing)?|online|portal|vault|adfs|okta|keycloak)(?:\.|$)`)
 )
 
 // renames judges changes of the names of a zone, and the loss of one.

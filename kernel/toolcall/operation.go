@@ -3,21 +3,23 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // remoteCommand is a command of a service elsewhere that cannot be taken back. Its
 // verbs are the words in their order, without the flags between them; flags, if
 // there are any, are matched against the flags.
 type remoteCommand struct {
-	verbs  *expression
-	flags  *expression
-	valued bool        // flags tells their values too
-	spares *expression // flags that make it ordinary
+	verbs  *regex.Expression
+	flags  *regex.Expression
+	valued bool              // flags tells their values too
+	spares *regex.Expression // flags that make it ordinary
 }
 
 // but spares a command that has one of the flags.
 func (c remoteCommand) but(flags string) remoteCommand {
-	c.spares = newExpression(`(?:^| )(?:` + flags + `)(?:=\S*)? `)
+	c.spares = regex.New(`(?:^| )(?:` + flags + `)(?:=\S*)? `)
 	return c
 }
 
@@ -58,9 +60,9 @@ func pushesOwnBranch(verbs, flags string) bool {
 }
 
 var (
-	ownBranch  = newExpression(`^push [\w.-]+ (?:feature|feat|fix|bugfix|chore|docs|refactor|test|wip|topic|user|users|dependabot|renovate)/[\w./-]+$`)
-	forceFlags = newExpression(`^(?:(?:-f|--force|-u|--set-upstream|--force-if-includes|--no-verify) )+$`)
-	sharedPush = newExpression(`/(?:main|master|production|prod|release)$`)
+	ownBranch  = regex.New(`^push [\w.-]+ (?:feature|feat|fix|bugfix|chore|docs|refactor|test|wip|topic|user|users|dependabot|renovate)/[\w./-]+$`)
+	forceFlags = regex.New(`^(?:(?:-f|--force|-u|--set-upstream|--force-if-includes|--no-verify) )+$`)
+	sharedPush = regex.New(`/(?:main|master|production|prod|release)$`)
 )
 
 // bareWords are the words of a command without any that may be the value of a flag: where
@@ -155,10 +157,10 @@ func verbsAndFlags(argv []string) (verbs, flags string) {
 }
 
 func remote(verbs string, flags ...string) remoteCommand {
-	c := remoteCommand{verbs: newExpression(`^(?:` + verbs + `)`)}
+	c := remoteCommand{verbs: regex.New(`^(?:` + verbs + `)`)}
 	if len(flags) > 0 {
 		c.valued = strings.Contains(strings.Join(flags, ""), " ")
-		c.flags = newExpression(`(?:^| )(?:` + strings.Join(flags, "|") + `)(?:=\S*)? `)
+		c.flags = regex.New(`(?:^| )(?:` + strings.Join(flags, "|") + `)(?:=\S*)? `)
 	}
 	return c
 }

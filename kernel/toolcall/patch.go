@@ -1,8 +1,10 @@
 package toolcall
 
+import "github.com/caddy-lex/lex/kernel/toolcall/regex"
+
 // patched are the names of files in the headers of a patch: git's, and those of the
 // patches that models write.
-var patched = newExpression(`(?m)^(?:\*\*\* (?:Update|Add|Delete|Move to)(?: File)?: |(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) |diff --git a/)(\S[^\t\n]*)`)
+var patched = regex.New(`(?m)^(?:\*\*\* (?:Update|Add|Delete|Move to)(?: File)?: |(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) |diff --git a/)(\S[^\t\n]*)`)
 
 // maxPatched bounds the files of one patch that are judged.
 const maxPatched = 256

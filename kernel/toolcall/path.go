@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // file judges an argument that names a file.
@@ -51,21 +53,21 @@ func outside(name string) bool {
 
 // neighbour is a source file of the package next to this one, as repositories of several
 // packages have them.
-var neighbour = newExpression(`^\.\./[A-Za-z0-9@][\w-]*/(?:src|lib|test|tests|__tests__|types|docs|app|components|include|internal|pkg|cmd|schema|proto|styles)/(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)?\.(?:tsx?|jsx?|mjs|cjs|py|pyi|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|vue|svelte|css|scss|html|md|mdx|proto|graphql|sql|snap)$`)
+var neighbour = regex.New(`^\.\./[A-Za-z0-9@][\w-]*/(?:src|lib|test|tests|__tests__|types|docs|app|components|include|internal|pkg|cmd|schema|proto|styles)/(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)?\.(?:tsx?|jsx?|mjs|cjs|py|pyi|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|vue|svelte|css|scss|html|md|mdx|proto|graphql|sql|snap)$`)
 
 // serviceLog is what a service has written of its work.
-var serviceLog = newExpression(`^/var/log/(?:[\w-]+/){0,2}[\w.-]+\.(?:log|err|out)(?:\.\d+)?$`)
+var serviceLog = regex.New(`^/var/log/(?:[\w-]+/){0,2}[\w.-]+\.(?:log|err|out)(?:\.\d+)?$`)
 
 // harmless are files outside the workspace that hold nothing but what everybody
 // may know: the names of hosts, the system's version, the sources and manuals of installed
 // libraries, a sibling's introduction, how the repository around a package is built.
-var harmless = newExpression(`^(?:/usr/(?:local/)?(?:lib|lib64|include|share|src)(?:/[\w.+@-]+)*/?|/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|/proc/(?:meminfo|cpuinfo|loadavg|uptime|version|stat|vmstat|diskstats|filesystems|partitions|swaps|mounts|net/(?:dev|tcp6?|udp6?|route)|sys/kernel/(?:hostname|osrelease|random/boot_id)|self/(?:status|stat|limits|cgroup|mounts|io))|/sys/(?:fs/cgroup/[\w./-]*(?:max|current|stat|limit_in_bytes|usage_in_bytes)|class/(?:net|thermal|power_supply|hwmon)/[\w./-]+)|(?:\.\./){1,3}(?:package\.json|tsconfig[\w.]*\.json|(?:nx|turbo|lerna)\.json|pnpm-workspace\.yaml|pyproject\.toml|go\.(?:mod|work)|Cargo\.toml|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|Directory\.(?:Build|Packages)\.(?:props|targets)|global\.json|[\w.-]+\.sln|Makefile|CMakeLists\.txt|\.editorconfig|\.gitignore|(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
+var harmless = regex.New(`^(?:/usr/(?:local/)?(?:lib|lib64|include|share|src)(?:/[\w.+@-]+)*/?|/etc/(?:hosts|hostname|os-release|timezone|localtime|shells|services|protocols)|/proc/(?:meminfo|cpuinfo|loadavg|uptime|version|stat|vmstat|diskstats|filesystems|partitions|swaps|mounts|net/(?:dev|tcp6?|udp6?|route)|sys/kernel/(?:hostname|osrelease|random/boot_id)|self/(?:status|stat|limits|cgroup|mounts|io))|/sys/(?:fs/cgroup/[\w./-]*(?:max|current|stat|limit_in_bytes|usage_in_bytes)|class/(?:net|thermal|power_supply|hwmon)/[\w./-]+)|(?:\.\./){1,3}(?:package\.json|tsconfig[\w.]*\.json|(?:nx|turbo|lerna)\.json|pnpm-workspace\.yaml|pyproject\.toml|go\.(?:mod|work)|Cargo\.toml|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|Directory\.(?:Build|Packages)\.(?:props|targets)|global\.json|[\w.-]+\.sln|Makefile|CMakeLists\.txt|\.editorconfig|\.gitignore|(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)|\.\./[\w-]+/(?i:README|LICENSE|CHANGELOG|CONTRIBUTING)(?:\.(?i:md|txt|rst))?)$`)
 
 var (
-	systemFolder = newExpression(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
-	systemDrive  = newExpression(`(?i)^[a-z]:/(?:windows|boot|program files|programdata|users/(?:all users|administrator))`)
+	systemFolder = regex.New(`^/(?:etc|root|proc|sys|dev|boot|bin|sbin|lib|lib32|lib64|usr/(?:local/)?(?:bin|sbin|lib|libexec|etc)|usr/(?:share|include)|private/(?:etc|var)|var/(?:run|lib|log|spool|mail|backups|www)|run|System|Library/(?:Launch\w+|Keychains|Preferences)|(?i:windows|winnt|program files(?: \(x86\))?|programdata)|(?:mnt|cygdrive)/[a-z]/(?i:windows|program files|users)|[a-z]/(?i:windows))(?:/|$)`)
+	systemDrive  = regex.New(`(?i)^[a-z]:/(?:windows|boot|program files|programdata|users/(?:all users|administrator))`)
 	// windowsFolder is a folder of Windows by its variable or its short name.
-	windowsFolder = newExpression(`(?i)^(?:%(?:systemroot|windir|programfiles(?:\(x86\))?|programdata|systemdrive|allusersprofile)%|\$env:(?:systemroot|windir|programfiles|programdata|systemdrive))(?:/|$)|^[a-z]:/(?:progra~\d|window~\d|docume~\d|users/(?:default|public|all users))(?:/|$)|^[a-z]:\.\.(?:/|$)|^\?\?/|^globalroot/`)
+	windowsFolder = regex.New(`(?i)^(?:%(?:systemroot|windir|programfiles(?:\(x86\))?|programdata|systemdrive|allusersprofile)%|\$env:(?:systemroot|windir|programfiles|programdata|systemdrive))(?:/|$)|^[a-z]:/(?:progra~\d|window~\d|docume~\d|users/(?:default|public|all users))(?:/|$)|^[a-z]:\.\.(?:/|$)|^\?\?/|^globalroot/`)
 	// stripped is the spelling that survives a filter which removes "../" once.
 	stripped = strings.NewReplacer("....//", "../", `....\/`, "../", "..././", "../", `..../\`, "../", `...\.\`, "../", "..;/", "../", ".../...//", "../", `....\\`, "../")
 	// overlong are encodings of dot and slash that old decoders accept.
@@ -104,7 +106,7 @@ func pathForms(name string) []string {
 	return forms
 }
 
-var escape = newExpression(`%[0-9A-Fa-fuU][0-9A-Fa-f]{1,4}`)
+var escape = regex.New(`%[0-9A-Fa-fuU][0-9A-Fa-f]{1,4}`)
 
 func lowerEscapes(s string) string {
 	if !strings.Contains(s, "%") {
@@ -131,7 +133,7 @@ func (s *shell) escapes(word string) {
 	}
 }
 
-var climb = newExpression(`^(?:\.\./){2,}(?:etc|root|proc|sys|dev|boot|home|var|usr)(?:/|$)`)
+var climb = regex.New(`^(?:\.\./){2,}(?:etc|root|proc|sys|dev|boot|home|var|usr)(?:/|$)`)
 
 // writes judges a file that a shell text writes to.
 func (s *shell) writes(name string) {
@@ -240,8 +242,8 @@ func (s *shell) unpacks(name string, argv []string) {
 var archivers = words("tar bsdtar gtar unzip 7z 7za unrar")
 
 var (
-	unpacksTar      = newExpression(`^(?:-?[a-zA-Z]*x[a-zA-Z]*|(?:\S+ )*(?:-[a-zA-Z]*x[a-zA-Z]*|--extract|--get)) `)
-	leadsAnywhere   = newExpression(`(?:^|\s)(?:-?[a-zA-Z]*P[a-zA-Z]*|--absolute-names|--absolute-paths) `)
-	leadsAnywhere7z = newExpression(` (?:-spf|-:) `)
-	overSystem      = newExpression(`^(?:/|/(?:etc|root|bin|sbin|boot|home|var/spool/cron)(?:/.*)?|~/\.ssh)$`)
+	unpacksTar      = regex.New(`^(?:-?[a-zA-Z]*x[a-zA-Z]*|(?:\S+ )*(?:-[a-zA-Z]*x[a-zA-Z]*|--extract|--get)) `)
+	leadsAnywhere   = regex.New(`(?:^|\s)(?:-?[a-zA-Z]*P[a-zA-Z]*|--absolute-names|--absolute-paths) `)
+	leadsAnywhere7z = regex.New(` (?:-spf|-:) `)
+	overSystem      = regex.New(`^(?:/|/(?:etc|root|bin|sbin|boot|home|var/spool/cron)(?:/.*)?|~/\.ssh)$`)
 )

@@ -1,10 +1,14 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // patterns are expressions by the name of a command, matched against its words
 // after the name. What no command of that name says is never searched for.
-type patterns map[string]*expression
+type patterns map[string]*regex.Expression
 
 // byCommand makes patterns of lines "names: expression". Several lines about one
 // name are alternatives; an expression begins where the words do.
@@ -18,7 +22,7 @@ func byCommand(lines ...string) patterns {
 	}
 	out := make(patterns, len(alternatives))
 	for name, list := range alternatives {
-		out[name] = newExpression(`^(?:` + strings.Join(list, "|") + `)`)
+		out[name] = regex.New(`^(?:` + strings.Join(list, "|") + `)`)
 	}
 	return out
 }
@@ -48,7 +52,7 @@ var commandRules = []struct {
 
 // wordRule is one of them, of one command.
 type wordRule struct {
-	pattern   *expression
+	pattern   *regex.Expression
 	invariant Invariant
 }
 
@@ -129,10 +133,10 @@ func (s *shell) shortens(argv []string, line string) bool {
 }
 
 // plainServices are well-known services that come in packages, which start with the machine.
-var plainServices = newExpression(`^(?:--\S+ )*enable(?: --now| --quiet)*(?: (?:nginx|apache2|httpd|haproxy|varnish|docker|containerd|podman(?:\.socket)?|crio|kubelet|postgresql(?:[@-][\w.-]+)?|mysqld?|mariadb|redis(?:-server)?|valkey|memcached|mongod|rabbitmq-server|elasticsearch|opensearch|kibana|grafana(?:-server)?|prometheus(?:-[\w-]+)?|node_exporter|alertmanager|loki|promtail|telegraf|influxdb|zabbix-agent2?|chronyd?|ntpd?|systemd-(?:timesyncd|resolved|networkd)|fail2ban|auditd|firewalld|ufw|nftables|apparmor|unattended-upgrades|certbot\.timer|fstrim\.timer|logrotate\.timer|dnf-automatic\.timer|php[\d.]*-fpm|bluetooth|cups|avahi-daemon|NetworkManager|tuned|irqbalance|smartd|smartmontools|zfs[\w.-]*|lvm2-\w+|nfs-(?:server|client\.target)|smbd|vsftpd|dovecot|postfix|named|unbound|dnsmasq|keepalived|tailscaled|wg-quick@\w+|minio|consul|nomad|vault|etcd|jenkins|gitlab-runner|caddy|lex)(?:\.service|\.timer|\.socket)?)+$`)
+var plainServices = regex.New(`^(?:--\S+ )*enable(?: --now| --quiet)*(?: (?:nginx|apache2|httpd|haproxy|varnish|docker|containerd|podman(?:\.socket)?|crio|kubelet|postgresql(?:[@-][\w.-]+)?|mysqld?|mariadb|redis(?:-server)?|valkey|memcached|mongod|rabbitmq-server|elasticsearch|opensearch|kibana|grafana(?:-server)?|prometheus(?:-[\w-]+)?|node_exporter|alertmanager|loki|promtail|telegraf|influxdb|zabbix-agent2?|chronyd?|ntpd?|systemd-(?:timesyncd|resolved|networkd)|fail2ban|auditd|firewalld|ufw|nftables|apparmor|unattended-upgrades|certbot\.timer|fstrim\.timer|logrotate\.timer|dnf-automatic\.timer|php[\d.]*-fpm|bluetooth|cups|avahi-daemon|NetworkManager|tuned|irqbalance|smartd|smartmontools|zfs[\w.-]*|lvm2-\w+|nfs-(?:server|client\.target)|smbd|vsftpd|dovecot|postfix|named|unbound|dnsmasq|keepalived|tailscaled|wg-quick@\w+|minio|consul|nomad|vault|etcd|jenkins|gitlab-runner|caddy|lex)(?:\.service|\.timer|\.socket)?)+$`)
 
 // sparesRights lets a machine build images of other machines, asks what an account may, tunes a kernel, or loads a module that came with it.
-var sparesRights = newExpression(`^docker run (?:--rm )?--privileged (?:--rm )?(?:docker\.io/)?(?:tonistiigi/binfmt|multiarch/qemu-user-static)(?::[\w.-]+)?(?: --(?:install|uninstall|reset)(?: [\w,]+)?| -p yes)*$|^(?:kubectl|oc) auth can-i(?: |$)|^sysctl (?:-w )?` + tunable + `=\S+(?: ` + tunable + `=\S+)*$|^modprobe (?:-v )?` + plainModules + `$`)
+var sparesRights = regex.New(`^docker run (?:--rm )?--privileged (?:--rm )?(?:docker\.io/)?(?:tonistiigi/binfmt|multiarch/qemu-user-static)(?::[\w.-]+)?(?: --(?:install|uninstall|reset)(?: [\w,]+)?| -p yes)*$|^(?:kubectl|oc) auth can-i(?: |$)|^sysctl (?:-w )?` + tunable + `=\S+(?: ` + tunable + `=\S+)*$|^modprobe (?:-v )?` + plainModules + `$`)
 
 // javaBuilds are the builds that get the address of a database with their words.
 var javaBuilds = words("mvn mvnw gradle gradlew")
@@ -154,11 +158,11 @@ func toTestDatabases(argv []string) bool {
 var restorers = words("pg_restore mongorestore")
 
 // dropsTestIndex drops an index of tests of a search engine on this machine.
-var dropsTestIndex = newExpression(`^(?:-s )?(?:-X ?DELETE )?(?:http://)?(?:localhost|127\.0\.0\.1):9200/(?:test|tmp|e2e|ci)[_-][\w-]+(?: -X ?DELETE)?$`)
+var dropsTestIndex = regex.New(`^(?:-s )?(?:-X ?DELETE )?(?:http://)?(?:localhost|127\.0\.0\.1):9200/(?:test|tmp|e2e|ci)[_-][\w-]+(?: -X ?DELETE)?$`)
 
 // emptiesNumbered empties a database of Redis on this machine that somebody has picked by its
 // number, as tests and caches are given one.
-var emptiesNumbered = newExpression(`^(?:-p \d+ )?(?:-h (?:localhost|127\.0\.0\.1|redis) )?-n [1-9]\d* (?i:flushdb)(?: (?i:async|sync))?$`)
+var emptiesNumbered = regex.New(`^(?:-p \d+ )?(?:-h (?:localhost|127\.0\.0\.1|redis) )?-n [1-9]\d* (?i:flushdb)(?: (?i:async|sync))?$`)
 
 // codeCommands run what somebody else wrote, or open a shell to the network.
 var codeCommands = byCommand(

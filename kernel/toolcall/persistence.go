@@ -2,10 +2,12 @@ package toolcall
 
 import (
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // startsCode names the files that start code later, or open a login.
-var startsCode = newScreen(newExpression(`(?:^|/)(?:` + strings.Join([]string{
+var startsCode = regex.NewScreen(regex.New(`(?:^|/)(?:` + strings.Join([]string{
 	`etc/(?:crontab|anacrontab|at\.allow|cron\.[a-z]+/.*|ld\.so\.(?:preload|conf)|ld\.so\.conf\.d/.*|profile(?:\.d/.*)?|bash\.bashrc|bashrc|environment|zsh/.*|rc\.local|rc\d?\.d/.*|init\.d/.*|inittab|systemd/.*|xdg/autostart/.*|udev/rules\.d/.*|modules-load\.d/.*|update-motd\.d/.*|NetworkManager/dispatcher\.d/.*|apt/apt\.conf\.d/.*)`,
 	`(?:usr/)?lib/systemd/(?:system|user)/.*`,
 	`var/spool/(?:cron|at)/.*`,
@@ -22,7 +24,7 @@ var startsCode = newScreen(newExpression(`(?:^|/)(?:` + strings.Join([]string{
 }, "|") + `)$`))
 
 func isPersistence(name string) bool {
-	return startsCode.matches(name) || standsForAny(name, codeFiles)
+	return startsCode.Matches(name) || standsForAny(name, codeFiles)
 }
 
 // codeFiles are some of them that a pattern is compared with.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // maxPasses bounds how deeply operations on literals stand within each other.
@@ -16,7 +18,7 @@ const maxPasses = 4
 // windowsPieces writes the literals that PowerShell makes of others: joined, formatted,
 // replaced, turned round, spelled by their codes, or put into a text.
 func windowsPieces(text string) string {
-	if len(text) > maxFollowed || !windowsMakes.matches(text) {
+	if len(text) > maxFollowed || !windowsMakes.Matches(text) {
 		return text
 	}
 	text = windowsNumbered.ReplaceAllStringFunc(text, func(found string) string {
@@ -34,7 +36,7 @@ func windowsPieces(text string) string {
 		text = windowsInterpolated(text)
 		for _, operation := range windowsOperations {
 			text = operation.pattern.ReplaceAllStringFunc(text, func(found string) string {
-				if made, is := operation.of(operation.pattern.compiled().FindStringSubmatch(found)); is && len(made) < maxValue && !strings.ContainsAny(made, "'\n") {
+				if made, is := operation.of(operation.pattern.Regexp().FindStringSubmatch(found)); is && len(made) < maxValue && !strings.ContainsAny(made, "'\n") {
 					return "'" + made + "'"
 				}
 				return found
@@ -50,27 +52,27 @@ func windowsPieces(text string) string {
 }
 
 // windowsMakes finds what makes a text of others.
-var windowsMakes = screenOf(`-join\b`, `\]::(?:join|concat|reverse)\(`, `\.replace\(`, `-[ci]?replace\b`, `\[(?:system\.)?(?:net\.)?ipaddress\]`, `-f\s*\(?['"]`, `\.tochararray\(`, `[.:]\(?['"]\w+['"]\)?\(`, `&\s*\(?['"$]`, `['"]\s*\+\s*['"$]`, `\$\w+\s*\+\s*['"]`)
+var windowsMakes = regex.ScreenOf(`-join\b`, `\]::(?:join|concat|reverse)\(`, `\.replace\(`, `-[ci]?replace\b`, `\[(?:system\.)?(?:net\.)?ipaddress\]`, `-f\s*\(?['"]`, `\.tochararray\(`, `[.:]\(?['"]\w+['"]\)?\(`, `&\s*\(?['"$]`, `['"]\s*\+\s*['"$]`, `\$\w+\s*\+\s*['"]`)
 
 const windowsText = `(?:'[^'\n]{0,200}'|"[^"\n]{0,200}")`
 
 // windowsOperation is one of them, and what it makes of the parts of its match.
 type windowsOperation struct {
-	pattern *expression
+	pattern *regex.Expression
 	of      func(m []string) (string, bool)
 }
 
 var windowsOperations = []windowsOperation{
-	{newExpression(`\(?-join\s*\(*\s*(?:\[char\[\]\]\s*)?\(*\s*((?:\d{2,3}\s*,\s*)+\d{2,3})\s*\)*(?:\s*\|\s*(?:%|foreach(?:-object)?)\s*\{\s*\[char\](?:\[int\])?\s*\$_\s*\})?\s*\)*`), func(m []string) (string, bool) {
+	{regex.New(`\(?-join\s*\(*\s*(?:\[char\[\]\]\s*)?\(*\s*((?:\d{2,3}\s*,\s*)+\d{2,3})\s*\)*(?:\s*\|\s*(?:%|foreach(?:-object)?)\s*\{\s*\[char\](?:\[int\])?\s*\$_\s*\})?\s*\)*`), func(m []string) (string, bool) {
 		word := spelled(m[1])
 		return strings.ToLower(word), word != ""
 	}},
-	{newExpression(`\(?-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*\(?[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0\s*\]\s*\)?|\(?(` + windowsText + `)\)?\s*\[\s*\(?(?:[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0|-1\s*\.\.\s*-[^\]\n]{0,60}length\)?)\s*\]\s*-join\s*(?:''|"")`), func(m []string) (string, bool) {
+	{regex.New(`\(?-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*\(?[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0\s*\]\s*\)?|\(?(` + windowsText + `)\)?\s*\[\s*\(?(?:[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0|-1\s*\.\.\s*-[^\]\n]{0,60}length\)?)\s*\]\s*-join\s*(?:''|"")`), func(m []string) (string, bool) {
 		letters := []rune(bare(m[1] + m[2]))
 		slices.Reverse(letters)
 		return string(letters), len(letters) > 0
 	}},
-	{newExpression(`-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*\]\s*\)?`), func(m []string) (string, bool) {
+	{regex.New(`-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*\]\s*\)?`), func(m []string) (string, bool) {
 		text := []rune(bare(m[1]))
 		from, err := strconv.Atoi(m[2])
 		to, err2 := strconv.Atoi(m[3])
@@ -80,29 +82,29 @@ var windowsOperations = []windowsOperation{
 		slices.Reverse(text)
 		return string(text), true
 	}},
-	{newExpression(`-join\s*@?\(?\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?`), func(m []string) (string, bool) {
+	{regex.New(`-join\s*@?\(?\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
 	}},
-	{newExpression(`\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?\s*-join\s*(` + windowsText + `)`), func(m []string) (string, bool) {
+	{regex.New(`\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?\s*-join\s*(` + windowsText + `)`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), bare(m[2])), true
 	}},
-	{newExpression(`\[(?:system\.)?string\]::(?:join\(\s*(?:''|""|\[string\]::empty)\s*,|concat\()\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\s*\)?\s*\)`), func(m []string) (string, bool) {
+	{regex.New(`\[(?:system\.)?string\]::(?:join\(\s*(?:''|""|\[string\]::empty)\s*,|concat\()\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\s*\)?\s*\)`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
 	}},
-	{newExpression(`(` + windowsText + `)\.replace\(\s*(` + windowsText + `)\s*,\s*(` + windowsText + `)\s*\)`), func(m []string) (string, bool) {
+	{regex.New(`(` + windowsText + `)\.replace\(\s*(` + windowsText + `)\s*,\s*(` + windowsText + `)\s*\)`), func(m []string) (string, bool) {
 		return strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])), bare(m[2]) != ""
 	}},
-	{newExpression(`(` + windowsText + `)\s*-[ci]?replace\s*\(?(` + windowsText + `)\s*,\s*(` + windowsText + `)\)?`), func(m []string) (string, bool) {
+	{regex.New(`(` + windowsText + `)\s*-[ci]?replace\s*\(?(` + windowsText + `)\s*,\s*(` + windowsText + `)\)?`), func(m []string) (string, bool) {
 		return strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])), bare(m[2]) != ""
 	}},
-	{newExpression(`(` + windowsText + `)\s*-f\s*\(?(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\)?`), func(m []string) (string, bool) {
+	{regex.New(`(` + windowsText + `)\s*-f\s*\(?(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\)?`), func(m []string) (string, bool) {
 		out, words := bare(m[1]), windowsList(m[2])
 		for i, word := range words[:min(len(words), 10)] {
 			out = strings.ReplaceAll(out, "{"+strconv.Itoa(i)+"}", word)
 		}
 		return out, true
 	}},
-	{newExpression(`\(?\s*(` + windowsText + `)\s*\)?\s*\+\s*\(?\s*(` + windowsText + `)\s*\)?`), func(m []string) (string, bool) {
+	{regex.New(`\(?\s*(` + windowsText + `)\s*\)?\s*\+\s*\(?\s*(` + windowsText + `)\s*\)?`), func(m []string) (string, bool) {
 		return bare(m[1]) + bare(m[2]), true
 	}},
 }
@@ -121,19 +123,19 @@ var (
 
 	// What is called by a name in quotes, as a member and as a command.
 	// windowsNumbered is an address of a machine as a number.
-	windowsNumbered = newExpression(`\[(?:system\.)?(?:net\.)?ipaddress\](?:::(?:parse|new)\(\s*['"]?(\d{8,10})['"]?\s*\)|\s*['"]?(\d{8,10})['"]?)`)
+	windowsNumbered = regex.New(`\[(?:system\.)?(?:net\.)?ipaddress\](?:::(?:parse|new)\(\s*['"]?(\d{8,10})['"]?\s*\)|\s*['"]?(\d{8,10})['"]?)`)
 
 	// windowsShown is a literal that a text takes in as an expression.
-	windowsShown = newExpression(`\$\(\s*'([\w.:/-]{1,200})'\s*\)`)
+	windowsShown = regex.New(`\$\(\s*'([\w.:/-]{1,200})'\s*\)`)
 
-	windowsMethodName = newExpression(`(\.|::)\(?(?:'(\w+)'|"(\w+)")\)?\s*\(`)
-	windowsCalled     = newExpression(`(^|[&;|{(\n]|\s[&.])\s*\(*(?:'([\w.-]+)'|"([\w.-]+)")\)*`)
-	windowsBracketed  = newExpression(`\s\(\s*(?:'([\w./\\:-]+)'|"([\w./\\:-]+)")\s*\)`)
-	windowsSet        = newExpression(`\$(\w+)\s*=\s*\(?(` + windowsText + `)\)?(\.tochararray\(\))?\s*(?:[;\n)]|$)`)
+	windowsMethodName = regex.New(`(\.|::)\(?(?:'(\w+)'|"(\w+)")\)?\s*\(`)
+	windowsCalled     = regex.New(`(^|[&;|{(\n]|\s[&.])\s*\(*(?:'([\w.-]+)'|"([\w.-]+)")\)*`)
+	windowsBracketed  = regex.New(`\s\(\s*(?:'([\w./\\:-]+)'|"([\w./\\:-]+)")\s*\)`)
+	windowsSet        = regex.New(`\$(\w+)\s*=\s*\(?(` + windowsText + `)\)?(\.tochararray\(\))?\s*(?:[;\n)]|$)`)
 	windowsInText     = regexp.MustCompile(`"[^"\n]*\$[^"\n]*"`)
 	windowsName       = regexp.MustCompile(`\$(?:\((\w+)\)|\{(\w+)\}|(\w+))`)
-	windowsReversed   = newExpression(`\[array\]::reverse\(\s*\$(\w+)\s*\)`)
-	windowsArray      = newExpression(`\$(\w+)\s*=\s*\$(\w+)\.tochararray\(\)`)
+	windowsReversed   = regex.New(`\[array\]::reverse\(\s*\$(\w+)\s*\)`)
+	windowsArray      = regex.New(`\$(\w+)\s*=\s*\$(\w+)\.tochararray\(\)`)
 )
 
 // windowsInterpolated writes the values of variables that are plain literals in place of their
@@ -181,7 +183,7 @@ func windowsInterpolated(text string) string {
 }
 
 // windowsSummand is a variable that something is added to, or that is called.
-var windowsSummand = newExpression(`\$\w+\s*\+\s*['"$]|['"]\s*\+\s*\$\w+|[&.]\s*\(*\$\w+(?:\s|$)|-(?:join|f)\s*\(?\$\w+|\$\w+\.replace\(|\$\w+\s*-[ci]?replace|\$\w+\[[^\]\n]{0,60}\.\.`)
+var windowsSummand = regex.New(`\$\w+\s*\+\s*['"$]|['"]\s*\+\s*\$\w+|[&.]\s*\(*\$\w+(?:\s|$)|-(?:join|f)\s*\(?\$\w+|\$\w+\.replace\(|\$\w+\s*-[ci]?replace|\$\w+\[[^\]\n]{0,60}\.\.`)
 
 // windowsDecoded writes what base64 in a text says, before its case is folded.
 func windowsDecoded(text string) string {
@@ -189,7 +191,7 @@ func windowsDecoded(text string) string {
 		return text
 	}
 	return windowsPacked.ReplaceAllStringFunc(text, func(found string) string {
-		m := windowsPacked.compiled().FindStringSubmatch(found)
+		m := windowsPacked.Regexp().FindStringSubmatch(found)
 		raw, err := base64.StdEncoding.DecodeString(m[2])
 		if err != nil {
 			return found
@@ -205,4 +207,4 @@ func windowsDecoded(text string) string {
 	})
 }
 
-var windowsPacked = newExpression(`(?i)\[(?:system\.)?text\.encoding\]::(\w+)\.getstring\(\s*\[(?:system\.)?convert\]::frombase64string\(\s*['"]([A-Za-z0-9+/=]{4,1000})['"]\s*\)\s*\)`)
+var windowsPacked = regex.New(`(?i)\[(?:system\.)?text\.encoding\]::(\w+)\.getstring\(\s*\[(?:system\.)?convert\]::frombase64string\(\s*['"]([A-Za-z0-9+/=]{4,1000})['"]\s*\)\s*\)`)

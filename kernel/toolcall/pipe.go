@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // pipe judges what flows from one command into the next.
@@ -90,9 +92,9 @@ func (s *shell) dropsJobs(st *syntax.Stmt) bool {
 }
 
 var (
-	listsJobs   = newExpression(`^crontab(?: -u [\w-]+)? -l$`)
-	dropsLines  = newExpression(`^(?:e|f)?grep (?:-[iFEw]+ )*(?:-[iFEw]*v[iFEw]*|--invert-match) (?:-[iFEwe]+ |-- )*\S.*|^sed (?:-[Er]+ )*(?:-e )?/.+/d$`)
-	guardingJob = newExpression(`(?i)\.\*?$|[ '"]\.?[*^$]+['"]?$|backup|dump|snapshot|restic|borg|audit|aide|rkhunter|chkrootkit|lynis|clam|falco|osquery|wazuh|ossec|monitor|alert|watchdog|health|logrotate|rotate|certbot|acme|renew|security|upgrade|scan|fail2ban|caddy|\blex`)
+	listsJobs   = regex.New(`^crontab(?: -u [\w-]+)? -l$`)
+	dropsLines  = regex.New(`^(?:e|f)?grep (?:-[iFEw]+ )*(?:-[iFEw]*v[iFEw]*|--invert-match) (?:-[iFEwe]+ |-- )*\S.*|^sed (?:-[Er]+ )*(?:-e )?/.+/d$`)
+	guardingJob = regex.New(`(?i)\.\*?$|[ '"]\.?[*^$]+['"]?$|backup|dump|snapshot|restic|borg|audit|aide|rkhunter|chkrootkit|lynis|clam|falco|osquery|wazuh|ossec|monitor|alert|watchdog|health|logrotate|rotate|certbot|acme|renew|security|upgrade|scan|fail2ban|caddy|\blex`)
 )
 
 // peers talk to whoever answers; carriers put a whole stream somewhere.

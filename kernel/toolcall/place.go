@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // maxMembers bounds the members and calls of an expression that is read for a place.
@@ -252,9 +254,9 @@ func irreplaceable(place string) bool {
 
 var (
 	// sharedData is where others keep theirs: what is served, mounted or backed up.
-	sharedData = newExpression(`^(?:/(?:mnt|media|srv|net|nfs|nas|Volumes|shares?|data|backups?|var/www|var/backups)/[^/*]+(?:/[^/*]+){0,2}|(?:/home/[^/*]+|/Users/[^/*]+|~)/(?:Documents|Pictures|Photos|Music|Movies|Videos|Desktop|Finance|Projects|Dropbox|OneDrive|Google Drive|Library|Mail|Backups?))/\*$`)
+	sharedData = regex.New(`^(?:/(?:mnt|media|srv|net|nfs|nas|Volumes|shares?|data|backups?|var/www|var/backups)/[^/*]+(?:/[^/*]+){0,2}|(?:/home/[^/*]+|/Users/[^/*]+|~)/(?:Documents|Pictures|Photos|Music|Movies|Videos|Desktop|Finance|Projects|Dropbox|OneDrive|Google Drive|Library|Mail|Backups?))/\*$`)
 	// passing is what such a folder is called when it may go.
-	passing = newExpression(`(?i)tmp|temp|cache|build|dist|out\b|test|scratch|trash|old|staging|session|thumb|preview|log|download|artifact|release`)
+	passing = regex.New(`(?i)tmp|temp|cache|build|dist|out\b|test|scratch|trash|old|staging|session|thumb|preview|log|download|artifact|release`)
 )
 
 // What takes away the file or the folder that its first argument names: by its name alone,

@@ -1,24 +1,28 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // A house that is opened is lost without a computer being touched. One door for a visitor,
 // lights and heating are what such tools are for.
 
 // guardsOff are the acts that leave a house open, by what they are done to.
-var guardsOff = map[string]*expression{
-	"alarm":  newExpression(`alarm\w*[./_ :-]*(?:\w+[./_ :-]+)?(?:disarm|off|disable|deactivate|unset|silence)|(?:disarm|disable|deactivate)[./_ :-]*(?:the[./_ :-]*)?(?:\w+[./_ :-]+)?alarm|disarm`),
-	"lock":   newExpression(`(?:lock|door|garage|gate|entrance|cover)s?[./_ :-]+(?:\w+[./_ :-]+)?(?:unlock|open)|\bunlock|(?:open|release)[./_ :-]*(?:all[./_ :-]*)?(?:doors?|garages?|gates?|locks?|entrances?)`),
-	"camera": newExpression(`(?:camera|cctv|nvr|doorbell|recorder|motion|sensor|siren|smoke)\w*[./_ :-]+(?:\w+[./_ :-]+)?(?:turn_?off|off|disable|stop|deactivate|privacy)|(?:turn_?off|disable|stop|deactivate)[./_ :-]*(?:all[./_ :-]*)?(?:cameras?|cctv|recording|sirens?|sensors?)`),
+var guardsOff = map[string]*regex.Expression{
+	"alarm":  regex.New(`alarm\w*[./_ :-]*(?:\w+[./_ :-]+)?(?:disarm|off|disable|deactivate|unset|silence)|(?:disarm|disable|deactivate)[./_ :-]*(?:the[./_ :-]*)?(?:\w+[./_ :-]+)?alarm|disarm`),
+	"lock":   regex.New(`(?:lock|door|garage|gate|entrance|cover)s?[./_ :-]+(?:\w+[./_ :-]+)?(?:unlock|open)|\bunlock|(?:open|release)[./_ :-]*(?:all[./_ :-]*)?(?:doors?|garages?|gates?|locks?|entrances?)`),
+	"camera": regex.New(`(?:camera|cctv|nvr|doorbell|recorder|motion|sensor|siren|smoke)\w*[./_ :-]+(?:\w+[./_ :-]+)?(?:turn_?off|off|disable|stop|deactivate|privacy)|(?:turn_?off|disable|stop|deactivate)[./_ :-]*(?:all[./_ :-]*)?(?:cameras?|cctv|recording|sirens?|sensors?)`),
 }
 
 var (
 	houseWords = words("home house hass assistant smart smarthome alarm alarms lock locks door doors garage gate gates camera cameras cctv security access building iot device devices entity scene automation automations premises doorbell siren knx zigbee")
 	otherLocks = words("account user users file files db database table row state terraform git mutex document page record session sim")
-	unattended = newExpression(`^(?:trigger|triggers|schedule|cron|at|time|when|platform|recurrence|rrule|every)$`)
-	rescues    = newExpression(`(?i)smoke|fire|rauch|brand|gas|co2?_alarm|leak|panic|evacuat`)
+	unattended = regex.New(`^(?:trigger|triggers|schedule|cron|at|time|when|platform|recurrence|rrule|every)$`)
+	rescues    = regex.New(`(?i)smoke|fire|rauch|brand|gas|co2?_alarm|leak|panic|evacuat`)
 	alarmWords = strings.Fields("alarm alarmanlage alarme alarma allarme alarmi disarm disarmed unscharf alarmsysteem")
-	secretCode = newExpression(`(?i)\{\{[^}]*(?:secret|code|pin)[^}]*\}\}|!secret\b|\$\{?[A-Z_]*(?:PIN|CODE|SECRET)`)
+	secretCode = regex.New(`(?i)\{\{[^}]*(?:secret|code|pin)[^}]*\}\}|!secret\b|\$\{?[A-Z_]*(?:PIN|CODE|SECRET)`)
 )
 
 // premises judges a call to the devices of a house.

@@ -11,6 +11,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 func (s *shell) printedBy(c *syntax.CmdSubst) string {
@@ -155,7 +157,7 @@ func (s *shell) printedThere(c *syntax.BinaryCmd) (string, bool) {
 }
 
 // wideFormat finds field widths that would fill the memory.
-var wideFormat = newExpression(`%[^%a-zA-Z]*(?:\d{3}|\*)`)
+var wideFormat = regex.New(`%[^%a-zA-Z]*(?:\d{3}|\*)`)
 
 // printedBy is the output of the commands that only print their arguments.
 func printedBy(argv []string) (string, bool) {
@@ -234,7 +236,7 @@ func formatted(format string, arguments []string) (string, bool) {
 	return b.String(), true
 }
 
-var longOctal = newExpression(`\\0([0-7]{3})`)
+var longOctal = regex.New(`\\0([0-7]{3})`)
 
 func unescape(s string) string {
 	s = longOctal.ReplaceAllString(s, `\$1`)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // projection is what a command lets through of what it reads. Whoever compares the names in
@@ -42,16 +44,16 @@ func logsIn(name, line string) bool {
 	return (name == "docker" || name == "podman" || name == "helm" || name == "crane" || name == "oras") && registryLogin.MatchString(line) && strings.Contains(line, "--password-stdin")
 }
 
-var registryLogin = newExpression(`^(?:registry |auth )?login (?:-\S+ (?:[\w.-]+ )?)*(?:https://)?(?:ghcr\.io|\d+\.dkr\.ecr\.[\w-]+\.amazonaws\.com(?:\.cn)?|public\.ecr\.aws)(?:/[\w./-]*)?(?: -\S+(?: [\w-]+)?)*$`)
+var registryLogin = regex.New(`^(?:registry |auth )?login (?:-\S+ (?:[\w.-]+ )?)*(?:https://)?(?:ghcr\.io|\d+\.dkr\.ecr\.[\w-]+\.amazonaws\.com(?:\.cn)?|public\.ecr\.aws)(?:/[\w./-]*)?(?: -\S+(?: [\w-]+)?)*$`)
 
 var (
 	digests   = words("wc cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum md5 sum")
 	searchers = words("grep egrep fgrep rg zgrep ag ack")
 
-	cutsNames   = newExpression(`^(?:-s )?(?:-d ?[=:] -f ?1|-f ?1 -d ?[=:]|--delimiter=[=:] --fields=1)(?: |$)`)
-	printsNames = newExpression(`^-F ?\[?[=:]+\]? (?:!?/[^/]*/ ?)?\{ ?print \$1;? ?\}(?: |$)`)
-	dropsValues = newExpression(`^(?:-[Er] )?(?:-e )?s([/|#,])(?:=|:|\[[:=]+\])\.\*\$?[/|#,][=:]?[*xX<> .]{0,12}[/|#,]g?(?: |$)`)
-	findsNames  = newExpression(`^(?:-[oEPh]+ )+\^(?:\[(?:\^[=:]+|[A-Za-z_0-9-]+)\]|\\w)[*+][=:]?(?: |$)`)
+	cutsNames   = regex.New(`^(?:-s )?(?:-d ?[=:] -f ?1|-f ?1 -d ?[=:]|--delimiter=[=:] --fields=1)(?: |$)`)
+	printsNames = regex.New(`^-F ?\[?[=:]+\]? (?:!?/[^/]*/ ?)?\{ ?print \$1;? ?\}(?: |$)`)
+	dropsValues = regex.New(`^(?:-[Er] )?(?:-e )?s([/|#,])(?:=|:|\[[:=]+\])\.\*\$?[/|#,][=:]?[*xX<> .]{0,12}[/|#,]g?(?: |$)`)
+	findsNames  = regex.New(`^(?:-[oEPh]+ )+\^(?:\[(?:\^[=:]+|[A-Za-z_0-9-]+)\]|\\w)[*+][=:]?(?: |$)`)
 )
 
 // findsPlain reports whether a search finds the lines of one variable that holds no secret.
@@ -64,8 +66,8 @@ func findsPlain(argv []string) bool {
 }
 
 var (
-	plainName  = newExpression(`^\^?[A-Za-z_]{3,}=?$`)
-	secretWord = newExpression(`(?i)secret|token|pass|key|cred|auth|aws|api|pwd|private|database|dsn|mongo|postgres|mysql|redis|smtp|salt|sign`)
+	plainName  = regex.New(`^\^?[A-Za-z_]{3,}=?$`)
+	secretWord = regex.New(`(?i)secret|token|pass|key|cred|auth|aws|api|pwd|private|database|dsn|mongo|postgres|mysql|redis|smtp|salt|sign`)
 )
 
 // describes reports whether a filter of jq tells how members are called, how many or of what
@@ -90,12 +92,12 @@ func describes(argv []string) bool {
 // plainFilter is a call of jq whose flags bring in nothing else, and arranges is a step that
 // adds nothing to what is there.
 var (
-	plainFilter = newExpression(`^(?:-[rcSMCejPo]+ |--(?:raw-output|compact-output|sort-keys|exit-status|yaml-output|tab) |-o=?(?:json|yaml|props) )*[^-]`)
-	arranges    = newExpression(`^(?:\.\[\]?|\.\[\]|sort|unique|reverse|first|last|join\([^()]*\)|@(?:tsv|csv|json|text)|tostring|select\([^()]*\)|length|\.)$`)
+	plainFilter = regex.New(`^(?:-[rcSMCejPo]+ |--(?:raw-output|compact-output|sort-keys|exit-status|yaml-output|tab) |-o=?(?:json|yaml|props) )*[^-]`)
+	arranges    = regex.New(`^(?:\.\[\]?|\.\[\]|sort|unique|reverse|first|last|join\([^()]*\)|@(?:tsv|csv|json|text)|tostring|select\([^()]*\)|length|\.)$`)
 )
 
 // describing is a step of a filter behind which no value is left.
-var describing = newExpression(`^(?:\.[\w.\[\]"-]*)?(?:keys(?:_unsorted)?(?:\[\])?|length|type|map_values\((?:length|type)\)|to_entries(?:\[\])?\.?key|to_entries\[\]\.key|map\(\.key\)|map\((?:length|type)\))$`)
+var describing = regex.New(`^(?:\.[\w.\[\]"-]*)?(?:keys(?:_unsorted)?(?:\[\])?|length|type|map_values\((?:length|type)\)|to_entries(?:\[\])?\.?key|to_entries\[\]\.key|map\(\.key\)|map\((?:length|type)\))$`)
 
 // plainPaths reports whether a step of a filter leaves some members by their names, and none
 // that may hold a secret.
@@ -109,7 +111,7 @@ func plainPaths(stage string) bool {
 	})
 }
 
-var memberPath = newExpression(`^(?:\.(?:[A-Za-z_]\w*|\[\d*\])|\[\d*\])+\??$`)
+var memberPath = regex.New(`^(?:\.(?:[A-Za-z_]\w*|\[\d*\])|\[\d*\])+\??$`)
 
 // holdsNoSecret judges a path by the names on it. In what only holds secrets, such as the data
 // of a secret of Kubernetes or of Vault, what is known to tell of them is spared alone.
@@ -126,7 +128,7 @@ func holdsNoSecret(p string) bool {
 }
 
 var (
-	secretMember = newExpression(`(?i)secret|token|pass|key|cred|auth|pwd|private|database|dsn|conn|ur[il]|cert|pem|config|salt|hash|sign|webhook|mongo|redis|postgres|mysql|smtp|env`)
+	secretMember = regex.New(`(?i)secret|token|pass|key|cred|auth|pwd|private|database|dsn|conn|ur[il]|cert|pem|config|salt|hash|sign|webhook|mongo|redis|postgres|mysql|smtp|env`)
 	containers   = words("data stringData attributes values value outputs output resources instances items annotations")
 	descriptive  = words("policies ttl creation_ttl explicit_max_ttl expire_time issue_time creation_time created_time updated_time destroyed deletion_time renewable orphan version current_version max_versions oldest_version display_name entity_id type name id arn namespace kind mode serial lineage provider module")
 )
@@ -186,7 +188,7 @@ func (s *shell) withholds(argv []string, file string) bool {
 
 // assignments are the files of which each line is a name and its value. Of another, cut and
 // awk print the lines that have no sign in them whole.
-var assignments = newExpression(`(?i)(?:^|/)(?:\.env[\w.-]*|[\w-]+\.env|\.npmrc|[\w-]+\.properties|etc/shadow|etc/gshadow)$`)
+var assignments = regex.New(`(?i)(?:^|/)(?:\.env[\w.-]*|[\w-]+\.env|\.npmrc|[\w-]+\.properties|etc/shadow|etc/gshadow)$`)
 
 // tellsNames reports whether a command that prints secrets by design is asked for what tells
 // of them, or is filtered down to that.
@@ -207,8 +209,8 @@ func (s *shell) tellsNames(name, line string) bool {
 }
 
 var (
-	kubernetesOutput = newExpression(`(?:-o|--output)[ =]?(?:jsonpath|jsonpath-as-json|custom-columns|go-template)=(.*)`)
-	terraformOutput  = newExpression(`^output (?:-(?:raw|json|no-color) )+([A-Za-z_][\w-]*)$`)
+	kubernetesOutput = regex.New(`(?:-o|--output)[ =]?(?:jsonpath|jsonpath-as-json|custom-columns|go-template)=(.*)`)
+	terraformOutput  = regex.New(`^output (?:-(?:raw|json|no-color) )+([A-Za-z_][\w-]*)$`)
 
 	// takesSecrets are the commands that leave the secrets in files, wherever their output goes.
 	takesSecrets     = words("mimikatz john hashcat secretsdump secretsdump.py impacket-secretsdump lazagne laZagne.py unshadow procdump gcore rundll32 reg netsh gpg gpg2")
@@ -223,6 +225,6 @@ func metadataOnly(columns string) bool {
 }
 
 var (
-	objectField   = newExpression(`\.[A-Za-z\[*'"\\][\w.\[\]*'"\\-]*|\{\s*\.?\s*\}`)
-	metadataField = newExpression(`^(?:\.items(?:\[[\d*]*\])?)?(?:\.metadata\.(?:name|namespace|creationTimestamp|uid|resourceVersion|labels(?:\.[\w.\\-]+)?|ownerReferences(?:\[[\d*]*\])?(?:\.(?:name|kind))?)|\.type|\.kind|\.data\.(?:tls|ca)\\\.crt)?$`)
+	objectField   = regex.New(`\.[A-Za-z\[*'"\\][\w.\[\]*'"\\-]*|\{\s*\.?\s*\}`)
+	metadataField = regex.New(`^(?:\.items(?:\[[\d*]*\])?)?(?:\.metadata\.(?:name|namespace|creationTimestamp|uid|resourceVersion|labels(?:\.[\w.\\-]+)?|ownerReferences(?:\[[\d*]*\])?(?:\.(?:name|kind))?)|\.type|\.kind|\.data\.(?:tls|ca)\\\.crt)?$`)
 )

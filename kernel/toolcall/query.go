@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/DataDog/go-sqllexer"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // maxVerbs bounds the verbs of one statement that are judged, each in linear
@@ -30,7 +32,7 @@ func (r *reading) query(text string) {
 		text = executable.ReplaceAllString(text, " $1 ")
 	}
 	text = withTemplate(text)
-	if !sqlVerb.matches(text) && !r.readsAll(text) {
+	if !sqlVerb.Matches(text) && !r.readsAll(text) {
 		return
 	}
 	if !r.spend(costQuery * len(text)) {
@@ -58,10 +60,10 @@ func (r *reading) query(text string) {
 }
 
 // readsAll reports whether a text that surely is SQL may list secrets.
-func (r *reading) readsAll(text string) bool { return r.certain && secretWords.matches(text) }
+func (r *reading) readsAll(text string) bool { return r.certain && secretWords.Matches(text) }
 
 // secretWords are the parts of the names of columns and tables that hold secrets.
-var secretWords = newScreen(newExpression(`(?i)pass|pwd|secret|key|token|\bpan\b|cvv|cvc|card|cc_|ssn|social|credential|track`))
+var secretWords = regex.NewScreen(regex.New(`(?i)pass|pwd|secret|key|token|\bpan\b|cvv|cvc|card|cc_|ssn|social|credential|track`))
 
 // injected finds SQL that breaks out of a value: a quote or a number, then a
 // clause.
@@ -91,24 +93,24 @@ func (r *reading) injected(text string) {
 }
 
 var (
-	sqlVerb = newScreen(newExpression(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|noaudit|backup|call|begin|sql_logins|user\$|link\$|select\s+.*\bfrom\s+mysql\.user)\b`))
+	sqlVerb = regex.NewScreen(regex.New(`(?i)\b(?:drop|truncate|delete|update|grant|alter|copy|merge|do|prepare|load|create|declare|openrowset|dblink_exec|query_to_xml|xp_cmdshell|sp_oacreate|outfile|dumpfile|load_file|load_extension|pg_read_file|pg_ls_dir|lo_export|lo_import|exec|execute|shutdown|revoke|attach|pragma|vacuum|insert|kill|set|purge|reset|bulk|export|utl_\w+|dbms_\w+|httpuritype|xp_\w+|sys_(?:exec|eval)|lo_get|readfile|writefile|edit|url|file|read_\w+|unload|dblink|pg_terminate_backend|pg_shadow|pg_authid|mysql\.(?:user|db)|replace|noaudit|backup|call|begin|sql_logins|user\$|link\$|select\s+.*\bfrom\s+mysql\.user)\b`))
 
 	// executable is MySQL's conditional comment: a comment to every other
 	// reader, code to the server.
-	executable = newExpression(`(?s)/\*!\d*(.*?)\*/`)
+	executable = regex.New(`(?s)/\*!\d*(.*?)\*/`)
 
-	comments = newExpression(`(?s)/\*.*?\*/`)
+	comments = regex.New(`(?s)/\*.*?\*/`)
 
 	// plainComments are those that no quote can begin or end in.
-	plainComments = newExpression(`/\*[^'"*!]*\*/`)
+	plainComments = regex.New(`/\*[^'"*!]*\*/`)
 
 	// dashedName is a quoted name of a project, which the lexer takes for a subtraction.
-	dashedName = newExpression("`[A-Za-z][\\w-]*(?:\\.[\\w-]+)*`")
+	dashedName = regex.New("`[A-Za-z][\\w-]*(?:\\.[\\w-]+)*`")
 
 	// numeric is the same where the value is a number, which needs no quote.
-	numeric = newExpression(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
+	numeric = regex.New(`(?i)^\s*-?\w{1,40}\s*\)*\s+(?:(?:or|and)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml|exists|ascii|substring|waitfor)\s*\(|(?:or|and)\s+\(?\s*select\b|waitfor\s+delay\b|procedure\s+analyse|having\s+\d+\s*=\s*\d+|order\s+by\s+\d+\s*(?:--|#)|and\s+\d+\s*=\s*\d+|or\s+\d+\s*=\s*\d+)|^\s*-?\d+\s*\)*\s+(?:or\s+(?:not\s+)?['"]?(?:\d+|true)['"]?\s*(?:--|#|(?:=|<|>|like\b)\s*['"]?\d)|union\s+(?:all\s+)?select\b)`)
 
-	injection = newExpression(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and)\s+['"(]+\s*['")]*\s*(?:=|<|>|like\b)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
+	injection = regex.New(`(?i)^[^'"]*['"]\s*\)*\s*(?:(?:--|#)\s*$|(?:or|and)\s*(?:not\s*)?\(?\s*(?:select|exists|ascii|substr\w*|length|if|case)\b|waitfor\s+delay|having\s+\d|order\s+by\s+\d+\s*(?:--|#)|into\s+(?:outfile|dumpfile)|(?:or|and)\s+['"(]+\s*['")]*\s*(?:=|<|>|like\b)|(?:or|and|\|\||&&)\s+(?:not\s+)?['"(]*\w+['"]*\s*(?:=|<|>|like|is|in)\s*['"(]*\w*|(?:and|or)\s+(?:sleep|benchmark|pg_sleep|extractvalue|updatexml)\s*\(|union\s+(?:all\s+)?select\b|;\s*(?:drop|delete|update|insert|truncate|alter|exec|shutdown|create|grant|copy)\b)`)
 )
 
 // token is a word or sign of SQL, in upper case; quoted tells a literal.
@@ -318,7 +320,7 @@ func letsIn(s []token, i int) bool {
 }
 
 // readersRole is a role by whose name it only reads.
-var readersRole = newExpression(`(?i)(?:^|_)(?:ro|read(?:er|ers|only|_only)?|report(?:s|er|ing)?|viewers?|metabase|grafana|looker|tableau|superset|bi|analysts?|analytics)(?:_|$)`)
+var readersRole = regex.New(`(?i)(?:^|_)(?:ro|read(?:er|ers|only|_only)?|report(?:s|er|ing)?|viewers?|metabase|grafana|looker|tableau|superset|bi|analysts?|analytics)(?:_|$)`)
 
 // onEach drops the clause that says on which machines of a cluster a statement runs.
 func onEach(s []token) []token {

@@ -8,10 +8,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // recipeLine is a command in a list of steps, as workflows are written in YAML.
-var recipeLine = newExpression(`(?m)^\s*(?:-\s+)?(?:run|command|cmd|script|exec|shell|sh|bash):\s+(\S.*)$`)
+var recipeLine = regex.New(`(?m)^\s*(?:-\s+)?(?:run|command|cmd|script|exec|shell|sh|bash):\s+(\S.*)$`)
 
 // maxRecipes bounds those of one argument.
 const maxRecipes = 64
@@ -210,7 +211,7 @@ const scriptScheme = "javascript:"
 var folderKeys = words("cwd workdir workingdir workingdirectory")
 
 // variableName is the name of a variable of the environment.
-var variableName = newExpression(`^[A-Za-z_]\w*$`)
+var variableName = regex.New(`^[A-Za-z_]\w*$`)
 
 // inLanguage reads a program in the language that the call names.
 func (r *reading) inLanguage(text string) {
@@ -237,7 +238,7 @@ var (
 )
 
 // cellCommand is a command in a line of a notebook's cell.
-var cellCommand = newExpression(`(?m)^\s*(?:[\w, ]+=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*(\S.*)$`)
+var cellCommand = regex.New(`(?m)^\s*(?:[\w, ]+=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*(\S.*)$`)
 
 // cutCell returns the script of a notebook's cell that says it is a shell's.
 func cutCell(text string) (string, bool) {

@@ -5,12 +5,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // recipe is a kind of file whose text is run later, or by others: by a package manager, a
 // runner of tests or of builds, an editor, an engine of containers.
 type recipe struct {
-	name     *expression
+	name     *regex.Expression
 	commands func(text string) []string
 	judge    func(r *reading, text string)
 	program  bool                       // the text is one
@@ -22,22 +24,22 @@ type recipe struct {
 // recipes are by the name of the file. What ordinary ones do to their own machine passes:
 // only what is [grave] counts.
 var recipes = []recipe{
-	{name: newExpression(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands, judge: (*reading).packaged},
-	{name: newExpression(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
-	{name: newExpression(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
-	{name: newExpression(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
-	{name: newExpression(`(?i)(?:^|/)(?:Dockerfile|Containerfile)[\w.-]*$|\.(?:docker|container)file$`), commands: imageCommands, installs: true, image: true},
-	{name: newExpression(`(?:^|/)Jenkinsfile(?:\.[\w-]+)?$|\.jenkinsfile$|\.gradle(?:\.kts)?$|(?:^|/)Vagrantfile$`), commands: scriptSteps, judge: (*reading).workflow, installs: true},
-	{name: newExpression(`(?:^|/)Procfile(?:\.\w+)?$`), commands: procCommands, installs: true},
-	{name: newExpression(`(?:^|/)(?:\.npmrc|\.yarnrc(?:\.yml)?|pip\.conf|pip\.ini|\.pypirc|uv\.toml)$`), commands: func(string) []string { return nil }, judge: (*reading).registry},
-	{name: newExpression(`(?:^|/)(?:cloud-(?:init|config)|user-data)[\w.-]*$`), commands: listCommands, installs: true},
-	{name: newExpression(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
-	{name: newExpression(`\.tf(?:\.json)?$`), commands: provisioned, judge: (*reading).infrastructure, operates: atPlanning},
-	{name: newExpression(`\.(?:service|desktop)$`), commands: unitCommands},
-	{name: newExpression(`(?:^|/)logrotate\.(?:conf$|d/)`), commands: rotationCommands},
-	{name: newExpression(`(?:^|/)(?:\.husky|\.?githooks|hooks)/[a-z-]+$|\.(?:sh|bash|zsh)$|(?:^|/)\.(?:envrc|bashrc|zshrc|profile|bash_profile)$`), commands: func(text string) []string { return []string{text} }},
-	{name: newExpression(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|phtml|cfm)$`), commands: func(string) []string { return nil }, judge: (*reading).servedPage},
-	{name: newExpression(`\.(?:py|pyw|js|mjs|cjs|ts|mts|rb|php|pl|lua|go)$`), program: true, judge: (*reading).servedPage},
+	{name: regex.New(`(?:^|/)(?:package|composer|deno|Pipfile|pyproject|tasks|launch|devcontainer|lerna|turbo|project)\.(?:jsonc?|toml)$|\.code-workspace$`), commands: quotedCommands, judge: (*reading).packaged},
+	{name: regex.New(`(?:^|/)(?:GNU)?[Mm]akefile$|\.mk$`), commands: makeRecipes, installs: true},
+	{name: regex.New(`(?:^|/)\.(?:github/(?:workflows|actions)/.*|gitlab-ci)\.ya?ml$|(?:^|/)(?:\.circleci/config|bitbucket-pipelines|azure-pipelines|\.travis|\.drone|appveyor|\.pre-commit-config|lefthook|Taskfile|cloudbuild|buildspec|action)\.ya?ml$`), commands: blockCommands, judge: (*reading).workflow, installs: true},
+	{name: regex.New(`(?:^|/)(?:docker-)?compose[\w.-]*\.ya?ml$`), commands: blockCommands, judge: (*reading).composed},
+	{name: regex.New(`(?i)(?:^|/)(?:Dockerfile|Containerfile)[\w.-]*$|\.(?:docker|container)file$`), commands: imageCommands, installs: true, image: true},
+	{name: regex.New(`(?:^|/)Jenkinsfile(?:\.[\w-]+)?$|\.jenkinsfile$|\.gradle(?:\.kts)?$|(?:^|/)Vagrantfile$`), commands: scriptSteps, judge: (*reading).workflow, installs: true},
+	{name: regex.New(`(?:^|/)Procfile(?:\.\w+)?$`), commands: procCommands, installs: true},
+	{name: regex.New(`(?:^|/)(?:\.npmrc|\.yarnrc(?:\.yml)?|pip\.conf|pip\.ini|\.pypirc|uv\.toml)$`), commands: func(string) []string { return nil }, judge: (*reading).registry},
+	{name: regex.New(`(?:^|/)(?:cloud-(?:init|config)|user-data)[\w.-]*$`), commands: listCommands, installs: true},
+	{name: regex.New(`\.ya?ml$`), commands: blockCommands, judge: (*reading).manifest},
+	{name: regex.New(`\.tf(?:\.json)?$`), commands: provisioned, judge: (*reading).infrastructure, operates: atPlanning},
+	{name: regex.New(`\.(?:service|desktop)$`), commands: unitCommands},
+	{name: regex.New(`(?:^|/)logrotate\.(?:conf$|d/)`), commands: rotationCommands},
+	{name: regex.New(`(?:^|/)(?:\.husky|\.?githooks|hooks)/[a-z-]+$|\.(?:sh|bash|zsh)$|(?:^|/)\.(?:envrc|bashrc|zshrc|profile|bash_profile)$`), commands: func(text string) []string { return []string{text} }},
+	{name: regex.New(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|phtml|cfm)$`), commands: func(string) []string { return nil }, judge: (*reading).servedPage},
+	{name: regex.New(`\.(?:py|pyw|js|mjs|cjs|ts|mts|rb|php|pl|lua|go)$`), program: true, judge: (*reading).servedPage},
 }
 
 // grave are the invariants that a file which is run later breaks; the others are the
@@ -86,7 +88,7 @@ func (r *reading) recipe(name, text string) {
 		sub.broken = make(map[Invariant]bool)
 		switch {
 		case kind.program:
-			if len(text) <= maxFollowed && plantedIn.matches(text) && r.spend(costCode*len(text)) {
+			if len(text) <= maxFollowed && plantedIn.Matches(text) && r.spend(costCode*len(text)) {
 				plain := r.followed(text)
 				sites := sitesOf(plain)
 				sub.removals(plain, sites)
@@ -125,7 +127,7 @@ func (r *reading) recipe(name, text string) {
 
 // doubtfulSource is where no installer comes from: an address without encryption or without a
 // name, or a line to a shell.
-var doubtfulSource = newExpression(`\b(?:http|ftp)://|https?://\d+\.\d+\.\d+\.\d+|\bn(?:c|cat|etcat)\s|/dev/(?:tcp|udp)/|\bsocat\b|base64\s+(?:-d|--decode|-D)\b`)
+var doubtfulSource = regex.New(`\b(?:http|ftp)://|https?://\d+\.\d+\.\d+\.\d+|\bn(?:c|cat|etcat)\s|/dev/(?:tcp|udp)/|\bsocat\b|base64\s+(?:-d|--decode|-D)\b`)
 
 // servedPage judges a page, or a program that answers requests, which runs what a request says
 // (ATT&CK T1505.003).
@@ -138,7 +140,7 @@ func (r *reading) servedPage(text string) {
 // servedShell is a command, or a program, that a page makes of what a request says.
 const servedShell = `(?:(?:process\.start|processstartinfo|getruntime\(\)\.exec|processbuilder|shell_exec|passthru|proc_open|popen|pcntl_exec|execsync|child_process['"]?\)?\.exec|spawnsync|os\.system|subprocess\.\w+|new function|(?:^|[^.\w])(?:exec|eval|execute|system|assert))\s*\(\s*(?:["'\x60\[]{0,2}(?:/bin/)?(?:cmd|sh|bash|powershell|pwsh)(?:\.exe)?["'\x60]?\s*,\s*)?["'\x60\[]{0,2}(?:/c|-c)?["'\s\x60]{0,4}[,+&.]?\s*(?:\w{1,20}\(\s*){0,2}\$?\{?|(?:^|[^.\w])(?:eval|execute|executeglobal)\s+)(?:\w{0,20}\.)?(?:request\s*[\[(.]|_(?:get|post|request|cookie|server)\b|getparameter\(|req\.(?:body|query|params|headers)|request\.(?:args|form|values|json|get_json|querystring|item|form|headers))`
 
-var servedCommand = newExpression(`(?i)` + servedShell)
+var servedCommand = regex.New(`(?i)` + servedShell)
 
 // packaged judges scripts of a package that send the whole environment away.
 func (r *reading) packaged(text string) {
@@ -147,7 +149,7 @@ func (r *reading) packaged(text string) {
 	}
 }
 
-var sendsEnvironment = newExpression(`(?:fetch|axios(?:\.\w+)?|https?\.(?:get|request))\s*\(.*JSON\.stringify\(\s*process\.env\s*[),]`)
+var sendsEnvironment = regex.New(`(?:fetch|axios(?:\.\w+)?|https?\.(?:get|request))\s*\(.*JSON\.stringify\(\s*process\.env\s*[),]`)
 
 // imageCommands are those that the build of an image runs, and its containers when they start.
 func imageCommands(text string) []string {
@@ -193,7 +195,7 @@ func scriptSteps(text string) []string {
 	return out
 }
 
-var scriptStep = newExpression(`(?s)(?:\b(?:sh|bat|powershell)\b\s*\(?\s*(?:script\s*:\s*)?|\binline\s*[:=]\s*|\bcommandLine\s*\(?\s*(?:['"](?:ba)?sh['"]\s*,\s*['"]-c['"]\s*,\s*)?)(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]+)'|"([^"\n]+)")|"([^"\n]+)"\.execute\(`)
+var scriptStep = regex.New(`(?s)(?:\b(?:sh|bat|powershell)\b\s*\(?\s*(?:script\s*:\s*)?|\binline\s*[:=]\s*|\bcommandLine\s*\(?\s*(?:['"](?:ba)?sh['"]\s*,\s*['"]-c['"]\s*,\s*)?)(?:'''(.*?)'''|"""(.*?)"""|'([^'\n]+)'|"([^"\n]+)")|"([^"\n]+)"\.execute\(`)
 
 func procCommands(text string) []string {
 	var out []string
@@ -230,11 +232,11 @@ func (r *reading) registry(text string) {
 	}
 }
 
-var doubtfulIndex = newExpression(`(?mi)^\s*(?:@[\w-]+:)?(?:registry|npmRegistryServer|index-url|extra-index-url|index|find-links|url)["']?\s*[:=]\s*["']?(?:https?://\d+\.\d+\.\d+\.\d+|http://(?:[a-z0-9-]+\.)+[a-z]{2,}\b)`)
+var doubtfulIndex = regex.New(`(?mi)^\s*(?:@[\w-]+:)?(?:registry|npmRegistryServer|index-url|extra-index-url|index|find-links|url)["']?\s*[:=]\s*["']?(?:https?://\d+\.\d+\.\d+\.\d+|http://(?:[a-z0-9-]+\.)+[a-z]{2,}\b)`)
 
 // plantedIn finds the programs that a file may hold and no ordinary file does: with the
 // whole environment, with a home, or with code from elsewhere.
-var plantedIn = screenOf(`os\.environ\b`, `process\.env\b`, `\bENV\b`, `rmtree|rmSync|rm_rf|RemoveAll|unlink`, `\b(?:exec|eval|Function)\s*\(`)
+var plantedIn = regex.ScreenOf(`os\.environ\b`, `process\.env\b`, `\bENV\b`, `rmtree|rmSync|rm_rf|RemoveAll|unlink`, `\b(?:exec|eval|Function)\s*\(`)
 
 // loads judges a program that runs what it fetches, in one expression.
 func (r *reading) loads(text string, sites []site) {
@@ -250,7 +252,7 @@ func (r *reading) loads(text string, sites []site) {
 
 var (
 	runsText    = words("exec eval Function compile")
-	fetchesText = newExpression(`urlopen\(|requests\.get\(|httpx\.get\(|\bfetch\(|axios\.get\(|Net::HTTP|URI\.open\(|file_get_contents\(['"]http|https?\.get\(|b64decode\(|zlib\.decompress\(`)
+	fetchesText = regex.New(`urlopen\(|requests\.get\(|httpx\.get\(|\bfetch\(|axios\.get\(|Net::HTTP|URI\.open\(|file_get_contents\(['"]http|https?\.get\(|b64decode\(|zlib\.decompress\(`)
 )
 
 // quotedCommands are the values of members that hold commands, in JSON, in TOML and in
@@ -265,7 +267,7 @@ func quotedCommands(text string) []string {
 	return out
 }
 
-var commandMember = newExpression(`(?:"(?:command|cmd|program|script|exec|shell|\w*(?:[Cc]ommand|install|build|test|start|prepare|publish|pack|lint|dev|serve|deploy|version|clean|check|format|watch|setup|postinstall|preinstall)[\w:-]*)"\s*:|\b(?:command|cmd|script|inline)\s*=)\s*\[?\s*("(?:[^"\\\n]|\\.)*")`)
+var commandMember = regex.New(`(?:"(?:command|cmd|program|script|exec|shell|\w*(?:[Cc]ommand|install|build|test|start|prepare|publish|pack|lint|dev|serve|deploy|version|clean|check|format|watch|setup|postinstall|preinstall)[\w:-]*)"\s*:|\b(?:command|cmd|script|inline)\s*=)\s*\[?\s*("(?:[^"\\\n]|\\.)*")`)
 
 // makeRecipes are the commands of a makefile, with the variables that it sets.
 func makeRecipes(text string) []string {
@@ -322,7 +324,7 @@ func unitCommands(text string) []string {
 	return out
 }
 
-var unitCommand = newExpression(`(?m)^Exec\w*=[-@:+!]*(.+)$`)
+var unitCommand = regex.New(`(?m)^Exec\w*=[-@:+!]*(.+)$`)
 
 // blockCommands are the commands in YAML: values on one line, in lists, and blocks. What
 // the template language of a playbook makes of words that stand in it is written out.
@@ -432,22 +434,22 @@ func withSecrets(text string) string {
 
 var (
 	// heldSecret is a variable of a pipeline that holds a secret, by GitHub's and by Jenkins' spelling.
-	heldSecret = newExpression(`(?m)^\s*([A-Z][A-Z0-9_]*):\s*['"]?\$\{\{\s*secrets\.(\w+)\s*\}\}['"]?\s*$|\b(?:variable|passwordVariable)\s*:\s*['"]([A-Z][A-Z0-9_]*)['"]`)
+	heldSecret = regex.New(`(?m)^\s*([A-Z][A-Z0-9_]*):\s*['"]?\$\{\{\s*secrets\.(\w+)\s*\}\}['"]?\s*$|\b(?:variable|passwordVariable)\s*:\s*['"]([A-Z][A-Z0-9_]*)['"]`)
 
 	// systemToken is the token of a pipeline of Azure's that is sent to somewhere.
-	systemToken  = newExpression(`\b(?:curl|wget|Invoke-RestMethod|irm|iwr)\b[^\n]*(?:\$\(System\.AccessToken\)|\$\{?SYSTEM_ACCESSTOKEN)[^\n]*https?://|\b(?:curl|wget|Invoke-RestMethod|irm|iwr)\b[^\n]*https?://[^\n]*(?:\$\(System\.AccessToken\)|\$\{?SYSTEM_ACCESSTOKEN)`)
-	ownPipelines = newExpression(`(?i)https://(?:dev\.azure\.com|[\w-]+\.visualstudio\.com|[\w.]*pkgs\.dev\.azure\.com|vsrm\.dev)|\$\(System\.(?:Collection|TeamFoundation)`)
+	systemToken  = regex.New(`\b(?:curl|wget|Invoke-RestMethod|irm|iwr)\b[^\n]*(?:\$\(System\.AccessToken\)|\$\{?SYSTEM_ACCESSTOKEN)[^\n]*https?://|\b(?:curl|wget|Invoke-RestMethod|irm|iwr)\b[^\n]*https?://[^\n]*(?:\$\(System\.AccessToken\)|\$\{?SYSTEM_ACCESSTOKEN)`)
+	ownPipelines = regex.New(`(?i)https://(?:dev\.azure\.com|[\w-]+\.visualstudio\.com|[\w.]*pkgs\.dev\.azure\.com|vsrm\.dev)|\$\(System\.(?:Collection|TeamFoundation)`)
 )
 
 var (
-	allSecrets = newExpression(`(?m)^[^#\n]*(?:echo|printf|cat|tee|base64|curl|wget|run:|print)[^\n]*\$\{\{\s*toJ(?:SON|son)\(\s*secrets\s*\)`)
+	allSecrets = regex.New(`(?m)^[^#\n]*(?:echo|printf|cat|tee|base64|curl|wget|run:|print)[^\n]*\$\{\{\s*toJ(?:SON|son)\(\s*secrets\s*\)`)
 	// sentSecret is a secret that is all of what a step sends.
-	sentSecret = newExpression(`\b(?:curl|wget)\b[^\n]*(?:-d|--data(?:-\w+)?|-F|--post-data)[ =]['"]?@?\$\{\{\s*secrets\.\w+\s*\}\}['"]?(?:\s|$)|\b(?:curl|wget)\b[^\n]*https?://[^\s"'?]*\?(?:[^\s"']*&)?(?:\w{1,2}|\w*(?:data|secret|val|env|leak|exfil|payload|b64)\w*)=\$\{\{\s*secrets\.\w+`)
+	sentSecret = regex.New(`\b(?:curl|wget)\b[^\n]*(?:-d|--data(?:-\w+)?|-F|--post-data)[ =]['"]?@?\$\{\{\s*secrets\.\w+\s*\}\}['"]?(?:\s|$)|\b(?:curl|wget)\b[^\n]*https?://[^\s"'?]*\?(?:[^\s"']*&)?(?:\w{1,2}|\w*(?:data|secret|val|env|leak|exfil|payload|b64)\w*)=\$\{\{\s*secrets\.\w+`)
 	// foreignCode is what somebody proposes, checked out where a pipeline has its own rights.
-	foreignTrigger = newExpression(`(?m)^\s*(?:on:.*|-?\s*)\bpull_request_target\b`)
-	foreignCode    = newExpression(`ref:\s*['"]?\$\{\{\s*github\.(?:event\.pull_request\.head\.(?:sha|ref)|head_ref)`)
-	showsSecret    = newExpression(`\b(?:echo|printf|print)\b.*(?:\$\{\{\s*secrets\.\w+\s*\}\}|\$\{?CI_JOB_TOKEN\b|\$\{?\w*(?:SECRET|PASSWORD|PRIVATE_KEY)\w*\b).*(?:\|\s*(?:base64|xxd|rev|tr|sed|od|hexdump|openssl|gzip|fold|cut)\b|\|\s*(?:curl|nc)\b)|(?:^|[;&|]\s*)(?:env|printenv|set)\s*\|\s*(?:base64|xxd|rev|od|hexdump|sort\s*\|\s*base64|curl|nc)\b`)
-	handsSecret    = newExpression(`--password-stdin|base64 (?:-d|--decode|-D)\b|>\s*\S`)
+	foreignTrigger = regex.New(`(?m)^\s*(?:on:.*|-?\s*)\bpull_request_target\b`)
+	foreignCode    = regex.New(`ref:\s*['"]?\$\{\{\s*github\.(?:event\.pull_request\.head\.(?:sha|ref)|head_ref)`)
+	showsSecret    = regex.New(`\b(?:echo|printf|print)\b.*(?:\$\{\{\s*secrets\.\w+\s*\}\}|\$\{?CI_JOB_TOKEN\b|\$\{?\w*(?:SECRET|PASSWORD|PRIVATE_KEY)\w*\b).*(?:\|\s*(?:base64|xxd|rev|tr|sed|od|hexdump|openssl|gzip|fold|cut)\b|\|\s*(?:curl|nc)\b)|(?:^|[;&|]\s*)(?:env|printenv|set)\s*\|\s*(?:base64|xxd|rev|od|hexdump|sort\s*\|\s*base64|curl|nc)\b`)
+	handsSecret    = regex.New(`--password-stdin|base64 (?:-d|--decode|-D)\b|>\s*\S`)
 )
 
 // composed judges services that get the whole machine: its disk to write to, or its
@@ -460,10 +462,10 @@ func (r *reading) composed(text string) {
 }
 
 var (
-	rootMount    = newExpression(`(?m)^\s*-\s*['"]?/:/[\w/.-]*(?::(?:rw\S*|z|Z|shared|rshared))?['"]?\s*$|(?m)^\s*source:\s*['"]?/['"]?\s*\n\s*target:[^\n]*(?:\n\s*read_only:\s*false)?\s*(?:\n\s*-|\n\S|$)`)
-	engineSocket = newExpression(`(?m)^\s*-\s*['"]?(?:/var)?/run/(?:docker|containerd/containerd|crio/crio|podman/podman)\.sock:[^\s:'"]+(?::rw)?['"]?\s*$`)
-	allRights    = newExpression(`(?m)^\s*privileged:\s*(?:true|yes|on)\b|^\s*pid:\s*['"]?host|SYS_ADMIN|cap_add:\s*\[?\s*['"]?ALL`)
-	deviceMount  = newExpression(`(?m)^\s*-\s*['"]?/dev/(?:sd|nvme|mem|vd)|^\s*-\s*['"]?/(?:etc|root|proc|sys):/[\w/.-]*['"]?\s*$`)
+	rootMount    = regex.New(`(?m)^\s*-\s*['"]?/:/[\w/.-]*(?::(?:rw\S*|z|Z|shared|rshared))?['"]?\s*$|(?m)^\s*source:\s*['"]?/['"]?\s*\n\s*target:[^\n]*(?:\n\s*read_only:\s*false)?\s*(?:\n\s*-|\n\S|$)`)
+	engineSocket = regex.New(`(?m)^\s*-\s*['"]?(?:/var)?/run/(?:docker|containerd/containerd|crio/crio|podman/podman)\.sock:[^\s:'"]+(?::rw)?['"]?\s*$`)
+	allRights    = regex.New(`(?m)^\s*privileged:\s*(?:true|yes|on)\b|^\s*pid:\s*['"]?host|SYS_ADMIN|cap_add:\s*\[?\s*['"]?ALL`)
+	deviceMount  = regex.New(`(?m)^\s*-\s*['"]?/dev/(?:sd|nvme|mem|vd)|^\s*-\s*['"]?/(?:etc|root|proc|sys):/[\w/.-]*['"]?\s*$`)
 )
 
 // manifest judges a resource of a cluster that gets the whole node.
@@ -471,7 +473,7 @@ func (r *reading) manifest(text string) {
 	if hostRoot.MatchString(text) && nodeRights.MatchString(text) && !readsOnly.MatchString(text) {
 		r.breaks(PrivilegeEscalation)
 	}
-	binds := bindsRole.MatchString(text) && adminRole.matches(text)
+	binds := bindsRole.MatchString(text) && adminRole.Matches(text)
 	if binds && anybodyBound.MatchString(text) || everyRight.MatchString(text) || raisesRights.MatchString(text) || entersNode.MatchString(text) && nodeRights.MatchString(text) {
 		r.breaks(PrivilegeEscalation)
 	}
@@ -488,7 +490,7 @@ func (r *reading) manifests(leaves []leaf) {
 	for _, l := range leaves {
 		if l.text && strings.Contains(l.value, "kind") && len(l.value) < maxWritten && r.spend(2*costSearch*len(l.value)) {
 			r.manifest(l.value)
-			if bindsRole.MatchString(l.value) && adminRole.matches(l.value) {
+			if bindsRole.MatchString(l.value) && adminRole.Matches(l.value) {
 				r.breaks(PrivilegeEscalation)
 			}
 		}
@@ -498,21 +500,21 @@ func (r *reading) manifests(leaves []leaf) {
 // Rights in a cluster, as Kubernetes' guide to good practice of RBAC warns of them: everything to
 // somebody whom nobody named, all verbs on all there is, and the verbs that give oneself more.
 var (
-	anybodyBound = newExpression(`system:(?:unauthenticated|anonymous|authenticated|serviceaccounts\b)|kind['"]?:\s*['"]?ServiceAccount['"]?\s*[,\n]\s*['"]?name['"]?:\s*['"]?default\b`)
-	everyRight   = newExpression(`(?s)kind['"]?:\s*['"]?(?:Cluster)?Role['"]?\s*[,\n}].*apiGroups['"]?:\s*(?:\[\s*['"]\*['"]\s*\]|\n\s*-\s*['"]\*['"])\s*,?\s*['"]?resources['"]?:\s*(?:\[\s*['"]\*['"]\s*\]|\n\s*-\s*['"]\*['"])\s*,?\s*['"]?verbs['"]?:\s*(?:\[\s*['"]\*['"]|\n\s*-\s*['"]\*['"])`)
-	raisesRights = newExpression(`(?s)kind['"]?:\s*['"]?(?:Cluster)?Role['"]?\s*[,\n}].*verbs['"]?:\s*(?:\[[^\]]*|(?:\n\s*-\s*['"]?\w+['"]?)*\n\s*-\s*)['"]?(?:escalate|bind|impersonate)\b`)
-	entersNode   = newExpression(`\bnsenter\b|\bchroot['",\s]+/host`)
+	anybodyBound = regex.New(`system:(?:unauthenticated|anonymous|authenticated|serviceaccounts\b)|kind['"]?:\s*['"]?ServiceAccount['"]?\s*[,\n]\s*['"]?name['"]?:\s*['"]?default\b`)
+	everyRight   = regex.New(`(?s)kind['"]?:\s*['"]?(?:Cluster)?Role['"]?\s*[,\n}].*apiGroups['"]?:\s*(?:\[\s*['"]\*['"]\s*\]|\n\s*-\s*['"]\*['"])\s*,?\s*['"]?resources['"]?:\s*(?:\[\s*['"]\*['"]\s*\]|\n\s*-\s*['"]\*['"])\s*,?\s*['"]?verbs['"]?:\s*(?:\[\s*['"]\*['"]|\n\s*-\s*['"]\*['"])`)
+	raisesRights = regex.New(`(?s)kind['"]?:\s*['"]?(?:Cluster)?Role['"]?\s*[,\n}].*verbs['"]?:\s*(?:\[[^\]]*|(?:\n\s*-\s*['"]?\w+['"]?)*\n\s*-\s*)['"]?(?:escalate|bind|impersonate)\b`)
+	entersNode   = regex.New(`\bnsenter\b|\bchroot['",\s]+/host`)
 
 	// A job among those of the cluster itself that calls an address without a name.
-	systemJob   = newExpression(`kind['"]?:\s*['"]?(?:CronJob|DaemonSet|Deployment)\b`)
-	systemSpace = newExpression(`namespace['"]?:\s*['"]?kube-(?:system|public|node-lease)\b`)
-	farCall     = newExpression(`(?m)(?:command|args)['"]?:[^\n]*\b` + farAddress + `|^\s*-\s[^\n]*\b` + farAddress + `(?::\d+|['"\s]|$)`)
+	systemJob   = regex.New(`kind['"]?:\s*['"]?(?:CronJob|DaemonSet|Deployment)\b`)
+	systemSpace = regex.New(`namespace['"]?:\s*['"]?kube-(?:system|public|node-lease)\b`)
+	farCall     = regex.New(`(?m)(?:command|args)['"]?:[^\n]*\b` + farAddress + `|^\s*-\s[^\n]*\b` + farAddress + `(?::\d+|['"\s]|$)`)
 )
 
 var (
-	hostRoot   = newExpression(`hostPath:\s*\{\s*path:\s*['"]?/['"]?\s*[,}]|hostPath:\s*\n\s*path:\s*['"]?/['"]?\s*(?:\n|$)`)
-	nodeRights = newExpression(`privileged:\s*true|hostPID:\s*true`)
-	readsOnly  = newExpression(`readOnly:\s*true`)
+	hostRoot   = regex.New(`hostPath:\s*\{\s*path:\s*['"]?/['"]?\s*[,}]|hostPath:\s*\n\s*path:\s*['"]?/['"]?\s*(?:\n|$)`)
+	nodeRights = regex.New(`privileged:\s*true|hostPID:\s*true`)
+	readsOnly  = regex.New(`readOnly:\s*true`)
 )
 
 // everydayLines reports whether a text has lines of this form and, besides comments, no others.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // redirects reads where output goes and input comes from.
@@ -44,7 +46,7 @@ func (s *shell) writesEveryday(n *syntax.Stmt, d *syntax.Redirect, name string) 
 }
 
 // ownPort is a port of this machine, or the ports that a loop goes through.
-var ownPort = newExpression(`^/dev/tcp/(?:localhost|127\.\d+\.\d+\.\d+|::1)/[^/]+$`)
+var ownPort = regex.New(`^/dev/tcp/(?:localhost|127\.\d+\.\d+\.\d+|::1)/[^/]+$`)
 
 // saysNothing reports whether a statement only tries whether somebody listens.
 func (s *shell) saysNothing(n *syntax.Stmt) bool {

@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // rendered judges a page, a picture or a document in XML that a tool renders or parses: what
 // it takes in from elsewhere is fetched where the tool runs.
@@ -24,6 +28,6 @@ func (r *reading) rendered(l leaf) {
 }
 
 var (
-	takesIn        = newExpression(`(?i)<(?:img|iframe|frame|embed|script|source|video|audio|input|track|image|use|link|base|object|portal)\b[^<>]{0,300}?\b(?:src|href|data|poster|srcset)\s*=\s*["']?\s*((?:file|https?|ftp|gopher|dict|jar|netdoc):[^\s"'>]{1,300})|(?:\burl\(|@import)\s*["']?\s*((?:file|https?|ftp):[^\s"')]{1,300})|\b(?:fetch|open|XMLHttpRequest|importScripts|location(?:\.href)?\s*=)\s*\(?\s*(?:['"]GET['"]\s*,\s*)?["'\x60]((?:file|https?):[^\s"'\x60]{1,300})|!\[[^\]\n]{0,100}\]\(((?:file|https?):[^\s)]{1,300})|<meta\b[^<>]{0,100}\burl\s*=\s*((?:file|https?):[^\s"'>]{1,300})`)
-	externalEntity = newExpression(`(?i)<!ENTITY\s+(?:%\s*)?[\w.-]+\s+(?:SYSTEM|PUBLIC\s+["'][^"']*["'])\s+["'](?:file|https?|ftp|gopher|php|expect|jar|netdoc):`)
+	takesIn        = regex.New(`(?i)<(?:img|iframe|frame|embed|script|source|video|audio|input|track|image|use|link|base|object|portal)\b[^<>]{0,300}?\b(?:src|href|data|poster|srcset)\s*=\s*["']?\s*((?:file|https?|ftp|gopher|dict|jar|netdoc):[^\s"'>]{1,300})|(?:\burl\(|@import)\s*["']?\s*((?:file|https?|ftp):[^\s"')]{1,300})|\b(?:fetch|open|XMLHttpRequest|importScripts|location(?:\.href)?\s*=)\s*\(?\s*(?:['"]GET['"]\s*,\s*)?["'\x60]((?:file|https?):[^\s"'\x60]{1,300})|!\[[^\]\n]{0,100}\]\(((?:file|https?):[^\s)]{1,300})|<meta\b[^<>]{0,100}\burl\s*=\s*((?:file|https?):[^\s"'>]{1,300})`)
+	externalEntity = regex.New(`(?i)<!ENTITY\s+(?:%\s*)?[\w.-]+\s+(?:SYSTEM|PUBLIC\s+["'][^"']*["'])\s+["'](?:file|https?|ftp|gopher|php|expect|jar|netdoc):`)
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A call is also judged by how much its words resemble those of hostile calls, as a filter of
@@ -143,7 +144,7 @@ const minSaid = 3
 
 // upheaval finds requests for what is grave and no loss of a thing that they name: machines
 // that stop, data that are put back or hidden, what is forced.
-var upheaval = newExpression(`(?i)\b(?:terminat\w*|releas(?:e|ing)|drain\w*|reboot\w*|restart\w*|shut ?(?:it )?down|power off|format|eras(?:e|ing)|archiv\w*|yank|revok\w*|prun(?:e|ing)|replac\w*|reinstall\w*|rebuild\w*|restor\w*|refresh\w*|roll ?back|revert\w*|forc(?:e|ing)|mask\w*|anonymi[sz]\w*|rotat\w*|stop|abort|cancel\w*|` +
+var upheaval = regex.New(`(?i)\b(?:terminat\w*|releas(?:e|ing)|drain\w*|reboot\w*|restart\w*|shut ?(?:it )?down|power off|format|eras(?:e|ing)|archiv\w*|yank|revok\w*|prun(?:e|ing)|replac\w*|reinstall\w*|rebuild\w*|restor\w*|refresh\w*|roll ?back|revert\w*|forc(?:e|ing)|mask\w*|anonymi[sz]\w*|rotat\w*|stop|abort|cancel\w*|` +
 	`archivier\w*|herunterfahren|fahr\w* .{0,40}herunter|neu ?start\w*|start\w* .{0,40}neu|formatier\w*|überschreib\w*|beende\w*|stopp\w*|maskier\w*|ersetz\w*|erzwing\w*|rotier\w*|` +
 	`redémarr\w*|arrêt\w*|formate[rz]?|restaur\w*|remplac\w*|reinici\w*|formatea\w*|reemplaz\w*|deten\w*|para[r]?|reinstala\w*|riavvia\w*|sostitui\w*|zrestart\w*|yeniden başlat\w*)\b|再起動|フォーマット|重启|格式化`)
 
@@ -329,7 +330,7 @@ func markedNames(text string) iter.Seq[string] {
 	}
 }
 
-var ticketOrNumber = newExpression(`^(?:[A-Z]{2,6}-\d+|[\d.:,/-]+[A-Za-z]{0,3})$`)
+var ticketOrNumber = regex.New(`^(?:[A-Z]{2,6}-\d+|[\d.:,/-]+[A-Za-z]{0,3})$`)
 
 // commandsIn cuts a text where a shell begins a new command.
 func commandsIn(text string) iter.Seq[string] {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A rule that lets a store forget is how it is kept clean: old versions, temporary folders, logs
@@ -15,8 +17,8 @@ var (
 	partOfStore     = words("prefix matchesprefix tag daysincenoncurrenttime")
 	daysKeys        = words("days age expirationdays")
 
-	soonGone = newExpression(`<Expiration>\s*<Days>[0-7]</Days>`)
-	prefixed = newExpression(`<Prefix>[^<\s]|<Tag>`)
+	soonGone = regex.New(`<Expiration>\s*<Days>[0-7]</Days>`)
+	prefixed = regex.New(`<Prefix>[^<\s]|<Tag>`)
 )
 
 // forgets judges rules that let a store forget all of it within days.

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Who may do what is changed by roles, by switches of a person, by consent that is given for
@@ -20,33 +22,33 @@ var (
 
 	// rightKey is what a member is called that says what somebody may do, and setKey one that
 	// names a set of people, or of rights, which somebody gets.
-	rightKey = newExpression(`^(?:\w*(?:role|permission|privilege)(?:s|name|id|key|definitionid|template(?:id)?)?|access(?:level|rights?)?|level|rights?|capability|authorit(?:y|ies)|rolle|rol|ruolo)$`)
-	setKey   = newExpression(`^(?:profile(?:id|name)?|permissionset\w*|(?:add\w*)?groups?(?:name|id|s|key)?|memberof|polic(?:y|ies)|policyarn|gruppen?|groupe|grupo|gruppo)$`)
+	rightKey = regex.New(`^(?:\w*(?:role|permission|privilege)(?:s|name|id|key|definitionid|template(?:id)?)?|access(?:level|rights?)?|level|rights?|capability|authorit(?:y|ies)|rolle|rol|ruolo)$`)
+	setKey   = regex.New(`^(?:profile(?:id|name)?|permissionset\w*|(?:add\w*)?groups?(?:name|id|s|key)?|memberof|polic(?:y|ies)|policyarn|gruppen?|groupe|grupo|gruppo)$`)
 
 	// grandRight is a right to everything, as directories, clouds, databases and offices call it.
-	grandRight = newExpression(`(?i)^(?:(?:super|global|system|org(?:ani[sz]ation)?|tenant|site|domain|enterprise|schema|workspace|realm|cluster|security|privileged[-_ ]?(?:role|authentication)|user[-_ ]?access|exchange|sharepoint|hybrid[-_ ]?identity)[-_ ]?)*(?:admin(?:s|istrators?)?|owners?|root|superuser|sysadmin|sysdba)$|^(?:accountadmin|securityadmin|dba|db_owner|root)$|^dom(?:ä|ae)nen-?admins?$|^admins? du domaine$|^admins?\.? del? dominio$|^(?:administrat(?:oren|eurs?|ores|orzy)|amministrator[ei]|beheerders?)$|^(?:backup|account|server|print) operators$|^(?:dnsadmins|group policy creator owners|(?:enterprise )?key admins|organization management|discovery management|wheel|sudoers?)$|^roles/(?:owner|(?:iam|resourcemanager)\.\w*admin|iam\.serviceaccounttokencreator)$|^(?:arn:aws[\w-]*:iam::aws:policy/(?:\S*/)?)?(?:administratoraccess|iamfullaccess)$|^_seed_admin_role$`)
+	grandRight = regex.New(`(?i)^(?:(?:super|global|system|org(?:ani[sz]ation)?|tenant|site|domain|enterprise|schema|workspace|realm|cluster|security|privileged[-_ ]?(?:role|authentication)|user[-_ ]?access|exchange|sharepoint|hybrid[-_ ]?identity)[-_ ]?)*(?:admin(?:s|istrators?)?|owners?|root|superuser|sysadmin|sysdba)$|^(?:accountadmin|securityadmin|dba|db_owner|root)$|^dom(?:ä|ae)nen-?admins?$|^admins? du domaine$|^admins?\.? del? dominio$|^(?:administrat(?:oren|eurs?|ores|orzy)|amministrator[ei]|beheerders?)$|^(?:backup|account|server|print) operators$|^(?:dnsadmins|group policy creator owners|(?:enterprise )?key admins|organization management|discovery management|wheel|sudoers?)$|^roles/(?:owner|(?:iam|resourcemanager)\.\w*admin|iam\.serviceaccounttokencreator)$|^(?:arn:aws[\w-]*:iam::aws:policy/(?:\S*/)?)?(?:administratoraccess|iamfullaccess)$|^_seed_admin_role$`)
 
 	// grandID is the number of such a role in a directory of Microsoft's, or of such a right of
 	// an application.
-	grandID = newExpression(`(?i)62e90394-69f5-4237-9190-012177145e10|e8611ab8-c189-46e8-94e1-60213ab1f814|7be44c8a-adaf-4e2a-84d6-ab2649e08a13|9b895d92-2cd3-44c7-9d02-a6ac2d5ea5c3|158c047a-c907-4556-b7ef-446551a6b5f7|194ae4cb-b126-40b2-bd5b-6091b380977d|29232cdf-9323-42fd-ade2-1d097af3e4de|8ac3fc64-6eca-42ea-9e69-59f4c7b60eb2|b1be1c3e-b65d-4f19-8427-f6fa0d97feb9|3a2c62db-5318-420d-8d74-23affee5d9d5|f28a1f50-f6e7-4571-818b-6a12f2af6b6c|8e3af657-a8ff-443c-a75c-2fe8c4bcb635|18d7d88d-d35e-4fb5-a5c3-7773c20a72d9|9e3f62cf-ca93-4989-b6ce-bf83c28f9fe8|06b708a9-e830-4db3-a914-8e69da51d44f|19dbc75e-c2e2-444c-a770-ec69d8559fc7|dc890d15-9560-4a4c-9b7f-a736ec74ec40|S-1-5-21-[\d-]+-(?:500|512|518|519)$`)
+	grandID = regex.New(`(?i)62e90394-69f5-4237-9190-012177145e10|e8611ab8-c189-46e8-94e1-60213ab1f814|7be44c8a-adaf-4e2a-84d6-ab2649e08a13|9b895d92-2cd3-44c7-9d02-a6ac2d5ea5c3|158c047a-c907-4556-b7ef-446551a6b5f7|194ae4cb-b126-40b2-bd5b-6091b380977d|29232cdf-9323-42fd-ade2-1d097af3e4de|8ac3fc64-6eca-42ea-9e69-59f4c7b60eb2|b1be1c3e-b65d-4f19-8427-f6fa0d97feb9|3a2c62db-5318-420d-8d74-23affee5d9d5|f28a1f50-f6e7-4571-818b-6a12f2af6b6c|8e3af657-a8ff-443c-a75c-2fe8c4bcb635|18d7d88d-d35e-4fb5-a5c3-7773c20a72d9|9e3f62cf-ca93-4989-b6ce-bf83c28f9fe8|06b708a9-e830-4db3-a914-8e69da51d44f|19dbc75e-c2e2-444c-a770-ec69d8559fc7|dc890d15-9560-4a4c-9b7f-a736ec74ec40|S-1-5-21-[\d-]+-(?:500|512|518|519)$`)
 
-	makesAdmin   = newExpression(`\b(?:set|make|promote|grant|add|assign|become|elevate|upgrade)(?: (?:user|member|account|team|new|to|as))* (?:(?:super|global|org|site|workspace|tenant|system) )?(?:admins?|administrators?|superuser|root)(?: (?:role|rights|access|privileges?))?$|\b(?:set|make|promote|change|transfer)(?: to| as| new)* (?:org|organi[sz]ation|workspace|tenant|account|project|repo|repository|team|site)(?: to| as)* owner$|\badmin (?:set|make|assign) owner$`)
-	adminSwitch  = newExpression(`^(?:is|make|grant)?(?:site|global|org|tenant|super)?(?:admin|administrator|superuser|superadmin|owner|staffadmin)$|^(?:modifyalldata|viewalldata|manageusers|managerolesandprofiles|assignpermissionsets|authorapex|manageguild|fullaccess|impersonat\w*)$`)
-	factorSwitch = newExpression(`^(?:require|enforce)?(?:mfa|2fa|twofactor(?:auth(?:entication)?)?|totp)(?:enabled|required|enforced|enforcement)?$`)
-	factorBypass = newExpression(`^(?:bypass|skip|disable|exempt)\w*(?:mfa|2fa|twofactor)\w*$`)
-	everyScope   = newExpression(`^(?i:\*|all|sudo|admin(?::.*)?|full_?access|.*\bsudo\b.*)$`)
+	makesAdmin   = regex.New(`\b(?:set|make|promote|grant|add|assign|become|elevate|upgrade)(?: (?:user|member|account|team|new|to|as))* (?:(?:super|global|org|site|workspace|tenant|system) )?(?:admins?|administrators?|superuser|root)(?: (?:role|rights|access|privileges?))?$|\b(?:set|make|promote|change|transfer)(?: to| as| new)* (?:org|organi[sz]ation|workspace|tenant|account|project|repo|repository|team|site)(?: to| as)* owner$|\badmin (?:set|make|assign) owner$`)
+	adminSwitch  = regex.New(`^(?:is|make|grant)?(?:site|global|org|tenant|super)?(?:admin|administrator|superuser|superadmin|owner|staffadmin)$|^(?:modifyalldata|viewalldata|manageusers|managerolesandprofiles|assignpermissionsets|authorapex|manageguild|fullaccess|impersonat\w*)$`)
+	factorSwitch = regex.New(`^(?:require|enforce)?(?:mfa|2fa|twofactor(?:auth(?:entication)?)?|totp)(?:enabled|required|enforced|enforcement)?$`)
+	factorBypass = regex.New(`^(?:bypass|skip|disable|exempt)\w*(?:mfa|2fa|twofactor)\w*$`)
+	everyScope   = regex.New(`^(?i:\*|all|sudo|admin(?::.*)?|full_?access|.*\bsudo\b.*)$`)
 
 	// actsForAll lets a program act as everybody of an organisation, with a wideScope that is all
 	// mail, all files or the directory.
 	actsForAll = words("delegation domainwide delegations approleassignments approleassignedto impersonation oauth2permissiongrants")
 	scopeKeys  = words("scope scopes approleid permission permissions role value")
-	wideScope  = newExpression(`(?i)^https://mail\.google\.com/?$|/auth/(?:drive|gmail\.(?:modify|settings\.\w+)|admin\.directory\.(?:user|group|rolemanagement|domain)|cloud-platform)$|\b(?:mail|files|sites|directory|rolemanagement|approleassignment|application|user|group)\.(?:readwrite|fullcontrol|send)\.(?:all|directory)\b|^full_access_as_app$|^(?:mail|files)\.read(?:\.all)?$`)
+	wideScope  = regex.New(`(?i)^https://mail\.google\.com/?$|/auth/(?:drive|gmail\.(?:modify|settings\.\w+)|admin\.directory\.(?:user|group|rolemanagement|domain)|cloud-platform)$|\b(?:mail|files|sites|directory|rolemanagement|approleassignment|application|user|group)\.(?:readwrite|fullcontrol|send)\.(?:all|directory)\b|^full_access_as_app$|^(?:mail|files)\.read(?:\.all)?$`)
 
 	// trustedThing is a directory that says who somebody is; linkKey makes whoever it names one of
 	// the own people, and a federation does so for a whole domain.
-	trustedThing = newExpression(`\b(?:idps?|identity ?providers?)\b`)
+	trustedThing = regex.New(`\b(?:idps?|identity ?providers?)\b`)
 	federations  = words("federation federationconfiguration federated")
-	linkKey      = newExpression(`^(?:action|autolink\w*|linkaccounts?|accountlink\w*|trustemail|linkonly|jit\w*|provisioning|autoprovision\w*|autocreate\w*)$`)
+	linkKey      = regex.New(`^(?:action|autolink\w*|linkaccounts?|accountlink\w*|trustemail|linkonly|jit\w*|provisioning|autoprovision\w*|autocreate\w*)$`)
 )
 
 // What a user says who asks for a right.
@@ -120,4 +122,4 @@ func (d *dealing) trustsStranger() bool {
 }
 
 // knownDirectory is one that an organisation rents.
-var knownDirectory = newExpression(`(?i)^https?://(?:[\w-]+\.)*(?:google(?:apis)?\.com|microsoftonline\.com|windows\.net|microsoft\.com|okta\.com|auth0\.com|onelogin\.com|github\.com|gitlab\.com|apple\.com|amazoncognito\.com|jumpcloud\.com|duosecurity\.com|pingidentity\.com|w3\.org|oasis-open\.org|xmlsoap\.org)(?:[/:]|$)`)
+var knownDirectory = regex.New(`(?i)^https?://(?:[\w-]+\.)*(?:google(?:apis)?\.com|microsoftonline\.com|windows\.net|microsoft\.com|okta\.com|auth0\.com|onelogin\.com|github\.com|gitlab\.com|apple\.com|amazoncognito\.com|jumpcloud\.com|duosecurity\.com|pingidentity\.com|w3\.org|oasis-open\.org|xmlsoap\.org)(?:[/:]|$)`)

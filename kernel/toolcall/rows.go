@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // accounts judges a statement of SQL by whose rows it reads or changes: secrets that are read
@@ -59,16 +61,16 @@ func picksRows(s []token) bool {
 }
 
 var (
-	secretColumn = newExpression(`^(?:(?:\w+_)?(?:PASSWORD_?(?:HASH|DIGEST|SALT)|PASSWD|PWD_?HASH|(?:TOTP|MFA|OTP|CLIENT|API|WEBHOOK|SIGNING)_?SECRET|PRIVATE_?KEY|SECRET_?(?:ACCESS_)?KEY|API_?KEY|API_?SECRET|(?:ACCESS|REFRESH|AUTH|BEARER|SESSION|RESET)_?TOKEN)|(?:ENCRYPTED_)?PASSWORD|PAN|CVV2?|CVC2?|(?:CREDIT_?)?CARD_?(?:NUMBER|NO|NUM|PAN)|CC_?(?:NUMBER|NUM|NO)|FULL_?PAN|TRACK_?[12]|SSN|SOCIAL_?SECURITY(?:_?(?:NUMBER|NO))?)$`)
-	secretTable  = newExpression(`^(?:\w+\.)*(?:CREDIT_?CARDS?|CARD_?(?:VAULT|NUMBERS?)|(?:API|SSH|PRIVATE|SIGNING)_?KEYS?|(?:\w+_)?(?:SECRETS?|CREDENTIALS?|PASSWORDS?)|PASSWORD_?VAULT|OAUTH_?TOKENS|ACCESS_?TOKENS)$`)
+	secretColumn = regex.New(`^(?:(?:\w+_)?(?:PASSWORD_?(?:HASH|DIGEST|SALT)|PASSWD|PWD_?HASH|(?:TOTP|MFA|OTP|CLIENT|API|WEBHOOK|SIGNING)_?SECRET|PRIVATE_?KEY|SECRET_?(?:ACCESS_)?KEY|API_?KEY|API_?SECRET|(?:ACCESS|REFRESH|AUTH|BEARER|SESSION|RESET)_?TOKEN)|(?:ENCRYPTED_)?PASSWORD|PAN|CVV2?|CVC2?|(?:CREDIT_?)?CARD_?(?:NUMBER|NO|NUM|PAN)|CC_?(?:NUMBER|NUM|NO)|FULL_?PAN|TRACK_?[12]|SSN|SOCIAL_?SECURITY(?:_?(?:NUMBER|NO))?)$`)
+	secretTable  = regex.New(`^(?:\w+\.)*(?:CREDIT_?CARDS?|CARD_?(?:VAULT|NUMBERS?)|(?:API|SSH|PRIVATE|SIGNING)_?KEYS?|(?:\w+_)?(?:SECRETS?|CREDENTIALS?|PASSWORDS?)|PASSWORD_?VAULT|OAUTH_?TOKENS|ACCESS_?TOKENS)$`)
 
-	recordTable = newExpression(`^(?:\w+\.)*(?:(?:\w+_)?AUDIT(?:_?(?:LOGS?|TRAILS?|EVENTS?|RECORDS?|ENTRIES|HISTORY))?|AUDIT\.\w+|(?:LOGIN|ACCESS|SECURITY|ACTIVITY)_?(?:LOGS?|HISTORY|EVENTS?))$`)
-	loginTable  = newExpression(`^(?:\w+\.)*(?:\w+_)?(?:USERS?|ACCOUNTS?|LOGINS?|MEMBERS?|MEMBERSHIPS?|STAFF|ADMINS?|EMPLOYEES|PRINCIPALS?|IDENTITIES)$`)
-	actorColumn = newExpression(`^(?:\w+_)?(?:ACTOR|USER|USERNAME|LOGIN|SESSION|AGENT|IP|IP_?ADDRESS|CLIENT|PRINCIPAL)(?:_?(?:ID|NAME))?$`)
-	adminColumn = newExpression(`^(?:IS_?)?(?:ADMIN|SUPERUSER|SUPER_?ADMIN|STAFF_?ADMIN|ROOT)$`)
-	roleColumn  = newExpression(`^(?:\w+_)?(?:ROLE|ROLE_?NAME|ACCESS_?LEVEL|USER_?TYPE|PERMISSION)$`)
-	mfaColumn   = newExpression(`^(?:IS_?)?(?:MFA|TWO_?FACTOR|TOTP|OTP|2FA)_?(?:ENABLED|REQUIRED|ACTIVE|ENFORCED)$`)
-	adminValue  = newExpression(`^(?i)(?:(?:super|global|system|org|tenant|site)[-_ ]?)?(?:admin(?:istrator)?|owner|root|superuser)$`)
+	recordTable = regex.New(`^(?:\w+\.)*(?:(?:\w+_)?AUDIT(?:_?(?:LOGS?|TRAILS?|EVENTS?|RECORDS?|ENTRIES|HISTORY))?|AUDIT\.\w+|(?:LOGIN|ACCESS|SECURITY|ACTIVITY)_?(?:LOGS?|HISTORY|EVENTS?))$`)
+	loginTable  = regex.New(`^(?:\w+\.)*(?:\w+_)?(?:USERS?|ACCOUNTS?|LOGINS?|MEMBERS?|MEMBERSHIPS?|STAFF|ADMINS?|EMPLOYEES|PRINCIPALS?|IDENTITIES)$`)
+	actorColumn = regex.New(`^(?:\w+_)?(?:ACTOR|USER|USERNAME|LOGIN|SESSION|AGENT|IP|IP_?ADDRESS|CLIENT|PRINCIPAL)(?:_?(?:ID|NAME))?$`)
+	adminColumn = regex.New(`^(?:IS_?)?(?:ADMIN|SUPERUSER|SUPER_?ADMIN|STAFF_?ADMIN|ROOT)$`)
+	roleColumn  = regex.New(`^(?:\w+_)?(?:ROLE|ROLE_?NAME|ACCESS_?LEVEL|USER_?TYPE|PERMISSION)$`)
+	mfaColumn   = regex.New(`^(?:IS_?)?(?:MFA|TWO_?FACTOR|TOTP|OTP|2FA)_?(?:ENABLED|REQUIRED|ACTIVE|ENFORCED)$`)
+	adminValue  = regex.New(`^(?i)(?:(?:super|global|system|org|tenant|site)[-_ ]?)?(?:admin(?:istrator)?|owner|root|superuser)$`)
 )
 
 // picksActor reports whether the condition of a statement picks what somebody did, as no
@@ -107,15 +109,15 @@ func trials(leaves []leaf) bool {
 
 var (
 	trialKeys = words("environment env stage database db dbname connection target schema profile mode context workspace")
-	trialName = newExpression(`(?i)(?:^|[-_./ ])(?:dev|development|test|testing|tests|staging|sandbox|local|localhost|demo|ci|qa|scratch|e2e|fixture|seed)(?:[-_./ ]|\d|$)`)
+	trialName = regex.New(`(?i)(?:^|[-_./ ])(?:dev|development|test|testing|tests|staging|sandbox|local|localhost|demo|ci|qa|scratch|e2e|fixture|seed)(?:[-_./ ]|\d|$)`)
 )
 
 // psqlMeta are the commands of a database's own client that start a program, or hand rows to
 // one. They stand on a line of their own, or behind the query whose rows they take.
-var psqlMeta = newExpression(`(?im)^\s*\\(?:copy\b.*\b(?:to|from)\s+program\b|!\s*\S|o\s*\||w\s*\||setenv\s)|\\g[nx]?\s*(?:\([^()]*\)\s*)?\||^\s*system\s+(?:rm|curl|wget|nc|sh|bash|cat|dd|chmod|chown)\b`)
+var psqlMeta = regex.New(`(?im)^\s*\\(?:copy\b.*\b(?:to|from)\s+program\b|!\s*\S|o\s*\||w\s*\||setenv\s)|\\g[nx]?\s*(?:\([^()]*\)\s*)?\||^\s*system\s+(?:rm|curl|wget|nc|sh|bash|cat|dd|chmod|chown)\b`)
 
 // psqlCopy is a copy between a table and a file of the client's machine.
-var psqlCopy = newExpression(`(?im)^\s*\\copy\b[^\n]*?\b(?:to|from)\s+'([^'\n]*)'`)
+var psqlCopy = regex.New(`(?im)^\s*\\copy\b[^\n]*?\b(?:to|from)\s+'([^'\n]*)'`)
 
 // clientCommands judges what a script tells the client that sends it.
 func (r *reading) clientCommands(text string) {

@@ -3,12 +3,14 @@ package toolcall
 import (
 	"regexp"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // asksServers judges the requests that a program makes to servers that manage something, as
 // those of a tool: with the address and the members of the body that its text tells.
 func (r *reading) asksServers(text string, sites []site) {
-	if !managing.matches(text) {
+	if !managing.Matches(text) {
 		return
 	}
 	for _, s := range sites {
@@ -70,11 +72,11 @@ func addressIn(e string) string {
 }
 
 var (
-	managing       = newScreen(newExpression(`(?i)['"]delete['"]|\.delete\(|\.put\(|\.patch\(|\.post\(|method['"]?\s*[:=]\s*['"](?:post|put|patch|delete)`))
+	managing       = regex.NewScreen(regex.New(`(?i)['"]delete['"]|\.delete\(|\.put\(|\.patch\(|\.post\(|method['"]?\s*[:=]\s*['"](?:post|put|patch|delete)`))
 	requestMethods = map[string]string{"delete": "DELETE", "put": "PUT", "patch": "PATCH", "post": "POST", "Delete": "DELETE", "Put": "PUT", "Patch": "PATCH", "Post": "POST", "PostAsync": "POST", "DeleteAsync": "DELETE", "PutAsync": "PUT"}
 	requesters     = words("fetch request Request axios NewRequest ajax got ky urlopen")
-	verbNamed      = newExpression(`(?i)\bmethod['"]?\s*[:=]\s*(?:'(post|put|patch|delete)'|"(post|put|patch|delete)")`)
+	verbNamed      = regex.New(`(?i)\bmethod['"]?\s*[:=]\s*(?:'(post|put|patch|delete)'|"(post|put|patch|delete)")`)
 	httpLiteral    = regexp.MustCompile(`'https?://[^'\s]{1,300}'|"https?://[^"\s]{1,300}"`)
-	asksFirst      = newExpression(`\b(?:get|fetch|urlopen|request)\s*\($`)
+	asksFirst      = regex.New(`\b(?:get|fetch|urlopen|request)\s*\($`)
 	bodyMember     = regexp.MustCompile(`['"]?(\w{1,60})['"]?\s*[:=]\s*('[^']{0,200}'|"[^"]{0,200}"|(?i:true|false)|\d{1,9})`)
 )

@@ -3,25 +3,27 @@ package toolcall
 import (
 	"path"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // sharedRoot is where machines keep what belongs to others: what is mounted, served, stored
 // for good or backed up. The sandbox of a notebook (/mnt/data) and the drives of Windows in a
 // Linux (/mnt/c) are none.
-var sharedRoot = newExpression(`^/(?:(?:mnt|media|srv|net|nfs|nas|export|exports|Volumes|volume\d*|vol\d*|shares?|data\d*|storage|pool|tank|gpfs|lustre|backups?|archives?|warehouse|dumps?|var/opt|var/backups)/|opt/[^/]+/(?:[\w.-]*data|db|dbs|databases?|backups?|archives?|store|storage|uploads|records|repositories|volumes|home)(?:/|$))`)
+var sharedRoot = regex.New(`^/(?:(?:mnt|media|srv|net|nfs|nas|export|exports|Volumes|volume\d*|vol\d*|shares?|data\d*|storage|pool|tank|gpfs|lustre|backups?|archives?|warehouse|dumps?|var/opt|var/backups)/|opt/[^/]+/(?:[\w.-]*data|db|dbs|databases?|backups?|archives?|store|storage|uploads|records|repositories|volumes|home)(?:/|$))`)
 
 var (
-	notShared = newExpression(`^/mnt/(?:data|[a-z])(?:/|$)`)
+	notShared = regex.New(`^/mnt/(?:data|[a-z])(?:/|$)`)
 
 	// passes is what a folder is called whose loss nobody feels: what is made again, tried out,
 	// or put aside.
-	passes = newExpression(`(?i)(?:^|[-_./])(?:tmp\w*|temp|temporary|caches?|builds?|dist|out|outputs?|target|tests?|testing|scratch|trash|old|stale|staging|stage|sessions?|thumbs?|thumbnails?|previews?|logs?|downloads?|artifacts?|releases?|node_modules|vendor|\.?venv|__pycache__|work|workspaces?|ws|runners?|ci|jobs?|checkouts?|worktrees?|sandbox\w*|demos?|dev|local|pr-?\d+|www|htdocs|html|public|sites?|static|web|docs|assets|unpacked|extracted|checkpoints?|run[-_]?\d+|runs|experiments?|playground|examples?|samples?|dummy|fixtures?|bench\w*|coverage|lost\+found|\.next|_build|\.git|src|renders?)(?:[-_./\d]|$)`)
+	passes = regex.New(`(?i)(?:^|[-_./])(?:tmp\w*|temp|temporary|caches?|builds?|dist|out|outputs?|target|tests?|testing|scratch|trash|old|stale|staging|stage|sessions?|thumbs?|thumbnails?|previews?|logs?|downloads?|artifacts?|releases?|node_modules|vendor|\.?venv|__pycache__|work|workspaces?|ws|runners?|ci|jobs?|checkouts?|worktrees?|sandbox\w*|demos?|dev|local|pr-?\d+|www|htdocs|html|public|sites?|static|web|docs|assets|unpacked|extracted|checkpoints?|run[-_]?\d+|runs|experiments?|playground|examples?|samples?|dummy|fixtures?|bench\w*|coverage|lost\+found|\.next|_build|\.git|src|renders?)(?:[-_./\d]|$)`)
 
 	// passingFile is what a file is called that nobody misses.
-	passingFile = newExpression(`(?i)(?:\.(?:tmp|temp|log(?:[.*]\S*)?|py[co]|swp|swo|bak|crc|part|partial|lock|lck|old|orig|cache|pid|class|o|crdownload|gcda|map)|~)$|(?:^|/)(?:\.DS_Store|Thumbs\.db|\._\*|core(?:\.[*\d]+)?|_SUCCESS|nohup\.out)$`)
+	passingFile = regex.New(`(?i)(?:\.(?:tmp|temp|log(?:[.*]\S*)?|py[co]|swp|swo|bak|crc|part|partial|lock|lck|old|orig|cache|pid|class|o|crdownload|gcda|map)|~)$|(?:^|/)(?:\.DS_Store|Thumbs\.db|\._\*|core(?:\.[*\d]+)?|_SUCCESS|nohup\.out)$`)
 
 	// valued is what people call what they cannot lose.
-	valued = newExpression(`(?i)(?:^|[-_./ ])(?:backups?|archives?|finance\w*|financial\w*|accounting|ledgers?|invoices?|payroll|salar(?:y|ies)|hr|personnel|legal|contracts?|customers?|clients|patients?|medical|health|dicom|scans|records|tax\w*|claims?|polic(?:y|ies)|prod|production|oradata|pgdata|master|originals?|footage|evidence)(?:[-_./ \d]|$)`)
+	valued = regex.New(`(?i)(?:^|[-_./ ])(?:backups?|archives?|finance\w*|financial\w*|accounting|ledgers?|invoices?|payroll|salar(?:y|ies)|hr|personnel|legal|contracts?|customers?|clients|patients?|medical|health|dicom|scans|records|tax\w*|claims?|polic(?:y|ies)|prod|production|oradata|pgdata|master|originals?|footage|evidence)(?:[-_./ \d]|$)`)
 )
 
 // lasting reports whether a place, or what a pattern stands for, is what others keep where
@@ -65,7 +67,7 @@ func (s *shell) losesEach(names []string) {
 }
 
 // holdsData is a file in which programs keep what they know.
-var holdsData = newExpression(`(?i)\.(?:db\d?|sqlite\d?|journal|ldb|mdb|ibd|mdf|ldf|dbf|dump|dmp|parquet|avro|orc|vhdx?|vmdk|qcow2|pst|ost|edb|wal)$`)
+var holdsData = regex.New(`(?i)\.(?:db\d?|sqlite\d?|journal|ldb|mdb|ibd|mdf|ldf|dbf|dump|dmp|parquet|avro|orc|vhdx?|vmdk|qcow2|pst|ost|edb|wal)$`)
 
 // found are the files that a search finds below its folders, as places.
 func found(roots []string, argv []string) []string {
@@ -98,7 +100,7 @@ func aged(argv []string) bool {
 
 var (
 	aging   = words("-mtime -ctime -atime -mmin -cmin -amin")
-	younger = newExpression(`^(?:-|\+0*$)`)
+	younger = regex.New(`^(?:-|\+0*$)`)
 )
 
 // windowsLasting reports whether a place of Windows is what others keep: a share of another
@@ -113,4 +115,4 @@ func windowsLasting(target string) bool {
 	return false
 }
 
-var windowsShare = newExpression(`(?i)^[a-z]:/(?:[\w-]*shares?|freigaben?|data|daten|home|homes|profiles|users|dfs\w*|fileserver|departments?|groups?|storage|backups?|archives?|finance\w*|hr|legal|accounting|sql\w*|mssql\w*|oradata|exchange\w*|hyper-v|vms?)(?:/|$)`)
+var windowsShare = regex.New(`(?i)^[a-z]:/(?:[\w-]*shares?|freigaben?|data|daten|home|homes|profiles|users|dfs\w*|fileserver|departments?|groups?|storage|backups?|archives?|finance\w*|hr|legal|accounting|sql\w*|mssql\w*|oradata|exchange\w*|hyper-v|vms?)(?:/|$)`)

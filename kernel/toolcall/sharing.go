@@ -3,6 +3,8 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // What is open to anybody, or exported whole to elsewhere, is out of hand. A colleague who may
@@ -14,14 +16,14 @@ var (
 	sharedWords  = words("permission permissions share shares sharing shared link links createlink acl access visibility grant collaborators calendar calendars")
 	closingWords = words("delete remove revoke unshare")
 
-	audienceKey = newExpression(`^(?:type|sharetype|scope|audience|grantee|linkscope|linktype|linkaccess|access|visibility|sharewith|sharedwith|principals?|entity|who|generalaccess|sharing|role|target|to|recipient|public|anyone|people|members?|acl|cannedacl|xamzacl)$`)
-	anybody     = newExpression(`^(?i:anyone|anonymous|public|everyone|everybody|all_?users|all_?authenticated_?users|world|internet|anyone[-_ ]?with[-_ ]?(?:the[-_ ]?)?link|public[-_ ]?(?:read|link|edit|write)[\w-]*)$`)
-	editRights  = newExpression(`^(?i:edit|editor|write|writer|owner|organizer|fileorganizer|contributor|manage|manager|full|fullcontrol|readwrite|read_write|rw|content[-_]?manager)$`)
-	findableKey = newExpression(`^(?:allowfilediscovery|discoverable|searchable|indexable|searchengine\w*|listed|findable|seoindexed)$`)
-	namesThing  = newExpression(`(?:id|ids|path|file|files|folder|item|name|drive|document|resource|sheet|node|library|site|key)$`)
+	audienceKey = regex.New(`^(?:type|sharetype|scope|audience|grantee|linkscope|linktype|linkaccess|access|visibility|sharewith|sharedwith|principals?|entity|who|generalaccess|sharing|role|target|to|recipient|public|anyone|people|members?|acl|cannedacl|xamzacl)$`)
+	anybody     = regex.New(`^(?i:anyone|anonymous|public|everyone|everybody|all_?users|all_?authenticated_?users|world|internet|anyone[-_ ]?with[-_ ]?(?:the[-_ ]?)?link|public[-_ ]?(?:read|link|edit|write)[\w-]*)$`)
+	editRights  = regex.New(`^(?i:edit|editor|write|writer|owner|organizer|fileorganizer|contributor|manage|manager|full|fullcontrol|readwrite|read_write|rw|content[-_]?manager)$`)
+	findableKey = regex.New(`^(?:allowfilediscovery|discoverable|searchable|indexable|searchengine\w*|listed|findable|seoindexed)$`)
+	namesThing  = regex.New(`(?:id|ids|path|file|files|folder|item|name|drive|document|resource|sheet|node|library|site|key)$`)
 
 	// forEverybody is what things are called that are made to be seen by all.
-	forEverybody = newExpression(`(?i)(?:^|[^a-z])(?:public[-_/.](?:site|assets|data|docs|downloads|files|web|html|media)|press(?:kit|[-_]?releases?)?|website|www|assets|static|marketing|brochures?|flyers?|blog|open[-_]?data|cdn|newsletters?|handouts?|posters?|logos?|menus?|syllabus|job[-_]?posting)(?:[^a-z]|$)`)
+	forEverybody = regex.New(`(?i)(?:^|[^a-z])(?:public[-_/.](?:site|assets|data|docs|downloads|files|web|html|media)|press(?:kit|[-_]?releases?)?|website|www|assets|static|marketing|brochures?|flyers?|blog|open[-_]?data|cdn|newsletters?|handouts?|posters?|logos?|menus?|syllabus|job[-_]?posting)(?:[^a-z]|$)`)
 )
 
 // opens judges what gives a thing to anybody, or to a stranger for good. Of a store all that is
@@ -67,12 +69,12 @@ var (
 	exportWords = words("export exports exporter dump backup unload takeout migrate")
 	peopleWords = words("contacts contact customers customer patients patient employees employee users students student members leads hr payroll crm hris mailbox mailboxes")
 	dataThings  = words("audience audiences subscribers contacts contact customers customer patients patient employees employee users user students student members leads deals orders records mailbox mailboxes messages mails emails data database table crm hr payroll accounts invoices documents files folder folders drive all tenant workspace conversations calls recordings transactions")
-	selectsAll  = newExpression(`(?is)^\s*select\s.*\sfrom\s+(\w+)\s*;?\s*(?:limit\s+\d{4,}\s*)?;?\s*$`)
-	wholeKey    = newExpression(`^(?:properties|fields|columns|scope|include|filter|objects?|objecttypes?|tables?|records|types?|what|select|range|mailboxes|users|query)$`)
-	placeKey    = newExpression(`^(?:endpoint|url|uri|destination|dest|target|to|deliverto|delivery|webhook|webhookurl|callback|callbackurl|host|server|bucket|email|recipient|ftp|sftp|output|sink|path|location)$`)
+	selectsAll  = regex.New(`(?is)^\s*select\s.*\sfrom\s+(\w+)\s*;?\s*(?:limit\s+\d{4,}\s*)?;?\s*$`)
+	wholeKey    = regex.New(`^(?:properties|fields|columns|scope|include|filter|objects?|objecttypes?|tables?|records|types?|what|select|range|mailboxes|users|query)$`)
+	placeKey    = regex.New(`^(?:endpoint|url|uri|destination|dest|target|to|deliverto|delivery|webhook|webhookurl|callback|callbackurl|host|server|bucket|email|recipient|ftp|sftp|output|sink|path|location)$`)
 	sourceKey   = words("url uri path location")
-	ownDrop     = newExpression(`(?i)(?:^|[-_./])(?:private|personal|privat)[-_](?:drop|copy|dump|backup)(?:[-_./]|$)`)
-	cloudStore  = newExpression(`(?i)(?:^|\.)(?:amazonaws\.com|googleapis\.com|windows\.net|cloudflarestorage\.com|digitaloceanspaces\.com|sharepoint\.com|azure\.com|backblazeb2\.com|wasabisys\.com)$`)
+	ownDrop     = regex.New(`(?i)(?:^|[-_./])(?:private|personal|privat)[-_](?:drop|copy|dump|backup)(?:[-_./]|$)`)
+	cloudStore  = regex.New(`(?i)(?:^|\.)(?:amazonaws\.com|googleapis\.com|windows\.net|cloudflarestorage\.com|digitaloceanspaces\.com|sharepoint\.com|azure\.com|backblazeb2\.com|wasabisys\.com)$`)
 )
 
 // exports judges an export of all that there is of persons to a place elsewhere.
@@ -109,11 +111,11 @@ func (d *dealing) exports() {
 
 var (
 	mailing    = words("mail email emails newsletter campaign broadcast send sms message messages whatsapp mailing bulk")
-	outsiders  = newExpression(`(?i)(?:^|[^a-z])(?:customers?|clients?|subscribers?|partners?|suppliers?|vendors?|leads|public|newsletter|kunden|clientes|clienti|fournisseurs|lieferanten)(?:[^a-z]|$)`) //nolint:misspell // Spanish and Italian
-	allOfThem  = newExpression(`(?i)(?:^|[^a-z])(?:all|every\w*|alle|tous|todos|tutti|\*)(?:[^a-z]|$)`)
+	outsiders  = regex.New(`(?i)(?:^|[^a-z])(?:customers?|clients?|subscribers?|partners?|suppliers?|vendors?|leads|public|newsletter|kunden|clientes|clienti|fournisseurs|lieferanten)(?:[^a-z]|$)`) //nolint:misspell // Spanish and Italian
+	allOfThem  = regex.New(`(?i)(?:^|[^a-z])(?:all|every\w*|alle|tous|todos|tutti|\*)(?:[^a-z]|$)`)
 	toKeys     = words("to cc bcc audience recipients recipient list segment group lists segments recipientlist sendto listid")
-	ofPersons  = newExpression(`(?i)payslip|payroll|salar(?:y|ies)|gehalt|gehaelt|lohnabrech|lohnzettel|bulletins?[-_ ]de[-_ ]paie|n[oó]minas?|busta[-_ ]paga|(?:^|[^a-z])(?:hr|hris)[./]|patient|diagnos|befund|medical|passport|ausweis|performance[-_ ]?review|bank[-_ ]?details|iban`)
-	bareLink   = newExpression(`(?i)\bhref\s*=\s*\\?["']?\s*(https?://(?:\d{1,3}(?:\.\d{1,3}){3}|0x[0-9a-f]{8}|\d{8,10})(?:[:/][^"'\s>]*)?)`)
+	ofPersons  = regex.New(`(?i)payslip|payroll|salar(?:y|ies)|gehalt|gehaelt|lohnabrech|lohnzettel|bulletins?[-_ ]de[-_ ]paie|n[oó]minas?|busta[-_ ]paga|(?:^|[^a-z])(?:hr|hris)[./]|patient|diagnos|befund|medical|passport|ausweis|performance[-_ ]?review|bank[-_ ]?details|iban`)
+	bareLink   = regex.New(`(?i)\bhref\s*=\s*\\?["']?\s*(https?://(?:\d{1,3}(?:\.\d{1,3}){3}|0x[0-9a-f]{8}|\d{8,10})(?:[:/][^"'\s>]*)?)`)
 	mailToMany = words("mail email newsletter campaign broadcast sms message whatsapp")
 )
 

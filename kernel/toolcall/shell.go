@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 const (
@@ -148,13 +150,13 @@ func (r *reading) startShell(parent *shell) *shell {
 // isOfWindows reports whether a text is one for a shell of Windows. Most texts have none of the
 // signs, which are looked for first.
 func isOfWindows(text string) bool {
-	return slices.ContainsFunc(windowsHints, func(hint string) bool { return strings.Contains(text, hint) }) && ofWindows.matches(text)
+	return slices.ContainsFunc(windowsHints, func(hint string) bool { return strings.Contains(text, hint) }) && ofWindows.Matches(text)
 }
 
 var windowsHints = strings.Fields(`%\ %/ $env: $Env: $ENV: Get- Set- Remove- New- Invoke- Start- Stop- Add- Clear- Disable- Copy- Move-`)
 
 // ofWindows is what stands in a text that a shell of Windows runs, whatever its tool is called.
-var ofWindows = screenOf(`(?i)%(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)%`, `(?i)\$env:(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)\b`, `\b(?:Get|Set|Remove|New|Invoke|Start|Stop|Add|Clear|Disable|Copy|Move)-(?:Item|ChildItem|ItemProperty|Content|Service|Process|Volume|Disk|Partition|Local\w+|AD\w+|WmiObject|CimInstance|Expression|WebRequest|RestMethod|EventLog|WinEvent|MpPreference|NetFirewall\w+|ScheduledTask|DnsClient\w+|ExecutionPolicy|Command|BitsTransfer|VM)\b`)
+var ofWindows = regex.ScreenOf(`(?i)%(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)%`, `(?i)\$env:(?:temp|tmp|appdata|localappdata|userprofile|systemroot|windir|programdata|public)\b`, `\b(?:Get|Set|Remove|New|Invoke|Start|Stop|Add|Clear|Disable|Copy|Move)-(?:Item|ChildItem|ItemProperty|Content|Service|Process|Volume|Disk|Partition|Local\w+|AD\w+|WmiObject|CimInstance|Expression|WebRequest|RestMethod|EventLog|WinEvent|MpPreference|NetFirewall\w+|ScheduledTask|DnsClient\w+|ExecutionPolicy|Command|BitsTransfer|VM)\b`)
 
 // visit is called in the order of the text, which is near enough to the order
 // of execution for assignments to be known where they are used.

@@ -1,6 +1,10 @@
 package toolcall
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // An alert that nobody hears is none. One monitor that is muted until tomorrow, and a silence
 // for one service, are everyday; all of them, or one for years, hides what is done meanwhile.
@@ -8,8 +12,8 @@ import "strconv"
 var (
 	silenceWords = words("silence silences downtime downtimes mute snooze inhibit unmonitor")
 	matcherKeys  = words("value scope matchers matcher")
-	everyAlert   = newExpression(`^(?:\.[+*]|\*|)$|^\{?\s*\w+\s*=~\s*["']\.[*+]["']\s*\}?$`)
-	longWhile    = newExpression(`^(?:\d{4,}h|\d{3,}d|\d{2,}w|\d+y)$|(?i)^(?:forever|indefinite\w*|never)$`)
+	everyAlert   = regex.New(`^(?:\.[+*]|\*|)$|^\{?\s*\w+\s*=~\s*["']\.[*+]["']\s*\}?$`)
+	longWhile    = regex.New(`^(?:\d{4,}h|\d{3,}d|\d{2,}w|\d+y)$|(?i)^(?:forever|indefinite\w*|never)$`)
 )
 
 // silences judges what keeps alerts from being heard: of every kind, or for years.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A source is the sentence of an observation that has most of what the call has and the
@@ -117,14 +118,14 @@ func (r *reading) acts(s *sentence, verbs stemSigns) bool {
 
 // Words of assistants and of software in languages without spaces.
 var (
-	assistantsElsewhere = screenOfWords([]string{"助手", "アシスタント", "エージェント", "代理", "智能", "机器人", "어시스턴트", "에이전트", "المساعد"})
-	softwaresElsewhere  = screenOfWords([]string{"系统", "システム", "モデル", "模型", "시스템"})
+	assistantsElsewhere = regex.ScreenOfWords([]string{"助手", "アシスタント", "エージェント", "代理", "智能", "机器人", "어시스턴트", "에이전트", "المساعد"})
+	softwaresElsewhere  = regex.ScreenOfWords([]string{"系统", "システム", "モデル", "模型", "시스템"})
 )
 
 // speaksOf reports whether a sentence has a word of a kind, or one of those of languages
 // without spaces.
-func (s *sentence) speaksOf(kind trait, elsewhere *screen) bool {
-	return s.traits&kind != 0 || s.wide && elsewhere.matches(s.text)
+func (s *sentence) speaksOf(kind trait, elsewhere *regex.Screen) bool {
+	return s.traits&kind != 0 || s.wide && elsewhere.Matches(s.text)
 }
 
 // prose reports whether a sentence has little words.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A sentence is a piece of a text, and what it tells.
@@ -187,7 +189,7 @@ func (s *sentence) read() {
 		told = told || leads || w.opens && (s.followed(i) || !alsoNouns[base] && i+1 < len(s.words) && w.text == base)
 	}
 	if s.wide {
-		for found := phraseScreen.matching(s.plain, false); found != 0; found &= found - 1 {
+		for found := phraseScreen.Matching(s.plain, false); found != 0; found &= found - 1 {
 			s.acts |= phraseActs[bits.TrailingZeros64(found)]
 			told, s.foreign = true, true
 		}
@@ -278,12 +280,12 @@ var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give"
 type cue struct {
 	words     string
 	with      map[string]bool // one of these must stand there too; nil if none must
-	pattern   *screen
+	pattern   *regex.Screen
 	overrides bool
 }
 
 func newCue(words, pattern string) cue {
-	return cue{words: words, pattern: screenOf(`(?i)` + pattern)}
+	return cue{words: words, pattern: regex.ScreenOf(`(?i)` + pattern)}
 }
 
 // near adds words of which one must stand in the sentence too.
@@ -341,7 +343,7 @@ var cues = []cue{
 func (s *sentence) isHostile() (hostile, overrides bool) {
 	for which := s.cues; which != 0; which &= which - 1 {
 		c := &cues[bits.TrailingZeros16(which)]
-		if (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.matches(s.text) {
+		if (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.Matches(s.text) {
 			hostile, overrides = true, overrides || c.overrides
 		}
 	}
@@ -356,7 +358,7 @@ func (s *sentence) isHostile() (hostile, overrides bool) {
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
 func overridesElsewhere(folded string) bool {
-	return overridingScreen.matches(folded) && overriddenScreen.matches(folded)
+	return overridingScreen.Matches(folded) && overriddenScreen.Matches(folded)
 }
 
 var overridingWords = []string{"ignorier", "vergiss", "missacht", "ignore", "oublie", "ignora", "olvida", "dimentica", "esqueca", "negeer", "vergeet", "zignoruj", "zapomnij", "игнорир", "забудь", "忽略", "无视", "無視", "忘记", "忘れ", "무시", "잊", "تجاهل", "انس", "अनदेखा", "নজরআন্দাজ", "yoksay", "unut", "bo qua", "bỏ qua", "abaikan", "เพิกเฉย", "ละเว้น", "উপেক্ষা"}
@@ -365,7 +367,7 @@ var overridden = []string{"anterior", "previ", "bisher", "vorherig", "obige", "p
 
 // addressesElsewhere finds texts in other languages that speak to an assistant or to
 // whoever processes them.
-func addressesElsewhere(folded string) bool { return addressingScreen.matches(folded) }
+func addressesElsewhere(folded string) bool { return addressingScreen.Matches(folded) }
 
 var addressing = []string{
 	"ki-assist", "ki-agent", "ki assist", "ki-system", "ki-modell", "sprachmodell", "lieber assistent", "automatische assistent", "automatischer assistent", "digitaler assistent", "wer diese nachricht bearbeitet", "wer dies liest",
@@ -376,12 +378,12 @@ var addressing = []string{
 }
 
 // replaces finds what puts one thing in the place of another.
-func setsAside(folded string) bool { return replacingScreen.matches(folded) }
+func setsAside(folded string) bool { return replacingScreen.Matches(folded) }
 
 var replacing = []string{" in place of ", " rather than the ", "anstelle", "stattdessen", " statt ", ", sondern ", "en lugar de", "en vez de", "au lieu d", "a la place d", "invece d", "al posto d", "em vez de", "em lugar de", "in plaats van", "zamiast", "вместо", "而不是", "代替", "改为", "代わりに", "ではなく", "대신", "بدلا من", "के बजाय", "yerine"}
 
 // silencesElsewhere finds "do not ask" and "do not tell" in other languages.
-func silencesElsewhere(folded string) bool { return silencingScreen.matches(folded) }
+func silencesElsewhere(folded string) bool { return silencingScreen.Matches(folded) }
 
 var silencing = []string{
 	"frag nicht", "frage nicht", "nicht nachfragen", "ruckfragen sind nicht", "keine ruckfrage", "ohne ruckfrage", "sag niemand", "sage niemand", "sag dem nutzer nicht", "nicht erwahnen", "erwahne das nicht", "erwahne dies nicht", "ohne zu fragen",
@@ -392,8 +394,8 @@ var silencing = []string{
 }
 
 var (
-	overridingScreen, overriddenScreen                 = screenOfWords(overridingWords), screenOfWords(overridden)
-	addressingScreen, replacingScreen, silencingScreen = screenOfWords(addressing), screenOfWords(replacing), screenOfWords(silencing)
+	overridingScreen, overriddenScreen                 = regex.ScreenOfWords(overridingWords), regex.ScreenOfWords(overridden)
+	addressingScreen, replacingScreen, silencingScreen = regex.ScreenOfWords(addressing), regex.ScreenOfWords(replacing), regex.ScreenOfWords(silencing)
 )
 
 func containsAny(s string, parts ...string) bool {

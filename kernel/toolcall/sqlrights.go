@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Rights in a database are given and taken every day. What is ordinary of that: rights that become
@@ -52,7 +54,7 @@ func (r *reading) takesBack(s []token) bool {
 }
 
 // serverPower are roles that reach beyond the rows of a database.
-var serverPower = newExpression(`^(?:PG_(?:READ|WRITE)_SERVER_FILES|PG_EXECUTE_SERVER_PROGRAM|RDS_SUPERUSER|ACCOUNTADMIN|SECURITYADMIN|SYSADMIN|DBA|SYSDBA|SUPER)$`)
+var serverPower = regex.New(`^(?:PG_(?:READ|WRITE)_SERVER_FILES|PG_EXECUTE_SERVER_PROGRAM|RDS_SUPERUSER|ACCOUNTADMIN|SECURITYADMIN|SYSADMIN|DBA|SYSDBA|SUPER)$`)
 
 // givesOne reports whether a GRANT gives rights to rows of one thing, or of some, where the user speaks
 // of that or of whom they are given to, or a role gets what it is for by its name.
@@ -90,9 +92,9 @@ func (r *reading) givesOne(s []token) bool {
 var (
 	rowRights = words("SELECT INSERT UPDATE DELETE USAGE REFERENCES ,")
 	// writersRole is a role by whose name a program works with the rows of tables.
-	writersRole = newExpression(`(?i)_(?:rw|app|svc|service|writer|etl|loader|worker)$`)
+	writersRole = regex.New(`(?i)_(?:rw|app|svc|service|writer|etl|loader|worker)$`)
 
-	viewerRole = newExpression("(?i)^`?roles/[\\w.]*(?:viewer|user)`?$")
+	viewerRole = regex.New("(?i)^`?roles/[\\w.]*(?:viewer|user)`?$")
 )
 
 // narrows reports whether what stands behind ALTER USER takes powers from an account, or shuts one
@@ -106,9 +108,9 @@ func (r *reading) narrows(s []token) bool {
 }
 
 var (
-	fewerPowers = newExpression(`^(?:WITH )?(?:(?:NOSUPERUSER|NOCREATEROLE|NOCREATEDB|NOREPLICATION|NOBYPASSRLS|NOINHERIT|UNSET PASSWORD|SET NETWORK_POLICY ?= ?\w+|CONNECTION LIMIT [1-9]\d*) ?)+$`)
-	ownAccount  = newExpression(`(?i)^(?:postgres|root|sa|sys|system|admin|administrator)$`)
-	shutOut     = newExpression(`^(?:WITH )?(?:(?:NOLOGIN|DISABLE|ACCOUNT LOCK|PASSWORD EXPIRE|SET DISABLED ?= ?TRUE|ABORT ALL QUERIES) ?)+$`)
+	fewerPowers = regex.New(`^(?:WITH )?(?:(?:NOSUPERUSER|NOCREATEROLE|NOCREATEDB|NOREPLICATION|NOBYPASSRLS|NOINHERIT|UNSET PASSWORD|SET NETWORK_POLICY ?= ?\w+|CONNECTION LIMIT [1-9]\d*) ?)+$`)
+	ownAccount  = regex.New(`(?i)^(?:postgres|root|sa|sys|system|admin|administrator)$`)
+	shutOut     = regex.New(`^(?:WITH )?(?:(?:NOLOGIN|DISABLE|ACCOUNT LOCK|PASSWORD EXPIRE|SET DISABLED ?= ?TRUE|ABORT ALL QUERIES) ?)+$`)
 )
 
 // ordinarySetting reports whether a setting of SQL Server is turned off, or opens nothing.
@@ -117,9 +119,9 @@ func ordinarySetting(name, value string) bool {
 }
 
 // openingSetting is one that lets programs run or others in.
-var openingSetting = newExpression(`(?i)^(?:xp_cmdshell|ole automation procedures|clr enabled|external scripts enabled|ad hoc distributed queries|remote access|remote admin connections|cross db ownership chaining|database mail xps|hadoop connectivity|allow updates)$`)
+var openingSetting = regex.New(`(?i)^(?:xp_cmdshell|ole automation procedures|clr enabled|external scripts enabled|ad hoc distributed queries|remote access|remote admin connections|cross db ownership chaining|database mail xps|hadoop connectivity|allow updates)$`)
 
-var harmlessSetting = newExpression(`(?i)^(?:show advanced options|(?:max|min) server memory \(MB\)|max degree of parallelism|cost threshold for parallelism|backup compression default|optimize for ad hoc workloads|max worker threads|remote query timeout \(s\)|fill factor \(%\))$`)
+var harmlessSetting = regex.New(`(?i)^(?:show advanced options|(?:max|min) server memory \(MB\)|max degree of parallelism|cost threshold for parallelism|backup compression default|optimize for ad hoc workloads|max worker threads|remote query timeout \(s\)|fill factor \(%\))$`)
 
 // namesSecrets reports whether one of the things holds passwords, keys or cards.
 func namesSecrets(things []token) bool {
@@ -130,8 +132,8 @@ func namesSecrets(things []token) bool {
 
 var (
 	// goesWords are how people say that somebody's rights end, and accessWords that they begin.
-	goesWords   = newExpression(`(?i)\b(?:revok\w*|withdraw\w*|take\w* (?:\w+ )?(?:away|off|out)|remov\w*|drop\w*|delet\w*|disabl\w*|lock\w*|block\w*|deactivat\w*|off-?board\w*|left|leaves|leaving|ended|ends|terminat\w*|expired|last day|entzieh\w*|entfern\w*|sperr\w*|deaktivier\w*|lösch\w*|weg|verlässt|ausgeschieden|letzter tag|gekündigt|désactiv\w*|retir\w*|supprim\w*|dernier jour|quitt\w*|bloque\w*|revoc\w*|quita\w*|desactiv\w*|elimin\w*|odbierz|usuń|zablokuj|odszedł|odeszła|verwijder\w*|blokkeer)\b`)
-	accessWords = newExpression(`(?i)\b(?:grant\w*|giv\w*|access|rights?|permissions?|roles?|user|account|needs?|allow\w*|read\w*|write|rw|let|les\w*|zugriff\w*|rechte?|berechtig\w*|braucht|dürfen|gib|schreib\w*|donne\w*|accès|droits?|lecture|écriture|acceso|permis\w*|lectura|dale|acesso|leitura|accesso|lettura|odczyt\w*|dostęp|uprawn\w*|daj|rola|toegang|lezen|leesrechten)\b`)
+	goesWords   = regex.New(`(?i)\b(?:revok\w*|withdraw\w*|take\w* (?:\w+ )?(?:away|off|out)|remov\w*|drop\w*|delet\w*|disabl\w*|lock\w*|block\w*|deactivat\w*|off-?board\w*|left|leaves|leaving|ended|ends|terminat\w*|expired|last day|entzieh\w*|entfern\w*|sperr\w*|deaktivier\w*|lösch\w*|weg|verlässt|ausgeschieden|letzter tag|gekündigt|désactiv\w*|retir\w*|supprim\w*|dernier jour|quitt\w*|bloque\w*|revoc\w*|quita\w*|desactiv\w*|elimin\w*|odbierz|usuń|zablokuj|odszedł|odeszła|verwijder\w*|blokkeer)\b`)
+	accessWords = regex.New(`(?i)\b(?:grant\w*|giv\w*|access|rights?|permissions?|roles?|user|account|needs?|allow\w*|read\w*|write|rw|let|les\w*|zugriff\w*|rechte?|berechtig\w*|braucht|dürfen|gib|schreib\w*|donne\w*|accès|droits?|lecture|écriture|acceso|permis\w*|lectura|dale|acesso|leitura|accesso|lettura|odczyt\w*|dostęp|uprawn\w*|daj|rola|toegang|lezen|leesrechten)\b`)
 )
 
 // speaksOf reports whether the user speaks of one of the names: of a part of it that tells one

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A call may carry others: a gateway is given the name of a tool and its arguments, a planner a
@@ -26,7 +27,7 @@ const (
 
 // withSteps returns a call with the calls that it carries, those that steps carry among them.
 func (c Call) withSteps() Call {
-	if !c.stepped && stepSigns.matches(string(c.Arguments)) {
+	if !c.stepped && stepSigns.Matches(string(c.Arguments)) {
 		f := stepFinder{of: c}
 		f.walk(jsontext.Value(c.Arguments), "", 0)
 		c.carried, c.dense = f.found, f.dense
@@ -38,7 +39,7 @@ func (c Call) withSteps() Call {
 var (
 	// stepSigns are in all names below, however they are spelt, or may be where letters are
 	// escaped.
-	stepSigns = screenOf(`(?i)tool|recipient|function|steps|actions|calls|plan|tasks|sequence|operations|requests|batch|\\u`)
+	stepSigns = regex.ScreenOf(`(?i)tool|recipient|function|steps|actions|calls|plan|tasks|sequence|operations|requests|batch|\\u`)
 
 	// toolKeys name the tool of a step wherever it stands, stepKeys only in a list of steps.
 	toolKeys = words("tool toolname recipientname functionname")

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // A call may do what was asked with another value than the one that was asked for. The
@@ -11,7 +13,7 @@ import (
 // comes from than that the old one is gone.
 
 // mark is a telling word of a request: it has a digit, or is an address.
-var mark = newExpression(`[\p{L}\d_./@:+-]*\d[\p{L}\d_./@:+-]*|[\w.+-]+@[\w.-]+`)
+var mark = regex.New(`[\p{L}\d_./@:+-]*\d[\p{L}\d_./@:+-]*|[\w.+-]+@[\w.-]+`)
 
 // maxMarks bounds the words of a request, or of an argument, that are compared.
 const maxMarks = 64

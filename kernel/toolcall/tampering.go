@@ -4,23 +4,25 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // governedFile names the files that constrain an agent: the proxy's
 // configuration, its policy and constitution, the permissions of agent
 // harnesses, and the rules of the system's own audit.
-var governedFile = newScreen(newExpression(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|lex\.(?:db(?:\.journal)?|log|jsonl)|lex/(?:lex|receipts)\.\w+(?:\.journal)?|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`))
+var governedFile = regex.NewScreen(regex.New(`(?i)(?:^|/)(?:Caddyfile(?:\.(?:prod|production|staging|live|local|dev))?|caddy\.json|constitution\.(?:txt|md)|lex[-_.](?:policy|config|tools)\.\w+|(?:guardrails?|moderation|governor|tool[-_]?polic(?:y|ies)|safety[-_]policy|agent[-_]polic(?:y|ies))\.(?:ya?ml|json|toml|co|txt|rego|cedar)|\.claude/settings(?:\.local)?\.json|\.codex/config\.toml|\.cursor/(?:mcp|permissions)\.json|\.mcp\.json|(?:var/lib|opt|data|srv)/(?:lex|caddy)(?:/.*)?|lex\.(?:db(?:\.journal)?|log|jsonl)|lex/(?:lex|receipts)\.\w+(?:\.journal)?|var/log/(?:caddy|lex)(?:/.*)?|\.gemini/settings\.json|\.vscode/mcp\.json|claude_desktop_config\.json|managed-settings\.json|opencode\.json|etc/(?:audit/.*|lex(?:/.*)?|rsyslog\.(?:conf|d/.*)|caddy/.*))$`))
 
 // governed judges a file about to be changed.
 func (r *reading) governed(name string) {
-	if governedFile.matches(name) {
+	if governedFile.Matches(name) {
 		r.breaks(ConstraintTampering)
 	}
 }
 
 var (
-	loosens = newExpression(`^(?:disable|bypass|skip|ignore|turnoff|override|no)(?:all)?(?:guardrails?|safety|moderation|policy|policies|governance|governor|audit|auditing|audits|logging|approvals?|permissions?|safetychecks?|interceptor|checks)$|^dangerously`)
-	guards  = newExpression(`^(?:guardrails?|safety|moderation|governance|governor|audit|auditing|auditlog|interceptor|safetychecks?|requireapproval|policyenforcement)(?:enabled)?$`)
+	loosens = regex.New(`^(?:disable|bypass|skip|ignore|turnoff|override|no)(?:all)?(?:guardrails?|safety|moderation|policy|policies|governance|governor|audit|auditing|audits|logging|approvals?|permissions?|safetychecks?|interceptor|checks)$|^dangerously`)
+	guards  = regex.New(`^(?:guardrails?|safety|moderation|governance|governor|audit|auditing|auditlog|interceptor|safetychecks?|requireapproval|policyenforcement)(?:enabled)?$`)
 )
 
 // toolName judges tools that are made to change the rules.
@@ -37,7 +39,7 @@ func (r *reading) toolName() {
 // tampers judges a command that would stop the guard or blind its records.
 func (s *shell) tampers(name string, argv []string) {
 	for i, w := range argv {
-		if strings.HasPrefix(w, "--unix-socket") && caddySocket.matches(w+" "+wordAt(argv, i+1)) || strings.HasPrefix(w, "--dangerously-") {
+		if strings.HasPrefix(w, "--unix-socket") && caddySocket.Matches(w+" "+wordAt(argv, i+1)) || strings.HasPrefix(w, "--dangerously-") {
 			s.breaks(ConstraintTampering)
 		}
 	}
@@ -58,11 +60,11 @@ func (s *shell) tampers(name string, argv []string) {
 }
 
 // recordFile names the files that record what was done.
-var recordFile = newScreen(newExpression(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`))
+var recordFile = regex.NewScreen(regex.New(`^/var/log/|(?:^|/)\.(?:bash|zsh|ash|python|node_repl|psql|mysql|sqlite)_history$|(?:^|/)(?:fish_history|ConsoleHost_history\.txt)$`))
 
 // erases judges a record that a command removes or empties.
 func (s *shell) erases(name string) {
-	if recordFile.matches(s.resolve(name)) {
+	if recordFile.Matches(s.resolve(name)) {
 		s.breaks(ConstraintTampering)
 	}
 }
@@ -130,9 +132,9 @@ func administers(a endpoint) bool {
 }
 
 var (
-	lexAdministration   = newExpression(`^(?:/[^/]+)?/admin/(?:keys|sessions|benchmarks)(?:/|$)|^/lex/admin(?:/|$)`)
-	caddyAdministration = newExpression(`^/(?:load|stop|adapt|config/(?:apps|admin|logging|storage).*|id/.+|pki/ca/.*|reverse_proxy/upstreams)$`)
+	lexAdministration   = regex.New(`^(?:/[^/]+)?/admin/(?:keys|sessions|benchmarks)(?:/|$)|^/lex/admin(?:/|$)`)
+	caddyAdministration = regex.New(`^/(?:load|stop|adapt|config/(?:apps|admin|logging|storage).*|id/.+|pki/ca/.*|reverse_proxy/upstreams)$`)
 )
 
 // caddySocket is Caddy's administrative API by a socket instead of a port.
-var caddySocket = newScreen(newExpression(`--unix-socket[= ]\S*(?:caddy|admin)\S*`))
+var caddySocket = regex.NewScreen(regex.New(`--unix-socket[= ]\S*(?:caddy|admin)\S*`))

@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // alwaysTrue reports whether a condition holds for every row. It knows the shapes
 // that people write to get past a check for WHERE: 1=1, 'a'='a', id=id, true,
@@ -70,10 +74,10 @@ func failsNoRow(s []token) bool {
 }
 
 var (
-	sizeCompared = newExpression(`^(?:(?:CHAR_|CHARACTER_|OCTET_)?LENGTH|LEN|ABS|DATALENGTH) \( [\w.]+ \) (?:>= 0|> -\d+)$`)
-	madeAt       = newExpression(`^(?:CREATED|INSERTED|ADDED|UPDATED|MODIFIED|DATE_CREATED|DATE_ADDED)(?:_?(?:AT|ON|DATE|TIME|TS))?$`)
-	nowFunction  = newExpression(`^(?:(?:NOW|GETDATE|SYSDATE|GETUTCDATE|SYSDATETIME|CURRENT_TIMESTAMP|DATETIME) \( (?:'NOW' )?\)|CURRENT_TIMESTAMP|CURRENT_DATE|SYSDATE|SYSTIMESTAMP|LOCALTIMESTAMP)$`)
-	longAgo      = newExpression(`^(?:0001|1[0-8]\d\d|19[0-6]\d|1970)-\d\d-\d\d`)
+	sizeCompared = regex.New(`^(?:(?:CHAR_|CHARACTER_|OCTET_)?LENGTH|LEN|ABS|DATALENGTH) \( [\w.]+ \) (?:>= 0|> -\d+)$`)
+	madeAt       = regex.New(`^(?:CREATED|INSERTED|ADDED|UPDATED|MODIFIED|DATE_CREATED|DATE_ADDED)(?:_?(?:AT|ON|DATE|TIME|TS))?$`)
+	nowFunction  = regex.New(`^(?:(?:NOW|GETDATE|SYSDATE|GETUTCDATE|SYSDATETIME|CURRENT_TIMESTAMP|DATETIME) \( (?:'NOW' )?\)|CURRENT_TIMESTAMP|CURRENT_DATE|SYSDATE|SYSTIMESTAMP|LOCALTIMESTAMP)$`)
+	longAgo      = regex.New(`^(?:0001|1[0-8]\d\d|19[0-6]\d|1970)-\d\d-\d\d`)
 )
 
 func betweenValues(s []token) bool {

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/schema"
 )
 
 // Call is one tool call a model asks for, before anybody runs it.
@@ -113,7 +115,7 @@ type Interceptor struct {
 	// Rules are the operator's; nil if there are none.
 	Rules *Rules
 
-	schemas schemas
+	schemas schema.Cache
 }
 
 // Decide decides on a call. First come the operator's rules that deny it, then the
@@ -151,7 +153,7 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 		d.block(UnknownTool)
 	case !free: // a schema is about an object
 		var fits bool
-		fits, d.SchemaUnread = i.schemas.fit(c)
+		fits, d.SchemaUnread = i.fits(c)
 		switch {
 		case fits:
 		case i.Rules.invalid():
@@ -161,6 +163,20 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 		}
 	}
 	return d, nil
+}
+
+// fits reports whether the arguments of a call fit the schema of its tool. unread says that
+// there is a schema, and that nothing was checked.
+func (i *Interceptor) fits(c Call) (fits, unread bool) {
+	defined := cmp.Or(c.Definition, c.BareDefinition)
+	if defined == nil || len(defined.Schema) == 0 || c.Free {
+		return true, false
+	}
+	arguments, err := c.object()
+	if err != nil {
+		return true, true
+	}
+	return i.schemas.Fit(defined.Schema, arguments)
 }
 
 // block blocks a call that no invariant blocks.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 var (
@@ -108,26 +110,26 @@ func (s *shell) signsIn(secret, header string, argv []string) bool {
 }
 
 var (
-	loginHeader = newExpression(`^(?i:authorization: ?(?:bearer|token|basic)|x-api-key:|private-token:) ?\S+$`)
+	loginHeader = regex.New(`^(?i:authorization: ?(?:bearer|token|basic)|x-api-key:|private-token:) ?\S+$`)
 
-	keyServices = map[string]*expression{
+	keyServices = map[string]*regex.Expression{
 		"GITHUB_TOKEN": gitHub, "GH_TOKEN": gitHub,
-		"OPENAI_API_KEY":    newExpression(`^api\.openai\.com/`),
-		"ANTHROPIC_API_KEY": newExpression(`^api\.anthropic\.com/`),
-		"NPM_TOKEN":         newExpression(`^registry\.npmjs\.org/`),
+		"OPENAI_API_KEY":    regex.New(`^api\.openai\.com/`),
+		"ANTHROPIC_API_KEY": regex.New(`^api\.anthropic\.com/`),
+		"NPM_TOKEN":         regex.New(`^registry\.npmjs\.org/`),
 	}
 	// gitHub is the service and a server of one's own, which has its interface below /api.
-	gitHub = newExpression(`^(?:(?:api|uploads)\.github\.com/|(?:github|ghe)\.[\w.-]+/api/(?:v3/|graphql))`)
+	gitHub = regex.New(`^(?:(?:api|uploads)\.github\.com/|(?:github|ghe)\.[\w.-]+/api/(?:v3/|graphql))`)
 )
 
 // cloudSecret is what the variables are called that hold the keys of an account.
-var cloudSecret = newExpression(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
+var cloudSecret = regex.New(`^(?:AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN|GITHUB_TOKEN|GH_TOKEN|OPENAI_API_KEY|ANTHROPIC_API_KEY|NPM_TOKEN|DATABASE_PASSWORD|DB_PASSWORD|PGPASSWORD|\w*PRIVATE_KEY)$`)
 
 // parameterFile is a file that the value of a parameter of Amazon's client stands in.
-var parameterFile = newExpression(`^fileb?://(.+)$`)
+var parameterFile = regex.New(`^fileb?://(.+)$`)
 
 // ownSocket is a socket of a program in the workspace.
-var ownSocket = newExpression(`^(?:/tmp/|\.?[\w-])[\w./-]*\.sock(?:et)?$`)
+var ownSocket = regex.New(`^(?:/tmp/|\.?[\w-])[\w./-]*\.sock(?:et)?$`)
 
 // input judges a file that a command which talks to the network reads.
 func (s *shell) input(argv []string, name string) {
@@ -169,7 +171,7 @@ func (s *shell) transfers(name string, argv []string) {
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it
 		}
-		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && s.isAddress(w) || name == "curl" && (localName.matches(s.hostOf(w)) || s.isAddress(w)) {
+		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && s.isAddress(w) || name == "curl" && (localName.Matches(s.hostOf(w)) || s.isAddress(w)) {
 			s.target(w, true)
 			for _, inner := range redirected(w) {
 				s.target(inner, true)
@@ -180,7 +182,7 @@ func (s *shell) transfers(name string, argv []string) {
 		s.asksServer(q)
 	}
 	if file, data := s.upload(name, argv); data {
-		s.sends(argv, file != "" && (s.private(file) || speaksHTTP[name] && s.othersData(file)) || secret.matches(strings.Join(argv, " ")))
+		s.sends(argv, file != "" && (s.private(file) || speaksHTTP[name] && s.othersData(file)) || secret.Matches(strings.Join(argv, " ")))
 	}
 }
 
@@ -216,7 +218,7 @@ func curlOptions(text string) []string {
 }
 
 // execAddress is a command in an address of socat.
-var execAddress = newExpression(`(?i)\b(?:exec|system|shell):`)
+var execAddress = regex.New(`(?i)\b(?:exec|system|shell):`)
 
 // upload finds the flags that send a file, or data that holds a secret.
 func (s *shell) upload(name string, argv []string) (string, bool) {
@@ -224,7 +226,7 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 	for i := 1; i < len(argv) && knows; i++ {
 		value, next, found := flags.program(argv, i)
 		if !found {
-			if strings.Contains(argv[i], "://") && secret.matches(argv[i]) {
+			if strings.Contains(argv[i], "://") && secret.Matches(argv[i]) {
 				return "", true
 			}
 			i += flags.valueWords(argv[i])
@@ -242,7 +244,7 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 			file, _, _ := strings.Cut(value[at+1:], ";")
 			return file, file != "-"
 		}
-		if secret.matches(value) {
+		if secret.Matches(value) {
 			return "", true
 		}
 	}
@@ -341,7 +343,7 @@ func (b *budget) bodyOf(data string) []leaf {
 }
 
 // curlMethod is the flag for a method behind flags that take no value.
-var curlMethod = newExpression(`^-[sSfkLivgnqN#01246jJlZ]+X\w*$`)
+var curlMethod = regex.New(`^-[sSfkLivgnqN#01246jJlZ]+X\w*$`)
 
 var speaksHTTP = words("curl wget http https httpie xh curlie")
 
@@ -359,7 +361,7 @@ func (s *shell) othersData(file string) bool {
 }
 
 // personalFolder is a home, or the folder in it where people keep what concerns nobody else.
-var personalFolder = newExpression(`^(?:~|/(?:home|Users)/[^/]+|/root)/?[*.]*$|(?i)^(?:~|(?:[a-z]:)?/(?:home|users)/[^/]+|/root)/(?:documents?|desktop|pictures|photos|financ\w*|mail|private|personal|tax\w*|bank\w*|medical|contracts?|hr|invoices?|accounting|library|onedrive\w*|dropbox|nextcloud|\.mozilla|\.thunderbird)(?:/|$)`)
+var personalFolder = regex.New(`^(?:~|/(?:home|Users)/[^/]+|/root)/?[*.]*$|(?i)^(?:~|(?:[a-z]:)?/(?:home|users)/[^/]+|/root)/(?:documents?|desktop|pictures|photos|financ\w*|mail|private|personal|tax\w*|bank\w*|medical|contracts?|hr|invoices?|accounting|library|onedrive\w*|dropbox|nextcloud|\.mozilla|\.thunderbird)(?:/|$)`)
 
 // rcloned is the folder that rclone copies to a place that the command line itself
 // describes: those of its configuration are the user's choice.
@@ -375,20 +377,20 @@ func rcloned(argv []string) (string, bool) {
 var rcloneVerbs = words("copy sync move copyto moveto")
 
 // connectTo is the address that curl goes to instead of the one in the URL.
-var connectTo = newExpression(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
+var connectTo = regex.New(`--(?:resolve|connect-to)[= ]\S*:\d*:\[?([0-9a-fA-F.:]+?)\]?(?::\d*)?(?: |$)`)
 
 // httpPort is a port of this machine.
-var httpPort = newExpression(`^:\d{2,5}/`)
+var httpPort = regex.New(`^:\d{2,5}/`)
 
 // wholeFile are the flags whose value is the name of a file to send.
-var wholeFile = newExpression(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
+var wholeFile = regex.New(`^(?:-[a-zA-Z]*T|--upload-file|--post-file|--body-file)`)
 
 // queryText is the body of a request that is a query.
-var queryText = newExpression(`(?i)^\s*(?:drop|truncate|delete\s+from|alter|update)\s`)
+var queryText = regex.New(`(?i)^\s*(?:drop|truncate|delete\s+from|alter|update)\s`)
 
 var (
-	httpieFile = newExpression(`^[\w-]*@([^@\s]+)$`)
-	putFile    = newExpression(`\bm?put\s+(\S+)`)
+	httpieFile = regex.New(`^[\w-]*@([^@\s]+)$`)
+	putFile    = regex.New(`\bm?put\s+(\S+)`)
 )
 
 // uploadFlags carry data, in every spelling: -d x, -dx, -sd x, --data=x.
@@ -405,10 +407,10 @@ var uploadFlags = map[string]options{
 // other files also where nothing is known against it.
 func (s *shell) sends(argv []string, sensitive bool) {
 	for _, host := range s.hostsOf(argv) {
-		if s.asksFor(host) || localName.matches(host) || host == "127.0.0.1" {
+		if s.asksFor(host) || localName.Matches(host) || host == "127.0.0.1" {
 			continue
 		}
-		if sensitive || s.asked || dropSite.matches(host) || collector.matches(host) || s.observed(host) {
+		if sensitive || s.asked || dropSite.Matches(host) || collector.Matches(host) || s.observed(host) {
 			s.breaks(DataExfiltration)
 		}
 	}
@@ -427,7 +429,7 @@ func (s *shell) hostsOf(argv []string) []string {
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}
-		if h := s.hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.matches(h) {
+		if h := s.hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.Matches(h) {
 			out = append(out, h)
 		}
 	}
@@ -435,7 +437,7 @@ func (s *shell) hostsOf(argv []string) []string {
 }
 
 // networkPeer is the host in an address of socat or openssl.
-var networkPeer = newExpression(`^(?i:(?:tcp[46]?|udp[46]?|openssl|ssl)(?:-connect)?:)?([\w.-]+\.\w+):\d+\S*$`)
+var networkPeer = regex.New(`^(?i:(?:tcp[46]?|udp[46]?|openssl|ssl)(?:-connect)?:)?([\w.-]+\.\w+):\d+\S*$`)
 
 // hostOf finds the host in an address, a user@host:path or a bare name.
 func (s *shell) hostOf(w string) string {
@@ -530,10 +532,10 @@ func (s *shell) pushes(argv []string) {
 	}
 	to := cmp.Or(s.written["git remote "+names[at+1]], names[at+1])
 	host := s.hostOf(to)
-	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.matches(host) {
+	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.Matches(host) {
 		return
 	}
-	if s.asked || s.observed(host) || dropSite.matches(host) {
+	if s.asked || s.observed(host) || dropSite.Matches(host) {
 		s.breaks(DataExfiltration)
 	}
 }

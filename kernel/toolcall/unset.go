@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // emptied finds rm -rf "$X"/* where nothing in the text says what X is: unset, it
@@ -23,7 +25,7 @@ func (s *shell) emptied(inner []string, n *syntax.CallExpr) {
 
 var (
 	emptyRest = words("/ /* /.* /** /{*,.*}")
-	ownFolder = newExpression(`(?i)tmp|temp|build|out|dist|cache|work|target|artifact|coverage|stag|pwd|bin|gen|src|test|log|^\d$`)
+	ownFolder = regex.New(`(?i)tmp|temp|build|out|dist|cache|work|target|artifact|coverage|stag|pwd|bin|gen|src|test|log|^\d$`)
 )
 
 // leadingVariable returns the plain variable that a word begins with, and the

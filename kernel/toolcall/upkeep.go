@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // Most of what an administrator types begins with sudo, so that the word alone tells nothing.
@@ -101,7 +103,7 @@ func givesUpRights(account string, argv []string) bool {
 }
 
 // serviceAccount is the account of a service.
-var serviceAccount = newExpression(`^(?:www-data|nginx|apache2?|http|_www|postgres|mysql|mariadb|redis|mongodb?|rabbitmq|elasticsearch|opensearch|kafka|zookeeper|influxdb|grafana|prometheus|node_exporter|jenkins|gitlab-runner|gitlab|git|gitea|minio|vault|consul|nomad|airflow|tomcat\d*|solr|nextcloud|matrix-synapse|asterisk|zabbix|nagios|icinga|postfix|bind|named|unbound|squid|haproxy|ntp|chrony|backup|borg|restic|deploy(?:er)?|app|web|rails|node|django|celery|php|puma|oracle|grid|sap\w*|steam|minecraft|homeassistant|pi-hole|pihole|plex|jellyfin|svc[-_]\w+|[\w-]+[-_]svc)$`)
+var serviceAccount = regex.New(`^(?:www-data|nginx|apache2?|http|_www|postgres|mysql|mariadb|redis|mongodb?|rabbitmq|elasticsearch|opensearch|kafka|zookeeper|influxdb|grafana|prometheus|node_exporter|jenkins|gitlab-runner|gitlab|git|gitea|minio|vault|consul|nomad|airflow|tomcat\d*|solr|nextcloud|matrix-synapse|asterisk|zabbix|nagios|icinga|postfix|bind|named|unbound|squid|haproxy|ntp|chrony|backup|borg|restic|deploy(?:er)?|app|web|rails|node|django|celery|php|puma|oracle|grid|sap\w*|steam|minecraft|homeassistant|pi-hole|pihole|plex|jellyfin|svc[-_]\w+|[\w-]+[-_]svc)$`)
 
 // takesBack reports whether files get an owner who is not root: those of the workspace, wherever
 // the shell has gone to and links lead, or of an application.
@@ -113,11 +115,11 @@ func (s *shell) takesBack(words []string) bool {
 }
 
 var (
-	rootOwner   = newExpression(`(?i)root|(?:^|:)0`)
-	plainFolder = newExpression(`^(?:\./)?[\w.-][\w./-]*$`)
+	rootOwner   = regex.New(`(?i)root|(?:^|:)0`)
+	plainFolder = regex.New(`^(?:\./)?[\w.-][\w./-]*$`)
 
 	// applicationFolder is where an application, or what it keeps, lies.
-	applicationFolder = newExpression(`^/(?:opt|srv|data|mnt|media|var/(?:www|opt|cache|log|lib)|home/[\w-]+|Users/[\w-]+|usr/local/share)/[\w][\w.@/-]*$`)
+	applicationFolder = regex.New(`^/(?:opt|srv|data|mnt|media|var/(?:www|opt|cache|log|lib)|home/[\w-]+|Users/[\w-]+|usr/local/share)/[\w][\w.@/-]*$`)
 )
 
 // rootSpoils is what root must not do with programs whose other uses are upkeep: open a way in for
@@ -133,7 +135,7 @@ var rootSpoils = byCommand(
 const loginServices = `(?:sshd?|telnet\w*|rsh|rlogin|rexec|xinetd|inetd|vsftpd|proftpd|ftpd|tftp\w*|x11vnc|\w*vnc\w*|xrdp|teamviewer\w*|anydesk|rustdesk|tmate|ttyd|shellinabox|ngrok|cloudflared|frpc?|cockpit|webmin|cron|crond|atd)\b`
 
 // packageFile is a file that some clients install by its name alone.
-var packageFile = newExpression(`\.(?:deb|rpm|apk)$`)
+var packageFile = regex.New(`\.(?:deb|rpm|apk)$`)
 
 // upkeepCommands are what root may run of programs that could do more: their words, as a whole.
 var upkeepCommands = byCommand(
@@ -244,13 +246,13 @@ const otherConfiguration = `(?:^| )(?:-f|-c|--config)[= ]?(?:/tmp|/dev/shm|/var/
 
 // exceptFor makes a table of lines "names: expression"; without an expression, a name is free of
 // exceptions.
-func exceptFor(lines ...string) map[string]*expression {
-	out := make(map[string]*expression)
+func exceptFor(lines ...string) map[string]*regex.Expression {
+	out := make(map[string]*regex.Expression)
 	for _, line := range lines {
 		names, beyond, _ := strings.Cut(line, ":")
-		var e *expression
+		var e *regex.Expression
 		if beyond = strings.TrimSpace(beyond); beyond != "" {
-			e = newExpression(beyond)
+			e = regex.New(beyond)
 		}
 		for name := range strings.FieldsSeq(names) {
 			out[name] = e

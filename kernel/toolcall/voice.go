@@ -1,6 +1,10 @@
 package toolcall
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // voice is how a sentence of an observation speaks to its reader.
 type voice int
@@ -32,7 +36,7 @@ func (r *reading) voiceOf(text []sentence, at int) voice {
 }
 
 // nextStep finds labels of what is left to do. An order in a field of a record needs one.
-var nextStep = newExpression(`(?i)\b(?:next[ _-]?(?:steps?|actions?)|action[ _-]?(?:items?|required)|required[ _-]?(?:next[ _-]?)?(?:steps?|actions?)|to-?dos?|remaining work|remediation|handling|hints?|directives?|instructions?|checklist|nächster schritt|noch zu erledigen|prochaine étape|siguiente paso|prossimo passo|próximo passo)\b|下一步|待办|次のステップ`)
+var nextStep = regex.New(`(?i)\b(?:next[ _-]?(?:steps?|actions?)|action[ _-]?(?:items?|required)|required[ _-]?(?:next[ _-]?)?(?:steps?|actions?)|to-?dos?|remaining work|remediation|handling|hints?|directives?|instructions?|checklist|nächster schritt|noch zu erledigen|prochaine étape|siguiente paso|prossimo passo|próximo passo)\b|下一步|待办|次のステップ`)
 
 // A gift tells who gave what the call adds to the request.
 type gift struct {

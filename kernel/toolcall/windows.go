@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // windows reads a text for PowerShell or cmd. There is no parser for them here:
@@ -25,8 +27,8 @@ func (r *reading) windows(text string) {
 		text = windowsVariables(text) // what an alias stands for may be a variable
 	}
 	text = windowsLoops(text)
-	fetches := windowsFetch.matches(text)
-	if (packed || windowsDecodes.matches(text)) && windowsRun.matches(text) {
+	fetches := windowsFetch.Matches(text)
+	if (packed || windowsDecodes.Matches(text)) && windowsRun.Matches(text) {
 		r.breaks(RemoteCodeExecution)
 	}
 	if fetches {
@@ -39,10 +41,10 @@ func (r *reading) windows(text string) {
 	if windowsLetters.MatchString(text) {
 		r.breaks(RemoteCodeExecution)
 	}
-	if fetches && (windowsRun.matches(text) || runsWhatItFetched(text)) {
+	if fetches && (windowsRun.Matches(text) || runsWhatItFetched(text)) {
 		r.breaks(RemoteCodeExecution)
 	}
-	if strings.Contains(text, "setvalue(") && windowsHidden.matches(text) {
+	if strings.Contains(text, "setvalue(") && windowsHidden.Matches(text) {
 		r.breaks(ConstraintTampering)
 	}
 	r.windowsTogether(text)
@@ -62,7 +64,7 @@ func (r *reading) windows(text string) {
 
 // windowsLetters calls a command whose name is put together of the letters of a variable of the
 // system, which nobody does who wants to be read (ATT&CK T1027.010).
-var windowsLetters = newExpression(`(?:[&.]|\biex|\binvoke-expression)\s*\(+\s*(?:-join\s*\(?)?(?:\$(?:pshome|env:comspec|shellid|verbosepreference|env:public|env:windir|env:programfiles|\{env:comspec\})|\[string\]\$verbosepreference)(?:\.tostring\(\))?\[`)
+var windowsLetters = regex.New(`(?:[&.]|\biex|\binvoke-expression)\s*\(+\s*(?:-join\s*\(?)?(?:\$(?:pshome|env:comspec|shellid|verbosepreference|env:public|env:windir|env:programfiles|\{env:comspec\})|\[string\]\$verbosepreference)(?:\.tostring\(\))?\[`)
 
 // windowsCommands cuts a text behind each command, at ||, &&, & and ; and where a line ends.
 func windowsCommands(text string) (out []string) {
@@ -86,7 +88,7 @@ func (r *reading) windowsLineRules(line string) {
 	if windowsLooks.MatchString(line) && !windowsActs.MatchString(line) {
 		return
 	}
-	found := windowsScreen.matching(line, false)
+	found := windowsScreen.Matching(line, false)
 	for i, rule := range windowsRules {
 		if found&(1<<i) != 0 && (rule.invariant != CredentialAccess || !windowsTellsNames(line)) {
 			r.breaks(rule.invariant)
@@ -97,8 +99,8 @@ func (r *reading) windowsLineRules(line string) {
 // windowsLooks is a line that asks for objects of the system and shows them, and windowsActs
 // finds what one may do with them in its blocks.
 var (
-	windowsLooks = newExpression(`^\s*(?:get-ciminstance|get-wmiobject|gcim|gwmi)\b[^;|&]*(?:\|\s*(?:select-object|select|format-table|ft|format-list|fl|where-object|where|\?|sort-object|sort|measure-object|measure)\b[^;|&]*)*$`)
-	windowsActs  = newExpression(`delete|remove|invoke|terminate|\.put\b|create|set-`)
+	windowsLooks = regex.New(`^\s*(?:get-ciminstance|get-wmiobject|gcim|gwmi)\b[^;|&]*(?:\|\s*(?:select-object|select|format-table|ft|format-list|fl|where-object|where|\?|sort-object|sort|measure-object|measure)\b[^;|&]*)*$`)
+	windowsActs  = regex.New(`delete|remove|invoke|terminate|\.put\b|create|set-`)
 )
 
 // windowsTellsNames reports whether a listing of the environment is cut down to names, or to the
@@ -108,7 +110,7 @@ func windowsTellsNames(line string) bool {
 	return m != nil && !secretWord.MatchString(m[1])
 }
 
-var windowsNames = newExpression(`^\s*\(?(?:get-childitem|gci|dir|ls) env:\s*(?:\)\.name\s*$|\|\s*(?:select-object|select) (?:-expandproperty )?name\s*$|\|\s*(?:where-object|where|\?) \{?\s*(?:\$_\.)?name -(?:like|match|eq) ['"]?\^?([a-z_]{3,})\*?['"]?\s*\}?(?:\s*\|\s*(?:format-table|ft|select-object|select|sort-object|sort|out-string)[\w ,-]*)*\s*$)`)
+var windowsNames = regex.New(`^\s*\(?(?:get-childitem|gci|dir|ls) env:\s*(?:\)\.name\s*$|\|\s*(?:select-object|select) (?:-expandproperty )?name\s*$|\|\s*(?:where-object|where|\?) \{?\s*(?:\$_\.)?name -(?:like|match|eq) ['"]?\^?([a-z_]{3,})\*?['"]?\s*\}?(?:\s*\|\s*(?:format-table|ft|select-object|select|sort-object|sort|out-string)[\w ,-]*)*\s*$)`)
 
 // inFolders writes the root of a drive in place of what a command after a change to it
 // calls the current folder.
@@ -121,14 +123,14 @@ func inFolders(text string) string {
 }
 
 var (
-	windowsEnters = newExpression(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\|\\\\[\w.-]+\\[^\s;&'"]+)['"]?\s*(?:[;&\n]|$)`)
-	windowsHere   = newExpression(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
+	windowsEnters = regex.New(`\b(?:cd|chdir|set-location|sl|push-location|pushd)\s+(?:/d\s+|-path\s+)?['"]?(?:[a-z]:\\?(?:windows|users|program files)?|\\|\\\\[\w.-]+\\[^\s;&'"]+)['"]?\s*(?:[;&\n]|$)`)
+	windowsHere   = regex.New(`(\s)(?:\*|\*\.\*|\.|\.\\\*)(\s|$|["'])`)
 )
 
 // maxBlocks bounds the script blocks of one text that are read on their own.
 const maxBlocks = 64
 
-var windowsBlock = newExpression(`[{(]([^{}()]*)[)}]`)
+var windowsBlock = regex.New(`[{(]([^{}()]*)[)}]`)
 
 // windowsVariables writes the values of variables in place of their names, where the
 // text gives them as literals.
@@ -200,14 +202,14 @@ func windowsCuts(text, name, value string) []string {
 }
 
 var (
-	windowsCut    = newExpression(`[%!](\w+):(?:~(-?\d{1,4})(?:,(-?\d{1,4}))?|([^=%!\n]{1,40})=([^%!\n]{0,40}))[%!]`)
-	windowsTable  = newExpression(`\$(\w+)\s*=\s*@\{([^{}]{1,400})\}`)
-	windowsSets   = newExpression(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
-	windowsAlias  = newExpression(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?['"]?(\w+)['"]?\s+(?:-value\s+)?['"]?([a-z-]+)`)
-	windowsSends  = newExpression(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
-	windowsFormat = newExpression(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
-	windowsCodes  = newExpression(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
-	windowsCode   = newExpression(`\[char\]\s*(\d{2,3})\s*\+?\s*`)
+	windowsCut    = regex.New(`[%!](\w+):(?:~(-?\d{1,4})(?:,(-?\d{1,4}))?|([^=%!\n]{1,40})=([^%!\n]{0,40}))[%!]`)
+	windowsTable  = regex.New(`\$(\w+)\s*=\s*@\{([^{}]{1,400})\}`)
+	windowsSets   = regex.New(`\$(\w+)\s*=\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|\bset\s+"?(\w+)=([^&|\n"]*[^&|\n" ])`)
+	windowsAlias  = regex.New(`\b(?:set-alias|new-alias|sal|nal)\s+(?:-name\s+)?['"]?(\w+)['"]?\s+(?:-value\s+)?['"]?([a-z-]+)`)
+	windowsSends  = regex.New(`\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|curl|wget)\b|\.upload(?:file|data|string)\b|send-mailmessage|start-bitstransfer`)
+	windowsFormat = regex.New(`['"]((?:\{\d\})+)['"]\s*-f\s*((?:['"][^'"\n]*['"]\s*,?\s*)+)`)
+	windowsCodes  = regex.New(`(?:\[char\]\s*\d{2,3}\s*\+?\s*)+`)
+	windowsCode   = regex.New(`\[char\]\s*(\d{2,3})\s*\+?\s*`)
 )
 
 // windowsFormatted is what PowerShell's -f makes of its pieces.
@@ -239,7 +241,7 @@ func windowsLoops(text string) string {
 	return text
 }
 
-var windowsFor = newExpression(`\bfor\s+(?:/[dlf]\s+|/r\s+(\S+)\s+)*%{1,2}(\w)\s+in\s+\(([^)]*)\)\s+do\b|\bforeach\s*\(\s*\$(\w+)\s+in\s+([^)]*)\)`)
+var windowsFor = regex.New(`\bfor\s+(?:/[dlf]\s+|/r\s+(\S+)\s+)*%{1,2}(\w)\s+in\s+\(([^)]*)\)\s+do\b|\bforeach\s*\(\s*\$(\w+)\s+in\s+([^)]*)\)`)
 
 // runsWhatItFetched reports whether a program that the text downloads stands in it
 // once more.
@@ -253,7 +255,7 @@ func runsWhatItFetched(text string) bool {
 	return false
 }
 
-var windowsSaved = newExpression(`(?:-outfile|-o|-destination|downloadfile\s*\([^,]*,|-output|/transfer\s+\S+(?:\s+/\S+)*\s+\S+)\s*['"]?([^\s'"();]+\.(?:exe|ps1|bat|cmd|msi|dll|vbs|js|hta|scr|py|com))\b`)
+var windowsSaved = regex.New(`(?:-outfile|-o|-destination|downloadfile\s*\([^,]*,|-output|/transfer\s+\S+(?:\s+/\S+)*\s+\S+)\s*['"]?([^\s'"();]+\.(?:exe|ps1|bat|cmd|msi|dll|vbs|js|hta|scr|py|com))\b`)
 
 // windowsPipeline judges commands, each of which gets what the one before found.
 func (r *reading) windowsPipeline(commands []string) {
@@ -377,14 +379,14 @@ func (r *reading) windowsLoses(target string) {
 	if (isVital(p) || windowsVital.MatchString(p)) && !windowsPassing.MatchString(p) {
 		r.breaks(DestructiveCommand)
 	}
-	if recordFile.matches(p) {
+	if recordFile.Matches(p) {
 		r.breaks(ConstraintTampering)
 	}
 }
 
 // windowsPassing is what a machine of Windows makes again, and administrators clear: what waits to
 // be printed or installed, and what is left of crashes.
-var windowsPassing = newExpression(`(?i)^[a-z]:/windows/(?:temp|prefetch|minidump|softwaredistribution/download|system32/spool/printers|ccmcache)/[^.]?[^/]*(?:/[^.][^/]*)*$`)
+var windowsPassing = regex.New(`(?i)^[a-z]:/windows/(?:temp|prefetch|minidump|softwaredistribution/download|system32/spool/printers|ccmcache)/[^.]?[^/]*(?:/[^.][^/]*)*$`)
 
 // windowsShares judges the folders of others that a command takes away with all that is in
 // them, or that a listing has named for it. Where a filter picks some files, nobody knows which.
@@ -410,13 +412,13 @@ func (r *reading) windowsShares(words, targets, found, commands []string) {
 
 var (
 	windowsMoves = words("move-item move mi")
-	windowsPicks = newExpression(`\b(?:where-object|where)\b|\|\s*\?|lastwritetime|creationtime|-first\b`)
+	windowsPicks = regex.New(`\b(?:where-object|where)\b|\|\s*\?|lastwritetime|creationtime|-first\b`)
 )
 
 // windowsOpens are the members of files that give their text.
-var windowsOpens = newExpression(`\]::(?:readall(?:text|lines|bytes)|readlines|open(?:read|text)?|copy)$`)
+var windowsOpens = regex.New(`\]::(?:readall(?:text|lines|bytes)|readlines|open(?:read|text)?|copy)$`)
 
-var windowsRemoval = newExpression(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
+var windowsRemoval = regex.New(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm|clear-content|vssadmin|cipher)\b`)
 
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
@@ -443,9 +445,9 @@ func windowsFolders(text string) string {
 }
 
 var (
-	windowsInner   = newExpression(`\$\((\$[\w:]+)\)`)
-	windowsSpecial = newExpression(`\[(?:system\.)?environment\]::getfolderpath\(\s*['"]?(?:\[[\w.+]+\]::)?(\w+)['"]?\s*\)`)
-	windowsJoin    = newExpression(`\(?\bjoin-path\s+(?:-path\s+)?['"]?([^\s'"()]+)['"]?\s+(?:-childpath\s+)?['"]?([^\s'"();|]+)['"]?\)?`)
+	windowsInner   = regex.New(`\$\((\$[\w:]+)\)`)
+	windowsSpecial = regex.New(`\[(?:system\.)?environment\]::getfolderpath\(\s*['"]?(?:\[[\w.+]+\]::)?(\w+)['"]?\s*\)`)
+	windowsJoin    = regex.New(`\(?\bjoin-path\s+(?:-path\s+)?['"]?([^\s'"()]+)['"]?\s+(?:-childpath\s+)?['"]?([^\s'"();|]+)['"]?\)?`)
 )
 
 // windowsSigns are those that are dropped, or have another spelling; a line that goes on is one.
@@ -496,14 +498,14 @@ func windowsTargets(argv []string) []string {
 }
 
 var (
-	joinedLiterals = newExpression(`(?:'\s*\+\s*'|"\s*\+\s*")`)
+	joinedLiterals = regex.New(`(?:'\s*\+\s*'|"\s*\+\s*")`)
 	windowsPlaces  = strings.NewReplacer("$env:comspec", "c:/windows/system32/cmd.exe", "${env:comspec}", "c:/windows/system32/cmd.exe", "%comspec%", "c:/windows/system32/cmd.exe", "$env:userprofile", "~", "%userprofile%", "~", "$home", "~", "%systemroot%", "c:/windows", "$env:systemroot", "c:/windows", "%windir%", "c:/windows", "$env:windir", "c:/windows", "%systemdrive%", "c:", "$env:systemdrive", "c:", "$env:homedrive", "c:", "%homedrive%", "c:", "%homepath%", "/users/me", "$env:homepath", "/users/me", "$env:programfiles", "c:/program files", "%programfiles%", "c:/program files", "$env:programdata", "c:/programdata", "%programdata%", "c:/programdata", "$env:public", "c:/users/public", "%public%", "c:/users/public", "$env:localappdata", "~/appdata/local", "%localappdata%", "~/appdata/local", "$env:appdata", "~/appdata/roaming", "%appdata%", "~/appdata/roaming", "${env:userprofile}", "~", "${env:systemroot}", "c:/windows")
-	windowsVital   = newExpression(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$|^~/(?:documents|desktop|appdata(?:/(?:local|roaming))?|pictures|videos|music|onedrive[^/]*|\.ssh|\.aws|\.kube)(?:/[*.]*)?$|^[a-z]:/inetpub(?:/wwwroot)?(?:/[*.]*)?$`)
+	windowsVital   = regex.New(`^[a-z]:/?(?:[*.]*|users(?:/[^/]*)?(?:/[*.]*)?|users/[^/]*/(?:documents|desktop|appdata|downloads|pictures)(?:/[*.]*)?|(?:windows|program files(?: \(x86\))?|programdata|boot|recovery|system volume information)(?:/.*)?)$|^/users(?:/[^/]*)?(?:/[*.]*)?$|^/windows(?:/.*)?$|^~/(?:documents|desktop|appdata(?:/(?:local|roaming))?|pictures|videos|music|onedrive[^/]*|\.ssh|\.aws|\.kube)(?:/[*.]*)?$|^[a-z]:/inetpub(?:/wwwroot)?(?:/[*.]*)?$`)
 	windowsRemoves = words("remove-item ri rm del erase rd rmdir clear-content clear-item sdelete sdelete64 sdelete.exe move-item move mi")
 	windowsLists   = words("get-childitem gci dir ls get-item gi resolve-path")
 	windowsReads   = words("get-content gc cat type more copy-item copy cp select-string sls findstr compress-archive xcopy robocopy certutil")
-	windowsFetch   = newScreen(newExpression(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
-	windowsRun     = newScreen(newExpression(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(|[&.]\s*\(\s*(?:gcm|get-command)\b`))
+	windowsFetch   = regex.NewScreen(regex.New(`\b(?:invoke-webrequest|iwr|invoke-restmethod|irm|wget|curl|downloadstring|downloadfile|downloaddata|start-bitstransfer|openread)\b`))
+	windowsRun     = regex.NewScreen(regex.New(`\b(?:invoke-expression|iex|scriptblock\]::create|getscriptblock|\.invoke\(|reflection\.assembly|start-process|saps|invoke-command|icm)(?:\b|$)|\.invoke\(|[&.]\s*\(\s*(?:gcm|get-command)\b`))
 )
 
 // windowsRequest judges the request that a command makes.
@@ -518,50 +520,50 @@ func (r *reading) windowsRequest(command string) {
 }
 
 // windowsMethod is that of a request.
-var windowsMethod = newExpression(`\s-(?:method|custommethod)\s+['"]?(delete|post|put|patch)\b`)
+var windowsMethod = regex.New(`\s-(?:method|custommethod)\s+['"]?(delete|post|put|patch)\b`)
 
 // windowsHidden finds the members of PowerShell that nobody but PowerShell should set: by
 // them it is told to have its scripts scanned and recorded.
-var windowsHidden = screenOf(`nonpublic`, `amsi(?:utils|initfailed|context)`, `cachedgrouppolicysettings`, `etwprovider`)
+var windowsHidden = regex.ScreenOf(`nonpublic`, `amsi(?:utils|initfailed|context)`, `cachedgrouppolicysettings`, `etwprovider`)
 
 // profileFile is the script that PowerShell runs when it starts.
-var profileFile = newExpression(`^\$profile(?:\.\w+)?$|profile\.ps1$`)
+var profileFile = regex.New(`^\$profile(?:\.\w+)?$|profile\.ps1$`)
 
 // windowsWrites are the commands that put a file where they are told.
 var windowsWrites = words("copy-item copy cp cpi move-item move mi set-content sc add-content ac out-file new-item ni tee-object tee xcopy robocopy")
 
 // windowsDecodes finds what makes code of what nobody can read.
-var windowsDecodes = screenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
+var windowsDecodes = regex.ScreenOf(`frombase64string`, `\[char\]\s*\(`, `\[char\[\]\]`, `gzipstream|deflatestream`, `\[convert\]::to(?:char|int|byte)`)
 
 // registryWrite is what changes the registry, before the key that it changes.
 const registryWrite = `(?:\bset-gp(?:pref)?registryvalue\b|\breg(?:\.exe)?"?\s+(?:add|copy|restore)\b|\b(?:set|new|copy)-itemproperty\b|\b(?:new|set)-item\b|[.:]setvalue\(|createsubkey\(|regwrite\b)`
 
 // windowsRules are commands that need no operands to be judged.
 var windowsRules = []struct {
-	pattern   *expression
+	pattern   *regex.Expression
 	invariant Invariant
 }{
-	{newExpression(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|` + shrinksShadows + `)|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer\s|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
-	{newExpression(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
-	{newExpression(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
-	{newExpression(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|notification packages|timeproviders\\|print\\providers|lsaextensionconfig|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
-	{newExpression(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b|\.registertask(?:definition)?\(`), Persistence},
-	{newExpression(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|php\d?|phtml)\b.*` + servedShell), RemoteCodeExecution},
-	{newExpression(`\bpasswordvault\b.*(?:retrieve|new-object)|\.retrievepassword\(|\.retrieveall\(|\bprotecteddata\]::unprotect\b|\.defaultpassword\b|\bget-adreplaccount\b|\bget-laps\w*password\b|ms-mcs-admpwd(?:[^e\w]|$)|\bcredread\w*\(|\bget-itemproperty(?:value)?\b.*winlogon.*password`), CredentialAccess},
-	{newExpression(strings.Join(loweredSettings, "|")), ConstraintTampering},
-	{newExpression(`\[adsi\].{0,20}cn=` + rulers + `.*\.(?:add|put|putex)\(`), PrivilegeEscalation},
-	{newExpression(`\b(?:add|set)-content\b.*\\drivers\\etc\\hosts\b|>\s*"?\S*\\drivers\\etc\\hosts\b|\bset-dnsclient(?:serveraddress|nrptrule)\b.*-(?:serveraddresses|nameservers)|\badd-dnsclientnrptrule\b|\bnetsh(?:\.exe)?\s+interface\s+(?:ipv?[46]?\s+)?(?:set|add)\s+dns\w*\b|\bnetsh(?:\.exe)?\s+winhttp\s+set\s+proxy\b|internet settings['"]?\s.*\bproxyserver\b\s+\S|\b(?:limit|remove)-eventlog\b|globalsession\.clearlog`), ConstraintTampering},
-	{newExpression(`\bremove-dnsserver(?:zone|resourcerecord)\b.*-force|\bget-(?:aduser|adcomputer|mailbox|adgroup|smbshare|service|vm)\b(?:\s+-(?:filter|resultsize)\s+\S+)?\s*\|\s*(?:remove|disable|stop)-\w+|\bget-azresourcegroup\b\s*\|\s*remove-|\bremove-mailbox\b.*-confirm:\s*\$false`), DestructiveOperation},
-	{newExpression(`\bnew-inboxrule\b.*-(?:forwardto|redirectto|forwardasattachmentto)\b.*-(?:deletemessage|markasread|stopprocessingrules)|\bset-mailbox\b.*-forwardingsmtpaddress\b[ :]+\S*@|\bnew-smbshare\b.*-path\s+['"]?[a-z]:\\?['"]?\s.*everyone|\bgrant-smbshareaccess\b.*everyone.*full`), DataExfiltration},
-	{newExpression(`\badd-mailboxpermission\b.*fullaccess|\badd-rolegroupmember\b.*(?:organization management|discovery management)|\bnew-managementroleassignment\b|\benable-psremoting\b.*trustedhosts\s+\*|\btrustedhosts\b\s+(?:-value\s+)?['"]?\*|\bnew-netfirewallrule\b.*\binbound\b.*\ballow\b.*\b(?:3389|445|5985|22)\b|\bset-acl\s+(?:-path\s+)?['"]?[a-z]:\\?['"]?\s`), PrivilegeEscalation},
-	{newExpression(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b.*\b(?:ifm|set dsrm password|authoritative restore)\b`), CredentialAccess},
-	{newExpression(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disable(?:antispyware|realtimemonitoring)\b.*(?:\b1\b|0x0*1\b|true\b)|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable\w+(?:[ :]+(?:\$?true|1)\b|\s*$|\s+-)|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
+	{regex.New(`\bformat-volume\b|\bclear-disk\b|\binitialize-disk\b|\bremove-partition\b|\bvssadmin(?:\.exe)?\s+(?:delete|` + shrinksShadows + `)|\bwbadmin\s+delete\b|\bformat(?:\.com)?\s+[a-z]:|\bcipher\s+/w|\bdiskpart\b|\bshadowcopy\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/(?:set|delete)|\bwin32_shadowcopy\b|\bremove-azresourcegroup\b|\bremove-(?:vm|azvm|azsqldatabase|azstorageaccount|adorganizationalunit)\b.*-(?:force|confirm)|\bget-psdrive\b.*\bremove-item\b|\bget-ad\w+\s+-filter\s+\*.*remove-ad|\bstop-computer\b|\bshutdown(?:\.exe)?\s+[/-][srp]\b|\breg(?:\.exe)?\s+delete\s+"?hk(?:lm|cr|ey_local_machine)|\bremove-item\b.*\bhklm:|\bfsutil\s+file\s+setzerodata|\bclear-recyclebin\b.*-force|\bcleanmgr\b.*/verylowdisk|\bset-content\b.*physicaldrive|>\s*\\\\\.\\physicaldrive|\breset-computer\s|\bsystemreset\b|\bnew-partition\b.*clear|\brepair-volume\b.*offline|%0\s*\|\s*%0`), DestructiveCommand},
+	{regex.New(`\bcertutil(?:\.exe)?\b.*-(?:urlcache|decode)\b.*[&;\n]|\bmshta(?:\.exe)?\s+(?:https?|javascript|vbscript):|\bregsvr32(?:\.exe)?\b.*/i:\S*://|\bbitsadmin\b.*/transfer\b.*[&;\n]|\brundll32(?:\.exe)?\s+(?:javascript:|\S*://)|\bmsiexec(?:\.exe)?\b.*\s\S*https?://|\bwmic\b.*\bprocess\s+call\s+create\b|\btcpclient\b.*\bgetstream\b|-(?:w|win|window|windowstyle)\w*\s+h\w*.*\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}|\s-(?:e|ec|enc\w*)\s+[a-z0-9+/=]{16,}.*-(?:w|win|windowstyle)\w*\s+h|\breflection\.assembly\]::load\(|\binvoke-wmimethod\b.*\bcreate\b|\bwmic\b.*\bcall\s+create|\bcscript\b.*://|\binstallutil\b.*://|\bmsbuild\b.*://|\bodbcconf\b.*/a|\binvoke-cimmethod\b.*win32_process|\badd-type\b.*dllimport.*virtualalloc|frombase64string.*\b(?:iex|invoke-expression)\b|\b(?:iex|invoke-expression)\b.*frombase64string`), RemoteCodeExecution},
+	{regex.New(`\bnet1?(?:\.exe)?\s+user\s+\S+.*/add\b|\bnew-localuser\b|\benablelua\b|\badd-adgroupmember\b.*admins|\bpsexec(?:64)?(?:\.exe)?\b.*\s-s\b|\bicacls(?:\.exe)?\s+"?[a-z]:\\(?:windows|users|program files)?\\?"?\s.*/grant|\btakeown(?:\.exe)?\b.*/f\s+"?[a-z]:\\(?:windows)?|\bsecedit\b.*/configure|\bgrant-\w*userright|\bntrights\b|-verb\s+runas\b|\brunas\s+/user|\bnet1?\s+localgroup\s+administrators\b.*/add|\badd-localgroupmember\b.*administrators|\bset-executionpolicy\s+(?:-\S+\s+)*(?:bypass|unrestricted)|\bfdenytsconnections\b["']?\s+(?:/t\s+\w+\s+/d\s+|-value\s+)?0\b|\bnet1?(?:\.exe)?\s+user\s+"?(?:guest|administrator)"?\s.*/active:yes|\bnetsh(?:\.exe)?\s+interface\s+portproxy\s+add\b|\bdisable-bitlocker\b|\bmanage-bde(?:\.exe)?\s+-(?:off|protectors\s+-(?:delete|disable))|\brunasppl\b.*\s0\b|\buselogoncredential\b.*\s1\b|` + registryWrite + `.*(?:\\(?:ms-settings|mscfile|exefile|folder|appx\w+|launcher\.\w+)\\(?:shell|curver)|\bdelegateexecute\b|\\environment["']?\s.*(?:windir|systemroot|cor_profiler)|consentprompt\w+|localaccounttokenfilterpolicy|alwaysinstallelevated|filteradministratortoken|promptonsecuredesktop)|\bmklink\b.*\s[a-z]:\\(?:windows|users|program)`), PrivilegeEscalation},
+	{regex.New(registryWrite + `.*(?:currentversion\\(?:run|policies\\explorer\\run|explorer\\(?:user )?shell folders|windows\\(?:load|run)\b|winlogon)|image file execution options|silentprocessexit|appinit_dlls|appcertdlls|active setup\\installed components|command processor["']?\s.*autorun|userinitmprlogonscript|notification packages|timeproviders\\|print\\providers|lsaextensionconfig|scrnsave\.exe|inprocserver32|print\\monitors|security packages|authentication packages|bootexecute|session manager\\knowndlls|services\\\w+.*(?:imagepath|servicedll))`), Persistence},
+	{regex.New(`\bschtasks(?:\.exe)?\s+/create\b|\bregister-scheduledtask\b|\breg(?:\.exe)?\s+add\s+.*\\currentversion\\run|\bnew-service\b|\bsc(?:\.exe)?\s+create\b|\b__eventfilter\b|\bcommandlineeventconsumer\b|\bactivescripteventconsumer\b|\.registertask(?:definition)?\(`), Persistence},
+	{regex.New(`\.(?:aspx?|ashx|asmx|cshtml|jspx?|php\d?|phtml)\b.*` + servedShell), RemoteCodeExecution},
+	{regex.New(`\bpasswordvault\b.*(?:retrieve|new-object)|\.retrievepassword\(|\.retrieveall\(|\bprotecteddata\]::unprotect\b|\.defaultpassword\b|\bget-adreplaccount\b|\bget-laps\w*password\b|ms-mcs-admpwd(?:[^e\w]|$)|\bcredread\w*\(|\bget-itemproperty(?:value)?\b.*winlogon.*password`), CredentialAccess},
+	{regex.New(strings.Join(loweredSettings, "|")), ConstraintTampering},
+	{regex.New(`\[adsi\].{0,20}cn=` + rulers + `.*\.(?:add|put|putex)\(`), PrivilegeEscalation},
+	{regex.New(`\b(?:add|set)-content\b.*\\drivers\\etc\\hosts\b|>\s*"?\S*\\drivers\\etc\\hosts\b|\bset-dnsclient(?:serveraddress|nrptrule)\b.*-(?:serveraddresses|nameservers)|\badd-dnsclientnrptrule\b|\bnetsh(?:\.exe)?\s+interface\s+(?:ipv?[46]?\s+)?(?:set|add)\s+dns\w*\b|\bnetsh(?:\.exe)?\s+winhttp\s+set\s+proxy\b|internet settings['"]?\s.*\bproxyserver\b\s+\S|\b(?:limit|remove)-eventlog\b|globalsession\.clearlog`), ConstraintTampering},
+	{regex.New(`\bremove-dnsserver(?:zone|resourcerecord)\b.*-force|\bget-(?:aduser|adcomputer|mailbox|adgroup|smbshare|service|vm)\b(?:\s+-(?:filter|resultsize)\s+\S+)?\s*\|\s*(?:remove|disable|stop)-\w+|\bget-azresourcegroup\b\s*\|\s*remove-|\bremove-mailbox\b.*-confirm:\s*\$false`), DestructiveOperation},
+	{regex.New(`\bnew-inboxrule\b.*-(?:forwardto|redirectto|forwardasattachmentto)\b.*-(?:deletemessage|markasread|stopprocessingrules)|\bset-mailbox\b.*-forwardingsmtpaddress\b[ :]+\S*@|\bnew-smbshare\b.*-path\s+['"]?[a-z]:\\?['"]?\s.*everyone|\bgrant-smbshareaccess\b.*everyone.*full`), DataExfiltration},
+	{regex.New(`\badd-mailboxpermission\b.*fullaccess|\badd-rolegroupmember\b.*(?:organization management|discovery management)|\bnew-managementroleassignment\b|\benable-psremoting\b.*trustedhosts\s+\*|\btrustedhosts\b\s+(?:-value\s+)?['"]?\*|\bnew-netfirewallrule\b.*\binbound\b.*\ballow\b.*\b(?:3389|445|5985|22)\b|\bset-acl\s+(?:-path\s+)?['"]?[a-z]:\\?['"]?\s`), PrivilegeEscalation},
+	{regex.New(`(?:get-childitem|gci|dir|ls|get-item|gi)\s+(?:-path\s+)?env:(?:\\?\*|\s|\||$)|getenvironmentvariables\(|(?:^|[&;\n]|\bcmd(?:\.exe)?\s+/c\s+"?)\s*set\s*(?:$|["&;\n|>])|\bconvertfrom-securestring\b.*-asplaintext|\bget-secret\b|\bnetsh\b.*\bkey=clear|\breg(?:\.exe)?\s+query\b.*(?:password|winlogon|putty)|\bfindstr\b.*/s.*(?:passw|secret|token)|\bkeymgr\b|consolehost_history\.txt|\bget-clipboard\b.*passw|networkcredential\(|getnetworkcredential|\bprocdump\b.*lsass|\blsass\b.*\.dmp|\breg(?:\.exe)?\s+save\s+hklm\\(?:sam|system|security)\b|\bcmdkey\s+/list|\bvaultcmd\s+/list|\bget-storedcredential\b|\bmimikatz\b|\bcomsvcs\.dll\b.*minidump|\bntdsutil\b.*\b(?:ifm|set dsrm password|authoritative restore)\b`), CredentialAccess},
+	{regex.New(`\bauditpol(?:\.exe)?\s+/(?:clear|remove|set\b.*disable)|\b(?:stop|set|remove|suspend)-service\b.*\b(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex\w*)\b|\b(?:sc|net)(?:\.exe)?\s+(?:stop|delete|config)\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense|caddy|lex)\b|\bfsutil\s+usn\s+deletejournal|\b(?:remove|limit)-eventlog\b|\bclear-history\b|historysavestyle\s+savenothing|\bremove-item\b.*(?:historysavepath|psreadline|consolehost_history)|\badd-mppreference\b.*-exclusion|\bdisable-windowsoptionalfeature\b.*defender|\buninstall-windowsfeature\b.*defender|\blogman\s+stop|\bwevtutil(?:\.exe)?\s+(?:sl|clear-log)\b|disable(?:antispyware|realtimemonitoring)\b.*(?:\b1\b|0x0*1\b|true\b)|\bset-netfirewallprofile\b.*-enabled\s+\$?false|\btaskkill(?:\.exe)?\b.*\b(?:msmpeng|sysmon\w*|caddy|lex)(?:\.exe)?\b|\bstop-process\b.*\b(?:caddy|lex|sysmon\w*|msmpeng)\b|\bset-mppreference\b.*-disable\w+(?:[ :]+(?:\$?true|1)\b|\s*$|\s+-)|\bwevtutil(?:\.exe)?\s+cl\b|\bclear-eventlog\b|amsi(?:utils|initfailed|scanbuffer)|\benablescriptblock(?:invocation)?logging\b.*\b0\b|\benablemodulelogging\b.*\b0\b|\benabletranscripting\b.*\b0\b|\bcomplus_etwenabled\b|\bpowershell(?:\.exe)?\s.*-v(?:er\w*)?\s+2\b|\bfltmc(?:\.exe)?\s+unload\b|\bmpcmdrun(?:\.exe)?\b.*-removedefinitions|eventlogsession\]::globalsession\.clearlog|\bsc(?:\.exe)?\s+config\s+"?(?:eventlog|windefend|sysmon\w*|mpssvc|sense)\b.*disabled|\bstop-transcript\b.*;|\bnetsh\s+advfirewall\s+set\b.*\boff\b`), ConstraintTampering},
 }
 
-var windowsScreen = func() *screen {
-	patterns := make([]*expression, 0, len(windowsRules))
+var windowsScreen = func() *regex.Screen {
+	patterns := make([]*regex.Expression, 0, len(windowsRules))
 	for _, rule := range windowsRules {
 		patterns = append(patterns, rule.pattern)
 	}
-	return newScreen(patterns...)
+	return regex.NewScreen(patterns...)
 }()

@@ -1,16 +1,20 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+)
 
 // Commands and programs delete one by one what a server lists: a loop over a listing, or a
 // query without a condition. A listing that is filtered before, this machine, what is called
 // staging, and a class of tests are for daily work.
 
 var (
-	loopOverList = newExpression(`(?s)\bfor\s+(\w+)\s+in\s+(?:\$\(|\x60)([^\n;]*?(?:curl|http|wget|xh)\b[^\n;]*?)(?:\)|\x60)\s*[;\n]+\s*do\b(.*?)\bdone\b`)
-	pipedList    = newExpression(`(?s)\b((?:curl|http|wget|xh)\b[^\n;]*?)\|\s*(?:while\s+(?:IFS=\S*\s+)?read\s+(?:-\w+\s+)*\w+\s*[;\n]+\s*do\b|(?:xargs|parallel)\b)(.*)`)
-	deletesEach  = newExpression(`(?:-X\s*|--request[= ]|\s)DELETE\b[^\n;]*(?:\$\{?\w+|\{\})`)
-	picksOf      = newExpression(`select\(|\bgrep\b|\bawk\b|\bhead\b|\btail\b|\bsed -n|[?&](?:[a-z_]*(?:status|state|filter|query|q|before|older|tag|label|name|type|search)[a-z_]*)=`)
+	loopOverList = regex.New(`(?s)\bfor\s+(\w+)\s+in\s+(?:\$\(|\x60)([^\n;]*?(?:curl|http|wget|xh)\b[^\n;]*?)(?:\)|\x60)\s*[;\n]+\s*do\b(.*?)\bdone\b`)
+	pipedList    = regex.New(`(?s)\b((?:curl|http|wget|xh)\b[^\n;]*?)\|\s*(?:while\s+(?:IFS=\S*\s+)?read\s+(?:-\w+\s+)*\w+\s*[;\n]+\s*do\b|(?:xargs|parallel)\b)(.*)`)
+	deletesEach  = regex.New(`(?:-X\s*|--request[= ]|\s)DELETE\b[^\n;]*(?:\$\{?\w+|\{\})`)
+	picksOf      = regex.New(`select\(|\bgrep\b|\bawk\b|\bhead\b|\btail\b|\bsed -n|[?&](?:[a-z_]*(?:status|state|filter|query|q|before|older|tag|label|name|type|search)[a-z_]*)=`)
 )
 
 // deletingLoop judges a loop that deletes what a server lists.
@@ -46,8 +50,8 @@ func (r *reading) wipesOrg(text string) {
 }
 
 var (
-	testClass      = newExpression(`(?i)@isTest\b`)
-	emptiesBin     = newExpression(`(?i)\bemptyRecycleBin\s*\(`)
-	deletesRecords = newExpression(`(?i)\bdelete\s+[\[\w]|\bDatabase\.delete\s*\(|\bdeleteImmediate\s*\(`)
-	deletesQueried = newExpression(`(?i)\b(?:delete\s*|Database\.delete\s*\(\s*)\[\s*SELECT\s+[\w, ]+\s+FROM\s+\w+\s*(?:LIMIT\s+\d{3,}\s*)?\]`)
+	testClass      = regex.New(`(?i)@isTest\b`)
+	emptiesBin     = regex.New(`(?i)\bemptyRecycleBin\s*\(`)
+	deletesRecords = regex.New(`(?i)\bdelete\s+[\[\w]|\bDatabase\.delete\s*\(|\bdeleteImmediate\s*\(`)
+	deletesQueried = regex.New(`(?i)\b(?:delete\s*|Database\.delete\s*\(\s*)\[\s*SELECT\s+[\w, ]+\s+FROM\s+\w+\s*(?:LIMIT\s+\d{3,}\s*)?\]`)
 )

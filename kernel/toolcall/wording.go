@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // wording is what the request says, in the forms in which the arguments of a call are compared
@@ -129,6 +130,6 @@ func isLevel(form string) bool {
 }
 
 var (
-	folders = newExpression(`(?:^|[\s"'(])[~/][\w./-]+|\b[\w-]+/[\w./-]+`)
+	folders = regex.New(`(?:^|[\s"'(])[~/][\w./-]+|\b[\w-]+/[\w./-]+`)
 	levels  = words("read readonly view viewer viewonly edit editor write writer owner admin administrator public private internal anyone everyone guest member commenter comment restricted low medium high urgent critical normal minor major draft final daily weekly monthly yearly economy business standard premium basic express open closed full partial on off enabled disabled")
 )

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/regex"
 )
 
 // maxWritten bounds what is kept of a file that the text itself writes.
@@ -181,14 +183,14 @@ var builds = words("make gmake cmake ninja npm npx yarn pnpm bun bunx pip pip3 p
 
 // remoteInstall finds the packages that come from an address and not from the
 // registry that the machine was set up with.
-var remoteInstall = newExpression(`^(?:\S*/)?(?:` + strings.Join([]string{
+var remoteInstall = regex.New(`^(?:\S*/)?(?:` + strings.Join([]string{
 	`(?:pip[0-9.]*|uv|uvx|pipx|easy_install|poetry|npm|npx|yarn|pnpm|bun|bunx|gem) .*(?:\bgit\+|\bhttps?://|\bgithub:|\bgit@|--(?:extra-)?index-url|--registry[= ]|--source[= ]http)`,
 	`cargo install .*--(?:git|registry|index)\b`,
 }, "|") + `)`)
 
 // ownIndex is the index of packages of a company's own network, by the host's name, or one that
 // its publisher is known for.
-var ownIndex = newExpression(`^[^:]*(?:--index-url|--registry|--default-index)[= ]https://(?:(?:[\w-]+\.)+(?:corp|internal|intra|intranet|lan)(?:\.[\w-]+){0,2}(?::\d+)?|download\.pytorch\.org|pypi\.org|test\.pypi\.org|pypi\.nvidia\.com|registry\.npmjs\.org|registry\.yarnpkg\.com)(?:/[\w./-]*)?(?: [\w.=<>~\[\]/-]+)*$`)
+var ownIndex = regex.New(`^[^:]*(?:--index-url|--registry|--default-index)[= ]https://(?:(?:[\w-]+\.)+(?:corp|internal|intra|intranet|lan)(?:\.[\w-]+){0,2}(?::\d+)?|download\.pytorch\.org|pypi\.org|test\.pypi\.org|pypi\.nvidia\.com|registry\.npmjs\.org|registry\.yarnpkg\.com)(?:/[\w./-]*)?(?: [\w.=<>~\[\]/-]+)*$`)
 
 // remoteModule is pip under another name.
-var remoteModule = newExpression(`-m (pip .*)$`)
+var remoteModule = regex.New(`-m (pip .*)$`)

@@ -1,4 +1,4 @@
-package toolcall
+package schema
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ import (
 
 // Where a schema has others: one, a list of them, or some by name. "items" may be either.
 var (
-	schemaMembers = []string{
+	memberKeywords = []string{
 		"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
 		"unevaluatedItems", "unevaluatedProperties",
 	}
-	schemaLists = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	schemaMaps  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+	listKeywords = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+	mapKeywords  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
-// schemaLimits are the keywords whose values are whole numbers.
-var schemaLimits = []string{"maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"}
+// limitKeywords are the keywords whose values are whole numbers.
+var limitKeywords = []string{"maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"}
 
 // fromOpenAPI rewrites what is OpenAPI's or Google's in a decoded schema as JSON Schema, in
 // place, and returns the schema. What is JSON Schema already stays as it is, except where it says
@@ -35,7 +35,7 @@ func fromOpenAPI(doc any) (any, error) {
 	if err := eachSubschema(s, fromOpenAPI); err != nil {
 		return nil, err
 	}
-	for _, limit := range schemaLimits {
+	for _, limit := range limitKeywords {
 		if text, ok := s[limit].(string); ok {
 			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 				s[limit] = n
@@ -61,14 +61,14 @@ func fromOpenAPI(doc any) (any, error) {
 
 // eachSubschema replaces each schema that stands directly in another one.
 func eachSubschema(s map[string]any, replace func(any) (any, error)) (err error) {
-	for _, name := range schemaMembers {
+	for _, name := range memberKeywords {
 		if v, ok := s[name].(map[string]any); ok {
 			if s[name], err = replace(v); err != nil {
 				return err
 			}
 		}
 	}
-	for _, name := range schemaLists {
+	for _, name := range listKeywords {
 		list, _ := s[name].([]any)
 		for i, v := range list {
 			if list[i], err = replace(v); err != nil {
@@ -76,7 +76,7 @@ func eachSubschema(s map[string]any, replace func(any) (any, error)) (err error)
 			}
 		}
 	}
-	for _, name := range schemaMaps {
+	for _, name := range mapKeywords {
 		named, _ := s[name].(map[string]any)
 		for key, v := range named {
 			if named[key], err = replace(v); err != nil {

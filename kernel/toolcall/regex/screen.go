@@ -1,4 +1,4 @@
-package toolcall
+package regex
 
 import (
 	"regexp"
@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// screen tells which of its patterns match a text. One pass finds the literals of all of
+// Screen tells which of its patterns match a text. One pass finds the literals of all of
 // them (Aho and Corasick, Efficient string matching, 1975), and only where one stands is the
 // alternative that needs it compared, by an automaton. The package regexp takes thirty times
 // as long for a byte, and for each pattern. All of it is made when the first text is read.
-type screen struct {
-	patterns []*expression
+type Screen struct {
+	patterns []*Expression
 	ready    func() // makes what follows, once
 	branches []branch
 	always   []int // the branches that need no literal
@@ -36,15 +36,18 @@ type branch struct {
 // hit is a literal of a branch.
 type hit struct{ branch, length int }
 
-// newScreen makes a screen of at most 64 patterns.
-func newScreen(patterns ...*expression) *screen {
-	s := &screen{patterns: patterns, classes: 1}
+// NewScreen makes a screen of at most 64 patterns.
+func NewScreen(patterns ...*Expression) *Screen {
+	s := &Screen{patterns: patterns, classes: 1}
 	s.ready = sync.OnceFunc(s.learnPatterns)
 	return s
 }
 
+// Patterns returns the patterns of the screen.
+func (s *Screen) Patterns() []*Expression { return s.patterns }
+
 // learnPatterns cuts the patterns into branches and makes the automaton of their literals.
-func (s *screen) learnPatterns() {
+func (s *Screen) learnPatterns() {
 	var needs [][]string
 	for i, p := range s.patterns {
 		for _, e := range branchesOf(p.tree()) {
@@ -171,7 +174,7 @@ func oneCharacter(e *syntax.Regexp) bool {
 }
 
 // learn gives a byte, in both cases, a class of its own.
-func (s *screen) learn(c byte) {
+func (s *Screen) learn(c byte) {
 	if s.class[c] != 0 {
 		return
 	}
@@ -184,7 +187,7 @@ func (s *screen) learn(c byte) {
 
 // build makes the automaton: a tree of the literals, then for each state the way on
 // of the longest end of it that begins a literal.
-func (s *screen) build(needs [][]string) {
+func (s *Screen) build(needs [][]string) {
 	s.state()
 	for i, literals := range needs {
 		for _, literal := range literals {
@@ -226,18 +229,18 @@ func (s *screen) build(needs [][]string) {
 	}
 }
 
-func (s *screen) state() int {
+func (s *Screen) state() int {
 	s.next = append(s.next, make([]uint16, s.classes)...)
 	s.found = append(s.found, nil)
 	return len(s.found) - 1
 }
 
 // matches reports whether one of the patterns matches.
-func (s *screen) matches(text string) bool { return s.matching(text, true) != 0 }
+func (s *Screen) Matches(text string) bool { return s.Matching(text, true) != 0 }
 
 // matching returns the patterns that match a text, as bits, or, if one is enough, the first
 // that is found.
-func (s *screen) matching(text string, one bool) (mask uint64) {
+func (s *Screen) Matching(text string, one bool) (mask uint64) {
 	s.ready()
 	enough := uint64(1)<<len(s.patterns) - 1
 	for _, n := range s.always {
@@ -263,7 +266,7 @@ func (s *screen) matching(text string, one bool) (mask uint64) {
 
 // compared goes on where the first literal of a text ends. Few texts come here, so only they
 // pay for what is noted of each branch.
-func (s *screen) compared(text, plain string, i, at int, mask uint64, one bool) uint64 {
+func (s *Screen) compared(text, plain string, i, at int, mask uint64, one bool) uint64 {
 	var memory [256]int32
 	read := memory[:] // how much of the text each branch has been compared with
 	if len(s.branches) > len(memory) {
@@ -444,23 +447,23 @@ func shortest(literals []string) int {
 	return n
 }
 
-// screenOf makes a screen of expressions.
-func screenOf(expressions ...string) *screen {
-	patterns := make([]*expression, len(expressions))
+// ScreenOf makes a screen of expressions.
+func ScreenOf(expressions ...string) *Screen {
+	patterns := make([]*Expression, len(expressions))
 	for i, e := range expressions {
-		patterns[i] = newExpression(e)
+		patterns[i] = New(e)
 	}
-	return newScreen(patterns...)
+	return NewScreen(patterns...)
 }
 
-// screenOfWords makes a screen of texts.
-func screenOfWords(list []string) *screen { return newScreen(anyOf(list)) }
+// ScreenOfWords makes a screen of texts.
+func ScreenOfWords(list []string) *Screen { return NewScreen(AnyOf(list)) }
 
-// anyOf matches where one of some texts stands.
-func anyOf(list []string) *expression {
+// AnyOf matches where one of some texts stands.
+func AnyOf(list []string) *Expression {
 	quoted := make([]string, len(list))
 	for i, text := range list {
 		quoted[i] = regexp.QuoteMeta(text)
 	}
-	return newExpression(strings.Join(quoted, "|"))
+	return New(strings.Join(quoted, "|"))
 }

@@ -1,4 +1,4 @@
-package toolcall
+package regex
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package toolcall
+package regex
 
 import (
 	"regexp"
@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// expression is a regular expression that looks for its matches only in texts that have
+// Expression is a regular expression that looks for its matches only in texts that have
 // one, as its automaton tells; few texts have. What that takes is made when it is first
 // needed: most expressions never are, and a command that judges no call needs none.
-type expression struct {
+type Expression struct {
 	text      string
 	compiled  func() *regexp.Regexp
 	automaton func() *automaton   // nil if there is none
 	branches  func() []*automaton // exact ones of its alternatives, where all have one
 }
 
-// newExpression panics if the text is no expression.
-func newExpression(text string) *expression {
-	e := &expression{text: text}
+// New panics if the text is no expression.
+func New(text string) *Expression {
+	e := &Expression{text: text}
 	e.tree()
 	e.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 	e.automaton = sync.OnceValue(func() *automaton { return newAutomaton(e.tree()) })
@@ -27,7 +27,13 @@ func newExpression(text string) *expression {
 	return e
 }
 
-func (e *expression) tree() *syntax.Regexp {
+// String returns the text of the expression.
+func (e *Expression) String() string { return e.text }
+
+// Regexp returns the expression of the package regexp.
+func (e *Expression) Regexp() *regexp.Regexp { return e.compiled() }
+
+func (e *Expression) tree() *syntax.Regexp {
 	tree, err := syntax.Parse(e.text, syntax.Perl)
 	if err != nil {
 		panic(err)
@@ -48,7 +54,8 @@ func exactBranches(tree *syntax.Regexp) (all []*automaton) {
 	return all
 }
 
-func (e *expression) MatchString(s string) bool {
+// MatchString reports whether a text has a match.
+func (e *Expression) MatchString(s string) bool {
 	a := e.automaton()
 	switch {
 	case a == nil:
@@ -63,42 +70,43 @@ func (e *expression) MatchString(s string) bool {
 	return e.compiled().MatchString(s)
 }
 
-func (e *expression) FindStringIndex(s string) []int {
+// FindStringIndex is that of the package regexp, and so are the next ones.
+func (e *Expression) FindStringIndex(s string) []int {
 	if !e.MatchString(s) {
 		return nil
 	}
 	return e.compiled().FindStringIndex(s)
 }
 
-func (e *expression) FindStringSubmatch(s string) []string {
+func (e *Expression) FindStringSubmatch(s string) []string {
 	if !e.MatchString(s) {
 		return nil
 	}
 	return e.compiled().FindStringSubmatch(s)
 }
 
-func (e *expression) FindAllString(s string, n int) []string {
+func (e *Expression) FindAllString(s string, n int) []string {
 	if !e.MatchString(s) {
 		return nil
 	}
 	return e.compiled().FindAllString(s, n)
 }
 
-func (e *expression) FindAllStringSubmatch(s string, n int) [][]string {
+func (e *Expression) FindAllStringSubmatch(s string, n int) [][]string {
 	if !e.MatchString(s) {
 		return nil
 	}
 	return e.compiled().FindAllStringSubmatch(s, n)
 }
 
-func (e *expression) ReplaceAllString(s, with string) string {
+func (e *Expression) ReplaceAllString(s, with string) string {
 	if !e.MatchString(s) {
 		return s
 	}
 	return e.compiled().ReplaceAllString(s, with)
 }
 
-func (e *expression) ReplaceAllStringFunc(s string, with func(string) string) string {
+func (e *Expression) ReplaceAllStringFunc(s string, with func(string) string) string {
 	if !e.MatchString(s) {
 		return s
 	}

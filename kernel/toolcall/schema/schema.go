@@ -1,8 +1,7 @@
-package toolcall
+package schema
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -18,18 +17,19 @@ import (
 // A schema comes from the client, or from a server of tools that it trusts too much, so
 // these bound what it may cost. Schemas of real tools have some hundred tokens.
 const (
-	maxSchema       = 64 << 10 // bytes
-	maxSchemaTokens = 8192     // of JSON
-	maxSchemaDepth  = 64
-	maxSubschemas   = 1024
-	maxPattern      = 1000      // instructions of one compiled pattern
-	maxPatterns     = 10_000    // those of all together
-	maxSchemaWork   = 2_000_000 // units of a part
-	keptSchemas     = 128
+	maxBytes      = 64 << 10 // bytes
+	maxTokens     = 8192     // of JSON
+	maxNesting    = 64
+	maxDepth      = 32 // of arguments, which toolcall bounds by it
+	maxSubschemas = 1024
+	maxPattern    = 1000      // instructions of one compiled pattern
+	maxPatterns   = 10_000    // those of all together
+	maxWork       = 2_000_000 // units of a part
+	maxKept       = 128
 )
 
-// schemaAddress is where a schema stands for its own references. It leads nowhere.
-const schemaAddress = "urn:lex:tool"
+// address is where a schema stands for its own references. It leads nowhere.
+const address = "urn:lex:tool"
 
 // errUnread says that a schema is not one that arguments are checked against.
 var errUnread = errors.New("the schema cannot be read")
@@ -41,29 +41,21 @@ type schema struct {
 	root  int
 }
 
-// schemas keeps the last compiled schemas, and which ones could not be read, by the hash
+// Cache keeps the last compiled schemas, and which ones could not be read, by the hash
 // of their text. The zero value is empty. It is safe for concurrent use.
-type schemas struct {
+type Cache struct {
 	made sync.Once
 	kept *lru.Cache[[sha256.Size]byte, *schema]
 }
 
-// fit reports whether the arguments of a call fit the schema of its tool. unread says that
-// there is a schema, and that nothing was checked.
-func (ss *schemas) fit(c Call) (fits, unread bool) {
-	defined := cmp.Or(c.Definition, c.BareDefinition)
-	if defined == nil || len(defined.Schema) == 0 || c.Free {
-		return true, false
-	}
-	s := ss.get(defined.Schema)
-	if s == nil {
+// Fit reports whether the arguments of a call, as [Read] reads them, fit the text of a schema.
+// unread says that nothing was checked, because the schema cannot be read or asks for too much work.
+func (c *Cache) Fit(text []byte, arguments any) (fits, unread bool) {
+	s := c.get(text)
+	if s == nil || s.work(arguments) > maxWork {
 		return true, true
 	}
-	args, err := c.object()
-	if err != nil || s.work(args) > maxSchemaWork {
-		return true, true
-	}
-	return s.Validate(args) == nil || s.Validate(withoutNulls(args)) == nil, false
+	return s.Validate(arguments) == nil || s.Validate(withoutNulls(arguments)) == nil, false
 }
 
 // withoutNulls returns a value without the members that are null. Models often write null
@@ -89,34 +81,34 @@ func withoutNulls(v any) any {
 }
 
 // get returns the compiled schema; nil if it cannot be read.
-func (ss *schemas) get(text []byte) *schema {
-	ss.made.Do(func() { ss.kept, _ = lru.New[[sha256.Size]byte, *schema](keptSchemas) }) // it fails for a size below one
-	if len(text) > maxSchema {
+func (c *Cache) get(text []byte) *schema {
+	c.made.Do(func() { c.kept, _ = lru.New[[sha256.Size]byte, *schema](maxKept) }) // it fails for a size below one
+	if len(text) > maxBytes {
 		return nil
 	}
 	key := sha256.Sum256(text)
-	s, ok := ss.kept.Get(key)
+	s, ok := c.kept.Get(key)
 	if !ok {
-		s, _ = compileSchema(text)
-		ss.kept.Add(key, s)
+		s, _ = compile(text)
+		c.kept.Add(key, s)
 	}
 	return s
 }
 
-// compileSchema compiles a schema of draft 4 to 2020-12, which is the default, or one of
+// compile compiles a schema of draft 4 to 2020-12, which is the default, or one of
 // OpenAPI 3.0 or Google. References that leave it are errors, and so are patterns that RE2
 // does not know.
-func compileSchema(text []byte) (s *schema, err error) {
+func compile(text []byte) (s *schema, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the compiler panics at what it takes for impossible
 			s, err = nil, fmt.Errorf("%w: %v", errUnread, r)
 		}
 	}()
-	if err := boundSchema(text); err != nil {
+	if err := bound(text); err != nil {
 		return nil, err
 	}
 	var doc any
-	if err := readJSON(text, &doc); err != nil {
+	if err := Read(text, &doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
 	doc, err = fromOpenAPI(doc)
@@ -125,11 +117,11 @@ func compileSchema(text []byte) (s *schema, err error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is fetched
-	compiler.UseRegexpEngine(new(schemaPatterns).compile)
-	if err := compiler.AddResource(schemaAddress, doc); err != nil {
+	compiler.UseRegexpEngine(new(patterns).compile)
+	if err := compiler.AddResource(address, doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
-	compiled, err := compiler.Compile(schemaAddress)
+	compiled, err := compiler.Compile(address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
@@ -140,11 +132,11 @@ func compileSchema(text []byte) (s *schema, err error) {
 	return s, nil
 }
 
-// boundSchema counts the tokens of a JSON text and their depth.
-func boundSchema(text []byte) error {
+// bound counts the tokens of a JSON text and their depth.
+func bound(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	for tokens := 0; ; tokens++ {
-		if tokens > maxSchemaTokens || d.StackDepth() > maxSchemaDepth {
+		if tokens > maxTokens || d.StackDepth() > maxNesting {
 			return fmt.Errorf("%w: it is too large or too deep", errUnread)
 		}
 		if _, err := d.ReadToken(); err != nil {
@@ -159,10 +151,10 @@ type pattern struct {
 	size int
 }
 
-// schemaPatterns are those of one schema, in instructions.
-type schemaPatterns int
+// patterns are those of one schema, in instructions.
+type patterns int
 
-func (ps *schemaPatterns) compile(text string) (jsonschema.Regexp, error) {
+func (ps *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if *ps > maxPatterns {
 		return nil, fmt.Errorf("%w: its patterns are too large", errUnread)
 	}
@@ -175,7 +167,7 @@ func (ps *schemaPatterns) compile(text string) (jsonschema.Regexp, error) {
 		return nil, err
 	}
 	size := len(program.Inst)
-	if *ps += schemaPatterns(size); size > maxPattern {
+	if *ps += patterns(size); size > maxPattern {
 		return nil, fmt.Errorf("%w: a pattern is too large", errUnread)
 	}
 	compiled, err := regexp.Compile(text)

@@ -1,4 +1,4 @@
-package toolcall
+package schema
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ func (v *surveyor) same(s *jsonschema.Schema) error {
 		return nil
 	case len(v.places) >= maxSubschemas:
 		return fmt.Errorf("%w: it has too many parts", errUnread)
-	case s.RecursiveRef != nil || s.DynamicRef != nil || !strings.HasPrefix(s.Location, schemaAddress+"#"):
+	case s.RecursiveRef != nil || s.DynamicRef != nil || !strings.HasPrefix(s.Location, address+"#"):
 		return fmt.Errorf("%w: it refers to what is not in it", errUnread)
 	}
 	s.Format = nil
@@ -156,7 +156,7 @@ func applying(s *jsonschema.Schema) (values, text float64) {
 		values += 16
 	}
 	if s.UniqueItems {
-		values, text = values+64, text+maxArgumentDepth
+		values, text = values+64, text+maxDepth
 	}
 	if s.MinLength != nil || s.MaxLength != nil {
 		text++
