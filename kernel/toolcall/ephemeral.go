@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/toolcall/sql"
 )
 
 // Ephemeral is what was made to be lost: the environment of a pull request, the database of the
@@ -249,20 +250,20 @@ func (s *shell) onTestDatabase(argv []string) bool {
 
 // losesRows reports whether a statement takes away rows, tables or schemas of the database that
 // it is sent to, and does nothing beyond it: a table may be named with the database that has it.
-func losesRows(s []token) bool {
+func losesRows(s sql.Statement) bool {
 	for _, t := range s {
-		owner, _, qualified := strings.Cut(t.text, ".")
+		owner, _, qualified := strings.Cut(t.Text, ".")
 		if qualified && !ownSchema[strings.ToLower(owner)] && !isScratch(owner) && !isEphemeral(owner) {
 			return false
 		}
 	}
-	return isWord(s, 0, "DELETE", "UPDATE", "TRUNCATE", "PURGE") || isWord(s, 0, "DROP") && isWord(s, 1, "SCHEMA", "TABLE", "VIEW", "MATERIALIZED", "SEQUENCE", "TYPE", "OWNED")
+	return s.Is(0, "DELETE", "UPDATE", "TRUNCATE", "PURGE") || s.Is(0, "DROP") && s.Is(1, "SCHEMA", "TABLE", "VIEW", "MATERIALIZED", "SEQUENCE", "TYPE", "OWNED")
 }
 
 // losesServers reports whether a statement takes away or makes a whole database, or an account, of the
 // server that it is sent to.
-func losesServers(s []token) bool {
-	return isWord(s, 0, "DROP", "CREATE") && isWord(s, 1, "DATABASE", "USER", "ROLE", "LOGIN", "TABLESPACE") || isWord(s, 0, "EXEC") && isWord(s, 1, "SP_DROPSERVER")
+func losesServers(s sql.Statement) bool {
+	return s.Is(0, "DROP", "CREATE") && s.Is(1, "DATABASE", "USER", "ROLE", "LOGIN", "TABLESPACE") || s.Is(0, "EXEC") && s.Is(1, "SP_DROPSERVER")
 }
 
 // ownSchema are the schemas that a table is in if nobody says which.

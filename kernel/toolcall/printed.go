@@ -206,6 +206,9 @@ func printedBy(argv []string) (string, bool) {
 	return "", false
 }
 
+// maxFormats bounds how often printf uses its format.
+const maxFormats = 16
+
 // formatted is the output of printf, which uses its format again while there are
 // arguments left.
 func formatted(format string, arguments []string) (string, bool) {
@@ -222,7 +225,7 @@ func formatted(format string, arguments []string) (string, bool) {
 			}
 		}
 	}
-	for range maxAlternation {
+	for range maxFormats {
 		text, used, err := expand.Format(&config, format, arguments)
 		if err != nil {
 			return "", false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/toolcall/sql"
 )
 
 // recipeLine is a command in a list of steps, as workflows are written in YAML.
@@ -45,7 +46,7 @@ type reading struct {
 	version    int               // of the variables and folders of all shells
 	versions   int               // given so far
 	endpoints  map[string]knownEndpoint
-	values     sqlValues // of the script of SQL that is read
+	values     sql.Values // of the script of SQL that is read
 	broken     map[Invariant]bool
 	parser     *syntax.Parser // of shells, kept for its memory
 	lastText   string         // the text that was last put into plain characters,

@@ -6,25 +6,29 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/toolcall/sql"
 )
+
+// maxAccounted bounds the tokens of a statement that is judged by whose rows it touches.
+const maxAccounted = 2048
 
 // accounts judges a statement of SQL by whose rows it reads or changes: secrets that are read
 // in bulk, rights that are given to a login, and records of what was done.
-func (r *reading) accounts(s []token) {
-	if len(s) < 3 || len(s) > maxCondition || r.trial {
+func (r *reading) accounts(s sql.Statement) {
+	if len(s) < 3 || len(s) > maxAccounted || r.trial {
 		return
 	}
 	switch {
-	case isWord(s, 0, "SELECT", "WITH"):
+	case s.Is(0, "SELECT", "WITH"):
 		if readsSecrets(s) {
 			r.breaks(CredentialAccess)
 		}
-	case isWord(s, 0, "UPDATE", "DELETE"):
-		table := changedTable(s)
-		if recordTable.MatchString(table) && (isWord(s, 0, "UPDATE") || picksActor(s)) {
+	case s.Is(0, "UPDATE", "DELETE"):
+		table := s.ChangedTable()
+		if recordTable.MatchString(table) && (s.Is(0, "UPDATE") || picksActor(s)) {
 			r.breaks(ConstraintTampering)
 		}
-		if isWord(s, 0, "UPDATE") && loginTable.MatchString(table) {
+		if s.Is(0, "UPDATE") && loginTable.MatchString(table) {
 			r.logins(s)
 		}
 	}
@@ -32,12 +36,12 @@ func (r *reading) accounts(s []token) {
 
 // readsSecrets reports whether a SELECT lists secrets as they are, or everything of a table
 // that holds nothing else, of more rows than a key picks.
-func readsSecrets(s []token) bool {
+func readsSecrets(s sql.Statement) bool {
 	for i := range s {
 		switch {
-		case s[i].quoted || !isWord(s, i-1, "SELECT", "DISTINCT", ","):
-		case isWord(s, i, "*") && isWord(s, i+1, "FROM") && i+2 < len(s) && secretTable.MatchString(s[i+2].text) && !picksRows(s[i:]),
-			secretColumn.MatchString(s[i].text[strings.LastIndexByte(s[i].text, '.')+1:]) && isWord(s, i+1, ",", "FROM", "AS") && s[i].depth == s[0].depth && !picksRows(s[i:]):
+		case s[i].Quoted || !s.Is(i-1, "SELECT", "DISTINCT", ","):
+		case s.Is(i, "*") && s.Is(i+1, "FROM") && i+2 < len(s) && secretTable.MatchString(s[i+2].Text) && !picksRows(s[i:]),
+			secretColumn.MatchString(s[i].Name()) && s.Is(i+1, ",", "FROM", "AS") && s[i].Depth == s[0].Depth && !picksRows(s[i:]):
 			return true
 		}
 	}
@@ -46,14 +50,14 @@ func readsSecrets(s []token) bool {
 
 // picksRows reports whether a SELECT asks for a key, or for so few rows that somebody looks at
 // the shape of them.
-func picksRows(s []token) bool {
+func picksRows(s sql.Statement) bool {
 	for i, t := range s {
 		switch {
-		case t.quoted:
-		case isWord(s, i, "WHERE") && byKey(condition(s[i+1:], t.depth)):
+		case t.Quoted:
+		case s.Is(i, "WHERE") && s[i+1:].Condition(t.Depth).ByKey():
 			return true
-		case isWord(s, i, "LIMIT") && i+1 < len(s):
-			n, err := strconv.Atoi(s[i+1].text)
+		case s.Is(i, "LIMIT") && i+1 < len(s):
+			n, err := strconv.Atoi(s[i+1].Text)
 			return err == nil && n == 0
 		}
 	}
@@ -75,25 +79,25 @@ var (
 
 // picksActor reports whether the condition of a statement picks what somebody did, as no
 // clearing of old records does.
-func picksActor(s []token) bool {
-	at := slices.IndexFunc(s, func(t token) bool { return t.text == "WHERE" && !t.quoted })
-	return at > 0 && slices.ContainsFunc(s[at:], func(t token) bool {
-		return !t.quoted && actorColumn.MatchString(t.text[strings.LastIndexByte(t.text, '.')+1:])
+func picksActor(s sql.Statement) bool {
+	at := slices.IndexFunc(s, func(t sql.Token) bool { return t.Text == "WHERE" && !t.Quoted })
+	return at > 0 && slices.ContainsFunc(s[at:], func(t sql.Token) bool {
+		return !t.Quoted && actorColumn.MatchString(t.Name())
 	})
 }
 
 // logins judges an UPDATE of people's logins: one that makes an administrator, or that takes
 // away second factors.
-func (r *reading) logins(s []token) {
-	for i := 1; i+1 < len(s) && !isWord(s, i, "WHERE"); i++ {
-		if !isWord(s, i, "=") || s[i-1].quoted {
+func (r *reading) logins(s sql.Statement) {
+	for i := 1; i+1 < len(s) && !s.Is(i, "WHERE"); i++ {
+		if !s.Is(i, "=") || s[i-1].Quoted {
 			continue
 		}
-		column, value := s[i-1].text[strings.LastIndexByte(s[i-1].text, '.')+1:], unquoted(s[i+1].text)
+		column, value := s[i-1].Name(), s[i+1].Value()
 		on := value == "TRUE" || value == "1" || value == "T" || value == "Y"
 		off := value == "FALSE" || value == "0" || value == "F" || value == "N"
 		switch {
-		case adminColumn.MatchString(column) && on, roleColumn.MatchString(column) && s[i+1].quoted && adminValue.MatchString(value), mfaColumn.MatchString(column) && off:
+		case adminColumn.MatchString(column) && on, roleColumn.MatchString(column) && s[i+1].Quoted && adminValue.MatchString(value), mfaColumn.MatchString(column) && off:
 			r.breaks(DestructiveQuery)
 		}
 	}

@@ -1,6 +1,10 @@
 package toolcall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/sql"
+)
 
 // A statement of SQL may reach beyond its rows: it makes somebody the server's master, runs
 // programs, lets a warehouse send what it holds to elsewhere, gives its tables to another account,
@@ -34,11 +38,11 @@ const maxStatement = 400
 
 // reachesBeyond judges a statement by its first words. Some dialects end a statement with a line,
 // so the word may stand anywhere.
-func (r *reading) reachesBeyond(s []token) {
+func (r *reading) reachesBeyond(s sql.Statement) {
 	verbs := 0
 	for i, t := range s {
-		rules := statementRules[t.text]
-		if len(rules) == 0 || t.quoted || i > 0 && isWord(s, i-1, "ON", "FOR", "=", ".", "SHOW", "DESCRIBE", "DESC") {
+		rules := statementRules[t.Text]
+		if len(rules) == 0 || t.Quoted || i > 0 && s.Is(i-1, "ON", "FOR", "=", ".", "SHOW", "DESCRIBE", "DESC") {
 			continue
 		}
 		if verbs++; verbs > maxVerbs || !r.spend(costQuery*min(len(s)-i, maxStatement)) {
@@ -55,13 +59,13 @@ func (r *reading) reachesBeyond(s []token) {
 
 // statementLine is the beginning of a statement in one spelling: its tokens with one space
 // between them, and no marks around names.
-func statementLine(s []token) string {
+func statementLine(s sql.Statement) string {
 	var b strings.Builder
 	for _, t := range s {
 		if b.Len() > maxStatement {
 			break
 		}
-		b.WriteString(strings.Trim(t.text, "`\"[]"))
+		b.WriteString(strings.Trim(t.Text, "`\"[]"))
 		b.WriteByte(' ')
 	}
 	return statementSigns.Replace(b.String())

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/toolcall/sql"
 )
 
 // Rights in a database are given and taken every day. What is ordinary of that: rights that become
@@ -14,24 +15,24 @@ import (
 
 // ordinaryRights reports whether a statement changes rights, settings or an account as administrators
 // do all day.
-func (r *reading) ordinaryRights(s []token) bool {
-	for len(s) > 0 && s[len(s)-1].text == ";" {
+func (r *reading) ordinaryRights(s sql.Statement) bool {
+	for len(s) > 0 && s[len(s)-1].Text == ";" {
 		s = s[:len(s)-1]
 	}
 	if len(s) < 3 || len(s) > maxRights {
 		return false
 	}
 	switch {
-	case isWord(s, 0, "REVOKE"):
+	case s.Is(0, "REVOKE"):
 		return r.takesBack(s)
-	case isWord(s, 0, "GRANT"):
+	case s.Is(0, "GRANT"):
 		return r.givesOne(s)
-	case isWord(s, 0, "ALTER") && isWord(s, 1, "USER", "ROLE", "LOGIN"):
+	case s.Is(0, "ALTER") && s.Is(1, "USER", "ROLE", "LOGIN"):
 		return r.narrows(s[2:])
-	case isWord(s, 0, "ALTER") && isWord(s, 1, "EXTENSION"):
-		return isWord(s, 3, "UPDATE")
-	case isWord(s, 0, "EXEC", "EXECUTE") && isWord(s, 1, "SP_CONFIGURE"):
-		return len(s) == 5 && s[2].quoted && isWord(s, 3, ",") && ordinarySetting(unquoted(s[2].text), s[4].text)
+	case s.Is(0, "ALTER") && s.Is(1, "EXTENSION"):
+		return s.Is(3, "UPDATE")
+	case s.Is(0, "EXEC", "EXECUTE") && s.Is(1, "SP_CONFIGURE"):
+		return len(s) == 5 && s[2].Quoted && s.Is(3, ",") && ordinarySetting(s[2].Value(), s[4].Text)
 	}
 	return false
 }
@@ -41,8 +42,8 @@ const maxRights = 64
 
 // takesBack reports whether a REVOKE takes the powers of the server from somebody, or anything from
 // somebody of whom the user speaks, and not from somebody else than the user speaks of.
-func (r *reading) takesBack(s []token) bool {
-	from := slices.IndexFunc(s, func(t token) bool { return !t.quoted && t.text == "FROM" })
+func (r *reading) takesBack(s sql.Statement) bool {
+	from := slices.IndexFunc(s, func(t sql.Token) bool { return !t.Quoted && t.Text == "FROM" })
 	if from < 0 || from == len(s)-1 {
 		return false
 	}
@@ -50,7 +51,7 @@ func (r *reading) takesBack(s []token) bool {
 	if !spokenOf && r.asked {
 		return false
 	}
-	return from == 2 && serverPower.MatchString(s[1].text) || isScratch(unquoted(s[len(s)-1].text)) || spokenOf && r.asksWith(goesWords)
+	return from == 2 && serverPower.MatchString(s[1].Text) || isScratch(s[len(s)-1].Value()) || spokenOf && r.asksWith(goesWords)
 }
 
 // serverPower are roles that reach beyond the rows of a database.
@@ -58,32 +59,32 @@ var serverPower = regex.New(`^(?:PG_(?:READ|WRITE)_SERVER_FILES|PG_EXECUTE_SERVE
 
 // givesOne reports whether a GRANT gives rights to rows of one thing, or of some, where the user speaks
 // of that or of whom they are given to, or a role gets what it is for by its name.
-func (r *reading) givesOne(s []token) bool {
-	on := slices.IndexFunc(s, func(t token) bool { return !t.quoted && t.text == "ON" })
-	to := slices.IndexFunc(s, func(t token) bool { return !t.quoted && t.text == "TO" })
-	if on < 0 || to < on+2 || to == len(s)-1 || anyWordAfter(s, 0, "OPTION", "PUBLIC") {
+func (r *reading) givesOne(s sql.Statement) bool {
+	on := slices.IndexFunc(s, func(t sql.Token) bool { return !t.Quoted && t.Text == "ON" })
+	to := slices.IndexFunc(s, func(t sql.Token) bool { return !t.Quoted && t.Text == "TO" })
+	if on < 0 || to < on+2 || to == len(s)-1 || s.HasAfter(0, "OPTION", "PUBLIC") {
 		return false
 	}
 	if namesSecrets(s[on+1 : to]) {
 		return false
 	}
 	for _, t := range s[1:on] {
-		if !rowRights[t.text] && !viewerRole.MatchString(t.text) {
+		if !rowRights[t.Text] && !viewerRole.MatchString(t.Text) {
 			return false
 		}
 	}
 	thing := s[on+1 : to]
-	reads := on == 2 && (isWord(s, 1, "SELECT", "USAGE") || viewerRole.MatchString(s[1].text))
-	if isWord(thing, 0, "SCHEMA", "DATABASE", "WAREHOUSE") && !reads {
+	reads := on == 2 && (s.Is(1, "SELECT", "USAGE") || viewerRole.MatchString(s[1].Text))
+	if thing.Is(0, "SCHEMA", "DATABASE", "WAREHOUSE") && !reads {
 		return false
 	}
-	if !reads && slices.ContainsFunc(thing, func(t token) bool { return strings.Contains(t.text, "*") || t.text == "ALL" }) {
+	if !reads && slices.ContainsFunc(thing, func(t sql.Token) bool { return strings.Contains(t.Text, "*") || t.Text == "ALL" }) {
 		return false
 	}
-	if isWord(thing, 0, "*") || isWord(thing, 0, "ALL") && !isWord(thing, 2, "IN") {
+	if thing.Is(0, "*") || thing.Is(0, "ALL") && !thing.Is(2, "IN") {
 		return false
 	}
-	if whom := unquoted(s[to+1].text); to == len(s)-2 && !anyWordAfter(thing, -1, "ALL", "*", "SCHEMA", "DATABASE") && (reads && readersRole.MatchString(whom) || writersRole.MatchString(whom)) {
+	if whom := s[to+1].Value(); to == len(s)-2 && !thing.HasAfter(-1, "ALL", "*", "SCHEMA", "DATABASE") && (reads && readersRole.MatchString(whom) || writersRole.MatchString(whom)) {
 		return true
 	}
 	return r.asksWith(accessWords) && (r.speaksOf(thing) || r.speaksOf(s[to+1:]))
@@ -99,12 +100,12 @@ var (
 
 // narrows reports whether what stands behind ALTER USER takes powers from an account, or shuts one
 // out of which the user speaks or that was made for a while.
-func (r *reading) narrows(s []token) bool {
+func (r *reading) narrows(s sql.Statement) bool {
 	if len(s) < 2 {
 		return false
 	}
 	rest := statementLine(s[1:])
-	return fewerPowers.MatchString(rest) && !ownAccount.MatchString(s[0].text) || shutOut.MatchString(rest) && (r.asksWith(goesWords) && r.speaksOf(s[:1]) || isScratch(strings.Trim(s[0].text, "'\"`")))
+	return fewerPowers.MatchString(rest) && !ownAccount.MatchString(s[0].Text) || shutOut.MatchString(rest) && (r.asksWith(goesWords) && r.speaksOf(s[:1]) || isScratch(strings.Trim(s[0].Text, "'\"`")))
 }
 
 var (
@@ -124,9 +125,9 @@ var openingSetting = regex.New(`(?i)^(?:xp_cmdshell|ole automation procedures|cl
 var harmlessSetting = regex.New(`(?i)^(?:show advanced options|(?:max|min) server memory \(MB\)|max degree of parallelism|cost threshold for parallelism|backup compression default|optimize for ad hoc workloads|max worker threads|remote query timeout \(s\)|fill factor \(%\))$`)
 
 // namesSecrets reports whether one of the things holds passwords, keys or cards.
-func namesSecrets(things []token) bool {
-	return slices.ContainsFunc(things, func(t token) bool {
-		return t.text == "PG_AUTHID" || t.text == "PG_SHADOW" || secretTable.MatchString(t.text)
+func namesSecrets(things sql.Statement) bool {
+	return slices.ContainsFunc(things, func(t sql.Token) bool {
+		return t.Text == "PG_AUTHID" || t.Text == "PG_SHADOW" || secretTable.MatchString(t.Text)
 	})
 }
 
@@ -138,13 +139,13 @@ var (
 
 // speaksOf reports whether the user speaks of one of the names: of a part of it that tells one
 // from another.
-func (r *reading) speaksOf(names []token) bool {
+func (r *reading) speaksOf(names sql.Statement) bool {
 	if !r.asked || len(r.asks) > maxNamingRequest {
 		return false
 	}
 	asks := strings.NewReplacer("_", " ", ".", " ").Replace(strings.ToLower(r.asks))
 	for _, t := range names {
-		for part := range strings.FieldsFuncSeq(strings.ToLower(t.text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		for part := range strings.FieldsFuncSeq(strings.ToLower(t.Text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
 			if len(part) >= minNamed && !commonName[part] && !grantWords[part] && r.spend(costSearch*len(asks)) && namedAlone(asks, part) {
 				return true
 			}

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"regexp"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/toolcall/sql"
 )
 
 // withTemplate adds to a text of SQL what a template in it makes, as dbt has them: the texts
@@ -37,7 +39,7 @@ func templateJoined(e string, values map[string]string) string {
 		case known:
 			out.WriteString(value)
 		default:
-			out.WriteString(unnamed)
+			out.WriteString(sql.Unnamed)
 		}
 	}
 	return out.String()
