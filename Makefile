@@ -101,7 +101,7 @@ languages: needs-data
 
 # agents measures what the interceptor blocks of tool calls, recorded ones from
 # DATA/tool_calls.jsonl.gz among them, and fits the weights of injected_action anew to
-# compare them with those in kernel/toolcall/weights.go. It also says what the resemblance
+# compare them with those in kernel/toolcall/intention_weights.go. It also says what the resemblance
 # of calls makes of authors whom it has not learnt from.
 agents: needs-data
 	LEX_TOOL_CALLS=$(abspath $(DATA))/tool_calls.jsonl.gz $(GO) test -tags recorded ./kernel/toolcall -run '^Test(Agents|RecordedCalls|Weights|CrossValidation|Resemblance)' -count=1 -v

@@ -10,7 +10,7 @@ import (
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
 
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // address judges an argument that a tool would request.

@@ -33,7 +33,7 @@ type leaf struct {
 	composed bool   // a command line made of other leaves
 	part     bool   // one of several elements of an array
 	variable string // of the environment that the scalar is the value of
-	typed    bool   // the object around it says that it is typed, see typing.go
+	typed    bool   // the object around it says that it is typed, see embedded_typing.go
 }
 
 // ancestors is what the names of the members around a leaf tell of it.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // Who wants a thing to be gone says so and names it: "delete orders-clone-0612". What is lost then

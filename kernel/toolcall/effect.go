@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // effectOf returns what a tool does to the world, and whether what it does is grave and

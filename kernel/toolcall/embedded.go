@@ -3,7 +3,7 @@ package toolcall
 import (
 	"strings"
 
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // embeddedRules are texts that another program runs or obeys: an office, a browser, a parser,

@@ -14,7 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // MaxWork is the budget of one call.

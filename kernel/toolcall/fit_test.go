@@ -166,7 +166,7 @@ func fitted(all []example, reads bool, is func(example) bool) []float64 {
 	}))
 }
 
-// TestWeights fits the weights to the open halves and compares them with weights.go; with
+// TestWeights fits the weights to the open halves and compares them with intention_weights.go; with
 // -update it writes them.
 func TestWeights(t *testing.T) {
 	all := openExamples(t)
@@ -183,16 +183,16 @@ func TestWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile("weights.go", want, 0o644); err != nil { //nolint:gosec // a source file
+		if err := os.WriteFile("intention_weights.go", want, 0o644); err != nil { //nolint:gosec // a source file
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("weights.go")
+	got, err := os.ReadFile("intention_weights.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Error("weights.go is not what the data give; run with -update")
+		t.Error("intention_weights.go is not what the data give; run with -update")
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // The likelihoods from which on a call is blocked, if it reads and if it does more, and
@@ -52,7 +52,7 @@ func (r *reading) readArguments(leaves []leaf) {
 // intention judges whether the call is what the user asks for, or what a text that the
 // agent read tells it to do. (Instructions and data share one channel, as Greshake et al.
 // 2023, arXiv:2302.12173, describe; what was asked is the only thing that tells them
-// apart.) The likelihood that it is the latter comes from features of both (feature.go).
+// apart.) The likelihood that it is the latter comes from features of both (intention_feature.go).
 func (r *reading) intention() {
 	if len(r.seen) == 0 || r.application(r.deed) {
 		return

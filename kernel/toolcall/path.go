@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // file judges an argument that names a file.

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
-	"github.com/caddy-lex/lex/kernel/toolcall/sql"
+	"github.com/caddy-lex/lex/kernel/regex"
+	"github.com/caddy-lex/lex/kernel/sql"
 )
 
 // recipeLine is a command in a list of steps, as workflows are written in YAML.

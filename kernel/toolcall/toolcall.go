@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/caddy-lex/lex/kernel"
-	"github.com/caddy-lex/lex/kernel/toolcall/schema"
+	"github.com/caddy-lex/lex/kernel/schema"
 )
 
 // Call is one tool call a model asks for, before anybody runs it.

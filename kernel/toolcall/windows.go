@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caddy-lex/lex/kernel/toolcall/regex"
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // windows reads a text for PowerShell or cmd. There is no parser for them here:
