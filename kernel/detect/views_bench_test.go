@@ -57,6 +57,7 @@ func BenchmarkRead(b *testing.B) {
 		{"short lines", "abcdefghijklmnopq\n"},
 		{"shrinking lines", strings.Repeat("A", 60) + "\n" + strings.Repeat("A", 40) + "\n"},
 		{"pictures", "a👍b "},
+		{"rows of pictures", "😀"},
 		{"pieces", "aGVs bG8g d29y bGQ "},
 		{"odd names", "getFooBar2 setBazQux "},
 		{"dense", "aB1!x#Z9$k%mQ2&w(R)t*Yp+Lq;Vd<Jf=Hs>Gc?Nb@Xe^_`{|}~\n"},

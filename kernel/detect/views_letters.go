@@ -250,13 +250,13 @@ func unjoin(d *derived) *derived {
 		if s[i] == ' ' {
 			last = -maxWord
 		}
-		if n == 0 || i+n >= len(s) || !asciiLetter(s[i-1]) || !asciiLetter(s[i+n]) {
-			continue
+		if n > 0 && i+n < len(s) && asciiLetter(s[i-1]) && asciiLetter(s[i+n]) {
+			if i-last < maxWord {
+				return partJoints(d)
+			}
+			last = i
 		}
-		if i-last < maxWord {
-			return partJoints(d)
-		}
-		last = i
+		i += max(n-1, 0) // behind the pictures, of which each would look at the rest again
 	}
 	return nil
 }

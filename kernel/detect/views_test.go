@@ -1,6 +1,7 @@
 package detect_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -142,5 +144,18 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 	if views := detect.Views("an ordinary question about the weather"); len(views) != 1 {
 		t.Errorf("a plain text has views %q", views)
+	}
+}
+
+// A row of signs that is as long as the text is not read again from each of them.
+func TestRowsOfSignsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{"😀", "👍🏽", "_", "a_", "\u0301", "🇩🇪"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it takes a second; 20 when it was quadratic, without the race detector
+		_, err := detect.Default().Assess(ctx, []detect.Text{{Source: detect.User, Body: strings.Repeat(unit, 2_000_000/len(unit))}})
+		cancel()
+		if err != nil {
+			t.Errorf("%q: %v", unit, err)
+		}
 	}
 }
