@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -315,6 +316,13 @@ func (a *governedAnswer) receiptNote(receipt *govern.Receipt) []byte {
 // Whole judges a whole answer and sends it, or the refusal in its place.
 func (a *governedAnswer) Whole(status int, body []byte) {
 	a.usage.Read(body)
+	if a.opened.Mode == kernel.Enforce && a.leadsAway(status) {
+		a.refundQuota(a.r.Context()) // before the client has the answer, and leaves
+		a.opened.Coverage.Skip("response", "a redirect", len(body))
+		a.logFailure(causeRedirect)
+		a.replaceWith(errUpstream, kernel.ProviderFailed, "no output")
+		return
+	}
 	texts, outcome, body := a.readWhole(status, body)
 	if outcome == kernel.Aborted {
 		a.refundQuota(a.r.Context()) // before the client has the answer, and leaves
@@ -372,6 +380,25 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	}
 }
 
+// leadsAway reports whether an answer is a redirect to where this dialect is not governed. Clients
+// follow it by themselves, with what they have asked and their key: what was redacted here would
+// reach the other place, and its answer the client. A server may still lead to another spelling
+// of its own path, as frameworks do with a slash at the end.
+func (a *governedAnswer) leadsAway(status int) bool {
+	location := a.client.Header().Get("Location")
+	if status < http.StatusMultipleChoices || status >= http.StatusBadRequest || location == "" {
+		return false
+	}
+	to, err := a.r.URL.Parse(location)
+	if err != nil || to.Host != "" && !strings.EqualFold(to.Host, a.r.Host) {
+		return true
+	}
+	next := a.r.Clone(a.r.Context())
+	next.URL = to
+	d, governed := a.handler.governs(next)
+	return !governed || d.Name() != a.dialect.Name()
+}
+
 // readWhole takes the texts out of a whole answer, one for each choice, and returns
 // the body to send. An encoding that upstream uses although it was not asked for is
 // undone, so that the client gets exactly what was read.
@@ -405,6 +432,9 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 			dropDescription(h)
 		}
 	}
+	if inOtherCharset(h) {
+		body = readInUTF8(h, body)
+	}
 	if response, err := a.dialect.Response(body); err == nil {
 		a.assessed.AnswerID, a.assessed.Pending = response.ID, response.Pending
 		a.failed = a.failed || response.Err
@@ -415,6 +445,23 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 		return nil, kernel.Aborted, body // nobody knows what it was going to say
 	}
 	return a.readForeign(body, listed), outcome, body
+}
+
+// readInUTF8 makes an answer say to every client what it says here: its header names another
+// charset, by which some clients read JSON and events, and others read these as the UTF-8 that they
+// must be in (RFC 8259, section 8.1; the HTML standard, 9.2.5). Bytes that are no UTF-8 are
+// decoded if the charset is known.
+func readInUTF8(h http.Header, body []byte) []byte {
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		media, _, _ = strings.Cut(h.Get("Content-Type"), ";")
+	}
+	h.Set("Content-Type", strings.TrimSpace(media)+"; charset=utf-8")
+	if plain, err := loose.UTF8(body, params["charset"]); err == nil && !bytes.Equal(plain, body) {
+		body = plain
+		dropDescription(h)
+	}
+	return body
 }
 
 // dropDescription removes what upstream's headers say of the bytes that it sent, because

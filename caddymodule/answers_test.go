@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
 // chunk is one frame of a chat stream with a piece of text for each choice.
@@ -223,6 +225,44 @@ func TestEncodedAnswersArrive(t *testing.T) {
 	}
 	if r := s.receipts()[0]; r["outcome"] != "refused" {
 		t.Errorf("a refusal of ours is booked as %v", r["outcome"])
+	}
+}
+
+// Some clients go by the charset that a header names, others know that JSON and events are in
+// UTF-8. All of them read what was read here.
+func TestAnswersInOtherCharsets(t *testing.T) {
+	hidden := "+" + base64.RawStdEncoding.EncodeToString([]byte(widenBig(capitulation))) + "-" // in UTF-7 another text
+	gbk, err := simplifiedchinese.GBK.NewEncoder().String(completion("巴黎"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ contentType, body, want string }{
+		"UTF-7":            {"application/json; charset=utf-7", completion(hidden), completion(hidden)},
+		"UTF-7, streamed":  {"text/event-stream; charset=utf-7", stream(hidden), stream(hidden)},
+		"an unknown one":   {"application/json; charset=klingon", completion("Paris."), completion("Paris.")},
+		"two":              {"application/json; charset=utf-8; charset=utf-7", completion(hidden), completion(hidden)},
+		"hz":               {`application/json; charset="hz-gb-2312"`, completion("~{"), completion("~{")},
+		"GBK":              {"application/json; charset=gbk", gbk, completion("巴黎")},
+		"UTF-8 called GBK": {"application/json; charset=gbk", completion("巴黎"), completion("巴黎")},
+		"UTF-16":           {"application/json; charset=utf-16", "\xff\xfe" + widen(completion("Paris."), 2), completion("Paris.")},
+	} {
+		s := newSite(t, `{}`, answering(c.contentType, c.body))
+		w := s.post("/v1/chat/completions", chatQuestion)
+		media, _, _ := strings.Cut(c.contentType, ";")
+		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != media+"; charset=utf-8" || w.Body.String() != c.want {
+			t.Errorf("%s: %d %q %q", name, w.Code, got, w.Body)
+		}
+		if unknown := fmt.Sprint(s.receipts()[0]["coverage"].(map[string]any)["unknown"]); unknown != "[]" {
+			t.Errorf("%s: unknown %s", name, unknown)
+		}
+	}
+	gbk, err = simplifiedchinese.GBK.NewEncoder().String(completion("巴黎 " + capitulation))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, `{}`, answering("application/json; charset=gbk", gbk))
+	if w := s.post("/v1/chat/completions", chatQuestion); !strings.Contains(w.Body.String(), refusalText) {
+		t.Errorf("an answer that gives in, in GBK: %d %q", w.Code, w.Body)
 	}
 }
 

@@ -53,6 +53,45 @@ func (h *Handler) dialect(r *http.Request) (wire.Dialect, bool) {
 	return found, known
 }
 
+// governs tells in which dialect the answer to a request is governed: that of the calls at its
+// path, or of a stored answer below one.
+func (h *Handler) governs(r *http.Request) (wire.Dialect, bool) {
+	if d, ok := h.dialect(r); ok {
+		return d, true
+	}
+	_, d, ok := h.stored(r)
+	return d, ok
+}
+
+// stored tells which endpoint of a provider a request is for, and in which dialect its answer
+// comes back, if that is one that the provider has stored. Below the paths that the operator names
+// for calls these are stored as below the known ones.
+func (h *Handler) stored(r *http.Request) (known wire.Endpoint, answers wire.Dialect, ok bool) {
+	known, _ = wire.FindEndpoint(r.Method, r.URL, r.Header)
+	if answers, ok = known.Answer(r.URL); ok {
+		return known, answers, true
+	}
+	for _, named := range h.Dialects {
+		if strings.HasSuffix(named.Path, "*") {
+			continue // all below it are calls, or anything
+		}
+		d, _ := wire.Named(named.Dialect)
+		calls, below := path.Clean(r.URL.Path), ""
+		for range 2 { // {id}, {id}/cancel
+			calls, below = path.Dir(calls), path.Join(path.Base(calls), below)
+			at := r.WithContext(r.Context())
+			at.URL = &url.URL{Path: calls}
+			if !named.matches(at) {
+				continue
+			}
+			if e, answers, ok := wire.FindStored(d, r.Method, below, r.URL.RawQuery, r.Header); ok {
+				return e, answers, true
+			}
+		}
+	}
+	return known, nil, false
+}
+
 // matches reports whether a request has one of the paths. Its path is read as
 // [wire.Match] reads it, as a lenient server would, so neither a slash at the end nor a
 // parameter is a way around the dialect.

@@ -277,6 +277,7 @@ const (
 	causeEncoding  = "encoding"   // an answer to a call of our own that cannot be decoded
 	causeNoText    = "no_text"    // an answer to a call of our own that has no text in the dialect
 	causeNoHandler = "no_handler" // no handler behind lex answered
+	causeRedirect  = "redirect"   // the answer leads to where nothing is governed
 	causeOther     = "other"
 )
 

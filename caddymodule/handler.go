@@ -331,8 +331,8 @@ func (h *Handler) route(r *http.Request, own *resource) endpointFunc {
 			return nil
 		}
 	}
-	known, _ := wire.FindEndpoint(r.Method, r.URL, r.Header)
-	if d, ok := known.Answer(r.URL); ok {
+	known, d, ok := h.stored(r)
+	if ok {
 		return func(g *request, w http.ResponseWriter, r *http.Request) error {
 			g.intercept(w, r, known.Name, d)
 			return nil

@@ -22,6 +22,23 @@ func storedIn(d Dialect, address *url.URL) Dialect {
 	return stored{Dialect: d, id: answerAt(Paths(address)[0]), stream: query.Get("stream") == "true", rest: query.Has("starting_after")}
 }
 
+// callPaths are where the dialects whose answers a provider stores have their calls.
+var callPaths = map[string]string{"openai_chat": "/v1/chat/completions", "openai_responses": "/v1/responses"}
+
+// FindStored tells which endpoint of stored answers a request is for, and in which dialect these
+// come back. The path of the dialect's calls is the operator's own, and below are the segments
+// behind it.
+func FindStored(d Dialect, method, below, query string, header Header) (Endpoint, Dialect, bool) {
+	calls, ok := callPaths[d.Name()]
+	if !ok {
+		return Endpoint{}, nil, false
+	}
+	address := &url.URL{Path: calls + "/" + below, RawQuery: query}
+	e, _ := FindEndpoint(method, address, header)
+	answers, ok := e.Answer(address)
+	return e, answers, ok
+}
+
 // answerAt returns the id in a path of a stored answer: /responses/{id},
 // /responses/{id}/cancel or /chat/completions/{id}.
 func answerAt(p string) string {

@@ -174,7 +174,7 @@ func inType(contentType string, body []byte, limit int64) (parts, error) {
 	case media == "application/x-www-form-urlencoded":
 		return queryParts(string(body)), nil
 	}
-	plain, err := inUTF8(body, params["charset"])
+	plain, err := UTF8(body, params["charset"])
 	if err != nil {
 		return parts{}, err
 	}
@@ -190,7 +190,7 @@ func formParts(body []byte, boundary string, limit int64) (all parts, failed err
 	whole := body
 	before, after := aroundFields(body, "--"+boundary)
 	add := func(text []byte) {
-		plain, err := inUTF8(text, "")
+		plain, err := UTF8(text, "")
 		if err != nil {
 			failed = err
 		} else if len(bytes.TrimSpace(plain)) > 0 {
@@ -301,10 +301,10 @@ func queryParts(line string) (all parts) {
 	return all
 }
 
-// inUTF8 converts a text from the charset that is named, or that its byte order mark
+// UTF8 converts a text from the charset that is named, or that its byte order mark
 // shows. Without either the text must be UTF-8, or UTF-16 or UTF-32 in Latin script,
 // which its NULs show.
-func inUTF8(body []byte, charset string) ([]byte, error) {
+func UTF8(body []byte, charset string) ([]byte, error) {
 	var from encoding.Encoding
 	guessed := false
 	switch {
