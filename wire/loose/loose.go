@@ -174,11 +174,13 @@ func inType(contentType string, body []byte, limit int64) (parts, error) {
 	case media == "application/x-www-form-urlencoded":
 		return queryParts(string(body)), nil
 	}
-	plain, err := UTF8(body, params["charset"])
-	if err != nil {
-		return parts{}, err
+	var all parts
+	ways, err := inCharsets(body, params["charset"])
+	for _, plain := range ways {
+		read := partsOf(plain)
+		all.texts, all.silent = append(all.texts, read.texts...), read.silent
 	}
-	return partsOf(plain), nil
+	return all, err
 }
 
 // formParts reads the fields of a form, and its files if they are text. It also reads what
@@ -190,11 +192,14 @@ func formParts(body []byte, boundary string, limit int64) (all parts, failed err
 	whole := body
 	before, after := aroundFields(body, "--"+boundary)
 	add := func(text []byte) {
-		plain, err := UTF8(text, "")
+		ways, err := inCharsets(text, "")
 		if err != nil {
 			failed = err
-		} else if len(bytes.TrimSpace(plain)) > 0 {
-			all.add(partsOf(plain))
+		}
+		for _, plain := range ways {
+			if len(bytes.TrimSpace(plain)) > 0 {
+				all.add(partsOf(plain))
+			}
 		}
 	}
 	add(before)
@@ -301,6 +306,41 @@ func queryParts(line string) (all parts) {
 	return all
 }
 
+// inCharsets returns what servers may read in a text: in the charset that is named or that its
+// NULs show, and in UTF-8, if it is that as well. Seven-bit charsets such as ISO-2022-JP always
+// are, and so are two ASCII characters for each of UTF-16. An error says that there is a way
+// to read it that nobody here knows.
+func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
+	plain, err := UTF8(body, charset)
+	if err == nil {
+		ways = append(ways, plain)
+	}
+	if !utf8.Valid(body) {
+		return ways, err
+	}
+	if !bytes.Equal(plain, bytes.ReplaceAll(body, []byte{0}, nil)) { // as UTF-16 and UTF-32 write Latin letters
+		ways = append(ways, body)
+	}
+	if charset == "" || slices.Contains(inASCII, strings.ToLower(charset)) {
+		return ways, err
+	}
+	from, unknown := htmlindex.Get(charset)
+	if unknown != nil || from == encoding.Replacement {
+		return ways, ErrNotText
+	}
+	named, failed := from.NewDecoder().Bytes(body)
+	if failed != nil {
+		return ways, ErrNotText
+	}
+	if !bytes.Equal(named, body) && !bytes.Equal(named, plain) {
+		ways = append(ways, named)
+	}
+	return ways, err
+}
+
+// inASCII are charsets in which all that says something is ASCII or UTF-8.
+var inASCII = []string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"}
+
 // UTF8 converts a text from the charset that is named, or that its byte order mark
 // shows. Without either the text must be UTF-8, or UTF-16 or UTF-32 in Latin script,
 // which its NULs show.
@@ -350,12 +390,12 @@ func isBinary(head []byte) bool {
 // application's instructions from the other texts. Files in base64 are not texts;
 // media is the number of their bytes.
 //
-// A single short word ("prompt", "system", "user") is often a value of the API, and too
-// short to judge, so it is left out. The words of one array are read as a sentence.
+// A single short word of ASCII ("prompt", "system", "user") is often a value of the API, and too
+// short to judge, so it is left out. Other scripts write whole sentences without a space. The words of one array are read as a sentence.
 func Texts(parts []wire.Part) (texts, instructions []detect.Text, media int) {
 	var words []string
 	for i, p := range parts {
-		word := len(p.Text) < leastPhrase && !strings.ContainsAny(p.Text, " \t\n")
+		word := len(p.Text) < leastPhrase && strings.IndexFunc(p.Text, func(c rune) bool { return c <= ' ' || c >= utf8.RuneSelf }) < 0
 		switch {
 		case isFile(p.Text):
 			media += p.Bytes
