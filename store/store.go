@@ -85,8 +85,11 @@ type Store interface {
 	// Consume counts one request of the subject if fewer than limit were counted
 	// in its window; a request that is not allowed is not counted. A subject's
 	// window begins with its first request and lasts as long as that request
-	// said; then the count begins anew. Of any number of concurrent calls exactly
-	// limit are allowed per window, also when several replicas share the store.
+	// said; then the count begins anew. If a later request, allowed or not, gives
+	// a length that is shorter than the rest of the window, the window keeps its
+	// count and ends after that length: it began under another length, or under a
+	// clock that was ahead. Of any number of concurrent calls exactly limit are
+	// allowed per window, also when several replicas share the store.
 	// After an error the request may have been counted.
 	Consume(ctx context.Context, subject string, limit int, window time.Duration) (Allowance, error)
 
@@ -95,7 +98,7 @@ type Store interface {
 	Refund(ctx context.Context, subject string) error
 
 	// Consumed returns how many requests are counted in the subject's window now,
-	// >= 0, and counts none.
+	// >= 0, and counts none. It is told no length, so it shortens no window.
 	Consumed(ctx context.Context, subject string) (int, error)
 
 	// PutKey creates or replaces the key with k.Hash. A revocation stays and

@@ -27,7 +27,9 @@ type window struct {
 }
 
 // limits holds the windows of all subjects. The ones that last are also in the
-// file, which is read only in Open.
+// file, which is read only in Open. A clock that is set meanwhile moves no end of
+// those in memory, nor the next sweep: time.Now also tells how much time has
+// passed. What is read from the file has only the hour of the clock that wrote it.
 type limits struct {
 	now     func() time.Time
 	mu      sync.Mutex
@@ -46,11 +48,13 @@ func (s *Store) Consume(ctx context.Context, subject string, limit int, length t
 		return store.Allowance{}, err
 	}
 	a, keep := s.limits.consume(subject, limit, length)
-	if !a.Allowed || !keep {
+	if !keep {
 		return a, nil
 	}
 	if err := s.writes.Do(ctx, s.limits.save(subject)); err != nil {
-		s.limits.refund(subject)
+		if a.Allowed {
+			s.limits.refund(subject)
+		}
 		return store.Allowance{}, err
 	}
 	return a, nil
@@ -87,7 +91,7 @@ func (s *Store) usable(ctx context.Context) error {
 	return nil
 }
 
-// consume counts one request and reports whether the window is to be saved.
+// consume counts one request and reports whether the window has changed and is to be saved.
 func (l *limits) consume(subject string, limit int, length time.Duration) (store.Allowance, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,13 +104,21 @@ func (l *limits) consume(subject string, limit int, length time.Duration) (store
 			l.windows[subject] = w
 		}
 	}
+	// A window with more left than its length began under a longer one, or was saved by a clock
+	// that was ahead. Its requests may be of just now, so they go on to count, for one length at
+	// most: to begin anew would allow as many again. The new end is saved also when this request
+	// is not allowed, or each restart would put it off.
+	cut := w.End.Sub(now) > length
+	if cut {
+		w.End = now.Add(length)
+	}
 	a := store.Allowance{Limit: limit, Reset: w.End.Sub(now)}
 	if w.Used < limit {
 		w.Used++
 		a.Allowed = true
 	}
 	a.Remaining = max(0, limit-w.Used)
-	return a, w.lasting
+	return a, w.lasting && (a.Allowed || cut)
 }
 
 // refund uncounts one request and reports whether the window is to be saved.

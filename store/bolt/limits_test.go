@@ -95,3 +95,33 @@ func TestLastingWindowSurvivesRestart(t *testing.T) {
 		t.Errorf("after the month a new one ends in %v, want %v", got, month)
 	}
 }
+
+// A lasting window that began while the clock was ahead is read from the file when it is right again.
+func TestWindowOfAClockThatWasAhead(t *testing.T) {
+	c := newClock()
+	path := filepath.Join(t.TempDir(), "lex.db")
+	const window = 2 * time.Hour
+	restart := func(s *bolt.Store) *bolt.Store {
+		must(t, s.Close())
+		return open(t, path, bolt.Options{Now: c.Now})
+	}
+	c.Advance(365 * 24 * time.Hour)
+	s := open(t, path, bolt.Options{Now: c.Now})
+	consume(t, s, "plan", window, true)
+	consume(t, s, "plan", window, true)
+	c.Advance(-365 * 24 * time.Hour)
+
+	s = restart(s)
+	if got := consume(t, s, "plan", window, false); got != window {
+		t.Errorf("the window ends in %v, want %v", got, window)
+	}
+	c.Advance(window / 2)
+	s = restart(s) // which is not to begin the wait anew
+	if got := consume(t, s, "plan", window, false); got != window/2 {
+		t.Errorf("after a restart the window ends in %v, want %v", got, window/2)
+	}
+	c.Advance(window / 2)
+	if got := consume(t, s, "plan", window, true); got != window {
+		t.Errorf("the next window ends in %v, want %v", got, window)
+	}
+}

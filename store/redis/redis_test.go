@@ -134,6 +134,27 @@ func TestSessionsExpire(t *testing.T) {
 	}
 }
 
+// A window that began while the server's clock was ahead is left with too long a life.
+func TestWindowOfAClockThatWasAhead(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	const window = 2 * time.Hour
+	consume := func(want bool) {
+		t.Helper()
+		a, err := s.Consume(t.Context(), "plan", 1, window)
+		must(t, err)
+		if a.Allowed != want || a.Reset > window || a.Reset < window-time.Minute {
+			t.Errorf("%+v, want allowed %v in a window of %v", a, want, window)
+		}
+	}
+	consume(true)
+	must(t, raw.Expire(t.Context(), "lex:limit:{plan}", 365*24*time.Hour).Err())
+	consume(false)
+	if left, err := raw.TTL(t.Context(), "lex:limit:{plan}").Result(); err != nil || left > window || left < window-time.Minute {
+		t.Errorf("the window lives for %v (%v), want %v", left, err, window)
+	}
+}
+
 // A server that was restarted, or told to, has lost its scripts.
 func TestCommitsWhileScriptsAreLost(t *testing.T) {
 	url := storetest.StartRedis(t)

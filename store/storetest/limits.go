@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,6 +75,55 @@ func windowEndsAndBeginsAnew(t *testing.T, s store.Store) {
 	must(t, err)
 	if second.Reset > first.Reset {
 		t.Errorf("the second request moved the window's end from %v to %v", first.Reset, second.Reset)
+	}
+}
+
+func windowIsCutToAShorterLength(t *testing.T, s store.Store) {
+	const limit, short = 2, 30 * time.Second
+	for _, long := range []time.Duration{time.Minute, 24 * time.Hour} {
+		for _, counted := range []int{1, limit} {
+			subject := fmt.Sprint(counted, " in ", long)
+			consume := func(limit int, window time.Duration, want bool) store.Allowance {
+				t.Helper()
+				a, err := s.Consume(t.Context(), subject, limit, window)
+				must(t, err)
+				if a.Allowed != want {
+					t.Fatalf("%s: %+v, want allowed %v", subject, a, want)
+				}
+				return a
+			}
+			for range counted {
+				consume(limit, long, true)
+			}
+			// What was counted may have been counted just now, so it goes on to count.
+			a := consume(limit, short, counted < limit)
+			checkAllowance(t, a, limit, short)
+			consume(limit, short, false)
+			// The end has moved for good, and a longer length does not move it back.
+			if again := consume(limit, long, false); again.Reset > a.Reset {
+				t.Errorf("%s: the end moved back from %v to %v", subject, a.Reset, again.Reset)
+			}
+			must(t, s.Refund(t.Context(), subject)) // of a request that was counted before
+			checkAllowance(t, consume(limit, short, true), limit, short)
+			// A request that nothing is allowed cuts the window too.
+			if a := consume(0, short/2, false); a.Reset > short/2 {
+				t.Errorf("%s: cut by a limit of 0 it ends in %v, want %v", subject, a.Reset, short/2)
+			}
+		}
+	}
+	// It ends then.
+	_, err := s.Consume(t.Context(), "ends", 1, 24*time.Hour)
+	must(t, err)
+	for left := 50 * time.Millisecond; ; {
+		a, err := s.Consume(t.Context(), "ends", 1, 50*time.Millisecond)
+		must(t, err)
+		if a.Allowed {
+			break
+		}
+		if a.Reset > left || a.Reset <= 0 {
+			t.Fatalf("the window ends in %v, before it was in %v", a.Reset, left)
+		}
+		left = a.Reset
 	}
 }
 

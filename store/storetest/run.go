@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"stats of concurrent commits", statsOfConcurrentCommits},
 		{"limit is exact under contention", limitIsExactUnderContention},
 		{"window ends and begins anew", windowEndsAndBeginsAnew},
+		{"window is cut to a shorter length", windowIsCutToAShorterLength},
 		{"limit of nothing allows nothing", limitOfNothingAllowsNothing},
 		{"refunded requests can be consumed again", refundedRequestsCanBeConsumed},
 		{"consumed reads the count and counts nothing", consumedReadsTheCountOnly},
