@@ -51,7 +51,7 @@ func (s *Store) forget(tx *tx) error {
 	}
 	// The round goes on behind them even if this fails, so that a damaged page is in nobody's way.
 	var over []member
-	over, s.round.next = lookForOld(tx, s.round.next, now.Add(-store.SessionLife).UnixMilli())
+	over, s.round.next = lookForOld(tx, s.round.next, now)
 	for _, m := range over {
 		if err := m.forget(tx); err != nil {
 			return err
@@ -60,9 +60,10 @@ func (s *Store) forget(tx *tx) error {
 	return nil
 }
 
-// lookForOld returns those of the members from a key on that were used last before a time, in
-// Unix milliseconds, and the key to go on from, nil at the end.
-func lookForOld(tx *tx, from []byte, before int64) (over []member, next []byte) {
+// lookForOld returns those of the members from a key on whose life is over now, and the key to go
+// on from, nil at the end.
+func lookForOld(tx *tx, from []byte, now time.Time) (over []member, next []byte) {
+	before := now.Add(-store.SessionLife).UnixMilli()
 	cursor := tx.bucket(familiesBucket).cursor()
 	var place []byte
 	key, givenAt := cursor.Seek(from)
@@ -71,9 +72,12 @@ func lookForOld(tx *tx, from []byte, before int64) (over []member, next []byte) 
 			return over, bytes.Clone(key)
 		}
 		if place == nil || !bytes.HasPrefix(key, place) {
-			if place = placeOf(key); isNumber(place) && timeOf(tx, place) >= before {
-				key, givenAt = cursor.Seek([]byte{1}) // the families behind it are younger, but for those that older versions wrote
-				continue
+			if place = placeOf(key); isNumber(place) {
+				// A time to come is of a clock that was ahead, and says nothing of the families behind it.
+				if began := timeOf(tx, place); began >= before && began <= now.UnixMilli() {
+					key, givenAt = cursor.Seek([]byte{1}) // those are younger, but for those that older versions wrote
+					continue
+				}
 			}
 		}
 		m := member{place, bytes.Clone(key[len(place):]), bytes.Clone(givenAt)}

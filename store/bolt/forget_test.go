@@ -198,6 +198,22 @@ func TestManySessionsAreForgotten(t *testing.T) {
 	}
 }
 
+// A turn that was taken while the clock was ahead keeps no others from being forgotten, nor its
+// own session once that time has come and gone.
+func TestForgettingAfterAClockThatWasAhead(t *testing.T) {
+	a := newAging(t)
+	a.now = a.now.Add(365 * day)
+	a.turn("ahead", "")
+	must(t, a.Close())
+	a.now = a.now.Add(-365 * day)
+	a.reopen() // a process goes by the time that has passed, however its clock is set
+	a.turn("once", "", "its answer")
+	a.pass(31)
+	a.want([]string{"ahead", "others/0"}, []string{"once", "its answer"})
+	a.pass(366)
+	a.want([]string{"others/0"}, []string{"ahead"})
+}
+
 // A session whose record is damaged stays where it is, and keeps nobody else from being forgotten
 // or served.
 func TestDamagedSessionsAreNotForgotten(t *testing.T) {
