@@ -66,7 +66,7 @@ type Report struct {
 	Version   string         `json:"version"`   // of the pipeline and policy
 	Detector  string         `json:"detector"`  // version of the local model
 	Records   int            `json:"records"`   // that were evaluated
-	LeftOut   map[string]int `json:"left_out"`  // records that were not, by label
+	LeftOut   map[string]int `json:"left_out"`  // records that were not, by label or the reason
 	Unread    int            `json:"unread"`    // records with parts that were not inspected
 	Totals    []Row          `json:"totals"`    // by kind
 	Sources   []Row          `json:"sources"`   // by kind, label and source

@@ -28,7 +28,8 @@ verdict is that of the last turn. Nothing is stored.
 
 With --config the policy and the embedder of that Caddyfile (or JSON) decide. Its
 store, secrets and sites are not touched, and only the local judge judges the
-answers in turns.
+answers in turns. If the embedder or a guard gives no whole verdict in one of the
+turns, detection_degraded is true and detectors names it.
 
 With --explain each verdict has an explanation of the last thing that the user said:
 for which type the local model's score is highest, in which part of the text, what
@@ -56,6 +57,10 @@ type assessment struct {
 	RefusalReasons     []kernel.Reason   `json:"refusal_reasons"`
 	M                  float64           `json:"M"`
 	HealthBand         kernel.Band       `json:"health_band"`
+	// DetectionDegraded: an embedder or a guard gave no whole verdict in one of the turns.
+	DetectionDegraded bool `json:"detection_degraded"`
+	// Detectors are those, as receipts list them. It is absent if all of them answered.
+	Detectors []kernel.DetectorRun `json:"detectors,omitempty"`
 	// Uninspected says why parts were not read. It is absent if all parts were read.
 	Uninspected []string `json:"uninspected,omitempty"`
 	// Explanation is there with --explain.
@@ -149,6 +154,7 @@ func assessLine(ctx context.Context, app *caddymodule.App, line []byte, explaine
 		ID: p.ID, AttackType: d.AttackType, Severity: d.Severity, Scores: d.Evidence.Scores,
 		PromptThreatSignal: d.Evidence.ThreatSignal, SlowDrip: d.SlowDrip,
 		Refused: d.Refused, RefusalReasons: []kernel.Reason{}, M: d.M, HealthBand: d.Band,
+		DetectionDegraded: len(d.failed) > 0, Detectors: d.failed,
 	}
 	if d.Refused {
 		a.RefusalReasons = d.Reasons

@@ -50,7 +50,9 @@ configuration, or, if it ends in .jsonl, verdicts that "caddy lex assess" of ano
 version wrote, or another program: {"id", "refused"}.
 
 A line that cannot be read is reported on standard error and left out, and the
-exit status is then 1. So it is if no record counts.`,
+exit status is then 1. So it is if no record counts. Records on which detection was
+degraded, because the embedder or a guard gave no whole verdict, are left out and
+counted, with the same status, and nothing is published.`,
 	}
 	cmd.Flags().StringArray("data", nil, "File of labelled JSON lines; more may follow as arguments")
 	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
@@ -67,9 +69,10 @@ type benchmark struct {
 	other    decider // nil unless there is something to compare with
 	outcomes []evaluation.Outcome
 	pairs    []evaluation.Pair
-	leftOut  map[string]int // by label
-	bad      int            // lines that could not be read
-	faults   io.Writer      // where these lines are reported
+	leftOut  map[string]int // by label or the reason
+	degraded degradation
+	bad      int       // lines that could not be read
+	faults   io.Writer // where these lines are reported
 }
 
 func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
@@ -99,6 +102,9 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err := b.report(cmd.Context(), cmd.OutOrStdout(), fl.Bool("json"), url); err != nil {
 		return err
 	}
+	if err := b.degraded.err(); err != nil {
+		return err
+	}
 	switch {
 	case b.bad > 0:
 		return fmt.Errorf("%d lines could not be assessed", b.bad)
@@ -119,6 +125,9 @@ func (b *benchmark) report(ctx context.Context, out io.Writer, asJSON bool, url 
 	report.Version, report.Detector, report.LeftOut = b.app.Governor().Version, detect.Default().Version(), b.leftOut
 	if err := writeReport(out, report, asJSON); err != nil || url == "" {
 		return err
+	}
+	if err := b.degraded.err(); err != nil {
+		return fmt.Errorf("--publish: nothing is published, because %w", err)
 	}
 	return publish(ctx, url, report)
 }
@@ -156,6 +165,10 @@ func (b *benchmark) measure(ctx context.Context, line []byte) error {
 	d, err := decide(ctx, b.app, p, speakerOf(p.Channel))
 	if err != nil {
 		return err
+	}
+	if b.degraded.leavesOut(d.failed) { // refuse_at_degraded decides
+		b.leftOut[leftOutDegraded]++
+		return nil
 	}
 	if b.other != nil {
 		return b.compare(ctx, p, kind, d.Refused)

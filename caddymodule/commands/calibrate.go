@@ -54,7 +54,8 @@ labels (Platt scaling). The line for the guard's block is printed only if it low
 log loss on texts that it was not fitted to; otherwise the exit status is 1.
 
 A line that cannot be read is reported on standard error and left out, and the
-exit status is then 1.`,
+exit status is then 1. Prompts on which detection was degraded, because the embedder
+or a guard gave no whole verdict, are left out and counted, with the same status.`,
 	}
 	cmd.Flags().StringArray("benign", nil, "File of harmless prompts in JSON lines; may be given several times")
 	cmd.Flags().String("url", "", "Base URL of a running proxy whose traffic takes the place of harmless prompts")
@@ -133,6 +134,9 @@ func calibrate(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err := c.write(cmd.OutOrStdout(), fl.Bool("json")); err != nil {
 		return err
 	}
+	if err := m.degraded.err(); err != nil {
+		return err
+	}
 	if m.bad > 0 {
 		return fmt.Errorf("%d lines could not be assessed", m.bad)
 	}
@@ -173,10 +177,11 @@ type levels struct {
 
 // A leveller finds the levels of prompts, file by file.
 type leveller struct {
-	app     *caddymodule.App
-	leftOut map[string]int
-	bad     int       // lines that could not be read
-	faults  io.Writer // where these are reported
+	app      *caddymodule.App
+	leftOut  map[string]int
+	degraded degradation
+	bad      int       // lines that could not be read
+	faults   io.Writer // where these are reported
 }
 
 // harmless returns the levels of the prompts in files, or of the traffic of a proxy.
@@ -255,8 +260,8 @@ func (m *leveller) add(ctx context.Context, line []byte, kinds []evaluation.Kind
 	if err != nil {
 		return err
 	}
-	if d.Evidence.Degraded { // it is decided by refuse_at_degraded
-		m.leftOut["degraded"]++
+	if m.degraded.leavesOut(d.failed) { // refuse_at_degraded decides
+		m.leftOut[leftOutDegraded]++
 		return nil
 	}
 	k := m.app.Governor().Kernel

@@ -20,9 +20,9 @@ import (
 type decider interface {
 	// name says what decides.
 	name() string
-	// refuses reports whether a prompt is refused; known is false if there is no decision
-	// on it.
-	refuses(ctx context.Context, p prompt) (refused, known bool, err error)
+	// refuses reports whether a prompt is refused. A reason says why there is no decision on
+	// it that counts; "" if there is one.
+	refuses(ctx context.Context, p prompt, degraded *degradation) (refused bool, reason string, err error)
 }
 
 // openDecider reads verdicts, if the name of the file ends in .jsonl, or a configuration.
@@ -39,12 +39,12 @@ func openDecider(name string) (decider, error) {
 
 // compare adds a record and both decisions on it.
 func (b *benchmark) compare(ctx context.Context, p prompt, kind evaluation.Kind, refused bool) error {
-	other, known, err := b.other.refuses(ctx, p)
+	other, reason, err := b.other.refuses(ctx, p, &b.degraded)
 	if err != nil {
 		return err
 	}
-	if !known {
-		b.leftOut["without a verdict"]++
+	if reason != "" {
+		b.leftOut[reason]++
 		return nil
 	}
 	b.pairs = append(b.pairs, evaluation.Pair{Kind: kind, Label: p.Label, Source: p.Source, Language: p.Lang, A: refused, B: other})
@@ -56,9 +56,12 @@ type secondApp struct{ *caddymodule.App }
 
 func (a secondApp) name() string { return describe(a.App) }
 
-func (a secondApp) refuses(ctx context.Context, p prompt) (refused, known bool, err error) {
+func (a secondApp) refuses(ctx context.Context, p prompt, degraded *degradation) (refused bool, reason string, err error) {
 	d, err := decide(ctx, a.App, p, speakerOf(p.Channel))
-	return d.Refused, true, err
+	if degraded.leavesOut(d.failed) {
+		reason = leftOutDegraded
+	}
+	return d.Refused, reason, err
 }
 
 // describe names the policy and the detector of a configuration.
@@ -68,9 +71,11 @@ func describe(app *caddymodule.App) string {
 
 // verdicts are decisions of another version or another program, by the id of the record.
 type verdicts struct {
-	file    string
-	refused map[string]bool
+	file string
+	byID map[string]verdict
 }
+
+type verdict struct{ refused, degraded bool }
 
 // readVerdicts reads JSON lines as "caddy lex assess" writes them. Its errors quote nothing
 // of a line.
@@ -80,7 +85,7 @@ func readVerdicts(name string) (*verdicts, error) {
 		return nil, fmt.Errorf("reading the verdicts: %w", err)
 	}
 	defer file.Close()
-	v := &verdicts{name, make(map[string]bool)}
+	v := &verdicts{name, make(map[string]verdict)}
 	err = audit.EachLine(file, func(n int, line []byte) error {
 		if err := v.add(line); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
@@ -95,26 +100,35 @@ func readVerdicts(name string) (*verdicts, error) {
 
 func (v *verdicts) add(line []byte) error {
 	var one struct {
-		ID      jsontext.Value `json:"id"`
-		Refused *bool          `json:"refused"`
+		ID       jsontext.Value `json:"id"`
+		Refused  *bool          `json:"refused"`
+		Degraded bool           `json:"detection_degraded"` // assess writes it, others need not
 	}
 	err := json.Unmarshal(line, &one)
 	id := idOf(one.ID)
 	if err != nil || one.Refused == nil || id == "" {
 		return errors.New("it is not a JSON object with an id and refused, which is true or false")
 	}
-	if before, there := v.refused[id]; there && before != *one.Refused {
+	now := verdict{*one.Refused, one.Degraded}
+	if before, there := v.byID[id]; there && before != now {
 		return errors.New("another line has the same id and another verdict")
 	}
-	v.refused[id] = *one.Refused
+	v.byID[id] = now
 	return nil
 }
 
 func (v *verdicts) name() string { return v.file }
 
-func (v *verdicts) refuses(_ context.Context, p prompt) (refused, known bool, err error) {
-	refused, known = v.refused[idOf(p.ID)]
-	return refused, known, nil
+func (v *verdicts) refuses(_ context.Context, p prompt, degraded *degradation) (refused bool, reason string, err error) {
+	one, known := v.byID[idOf(p.ID)]
+	switch {
+	case !known:
+		reason = "without a verdict"
+	case one.degraded:
+		degraded.add(v.file + ": detection_degraded")
+		reason = leftOutDegraded
+	}
+	return one.refused, reason, nil
 }
 
 // idOf returns an id in one spelling, since programs escape differently; "" if it is neither

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -83,6 +86,69 @@ type decision struct {
 	kernel.Turn                  // the last one
 	coverage    *govern.Coverage // of the last turn
 	turns       int
+	// failed are the detectors that gave no whole verdict in one of the turns, as receipts
+	// list them. Detection was degraded then: the state that the last turn began in, or the
+	// threshold that decided on it, is not that of a proxy whose detectors answer.
+	failed []kernel.DetectorRun
+}
+
+// addFailed adds the detectors that failed in a turn, each once. A guard that failed on a
+// piece of a text is flagged if it found something in another, so the reason tells. One
+// that is only observed decides nothing, whether it answers or not. One that need not be
+// asked, or whose budget is used up, did not run, as in the proxy.
+func (d *decision) addFailed(runs []kernel.DetectorRun, guards []*govern.Guard) {
+	for _, run := range runs {
+		observed := slices.ContainsFunc(guards, func(g *govern.Guard) bool {
+			return g.Ask == govern.AskObserve && strings.HasPrefix(run.Name, "guard_"+g.Name+".")
+		})
+		known := slices.ContainsFunc(d.failed, func(r kernel.DetectorRun) bool { return r.Name == run.Name })
+		if run.Why != "" && run.Outcome != kernel.NotRun && !observed && !known {
+			d.failed = append(d.failed, run)
+		}
+	}
+}
+
+// leftOutDegraded is the reason for which prompts are left out of figures if detection was
+// degraded.
+const leftOutDegraded = "degraded"
+
+// A degradation counts the prompts that are left out because detection was degraded.
+type degradation struct {
+	prompts int
+	why     map[string]bool // the detectors that failed, and how; never content
+}
+
+// add counts a prompt.
+func (d *degradation) add(why ...string) {
+	if d.why == nil {
+		d.why = make(map[string]bool)
+	}
+	d.prompts++
+	for _, w := range why {
+		d.why[w] = true
+	}
+}
+
+// leavesOut counts a prompt if detectors failed on it, and reports whether they did.
+func (d *degradation) leavesOut(failed []kernel.DetectorRun) bool {
+	if len(failed) == 0 {
+		return false
+	}
+	var why []string
+	for _, run := range failed {
+		why = append(why, run.Name+": "+run.Why)
+	}
+	d.add(why...)
+	return true
+}
+
+// err says what to do about the prompts that were left out; nil if none were.
+func (d *degradation) err() error {
+	if d.prompts == 0 {
+		return nil
+	}
+	return fmt.Errorf("detection was degraded on %d prompts, which are left out (%s): try again when these detectors answer, or without them in the configuration",
+		d.prompts, strings.Join(slices.Sorted(maps.Keys(d.why)), ", "))
 }
 
 // decide runs a prompt or conversation through a new session. speaker is the source
@@ -99,6 +165,7 @@ func decide(ctx context.Context, app *caddymodule.App, p prompt, speaker detect.
 			return decision{}, err
 		}
 		last.Turn, last.coverage = judged.Turn, judged.Opened.Coverage
+		last.addFailed(last.coverage.Detectors, app.Governor().Guards)
 	}
 	return last, nil
 }
