@@ -55,7 +55,7 @@ func (s *Secrets) provision(logger *zap.Logger) error {
 		name, raw string
 		to        *secret
 	}{{"admin", s.Admin, &s.admin}, {"bench", s.Bench, &s.bench}, {"read", s.Read, &s.read}} {
-		value, err := caddy.NewReplacer().ReplaceOrErr(option.raw, false, true)
+		value, err := resolveSecret(option.raw)
 		if err != nil {
 			return fmt.Errorf("resolving the secret %s: %w", option.name, err)
 		}
@@ -65,6 +65,17 @@ func (s *Secrets) provision(logger *zap.Logger) error {
 		*option.to = newSecret(value)
 	}
 	return nil
+}
+
+// resolveSecret fills in the placeholders of a configured secret. If one of them is empty there is
+// no secret: what stands around it is known to whoever reads the configuration.
+func resolveSecret(raw string) (string, error) {
+	value, err := caddy.NewReplacer().ReplaceOrErr(raw, true, true)
+	if err == nil {
+		return value, nil
+	}
+	_, err = caddy.NewReplacer().ReplaceOrErr(raw, false, true) // nil if only empty ones are in the way
+	return "", err
 }
 
 // A secret is the digest of a configured secret; the zero value is one that is
@@ -232,6 +243,10 @@ func (a *authenticator) trySecrets(r *http.Request, given []string, accepted []s
 		return errGovernor.because("limit", err)
 	}
 	if wrong >= maxWrongSecrets {
+		// This counts nothing, but ends a window that began while the store's clock was ahead.
+		if _, err := a.store.Consume(r.Context(), subject, 0, time.Minute); err != nil {
+			return errGovernor.because("limit", err)
+		}
 		return errRateLimited
 	}
 	if matchesAny(given, accepted) {

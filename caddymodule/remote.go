@@ -55,7 +55,7 @@ func (r *Remote) options() options {
 // config resolves the key. One that was given and comes to nothing is an error:
 // a variable that was forgotten is not a server without a key.
 func (r *Remote) config(provider string) (model.Config, error) {
-	key, err := caddy.NewReplacer().ReplaceOrErr(r.APIKey, false, true)
+	key, err := resolveSecret(r.APIKey)
 	if err != nil {
 		return model.Config{}, errors.New("api_key has a placeholder that is not known")
 	}

@@ -63,6 +63,7 @@ func TestRemoteModelsAreValidated(t *testing.T) {
 		{"embedder", map[string]any{"provider": "jina"}, "api_key is required"},
 		{"embedder", map[string]any{"provider": "openai"}, "api_key is required"},
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "{env.LEX_TEST_EMPTY}"}, "what it names is empty"},
+		{"embedder", map[string]any{"provider": "gemini", "api_key": "sk-{env.LEX_TEST_EMPTY}"}, "what it names is empty"},
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "{env.LEX_TEST_BAD_KEY}"}, "no key has"},
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "{canary.key}"}, "placeholder that is not known"},
 		{"embedder", map[string]any{"provider": "gemini", "api_key": "k", "base_url": "localhost:80"}, "base_url must be"},

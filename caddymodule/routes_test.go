@@ -172,9 +172,11 @@ func validSite(t *testing.T, global, site string) error {
 // A secret whose placeholder comes to nothing opens nothing, and says so.
 func TestSecretThatIsNotSet(t *testing.T) {
 	t.Setenv("LEX_TEST_EMPTY", "")
-	p := runCaddy(t, "lex {\nstore bolt ${store}\nsecrets {\nadmin {env.LEX_TEST_EMPTY}\nbench {env.LEX_TEST_UNKNOWN}\n}\n}", "lex")
-	if status, _, body := p.send(http.MethodGet, "/admin/keys", "", http.Header{"X-Lex-Admin-Password": {"x"}}); status != http.StatusServiceUnavailable {
-		t.Errorf("%d %s", status, body)
+	p := runCaddy(t, "lex {\nstore bolt ${store}\nsecrets {\nadmin a-{env.LEX_TEST_EMPTY}b\nbench {env.LEX_TEST_UNKNOWN}\n}\n}", "lex")
+	for _, given := range []string{"x", "a-b"} { // nor does what stands around the placeholder
+		if status, _, body := p.send(http.MethodGet, "/admin/keys", "", http.Header{"X-Lex-Admin-Password": {given}}); status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %s", given, status, body)
+		}
 	}
 	if logged := p.stop(); strings.Count(logged, "what it names is empty") != 2 || !strings.Contains(logged, `"secret":"bench"`) {
 		t.Errorf("no warning: %s", logged)
