@@ -386,7 +386,11 @@ func TestUpstreamDoesNotSpeakInOurName(t *testing.T) {
 				w.Header().Set(http.TrailerPrefix+"X-Late", "kept")
 				return err
 			})
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r) }))
+			logged := make(chan string, 1) // the headers at the end, as Caddy's access log has them
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s.serve(w, r)
+				logged <- fmt.Sprint(w.Header())
+			}))
 			method, body := http.MethodPost, chatStreamed
 			if path == "/v1/models" {
 				method, body = http.MethodGet, ""
@@ -399,7 +403,7 @@ func TestUpstreamDoesNotSpeakInOurName(t *testing.T) {
 			text, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			server.Close()
-			all := fmt.Sprint(resp.Header, resp.Trailer)
+			all := fmt.Sprint(resp.Header, resp.Trailer, <-logged)
 			if path == "/v1/chat/completions" {
 				all += string(text)
 			}

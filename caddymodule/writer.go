@@ -76,6 +76,7 @@ type answerWriter struct {
 	body     bytes.Buffer // of a whole answer
 	tooLarge bool
 	frames   wire.Splitter
+	ours     http.Header // what tell wrote
 }
 
 func newAnswerWriter(client *clientSide, reader answerReader, cancel context.CancelFunc, limit int64, framing wire.Framing, tell func(http.Header)) *answerWriter {
@@ -105,6 +106,7 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.state, w.status = stateStreaming, status
 		w.Header().Del("Content-Length") // a refusal may shorten the stream
 		w.tell(w.Header())
+		w.ours = lexHeaders(w.Header())
 		w.client.begin()
 		w.ResponseWriter.WriteHeader(status)
 	default:
@@ -248,6 +250,9 @@ func (w *answerWriter) finish(err error) {
 	}
 	w.client.uncork()
 	w.client.end()
+	if w.state == stateStreaming {
+		dropLexHeaders(w.Header(), w.ours) // of the trailers, which access logs take for headers
+	}
 	dropTrailers(w.Header(), w.client.replaced)
 	for name, value := range w.client.trailer {
 		w.Header().Set(http.TrailerPrefix+name, value)
@@ -546,7 +551,7 @@ func dropTrailers(h http.Header, all bool) {
 			delete(h, name)
 		}
 	}
-	for _, name := range announced { // X-Lex-* was taken from the announcement
+	for _, name := range announced {
 		if all {
 			h.Del(strings.TrimSpace(name))
 		}
