@@ -274,6 +274,9 @@ func checkOrigins(origins []string) error {
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || o != u.Scheme+"://"+strings.ToLower(u.Host) {
 			return fmt.Errorf("cors %q: give * alone, or origins such as https://app.example without a path", o)
 		}
+		if strings.Contains(u.Host, "*") || u.Port() == "80" && u.Scheme == "http" || u.Port() == "443" && u.Scheme == "https" {
+			return fmt.Errorf("cors %q: no browser calls itself so: give each origin by its name, without the port of its scheme", o)
+		}
 	}
 	return nil
 }

@@ -677,6 +677,31 @@ func TestGeminiStreamsEndWhereTheyEnd(t *testing.T) {
 }
 
 // The arguments of a call are checked against a schema as Google's SDKs write it.
+// Whoever asks for some fields of the answer may get no reason why it ends, which is no broken
+// answer.
+func TestGeminiStreamsOfSomeFields(t *testing.T) {
+	for mask, told := range map[string]bool{
+		"&fields=candidates.content": false, "&$fields=candidates(content),usageMetadata": false, "&fields=candidates/content": false,
+		"&fields=candidates(content,finishReason)": true, "&fields=candidates": true, "&fields=*": true, "": true,
+	} {
+		for _, text := range []string{"Paris.", capitulation} {
+			_, body := geminiStream(geminiEvents, geminiChunk("", "Well. "), geminiChunk("", text))
+			s := newSite(t, `{}`, answering("text/event-stream", body))
+			w := s.post(geminiEvents+mask, `{"contents":[{"parts":[{"text":"What is the capital of France?"}]}]}`)
+			want := "answered"
+			switch {
+			case text == capitulation:
+				want = "refused"
+			case told:
+				want = "aborted"
+			}
+			if r := s.receipts()[0]; r["outcome"] != want || strings.Contains(w.Body.String(), "restrictions") || (want == "answered") != (w.Body.String() == body) {
+				t.Errorf("%s: %v, want %s: %s", mask, r["outcome"], want, w.Body)
+			}
+		}
+	}
+}
+
 func TestGeminiCallsFitTheirSchema(t *testing.T) {
 	const tools = `"tools":[{"functionDeclarations":[{"name":"book","parameters":{"type":"OBJECT","required":["seats"],
 		"properties":{"seats":{"type":"INTEGER"},"note":{"type":"STRING","nullable":true}}}}]}]`

@@ -86,7 +86,9 @@ func (s *BoltStore) OpenStore(context.Context) (store.Store, error) {
 func (s *BoltStore) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
 	if d.NextArg() {
-		s.Path = d.Val()
+		if s.Path = d.Val(); s.Path == "" {
+			return d.Err("the path is empty: set what it names, or leave it out for the default")
+		}
 	}
 	return noMoreArguments(d)
 }

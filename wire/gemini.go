@@ -17,10 +17,11 @@ import (
 // gemini is Google's generateContent API, as the Gemini API and Vertex AI serve it.
 // The model, and whether the answer is streamed and how, stand in the address.
 type gemini struct {
-	model  string // "" if there is no address
-	stream bool
-	array  bool // the stream is one JSON array, which is the API's default
-	other  bool // the answer is asked for in another form than JSON
+	model   string // "" if there is no address
+	stream  bool
+	array   bool // the stream is one JSON array, which is the API's default
+	other   bool // the answer is asked for in another form than JSON
+	endless bool // it is asked for without the reason why it ends
 }
 
 // matchGemini knows …/models/{model}:generateContent and :streamGenerateContent, under
@@ -32,7 +33,7 @@ func matchGemini(_ string, address *url.URL) Dialect {
 		return nil
 	}
 	parent, name := path.Split(cleaned[:colon])
-	d := gemini{model: name, other: asksForOther(address.Query())}
+	d := gemini{model: name, other: asksForOther(address.Query()), endless: asksForNoReason(address.Query())}
 	if parent = path.Base(parent); !strings.EqualFold(parent, "models") && parent != "/" {
 		d.model = parent + "/" + name
 	}
@@ -57,6 +58,14 @@ func asksForOther(query url.Values) bool {
 	return slices.ContainsFunc(slices.Concat(query["alt"], query["$alt"]), func(form string) bool {
 		return form != "" && !strings.EqualFold(form, "json") && !strings.EqualFold(form, "sse")
 	})
+}
+
+// asksForNoReason reports whether a query asks for some fields of the answer, and the reason why a
+// candidate ends is none of them (https://cloud.google.com/apis/docs/system-parameters).
+func asksForNoReason(query url.Values) bool {
+	mask := cmp.Or(query.Get("fields"), query.Get("$fields"))
+	whole := slices.Contains(strings.Split(mask, ","), "candidates")
+	return mask != "" && !whole && !strings.Contains(mask, "*") && !strings.Contains(mask, "finishReason") && !strings.Contains(mask, "finish_reason")
 }
 
 // Name implements [Dialect].
@@ -165,21 +174,28 @@ func (gemini) Response(body []byte) (Response, error) {
 }
 
 // Events returns a reader of a stream.
-func (gemini) Events() EventReader { return new(geminiEvents) }
+func (d gemini) Events() EventReader { return &geminiEvents{endless: d.endless} }
 
 // geminiEvents reads the frames of a stream, each of which stands for itself, but for the
 // calls that go on over several.
 type geminiEvents struct {
-	calls geminiCalls
-	last  template
+	calls   geminiCalls
+	last    template
+	endless bool // no frame says that the answer ends, so it may end with each
 }
 
 // Rest implements [EventReader].
-func (*geminiEvents) Rest() EventReader { return new(geminiEvents) }
+func (s *geminiEvents) Rest() EventReader { return &geminiEvents{endless: s.endless} }
 
 // Event reads one frame of a stream. The API has no end mark in event streams: they
 // end with the connection, after each candidate had its finish reason.
 func (s *geminiEvents) Event(f Frame) (Event, error) {
+	e, err := s.read(f)
+	e.MayEnd = e.MayEnd || s.endless && err == nil && len(f.Data) > 0
+	return e, err
+}
+
+func (s *geminiEvents) read(f Frame) (Event, error) {
 	switch {
 	case f.Comment:
 		return Event{}, nil
