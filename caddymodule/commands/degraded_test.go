@@ -96,8 +96,11 @@ var degradedCases = []struct {
 	{"embedder", remoteEmbedder, "", true, []string{"openai_embedder: server_error"}, []string{"openai_embedder: server_error"}},
 	{"embedder that answers", remoteEmbedder, "", false, nil, nil},
 	{"guard", remoteGuard, "", true, []string{"guard_classifier.prompt: server_error"}, []string{"guard_classifier.prompt: server_error"}},
-	{"guard that must answer", strings.Replace(remoteGuard, "ask", "fail refuse\nask", 1), "", true,
-		[]string{"guard_classifier.prompt: server_error"}, []string{"guard_classifier.prompt: server_error"}},
+	{
+		"guard that must answer", strings.Replace(remoteGuard, "ask", "fail refuse\nask", 1), "", true,
+		[]string{"guard_classifier.prompt: server_error"},
+		[]string{"guard_classifier.prompt: server_error"},
+	},
 	{"guard that answers", remoteGuard, "", false, nil, nil},
 	{"guard on a turn before the last", remoteGuard, "good day", false, nil, []string{"guard_classifier.prompt: server_error"}},
 	// It is not asked about what the detector is sure of, and that is no failure.
