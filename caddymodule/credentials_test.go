@@ -168,6 +168,13 @@ func TestEveryReverseProxyIsSafe(t *testing.T) {
 		"both nested":    "handle /v1/* {\nroute {\nlex\n}\nreverse_proxy %s\n}\nhandle {\nlex\nreverse_proxy %[1]s\n}",
 		"authenticated":  "route {\nlex\nforward_auth %s {\nuri /auth\n}\nreverse_proxy %[1]s\n}",
 		"named route":    "lex\ninvoke proxy",
+		"intercept":      "lex\nintercept {\n@failed status 5xx\nhandle_response @failed {\nreverse_proxy %s\n}\n}\nrespond 502",
+		// What a request comes to when the handlers after lex have failed.
+		"errors":              "lex\nerror 502\nhandle_errors {\nreverse_proxy %s\n}",
+		"errors in a handle":  "handle {\nroute {\nlex\nerror 502\n}\n}\nhandle_errors 502 {\nhandle {\nroute {\nreverse_proxy %s\n}\n}\n}",
+		"errors, named route": "lex\nerror 502\nhandle_errors {\ninvoke proxy\n}",
+		// The server that is asked first stands before lex and is given nothing to log.
+		"lex behind a response": "reverse_proxy %s {\nrewrite /auth?\nheader_up -*\n@ok status 2xx\nhandle_response @ok {\nlex\nreverse_proxy %[1]s\n}\n}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -350,11 +350,17 @@ func (g *request) logFailure(cause string) {
 }
 
 // giveToCaddy passes on an error of traffic that lex does not govern. Caddy runs
-// handle_errors, and logs the error with the request as the client sent it. One
+// handle_errors, which may ask another provider and gets nothing that is addressed to
+// Lex either, and logs the error with the request as the client sent it. One
 // that shows a credential must not come there: for that lex does what Caddy
 // does, except that it logs the cause alone.
 func (h *Handler) giveToCaddy(w http.ResponseWriter, r *http.Request, err error) error {
-	if err == nil || !showsCredential(r) {
+	if err == nil {
+		return nil
+	}
+	shows := showsCredential(r)
+	dropFromOriginal(r)
+	if !shows {
 		return err
 	}
 	if status := statusOf(err); status >= http.StatusInternalServerError && !isCancelled(r.Context()) {

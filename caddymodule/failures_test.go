@@ -127,6 +127,82 @@ func TestHandleErrors(t *testing.T) {
 	}
 }
 
+// What is addressed to lex does not go on to handle_errors, which may ask another
+// provider. All else does, and logs and placeholders show what they showed.
+func TestHandleErrorsGetsNoLexHeaders(t *testing.T) {
+	seen := new(recorder)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.record(r) }))
+	defer srv.Close()
+	options := "lex {\nstore bolt ${store}\nsecrets {\nadmin adm-secret\nbench bench-secret\n}\n}\nlog {\noutput file ${log}\nlevel INFO\n}"
+	refused := "reverse_proxy " + failing(t)["refused"]
+	backup := "reverse_proxy " + srv.Listener.Addr().String() + " {\nheader_up X-Status {err.status_code}\nheader_up X-Of {header.X-Lex-Session}\n}"
+	for name, site := range map[string]string{
+		"beside lex":   "lex\n" + refused + "\nhandle_errors {\n" + backup + "\n}",
+		"unknown pass": "lex {\nunknown pass\n}\n" + refused + "\nhandle_errors {\n" + backup + "\n}",
+		"require_key":  "lex {\nrequire_key\n}\n" + refused + "\nhandle_errors {\n" + backup + "\n}",
+		"nested":       "handle {\nroute {\nlex\nrewrite /x\n" + refused + "\n}\n}\nhandle_errors 502 {\n@kept header X-Kept kept\nhandle @kept {\n" + backup + "\n}\n}",
+		"named route":  "lex\n" + refused + "\nhandle_errors {\nroute {\ninvoke backup\n}\n}\n}\n&(backup) {\n" + backup,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := runCaddy(t, options, "log\nlog_append session {header.x-lex-session}\n"+site)
+			_, _, body := p.send(http.MethodPost, "/admin/keys", `{"name":"k"}`, http.Header{"X-Lex-Admin-Password": {"adm-secret"}})
+			var made struct {
+				Key string `json:"key"`
+			}
+			if err := json.Unmarshal([]byte(body), &made); err != nil || made.Key == "" {
+				t.Fatalf("%v: %s", err, body)
+			}
+			for _, header := range []http.Header{
+				{"Authorization": {"Bearer " + made.Key}, "X-Lex-Eval": {"1"}}, // Caddy's own log shows no credential of this one
+				{"Authorization": {"Bearer " + made.Key}, "X-Api-Key": {"theirs"}},
+				{"Authorization": {"Bearer theirs"}, "X-Lex-Api-Key": {made.Key}, "X-Lex-Admin-Password": {"adm-secret"}, "X-Lex-Bench-Secret": {"bench-secret"}, "X-Lex-Session": {"s1"}},
+			} {
+				header.Set("X-Kept", "kept")
+				for method, path := range map[string]string{http.MethodGet: "/v1/models", http.MethodDelete: "/ungoverned", http.MethodPost: "/v1/other"} {
+					content := ""
+					if method == http.MethodPost {
+						if content = `{"a":"b"}`; name != "unknown pass" {
+							continue // governed: lex answers for the handlers after it
+						}
+					}
+					before := seen.count.Load()
+					status, _, _ := p.send(method, path, content, header)
+					if status != http.StatusOK || seen.count.Load() != before+1 {
+						t.Fatalf("%s: %d", path, status)
+					}
+					got := seen.last().header
+					for name, values := range got {
+						if strings.HasPrefix(name, "X-Lex-") || strings.Contains(fmt.Sprint(values), made.Key) || strings.Contains(fmt.Sprint(values), "-secret") {
+							t.Errorf("%s: handle_errors gave on %s: %s", path, name, values)
+						}
+					}
+					theirs := header.Get("Authorization")
+					if strings.Contains(theirs, made.Key) {
+						theirs = ""
+					}
+					if got.Get("X-Kept") != "kept" || got.Get("X-Api-Key") != header.Get("X-Api-Key") || got.Get("Authorization") != theirs ||
+						got.Get("X-Status") != "502" || got.Get("X-Of") != header.Get("X-Lex-Session") || seen.last().path != path {
+						t.Errorf("%s: handle_errors gave on %v", path, seen.last())
+					}
+				}
+			}
+
+			// A governed call is answered by lex, with a receipt.
+			before := seen.count.Load()
+			status, header, _ := p.send(http.MethodPost, "/v1/chat/completions", chatQuestion, http.Header{"X-Lex-Api-Key": {made.Key}, "X-Lex-Session": {"s1"}})
+			if status != http.StatusBadGateway || seen.count.Load() != before {
+				t.Errorf("a governed call: %d, %d to handle_errors", status, seen.count.Load()-before)
+			}
+			if status, _, body := p.send(http.MethodGet, "/audits/turn/"+header.Get("X-Lex-Turn"), "", nil); name != "require_key" && (status != http.StatusOK || !strings.Contains(body, `"provider_failed"`)) {
+				t.Errorf("its receipt: %d %s", status, body)
+			}
+			if logged := p.stop(); !strings.Contains(logged, `"X-Lex-Session":["s1"]`) || !strings.Contains(logged, `"session":"s1"`) {
+				t.Error("the access log lacks the session")
+			}
+		})
+	}
+}
+
 // What outlives a reload logs to the logs of the configuration in force.
 func TestLogsAfterAReload(t *testing.T) {
 	const options = "lex {\nstore bolt ${store}\nembedder openai {\nbase_url http://127.0.0.1:1/v1\n}\n}\nlog {\noutput file ${log}%s\n}"

@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/headers"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/intercept"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 )
 
@@ -112,8 +113,13 @@ func (t *Transport) RequiresContentLength() bool {
 // transport and works as ever; only its log lines show credentials.
 func wrapTransports(ctx caddy.Context) {
 	for _, m := range ctx.Modules() {
-		if sub, ok := m.(*caddyhttp.Subroute); ok {
-			wrapIn(sub.Routes)
+		switch m := m.(type) {
+		case *caddyhttp.Subroute:
+			wrapIn(m.Routes)
+		case *reverseproxy.Handler: // such as a forward_auth that is written out
+			wrapInResponses(m.HandleResponse)
+		case *intercept.Intercept:
+			wrapInResponses(m.HandleResponse)
 		}
 	}
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
@@ -121,8 +127,17 @@ func wrapTransports(ctx caddy.Context) {
 		return
 	}
 	wrapIn(server.Routes)
+	if server.Errors != nil {
+		wrapIn(server.Errors.Routes)
+	}
 	for _, named := range server.NamedRoutes {
 		wrapIn(caddyhttp.RouteList{*named})
+	}
+}
+
+func wrapInResponses(responses []caddyhttp.ResponseHandler) {
+	for _, response := range responses {
+		wrapIn(response.Routes)
 	}
 }
 

@@ -131,22 +131,27 @@ func replacer(r *http.Request) *caddy.Replacer {
 	return caddy.NewReplacer()
 }
 
-// withoutLexHeaders returns the request as it goes upstream: what is addressed
-// to Lex, its keys included, stays here, also when it was sent to a path that is
-// not ours. An Authorization is known for ours by how Lex keys begin and by
-// nothing else: comparing it with a secret would tell anyone who sees the request
-// behind us whether he guessed it, as often as he likes. The original is left
-// as it was, since access logs and later handlers of other routes read it.
-func withoutLexHeaders(r *http.Request) *http.Request {
-	var drop []string
-	for name := range r.Header {
+// lexHeaderNames returns the names of the headers that are addressed to Lex, its keys
+// included, which stay here, also when they were sent to a path that is not ours. An
+// Authorization is known for ours by how Lex keys begin and by nothing else: comparing
+// it with a secret would tell anyone who sees the request behind us whether he guessed
+// it, as often as he likes.
+func lexHeaderNames(h http.Header) (names []string) {
+	for name := range h {
 		if strings.HasPrefix(name, "X-Lex-") {
-			drop = append(drop, name)
+			names = append(names, name)
 		}
 	}
-	if slices.ContainsFunc(r.Header["Authorization"], isLexKey) {
-		drop = append(drop, "Authorization")
+	if slices.ContainsFunc(h["Authorization"], isLexKey) {
+		names = append(names, "Authorization")
 	}
+	return names
+}
+
+// withoutLexHeaders returns the request as it goes upstream. The original is left as it
+// was, since access logs and later handlers of other routes read it.
+func withoutLexHeaders(r *http.Request) *http.Request {
+	drop := lexHeaderNames(r.Header)
 	if len(drop) == 0 {
 		return r
 	}
@@ -156,6 +161,19 @@ func withoutLexHeaders(r *http.Request) *http.Request {
 		out.Header.Del(name)
 	}
 	return out
+}
+
+// dropFromOriginal does so for the handlers that Caddy gives the original to, once lex
+// has failed with it: in its very headers, because Caddy has a request of its own with
+// them. Placeholders, of access logs above all, keep what they showed.
+func dropFromOriginal(r *http.Request) {
+	repl := replacer(r)
+	for _, name := range lexHeaderNames(r.Header) {
+		for _, spelt := range []string{name, strings.ToLower(name)} {
+			repl.Set("http.request.header."+spelt, strings.Join(r.Header[name], ","))
+		}
+		r.Header.Del(name)
+	}
 }
 
 // setBody gives a request a body that was read. What came behind the body, its
