@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/caddyserver/caddy/v2"
@@ -21,56 +22,42 @@ const rewriteBefore = "a rewrite stands before lex: Caddy sorts it there, so the
 	"use the option upstream_path, or a route block with lex before rewrite"
 
 // checkRoutes looks at the routes of the server that this handler is loaded
-// for, as far as a configuration alone can tell. Those that are not loaded yet
-// are JSON, and the others hold no lex that this one could follow: that one has
-// seen to it.
+// for, as far as a configuration alone can tell.
 func (h *Handler) checkRoutes(ctx caddy.Context) error {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok {
 		return nil
 	}
-	var ahead []routeJSON
-	for _, r := range server.Routes {
-		if r.HandlersRaw != nil {
-			ahead = append(ahead, routeJSON{Group: r.Group, Match: matchers(r), Handle: r.HandlersRaw, Terminal: r.Terminal})
-		}
-	}
-	if _, twice := walkRoutes(ahead); twice {
+	if _, twice := walkRoutes(server.Routes, server.NamedRoutes); twice {
 		return errTwice
 	}
-	if _, unreached := followProxies(ahead); unreached || len(ahead) > 0 && proxies(server.Routes) {
+	if _, unreached := followProxies(server.Routes, server.NamedRoutes); unreached {
 		return errUnreached
 	}
-	if len(ahead) > 0 && rewrites(server.Routes) || rewritesBefore(ahead[:min(1, len(ahead))]) {
+	// Those that are not loaded yet are JSON, and the first of them holds this handler.
+	ahead := slices.DeleteFunc(slices.Clone(server.Routes), func(r caddyhttp.Route) bool { return r.HandlersRaw == nil })
+	if len(ahead) > 0 && (rewrites(server.Routes) || rewritesBefore(ahead[:1], server.NamedRoutes)) {
 		h.logger.Warn(rewriteBefore)
 	}
 	return nil
 }
 
-// matchers stand for those of a route, which are loaded before any handler.
-func matchers(r caddyhttp.Route) []json.RawMessage {
-	return make([]json.RawMessage, len(r.MatcherSets)+len(r.MatcherSetsRaw))
-}
+// matches reports whether a route takes some requests only. Its matchers are loaded
+// before any handler.
+func matches(r caddyhttp.Route) bool { return len(r.MatcherSets)+len(r.MatcherSetsRaw) > 0 }
 
-// routeJSON and handlerJSON are what is read of a configuration.
-type (
-	routeJSON struct {
-		Group    string            `json:"group"`
-		Match    []json.RawMessage `json:"match"`
-		Handle   []json.RawMessage `json:"handle"`
-		Terminal bool              `json:"terminal"`
-	}
-	handlerJSON struct {
-		Handler string      `json:"handler"`
-		Routes  []routeJSON `json:"routes"`
-		// Responses are the routes of a reverse_proxy that may go on to the handlers after
-		// it, as forward_auth does.
-		Responses  json.RawMessage `json:"handle_response"`
-		URI        string          `json:"uri"`
-		PathRegexp json.RawMessage `json:"path_regexp"`
-		Substring  json.RawMessage `json:"uri_substring"`
-	}
-)
+// handlerJSON is what is read of a handler.
+type handlerJSON struct {
+	Handler string              `json:"handler"`
+	Name    string              `json:"name"`
+	Routes  caddyhttp.RouteList `json:"routes"`
+	// Responses are the routes of a reverse_proxy that may go on to the handlers after
+	// it, as forward_auth does.
+	Responses  json.RawMessage `json:"handle_response"`
+	URI        string          `json:"uri"`
+	PathRegexp json.RawMessage `json:"path_regexp"`
+	Substring  json.RawMessage `json:"uri_substring"`
+}
 
 // parseHandlerJSON reads a handler; of one that says other things under these names
 // nothing is known.
@@ -80,6 +67,46 @@ func parseHandlerJSON(raw json.RawMessage) handlerJSON {
 		return handlerJSON{}
 	}
 	return h
+}
+
+// handlersOf reads the handlers of a route. Once it is loaded, its JSON is gone: that is
+// so of a whole site where lex is in a named route, since Caddy loads these last.
+func handlersOf(r caddyhttp.Route) (handlers []handlerJSON) {
+	for _, raw := range r.HandlersRaw {
+		handlers = append(handlers, parseHandlerJSON(raw))
+	}
+	for _, loaded := range r.Handlers {
+		switch h := loaded.(type) {
+		case *Handler:
+			handlers = append(handlers, handlerJSON{Handler: "lex"})
+		case *caddyhttp.Subroute:
+			handlers = append(handlers, handlerJSON{Handler: "subroute", Routes: h.Routes})
+		case *caddyhttp.Invoke:
+			handlers = append(handlers, handlerJSON{Handler: "invoke", Name: h.Name})
+		case *reverseproxy.Handler:
+			if len(h.HandleResponse) == 0 {
+				handlers = append(handlers, handlerJSON{Handler: "reverse_proxy"})
+			}
+		}
+	}
+	return handlers
+}
+
+// namedRoutes are those that a handler invoke can enter.
+type namedRoutes map[string]*caddyhttp.Route
+
+// within returns the routes in a handler, and the named routes that they can enter: not
+// the one that they are, or the walks would go round with routes that invoke each other.
+func (n namedRoutes) within(h handlerJSON) (caddyhttp.RouteList, namedRoutes) {
+	switch route, ok := n[h.Name]; {
+	case h.Handler == "subroute":
+		return h.Routes, n
+	case h.Handler == "invoke" && ok:
+		rest := maps.Clone(n)
+		delete(rest, h.Name)
+		return caddyhttp.RouteList{*route}, rest
+	}
+	return nil, nil
 }
 
 // A presence is whether lex stands on a way: for some requests, or for all that
@@ -95,11 +122,11 @@ func (p presence) overlaps(q presence) bool { return p.some && q.some && (p.all 
 // walkRoutes follows routes in their order and reports whether a request would pass
 // lex twice. Of two routes in a group, and of one after a terminal one that
 // matches, a request takes one.
-func walkRoutes(routes []routeJSON) (all presence, twice bool) {
+func walkRoutes(routes caddyhttp.RouteList, named namedRoutes) (all presence, twice bool) {
 	found := make([]presence, len(routes))
 	for i, route := range routes {
-		inner, again := walkHandlers(route.Handle)
-		found[i] = presence{inner.some, inner.all && len(route.Match) == 0}
+		inner, again := walkHandlers(handlersOf(route), named)
+		found[i] = presence{inner.some, inner.all && !matches(route)}
 		twice = twice || again
 		for j, earlier := range routes[:i] {
 			exclusive := earlier.Terminal || earlier.Group != "" && earlier.Group == route.Group
@@ -110,15 +137,11 @@ func walkRoutes(routes []routeJSON) (all presence, twice bool) {
 	return all, twice
 }
 
-func walkHandlers(handlers []json.RawMessage) (all presence, twice bool) {
-	for _, raw := range handlers {
-		var one presence
-		h, again := parseHandlerJSON(raw), false
-		switch h.Handler {
-		case "lex":
+func walkHandlers(handlers []handlerJSON, named namedRoutes) (all presence, twice bool) {
+	for _, h := range handlers {
+		one, again := walkRoutes(named.within(h))
+		if h.Handler == "lex" {
 			one = presence{true, true}
-		case "subroute":
-			one, again = walkRoutes(h.Routes)
 		}
 		twice = twice || again || all.overlaps(one)
 		all = all.union(one)
@@ -128,25 +151,25 @@ func walkHandlers(handlers []json.RawMessage) (all presence, twice bool) {
 
 // followProxies follows routes in their order and reports whether a reverse_proxy answers
 // every request that comes there, and whether a lex stands where no request comes.
-func followProxies(routes []routeJSON) (all, unreached bool) {
+func followProxies(routes caddyhttp.RouteList, named namedRoutes) (all, unreached bool) {
 	groups := make(map[string]bool)
 	for _, route := range routes {
 		here := all
-		for _, raw := range route.Handle {
-			switch h := parseHandlerJSON(raw); h.Handler {
+		for _, h := range handlersOf(route) {
+			switch h.Handler {
 			case "lex":
 				unreached = unreached || here
 			case "reverse_proxy":
 				here = here || len(h.Responses) == 0
-			case "subroute":
-				some, _ := walkRoutes(h.Routes)
-				ends, within := followProxies(h.Routes)
-				unreached = unreached || within || here && some.some
+			default:
+				some, _ := walkRoutes(named.within(h))
+				ends, inside := followProxies(named.within(h))
+				unreached = unreached || inside || here && some.some
 				here = here || ends
 			}
 		}
 		// Where an earlier route of the group takes a request, this one does not.
-		all = all || here && len(route.Match) == 0 && !groups[route.Group]
+		all = all || here && !matches(route) && !groups[route.Group]
 		groups[route.Group] = route.Group != ""
 	}
 	return all, unreached
@@ -154,26 +177,25 @@ func followProxies(routes []routeJSON) (all, unreached bool) {
 
 // rewritesBefore reports whether a rewrite stands before the first lex. One that
 // only takes a prefix away mounts lex below a path, as handle_path does.
-func rewritesBefore(routes []routeJSON) bool {
+func rewritesBefore(routes caddyhttp.RouteList, named namedRoutes) bool {
 	for _, route := range routes {
-		for _, raw := range route.Handle {
-			h := parseHandlerJSON(raw)
-			one, _ := walkHandlers([]json.RawMessage{raw})
+		for _, h := range handlersOf(route) {
+			one, _ := walkHandlers([]handlerJSON{h}, named)
 			switch {
 			case h.Handler == "rewrite" && (h.URI != "" || h.PathRegexp != nil || h.Substring != nil):
-				return laterLex(routes)
-			case h.Handler == "subroute" && one.some:
-				return rewritesBefore(h.Routes)
-			case one.some:
+				return laterLex(routes, named)
+			case h.Handler == "lex":
 				return false
+			case one.some:
+				return rewritesBefore(named.within(h))
 			}
 		}
 	}
 	return false
 }
 
-func laterLex(routes []routeJSON) bool {
-	found, _ := walkRoutes(routes)
+func laterLex(routes caddyhttp.RouteList, named namedRoutes) bool {
+	found, _ := walkRoutes(routes, named)
 	return found.some
 }
 
@@ -187,23 +209,13 @@ func rewrites(routes caddyhttp.RouteList) bool {
 	})
 }
 
-// proxies reports whether a route that is loaded answers every request by a reverse_proxy.
-func proxies(routes caddyhttp.RouteList) bool {
-	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
-		return len(matchers(r)) == 0 && r.Group == "" && slices.ContainsFunc(r.Handlers, func(h caddyhttp.MiddlewareHandler) bool {
-			p, ok := h.(*reverseproxy.Handler)
-			return ok && len(p.HandleResponse) == 0
-		})
-	})
-}
-
 // sharesOrigin reports whether other handlers answer behind lex on the site that is being
 // loaded: the first whose routes are still JSON. What they serve is of the same origin for
 // a browser, so its scripts could read what ours may.
 func sharesOrigin(routes caddyhttp.RouteList) bool {
 	for _, r := range routes {
 		if r.HandlersRaw != nil {
-			return len(answering(r.HandlersRaw)) > 1
+			return len(answering(handlersOf(r))) > 1
 		}
 	}
 	return false
@@ -211,12 +223,12 @@ func sharesOrigin(routes caddyhttp.RouteList) bool {
 
 // answering returns lex and the handlers behind it that answer with something of their own,
 // in their order.
-func answering(handlers []json.RawMessage) (names []string) {
-	for _, raw := range handlers {
-		switch h := parseHandlerJSON(raw); {
+func answering(handlers []handlerJSON) (names []string) {
+	for _, h := range handlers {
+		switch {
 		case h.Handler == "subroute":
 			for _, route := range h.Routes {
-				names = append(names, answering(route.Handle)...)
+				names = append(names, answering(handlersOf(route))...)
 			}
 		case h.Handler == "lex", h.Handler != "static_response" && h.Handler != "error":
 			names = append(names, h.Handler)

@@ -79,6 +79,7 @@ func TestRewriteBeforeLex(t *testing.T) {
 // tells, and where only the request does, the request is.
 func TestTwice(t *testing.T) {
 	const twice = "a request would pass lex twice"
+	const governed = "\n}\n&(governed) {\nroute {\nlex\nrespond here\n}"
 	for site, fails := range map[string]bool{
 		"lex\nlex":                                 true,
 		"route {\nlex\nlex\n}":                     true,
@@ -90,6 +91,16 @@ func TestTwice(t *testing.T) {
 		"lex /a\nlex /b":                           false,
 		"handle_path /a/* {\nlex\n}\nlex /b":       false,
 		"handle /a {\nlex\n}\nhandle /b {\nlex\n}": false,
+
+		"lex\ninvoke governed" + governed:                                          true,
+		"route {\ninvoke governed\ninvoke governed\n}" + governed:                  true,
+		"route {\ninvoke governed\nlex\n}" + governed:                              true,
+		"invoke twice\n}\n&(twice) {\nroute {\nlex\nlex\n}":                        true,
+		"lex\ninvoke outer\n}\n&(outer) {\ninvoke governed" + governed:             true,
+		"handle /a {\nlex\n}\nhandle {\ninvoke governed\n}" + governed:             false,
+		"handle /a {\ninvoke governed\n}\nhandle {\ninvoke governed\n}" + governed: false,
+		"lex /a\ninvoke /b governed" + governed:                                    false,
+		"lex\ninvoke a\n}\n&(a) {\ninvoke b\n}\n&(b) {\ninvoke a":                  false, // without end, as Caddy has it
 	} {
 		err := validSite(t, "", site)
 		if got := err != nil && strings.Contains(err.Error(), twice); got != fails || !fails && err != nil {
@@ -116,6 +127,7 @@ func TestTwice(t *testing.T) {
 // which asks the handler itself, does not see it.
 func TestLexThatNoRequestReaches(t *testing.T) {
 	const proxy, auth = "reverse_proxy 127.0.0.1:1", "forward_auth 127.0.0.1:1 {\nuri /auth\n}"
+	const models, governed = "\n}\n&(models) {\n" + proxy, "\n}\n&(governed) {\nroute {\nlex\n" + proxy + "\n}"
 	for site, fails := range map[string]bool{
 		"route {\n" + proxy + "\nlex\n}":                                                     true,
 		"route {\n" + proxy + "\nlex /v1/*\n}":                                               true,
@@ -131,6 +143,17 @@ func TestLexThatNoRequestReaches(t *testing.T) {
 		"route {\nhandle /a {\nheader X-A b\n}\nhandle {\n" + proxy + "\n}\nlex\n}":     false,
 		"route {\nlex\n" + proxy + "\n}\nhandle_errors {\nroute {\n" + proxy + "\n}\n}": false,
 		"route {\nhandle /a {\n" + proxy + "\n}\nhandle /b {\nlex\n" + proxy + "\n}\n}": false,
+
+		"route {\ninvoke models\nlex\n" + proxy + "\n}" + models:                                  true,
+		"route {\n" + proxy + "\ninvoke governed\n}" + governed:                                   true,
+		"route {\ninvoke models\ninvoke governed\n}" + models + governed:                          true,
+		"handle {\nroute {\ninvoke outer\n}\n}\n}\n&(outer) {\nroute {\n" + proxy + "\nlex\n}":    true,
+		"lex\ninvoke models" + models:                                                             false,
+		"invoke governed" + governed:                                                              false,
+		"route {\ninvoke /files/* models\nlex\n" + proxy + "\n}" + models:                         false,
+		"route {\ninvoke auth\nlex\n" + proxy + "\n}\n}\n&(auth) {\n" + auth:                      false,
+		"handle /a {\ninvoke models\n}\nhandle {\ninvoke governed\n}" + models + governed:         false,
+		"route {\ninvoke a\nlex\n" + proxy + "\n}\n}\n&(a) {\nroute {\nheader X-A b\ninvoke a\n}": false,
 	} {
 		err := validSite(t, "", site)
 		if got := err != nil && strings.Contains(err.Error(), "no request comes to lex"); got != fails || !fails && err != nil {
