@@ -71,6 +71,9 @@ const noDialect = "no dialect for this endpoint"
 // onlyWords is why nothing of a request was judged although its texts are read.
 const onlyWords = "no text but single words"
 
+// inUnknownCharset is why not all of a request counts as read: a server may know the charset.
+const inUnknownCharset = "in a charset that is not known; read as UTF-8"
+
 // notAsEncoded is why not all of a request counts as read: a server may undo the encoding.
 const notAsEncoded = "encoded otherwise than its header says; read as it is and as far as it decodes"
 
@@ -263,8 +266,11 @@ func (g *request) assessUnknown(ctx context.Context, r *http.Request, body []byt
 	if unreadable != nil {               // only the texts beside it were read
 		inspected = min(inspected, textSize(texts))
 		why := string(wire.File) + ": a part that is no text"
-		if errors.Is(unreadable, loose.ErrCoding) {
+		switch {
+		case errors.Is(unreadable, loose.ErrCoding):
 			why = notAsEncoded
+		case errors.Is(unreadable, loose.ErrCharset):
+			why = inUnknownCharset
 		}
 		coverage.Skip("request", why, max(0, len(body)-media-inspected))
 	}

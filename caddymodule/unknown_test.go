@@ -169,8 +169,8 @@ func TestShortTextsOnUnknownPaths(t *testing.T) {
 	for _, charset := range []string{"utf-7", "hz-gb-2312", "iso-2022-kr"} {
 		s, _ := listening(t, `{}`)
 		s.post("/v1/anything", "+AEkAZwBu- there", "Content-Type", "text/plain; charset="+charset)
-		if skipped := fmt.Sprint(s.receipts()[0]["coverage"].(map[string]any)["skipped"]); skipped == "[]" {
-			t.Errorf("%s is called read", charset)
+		if skipped := fmt.Sprint(s.receipts()[0]["coverage"].(map[string]any)["skipped"]); !strings.Contains(skipped, "in a charset that is not known") {
+			t.Errorf("%s: %s", charset, skipped)
 		}
 	}
 }

@@ -39,6 +39,7 @@ var (
 	ErrNotText  = errors.New("the bytes are not text")
 	ErrTooLarge = errors.New("the decoded body is larger than the limit")
 	ErrCoding   = errors.New("the bytes are not in the encoding that is named")
+	ErrCharset  = errors.New("the charset that is named is not known")
 )
 
 // maxCodings is how many content codings a body may have.
@@ -326,11 +327,11 @@ func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
 	}
 	from, unknown := htmlindex.Get(charset)
 	if unknown != nil || from == encoding.Replacement {
-		return ways, ErrNotText
+		return ways, ErrCharset
 	}
 	named, failed := from.NewDecoder().Bytes(body)
 	if failed != nil {
-		return ways, ErrNotText
+		return ways, ErrCharset
 	}
 	if !bytes.Equal(named, body) && !bytes.Equal(named, plain) {
 		ways = append(ways, named)
