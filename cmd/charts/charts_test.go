@@ -86,6 +86,9 @@ func TestMeasuredRunLength(t *testing.T) {
 	}
 	e := measured.Both.RunLength
 	said := fmt.Sprintf("alarm once in %s turns of ordinary dialogues (%s to over a million)", rounded(e.Mean), rounded(e.Low))
+	if e.Mean > 1_000_000 {
+		said = "alarm less than once in a million turns of ordinary dialogues"
+	}
 	if !strings.Contains(page(t), said) {
 		t.Errorf("docs/kernel.md does not say: %s", said)
 	}

@@ -316,8 +316,8 @@ func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
 	if err == nil {
 		ways = append(ways, plain)
 	}
-	if !utf8.Valid(body) {
-		return ways, err
+	if !utf8.Valid(body) || err != nil && bytes.ContainsFunc(body, func(c rune) bool { return c != 0 && isControl(c) }) {
+		return ways, err // it is no text in UTF-8
 	}
 	if !bytes.Equal(plain, bytes.ReplaceAll(body, []byte{0}, nil)) { // as UTF-16 and UTF-32 write Latin letters
 		ways = append(ways, body)

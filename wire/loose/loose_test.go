@@ -116,6 +116,7 @@ func TestBody(t *testing.T) {
 		"no charset":             {"text/plain", "", "caf\xe9", "", loose.ErrNotText},
 		"an unknown charset":     {"text/plain; charset=klingon", "", "caf\xe9", "", loose.ErrNotText},
 		"a NUL before ASCII":     {"", "", "\x00Hello there", "H敬汯⁴桥牥|\x00Hello there", nil},
+		"a NUL before no text":   {"", "", "\x00\x01\x02", "", loose.ErrNotText},
 		"a NUL in a form":        {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "\x00Hello there."}), "f|\x00Hello there.", loose.ErrNotText},
 		"ISO-2022-JP":            {"text/plain; charset=iso-2022-jp", "", "\x1b$B$3$s$K$A$O\x1b(B there", "\x1b$B$3$s$K$A$O\x1b(B there|こんにちは there", nil},
 		"GBK that is UTF-8":      {"text/plain; charset=gbk", "", "café", "café|caf茅", nil},
