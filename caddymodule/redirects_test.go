@@ -20,16 +20,16 @@ func redirecting(status int, location string) caddyhttp.HandlerFunc {
 // A redirect that SDKs would follow to where nothing is governed does not reach them.
 func TestRedirectsAwayAreNotPassedOn(t *testing.T) {
 	for _, api := range attackedAPIs {
-		for _, status := range []int{301, 302, 303, 307, 308} {
-			for _, location := range []string{"http://other.example" + api.path, "//other.example" + api.path, "/raw", "file:///etc/passwd", "http://exa mple/"} {
-				s := newSite(t, `{}`, redirecting(status, location))
-				w := s.post(api.path, api.request)
-				if w.Code != http.StatusBadGateway || w.Header().Get("Location") != "" || !strings.Contains(w.Body.String(), "model provider could not be reached") {
-					t.Errorf("%s, %d to %s: %d %v %s", api.name, status, location, w.Code, w.Header(), w.Body)
-				}
-				if r := s.receipts()[0]; r["outcome"] != "provider_failed" {
-					t.Errorf("%s, %d to %s: %v", api.name, status, location, r["outcome"])
-				}
+		for location, status := range map[string]int{
+			"http://other.example" + api.path: 301, "//other.example" + api.path: 302, "/raw": 303, "file:///etc/passwd": 307, "http://exa mple/": 308,
+		} {
+			s := newSite(t, `{}`, redirecting(status, location))
+			w := s.post(api.path, api.request)
+			if w.Code != http.StatusBadGateway || w.Header().Get("Location") != "" || !strings.Contains(w.Body.String(), "model provider could not be reached") {
+				t.Errorf("%s, %d to %s: %d %v %s", api.name, status, location, w.Code, w.Header(), w.Body)
+			}
+			if r := s.receipts()[0]; r["outcome"] != "provider_failed" {
+				t.Errorf("%s, %d to %s: %v", api.name, status, location, r["outcome"])
 			}
 		}
 		for _, location := range []string{api.path + "/", "http://site.test" + api.path, "?a=b"} {
