@@ -389,14 +389,30 @@ func (a *governedAnswer) leadsAway(status int) bool {
 	if status < http.StatusMultipleChoices || status >= http.StatusBadRequest || location == "" {
 		return false
 	}
-	to, err := a.r.URL.Parse(location)
-	if err != nil || to.Host != "" && !strings.EqualFold(to.Host, a.r.Host) {
+	place, here := atHost(location, a.r.Host)
+	to, err := a.r.URL.Parse(place)
+	if !here || err != nil {
 		return true
 	}
 	next := a.r.Clone(a.r.Context())
 	next.URL = to
 	d, governed := a.handler.governs(next)
 	return !governed || d.Name() != a.dialect.Name()
+}
+
+// atHost returns the path and query of a Location if it surely leads to a host. Clients do not read
+// these alike: to those that follow the WHATWG URL standard https:///a, /\a and a tab between two
+// slashes name the host a, and RFC 3986 sees a path. So only what all read alike counts.
+func atHost(location, host string) (place string, ok bool) {
+	place = location
+	if scheme, rest, absolute := strings.Cut(location, "://"); absolute && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
+		if len(rest) < len(host) || !strings.EqualFold(rest[:len(host)], host) {
+			return "", false
+		}
+		place = rest[len(host):]
+	}
+	odd := strings.ContainsFunc(place, func(c rune) bool { return c <= ' ' || c == '\\' || c > '~' })
+	return place, !odd && !strings.HasPrefix(place, "//") && (strings.HasPrefix(place, "/") || strings.HasPrefix(place, "?"))
 }
 
 // readWhole takes the texts out of a whole answer, one for each choice, and returns

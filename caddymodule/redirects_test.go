@@ -39,6 +39,16 @@ func TestRedirectsAwayAreNotPassedOn(t *testing.T) {
 			}
 		}
 	}
+	// What some parsers take for another host (the WHATWG URL standard) and others for a path.
+	for _, location := range []string{
+		"https:///other.example", `/\other.example`, `\\other.example`, "/\t/other.example", "http:other.example", `http:\\other.example`, "///other.example",
+		"http://site.test@other.example", "http://site.test:80@other.example", `http://site.test\@other.example`, "http://site.test.other.example", "http://site.test:8080",
+	} {
+		s := newSite(t, `{}`, redirecting(http.StatusTemporaryRedirect, location+"/v1/chat/completions"))
+		if w := s.post("/v1/chat/completions", chatQuestion); w.Code != http.StatusBadGateway || w.Header().Get("Location") != "" {
+			t.Errorf("%q: %d %v", location, w.Code, w.Header())
+		}
+	}
 	s := newSite(t, `{"mode":"observe"}`, redirecting(http.StatusTemporaryRedirect, "http://other.example/"))
 	if w := s.post("/v1/chat/completions", chatQuestion); w.Code != http.StatusTemporaryRedirect {
 		t.Errorf("observed: %d", w.Code)

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-lex/lex/wire"
+	"github.com/caddy-lex/lex/wire/loose"
 )
 
 // An answerReader governs an answer that an answerWriter takes from the handlers
@@ -122,17 +123,14 @@ func isStream(status int, h http.Header, framing wire.Framing) bool {
 
 // inOtherCharset reports whether a header names a charset in which a body may read
 // differently than in UTF-8, or several. JSON is in UTF-8 (RFC 8259, section 8.1), but
-// some servers and clients go by the header: aiohttp in requests, httpx in streams. In
-// Latin-1 nothing can be hidden that UTF-8 does not show.
+// some servers and clients go by the header: aiohttp in requests, httpx in streams.
 func inOtherCharset(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Type"), func(line string) bool {
 		_, params, err := mime.ParseMediaType(line)
 		return strings.Contains(strings.ToLower(line), "charset") &&
-			(err != nil || !slices.Contains(readableCharsets, strings.ToLower(params["charset"])))
+			(err != nil || !loose.ReadsAsUTF8(params["charset"]))
 	})
 }
-
-var readableCharsets = []string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"}
 
 // encoded reports whether a body is in an encoding that hides its text.
 func encoded(h http.Header) bool {

@@ -169,7 +169,7 @@ func (i *Interceptor) Decide(ctx context.Context, c Call) (Decision, error) {
 // there is a schema, and that nothing was checked.
 func (i *Interceptor) fits(c Call) (fits, unread bool) {
 	defined := cmp.Or(c.Definition, c.BareDefinition)
-	if defined == nil || len(defined.Schema) == 0 || c.Free {
+	if defined == nil || len(defined.Schema) == 0 {
 		return true, false
 	}
 	arguments, err := c.object()

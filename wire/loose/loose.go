@@ -322,7 +322,7 @@ func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
 	if !bytes.Equal(plain, bytes.ReplaceAll(body, []byte{0}, nil)) { // as UTF-16 and UTF-32 write Latin letters
 		ways = append(ways, body)
 	}
-	if charset == "" || slices.Contains(inASCII, strings.ToLower(charset)) {
+	if charset == "" || ReadsAsUTF8(charset) {
 		return ways, err
 	}
 	from, unknown := htmlindex.Get(charset)
@@ -339,8 +339,11 @@ func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
 	return ways, err
 }
 
-// inASCII are charsets in which all that says something is ASCII or UTF-8.
-var inASCII = []string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"}
+// ReadsAsUTF8 reports whether a text in a charset says nothing that its bytes do not say in UTF-8.
+// In Latin-1 nothing can be hidden that UTF-8 does not show.
+func ReadsAsUTF8(charset string) bool {
+	return slices.Contains([]string{"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"}, strings.ToLower(charset))
+}
 
 // UTF8 converts a text from the charset that is named, or that its byte order mark
 // shows. Without either the text must be UTF-8, or UTF-16 or UTF-32 in Latin script,
