@@ -43,25 +43,27 @@
 //   - A tool whose name is that of a program, such as git or kubectl, is read as that
 //     program with the arguments (program.go).
 //   - Commands are parsed as bash (shell_parsing.go) and walked through in the order of the
-//     text (shell.go). Words are expanded (shell_expansion.go, shell_splice.go): quotes, variables
-//     (shell_variables.go, shell_assignment.go, shell_unset.go), braces and substitutions whose result the text
-//     alone tells (shell_output.go), as far as that stays small (shell_bounds.go). What only the
-//     running shell would know is marked as unknown, never guessed. Wrappers, nested
-//     shells, pipes, here-documents and redirections are followed (shell_wrapper.go,
-//     shell_interpreter.go, shell_pipe.go, shell_input.go, shell_redirection.go), and so are arrays, functions,
-//     aliases, read, positional parameters, and files that the text writes itself
-//     (shell_binding.go, shell_written.go), what awk and sed make of lines
-//     (shell_awk.go, shell_sample.go), what settings add (shell_settings.go), what an ordinary tool is
-//     told to start (shell_hatch.go), and what runs on another machine, in a container or
-//     in a terminal (shell_hop.go). What a command says by its words alone stands in tables
-//     by its name (shell_patterns.go, shell_services.go). A text that does not
-//     parse is searched for the gravest commands only (shell_tokens.go). What a filter lets through
-//     of what a command reads (shell_projection.go) and what was made to be lost (shell_ephemeral.go) are
-//     told from the rest.
-//   - PowerShell and cmd are put into one spelling, with variables, loops and what is made
-//     of literals (windows_pieces.go) written out, and cut into commands; there is no parser for
-//     them (windows.go). What their commands do stands in tables by name (windows_cmdlets.go says which
-//     file has what), and so do the languages of a network's devices (windows_devices.go).
+//     text (shell.go). Words are expanded (shell_expansion.go, shell_splice.go): quotes,
+//     variables (shell_variables.go, shell_assignment.go, shell_unset.go), braces and
+//     substitutions whose result the text alone tells (shell_output.go), as far as that stays
+//     small (shell_bounds.go). What only the running shell would know is marked as unknown,
+//     never guessed. Wrappers, nested shells, pipes, here-documents and redirections are
+//     followed (shell_wrapper.go, shell_interpreter.go, shell_pipe.go, shell_input.go,
+//     shell_redirection.go), and so are arrays, functions, aliases, read, positional
+//     parameters, and files that the text writes itself (shell_binding.go, shell_written.go),
+//     what awk and sed make of lines (shell_awk.go, shell_sample.go), what settings add
+//     (shell_settings.go), what an ordinary tool is told to start (shell_hatch.go), and what
+//     runs on another machine, in a container or in a terminal (shell_hop.go). What a command
+//     says by its words alone stands in tables by its name (shell_patterns.go,
+//     shell_services.go). A text that does not parse is searched for the gravest commands only
+//     (shell_tokens.go). What a filter lets through of what a command reads
+//     (shell_projection.go) and what was made to be lost (shell_ephemeral.go) are told from the
+//     rest.
+//   - PowerShell and cmd are put into one spelling, with variables, loops and what is made of
+//     literals (windows_pieces.go) written out, and cut into commands; there is no parser for
+//     them (windows.go). What their commands do stands in tables by name (windows_cmdlets.go
+//     says which file has what), and so do the languages of a network's devices
+//     (windows_devices.go).
 //   - SQL is lexed, which works for every dialect (package sql), and judged statement by
 //     statement (sql_query.go), with the condition of a change read for tautologies. What reaches
 //     beyond the rows is told by the first words of a statement (sql_server.go).
@@ -70,21 +72,23 @@
 //   - Patches are judged by the files that they change (file_patch.go).
 //   - Addresses are parsed as browsers parse them (the WHATWG URL standard),
 //     so that 2852039166 is the metadata service it is.
-//   - What runs as root is judged by what only root can spoil (shell_upkeep.go), and files in the folders of
-//     the system by whether they start, name or record something (file_configuration.go).
+//   - What runs as root is judged by what only root can spoil (shell_upkeep.go), and files in
+//     the folders of the system by whether they start, name or record something
+//     (file_configuration.go).
 //   - File names are decoded as the layers below may decode them.
-//   - Programs in other languages are judged by their string literals and the
-//     calls that would make them commands, files or requests (code.go). Values are
-//     followed to their uses (code_following.go) through assignments, loops, imports, handed
-//     functions (code_naming.go) and operations on literals (code_literals.go); then what is removed is read as a place
-//     (code_place.go), and calls of libraries by their tables (code_library.go).
-//   - Tools for daily work are judged by the words of their names and members
-//     (tool_dealing.go says in which order, and which file judges what), and texts that an
-//     office, a browser or a parser obeys, or that carry data off, by what these will do
-//     (embedded.go, embedded_office.go, embedded_browsing.go, embedded_carrying.go, embedded_wiping.go).
+//   - Programs in other languages are judged by their string literals and the calls that would
+//     make them commands, files or requests (code.go). Values are followed to their uses
+//     (code_following.go) through assignments, loops, imports, handed functions
+//     (code_naming.go) and operations on literals (code_literals.go); then what is removed is
+//     read as a place (code_place.go), and calls of libraries by their tables
+//     (code_library.go).
+//   - Tools for daily work are judged by the words of their names and members (tool_dealing.go
+//     says in which order, and which file judges what), and texts that an office, a browser or
+//     a parser obeys, or that carry data off, by what these will do (embedded.go,
+//     embedded_office.go, embedded_browsing.go, embedded_carrying.go, embedded_wiping.go).
 //   - Files that are run later, by package managers, runners, editors and engines of
-//     containers, are read for the commands in them (file_recipe.go), and those of Terraform also for
-//     what they give and open (file_terraform.go).
+//     containers, are read for the commands in them (file_recipe.go), and those of Terraform
+//     also for what they give and open (file_terraform.go).
 //
 // A call that carries others, such as a list of steps, is judged by each of them as well
 // (steps.go).
@@ -96,9 +100,9 @@
 //
 // # Rules and schemas
 //
-// An [Interceptor] adds what the operator and the request say: [Rules] that deny calls by
-// the tool's name or by a condition in CEL (rules.go, rules_condition.go), which tools are known, and
-// the JSON Schema of a tool's arguments (package schema). These only ever block more. A
+// An [Interceptor] adds what the operator and the request say: [Rules] that deny calls by the
+// tool's name or by a condition in CEL (rules.go, rules_condition.go), which tools are known,
+// and the JSON Schema of a tool's arguments (package schema). These only ever block more. A
 // condition that fails blocks; a schema that cannot be read, or would take too much work,
 // checks nothing, and the decision says so. Nothing is fetched for either.
 //
@@ -111,16 +115,18 @@
 //
 // # Intention
 //
-// Instructions and data reach a model on one channel. So each text that was read is cut
-// into sentences, and those that tell a reader to do something are found (sentence.go, sentence_words.go,
-// sentence_action.go, sentence_folding.go, sentence_disguise.go). A call is compared with them and with the request: what an
-// instruction tells to do and the user does not ask for is an injected action. How likely
-// a call is one is a logistic regression on features of the call, the request and the
-// texts (intention.go, intention_deed.go, intention_passage.go, intention_evidence.go, intention_feature.go, intention_source.go, intention_swap.go).
-// Who gives what the call adds to the request is told by the finder of the additions and the
-// voices of sentences (intention_addition.go, intention_voice.go, intention_wording.go, sentence_date.go, sentence_figure.go). The weights
-// are fitted to data (intention_weights.go). Payments are compared with the amounts that
-// were named (intention_amount.go). docs/tools.md has the measured figures.
+// Instructions and data reach a model on one channel. So each text that was read is cut into
+// sentences, and those that tell a reader to do something are found (sentence.go,
+// sentence_words.go, sentence_action.go, sentence_folding.go, sentence_disguise.go). A call is
+// compared with them and with the request: what an instruction tells to do and the user does
+// not ask for is an injected action. How likely a call is one is a logistic regression on
+// features of the call, the request and the texts (intention.go, intention_deed.go,
+// intention_passage.go, intention_evidence.go, intention_feature.go, intention_source.go,
+// intention_swap.go). Who gives what the call adds to the request is told by the finder of the
+// additions and the voices of sentences (intention_addition.go, intention_voice.go,
+// intention_wording.go, sentence_date.go, sentence_figure.go). The weights are fitted to data
+// (intention_weights.go). Payments are compared with the amounts that were named
+// (intention_amount.go). docs/tools.md has the measured figures.
 //
 // # Resemblance
 //
