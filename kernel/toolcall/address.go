@@ -10,6 +10,7 @@ import (
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -380,7 +381,7 @@ var inText = regex.New(`(?i)\b[a-z][a-z0-9+.-]{1,15}://[^\s"'<>\x60|]+`)
 // addressesIn finds at most n of what inText matches. In a text of ASCII the signs behind
 // the scheme tell where.
 func addressesIn(text string, n int) (found []string) {
-	if !isASCII(text) {
+	if !prose.IsASCII(text) {
 		return inText.FindAllString(text, n)
 	}
 	for from := 0; len(found) < n; {

@@ -1,6 +1,10 @@
 package toolcall
 
-import "context"
+import (
+	"context"
+
+	"github.com/caddy-lex/lex/kernel/prose"
+)
 
 // maxWork bounds the work of one call, in units of three to ten nanoseconds: what a
 // reader needs for a byte that it passes over. A reader that does more for a byte
@@ -23,8 +27,14 @@ type budget struct {
 	used    int
 	unasked int // since the context was last asked
 	over    bool
-	err     error  // of the context
-	pool    []word // the memory of the words that are read, see [budget.words]
+	err     error        // of the context
+	reader  prose.Reader // spends from it
+}
+
+func newBudget(ctx context.Context) *budget {
+	b := &budget{ctx: ctx}
+	b.reader.Spend = b.spend
+	return b
 }
 
 // spend takes n units and reports whether reading may go on.

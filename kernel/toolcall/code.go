@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -242,7 +243,7 @@ func decodedForms(l string) []string {
 	if raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(l, "=")); err == nil && printable(raw) {
 		out = append(out, string(raw))
 	}
-	return append(out, rot13(l))
+	return append(out, prose.ROT13(l))
 }
 
 func printable(raw []byte) bool {
@@ -252,18 +253,6 @@ func printable(raw []byte) bool {
 		}
 	}
 	return len(raw) > 0
-}
-
-func rot13(s string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z':
-			return 'a' + (c-'a'+13)%26
-		case c >= 'A' && c <= 'Z':
-			return 'A' + (c-'A'+13)%26
-		}
-		return c
-	}, s)
 }
 
 // quotedStrings returns the string literals of a program, escapes undone, as

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -98,8 +99,8 @@ var foldings = []struct {
 		}
 		return literalOf(strings.Join(literalsIn(m[1]), by))
 	}},
-	{regex.New(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
-	{regex.New(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
+	{regex.New(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(prose.Reversed(bare(m[1]))) }},
+	{regex.New(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(prose.Reversed(bare(m[1]))) }},
 	{regex.New(`\breversed\(\s*\[` + aList + `\]\s*\)|\[` + aList + `\](?:\[::-1\]|\.reverse\b(?:\(\))?|\.toReversed\(\))`), func(m []string) string {
 		values := literalsIn(m[1] + m[2])
 		slices.Reverse(values)
@@ -143,7 +144,7 @@ var foldings = []struct {
 		return listOf(values)
 	}},
 	{regex.New(`\+\s*\(\s*` + anyLiteral + `\s*\)`), func(m []string) string { return "+" + m[1] }},
-	{regex.New(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(reversed(bare(m[1]))) }},
+	{regex.New(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(prose.Reversed(bare(m[1]))) }},
 	{regex.New(anyLiteral + `\s*%\s*(?:\(` + aList + `\)|` + anyLiteral + `)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]+m[3]))) }},
 	{regex.New(anyLiteral + `\.format\(` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "{}", literalsIn(m[2]))) }},
 	{regex.New(`\b(?:sprintf|string\.format|fmt\.Sprintf|util\.format|format)\(\s*` + anyLiteral + `\s*,` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]))) }},

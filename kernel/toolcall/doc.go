@@ -21,13 +21,12 @@
 //	tool       tools that have no language, such as those of an office
 //	address    addresses; path: file names; role: which reader fits an argument
 //	invariant  the invariants, and what several readers ask about one of them
-//	sentence   sentences, and the words in them
 //	intention  who wanted the call: the user, or a text that was read
 //	rules      what the operator says
 //
-// Three packages beside this one know nothing of calls: kernel/regex matches the tables of
-// expressions, kernel/sql reads statements, and kernel/schema checks arguments against a JSON
-// Schema.
+// Four packages beside this one know nothing of calls: kernel/regex matches the tables of
+// expressions, kernel/sql reads statements, kernel/prose reads sentences, and kernel/schema
+// checks arguments against a JSON Schema.
 //
 // # Reading
 //
@@ -116,15 +115,14 @@
 // # Intention
 //
 // Instructions and data reach a model on one channel. So each text that was read is cut into
-// sentences, and those that tell a reader to do something are found (sentence.go,
-// sentence_words.go, sentence_action.go, sentence_folding.go, sentence_disguise.go). A call is
+// sentences, and those that tell a reader to do something are found (package prose). A call is
 // compared with them and with the request: what an instruction tells to do and the user does
 // not ask for is an injected action. How likely a call is one is a logistic regression on
 // features of the call, the request and the texts (intention.go, intention_deed.go,
 // intention_passage.go, intention_evidence.go, intention_feature.go, intention_source.go,
 // intention_swap.go). Who gives what the call adds to the request is told by the finder of the
 // additions and the voices of sentences (intention_addition.go, intention_voice.go,
-// intention_wording.go, sentence_date.go, sentence_figure.go). The weights are fitted to data
+// intention_wording.go). The weights are fitted to data
 // (intention_weights.go). Payments are compared with the amounts that were named
 // (intention_amount.go). docs/tools.md has the measured figures.
 //

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -145,15 +146,15 @@ func verbOf(w string) kernel.ToolEffect {
 	if e := verbs[w]; e != "" {
 		return e
 	}
-	if englishActs[w] != 0 || nouns[w] != "" || len(w) < 3 {
+	if prose.EnglishAct(w) != 0 || nouns[w] != "" || len(w) < 3 {
 		return ""
 	}
-	switch a := actOf(w); {
+	switch a := prose.ActOf(w); {
 	case a == 0:
 		return ""
-	case a&(actSend|actPublish|actPay|actBuy|actUpload) != 0:
+	case a&(prose.Send|prose.Publish|prose.Pay|prose.Buy|prose.Upload) != 0:
 		return kernel.ToolSends
-	case a&^actRead != 0:
+	case a&^prose.Read != 0:
 		return kernel.ToolWrites
 	}
 	return kernel.ToolReads

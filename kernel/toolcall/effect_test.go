@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
@@ -107,5 +108,15 @@ func TestScores(t *testing.T) {
 	}
 	if s := toolcall.Invariant("operator_rule").Scores(); s != (kernel.Scores{}) {
 		t.Errorf("a rule is no evidence: %+v", s)
+	}
+}
+
+// What names an act in a tool's name tells somebody to act in a sentence.
+func TestVerbsOfToolsInstruct(t *testing.T) {
+	for _, verb := range toolcall.Verbs() {
+		sentences := new(prose.Reader).Sentences("You must " + verb + " it.")
+		if len(sentences) != 1 || !sentences[0].Instructs {
+			t.Errorf("%q is no verb in a sentence", verb)
+		}
 	}
 }

@@ -25,7 +25,7 @@ var Invariants = precedence
 
 // Work decides a call and tells what it took, in the budget's units.
 func Work(c Call) (Decision, int) {
-	b := &budget{ctx: context.Background()}
+	b := newBudget(context.Background())
 	d, err := decide(c, b)
 	if err != nil {
 		panic(err) // only a context that ends gives one
@@ -39,7 +39,7 @@ var EffectOf = effectOf
 // Suspicion decides a call and tells how far it follows an instruction rather than the
 // user, and whether any instruction was read.
 func Suspicion(c Call) (d Decision, e float64, instructed bool) {
-	b := &budget{ctx: context.Background()}
+	b := newBudget(context.Background())
 	leaves, err := readArguments(c.Arguments, b)
 	if err != nil {
 		return refusal(MalformedArguments), 0, false
@@ -64,23 +64,17 @@ func InjectedFrom(reads bool) float64 {
 	return changesFrom
 }
 
+// Verbs are the words that name an act in a tool's name.
+func Verbs() []string { return slices.Sorted(maps.Keys(verbs)) }
+
 // NameWords splits a tool's name.
 var NameWords = nameWords
 
 // Instructions returns how many passages of a text tell a reader to do something, and
 // whether one of them speaks as no honest document does.
 func Instructions(text string) (n int, hostile bool) {
-	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, nil, &budget{ctx: context.Background()}, nil)
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: text}}}, nil, newBudget(context.Background()), nil)
 	return len(r.instructions()), r.hostile()
-}
-
-// Sentences cuts a text.
-func Sentences(text string) (out []string) {
-	b := &budget{ctx: context.Background()}
-	for _, s := range b.sentences(text) {
-		out = append(out, s.text)
-	}
-	return out
 }
 
 // Winnow returns the fingerprints of a text, and the length from which on a piece that two
@@ -88,12 +82,6 @@ func Sentences(text string) (out []string) {
 func Winnow(text string) (prints []uint64, shared int) {
 	return winnow(text), winnowPiece + winnowWindow - 1
 }
-
-// Stem and FoldText make forms of a word equal.
-var (
-	Stem     = stem
-	FoldText = foldText
-)
 
 // Screens are the patterns behind a screen, and whether each matches a text as the screen
 // tells.
@@ -110,7 +98,7 @@ func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
 // Features measures a call as the interceptor does; other says that another invariant than
 // InjectedAction blocks it.
 func Features(c Call) (x []float64, reads, other bool) {
-	b := &budget{ctx: context.Background()}
+	b := newBudget(context.Background())
 	leaves, err := readArguments(c.Arguments, b)
 	if err != nil {
 		return nil, false, true
@@ -136,7 +124,7 @@ func Features(c Call) (x []float64, reads, other bool) {
 
 // FeatureNames in the order of Features.
 var FeatureNames = func() (names []string) {
-	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, nil, &budget{ctx: context.Background()}, nil)
+	r := newReading(Call{Name: "t", Context: []Observation{{Text: "a"}}}, nil, newBudget(context.Background()), nil)
 	for _, f := range r.features(0) {
 		names = append(names, f.name)
 	}
@@ -145,7 +133,7 @@ var FeatureNames = func() (names []string) {
 
 // Asked reports whether the request asks for the act of a call.
 func Asked(c Call) bool {
-	b := &budget{ctx: context.Background()}
+	b := newBudget(context.Background())
 	leaves, err := readArguments(c.Arguments, b)
 	if err != nil {
 		return false
@@ -157,47 +145,6 @@ func Asked(c Call) bool {
 
 // WindowsCommands cuts a text into commands.
 var WindowsCommands = windowsCommands
-
-// Known is what one look tells of a word, and what the tables say that it was made of.
-func Known(text string) (looked, tabled string) {
-	l := lookUp(text)
-	var traits trait
-	for t, list := range traitWords {
-		if listed(list, text) {
-			traits |= t
-		}
-	}
-	if verbs[text] != "" {
-		traits |= telling
-	}
-	if irregular[text] != "" {
-		traits |= irregulars
-	}
-	if beginsElsewhere(text) {
-		traits |= strange
-	}
-	var of uint16
-	for i, c := range cues {
-		if listed(c.words, text) {
-			of |= 1 << i
-		}
-	}
-	return fmt.Sprint(l.stem, l.english, l.foreign, l.speaks, l.cues, l.traits),
-		fmt.Sprint(stem(text), englishActs[text], foreignActs[text], actsOfStem[stem(text)], of, traits)
-}
-
-// Lexicon returns the words of which one look tells something.
-func Lexicon() []string { return slices.Sorted(maps.Keys(lexicon)) }
-
-func listed(list, word string) bool { return strings.Contains(" "+list+" ", " "+word+" ") }
-
-// Foldings write a text character by character, and as a whole.
-func Foldings(text string) (written, whole [3]string) {
-	for i, f := range []*folding{folded, formed, visible} {
-		written[i], whole[i] = f.write(text), f.whole(text)
-	}
-	return written, whole
-}
 
 // PlainCommand returns the words of a text that is not given to the parser, and what the
 // parser makes of it: nil unless it is one command of words without anything to expand.
@@ -234,7 +181,7 @@ func Spliced(text string, vars map[string]string) (n int, wrong []string) {
 	if err != nil {
 		return 0, nil
 	}
-	r := newReading(Call{Name: "t"}, nil, &budget{ctx: context.Background()}, nil)
+	r := newReading(Call{Name: "t"}, nil, newBudget(context.Background()), nil)
 	s := &shell{reading: r, learned: &learned{vars: vars}, words: make(map[*syntax.CallExpr]*expansion)}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		w, is := node.(*syntax.Word)
@@ -256,38 +203,6 @@ func Spliced(text string, vars map[string]string) (n int, wrong []string) {
 		return true
 	})
 	return n, wrong
-}
-
-// Turned returns what a line says in ROT13 or backwards, and what it says if each way is
-// tried.
-func Turned(line string) (told, tried []string) {
-	for _, way := range turned(line) {
-		told = append(told, way(line))
-	}
-	plain := func(line string) (n int) {
-		for w := range strings.FieldsSeq(line) {
-			if len(w) < maxEveryday && listed(everyday, strings.ToLower(strings.Trim(w, ".,;:!?"))) {
-				n++
-			}
-		}
-		return n
-	}
-	for _, p := range []string{rot13(line), reversed(line)} {
-		if plain(line) < 2 && plain(p) > 2 {
-			tried = append(tried, p)
-		}
-	}
-	return told, tried
-}
-
-// CodedIn returns the runs of a text that may be base64, and finds them run by run.
-func CodedIn(text string) (found, runs []string) {
-	for run := range strings.FieldsFuncSeq(text, func(c rune) bool { return c >= 0x80 || !coded(byte(c)) }) {
-		if len(run) >= minCoded && len(runs) < maxCoded {
-			runs = append(runs, run)
-		}
-	}
-	return codedIn(text), runs
 }
 
 // PlainAddress returns the host, the path and the query of an address that is not given to
@@ -324,17 +239,6 @@ func WinnowByWindow(text string) (out []uint64) {
 	}
 	return out
 }
-
-// DatesIn writes the dates of a text as year-month-day.
-func DatesIn(text string) (out []string) {
-	for _, d := range datesIn(text) {
-		out = append(out, fmt.Sprintf("%d-%d-%d", d.year, d.month, d.of))
-	}
-	return out
-}
-
-// FiguresIn are the numbers of a text.
-var FiguresIn = figuresIn
 
 // What fits and tests the resemblance needs of it.
 const ResemblanceBuckets = resemblanceBuckets

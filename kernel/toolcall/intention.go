@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -25,7 +26,7 @@ func (r *reading) compare(c Call, leaves []leaf) {
 		r.readArguments(leaves)
 		r.user = r.supportFor(r.deed)
 		r.user.nothing = r.unsupported()
-		r.numbers = slices.Concat(r.figures, figuresIn(r.arguments[:min(len(r.arguments), maxWording)]))
+		r.numbers = slices.Concat(r.figures, prose.Figures(r.arguments[:min(len(r.arguments), maxWording)]))
 		r.wording = r.readWording()
 		r.added = r.additions(leaves)
 	}
@@ -38,7 +39,7 @@ func (r *reading) readArguments(leaves []leaf) {
 		if len(l.value) > maxWithin {
 			continue
 		}
-		all.WriteString(foldText(l.value) + "\n")
+		all.WriteString(prose.Fold(l.value) + "\n")
 		if len(l.value) < 200 && len(r.texts) < maxMarks {
 			r.texts = append(r.texts, l.value)
 		}
@@ -82,7 +83,7 @@ func (r *reading) strongest() (most float64) {
 			return most
 		}
 		e := r.evidence(d, p, u, near)
-		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(actSend|actPublish|actUpload) != 0 {
+		if d.effect != kernel.ToolReads || p.hostile || p.acts()&(prose.Send|prose.Publish|prose.Upload) != 0 {
 			most = max(most, e)
 		}
 	}
@@ -107,13 +108,13 @@ func (r *reading) mentioned(d deed, u support) bool {
 	}
 	for _, text := range r.seen {
 		for i, s := range text {
-			if !s.mentions(d) && !d.calledIn(text[max(0, i-2):i]) {
+			if !s.Mentions(d.acts, d.verbs) && !d.calledIn(text[max(0, i-2):i]) {
 				continue
 			}
-			p := newPassage([]sentence{s})
+			p := newPassage([]prose.Sentence{s})
 			near := u.near.in(&p)
 			if r.spend(costCompare*len(near)*len(p.folded)/2) && slices.ContainsFunc(near, func(v value) bool {
-				return (v.aims() || v.kind == id && s.hasAny(d.verbs)) && !v.quoted && v.kind != amount && p.named(v)
+				return (v.aims() || v.kind == id && s.HasAny(d.verbs)) && !v.quoted && v.kind != amount && p.named(v)
 			}) {
 				return true
 			}
@@ -123,20 +124,8 @@ func (r *reading) mentioned(d deed, u support) bool {
 }
 
 // calledIn reports whether sentences have the tool's name.
-func (d deed) calledIn(before []sentence) bool {
-	return len(d.name) > 7 && slices.ContainsFunc(before, func(s sentence) bool { return strings.Contains(lettersOnly(s.text), d.name) })
-}
-
-func (s *sentence) hasAny(stems []string) bool { return slices.ContainsFunc(stems, s.has) }
-
-// mentions reports whether a sentence has the act of a deed in any form.
-func (s *sentence) mentions(d deed) bool {
-	for _, w := range s.words {
-		if a := actsOfStem[w.stem]; a&d.acts != 0 || slices.Contains(d.verbs, w.stem) {
-			return true
-		}
-	}
-	return false
+func (d deed) calledIn(before []prose.Sentence) bool {
+	return len(d.name) > 7 && slices.ContainsFunc(before, func(s prose.Sentence) bool { return strings.Contains(lettersOnly(s.Text), d.name) })
 }
 
 // unsupported reports whether the user says nothing at all for the call: neither its act nor
@@ -189,8 +178,8 @@ var delegation = regex.New(`\b(?:follow|do|carry out|incorporate|work in|execute
 // they say the agent can do is no wish.
 func (r *reading) application(d deed) bool {
 	for _, s := range r.rules {
-		p := newPassage([]sentence{s})
-		if s.instructs && s.acts&d.acts != 0 && (p.count(d.nouns) > 0 || slices.ContainsFunc(d.values, p.named)) {
+		p := newPassage([]prose.Sentence{s})
+		if s.Instructs && s.Acts&d.acts != 0 && (p.count(d.nouns) > 0 || slices.ContainsFunc(d.values, p.named)) {
 			return true
 		}
 	}
@@ -200,8 +189,8 @@ func (r *reading) application(d deed) bool {
 // takenOver reports whether anything that was read overrides what was asked, or puts on
 // the role of the system.
 func (r *reading) takenOver() bool {
-	return slices.ContainsFunc(r.seen, func(o []sentence) bool {
-		return slices.ContainsFunc(o, func(s sentence) bool { return s.overrides })
+	return slices.ContainsFunc(r.seen, func(o []prose.Sentence) bool {
+		return slices.ContainsFunc(o, func(s prose.Sentence) bool { return s.Overrides })
 	})
 }
 
@@ -216,7 +205,7 @@ func (r *reading) instructions() []passage {
 	for _, text := range r.seen {
 		for i := 0; i < len(text); {
 			end := i
-			for end < len(text) && text[end].instructs {
+			for end < len(text) && text[end].Instructs {
 				end++
 			}
 			for at := i; at < end; at++ {
@@ -232,12 +221,12 @@ func (r *reading) instructions() []passage {
 
 // hostileAt reports whether a sentence of neighbours that tell something is hostile: if it
 // is itself, or one before it, or a later one of the same line.
-func hostileAt(run []sentence, at int) bool {
-	if slices.ContainsFunc(run[:at+1], func(s sentence) bool { return s.hostile }) {
+func hostileAt(run []prose.Sentence, at int) bool {
+	if slices.ContainsFunc(run[:at+1], func(s prose.Sentence) bool { return s.Hostile }) {
 		return true
 	}
-	for ; at+1 < len(run) && !run[at].last; at++ {
-		if run[at+1].hostile {
+	for ; at+1 < len(run) && !run[at].Last; at++ {
+		if run[at+1].Hostile {
 			return true
 		}
 	}
@@ -249,23 +238,23 @@ func (r *reading) listen(c Call) {
 	if !slices.ContainsFunc(c.Context, func(o Observation) bool { return strings.TrimSpace(o.Text) != "" }) {
 		return
 	}
-	wish := r.sentences(c.Request)
+	wish := r.reader.Sentences(c.Request)
 	for i := range wish {
-		wish[i].lenient(false)
+		wish[i].Lenient(false)
 	}
 	r.wish = newPassage(wish)
 	r.wish.stems = stemsOf(wish)
-	r.wish.foreignScript = foreignScript(r.wish.folded)
-	r.wish.english = slices.ContainsFunc(wish, func(s sentence) bool { return s.english() })
+	r.wish.foreignScript = prose.ForeignScript(r.wish.folded)
+	r.wish.english = slices.ContainsFunc(wish, func(s prose.Sentence) bool { return s.English() })
 	last := strings.TrimSpace(c.Request)
-	r.last = newPassage(r.sentences(last[strings.LastIndexByte(last, '\n')+1:]))
+	r.last = newPassage(r.reader.Sentences(last[strings.LastIndexByte(last, '\n')+1:]))
 	r.wish.delegates = delegation.MatchString(r.wish.folded)
-	r.rules = slices.DeleteFunc(r.sentences(c.System), func(s sentence) bool {
-		return capability.MatchString(s.text)
+	r.rules = slices.DeleteFunc(r.reader.Sentences(c.System), func(s prose.Sentence) bool {
+		return capability.MatchString(s.Text)
 	})
 	for _, o := range c.Context {
-		r.seen = append(r.seen, r.sentences(undisguised(o.Text)))
-		r.seen = append(r.seen, r.decoded(o.Text)...)
+		r.seen = append(r.seen, r.reader.Sentences(prose.Undisguised(o.Text)))
+		r.seen = append(r.seen, r.reader.Decoded(o.Text)...)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // An addition is an argument that the user did not give: what the call adds to the
@@ -15,7 +17,7 @@ type addition struct {
 	stems   []string // of the words that the request has not
 	number  float64
 	numeric bool
-	dates   []day
+	dates   []prose.Day
 	flag    bool // true or false, of which only the name can be said
 }
 
@@ -56,8 +58,8 @@ func (r *reading) additions(leaves []leaf) (out []addition) {
 
 // newAddition reads an argument, and whether it is the user's own.
 func (r *reading) newAddition(l leaf) (a addition, own bool) {
-	a = addition{form: foldText(strings.TrimSpace(l.value)), key: l.key}
-	n := parseNumbers(strings.Trim(l.value, "$€£¥ "))
+	a = addition{form: prose.Fold(strings.TrimSpace(l.value)), key: l.key}
+	n := prose.ParseNumber(strings.Trim(l.value, "$€£¥ "))
 	switch {
 	case l.value == "true" || l.value == "false":
 		a.flag = true
@@ -67,17 +69,17 @@ func (r *reading) newAddition(l leaf) (a addition, own bool) {
 		return a, hasSum(r.wording.figures, n[0])
 	case containsWord(r.wish.folded, a.form):
 		return a, true
-	case len(l.value) < 40 && yearFirst.MatchString(l.value):
-		a.dates = datesIn(l.value)
-		return a, shareDay(a.dates, r.wording.days)
+	case len(l.value) < 40 && prose.HasDate(l.value):
+		a.dates = prose.Dates(l.value)
+		return a, prose.ShareDay(a.dates, r.wording.days)
 	}
 	words := 0
-	for _, w := range r.readWords(l.value) {
-		if len(w.text) < 2 || w.is(followers) || everywhere[w.text] {
+	for _, w := range r.reader.Words(l.value) {
+		if len(w.Text) < 2 || w.Is(prose.Followers) || everywhere[w.Text] {
 			continue
 		}
-		if words++; !r.wording.has(w.stem) {
-			a.stems = append(a.stems, w.stem)
+		if words++; !r.wording.has(w.Stem) {
+			a.stems = append(a.stems, w.Stem)
 		}
 	}
 	exact := strings.ContainsAny(a.form, "0123456789/@")
@@ -104,11 +106,11 @@ func prefixOf(stem string) string { return stem[:min(4, len(stem))] }
 
 // makeUp reports whether words make up most of a name: "anyone with the link" is
 // anyone_with_link.
-func makeUp(words []word, name string) bool {
+func makeUp(words []prose.Word, name string) bool {
 	n := 0
 	var seen []string
 	for _, w := range words {
-		t := strings.TrimSuffix(w.text, "s")
+		t := strings.TrimSuffix(w.Text, "s")
 		if len(t) > 2 && strings.Contains(name, t) && !slices.Contains(seen, t) {
 			seen = append(seen, t)
 			n += len(t)
@@ -145,7 +147,7 @@ func newFinder(all []addition) *finder {
 			f.dates = append(f.dates, n)
 		case a.numeric:
 			f.numbers = append(f.numbers, n)
-		case len(a.stems) == 0 || !isASCII(a.form):
+		case len(a.stems) == 0 || !prose.IsASCII(a.form):
 			f.others = append(f.others, n)
 		}
 		for at, stem := range a.stems {
@@ -158,13 +160,13 @@ func newFinder(all []addition) *finder {
 }
 
 // in returns the additions that a sentence gives, until it is asked again.
-func (f *finder) in(s *sentence) []int {
+func (f *finder) in(s *prose.Sentence) []int {
 	f.given = f.given[:0]
 	clear(f.found)
-	for i := range s.words {
-		w := &s.words[i]
-		for _, of := range f.byPrefix[prefixOf(w.stem)] {
-			if alike(w.stem, of.stem) {
+	for i := range s.Words {
+		w := &s.Words[i]
+		for _, of := range f.byPrefix[prefixOf(w.Stem)] {
+			if alike(w.Stem, of.stem) {
 				f.found[of.addition] |= 1 << of.at
 			}
 		}
@@ -175,12 +177,12 @@ func (f *finder) in(s *sentence) []int {
 		}
 	}
 	for _, n := range f.others {
-		if f.found[n] == 0 && containsWord(s.plain, f.all[n].form) {
+		if f.found[n] == 0 && containsWord(s.Plain, f.all[n].form) {
 			f.given = append(f.given, n)
 		}
 	}
 	for _, n := range f.flags {
-		if makeUp(s.words, f.all[n].key) {
+		if makeUp(s.Words, f.all[n].key) {
 			f.given = append(f.given, n)
 		}
 	}
@@ -190,35 +192,35 @@ func (f *finder) in(s *sentence) []int {
 }
 
 // named reports whether a sentence that has some stems of an addition gives it.
-func (a addition) named(s *sentence, stems int) bool {
+func (a addition) named(s *prose.Sentence, stems int) bool {
 	most := 10*stems >= 6*len(a.stems) && (len(a.stems) > 1 || len(a.stems[0]) > 2)
-	return most || containsWord(s.plain, a.form)
+	return most || containsWord(s.Plain, a.form)
 }
 
 // numbersOf finds the numbers that a sentence gives. One figure may stand anywhere for
 // anything, and needs its name.
-func (f *finder) numbersOf(s *sentence) {
+func (f *finder) numbersOf(s *prose.Sentence) {
 	if len(f.numbers) == 0 {
 		return
 	}
 	for _, n := range f.numbers {
-		if a := f.all[n]; hasAmount(s.figures(), a.number) && (a.number >= 10 || makeUp(s.words, a.key)) {
+		if a := f.all[n]; hasAmount(s.Figures(), a.number) && (a.number >= 10 || makeUp(s.Words, a.key)) {
 			f.given = append(f.given, n)
 		}
 	}
 }
 
 // datesOf finds the dates that a sentence gives.
-func (f *finder) datesOf(s *sentence) {
-	var days []day
+func (f *finder) datesOf(s *prose.Sentence) {
+	var days []prose.Day
 	for _, n := range f.dates {
-		if days == nil && !namesDay(s.text, f.all[n].dates) {
+		if days == nil && !prose.NamesDay(s.Text, f.all[n].dates) {
 			continue
 		}
 		if days == nil {
-			days = datesIn(s.text)
+			days = prose.Dates(s.Text)
 		}
-		if shareDay(f.all[n].dates, days) {
+		if prose.ShareDay(f.all[n].dates, days) {
 			f.given = append(f.given, n)
 		}
 	}

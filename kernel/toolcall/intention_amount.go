@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -14,7 +15,7 @@ import (
 // named none, it may not be above every amount in the conversation. A request that asks
 // for a calculation is not judged.
 func (r *reading) amounts(c Call, leaves []leaf) {
-	if !r.moves() || strings.TrimSpace(c.Request) == "" || calculated.MatchString(foldText(c.Request)) {
+	if !r.moves() || strings.TrimSpace(c.Request) == "" || calculated.MatchString(prose.Fold(c.Request)) {
 		return
 	}
 	named := amountsIn(c.Request)
@@ -32,7 +33,7 @@ func (r *reading) amounts(c Call, leaves []leaf) {
 			continue
 		}
 		amount, err := strconv.ParseFloat(strings.ReplaceAll(strings.Trim(l.value, "$€£¥ "), ",", ""), 64)
-		if err == nil && amount > 0 && outOfBounds(amount, named, numbersIn(c.Request), own) {
+		if err == nil && amount > 0 && outOfBounds(amount, named, prose.Numbers(c.Request), own) {
 			r.breaks(TransferOutOfBounds)
 		}
 	}
@@ -90,70 +91,13 @@ func amountsIn(text string) []float64 {
 	if out := markedIn(text); len(out) > 0 {
 		return out
 	}
-	return numbersIn(text)
+	return prose.Numbers(text)
 }
 
 func markedIn(text string) []float64 {
 	var out []float64
 	for _, m := range marked.FindAllStringSubmatch(text, 64) {
-		out = append(out, parseNumbers(m[1]+m[2])...)
+		out = append(out, prose.ParseNumber(m[1]+m[2])...)
 	}
 	return out
 }
-
-// numbersIn returns the numbers of a text, at most a thousand.
-func numbersIn(text string) []float64 {
-	var out []float64
-	for i, n := 0, 0; i < len(text) && n < 1000; i++ {
-		if !isDigit(text[i]) {
-			continue
-		}
-		n++
-		end := numberEnd(text, i)
-		if before, after := around(text, i-1), around(text, end); !joins(before) && !joins(after) && (text[i] != '0' || end-i == 1 || text[i+1] == '.') {
-			out = append(out, parseNumbers(text[i:end])...)
-		}
-		i = end - 1
-	}
-	return out
-}
-
-// numberEnd returns where the number ends that begins at i: digits, and commas and points
-// between them.
-func numberEnd(text string, i int) int {
-	for i < len(text) && (isDigit(text[i]) || i+1 < len(text) && (text[i] == ',' || text[i] == '.') && isDigit(text[i+1])) {
-		i++
-	}
-	return i
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func around(text string, i int) byte {
-	if i < 0 || i >= len(text) {
-		return ' '
-	}
-	return text[i]
-}
-
-// joins reports whether a byte makes a number part of something else.
-func joins(c byte) bool {
-	return alphanumeric(c) || c == '-' || c == '/' || c == ':' || c == '_' || c == '#'
-}
-
-// parseNumbers returns what a number may mean: 3.200 is more than three in English, and three
-// thousand and two hundred in German.
-func parseNumbers(digits string) (out []float64) {
-	if n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(digits, ",."), ",", ""), 64); err == nil {
-		out = append(out, n)
-	}
-	if pointed.MatchString(digits) {
-		if n, err := strconv.ParseFloat(strings.ReplaceAll(strings.ReplaceAll(digits, ".", ""), ",", "."), 64); err == nil {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// pointed is a number as most of Europe writes it.
-var pointed = regex.New(`^(?:\d{1,3}(?:\.\d{3})+(?:,\d{1,2})?|\d+,\d{1,2})$`)

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // A deed is what a call does, in words that texts can be compared with.
 type deed struct {
 	effect kernel.ToolEffect
-	acts   action
+	acts   prose.Act
 	verbs  []string // stems of the verbs of the tool's name
 	nouns  []string // stems of its other words
 	name   string   // letters only
@@ -122,7 +123,7 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 		d.name = lettersOnly(c.Name)
 	}
 	if r.moves() {
-		defer func() { d.acts |= actPay }()
+		defer func() { d.acts |= prose.Pay }()
 	}
 	for _, l := range leaves {
 		if l.text && (l.key == "action" || l.key == "operation" || l.key == "op") && len(l.value) < maxKey {
@@ -130,7 +131,7 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 		}
 	}
 	if effect != kernel.ToolReads {
-		defer func() { d.acts &^= actRead }()
+		defer func() { d.acts &^= prose.Read }()
 	}
 	if r.tool.shell || r.tool.code || r.tool.sql { // what it runs tells, and not its name
 		words = nil
@@ -138,27 +139,27 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 	for i, w := range words {
 		switch {
 		case verbOf(w) != "" && (d.acts == 0 || vague[w]) || len(words) == 1:
-			d.acts |= actOf(w)
-			d.verbs = append(d.verbs, stem(w))
+			d.acts |= prose.ActOf(w)
+			d.verbs = append(d.verbs, prose.Stem(w))
 		case d.acts == 0 && nouns[w] != "" && firstVerb(words[i:]) == "":
-			d.acts |= englishActs[w]
-			d.nouns = append(d.nouns, stem(w))
+			d.acts |= prose.EnglishAct(w)
+			d.nouns = append(d.nouns, prose.Stem(w))
 		case !generic[w] && len(w) > 1:
 			if len(d.verbs) > 0 && vague[words[slices.IndexFunc(words, func(w string) bool { return verbOf(w) != "" })]] {
-				d.acts |= englishActs[w] | objectActs[w]
+				d.acts |= prose.EnglishAct(w) | objectActs[w]
 			}
-			d.nouns = append(d.nouns, stem(w))
+			d.nouns = append(d.nouns, prose.Stem(w))
 		}
 	}
 	for _, l := range leaves {
 		if l.text && len(l.value) < maxKey && (l.key == "side" || l.key == "type" || l.key == "operation" || l.key == "status" || l.key == "state") {
 			for _, w := range nameWords(l.value) {
-				d.acts |= englishActs[w]
+				d.acts |= prose.EnglishAct(w)
 			}
 		}
 	}
 	if len(d.verbs) == 0 && d.acts == 0 && len(words) > 1 && !generic[words[0]] { // waive_fees
-		d.verbs = append(d.verbs, stem(words[0]))
+		d.verbs = append(d.verbs, prose.Stem(words[0]))
 	}
 	for _, l := range leaves {
 		d.argument(r, l)
@@ -170,10 +171,10 @@ func (r *reading) readDeed(c Call, effect kernel.ToolEffect, leaves []leaf) (d d
 }
 
 // usualActs are those of tools whose names tell none, such as http_request.
-var usualActs = map[kernel.ToolEffect]action{kernel.ToolReads: actRead, kernel.ToolSends: actSend | actUpload}
+var usualActs = map[kernel.ToolEffect]prose.Act{kernel.ToolReads: prose.Read, kernel.ToolSends: prose.Send | prose.Upload}
 
 // objectActs are what is done when a thing is made: create_appointment plans.
-var objectActs = map[string]action{"appointment": actPlan, "appointments": actPlan, "booking": actPlan, "reservation": actPlan, "meeting": actPlan, "event": actPlan, "reminder": actPlan, "payment": actPay, "transaction": actPay, "refund": actPay, "post": actPublish | actSend, "tweet": actPublish | actSend, "message": actSend, "comment": actSend, "invitation": actSend | actPlan, "purchase": actBuy, "subscription": actBuy | actJoin, "permission": actGrant, "permissions": actGrant, "access": actGrant, "sharing": actGrant, "role": actGrant, "prescription": actSign, "shipment": actDispatch | actSend, "dispatch": actDispatch, "request": actDispatch}
+var objectActs = map[string]prose.Act{"appointment": prose.Plan, "appointments": prose.Plan, "booking": prose.Plan, "reservation": prose.Plan, "meeting": prose.Plan, "event": prose.Plan, "reminder": prose.Plan, "payment": prose.Pay, "transaction": prose.Pay, "refund": prose.Pay, "post": prose.Publish | prose.Send, "tweet": prose.Publish | prose.Send, "message": prose.Send, "comment": prose.Send, "invitation": prose.Send | prose.Plan, "purchase": prose.Buy, "subscription": prose.Buy | prose.Join, "permission": prose.Grant, "permissions": prose.Grant, "access": prose.Grant, "sharing": prose.Grant, "role": prose.Grant, "prescription": prose.Sign, "shipment": prose.Dispatch | prose.Send, "dispatch": prose.Dispatch, "request": prose.Dispatch}
 
 // vague verbs leave it to the words after them what is done: create_payment pays.
 var vague = words("create add make do manage perform submit update set execute run request process handle operate control apply place call put start give")
@@ -190,19 +191,19 @@ func (d *deed) argument(r *reading, l leaf) {
 	}
 	if as == roleShell || as == roleQuery {
 		for _, m := range codes.FindAllString(l.value[:min(len(l.value), maxWithin)], 8) {
-			d.values = append(d.values, value{form: foldText(m), kind: id})
+			d.values = append(d.values, value{form: prose.Fold(m), kind: id})
 		}
 	}
 	if len(l.value) > 24 && strings.ContainsAny(l.value, " \n\"'") {
 		d.within(l.value, as == roleProse)
 	}
-	v := value{form: foldText(strings.TrimSpace(l.value)), key: stem(l.key), kind: kindOf(l.key, l.value, as)}
+	v := value{form: prose.Fold(strings.TrimSpace(l.value)), key: prose.Stem(l.key), kind: kindOf(l.key, l.value, as)}
 	if len(l.value) > 400 {
 		return
 	}
-	for _, w := range r.readWords(l.value) {
-		if len(w.text) > 2 && l.key != "currency" && !w.is(followers) && !everywhere[w.text] {
-			v.stems = append(v.stems, w.stem)
+	for _, w := range r.reader.Words(l.value) {
+		if len(w.Text) > 2 && l.key != "currency" && !w.Is(prose.Followers) && !everywhere[w.Text] {
+			v.stems = append(v.stems, w.Stem)
 		}
 	}
 	d.values = append(d.values, v)
@@ -216,7 +217,7 @@ func (d *deed) within(text string, quoted bool) {
 	text = text[:min(len(text), maxWithin)]
 	for k, pattern := range map[kind]*regex.Expression{mailbox: mailboxes, account: accounts, address: links} {
 		for _, m := range pattern.FindAllString(text, 8) {
-			d.values = append(d.values, value{form: foldText(strings.TrimRight(m, ".,;:!?)")), kind: k, quoted: quoted})
+			d.values = append(d.values, value{form: prose.Fold(strings.TrimRight(m, ".,;:!?)")), kind: k, quoted: quoted})
 		}
 	}
 	slices.SortFunc(d.values, func(a, b value) int { return strings.Compare(a.form, b.form) })
@@ -235,12 +236,12 @@ func (d *deed) command(text string) {
 	for _, part := range between.Regexp().Split(text, 8) {
 		f := strings.Fields(part)
 		for _, w := range f[:min(len(f), 2)] {
-			d.acts |= englishActs[strings.ToLower(w)] | commandActs[strings.ToLower(w)]
+			d.acts |= prose.EnglishAct(strings.ToLower(w)) | commandActs[strings.ToLower(w)]
 		}
 	}
 }
 
-var commandActs = map[string]action{"rm": actDelete, "del": actDelete, "unlink": actDelete, "shred": actDelete, "select": actRead, "drop": actDelete, "insert": actCreate, "alter": actUpdate, "curl": actSend | actRead | actUpload, "wget": actRead, "scp": actSend | actUpload, "rsync": actSend | actMove, "mv": actMove, "cp": actMove, "cat": actRead, "ls": actRead, "mail": actSend, "npm": actRun, "pip": actRun, "apt": actRun, "apt-get": actRun, "chmod": actGrant | actUpdate, "tee": actCreate, "kill": actStop, "commit": actSign, "git": 0, "install": actRun, "sh": actRun, "bash": actRun, "python": actRun, "make": actRun}
+var commandActs = map[string]prose.Act{"rm": prose.Delete, "del": prose.Delete, "unlink": prose.Delete, "shred": prose.Delete, "select": prose.Read, "drop": prose.Delete, "insert": prose.Create, "alter": prose.Update, "curl": prose.Send | prose.Read | prose.Upload, "wget": prose.Read, "scp": prose.Send | prose.Upload, "rsync": prose.Send | prose.Move, "mv": prose.Move, "cp": prose.Move, "cat": prose.Read, "ls": prose.Read, "mail": prose.Send, "npm": prose.Run, "pip": prose.Run, "apt": prose.Run, "apt-get": prose.Run, "chmod": prose.Grant | prose.Update, "tee": prose.Create, "kill": prose.Stop, "commit": prose.Sign, "git": 0, "install": prose.Run, "sh": prose.Run, "bash": prose.Run, "python": prose.Run, "make": prose.Run}
 
 func lettersOnly(s string) string {
 	return strings.Map(func(c rune) rune {
@@ -282,4 +283,13 @@ func beginsWith(text, letters string) bool {
 		}
 	}
 	return n == len(letters)
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
 }

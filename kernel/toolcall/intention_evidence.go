@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // The weights of what speaks for one instruction being behind a call, and against it. They
@@ -32,10 +33,10 @@ const (
 var common = func() map[string]bool {
 	out := make(map[string]bool)
 	for w := range vague {
-		out[stem(w)] = true
+		out[prose.Stem(w)] = true
 	}
 	for w := range strings.FieldsSeq("send write post open edit save show read check use change add list share") {
-		out[stem(w)] = true
+		out[prose.Stem(w)] = true
 	}
 	return out
 }()
@@ -58,7 +59,7 @@ func (r *reading) supportFor(d deed) support {
 		near[i] = true
 	}
 	for _, rule := range r.rules {
-		p := newPassage([]sentence{rule})
+		p := newPassage([]prose.Sentence{rule})
 		for _, i := range d.near.at(&p) {
 			near[i] = true
 		}
@@ -87,8 +88,8 @@ func (r *reading) supportFor(d deed) support {
 // nominal reports whether a passage asks for an act by its noun: "give it a like".
 func (p passage) nominal(verbs []string) bool {
 	for _, s := range p.sentences {
-		for i, w := range s.words {
-			if i > 0 && slices.Contains(verbs, w.stem) && (s.words[i-1].text == "a" || s.words[i-1].text == "an" || i > 1 && (s.words[i-2].text == "a" || s.words[i-2].text == "an")) {
+		for i, w := range s.Words {
+			if i > 0 && slices.Contains(verbs, w.Stem) && (s.Words[i-1].Text == "a" || s.Words[i-1].Text == "an" || i > 1 && (s.Words[i-2].Text == "a" || s.Words[i-2].Text == "an")) {
 				return true
 			}
 		}
@@ -98,7 +99,7 @@ func (p passage) nominal(verbs []string) bool {
 
 // stated reports whether the application names a value.
 func (r *reading) stated(v value) bool {
-	return slices.ContainsFunc(r.rules, func(s sentence) bool { return containsWord(foldText(s.text), v.form) })
+	return slices.ContainsFunc(r.rules, func(s prose.Sentence) bool { return containsWord(prose.Fold(s.Text), v.form) })
 }
 
 func (v value) telling() bool { return v.kind != plain && v.kind != quantity && v.kind != level }
@@ -176,14 +177,14 @@ func (r *reading) evidence(d deed, p passage, u support, near []value) float64 {
 	if p.hostile {
 		e += weighHostile
 	}
-	if reads && (p.steals() || literally && p.acts()&(actSend|actPublish|actUpload) != 0) {
+	if reads && (p.steals() || literally && p.acts()&(prose.Send|prose.Publish|prose.Upload) != 0) {
 		e += weighTheft
 	}
 	strange := act && p.strange(r.wish) && (!u.act || reads)
 	if strange {
 		e += weighLanguage
 	}
-	if reads && !act && literally && p.acts()&(actSend|actPublish|actUpload) != 0 { // what is sent is read first
+	if reads && !act && literally && p.acts()&(prose.Send|prose.Publish|prose.Upload) != 0 { // what is sent is read first
 		act = true
 		e += weighSameAct
 	}
@@ -209,13 +210,13 @@ const fewWords = 12
 
 // asks reports whether a passage asks for anything.
 func (p passage) asks() bool {
-	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.instructs || strings.ContainsAny(s.text, "?？") })
+	return slices.ContainsFunc(p.sentences, func(s prose.Sentence) bool { return s.Instructs || strings.ContainsAny(s.Text, "?？") })
 }
 
 // says counts the words of a passage.
 func (p passage) says() (n int) {
 	for _, s := range p.sentences {
-		n += len(s.words)
+		n += len(s.Words)
 	}
 	return n
 }
@@ -227,12 +228,12 @@ func (p passage) strange(wish passage) bool {
 }
 
 func (p passage) foreign() bool {
-	return slices.ContainsFunc(p.sentences, func(s sentence) bool { return s.foreign })
+	return slices.ContainsFunc(p.sentences, func(s prose.Sentence) bool { return s.Foreign })
 }
 
 // steals reports whether a passage tells to read and then to send.
 func (p passage) steals() bool {
-	return p.acts()&actRead != 0 && p.acts()&(actSend|actPublish|actUpload) != 0
+	return p.acts()&prose.Read != 0 && p.acts()&(prose.Send|prose.Publish|prose.Upload) != 0
 }
 
 // excuse weighs what speaks for the user being behind a call. That everybody reads says
@@ -249,7 +250,7 @@ func (r *reading) excuse(u support, p passage, things int, told, reads, other bo
 	case told:
 		return e
 	case other && p.hostile && !reads:
-		if u.strong > 0 && things == 0 && (u.things > 0 || len(r.deed.nouns) == 0 && r.deed.acts&^actRun == 0) {
+		if u.strong > 0 && things == 0 && (u.things > 0 || len(r.deed.nouns) == 0 && r.deed.acts&^prose.Run == 0) {
 			e += userValue
 		}
 		return e

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -53,7 +54,7 @@ func (r *reading) likelihood(features []feature) float64 {
 func (r *reading) features(evidence float64) []feature {
 	d, u, s := r.deed, r.user, r.source()
 	speaks := s.instructs || s.assistant || s.program || s.switches
-	assistant := r.anySentence(func(s *sentence) bool { return s.speaksOf(assistants, assistantsElsewhere) })
+	assistant := r.anySentence(func(s *prose.Sentence) bool { return s.OfAssistants() })
 	points := pointing.MatchString(r.wish.folded) || r.delegates()
 	told := r.foreignValues()
 	marks := marksIn(r.wish.folded)
@@ -79,7 +80,7 @@ func (r *reading) features(evidence float64) []feature {
 		{"share of values asked", share(u.strong+u.words, len(d.values))},
 		{"last turn has a value", truth(slices.ContainsFunc(d.near.in(&r.last), func(v value) bool { return len(v.form) > 2 && r.last.named(v) }))},
 		{"request asks nothing", truth(r.wish.acts() == 0 && !r.wish.asks())},
-		{"request only reads", truth(r.wish.acts() == actRead)},
+		{"request only reads", truth(r.wish.acts() == prose.Read)},
 		{"request points to a text", truth(points)},
 		{"points, unasked", truth(points && !u.act)},
 		{"asked without marks", truth(u.act && len(marks) == 0)},
@@ -93,7 +94,7 @@ func (r *reading) features(evidence float64) []feature {
 		{"dropped, speaks", truth(dropped > 0 && speaks)},
 		{"swapped", float64(min(3, swapped))},
 		{"swapped, speaks", truth(swapped > 0 && speaks)},
-		{"number from texts", truth(len(figures) > 0 && r.anySentence(func(s *sentence) bool { return s.hasFigure(figures) }))},
+		{"number from texts", truth(len(figures) > 0 && r.anySentence(func(s *prose.Sentence) bool { return hasFigure(s, figures) }))},
 		{"all asked", truth(u.act && !told.any() && told.nobody == 0)},
 
 		// Who gives the arguments that the request does not give.
@@ -172,7 +173,7 @@ func share(part, whole int) float64 {
 	return min(1, float64(part)/float64(max(1, whole)))
 }
 
-func (r *reading) anySentence(is func(*sentence) bool) bool {
+func (r *reading) anySentence(is func(*prose.Sentence) bool) bool {
 	for _, text := range r.seen {
 		for i := range text {
 			if is(&text[i]) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // A mention tells which of many values a passage may name or resemble, so that a call with
@@ -19,7 +21,7 @@ type mention struct {
 	figures map[int64][]int  // amounts and quantities by their hundredths
 	always  []int            // values that have no word to be known by
 
-	wordSigns, stemSigns stemSigns // of the words and the stems
+	wordSigns, stemSigns prose.StemSigns // of the words and the stems
 }
 
 // newMention finds at most akin values by one stem.
@@ -54,7 +56,7 @@ func newMention(values []value, akin int) *mention {
 func (m *mention) addStem(i int, stem string, akin int) {
 	if of := m.stems[stem]; len(of) < akin {
 		m.stems[stem] = append(of, i)
-		m.stemSigns |= signOf(stem)
+		m.stemSigns |= prose.SignOf(stem)
 	}
 }
 
@@ -86,7 +88,7 @@ const (
 func (m *mention) add(i int, v value, word string) {
 	number, form := v.number(), ""
 	if v.kind == account {
-		form = destinationForm(v.form)
+		form = prose.DestinationForm(v.form)
 	}
 	switch {
 	case len(number) > 0:
@@ -95,7 +97,7 @@ func (m *mention) add(i int, v value, word string) {
 		m.grams[form[len(form)-grams:]] = append(m.grams[form[len(form)-grams:]], i)
 	case word != "" && v.kind != account:
 		m.words[word] = append(m.words[word], i)
-		m.wordSigns |= signOf(word)
+		m.wordSigns |= prose.SignOf(word)
 	default:
 		m.always = append(m.always, i)
 	}
@@ -119,7 +121,7 @@ func (v value) number() []float64 {
 	if v.kind != amount && v.kind != quantity {
 		return nil
 	}
-	return parseNumbers(strings.Trim(v.form, "$€£¥ "))
+	return prose.ParseNumber(strings.Trim(v.form, "$€£¥ "))
 }
 
 // rarest returns the word of a text that the fewest values have, or "".
@@ -150,18 +152,18 @@ func (m *mention) at(p *passage) []int {
 	found := slices.Clone(m.always)
 	if len(m.words) > 0 {
 		for w := range plainWords(p.folded) {
-			if m.wordSigns&signOf(w) != 0 {
+			if m.wordSigns&prose.SignOf(w) != 0 {
 				found = append(found, m.words[w]...)
 			}
 		}
 	}
 	for i := range p.sentences {
-		if s := &p.sentences[i]; s.signs&m.stemSigns != 0 {
+		if s := &p.sentences[i]; s.Signs&m.stemSigns != 0 {
 			found = m.akin(found, s)
 		}
 	}
 	if len(m.figures) > 0 {
-		for _, n := range numbersIn(p.folded) {
+		for _, n := range prose.Numbers(p.folded) {
 			for _, f := range []float64{n, 1000 * n} {
 				for near := hundredths(f) - 2; near <= hundredths(f)+2; near++ {
 					found = append(found, m.figures[near]...)
@@ -180,9 +182,9 @@ func (m *mention) at(p *passage) []int {
 }
 
 // akin adds the values that a sentence may resemble.
-func (m *mention) akin(found []int, s *sentence) []int {
-	for i := range s.words {
-		if stem := s.words[i].stem; m.stemSigns&signOf(stem) != 0 {
+func (m *mention) akin(found []int, s *prose.Sentence) []int {
+	for i := range s.Words {
+		if stem := s.Words[i].Stem; m.stemSigns&prose.SignOf(stem) != 0 {
 			found = append(found, m.stems[stem]...)
 		}
 	}

@@ -3,11 +3,13 @@ package toolcall
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // A passage is one or several sentences that are read together.
 type passage struct {
-	sentences []sentence
+	sentences []prose.Sentence
 	folded    string
 	form      string          // by destinationForm, once it is asked for
 	stems     map[string]bool // of all words, of the user's wish only
@@ -17,38 +19,38 @@ type passage struct {
 	english, foreignScript bool // of the user's wish only
 }
 
-func newPassage(all []sentence) passage {
+func newPassage(all []prose.Sentence) passage {
 	p := passage{sentences: all}
 	var text strings.Builder
 	for _, s := range all {
-		text.WriteString(s.text)
-		p.hostile = p.hostile || s.hostile
+		text.WriteString(s.Text)
+		p.hostile = p.hostile || s.Hostile
 	}
-	p.folded = foldText(text.String())
+	p.folded = prose.Fold(text.String())
 	return p
 }
 
 // destination is the text of a passage as accounts are compared.
 func (p *passage) destination() string {
 	if p.form == "" {
-		p.form = destinationForm(p.folded)
+		p.form = prose.DestinationForm(p.folded)
 	}
 	return p.form
 }
 
-func stemsOf(all []sentence) map[string]bool {
+func stemsOf(all []prose.Sentence) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range all {
-		for _, w := range s.words {
-			out[w.stem] = true
+		for _, w := range s.Words {
+			out[w.Stem] = true
 		}
 	}
 	return out
 }
 
-func (p passage) acts() (a action) {
+func (p passage) acts() (a prose.Act) {
 	for _, s := range p.sentences {
-		a |= s.acts
+		a |= s.Acts
 	}
 	return a
 }
@@ -58,7 +60,7 @@ func (p passage) has(stem string) bool {
 		return p.stems[stem]
 	}
 	for i := range p.sentences {
-		if p.sentences[i].has(stem) {
+		if p.sentences[i].Has(stem) {
 			return true
 		}
 	}
@@ -87,7 +89,7 @@ var sameThing = func() map[string][]string {
 		for _, w := range words {
 			for _, other := range words {
 				if w != other {
-					out[stem(w)] = append(out[stem(w)], stem(other))
+					out[prose.Stem(w)] = append(out[prose.Stem(w)], prose.Stem(other))
 				}
 			}
 		}
@@ -100,10 +102,10 @@ var sameThing = func() map[string][]string {
 func (p passage) named(v value) bool {
 	switch v.kind {
 	case amount, quantity:
-		n := parseNumbers(strings.Trim(v.form, "$€£¥ "))
-		return len(n) == 1 && slices.ContainsFunc(numbersIn(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
+		n := prose.ParseNumber(strings.Trim(v.form, "$€£¥ "))
+		return len(n) == 1 && slices.ContainsFunc(prose.Numbers(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
 	case account:
-		return strings.Contains(p.destination(), destinationForm(v.form))
+		return strings.Contains(p.destination(), prose.DestinationForm(v.form))
 	case address:
 		if base, _, cut := strings.Cut(v.form, "?"); cut && len(base) > 12 && strings.Contains(p.folded, base) {
 			return true
@@ -139,8 +141,4 @@ func containsWord(text, form string) bool {
 		at = i + 1
 	}
 	return false
-}
-
-func alphanumeric(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

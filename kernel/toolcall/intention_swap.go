@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -29,9 +30,9 @@ func marksIn(text string) (out []string) {
 
 // dropped counts the marks of the request that the call has not.
 func (r *reading) dropped(marks []string) (n int) {
-	form := destinationForm(r.arguments)
+	form := prose.DestinationForm(r.arguments)
 	for _, m := range marks {
-		if !r.calledWith(m) && !strings.Contains(form, destinationForm(m)) {
+		if !r.calledWith(m) && !strings.Contains(form, prose.DestinationForm(m)) {
 			n++
 		}
 	}
@@ -63,7 +64,7 @@ func (r *reading) swapped() (n int) {
 	looks := 0
 	for _, text := range r.texts {
 		for _, t := range shaped(". " + text) {
-			low := foldText(t)
+			low := prose.Fold(t)
 			if !dropped[shape(t)] || strings.Contains(r.wish.folded, low) || looks == maxLooks {
 				continue
 			}
@@ -82,7 +83,7 @@ const maxLooks = 16
 func (r *reading) droppedShapes() map[string]bool {
 	out := make(map[string]bool)
 	for _, t := range shaped(r.asks) {
-		if !r.calledWith(foldText(t)) {
+		if !r.calledWith(prose.Fold(t)) {
 			out[shape(t)] = true
 		}
 	}
@@ -129,43 +130,15 @@ func shape(word string) string {
 	return string(out)
 }
 
-var spelledNumbers = map[string]float64{"one": 1, "a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "couple": 2, "half": 0.5, "dozen": 12, "zwei": 2, "drei": 3, "deux": 2, "trois": 3, "dos": 2, "tres": 3, "due": 2, "tre": 3}
-
-// spelled returns the numbers that stand as words.
-func (s *sentence) spelled() (out []float64) {
-	for _, w := range s.words {
-		if n, is := spelledNumbers[w.text]; is {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
 func (p passage) spelled() (out []float64) {
 	for i := range p.sentences {
-		out = append(out, p.sentences[i].spelled()...)
+		out = append(out, p.sentences[i].Spelled()...)
 	}
 	return out
 }
 
 // figures are the numbers that a passage names, in figures or in words.
-func (p passage) figures() []float64 { return append(figuresIn(p.folded), p.spelled()...) }
-
-// figures are the numbers that a sentence names.
-func (s *sentence) figures() []float64 {
-	if !s.counted {
-		s.numbers, s.counted = append(figuresIn(s.text), s.spelled()...), true
-	}
-	return s.numbers
-}
-
-// hasFigure reports whether a sentence names one of some numbers.
-func (s *sentence) hasFigure(of []float64) bool {
-	if len(of) == 0 {
-		return false
-	}
-	return slices.ContainsFunc(of, func(m float64) bool { return hasAmount(s.figures(), m) })
-}
+func (p passage) figures() []float64 { return append(prose.Figures(p.folded), p.spelled()...) }
 
 // hasAmount reports whether a number is among some, or in cents.
 func hasAmount(all []float64, m float64) bool {
@@ -182,4 +155,12 @@ func (r *reading) foreignFigures() (out []float64) {
 		}
 	}
 	return out
+}
+
+// hasFigure reports whether a sentence names one of some numbers.
+func hasFigure(s *prose.Sentence, of []float64) bool {
+	if len(of) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(of, func(m float64) bool { return hasAmount(s.Figures(), m) })
 }

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"slices"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -18,18 +19,18 @@ const (
 )
 
 // voiceOf tells how a sentence of a text speaks, with what stands before and after it.
-func (r *reading) voiceOf(text []sentence, at int) voice {
+func (r *reading) voiceOf(text []prose.Sentence, at int) voice {
 	s := &text[at]
 	near := text[max(0, at-1):min(at+2, len(text))]
-	assistant := func(s sentence) bool { return s.speaksOf(assistants, assistantsElsewhere) }
+	assistant := func(s prose.Sentence) bool { return s.OfAssistants() }
 	switch {
-	case s.hostile, assistant(*s), s.instructs && slices.ContainsFunc(near, func(s sentence) bool { return s.hostile }):
+	case s.Hostile, assistant(*s), s.Instructs && slices.ContainsFunc(near, func(s prose.Sentence) bool { return s.Hostile }):
 		return addressed
-	case r.switches(s), s.speaksOf(softwares, softwaresElsewhere), slices.ContainsFunc(near, assistant):
+	case r.switches(s), s.OfSoftware(), slices.ContainsFunc(near, assistant):
 		return technical
-	case nextStep.MatchString(s.text), at > 0 && len(text[at-1].words) < 6 && nextStep.MatchString(text[at-1].text):
+	case nextStep.MatchString(s.Text), at > 0 && len(text[at-1].Words) < 6 && nextStep.MatchString(text[at-1].Text):
 		return technical
-	case s.instructs:
+	case s.Instructs:
 		return instructs
 	}
 	return neutral

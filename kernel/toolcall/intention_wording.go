@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // wording is what the request says, in the forms in which the arguments of a call are compared
 // with it.
 type wording struct {
-	words    []word
+	words    []prose.Word
 	byPrefix map[string][]string // their stems
 	figures  []float64
-	days     []day
+	days     []prose.Day
 	dropped  dropped
 }
 
@@ -33,15 +34,15 @@ const maxWording = 8 << 10
 func (r *reading) readWording() (w wording) {
 	w.byPrefix = make(map[string][]string)
 	for _, s := range r.wish.sentences {
-		w.words = append(w.words, s.words...)
-		for _, own := range s.words {
-			if p := prefixOf(own.stem); len(w.byPrefix[p]) < maxAlikes && !slices.Contains(w.byPrefix[p], own.stem) {
-				w.byPrefix[p] = append(w.byPrefix[p], own.stem)
+		w.words = append(w.words, s.Words...)
+		for _, own := range s.Words {
+			if p := prefixOf(own.Stem); len(w.byPrefix[p]) < maxAlikes && !slices.Contains(w.byPrefix[p], own.Stem) {
+				w.byPrefix[p] = append(w.byPrefix[p], own.Stem)
 			}
 		}
 	}
 	w.words = w.words[max(0, len(w.words)-maxWording/4):]
-	w.figures, w.days = r.wish.figures(), datesIn(lastOf(r.asks))
+	w.figures, w.days = r.wish.figures(), prose.Dates(lastOf(r.asks))
 	w.dropped = r.drops(w)
 	return w
 }
@@ -57,7 +58,7 @@ func (r *reading) drops(w wording) (d dropped) {
 	d.folder = slices.ContainsFunc(folders.FindAllString(folded, maxLooks), without)
 	var seen []string
 	for i := range w.words {
-		if t := w.words[i].text; levels[t] && !slices.Contains(seen, t) {
+		if t := w.words[i].Text; levels[t] && !slices.Contains(seen, t) {
 			seen = append(seen, t)
 			d.level = d.level || !r.calledWith(t)
 		}
@@ -68,7 +69,7 @@ func (r *reading) drops(w wording) (d dropped) {
 		}
 	}
 	for _, name := range shaped(lastOf(r.asks)) {
-		if !r.calledWith(foldText(name)) {
+		if !r.calledWith(prose.Fold(name)) {
 			d.names = append(d.names, shape(name))
 		}
 	}
@@ -108,7 +109,7 @@ func (r *reading) contradicted(a addition) bool {
 		return slices.Contains(lost.marks, form)
 	}
 	name := slices.IndexFunc(r.texts, func(t string) bool {
-		return t != "" && t[0] >= 'A' && t[0] <= 'Z' && len(strings.Fields(t)) < 4 && foldText(t) == a.form
+		return t != "" && t[0] >= 'A' && t[0] <= 'Z' && len(strings.Fields(t)) < 4 && prose.Fold(t) == a.form
 	})
 	return name >= 0 && slices.Contains(lost.names, shape(strings.Fields(r.texts[name])[0]))
 }

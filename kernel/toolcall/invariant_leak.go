@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -20,7 +21,7 @@ func (r *reading) leaks(c Call, leaves []leaf) {
 		if !slices.ContainsFunc(leaves, func(l leaf) bool { return r.passesOn(l, secret) }) {
 			continue
 		}
-		if form := foldText(secret); !strings.Contains(foldText(c.Request), form) && !strings.Contains(foldText(c.System), form) {
+		if form := prose.Fold(secret); !strings.Contains(prose.Fold(c.Request), form) && !strings.Contains(prose.Fold(c.System), form) {
 			r.breaks(DataExfiltration)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -34,7 +35,7 @@ func (r *reading) destinations(leaves []leaf) {
 		}
 		for _, d := range destinationsIn(l, r.tool.roleOf(l.key)) {
 			if r.observed(d) && !r.requested(d) {
-				foreign = append(foreign, value{form: foldText(strings.TrimSpace(d)), kind: kindOf("", d, roleDestination)})
+				foreign = append(foreign, value{form: prose.Fold(strings.TrimSpace(d)), kind: kindOf("", d, roleDestination)})
 			}
 		}
 	}
@@ -84,11 +85,11 @@ func (r *reading) others(v value) bool {
 	if v.kind != account {
 		return false
 	}
-	form := destinationForm(v.form)
+	form := prose.DestinationForm(v.form)
 	for _, text := range r.seen {
 		for _, s := range text {
-			for _, m := range accounts.FindAllString(s.text, 8) {
-				if destinationForm(m) != form {
+			for _, m := range accounts.FindAllString(s.Text, 8) {
+				if prose.DestinationForm(m) != form {
 					return true
 				}
 			}
@@ -109,7 +110,7 @@ func (r *reading) provenance(leaves []leaf) kernel.Provenance {
 		if !r.sensitive(l) || !r.spend(costSearch*len(l.value)) {
 			continue
 		}
-		v := value{form: foldText(strings.TrimSpace(l.value))}
+		v := value{form: prose.Fold(strings.TrimSpace(l.value))}
 		p := r.origin(v)
 		if p == kernel.FromUntrusted {
 			v.kind = kindOf(l.key, l.value, r.tool.roleOf(l.key))
@@ -232,9 +233,9 @@ func newIndex(b *budget, texts ...string) *index {
 		if !b.spend(costIndex * len(t)) {
 			break
 		}
-		folded.WriteString(destinationForm(t))
+		folded.WriteString(prose.DestinationForm(t))
 		folded.WriteByte('\n')
-		plain.WriteString(foldText(t))
+		plain.WriteString(prose.Fold(t))
 		plain.WriteByte('\n')
 		if grown := folded.Len() + plain.Len() - read; !b.spend(costIndex * max(0, grown-2*len(t))) { // one character may become eighteen
 			break
@@ -285,7 +286,7 @@ func (x *index) named(d string) bool {
 	if x.empty() || !x.spend(costIndex*len(d)) {
 		return false
 	}
-	form := destinationForm(d)
+	form := prose.DestinationForm(d)
 	if len(form) < 4 || !x.spend(costIndex*max(0, len(form)-len(d))) {
 		return false
 	}
@@ -449,5 +450,5 @@ func pieces(text []byte) []uint64 {
 
 // asksFor reports whether the user's request names a host.
 func (r *reading) asksFor(host string) bool {
-	return host != "" && !r.request.empty() && r.request.contains(destinationForm(host))
+	return host != "" && !r.request.empty() && r.request.contains(prose.DestinationForm(host))
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -89,7 +90,7 @@ func pathForms(name string) []string {
 				next = decoded
 			}
 		}
-		if !isASCII(next) {
+		if !prose.IsASCII(next) {
 			next = wide.Replace(next)
 		}
 		if next == text {

@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 	"github.com/caddy-lex/lex/kernel/sql"
 )
@@ -53,15 +54,15 @@ type reading struct {
 	lastPlain  string         // and what became of it
 
 	effect  kernel.ToolEffect
-	wish    passage      // what the user asked, sentence by sentence
-	rules   []sentence   // what the application asks
-	seen    [][]sentence // what was observed, text by text
-	told    []passage    // the instructions among it
-	deed    deed         // what the call does
-	user    support      // what the user says for it
-	wording wording      // the same, as arguments are compared with it
-	added   []addition   // what the call adds to it
-	near    Invariant    // that the call comes near to
+	wish    passage            // what the user asked, sentence by sentence
+	rules   []prose.Sentence   // what the application asks
+	seen    [][]prose.Sentence // what was observed, text by text
+	told    []passage          // the instructions among it
+	deed    deed               // what the call does
+	user    support            // what the user says for it
+	wording wording            // the same, as arguments are compared with it
+	added   []addition         // what the call adds to it
+	near    Invariant          // that the call comes near to
 
 	asks      string    // the request as it was written
 	loss      *bool     // it says that something is to go; nil until somebody asks

@@ -205,7 +205,7 @@ func (c Call) asObject() Call {
 // blocked by [UnreadableCall]. The only errors are the context's: the caller
 // left before there was a decision, and none was made.
 func Decide(ctx context.Context, c Call) (Decision, error) {
-	return decide(c, &budget{ctx: ctx})
+	return decide(c, newBudget(ctx))
 }
 
 func decide(c Call, b *budget) (Decision, error) {

@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // plainText is a text in the characters that a keyboard writes: what looks like a
@@ -12,7 +14,7 @@ import (
 // alphabet within a Latin word is the Latin letter that it looks like. No honest
 // command, query or path mixes them, and some programs on the way normalise.
 func plainText(text string) string {
-	if isASCII(text) {
+	if prose.IsASCII(text) {
 		return text
 	}
 	text = strings.Map(func(c rune) rune {
@@ -43,15 +45,6 @@ func (r *reading) plainText(text string) string {
 	return r.lastPlain
 }
 
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
 // latin puts the words right that mix the Latin alphabet with another.
 func latin(text string) string {
 	if !strings.ContainsFunc(text, besideLatin) {
@@ -65,7 +58,7 @@ func latin(text string) string {
 		}
 		word := text[:end]
 		if mixes(word) {
-			word = lookalikes.Replace(word)
+			word = prose.LatinOf(word)
 		}
 		b.WriteString(word)
 		if end == len(text) {
@@ -96,12 +89,8 @@ func besideLatin(c rune) bool {
 	return c >= 0x370 && unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian)
 }
 
-// lookalikes are the letters that are drawn as Latin ones (Unicode TR 39).
-var lookalikes = strings.NewReplacer(
-	"\u0430", "a", "\u0435", "e", "\u043e", "o", "\u0440", "p", "\u0441", "c", "\u0445", "x", "\u0443", "y", "\u0456", "i", "\u0458", "j",
-	"\u0455", "s", "\u0501", "d", "\u04bb", "h", "\u051b", "q", "\u051d", "w", "\u0475", "v", "\u043c", "m", "\u0442", "t", "\u043a", "k", "\u043d", "h", "\u0432", "b", "\u0433", "r",
-	"\u0410", "A", "\u0412", "B", "\u0415", "E", "\u041a", "K", "\u041c", "M", "\u041d", "H", "\u041e", "O", "\u0420", "P", "\u0421", "C", "\u0422", "T", "\u0425", "X", "\u0406", "I", "\u0405", "S", "\u0408", "J",
-	"\u03bf", "o", "\u03b1", "a", "\u03c1", "p", "\u03bd", "v", "\u03b9", "i", "\u03ba", "k", "\u03c5", "u", "\u03c4", "t",
-	"\u0391", "A", "\u0392", "B", "\u0395", "E", "\u0396", "Z", "\u0397", "H", "\u0399", "I", "\u039a", "K", "\u039c", "M", "\u039d", "N", "\u039f", "O", "\u03a1", "P", "\u03a4", "T", "\u03a5", "Y", "\u03a7", "X",
-	"\u0585", "o", "\u057d", "u", "\u0570", "h", "\u0578", "n",
-)
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func alphanumeric(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

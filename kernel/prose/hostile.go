@@ -1,279 +1,12 @@
-package toolcall
+package prose
 
 import (
 	"math/bits"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/caddy-lex/lex/kernel/regex"
 )
-
-// A sentence is a piece of a text, and what it tells.
-type sentence struct {
-	text  string
-	plain string // folded
-	wide  bool   // it is not ASCII
-	words []word
-	summary
-	acts action // of the verbs that stand where verbs do
-	// instructs says that the sentence tells its reader to do something; hostile, that
-	// it does so in a way in which no honest document speaks to a reader: it overrides
-	// what was asked before, speaks to an assistant, or asks for silence.
-	instructs, hostile bool
-	overrides          bool            // it is hostile by taking the user's place or the system's
-	foreign            bool            // its verbs are those of another language than English
-	last               bool            // of its line
-	stems              map[string]bool // of its words, once they are asked for
-	numbers            []float64       // that it names, once they are asked for
-	counted            bool            // they were
-}
-
-// has reports whether a sentence has a word of a stem.
-func (s *sentence) has(w string) bool {
-	if s.signs&signOf(w) == 0 {
-		return false
-	}
-	if s.stems == nil {
-		s.stems = make(map[string]bool, len(s.words))
-		for _, w := range s.words {
-			s.stems[w.stem] = true
-		}
-	}
-	return s.stems[w]
-}
-
-// maxSentence is in bytes; what is longer is cut.
-const maxSentence = 600
-
-// sentences cuts a text and reads every piece. Quoted members of JSON and cells of
-// tables end a sentence as full stops do, so that an instruction planted in a field is a
-// sentence of its own.
-func (b *budget) sentences(text string) []sentence {
-	if !b.spend(costSearch * len(text)) {
-		return nil
-	}
-	out := make([]sentence, 0, 1+len(text)/usualSentence)
-	for lower := lowered(text); len(text) > 0; {
-		n := sentenceEnd(text)
-		s := b.sentence(text[:n], lower[:n])
-		if !b.spend(costSearch * max(0, len(s.plain)-n)) { // one character may become eighteen
-			return out
-		}
-		switch {
-		case len(s.words) > 0:
-			s.last = strings.ContainsAny(s.text[len(s.text)-1:], "\r\n")
-			out = append(out, s)
-		case len(out) > 0 && strings.ContainsAny(s.text, "\r\n"):
-			out[len(out)-1].last = true
-		}
-		text, lower = text[n:], lower[n:]
-	}
-	return out
-}
-
-// usualSentence is how long the sentences of most texts are at least.
-const usualSentence = 64
-
-// sentenceEnd returns the length of the first sentence.
-func sentenceEnd(text string) int {
-	limit := min(len(text), maxSentence)
-	for i := 0; i < limit; i++ {
-		switch c := text[i]; c {
-		case '\n', '\r', '{', '}', '\t':
-			return i + 1
-		case '|':
-			if (i == 0 || text[i-1] != '<') && (i+1 == len(text) || text[i+1] != '>') { // <|system|> is no table
-				return i + 1
-			}
-		case '\\':
-			if i+1 < limit && (text[i+1] == 'n' || text[i+1] == 'r' || text[i+1] == 't') {
-				return i + 2
-			}
-		case '.', '!', '?':
-			ends := i+1 == len(text) || strings.IndexByte(" \t\n\r\"'<\\)]*_", text[i+1]) >= 0
-			if ends && (c != '.' || !titleEnds(text[:i])) {
-				return i + 1
-			}
-		case '"', '\'', '`':
-			if i+1 < len(text) && strings.IndexByte(",:]}", text[i+1]) >= 0 && (i+2 >= len(text) || strings.IndexByte(" \n'\"}],{", text[i+2]) >= 0) {
-				return i + 2
-			}
-		case '-':
-			if strings.HasPrefix(text[i:], "-->") {
-				return i + 3
-			}
-		case 0xE3, 0xEF: // the full stops of Chinese and Japanese
-			if strings.HasPrefix(text[i:], "。") || strings.HasPrefix(text[i:], "！") || strings.HasPrefix(text[i:], "？") {
-				return i + 3
-			}
-		}
-	}
-	for limit < len(text) && !utf8.RuneStart(text[limit]) {
-		limit++
-	}
-	return limit
-}
-
-// titles are abbreviated words that no sentence ends with.
-var titles = words("dr mr mrs ms prof st no nr e.g i.e vs")
-
-// titleEnds reports whether a full stop behind a text is that of a title.
-func titleEnds(before string) bool {
-	at := strings.LastIndexAny(before, " \t\n\"'(:,;")
-	return len(before)-at-1 < 5 && titles[strings.ToLower(before[at+1:])]
-}
-
-// sentence reads one; lower is the text with the capitals of ASCII small.
-func (b *budget) sentence(text, lower string) sentence {
-	s := sentence{text: text, plain: lower, wide: !isASCII(text)}
-	if s.wide {
-		s.plain = foldText(text)
-	}
-	s.words, s.summary = b.words(text, lower)
-	s.read()
-	s.hostile, s.overrides = s.isHostile()
-	s.instructs = s.instructs || s.hostile
-	if s.hostile {
-		s.lenient(true)
-	}
-	return s
-}
-
-// words splits a sentence. Sentences share the memory of their words.
-func (b *budget) words(text, lower string) ([]word, summary) {
-	if most := len(text)/2 + 1; cap(b.pool)-len(b.pool) < most { // no two words touch
-		b.pool = make([]word, 0, max(most, min(maxPool, 2*cap(b.pool))))
-	}
-	first := len(b.pool)
-	all, whole := appendWords(b.pool, text, lower)
-	b.pool = all
-	return all[first:len(all):len(all)], whole
-}
-
-// readWords splits a text whose words are looked at once: they hold until others are read.
-func (b *budget) readWords(text string) []word {
-	words, _ := b.words(text, lowered(text))
-	b.pool = b.pool[:len(b.pool)-len(words)]
-	return words
-}
-
-// maxPool is how many words get their memory together.
-const maxPool = 1 << 10
-
-// read finds the verbs that stand where verbs do, and whether one of them tells the
-// reader to act.
-func (s *sentence) read() {
-	told := false
-	for i := range s.words {
-		w := &s.words[i]
-		if w.part || w.isName {
-			continue
-		}
-		if w.foreign != 0 && !w.colon && len(s.words) > 1 && (!w.is(foreignNouns) || w.opens || i > 0 && s.words[i-1].is(politely)) {
-			s.acts |= w.foreign
-			told, s.foreign = true, true
-			continue
-		}
-		a, base := englishVerb(s.words, i)
-		if i > 0 && s.words[i-1].is(requests) && i+1 < len(s.words) && !w.colon {
-			told = true // please … whatever it is
-		}
-		if a == 0 && !w.is(telling) || w.colon {
-			continue
-		}
-		leads := s.leads(i, told)
-		if !alsoNouns[base] || leads || w.opens && s.followed(i) {
-			s.acts |= a
-		}
-		told = told || leads || w.opens && (s.followed(i) || !alsoNouns[base] && i+1 < len(s.words) && w.text == base)
-	}
-	if s.wide {
-		for found := phraseScreen.Matching(s.plain, false); found != 0; found &= found - 1 {
-			s.acts |= phraseActs[bits.TrailingZeros64(found)]
-			told, s.foreign = true, true
-		}
-	}
-	s.instructs = told
-}
-
-// lenient takes any word that may be a verb for one where a request goes on, and, if asked
-// to, where a sentence or a clause begins: what is hostile is not spared by doubt.
-func (s *sentence) lenient(opening bool) {
-	for i, w := range s.words {
-		if !w.part && !w.isName && !w.colon && (opening && w.opens || i > 0 && s.words[i-1].is(politely)) {
-			s.acts |= w.english
-		}
-	}
-}
-
-// followed reports whether what follows a word makes it a verb: "email the list".
-func (s *sentence) followed(i int) bool {
-	if i+1 >= len(s.words) {
-		return false
-	}
-	next := &s.words[i+1]
-	if next.text != "" && isDigit(next.text[0]) { // marks without a letter are folded to nothing
-		return s.words[i].is(movesMoney) // order 52644 is none
-	}
-	return !next.colon && (next.is(followers) || next.isName || strings.ContainsAny(s.text, "@/") && len(next.text) > 1)
-}
-
-// leads reports whether the words before say that somebody ought to act: "please",
-// "could you", "you need to".
-func (s *sentence) leads(i int, told bool) bool {
-	if i == 0 {
-		return false
-	}
-	one, two := &s.words[i-1], &word{}
-	if i > 1 {
-		two = &s.words[i-2]
-	}
-	switch {
-	case one.text == "and" || one.text == "or":
-		return told || i == 1 || s.followed(i)
-	case one.is(politely | obliges):
-		return true
-	case one.text == "you":
-		return two.is(asksYou)
-	case one.text == "to":
-		return two.is(towards) || told
-	case one.text == "be" || one.text == "get":
-		return two.is(obliges) || two.text == "to"
-	case one.text == "can" || one.text == "could" || one.text == "would":
-		return two.text == "you" && i > 2 && s.words[i-3].text == "if"
-	}
-	return false
-}
-
-// englishVerb returns the act of a word in its base form, or of one such as "sending" or
-// "be sent", and the base form.
-func englishVerb(words []word, i int) (a action, base string) {
-	w := &words[i]
-	if w.english != 0 {
-		return w.english, w.text
-	}
-	passive := i > 0 && (words[i-1].text == "be" || words[i-1].text == "get")
-	if passive && w.is(irregulars) {
-		base := irregular[w.text]
-		return englishActs[base], base
-	}
-	root, cut := strings.CutSuffix(w.text, "ing")
-	if !cut && passive {
-		root, cut = strings.CutSuffix(w.text, "ed")
-	}
-	if !cut || len(root) < 3 {
-		return 0, w.text
-	}
-	for _, form := range []string{root, root + "e", root[:len(root)-1]} {
-		if a := englishActs[form]; a != 0 {
-			return a, form + "ing" // which is no noun
-		}
-	}
-	return 0, w.text
-}
-
-var irregular = map[string]string{"sent": "send", "paid": "pay", "given": "give", "bought": "buy", "sold": "sell", "written": "write", "made": "make", "put": "put", "found": "find", "shown": "show", "told": "tell", "read": "read", "set": "set", "shut": "shut", "left": "leave"}
 
 // A cue is a way in which injected instructions speak and honest documents do not. It is
 // looked for in sentences that hold one of its words.
@@ -290,7 +23,7 @@ func newCue(words, pattern string) cue {
 
 // near adds words of which one must stand in the sentence too.
 func (c cue) near(list string) cue {
-	c.with = words(list)
+	c.with = set(list)
 	return c
 }
 
@@ -340,20 +73,20 @@ var cues = []cue{
 
 // isHostile reports whether a sentence has a cue, and whether it is one of those that take
 // the place of the user or of the system.
-func (s *sentence) isHostile() (hostile, overrides bool) {
+func (s *Sentence) isHostile() (hostile, overrides bool) {
 	for which := s.cues; which != 0; which &= which - 1 {
 		c := &cues[bits.TrailingZeros16(which)]
-		if (c.with == nil || slices.ContainsFunc(s.words, func(w word) bool { return c.with[w.text] })) && c.pattern.Matches(s.text) {
+		if (c.with == nil || slices.ContainsFunc(s.Words, func(w Word) bool { return c.with[w.Text] })) && c.pattern.Matches(s.Text) {
 			hostile, overrides = true, overrides || c.overrides
 		}
 	}
 	if !s.wide && s.traits&strange == 0 {
 		return hostile, overrides
 	}
-	if overridesElsewhere(s.plain) {
+	if overridesElsewhere(s.Plain) {
 		return true, true
 	}
-	return hostile && (s.instructs || s.acts != 0 || overrides) || silencesElsewhere(s.plain) || s.instructs && (addressesElsewhere(s.plain) || setsAside(s.plain)), overrides
+	return hostile && (s.Instructs || s.Acts != 0 || overrides) || silencesElsewhere(s.Plain) || s.Instructs && (addressesElsewhere(s.Plain) || setsAside(s.Plain)), overrides
 }
 
 // overridesElsewhere finds "ignore the instructions" in other languages.
@@ -398,22 +131,13 @@ var (
 	addressingScreen, replacingScreen, silencingScreen = regex.ScreenOfWords(addressing), regex.ScreenOfWords(replacing), regex.ScreenOfWords(silencing)
 )
 
-func containsAny(s string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // elsewhere holds the first three letters of the first words of all these, for a quick
 // look at texts without letters of other alphabets.
 var elsewhere = func() map[string]bool {
 	out := make(map[string]bool)
 	for _, list := range [][]string{overridingWords, addressing, replacing, silencing} {
 		for _, text := range list {
-			if w := strings.TrimLeft(text, " ,"); len(w) > 2 && isASCII(w) {
+			if w := strings.TrimLeft(text, " ,"); len(w) > 2 && IsASCII(w) {
 				out[w[:3]] = true
 			}
 		}

@@ -1,4 +1,4 @@
-package toolcall
+package prose
 
 import (
 	"strings"
@@ -124,10 +124,10 @@ var folded = newFolding(func(s string) string {
 // unmarked reports whether folding takes a character out: a mark, or what is invisible.
 func unmarked(c rune) bool { return c >= 0x300 && c < 0x370 || unicode.Is(unicode.Cf, c) }
 
-// foldText writes text in lower case, without accents, in the compatible forms of its
+// Fold writes text in lower case, without accents, in the compatible forms of its
 // letters.
-func foldText(s string) string {
-	if isASCII(s) {
+func Fold(s string) string {
+	if IsASCII(s) {
 		return lowered(s)
 	}
 	return folded.write(s)
@@ -143,9 +143,9 @@ var formed = newFolding(func(s string) string {
 	}, strings.ToLower(norm.NFKC.String(s)))
 })
 
-// destinationForm makes spellings of one destination equal: case, width,
+// DestinationForm makes spellings of one destination equal: case, width,
 // spaces, dashes and invisible characters go; "[at]" and "(dot)" become signs.
-func destinationForm(s string) string {
+func DestinationForm(s string) string {
 	s = formed.write(s)
 	if !strings.ContainsAny(s, "[({") && !strings.Contains(s, "hxxp") {
 		return s
@@ -154,3 +154,26 @@ func destinationForm(s string) string {
 }
 
 var spelledSigns = strings.NewReplacer("[at]", "@", "(at)", "@", "{at}", "@", "[dot]", ".", "(dot)", ".", "{dot}", ".", "[.]", ".", "[@]", "@", "hxxp", "http")
+
+// lookalikes are the letters that are drawn as Latin ones (Unicode TR 39).
+var lookalikes = strings.NewReplacer(
+	"\u0430", "a", "\u0435", "e", "\u043e", "o", "\u0440", "p", "\u0441", "c", "\u0445", "x", "\u0443", "y", "\u0456", "i", "\u0458", "j",
+	"\u0455", "s", "\u0501", "d", "\u04bb", "h", "\u051b", "q", "\u051d", "w", "\u0475", "v", "\u043c", "m", "\u0442", "t", "\u043a", "k", "\u043d", "h", "\u0432", "b", "\u0433", "r",
+	"\u0410", "A", "\u0412", "B", "\u0415", "E", "\u041a", "K", "\u041c", "M", "\u041d", "H", "\u041e", "O", "\u0420", "P", "\u0421", "C", "\u0422", "T", "\u0425", "X", "\u0406", "I", "\u0405", "S", "\u0408", "J",
+	"\u03bf", "o", "\u03b1", "a", "\u03c1", "p", "\u03bd", "v", "\u03b9", "i", "\u03ba", "k", "\u03c5", "u", "\u03c4", "t",
+	"\u0391", "A", "\u0392", "B", "\u0395", "E", "\u0396", "Z", "\u0397", "H", "\u0399", "I", "\u039a", "K", "\u039c", "M", "\u039d", "N", "\u039f", "O", "\u03a1", "P", "\u03a4", "T", "\u03a5", "Y", "\u03a7", "X",
+	"\u0585", "o", "\u057d", "u", "\u0570", "h", "\u0578", "n",
+)
+
+// IsASCII reports whether a text has no other characters than those of ASCII.
+func IsASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// LatinOf writes the Latin letters for those of other alphabets that are drawn as they are.
+func LatinOf(word string) string { return lookalikes.Replace(word) }

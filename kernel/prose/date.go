@@ -1,4 +1,4 @@
-package toolcall
+package prose
 
 import (
 	"slices"
@@ -8,11 +8,11 @@ import (
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
-// A day as a text names it. The year is 0 where it is left out.
-type day struct{ year, month, of int }
+// A Day as a text names it. The year is 0 where it is left out.
+type Day struct{ year, month, of int }
 
 // same reports whether two texts may mean the same day.
-func (d day) same(e day) bool {
+func (d Day) same(e Day) bool {
 	return d.month == e.month && d.of == e.of && (d.year == e.year || d.year == 0 || e.year == 0)
 }
 
@@ -45,20 +45,23 @@ var months = func() map[string]int {
 		"december dec dezember dez décembre déc diciembre dic dicembre dezembro grudnia grudzień декабря дек aralık",
 	} {
 		for name := range strings.FieldsSeq(names) {
-			out[foldText(name)] = m + 1
+			out[Fold(name)] = m + 1
 		}
 	}
 	return out
 }()
 
-// datesIn returns the dates of a text, at most maxMarks of each form.
-func datesIn(text string) (out []day) {
+// maxDates bounds the dates of one form in a text.
+const maxDates = 64
+
+// Dates returns the dates of a text, at most maxDates of each form.
+func Dates(text string) (out []Day) {
 	if !strings.ContainsAny(text, "0123456789") {
 		return nil
 	}
 	add := func(year, month, ofMonth string) {
-		d := day{of: number(ofMonth), year: number(year)}
-		if d.month = months[foldText(month)]; d.month == 0 {
+		d := Day{of: number(ofMonth), year: number(year)}
+		if d.month = months[Fold(month)]; d.month == 0 {
 			d.month = number(month)
 		}
 		if d.year > 0 && d.year < 100 {
@@ -68,25 +71,25 @@ func datesIn(text string) (out []day) {
 			out = append(out, d)
 		}
 	}
-	for _, m := range yearFirst.FindAllStringSubmatch(text, maxMarks) {
+	for _, m := range yearFirst.FindAllStringSubmatch(text, maxDates) {
 		add(m[1], m[2], m[3])
 	}
-	for _, m := range yearLast.FindAllStringSubmatch(text, maxMarks) {
+	for _, m := range yearLast.FindAllStringSubmatch(text, maxDates) {
 		add(m[3], m[2], m[1])
 		add(m[3], m[1], m[2]) // as Americans do
 	}
-	for _, m := range dayFirst.FindAllStringSubmatch(text, maxMarks) {
-		if months[foldText(m[3])] > 0 {
+	for _, m := range dayFirst.FindAllStringSubmatch(text, maxDates) {
+		if months[Fold(m[3])] > 0 {
 			add(m[4], m[3], m[2])
 			add(m[4], m[3], m[1])
 		}
 	}
-	for _, m := range monthFirst.FindAllStringSubmatch(text, maxMarks) {
-		if months[foldText(m[1])] > 0 {
+	for _, m := range monthFirst.FindAllStringSubmatch(text, maxDates) {
+		if months[Fold(m[1])] > 0 {
 			add(m[3], m[1], m[2])
 		}
 	}
-	for _, m := range monthSigns.FindAllStringSubmatch(text, maxMarks) {
+	for _, m := range monthSigns.FindAllStringSubmatch(text, maxDates) {
 		add(m[1], m[2], m[3])
 	}
 	return out
@@ -98,12 +101,15 @@ func number(digits string) int {
 	return n
 }
 
-// shareDay reports whether two lists have a day in common.
-func shareDay(a, b []day) bool {
-	return slices.ContainsFunc(a, func(d day) bool { return slices.ContainsFunc(b, d.same) })
+// ShareDay reports whether two lists have a day in common.
+func ShareDay(a, b []Day) bool {
+	return slices.ContainsFunc(a, func(d Day) bool { return slices.ContainsFunc(b, d.same) })
 }
 
-// namesDay reports whether a text may name one of some days, because it has its number.
-func namesDay(text string, days []day) bool {
-	return slices.ContainsFunc(days, func(d day) bool { return strings.Contains(text, strconv.Itoa(d.of)) })
+// NamesDay reports whether a text may name one of some days, because it has its number.
+func NamesDay(text string, days []Day) bool {
+	return slices.ContainsFunc(days, func(d Day) bool { return strings.Contains(text, strconv.Itoa(d.of)) })
 }
+
+// HasDate reports whether a text has a date that begins with the year.
+func HasDate(text string) bool { return yearFirst.MatchString(text) }

@@ -1,11 +1,11 @@
-package toolcall_test
+package prose_test
 
 import (
 	"math/rand/v2"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // Characters that join, change or vanish beside others, and bytes that are none.
@@ -13,7 +13,7 @@ var neighbours = []string{"", "a", "Σ", "\u0301", "\u0345", "\u0323\u0307", "\u
 
 func sameFolding(t *testing.T, text string) {
 	t.Helper()
-	if written, whole := toolcall.Foldings(text); written != whole {
+	if written, whole := prose.Foldings(text); written != whole {
 		t.Fatalf("%+q: %+q, and as a whole %+q", text, written, whole)
 	}
 }

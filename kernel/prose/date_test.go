@@ -1,10 +1,10 @@
-package toolcall_test
+package prose_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 func TestDates(t *testing.T) {
@@ -26,7 +26,7 @@ func TestDates(t *testing.T) {
 		"version 18.99.26, 1 marathon": nil,
 		"one may sit":                  {},
 	} {
-		got := toolcall.DatesIn(text)
+		got := prose.DatesIn(text)
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
@@ -50,7 +50,7 @@ func TestFigures(t *testing.T) {
 		`{"n":30}`:       {30},
 		"disable=1":      {1},
 	} {
-		if got := toolcall.FiguresIn(text); !slices.Equal(got, want) {
+		if got := prose.Figures(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}

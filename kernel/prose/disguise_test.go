@@ -1,4 +1,4 @@
-package toolcall_test
+package prose_test
 
 import (
 	"math/rand/v2"
@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-lex/lex/kernel/toolcall"
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // What a line says in another guise is told by its words as it is by writing it so.
 func sameGuises(t *testing.T, line string) {
 	t.Helper()
-	if told, tried := toolcall.Turned(line); !slices.Equal(told, tried) {
+	if told, tried := prose.Turned(line); !slices.Equal(told, tried) {
 		t.Fatalf("%q: %q, and tried %q", line, told, tried)
 	}
-	if found, runs := toolcall.CodedIn(line); !slices.Equal(found, runs) {
+	if found, runs := prose.CodedIn(line); !slices.Equal(found, runs) {
 		t.Fatalf("%q: %q, and run by run %q", line, found, runs)
 	}
 }
@@ -31,11 +31,11 @@ func TestGuises(t *testing.T) {
 		}
 		sameGuises(t, line)
 	}
-	for _, text := range ordinaryTexts {
-		for line := range strings.Lines(text()) {
+	for _, text := range ordinaryTexts(t) {
+		for line := range strings.Lines(text) {
 			sameGuises(t, line)
 		}
-		sameGuises(t, text())
+		sameGuises(t, text)
 	}
 }
 

@@ -1,4 +1,4 @@
-package toolcall
+package prose
 
 import (
 	"encoding/base64"
@@ -15,12 +15,12 @@ import (
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
-// undisguised writes an observation as it looks: without invisible characters, and with
+// Undisguised writes an observation as it looks: without invisible characters, and with
 // Latin letters for those of other alphabets that stand for them within Latin words.
 // The detector of the package detect reads many more disguises; a model that obeys one
 // speaks of what it hides in its call.
-func undisguised(text string) string {
-	if isASCII(text) {
+func Undisguised(text string) string {
+	if IsASCII(text) {
 		return text
 	}
 	return mixedWord.ReplaceAllStringFunc(visible.write(text), func(w string) string {
@@ -43,9 +43,9 @@ var visible = newFolding(func(s string) string {
 
 var mixedWord = regex.New(`[\p{Latin}\p{Cyrillic}\p{Greek}]*[\p{Cyrillic}\p{Greek}][\p{Latin}\p{Cyrillic}\p{Greek}]*`)
 
-// decoded reads what an observation has in base64, in hexadecimal digits, as escapes, in
+// Decoded reads what an observation has in base64, in hexadecimal digits, as escapes, in
 // ROT13 or backwards. Nobody hides an honest instruction.
-func (b *budget) decoded(text string) (out [][]sentence) {
+func (r *Reader) Decoded(text string) (out [][]Sentence) {
 	var plain []string
 	for _, code := range codedIn(text) {
 		for _, decode := range []func(string) ([]byte, error){base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString} {
@@ -62,7 +62,7 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	if strings.Contains(text, "&#") {
 		plain = append(plain, html.UnescapeString(text))
 	}
-	if b.spend(len(text)) {
+	if r.spend(len(text)) {
 		for line := range strings.Lines(text) {
 			if strings.Count(line, " ") < 3 {
 				continue
@@ -77,9 +77,9 @@ func (b *budget) decoded(text string) (out [][]sentence) {
 	}
 	for _, p := range plain {
 		if utf8.ValidString(p) && strings.Contains(p, " ") && !strings.ContainsFunc(p, func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) }) {
-			sentences := b.sentences(p)
+			sentences := r.Sentences(p)
 			for i := range sentences {
-				sentences[i].hostile = sentences[i].instructs
+				sentences[i].Hostile = sentences[i].Instructs
 			}
 			out = append(out, sentences)
 		}
@@ -120,8 +120,8 @@ var everydayIn = func() map[string]guise {
 	out := make(map[string]guise)
 	for w := range strings.FieldsSeq(everyday) {
 		out[w] |= asIs
-		out[rot13(w)] |= rotated
-		out[reversed(w)] |= backwards
+		out[ROT13(w)] |= rotated
+		out[Reversed(w)] |= backwards
 	}
 	return out
 }()
@@ -142,10 +142,10 @@ func turned(line string) (ways []func(string) string) {
 		}
 	}
 	if words[rotated] > 2 {
-		ways = append(ways, rot13)
+		ways = append(ways, ROT13)
 	}
 	if words[backwards] > 2 {
-		ways = append(ways, reversed)
+		ways = append(ways, Reversed)
 	}
 	return ways
 }
@@ -158,14 +158,14 @@ func guisesOf(w string) (in guise) {
 	if len(w) >= maxEveryday {
 		return 0
 	}
-	if isASCII(w) {
+	if IsASCII(w) {
 		var memory [maxEveryday]byte
 		return everydayIn[string(appendLowered(memory[:0], withoutSigns(w)))]
 	}
 	if !strings.ContainsAny(w, "İ\u212a") { // which alone are letters of ASCII if they are small
 		return 0
 	}
-	for i, plain := range [...]string{w, rot13(w), reversed(w)} {
+	for i, plain := range [...]string{w, ROT13(w), Reversed(w)} {
 		if everydayIn[strings.ToLower(withoutSigns(plain))]&asIs != 0 {
 			in |= asIs << i
 		}
@@ -188,7 +188,8 @@ func isSign(c byte) bool {
 	return c == '.' || c == ',' || c == ';' || c == ':' || c == '!' || c == '?'
 }
 
-func reversed(s string) string {
+// Reversed writes a text backwards.
+func Reversed(s string) string {
 	r := []rune(s)
 	slices.Reverse(r)
 	return string(r)
@@ -224,3 +225,16 @@ const minCoded = 24
 
 // maxCoded bounds the texts in base64 that are read of one observation.
 const maxCoded = 16
+
+// ROT13 turns each letter of ASCII by half of the alphabet.
+func ROT13(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 'a' + (c-'a'+13)%26
+		case c >= 'A' && c <= 'Z':
+			return 'A' + (c-'A'+13)%26
+		}
+		return c
+	}, s)
+}
