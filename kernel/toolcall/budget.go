@@ -82,3 +82,6 @@ const (
 	costCommand = 512  // a command, and a text that may hold one
 	costSed     = 4096 // a script of sed
 )
+
+// maxMatches bounds what is looked at of the things of one kind in a text.
+const maxMatches = 8

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
@@ -123,8 +124,8 @@ var codeScreen = func() *regex.Screen {
 }()
 
 // posts judges a program that sends a file it opened.
-func (r *reading) posts(address string) {
-	if a, ok := readAddress(address); ok && a.host != "" && r.asked && !r.asksFor(a.host) && !a.loopback {
+func (r *reading) posts(to string) {
+	if a, ok := address.Parse(to); ok && a.Host != "" && r.asked && !r.asksFor(a.Host) && !a.Loopback {
 		r.breaks(DataExfiltration)
 	}
 }

@@ -24,9 +24,9 @@
 //	intention  who wanted the call: the user, or a text that was read
 //	rules      what the operator says
 //
-// Four packages beside this one know nothing of calls: kernel/regex matches the tables of
-// expressions, kernel/sql reads statements, kernel/prose reads sentences, and kernel/schema
-// checks arguments against a JSON Schema.
+// Five packages beside this one know nothing of calls: kernel/regex matches the tables of
+// expressions, kernel/sql reads statements, kernel/prose sentences and kernel/address addresses,
+// and kernel/schema checks arguments against a JSON Schema.
 //
 // # Reading
 //
@@ -69,8 +69,8 @@
 //     The clients of databases are read by their flags, and databases of documents by
 //     operation and filter (sql_client.go).
 //   - Patches are judged by the files that they change (file_patch.go).
-//   - Addresses are parsed as browsers parse them (the WHATWG URL standard),
-//     so that 2852039166 is the metadata service it is.
+//   - Addresses are parsed as browsers parse them (package address), so that 2852039166 is the
+//     metadata service it is, and judged by where they lead (address.go).
 //   - What runs as root is judged by what only root can spoil (shell_upkeep.go), and files in
 //     the folders of the system by whether they start, name or record something
 //     (file_configuration.go).

@@ -81,7 +81,7 @@ var (
 
 // withPackedScripts writes behind a text what its scripts unpack.
 func withPackedScripts(text string) string {
-	for _, m := range packedText.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range packedText.FindAllStringSubmatch(text, maxMatches) {
 		if plain, is := unpackedText(m[1]); is {
 			text += "\n" + plain
 		}
@@ -92,7 +92,7 @@ func withPackedScripts(text string) string {
 // bareAddresses are those that a page names without a scheme.
 func bareAddresses(text string) []string {
 	var out []string
-	for _, m := range bareHost.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range bareHost.FindAllStringSubmatch(text, maxMatches) {
 		out = append(out, "https://"+m[1])
 	}
 	return out

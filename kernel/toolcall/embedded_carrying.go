@@ -26,7 +26,7 @@ var (
 // postedRecords judges a program that sends each file of a folder, or the rows of a query
 // about persons, to somewhere it has no account.
 func (r *reading) postedRecords(text string) {
-	found := postsTo.FindAllStringSubmatch(text, maxRedirects)
+	found := postsTo.FindAllStringSubmatch(text, maxMatches)
 	if len(found) == 0 || signedIn.MatchString(text) {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *reading) pushedData(text string) {
 		return
 	}
 	for _, e := range []*regex.Expression{pushedTo, remoteAdded} {
-		for _, m := range e.FindAllStringSubmatch(text, maxRedirects) {
+		for _, m := range e.FindAllStringSubmatch(text, maxMatches) {
 			to := m[1]
 			if at := strings.IndexByte(to, '@'); at >= 0 && !strings.Contains(to, "://") {
 				to = "https://" + strings.Replace(to[at+1:], ":", "/", 1)

@@ -64,7 +64,7 @@ func (r *reading) formula(text string) {
 	if startsInOffice.MatchString(text) {
 		r.breaks(RemoteCodeExecution)
 	}
-	for _, m := range queryPosts.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range queryPosts.FindAllStringSubmatch(text, maxMatches) {
 		if r.elsewhere(m[1]) {
 			r.breaks(DataExfiltration)
 		}
@@ -103,7 +103,7 @@ var (
 // for an address.
 func (r *reading) externalEntity(text string) {
 	for _, e := range []*regex.Expression{xmlEntity, xmlInclude, fromDocument} {
-		for _, m := range e.FindAllStringSubmatch(text, maxRedirects) {
+		for _, m := range e.FindAllStringSubmatch(text, maxMatches) {
 			switch scheme, _, absolute := strings.Cut(m[1], ":"); {
 			case publicTypes.MatchString(m[1]):
 			case absolute && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "ftp")):
@@ -178,14 +178,14 @@ var (
 
 // pluginCommand judges a command that installs what an address holds into a program.
 func (r *reading) pluginCommand(text string) {
-	for _, m := range pluginLine.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range pluginLine.FindAllStringSubmatch(text, maxMatches) {
 		r.pluginFrom(m[1])
 	}
 }
 
 func (r *reading) pluginFrom(address string) {
 	a, ok := r.readAddress(address)
-	if ok && packageAddress.MatchString(address) && r.elsewhere(address) && (!officialSource.MatchString(a.host) || strings.HasPrefix(strings.ToLower(address), "http:")) {
+	if ok && packageAddress.MatchString(address) && r.elsewhere(address) && (!officialSource.MatchString(a.Host) || strings.HasPrefix(strings.ToLower(address), "http:")) {
 		r.breaks(RemoteCodeExecution)
 	}
 }

@@ -30,10 +30,10 @@ func (r *reading) deletingLoop(text string) {
 			}
 		}
 	}
-	for _, m := range loopOverList.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range loopOverList.FindAllStringSubmatch(text, maxMatches) {
 		judge(m[2], m[3])
 	}
-	for _, m := range pipedList.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range pipedList.FindAllStringSubmatch(text, maxMatches) {
 		judge(m[1], m[2])
 	}
 }

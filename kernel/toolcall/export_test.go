@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	whatwg "github.com/nlnwa/whatwg-url/url"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -86,7 +85,7 @@ func Winnow(text string) (prints []uint64, shared int) {
 // Screens are the patterns behind a screen, and whether each matches a text as the screen
 // tells.
 func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
-	for _, s := range []*regex.Screen{codeScreen, windowsScreen, tokenScreen, secretFiles, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, localName, collector, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
+	for _, s := range []*regex.Screen{codeScreen, windowsScreen, tokenScreen, secretFiles, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
 		mask := s.Matching(text, false)
 		for i, p := range s.Patterns() {
 			patterns, matches = append(patterns, p.Regexp()), append(matches, mask&(1<<i) != 0)
@@ -203,23 +202,6 @@ func Spliced(text string, vars map[string]string) (n int, wrong []string) {
 		return true
 	})
 	return n, wrong
-}
-
-// PlainAddress returns the host, the path and the query of an address that is not given to
-// the parser of the URL standard, and what that says; nil where it is given or refuses it.
-func PlainAddress(text string) (plain, parsed []string) {
-	if p, is := plainEndpoint(text); is {
-		plain = []string{p.host, p.port, p.path, p.query, ""}
-	}
-	if u, err := whatwg.Parse(text); err == nil {
-		parsed = []string{strings.TrimSuffix(u.Hostname(), "."), u.Port(), u.Pathname(), u.Query(), u.Username()}
-	}
-	return plain, parsed
-}
-
-// AddressesIn finds the addresses in a text, and by the expression for them.
-func AddressesIn(text string, n int) (found, matched []string) {
-	return addressesIn(text, n), inText.FindAllString(text, n)
 }
 
 // WinnowByWindow returns the fingerprints of a text, looking into every window for itself.

@@ -48,7 +48,7 @@ func (r *reading) additions(leaves []leaf) (out []addition) {
 		}
 	}
 	for _, v := range r.user.foreign[:min(len(r.user.foreign), maxLeaves)] {
-		within := !v.quoted && (v.kind == mailbox || v.kind == account || v.kind == address) // of a longer text
+		within := !v.quoted && (v.kind == mailbox || v.kind == account || v.kind == webAddress) // of a longer text
 		if within && len(out) < maxAdditions && !slices.ContainsFunc(out, func(a addition) bool { return a.form == v.form }) {
 			out = append(out, addition{form: v.form, key: v.key})
 		}

@@ -35,18 +35,18 @@ type value struct {
 type kind int
 
 const (
-	plain    kind = iota // any word
-	mailbox              // an address of a mailbox
-	account              // of a bank, or a wallet
-	amount               // of money
-	date                 // or a time
-	address              // of the web
-	file                 // or a folder
-	handle               // a channel, or a person's name in a network
-	id                   // a number or code that names a thing
-	person               // a receiver's name
-	level                // a right, a role, a state of publication
-	quantity             // a small number
+	plain      kind = iota // any word
+	mailbox                // an address of a mailbox
+	account                // of a bank, or a wallet
+	amount                 // of money
+	date                   // or a time
+	webAddress             // of the web
+	file                   // or a folder
+	handle                 // a channel, or a person's name in a network
+	id                     // a number or code that names a thing
+	person                 // a receiver's name
+	level                  // a right, a role, a state of publication
+	quantity               // a small number
 )
 
 var (
@@ -69,7 +69,7 @@ func kindOf(key, text string, as role) kind {
 	case dates.MatchString(text):
 		return date
 	case strings.Contains(text, "://") || as == roleURL && webAddresses.MatchString(text):
-		return address
+		return webAddress
 	case accounts.MatchString(text):
 		return account
 	case handles.MatchString(text):
@@ -101,7 +101,7 @@ func (p passage) names(k kind) bool {
 		return marked.MatchString(p.folded)
 	case date:
 		return dates.MatchString(p.folded)
-	case address:
+	case webAddress:
 		return webAddresses.MatchString(p.folded)
 	case file:
 		return namesFile.MatchString(p.folded)
@@ -215,7 +215,7 @@ var everywhere = words("com net org www http https gmail yahoo outlook hotmail m
 // within takes the addresses and accounts that a longer text names.
 func (d *deed) within(text string, quoted bool) {
 	text = text[:min(len(text), maxWithin)]
-	for k, pattern := range map[kind]*regex.Expression{mailbox: mailboxes, account: accounts, address: links} {
+	for k, pattern := range map[kind]*regex.Expression{mailbox: mailboxes, account: accounts, webAddress: links} {
 		for _, m := range pattern.FindAllString(text, 8) {
 			d.values = append(d.values, value{form: prose.Fold(strings.TrimRight(m, ".,;:!?)")), kind: k, quoted: quoted})
 		}

@@ -106,7 +106,7 @@ func (v value) telling() bool { return v.kind != plain && v.kind != quantity && 
 
 // aims reports whether a value says where an act goes.
 func (v value) aims() bool {
-	return v.kind == mailbox || v.kind == account || v.kind == address || v.kind == handle || v.kind == person || v.kind == amount || v.kind == file
+	return v.kind == mailbox || v.kind == account || v.kind == webAddress || v.kind == handle || v.kind == person || v.kind == amount || v.kind == file
 }
 
 // contradicts reports whether a value takes the place of one that the user named, or adds
@@ -115,7 +115,7 @@ func (r *reading) contradicts(v value, p passage, u support) bool {
 	if u.act && (p.hostile || v.aims()) && r.wish.names(v.kind) {
 		return true
 	}
-	return u.strong > 1 && (v.kind == mailbox || v.kind == account || v.kind == handle || v.kind == address)
+	return u.strong > 1 && (v.kind == mailbox || v.kind == account || v.kind == handle || v.kind == webAddress)
 }
 
 // tells reports whether a passage that names a value gives the order for it. An honest
@@ -158,7 +158,7 @@ func (r *reading) evidence(d deed, p passage, u support, near []value) float64 {
 	words := 0
 	for _, v := range near {
 		switch {
-		case p.tells(v) && (!v.quoted || v.kind == address && p.hostile):
+		case p.tells(v) && (!v.quoted || v.kind == webAddress && p.hostile):
 			if !told {
 				e += weighValue
 			}

@@ -107,7 +107,7 @@ func (m *mention) add(i int, v value, word string) {
 // file is named by its own name too, and an address without its query within longer words.
 func (v value) core() string {
 	switch v.kind {
-	case address:
+	case webAddress:
 		base, _, _ := strings.Cut(v.form, "?")
 		return strings.TrimLeftFunc(strings.TrimRightFunc(base, isAlphanumeric), isAlphanumeric)
 	case file:

@@ -106,7 +106,7 @@ func (p passage) named(v value) bool {
 		return len(n) == 1 && slices.ContainsFunc(prose.Numbers(p.folded), func(m float64) bool { return equalAmounts(m, n[0]) || v.kind == amount && equalAmounts(m*1000, n[0]) })
 	case account:
 		return strings.Contains(p.destination(), prose.DestinationForm(v.form))
-	case address:
+	case webAddress:
 		if base, _, cut := strings.Cut(v.form, "?"); cut && len(base) > 12 && strings.Contains(p.folded, base) {
 			return true
 		}
@@ -115,7 +115,7 @@ func (p passage) named(v value) bool {
 			return true
 		}
 	}
-	return containsWord(p.folded, v.form) || v.kind != address && strings.ContainsAny(v.form, "_-") && containsWord(separators.Replace(p.folded), separators.Replace(v.form))
+	return containsWord(p.folded, v.form) || v.kind != webAddress && strings.ContainsAny(v.form, "_-") && containsWord(separators.Replace(p.folded), separators.Replace(v.form))
 }
 
 var separators = strings.NewReplacer("_", " ", "-", " ")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -16,7 +17,7 @@ func (r *reading) packedSecret(text string) bool {
 	if !strings.Contains(text, "://") || len(text) > maxPacked {
 		return false
 	}
-	for _, m := range packedData.FindAllString(text, maxRedirects) {
+	for _, m := range packedData.FindAllString(text, maxMatches) {
 		for _, raw := range unpackedForms(m) {
 			if secret.Matches(raw) || namedSecret.MatchString(raw) || len(raw) >= 2*grams && r.untrusted.named(raw) {
 				return true
@@ -91,7 +92,7 @@ func (r *reading) handsOverLogin(leaves []leaf) {
 		if m := toldLogin.FindStringSubmatch(l.value); m != nil && realPassword.MatchString(m[1]) && !r.request.named(m[1]) {
 			r.breaks(DataExfiltration)
 		}
-		for _, packed := range packedData.FindAllString(l.value, maxRedirects) {
+		for _, packed := range packedData.FindAllString(l.value, maxMatches) {
 			for _, raw := range unpackedForms(packed) {
 				if secret.Matches(raw) || namedSecret.MatchString(raw) {
 					r.breaks(DataExfiltration)
@@ -134,7 +135,7 @@ func (r *reading) hostIn(l leaf) string {
 		return ""
 	}
 	a, _ := r.readAddress(l.value)
-	return a.host
+	return a.Host
 }
 
 // images finds pictures that carry data away: the program that renders one
@@ -143,15 +144,15 @@ func (r *reading) images(text string) {
 	if !strings.Contains(text, "](") && !strings.Contains(text, "<img") {
 		return
 	}
-	for _, address := range pictures(text) {
-		if !r.spend(costPlace*len(address) + costWord) {
+	for _, picture := range pictures(text) {
+		if !r.spend(costPlace*len(picture) + costWord) {
 			return
 		}
-		a, ok := readAddress(address)
-		if !ok || r.asksFor(a.host) {
+		a, ok := address.Parse(picture)
+		if !ok || r.asksFor(a.Host) {
 			continue
 		}
-		if carriesData(a.query) || secret.Matches(address) || r.observed(a.host) && a.query != "" {
+		if carriesData(a.Query) || secret.Matches(picture) || r.observed(a.Host) && a.Query != "" {
 			r.breaks(DataExfiltration)
 		}
 	}

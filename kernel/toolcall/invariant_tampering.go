@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -119,16 +120,16 @@ var tamperCommands = byCommand(
 // administers reports whether an address is an endpoint that governs the agent:
 // Lex's own (docs/http.md), or the administrative API of Caddy, which listens on
 // port 2019 of the machine itself unless it is configured otherwise.
-func administers(a endpoint) bool {
-	if a.port == "2019" {
+func administers(a address.Address) bool {
+	if a.Port == "2019" {
 		return true
 	}
-	text, err := url.PathUnescape(a.path)
+	text, err := url.PathUnescape(a.Path)
 	if err != nil {
-		text = a.path
+		text = a.Path
 	}
 	p := strings.ToLower(path.Clean("/" + text))
-	return lexAdministration.MatchString(p) || a.loopback && caddyAdministration.MatchString(p)
+	return lexAdministration.MatchString(p) || a.Loopback && caddyAdministration.MatchString(p)
 }
 
 var (

@@ -8,6 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -101,7 +102,7 @@ func (s *shell) signsIn(secret, header string, argv []string) bool {
 		if !strings.Contains(w, "://") {
 			continue
 		}
-		if a, ok := s.readAddress(w); !ok || !service.MatchString(a.host+a.path) || a.disguised {
+		if a, ok := s.readAddress(w); !ok || !service.MatchString(a.Host+a.Path) || a.Disguised {
 			return false
 		}
 		asked++
@@ -156,8 +157,8 @@ func (s *shell) transfers(name string, argv []string) {
 			s.breaks(RemoteCodeExecution)
 		}
 	}
-	if address := connectTo.FindStringSubmatch(strings.Join(argv, " ")); address != nil && name == "curl" {
-		s.target("http://"+address[1]+"/", false)
+	if to := connectTo.FindStringSubmatch(strings.Join(argv, " ")); to != nil && name == "curl" {
+		s.target("http://"+to[1]+"/", false)
 	}
 	socket := valueOf(argv, "--unix-socket", "--unix-socket=")
 	for _, w := range argv[1:] {
@@ -171,9 +172,9 @@ func (s *shell) transfers(name string, argv []string) {
 		if name != "curl" && httpPort.MatchString(w) {
 			s.target("http://localhost"+w, true) // how httpie spells it
 		}
-		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && s.isAddress(w) || name == "curl" && (localName.Matches(s.hostOf(w)) || s.isAddress(w)) {
+		if strings.Contains(w, "://") || (name == "nc" || name == "ncat" || name == "netcat" || name == "telnet" || name == "wget") && s.isAddress(w) || name == "curl" && (address.IsLocalName(s.hostOf(w)) || s.isAddress(w)) {
 			s.target(w, true)
-			for _, inner := range redirected(w) {
+			for _, inner := range address.Redirected(w) {
 				s.target(inner, true)
 			}
 		}
@@ -407,10 +408,10 @@ var uploadFlags = map[string]options{
 // other files also where nothing is known against it.
 func (s *shell) sends(argv []string, sensitive bool) {
 	for _, host := range s.hostsOf(argv) {
-		if s.asksFor(host) || localName.Matches(host) || host == "127.0.0.1" {
+		if s.asksFor(host) || address.IsLocalName(host) || host == "127.0.0.1" {
 			continue
 		}
-		if sensitive || s.asked || dropSite.Matches(host) || collector.Matches(host) || s.observed(host) {
+		if sensitive || s.asked || dropSite.Matches(host) || address.IsCollector(host) || s.observed(host) {
 			s.breaks(DataExfiltration)
 		}
 	}
@@ -429,7 +430,7 @@ func (s *shell) hostsOf(argv []string) []string {
 		if m := networkPeer.FindStringSubmatch(w); m != nil {
 			w = m[1]
 		}
-		if h := s.hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || localName.Matches(h) {
+		if h := s.hostOf(w); strings.Contains(h, ".") || strings.Contains(w, "://") || address.IsLocalName(h) {
 			out = append(out, h)
 		}
 	}
@@ -446,14 +447,14 @@ func (s *shell) hostOf(w string) string {
 		return host
 	}
 	if a, ok := s.readAddress(w); ok && !strings.HasPrefix(w, ".") && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "@") {
-		return a.host
+		return a.Host
 	}
 	return ""
 }
 
 func (s *shell) isAddress(w string) bool {
 	a, ok := s.readAddress(w)
-	return ok && a.internal && strings.ContainsAny(w, ".:x")
+	return ok && a.Internal && strings.ContainsAny(w, ".:x")
 }
 
 // remember notes the files that a downloader writes.
@@ -473,8 +474,8 @@ func (s *shell) remember(name string, argv []string) {
 		if !keeps || !strings.Contains(w, "://") {
 			continue
 		}
-		if a, ok := s.readAddress(w); ok && a.path != "/" {
-			note(&s.fetched, path.Base(a.path), true)
+		if a, ok := s.readAddress(w); ok && a.Path != "/" {
+			note(&s.fetched, path.Base(a.Path), true)
 		}
 	}
 	if names := operands(argv); name == "certutil" && len(names) > 0 {
@@ -532,7 +533,7 @@ func (s *shell) pushes(argv []string) {
 	}
 	to := cmp.Or(s.written["git remote "+names[at+1]], names[at+1])
 	host := s.hostOf(to)
-	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || localName.Matches(host) {
+	if !strings.ContainsAny(to, ":@") || host == "" || s.asksFor(host) || address.IsLocalName(host) {
 		return
 	}
 	if s.asked || s.observed(host) || dropSite.Matches(host) {

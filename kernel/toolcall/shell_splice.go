@@ -149,7 +149,7 @@ func cut(value string, by *syntax.Expansion) (string, bool) {
 	if by == nil {
 		return value, true
 	}
-	if by.Word == nil || by.Word.Lit() == "" || !consistsOf(by.Word.Lit(), isPlainFile) {
+	if by.Word == nil || by.Word.Lit() == "" || strings.ContainsFunc(by.Word.Lit(), isNoPlainFile) {
 		return "", false
 	}
 	switch by.Op {
@@ -161,7 +161,9 @@ func cut(value string, by *syntax.Expansion) (string, bool) {
 	return "", false
 }
 
-func isPlainFile(c byte) bool { return alphanumeric(c) || strings.IndexByte("._/-", c) >= 0 }
+func isNoPlainFile(c rune) bool {
+	return !isAlphanumeric(c) && !strings.ContainsRune("._/-", c)
+}
 
 // expands reports whether a literal has a character that the shell may put another for.
 func expands(literal string) bool {

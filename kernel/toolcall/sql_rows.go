@@ -128,7 +128,7 @@ func (r *reading) clientCommands(text string) {
 	if psqlMeta.MatchString(text) {
 		r.breaks(DestructiveQuery)
 	}
-	for _, m := range psqlCopy.FindAllStringSubmatch(text, maxRedirects) {
+	for _, m := range psqlCopy.FindAllStringSubmatch(text, maxMatches) {
 		if !workspaceData.MatchString(m[1]) && (servedFile.MatchString(m[1]) || outside(strings.ToLower(m[1])) && !strings.HasPrefix(m[1], "/tmp/")) {
 			r.breaks(DestructiveQuery)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -125,11 +126,11 @@ func (d *dealing) says(name string) {
 }
 
 // askedPlace is what an address asks for, without its host and its query.
-func askedPlace(address string) string {
-	if strings.Contains(address, "://") {
-		_, address = cutAddress(address)
+func askedPlace(text string) string {
+	if strings.Contains(text, "://") {
+		_, text = cutAddress(text)
 	}
-	place, _, _ := strings.Cut(address, "?")
+	place, _, _ := strings.Cut(text, "?")
 	return place
 }
 
@@ -207,13 +208,13 @@ func amountOf(l leaf) float64 {
 
 // elsewhere reports whether an address leads out of the user's own network, to a host that the
 // user has not named.
-func (r *reading) elsewhere(address string) bool {
-	a, ok := r.readAddress(address)
-	return ok && a.host != "" && !a.internal && !a.nearby && !a.loopback && !r.asksFor(a.host) && !ownNetwork.MatchString(a.host)
+func (r *reading) elsewhere(text string) bool {
+	a, ok := r.readAddress(text)
+	return ok && a.Host != "" && !a.Internal && !a.Nearby && !a.Loopback && !r.asksFor(a.Host) && !ownNetwork.MatchString(a.Host)
 }
 
 // addressesOf are the addresses that a text names.
-func addressesOf(text string) []string { return addressesIn(text, maxRedirects) }
+func addressesOf(text string) []string { return address.In(text, maxMatches) }
 
 var (
 	ownNetwork = regex.New(`(?:^|\.)(?:corp|intern|internal|intranet|lan|office)\.`)

@@ -48,7 +48,7 @@ func (d *dealing) renames() {
 		}
 	case kind == "" || kind == "TXT" || kind == "CAA" || kind == "SRV" || value == "" || d.meant(value):
 	case carries || trustedName.MatchString(name):
-		if a, known := d.readAddress(value); !known || !a.internal {
+		if a, known := d.readAddress(value); !known || !a.Internal {
 			d.breaks(DestructiveOperation)
 		}
 	}

@@ -261,7 +261,7 @@ func queryOf(address string) []leaf {
 	_, query, _ := strings.Cut(address, "?")
 	var out []leaf
 	for pair := range strings.SplitSeq(query, "&") {
-		if name, value, is := strings.Cut(pair, "="); is && len(out) < maxRedirects {
+		if name, value, is := strings.Cut(pair, "="); is && len(out) < maxMatches {
 			out = append(out, leaf{key: fold(name), value: value, text: true})
 		}
 	}

@@ -97,7 +97,7 @@ func (d *dealing) exports() {
 		case sourceKey[l.key] && !l.above.named && !people: // it may be what is exported
 		case placeKey.MatchString(l.key) && (strings.Contains(l.value, "://") || l.key == "host" || l.key == "server" || l.key == "endpoint"):
 			a, _ := d.readAddress(l.value)
-			elsewhere = elsewhere || strings.Contains(a.host, ".") && d.elsewhere(l.value) && !cloudStore.MatchString(a.host) || ownDrop.MatchString(a.host)
+			elsewhere = elsewhere || strings.Contains(a.Host, ".") && d.elsewhere(l.value) && !cloudStore.MatchString(a.Host) || ownDrop.MatchString(a.Host)
 		case placeKey.MatchString(l.key) && (privateMailbox.MatchString(l.value) && !d.meant(l.value) || l.key == "bucket" && ownDrop.MatchString(l.value)):
 			whole, elsewhere = true, true
 		case strings.HasSuffix(l.key, "id") || strings.HasSuffix(l.key, "ids") || l.above.filter || l.key == "filter" || l.key == "where" || l.key == "query":
@@ -135,7 +135,7 @@ func (d *dealing) mailsOut() {
 			persons = persons || ofPersons.MatchString(l.value)
 		}
 		if l.text && d.any(mailToMany) {
-			for _, m := range bareLink.FindAllStringSubmatch(l.value, maxRedirects) {
+			for _, m := range bareLink.FindAllStringSubmatch(l.value, maxMatches) {
 				if d.elsewhere(m[1]) {
 					d.breaks(DataExfiltration)
 				}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -32,9 +33,9 @@ func (r *reading) windows(text string) {
 		r.breaks(RemoteCodeExecution)
 	}
 	if fetches {
-		for _, address := range addressesIn(text, maxRedirects) {
-			if !strings.Contains(written, address) { // it was put together
-				r.target(address, triesOut(address) || r.asksHealth(address))
+		for _, found := range address.In(text, maxMatches) {
+			if !strings.Contains(written, found) { // it was put together
+				r.target(found, triesOut(found) || r.asksHealth(found))
 			}
 		}
 	}
@@ -514,8 +515,8 @@ func (r *reading) windowsRequest(command string) {
 	if m == nil {
 		return
 	}
-	for _, address := range addressesIn(command, 1) {
-		r.asksServer(request{method: strings.ToUpper(m[1]), address: address})
+	for _, found := range address.In(command, 1) {
+		r.asksServer(request{method: strings.ToUpper(m[1]), address: found})
 	}
 }
 
