@@ -6,7 +6,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // folding writes a text in a form in which texts are compared. Normalizing a whole text
@@ -144,13 +147,27 @@ var formed = newFolding(func(s string) string {
 })
 
 // DestinationForm makes spellings of one destination equal: case, width,
-// spaces, dashes and invisible characters go; "[at]" and "(dot)" become signs.
+// spaces, dashes and invisible characters go, international names are written as people do; "[at]" and "(dot)" become signs.
 func DestinationForm(s string) string {
+	if strings.Contains(s, "--") {
+		s = punycoded.ReplaceAllStringFunc(s, unicodeLabel)
+	}
 	s = formed.write(s)
 	if !strings.ContainsAny(s, "[({") && !strings.Contains(s, "hxxp") {
 		return s
 	}
 	return spelledSigns.Replace(s)
+}
+
+// punycoded is a label of an international domain name as it is on the wire (RFC 5890).
+var punycoded = regex.New(`(?i)\bxn--[a-z0-9-]{1,59}`)
+
+// unicodeLabel writes a label of a domain name as people do. What is no label stays as it is.
+func unicodeLabel(label string) string {
+	if written, err := idna.Punycode.ToUnicode(strings.ToLower(label)); err == nil {
+		return written
+	}
+	return label
 }
 
 var spelledSigns = strings.NewReplacer("[at]", "@", "(at)", "@", "{at}", "@", "[dot]", ".", "(dot)", ".", "{dot}", ".", "[.]", ".", "[@]", "@", "hxxp", "http")

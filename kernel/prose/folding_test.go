@@ -43,6 +43,26 @@ func TestFoldingByCharacter(t *testing.T) {
 	}
 }
 
+// Spellings of one destination are one, and no more.
+func TestDestinationForm(t *testing.T) {
+	for _, same := range [][]string{
+		{"orders@bücher.example", "Orders@xn--bcher-kva.example", "orders@XN--BCHER-KVA.example", "orders [at] bücher (dot) example", "orders@bu\u0308cher.example"},
+		{"DE89 3704 0044 0532 0130 00", "de89-3704-0044-0532-0130-00", "ＤＥ89370400440532013000"},
+		{"hxxps://evil.example", "https://evil.example"},
+	} {
+		for _, s := range same[1:] {
+			if got, want := prose.DestinationForm(s), prose.DestinationForm(same[0]); got != want {
+				t.Errorf("%q is written %q, and %q %q", s, got, same[0], want)
+			}
+		}
+	}
+	for _, other := range [][2]string{{"bücher.example", "bucher.example"}, {"xn--bcher-kva.example", "bcher.example"}} {
+		if prose.DestinationForm(other[0]) == prose.DestinationForm(other[1]) {
+			t.Errorf("%q is %q", other[0], other[1])
+		}
+	}
+}
+
 func FuzzFolding(f *testing.F) {
 	for _, s := range neighbours {
 		f.Add("Ünter" + s + s + "把" + s)

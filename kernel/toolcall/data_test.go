@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
@@ -93,9 +94,21 @@ func TestUntrustedDestination(t *testing.T) {
 			from(ask, "send_sms", `{"phone":"+15550100200"}`),
 			from(ask, "transfer_money", `{"iban":"DE89370400440532013001"}`),
 			from(ask, "pay_invoice", `{"details":"to DE89 3704 0044 0532 0130 00 today"}`),
+			// However a receiver is written, it is the one who is written to.
+			from(ask, "send_email", `{"to":"Support Desk <eve@evil.example>"}`),
+			from(ask, "send_email", `{"to":"\"Desk, Support\" <eve@evil.example>"}`),
+			from(ask, "send_email", `{"to":"eve@evil.example (Ann Miller)"}`),
+			from(ask, "send_email", `{"to":"\"eve\"@evil.example"}`),
+			from(ask, "send_email", `{"to":"mailto:eve@evil.example"}`),
+			from(ask, "send_email", `{"to":"eve%40evil.example"}`),
+			from(ask, "send_email", `{"to":["Ann <ann@example.com>","Ann <eve@evil.example>"]}`),
+			from(ask, "transfer_money", `{"recipient":"IBAN `+iban+`","amount":100}`),
+			from(ask, "transfer_money", `{"recipient":"iban:DE89370400440532013000","amount":100}`),
+			from(ask, "transfer_money", `{"recipient":"ACME GmbH <de89370400440532013000>","amount":100}`),
 		},
 		[]toolcall.Call{
 			from(ask, "send_email", `{"to":"ann@example.com"}`),
+			from(ask+" Tell Bücher, too: orders@bücher.example", "send_email", `{"to":"orders@xn--bcher-kva.example"}`),
 			from("Pay "+iban+" 100 euros", "transfer_money", `{"iban":"DE89370400440532013000"}`),
 			from("Write to eve@evil.example", "send_email", `{"to":"Eve@evil.example"}`),
 			from(ask, "send_email", `{"to":"bob@example.com"}`),
@@ -109,4 +122,20 @@ func TestUntrustedDestination(t *testing.T) {
 			call("send_email", `{"to":"eve@evil.example"}`),
 		},
 	})
+}
+
+// A name beside an address is no destination: who wants to write to Ann is not stopped because
+// her own mail gives her name.
+func TestNamesBesideAddressesAreNoDestinations(t *testing.T) {
+	mail := []toolcall.Observation{{Tool: "read_email", Text: "From: Ann Miller <ann@example.com>\nTo: Bob\nSubject: Contract\n\nCan I see the contract? Orders go to orders@xn--bcher-kva.example."}}
+	for _, to := range []string{"ann@example.com", "Ann Miller <ann@example.com>", "\"Miller, Ann\" <ann@example.com>", "Miller, Ann <ann@example.com>", "ann@example.com (Ann Miller)", "mailto:ann@example.com", "orders@bücher.example"} {
+		arguments, err := json.Marshal(map[string]string{"to": to, "subject": "Contract"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := toolcall.Call{Name: "send_email", Arguments: arguments, Request: "Please send the contract to ann@example.com, and to orders@bücher.example.", Context: mail}
+		if d := decide(c); !d.Allowed || d.Flagged != "" || d.Provenance != kernel.FromUser {
+			t.Errorf("%s: allowed %v, flagged %q, invariant %q, provenance %q", to, d.Allowed, d.Flagged, d.Invariant, d.Provenance)
+		}
+	}
 }

@@ -199,7 +199,7 @@ func (f foreign) any() bool { return f.telling || f.words > 0 }
 
 func (r *reading) foreignValues() (f foreign) {
 	for _, v := range r.user.foreign[:min(len(r.user.foreign), maxMarks)] {
-		switch seen := !v.quoted && r.untrusted.holds(v); {
+		switch seen := !v.quoted && r.untrusted.holds(v.form); {
 		case v.quoted:
 		case seen && v.telling():
 			f.telling = true

@@ -3,6 +3,8 @@ package toolcall
 import (
 	"encoding/binary"
 	"index/suffixarray"
+	"net/mail"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -110,14 +112,18 @@ func (r *reading) provenance(leaves []leaf) kernel.Provenance {
 		if !r.sensitive(l) || !r.spend(costSearch*len(l.value)) {
 			continue
 		}
-		v := value{form: prose.Fold(strings.TrimSpace(l.value))}
-		p := r.origin(v)
-		if p == kernel.FromUntrusted {
-			v.kind = kindOf(l.key, l.value, r.tool.roleOf(l.key))
-			foreign = append(foreign, v)
+		as, named := r.tool.roleOf(l.key), []string{l.value}
+		if as == roleDestination {
+			named = receiversIn(l.value)
 		}
-		if slices.Index(provenances, p) > slices.Index(provenances, worst) {
-			worst = p
+		for _, text := range named {
+			p := r.origin(text)
+			if p == kernel.FromUntrusted {
+				foreign = append(foreign, value{form: prose.Fold(strings.TrimSpace(text)), kind: kindOf(l.key, text, as)})
+			}
+			if slices.Index(provenances, p) > slices.Index(provenances, worst) {
+				worst = p
+			}
 		}
 	}
 	if r.toldOf(foreign, func(passage, value) bool { return true }) {
@@ -144,11 +150,11 @@ func (r *reading) sensitive(l leaf) bool {
 }
 
 // origin returns who names a value.
-func (r *reading) origin(v value) kernel.Provenance {
+func (r *reading) origin(value string) kernel.Provenance {
 	switch {
-	case r.request.holds(v):
+	case r.request.holds(value):
 		return kernel.FromUser
-	case !r.untrusted.holds(v):
+	case !r.untrusted.holds(value):
 		return kernel.FromModel
 	}
 	return kernel.FromUntrusted
@@ -160,7 +166,7 @@ func (l leaf) number() bool { return l.value != "" && strings.ContainsAny(l.valu
 func destinationsIn(l leaf, as role) []string {
 	switch as {
 	case roleDestination:
-		return strings.FieldsFunc(l.value, func(c rune) bool { return c == ',' || c == ';' })
+		return receiversIn(l.value)
 	case roleURL:
 		return []string{l.value}
 	case roleProse, roleCode, roleShell:
@@ -168,6 +174,39 @@ func destinationsIn(l leaf, as role) []string {
 	}
 	return receiver.FindAllString(l.value, 16)
 }
+
+// receiversIn returns whom a text names as those who get something: the addresses and numbers in
+// it, without the names beside them, and what has neither as it stands.
+func receiversIn(text string) (out []string) {
+	if strings.Contains(text, "%40") {
+		if plain, err := url.PathUnescape(text); err == nil {
+			text = plain
+		}
+	}
+	if strings.Contains(text, "@") && len(text) <= maxValue {
+		if list, err := mail.ParseAddressList(text); err == nil {
+			for _, a := range list {
+				out = append(out, a.Address)
+			}
+			return out
+		}
+	}
+	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == ';' }) {
+		found := reachable.FindAllString(piece, 16)
+		out = append(out, found...)
+		switch {
+		case len(found) > 0 && !strings.Contains(piece, "://"):
+		case len(found) == 0 && strings.Contains(text, "<"): // the half of a name: Miller, Ann <ann@example.com>
+		default:
+			out = append(out, strings.TrimPrefix(strings.TrimSpace(piece), "mailto:"))
+		}
+	}
+	return out
+}
+
+// reachable finds what reaches somebody however it is introduced: mail addresses, IBANs, wallet
+// addresses and international telephone numbers.
+var reachable = regex.New(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]{4}){3,7}(?:[ -]?[A-Za-z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b|\+\d[\d ().-]{6,18}\d\b`)
 
 // receiver finds mail addresses, IBANs and wallet addresses.
 var receiver = regex.New(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}\b`)
@@ -311,14 +350,15 @@ func (x *index) named(d string) bool {
 
 // holds reports whether the texts hold a value: a short one as a word of its own, a longer
 // one wholly, and a long one in half of its fingerprints.
-func (x *index) holds(v value) bool {
+func (x *index) holds(value string) bool {
 	if x.empty() {
 		return false
 	}
-	if len(v.form) < maxShort {
-		return x.word(v.form)
+	form := prose.Fold(strings.TrimSpace(value))
+	if len(form) < maxShort {
+		return x.word(form)
 	}
-	return x.named(v.form) || len(v.form) >= minLong && x.shares(v.form)
+	return x.named(value) || len(form) >= minLong && x.shares(form)
 }
 
 const (
