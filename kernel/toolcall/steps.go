@@ -27,8 +27,9 @@ const (
 
 // withSteps returns a call with the calls that it carries, those that steps carry among them.
 func (c Call) withSteps() Call {
-	if !c.stepped && stepSigns.Matches(string(c.Arguments)) {
-		f := stepFinder{of: c}
+	gateway := gateways.Matches(c.Name)
+	if !c.stepped && (gateway || stepSigns.Matches(string(c.Arguments))) {
+		f := stepFinder{of: c, gateway: gateway}
 		f.walk(jsontext.Value(c.Arguments), "", 0)
 		c.carried, c.dense = f.found, f.dense
 	}
@@ -40,6 +41,9 @@ var (
 	// stepSigns are in all names below, however they are spelt, or may be where letters are
 	// escaped.
 	stepSigns = regex.ScreenOf(`(?i)tool|recipient|function|steps|actions|calls|plan|tasks|sequence|operations|requests|batch|\\u`)
+
+	// gateways are tools that call the tool whose name and arguments they are given.
+	gateways = regex.ScreenOf(`(?i)(?:call|invoke|run|execute|exec|use|dispatch)(?:[ _.-]?[a-z]{1,12})?[ _.-]?(?:tool|function)s?$|(?:tool|function)s?[ _./-]?(?:call|invoke|run|execute|dispatch)$`)
 
 	// toolKeys name the tool of a step wherever it stands, stepKeys only in a list of steps.
 	toolKeys = words("tool toolname recipientname functionname")
@@ -54,10 +58,11 @@ var (
 
 // stepFinder collects the steps of a call.
 type stepFinder struct {
-	of    Call
-	found []Call
-	work  int
-	dense bool // there is more than is looked for
+	of      Call
+	gateway bool // it calls what it is given
+	found   []Call
+	work    int
+	dense   bool // there is more than is looked for
 }
 
 // walk looks for steps in a value that stands under a key.
@@ -80,7 +85,7 @@ func (f *stepFinder) walk(v jsontext.Value, key string, depth int) {
 		if json.Unmarshal(v, &members) != nil {
 			return
 		}
-		if name, arguments := stepIn(members, stepLists[key]); name != "" {
+		if name, arguments := stepIn(members, stepLists[key], f.gateway && depth == 0); name != "" {
 			f.add(name, arguments)
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -112,13 +117,14 @@ func (f *stepFinder) writes(key string) bool {
 }
 
 // stepIn returns the tool and the arguments of an object that is a step. In a list of steps the
-// arguments may stand beside the name, and one member may be both: {"navigate": "https://…"}.
-func stepIn(members map[string]jsontext.Value, listed bool) (name string, arguments jsontext.Value) {
+// arguments may stand beside the name, and one member may be both: {"navigate": "https://…"}. A
+// gateway may call the tool's name just that.
+func stepIn(members map[string]jsontext.Value, listed, gateway bool) (name string, arguments jsontext.Value) {
 	rest := make(map[string]jsontext.Value, len(members))
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		folded, value := fold(key), members[key]
 		switch {
-		case name == "" && value.Kind() == '"' && (toolKeys[folded] || listed && stepKeys[folded]):
+		case name == "" && value.Kind() == '"' && (toolKeys[folded] || listed && stepKeys[folded] || gateway && folded == "name"):
 			_ = json.Unmarshal(value, &name)
 		case arguments == nil && stepArguments[folded]:
 			arguments = value
@@ -146,7 +152,7 @@ func stepIn(members map[string]jsontext.Value, listed bool) (name string, argume
 // add notes a step with the conversation of the call that carries it.
 func (f *stepFinder) add(name string, arguments jsontext.Value) {
 	step := f.of
-	step.Name, step.Bare, step.Definition, step.BareDefinition, step.stepped = name, "", nil, nil, true
+	step.Name, step.Bare, step.Definition, step.BareDefinition, step.stepped = name, bareName(name), nil, nil, true
 	step.Arguments = arguments
 	if arguments.Kind() == '"' {
 		var text string
@@ -159,6 +165,15 @@ func (f *stepFinder) add(name string, arguments jsontext.Value) {
 		step.Arguments, step.Free = arguments, true
 	}
 	f.found = append(f.found, step)
+}
+
+// bareName returns what stands behind the namespace of a tool, as in functions.read_file; "" if
+// there is none.
+func bareName(name string) string {
+	if at := strings.LastIndexAny(name, "./"); at >= 0 {
+		return name[at+1:]
+	}
+	return ""
 }
 
 // stepping judges the calls that a call carries. What one of them breaks, or comes near to, the

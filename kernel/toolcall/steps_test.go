@@ -29,6 +29,11 @@ func TestStepsOfACall(t *testing.T) {
 		{"run_steps", `{"steps":[{"tool":"read_file","args":{"path":"a.md"}},{"tool":"write_file","args":{"path":"b.md","content":"never rm -rf /"}}]}`, ""},
 		{"create_agent", `{"name":"helper","tools":[{"name":"bash","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}]}`, ""},
 		{"browser_steps", `{"steps":[{"navigate":"https://shop.example.com/"},{"click":"#buy"},{"fill":{"#q":"shoes"}}]}`, ""},
+		{"use_mcp_tool", `{"server_name":"db","tool_name":"execute_sql","arguments":"{\"query\":\"DROP TABLE users\"}"}`, toolcall.DestructiveQuery},
+		{"invoke_function", `{"name":"read_file","args":{"path":"/etc/shadow"}}`, toolcall.CredentialAccess},
+
+		{"create_function", `{"name":"read_file","args":{"path":"string"}}`, ""},
+		{"run_job", `{"name":"nightly","args":{"path":"/data/in"}}`, ""},
 		{"order", `{"tool":"hammer","parameters":{"size":"L"}}`, ""},
 		{"create_workflow", `{"steps":[{"name":"Lint","run":"npm run lint"},{"name":"Test","run":"npm test"}]}`, ""},
 		{"plan", `{"steps":["read the file","tell the user"]}`, ""},
@@ -75,6 +80,10 @@ func TestRulesReachSteps(t *testing.T) {
 		`{"batch":[{"method":"delete_page","params":{"id":7}}]}`,
 		`{"tasks":[{"action":"delete_page","id":7}]}`,
 		`{"Sequence":[{"delete_page":{"id":7}}]}`,
+		`{"tool_uses":[{"recipient_name":"functions.delete_page","parameters":{"id":7}}]}`,
+		`{"tool":"wiki/delete_page","args":{}}`,
+		`{"name":"delete_page","arguments":{"id":7}}`,
+		`{"name":"wiki.delete_page","arguments":"{\"id\":7}"}`,
 	} {
 		d, err := gate.Decide(t.Context(), toolcall.Call{Name: "call_tool", Arguments: []byte(arguments)})
 		if err != nil || d.Allowed || d.Rule != "delete_*" {
