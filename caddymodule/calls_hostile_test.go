@@ -138,6 +138,57 @@ func TestCallsInTheWordsOfAnotherAPI(t *testing.T) {
 	}
 }
 
+// A call of a form that the API did not have when this was written may say anything where nobody
+// reads it. It does not pass as an unnamed call without arguments that was found clean.
+func TestCallsOfAnUnknownForm(t *testing.T) {
+	for _, call := range []string{
+		`{"index":0,"id":"a","type":"shell","shell":{"commands":["rm -rf /"]}}`, `{"index":0,"id":"a","type":"mcp","mcp":{"name":"forbidden_x","arguments":"{}"}}`,
+		`{"index":0,"shell":"rm -rf /"}`, `{"index":0,"function":null,"command":"rm -rf /"}`,
+	} {
+		for name, api := range map[string]struct{ path, question, contentType, answer string }{
+			"whole": {
+				"/v1/chat/completions", chatQuestion, "application/json",
+				`{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[` + call + `]}}]}`,
+			},
+			"streamed": {
+				"/v1/chat/completions", strings.Replace(chatQuestion, "{", `{"stream":true,`, 1), "text/event-stream",
+				`data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[` + call + `]}}]}` + "\n\n" +
+					`data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n",
+			},
+			"ollama": {
+				"/api/chat", `{"model":"m","stream":false,"messages":[{"role":"user","content":"Tidy up."}]}`, "application/json",
+				`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":true,"done_reason":"stop"}`,
+			},
+			"ollama streamed": {
+				"/api/chat", `{"model":"m","messages":[{"role":"user","content":"Tidy up."}]}`, "application/x-ndjson",
+				`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[` + call + `]},"done":false}` + "\n" + `{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n",
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newSite(t, `{}`, answering(api.contentType, api.answer))
+				w := s.post(api.path, api.question)
+				r := s.turns()[0]
+				if strings.Contains(w.Body.String(), "rm -rf") || strings.Contains(w.Body.String(), "forbidden_x") || r["denied_by"] != "tool_calls_not_separable" {
+					t.Errorf("%s, denied by %v", w.Body, r["denied_by"])
+				}
+				coverage := r["coverage"].(map[string]any)
+				if text := fmt.Sprint(coverage["detectors"]); strings.Contains(text, "name:toolcall outcome:clean") || strings.Contains(text, "outcome:clean name:toolcall") {
+					t.Errorf("nobody read the call, and the receipt says %s", text)
+				}
+			})
+		}
+	}
+
+	// What belongs to no call is none: servers add members of their own beside a function.
+	s := newSite(t, `{}`, answering("text/event-stream",
+		`data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","extra_content":{"google":{"thought_signature":"c2ln"}}}]}}]}`+"\n\n"+
+			`data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"get_weather","arguments":"{}"}}]}}]}`+"\n\n"+
+			`data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"))
+	if w := s.post("/v1/chat/completions", strings.Replace(chatQuestion, "{", `{"stream":true,`, 1)); !strings.Contains(w.Body.String(), "get_weather") || s.turns()[0]["outcome"] != "answered" {
+		t.Errorf("%s: %v", w.Body, s.turns()[0]["outcome"])
+	}
+}
+
 // What did not leave of a stream was not decided on, and counts as not inspected.
 func TestCallsOfAStreamThatBreaksOff(t *testing.T) {
 	for _, api := range callingAPIs {

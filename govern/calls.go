@@ -238,6 +238,13 @@ func (g *Governor) Interceptor() *toolcall.Interceptor {
 // decideCalls asks the interceptor about the calls of an answer, and records that it read
 // them.
 func (a *Assessed) decideCalls(ctx context.Context) (calls []Call, err error) {
+	if a.calls.Strange() {
+		a.evidence.DeniedBy = ruleUneditable
+	}
+	if a.Unreadable() {
+		a.DropCalls()
+		return nil, nil
+	}
 	o, flagged, asked := a.Opened, false, a.calls.Calls()
 	if len(asked) > store.MaxCalls {
 		o.Coverage.Skip("response", "more tool calls than are decided", 0)

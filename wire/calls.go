@@ -71,6 +71,7 @@ func (c *gatheredCall) add(d CallDelta) error {
 	c.call.ID, c.call.Name = cmp.Or(c.call.ID, d.ID), cmp.Or(c.call.Name, d.Name)
 	c.call.Bare = cmp.Or(c.call.Bare, d.Bare)
 	c.call.Free, c.whole = c.call.Free || d.Free, c.whole || d.Whole
+	c.call.More = c.call.More || d.More
 	if !d.Whole || c.arguments.Len() == 0 {
 		c.arguments.WriteString(d.Arguments)
 	}
@@ -79,6 +80,12 @@ func (c *gatheredCall) add(d CallDelta) error {
 
 // clash reports whether something is told again, and differently.
 func clash(before, now string) bool { return before != "" && now != "" && before != now }
+
+// Strange reports whether one of the calls so far is of a form that the dialect does not have:
+// without a name, and with more than a call has.
+func (g *CallGatherer) Strange() bool {
+	return slices.ContainsFunc(g.calls, func(c *gatheredCall) bool { return c.call.Name == "" && c.call.More })
+}
 
 // Calls returns the calls so far, by choice and then in the order of their beginning.
 func (g *CallGatherer) Calls() []ToolCall {

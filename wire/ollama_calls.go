@@ -44,6 +44,7 @@ func ollamaCallOf(v gjson.Result, nth int) ToolCall {
 		Key: strconv.Itoa(nth), ID: v.Get("id").String(), Name: name.String(), Arguments: arguments.String(),
 		Unclear: noText(name) || saysElsewhere(v, "function") || saysElsewhere(v.Get("function"), "name", "arguments") ||
 			arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject(),
+		More: hasMore(v, "id", "type", "function"),
 	}
 }
 

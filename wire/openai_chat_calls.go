@@ -82,6 +82,7 @@ func chatCallOf(at int, v gjson.Result) ToolCall {
 	}
 	c.Unclear = c.Unclear || at == loneCall || noText(name) || saysElsewhere(v, own...) || saysElsewhere(called, "name", input) ||
 		arguments.Type != gjson.String && arguments.Type != gjson.Null && !arguments.IsObject()
+	c.More = at != legacyCall && hasMore(v, "id", "type", "function", "custom")
 	return c
 }
 

@@ -31,6 +31,9 @@ type ToolCall struct {
 	// not hold for all of them. An answer with such a call must not reach a client for
 	// which calls are decided.
 	Unclear bool
+	// More: there is more in it than the dialect has in a call. A call without a Name that
+	// has more may be of a form that this package does not know.
+	More bool
 }
 
 // noText reports whether the name of a tool is something else than a text. Each language
@@ -46,6 +49,15 @@ func saysElsewhere(call gjson.Result, own ...string) (found bool) {
 	}
 	call.ForEach(func(name, value gjson.Result) bool {
 		found = value.Type != gjson.Null && !slices.Contains(own, name.Str) && slices.Contains(callMembers, nameKey(name.Str))
+		return !found
+	})
+	return found
+}
+
+// hasMore reports whether a call has a member with a text, an object or a list beside some.
+func hasMore(call gjson.Result, beside ...string) (found bool) {
+	call.ForEach(func(name, value gjson.Result) bool {
+		found = !slices.Contains(beside, name.Str) && (value.Type == gjson.String && value.Str != "" || value.Type == gjson.JSON)
 		return !found
 	})
 	return found
