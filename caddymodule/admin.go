@@ -236,18 +236,26 @@ func showSession(s store.Session) shownSession {
 // sessionKeyForm is hex SHA-256: a session is named by its private key.
 var sessionKeyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// sessionOf reads the session key of a path.
-func sessionOf(r *http.Request) (string, error) {
-	key := r.PathValue("session_key")
-	if !sessionKeyForm.MatchString(key) {
+// sessionOf returns the key of the session that a path names, by itself or by one of its
+// receipts: a conversation that has no name can be found by nothing else.
+func (a *adminAPI) sessionOf(r *http.Request) (string, error) {
+	name := r.PathValue("session")
+	if sessionKeyForm.MatchString(name) {
+		return name, nil
+	}
+	receipt, err := a.shared.store.Receipt(r.Context(), name)
+	switch {
+	case err != nil:
+		return "", storeError(err)
+	case receipt.SessionKey == "":
 		return "", errNotFound
 	}
-	return key, nil
+	return receipt.SessionKey, nil
 }
 
-// session serves GET /admin/sessions/{session_key}.
+// session serves GET /admin/sessions/{session}.
 func (a *adminAPI) session(w http.ResponseWriter, r *http.Request) error {
-	key, err := sessionOf(r)
+	key, err := a.sessionOf(r)
 	if err != nil {
 		return err
 	}
@@ -258,11 +266,11 @@ func (a *adminAPI) session(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, showSession(s))
 }
 
-// eraseSession serves DELETE /admin/sessions/{session_key}: the session's
-// secret, state and memory are destroyed; its receipts stay and still verify.
-// Erasing what is not there succeeds.
+// eraseSession serves DELETE /admin/sessions/{session}: the session's secret, state and
+// memory are destroyed; its receipts stay and still verify. Erasing what is not there
+// succeeds, but of a receipt that is not there nobody knows the session.
 func (a *adminAPI) eraseSession(w http.ResponseWriter, r *http.Request) error {
-	key, err := sessionOf(r)
+	key, err := a.sessionOf(r)
 	if err != nil {
 		return err
 	}

@@ -83,8 +83,8 @@ var endpoints = []endpoint{
 	{"GET " + keysPath, groupAdmin, withAdminSecret((*adminAPI).listKeys)},
 	{"POST " + keysPath, groupAdmin, withAdminSecret((*adminAPI).createKey)},
 	{"DELETE " + keysPrefix + "{id}", groupAdmin, withAdminSecret((*adminAPI).revokeKey)},
-	{"GET /admin/sessions/{session_key}", groupAdmin, withAdminSecret((*adminAPI).session)},
-	{"DELETE /admin/sessions/{session_key}", groupAdmin, withAdminSecret((*adminAPI).eraseSession)},
+	{"GET /admin/sessions/{session}", groupAdmin, withAdminSecret((*adminAPI).session)},
+	{"DELETE /admin/sessions/{session}", groupAdmin, withAdminSecret((*adminAPI).eraseSession)},
 	{"POST /admin/benchmarks", groupAdmin, withBenchSecret((*adminAPI).publishBenchmarks)},
 }
 

@@ -1,10 +1,12 @@
 package caddymodule_test
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,7 +52,7 @@ func TestAdministrationOfSessions(t *testing.T) {
 	if anew := govern(s, question); anew["memory_injected"] != false || anew["prompt_commitment"] == last["prompt_commitment"] {
 		t.Errorf("the session goes on: %v", anew)
 	}
-	for _, bad := range []string{"", "s", strings.Repeat("A", 64), strings.Repeat("a", 63)} {
+	for _, bad := range []string{"", "s", "KRN-00000000000000000000000000000000", strings.Repeat("A", 64), strings.Repeat("a", 63)} {
 		if w := s.send(http.MethodGet, "/admin/sessions/"+bad, "", asAdmin, password); w.Code != http.StatusNotFound {
 			t.Errorf("key %q: %d", bad, w.Code)
 		}
@@ -60,6 +62,53 @@ func TestAdministrationOfSessions(t *testing.T) {
 	}
 	if w := s.send(http.MethodPost, path, "", asAdmin, password); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "DELETE, GET" {
 		t.Errorf("POST: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+// A receipt leads to its session, whatever named it: nothing, the caller's address or the
+// credential that it has for the provider.
+func TestSessionsAreErasedByAReceipt(t *testing.T) {
+	s := adminSite(t)
+	named := []string{"Content-Type", "application/json", "X-Lex-Session", "alice"}
+	mac := hmac.New(sha256.New, []byte("lex session namespace"))
+	mac.Write([]byte("Bearer sk-test"))
+	for name, c := range map[string]struct {
+		headers []string
+		key     string
+	}{
+		"an address":     {named, sessionKeyOf(local, "alice")},
+		"a credential":   {append(slices.Clone(named), "Authorization", "Bearer sk-test"), sessionKeyOf("credential:"+hex.EncodeToString(mac.Sum(nil)), "alice")},
+		"no name at all": {[]string{"Content-Type", "application/json"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.send(http.MethodPost, "/v1/chat/completions", chatQuestion, c.headers...)
+			again := strings.Replace(chatQuestion, `}]`, `},{"role":"assistant","content":"Paris."},{"role":"user","content":"And of Italy?"}]`, 1)
+			s.send(http.MethodPost, "/v1/chat/completions", again, c.headers...)
+			last, first := s.receipts()[0]["id"].(string), s.receipts()[1]["id"].(string)
+			if c.key != "" {
+				if w := s.send(http.MethodGet, "/admin/sessions/"+c.key, "", asAdmin, password); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), last) {
+					t.Fatalf("by the documented key: %d %s", w.Code, w.Body)
+				}
+			}
+			if w := s.send(http.MethodGet, "/admin/sessions/"+last, "", asAdmin, password); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), last) {
+				t.Fatalf("by the last receipt: %d %s", w.Code, w.Body)
+			}
+			if w := s.send(http.MethodDelete, "/admin/sessions/"+first, "", asAdmin, password); w.Code != http.StatusNoContent {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			for _, id := range []string{first, last} {
+				if w := s.send(http.MethodGet, "/admin/sessions/"+id, "", asAdmin, password); w.Code != http.StatusNotFound {
+					t.Errorf("still there: %d %s", w.Code, w.Body)
+				}
+				w := s.send(http.MethodPost, "/audits/verify", `{"receipt_id":"`+id+`","prompt":"What is the capital of France?"}`, "Content-Type", "application/json", asAdmin, password)
+				if !strings.Contains(w.Body.String(), `"name":"prompt_commitment","ok":null`) {
+					t.Errorf("the commitment can still be tested: %s", w.Body)
+				}
+			}
+			if w := s.send(http.MethodDelete, "/admin/sessions/"+first, "", asAdmin, password); w.Code != http.StatusNoContent {
+				t.Errorf("once more: %d %s", w.Code, w.Body)
+			}
+		})
 	}
 }
 
