@@ -243,7 +243,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 	}
 	next := *j
 	next.Opened = o
-	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, o.repeats(*j.input)
+	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, !j.evidence.Unassessed && o.repeats(*j.input)
 	next.Turn, err = o.decide(next.evidence, next.found)
 	return &next, err
 }

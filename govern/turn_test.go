@@ -330,6 +330,37 @@ func TestARepeatedTurn(t *testing.T) {
 	}
 }
 
+// A turn that nobody can read, and that came to nothing before, is not repeated either when it
+// is decided anew because the same turn came to nothing again meanwhile.
+func TestAnUnreadTurnThatIsDecidedAnew(t *testing.T) {
+	const image = `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]}]}`
+	g, _ := newGovernor(t)
+	ask := func() *govern.Judged {
+		call, err := chat.Request([]byte(image))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := request("s")
+		r.Conversation = govern.NewConversation("me", call.Parts)
+		opened, err := g.Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _, err := opened.ReadMessages(t.Context(), call, []byte(image))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return assess(t, opened, in).NotJudged("no output")
+	}
+	first, second := ask(), ask()
+	for _, j := range []*govern.Judged{first, second} {
+		r, err := j.Commit(t.Context(), kernel.ProviderFailed, g.Sent("", ""))
+		if err != nil || !r.Unassessed || r.Repeated {
+			t.Errorf("%v: %+v", err, r)
+		}
+	}
+}
+
 // A refused turn is asked anew, even if the client left before it was told.
 func TestARefusedTurnIsNotRepeated(t *testing.T) {
 	g, _ := newGovernor(t)
