@@ -602,8 +602,11 @@ func (a *governedAnswer) listening() bool {
 	return a.asksToolServer() && a.call.Choices == 0
 }
 
-func (a *governedAnswer) asksToolServer() bool {
-	_, ok := a.dialect.(wire.ToolServer)
+func (a *governedAnswer) asksToolServer() bool { return asksToolServer(a.dialect) }
+
+// asksToolServer reports whether a server of tools answers in a dialect, and no model.
+func asksToolServer(d wire.Dialect) bool {
+	_, ok := d.(wire.ToolServer)
 	return ok
 }
 

@@ -154,10 +154,13 @@ func (c *interception) parse(body []byte) *apiError {
 // else by the conversation that it resends. Members that name a person (user,
 // safety_identifier) name no session. A refusal of ours that the call goes on from must be
 // known, because no provider knows it.
+//
+// Who asks a server of tools for its list, or listens to it, says nothing, but what the server
+// says then belongs to the session.
 func (c *interception) openSession(ctx context.Context) error {
 	talk := govern.NewConversation(c.caller.namespace, c.call.Parts)
 	id := c.sessionID()
-	named := id != "" && len(c.call.Parts) > 0 // who says nothing takes no step in it
+	named := id != "" && (len(c.call.Parts) > 0 || asksToolServer(c.dialect)) // who only fetches an answer takes no step in it
 	if talk.Previous = c.call.Fetches; c.call.HistoryPath != "" {
 		talk.Previous = c.call.Previous
 	}

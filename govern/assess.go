@@ -98,6 +98,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 		Degraded:         in.degraded,
 		DeniedBy:         in.deniedBy,
 		Repeated:         o.repeats(in),
+		Unassessed:       in.silent,
 	}
 	if err := a.readAsking(ctx); err != nil {
 		return nil, err

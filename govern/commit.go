@@ -341,6 +341,12 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	o, m := j.Opened, j.Opened.memory
 	attack := len(j.Turn.Reasons) > 0
 	m.Branches = o.branches
+	if j.input.silent && sent.Text == "" { // what was said before stays as it is
+		if !attack {
+			m.Tools = rememberTools(m.Tools, j.tools)
+		}
+		return m
+	}
 	switch {
 	case o.Conversation != nil:
 		m.Histories = o.Conversation.futures(sent.choices())

@@ -35,8 +35,10 @@ type Input struct {
 	deniedBy string        // the rule that refuses the request, whatever its texts are
 	degraded bool          // a guard failed on a result of a tool that is read by itself
 
+	// silent: the call says nothing and refers to nothing that was said.
+	silent bool
 	// asking is a digest of what is asked, by which a turn that is repeated after a
-	// failure is recognised. messages are the digests of the turn's messages, and places
+	// failure is recognised; "" if that is nothing. messages are the digests of the turn's messages, and places
 	// where they stand. equals are the places of earlier messages that say the same as one of
 	// them and stay.
 	asking   string
@@ -163,6 +165,10 @@ func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byt
 	in = Input{
 		Prompt: call.Prompt(), asking: o.Conversation.present(),
 		continues: call.Previous != "" && call.HistoryPath == "",
+		silent:    len(call.Parts) == 0 && call.Previous == "" && call.HistoryPath == "" && call.Fetches == "",
+	}
+	if in.silent {
+		in.asking = ""
 	}
 	replaced, err := o.readParts(ctx, &in, call.Parts, body)
 	if err != nil {

@@ -33,10 +33,10 @@ type Evidence struct {
 	// is taken: a client that repeats a failed call is not an attacker who
 	// insists.
 	Repeated bool `json:"repeated,omitzero"`
-	// Unassessed: no detector read any text of the turn, though there was something
-	// in it, such as an image. Nothing is known of it, which is not the same as nothing
-	// found: no step is taken, so that it neither presses on the session nor relieves
-	// it. There are no scores then and no signals.
+	// Unassessed: no detector read any text of the turn, because there was only something
+	// else in it, such as an image, or nothing. Nothing is known of it, which is not the
+	// same as nothing found: no step is taken, so that it neither presses on the session
+	// nor relieves it. There are no scores then and no signals.
 	Unassessed bool `json:"unassessed,omitzero"`
 }
 
