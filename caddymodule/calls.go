@@ -161,22 +161,25 @@ func (c *interception) refusedTexts(begun []string) govern.Sent {
 	return sent
 }
 
-// decideRequested decides on the calls that the caller asks a server of tools for. Each
-// decision is durable before any of the tools runs. It reports whether all may run, and if
+// decideRequested decides on the calls that the caller asks a server of tools for. The
+// decisions are durable before any of the tools runs. It reports whether all may run, and if
 // not has answered the caller.
 func (c *interception) decideRequested(ctx context.Context, w http.ResponseWriter, assessed *govern.Assessed) (run bool, err error) {
+	if len(c.call.Calls) == 0 {
+		return true, nil
+	}
+	calls, err := c.opened.RecordCalls(ctx, c.call.Calls)
+	if err != nil {
+		return false, c.fail(ctx, "tools", err)
+	}
+	first, err := c.commit(c.r, calls, kernel.Answered, c.policy.governor.Sent("", ""))
+	if err != nil {
+		return false, c.fail(ctx, "commit", err)
+	}
 	var blocked []wire.BlockedCall
-	for _, call := range c.call.Calls {
-		judged, err := c.opened.RecordCall(ctx, call)
-		if err != nil {
-			return false, c.fail(ctx, "tools", err)
-		}
-		receipt, err := c.commit(c.r, judged, kernel.Answered, c.policy.governor.Sent("", ""))
-		if err != nil {
-			return false, c.fail(ctx, "commit", err)
-		}
-		if receipt.Turn.Call.Decision == kernel.Blocked {
-			blocked = append(blocked, wire.BlockedCall{Key: call.Key, Note: govern.BlockedNote(receipt.Turn.Call)})
+	for i, r := range append([]*govern.Receipt{first}, first.Calls...) {
+		if r.Turn.Call.Decision == kernel.Blocked {
+			blocked = append(blocked, wire.BlockedCall{Key: c.call.Calls[i].Key, Note: govern.BlockedNote(r.Turn.Call)})
 		}
 	}
 	if len(blocked) == 0 {

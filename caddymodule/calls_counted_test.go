@@ -73,6 +73,9 @@ func TestCoverageOfCalls(t *testing.T) {
 			if len(inspected) != 1 || inspected[0].(map[string]any)["bytes"] != size || inspected[0].(map[string]any)["part"] != "response.tool_call" {
 				t.Errorf("%s: %s is covered as %v, want %v bytes", api.name, asked.name, inspected, size)
 			}
+			if forwarded := coverage["bytes_forwarded"]; (asked == weather && forwarded != size) || (asked == wipe && forwarded != 0.0) {
+				t.Errorf("%s: %v bytes of %s are forwarded", api.name, forwarded, asked.name)
+			}
 		}
 	}
 }

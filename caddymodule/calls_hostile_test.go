@@ -58,6 +58,12 @@ func TestNoCallLeavesToAClientThatIsGone(t *testing.T) {
 		if got := w.Body.String(); strings.Contains(got, "rm -rf") {
 			t.Errorf("%s: %s", api.name, got)
 		}
+		for _, call := range s.calls() {
+			left, forwarded := strings.Contains(w.Body.String(), call["tool"].(string)), call["coverage"].(map[string]any)["bytes_forwarded"] != 0.0
+			if forwarded != left || (call["outcome"] == "answered") != left {
+				t.Errorf("%s: left %v, but the receipt says %v and %v", api.name, left, call["outcome"], call["coverage"])
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/store"
 )
 
 func mcpCall(id, name, arguments string) string {
@@ -170,6 +173,85 @@ func TestMCPSessionRisk(t *testing.T) {
 		if v := s.post("/audits/verify", fmt.Sprintf(`{"receipt_id":%q}`, r["id"])); !strings.Contains(v.Body.String(), `"valid":true`) {
 			t.Errorf("%s", v.Body)
 		}
+	}
+}
+
+// The receipt of a call says that the interceptor decided on it, what it read of it, and that
+// it was sent on: with its batch, or not at all. The receipt of the turn says so too.
+func TestMCPReceiptsOfCalls(t *testing.T) {
+	asks, tells, wipes := mcpCall("1", "get_weather", weatherArguments), mcpCall("2", "get_time", `{"zone":"CET"}`), mcpCall("3", "bash", wipeArguments)
+	size := map[string]float64{"get_weather": float64(len("get_weather" + weatherArguments)), "get_time": float64(len(`get_time{"zone":"CET"}`)), "bash": float64(len("bash" + wipeArguments))}
+	for name, test := range map[string]struct {
+		call, mode string
+		runs       bool
+		flagged    bool
+	}{
+		"a call":         {asks, "enforce", true, false},
+		"a blocked one":  {wipes, "enforce", false, true},
+		"a batch":        {"[" + asks + "," + tells + "]", "enforce", true, false},
+		"one of a batch": {"[" + asks + "," + wipes + "," + tells + "]", "enforce", false, true},
+		"observed":       {wipes, "observe", true, true},
+		"observed batch": {"[" + wipes + "," + asks + "]", "observe", true, true},
+	} {
+		for _, headers := range [][]string{nil, {"Mcp-Session-Id", "s"}} {
+			for _, conflict := range []bool{false, true} {
+				seen := new(recorder)
+				s := newSite(t, `{"mode":"`+test.mode+`"}`, func(w http.ResponseWriter, r *http.Request) error {
+					seen.record(r)
+					return answering("application/json", mcpResult("Done."))(w, r)
+				})
+				tries := 0
+				s.meddle(func(ctx context.Context, change store.Change, commit func(context.Context, store.Change) error) error {
+					if tries++; conflict && tries == 1 {
+						return store.ErrConflict
+					}
+					return commit(ctx, change)
+				})
+				outcome := map[bool]string{true: "flagged", false: "clean"}
+				runs := func() float64 {
+					return metric(t, "lex_detector_runs_total", "detector", "toolcall", "outcome", outcome[test.flagged])
+				}
+				before := runs()
+				s.post("/mcp", test.call, headers...)
+				if ran := seen.count.Load() == 1; ran != test.runs || runs() != before+1 {
+					t.Errorf("%s: ran %v, and the interceptor is counted %v times", name, ran, runs()-before)
+				}
+				calls := s.calls()
+				if len(calls) != strings.Count(test.call, "tools/call") {
+					t.Errorf("%s: %d receipts", name, len(calls))
+				}
+				for _, call := range calls {
+					coverage, tool := call["coverage"].(map[string]any), call["tool"].(string)
+					forwarded, ended := size[tool], "answered"
+					if !test.runs {
+						forwarded, ended = 0, "refused"
+					}
+					covered := fmt.Sprint(coverage["detectors"], coverage["inspected"], coverage["bytes_inspected"], coverage["skipped"], coverage["unknown"])
+					want := fmt.Sprintf("[map[name:toolcall outcome:%s why:]] [map[bytes:%v detector:toolcall part:request.tool_call]] %[2]v [] []", outcome[tool == "bash"], size[tool])
+					if covered != want || coverage["bytes_forwarded"] != forwarded || call["outcome"] != ended {
+						t.Errorf("%s: %s: %v, %v bytes forwarded, %s", name, tool, call["outcome"], coverage["bytes_forwarded"], covered)
+					}
+				}
+				turn := s.turns()[0]
+				if detectors := fmt.Sprint(turn["coverage"].(map[string]any)["detectors"]); !strings.Contains(detectors, "name:toolcall outcome:"+outcome[test.flagged]) {
+					t.Errorf("%s: the turn: %s", name, detectors)
+				}
+				for _, r := range s.receipts() {
+					if v := s.verify(byID(r["id"].(string))); !v.Valid {
+						t.Errorf("%s: %s: %s", name, r["id"], *v.Fault)
+					}
+				}
+			}
+		}
+	}
+}
+
+// More calls than can be decided together are not decided at all.
+func TestMCPTooManyCalls(t *testing.T) {
+	s, seen := listening(t, `{}`)
+	batch := "[" + strings.TrimSuffix(strings.Repeat(mcpCall("", "get_weather", weatherArguments)+",", 129), ",") + "]"
+	if w := s.post("/mcp", batch); w.Code != http.StatusBadRequest || seen.count.Load() != 0 {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

@@ -81,6 +81,11 @@ func (j *Judged) RefuseUneditable() error {
 	return err
 }
 
+// blocksCall reports whether a call of the turn is blocked.
+func (d Decisions) blocksCall() bool {
+	return d.Turn.Call.Decision == kernel.Blocked || len(d.Blocked()) > 0
+}
+
 // unanswered returns the calls that the client does not get, by their ids, for providers
 // that wait for results: those that are blocked, or all if the answer is refused. Ids that
 // are too long to be remembered are left out.
@@ -245,12 +250,18 @@ func (a *Assessed) decideCalls(ctx context.Context) (calls []Call, err error) {
 		a.DropCalls()
 		return nil, nil
 	}
-	o, flagged, asked := a.Opened, false, a.calls.Calls()
+	asked := a.calls.Calls()
 	if len(asked) > store.MaxCalls {
-		o.Coverage.Skip("response", "more tool calls than are decided", 0)
+		a.Opened.Coverage.Skip("response", "more tool calls than are decided", 0)
 		a.evidence.DeniedBy = ruleManyCalls
 		return nil, nil
 	}
+	return a.Opened.decideAll(ctx, asked)
+}
+
+// decideAll asks the interceptor about calls, each by itself.
+func (o *Opened) decideAll(ctx context.Context, asked []wire.ToolCall) (calls []Call, err error) {
+	flagged := false
 	for _, c := range asked {
 		found, err := o.governor.Interceptor().Decide(ctx, o.asked(c))
 		if err != nil {
@@ -330,10 +341,10 @@ func toolName(name string) string {
 func (c Call) evidence() kernel.Evidence { return kernel.Evidence{Scores: c.Found.Invariant.Scores()} }
 
 // decisions takes the kernel's decisions on the calls, one after the other from the state
-// that the turn leaves.
+// that the turn leaves, or the call before.
 func (j *Judged) decisions() (d Decisions, err error) {
 	d.Turn, d.Calls = j.Turn, j.calls
-	if j.Turn.Refused || j.call != nil {
+	if j.Turn.Refused && j.call == nil {
 		return d, nil
 	}
 	state := j.Turn.Next
@@ -348,10 +359,13 @@ func (j *Judged) decisions() (d Decisions, err error) {
 	return d, nil
 }
 
-// sealCalls makes the receipts of the calls of an answer. They follow the receipt of their
-// turn in the session's chain.
+// sealCalls makes the receipts of the calls of an answer, or of those that are asked for with
+// the call of the turn. They follow the receipt of their turn in the session's chain.
 func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipts []*Receipt, entries []store.Receipt, err error) {
-	prev := turn.Link()
+	prev, part := turn.Link(), "response.tool_call"
+	if j.call != nil {
+		part = requestedCall
+	}
 	for i, t := range d.CallTurns {
 		c := d.Calls[i]
 		r := turn.Receipt // who, when and where
@@ -360,9 +374,12 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 		record.Prev, record.Version, record.Setup, record.Resent = prev, r.Version, r.Setup, r.Resent
 		record.Nonce, record.TraceID = callNonce(turn.TurnID), r.TraceID
 		record.Endpoint, record.Dialect, record.Model = r.Endpoint, r.Dialect, r.Model
+		if !t.Refused {
+			record.Outcome = r.Outcome
+		}
 		out := &Receipt{Turn: t, TurnID: turn.TurnID, PublicID: turn.PublicID, Kind: store.KindToolCall}
 		record.ArgumentsCommitment, out.Openings.Arguments = commit(s.Secret, &record, kernel.CommittedArguments, c.Arguments)
-		record.Coverage = callCoverage("response.tool_call", c)
+		record.Coverage = callCoverage(part, c, record.Outcome)
 		if out.record, err = record.Seal(); err != nil {
 			return nil, nil, fmt.Errorf("sealing the receipt of a tool call: %w", err)
 		}
@@ -376,8 +393,11 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 	return receipts, entries, nil
 }
 
-// callCoverage says that the interceptor read a call.
-func callCoverage(part string, c Call) kernel.Coverage {
+// requestedCall is where a call stands that the caller asks for.
+const requestedCall = "request.tool_call"
+
+// callCoverage says that the interceptor read a call, and whether the call left.
+func callCoverage(part string, c Call, outcome kernel.Outcome) kernel.Coverage {
 	var coverage Coverage
 	coverage.Ran(DetectorToolCall, !c.Found.Allowed || c.Found.Flagged != "")
 	size := len(c.Name) + len(c.Arguments)
@@ -388,15 +408,27 @@ func callCoverage(part string, c Call) kernel.Coverage {
 	if c.Found.SchemaUnread {
 		coverage.Skip("request.tool.schema", "it cannot be read, so the arguments were not checked against it", 0)
 	}
-	coverage.BytesForwarded = size
+	if outcome == kernel.Answered || outcome == kernel.ProviderFailed {
+		coverage.BytesForwarded = size
+	}
 	return coverage.Coverage
 }
 
-// RecordCall ends a turn that is a call of a tool, which a caller asks for by itself.
-func (o *Opened) RecordCall(ctx context.Context, c wire.ToolCall) (*Judged, error) {
-	found, err := o.governor.Interceptor().Decide(ctx, o.asked(c))
+// RecordCalls ends a turn of calls that a caller asks a server of tools for. They are
+// committed together: if one is blocked, none of them is sent on.
+func (o *Opened) RecordCalls(ctx context.Context, asked []wire.ToolCall) (*Judged, error) {
+	calls, err := o.decideAll(ctx, asked)
 	if err != nil {
-		return nil, fmt.Errorf("deciding a tool call: %w", err)
+		return nil, err
 	}
-	return o.RecordToolCall(Call{ToolCall: c, Found: found})
+	return o.recordCalls(calls)
+}
+
+func (o *Opened) recordCalls(calls []Call) (*Judged, error) {
+	j, err := o.RecordToolCall(calls[0])
+	if err != nil {
+		return nil, err
+	}
+	j.calls = calls[1:]
+	return j, nil
 }

@@ -120,6 +120,9 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	if err != nil {
 		return j.unwritten(), err
 	}
+	if j.call != nil && decisions.blocksCall() {
+		outcome = kernel.Refused // what is asked for together runs together
+	}
 	sent, err := sentText(decisions)
 	if err != nil {
 		return j.unwritten(), err
@@ -239,7 +242,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 		return j, err
 	}
 	if j.call != nil {
-		return o.RecordToolCall(*j.call)
+		return o.recordCalls(append([]Call{*j.call}, j.calls...))
 	}
 	next := *j
 	next.Opened = o
@@ -267,6 +270,9 @@ func (j *Judged) seal(secret []byte, outcome kernel.Outcome, sent string) (*Rece
 		r.OutputCommitment, out.Openings.Output = commit(secret, &r, kernel.CommittedOutput, sent)
 	}
 	r.Coverage = o.Coverage.bounded()
+	if j.call != nil && !j.call.Standalone {
+		r.Coverage = callCoverage(requestedCall, *j.call, r.Outcome)
+	}
 	record, err := r.Seal()
 	if err != nil {
 		return out, fmt.Errorf("sealing the receipt: %w", err)

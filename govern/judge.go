@@ -43,7 +43,7 @@ type Judged struct {
 	found    kernel.Output
 	output   detect.Vector         // embedding of the answer; nil when there was none
 	call     *Call                 // recorded instead of a governed text
-	calls    []Call                // in the answer
+	calls    []Call                // in the answer, or asked for with the call
 	thoughts *thoughts             // in the answer; nil in a tool call
 	tools    []wire.ToolDefinition // that the answer tells of
 }

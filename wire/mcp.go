@@ -53,6 +53,9 @@ func (mcp) Request(body []byte) (Request, error) {
 		if message.Get("method").Str == mcpCallsTool {
 			r.Calls = append(r.Calls, mcpToolCall(message))
 		}
+		if len(r.Calls) > MaxChoices {
+			return Request{}, invalid("a batch holds more than %d calls", MaxChoices)
+		}
 	}
 	var w walk
 	mcpBody(&w, root)
