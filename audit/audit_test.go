@@ -23,6 +23,7 @@ type ledger struct {
 	ids     []string // oldest first
 	changed map[string][]byte
 	moved   map[string]string // ids to the keys of the sessions that they are said to be of
+	setup   string            // of the receipts that are written
 	unfound string            // a receipt in the log that its id does not lead to
 }
 

@@ -226,30 +226,38 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 
 // resentHead checks a receipt of a conversation that is identified only by the history
 // that the client resends. Each turn leaves its state under its own key, the digest of
-// all texts up to its end, and the first turn with these texts stays the head there, with
-// the tool calls of its answer. A client may go back and ask the same again from another
-// state. The receipts of that turn do not lead to the head, and nobody can tell from
-// them that they belong there, because each commitment has a key of its own. So the check
-// is left open, and only the log shows where such a receipt was written. Older receipts
-// committed to the same texts with the same secret, which shows that they belong there.
+// all texts up to its end, and the first turn with these texts stays the head there: the
+// last tool call of its answer, from which the others lead back to the turn. A client may
+// go back and ask the same again from another state. The receipts of that turn do not lead
+// to the head, and nobody can tell from them that they belong there, because each
+// commitment has a key of its own. So the check is left open, and only the log shows where
+// such a receipt was written. Older receipts committed to the same texts with the same
+// secret, which shows that they belong there.
 func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
 	const name = "chain"
 	if r.AnswersTo(head) {
 		return passed(name, "it is the head of its conversation"), nil
 	}
-	first, fault, err := a.turnOf(ctx, kernel.IDOf(head))
+	first, way, fault, err := a.turnOf(ctx, head)
 	if err != nil || fault.Failed() {
 		return fault, err
 	}
+	for later, link := range way {
+		if kernel.IDOf(link) == r.ID {
+			return reached(link, r, later), nil
+		}
+	}
 	own := r
 	if r.Tool != "" && r.Prev != "" {
-		if own, fault, err = a.turnOf(ctx, kernel.IDOf(r.Prev)); err != nil || fault.Failed() {
+		if own, _, fault, err = a.turnOf(ctx, r.Prev); err != nil || fault.Failed() {
 			return fault, err
 		}
 	}
 	older := first.Setup == "" && own.Setup == ""
 	switch {
 	case !first.Resent || !own.Resent || first.SessionID != own.SessionID:
+		return notInChain(first.Timestamp, r), nil
+	case first.ID == own.ID: // all calls of a turn are written with it
 		return notInChain(first.Timestamp, r), nil
 	case older && first.PromptCommitment == own.PromptCommitment && first.OutputCommitment == own.OutputCommitment:
 		return passed(name, "the head of its conversation, "+first.ID+", commits to the same words"), nil
@@ -261,28 +269,31 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 
 // turnOf follows the chain from a receipt of a resent conversation back over the tool
 // calls to the receipt of their turn, which is the receipt itself if it is no tool call.
+// The way there are the links that lead to these receipts, from the last to their turn's.
 // A call that a client asks a server of tools for comes before its turn: it stands for itself
 // if it is the first of its chain. A receipt that is missing or broken is a failed check.
-func (a Auditor) turnOf(ctx context.Context, id string) (turn kernel.Receipt, fault Check, err error) {
+func (a Auditor) turnOf(ctx context.Context, link string) (turn kernel.Receipt, way []string, fault Check, err error) {
 	const name = "chain"
 	for range 1 + store.MaxCalls {
+		id := kernel.IDOf(link)
 		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return turn, failed(name, "a receipt of its conversation, "+id+", is missing"), nil
+			return turn, nil, failed(name, "a receipt of its conversation, "+id+", is missing"), nil
 		}
 		if err != nil {
-			return turn, Check{}, err
+			return turn, nil, Check{}, err
 		}
 		r, err := kernel.OpenReceipt(entry.JSON)
 		if err != nil {
-			return turn, failed(name, fmt.Sprintf("a receipt of its conversation, %s, is broken: %v", id, err)), nil
+			return turn, nil, failed(name, fmt.Sprintf("a receipt of its conversation, %s, is broken: %v", id, err)), nil
 		}
+		way = append(way, link)
 		if r.Tool == "" || r.Prev == "" {
-			return r, Check{}, nil
+			return r, way, Check{}, nil
 		}
-		id = kernel.IDOf(r.Prev)
+		link = r.Prev
 	}
-	return turn, failed(name, "a turn of its conversation has more tool calls than one can have"), nil
+	return turn, nil, failed(name, "a turn of its conversation has more tool calls than one can have"), nil
 }
 
 // walk follows the chain from a head back to the receipt.
@@ -291,11 +302,8 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt, steps 
 	link := head
 	for later := range steps {
 		id := kernel.IDOf(link)
-		if id == r.ID && !r.AnswersTo(link) {
-			return failed(name, "the chain of its session has another record with its id"), nil
-		}
 		if id == r.ID {
-			return passed(name, fmt.Sprintf("%d receipts follow it up to the head of its session", later)), nil
+			return reached(link, r, later), nil
 		}
 		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -311,6 +319,15 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt, steps 
 		link = prev
 	}
 	return unknown(name, fmt.Sprintf("the head of its session is more than %d receipts away", steps)), nil
+}
+
+// reached returns the outcome for a receipt whose id a link leads to, on the way back from
+// the head of its session over some later receipts.
+func reached(link string, r kernel.Receipt, later int) Check {
+	if !r.AnswersTo(link) {
+		return failed("chain", "the chain of its session has another record with its id")
+	}
+	return passed("chain", fmt.Sprintf("%d receipts follow it up to the head of its session", later))
 }
 
 // notInChain returns the outcome for a receipt that is missing from the session's

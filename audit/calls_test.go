@@ -21,10 +21,13 @@ func commitTurn(t *testing.T, l *ledger, k *kernel.Kernel, s store.Session, word
 	entry := func(turn kernel.Turn, kind string) store.Receipt {
 		r := k.Receipt(turn)
 		r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Resent = "s", 1, int64(len(l.ids)+1), s.Head, resent
-		r.Nonce = fmt.Sprint(len(l.ids))
-		if kind == store.KindText {
+		r.Nonce, r.Setup = fmt.Sprint(len(l.ids)), l.setup
+		switch {
+		case kind == store.KindText && l.setup != "":
+			r.PromptCommitment = kernel.Commit(kernel.CommitmentKey(s.Secret, r.Nonce, kernel.CommittedPrompt), words)
+		case kind == store.KindText:
 			r.PromptCommitment = kernel.Commit(s.Secret, words)
-		} else {
+		default:
 			r.ArgumentsCommitment = kernel.Commit(s.Secret, "{}")
 		}
 		if _, err := r.Seal(); err != nil {
@@ -34,7 +37,7 @@ func commitTurn(t *testing.T, l *ledger, k *kernel.Kernel, s store.Session, word
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.State, s.Head = turn.Next, r.ID
+		s.State, s.Head = turn.Next, r.Link()
 		l.ids = append(l.ids, r.ID)
 		return store.Receipt{ID: r.ID, Kind: kind, SessionKey: s.Key, SessionID: "s", Turn: 1, Timestamp: r.Timestamp, JSON: record}
 	}
@@ -159,10 +162,12 @@ func TestChainWithToolCalls(t *testing.T) {
 	}
 }
 
-// In a resent conversation the head is the last call of the first turn with these texts.
-// A client that goes back and says the same again leaves receipts beside it.
-func TestResentChainWithToolCalls(t *testing.T) {
+// forkedTalk is a resent conversation of two turns, the second of which was said twice: the
+// number of the receipts before those of the turn that stands beside.
+func forkedTalk(t *testing.T, setup string) (l *ledger, again int) {
+	t.Helper()
 	l, k := emptyLedger(t)
+	l.setup = setup
 	first := commitTurn(t, l, k, store.Session{Key: sessionKey, State: k.NewSession(), Secret: bytes.Repeat([]byte{1}, 32)}, question(0), true)
 	derived := func(key string) store.Session {
 		s := first
@@ -170,11 +175,71 @@ func TestResentChainWithToolCalls(t *testing.T) {
 		return s
 	}
 	commitTurn(t, l, k, derived("second"), question(1), true)
-	again := len(l.ids) // the same words again: the receipts are appended to the session that is there
+	again = len(l.ids) // the same words again: the receipts are appended to the session that is there
 	commitTurn(t, l, k, derived("beside"), question(1), true)
 	for _, id := range l.ids[again:] {
 		l.moved[id] = "second"
 	}
+	return l, again
+}
+
+// Of a turn whose calls follow it up to the head, nothing is left open. Of one beside it,
+// nobody can tell that it belongs there.
+func TestResentTurnLeadsToItsHead(t *testing.T) {
+	l, again := forkedTalk(t, strings.Repeat("5", 64))
+	for n, id := range l.ids {
+		want := "form+ replay+ chain+ log+ setup?"
+		if n >= again {
+			want = "form+ replay+ chain? log+ setup?"
+		}
+		report, err := audit.NewAuditor(l).VerifyID(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := outcomes(report.Checks); got != want {
+			t.Errorf("receipt %d: %s: %+v", n, got, report.Checks)
+		}
+		if !strings.HasPrefix(id, "KRN") {
+			continue
+		}
+		wrong := "prompt_commitment-"
+		if n >= again {
+			wrong = "prompt_commitment?"
+		}
+		for words, want := range map[string]string{question(min(n, 1)): "prompt_commitment+", "another": wrong} {
+			report, err := audit.NewAuditor(l).VerifyID(t.Context(), id)
+			if err == nil {
+				err = audit.NewAuditor(l).CompareTexts(t.Context(), report, audit.Texts{ID: id, Prompt: &words})
+			}
+			if got := outcomes(report.Checks); err != nil || !strings.HasSuffix(got, want) {
+				t.Errorf("receipt %d with %q: %v: %s", n, words, err, got)
+			}
+		}
+	}
+
+	// A call that was put beside those of its turn is not in the chain.
+	r, err := kernel.ParseReceipt(l.record(t, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Nonce = "forged"
+	forged, err := r.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(t.Context(), store.Receipt{ID: r.ID, Kind: store.KindToolCall, SessionKey: "second", SessionID: "s", Turn: 1, Timestamp: r.Timestamp, JSON: forged}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := audit.NewAuditor(l).VerifyID(t.Context(), r.ID)
+	if err != nil || !strings.Contains(outcomes(report.Checks), "chain-") {
+		t.Errorf("a call that was put in: %v: %+v", err, report.Checks)
+	}
+}
+
+// In a resent conversation the head is the last call of the first turn with these texts.
+// A client that goes back and says the same again leaves receipts beside it.
+func TestResentChainWithToolCalls(t *testing.T) {
+	l, again := forkedTalk(t, "")
 	for n, id := range l.ids {
 		report, err := audit.NewAuditor(l).VerifyID(t.Context(), id)
 		if err != nil {

@@ -79,7 +79,7 @@ func (c committedText) compare(r *kernel.Receipt, secret []byte) Check {
 	case c.opening != "":
 		return passed(name, "the opening shows that the text is the one that was sent")
 	case len(secret) == 0:
-		return unknown(name, "the key of its session is not known: the session was erased or forgotten, or is too long")
+		return unknown(name, "the key of its session is not known: the session was erased or forgotten, is too long, or its client went back and said the same again")
 	case !r.CommitsTo(*c.text, c.kind, secret):
 		return failed(name, "the text is another than the one that was sent")
 	}

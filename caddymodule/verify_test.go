@@ -5,13 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 type verified struct {
@@ -93,6 +96,70 @@ func TestVerifyEveryReceipt(t *testing.T) {
 		if v := s.verify(`{"receipt":` + indented.String() + `}`); !v.Valid || v.outcomes() != want+" stored+" {
 			t.Errorf("held: %+v", v)
 		}
+	}
+}
+
+// A turn of an agent that names no session leads to the head of its conversation, with all
+// of its calls, and so does a turn by which the client goes back and goes on another way. One
+// that says the same again stands beside it.
+func TestVerifyTurnsWithCallsOfNobodysSession(t *testing.T) {
+	for engine, kept := range map[string]map[string]any{
+		"bolt":  {"engine": "faulty", "path": filepath.Join(t.TempDir(), "lex.db")},
+		"redis": {"engine": "redis", "urls": []string{storetest.StartRedis(t)}},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Setenv("LEX_TEST_ADMIN", password)
+			const wipes = `{"id":"d","type":"function","function":{"name":"bash","arguments":"{\"command\":\"rm -rf /\"}"}}`
+			const another = `{"id":"e","type":"function","function":{"name":"lookup","arguments":"{\"city\":\"Rome\"}"}}`
+			looks := `{"role":"assistant","content":"I look it up.","tool_calls":[` + toolCall + `,` + another + `]}`
+			mixed := `{"role":"assistant","content":null,"tool_calls":[` + toolCall + `,` + wipes + `,` + another + `]}`
+			const says = `{"role":"assistant","content":"Two million."}`
+			model, _ := scripted(mixed, looks, says, looks, looks, looks)
+			s := newSiteWith(t, `{"baseline":"never"}`, map[string]any{"store": kept}, model)
+			asked := userMessage("How many inhabitants has Paris?")
+			results := []string{looks, toolResult, strings.Replace(toolResult, `"c"`, `"e"`, 1)}
+			chains := make(map[string]string) // what each receipt's check came to
+			outcomes := func(id string) string { return "form+ replay+ " + chains[id] + " log+ setup+" }
+			// check says something, and checks the receipts that it leaves and the texts of the turn.
+			check := func(name, chain string, receipts int, texts map[string]string, messages ...string) {
+				t.Helper()
+				(&talk{site: s}).say(messages...)
+				before := len(chains)
+				for _, id := range s.ids()[before:] {
+					chains[id] = chain
+					if v := s.verify(byID(id)); !v.Valid || v.outcomes() != outcomes(id) {
+						t.Errorf("%s: %+v", name, v)
+					}
+				}
+				if n := len(chains) - before; n != receipts {
+					t.Errorf("%s: %d receipts", name, n)
+				}
+				wrong := map[string]string{"chain+": "_commitment-", "chain?": "_commitment?"}[chain]
+				for member, text := range texts {
+					ask := func(text string) string {
+						return s.verify(fmt.Sprintf(`{"receipt_id":%q,%q:%q}`, s.ids()[before], member, text), asAdmin, password).outcomes()
+					}
+					if got := ask(text); !strings.HasSuffix(got, member+"_commitment+") {
+						t.Errorf("%s: the right %s: %s", name, member, got)
+					}
+					if got := ask("another"); !strings.HasSuffix(got, member+wrong) {
+						t.Errorf("%s: another %s: %s", name, member, got)
+					}
+				}
+			}
+			prompt := map[string]string{"prompt": "How many inhabitants has Paris?"}
+			check("calls, one of them blocked", "chain+", 4, prompt, asked)
+			check("calls after calls", "chain+", 3, map[string]string{"output": "I look it up."}, append([]string{asked}, results...)...)
+			check("the end", "chain+", 1, map[string]string{"output": "Two million."}, append(append([]string{asked}, results...), results...)...)
+			check("back, and on another way", "chain+", 3, map[string]string{"prompt": "And in Rome?"}, append(append([]string{asked}, results...), userMessage("And in Rome?"))...)
+			check("back to the beginning, and another answer", "chain+", 3, prompt, asked)
+			check("the same again", "chain?", 3, prompt, asked)
+			for id := range chains { // what came later changes nothing of it
+				if v := s.verify(byID(id)); v.outcomes() != outcomes(id) {
+					t.Errorf("%+v", v)
+				}
+			}
+		})
 	}
 }
 
