@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -43,10 +44,10 @@ type breaker struct {
 	all      *circuit
 	own      *lru.Cache[string, *circuit]
 	until    atomic.Pointer[time.Time] // end of the pause; nil without one
-	open     atomic.Bool               // as last told to the observer
 	observer Observer
 
 	mu      sync.Mutex
+	open    bool            // as last told to the observer
 	failing map[string]bool // namespaces, since the last success; under tripAfter of them
 }
 
@@ -94,10 +95,10 @@ func (b *breaker) run(namespace string, call func() error) error {
 	})
 	switch {
 	case err == nil:
-		b.tell(false, "")
+		b.answered(own)
 	case Why(err) == BreakerOpen:
 	case b.paused() || own.State() == gobreaker.StateOpen || b.all.State() == gobreaker.StateOpen:
-		b.tell(true, Why(err))
+		b.failed(Why(err))
 	}
 	return err
 }
@@ -140,11 +141,29 @@ func (b *breaker) onceEach(namespace string, err error) error {
 	return err
 }
 
-// tell reports a change of state.
-func (b *breaker) tell(open bool, why Failure) {
-	if b.open.CompareAndSwap(!open, open) {
-		b.observer.Breaker(open, why)
+// failed tells the observer that the breaker opened, unless it knows.
+func (b *breaker) failed(why Failure) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.open {
+		b.open = true
+		b.observer.Breaker(true, why)
 	}
+}
+
+// answered tells the observer that the breaker closed, if a call that succeeded through a
+// circuit of its namespace leaves none open. One that began before they opened closes none
+// of them, and another namespace may still be kept back. A namespace that could ask again
+// and does not come back does not count.
+func (b *breaker) answered(own *circuit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.open || b.paused() || b.all.State() != gobreaker.StateClosed || own.State() != gobreaker.StateClosed ||
+		slices.ContainsFunc(b.own.Values(), func(c *circuit) bool { return c.State() == gobreaker.StateOpen }) {
+		return
+	}
+	b.open = false
+	b.observer.Breaker(false, "")
 }
 
 func (b *breaker) paused() bool {

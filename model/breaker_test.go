@@ -1,9 +1,11 @@
 package model_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -142,4 +144,72 @@ func TestBadRequestsDoNotOpenTheBreaker(t *testing.T) {
 	if why := ask(); why != "" || len(seen.breakers) != 0 {
 		t.Errorf("%q, breaker %v", why, seen.breakers)
 	}
+}
+
+// An answer to a question that was asked before the breaker opened closes nothing: nobody
+// who was kept back may ask again.
+func TestAnswersFromBeforeCloseNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail func(ask func(namespace, said string))
+		wait time.Duration
+	}{
+		"of one caller": {func(ask func(namespace, said string)) {
+			for range 5 {
+				ask("key:a", "FAIL")
+			}
+		}, 16 * time.Second},
+		"of all": {func(ask func(namespace, said string)) {
+			for i := range 5 {
+				ask(fmt.Sprint("key:", i), "FAIL")
+			}
+		}, 16 * time.Second},
+		"a pause": {func(ask func(namespace, said string)) { ask("key:b", "PAUSE") }, 31 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, seen := newMoody(t), new(observer)
+			synctest.Test(t, func(t *testing.T) {
+				judge := m.observed(t, time.Hour, seen)
+				ask := func(namespace, said string) model.Failure { return judge(t.Context(), namespace, said) }
+				var slow sync.WaitGroup
+				slow.Go(func() {
+					if why := ask("key:a", "HANG"); why != "" {
+						t.Errorf("the slow question: %q", why)
+					}
+				})
+				until(t, "the slow question is asked", func() bool { return m.hanging.Load() == 1 })
+				test.fail(func(namespace, said string) { ask(namespace, said) })
+				close(m.release)
+				slow.Wait()
+				if why := ask("key:a", "fine"); why != model.BreakerOpen || !slices.Equal(seen.told(), []bool{true}) {
+					t.Errorf("%q, told %v after the slow answer", why, seen.told())
+				}
+				time.Sleep(test.wait)
+				if why := ask("key:a", "fine"); why != "" || !slices.Equal(seen.told(), []bool{true, false}) {
+					t.Errorf("%q, told %v after an answer", why, seen.told())
+				}
+			})
+		})
+	}
+}
+
+// The breaker is open while any caller is kept back, though others are answered, and one
+// who does not come back keeps it open no longer than it is kept back.
+func TestBreakerOfOneCaller(t *testing.T) {
+	m, seen := newMoody(t), new(observer)
+	synctest.Test(t, func(t *testing.T) {
+		judge := m.observed(t, time.Hour, seen)
+		ask := func(namespace, said string) model.Failure { return judge(t.Context(), namespace, said) }
+		for range 3 { // the caller looks again twice, and is kept back again
+			for range 5 {
+				ask("key:a", "DECLINE")
+			}
+			if why := ask("key:b", "fine"); why != "" || !slices.Equal(seen.told(), []bool{true}) {
+				t.Errorf("%q, told %v while a caller is kept back", why, seen.told())
+			}
+			time.Sleep(16 * time.Second)
+		}
+		if why := ask("key:b", "fine"); why != "" || !slices.Equal(seen.told(), []bool{true, false}) {
+			t.Errorf("%q, told %v afterwards", why, seen.told())
+		}
+	})
 }

@@ -46,7 +46,7 @@ type Observer interface {
 	// Cached tells of evidence that needed no request.
 	Cached()
 	// Breaker tells that the breaker opened, for a namespace or for all, and by
-	// which failure; or that the model answers again.
+	// which failure; or that the model answers again and none is kept back.
 	Breaker(open bool, why Failure)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -220,6 +221,13 @@ func (o *observer) Breaker(open bool, why model.Failure) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.breakers, o.why = append(o.breakers, open), why
+}
+
+// told returns what the observer was told of the breaker.
+func (o *observer) told() []bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.breakers)
 }
 
 func (o *observer) failures() []model.Failure {

@@ -17,7 +17,8 @@ import (
 	"github.com/caddy-lex/lex/model"
 )
 
-// moody is a judge's server that does with an answer what the answer says.
+// moody is a judge's server that does with an answer what the answer says. It closes its
+// connections, as flaky does.
 type moody struct {
 	*httptest.Server
 	asked   atomic.Int32
@@ -28,14 +29,19 @@ type moody struct {
 func newMoody(t *testing.T) *moody {
 	t.Helper()
 	m := &moody{release: make(chan struct{})}
-	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.asked.Add(1)
+		w.Header().Set("Connection", "close")
 		var q chatRequest
 		b, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(b, &q)
 		switch said := q.Messages[1].Content; {
 		case strings.Contains(said, "FAIL"):
 			w.WriteHeader(http.StatusInternalServerError)
+			return
+		case strings.Contains(said, "PAUSE"):
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		case strings.Contains(said, "DECLINE"):
 			_, _ = io.WriteString(w, chatAnswer("I'm sorry, I can't help with that."))
@@ -51,6 +57,8 @@ func newMoody(t *testing.T) *moody {
 		}
 		_, _ = io.WriteString(w, chatAnswer(judgementNone))
 	}))
+	m.Config.SetKeepAlivesEnabled(false)
+	m.Start()
 	t.Cleanup(m.Close)
 	return m
 }
@@ -58,7 +66,13 @@ func newMoody(t *testing.T) *moody {
 // judge asks as a namespace and tells why there was no judgement.
 func (m *moody) judge(t *testing.T, timeout time.Duration) func(ctx context.Context, namespace, answer string) model.Failure {
 	t.Helper()
-	j, err := model.NewJudge(model.Config{BaseURL: m.URL, Model: "gpt", Timeout: timeout}, nil)
+	return m.observed(t, timeout, nil)
+}
+
+// observed is judge with an observer.
+func (m *moody) observed(t *testing.T, timeout time.Duration, o model.Observer) func(ctx context.Context, namespace, answer string) model.Failure {
+	t.Helper()
+	j, err := model.NewJudge(model.Config{BaseURL: m.URL, Model: "gpt", Timeout: timeout}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
