@@ -76,6 +76,8 @@ func (g *guardServer) serve(w http.ResponseWriter, r *http.Request) {
 		<-g.stop
 	case "down":
 		http.Error(w, "canary-provider: "+string(body), http.StatusInternalServerError)
+	case "rejects":
+		http.Error(w, "canary-provider: "+string(body), http.StatusBadRequest)
 	case "limited":
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "canary-provider", http.StatusTooManyRequests)

@@ -55,3 +55,32 @@ func TestHealthComesBack(t *testing.T) {
 		t.Errorf("%v", h)
 	}
 }
+
+// A guard that rejects what it is asked is not well until it has given evidence once. After
+// that a rejection may be about one text, and five in a row are not.
+func TestHealthOfRejections(t *testing.T) {
+	g := newGuardServer(t, "chat", "rejects")
+	s := newSiteWith(t, `{}`, g.options(map[string]any{"fail": "refuse"}), answering("application/json", completion(quietAnswer)))
+	asked := 0
+	ask := func(n int, says, want string) {
+		t.Helper()
+		g.says.Store(says)
+		for range n {
+			asked++
+			s.post("/v1/chat/completions", strings.Replace(chatQuestion, "France", fmt.Sprint("France, for the time ", asked), 1))
+		}
+		if _, h := s.health(); h["components"].(map[string]any)["guard_g"] != want || h["breakers"].(map[string]any)["guard_g"] != "closed" {
+			t.Errorf("%d times %q: %v, want %s", n, says, h, want)
+		}
+	}
+	ask(1, "rejects", "degraded")
+	ask(1, "fine", "ok")
+	ask(4, "rejects", "ok")
+	ask(1, "fine", "ok")
+	ask(4, "rejects", "ok")
+	ask(1, "rejects", "degraded")
+	ask(20, "rejects", "degraded")
+	ask(1, "fine", "ok")
+	ask(1, "garbage", "degraded")
+	ask(1, "rejects", "degraded") // which is no evidence either
+}

@@ -123,15 +123,20 @@ func share[C interface{ Close() }](
 // remoteObserver counts what a client does, and writes one line when its model
 // fails for good and one when it is back, never one a request.
 type remoteObserver struct {
-	name     string // as receipts name the detector
-	metrics  *metrics
-	loggers  loggers
-	rejected sync.Once
+	name    string // as receipts name the detector
+	metrics *metrics
+	loggers loggers
 
-	mu   sync.Mutex
-	open bool          // as the metric shows the breaker
-	last model.Failure // of the last request that the model answered or should have; "": it gave evidence
+	mu         sync.Mutex
+	open       bool          // as the metric shows the breaker
+	last       model.Failure // of the last that the model was asked for; "": it gave evidence
+	proven     bool          // it has given evidence once
+	rejections int           // since it gave evidence
 }
+
+// manyRejections is how many rejections in a row are about the model: fewer may be about
+// the texts.
+const manyRejections = 5
 
 // A remoteHealth is how a remote model does.
 type remoteHealth struct {
@@ -144,19 +149,35 @@ type remoteHealth struct {
 func (o *remoteObserver) health() remoteHealth {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return remoteHealth{failing: o.open || o.last != "", open: o.open}
+	return remoteHealth{failing: o.open || o.last != "" || o.rejecting(), open: o.open}
 }
 
-// note keeps how a request ended, if that says how the model does: one that was rejected for
-// what it asks, or that was not made or not waited for, does not.
-func (o *remoteObserver) note(why model.Failure) {
-	switch why {
-	case model.Rejected, model.Busy, model.Cancelled, model.BreakerOpen:
-		return
-	}
+// rejecting reports whether the model rejects more than single texts.
+func (o *remoteObserver) rejecting() bool {
+	return o.rejections >= manyRejections || !o.proven && o.rejections > 0
+}
+
+// Gathered keeps how the model does, if the end of what it was asked for says so: what was
+// not asked, or not waited for, does not.
+func (o *remoteObserver) Gathered(why model.Failure) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.last = why
+	was := o.rejecting()
+	switch why {
+	case model.Busy, model.Cancelled, model.BreakerOpen:
+	case model.Rejected:
+		o.rejections++
+	case "":
+		o.last, o.proven, o.rejections = "", true, 0
+	default:
+		o.last = why
+	}
+	switch {
+	case o.rejecting() && !was:
+		o.loggers.current().Warn("the remote model rejects what it is asked; check its name and options", zap.String("detector", o.name))
+	case was && !o.rejecting():
+		o.loggers.current().Warn("the remote model no longer rejects what it is asked", zap.String("detector", o.name))
+	}
 }
 
 func newRemoteObserver(name string) *remoteObserver {
@@ -166,15 +187,9 @@ func newRemoteObserver(name string) *remoteObserver {
 
 // Asked counts a request.
 func (o *remoteObserver) Asked(took time.Duration, why model.Failure) {
-	o.note(why)
 	o.metrics.modelRequests.WithLabelValues(o.name).Inc()
 	if why != "" {
 		o.metrics.modelFailures.WithLabelValues(o.name, string(why)).Inc()
-	}
-	if why == model.Rejected {
-		o.rejected.Do(func() {
-			o.loggers.current().Warn("the model rejected a question, and may reject all; check its name and options", zap.String("detector", o.name))
-		})
 	}
 	if why != model.BreakerOpen && why != model.Busy {
 		o.metrics.modelSeconds.WithLabelValues(o.name).Observe(took.Seconds())

@@ -173,6 +173,37 @@ func TestLogsOfRemoteModels(t *testing.T) {
 	}
 }
 
+// That a model rejects what it is asked is said once, and that it no longer does.
+func TestLogsOfRejections(t *testing.T) {
+	g := newGuardServer(t, "chat", "rejects")
+	t.Cleanup(func() { _ = caddy.Stop() })
+	address, log := freeAddress(t), filepath.Join(t.TempDir(), "log")
+	app := g.options(nil)
+	app["store"] = map[string]any{"engine": "bolt", "path": filepath.Join(t.TempDir(), "lex.db")}
+	run(t, address, log, app)
+	for i := range 20 {
+		g.says.Store("rejects")
+		if i == 10 {
+			g.says.Store("fine")
+		}
+		resp, err := http.Post("http://"+address+"/lex/govern", "application/json", strings.NewReader(fmt.Sprintf(`{"prompt":"What is canary-text %d?","session_id":"s"}`, i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failing, back := strings.Count(string(said), "the remote model rejects what it is asked"), strings.Count(string(said), "the remote model no longer rejects what it is asked"); failing != 2 || back != 1 || strings.Contains(string(said), "canary") {
+		t.Errorf("%d lines that it rejects, %d that it no longer does:\n%s", failing, back, said)
+	}
+}
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

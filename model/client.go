@@ -43,6 +43,10 @@ type Observer interface {
 	// Asked tells of a request, its duration and its failure, if any. A request
 	// that failed with BreakerOpen or Busy was never sent, or too late.
 	Asked(took time.Duration, why Failure)
+	// Gathered tells how the gathering of a piece of evidence ended, whatever became of
+	// the requests that it took: some are made again in another form. A text of which
+	// only a part was rejected has brought evidence.
+	Gathered(why Failure)
 	// Cached tells of evidence that needed no request.
 	Cached()
 	// Breaker tells that the breaker opened, for a namespace or for all, and by
@@ -144,6 +148,11 @@ func (c *client) gatherEvidence(ctx context.Context, namespace string, texts int
 	if Why(err) == BreakerOpen {
 		c.observer.Asked(0, BreakerOpen)
 	}
+	if why := Why(err); why == Rejected && Unread(err) > 0 {
+		c.observer.Gathered("")
+	} else {
+		c.observer.Gathered(why)
+	}
 	return err
 }
 
@@ -219,5 +228,6 @@ func unusable(what string) error { return newFailure(Unusable, what) }
 type silentObserver struct{}
 
 func (silentObserver) Asked(time.Duration, Failure) {}
+func (silentObserver) Gathered(Failure)             {}
 func (silentObserver) Cached()                      {}
 func (silentObserver) Breaker(bool, Failure)        {}

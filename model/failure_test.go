@@ -200,6 +200,7 @@ func TestWhy(t *testing.T) {
 type observer struct {
 	mu       sync.Mutex
 	asked    []model.Failure
+	gathered []model.Failure
 	cached   int
 	breakers []bool
 	why      model.Failure // of the last change
@@ -209,6 +210,12 @@ func (o *observer) Asked(_ time.Duration, why model.Failure) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, why)
+}
+
+func (o *observer) Gathered(why model.Failure) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gathered = append(o.gathered, why)
 }
 
 func (o *observer) Cached() {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +199,42 @@ func TestServersWithoutProbabilities(t *testing.T) {
 		text := model.GuardText{Role: model.RolePrompt, Text: fmt.Sprint("Question ", i)}
 		if verdict, err := g.Ask(t.Context(), "key:a", text); err != nil || verdict[model.HarmRequest] != 0.9 || len(asked()) != want {
 			t.Errorf("%d: %v, %v, asked %d times", i, verdict, err, len(asked()))
+		}
+	}
+}
+
+// What evidence was gathered is told once, whatever became of its requests: a question that
+// is accepted in another form is none that was rejected, and a text of which a part was
+// rejected is read.
+func TestGatheredIsTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		text  string
+		asked []model.Failure
+		want  model.Failure
+	}{
+		"accepted without probabilities": {"Hello.", []model.Failure{model.Rejected, ""}, ""},
+		"rejected":                       {"REJECT", []model.Failure{model.Rejected, model.Rejected}, model.Rejected},
+		"failed":                         {"FAIL", []model.Failure{model.ServerError}, model.ServerError},
+		"rejected in part":               {"REJECT" + strings.Repeat(" word", 4000), nil, ""},
+	} {
+		url, _ := guardServer(t, completions, func(w http.ResponseWriter, q map[string]any) {
+			switch body, _ := json.Marshal(q); {
+			case strings.Contains(string(body), "FAIL"):
+				w.WriteHeader(http.StatusInternalServerError)
+			case q["logprobs"] != nil, strings.Contains(string(body), "REJECT"):
+				w.WriteHeader(http.StatusBadRequest)
+			default:
+				fixed(chatAnswer("safe"))(w, q)
+			}
+		})
+		seen := new(observer)
+		g, err := model.NewChatGuard(model.Config{BaseURL: url + "/v1", Model: "llama-guard3", Key: "canary-key", Timeout: time.Minute}, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = g.Ask(t.Context(), "key:a", model.GuardText{Role: model.RolePrompt, Text: test.text})
+		if !slices.Equal(seen.gathered, []model.Failure{test.want}) || test.asked != nil && !slices.Equal(seen.failures(), test.asked) {
+			t.Errorf("%s: %v, told %q of the evidence and %q of the requests", name, err, seen.gathered, seen.failures())
 		}
 	}
 }
