@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
@@ -30,7 +31,8 @@ const (
 // Coverage records for the receipt what of a turn was inspected and what was not.
 type Coverage struct {
 	kernel.Coverage
-	judged int // bytes of the answer that the judge reads
+	judged int                      // bytes of the answer that the judge reads
+	waited map[string]time.Duration // for guards, by their names in receipts
 }
 
 // Ran records that a detector ran, and whether it found something.
@@ -65,7 +67,6 @@ func (c *Coverage) guarded(a asking) {
 	}
 	run.Why = string(model.Why(a.err))
 	run.Score = math.Round(a.verdict.Highest()*1e6) / 1e6
-	run.Millis = int(a.took.Milliseconds())
 	failed := model.Unread(a.err)
 	if unread := max(0, len(a.text.Text)-a.guard.Model.Reads()) + failed; unread > 0 && (a.err == nil || failed > 0) {
 		part := "request"
@@ -97,7 +98,21 @@ func (c *Coverage) worsen(run kernel.DetectorRun) {
 	case now == before && d.Why == "":
 		d.Why = run.Why
 	}
-	d.Score, d.Millis = max(d.Score, run.Score), max(d.Millis, run.Millis)
+	d.Score = max(d.Score, run.Score)
+}
+
+// waitedFor records how long guards were waited for when all of them were asked at once.
+// The times of several such waits add up.
+func (c *Coverage) waitedFor(guards map[string]time.Duration) {
+	if c.waited == nil {
+		c.waited = make(map[string]time.Duration)
+	}
+	for i := range c.Detectors {
+		if d := &c.Detectors[i]; guards[d.Name] > 0 {
+			c.waited[d.Name] += guards[d.Name]
+			d.Millis = int(c.waited[d.Name].Milliseconds())
+		}
+	}
 }
 
 // Inspect records a part that a detector reads.

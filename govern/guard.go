@@ -173,11 +173,14 @@ func (o *Opened) consult(ctx context.Context, questions ...question) []opinion {
 		})
 	}
 	all.Wait()
-	opinions := make([]opinion, len(questions))
+	opinions, waited := make([]opinion, len(questions)), make(map[string]time.Duration)
 	for _, a := range askings {
 		o.Coverage.guarded(a)
 		opinions[a.question].add(a, questions[a.question])
+		name := a.guard.detector(a.text.Role)
+		waited[name] = max(waited[name], a.took)
 	}
+	o.Coverage.waitedFor(waited)
 	return opinions
 }
 

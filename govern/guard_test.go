@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-lex/lex/govern"
@@ -560,22 +561,45 @@ func TestGuardsAndTheirReceipts(t *testing.T) {
 	}
 }
 
-// What a guard takes stands in the receipt.
+// For how long a turn waited for a guard stands in the receipt: for the slowest of what is
+// asked at once, and for all that is asked one after the other.
 func TestGuardsTakeTime(t *testing.T) {
-	guard, _ := guarded(func(model.GuardText) (model.Verdict, error) {
-		for began := time.Now(); time.Since(began) < 2*time.Millisecond; {
+	synctest.Test(t, func(t *testing.T) {
+		guard, m := guarded(func(text model.GuardText) (model.Verdict, error) {
+			took := 1700 * time.Microsecond
+			if strings.Contains(text.Text, "slow") {
+				took = time.Second
+			}
+			time.Sleep(took)
+			return model.Verdict{model.HarmRequest: 0.25}, nil
+		})
+		observed := &govern.Guard{Name: "o", Model: m, Roles: model.Roles, Ask: govern.AskObserve}
+		g, _ := newGovernor(t)
+		g.Guards = []*govern.Guard{guard, observed}
+		coded := base64.StdEncoding.EncodeToString([]byte(undecided(t, g)))
+		a := ask(t, g, "s", coded) // and about what it hides
+		if m.times() != 4 {
+			t.Fatalf("asked %d times about the prompt", m.times())
 		}
-		return model.Verdict{model.HarmRequest: 0.25}, nil
+		for _, result := range []string{"It rains.", "It is slow to rain.", "It rains again."} {
+			a.ReadAnswer(wire.Response{Parts: []wire.Part{{Path: "output.0", Kind: wire.ToolResult, Text: result, Bytes: len(result)}}})
+			if refused, err := a.AssessToolResults(t.Context()); refused || err != nil {
+				t.Fatal(refused, err)
+			}
+		}
+		r := commit(t, g, judge(t, a, "Paris is a slow city."), "Paris is a slow city.")
+		for _, name := range []string{"g", "o"} {
+			for role, want := range map[model.Role]int{model.RolePrompt: 1, model.RoleToolResult: 1003, model.RoleAnswer: 1000} {
+				run := runOf(&govern.Coverage{Coverage: r.Coverage}, "guard_"+name+"."+string(role))
+				if run.Millis != want || run.Score != 0.25 || run.Outcome != kernel.Clean {
+					t.Errorf("%s of %s: %+v, want %d ms", name, role, run, want)
+				}
+			}
+		}
+		if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"millis":1,"name":"guard_g.prompt","outcome":"clean","score":0.25,"why":""`) {
+			t.Errorf("%v: %s", err, text)
+		}
 	})
-	g, _ := newGovernor(t)
-	g.Guards = []*govern.Guard{guard}
-	r := commit(t, g, ask(t, g, "s", question).NotJudged("no output text"), "")
-	if run := r.Coverage.Detectors[1]; run.Millis < 2 || run.Score != 0.25 || run.Name != "guard_g.prompt" {
-		t.Errorf("%+v", run)
-	}
-	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"name":"guard_g.prompt","outcome":"clean","score":0.25,"why":""`) {
-		t.Errorf("%v: %s", err, text)
-	}
 }
 
 // What a tool says in an answer is asked about too, and an answer that is refused for it is
