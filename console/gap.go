@@ -2,6 +2,8 @@ package console
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/caddy-lex/lex/kernel"
 )
@@ -15,6 +17,7 @@ const (
 	ClassBaseline      Class = "baseline"       // the ungoverned answer in older receipts of /lex/govern
 	ClassProviderError Class = "provider_error" // an error's body, which no model wrote
 	ClassNoText        Class = "no_text"        // an answer that has no text of a model
+	ClassReadElsewhere Class = "read_elsewhere" // a detector gave no verdict on it, and another read it
 )
 
 // classes are the reasons in receipts of skipped parts that are no gaps.
@@ -53,12 +56,14 @@ const unknownBlock = "unknown_block"
 //	a gap   class           the receipt has
 //	no      -               a detector that is clean or flagged
 //	no      -               a detector that did not run, beside one that did
-//	yes     gap             a detector that failed
+//	no      read_elsewhere  a detector that failed, where another read all it was asked about
+//	yes     gap             any other detector that failed
 //	yes     gap             no detector that is clean or flagged: the whole turn is one
 //	yes     gap             an unknown part
 //	no      baseline        a skipped part: ungoverned baseline
 //	no      provider_error  a skipped part: the provider's error
 //	no      no_text         a skipped part: carries no text of a model
+//	no      read_elsewhere  a skipped part: beyond what a detector reads, where another read it
 //	yes     gap             any other skipped part
 //	no      -               unknown parts, or no detector, where `unknown block` refused
 //	                        the turn: what nobody read did not pass
@@ -69,25 +74,27 @@ func gapsOf(r *kernel.Receipt) (gap string, parts []unread) {
 	add := func(part, why string, bytes int, class Class) {
 		parts = append(parts, unread{Gap{foldPart(part), why, bytes}, class})
 	}
-	ran := false
+	var readers []string
 	for _, d := range r.Coverage.Detectors {
-		switch d.Outcome {
-		case kernel.Clean, kernel.Flagged:
-			ran = true
-		case kernel.DetectorFailed:
-			add("detector "+d.Name, d.Why, 0, ClassGap)
-		case kernel.NotRun:
+		if d.Outcome == kernel.Clean || d.Outcome == kernel.Flagged {
+			readers = append(readers, d.Name)
 		}
 	}
+	for _, d := range r.Coverage.Detectors {
+		if d.Outcome == kernel.DetectorFailed {
+			class := ClassGap
+			if readElsewhere(d.Name, readers) {
+				class = ClassReadElsewhere
+			}
+			add("detector "+d.Name, d.Why, 0, class)
+		}
+	}
+	ran := len(readers) > 0
 	if !ran && !blocked {
 		add("turn", "no detector ran", 0, ClassGap)
 	}
 	for _, p := range r.Coverage.Skipped {
-		class, known := classes[p.Why]
-		if !known {
-			class = ClassGap
-		}
-		add(p.Part, p.Why, p.Bytes, class)
+		add(p.Part, p.Why, p.Bytes, classOf(p.Why, readers))
 	}
 	for _, p := range r.Coverage.Unknown {
 		if !blocked {
@@ -95,6 +102,52 @@ func gapsOf(r *kernel.Receipt) (gap string, parts []unread) {
 		}
 	}
 	return extent(ran || blocked, parts), parts
+}
+
+// classOf is the class of a skipped part by its reason.
+func classOf(why string, readers []string) Class {
+	if class, known := classes[why]; known {
+		return class
+	}
+	if of := beyondReach.FindStringSubmatch(why); of != nil && readElsewhere(of[1], readers) {
+		return ClassReadElsewhere
+	}
+	return ClassGap
+}
+
+// beyondReach is why a part is skipped of which a detector reads only the beginning.
+var beyondReach = regexp.MustCompile(`^beyond what (\S+) reads$`)
+
+// readElsewhere reports whether the detector beside which another one stands is among those
+// that read: the local one reads all that embedders and guards are asked about of a prompt
+// and of what tools say, and the local judge all of an answer. What those did not read is a
+// skipped part of its own.
+func readElsewhere(detector string, readers []string) bool {
+	guard := strings.HasPrefix(detector, "guard_")
+	switch {
+	case detector == "openai_judge", guard && strings.HasSuffix(detector, ".answer"):
+		return slices.Contains(readers, "local_judge")
+	case guard, strings.HasSuffix(detector, "_embedder"):
+		return slices.Contains(readers, "local")
+	}
+	return false
+}
+
+// A NoVerdict is a detector that gave no verdict, or none on the whole text, and why.
+type NoVerdict struct {
+	Detector string `json:"detector"`
+	Why      string `json:"why"`
+}
+
+// NoVerdictsOf returns the detectors of a turn that failed, in part or on the whole.
+func NoVerdictsOf(r *kernel.Receipt) []NoVerdict {
+	found := []NoVerdict{}
+	for _, d := range r.Coverage.Detectors {
+		if d.Outcome == kernel.DetectorFailed || d.Outcome == kernel.Flagged && d.Why != "" {
+			found = append(found, NoVerdict{d.Name, d.Why})
+		}
+	}
+	return found
 }
 
 // GapOf says how much of a turn nobody inspected: [GapNone], [GapPart] or [GapWhole].

@@ -51,6 +51,8 @@ type Row struct {
 	// Gap is none, part or whole. Gaps are the first of its parts, at most 5.
 	Gap  string `json:"gap"`
 	Gaps []Gap  `json:"gaps"`
+	// NoVerdicts are the detectors that failed, whether others read the parts or not.
+	NoVerdicts []NoVerdict `json:"no_verdicts"`
 	// Prev is the id of the session's receipt before, nil for the first.
 	Prev   *string `json:"prev"`
 	Policy string  `json:"policy"`
@@ -87,7 +89,7 @@ func readingOf(entry *store.Receipt, r *kernel.Receipt, whole bool) reading {
 		broken := unread{Gap{"record", "the record cannot be read", len(entry.JSON)}, ClassGap}
 		return reading{place: at, unread: []unread{broken}, Row: Row{
 			ID: entry.ID, Cursor: entry.Cursor, At: min(max(entry.Timestamp, 0), MaxTime-1), Kind: entry.Kind, SessionID: entry.SessionID, Turn: entry.Turn,
-			Verdict: Uninspected, Flags: []string{Uninspected}, AttackType: string(kernel.NoAttack), Gap: GapWhole, Gaps: []Gap{broken.Gap},
+			Verdict: Uninspected, Flags: []string{Uninspected}, AttackType: string(kernel.NoAttack), Gap: GapWhole, Gaps: []Gap{broken.Gap}, NoVerdicts: []NoVerdict{},
 		}}
 	}
 	return reading{place: at, Row: newRow(entry.Cursor, r)}.withCoverage(r)
@@ -101,7 +103,7 @@ func newRow(cursor string, r *kernel.Receipt) Row {
 		ID: r.ID, Cursor: cursor, At: r.Timestamp, Kind: store.KindText, SessionID: r.SessionID, Turn: r.Turn,
 		Mode: string(r.Mode), Endpoint: r.Endpoint, Dialect: r.Dialect, Model: r.Model, Outcome: string(r.Outcome),
 		Invariant: orNull(r.Invariant), DeniedBy: orNull(r.DeniedBy), AttackType: string(r.AttackType), Severity: r.Severity,
-		MBefore: r.MBefore, MAfter: r.MAfter, Scored: !r.Unassessed, Prev: orNull(kernel.IDOf(r.Prev)), Policy: r.Policy, Gaps: []Gap{},
+		MBefore: r.MBefore, MAfter: r.MAfter, Scored: !r.Unassessed, Prev: orNull(kernel.IDOf(r.Prev)), Policy: r.Policy, Gaps: []Gap{}, NoVerdicts: NoVerdictsOf(r),
 	}
 	if len(r.Reasons) > 0 {
 		row.Reason = orNull(string(r.Reasons[0]))
@@ -194,6 +196,11 @@ func (r Row) kept() Row {
 		gaps[i] = Gap{shared(g.Part), shared(g.Why), g.Bytes}
 	}
 	r.Gaps = gaps
+	silent := make([]NoVerdict, len(r.NoVerdicts))
+	for i, n := range r.NoVerdicts {
+		silent[i] = NoVerdict{shared(n.Detector), shared(n.Why)}
+	}
+	r.NoVerdicts = silent
 	return r
 }
 

@@ -93,6 +93,25 @@ func TestGaps(t *testing.T) {
 	unknown := func(r *kernel.Receipt) {
 		r.Coverage.Unknown = []kernel.SkippedPart{{Part: "request.sha256:00ff", Why: "not known to the dialect", Bytes: 3}}
 	}
+	// ran has detectors that are clean, and the others that failed.
+	ran := func(clean, failed string) func(r *kernel.Receipt) {
+		return func(r *kernel.Receipt) {
+			r.Coverage.Detectors = nil
+			for _, name := range strings.Fields(clean) {
+				r.Coverage.Detectors = append(r.Coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: kernel.Clean})
+			}
+			for _, name := range strings.Fields(failed) {
+				r.Coverage.Detectors = append(r.Coverage.Detectors, kernel.DetectorRun{Name: name, Outcome: kernel.DetectorFailed, Why: "timeout"})
+			}
+		}
+	}
+	failed := func(name string) []console.Gap { return []console.Gap{{Part: "detector " + name, Why: "timeout"}} }
+	beyond := func(detectors func(r *kernel.Receipt), name string) func(r *kernel.Receipt) {
+		return func(r *kernel.Receipt) {
+			skipped("request", "beyond what "+name+" reads")(r)
+			detectors(r)
+		}
+	}
 	observed := func(r *kernel.Receipt) {
 		detectors(kernel.NotRun)(r)
 		r.Mode, r.WouldRefuse, r.DeniedBy = kernel.Observe, true, "unknown_block"
@@ -103,24 +122,37 @@ func TestGaps(t *testing.T) {
 		gaps   []console.Gap
 		scored bool
 	}{
-		"clean":             {detectors(kernel.Clean), "none", nil, true},
-		"flagged":           {detectors(kernel.Flagged), "none", nil, true},
-		"judge not run":     {detectors(kernel.Flagged, kernel.NotRun), "none", nil, true},
-		"failed":            {detectors(kernel.Clean, kernel.DetectorFailed), "part", []console.Gap{{Part: "detector local", Why: "timeout"}}, true},
-		"all failed":        {detectors(kernel.DetectorFailed), "whole", []console.Gap{{Part: "detector local", Why: "timeout"}, {Part: "turn", Why: "no detector ran"}}, false},
-		"none":              {detectors(), "whole", []console.Gap{{Part: "turn", Why: "no detector ran"}}, false},
-		"not run":           {detectors(kernel.NotRun), "whole", []console.Gap{{Part: "turn", Why: "no detector ran"}}, false},
-		"unknown":           {unknown, "part", []console.Gap{{Part: "request.*", Why: "not known to the dialect", Bytes: 3}}, true},
-		"image":             {skipped("request.messages.0.content.12.image_url", "image"), "part", []console.Gap{{Part: "request.messages.*.content.*.image_url", Why: "image", Bytes: 3}}, true},
-		"places that touch": {skipped("request.0.1.2", "image"), "part", []console.Gap{{Part: "request.*.*.*", Why: "image", Bytes: 3}}, true},
-		"more":              {skipped("17 more", "beyond what a receipt lists"), "part", []console.Gap{{Part: "more", Why: "beyond what a receipt lists", Bytes: 3}}, true},
-		"baseline":          {skipped("response.raw_output", "ungoverned baseline"), "none", nil, true},
-		"provider's error":  {skipped("response", "the provider's error"), "none", nil, true},
-		"no text":           {skipped("response", "carries no text of a model"), "none", nil, true},
-		"blocked unread":    {blocked(detectors(kernel.NotRun)), "none", nil, true},
-		"blocked unknown":   {blocked(unknown), "none", nil, true},
-		"blocked, image":    {blocked(skipped("request", "image")), "part", []console.Gap{{Part: "request", Why: "image", Bytes: 3}}, true},
-		"would be blocked":  {observed, "whole", []console.Gap{{Part: "turn", Why: "no detector ran"}}, false},
+		"clean":                 {detectors(kernel.Clean), "none", nil, true},
+		"flagged":               {detectors(kernel.Flagged), "none", nil, true},
+		"judge not run":         {detectors(kernel.Flagged, kernel.NotRun), "none", nil, true},
+		"guard":                 {ran("local", "guard_g.prompt guard_g.tool_result"), "none", nil, true},
+		"guard, answer":         {ran("local local_judge", "guard_g.answer"), "none", nil, true},
+		"only guard, answer":    {ran("local", "guard_g.answer"), "part", failed("guard_g.answer"), true},
+		"only guard":            {ran("local_judge", "guard_g.prompt"), "part", failed("guard_g.prompt"), true},
+		"only guard, tool":      {ran("local_judge", "guard_g.tool_result"), "part", failed("guard_g.tool_result"), true},
+		"judge":                 {ran("local local_judge", "openai_judge"), "none", nil, true},
+		"only judge":            {ran("local", "openai_judge"), "part", failed("openai_judge"), true},
+		"embedder":              {ran("local", "jina_embedder"), "none", nil, true},
+		"only embedder":         {ran("local_judge", "jina_embedder"), "part", failed("jina_embedder"), true},
+		"local":                 {ran("local_judge guard_g.prompt", "local"), "part", failed("local"), true},
+		"nobody knows what":     {ran("local local_judge", "mystery"), "part", failed("mystery"), true},
+		"beyond a guard":        {beyond(ran("local guard_g.prompt", ""), "guard_g.prompt"), "none", nil, true},
+		"beyond the only guard": {beyond(ran("guard_g.prompt", ""), "guard_g.prompt"), "part", []console.Gap{{Part: "request", Why: "beyond what guard_g.prompt reads", Bytes: 3}}, true},
+		"beyond the judge":      {beyond(ran("local local_judge", ""), "the judge"), "part", []console.Gap{{Part: "request", Why: "beyond what the judge reads", Bytes: 3}}, true},
+		"all failed":            {detectors(kernel.DetectorFailed), "whole", []console.Gap{{Part: "detector local", Why: "timeout"}, {Part: "turn", Why: "no detector ran"}}, false},
+		"none":                  {detectors(), "whole", []console.Gap{{Part: "turn", Why: "no detector ran"}}, false},
+		"not run":               {detectors(kernel.NotRun), "whole", []console.Gap{{Part: "turn", Why: "no detector ran"}}, false},
+		"unknown":               {unknown, "part", []console.Gap{{Part: "request.*", Why: "not known to the dialect", Bytes: 3}}, true},
+		"image":                 {skipped("request.messages.0.content.12.image_url", "image"), "part", []console.Gap{{Part: "request.messages.*.content.*.image_url", Why: "image", Bytes: 3}}, true},
+		"places that touch":     {skipped("request.0.1.2", "image"), "part", []console.Gap{{Part: "request.*.*.*", Why: "image", Bytes: 3}}, true},
+		"more":                  {skipped("17 more", "beyond what a receipt lists"), "part", []console.Gap{{Part: "more", Why: "beyond what a receipt lists", Bytes: 3}}, true},
+		"baseline":              {skipped("response.raw_output", "ungoverned baseline"), "none", nil, true},
+		"provider's error":      {skipped("response", "the provider's error"), "none", nil, true},
+		"no text":               {skipped("response", "carries no text of a model"), "none", nil, true},
+		"blocked unread":        {blocked(detectors(kernel.NotRun)), "none", nil, true},
+		"blocked unknown":       {blocked(unknown), "none", nil, true},
+		"blocked, image":        {blocked(skipped("request", "image")), "part", []console.Gap{{Part: "request", Why: "image", Bytes: 3}}, true},
+		"would be blocked":      {observed, "whole", []console.Gap{{Part: "turn", Why: "no detector ran"}}, false},
 		"six parts": {func(r *kernel.Receipt) {
 			r.Coverage.Skipped = slices.Repeat([]kernel.SkippedPart{{Part: "p", Why: "image"}}, 6)
 		}, "part", slices.Repeat([]console.Gap{{Part: "p", Why: "image"}}, 5), true},
@@ -134,6 +166,23 @@ func TestGaps(t *testing.T) {
 		if slices.Contains(row.Flags, console.Uninspected) != (c.gap != "none") {
 			t.Errorf("%s: flags %v", name, row.Flags)
 		}
+	}
+}
+
+// A detector that gave no verdict, or none on the whole text, is named though another one
+// read what it was asked about.
+func TestRowsNameWhoGaveNoVerdict(t *testing.T) {
+	r := answered(1)
+	r.Coverage.Detectors = append(r.Coverage.Detectors,
+		kernel.DetectorRun{Name: "guard_g.prompt", Outcome: kernel.DetectorFailed, Why: "unreachable"},
+		kernel.DetectorRun{Name: "guard_g.answer", Outcome: kernel.Flagged, Why: "timeout"},
+		kernel.DetectorRun{Name: "guard_g.tool_result", Outcome: kernel.NotRun, Why: "over its budget"})
+	want := []console.NoVerdict{{Detector: "guard_g.prompt", Why: "unreachable"}, {Detector: "guard_g.answer", Why: "timeout"}}
+	if row := listed(t, entry(t, r)); row.Verdict != console.Answered || row.Gap != console.GapNone || !slices.Equal(row.NoVerdicts, want) {
+		t.Errorf("%s, gap %s: %v", row.Verdict, row.Gap, row.NoVerdicts)
+	}
+	if row := listed(t, entry(t, answered(1))); row.NoVerdicts == nil || len(row.NoVerdicts) != 0 {
+		t.Errorf("all gave one: %v", row.NoVerdicts)
 	}
 }
 

@@ -189,13 +189,18 @@ func isGap(why string) bool {
 	return why == beyondLimit || why == beyondJudge || why == tooDeep || why == noLanguage
 }
 
+// onlySecond reports whether it was only a second detector that did not read a text whole.
+func onlySecond(why string) bool {
+	return why != beyondJudge && strings.HasPrefix(why, "beyond what ") && strings.HasSuffix(why, " reads")
+}
+
 // leavesUnread reports whether a part of the turn was read by no detector, or not whole. What
 // only a second detector did not read whole was read, and what is said of the history is
 // remembered by itself.
 func (c *Coverage) leavesUnread() bool {
 	ofHistory := []string{historyUnseen, historyUnread, historyTainted, blockedUnanswered}
 	return slices.ContainsFunc(c.Skipped, func(p kernel.SkippedPart) bool {
-		return isGap(p.Why) || !strings.HasPrefix(p.Why, "beyond what ") && !slices.Contains(ofHistory, p.Why)
+		return !onlySecond(p.Why) && !slices.Contains(ofHistory, p.Why)
 	}) || slices.ContainsFunc(c.Unknown, func(p kernel.SkippedPart) bool { return p.Bytes > 0 })
 }
 
@@ -301,7 +306,9 @@ func (c *Coverage) Uncovered() []Uncovered {
 		sums[at].Bytes += p.Bytes
 	}
 	for _, p := range c.Skipped {
-		add(p, uncoveredKind(p))
+		if !onlySecond(p.Why) {
+			add(p, uncoveredKind(p))
+		}
 	}
 	for _, p := range c.Unknown {
 		add(p, string(wire.Unknown))

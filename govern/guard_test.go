@@ -602,6 +602,18 @@ func TestGuardsTakeTime(t *testing.T) {
 	})
 }
 
+// What only a guard does not read to its end is listed, and was read.
+func TestBeyondAGuardIsRead(t *testing.T) {
+	guard, m := guarded(says(model.Verdict{model.HarmRequest: 0.1}))
+	m.reads = 10
+	g, _ := newGovernor(t)
+	g.Guards = []*govern.Guard{guard}
+	a := ask(t, g, "s", question)
+	if c := a.Opened.Coverage; len(c.Skipped) != 1 || c.Skipped[0].Why != "beyond what guard_g.prompt reads" || len(c.Uncovered()) != 0 {
+		t.Errorf("%+v, uncovered %+v", c.Skipped, c.Uncovered())
+	}
+}
+
 // What a tool says in an answer is asked about too, and an answer that is refused for it is
 // not asked about any more.
 func TestGuardsOfToolResultsInAnswers(t *testing.T) {

@@ -173,9 +173,11 @@ type routeRow struct {
 	Corrected    int `json:"corrected"`
 	WouldCorrect int `json:"would_correct"`
 	// Unassessed turns had nothing that a detector could read; Uninspected ones had parts
-	// that none read.
+	// that none read. On NoVerdict ones a detector failed, whether others read the parts or
+	// not.
 	Unassessed  int            `json:"unassessed"`
 	Uninspected int            `json:"uninspected"`
+	NoVerdict   int            `json:"no_verdict"`
 	Calls       int            `json:"tool_calls"`
 	Blocked     int            `json:"blocked"`
 	WouldBlock  counterfactual `json:"would_block"`
@@ -274,6 +276,9 @@ func (c *modeReport) countTurn(route *routeRow, r *kernel.Receipt, conditional b
 	case console.GapOf(r) != console.GapNone:
 		route.Uninspected++
 	}
+	if len(console.NoVerdictsOf(r)) > 0 {
+		route.NoVerdict++
+	}
 	if len(r.Reasons) == 0 {
 		switch {
 		case r.GovernorMode == kernel.GovernorCorrect:
@@ -345,9 +350,9 @@ func (c *modeReport) write(out io.Writer, asJSON bool) error {
 	if c.Unreadable > 0 {
 		_, _ = fmt.Fprintf(w, ", and %d unreadable", c.Unreadable)
 	}
-	_, _ = fmt.Fprintln(w, "\n\nendpoint\tdialect\tturns\trefused\twould refuse*\tcorrected\twould correct\tunassessed\tuninspected\ttool calls\tblocked\twould block*")
+	_, _ = fmt.Fprintln(w, "\n\nendpoint\tdialect\tturns\trefused\twould refuse*\tcorrected\twould correct\tunassessed\tuninspected\tno verdict\ttool calls\tblocked\twould block*")
 	for _, r := range c.Routes {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Endpoint, r.Dialect, r.Turns, r.Refused, r.WouldRefuse, r.Corrected, r.WouldCorrect, r.Unassessed, r.Uninspected, r.Calls, r.Blocked, r.WouldBlock)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Endpoint, r.Dialect, r.Turns, r.Refused, r.WouldRefuse, r.Corrected, r.WouldCorrect, r.Unassessed, r.Uninspected, r.NoVerdict, r.Calls, r.Blocked, r.WouldBlock)
 	}
 	_, _ = fmt.Fprintln(w, "\nreason\trefused\twould refuse*")
 	for _, r := range c.Refusals {

@@ -27,6 +27,7 @@ type modeReport struct {
 	Routes     []struct {
 		Endpoint, Dialect                                  string
 		Turns, Refused, Corrected, Unassessed, Uninspected int
+		NoVerdict                                          int `json:"no_verdict"`
 		Calls                                              int `json:"tool_calls"`
 		Blocked                                            int
 		WouldCorrect                                       int            `json:"would_correct"`
@@ -388,20 +389,26 @@ func TestReportOnDamage(t *testing.T) {
 }
 
 // What is corrected, and what nobody inspected, is what receipts and the console call so: in
-// observe nothing is corrected, and an error of the provider is nothing to inspect.
+// observe nothing is corrected, and an error of the provider is nothing to inspect. A guard
+// that failed is counted, and leaves unread only what no other detector read.
 func TestReportSpeaksAsReceiptsDo(t *testing.T) {
 	var pressed kernel.Evidence
 	pressed.Scores.Identity = 0.65
 	skipped := func(why string) kernel.Coverage {
 		return kernel.Coverage{Skipped: []kernel.SkippedPart{{Part: "response", Why: why, Bytes: 1}}}
 	}
+	failed := func(detector string) kernel.Coverage {
+		return kernel.Coverage{Detectors: []kernel.DetectorRun{{Name: detector, Outcome: kernel.DetectorFailed, Why: "unreachable"}}}
+	}
 	c := reported(t, writeReceipts(t,
 		turnReceipt(t, 1, "", false, pressed, kernel.Observe, kernel.Coverage{}),
 		turnReceipt(t, 2, "", false, pressed, kernel.Enforce, kernel.Coverage{}),
 		turnReceipt(t, 3, "", false, kernel.Evidence{}, kernel.Enforce, skipped("the provider's error")),
 		turnReceipt(t, 4, "", false, kernel.Evidence{}, kernel.Enforce, skipped("image")),
+		turnReceipt(t, 5, "", false, kernel.Evidence{}, kernel.Observe, failed("guard_chat.prompt")),
+		turnReceipt(t, 6, "", false, kernel.Evidence{}, kernel.Observe, failed("guard_chat.answer")),
 	))
-	if r := c.Routes[0]; r.Turns != 4 || r.Corrected != 1 || r.WouldCorrect != 1 || r.Uninspected != 1 {
+	if r := c.Routes[0]; r.Turns != 6 || r.Corrected != 1 || r.WouldCorrect != 1 || r.Uninspected != 2 || r.NoVerdict != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -413,8 +420,8 @@ func TestReportTable(t *testing.T) {
 	out, _, err := lexCommand("", "report", file)
 	want := `3 receipts, 1970-01-01T00:00:01Z to 1970-01-01T00:00:03Z
 
-endpoint  dialect  turns  refused  would refuse*  corrected  would correct  unassessed  uninspected  tool calls  blocked  would block*
-e         d        3      0        1 + 1          0          0              0           0            0           0        0 + 0
+endpoint  dialect  turns  refused  would refuse*  corrected  would correct  unassessed  uninspected  no verdict  tool calls  blocked  would block*
+e         d        3      0        1 + 1          0          0              0           0            0           0           0        0 + 0
 
 reason               refused  would refuse*
 semantic_classifier  0        1 + 1

@@ -16,6 +16,7 @@ export function coverageView(app) {
 
 const groups = [
   ['gap', 'Parts that nobody read', 'By place and reason; the numbers in paths are folded to *.'],
+  ['read_elsewhere', 'No verdict of one detector', 'A detector failed, or does not read that far, and another one read the part. It is no gap.'],
   ['baseline', 'Ungoverned baselines', 'The answers of /lex/govern that are made for comparison only. They are no gap.'],
   ['provider_error', 'Errors of providers', 'They hold no answer of a model, and are no gap.'],
   ['no_text', 'Answers without text', 'The answer of this path carries no text of a model. It is no gap.'],

@@ -8,7 +8,7 @@ import { mark } from './marks.js';
 import { part } from './part.js';
 import { copyButton, policyOf, proof } from './proof.js';
 import { simplex } from './simplex.js';
-import { attack, attackTypes, plain, reason, verdictWord } from './words.js';
+import { attack, attackTypes, noVerdict, plain, reason, verdictWord } from './words.js';
 
 /** The receipt with an id, as a part that loads by itself. */
 export function receiptView(app, id) {
@@ -87,7 +87,9 @@ function sentence(receipt, row, policy) {
   if (row.gap === 'whole') return 'No detector read anything of this turn: not scored, no step.';
   if (row.verdict === 'corrected') return `The turn led to a margin of ${receipt.m_before.toFixed(3)}, outside the barrier ${p.tau}. The state was brought back to it, and the turn was answered.`;
   if (row.verdict === 'uninspected') return 'A part of it was read by no detector. What was read is scored below.';
-  return receipt.tool ? 'Nothing spoke against this call.' : 'No reason to refuse held.';
+  const silent = row.no_verdicts?.[0];
+  const without = silent ? ` ${stranger(noVerdict(silent), 120)}.` : '';
+  return `${receipt.tool ? 'Nothing spoke against this call.' : 'No reason to refuse held.'}${without}`;
 }
 
 function operator(receipt) {

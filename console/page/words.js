@@ -63,6 +63,7 @@ export function why(row) {
   if (row.verdict === 'failed') return outcomes[row.outcome] ?? 'The turn failed';
   if (row.verdict === 'corrected') return `Margin ${row.m_before.toFixed(3)} lifted to ${row.m_after.toFixed(3)}`;
   if (row.gap && row.gap !== 'none') return gapWhy(row);
+  if (row.no_verdicts?.length) return noVerdict(row.no_verdicts[0]);
   if (!row.scored) return row.kind === 'TCR' ? 'Tool call approved' : '';
   return attack(row.attack_type) ? `${plain(attack(row.attack_type))}, below refusal` : '';
 }
@@ -71,9 +72,13 @@ export function why(row) {
 function gapWhy(row) {
   const first = row.gaps?.find(({ part }) => part !== 'turn') ?? row.gaps?.[0]; // that no detector ran is said beside it
   if (!first) return row.gap === 'whole' ? 'Nothing was read' : 'A part was not read';
+  if (first.part.startsWith('detector ')) return noVerdict({ detector: first.part.slice('detector '.length), why: first.why });
   const text = first.why || first.part;
   return /^\w+$/.test(text) ? `Not read: ${text.replaceAll('_', ' ')}` : plain(text);
 }
+
+/** That a detector gave no verdict; the role in which a guard was asked does not matter. */
+export const noVerdict = ({ detector, why: reason }) => `${detector.replace(/^(guard_.*)\.(prompt|answer|tool_result)$/, '$1')} gave no verdict: ${reason.replaceAll('_', ' ')}`;
 
 /** What of a row was inspected. */
 export const inspected = (row) => ({ none: 'in full', part: 'in part', whole: 'nothing' })[row.gap] ?? '';

@@ -44,6 +44,9 @@ test('a row says why in one line', () => {
     [{ verdict: 'failed', outcome: 'client_gone' }, 'The client left'], [{ verdict: 'corrected', outcome: 'answered' }, 'Margin 0.050 lifted to 0.080'],
     [{ verdict: 'uninspected', outcome: 'answered', scored: false, gap: 'whole', gaps }, 'No dialect for this endpoint: text/plain'],
     [{ verdict: 'uninspected', outcome: 'answered', gap: 'part', gaps: [{ part: 'request', why: 'image' }] }, 'Not read: image'],
+    [{ verdict: 'uninspected', outcome: 'answered', gap: 'part', gaps: [{ part: 'detector local', why: 'timeout' }] }, 'local gave no verdict: timeout'],
+    [{ verdict: 'answered', outcome: 'answered', no_verdicts: [{ detector: 'guard_chat.prompt', why: 'server_error' }] }, 'guard_chat gave no verdict: server error'],
+    [{ verdict: 'answered', outcome: 'answered', no_verdicts: [{ detector: 'openai_judge', why: 'timeout' }], attack_type: 'identity' }, 'openai_judge gave no verdict: timeout'],
   ]) assert.equal(why({ ...row, ...members }), want);
   assert.equal(verdictWord({ verdict: 'uninspected', gap: 'part' }), 'Part uninspected');
   assert.equal(verdictWord({ verdict: 'uninspected', gap: 'whole' }), 'Uninspected');
