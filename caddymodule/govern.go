@@ -118,12 +118,9 @@ func (c *governCall) assess(ctx context.Context, opened *govern.Opened) (*govern
 	if c.body.Messages == nil {
 		return opened.Assess(ctx, opened.ReadPrompt(c.body.Prompt))
 	}
-	input, messages, err := opened.ReadConversation(ctx, c.body.Messages)
-	if err != nil {
-		return nil, err
-	}
+	assessed, messages, err := opened.AssessConversation(ctx, c.body.Messages)
 	c.messages = messages
-	return opened.Assess(ctx, input)
+	return assessed, err
 }
 
 // A reply is the result of one call to the model.

@@ -200,13 +200,13 @@ func (c *interception) assess(ctx context.Context) (*govern.Assessed, error) {
 	if apiErr := c.parse(c.opened.AnswerBlocked(c.call, c.body)); apiErr != nil {
 		return nil, apiErr // of a body that we have changed
 	}
-	input, body, err := c.opened.ReadMessages(ctx, c.call, c.body)
+	assessed, body, err := c.opened.AssessMessages(ctx, c.call, c.body)
 	if err != nil {
 		return nil, err
 	}
 	c.body = body
 	c.opened.Timing.Read += c.parsing
-	return c.opened.Assess(ctx, input)
+	return assessed, nil
 }
 
 // sessionID is the id of the session that the caller names, or "". A server of tools

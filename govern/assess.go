@@ -33,6 +33,8 @@ type Assessed struct {
 	level    store.Level
 	input    Input
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
+	earlier  detect.Signal // of the user's words before the newest turn that are new to us
+	attacks  []attack      // those of them that guards find to be attacks
 	said     detect.Signal // of all texts of the newest turn
 	severity float64       // of what the answer answers, before any guard; kept if there are guards
 	evidence kernel.Evidence
@@ -113,11 +115,13 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	o.Coverage.Ran(DetectorLocal, g.Kernel.Severity(a.evidence.Scores) >= g.Kernel.Policy().WatchAt)
 
 	// What the guards say moves the scores of the texts that they were asked about.
-	a.guardSaid(ctx, slices.Concat(beside, said), quoted, &found)
+	if err := a.guardSaid(ctx, slices.Concat(beside, said), quoted, &found); err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
 	if a.said, err = g.withQuoted(a.said, quoted, found); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	a.evidence.Scores = maxScores(maxScores(a.said.Scores, fromApplication.Scores), in.past)
+	a.evidence.Scores = maxScores(maxScores(a.said.Scores, fromApplication.Scores), maxScores(in.past, in.condemned))
 	add(&o.Timing.Assess, began)
 
 	if a.Turn, err = o.decide(a.evidence, kernel.Output{}); err != nil {
@@ -143,7 +147,7 @@ func (a *Assessed) levelOf() store.Level {
 func (a *Assessed) unassessed() bool {
 	in, coverage, k := a.input, a.Opened.Coverage, a.Opened.governor.Kernel
 	silent := len(in.said) == 0 && len(in.earlier) == 0 && in.results == 0
-	found := k.Severity(a.evidence.Scores) >= k.Policy().WatchAt
+	found := k.Severity(maxScores(a.evidence.Scores, in.condemned)) >= k.Policy().WatchAt
 	return silent && !found && len(coverage.Skipped)+len(coverage.Unknown) > 0
 }
 
@@ -250,16 +254,16 @@ func divide(texts []detect.Text) (said, quoted, beside []detect.Text) {
 // joinEarlier scores what is said in the newest turn together with the earlier texts that
 // are new to us, and looks for an attack that neither shows alone.
 func (a *Assessed) joinEarlier(ctx context.Context, said []detect.Text) error {
-	g, earlier := a.Opened.governor, a.input.earlier
+	g, earlier := a.Opened.governor, textsOf(a.input.earlier)
 	if len(earlier) == 0 {
 		return nil
 	}
-	before, err := g.read(ctx, earlier)
-	if err != nil {
+	var err error
+	if a.earlier, err = g.read(ctx, earlier); err != nil {
 		return err
 	}
 	joint, err := g.read(ctx, slices.Concat(earlier, said))
-	if err != nil || joint.Scores == maxScores(before.Scores, a.said.Scores) {
+	if err != nil || joint.Scores == maxScores(a.earlier.Scores, a.said.Scores) {
 		return err
 	}
 	refused, err := g.refusesAlone(joint)

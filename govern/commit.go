@@ -355,7 +355,9 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	}
 	switch {
 	case o.Conversation != nil:
-		m.Histories = o.Conversation.futures(sent.choices())
+		if m.Histories = o.Conversation.futures(sent.choices()); j.input.unasked {
+			m.Histories = nil // it is read again
+		}
 		m.remembers(slices.Concat(j.unreadOfRequest(sent.choices()), j.unreadOfAnswer(o.session.Secret, sent.choices())))
 		m.Seen = j.input.seen[max(0, len(j.input.seen)-maxSeen):]
 		m.thinks(j.thoughtMarks(o.session.Secret))

@@ -35,6 +35,14 @@ type Coverage struct {
 	waited map[string]time.Duration // for guards, by their names in receipts
 }
 
+// clone returns a copy that shares no list.
+func (c *Coverage) clone() Coverage {
+	out := *c
+	out.Detectors, out.Inspected = slices.Clone(c.Detectors), slices.Clone(c.Inspected)
+	out.Redacted, out.Skipped, out.Unknown = slices.Clone(c.Redacted), slices.Clone(c.Skipped), slices.Clone(c.Unknown)
+	return out
+}
+
 // Ran records that a detector ran, and whether it found something.
 func (c *Coverage) Ran(detector string, flagged bool) {
 	outcome := kernel.Clean

@@ -189,6 +189,7 @@ type Opened struct {
 	asking   memory                  // of the session of the call that asked for the answer that is fetched
 	unread   map[string][]unreadText // what of the resent history was not read, by path
 	afforded map[*Guard]bool         // whether the budget of a guard lets it be asked in this turn
+	reread   *rereading              // what guards said while a conversation is read; nil at other times
 }
 
 // Open reads the session, or begins a new one.

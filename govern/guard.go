@@ -153,6 +153,7 @@ type asking struct {
 	verdict  model.Verdict
 	err      error
 	took     time.Duration
+	known    bool // it was asked before in this turn, and is recorded
 }
 
 // overBudget is why a guard that should be asked is not.
@@ -165,8 +166,12 @@ func (o *Opened) consult(ctx context.Context, questions ...question) []opinion {
 	askings := o.askings(questions)
 	var all sync.WaitGroup
 	for i := range askings {
+		a := &askings[i]
+		if o.reread.recalls(a) {
+			continue
+		}
 		all.Go(func() {
-			began, a := time.Now(), &askings[i]
+			began := time.Now()
 			verdict, err := a.guard.Model.Ask(ctx, o.Namespace, a.text)
 			a.verdict, a.err = a.guard.calibrated(verdict), err
 			a.took = time.Since(began)
@@ -175,7 +180,10 @@ func (o *Opened) consult(ctx context.Context, questions ...question) []opinion {
 	all.Wait()
 	opinions, waited := make([]opinion, len(questions)), make(map[string]time.Duration)
 	for _, a := range askings {
-		o.Coverage.guarded(a)
+		if !a.known {
+			o.Coverage.guarded(a)
+			o.reread.keeps(a)
+		}
 		opinions[a.question].add(a, questions[a.question])
 		name := a.guard.detector(a.text.Role)
 		waited[name] = max(waited[name], a.took)
@@ -328,24 +336,35 @@ func (op opinion) heed(e *kernel.Evidence) {
 }
 
 // guardSaid asks the guards about the newest turn, and moves the signals of what the user
-// says and of what tools and documents say.
-func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, found *detect.Signal) {
+// says and of what tools and documents say. The user's words before it are asked about
+// together with it, because an attack may be split between them, and alone: what is an
+// attack there goes by itself, and the turn is judged without it.
+func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, found *detect.Signal) error {
 	o, g := a.Opened, a.Opened.governor
 	if len(g.Guards) == 0 {
-		return
+		return nil
 	}
 	o.fillBudgets()
-	earlier, _, _ := divide(a.input.earlier)
-	prompt := g.questionOn(model.RolePrompt, slices.Concat(earlier, said), a.said)
+	before := g.questionOn(model.RolePrompt, wordsOf(a.input.earlier...), a.earlier)
+	prompt := g.questionOn(model.RolePrompt, slices.Concat(wordsOf(a.input.earlier...), said), a.said)
 	results := g.questionOn(model.RoleToolResult, quoted, *found)
 	a.severity = max(prompt.severity, results.severity)
 	if a.input.deniedBy != "" { // the turn is refused, whatever they say
-		return
+		a.input.unasked = before.text.Text != ""
+		return nil
 	}
-	opinions := o.consult(ctx, prompt, results)
+	opinions := o.consult(ctx, prompt, results, before)
 	a.said, *found = opinions[0].move(a.said), opinions[1].move(*found)
-	opinions[0].heed(&a.evidence)
-	opinions[1].heed(&a.evidence)
+	for _, op := range append(opinions, o.reread.opinion()) {
+		op.heed(&a.evidence)
+	}
+	a.input.unasked = before.text.Text != "" && a.evidence.DeniedBy != "" || ctx.Err() != nil
+	moved := opinions[2].move(a.earlier)
+	refused, err := g.refusesAlone(moved)
+	if refused {
+		return a.findAttacks(ctx, moved)
+	}
+	return err
 }
 
 // guardAnswer asks the guards about an answer that no judge has flagged. A guard can only

@@ -78,11 +78,13 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 		}
 	}
 	unread = o.affordable(in, unread, parts)
+	unread, condemned := o.separateCondemned(unread)
 	kept, attacks, read, err := o.separateAttacks(ctx, unread)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
-	in.past = read.Scores
+	attacks = append(attacks, condemned...)
+	in.past, in.condemned = read.Scores, o.condemnedScores()
 	o.skipGaps(in, kept, read.Gaps)
 	if o.Mode == kernel.Observe {
 		o.skipGaps(in, attacks, read.Gaps) // they stay
@@ -134,6 +136,15 @@ func (o *Opened) withoutNames(ctx context.Context, found []wire.Part) (replaced 
 		if err != nil {
 			return nil, fmt.Errorf("reading the names of the history: %w", err)
 		}
+		if !refused && o.reread.condemns(messageOf(p, found)) { // perhaps for its name
+			moved, err := o.askAlone(ctx, pastMessage{p})
+			if err != nil {
+				return nil, err
+			}
+			if refused, err = o.governor.refusesAlone(moved[0]); err != nil {
+				return nil, err
+			}
+		}
 		if stays[p.Text] = !refused && !s.Unopened && s.Unread == 0; stays[p.Text] {
 			harmless = append(harmless, pastMessage{p})
 		}
@@ -151,6 +162,16 @@ func (o *Opened) withoutNames(ctx context.Context, found []wire.Part) (replaced 
 		pastMessage{p}.inspected(o.Coverage, DetectorLocal)
 	}
 	return replaced, nil
+}
+
+// messageOf returns those of the parts that stand in the message of one of them.
+func messageOf(p wire.Part, parts []wire.Part) (m pastMessage) {
+	for _, q := range parts {
+		if q.Message == p.Message {
+			m = append(m, q)
+		}
+	}
+	return m
 }
 
 // wasRefused reports whether a message was refused before, and then records its
@@ -251,8 +272,7 @@ const (
 
 // lastWords returns the user's last messages before the newest turn, which are
 // searched for an attack that the newest turn completes.
-func lastWords(messages []pastMessage) []detect.Text {
-	var out []detect.Text
+func lastWords(messages []pastMessage) (out []pastMessage) {
 	size := int64(0)
 	for _, m := range slices.Backward(messages) {
 		if m[0].Role != wire.User {
@@ -261,9 +281,18 @@ func lastWords(messages []pastMessage) []detect.Text {
 		if size += m.size(); len(out) == splitMost-1 || size > splitReach {
 			break
 		}
-		out = append(m.texts(), out...)
+		out = append(out, m)
 	}
+	slices.Reverse(out)
 	return out
+}
+
+// textsOf returns the texts of messages, in order.
+func textsOf(messages []pastMessage) (texts []detect.Text) {
+	for _, m := range messages {
+		texts = append(texts, m.texts()...)
+	}
+	return texts
 }
 
 // separateAttacks separates the messages that would be refused now from those that are kept.
@@ -375,10 +404,7 @@ type splitPart struct {
 // wouldRefuse reports whether messages would be refused in a new session, and returns
 // what was read of them.
 func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool, detect.Signal, error) {
-	var texts []detect.Text
-	for _, m := range messages {
-		texts = append(texts, m.texts()...)
-	}
+	texts := textsOf(messages)
 	if len(texts) == 0 {
 		return false, detect.Signal{}, nil
 	}

@@ -64,12 +64,11 @@ func (c *keptTalk) ask(t *testing.T, previous, prompt, id, answer string, outcom
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, forwarded, err := opened.ReadMessages(t.Context(), call, []byte(body))
+	a, forwarded, err := opened.AssessMessages(t.Context(), call, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.forwarded = string(forwarded)
-	a := assess(t, opened, in)
 	if !a.Turn.Refused {
 		a.AnswerID = id
 	}
@@ -314,11 +313,10 @@ func TestTheRestOfAnAnswerIsTheSameTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, forwarded, err := opened.ReadMessages(t.Context(), call, []byte(messages(pressing)))
+		a, forwarded, err := opened.AssessMessages(t.Context(), call, []byte(messages(pressing)))
 		if err != nil || string(forwarded) != messages(pressing) {
 			t.Fatalf("%v: %s", err, forwarded)
 		}
-		a := assess(t, opened, in)
 		a.AnswerID = fmt.Sprint("token_", i+1)
 		text := fmt.Sprint("Part ", i)
 		receipt := commit(t, g, judge(t, a, text), text)

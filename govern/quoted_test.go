@@ -176,11 +176,10 @@ func askWith(t *testing.T, g *govern.Governor, dialect, body, text string) (a *g
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, _, err := opened.ReadMessages(t.Context(), call, sent)
+	a, _, err = opened.AssessMessages(t.Context(), call, sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = assess(t, opened, in)
 	return a, len(opened.Coverage.Redacted) > 0
 }
 

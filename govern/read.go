@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-lex/lex/wire/loose"
 )
 
-// An Input holds the texts of a request. The functions whose names begin with Read
-// make it.
+// An Input holds the texts of a request. ReadPrompt and ReadParts make it, and those who
+// assess a conversation.
 type Input struct {
 	// Prompt is the text that the receipt commits to. The answer is judged together
 	// with it.
@@ -26,14 +26,15 @@ type Input struct {
 
 	said         []detect.Text // in the newest turn
 	instructions []detect.Text // of the application itself
-	earlier      []detect.Text // of the resent history: new to us, and kept
+	earlier      []pastMessage // of the resent history: new to us, and kept
 
-	past     kernel.Scores // of the messages that were removed from the history
-	removed  []string      // digests of the messages that are removed for the first time
-	treated  []string      // digests of the results that are replaced or annotated
-	refused  map[int]bool  // the messages of the history of which not only results of tools are removed
-	deniedBy string        // the rule that refuses the request, whatever its texts are
-	degraded bool          // a guard failed on a result of a tool that is read by itself
+	past      kernel.Scores // of the messages that were removed from the history
+	condemned kernel.Scores // of those of them that guards found
+	removed   []string      // digests of the messages that are removed for the first time
+	treated   []string      // digests of the results that are replaced or annotated
+	refused   map[int]bool  // the messages of the history of which not only results of tools are removed
+	deniedBy  string        // the rule that refuses the request, whatever its texts are
+	degraded  bool          // a guard failed on a result of a tool that is read by itself
 
 	// silent: the call says nothing and refers to nothing that was said.
 	silent bool
@@ -51,6 +52,9 @@ type Input struct {
 	// seen are the marks of the hidden parts of the history that were read, in this
 	// turn or before (see markOf).
 	seen []string
+	// unasked says that guards were to be asked about the request and could not say what it
+	// is, so that no later turn takes its history for known.
+	unasked bool
 	// gaps are what of these hidden parts could not be read.
 	gaps []unreadText
 	// distrust says that a message of the assistant was removed (see memory.Distrust).
@@ -89,11 +93,11 @@ func (o *Opened) ReadPrompt(prompt string) Input {
 	}
 }
 
-// ReadConversation reads a request that is a conversation in no API, of system, user
+// readConversation reads a request that is a conversation in no API, of system, user
 // and assistant messages, and returns the messages to forward. The last message is the
 // user's prompt. The history is cleaned as in a call with a resent conversation (see
-// ReadMessages).
-func (o *Opened) ReadConversation(ctx context.Context, messages []wire.Message) (in Input, forwarded []wire.Message, err error) {
+// readMessages).
+func (o *Opened) readConversation(ctx context.Context, messages []wire.Message) (in Input, forwarded []wire.Message, err error) {
 	defer add(&o.Timing.Read, time.Now())
 	parts := conversationParts(messages)
 	in = Input{
@@ -155,12 +159,12 @@ func named(part string, texts ...[]detect.Text) {
 	}
 }
 
-// ReadMessages reads a call with its resent conversation and returns the body to
+// readMessages reads a call with its resent conversation and returns the body to
 // forward. The newest turn and the application's instructions go into the Input, and
 // the history is cleaned (see cleanHistory). Only removed messages are replaced in the
 // body, and the id of a refused answer that the call goes on from (see goOn); every
 // other byte stays.
-func (o *Opened) ReadMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
+func (o *Opened) readMessages(ctx context.Context, call wire.Request, body []byte) (in Input, forwarded []byte, err error) {
 	defer add(&o.Timing.Read, time.Now())
 	in = Input{
 		Prompt: call.Prompt(), asking: o.Conversation.present(),

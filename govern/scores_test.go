@@ -127,12 +127,12 @@ func TestNoTurnIsBlamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, _, err := o.ReadConversation(t.Context(), messages)
+			a, _, err := o.AssessConversation(t.Context(), messages)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := commit(t, g, judge(t, assess(t, o, in), "Paris."), "Paris.")
-			err = govern.CompareScores(t.Context(), detect.Default(), release, r.Receipt, s, in.Prompt)
+			r := commit(t, g, judge(t, a, "Paris."), "Paris.")
+			err = govern.CompareScores(t.Context(), detect.Default(), release, r.Receipt, s, messages[len(messages)-1].Text)
 			if errors.Is(err, govern.ErrScores) {
 				t.Errorf("%v: %v: %+v", messages, err, r.Receipt)
 			}

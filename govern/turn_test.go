@@ -407,8 +407,15 @@ func TestAToolCallBelongsToTheTurn(t *testing.T) {
 
 var chat, _ = wire.Named("openai")
 
-// chatTurn opens a call that names no session.
+// chatTurn assesses a call that names no session.
 func chatTurn(t *testing.T, g *govern.Governor, body string) *govern.Assessed {
+	t.Helper()
+	a, _ := chatForwarded(t, g, body, func(*govern.Request) {})
+	return a
+}
+
+// chatForwarded assesses a call that names no session, and returns what is forwarded of it.
+func chatForwarded(t *testing.T, g *govern.Governor, body string, change func(*govern.Request)) (*govern.Assessed, string) {
 	t.Helper()
 	call, err := chat.Request([]byte(body))
 	if err != nil {
@@ -420,15 +427,16 @@ func chatTurn(t *testing.T, g *govern.Governor, body string) *govern.Assessed {
 	if past := r.Conversation.Past(); past != "" {
 		r.Key = past
 	}
+	change(&r)
 	opened, err := g.Open(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, _, err := opened.ReadMessages(t.Context(), call, []byte(body))
+	a, forwarded, err := opened.AssessMessages(t.Context(), call, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return assess(t, opened, in)
+	return a, string(forwarded)
 }
 
 func messages(said ...string) string {
