@@ -61,13 +61,12 @@ func (a *App) logCall(o *govern.Opened, r *govern.Receipt) {
 		zap.String("arguments_commitment", r.ArgumentsCommitment))...)
 }
 
-// logged is what the lines of turns and of tool calls have in common. The session is named by
-// a hash also where its caller chose the name that receipts show.
+// logged is what the lines of turns and of tool calls have in common.
 func logged(o *govern.Opened, r *govern.Receipt) []zap.Field {
 	return []zap.Field{
 		zap.String("receipt_id", r.ID),
 		zap.String("turn_id", o.TurnID),
-		zap.String("session", govern.PublicID(o.Key)),
+		zap.String("session", o.SessionHash()),
 		zap.String("endpoint", o.Endpoint),
 		zap.String("dialect", o.Dialect),
 		zap.String("mode", string(o.Mode)),

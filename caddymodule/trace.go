@@ -46,7 +46,7 @@ func traceCommitted(ctx context.Context, asks string, o *govern.Opened, r *gover
 	if !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(append(genAIRequest(asks, r.Model, conversationOf(o)),
+	span.SetAttributes(append(genAIRequest(asks, r.Model, o.SessionHash()),
 		attribute.String("lex.endpoint", o.Endpoint),
 		attribute.String("lex.dialect", o.Dialect),
 		attribute.String("lex.mode", string(o.Mode)),
@@ -74,15 +74,6 @@ func traceCommitted(ctx context.Context, asks string, o *govern.Opened, r *gover
 		seconds("lex.decide_seconds", o.Timing.Decide),
 		seconds("lex.conclude_seconds", o.Timing.Conclude),
 		seconds("lex.commit_seconds", o.Timing.Commit)))
-}
-
-// conversationOf names the session of a turn, by a hash where its caller chose the name that
-// receipts show.
-func conversationOf(o *govern.Opened) string {
-	if o.Dialect == dialectLex {
-		return govern.PublicID(o.Key)
-	}
-	return o.PublicID
 }
 
 func seconds(name string, d time.Duration) attribute.KeyValue {

@@ -260,6 +260,15 @@ func newSecret() []byte {
 	return key
 }
 
+// SessionHash names the session in logs and traces: by the id that receipts show, or by
+// another hash where a caller may have chosen that id. All turns of the session have the same.
+func (o *Opened) SessionHash() string {
+	if o.branches { // nobody named it, and its key changes with each turn
+		return o.PublicID
+	}
+	return PublicID(o.session.Key)
+}
+
 // Remembered returns the turns that the session remembers, oldest first, as many as the
 // governor lets a call have. A site with a longer memory may share the session.
 func (o *Opened) Remembered() []Remembered {
