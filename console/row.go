@@ -84,7 +84,7 @@ func parse(entry *store.Receipt) (r kernel.Receipt, whole bool) {
 // readingOf makes the row of a receipt. A record that cannot be read makes one that says so:
 // it was written, and nobody can say what became of it.
 func readingOf(entry *store.Receipt, r *kernel.Receipt, whole bool) reading {
-	at := place{entry.Cursor, entry.Seq}
+	at := placeOf(entry)
 	if !whole {
 		broken := unread{Gap{"record", "the record cannot be read", len(entry.JSON)}, ClassGap}
 		return reading{place: at, unread: []unread{broken}, Row: Row{
@@ -207,4 +207,4 @@ func (r Row) kept() Row {
 // shared returns the one copy of a text.
 func shared(s string) string { return unique.Make(s).Value() }
 
-func (p place) kept() place { return place{strings.Clone(p.cursor), p.seq} }
+func (p place) kept() place { return place{strings.Clone(p.cursor), p.seq, strings.Clone(p.id)} }

@@ -30,10 +30,13 @@ type tape struct {
 type place struct {
 	cursor string
 	seq    uint64
+	id     string // of the receipt: a log that began anew has another one there
 }
 
-// holds reports whether a receipt is at the place or older.
-func (p place) holds(r *store.Receipt) bool {
+func placeOf(r *store.Receipt) place { return place{r.Cursor, r.Seq, r.ID} }
+
+// reaches reports whether a receipt stands at the place or further back.
+func (p place) reaches(r *store.Receipt) bool {
 	return p.cursor != "" && (r.Cursor == p.cursor || r.Seq != 0 && r.Seq <= p.seq)
 }
 

@@ -195,7 +195,9 @@ func (w *Window) rest() bool {
 }
 
 // catchUp reads what is new, newest first, back to what is known. The first time one page
-// is enough, and fill reads the others.
+// is enough, and fill reads the others. What is known is gone where another receipt has its
+// place, or one further back comes first: the store lost its newest receipts, and has a log
+// that began anew or goes on from an older copy.
 func (w *Window) catchUp(ctx context.Context) error {
 	newest, begun := w.position()
 	size := tailPage
@@ -209,18 +211,19 @@ func (w *Window) catchUp(ctx context.Context) error {
 			return err
 		}
 		ended := len(list) < size
-		met := slices.IndexFunc(list, func(r store.Receipt) bool { return newest.holds(&r) })
-		if met >= 0 {
+		met := slices.IndexFunc(list, func(r store.Receipt) bool { return newest.reaches(&r) })
+		known := met >= 0 && placeOf(&list[met]) == newest
+		if known {
 			list = list[:met]
 		}
 		for i := range list {
 			fresh = append(fresh, read(&list[i]))
 		}
 		switch {
-		case met >= 0, begun && ended && newest == (place{}): // the store was empty before
+		case known, begun && ended && newest == (place{}): // the store was empty before
 			w.extend(fresh)
 			return nil
-		case !begun, ended, len(fresh) >= maxBehind: // or what was known is gone, or too much is new
+		case !begun, ended, met >= 0, len(fresh) >= maxBehind: // or what was known is gone, or too much is new
 			w.startOver(fresh, ended)
 			return nil
 		}

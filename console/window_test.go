@@ -302,6 +302,51 @@ func TestWindowBeginsAnew(t *testing.T) {
 	}
 }
 
+// Where the store lost its newest receipts, because it was emptied or an older copy of it took
+// over, the window begins anew with what is there now, however long the new log is.
+func TestWindowFollowsAStoreThatLostReceipts(t *testing.T) {
+	for kept := range 4 {
+		for added := range 6 {
+			t.Run(fmt.Sprintf("%d of 3 kept, %d added", kept, added), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, l *list, w *console.Window) {
+					some := func(n int) {
+						for range n {
+							l.add(entry(t, answered(time.Now().UnixMilli())))
+						}
+					}
+					some(3)
+					f, err := w.Follow(t.Context(), "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer f.Close()
+					l.entries = l.entries[:kept]
+					some(added)
+					if kept < 3 {
+						soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+						defer cancel()
+						if news, err := f.Next(soon); err != nil || !news.Resync || news.Missed != nil {
+							t.Fatal(news, err)
+						}
+					} else {
+						follow(t, f, added)
+					}
+					time.Sleep(2 * time.Second)
+					if n, err := turns(t, w, time.Hour); n != kept+added || err != nil {
+						t.Errorf("%d turns of %d: %v", n, kept+added, err)
+					}
+					some(2) // and it goes on from there
+					for i, r := range follow(t, f, 2) {
+						if want := l.entries[kept+added+i]; r.ID != want.ID {
+							t.Errorf("row %d is another", i)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
 // The window reads back so far and no further, and says from when on it is whole.
 func TestWindowReadsBackSoFar(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *list, w *console.Window) {
