@@ -41,6 +41,9 @@ var broken sync.Map
 
 var errDisk = fmt.Errorf("canary-disk: the disk is gone: %w", store.ErrUnavailable)
 
+// hanging holds the paths of the stores that do not answer a check.
+var hanging sync.Map
+
 // A meddler stands between the proxy and the commits of a store.
 type meddler func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error
 
@@ -106,6 +109,15 @@ func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 		return meddle.(meddler)(ctx, t, f.Store.Commit)
 	}
 	return f.Store.Commit(ctx, t)
+}
+
+// Check of a store that hangs answers when its caller waits no longer.
+func (f *faulty) Check(ctx context.Context) error {
+	if _, hangs := hanging.Load(f.path); hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f.Store.Check(ctx)
 }
 
 func (f *faulty) Recent(ctx context.Context, before string, limit int) ([]store.Receipt, error) {

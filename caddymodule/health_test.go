@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/caddy-lex/lex/caddymodule"
 )
 
 // The health says so while a judge fails, and how its breaker stands. Turns go on, so it
@@ -83,4 +86,22 @@ func TestHealthOfRejections(t *testing.T) {
 	ask(1, "fine", "ok")
 	ask(1, "garbage", "degraded")
 	ask(1, "rejects", "degraded") // which is no evidence either
+}
+
+// A store that hangs uses up the time of the health. What is known of the self-test is said then
+// as well.
+func TestHealthOfAStoreThatHangs(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	<-caddymodule.FirstSelfTest(s.handler)
+	hanging.Store(s.path, true)
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			w := s.send(http.MethodGet, "/lex/health", "")
+			if body := w.Body.String(); w.Code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"degraded"`) || !strings.Contains(body, `"self_test":"ok"`) {
+				t.Errorf("%d %s", w.Code, body)
+			}
+		})
+	}
+	wg.Wait()
 }

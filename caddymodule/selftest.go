@@ -134,12 +134,17 @@ func (t *selfTest) logChange(c selfTestCase, problem string) {
 	}
 }
 
-// state waits for the first pass and tells how the last one ended.
+// state waits for the first pass and tells how the last one ended. Before it waits it looks:
+// the time of ctx may be used up by a store that hangs.
 func (t *selfTest) state(ctx context.Context) string {
 	select {
 	case <-t.first:
-	case <-ctx.Done():
-		return stateStarting
+	default:
+		select {
+		case <-t.first:
+		case <-ctx.Done():
+			return stateStarting
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
