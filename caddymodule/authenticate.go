@@ -244,7 +244,7 @@ func (a *authenticator) trySecrets(r *http.Request, given []string, accepted []s
 	}
 	if wrong >= maxWrongSecrets {
 		// This counts nothing, but ends a window that began while the store's clock was ahead.
-		if _, err := a.store.Consume(r.Context(), subject, 0, time.Minute); err != nil {
+		if _, err := a.store.Consume(r.Context(), subject, "", 0, time.Minute); err != nil {
 			return errGovernor.because("limit", err)
 		}
 		return errRateLimited
@@ -252,7 +252,7 @@ func (a *authenticator) trySecrets(r *http.Request, given []string, accepted []s
 	if matchesAny(given, accepted) {
 		return nil
 	}
-	if _, err := a.store.Consume(r.Context(), subject, maxWrongSecrets, time.Minute); err != nil {
+	if _, err := a.store.Consume(r.Context(), subject, "", maxWrongSecrets, time.Minute); err != nil {
 		return errGovernor.because("limit", err)
 	}
 	return errUnauthorized

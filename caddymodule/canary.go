@@ -277,12 +277,12 @@ func (s *scratchStore) Receipt(context.Context, string) (store.Receipt, error) {
 }
 
 // Consume allows everything.
-func (s *scratchStore) Consume(_ context.Context, _ string, limit int, window time.Duration) (store.Allowance, error) {
+func (s *scratchStore) Consume(_ context.Context, _, _ string, limit int, window time.Duration) (store.Allowance, error) {
 	return store.Allowance{Allowed: true, Limit: limit, Remaining: limit, Reset: window}, nil
 }
 
 // Refund does nothing.
-func (s *scratchStore) Refund(context.Context, string) error { return nil }
+func (s *scratchStore) Refund(context.Context, string, string) error { return nil }
 
 // Consumed is always 0.
 func (s *scratchStore) Consumed(context.Context, string) (int, error) { return 0, nil }

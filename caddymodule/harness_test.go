@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -43,6 +44,9 @@ var errDisk = fmt.Errorf("canary-disk: the disk is gone: %w", store.ErrUnavailab
 
 // hanging holds the paths of the stores that do not answer a check.
 var hanging sync.Map
+
+// countless holds the paths of the stores that count and do not say so, and refund nothing.
+var countless sync.Map
 
 // A meddler stands between the proxy and the commits of a store.
 type meddler func(ctx context.Context, t store.Change, commit func(context.Context, store.Change) error) error
@@ -109,6 +113,21 @@ func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 		return meddle.(meddler)(ctx, t, f.Store.Commit)
 	}
 	return f.Store.Commit(ctx, t)
+}
+
+func (f *faulty) Consume(ctx context.Context, subject, run string, limit int, window time.Duration) (store.Allowance, error) {
+	a, err := f.Store.Consume(ctx, subject, run, limit, window)
+	if _, down := countless.Load(f.path); down && run != "" {
+		return store.Allowance{}, errDisk
+	}
+	return a, err
+}
+
+func (f *faulty) Refund(ctx context.Context, subject, run string) error {
+	if _, down := countless.Load(f.path); down {
+		return errDisk
+	}
+	return f.Store.Refund(ctx, subject, run)
 }
 
 // Check of a store that hangs answers when its caller waits no longer.

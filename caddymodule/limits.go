@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -167,7 +168,7 @@ func (l limiter) take(ctx context.Context, w http.ResponseWriter, rate Rate, sub
 	if rate == (Rate{}) {
 		return nil
 	}
-	got, err := l.store.Consume(ctx, subject, rate.Requests, time.Duration(rate.Window))
+	got, err := l.store.Consume(ctx, subject, "", rate.Requests, time.Duration(rate.Window))
 	if err != nil {
 		return errGovernor.because("limit", err)
 	}
@@ -198,31 +199,35 @@ func (g *request) consumeQuota(ctx context.Context, w http.ResponseWriter) *apiE
 	if !known {
 		return errPlanUnavailable
 	}
-	subject := "plan:" + g.caller.key.ID
-	got, err := g.shared.store.Consume(ctx, subject, plan.Requests, time.Duration(plan.Window))
+	run := planRun{"plan:" + g.caller.key.ID, rand.Text(), time.Now().Add(time.Duration(plan.Window))}
+	got, err := g.shared.store.Consume(ctx, run.subject, run.id, plan.Requests, time.Duration(plan.Window))
 	if err != nil {
+		g.shared.refunds.owe(run) // it may have been counted
 		return errGovernor.because("limit", err)
 	}
 	if !got.Allowed {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(got.Reset.Seconds()))))
 		return errPlanExhausted
 	}
-	g.quota = subject
+	run.ends = time.Now().Add(got.Reset)
+	g.quota = &run
 	return nil
 }
 
 // refundQuota undoes consumeQuota for a request that we or the provider failed,
 // once. Once the model was called the client must still be there: otherwise
-// hanging up would make calls for free. ctx is the request's.
+// hanging up would make calls for free. ctx is the request's. A store that fails owes the
+// refund.
 func (g *request) refundQuota(ctx context.Context) {
-	if g.quota == "" || g.asked.Load() && clientLeft(ctx) {
+	if g.quota == nil || g.asked.Load() && clientLeft(ctx) {
 		return
 	}
-	subject := g.quota
-	g.quota = ""
+	run := *g.quota
+	g.quota = nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), govern.CommitTime)
 	defer cancel()
-	if err := g.shared.store.Refund(ctx, subject); err != nil {
+	if err := g.shared.store.Refund(ctx, run.subject, run.id); err != nil {
+		g.shared.refunds.owe(run)
 		g.failures.storeFailed("limit", err)
 	}
 }

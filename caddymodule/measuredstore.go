@@ -39,14 +39,14 @@ func (m *measuredStore) Append(ctx context.Context, receipts ...store.Receipt) e
 	return m.Store.Append(ctx, receipts...)
 }
 
-func (m *measuredStore) Consume(ctx context.Context, subject string, limit int, window time.Duration) (store.Allowance, error) {
+func (m *measuredStore) Consume(ctx context.Context, subject, run string, limit int, window time.Duration) (store.Allowance, error) {
 	defer since(m.consume, time.Now())
-	return m.Store.Consume(ctx, subject, limit, window)
+	return m.Store.Consume(ctx, subject, run, limit, window)
 }
 
-func (m *measuredStore) Refund(ctx context.Context, subject string) error {
+func (m *measuredStore) Refund(ctx context.Context, subject, run string) error {
 	defer since(m.refund, time.Now())
-	return m.Store.Refund(ctx, subject)
+	return m.Store.Refund(ctx, subject, run)
 }
 
 func (m *measuredStore) Key(ctx context.Context, hash string) (store.Key, error) {

@@ -11,8 +11,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-lex/lex/store/bolt"
 )
 
 // planSite is a site with a plan of few runs, and a key of it.
@@ -123,6 +126,75 @@ func TestRunsOfFailedRequestsAreGivenBack(t *testing.T) {
 	send("/lex/govern", question, http.StatusOK)
 	send("/lex/govern", `{"prompt":"`+attack+`","session_id":"s"}`, http.StatusOK) // a refusal is an answer
 	send("/lex/govern", question, http.StatusTooManyRequests)
+}
+
+// A store that fails during the request owes the run, and also one of which nobody knows
+// whether it counted it. It gets both back when it is well again, or at the latest when it is
+// closed.
+func TestRunsThatTheStoreOwesAreGivenBack(t *testing.T) {
+	for name, fail := range map[string]func(s *site, key string){
+		"the store fails during the request": func(s *site, key string) {
+			s.model = caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+				s.breakStore()
+				countless.Store(s.path, true)
+				return answering("application/json", completion("Paris."))(w, r)
+			})
+			for _, path := range []string{"/v1/chat/completions", "/lex/govern"} {
+				body := map[bool]string{true: question, false: chatQuestion}[path == "/lex/govern"]
+				if w := s.post(path, body, "X-Lex-Api-Key", key); w.Code < 500 {
+					t.Errorf("%s: %d %s", path, w.Code, w.Body)
+				}
+				s.mendStore()
+				countless.Delete(s.path)
+			}
+		},
+		"the count's answer is lost": func(s *site, key string) {
+			countless.Store(s.path, true)
+			for range 2 {
+				if w := s.post("/v1/chat/completions", chatQuestion, "X-Lex-Api-Key", key); w.Code != http.StatusServiceUnavailable {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := answering("application/json", completion("Paris."))
+			s, key := planSite(t, 2, answer)
+			fail(s, key)
+			s.mendStore()
+			countless.Delete(s.path)
+			s.model = caddyhttp.HandlerFunc(answer)
+			for range 2 {
+				for w := s.post("/lex/govern", question, "X-Lex-Api-Key", key); w.Code != http.StatusOK; w = s.post("/lex/govern", question, "X-Lex-Api-Key", key) {
+					if w.Code != http.StatusTooManyRequests || t.Context().Err() != nil {
+						t.Fatalf("%d %s", w.Code, w.Body)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+			if w := s.post("/lex/govern", question, "X-Lex-Api-Key", key); w.Code != http.StatusTooManyRequests {
+				t.Errorf("a run too many was given back: %d %s", w.Code, w.Body)
+			}
+
+			s, key = planSite(t, 2, answer)
+			fail(s, key)
+			s.mendStore()
+			countless.Delete(s.path)
+			s.stop()
+			db, err := bolt.Open(s.path, bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			keys, err := db.Keys(t.Context())
+			if err != nil || len(keys) != 1 {
+				t.Fatalf("%v %v", keys, err)
+			}
+			if n, err := db.Consumed(t.Context(), "plan:"+keys[0].ID); n != 0 || err != nil {
+				t.Errorf("after the stop %d runs are counted (%v)", n, err)
+			}
+		})
+	}
 }
 
 // What the provider failed costs no run, wherever it was asked and however far its answer

@@ -34,7 +34,7 @@ type request struct {
 	traceID               string        // of the trace that the request belongs to, or ""
 	endpoint, dialectName string        // as receipts and metrics name them
 	known                 wire.Endpoint // where the path is no call of a model, but known
-	quota                 string        // the plan's limit that this request was counted on
+	quota                 *planRun      // what this request was counted as, if it has a plan
 	asked                 atomic.Bool   // the model was called
 
 	failure    sync.Once // around the line about what failed behind lex

@@ -34,11 +34,12 @@ type sharedStore struct {
 	locks      *govern.Locks
 	benchmarks benchmarkCache
 	health     *healthLog
+	refunds    *refunds
 	window     *console.Window
 }
 
 func newSharedStore(key string, s store.Store) *sharedStore {
-	return &sharedStore{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog), window: console.NewWindow(s, time.Now)}
+	return &sharedStore{key: key, store: s, locks: govern.NewLocks(), health: new(healthLog), refunds: newRefunds(s), window: console.NewWindow(s, time.Now)}
 }
 
 // acquireStore opens the store, or takes another reference to it.
@@ -101,6 +102,7 @@ func (s *sharedStore) release() error {
 
 // Destruct closes the store. The pool calls it.
 func (s *sharedStore) Destruct() error {
+	s.refunds.close()
 	s.window.Close()
 	return s.store.Close()
 }

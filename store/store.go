@@ -9,6 +9,10 @@ import (
 // that gave it.
 const SessionLife = 30 * 24 * time.Hour
 
+// RunLife is how long after it was counted a request can be refunded, in a window that lasts so
+// long.
+const RunLife = 6 * time.Hour
+
 // Store is all that a back-end offers. Code that needs a part of it declares an
 // interface of its own with the methods that it calls.
 type Store interface {
@@ -90,12 +94,17 @@ type Store interface {
 	// count and ends after that length: it began under another length, or under a
 	// clock that was ahead. Of any number of concurrent calls exactly limit are
 	// allowed per window, also when several replicas share the store.
-	// After an error the request may have been counted.
-	Consume(ctx context.Context, subject string, limit int, window time.Duration) (Allowance, error)
+	// run names a request that may be refunded, and no other of the subject; "" is
+	// one that is not. A request of a name is counted once, however often it is sent, and
+	// not after its refund. After an error the request may have been counted.
+	Consume(ctx context.Context, subject, run string, limit int, window time.Duration) (Allowance, error)
 
-	// Refund takes one counted request out of the subject's window. The end of
-	// the window does not move. It does nothing when nothing is counted.
-	Refund(ctx context.Context, subject string) error
+	// Refund takes the subject's request named run out of the window that it was counted
+	// in, once, however often it is called: also after an error, when it may have been
+	// taken out. The end of the window does not move. It does nothing when that window
+	// has ended, after [RunLife], or when the request was not counted, which it then is
+	// not later either: its call may be on its way yet.
+	Refund(ctx context.Context, subject, run string) error
 
 	// Consumed returns how many requests are counted in the subject's window now,
 	// >= 0, and counts none. It is told no length, so it shortens no window.

@@ -143,7 +143,7 @@ func BenchmarkConsume(b *testing.B) {
 	s := open(b, filepath.Join(b.TempDir(), "lex.db"), bolt.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Consume(b.Context(), "subject", 1000, time.Minute); err != nil {
+		if _, err := s.Consume(b.Context(), "subject", "", 1000, time.Minute); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -318,7 +318,9 @@ func (s *Store) shut() error {
 		err = s.begin()
 	}
 	if err == nil {
-		err = guarded(func() error { return s.tx.tree.Bucket(journalBucket).Delete(openKey) })
+		err = guarded(func() error {
+			return errors.Join(s.limits.saveBrief(s.tx), s.tx.tree.Bucket(journalBucket).Delete(openKey))
+		})
 	}
 	if err == nil {
 		err = s.commit()

@@ -28,7 +28,7 @@ func damagedStore(t *testing.T) (path string, whole []byte, ids []string) {
 		ids = append(ids, advanceTimes(t, s, fmt.Sprint("k", n%committers), 1)...)
 	}
 	must(t, s.PutDocument(t.Context(), "d", []byte("{}")))
-	_, err := s.Consume(t.Context(), "subject", 9, 24*time.Hour)
+	_, err := s.Consume(t.Context(), "subject", "", 9, 24*time.Hour)
 	must(t, err)
 	must(t, s.Close())
 	s = open(t, path, bolt.Options{})
@@ -166,7 +166,7 @@ func useAll(t *testing.T, s *bolt.Store, ids []string) (bad int) {
 	}
 	check("erasing", s.Erase(ctx, "k1"))
 	check("writing a document", s.PutDocument(ctx, "large", []byte(strings.Repeat("x", 1<<20))))
-	_, err = s.Consume(ctx, "subject", 9, 24*time.Hour)
+	_, err = s.Consume(ctx, "subject", "", 9, 24*time.Hour)
 	check("counting", err)
 	return bad
 }

@@ -95,7 +95,7 @@ func TestJournalKeepsEveryKindOfWrite(t *testing.T) {
 	must(t, s.PutDocument(ctx, "large", large))
 	must(t, s.Publish(ctx, []store.Benchmark{{Benchmark: "b"}}))
 	for range 2 {
-		_, err := s.Consume(ctx, "subject", 9, 24*time.Hour)
+		_, err := s.Consume(ctx, "subject", "", 9, 24*time.Hour)
 		must(t, err)
 	}
 	want, err := s.Stats(ctx)

@@ -13,48 +13,59 @@ import (
 )
 
 const (
-	// lasting is the length from which a window survives a restart.
+	// lasting is the length from which a window is in the file at every moment. For a
+	// shorter one nobody waits for the disk.
 	lasting = time.Hour
-	// sweepEvery is how often ended windows are dropped from memory.
+	// sweepEvery is how often what has ended is dropped from memory.
 	sweepEvery = time.Minute
 )
 
 // window is one subject's count.
 type window struct {
-	Used    int       `json:"used"`
-	End     time.Time `json:"end"`
-	lasting bool
+	Used  int       `json:"used"`
+	End   time.Time `json:"end"`
+	Brief bool      `json:"brief,omitzero"` // shorter than lasting
+	runs  bool      // some of its requests have names, so it is the window of a plan
 }
 
-// limits holds the windows of all subjects. The ones that last are also in the
-// file, which is read only in Open. A clock that is set meanwhile moves no end of
+// A run is a request that may be refunded.
+type run struct {
+	in   *window // that it was counted in; nil when it was refunded
+	ends time.Time
+}
+
+// A runName tells requests apart.
+type runName struct{ subject, run string }
+
+// limits holds the windows of all subjects. Those that last are also in the
+// file, and the brief ones of plans are written there by Close; it is read only in Open. The
+// others count client addresses, which are not kept. A clock that is set meanwhile moves no end of
 // those in memory, nor the next sweep: time.Now also tells how much time has
 // passed. What is read from the file has only the hour of the clock that wrote it.
 type limits struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	windows map[string]*window
+	runs    map[runName]run
 	sweepAt time.Time
 }
 
 func newLimits(now func() time.Time) *limits {
-	return &limits{now: now, windows: make(map[string]*window)}
+	return &limits{now: now, windows: make(map[string]*window), runs: make(map[runName]run)}
 }
 
 // Consume counts in memory. It waits for the disk when the window is a lasting
 // one.
-func (s *Store) Consume(ctx context.Context, subject string, limit int, length time.Duration) (store.Allowance, error) {
+func (s *Store) Consume(ctx context.Context, subject, run string, limit int, length time.Duration) (store.Allowance, error) {
 	if err := s.usable(ctx); err != nil {
 		return store.Allowance{}, err
 	}
-	a, keep := s.limits.consume(subject, limit, length)
+	a, in, keep := s.limits.consume(runName{subject, run}, limit, length)
 	if !keep {
 		return a, nil
 	}
 	if err := s.writes.Do(ctx, s.limits.save(subject)); err != nil {
-		if a.Allowed {
-			s.limits.refund(subject)
-		}
+		s.limits.uncount(runName{subject, run}, in)
 		return store.Allowance{}, err
 	}
 	return a, nil
@@ -62,11 +73,11 @@ func (s *Store) Consume(ctx context.Context, subject string, limit int, length t
 
 // Refund uncounts in memory. It waits for the disk when the window is a lasting
 // one.
-func (s *Store) Refund(ctx context.Context, subject string) error {
+func (s *Store) Refund(ctx context.Context, subject, run string) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if keep := s.limits.refund(subject); !keep {
+	if keep := s.limits.refund(runName{subject, run}); !keep {
 		return nil
 	}
 	return s.writes.Do(ctx, s.limits.save(subject))
@@ -91,17 +102,18 @@ func (s *Store) usable(ctx context.Context) error {
 	return nil
 }
 
-// consume counts one request and reports whether the window has changed and is to be saved.
-func (l *limits) consume(subject string, limit int, length time.Duration) (store.Allowance, bool) {
+// consume counts one request. It returns the window that it was counted in, or nil, and
+// whether that has changed and is to be saved.
+func (l *limits) consume(name runName, limit int, length time.Duration) (a store.Allowance, in *window, save bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	l.sweep(now)
-	w := l.windows[subject]
+	w := l.windows[name.subject]
 	if w == nil || !now.Before(w.End) {
-		w = &window{End: now.Add(length), lasting: length >= lasting}
+		w = &window{End: now.Add(length), Brief: length < lasting}
 		if limit > 0 { // else this request is not counted and begins nothing
-			l.windows[subject] = w
+			l.windows[name.subject] = w
 		}
 	}
 	// A window with more left than its length began under a longer one, or was saved by a clock
@@ -112,25 +124,60 @@ func (l *limits) consume(subject string, limit int, length time.Duration) (store
 	if cut {
 		w.End = now.Add(length)
 	}
-	a := store.Allowance{Limit: limit, Reset: w.End.Sub(now)}
-	if w.Used < limit {
+	a = store.Allowance{Limit: limit, Reset: w.End.Sub(now)}
+	before, again := l.known(name, now)
+	switch {
+	case again:
+		a.Allowed = before.in != nil
+	case w.Used < limit:
 		w.Used++
-		a.Allowed = true
+		a.Allowed, in = true, w
+		l.note(name, w, now)
 	}
 	a.Remaining = max(0, limit-w.Used)
-	return a, w.lasting && (a.Allowed || cut)
+	return a, in, !w.Brief && (in != nil || cut)
 }
 
-// refund uncounts one request and reports whether the window is to be saved.
-func (l *limits) refund(subject string) bool {
+// known returns what became of a request with a name.
+func (l *limits) known(name runName, now time.Time) (run, bool) {
+	r, there := l.runs[name]
+	return r, there && now.Before(r.ends)
+}
+
+// note remembers that a request was counted in a window, if it has a name.
+func (l *limits) note(name runName, w *window, now time.Time) {
+	if name.run != "" {
+		w.runs = true
+		l.runs[name] = run{in: w, ends: now.Add(store.RunLife)}
+	}
+}
+
+// refund uncounts one request and reports whether its window is to be saved, also when it
+// was refunded before: that may not have reached the file.
+func (l *limits) refund(name runName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.windows[subject]
-	if w == nil || w.Used == 0 || !l.now().Before(w.End) {
-		return false
+	now := l.now()
+	if r, there := l.known(name, now); !there || r.in != nil {
+		l.runs[name] = run{ends: now.Add(store.RunLife)}
+		if there {
+			r.in.Used--
+		}
 	}
-	w.Used--
-	return w.lasting
+	w := l.windows[name.subject]
+	return w != nil && !w.Brief && now.Before(w.End)
+}
+
+// uncount takes a request out of its window, if it is in one, because its count could not be
+// saved.
+func (l *limits) uncount(name runName, in *window) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if in == nil || name.run != "" && l.runs[name].in == nil { // it was refunded meanwhile
+		return
+	}
+	delete(l.runs, name)
+	in.Used--
 }
 
 // consumed returns the count of a window that has not ended.
@@ -144,8 +191,8 @@ func (l *limits) consumed(subject string) int {
 	return w.Used
 }
 
-// sweep drops ended windows, so that memory holds no more subjects than came in
-// a window's time.
+// sweep drops ended windows and runs, so that memory holds no more of them than came in
+// their time.
 func (l *limits) sweep(now time.Time) {
 	if now.Before(l.sweepAt) {
 		return
@@ -153,6 +200,11 @@ func (l *limits) sweep(now time.Time) {
 	for subject, w := range l.windows {
 		if !now.Before(w.End) {
 			delete(l.windows, subject)
+		}
+	}
+	for name, r := range l.runs {
+		if _, known := l.known(name, now); !known || r.in != nil && !now.Before(r.in.End) {
+			delete(l.runs, name)
 		}
 	}
 	l.sweepAt = now.Add(sweepEvery)
@@ -177,12 +229,31 @@ func (l *limits) save(subject string) write {
 	}
 }
 
+// saveBrief writes the windows of plans that are not in the file yet.
+func (l *limits) saveBrief(tx *tx) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for subject, w := range l.windows {
+		if !w.Brief || !w.runs || !l.now().Before(w.End) {
+			continue
+		}
+		data, err := json.Marshal(w)
+		if err != nil {
+			return fmt.Errorf("encoding a window: %w", err)
+		}
+		if err := tx.bucket(limitsBucket).put([]byte(subject), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // load takes the saved windows into memory and drops the ended ones from the
-// file. This is often enough: the subjects of lasting windows are few.
+// file. This is often enough: the subjects of saved windows are few.
 func (l *limits) load(saved bucket) error {
 	var ended [][]byte
 	err := saved.forEach(func(k, v []byte) error {
-		w := &window{lasting: true}
+		w := &window{runs: true}
 		if err := json.Unmarshal(v, w); err != nil {
 			return fmt.Errorf("decoding a window: %w", err)
 		}

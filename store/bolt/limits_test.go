@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func (c *clock) Advance(d time.Duration) {
 // consume counts one of two requests and returns what is left of the window.
 func consume(t *testing.T, s *bolt.Store, subject string, window time.Duration, want bool) time.Duration {
 	t.Helper()
-	a, err := s.Consume(t.Context(), subject, 2, window)
+	a, err := s.Consume(t.Context(), subject, "", 2, window)
 	must(t, err)
 	if a.Allowed != want {
 		t.Fatalf("%s: %+v, want allowed %v", subject, a, want)
@@ -71,9 +72,20 @@ func TestLastingWindowSurvivesRestart(t *testing.T) {
 		}
 		return open(t, path, bolt.Options{Now: c.Now})
 	}
-	s := restart(nil)
+	s, runs := restart(nil), 0
+	run := func(subject string, window time.Duration, want bool) {
+		t.Helper()
+		runs++
+		a, err := s.Consume(t.Context(), subject, fmt.Sprint("run ", runs), 2, window)
+		must(t, err)
+		if a.Allowed != want {
+			t.Fatalf("%s: %+v, want allowed %v", subject, a, want)
+		}
+	}
 	consume(t, s, "plan", month, true)
-	consume(t, s, "plan", month, true)
+	run("plan", month, true)
+	run("brief plan", minute, true)
+	run("brief plan", minute, true)
 	consume(t, s, "rate", minute, true)
 	consume(t, s, "rate", minute, true)
 	c.Advance(time.Second)
@@ -82,8 +94,23 @@ func TestLastingWindowSurvivesRestart(t *testing.T) {
 	if got, want := consume(t, s, "plan", month, false), month-time.Second; got != want {
 		t.Errorf("the month ends in %v, want %v", got, want)
 	}
-	consume(t, s, "rate", minute, true) // short windows begin anew
-	must(t, s.Refund(t.Context(), "plan"))
+	consume(t, s, "rate", minute, true) // rates begin anew when they are brief
+	run("brief plan", minute, false)
+	must(t, s.Refund(t.Context(), "plan", "run 1")) // which was counted by another process
+	consume(t, s, "plan", month, false)
+	c.Advance(minute)
+	run("brief plan", minute, true)
+	run("brief plan", minute, true)
+
+	s = restart(s)
+	run("brief plan", minute, false)
+	c.Advance(month)
+
+	s = restart(s)
+	consume(t, s, "plan", month, true)
+	run("plan", month, true)
+	consume(t, s, "plan", month, false)
+	must(t, s.Refund(t.Context(), "plan", fmt.Sprint("run ", runs)))
 
 	s = restart(s)
 	consume(t, s, "plan", month, true) // the request that was refunded

@@ -22,6 +22,9 @@
 //	                               many turns have the level with this store.Level.Place
 //	lex:{0}:check:…        what check.lua writes to, and deletes
 //	lex:limit:{<subject>}  string  a count that expires with its window
+//	lex:limit:{…}:first    string  the first request of the window that may be refunded
+//	lex:run:{<subject>}:…  string  in which window a request was counted, by its first; "" since
+//	                               it was refunded. Lives six hours at most
 //	lex:key:{<hash>}       hash    an API key
 //	lex:keys               set     the hashes of all API keys
 //	lex:benchmarks         stream  published rows

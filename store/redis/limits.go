@@ -24,10 +24,19 @@ var (
 
 func limitKey(subject string) string { return "lex:limit:{" + subject + "}" }
 
+// limitKeys are those of a window and of a request that has a name.
+func limitKeys(subject, run string) []string {
+	return []string{limitKey(subject), "lex:run:{" + subject + "}:" + run, limitKey(subject) + ":first"}
+}
+
 // Consume counts by the server's clock, so that replicas need not agree on theirs.
-func (s *Store) Consume(ctx context.Context, subject string, limit int, window time.Duration) (store.Allowance, error) {
+func (s *Store) Consume(ctx context.Context, subject, run string, limit int, window time.Duration) (store.Allowance, error) {
 	length := max(1, window.Milliseconds())
-	got, err := consumeScript.Run(ctx, s.client, []string{limitKey(subject)}, limit, length).Int64Slice()
+	keys := limitKeys(subject, run)
+	if run == "" {
+		keys = keys[:1]
+	}
+	got, err := consumeScript.Run(ctx, s.client, keys, limit, length, store.RunLife.Milliseconds(), run).Int64Slice()
 	if err == nil && len(got) != 3 {
 		err = errors.New("unexpected answer")
 	}
@@ -42,9 +51,9 @@ func (s *Store) Consume(ctx context.Context, subject string, limit int, window t
 	}, nil
 }
 
-// Refund takes one out of the count.
-func (s *Store) Refund(ctx context.Context, subject string) error {
-	return failure(ctx, "uncounting", refundScript.Run(ctx, s.client, []string{limitKey(subject)}).Err())
+// Refund takes one out of the count, if the run was counted in this window.
+func (s *Store) Refund(ctx context.Context, subject, run string) error {
+	return failure(ctx, "uncounting", refundScript.Run(ctx, s.client, limitKeys(subject, run), store.RunLife.Milliseconds()).Err())
 }
 
 // Consumed reads the count, which expires with its window.

@@ -32,7 +32,7 @@ func outage(t *testing.T, s *redis.Store, server string) {
 	for name, call := range map[string]func() error{
 		"Commit":  func() error { return s.Commit(t.Context(), turn(store.Session{Key: "new"}, "KRN-outage")) },
 		"Append":  func() error { return s.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-9").Receipt) },
-		"Consume": func() error { _, err := s.Consume(t.Context(), "subject", 1, time.Minute); return err },
+		"Consume": func() error { _, err := s.Consume(t.Context(), "subject", "", 1, time.Minute); return err },
 		"Session": func() error { _, err := s.Session(t.Context(), "k"); return err },
 		"Recent":  func() error { _, err := s.Recent(t.Context(), "", 1); return err },
 		"Summary": func() error { _, err := s.Summaries(t.Context(), "", 1); return err },
@@ -107,7 +107,7 @@ func TestServerThatPauses(t *testing.T) {
 			var group sync.WaitGroup
 			for name, call := range map[string]func() error{
 				"Session": func() error { _, err := s.Session(t.Context(), "k"); return err },
-				"Consume": func() error { _, err := s.Consume(t.Context(), "subject", 1, time.Minute); return err },
+				"Consume": func() error { _, err := s.Consume(t.Context(), "subject", "", 1, time.Minute); return err },
 				"Commit":  func() error { return s.Commit(t.Context(), turn(session, "KRN-2")) },
 				"Append":  func() error { return s.Append(t.Context(), turn(store.Session{Key: "l"}, "KRN-3").Receipt) },
 			} {

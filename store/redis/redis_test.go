@@ -96,7 +96,7 @@ func TestReplicasShareEverything(t *testing.T) {
 		s := []*redis.Store{a, b}[i%2]
 		group.Go(func() {
 			for range 4 {
-				got, err := s.Consume(t.Context(), "subject", limit, time.Minute)
+				got, err := s.Consume(t.Context(), "subject", "", limit, time.Minute)
 				if err != nil {
 					t.Errorf("taking: %v", err)
 				}
@@ -141,7 +141,7 @@ func TestWindowOfAClockThatWasAhead(t *testing.T) {
 	const window = 2 * time.Hour
 	consume := func(want bool) {
 		t.Helper()
-		a, err := s.Consume(t.Context(), "plan", 1, window)
+		a, err := s.Consume(t.Context(), "plan", "", 1, window)
 		must(t, err)
 		if a.Allowed != want || a.Reset > window || a.Reset < window-time.Minute {
 			t.Errorf("%+v, want allowed %v in a window of %v", a, want, window)

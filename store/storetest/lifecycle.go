@@ -24,8 +24,8 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 	_, errReceipt := s.Receipt(ctx, "KRN-1")
 	_, errReceiptOfTurn := s.ReceiptOfTurn(ctx, "turn-1")
 	_, errStats := s.Stats(ctx)
-	_, errConsume := s.Consume(ctx, "subject", 1, time.Minute)
-	_, errConsumeLong := s.Consume(ctx, "plan", 1, 720*time.Hour)
+	_, errConsume := s.Consume(ctx, "subject", "", 1, time.Minute)
+	_, errConsumeLong := s.Consume(ctx, "plan", "", 1, 720*time.Hour)
 	_, errConsumed := s.Consumed(ctx, "subject")
 	_, errKey := s.Key(ctx, "h1")
 	_, errKeys := s.Keys(ctx)
@@ -44,7 +44,7 @@ func everyMethod(ctx context.Context, s store.Store) map[string]error {
 		"Stats":        errStats,
 		"Consume":      errConsume,
 		"Consume long": errConsumeLong,
-		"Refund":       s.Refund(ctx, "subject"),
+		"Refund":       s.Refund(ctx, "subject", "run"),
 		"Consumed":     errConsumed,
 		"PutKey":       s.PutKey(ctx, store.Key{ID: "1", Hash: "h2"}),
 		"Key":          errKey,

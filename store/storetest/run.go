@@ -61,6 +61,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"window is cut to a shorter length", windowIsCutToAShorterLength},
 		{"limit of nothing allows nothing", limitOfNothingAllowsNothing},
 		{"refunded requests can be consumed again", refundedRequestsCanBeConsumed},
+		{"named requests are counted once", namedRequestsAreCountedOnce},
+		{"refunds are for their window", refundsAreForTheirWindow},
 		{"consumed reads the count and counts nothing", consumedReadsTheCountOnly},
 		{"keys are read back", keysAreReadBack},
 		{"revocation stays", revocationStays},
