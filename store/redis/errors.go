@@ -1,9 +1,13 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"regexp"
 	"strings"
@@ -37,8 +41,13 @@ func failure(ctx context.Context, doing string, err error) error {
 
 // cause names the failure of a connection in few and fixed words.
 func cause(err error) string {
-	var network net.Error
+	var (
+		network net.Error
+		lookup  *net.DNSError
+	)
 	switch {
+	case errors.As(err, &lookup) && !lookup.IsTimeout:
+		return "the host name was not found"
 	case errors.Is(err, client.ErrClosed):
 		return "closed"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -46,8 +55,43 @@ func cause(err error) string {
 	case errors.Is(err, client.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, &network) && network.Timeout():
 		return "timed out"
+	case closed(err):
+		return "the server closed the connection"
 	}
-	return "connection failed"
+	return cmp.Or(causeOfTLS(err), "connection failed")
+}
+
+// causeOfTLS names the failure of a handshake, or is "".
+func causeOfTLS(err error) string {
+	var (
+		host    x509.HostnameError
+		unknown x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+		cert    *tls.CertificateVerificationError
+		alert   tls.AlertError
+		remote  *net.OpError
+		record  tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &host):
+		return "the certificate of the server is for another host name"
+	case errors.As(err, &unknown):
+		return "the certificate of the server is from an authority that is not trusted here"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate of the server has expired, or is not valid yet"
+	case errors.As(err, &cert):
+		return "the certificate of the server is not valid"
+	case errors.As(err, &record):
+		return "the server does not speak TLS"
+	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error":
+		return "the server refused the TLS handshake"
+	}
+	return ""
+}
+
+// closed reports whether the server ended the connection.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // denied names the command that a user may not run, or says that it is the keys that he may not

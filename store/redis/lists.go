@@ -15,7 +15,13 @@ import (
 //go:embed put_key.lua
 var putKeySource string
 
-var putKeyScript = client.NewScript(putKeySource)
+//go:embed publish.lua
+var publishSource string
+
+var (
+	putKeyScript  = client.NewScript(putKeySource)
+	publishScript = client.NewScript(publishSource)
+)
 
 const (
 	keysKey       = "lex:keys"
@@ -96,21 +102,21 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 	return list, nil
 }
 
-// Publish adds the rows in one transaction.
+// Publish adds the rows in one step.
 func (s *Store) Publish(ctx context.Context, rows []store.Benchmark) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	pipeline := s.client.TxPipeline()
-	for _, row := range rows {
+	encoded := make([]any, len(rows))
+	for i, row := range rows {
 		row.CreatedAt = row.CreatedAt.UTC()
 		data, err := json.Marshal(row)
 		if err != nil {
 			return fmt.Errorf("%w: encoding a benchmark: %w", store.ErrInvalid, err)
 		}
-		pipeline.XAdd(ctx, &client.XAddArgs{Stream: benchmarksKey, Values: []any{"json", data}})
+		encoded[i] = data
 	}
-	_, err := pipeline.Exec(ctx)
+	err := publishScript.Run(ctx, s.client, []string{benchmarksKey}, encoded...).Err()
 	return failure(ctx, "publishing benchmarks", err)
 }
 

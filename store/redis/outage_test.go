@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strconv"
@@ -347,6 +349,50 @@ func TestKilledServerTearsNoTurn(t *testing.T) {
 	must(t, err)
 	if logged := len(storetest.Log(t, s)); stats.TotalReceipts != total || logged != total || total < 40*(1+calls) {
 		t.Errorf("%d receipts in chains, %d in the statistics, %d in the log", total, stats.TotalReceipts, logged)
+	}
+}
+
+// Whoever configures a store learns what is wrong, in words that are ours.
+func TestOpenSaysWhy(t *testing.T) {
+	guarded, _ := storetest.StartRedisProcess(t, "--requirepass", "correct-horse")
+	secure := httptest.NewTLSServer(nil) // with a certificate for 127.0.0.1 that nobody trusts
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer secure.Close()
+	port := secure.Listener.Addr().(*net.TCPAddr).Port
+	shuts := func(answer string) string { // the address of a server that says this and ends the connection
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, answer)
+				_ = conn.Close()
+			}
+		}()
+		return listener.Addr().String()
+	}
+	for server, want := range map[string]string{
+		guarded: "the server answered NOAUTH",
+		"redis://:battery-staple@" + strings.TrimPrefix(guarded, "redis://"): "the server answered WRONGPASS",
+		"redis://someone:battery-staple@no..host":                            "the host name was not found",
+		"redis://127.0.0.1:1": "connection refused",
+		fmt.Sprintf("rediss://someone:battery-staple@127.0.0.1:%d", port): "the certificate of the server is from an authority that is not trusted here",
+		fmt.Sprintf("rediss://someone:battery-staple@localhost:%d", port): "the certificate of the server is for another host name",
+		fmt.Sprintf("redis://someone:battery-staple@127.0.0.1:%d", port):  "does it want TLS (rediss://)?",
+		"rediss://" + shuts("-ERR not here\r\n"):                          "the server does not speak TLS",
+		"rediss://" + shuts("\x15\x03\x03\x00\x02\x02\x28"):               "the server refused the TLS handshake",
+		"rediss://" + shuts(""):                                           "the server closed the connection",
+	} {
+		_, err := redis.Open(t.Context(), []string{server}, redis.Options{Timeout: 2 * time.Second})
+		if !errors.Is(err, store.ErrUnavailable) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", server, err, want)
+		}
+		saysNothing(t, err, server)
 	}
 }
 

@@ -54,9 +54,10 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	}
 	quieten()
 	s := &Store{client: client.NewClient(settings), timeout: timeout}
-	err = s.checkCommands(ctx)
-	if err == nil {
-		err = s.beginLog(ctx)
+	for _, step := range []func(context.Context) error{s.greet, s.checkCommands, s.checkKeys, s.beginLog} {
+		if err = step(ctx); err != nil {
+			break
+		}
 	}
 	if err != nil {
 		_ = s.client.Close()
@@ -65,6 +66,17 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	s.writes = store.NewGroupCommit(s.writeBatch)
 	s.close = sync.OnceValue(s.shut)
 	return s, nil
+}
+
+// greet sends the first command, a short one: to a script without a password the server says
+// only that it is too long. A server that ends the connection without a word takes what it got
+// for no beginning of TLS.
+func (s *Store) greet(ctx context.Context) error {
+	err := s.client.Exists(ctx, headKey).Err()
+	if s.client.Options().TLSConfig == nil && closed(err) {
+		return fmt.Errorf("checking: %w: the server closed the connection; does it want TLS (rediss://)?", store.ErrUnavailable)
+	}
+	return failure(ctx, "checking", err)
 }
 
 // CheckURLs reports whether Open understands the addresses, without a connection.
@@ -111,11 +123,14 @@ var checkSource string
 
 var checkScript = client.NewScript(checkSource)
 
-// checkKeys are those that check.lua looks at, and those that it writes to.
-var checkKeys = []string{
+// turnKeys are those that check.lua looks at, and those that it writes to.
+var turnKeys = []string{
 	receiptsKey, summariesKey, statsKey, logKey, headKey,
 	prefix + "check:stream", prefix + "check:hash", prefix + "check:set", prefix + "check:string",
 }
+
+// otherKeys are those of what is no turn, one of each kind.
+var otherKeys = []string{keysKey, benchmarksKey, keyKey("check"), documentKey("check"), limitKey("check"), limitKeys("check", "run")[1]}
 
 // probe is as large as a large turn.
 var probe = strings.Repeat("0", 256<<10)
@@ -125,7 +140,22 @@ func (s *Store) Check(ctx context.Context) error {
 	if err := s.checkCommands(ctx); err != nil {
 		return err
 	}
+	if err := s.checkKeys(ctx); err != nil {
+		return err
+	}
 	return s.checkHead(ctx)
+}
+
+// checkKeys finds out that the user may not have the keys that no turn has. The server asks for
+// the right to read and write every key that a script names, before it runs it. Each script
+// names one, because they are in different slots.
+func (s *Store) checkKeys(ctx context.Context) error {
+	pipeline := s.client.Pipeline()
+	for _, key := range otherKeys {
+		pipeline.Eval(ctx, "return 1", []string{key})
+	}
+	_, err := pipeline.Exec(ctx)
+	return failure(ctx, "checking", err)
 }
 
 // checkHead finds out that the head of the log was lost, or is older than the log. The head is
@@ -157,7 +187,7 @@ func (s *Store) checkCommands(ctx context.Context) error {
 	if s.failed.Load() {
 		room = probe
 	}
-	wrong, err := checkScript.Run(ctx, s.client, checkKeys, room).StringSlice()
+	wrong, err := checkScript.Run(ctx, s.client, turnKeys, room).StringSlice()
 	if err != nil {
 		return failure(ctx, "checking", err)
 	}
