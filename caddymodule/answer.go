@@ -263,7 +263,11 @@ func (a *governedAnswer) judge(texts govern.Answer, outcome *kernel.Outcome, sen
 	if err != nil {
 		return nil, err
 	}
-	if *outcome == kernel.Answered && !left && !judged.Turn.Refused && clientLeft(a.r.Context()) {
+	switch {
+	case *outcome != kernel.Answered, judged.Turn.Refused:
+	case a.failed:
+		*outcome = kernel.ProviderFailed
+	case !left && clientLeft(a.r.Context()):
 		*outcome = kernel.ClientGone
 	}
 	return a.commitAnswer(judged, *outcome, sent)
@@ -451,9 +455,10 @@ func (a *governedAnswer) readWhole(status int, body []byte) (govern.Answer, kern
 	if inOtherCharset(h) {
 		body = readInUTF8(h, body)
 	}
-	if response, err := a.dialect.Response(body); err == nil {
+	response, err := a.dialect.Response(body)
+	a.failed = a.failed || response.Err // also where it is no answer
+	if err == nil {
 		a.assessed.AnswerID, a.assessed.Pending = response.ID, response.Pending
-		a.failed = a.failed || response.Err
 		a.call.Structured = a.call.Structured || response.Structured
 		return a.assessed.ReadAnswer(response), outcome, body
 	}
@@ -497,7 +502,9 @@ func (a *governedAnswer) readForeign(body []byte, listed bool) govern.Answer {
 			if aside := frame.Aside(); len(aside) > 0 { // it was not announced as a stream
 				frame.Stray = bytes.Join([][]byte{frame.Stray, aside}, []byte("\n"))
 			}
-			gate.Count(a.readFrame(frame).Deltas)
+			event := a.readFrame(frame)
+			a.failed = a.failed || event.Err
+			gate.Count(event.Deltas)
 		}
 		return a.assembled(gate)
 	}

@@ -34,6 +34,75 @@ func chunk(finish string, texts map[int]string) string {
 	return "data: " + string(b) + "\n\n"
 }
 
+// A whole answer that is the provider's error is a failure as one in a stream is, in each
+// dialect and mode: the client gets it as it came, and nothing in it is taken for an answer.
+func TestWholeErrorsAreFailures(t *testing.T) {
+	const openai = `{"error":{"message":"overloaded","code":502}}`
+	const gemini = `{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`
+	messages := strings.Replace(chatQuestion, "{", `{"max_tokens":9,`, 1)
+	for name, c := range map[string]struct{ path, request, answer string }{
+		"chat":            {"/v1/chat/completions", chatQuestion, openai},
+		"completions":     {"/v1/completions", `{"model":"m","prompt":"Say hello."}`, openai},
+		"responses":       {"/v1/responses", replyQuestion, openai},
+		"failed":          {"/v1/responses", replyQuestion, `{"id":"resp_1","object":"response","status":"failed","error":{"code":"server_error","message":"overloaded"},"model":"m","output":[]}`},
+		"anthropic":       {"/v1/messages", messages, `{"type":"error","error":{"type":"overloaded_error","message":"overloaded"},"request_id":"req_1"}`},
+		"gemini":          {"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Hello."}]}]}`, gemini},
+		"ollama":          {"/api/chat", strings.Replace(chatQuestion, "{", `{"stream":false,`, 1), `{"error":"overloaded"}`},
+		"ollama generate": {"/api/generate", `{"model":"m","stream":false,"prompt":"Say hello."}`, `{"error":"overloaded"}`},
+		"beside a note":   {"/v1/chat/completions", chatQuestion, `{"error":{"message":"overloaded"},"note":"Try again later."}`},
+		"frames":          {"/v1/chat/completions", chatQuestion, "data: " + openai + "\n\n"},
+		"frames of events": {
+			"/v1/messages", messages,
+			"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"overloaded\"}}\n\n",
+		},
+	} {
+		for _, config := range []string{`{}`, `{"mode":"observe"}`, `{"unknown":"block"}`} {
+			s := newSite(t, config, answering("application/json", c.answer))
+			w := s.post(c.path, c.request)
+			r := s.receipts()[0]
+			if name == "beside a note" && strings.Contains(config, "block") {
+				if r["outcome"] != "refused" || strings.Contains(w.Body.String(), "Try again") {
+					t.Errorf("%s, %s: %v %s", name, config, r["outcome"], w.Body)
+				}
+				continue
+			}
+			if w.Code != http.StatusOK || w.Body.String() != c.answer || r["outcome"] != "provider_failed" {
+				t.Errorf("%s, %s: %d, outcome %v: %s", name, config, w.Code, r["outcome"], w.Body)
+			}
+			coverage := r["coverage"].(map[string]any)
+			if unread := fmt.Sprint(coverage["unknown"]) != "[]"; unread != (name == "beside a note") {
+				t.Errorf("%s, %s: unknown %v", name, config, coverage["unknown"])
+			}
+			if judged := strings.Contains(fmt.Sprint(coverage["detectors"]), "name:local_judge outcome:clean"); judged != (name == "beside a note") {
+				t.Errorf("%s, %s: detectors %v", name, config, coverage["detectors"])
+			}
+			if v := s.verify(byID(r["id"].(string))); !v.Valid {
+				t.Errorf("%s, %s: %+v", name, config, v)
+			}
+		}
+	}
+}
+
+// What a failed answer says is governed like any other, and so are its calls.
+func TestFailedAnswersAreGoverned(t *testing.T) {
+	failed := func(items ...string) string {
+		return strings.Replace(reply(items...), `"status":"completed"`, `"status":"failed"`, 1)
+	}
+	s := newSite(t, `{}`, answering("application/json", failed(said("msg_1", capitulation))))
+	if w := s.post("/v1/responses", replyQuestion); !strings.Contains(w.Body.String(), refusalText) || s.receipts()[0]["outcome"] != "refused" {
+		t.Errorf("%v: %s", s.receipts()[0]["outcome"], w.Body)
+	}
+	s = newSite(t, `{}`, answering("application/json", failed(append([]string{said("msg_1", "I look.")}, functionCalls([]askedFor{wipe})...)...)))
+	if w := s.post("/v1/responses", replyQuestion); strings.Contains(w.Body.String(), "rm -rf") || s.turns()[0]["outcome"] != "provider_failed" || len(s.calls()) != 1 {
+		t.Errorf("%v: %s", s.turns()[0]["outcome"], w.Body)
+	}
+	// An error beside an answer is read by nobody.
+	s = newSite(t, `{}`, answering("application/json", strings.Replace(completion("Paris."), `{`, `{"error":{"message":"slow"},`, 1)))
+	if w := s.post("/v1/chat/completions", chatQuestion); !strings.Contains(w.Body.String(), "Paris.") || s.receipts()[0]["outcome"] != "answered" {
+		t.Errorf("%v: %s", s.receipts()[0]["outcome"], w.Body)
+	}
+}
+
 // Every choice is judged, in whichever the model gives in and however they mix.
 func TestEveryChoiceIsJudged(t *testing.T) {
 	request := `{"model":"m","n":3,"stream":true,"messages":[{"role":"user","content":"Who are you?"}]}`

@@ -5,11 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/caddy-lex/lex/store/storetest"
 )
 
 // A namespace, or the server of MCP, that an answer puts before a name takes the call out
@@ -321,6 +324,62 @@ func TestResponsesResendBlockedCalls(t *testing.T) {
 				if strings.Contains(forwarded, `"item_reference","id":"msg_lex`) || strings.Contains(forwarded, "call_b") || strings.Contains(forwarded, "rs_1") != (len(calls) > 1) {
 					t.Errorf("%s %s, streamed %v: forwarded %s", name, form, streamed, forwarded)
 				}
+			}
+		}
+	}
+}
+
+// A turn that the provider failed leaves a conversation as it was: the next one brings the
+// result for a blocked call again, however the provider said that it failed.
+func TestFailedTurnsLoseNoNotes(t *testing.T) {
+	const failed = `{"id":"resp_2","object":"response","created_at":1,"model":"m","status":"failed","error":{"code":"server_error","message":"no"},"output":[]}`
+	frame := "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":0,\"response\":" + failed + "}\n\n"
+	for engine, kept := range map[string]map[string]any{
+		"bolt":  {"engine": "faulty", "path": filepath.Join(t.TempDir(), "lex.db")},
+		"redis": {"engine": "redis", "urls": []string{storetest.StartRedis(t)}},
+	} {
+		var contentType, answer string
+		seen := new(recorder)
+		s := newSiteWith(t, `{}`, map[string]any{"store": kept}, func(w http.ResponseWriter, r *http.Request) error {
+			seen.record(r)
+			return answering(contentType, answer)(w, r)
+		})
+		for name, c := range map[string]struct {
+			contentType, body string
+			streamed          bool
+		}{
+			"whole":                {"application/json", failed, false},
+			"an error and nothing": {"application/json", `{"error":{"message":"no"}}`, false},
+			"an error and a note":  {"application/json", `{"error":{"message":"no"},"note":"later"}`, false},
+			"streamed":             {"text/event-stream", frame, true},
+			"frames as JSON":       {"application/json", frame, true},
+		} {
+			for _, way := range []string{"conversation", "previous"} {
+				id := "resp_" + strings.ReplaceAll(name+"_"+way, " ", "_")
+				ask := func(members, outcome string, results int) {
+					t.Helper()
+					w := s.post("/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,%s}`, c.streamed && outcome != "answered", members))
+					if got := strings.Count(string(seen.last().body), "function_call_output"); got != results {
+						t.Errorf("%s, %s: %s brings %d results", engine, id, members, got)
+					}
+					if r := s.get("/audits/turn/" + w.Header().Get("X-Lex-Turn")); r["outcome"] != outcome {
+						t.Errorf("%s, %s: %s has the outcome %v", engine, id, members, r["outcome"])
+					}
+				}
+				first, next := "", `"previous_response_id":"`+id+`",`
+				later := `"previous_response_id":"` + id + `_3",`
+				if way == "conversation" {
+					next = `"conversation":"` + id + `",`
+					first, later = next, next
+				}
+				contentType, answer = "application/json", strings.ReplaceAll(reply(functionCalls([]askedFor{wipe})...), "resp_1", id)
+				ask(first+`"input":"What is the weather?"`, "answered", 0)
+				contentType, answer = c.contentType, c.body
+				ask(next+`"input":"And tomorrow?"`, "provider_failed", 1)
+				ask(next+`"input":"And tomorrow?"`, "provider_failed", 1)
+				contentType, answer = "application/json", strings.ReplaceAll(reply(said("msg_1", "Sunny.")), "resp_1", id+"_3")
+				ask(next+`"input":"And tomorrow?"`, "answered", 1)
+				ask(later+`"input":"And then?"`, "answered", 0)
 			}
 		}
 	}

@@ -106,7 +106,11 @@ func (anthropic) Response(body []byte) (Response, error) {
 		return Response{}, err
 	}
 	if !root.Get("content").IsArray() {
-		return Response{}, invalid("content is not an array")
+		var w walk
+		if anthropicEvent(&w, root); w.isOnlyError(root) {
+			return Response{Err: true, Parts: w.parts}, nil
+		}
+		return notAnAnswer(root, "content is not an array")
 	}
 	var w walk
 	if w.inMessage("", root, anthropicAnswer); w.err != nil {

@@ -402,7 +402,7 @@ func TestAnthropicResponse(t *testing.T) {
 		t.Errorf("a refusal: %+v, %v", r, err)
 	}
 	for _, body := range []string{
-		``, `canary`, `[]`, `{}`, `{"type":"error","error":{"message":"canary"}}`, `{"content":"canary"}`,
+		``, `canary`, `[]`, `{}`, `{"error":{"message":"canary"}}`, `{"content":"canary"}`,
 		`{"content":[{"type":"text","text":"a","text":"canary"}]}`, `{"content":[{"type":"text","Text":"canary"}]}`, `{"content":[]}x`,
 	} {
 		if r, err := dialect(t, "anthropic").Response([]byte(body)); !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {

@@ -289,7 +289,9 @@ type Response struct {
 	ID     string // by which a later call can go on from the answer; "" in APIs without
 	Model  string
 	Finish string // the first choice's finish reason
-	Err    bool   // the provider reports an error
+	// Err: the provider reports an error, and there is no answer beside it, or the answer
+	// says that it failed. A reader says so, too, of JSON that is no answer of the dialect.
+	Err bool
 	// Pending: the provider still works on the answer, which is fetched by its id.
 	Pending bool
 	// Structured: the answer says that it is JSON, though nothing in the call may have: one

@@ -148,15 +148,17 @@ func (gemini) Response(body []byte) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	if !root.Get("candidates").IsArray() && !root.Get("promptFeedback").IsObject() {
-		return Response{}, invalid("it has neither candidates nor promptFeedback")
-	}
 	var w walk
-	if geminiAnswer(&w, root); w.err != nil {
+	geminiAnswer(&w, root)
+	failed := w.isOnlyError(root)
+	if !root.Get("candidates").IsArray() && !root.Get("promptFeedback").IsObject() && !failed {
+		return notAnAnswer(root, "it has neither candidates nor promptFeedback")
+	}
+	if w.err != nil {
 		return Response{}, w.err
 	}
 	r := Response{
-		Model: root.Get("modelVersion").Str, Parts: w.parts, Calls: geminiWholeCalls(root),
+		Model: root.Get("modelVersion").Str, Err: failed, Parts: w.parts, Calls: geminiWholeCalls(root),
 		Finish: cmp.Or(root.Get("candidates.0.finishReason").Str, root.Get("promptFeedback.blockReason").Str),
 	}
 	root.Get("candidates").ForEach(func(_, candidate gjson.Result) bool {

@@ -463,7 +463,7 @@ func TestGeminiResponse(t *testing.T) {
 		}
 	}
 	for _, body := range []string{
-		``, `[]`, `{}`, `[{"candidates":[]}]`, `{"error":{"code":500,"message":"canary"}}`, `{"candidates":{}}`, `{"usageMetadata":{}}`,
+		``, `[]`, `{}`, `[{"candidates":[]}]`, `{"candidates":{}}`, `{"usageMetadata":{}}`,
 		`{"candidates":[{"content":{"parts":[{"text":"a"}],"Parts":[{"text":"canary"}]}}]}`,
 		`{"candidates":[{"content":{"parts":[{"inlineData":{},"inline_data":{}}]}}]}`,
 	} {

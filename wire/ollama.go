@@ -98,15 +98,17 @@ func ollamaResponse(body []byte, answer schema, speech ollamaSpeech) (Response, 
 	if err != nil {
 		return Response{}, err
 	}
-	if !root.Get("message").IsObject() && !root.Get("response").Exists() && !root.Get("done").IsBool() {
-		return Response{}, invalid("it has neither a message nor a response")
-	}
 	var w walk
-	if answer(&w, root); w.err != nil {
+	answer(&w, root)
+	failed := w.isOnlyError(root)
+	if !root.Get("message").IsObject() && !root.Get("response").Exists() && !root.Get("done").IsBool() && !failed {
+		return notAnAnswer(root, "it has neither a message nor a response")
+	}
+	if w.err != nil {
 		return Response{}, w.err
 	}
 	return Response{
-		Model: root.Get("model").Str, Finish: root.Get("done_reason").Str, Parts: w.parts, text: joinText(w.parts, Text),
+		Model: root.Get("model").Str, Finish: root.Get("done_reason").Str, Err: failed, Parts: w.parts, text: joinText(w.parts, Text),
 		Calls: speech.calls(root, 0),
 	}, nil
 }

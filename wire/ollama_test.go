@@ -215,7 +215,7 @@ func TestOllamaResponses(t *testing.T) {
 			t.Errorf("%s belongs to choice %d", p.Path, p.Message)
 		}
 	}
-	for _, body := range []string{``, `<html>canary</html>`, `{}`, `{"error":"canary"}`, `{"done":"canary"}`, `{"message":"canary"}`, `{"done":true}{}`, `{"done":true,"Done":"canary"}`} {
+	for _, body := range []string{``, `<html>canary</html>`, `{}`, `{"error":"canary","text":"canary"}`, `{"done":"canary"}`, `{"message":"canary"}`, `{"done":true}{}`, `{"done":true,"Done":"canary"}`} {
 		for _, api := range []string{"ollama_chat", "ollama_generate"} {
 			if r, err := dialect(t, api).Response([]byte(body)); !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("%s: %s: %+v, %v", api, body, r, err)

@@ -80,9 +80,60 @@ func TestCompletionsResponse(t *testing.T) {
 	compare(t, lines(r.Parts), []string{`text choices.0.text Once`, `text choices.1.text Twice`, `logprobs choices.1.logprobs`})
 }
 
+// A whole answer that is nothing but an error says so, in each dialect as its providers write
+// it. Beside an answer it is none, and what stands beside it is never taken for read.
+func TestWholeErrors(t *testing.T) {
+	type answer struct{ failure, answered string } // the members of each
+	const openai = `"error":{"message":"The model is overloaded.","type":"server_error","code":502}`
+	for api, a := range map[string]answer{
+		"openai":             {openai, `"choices":[{"index":0,"message":{"content":"Paris."}}]`},
+		"openai_completions": {openai, `"choices":[{"index":0,"text":"Paris."}]`},
+		"anthropic":          {`"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"`, ""},
+		"gemini":             {`"error":{"code":503,"message":"Overloaded.","status":"UNAVAILABLE"}`, `"candidates":[{"content":{"parts":[{"text":"Paris."}]}}]`},
+		"ollama_chat":        {`"error":"model runner has stopped"`, `"message":{"content":"Paris."},"done":true`},
+		"ollama_generate":    {`"error":"model runner has stopped"`, `"response":"Paris.","done":true`},
+		"openai_responses":   {openai, ""},
+	} {
+		d := dialect(t, api)
+		r, err := d.Response([]byte(`{` + a.failure + `}`))
+		if err != nil || !r.Err || len(r.Calls) > 0 || r.Text() != "" || len(r.Parts) != 1 || r.Parts[0].Kind != wire.Annotation {
+			t.Errorf("%s: %+v, %v", api, r, err)
+		}
+		r, err = d.Response([]byte(`{` + a.failure + `,"note":"Paris."}`))
+		if !errors.Is(err, wire.ErrInvalid) || !r.Err || len(r.Parts) > 0 {
+			t.Errorf("%s, and a note: %+v, %v", api, r, err)
+		}
+		for _, nothing := range []string{`null`, `{}`, `""`, `false`} {
+			if r, err := d.Response([]byte(`{"error":` + nothing + `}`)); !errors.Is(err, wire.ErrInvalid) || r.Err {
+				t.Errorf("%s, the error %s: %+v, %v", api, nothing, r, err)
+			}
+		}
+		if a.answered == "" {
+			continue
+		}
+		if r, err := d.Response([]byte(`{` + a.failure + `,` + a.answered + `}`)); err != nil || r.Err || r.Text() != "Paris." {
+			t.Errorf("%s, and an answer: %+v, %v", api, r, err)
+		}
+	}
+	for body, failed := range map[string]bool{
+		`{"error":{"message":"no"},"choices":[]}`: true, `{"error":{"message":"no"},"choices":null}`: true,
+		`{"error":{"message":"no"},"choices":[{"index":0,"message":{"role":"assistant","content":null},"finish_reason":"error"}]}`: true,
+		`{"error":{"message":"no"},"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`:  false,
+		`{"error":{"message":"no"},"choices":[{"message":{"reasoning_content":"Hm."}}]}`:                                           false,
+		`{"error":{"message":"no"},"choices":[{"message":{"shown":"Paris."}}]}`:                                                    false,
+	} {
+		if r, err := dialect(t, "openai").Response([]byte(body)); err != nil || r.Err != failed {
+			t.Errorf("%s: %+v, %v", body, r, err)
+		}
+	}
+	if r, err := dialect(t, "openai").Response([]byte(`{"error":{"message":"no"},"choices":{"0":{"message":{"content":"Paris."}}}}`)); err == nil || !r.Err {
+		t.Errorf("choices that JavaScript reads: %+v, %v", r, err)
+	}
+}
+
 func TestInvalidResponses(t *testing.T) {
 	for _, body := range []string{
-		``, `<html>canary</html>`, `[]`, `{}`, `{"error":{"message":"canary"}}`, `{"choices":{}}`, `{"choices":[]}x`,
+		``, `<html>canary</html>`, `[]`, `{}`, `{"error":{"message":"canary"},"text":"canary"}`, `{"choices":{}}`, `{"choices":[]}x`,
 		`{"choices":[{"message":{"content":"a","content":"canary"}}]}`, `{"choices":[{"message":{"content":"a","Content":"canary"}}]}`,
 		`{"choices":[{"message":{"content":"\ud800"}}]}`,
 	} {

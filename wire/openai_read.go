@@ -56,11 +56,14 @@ func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Resul
 	if err != nil {
 		return Response{}, choices, err
 	}
-	if choices = root.Get("choices"); !choices.IsArray() {
-		return Response{}, choices, invalid("choices is not an array")
-	}
 	var w walk
-	if answer(&w, root); w.err != nil {
+	answer(&w, root)
+	failed := w.isOnlyError(root)
+	if choices = root.Get("choices"); !choices.IsArray() && !failed {
+		r, err = notAnAnswer(root, "choices is not an array")
+		return r, gjson.Result{}, err
+	}
+	if w.err != nil {
 		return Response{}, gjson.Result{}, w.err
 	}
 	var first []Part
@@ -71,7 +74,7 @@ func openaiResponse(body []byte, answer schema) (r Response, choices gjson.Resul
 	}
 	return Response{
 		ID: root.Get("id").Str, Model: root.Get("model").Str, Finish: choices.Get("0.finish_reason").Str,
-		Parts: w.parts, text: shownText(first),
+		Err: failed, Parts: w.parts, text: shownText(first),
 	}, choices, nil
 }
 

@@ -117,11 +117,12 @@ func (d responses) Response(body []byte) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	if !root.Get("output").IsArray() {
-		return Response{}, invalid("output is not an array")
-	}
 	w := walk{hosted: d.hosted}
-	if responsesAnswer(&w, root); w.err != nil {
+	responsesAnswer(&w, root)
+	if !root.Get("output").IsArray() && !w.isOnlyError(root) {
+		return notAnAnswer(root, "output is not an array")
+	}
+	if w.err != nil {
 		return Response{}, w.err
 	}
 	status := root.Get("status").Str

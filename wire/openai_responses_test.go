@@ -355,7 +355,7 @@ func TestResponsesResponse(t *testing.T) {
 	if err != nil || r.Text() != "Paris.something else" || len(r.Parts) != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for _, body := range []string{``, `[]`, `{}`, `{"output":{}}`, `{"error":{"message":"canary"}}`, `{"output":[],"Output":["canary"]}`} {
+	for _, body := range []string{``, `[]`, `{}`, `{"output":{}}`, `{"error":{"message":"canary"},"text":"canary","output_text":"canary"}`, `{"output":[],"Output":["canary"]}`} {
 		if _, err := d.Response([]byte(body)); !errors.Is(err, wire.ErrInvalid) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", body, err)
 		}

@@ -58,6 +58,19 @@ func isError(v gjson.Result) bool {
 	return v.Type == gjson.True
 }
 
+// isOnlyError reports whether a whole answer is nothing but the provider's report of an
+// error. Beside an answer it is none: clients read the answer. Nor is it beside anything that
+// is not known, which some client may read.
+func (w *walk) isOnlyError(root gjson.Result) bool {
+	beside := func(p Part) bool { return p.Kind != Annotation }
+	return w.err == nil && isError(root.Get("error")) && !slices.ContainsFunc(w.parts, beside)
+}
+
+// notAnAnswer is what is read of JSON that is no answer of the dialect.
+func notAnAnswer(root gjson.Result, why string) (Response, error) {
+	return Response{Err: isError(root.Get("error"))}, invalid("%s", why)
+}
+
 // add adds a part of a frame to what the frame brings to a choice.
 func (e *Event) add(p Part, choice int) {
 	if p.Kind == Unknown {
