@@ -23,7 +23,7 @@ func troubles(t *testing.T) map[string]float64 {
 		"internal":  metric(t, "lex_internal_errors_total"),
 		"input":     metric(t, "lex_internal_errors_total", "kind", "kernel_input", "operation", "session"),
 		"failed":    metric(t, "lex_requests_total", "outcome", "failed"),
-		"cancelled": metric(t, "lex_requests_total", "outcome", "client_gone"),
+		"cancelled": metric(t, "lex_requests_total", "outcome", "left"),
 	}
 }
 

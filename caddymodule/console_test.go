@@ -478,15 +478,27 @@ func TestWithoutReceipt(t *testing.T) {
 	count := func() map[string]any {
 		return s.get("/lex/console/coverage?" + lastHour())["without_receipt"].(map[string]any)
 	}
-	before := count()
+	gone := func() float64 { return metric(t, "lex_requests_total", "outcome", "client_gone") }
+	before, goneBefore := count(), gone()
 	s.send(http.MethodGet, "/v1/models", "")
 	s.post("/v1/anything", `{"text":"hello"}`)
 	s.post("/v1/chat/completions", `{`)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	s.serve(nobodyReads{httptest.NewRecorder()}, httptest.NewRequest(http.MethodPost, "http://site.test/v1/chat/completions", strings.NewReader(chatQuestion)).WithContext(left))
+	if receipts := s.receipts(); len(receipts) != 0 {
+		t.Errorf("%v", receipts)
+	}
+	s.breakStore()
+	s.post("/v1/chat/completions", chatQuestion)
 	after := count()
-	for _, name := range []string{"no_prompt", "unknown_pass", "rejected"} {
+	for _, name := range []string{"no_prompt", "unknown_pass", "rejected", "left", "failed"} {
 		if after[name].(float64) != before[name].(float64)+1 {
 			t.Errorf("%s was %v and is %v", name, before[name], after[name])
 		}
+	}
+	if n := gone(); n != goneBefore {
+		t.Errorf("%v turns ended with their client gone, and no receipt says so", n-goneBefore)
 	}
 	if after["since"] == 0.0 || after["since"] != before["since"] {
 		t.Errorf("since %v", after["since"])

@@ -367,10 +367,10 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outcomeOfFailure names the outcome of a request that failed, for metrics.
+// outcomeOfFailure names the outcome of a request that failed and so has no receipt, for metrics.
 func outcomeOfFailure(err error) string {
 	if errors.Is(err, context.Canceled) {
-		return string(kernel.ClientGone)
+		return outcomeLeft
 	}
 	return string(kernel.Failed)
 }

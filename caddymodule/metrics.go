@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/caddy-lex/lex/govern"
+	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -18,9 +19,12 @@ func init() {
 	caddy.RegisterModule(AdminMetrics{})
 }
 
-// outcomeRejected is the outcome of a request that was not accepted and so
-// leaves no receipt; the other outcomes are those of receipts.
-const outcomeRejected = "rejected"
+// The outcomes of requests that leave no receipt, beside [kernel.Failed], which no receipt
+// has; the others are those of receipts.
+const (
+	outcomeRejected = "rejected" // it was not accepted
+	outcomeLeft     = "left"     // the client left before there was a decision
+)
 
 // metrics are the counters of one configuration's registry. Labels are bounded
 // sets; no key, session or prompt ever is one.
@@ -121,7 +125,7 @@ func withKnownSeries(m *metrics) *metrics {
 func makeMetrics() *metrics {
 	return &metrics{
 		requests: counter("lex_requests_total",
-			"Governed requests by endpoint, dialect and outcome.", "endpoint", "dialect", "outcome"),
+			"Governed requests by endpoint, dialect and outcome: the receipt's, or without a receipt rejected, left or failed.", "endpoint", "dialect", "outcome"),
 		refusals: counter("lex_refusals_total",
 			"Turns that were refused, or in the mode observe would have been, by primary reason.", "reason", "mode"),
 		receipts: counter("lex_receipts_total",
@@ -191,6 +195,8 @@ type withoutReceipt struct {
 	NoPrompt    int   `json:"no_prompt"`
 	UnknownPass int   `json:"unknown_pass"`
 	Rejected    int   `json:"rejected"`
+	Left        int   `json:"left"`
+	Failed      int   `json:"failed"`
 }
 
 // processBegan is when the counters of this process began.
@@ -199,7 +205,7 @@ var processBegan = time.Now()
 func (m *metrics) withoutReceipt() withoutReceipt {
 	return withoutReceipt{
 		Since: processBegan.UnixMilli(), NoPrompt: sum(m.ungoverned, withoutText), UnknownPass: sum(m.ungoverned, wasPassed),
-		Rejected: sum(m.requests, outcomeRejected),
+		Rejected: sum(m.requests, outcomeRejected), Left: sum(m.requests, outcomeLeft), Failed: sum(m.requests, string(kernel.Failed)),
 	}
 }
 

@@ -39,7 +39,7 @@ func consoleCases() []testCase {
 		}))},
 		{Name: "console: coverage", Needs: needsConsole, Flow: readsConsole("/coverage?from=0&to=60000", hasMembers(members{
 			"since": isInteger, "turns": isInteger, "gaps": isInteger, "whole": isInteger, "parts": listOf(members{}.isObject, -1), "detectors": listOf(members{}.isObject, -1),
-			"without_receipt": members{"since": isInteger, "no_prompt": isInteger, "unknown_pass": isInteger, "rejected": isInteger}.isObject,
+			"without_receipt": members{"since": isInteger, "no_prompt": isInteger, "unknown_pass": isInteger, "rejected": isInteger, "left": isInteger, "failed": isInteger}.isObject,
 		}))},
 		{Name: "console: rows", Needs: needsConsole, Flow: readsConsole("/receipts?limit=5", hasMembers(members{
 			"receipts": listOf(consoleRow.isObject, -1), "scanned": isInteger, "complete": isBool, "next": orNull(isText),

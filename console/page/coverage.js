@@ -39,11 +39,12 @@ function draw(app, coverage) {
 }
 
 /** What no receipt can show. It always stands. */
-function withoutReceipt({ since, no_prompt, unknown_pass, rejected }) {
-  const all = no_prompt + unknown_pass + rejected;
+function withoutReceipt({ since, no_prompt, unknown_pass, rejected, left, failed }) {
+  const all = no_prompt + unknown_pass + rejected + left + failed;
   return h('div', { class: all > 0 ? 'note' : 'note calm' }, h('b', null, 'What receipts cannot show. '),
     `Since ${moment(since)} in this process: `, h('b', null, count(no_prompt)), ' requests without a prompt (GET, HEAD, OPTIONS, empty bodies), ',
-    h('b', null, count(unknown_pass)), ' forwarded by ', h('code', null, 'unknown pass'), ', ', h('b', null, count(rejected)), ' rejected before anything was read. Traffic on routes without the ',
+    h('b', null, count(unknown_pass)), ' forwarded by ', h('code', null, 'unknown pass'), ', ', h('b', null, count(rejected)), ' rejected before anything was read, ',
+    h('b', null, count(left)), ' whose client left before there was a decision, ', h('b', null, count(failed)), ' on which Lex failed. Traffic on routes without the ',
     h('code', null, 'lex'), ' directive is not seen here at all.');
 }
 
