@@ -30,7 +30,7 @@ type Assessed struct {
 	// Pending: the provider still works on the answer, which is fetched by its id.
 	Pending bool
 
-	level    store.Level
+	first    *kernel.Turn // the decision on the request, which the statistics count; nil if nothing was read
 	input    Input
 	prompt   detect.Signal // of the prompt alone; needed to judge the answer
 	earlier  detect.Signal // of the user's words before the newest turn that are new to us
@@ -127,18 +127,20 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if a.Turn, err = o.decide(a.evidence, kernel.Output{}); err != nil {
 		return nil, err
 	}
-	a.level = a.levelOf()
+	first := a.Turn
+	a.first = &first
 	return a, nil
 }
 
-// levelOf returns the level under which the statistics count the decision on the request.
-// Some turns do not count: one that asks again what got no answer, one that nothing
-// refuses, and one whose detection is degraded, because another threshold decides there.
-func (a *Assessed) levelOf() store.Level {
-	if a.Turn.Evidence.Repeated || a.Turn.Evidence.Degraded || a.Opened.Watched {
+// levelOf returns the level under which the statistics count the decision on a request, nil
+// if there was none. Some turns do not count: one that asks again what got no answer, one
+// that nothing refuses, and one whose detection is degraded, because another threshold
+// decides there.
+func (o *Opened) levelOf(first *kernel.Turn) store.Level {
+	if first == nil || first.Evidence.Repeated || first.Evidence.Degraded || o.Watched {
 		return store.Level{}
 	}
-	return store.Level{AttackType: a.Turn.AttackType, At: kernel.Hundredths(a.Opened.governor.Kernel.Level(&a.Turn))}
+	return store.Level{AttackType: first.AttackType, At: kernel.Hundredths(o.governor.Kernel.Level(first))}
 }
 
 // unassessed reports whether the newest turn has only parts that no detector reads, such as

@@ -106,7 +106,7 @@ func (j *Judged) Commit(ctx context.Context, outcome kernel.Outcome, sent SentTe
 }
 
 func (j *Judged) unwritten() *Receipt {
-	r := &Receipt{Turn: j.Turn, TurnID: j.Opened.TurnID, PublicID: j.Opened.PublicID, Kind: store.KindText, Level: j.level}
+	r := &Receipt{Turn: j.Turn, TurnID: j.Opened.TurnID, PublicID: j.Opened.PublicID, Kind: store.KindText, Level: j.Opened.levelOf(j.first)}
 	if j.call != nil {
 		r.Kind = store.KindToolCall
 	}
@@ -246,7 +246,17 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 	}
 	next := *j
 	next.Opened = o
-	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, !j.evidence.Unassessed && o.repeats(*j.input)
+	repeated := !j.evidence.Unassessed && o.repeats(*j.input)
+	next.evidence.Standing, next.evidence.Repeated = j.Turn.Reasons, repeated
+	if j.first != nil {
+		evidence := j.first.Evidence
+		evidence.Standing, evidence.Repeated = j.first.Reasons, repeated
+		first, err := o.decide(evidence, kernel.Output{})
+		if err != nil {
+			return j, err
+		}
+		next.first = &first
+	}
 	next.Turn, err = o.decide(next.evidence, next.found)
 	return &next, err
 }

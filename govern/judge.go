@@ -9,7 +9,6 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 	"github.com/caddy-lex/lex/model"
-	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -35,7 +34,7 @@ type Judged struct {
 	// Measured compares the answer with the prompt and the session. It is nil if there
 	// was nothing to measure.
 	Measured *detect.Measured
-	level    store.Level // of the first decision
+	first    *kernel.Turn // the decision on the request, see [Assessed]
 	answerID string
 	pending  bool
 	input    *Input // which nobody changes any more
@@ -144,7 +143,7 @@ func (a *Assessed) deny(rule string) (err error) {
 }
 
 func (a *Assessed) judged() *Judged {
-	return &Judged{Opened: a.Opened, Turn: a.Turn, level: a.level, answerID: a.AnswerID, pending: a.Pending, input: &a.input, evidence: a.evidence, tools: a.tools, thoughts: &a.thoughts}
+	return &Judged{Opened: a.Opened, Turn: a.Turn, first: a.first, answerID: a.AnswerID, pending: a.Pending, input: &a.input, evidence: a.evidence, tools: a.tools, thoughts: &a.thoughts}
 }
 
 // RecordToolCall ends a turn that is a tool call, on which the interceptor has decided.

@@ -242,6 +242,43 @@ func TestAConflictIsDecidedAnew(t *testing.T) {
 	}
 }
 
+// Whether a turn asks again what got no answer is decided on the session's present state, and
+// the statistics count it if and only if its receipt does not say so.
+func TestAConflictDecidesWhetherATurnCounts(t *testing.T) {
+	fail := func(t *testing.T, g *govern.Governor, a *govern.Assessed) {
+		t.Helper()
+		if _, err := a.NotJudged("no output text").Commit(t.Context(), kernel.ProviderFailed, g.Sent("", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := func(t *testing.T, g *govern.Governor) { fail(t, g, ask(t, g, "s", question)) }
+	other := func(t *testing.T, g *govern.Governor) {
+		commit(t, g, judge(t, ask(t, g, "s", "Hello."), "Hi."), "Hi.")
+	}
+	for name, c := range map[string]struct {
+		before, between func(t *testing.T, g *govern.Governor)
+		counts          bool
+	}{
+		"it failed before, and another one came between": {before: again, between: other, counts: true},
+		"it came between and failed":                     {between: again},
+		"another one came between":                       {between: other, counts: true},
+		"it failed before and again":                     {before: again, between: again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := newGovernor(t)
+			if c.before != nil {
+				c.before(t, g)
+			}
+			late := judge(t, ask(t, g, "s", question), "Paris.")
+			c.between(t, g)
+			r := commit(t, g, late, "Paris.")
+			if r.Turn.Evidence.Repeated == c.counts || r.Level.Counted() != c.counts {
+				t.Errorf("repeated: %v, level %v", r.Turn.Evidence.Repeated, r.Level)
+			}
+		})
+	}
+}
+
 // With an error Commit returns the receipt that could not be written, and the
 // session stays as it was. A write whose end is not known is repeated once.
 func TestAStoreThatFails(t *testing.T) {
@@ -346,11 +383,11 @@ func TestAnUnreadTurnThatIsDecidedAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, _, err := opened.ReadMessages(t.Context(), call, []byte(image))
+		a, _, err := opened.AssessMessages(t.Context(), call, []byte(image))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return assess(t, opened, in).NotJudged("no output")
+		return a.NotJudged("no output")
 	}
 	first, second := ask(), ask()
 	for _, j := range []*govern.Judged{first, second} {
