@@ -156,6 +156,12 @@ func poisoned() map[string]string {
 		"audience":    mcpAnswer(`{"content":[{"type":"text","text":"fine","annotations":{"audience":["user",` + q + `]}}]}`),
 		"cursor":      mcpAnswer(`{"tools":[],"nextCursor":` + q + `}`),
 		"state":       mcpAnswer(`{"resultType":"input_required","requestState":` + q + `}`),
+		"input name":  mcpAnswer(`{"resultType":"input_required","inputRequests":{` + q + `:{"method":"roots/list"}}}`),
+		"capability":  mcpAnswer(`{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"a":{"b":[` + q + `]}}},"serverInfo":{"name":"s","version":"1"}}`),
+		"named so":    mcpAnswer(`{"protocolVersion":"2025-11-25","capabilities":{"experimental":{` + q + `:{}}},"serverInfo":{"name":"s","version":"1"}}`),
+		"icon":        mcpAnswer(`{"tools":[{"name":"a","inputSchema":{"type":"object"},"icons":[{"src":"https://a.example/b.png","sizes":["48x48",` + q + `]}]}]}`),
+		"choice":      mcpAnswer(`{"resultType":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[],"toolChoice":{"mode":` + q + `}}}}}`),
+		"preference":  mcpAnswer(`{"resultType":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[],"modelPreferences":{"hints":[{"name":` + q + `}]}}}}}`),
 		"version":     mcpAnswer(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":` + q + `}}`),
 		"batch":       "[" + mcpResult("fine") + "," + mcpResult(attack) + "]",
 	}

@@ -90,7 +90,7 @@ func mcpMessageWith(params schema) schema {
 // mcpParams are the params of each method of either side, without the notifications/
 // that only say that something changed.
 var mcpParams = map[string]schema{
-	"initialize": params(members{"protocolVersion": scalar, "capabilities": opaque, "clientInfo": mcpClient}),
+	"initialize": params(members{"protocolVersion": scalar, "capabilities": scalars, "clientInfo": mcpClient}),
 	"ping":       params(nil), "server/discover": params(nil),
 	"tools/list": params(nil), "prompts/list": params(nil), "resources/list": params(nil), "resources/templates/list": params(nil),
 	"roots/list": params(nil), "tasks/list": params(nil),
@@ -146,7 +146,7 @@ var mcpMeta = object(members{
 	"io.modelcontextprotocol/protocolVersion":    scalar,
 	"io.modelcontextprotocol/clientInfo":         mcpClient,
 	"io.modelcontextprotocol/serverInfo":         mcpServer,
-	"io.modelcontextprotocol/clientCapabilities": opaque,
+	"io.modelcontextprotocol/clientCapabilities": scalars,
 	"io.modelcontextprotocol/logLevel":           scalar,
 	"io.modelcontextprotocol/subscriptionId":     scalar,
 	"io.modelcontextprotocol/related-task":       object(members{"taskId": scalar}),
@@ -160,7 +160,7 @@ var (
 	mcpServer = as(Definition, object(members{
 		"name": text(Name), "title": text(Name), "version": scalar, "description": text(Text), "websiteUrl": scalar, "icons": mcpIcons,
 	}))
-	mcpIcons = list(object(members{"src": media(Image), "mimeType": scalar, "sizes": opaque, "theme": scalar}))
+	mcpIcons = list(object(members{"src": media(Image), "mimeType": scalar, "sizes": scalars, "theme": scalar}))
 )
 
 var mcpSubscriptions = object(members{
@@ -175,7 +175,7 @@ var mcpResult = object(joined(mcpTaskMembers, members{
 	"_meta": mcpMeta, "resultType": scalar, "nextCursor": scalar, "ttlMs": scalar, "cacheScope": scalar,
 
 	// initialize and server/discover
-	"protocolVersion": scalar, "supportedVersions": list(scalar), "capabilities": opaque,
+	"protocolVersion": scalar, "supportedVersions": list(scalar), "capabilities": scalars,
 	"serverInfo": mcpServer, "instructions": as(Definition, text(Text)),
 	// lists
 	"tools": as(Definition, list(mcpTool)), "prompts": as(Definition, list(mcpPrompt)),
@@ -189,7 +189,7 @@ var mcpResult = object(joined(mcpTaskMembers, members{
 	// sampling/createMessage and elicitation/create
 	"role": scalar, "model": scalar, "stopReason": scalar, "action": scalar,
 	// what the server asks before it answers
-	"inputRequests": as(Definition, each(mcpInputRequest)), "requestState": scalar,
+	"inputRequests": as(Definition, eachNamed(mcpInputRequest)), "requestState": scalar,
 }))
 
 func joined(all ...members) members {
@@ -303,7 +303,7 @@ var mcpSaid = object(members{"role": scalar, "content": mcpContent, "_meta": mcp
 // mcpSampling asks the client's model, mcpElicitation its user.
 var mcpSampling = members{
 	"messages": list(mcpSaid), "systemPrompt": text(Text), "stopSequences": list(text(Text)),
-	"tools": list(mcpTool), "toolChoice": opaque, "includeContext": scalar, "modelPreferences": opaque,
+	"tools": list(mcpTool), "toolChoice": scalars, "includeContext": scalar, "modelPreferences": scalars,
 	"temperature": scalar, "maxTokens": scalar, "metadata": gathered(Text),
 }
 

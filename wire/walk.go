@@ -290,12 +290,42 @@ func word(known ...string) schema {
 // or the effort to reason with, and so may an agent with those of a server of tools, such as a
 // media type. One that holds words is read there, as a name is.
 func scalar(w *walk, v gjson.Result) {
-	if v.Type == gjson.String && w.toModel && w.role != Other && holdsWords(v.Str) {
+	if v.Type == gjson.String && w.showsWords(v.Str) {
 		w.add(Name, v.Str, v)
 		return
 	}
 	setting(w, v)
 }
+
+// scalars reads a value of any depth that holds nothing but scalars and their names.
+func scalars(w *walk, v gjson.Result) {
+	switch {
+	case v.IsArray():
+		list(scalars)(w, v)
+	case v.IsObject():
+		eachNamed(scalars)(w, v)
+	default:
+		scalar(w, v)
+	}
+}
+
+// eachNamed is each for an object whose names are read as scalars are.
+func eachNamed(member schema) schema {
+	return func(w *walk, v gjson.Result) {
+		if v.IsObject() {
+			v.ForEach(func(key, _ gjson.Result) bool {
+				if w.showsWords(key.Str) {
+					w.in(pathName(key.Str), key, text(Name))
+				}
+				return w.err == nil
+			})
+		}
+		each(member)(w, v)
+	}
+}
+
+// showsWords reports whether a short value may come before a model and says something.
+func (w *walk) showsWords(s string) bool { return w.toModel && w.role != Other && holdsWords(s) }
 
 // setting accepts a string, number or switch that no template shows either, such as a media
 // type.
