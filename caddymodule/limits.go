@@ -202,7 +202,7 @@ func (g *request) consumeQuota(ctx context.Context, w http.ResponseWriter) *apiE
 	run := planRun{"plan:" + g.caller.key.ID, rand.Text(), time.Now().Add(time.Duration(plan.Window))}
 	got, err := g.shared.store.Consume(ctx, run.subject, run.id, plan.Requests, time.Duration(plan.Window))
 	if err != nil {
-		g.shared.refunds.owe(run) // it may have been counted
+		g.shared.refunds.owe(run) //nolint:contextcheck // it may have been counted, and is refunded after the request
 		return errGovernor.because("limit", err)
 	}
 	if !got.Allowed {
@@ -227,7 +227,7 @@ func (g *request) refundQuota(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), govern.CommitTime)
 	defer cancel()
 	if err := g.shared.store.Refund(ctx, run.subject, run.id); err != nil {
-		g.shared.refunds.owe(run)
+		g.shared.refunds.owe(run) //nolint:contextcheck // it is refunded after the request
 		g.failures.storeFailed("limit", err)
 	}
 }

@@ -163,7 +163,7 @@ func TestRunsThatTheStoreOwesAreGivenBack(t *testing.T) {
 			fail(s, key)
 			s.mendStore()
 			countless.Delete(s.path)
-			s.model = caddyhttp.HandlerFunc(answer)
+			s.model = answer
 			for range 2 {
 				for w := s.post("/lex/govern", question, "X-Lex-Api-Key", key); w.Code != http.StatusOK; w = s.post("/lex/govern", question, "X-Lex-Api-Key", key) {
 					if w.Code != http.StatusTooManyRequests || t.Context().Err() != nil {
