@@ -18,7 +18,7 @@ import (
 
 func assessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "assess [--config <file>] [--explain] < prompts.jsonl > verdicts.jsonl",
+		Use:   "assess [--config <file> [--adapter <name>]] [--explain] < prompts.jsonl > verdicts.jsonl",
 		Short: "Assesses prompts from standard input as the proxy would",
 		Long: `
 Reads JSON lines, {"id", "text"} or {"id", "turns": [{"role", "content"}, ...]},
@@ -39,7 +39,7 @@ Receipts do not.
 A line that cannot be read is reported on standard error and left out, and the
 exit status is then 1.`,
 	}
-	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
+	configFlags(cmd, "Configuration file whose policy and embedder decide")
 	cmd.Flags().Bool("explain", false, "Say what weighed most in the local model")
 	run(assessPrompts, cmd)
 	return cmd
@@ -114,7 +114,7 @@ func assessPrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if len(fl.Args()) > 0 {
 		return fmt.Errorf("unexpected argument %q: prompts come from standard input", fl.Arg(0))
 	}
-	app, err := dryRunApp(fl.String("config"), promptOptions...)
+	app, err := dryRunApp(fl.String("config"), fl.String("adapter"), promptOptions...)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bench --data <file>... [--config <file>] [--json] [--publish <url> | --compare <file>]",
+		Use:   "bench --data <file>... [--config <file> [--adapter <name>]] [--json] [--publish <url> | --compare <file>]",
 		Short: "Measures detection and over-refusal on labelled prompts",
 		Long: `
 Reads JSON lines {"id", "text" or "turns", "label", "source", "lang", "channel"}
@@ -55,7 +55,7 @@ degraded, because the embedder or a guard gave no whole verdict, are left out an
 counted, with the same status, and nothing is published.`,
 	}
 	cmd.Flags().StringArray("data", nil, "File of labelled JSON lines; more may follow as arguments")
-	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
+	configFlags(cmd, "Configuration file whose policy and embedder decide")
 	cmd.Flags().Bool("json", false, "Write one JSON object")
 	cmd.Flags().String("publish", "", "Base URL of a running proxy to publish the rows to")
 	cmd.Flags().String("compare", "", "Second configuration, or verdicts of another program, to compare with")
@@ -80,7 +80,7 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil || len(files) == 0 {
 		return errors.New("name at least one file with --data")
 	}
-	app, err := dryRunApp(fl.String("config"), promptOptions...)
+	app, err := dryRunApp(fl.String("config"), fl.String("adapter"), promptOptions...)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func measurePrompts(cmd *cobra.Command, fl caddycmd.Flags) error {
 		if url != "" {
 			return errors.New("--publish: a comparison is not published")
 		}
-		if b.other, err = openDecider(name); err != nil {
+		if b.other, err = openDecider(name, fl.String("adapter")); err != nil {
 			return err
 		}
 	}

@@ -192,3 +192,55 @@ func TestBenchPublishes(t *testing.T) {
 		}
 	}
 }
+
+// A Caddyfile of another name is read with the adapter that is named, as by Caddy's own commands.
+func TestAdapters(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "A.caddy")
+	if err := os.WriteFile(config, []byte("{\n\tlex {\n\t\tpolicy {\n\t\t\trefuse_at 0.99\n\t\t\trefuse_at_degraded 0.98\n\t\t}\n\t}\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := labelled(t, labelledLine("benign", "s", "en", "What is the capital of France?"), labelledLine("harmful", "s", "en", attack))
+	for name, args := range map[string][]string{
+		"assess":    {"assess", "--config", config},
+		"tools":     {"tools", "--config", config},
+		"bench":     {"bench", "--data", data, "--config", config},
+		"compare":   {"bench", "--data", data, "--compare", config},
+		"calibrate": {"calibrate", "--benign", data, "--config", config},
+	} {
+		if _, _, err := lexCommand("", append(args, "--adapter", "caddyfile")...); err != nil && strings.Contains(err.Error(), "adapter") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, _, err := lexCommand("", append(args, "-a", "nothing")...); err == nil || !strings.Contains(err.Error(), "nothing") {
+			t.Errorf("%s, an adapter that is none: %v", name, err)
+		}
+	}
+}
+
+// What the data calls its records does nothing to the terminal or to the table.
+func TestBenchPrintsStrangersWords(t *testing.T) {
+	const hostile = "a\x1b[2J\u202e\tb\nLatency: none"
+	line := func(label string) string {
+		b, err := json.Marshal(map[string]string{"id": "x", "label": label, "source": hostile, "lang": hostile, "text": "What is the capital of France?"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	data := labelled(t, line("benign"), line(hostile))
+	for _, args := range [][]string{nil, {"--compare", defaultConfig(t)}} {
+		out, faults, err := lexCommand("", append([]string{"bench", "--data", data}, args...)...)
+		if err != nil || strings.ContainsAny(out, "\x1b\u202e\t") || strings.Contains(out, "\nLatency: none") || strings.Count(out, `"a\x1b[2J\u202e\tb\nLatency: none"`) != 3 {
+			t.Errorf("%v: %v: %q %q", args, err, out, faults)
+		}
+	}
+}
+
+// defaultConfig is a configuration with the defaults.
+func defaultConfig(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "Caddyfile")
+	if err := os.WriteFile(name, []byte("{\n\tlex {\n\t}\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

@@ -25,7 +25,7 @@ import (
 
 func calibrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "calibrate --benign <file>... | --url <url> [--attacks <file>...] [--fpr 0.5%] [--config <file>] [--json] | --guard <name> --labelled <file>... --config <file> [--json]",
+		Use:   "calibrate --benign <file>... | --url <url> [--attacks <file>...] [--fpr 0.5%] [--config <file> [--adapter <name>]] [--json] | --guard <name> --labelled <file>... --config <file> [--adapter <name>] [--json]",
 		Short: "Finds the threshold that refuses a given share of your own harmless prompts, or calibrates a guard",
 		Long: `
 Reads harmless prompts, JSON lines as for "caddy lex assess" or "caddy lex bench",
@@ -61,7 +61,7 @@ or a guard gave no whole verdict, are left out and counted, with the same status
 	cmd.Flags().String("url", "", "Base URL of a running proxy whose traffic takes the place of harmless prompts")
 	cmd.Flags().StringArray("attacks", nil, "File of attacks in JSON lines; may be given several times")
 	cmd.Flags().String("fpr", "0.5%", "Share of harmless prompts that may be refused")
-	cmd.Flags().StringP("config", "c", "", "Configuration file whose policy and embedder decide")
+	configFlags(cmd, "Configuration file whose policy and embedder decide")
 	cmd.Flags().Bool("json", false, "Write one JSON object")
 	cmd.Flags().String("guard", "", "Name of a guard of the configuration, to calibrate it")
 	cmd.Flags().StringArray("labelled", nil, "File of labelled texts in JSON lines for --guard; may be given several times")
@@ -105,7 +105,7 @@ func calibrate(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if err != nil {
 		return err
 	}
-	app, err := dryRunApp(fl.String("config"), promptOptions...)
+	app, err := dryRunApp(fl.String("config"), fl.String("adapter"), promptOptions...)
 	if err != nil {
 		return err
 	}

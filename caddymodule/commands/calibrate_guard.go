@@ -47,7 +47,7 @@ func calibrateGuard(cmd *cobra.Command, fl caddycmd.Flags) error {
 	case fl.Changed("benign") || fl.Changed("attacks") || fl.Changed("url") || fl.Changed("fpr"):
 		return errors.New("--guard goes with --labelled, --config and --json only")
 	}
-	app, err := dryRunApp(fl.String("config"), promptOptions...)
+	app, err := dryRunApp(fl.String("config"), fl.String("adapter"), promptOptions...)
 	if err != nil {
 		return err
 	}

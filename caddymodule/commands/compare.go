@@ -25,12 +25,13 @@ type decider interface {
 	refuses(ctx context.Context, p prompt, degraded *degradation) (refused bool, reason string, err error)
 }
 
-// openDecider reads verdicts, if the name of the file ends in .jsonl, or a configuration.
-func openDecider(name string) (decider, error) {
+// openDecider reads verdicts, if the name of the file ends in .jsonl, or a configuration,
+// with the adapter that is named.
+func openDecider(name, adapter string) (decider, error) {
 	if strings.HasSuffix(name, ".jsonl") {
 		return readVerdicts(name)
 	}
-	app, err := dryRunApp(name, promptOptions...)
+	app, err := dryRunApp(name, adapter, promptOptions...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
 
 	"github.com/caddy-lex/lex/caddymodule"
 	"github.com/caddy-lex/lex/govern"
@@ -22,11 +23,17 @@ import (
 // promptOptions are the options of the app that decisions on prompts depend on.
 var promptOptions = []string{"policy", "embedder", "guards"}
 
+// configFlags adds the flags that name a configuration file, as Caddy's own commands have them.
+func configFlags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringP("config", "c", "", usage)
+	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter of a file that is no JSON and not named Caddyfile")
+}
+
 // dryRunApp provisions the app with some options of a configuration file, those that
-// decisions depend on. It touches no store, no secret and no listener. Without a file
+// decisions depend on. The adapter may be "", as in Caddy's own commands. It touches no store, no secret and no listener. Without a file
 // the app has its defaults.
-func dryRunApp(config string, names ...string) (*caddymodule.App, error) {
-	options, err := readOptions(config, names)
+func dryRunApp(config, adapter string, names ...string) (*caddymodule.App, error) {
+	options, err := readOptions(config, adapter, names)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +59,7 @@ func dryRunApp(config string, names ...string) (*caddymodule.App, error) {
 }
 
 // readOptions reads options of the app from a configuration file.
-func readOptions(config string, names []string) (map[string]jsontext.Value, error) {
+func readOptions(config, adapter string, names []string) (map[string]jsontext.Value, error) {
 	options := make(map[string]jsontext.Value)
 	if config == "" {
 		return options, nil
@@ -60,7 +67,7 @@ func readOptions(config string, names []string) (map[string]jsontext.Value, erro
 	if config == "-" {
 		return nil, errors.New("--config: name a file; standard input holds what is decided on")
 	}
-	adapted, _, _, err := caddycmd.LoadConfig(config, "")
+	adapted, _, _, err := caddycmd.LoadConfig(config, adapter)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 func toolsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "tools [--config <file>] < calls.jsonl > decisions.jsonl",
+		Use:   "tools [--config <file> [--adapter <name>]] < calls.jsonl > decisions.jsonl",
 		Short: "Decides tool calls from standard input as the proxy would",
 		Long: `
 Reads JSON lines, {"id", "tool": {"name", "arguments"}, "context": [{"role",
@@ -31,7 +31,7 @@ it is touched.
 
 A line that cannot be read gets {"id", "error"}, and the exit status is then 1.`,
 	}
-	cmd.Flags().StringP("config", "c", "", "Configuration file whose rules on tools hold")
+	configFlags(cmd, "Configuration file whose rules on tools hold")
 	run(decideTools, cmd)
 	return cmd
 }
@@ -40,7 +40,7 @@ func decideTools(cmd *cobra.Command, fl caddycmd.Flags) error {
 	if len(fl.Args()) > 0 {
 		return fmt.Errorf("unexpected argument %q: calls come from standard input", fl.Arg(0))
 	}
-	app, err := dryRunApp(fl.String("config"), "tools")
+	app, err := dryRunApp(fl.String("config"), fl.String("adapter"), "tools")
 	if err != nil {
 		return err
 	}
