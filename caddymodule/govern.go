@@ -137,6 +137,9 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 	defer c.measure(&c.timing.Generate)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if err := c.cutShort(ctx); err != nil {
+		return "", err
+	}
 	baseline := c.startBaseline(ctx)
 	if c.assessed.Turn.Refused {
 		if baseline == nil {
@@ -146,6 +149,17 @@ func (c *governCall) generate(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return c.choose(ctx, baseline, c.callModel(ctx, c.governedAsk(false)))
+}
+
+// cutShort returns why the model is not asked any more, if the client left or Caddy ended while
+// a guard was asked.
+func (c *governCall) cutShort(ctx context.Context) error {
+	err := ctx.Err()
+	if err != nil {
+		c.assessed.Opened.Coverage.BytesForwarded = 0
+		c.asked.Store(true) // hanging up makes no call free
+	}
+	return err
 }
 
 // choose takes the governed reply, or the baseline if only that one arrived. It does

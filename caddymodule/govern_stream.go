@@ -96,6 +96,9 @@ func (c *governCall) stream(ctx context.Context, s *tokenStream) (*govern.Gate, 
 		return c.newGate(s, cancel), text, err
 	}
 	defer c.measure(&c.timing.Generate)()
+	if err := c.cutShort(ctx); err != nil {
+		return c.newGate(s, cancel), "", err
+	}
 	baseline := c.startBaseline(ctx)
 	gate, governed := c.streamModel(ctx, s)
 	if governed.err != nil && gate.Sent() != "" {

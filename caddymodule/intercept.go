@@ -114,7 +114,13 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	client := newClientSide(w, c.app.metrics.streams)
 	answer := c.newAnswer(assessed, client, cancel)
 	aw := newAnswerWriter(client, answer, cancel, c.app.Limits.Body, c.dialect.Framing(), func(h http.Header) { c.setTurnHeader(h, c.opened) })
-	panicked, err := c.callNext(aw, c.upstreamRequest(ctx))
+	panicked, err := false, ctx.Err() // the client may have left, or Caddy ended, while a guard was asked
+	if err != nil {
+		coverage.BytesForwarded = 0
+		c.asked.Store(true) // hanging up makes no call free
+	} else {
+		panicked, err = c.callNext(aw, c.upstreamRequest(ctx))
+	}
 	aw.finish(err)
 	answer.close(ctx)
 	if panicked && !client.replaced {

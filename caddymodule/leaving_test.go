@@ -161,3 +161,35 @@ func TestOurTimeoutIsTheProvidersFailure(t *testing.T) {
 		}
 	}
 }
+
+// Nothing goes to the model for a client that leaves while a guard is asked about its prompt,
+// and the receipt says so.
+func TestLeavingWhileAGuardIsAsked(t *testing.T) {
+	for path, body := range map[string]string{
+		"/v1/chat/completions": chatQuestion, "/lex/govern": question, "/lex/govern/stream": question,
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		guard := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			leave()
+			<-r.Context().Done()
+		}))
+		defer guard.Close()
+		asked := false
+		s := newSiteWith(t, `{}`, map[string]any{"guards": []any{map[string]any{"name": "g", "kind": "chat", "model": "m", "base_url": guard.URL, "api_key": "k", "ask": "always"}}}, func(w http.ResponseWriter, r *http.Request) error {
+			asked = true
+			return answers(w, r, nil)
+		})
+		r := httptest.NewRequest(http.MethodPost, "http://site.test"+path, strings.NewReader(body)).WithContext(ctx)
+		s.serve(nobodyReads{httptest.NewRecorder()}, r)
+		for _, receipt := range s.turns() {
+			if sent := receipt["coverage"].(map[string]any)["bytes_forwarded"]; sent != 0.0 || receipt["outcome"] != "client_gone" || asked {
+				t.Errorf("%s: %v, %v bytes were forwarded, asked %v", path, receipt["outcome"], sent, asked)
+			}
+		}
+		if n := len(s.turns()); n != 1 {
+			t.Errorf("%s: %d receipts", path, n)
+		}
+	}
+}
