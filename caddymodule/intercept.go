@@ -183,6 +183,9 @@ func (c *interception) openSession(ctx context.Context) error {
 	case c.call.Session != "":
 		turn.Key = govern.ConversationKey(c.caller.namespace, c.call.Session)
 		turn.PublicID = govern.PublicID(turn.Key)
+	case asksToolServer(c.dialect): // what it is asked tells no conversation
+		turn.Key = govern.SessionKey(c.caller.namespace, randomID())
+		turn.PublicID = govern.PublicID(turn.Key)
 	case c.call.Previous != "":
 		turn.Key, turn.Unnamed = govern.AnswerKey(c.caller.namespace, c.call.Previous), true
 	default:

@@ -157,3 +157,26 @@ func TestMCPStreamsBesideFailures(t *testing.T) {
 		t.Errorf("%v behind %v", r, failed)
 	}
 }
+
+// Without a name of a session, a request to a server of tools has one of its own, in which the
+// receipts of its calls and its own follow one another. What two requests ask tells nothing of
+// whether one conversation asks.
+func TestMCPRequestsWithoutASession(t *testing.T) {
+	s := newSiteWith(t, `{}`, map[string]any{"secrets": map[string]any{"admin": password}}, answering("application/json", mcpResult("Done.")))
+	for range 2 {
+		s.post("/mcp", mcpCall(`"c-1"`, "get_page", `{"id":1}`))
+	}
+	receipts := s.receipts() // the newest first
+	if len(receipts) != 4 {
+		t.Fatalf("%d receipts", len(receipts))
+	}
+	if receipts[0]["session_id"] != receipts[1]["session_id"] || receipts[0]["session_id"] == receipts[2]["session_id"] || receipts[2]["session_id"] != receipts[3]["session_id"] {
+		t.Errorf("sessions %v %v, then %v %v", receipts[3]["session_id"], receipts[2]["session_id"], receipts[1]["session_id"], receipts[0]["session_id"])
+	}
+	for _, r := range receipts {
+		body := s.send(http.MethodPost, "/audits/verify", `{"receipt_id":"`+r["id"].(string)+`"}`, "Content-Type", "application/json").Body.String()
+		if !strings.Contains(body, `"name":"chain","ok":true`) {
+			t.Errorf("%s", body)
+		}
+	}
+}
