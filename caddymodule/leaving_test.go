@@ -169,13 +169,13 @@ func TestLeavingWhileAGuardIsAsked(t *testing.T) {
 		"/v1/chat/completions": chatQuestion, "/lex/govern": question, "/lex/govern/stream": question,
 	} {
 		ctx, leave := context.WithCancel(t.Context())
-		defer leave()
+		t.Cleanup(leave)
 		guard := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			leave()
 			<-r.Context().Done()
 		}))
-		defer guard.Close()
+		t.Cleanup(guard.Close)
 		asked := false
 		s := newSiteWith(t, `{}`, map[string]any{"guards": []any{map[string]any{"name": "g", "kind": "chat", "model": "m", "base_url": guard.URL, "api_key": "k", "ask": "always"}}}, func(w http.ResponseWriter, r *http.Request) error {
 			asked = true
