@@ -26,7 +26,7 @@ func (s Statement) ByKey() bool {
 		if s.Is(j, "OR", "NOT") {
 			return false
 		}
-		if s.Is(j+1, "=", "IN") && pickingColumn.MatchString(column) {
+		if s.Is(j+1, "=", "IN") && pickingColumn.MatchString(column) && !endsInID.MatchString(column) {
 			return !s.Is(j+2, "(") || !s.Is(j+3, "SELECT")
 		}
 	}
@@ -34,6 +34,9 @@ func (s Statement) ByKey() bool {
 }
 
 var pickingColumn = regex.New(`^(?:\w*_)?(?:ID|UUID|GUID|EMAIL|NO|NUMBER|CODE|IBAN|KEY|REF|NAME|USERNAME|LOGIN|SLUG|SKU|OID|PK)$|^\w+ID$`)
+
+// endsInID are words that only end as the names of keys do.
+var endsInID = regex.New(`^(?:\w+_)?(?:IS)?(?:PRE|UN)?(?:PAID|VALID|INVALID|VOID|BID|GRID|ANDROID|MID|HYBRID)$`)
 
 // NeverMatches reports whether a condition compares two numbers that differ: each row is then
 // one that the source has not.

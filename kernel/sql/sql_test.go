@@ -80,3 +80,33 @@ func TestValues(t *testing.T) {
 		}
 	}
 }
+
+// What a condition asks for is told by its comparisons.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ key, never bool }{
+		"id = 7":                           {key: true},
+		"customer_id IN (1, 2)":            {key: true},
+		"o.order_no = 'A-1'":               {key: true},
+		"id IN (SELECT id FROM others)":    {},
+		"NOT id = 7":                       {},
+		"id = 7 OR paid":                   {key: true},
+		"paid = true":                      {},
+		"is_valid = 0":                     {},
+		"userId = 7":                       {key: true},
+		"1 = 2":                            {never: true},
+		"((1 = 2))":                        {never: true},
+		"1 = 1":                            {},
+		"name = 'x'":                       {key: true},
+		"created_at < now() AND state = 2": {},
+	} {
+		s := sql.Statements(text)[0]
+		if s.ByKey() != want.key || s.NeverMatches() != want.never {
+			t.Errorf("%s: by key %v, never %v", text, s.ByKey(), s.NeverMatches())
+		}
+	}
+	s := sql.Statements("select a from b where c = 'from'")[0]
+	if !s.HasAfter(0, "FROM") || s.HasAfter(2, "FROM") || s.HasAfter(0, "LIMIT") {
+		t.Errorf("%s", s)
+	}
+}
