@@ -167,6 +167,7 @@ func TestOurTimeoutIsTheProvidersFailure(t *testing.T) {
 func TestLeavingWhileAGuardIsAsked(t *testing.T) {
 	for path, body := range map[string]string{
 		"/v1/chat/completions": chatQuestion, "/lex/govern": question, "/lex/govern/stream": question,
+		"/of/no/dialect": `{"asked":"What is the capital of France, and how many people live there?"}`, "/resembling": chatQuestion,
 	} {
 		ctx, leave := context.WithCancel(t.Context())
 		t.Cleanup(leave)

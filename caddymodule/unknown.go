@@ -330,9 +330,14 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 		refusal = errUnknownBlocked
 	}
 	outcome, why, told, uninspected := kernel.Refused, "refused before generation", "", false
-	if refusal != nil {
+	left := refusal == nil && r.Context().Err() != nil // the client, or Caddy ended, while a guard was asked
+	switch {
+	case refusal != nil:
 		opened.Coverage.BytesForwarded, told = 0, refusal.Message
-	} else {
+	case left:
+		opened.Coverage.BytesForwarded, outcome, why = 0, kernel.ClientGone, "no output"
+		g.asked.Store(true) // hanging up makes no call free
+	default:
 		outcome = kernel.Answered
 		why, uninspected = g.coverAnswer(opened.Coverage)
 	}
@@ -340,6 +345,9 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	if err != nil {
 		g.setTurnHeader(w.Header(), opened)
 		return g.fail(r.Context(), "commit", err)
+	}
+	if left {
+		panic(http.ErrAbortHandler)
 	}
 	if refusal != nil {
 		g.setReceiptHeaders(w.Header(), opened, receipt)
