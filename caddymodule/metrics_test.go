@@ -88,7 +88,7 @@ func busyUpstream(t *testing.T) string {
 		switch said := body.String(); {
 		case strings.Contains(said, `"stream":true`):
 			_ = answering("text/event-stream", stream("Par", "is."))(w, r)
-		case strings.Contains(said, "persona"):
+		case strings.Contains(said, "river"):
 			_ = answering("application/json", completion(capitulation))(w, r)
 		case strings.Contains(said, "disk"):
 			_ = answering("application/json", `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"run_command","arguments":"{\"command\":\"rm -rf / --no-preserve-root\"}"}}]}}],"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18}}`)(w, r)
@@ -110,7 +110,7 @@ func runBusy(t *testing.T) *proxy {
 		{"/v1/chat/completions", chatQuestion},
 		{"/v1/chat/completions", chatStreamed},
 		{"/v1/chat/completions", chatAttack},
-		{"/v1/chat/completions", strings.Replace(chatQuestion, "the capital of France", "your persona", 1)},
+		{"/v1/chat/completions", strings.Replace(chatQuestion, "the capital of France", "the longest river", 1)},
 		{"/v1/chat/completions", strings.Replace(chatQuestion, "the capital of France", "on my disk", 1)},
 		{"/v1/chat/completions", "{"},
 		{"/lex/govern", question},
