@@ -152,6 +152,13 @@ func (l *list) add(entries ...store.Receipt) {
 	}
 }
 
+// keep loses all receipts but the oldest, as a store that begins anew does.
+func (l *list) keep(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = l.entries[:n]
+}
+
 func (l *list) set(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

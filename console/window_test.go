@@ -320,7 +320,7 @@ func TestWindowFollowsAStoreThatLostReceipts(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer f.Close()
-					l.entries = l.entries[:kept]
+					l.keep(kept)
 					some(added)
 					if kept < 3 {
 						soon, cancel := context.WithTimeout(t.Context(), time.Minute)
