@@ -229,9 +229,13 @@ var errNotServing = errors.New("the governor is not ready")
 // followed, or another request, has the store open.
 func (a *App) use(ctx context.Context) (e *sharedStore, done func(), err error) {
 	select {
-	case <-a.ready:
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	case <-a.ready: // also for who has left: what is counted of a request goes by what became of it
+	default:
+		select {
+		case <-a.ready:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
 	}
 	e = a.shared
 	if e == nil {
