@@ -47,12 +47,11 @@ func inStores(t *testing.T, test func(t *testing.T, newSite func(config string) 
 	redis := storetest.StartRedis(t)
 	million := map[string]any{"requests": 1_000_000, "window": 60e9}
 	for name, options := range map[string]map[string]any{
-		"bolt": nil,
-		"redis": {
-			"store":  map[string]any{"engine": "redis", "urls": []string{redis}},
-			"limits": map[string]any{"anonymous": million, "read": million},
-		},
+		"bolt":  {},
+		"redis": {"store": map[string]any{"engine": "redis", "urls": []string{redis}}},
 	} {
+		options["limits"] = map[string]any{"anonymous": million, "read": million}
+		options["secrets"] = map[string]any{"bench": "battery staple"}
 		t.Run(name, func(t *testing.T) {
 			test(t, func(config string) *site {
 				return newSiteWith(t, config, options, answering("application/json", completion("Paris.")))
@@ -115,6 +114,52 @@ func TestStatsShowWhatThresholdsWouldRefuse(t *testing.T) {
 		if shown.Turns != len(prompts) || shown.Since == nil || float64(*shown.Since) != first {
 			t.Errorf("%d turns since %v, want %d since %v", shown.Turns, shown.Since, len(prompts), first)
 		}
+	})
+}
+
+// What the statistics leave out of a session they leave out of a conversation, too, which
+// resends its history and names no session: all of it.
+func TestStatsLeaveOutWholeConversations(t *testing.T) {
+	inStores(t, func(t *testing.T, newSite func(string) *site) {
+		s := newSite(`{}`)
+		eval := []string{"X-Lex-Eval", "1", "X-Lex-Bench-Secret", "battery staple"}
+		ask := func(conversation []string, headers ...string) []string {
+			t.Helper()
+			if w := s.post("/v1/chat/completions", turns(conversation...), headers...); w.Code != http.StatusOK {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			return append(slices.Clip(conversation), "assistant", "Paris.")
+		}
+		wantCounted := func(what string, want int) {
+			t.Helper()
+			if total, shown := s.get("/stats")["total_receipts"], s.thresholds().Turns; total != float64(want) || shown != want {
+				t.Errorf("%s: %v receipts and %d turns are counted, want %d", what, total, shown, want)
+			}
+		}
+		ask([]string{"user", "What is the capital of Spain?"})
+		long := []string{}
+		for i := range 82 {
+			long = ask(append(long, "user", fmt.Sprintf("What is the capital of country %d?", i)))
+			if i == 79 {
+				wantCounted("80 turns", 81)
+			}
+		}
+		wantCounted("82 turns", 1)
+		ask(append(slices.Clone(long[:4]), "user", "And of another one?"))
+		wantCounted("a branch of them", 1)
+
+		begun := ask([]string{"user", "Tell me of Nice."})
+		wantCounted("a first turn", 2)
+		ask(append(begun, "user", "And of Brest?"), eval...)
+		wantCounted("an evaluation from the second turn on", 1)
+		ask([]string{"user", "Tell me of Lyon."})
+		ask([]string{"user", "Tell me of Lyon."})
+		wantCounted("a turn that comes twice", 3)
+		lyon := ask([]string{"user", "Tell me of Lyon."}, eval...)
+		wantCounted("and then as an evaluation", 1)
+		ask(append(lyon, "user", "And of Brest?"))
+		ask([]string{"user", "Tell me of Lyon."})
+		wantCounted("and then goes on", 1)
 	})
 }
 

@@ -384,7 +384,7 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 			return nil, nil, fmt.Errorf("sealing the receipt of a tool call: %w", err)
 		}
 		prev, out.Receipt = record.Link(), record
-		entry, err := out.entry(s.Key)
+		entry, err := out.entry(s.Key, j.Opened.counted(s, turn))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,6 +1,7 @@
 package govern
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -152,7 +153,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	if err != nil {
 		return r, err
 	}
-	entry, err := r.entry(s.Key)
+	entry, err := r.entry(s.Key, o.counted(s, r))
 	if err != nil {
 		return r, err
 	}
@@ -166,11 +167,13 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	}
 	aliases = slices.DeleteFunc(aliases, func(alias string) bool { return alias == s.Key })
 	thoughts := j.thoughtMarks(s.Secret)
-	stays := known && len(aliases)+len(thoughts) == 0 // the session, as it is there
+	eval := s.Eval || o.Eval                                   // which the session says, so that it is written
+	stays := known && !eval && len(aliases)+len(thoughts) == 0 // the session, as it is there
 	switch {
 	case !known:
 		s = j.next(s, r, sent, answers, decisions)
 	case !stays:
+		s.Eval = eval
 		s.Memory = rememberNames(s, futures, j.unreadOfAnswer(s.Secret, sent.choices()), answers, thoughts)
 	}
 	if stays {
@@ -188,14 +191,23 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 	return r, err
 }
 
+// counted returns the conversation that the statistics count the turn's receipts for, "" if
+// they count them for the session alone. A first turn begins the family of its receipt.
+func (o *Opened) counted(s store.Session, turn *Receipt) (conversation string) {
+	if !o.branches {
+		return ""
+	}
+	return cmp.Or(s.Family, turn.ID)
+}
+
 // entry is the sealed receipt as the store keeps it.
-func (r *Receipt) entry(key string) (store.Receipt, error) {
+func (r *Receipt) entry(key, conversation string) (store.Receipt, error) {
 	summary, err := Summarise(&r.Receipt)
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("encoding the receipt's summary: %w", err)
 	}
 	return store.Receipt{
-		ID: r.ID, Kind: r.Kind, SessionKey: key, SessionID: r.PublicID, TurnID: r.TurnID,
+		ID: r.ID, Kind: r.Kind, SessionKey: key, Conversation: conversation, SessionID: r.PublicID, TurnID: r.TurnID,
 		Turn: r.Receipt.Turn, Timestamp: r.Timestamp,
 		Intervened: r.Turn.Intervened, MAfter: r.Turn.M, Level: r.Level, JSON: r.record, Summary: summary,
 	}, nil

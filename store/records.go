@@ -24,6 +24,11 @@ type Receipt struct {
 	// SessionKey groups receipts by session. It is private: it never appears in
 	// a listing. Empty for a receipt of no session.
 	SessionKey string
+	// Conversation is the [Session.Family] of a conversation of which each turn leaves a
+	// session of its own, in its first turn the receipt's own id: the statistics count such
+	// a conversation as one session. Empty means that they count the receipt for its
+	// SessionKey alone. Stores do not return it.
+	Conversation string
 	// SessionID is the session as the public lists show it.
 	SessionID string
 	// TurnID is the id that the turn had before its receipt: it leads to
@@ -79,6 +84,8 @@ func (r Receipt) Validate() error {
 		return fmt.Errorf("%w: receipt without id or record", ErrInvalid)
 	case r.Kind != KindText && r.Kind != KindToolCall:
 		return fmt.Errorf("%w: receipt of unknown kind", ErrInvalid)
+	case r.Conversation != "" && r.SessionKey == "":
+		return fmt.Errorf("%w: receipt of a conversation without a session", ErrInvalid)
 	case r.Turn < 0:
 		return fmt.Errorf("%w: receipt with a negative turn", ErrInvalid)
 	case math.IsNaN(r.MAfter) || r.MAfter < -1 || r.MAfter > 1:

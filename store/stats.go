@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -9,7 +10,8 @@ import (
 
 // MaxCountedTurn is the highest turn label of a session that the statistics
 // count. A session that goes past it, or is marked Eval, is taken out with
-// everything it ever added, and stays out.
+// everything it ever added, and stays out. So is a conversation ([Receipt.Conversation])
+// with all its turns, whichever of them it is.
 const MaxCountedTurn = 80
 
 // Stats summarises all counted receipts. All is 0 when there are none.
@@ -133,6 +135,10 @@ func (c Counters) Stats() Stats {
 		StabilityMargin:  float64(c.Margin) * marginUnit / n,
 	}
 }
+
+// CountedUnder returns the key under which the statistics count the receipt, "" if it is of
+// no session.
+func (r Receipt) CountedUnder() string { return cmp.Or(r.Conversation, r.SessionKey) }
 
 // Excluded reports whether a receipt with this label takes its session out of
 // the statistics.

@@ -78,8 +78,8 @@ type Store interface {
 
 	// Append makes receipts durable in their order without touching a session: all or
 	// none, in one atomic step. It is idempotent by each id: a receipt that is already
-	// there is not written again. The statistics count each for the session of its
-	// SessionKey, or for none. At most 1 + [MaxCalls] receipts; of none it does nothing.
+	// there is not written again. The statistics count each for its conversation, for
+	// the session of its SessionKey, or for none. At most 1 + [MaxCalls] receipts; of none it does nothing.
 	Append(ctx context.Context, receipts ...Receipt) error
 
 	// Stats returns what a scan of all receipts would give at this moment. Its

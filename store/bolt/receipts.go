@@ -16,17 +16,18 @@ import (
 // encodedReceipt is a receipt that is about to be written. Its caller encodes
 // it, so that the one writer has little to do.
 type encodedReceipt struct {
-	id         string
-	kind       string
-	turnID     string
-	receipt    []byte
-	sum        [sha256.Size]byte // of the record
-	sessionKey string
-	family     string // of the session, where its change is what writes the receipt
-	counters   store.Counters
-	level      store.Level
-	timestamp  int64
-	excluded   bool
+	id           string
+	kind         string
+	turnID       string
+	receipt      []byte
+	sum          [sha256.Size]byte // of the record
+	sessionKey   string
+	family       string // of the session, where its change is what writes the receipt
+	conversation string
+	counters     store.Counters
+	level        store.Level
+	timestamp    int64
+	excluded     bool
 }
 
 // encodeForWriting encodes receipts. The result shares no memory with them. excluded says
@@ -39,7 +40,7 @@ func encodeForWriting(receipts []store.Receipt, excluded bool) ([]encodedReceipt
 			return nil, err
 		}
 		encoded[i] = encodedReceipt{
-			id: r.ID, kind: r.Kind, turnID: r.TurnID, receipt: receipt, sum: sha256.Sum256(r.JSON), sessionKey: r.SessionKey,
+			id: r.ID, kind: r.Kind, turnID: r.TurnID, receipt: receipt, sum: sha256.Sum256(r.JSON), sessionKey: r.SessionKey, conversation: r.Conversation,
 			counters: store.NewCounters(r), level: r.Level, timestamp: r.Timestamp, excluded: excluded || r.Excluded(),
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-lex/lex/store"
 )
 
-// counters are what a session adds to the statistics, or the sum of all sessions. Out says
+// counters are what a session or a conversation adds to the statistics, or the sum of all sessions. Out says
 // that the session is excluded for good; then it adds nothing.
 type counters struct {
 	store.Counters
@@ -68,7 +68,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	return stats, err
 }
 
-// count adds the receipt to its session and to the sum, or takes the session out of the sum
+// count adds the receipt to its session or conversation and to the sum, or takes that out of the sum
 // when the receipt excludes it.
 func (c encodedReceipt) count(tx *tx) error {
 	stored := tx.bucket(countersBucket)
@@ -128,8 +128,14 @@ func (t *tx) writeSum() error {
 // are written from now on. They stand in one place: with those of sessions that began at the
 // same time, so that these share pages. From elsewhere they are moved there: those of a
 // receipt that came before its session, of a session that was erased, and of older files.
+// Those of a conversation stand under the name of its family, for good.
 func (c encodedReceipt) readOwn(tx *tx) (key []byte, own counters, err error) {
 	stored, family := tx.bucket(countersBucket), c.family
+	if c.conversation != "" {
+		key = countersKey(tx, c.conversation, c.conversation)
+		own, err = readCounters(stored, key)
+		return key, own, err
+	}
 	key = countersKey(tx, family, c.sessionKey)
 	if stored.get(key) == nil || family == "" {
 		before := ""

@@ -94,7 +94,7 @@ func commitCall(receipts []store.Receipt, excluded bool) scriptCall {
 		if r.Level.Counted() {
 			level = levelField + strconv.Itoa(int(r.Level.Place()))
 		}
-		c.keys = append(c.keys, receiptKey(r.ID), turnKey(r.TurnID), countersKey(r.SessionKey))
+		c.keys = append(c.keys, receiptKey(r.ID), turnKey(r.TurnID), countersKey(r.CountedUnder()))
 		c.args = append(c.args,
 			r.ID, r.Kind, r.SessionKey, r.SessionID, r.Turn, r.Timestamp,
 			counters.Interventions, strconv.FormatFloat(r.MAfter, 'g', -1, 64), string(r.JSON), counters.Margin, excluded || r.Excluded(),

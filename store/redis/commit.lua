@@ -8,7 +8,7 @@
 -- its repetition is no success.
 --
 -- KEYS  1 receipts stream, 2 summaries stream, 3 statistics, 4 log, 5 head of the log;
---       for each receipt: its place, its turn, the counters of its session;
+--       for each receipt: its place, its turn, the counters of its session or conversation;
 --       for a turn also the session, the family, then the session's aliases
 -- ARGV  1 how many receipts;
 --       for each receipt: id, kind, session key, session id, turn, timestamp,

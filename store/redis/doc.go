@@ -17,7 +17,8 @@
 //	lex:{0}:session:<key>  hash    version, state, family; lives 30 days after its last turn.
 //	                               An alias: alias_of, the session's key; lives 30 days
 //	lex:{0}:family:<name>  set     the keys above of a family; lives as long as its youngest
-//	lex:{0}:tally:<key>    hash    what the session adds to the statistics, or that it is out
+//	lex:{0}:tally:<key>    hash    what the session adds to the statistics, or that it is out;
+//	                               of a conversation without a session id, by its family
 //	lex:{0}:stats          hash    the statistics, and the counter of versions; level:<n> is how
 //	                               many turns have the level with this store.Level.Place
 //	lex:{0}:check:…        what check.lua writes to, and deletes

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"commit keeps no reference to calls", commitKeepsNoReferenceToCalls},
 		{"a turn's own receipt comes first", turnsOwnReceiptComesFirst},
 		{"excluded sessions take their calls with them", excludedSessionsTakeTheirCalls},
+		{"conversations are counted as one", conversationsAreCountedAsOne},
 		{"append is all or none", appendIsAllOrNone},
 		{"erase forgets the session only", eraseForgetsTheSessionOnly},
 		{"erased versions never come back", erasedVersionsNeverComeBack},

@@ -24,7 +24,7 @@ type model struct {
 func (m *model) scan() (total, interventions int, margin float64, levels map[store.Level]int64) {
 	levels = map[store.Level]int64{}
 	for _, r := range m.receipts {
-		if r.SessionKey == "" && r.Turn > 80 || m.excluded[r.SessionKey] {
+		if r.SessionKey == "" && r.Turn > 80 || m.excluded[countedUnder(r)] {
 			continue
 		}
 		total++
@@ -39,12 +39,20 @@ func (m *model) scan() (total, interventions int, margin float64, levels map[sto
 	return total, interventions, margin, levels
 }
 
+// countedUnder names the session of a receipt, or the conversation that its session belongs to.
+func countedUnder(r store.Receipt) string {
+	if r.Conversation != "" {
+		return r.Conversation
+	}
+	return r.SessionKey
+}
+
 func (m *model) add(r store.Receipt, eval bool) {
 	m.receipts = append(m.receipts, r)
 	if r.SessionKey != "" && (eval || r.Turn > 80) {
-		m.excluded[r.SessionKey] = true
+		m.excluded[countedUnder(r)] = true
 	}
-	out := r.SessionKey == "" && r.Turn > 80 || m.excluded[r.SessionKey]
+	out := r.SessionKey == "" && r.Turn > 80 || m.excluded[countedUnder(r)]
 	if m.since == 0 && r.Level.Counted() && !out {
 		m.since = r.Timestamp
 	}
@@ -105,6 +113,8 @@ func statsAreThoseOfAFullScan(t *testing.T, s store.Store) {
 			r := randomReceipt(random, fmt.Sprint("TCR-", i), []string{"", key, "unknown"}[random.IntN(3)])
 			must(t, s.Append(t.Context(), r))
 			m.add(r, false)
+		case n < 9 && sessions[key].Family != "":
+			branchRandom(t, s, m, sessions[key], random, fmt.Sprint("KRN-", i))
 		default:
 			commitRandom(t, s, m, sessions, random, key, fmt.Sprint("KRN-", i))
 		}
@@ -137,6 +147,84 @@ func commitRandom(
 	var err error
 	sessions[key], err = s.Session(t.Context(), key)
 	must(t, err)
+}
+
+// branchRandom takes a turn of the conversation that goes on from a session, whose state is
+// left under a key of its own. A later one of the same texts adds its receipt alone.
+func branchRandom(t *testing.T, s store.Store, m *model, from store.Session, random *rand.Rand, id string) {
+	t.Helper()
+	turn := derived(from, "of "+id, id)
+	turn.Receipt = randomReceipt(random, id, turn.Session.Key)
+	turn.Receipt.Conversation = from.Family
+	turn.Session.Eval = turn.Session.Eval || random.IntN(30) == 0
+	must(t, s.Commit(t.Context(), turn))
+	m.add(turn.Receipt, turn.Excluded())
+	again := randomReceipt(random, id+"-again", turn.Session.Key)
+	again.Conversation = from.Family
+	must(t, s.Append(t.Context(), again))
+	m.add(again, false)
+}
+
+// Each turn of a conversation that is known by its history has a session of its own. One of
+// them that is excluded takes all of them out, also those that come later.
+func conversationsAreCountedAsOne(t *testing.T, s store.Store) {
+	wantTotal := func(when string, want int) {
+		t.Helper()
+		stats, err := s.Stats(t.Context())
+		must(t, err)
+		if stats.TotalReceipts != want || (stats.Levels == nil) != (want == 0) && countedLevels(stats)[store.Level{AttackType: kernel.NoAttack}] != int64(want) {
+			t.Errorf("%s: %d receipts and levels %v, want %d", when, stats.TotalReceipts, countedLevels(stats), want)
+		}
+	}
+	turn := func(c store.Change, conversation string) store.Change {
+		c.Receipt.Conversation, c.Receipt.Level = conversation, store.Level{AttackType: kernel.NoAttack}
+		return c
+	}
+	must(t, s.Commit(t.Context(), turn(next(newSession("other"), "KRN-o"), "KRN-o"))) // counts throughout
+	for name, exclude := range map[string]func(c *store.Change){
+		"eval":         func(c *store.Change) { c.Session.Eval = true },
+		"over 80":      func(c *store.Change) { c.Receipt.Turn, c.Session.HighestTurn = 81, 81 },
+		"call over 80": func(c *store.Change) { c.Calls[0].Turn = 81 },
+		"append":       nil,
+	} {
+		id := func(n int) string { return fmt.Sprintf("KRN-%s-%d", name, n) }
+		key := func(n int) string { return fmt.Sprintf("%s %d", name, n) }
+		first := nextWithCalls(newSession(key(1)), id(1), 1)
+		first.Calls[0].Conversation, first.Calls[0].Level = id(1), store.Level{AttackType: kernel.NoAttack}
+		must(t, s.Commit(t.Context(), turn(first, id(1))))
+		must(t, s.Commit(t.Context(), turn(derived(read(t, s, key(1)), key(2), id(2)), id(1))))
+		branch := turn(derived(read(t, s, key(1)), key(3), id(3)), id(1))
+		must(t, s.Commit(t.Context(), branch))
+		again := turn(next(branch.Session, id(4)), id(1)).Receipt
+		must(t, s.Append(t.Context(), again))
+		wantTotal(name+" before", 6)
+
+		from := read(t, s, key(2))
+		from.Key, from.Version = key(5), 0
+		last := nextWithCalls(from, id(5), 1)
+		last.Calls[0].Conversation = id(1)
+		if exclude == nil {
+			over := turn(last, id(1)).Receipt
+			over.Turn = 81
+			must(t, s.Append(t.Context(), over))
+		} else {
+			exclude(&last)
+			must(t, s.Commit(t.Context(), turn(last, id(1))))
+		}
+		wantTotal(name, 1)
+
+		later := turn(derived(read(t, s, key(1)), key(6), id(6)), id(1)) // from before it was excluded
+		must(t, s.Commit(t.Context(), later))
+		again.ID = id(7)
+		must(t, s.Append(t.Context(), again))
+		must(t, s.Erase(t.Context(), key(1)))
+		again.ID = id(8)
+		must(t, s.Append(t.Context(), again))
+		wantTotal(name+" later", 1)
+	}
+	bad := turn(next(newSession("k"), "KRN-bad"), "KRN-bad")
+	bad.Receipt.SessionKey = ""
+	wantKind(t, "a conversation without a session", s.Append(t.Context(), bad.Receipt), store.ErrInvalid)
 }
 
 // randomReceipt has a label around the limit of 80 now and then.
