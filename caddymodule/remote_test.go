@@ -150,12 +150,32 @@ func TestLogsOfRemoteModels(t *testing.T) {
 		"judge":    map[string]any{"provider": "openai", "model": "gpt", "base_url": j.URL, "api_key": "{env.LEX_TEST_KEY}"},
 	})
 	for range 8 {
-		resp, err := http.Post("http://"+address+"/lex/govern", "application/json", strings.NewReader(`{"prompt":"What is canary-text?","session_id":"s"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		postGovern(t, address, "What is canary-text?")
 	}
+	said := stopAndRead(t, log)
+	for _, detector := range []string{"mistral_embedder", "openai_judge"} {
+		if n := strings.Count(said, `"detector":"`+detector+`","why":"server_error"`); n != 1 {
+			t.Errorf("%s: %d lines", detector, n)
+		}
+	}
+	if strings.Contains(said, "canary") {
+		t.Errorf("the log tells too much:\n%s", said)
+	}
+}
+
+// postGovern asks a running proxy, whatever it answers.
+func postGovern(t *testing.T, address, prompt string) {
+	t.Helper()
+	resp, err := http.Post("http://"+address+"/lex/govern", "application/json", strings.NewReader(`{"prompt":"`+prompt+`","session_id":"s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
+// stopAndRead stops Caddy and returns what it wrote to its log.
+func stopAndRead(t *testing.T, log string) string {
+	t.Helper()
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +183,7 @@ func TestLogsOfRemoteModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, detector := range []string{"mistral_embedder", "openai_judge"} {
-		if n := strings.Count(string(said), `"detector":"`+detector+`","why":"server_error"`); n != 1 {
-			t.Errorf("%s: %d lines", detector, n)
-		}
-	}
-	if strings.Contains(string(said), "canary") {
-		t.Errorf("the log tells too much:\n%s", said)
-	}
+	return string(said)
 }
 
 // That a model rejects what it is asked is said once, and that it no longer does.
@@ -186,20 +199,10 @@ func TestLogsOfRejections(t *testing.T) {
 		if i == 10 {
 			g.says.Store("fine")
 		}
-		resp, err := http.Post("http://"+address+"/lex/govern", "application/json", strings.NewReader(fmt.Sprintf(`{"prompt":"What is canary-text %d?","session_id":"s"}`, i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		postGovern(t, address, fmt.Sprintf("What is canary-text %d?", i))
 	}
-	if err := caddy.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	said, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if failing, back := strings.Count(string(said), "the remote model rejects what it is asked"), strings.Count(string(said), "the remote model no longer rejects what it is asked"); failing != 2 || back != 1 || strings.Contains(string(said), "canary") {
+	said := stopAndRead(t, log)
+	if failing, back := strings.Count(said, "the remote model rejects what it is asked"), strings.Count(said, "the remote model no longer rejects what it is asked"); failing != 2 || back != 1 || strings.Contains(said, "canary") {
 		t.Errorf("%d lines that it rejects, %d that it no longer does:\n%s", failing, back, said)
 	}
 }

@@ -373,20 +373,7 @@ func TestAnUnreadTurnThatIsDecidedAnew(t *testing.T) {
 	const image = `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]}]}`
 	g, _ := newGovernor(t)
 	ask := func() *govern.Judged {
-		call, err := chat.Request([]byte(image))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := request("s")
-		r.Conversation = govern.NewConversation("me", call.Parts)
-		opened, err := g.Open(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, _, err := opened.AssessMessages(t.Context(), call, []byte(image))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, _ := askWith(t, g, "openai_chat", image, "")
 		return a.NotJudged("no output")
 	}
 	first, second := ask(), ask()

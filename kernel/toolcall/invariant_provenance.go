@@ -194,10 +194,8 @@ func receiversIn(text string) (out []string) {
 	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ',' || c == ';' }) {
 		found := reachable.FindAllString(piece, 16)
 		out = append(out, found...)
-		switch {
-		case len(found) > 0 && !strings.Contains(piece, "://"):
-		case len(found) == 0 && strings.Contains(text, "<"): // the half of a name: Miller, Ann <ann@example.com>
-		default:
+		isName := len(found) == 0 && strings.Contains(text, "<") // half of one: Miller, Ann <ann@example.com>
+		if len(found) == 0 && !isName || strings.Contains(piece, "://") {
 			out = append(out, strings.TrimPrefix(strings.TrimSpace(piece), "mailto:"))
 		}
 	}

@@ -130,7 +130,7 @@ var turnKeys = []string{
 }
 
 // otherKeys are those of what is no turn, one of each kind.
-var otherKeys = []string{keysKey, benchmarksKey, keyKey("check"), documentKey("check"), limitKey("check"), limitKeys("check", "run")[1]}
+var otherKeys = append([]string{keysKey, benchmarksKey, keyKey("check"), documentKey("check")}, limitKeys("check", "run")...)
 
 // probe is as large as a large turn.
 var probe = strings.Repeat("0", 256<<10)
