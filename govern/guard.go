@@ -180,11 +180,12 @@ func (o *Opened) consult(ctx context.Context, questions ...question) []opinion {
 	all.Wait()
 	opinions, waited := make([]opinion, len(questions)), make(map[string]time.Duration)
 	for _, a := range askings {
-		if !a.known {
-			o.Coverage.guarded(a)
-			o.reread.keeps(a)
-		}
 		opinions[a.question].add(a, questions[a.question])
+		if a.known { // nobody waited for it again
+			continue
+		}
+		o.Coverage.guarded(a)
+		o.reread.keeps(a)
 		name := a.guard.detector(a.text.Role)
 		waited[name] = max(waited[name], a.took)
 	}

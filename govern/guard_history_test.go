@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
@@ -325,5 +327,31 @@ func TestGuardsCleanConversations(t *testing.T) {
 	})
 	if err != nil || a.Turn.Refused || strings.Contains(forwarded[0].Text, "lamp") || forwarded[2].Text != "Thank you." {
 		t.Errorf("%v, refused %v: %q", err, a.Turn.Refused, forwarded)
+	}
+}
+
+// The receipt says how long the turn waited for a guard in all, also where the conversation is
+// read again without what the guard found.
+func TestGuardsThatCleanTheHistoryTakeTime(t *testing.T) {
+	for _, said := range [][]string{
+		{evil, "A lamp.", "Thank you."},
+		{"Hello.", "Hi.", evil, "A lamp.", "Good evening.", "Hi.", "Thank you."},
+		{"Hello.", "Hi.", "Thank you."}, // nothing is found
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			guard, m := lampGuard()
+			found := m.says
+			m.says = func(text model.GuardText) (model.Verdict, error) {
+				time.Sleep(time.Second)
+				return found(text)
+			}
+			g, _ := newGovernor(t)
+			g.Guards = []*govern.Guard{guard}
+			began := time.Now()
+			a, _ := chatForwarded(t, g, messages(said...), plain)
+			if run, waited := runOf(a.Opened.Coverage, "guard_g.prompt"), time.Since(began); waited < time.Second || run.Millis != int(waited.Milliseconds()) {
+				t.Errorf("%q: waited %v, and the receipt says %d ms", said, waited, run.Millis)
+			}
+		})
 	}
 }

@@ -68,10 +68,13 @@ func (o *Opened) assessConversation(ctx context.Context, read func() (Input, err
 			return a, err
 		}
 		o.reread.attacks, o.reread.earlier = append(o.reread.attacks, a.attacks...), in.earlier
+		waited := o.Coverage.waited // in all, which no reading takes back
 		*o.Coverage = began.clone()
+		o.Coverage.waited = nil
 		for _, asked := range o.reread.asked {
 			o.Coverage.guarded(asked)
 		}
+		o.Coverage.waitedFor(waited)
 	}
 }
 
