@@ -67,10 +67,7 @@ func anthropicDefinition(tool gjson.Result) (d ToolDefinition, ok bool) {
 	if slices.ContainsFunc(anthropicProviderTools, func(p string) bool { return strings.HasPrefix(kind, p) }) {
 		return d, false
 	}
-	d = ToolDefinition{Name: tool.Get("name").Str, Description: tool.Get("description").Str}
-	if schema := tool.Get("input_schema"); schema.Type != gjson.Null {
-		d.Schema = []byte(schema.Raw)
-	}
+	d = toolDefinition(tool, tool.Get("input_schema"))
 	return d, d.Name != ""
 }
 

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,4 +133,24 @@ func TestCallGathererOnAnyOrder(t *testing.T) {
 			r.Fatalf("got %+v, want %+v", got, want)
 		}
 	})
+}
+
+// What stands in the place of a tool's schema is kept also if it is none: the receipt says
+// then that arguments were not checked against it.
+func TestSchemasThatAreNone(t *testing.T) {
+	for name, body := range map[string]string{
+		"openai":           `{"messages":[],"tools":[{"type":"function","function":{"name":"a","parameters":7}}],"functions":[{"name":"b","parameters":[]}]}`,
+		"openai_responses": `{"input":"hi","tools":[{"type":"function","name":"a","parameters":7},{"name":"b","input_schema":[]}]}`,
+		"anthropic":        `{"messages":[],"tools":[{"name":"a","input_schema":7},{"name":"b","input_schema":[]}]}`,
+		"gemini":           `{"contents":[],"tools":[{"functionDeclarations":[{"name":"a","parameters":7},{"name":"b","parametersJsonSchema":[]}]}]}`,
+		"ollama":           `{"messages":[],"tools":[{"type":"function","function":{"name":"a","parameters":7}},{"type":"function","function":{"name":"b","parameters":[]}}]}`,
+	} {
+		r, err := dialect(t, name).Request([]byte(body))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if want := []wire.ToolDefinition{{Name: "a", Schema: []byte("7")}, {Name: "b", Schema: []byte("[]")}}; !reflect.DeepEqual(r.Tools, want) {
+			t.Errorf("%s: %+v", name, r.Tools)
+		}
+	}
 }

@@ -11,13 +11,11 @@ import (
 func geminiTools(root gjson.Result) (tools []ToolDefinition) {
 	forOneOrMore(root.Get("tools"), func(tool gjson.Result) {
 		forOneOrMore(member(tool, "functionDeclarations"), func(declared gjson.Result) {
-			d := ToolDefinition{Name: declared.Get("name").Str, Description: declared.Get("description").Str}
-			for _, name := range []string{"parameters", "parametersJsonSchema"} {
-				if schema := member(declared, name); schema.Type != gjson.Null && d.Schema == nil {
-					d.Schema = []byte(schema.Raw)
-				}
+			schema := member(declared, "parameters")
+			if schema.Type == gjson.Null {
+				schema = member(declared, "parametersJsonSchema")
 			}
-			if d.Name != "" {
+			if d := toolDefinition(declared, schema); d.Name != "" {
 				tools = append(tools, d)
 			}
 		})

@@ -94,10 +94,8 @@ func mcpTools(message gjson.Result) (tools []ToolDefinition) {
 	result.Get("tools").ForEach(func(_, tool gjson.Result) bool {
 		d := ToolDefinition{
 			Name: tool.Get("name").Str, Description: tool.Get("description").Str,
+			Schema:   schemaText(tool.Get("inputSchema")),
 			ReadOnly: hint(tool.Get("annotations.readOnlyHint")), Destructive: hint(tool.Get("annotations.destructiveHint")),
-		}
-		if schema := tool.Get("inputSchema"); schema.Type != gjson.Null {
-			d.Schema = []byte(schema.Raw)
 		}
 		if d.Name != "" {
 			tools = append(tools, d)

@@ -425,8 +425,8 @@ func appendTools(tools []ToolDefinition, space string, tool gjson.Result) []Tool
 		return tools
 	}
 	for _, member := range []string{"parameters", "input_schema"} {
-		if schema := tool.Get(member); schema.IsObject() {
-			defined.Schema = []byte(schema.Raw)
+		if schema := tool.Get(member); schema.Type != gjson.Null {
+			defined.Schema = schemaText(schema)
 		}
 	}
 	return append(tools, defined)

@@ -133,9 +133,14 @@ func elements(array gjson.Result, with func(at int, v gjson.Result)) {
 
 // toolDefinition reads the description of a tool.
 func toolDefinition(v, schema gjson.Result) ToolDefinition {
-	tool := ToolDefinition{Name: v.Get("name").Str, Description: v.Get("description").Str}
-	if schema.IsObject() {
-		tool.Schema = []byte(schema.Raw)
+	return ToolDefinition{Name: v.Get("name").Str, Description: v.Get("description").Str, Schema: schemaText(schema)}
+}
+
+// schemaText is the schema of a tool as it was written; nil if there is none. One that is
+// no schema is kept, so that what checks arguments can say that it did not.
+func schemaText(v gjson.Result) []byte {
+	if v.Type == gjson.Null {
+		return nil
 	}
-	return tool
+	return []byte(v.Raw)
 }

@@ -63,11 +63,18 @@ type argumentReader struct {
 	leaves []leaf
 }
 
+// noArguments reports whether a call has none: models and clients write nothing, white
+// space or null for them.
+func noArguments(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
 // readArguments reads one JSON object strictly: jsontext refuses duplicate
 // names, invalid UTF-8 and unpaired surrogates (RFC 7493), about which lenient
 // parsers disagree.
 func readArguments(raw []byte, b *budget) ([]leaf, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
+	if noArguments(raw) {
 		return nil, nil
 	}
 	r := argumentReader{budget: b}

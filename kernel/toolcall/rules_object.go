@@ -1,8 +1,6 @@
 package toolcall
 
 import (
-	"bytes"
-
 	"github.com/caddy-lex/lex/kernel/schema"
 )
 
@@ -10,7 +8,7 @@ import (
 // and one that takes any text, has none. It is as strict as readArguments.
 func (c Call) object() (map[string]any, error) {
 	object := make(map[string]any)
-	if c.Free || len(bytes.TrimSpace(c.Arguments)) == 0 {
+	if c.Free || noArguments(c.Arguments) {
 		return object, nil
 	}
 	return object, schema.Read(c.Arguments, &object)

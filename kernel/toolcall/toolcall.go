@@ -22,7 +22,7 @@ type Call struct {
 	// does. Some clients run a tool by its bare name, so what denies that denies the call.
 	Bare string
 
-	// Arguments is the JSON object of the call. Nothing, or only white space,
+	// Arguments is the JSON object of the call. Nothing, only white space, or null
 	// stands for a call without arguments, which is how several model APIs
 	// write it. With Free it is any text, as some tools take it.
 	Arguments []byte
