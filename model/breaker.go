@@ -188,5 +188,9 @@ func (b *breaker) pause(resp *http.Response) {
 	if latest := now.Add(longestPause); until.After(latest) {
 		until = latest
 	}
-	b.until.Store(&until)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if last := b.until.Load(); last == nil || until.After(*last) { // one asked for before may be longer
+		b.until.Store(&until)
+	}
 }

@@ -130,6 +130,39 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// Of the pauses that answers to calls at the same time ask for, the longest holds.
+func TestTheLongestPauseHolds(t *testing.T) {
+	var asked atomic.Int32
+	both, first := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		pause := "30"
+		if asked.Add(1) == 2 {
+			close(both)
+			<-first
+			pause = "1"
+		}
+		<-both
+		w.Header().Set("Retry-After", pause)
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	synctest.Test(t, func(t *testing.T) {
+		ask := (&flaky{Server: server}).judge(t, nil)
+		done := make(chan model.Failure)
+		for range 2 {
+			go func() { done <- ask() }()
+		}
+		<-done
+		close(first)
+		<-done
+		time.Sleep(10 * time.Second)
+		if why := ask(); why != model.BreakerOpen {
+			t.Errorf("%q within the longer pause", why)
+		}
+	})
+}
+
 // Nobody can open the breaker with requests that are bad by themselves.
 func TestBadRequestsDoNotOpenTheBreaker(t *testing.T) {
 	f, seen := newFlaky(t), new(observer)
