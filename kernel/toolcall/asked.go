@@ -78,7 +78,7 @@ func namedAlone(text, name string) bool {
 }
 
 func partOfName(c byte) bool {
-	return isWordByte(c) || c == '-' || c == '.' || c == '/' || c == '@' || c >= 0x80
+	return alphanumeric(c) || c == '_' || c == '$' || c == '-' || c == '.' || c == '/' || c == '@' || c >= 0x80
 }
 
 // endsSentence reports whether a text begins with the end of a sentence, or with a word that a

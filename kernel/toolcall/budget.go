@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/prose"
 )
 
@@ -23,17 +24,18 @@ const maxUnasked = 1 << 16
 // the caller has gone, nothing more is read: the readers return as soon as
 // they ask for more. What they found until then is not a decision.
 type budget struct {
-	ctx     context.Context
-	used    int
-	unasked int // since the context was last asked
-	over    bool
-	err     error        // of the context
-	reader  prose.Reader // spends from it
+	ctx      context.Context
+	used     int
+	unasked  int // since the context was last asked
+	over     bool
+	err      error        // of the context
+	reader   prose.Reader // spends from it, as programs does
+	programs code.Reader
 }
 
 func newBudget(ctx context.Context) *budget {
 	b := &budget{ctx: ctx}
-	b.reader.Spend = b.spend
+	b.reader.Spend, b.programs.Spend = b.spend, b.spend
 	return b
 }
 
@@ -67,7 +69,7 @@ const (
 	costJudge   = 16 // what a command line is compared with
 	costSearch  = 8  // one search for a long pattern
 	costCode    = 8  // the literals of a program
-	costFold    = 48 // what operations on literals make of them
+	costScript  = 48 // making what a script of sed does
 	costQuery   = 8  // the lexer of SQL
 	costPlace   = 24 // parsing one address
 	costIndex   = 6  // a text that others are looked up in

@@ -1,14 +1,11 @@
 package toolcall
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/address"
-	"github.com/caddy-lex/lex/kernel/prose"
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -32,7 +29,7 @@ func (r *reading) literals(text string) {
 	text = joinedStrings.ReplaceAllString(text, "$1$2")
 	text = loaders.ReplaceAllString(text, " ")
 	text = testDatabase.ReplaceAllString(text, "()")
-	literals := hidden(text, quotedStrings(text))
+	literals := hidden(text, code.Strings(text))
 	if starter.Matches(text) {
 		r.startedBy(text, literals)
 	}
@@ -142,12 +139,12 @@ func (r *reading) startedBy(text string, literals []string) {
 		r.shell(m[1])
 	}
 	for line := range strings.Lines(text) {
-		if words := quotedStrings(line); starter.Matches(line) && len(words) > 1 && len(words) < 16 {
+		if words := code.Strings(line); starter.Matches(line) && len(words) > 1 && len(words) < 16 {
 			r.shell(quoted(words))
 		}
 	}
 	for _, list := range bracketed.FindAllString(text, -1) {
-		r.shell(quoted(quotedStrings(list)))
+		r.shell(quoted(code.Strings(list)))
 	}
 }
 
@@ -202,11 +199,11 @@ func hidden(text string, literals []string) []string {
 	}
 	if decoder.Matches(text) {
 		for _, l := range literals {
-			out = append(out, decodedForms(l)...)
+			out = append(out, code.Decoded(l)...)
 		}
 	}
 	for _, m := range numberList.FindAllString(text, 16) {
-		if word := spelled(m); word != "" {
+		if word := code.Spelled(m); word != "" {
 			out = append(out, word)
 		}
 	}
@@ -217,120 +214,3 @@ var (
 	turns      = regex.NewScreen(regex.New(`\[::-1\]|\.reverse\b|strrev|\breverse\s*[( ]|reversed\s*\(`))
 	numberList = regex.New(`(?:\b\d{2,3}\s*,\s*){2,}\d{2,3}\b`)
 )
-
-// spelled is the text that a list of character codes spells, or nothing.
-func spelled(list string) string {
-	var b strings.Builder
-	for n := range strings.SplitSeq(list, ",") {
-		c, err := strconv.Atoi(strings.TrimSpace(n))
-		if err != nil || c < 9 || c > 126 {
-			return ""
-		}
-		b.WriteByte(byte(c))
-	}
-	return b.String()
-}
-
-// decodedForms are the texts that a literal holds in base64, hexadecimal digits or
-// rot13.
-func decodedForms(l string) []string {
-	var out []string
-	if len(l) < 4 || len(l) > maxWritten {
-		return nil
-	}
-	if raw, err := hex.DecodeString(l); err == nil {
-		out = append(out, string(raw))
-	}
-	if raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(l, "=")); err == nil && printable(raw) {
-		out = append(out, string(raw))
-	}
-	return append(out, prose.ROT13(l))
-}
-
-func printable(raw []byte) bool {
-	for _, c := range raw {
-		if c < 9 || c > 126 {
-			return false
-		}
-	}
-	return len(raw) > 0
-}
-
-// quotedStrings returns the string literals of a program, escapes undone, as
-// nearly as most languages agree on them; neighbours joined by + are one.
-func quotedStrings(text string) []string {
-	var out []string
-	var joined strings.Builder // the last one, while neighbours may join it
-	for i := 0; i < len(text); i++ {
-		q := text[i]
-		if q != '"' && q != '\'' && q != '`' {
-			continue
-		}
-		mark := text[i : i+1]
-		if strings.HasPrefix(text[i:], strings.Repeat(mark, 3)) {
-			mark = text[i : i+3]
-		}
-		value, end := quotedFrom(text, i+len(mark), mark)
-		if plus := strings.TrimRight(text[:i], " \t\n"); len(out) > 0 && strings.HasSuffix(plus, "+") && endsLiteral(plus) {
-			joined.WriteString(value)
-		} else {
-			out = append(out, "")
-			joined.Reset()
-			joined.WriteString(value)
-		}
-		out[len(out)-1] = joined.String()
-		i = end
-	}
-	return out
-}
-
-func endsLiteral(s string) bool {
-	s = strings.TrimRight(strings.TrimSuffix(s, "+"), " \t\n")
-	return s != "" && strings.ContainsRune("\"'`", rune(s[len(s)-1]))
-}
-
-// quotedFrom reads up to the closing mark and returns the index of its last
-// byte.
-func quotedFrom(text string, i int, mark string) (string, int) {
-	var b strings.Builder
-	for i < len(text) {
-		switch {
-		case strings.HasPrefix(text[i:], mark):
-			return b.String(), i + len(mark) - 1
-		case text[i] == '\\' && i+1 < len(text):
-			i++
-			if c, end, byCode := byteByCode(text, i); byCode {
-				b.WriteByte(c)
-				i = end
-			} else if c := text[i]; c == 'n' || c == 't' || c == 'r' {
-				b.WriteByte(' ')
-			} else {
-				b.WriteByte(c)
-			}
-		default:
-			b.WriteByte(text[i])
-		}
-		i++
-	}
-	return b.String(), len(text)
-}
-
-// byteByCode reads \x72, \u0072 and \162 after the backslash, and returns the index
-// of their last byte.
-func byteByCode(text string, i int) (c byte, end int, ok bool) {
-	digits, base, from := 3, 8, i
-	switch text[i] {
-	case 'x':
-		digits, base, from = 2, 16, i+1
-	case 'u':
-		digits, base, from = 4, 16, i+1
-	}
-	if from+digits > len(text) {
-		return 0, 0, false
-	}
-	n, err := strconv.ParseUint(text[from:from+digits], base, 16)
-	if err != nil || n > 126 || n < 9 {
-		return 0, 0, false
-	}
-	return byte(n), from + digits - 1, true
-}

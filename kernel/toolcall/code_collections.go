@@ -3,22 +3,23 @@ package toolcall
 import (
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // collections judges what a program does to collections of documents: what its calls, with
 // values in their places, take away of all documents, and the commands that it hands to the
 // server.
-func (r *reading) collections(text string, sites []site) {
+func (r *reading) collections(text string, calls []code.Call) {
 	if !documentStore.Matches(text) {
 		return
 	}
-	for _, s := range sites {
-		if !documentCalls[s.name] {
+	for _, s := range calls {
+		if !documentCalls[s.Name] {
 			continue
 		}
-		args := argumentsAt(text, s.open)
-		receiver := chainBefore([]byte(text[max(0, s.start-maxValueOf):s.start]))
+		args := code.Arguments(text, s.Open)
+		receiver := code.Receiver(text, s.Start)
 		first := ""
 		if len(args) > 0 {
 			first = compactJSON.Replace(args[0])
@@ -26,9 +27,9 @@ func (r *reading) collections(text string, sites []site) {
 		if !r.spend(costJudge*(len(first)+len(receiver)) + costWord) {
 			return
 		}
-		switch s.name {
+		switch s.Name {
 		case "deleteMany", "delete_many", "updateMany", "update_many", "remove":
-			if (s.name != "remove" || strings.HasPrefix(receiver, "db")) && everyDocument.MatchString(first) {
+			if (s.Name != "remove" || strings.HasPrefix(receiver, "db")) && everyDocument.MatchString(first) {
 				r.breaks(DestructiveQuery)
 			}
 		case "drop", "drop_collection":

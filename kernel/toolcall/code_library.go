@@ -3,6 +3,7 @@ package toolcall
 import (
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -13,22 +14,22 @@ var worthFollowing = regex.NewScreen(regex.New(`rmtree|unlink|\brm\(|fs/promises
 // for. A program that hides what it says behind operations on literals is read again by
 // what they make.
 func (r *reading) follows(text string) {
-	if len(text) > maxFollowed || !worthFollowing.Matches(text) || !r.spend(costCode*len(text)) {
+	if len(text) > code.MaxProgram || !worthFollowing.Matches(text) || !r.spend(costCode*len(text)) {
 		return
 	}
-	plain := r.followed(text)
+	plain := r.programs.Followed(text)
 	if !r.spend(costSearch * len(plain)) {
 		return
 	}
-	sites := sitesOf(plain)
-	r.removals(plain, sites)
+	calls := code.Calls(plain)
+	r.removals(plain, calls)
 	r.libraries(plain)
 	r.masses(plain)
-	r.asksServers(plain, sites)
-	r.shown(plain, sites)
-	r.carriedOff(plain, sites)
+	r.asksServers(plain, calls)
+	r.shown(plain, calls)
+	r.carriedOff(plain, calls)
 	r.kills(plain)
-	r.collections(plain, sites)
+	r.collections(plain, calls)
 	if hides.Matches(text) || starter.Matches(text) {
 		r.literals(plain)
 	}
@@ -80,6 +81,9 @@ var (
 // libraries judges the calls of the clients of clouds, clusters and databases.
 func (r *reading) libraries(text string) { r.breaksRules(libraryRules, text) }
 
+// maxCalls bounds the places where one rule is compared.
+const maxCalls = 64
+
 // breaksRules compares the calls of a followed program with rules.
 func (r *reading) breaksRules(rules []libraryRule, text string) {
 	for _, rule := range rules {
@@ -87,7 +91,7 @@ func (r *reading) breaksRules(rules []libraryRule, text string) {
 			continue
 		}
 		for _, at := range rule.calls.Regexp().FindAllStringIndex(text, maxCalls) {
-			end := min(len(text), at[1]+maxValueOf)
+			end := min(len(text), at[1]+code.MaxValue)
 			if line := strings.IndexByte(text[at[1]:end], '\n'); line >= 0 {
 				end = at[1] + line
 			}
@@ -107,15 +111,15 @@ var (
 
 // shown judges what a program prints: a secret that it fetched, or all secrets of its
 // environment.
-func (r *reading) shown(text string, sites []site) {
+func (r *reading) shown(text string, calls []code.Call) {
 	if !revealing.Matches(text) {
 		return
 	}
-	for _, s := range sites {
-		if !printing[s.name] && (!consoleOf[s.name] || !consoles[strings.TrimRight(s.on, ".:->")]) {
+	for _, s := range calls {
+		if !printing[s.Name] && (!consoleOf[s.Name] || !consoles[strings.TrimRight(s.On, ".:->")]) {
 			continue
 		}
-		args := strings.Join(argumentsAt(text, s.open), ",")
+		args := strings.Join(code.Arguments(text, s.Open), ",")
 		if !r.spend(costSearch * len(args)) {
 			return
 		}
@@ -143,16 +147,16 @@ var sendsOut = words("sendmail send_message sendMail sendall sendto sendEmail se
 
 // carriedOff judges what a program sends to elsewhere: all of its environment, or a file
 // of a person, of the system or of others.
-func (r *reading) carriedOff(text string, sites []site) {
+func (r *reading) carriedOff(text string, calls []code.Call) {
 	if !carried.Matches(text) {
 		return
 	}
-	for _, s := range sites {
-		if !sendsOut[s.name] {
+	for _, s := range calls {
+		if !sendsOut[s.Name] {
 			continue
 		}
-		args := strings.Join(argumentsAt(text, s.open), ",")
-		receiver := chainBefore([]byte(text[max(0, s.start-maxValueOf):s.start]))
+		args := strings.Join(code.Arguments(text, s.Open), ",")
+		receiver := code.Receiver(text, s.Start)
 		if len(args) == 0 || !r.spend(costSearch*(len(args)+len(receiver))) {
 			continue
 		}
@@ -204,7 +208,7 @@ func (r *reading) kills(text string) {
 	if !killing.MatchString(text) {
 		return
 	}
-	for _, l := range hidden(text, quotedStrings(text)) {
+	for _, l := range hidden(text, code.Strings(text)) {
 		if len(l) < maxKey && guardian.MatchString(strings.ToLower(l)) {
 			r.breaks(ConstraintTampering)
 		}

@@ -4,28 +4,29 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
 // asksServers judges the requests that a program makes to servers that manage something, as
 // those of a tool: with the address and the members of the body that its text tells.
-func (r *reading) asksServers(text string, sites []site) {
+func (r *reading) asksServers(text string, calls []code.Call) {
 	if !managing.Matches(text) {
 		return
 	}
-	for _, s := range sites {
-		method := requestMethods[s.name]
-		if method == "" && !requesters[s.name] {
+	for _, s := range calls {
+		method := requestMethods[s.Name]
+		if method == "" && !requesters[s.Name] {
 			continue
 		}
-		args := argumentsAt(text, s.open)
+		args := code.Arguments(text, s.Open)
 		if len(args) == 0 || !r.spend(costJudge*len(strings.Join(args, ","))) {
 			continue
 		}
 		if m := verbNamed.FindStringSubmatch(strings.Join(args, ",")); m != nil {
 			method = strings.ToUpper(m[1] + m[2])
 		}
-		if s.name == "request" && httpMethod.MatchString(strings.Trim(strings.TrimSpace(args[0]), `'"`)) {
+		if s.Name == "request" && httpMethod.MatchString(strings.Trim(strings.TrimSpace(args[0]), `'"`)) {
 			method = strings.ToUpper(strings.Trim(strings.TrimSpace(args[0]), `'"`))
 			args = args[1:]
 		}
@@ -58,9 +59,9 @@ func addressIn(e string) string {
 		return e[at[0]+1 : at[1]-1]
 	}
 	address := ""
-	for _, part := range summands(e) {
-		if part = strings.TrimSpace(part); isLiteral(part) {
-			address += bare(part)
+	for _, part := range code.Operands(e) {
+		if part = strings.TrimSpace(part); code.IsLiteral(part) {
+			address += code.Bare(part)
 		} else {
 			address += "x"
 		}

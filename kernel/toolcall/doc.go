@@ -24,9 +24,9 @@
 //	intention  who wanted the call: the user, or a text that was read
 //	rules      what the operator says
 //
-// Five packages beside this one know nothing of calls: kernel/regex matches the tables of
-// expressions, kernel/sql reads statements, kernel/prose sentences and kernel/address addresses,
-// and kernel/schema checks arguments against a JSON Schema.
+// Six packages beside this one know nothing of calls: kernel/regex matches the tables of
+// expressions, kernel/sql reads statements, kernel/code programs, kernel/prose sentences and
+// kernel/address addresses, and kernel/schema checks arguments against a JSON Schema.
 //
 // # Reading
 //
@@ -77,10 +77,8 @@
 //   - File names are decoded as the layers below may decode them.
 //   - Programs in other languages are judged by their string literals and the calls that would
 //     make them commands, files or requests (code.go). Values are followed to their uses
-//     (code_following.go) through assignments, loops, imports, handed functions
-//     (code_naming.go) and operations on literals (code_literals.go); then what is removed is
-//     read as a place (code_place.go), and calls of libraries by their tables
-//     (code_library.go).
+//     (package code); then what is removed is read as a place (code_removal.go), and calls of
+//     libraries by their tables (code_library.go).
 //   - Tools for daily work are judged by the words of their names and members (tool_dealing.go
 //     says in which order, and which file judges what), and texts that an office, a browser or
 //     a parser obeys, or that carry data off, by what these will do (embedded.go,

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -45,7 +46,7 @@ func (r *reading) embedded(text string) {
 	}
 	found := embeddedScreen.Matching(text, false)
 	for i, rule := range embeddedRules {
-		if found&(1<<i) != 0 && (!rule.short || len(text) <= maxFollowed) && r.spend(costSearch*len(text)) {
+		if found&(1<<i) != 0 && (!rule.short || len(text) <= code.MaxProgram) && r.spend(costSearch*len(text)) {
 			rule.judge(r, text)
 		}
 	}

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -73,7 +74,7 @@ func (r *reading) formula(text string) {
 		return
 	}
 	for _, at := range formulaCall.Regexp().FindAllStringIndex(text, maxCalls) {
-		args := argumentsAt(strings.ReplaceAll(text[at[1]-1:min(len(text), at[1]+2*maxValueOf)], `""`, `"`), 0)
+		args := code.Arguments(strings.ReplaceAll(text[at[1]-1:min(len(text), at[1]+2*code.MaxValue)], `""`, `"`), 0)
 		if len(args) == 0 {
 			continue
 		}
@@ -150,13 +151,13 @@ func (r *reading) loadedModel(text string) {
 	if !r.spend(costCode * len(text)) {
 		return
 	}
-	plain := r.followed(text)
-	for _, s := range sitesOf(plain) {
-		if !unpickles[s.name] || s.name == "source" && s.on != "" || !freeNames[s.name] && !unpickler.MatchString(s.on) {
+	plain := r.programs.Followed(text)
+	for _, s := range code.Calls(plain) {
+		if !unpickles[s.Name] || s.Name == "source" && s.On != "" || !freeNames[s.Name] && !unpickler.MatchString(s.On) {
 			continue
 		}
-		args := strings.Join(argumentsAt(plain, s.open), ",")
-		if s.on == "np." && !strings.Contains(args, "allow_pickle") || s.on == "numpy." && !strings.Contains(args, "allow_pickle") || asPlain.MatchString(args) {
+		args := strings.Join(code.Arguments(plain, s.Open), ",")
+		if s.On == "np." && !strings.Contains(args, "allow_pickle") || s.On == "numpy." && !strings.Contains(args, "allow_pickle") || asPlain.MatchString(args) {
 			continue
 		}
 		for _, address := range addressesOf(args) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -88,12 +89,12 @@ func (r *reading) recipe(name, text string) {
 		sub.broken = make(map[Invariant]bool)
 		switch {
 		case kind.program:
-			if len(text) <= maxFollowed && plantedIn.Matches(text) && r.spend(costCode*len(text)) {
-				plain := r.followed(text)
-				sites := sitesOf(plain)
-				sub.removals(plain, sites)
-				sub.carriedOff(plain, sites)
-				sub.loads(plain, sites)
+			if len(text) <= code.MaxProgram && plantedIn.Matches(text) && r.spend(costCode*len(text)) {
+				plain := r.programs.Followed(text)
+				calls := code.Calls(plain)
+				sub.removals(plain, calls)
+				sub.carriedOff(plain, calls)
+				sub.loads(plain, calls)
 			}
 		default:
 			for n, command := range kind.commands(text) {
@@ -174,7 +175,7 @@ func imageCommands(text string) []string {
 			}
 		}
 		if strings.HasPrefix(command, "[") {
-			command = quoted(quotedStrings(command))
+			command = quoted(code.Strings(command))
 		}
 		out = append(out, command)
 	}
@@ -216,7 +217,7 @@ func listCommands(text string) []string {
 		switch {
 		case !is:
 		case strings.HasPrefix(command, "["):
-			out = append(out, quoted(quotedStrings(command)))
+			out = append(out, quoted(code.Strings(command)))
 		default:
 			out = append(out, strings.Trim(command, `"'`))
 		}
@@ -239,12 +240,12 @@ var doubtfulIndex = regex.New(`(?mi)^\s*(?:@[\w-]+:)?(?:registry|npmRegistryServ
 var plantedIn = regex.ScreenOf(`os\.environ\b`, `process\.env\b`, `\bENV\b`, `rmtree|rmSync|rm_rf|RemoveAll|unlink`, `\b(?:exec|eval|Function)\s*\(`)
 
 // loads judges a program that runs what it fetches, in one expression.
-func (r *reading) loads(text string, sites []site) {
-	for _, s := range sites {
-		if s.on != "" || !runsText[s.name] {
+func (r *reading) loads(text string, calls []code.Call) {
+	for _, s := range calls {
+		if s.On != "" || !runsText[s.Name] {
 			continue
 		}
-		if args := strings.Join(argumentsAt(text, s.open), ","); fetchesText.MatchString(args) {
+		if args := strings.Join(code.Arguments(text, s.Open), ","); fetchesText.MatchString(args) {
 			r.breaks(RemoteCodeExecution)
 		}
 	}
@@ -260,7 +261,7 @@ var (
 func quotedCommands(text string) []string {
 	var out []string
 	for _, m := range commandMember.FindAllStringSubmatch(text, maxRecipes) {
-		if command, _ := quotedFrom(m[1], 1, `"`); strings.ContainsAny(command, " |;&") {
+		if command, _ := code.StringFrom(m[1], 1, `"`); strings.ContainsAny(command, " |;&") {
 			out = append(out, command)
 		}
 	}
@@ -339,8 +340,8 @@ func blockCommands(text string) []string {
 		}
 		value := strings.TrimSpace(m[2])
 		if value != "" && !strings.HasPrefix(value, "|") && !strings.HasPrefix(value, ">") {
-			if strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]") && len(quotedStrings(value)) > 1 {
-				out = append(out, quoted(quotedStrings(value)))
+			if strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]") && len(code.Strings(value)) > 1 {
+				out = append(out, quoted(code.Strings(value)))
 				continue
 			}
 			out = append(out, strings.Trim(value, `"'`))

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -15,7 +16,7 @@ import (
 func provisioned(text string) []string {
 	out := quotedCommands(text)
 	for _, m := range programList.FindAllStringSubmatch(text, maxRecipes) {
-		out = append(out, quoted(quotedStrings(m[1])))
+		out = append(out, quoted(code.Strings(m[1])))
 	}
 	return out
 }
@@ -35,7 +36,7 @@ func (r *reading) infrastructure(text string) {
 func atPlanning(text string) []string {
 	var out []string
 	for _, m := range provisioner.FindAllStringSubmatch(text, maxRecipes) {
-		if command, _ := quotedFrom(m[1], 1, `"`); !strings.Contains(m[0], "destroy") {
+		if command, _ := code.StringFrom(m[1], 1, `"`); !strings.Contains(m[0], "destroy") {
 			out = append(out, command)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/address"
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -68,12 +69,12 @@ var packedData = regex.New(`[A-Za-z0-9+_-]{16,}={0,2}`)
 func unpackedForms(value string) []string {
 	var out []string
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		if raw, err := encoding.DecodeString(strings.TrimRight(value, "=")); err == nil && printable(raw) {
+		if raw, err := encoding.DecodeString(strings.TrimRight(value, "=")); err == nil && code.Printable(raw) {
 			out = append(out, string(raw))
 			break
 		}
 	}
-	if raw, err := hex.DecodeString(value); err == nil && printable(raw) {
+	if raw, err := hex.DecodeString(value); err == nil && code.Printable(raw) {
 		out = append(out, string(raw))
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 	"github.com/caddy-lex/lex/kernel/sql"
@@ -258,7 +259,7 @@ func unpackedText(value string) (string, bool) {
 		return "", false
 	}
 	raw, err := base64.StdEncoding.DecodeString(value)
-	if err != nil || !printable(raw) || !bytes.ContainsAny(raw, " \n;|/") {
+	if err != nil || !code.Printable(raw) || !bytes.ContainsAny(raw, " \n;|/") {
 		return "", false
 	}
 	return string(raw), true

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/code"
 )
 
 // awkRun is a program of awk as it is read: what its variables hold, where the text tells it,
@@ -123,14 +125,14 @@ func awkTokens(program string) []awkToken {
 			}
 		case c == '$':
 			end := i + 1
-			for end < len(program) && isWordByte(program[end]) {
+			for end < len(program) && code.IsWordByte(program[end]) {
 				end++
 			}
 			out = append(out, awkToken{awkField, program[i+1 : end]})
 			i = end
-		case isLetter(c) || c == '_':
+		case c == '_' || alphanumeric(c) && !isDigit(c):
 			end := i + 1
-			for end < len(program) && isWordByte(program[end]) {
+			for end < len(program) && code.IsWordByte(program[end]) {
 				end++
 			}
 			out = append(out, awkToken{awkName, program[i:end]})

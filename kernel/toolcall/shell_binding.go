@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/code"
 )
 
 // listMark begins each element of a variable that is an array. No variable of a
@@ -250,7 +252,7 @@ func commandName(word string) string {
 func translated(argv []string, in string) (string, bool) {
 	sets := operands(argv)
 	if hasFlag(argv, 'd', "--delete") && len(sets) == 1 {
-		from := characters(sets[0])
+		from := code.Characters(sets[0])
 		return strings.Map(func(c rune) rune {
 			if slices.Contains(from, c) {
 				return -1
@@ -261,35 +263,7 @@ func translated(argv []string, in string) (string, bool) {
 	if len(sets) != 2 {
 		return "", false
 	}
-	from, to := characters(sets[0]), characters(sets[1])
-	if len(to) == 0 {
-		return "", false
-	}
-	return strings.Map(func(c rune) rune {
-		if i := slices.Index(from, c); i >= 0 {
-			return to[min(i, len(to)-1)]
-		}
-		return c
-	}, in), true
-}
-
-var charClasses = strings.NewReplacer("[:upper:]", "A-Z", "[:lower:]", "a-z", "[:digit:]", "0-9", "[:space:]", " ", `\n`, "\n", `\t`, "\t")
-
-// characters lists the characters of a set of tr.
-func characters(set string) []rune {
-	var out []rune
-	text := []rune(charClasses.Replace(set))
-	for i := 0; i < len(text) && len(out) < maxValue; i++ {
-		if i+2 < len(text) && text[i+1] == '-' && text[i] <= text[i+2] && text[i+2]-text[i] < 128 {
-			for c := text[i]; c <= text[i+2]; c++ {
-				out = append(out, c)
-			}
-			i += 2
-			continue
-		}
-		out = append(out, text[i])
-	}
-	return out
+	return code.Transliterate(in, sets[0], sets[1])
 }
 
 // function finds the fork bomb: a function that starts itself twice.

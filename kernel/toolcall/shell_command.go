@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -108,7 +109,7 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		s.code(program)
 		s.awk(argv, unknownText).starts()
 		if strings.Contains(program, "|") {
-			s.startedBy(program, quotedStrings(program))
+			s.startedBy(program, code.Strings(program))
 		}
 	case name == "reg":
 		s.windows(strings.Join(argv, " "))

@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -104,7 +105,7 @@ func decodes(name string, argv []string) bool {
 		return hasFlag(argv, 'd', "--decode") || hasFlag(argv, 'D', "") || hasFlag(argv, 'r', "")
 	case name == "tr":
 		sets := operands(argv)
-		return len(sets) == 2 && len(characters(sets[0])) > 8 && len(characters(sets[1])) > 8
+		return len(sets) == 2 && len(code.Characters(sets[0])) > 8 && len(code.Characters(sets[1])) > 8
 	case name == "printf" || name == "echo":
 		return len(escapedByte.Regexp().FindAllStringIndex(strings.Join(argv[1:], " "), 4)) > 3
 	case isInterpreter(name):

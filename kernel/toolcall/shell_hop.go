@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -224,7 +225,7 @@ func said(argv []string) []string {
 			return lineOf([]string{text})
 		}
 		if m := ssmCommands.FindStringSubmatch(argv[i]); m != nil {
-			return lineOf([]string{strings.Join(quotedStrings(m[1]), "\n") + "\n" + strings.Trim(m[1], `[]"'`)})
+			return lineOf([]string{strings.Join(code.Strings(m[1]), "\n") + "\n" + strings.Trim(m[1], `[]"'`)})
 		}
 		if argv[i] == "-C" && slices.Contains(argv, "console") {
 			return lineOf([]string{wordAt(argv, i+1)})

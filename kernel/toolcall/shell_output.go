@@ -252,7 +252,7 @@ func unescape(s string) string {
 
 // decoded is decodedBy, and pays for the expressions of sed, which have to be made.
 func (s *shell) decoded(argv []string, in string) (string, bool) {
-	if len(argv) > 0 && programName(argv[0]) == "sed" && !s.spend(costSed+costFold*commandSize(argv)) {
+	if len(argv) > 0 && programName(argv[0]) == "sed" && !s.spend(costSed+costScript*commandSize(argv)) {
 		return "", false
 	}
 	return decodedBy(argv, in)

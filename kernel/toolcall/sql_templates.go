@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/sql"
 )
 
@@ -28,14 +29,17 @@ func withTemplate(text string) string {
 	return text + "\n;" + templateTag.ReplaceAllString(made, " ; ") + queries.String()
 }
 
+// maxJoined bounds the parts of one expression.
+const maxJoined = 24
+
 // templateJoined is what an expression of texts and names that ~ joins makes.
 func templateJoined(e string, values map[string]string) string {
 	var out strings.Builder
-	for _, part := range templatePart.FindAllString(e, maxMembers) {
+	for _, part := range templatePart.FindAllString(e, maxJoined) {
 		value, known := values[part]
 		switch {
 		case part[0] == '\'' || part[0] == '"':
-			out.WriteString(bare(part))
+			out.WriteString(code.Bare(part))
 		case known:
 			out.WriteString(value)
 		default:

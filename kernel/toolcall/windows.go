@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/address"
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -164,7 +165,7 @@ func windowsVariables(text string) string {
 		pairs = append(pairs, m[0], windowsFormatted(m[1], m[2]))
 	}
 	for _, m := range windowsCodes.FindAllString(text, maxBlocks) {
-		if word := spelled(windowsCode.ReplaceAllString(m, "$1,") + "32"); word != "" {
+		if word := code.Spelled(windowsCode.ReplaceAllString(m, "$1,") + "32"); word != "" {
 			pairs = append(pairs, m, strings.ToLower(strings.TrimSpace(word)))
 		}
 	}
@@ -215,7 +216,7 @@ var (
 
 // windowsFormatted is what PowerShell's -f makes of its pieces.
 func windowsFormatted(order, pieces string) string {
-	words := quotedStrings(pieces)
+	words := code.Strings(pieces)
 	var b strings.Builder
 	for i := 1; i < len(order); i += 3 {
 		b.WriteString(wordAt(words, int(order[i]-'0')))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -18,7 +19,7 @@ const maxPasses = 4
 // windowsPieces writes the literals that PowerShell makes of others: joined, formatted,
 // replaced, turned round, spelled by their codes, or put into a text.
 func windowsPieces(text string) string {
-	if len(text) > maxFollowed || !windowsMakes.Matches(text) {
+	if len(text) > code.MaxProgram || !windowsMakes.Matches(text) {
 		return text
 	}
 	text = windowsNumbered.ReplaceAllStringFunc(text, func(found string) string {
@@ -64,16 +65,16 @@ type windowsOperation struct {
 
 var windowsOperations = []windowsOperation{
 	{regex.New(`\(?-join\s*\(*\s*(?:\[char\[\]\]\s*)?\(*\s*((?:\d{2,3}\s*,\s*)+\d{2,3})\s*\)*(?:\s*\|\s*(?:%|foreach(?:-object)?)\s*\{\s*\[char\](?:\[int\])?\s*\$_\s*\})?\s*\)*`), func(m []string) (string, bool) {
-		word := spelled(m[1])
+		word := code.Spelled(m[1])
 		return strings.ToLower(word), word != ""
 	}},
 	{regex.New(`\(?-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*\(?[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0\s*\]\s*\)?|\(?(` + windowsText + `)\)?\s*\[\s*\(?(?:[^\]\n]{0,60}length[^\]\n]{0,12}\.\.\s*0|-1\s*\.\.\s*-[^\]\n]{0,60}length\)?)\s*\]\s*-join\s*(?:''|"")`), func(m []string) (string, bool) {
-		letters := []rune(bare(m[1] + m[2]))
+		letters := []rune(code.Bare(m[1] + m[2]))
 		slices.Reverse(letters)
 		return string(letters), len(letters) > 0
 	}},
 	{regex.New(`-join\s*\(?\s*\(?(` + windowsText + `)\)?\s*\[\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*\]\s*\)?`), func(m []string) (string, bool) {
-		text := []rune(bare(m[1]))
+		text := []rune(code.Bare(m[1]))
 		from, err := strconv.Atoi(m[2])
 		to, err2 := strconv.Atoi(m[3])
 		if err != nil || err2 != nil || from < to && from >= 0 || len(text) == 0 {
@@ -86,26 +87,26 @@ var windowsOperations = []windowsOperation{
 		return strings.Join(windowsList(m[1]), ""), true
 	}},
 	{regex.New(`\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)+)\s*\)?\s*-join\s*(` + windowsText + `)`), func(m []string) (string, bool) {
-		return strings.Join(windowsList(m[1]), bare(m[2])), true
+		return strings.Join(windowsList(m[1]), code.Bare(m[2])), true
 	}},
 	{regex.New(`\[(?:system\.)?string\]::(?:join\(\s*(?:''|""|\[string\]::empty)\s*,|concat\()\s*@?\(?\s*(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\s*\)?\s*\)`), func(m []string) (string, bool) {
 		return strings.Join(windowsList(m[1]), ""), true
 	}},
 	{regex.New(`(` + windowsText + `)\.replace\(\s*(` + windowsText + `)\s*,\s*(` + windowsText + `)\s*\)`), func(m []string) (string, bool) {
-		return strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])), bare(m[2]) != ""
+		return strings.ReplaceAll(code.Bare(m[1]), code.Bare(m[2]), code.Bare(m[3])), code.Bare(m[2]) != ""
 	}},
 	{regex.New(`(` + windowsText + `)\s*-[ci]?replace\s*\(?(` + windowsText + `)\s*,\s*(` + windowsText + `)\)?`), func(m []string) (string, bool) {
-		return strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])), bare(m[2]) != ""
+		return strings.ReplaceAll(code.Bare(m[1]), code.Bare(m[2]), code.Bare(m[3])), code.Bare(m[2]) != ""
 	}},
 	{regex.New(`(` + windowsText + `)\s*-f\s*\(?(` + windowsText + `(?:\s*,\s*` + windowsText + `)*)\)?`), func(m []string) (string, bool) {
-		out, words := bare(m[1]), windowsList(m[2])
+		out, words := code.Bare(m[1]), windowsList(m[2])
 		for i, word := range words[:min(len(words), 10)] {
 			out = strings.ReplaceAll(out, "{"+strconv.Itoa(i)+"}", word)
 		}
 		return out, true
 	}},
 	{regex.New(`\(?\s*(` + windowsText + `)\s*\)?\s*\+\s*\(?\s*(` + windowsText + `)\s*\)?`), func(m []string) (string, bool) {
-		return bare(m[1]) + bare(m[2]), true
+		return code.Bare(m[1]) + code.Bare(m[2]), true
 	}},
 }
 
@@ -113,7 +114,7 @@ var windowsOperations = []windowsOperation{
 func windowsList(list string) []string {
 	var out []string
 	for _, m := range windowsLiteral.FindAllString(list, maxBlocks) {
-		out = append(out, bare(m))
+		out = append(out, code.Bare(m))
 	}
 	return out
 }
@@ -143,7 +144,7 @@ var (
 func windowsInterpolated(text string) string {
 	values := make(map[string]string)
 	for _, m := range windowsSet.FindAllStringSubmatch(text, maxBlocks) {
-		values[m[1]] = bare(m[2])
+		values[m[1]] = code.Bare(m[2])
 	}
 	if len(values) == 0 {
 		return text
@@ -200,7 +201,7 @@ func windowsDecoded(text string) string {
 		if strings.EqualFold(m[1], "unicode") {
 			said = utf16Text(m[2])
 		}
-		if strings.ContainsAny(said, "'\n") || !printable([]byte(said)) {
+		if strings.ContainsAny(said, "'\n") || !code.Printable([]byte(said)) {
 			return found
 		}
 		return "'" + said + "'"

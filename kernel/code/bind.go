@@ -1,7 +1,6 @@
-package toolcall
+package code
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 )
@@ -57,7 +56,7 @@ func (f *follower) binds(name string, start, end int) int {
 	if strings.HasPrefix(strings.TrimLeft(rest, " \t"), "+=") {
 		return 0
 	}
-	if m := assigned.FindStringSubmatch(rest[:min(len(rest), maxValueOf)]); m != nil {
+	if m := assigned.FindStringSubmatch(rest[:min(len(rest), MaxValue)]); m != nil {
 		if after := rest[len(m[0]):]; strings.HasPrefix(after, "=") || strings.HasPrefix(after, "~") || strings.HasPrefix(after, ">") {
 			return 0
 		}
@@ -92,7 +91,7 @@ func (f *follower) ends(depth int, statement bool) {
 		for _, prefix := range []string{"await ", "yield ", "new ", "&"} {
 			value = strings.TrimPrefix(value, prefix)
 		}
-		if len(value) <= maxValueOf {
+		if len(value) <= MaxValue {
 			value = f.refolded(value)
 		}
 		for n, name := range w.names {
@@ -107,7 +106,7 @@ func (f *follower) ends(depth int, statement bool) {
 			if value == name {
 				value = ""
 			}
-			if value == "" || !f.spend(costWord) || len(value) > maxValueOf || name == "_" {
+			if value == "" || !f.spend(costWord) || len(value) > MaxValue || name == "_" {
 				delete(f.values, name)
 				continue
 			}
@@ -139,35 +138,12 @@ func (f *follower) block(c byte, rest string) {
 	}
 	receiver := chainBefore(f.out[:len(f.out)-1])
 	at := strings.LastIndex(receiver, ".")
-	if at <= 0 || len(receiver) > maxValueOf {
+	if at <= 0 || len(receiver) > MaxValue {
 		return
 	}
 	for _, name := range namesIn(names) {
 		f.values[name], f.each[name] = receiver[:at], receiver[:at]
 	}
-}
-
-// chainBefore is the expression of members and calls that a text ends with.
-func chainBefore(out []byte) string {
-	end := len(bytes.TrimRight(out, " \t\r\n"))
-	i, depth := end, 0
-	for i > 0 && end-i <= maxValueOf {
-		c := out[i-1]
-		switch {
-		case c == ')' || c == ']':
-			depth++
-		case c == '(' || c == '[':
-			if depth == 0 {
-				return string(out[i:end])
-			}
-			depth--
-		case depth > 0 || isWordByte(c) || c == '.' || c == '\'' || c == '"':
-		default:
-			return string(out[i:end])
-		}
-		i--
-	}
-	return string(out[i:end])
 }
 
 var (
@@ -204,6 +180,9 @@ func renamed(pattern string) (to, from []string) {
 	return to, from
 }
 
+// maxName bounds the names that imports bind.
+const maxName = 64
+
 // isModule finds what is a module and not a value.
 var isModule = regexp.MustCompile(`^(?:require\(['"][^'"]*['"]\)|import\(['"][^'"]*['"]\))$`)
 
@@ -230,7 +209,7 @@ func (f *follower) imports(line string) {
 			to = from
 		}
 		from, to = strings.TrimSpace(from), strings.TrimSpace(to)
-		if from != "" && from != "*" && module+from != to && named.FindString(to) == to && len(from) < maxKey {
+		if from != "" && from != "*" && module+from != to && named.FindString(to) == to && len(from) < maxName {
 			f.values[to] = module + from
 		}
 	}

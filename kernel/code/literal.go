@@ -1,4 +1,4 @@
-package toolcall
+package code
 
 import (
 	"bytes"
@@ -33,16 +33,16 @@ func literalOf(value string) string {
 	return "'" + strings.ReplaceAll(value, "'", " ") + "'"
 }
 
-// isLiteral reports whether a value is one literal and nothing else.
-func isLiteral(value string) bool {
+// IsLiteral reports whether a value is one literal and nothing else.
+func IsLiteral(value string) bool {
 	return len(value) > 1 && (value[0] == '\'' || value[0] == '"') && strings.IndexByte(value[1:], value[0]) == len(value)-2
 }
 
 // refolded writes the values that operations on literals alone make, until there are no
 // more of them.
-func (b *budget) refolded(text string) string {
+func (r *Reader) refolded(text string) string {
 	for range 4 {
-		if !b.spend(costScreen*len(text)) || !foldable.Matches(text) || !b.spend(costFold*len(text)) {
+		if !r.spend(costScreen*len(text)) || !foldable.Matches(text) || !r.spend(costFold*len(text)) {
 			return text
 		}
 		before := text
@@ -51,7 +51,7 @@ func (b *budget) refolded(text string) string {
 				return rule.fold(rule.what.Regexp().FindStringSubmatch(found))
 			})
 		}
-		if text == before || len(text) > 2*maxFollowed {
+		if text == before || len(text) > 2*MaxProgram {
 			break
 		}
 	}
@@ -64,12 +64,13 @@ const (
 	aList      = `((?:\s*(?:'[^']*'|"[^"]*")\s*,?){1,16})`
 )
 
-func bare(literal string) string { return literal[1 : len(literal)-1] }
+// Bare is what stands between the marks of a literal.
+func Bare(literal string) string { return literal[1 : len(literal)-1] }
 
 func literalsIn(list string) []string {
 	var out []string
 	for _, l := range listItem.FindAllString(list, 16) {
-		out = append(out, bare(l))
+		out = append(out, Bare(l))
 	}
 	return out
 }
@@ -82,25 +83,25 @@ var foldings = []struct {
 	what *regex.Expression
 	fold func(m []string) string
 }{
-	{regex.New(anyLiteral + `\s*\+\s*` + anyLiteral), func(m []string) string { return literalOf(bare(m[1]) + bare(m[2])) }},
-	{regex.New(anyLiteral + `\.join\(\s*[\[({]` + aList + `[\])}]\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), bare(m[1]))) }},
+	{regex.New(anyLiteral + `\s*\+\s*` + anyLiteral), func(m []string) string { return literalOf(Bare(m[1]) + Bare(m[2])) }},
+	{regex.New(anyLiteral + `\.join\(\s*[\[({]` + aList + `[\])}]\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), Bare(m[1]))) }},
 	{regex.New(`\[` + aList + `\]\.join\(?\s*` + anyLiteral + `?\s*\)?`), func(m []string) string {
 		by := ","
 		if m[2] != "" {
-			by = bare(m[2])
+			by = Bare(m[2])
 		}
 		return literalOf(strings.Join(literalsIn(m[1]), by))
 	}},
-	{regex.New(`\b(?:implode|join|strings\.Join|table\.concat)\(\s*` + anyLiteral + `\s*,\s*[\[(]?` + aList + `[\])]?\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), bare(m[1]))) }},
+	{regex.New(`\b(?:implode|join|strings\.Join|table\.concat)\(\s*` + anyLiteral + `\s*,\s*[\[(]?` + aList + `[\])]?\s*\)`), func(m []string) string { return literalOf(strings.Join(literalsIn(m[2]), Bare(m[1]))) }},
 	{regex.New(`\b(?:table\.concat|strings\.Join)\(\s*(?:\[\]string)?\{` + aList + `\}\s*(?:,\s*` + anyLiteral + `)?\s*\)`), func(m []string) string {
 		by := ""
 		if m[2] != "" {
-			by = bare(m[2])
+			by = Bare(m[2])
 		}
 		return literalOf(strings.Join(literalsIn(m[1]), by))
 	}},
-	{regex.New(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(prose.Reversed(bare(m[1]))) }},
-	{regex.New(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(prose.Reversed(bare(m[1]))) }},
+	{regex.New(anyLiteral + `(?:\[::-1\]|\.reverse\b(?:\(\))?|:reverse\(\)|\.split\((?:''|"")\)\.reverse\(\)\.join\((?:''|"")\))`), func(m []string) string { return literalOf(prose.Reversed(Bare(m[1]))) }},
+	{regex.New(`(?:\bstrrev|\bscalar\s+reverse|\bstring\.reverse|\breverse|(?:''|"")\.join\(reversed)\s*\(?\s*` + anyLiteral + `\s*\)(?:\))?`), func(m []string) string { return literalOf(prose.Reversed(Bare(m[1]))) }},
 	{regex.New(`\breversed\(\s*\[` + aList + `\]\s*\)|\[` + aList + `\](?:\[::-1\]|\.reverse\b(?:\(\))?|\.toReversed\(\))`), func(m []string) string {
 		values := literalsIn(m[1] + m[2])
 		slices.Reverse(values)
@@ -119,19 +120,19 @@ var foldings = []struct {
 	{regex.New(anyLiteral + `(?:\[\s*(-?\d{0,3})\s*:\s*(-?\d{0,3})\s*\]|\.(?:slice|substring|substr)\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))`), cutLiteral},
 	{regex.New(anyLiteral + `\s*\*\s*(\d{1,2})\b`), func(m []string) string {
 		n, err := strconv.Atoi(m[2])
-		if err != nil || n*len(m[1]) > maxValueOf {
+		if err != nil || n*len(m[1]) > MaxValue {
 			return m[0]
 		}
-		return literalOf(strings.Repeat(bare(m[1]), n))
+		return literalOf(strings.Repeat(Bare(m[1]), n))
 	}},
 	{regex.New(`\b(?:chr|Chr|String\.from(?:CharCode|CodePoint))\(\s*(\d{1,3}(?:\s*,\s*\d{1,3}){0,63})\s*\)`), func(m []string) string {
-		if word := spelled(m[1]); word != "" && word != "'" && word != "\"" {
+		if word := Spelled(m[1]); word != "" && word != "'" && word != "\"" {
 			return literalOf(word)
 		}
 		return m[0]
 	}},
 	{regex.New(anyLiteral + `\.(?:translate\(\s*str\.maketrans|tr)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)\)?`), func(m []string) string {
-		if made, is := translated([]string{"tr", bare(m[2]), bare(m[3])}, bare(m[1])); is {
+		if made, is := Transliterate(Bare(m[1]), Bare(m[2]), Bare(m[3])); is {
 			return literalOf(made)
 		}
 		return m[0]
@@ -139,19 +140,19 @@ var foldings = []struct {
 	{regex.New(anyLiteral + `\s*(?:\+|\.)\s*\[` + aList + `\]`), func(m []string) string { // of a loop: one by one
 		values := literalsIn(m[2])
 		for n := range values {
-			values[n] = bare(m[1]) + values[n]
+			values[n] = Bare(m[1]) + values[n]
 		}
 		return listOf(values)
 	}},
 	{regex.New(`\+\s*\(\s*` + anyLiteral + `\s*\)`), func(m []string) string { return "+" + m[1] }},
-	{regex.New(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(prose.Reversed(bare(m[1]))) }},
-	{regex.New(anyLiteral + `\s*%\s*(?:\(` + aList + `\)|` + anyLiteral + `)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]+m[3]))) }},
-	{regex.New(anyLiteral + `\.format\(` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "{}", literalsIn(m[2]))) }},
-	{regex.New(`\b(?:sprintf|string\.format|fmt\.Sprintf|util\.format|format)\(\s*` + anyLiteral + `\s*,` + aList + `\)`), func(m []string) string { return literalOf(withFilled(bare(m[1]), "%s", literalsIn(m[2]))) }},
+	{regex.New(`\[\.\.\.` + anyLiteral + `\]\.reverse\(\)\.join\((?:''|"")\)`), func(m []string) string { return literalOf(prose.Reversed(Bare(m[1]))) }},
+	{regex.New(anyLiteral + `\s*%\s*(?:\(` + aList + `\)|` + anyLiteral + `)`), func(m []string) string { return literalOf(withFilled(Bare(m[1]), "%s", literalsIn(m[2]+m[3]))) }},
+	{regex.New(anyLiteral + `\.format\(` + aList + `\)`), func(m []string) string { return literalOf(withFilled(Bare(m[1]), "{}", literalsIn(m[2]))) }},
+	{regex.New(`\b(?:sprintf|string\.format|fmt\.Sprintf|util\.format|format)\(\s*` + anyLiteral + `\s*,` + aList + `\)`), func(m []string) string { return literalOf(withFilled(Bare(m[1]), "%s", literalsIn(m[2]))) }},
 	{regex.New(anyLiteral + `\.(?:replace|replaceAll|gsub|sub)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)`), func(m []string) string {
-		return literalOf(strings.ReplaceAll(bare(m[1]), bare(m[2]), bare(m[3])))
+		return literalOf(strings.ReplaceAll(Bare(m[1]), Bare(m[2]), Bare(m[3])))
 	}},
-	{regex.New(anyLiteral + `\.(?:lower|toLowerCase|downcase|strip|trim|encode|decode|toString)\((?:` + anyLiteral + `)?\)`), func(m []string) string { return literalOf(strings.TrimSpace(strings.ToLower(bare(m[1])))) }},
+	{regex.New(anyLiteral + `\.(?:lower|toLowerCase|downcase|strip|trim|encode|decode|toString)\((?:` + anyLiteral + `)?\)`), func(m []string) string { return literalOf(strings.TrimSpace(strings.ToLower(Bare(m[1])))) }},
 	{regex.New(`\b(?:(?:base64\.)?(?:urlsafe_|standard_)?b64decode|atob|base64_decode|decode_base64|Base64\.(?:strict_|urlsafe_)?decode64|Buffer\.from|bytes\.fromhex|binascii\.unhexlify|hex2bin|codecs\.decode|str_rot13)\(\s*` + anyLiteral + `(?:\s*,\s*` + anyLiteral + `)?\s*\)`), decodedLiteral},
 	{regex.New(`\b(?:getattr|Reflect\.get|operator\.attrgetter)\(\s*([\w.()'"/, -]{1,200}?)\s*,\s*\[?\s*['"](\w{1,60})['"]\s*\]?\s*(?:,[^()]{0,40})?\)`), func(m []string) string { return m[1] + "." + m[2] }},
 	{regex.New(`([\w)\]])(?:\?\.)?\[\s*['"](\w{1,60})['"]\s*\]\s*\(`), func(m []string) string { return m[1] + "." + m[2] + "(" }},
@@ -189,13 +190,13 @@ func withFilled(format, hole string, values []string) string {
 func splitLiteral(m []string) string {
 	by, text := "", m[1]+m[3]
 	if m[2] != "" {
-		if by = bare(m[2]); by == "" {
+		if by = Bare(m[2]); by == "" {
 			return m[0]
 		}
 	}
-	values := strings.Fields(bare(text))
+	values := strings.Fields(Bare(text))
 	if by != "" {
-		values = strings.Split(bare(text), by)
+		values = strings.Split(Bare(text), by)
 	}
 	if len(values) < 2 || len(values) > 16 {
 		return m[0]
@@ -206,7 +207,7 @@ func splitLiteral(m []string) string {
 // memberLiteral is the text that a member of an object of literals holds.
 func memberLiteral(m []string) string {
 	for _, pair := range memberPair.FindAllStringSubmatch(m[1], 16) {
-		if strings.Trim(pair[1], `'"`) == bare(m[2]) {
+		if strings.Trim(pair[1], `'"`) == Bare(m[2]) {
 			return pair[2]
 		}
 	}
@@ -217,7 +218,7 @@ var memberPair = regexp.MustCompile(`('[^']*'|"[^"]*"|\w+)\s*(?::|=>)\s*('[^']*'
 
 // cutLiteral is a part of a text, by its ends.
 func cutLiteral(m []string) string {
-	text := bare(m[1])
+	text := Bare(m[1])
 	from, to := 0, len(text)
 	for _, end := range []struct {
 		digits string
@@ -240,10 +241,10 @@ func cutLiteral(m []string) string {
 
 // decodedLiteral is what a literal holds, if it is readable, and otherwise the call.
 func decodedLiteral(m []string) string {
-	forms := decodedForms(bare(m[1]))
+	forms := Decoded(Bare(m[1]))
 	rotated := strings.Contains(m[0], "rot")
 	for n, form := range forms {
-		if last := n == len(forms)-1; last == rotated && printable([]byte(form)) {
+		if last := n == len(forms)-1; last == rotated && Printable([]byte(form)) {
 			return literalOf(form)
 		}
 	}

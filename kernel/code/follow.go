@@ -1,4 +1,4 @@
-package toolcall
+package code
 
 import (
 	"bytes"
@@ -9,10 +9,14 @@ import (
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
-// maxFollowed bounds the programs whose values are followed, and what becomes of them.
 const (
-	maxFollowed = 1 << 14
-	maxValueOf  = 400
+	// MaxProgram is how many bytes a program may have that is worth following: those of
+	// agents have a few hundred. Callers keep to it.
+	MaxProgram = 1 << 14
+
+	// MaxValue bounds a value that is followed, and how far away from a call its arguments
+	// and its receiver are looked for, in bytes.
+	MaxValue = 400
 )
 
 // follower writes a program with the names of its values replaced by what they stand
@@ -20,7 +24,7 @@ const (
 // them. It knows no language. What looks like a value in several of them is one, and what
 // it cannot follow stays as it was written.
 type follower struct {
-	*budget
+	*Reader
 	text    string
 	out     []byte
 	values  map[string]string
@@ -40,21 +44,24 @@ type binding struct {
 	until string // the word that ends it, and names what it binds: as
 }
 
-// followed returns the program with its values in their places.
-func (b *budget) followed(text string) string {
+// Followed returns a program with its values in their places: what an assignment, a loop, an
+// import, a block or a function of one argument gave to a name stands where the name stood,
+// and what operations make of literals alone is made. Comments are left out. The result is
+// bounded by the length of the program, and reading ends where [Reader.Spend] says so.
+func (r *Reader) Followed(text string) string {
 	text = wordLists.ReplaceAllStringFunc(text, func(found string) string {
 		return listOf(strings.Fields(found[strings.IndexAny(found, "[({")+1 : len(found)-1]))
 	})
-	f := follower{budget: b, text: text, each: make(map[string]string)}
+	f := follower{Reader: r, text: text, each: make(map[string]string)}
 	for range 2 { // a comprehension uses its name before it binds it
 		f.values = make(map[string]string, len(f.each))
 		for name, value := range f.each {
 			f.values[name] = value
 		}
-		f.out, f.open, f.waiting, f.growth = make([]byte, 0, 2*len(text)), nil, nil, 2*len(text)+8*maxValueOf
+		f.out, f.open, f.waiting, f.growth = make([]byte, 0, 2*len(text)), nil, nil, 2*len(text)+8*MaxValue
 		f.pass()
 	}
-	return b.refolded(string(f.out))
+	return r.refolded(string(f.out))
 }
 
 // wordLists are the lists that Ruby and Perl write without quotes.
@@ -110,7 +117,8 @@ func isLetter(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '$' }
+// IsWordByte reports whether a byte may stand in a name.
+func IsWordByte(c byte) bool { return isLetter(c) || c >= '0' && c <= '9' || c == '$' }
 
 func lineStart(t string, i int) bool {
 	before := strings.TrimRight(t[:i], " \t")
@@ -142,7 +150,7 @@ func (f *follower) quoted(i int, prefix string) int {
 	if strings.HasPrefix(f.text[i:], strings.Repeat(mark, 3)) {
 		mark = f.text[i : i+3]
 	}
-	value, end := quotedFrom(f.text, i+len(mark), mark)
+	value, end := StringFrom(f.text, i+len(mark), mark)
 	if strings.ContainsAny(prefix, "fF") || mark != "'" {
 		if strings.ContainsAny(value, "{$") {
 			f.write(f.template(value, strings.ContainsAny(prefix, "fF")))
@@ -173,7 +181,7 @@ func (f *follower) template(value string, python bool) string {
 		text += value[at:m[0]]
 		at = m[1]
 		switch {
-		case is && isLiteral(known) && rest == "":
+		case is && IsLiteral(known) && rest == "":
 			text += known[1 : len(known)-1]
 		case is:
 			parts, text = append(parts, literalOf(text), "("+known+rest+")"), ""
@@ -193,7 +201,7 @@ func (f *follower) template(value string, python bool) string {
 func leadingName(e string) (name, rest string) {
 	e = strings.TrimLeft(strings.TrimSpace(e), "$")
 	for i := range len(e) {
-		if !isWordByte(e[i]) {
+		if !IsWordByte(e[i]) {
 			return e[:i], e[i:]
 		}
 	}
@@ -209,7 +217,7 @@ var (
 func (f *follower) word(i int) int {
 	t := f.text
 	end := i + 1
-	for end < len(t) && isWordByte(t[end]) {
+	for end < len(t) && IsWordByte(t[end]) {
 		end++
 	}
 	name := strings.TrimLeft(t[i:end], "$")
@@ -249,8 +257,8 @@ func (f *follower) word(i int) int {
 	switch {
 	case !known, member, strings.HasPrefix(strings.TrimLeft(rest, " )"), "=>"), isKey(f.out, rest), len(f.out)+len(value) > f.growth:
 		f.write(t[i:end])
-	case isLiteral(value):
-		f.join(bare(value))
+	case IsLiteral(value):
+		f.join(Bare(value))
 	default:
 		f.write(value)
 	}
@@ -259,7 +267,7 @@ func (f *follower) word(i int) int {
 
 // grows adds to a list or a text what a statement puts behind it.
 func (f *follower) grows(name, value, rest string) {
-	m := growing.FindStringSubmatch(rest[:min(len(rest), maxValueOf)])
+	m := growing.FindStringSubmatch(rest[:min(len(rest), MaxValue)])
 	if m == nil || !f.spend(costSearch*len(m[0])) {
 		return
 	}
@@ -267,7 +275,7 @@ func (f *follower) grows(name, value, rest string) {
 	if m[3] != "" {
 		more = "[" + m[3] + "]"
 	}
-	if len(value)+len(more) < maxValueOf {
+	if len(value)+len(more) < MaxValue {
 		f.values[name] = f.refolded(value + " + " + more)
 	}
 }
@@ -290,7 +298,7 @@ func (f *follower) joinedLiteral() int {
 	if end < 1 || operand[end] != '\'' && operand[end] != '"' {
 		return -1
 	}
-	from := max(0, end-maxValueOf)
+	from := max(0, end-MaxValue)
 	if at := bytes.LastIndexByte(operand[from:end], operand[end]); at >= 0 {
 		return from + at
 	}

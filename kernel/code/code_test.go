@@ -1,0 +1,191 @@
+package code_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-lex/lex/kernel/code"
+)
+
+// Values are followed whatever the language calls the way that leads to them.
+func TestFollowed(t *testing.T) {
+	t.Parallel()
+	var r code.Reader
+	for program, want := range map[string]string{
+		"import shutil as s\nroot = os.path.expanduser(\"~\")\nfor d in os.listdir(root):\n    s.rmtree(d)": "import shutil as s\nroot = os.path.expanduser('~')\nfor d in os.listdir(os.path.expanduser('~')):\n    shutil.rmtree(os.listdir(os.path.expanduser('~')))",
+		"const {rmSync: gone} = require('fs'); const p = '/e' + 'tc'; gone(p)":                              "const {rmSync: gone} = fs; const p = '/etc'; (fs).rmSync('/etc')",
+		"m = getattr(os, 'sys' + 'tem')\nm('id')":                                                           "m = os.system\nos.system('id')",
+		"with open('f') as h: h.write('x')":                                                                 "with open('f') as h: open('f').write('x')",
+		"foreach (glob('/etc/*') as $f) { unlink($f); }":                                                    "foreach (glob('/etc/*') as $f) { unlink(glob('/etc/*')); }",
+		"ids.forEach(d => del(d))":                                                                          "ids.forEach(d => del(ids))",
+		"t = %w[rm -rf]\nrun(t)":                                                                            "t = ['rm', '-rf']\nrun(['rm', '-rf'])",
+		"a = 'x'\nrun(f\"{a}/{b}\")":                                                                        "a = 'x'\nrun('x/'+(b))",
+		"$a = \"x\"; run(\"$a/y\")":                                                                         "a = 'x'; run('x/y')",
+		"s = 'a'\ns += 'b'\nrun(s)":                                                                         "s = 'a'\n'a' += 'b'\nrun('ab')",
+		"run(''.join(['r','m']) + ' -rf ' + chr(47))":                                                       "run('rm -rf /')",
+		"run({'a': 'one'}['a'] + 'ba'[::-1])":                                                               "run('oneab')",
+		"run(atob('cm0gLXJm'))":                                                                             "run('rm -rf')",
+		"# a comment\nrun(1)\n// another\nrun(2)":                                                           "\nrun(1)\n\nrun(2)",
+		"if a == 'x': run(a)":                                                                               "if a == 'x': run(a)", // compared, not bound
+		"x = 'a'\nx = read()\nrun(x)":                                                                       "x = 'a'\nx = read()\nrun(read())",
+	} {
+		if got := r.Followed(program); got != want {
+			t.Errorf("%q\n got %q\nwant %q", program, got, want)
+		}
+	}
+}
+
+// A reader that may not go on ends, with what it had.
+func TestFollowedWithinABound(t *testing.T) {
+	t.Parallel()
+	program := strings.Repeat("a = 'x'\nb = a + 'y'\nrun(b)\n", 100)
+	whole := new(code.Reader).Followed(program)
+	for _, left := range []int{0, 100, 10_000, 1_000_000} {
+		over := false
+		r := code.Reader{Spend: func(units int) bool {
+			if over || units > left {
+				over = true
+				return false
+			}
+			left -= units
+			return true
+		}}
+		if got := r.Followed(program); len(got) > len(whole) || over == (got == whole) {
+			t.Errorf("%d bytes of %d, over %v", len(got), len(whole), over)
+		}
+	}
+}
+
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	const program = `os.path.rm(a, f(1, "x,y"), [2, 3]); $db->drop(); Dir::rmdir ('x'); plain('('`
+	for n, want := range []struct {
+		name, on, receiver string
+		arguments          []string
+	}{
+		{"rm", "path.", "os.path", []string{"a", ` f(1, "x,y")`, " [2, 3]"}},
+		{"f", "", "", []string{"1", ` "x,y"`}},
+		{"drop", "db->", "", nil},
+		{"plain", "", "", nil}, // it does not close
+	} {
+		calls := code.Calls(program)
+		if len(calls) != 4 {
+			t.Fatalf("%+v", calls)
+		}
+		c := calls[n]
+		if c.Name != want.name || strings.TrimPrefix(c.On, "$") != want.on || !slices.Equal(code.Arguments(program, c.Open), want.arguments) {
+			t.Errorf("%+v with %q", c, code.Arguments(program, c.Open))
+		}
+		if got := code.Receiver(program, c.Start); want.on != "db->" && got != want.receiver {
+			t.Errorf("%s is called on %q", c.Name, got)
+		}
+	}
+}
+
+// Places are told as far as the text tells them: ? is a part that is not known.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		"os.path.join(os.path.expanduser('~'), 'x')": "~/x",
+		"Path.home() / 'a' / 'b'":                    "~/a/b",
+		"process.env.HOME + '/.ssh'":                 "~/.ssh",
+		"os.environ['HOME']":                         "~",
+		"Dir.home":                                   "~",
+		"os.listdir('/srv')":                         "/srv/*",
+		"sorted(Path('/x').iterdir())":               "/x/*",
+		"fs.readdirSync('/a').map(f => f)":           "/a/*",
+		"Path('/var').glob('*.log')":                 "/var/*.log",
+		"'/a' . '/b'":                                "/a/b",
+		"'/a/' + name":                               "/a/?",
+		"(('/a'))":                                   "/a",
+	} {
+		if got, known := code.Place(expression); got != want || !known {
+			t.Errorf("%s is %q, %v", expression, got, known)
+		}
+	}
+	for _, expression := range []string{"", "x", "name + '/a'", "__dir__ + '/x'", "[1]", "'unclosed", "f('/a'", strings.Repeat("(", 50) + "'/a'" + strings.Repeat(")", 50), "'/" + strings.Repeat("a", 1000) + "'"} {
+		if got, known := code.Place(expression); known {
+			t.Errorf("%.40s is %q", expression, got)
+		}
+	}
+}
+
+func TestLiterals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"strings", code.Strings("a = 'x' + \"y\\n\" ; `z`; '''t'u'''; '\\x41\\101\\u0042'; 'open"), []string{"xy ", "z", "t'u", "AAB", "open"}},
+		{"base64", code.Decoded("cm0gLXJm"), []string{"rm -rf", "pz0tYKWz"}},
+		{"hexadecimal", code.Decoded("6c73"), []string{"ls", "6p73"}},
+		{"nothing", code.Decoded("ab"), nil},
+		{"operands", code.Operands("a + 'b/+' . c"), []string{"a ", " 'b/+' ", " c"}},
+		{"a literal that does not end", code.Operands("a + 'b"), nil},
+		{"elements", code.Elements("['a', b(1, 2), [3]]"), []string{"'a'", " b(1, 2)", " [3]"}},
+		{"no list", code.Elements("[1] + [2]"), nil},
+		{"codes", []string{code.Spelled("114, 109"), code.Spelled("114, 300"), code.Spelled("x")}, []string{"rm", "", ""}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %q", c.what, c.got)
+		}
+	}
+	for text, want := range map[string]bool{"'a'": true, `"a'b"`: true, "'a' + 'b'": false, "'a": false, "'": false, "a": false} {
+		if code.IsLiteral(text) != want {
+			t.Error(text)
+		}
+	}
+	for text, want := range map[string]bool{"a b\n": true, "": false, "\x00": false, "é": false} {
+		if code.Printable([]byte(text)) != want {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+func TestTransliterate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, from, to, want string }{
+		{"hello", "a-y", "b-z", "ifmmp"}, {"hello", "elo", "x", "hxxxx"}, {"A b", "[:upper:]", "[:lower:]", "a b"}, {"a-b", "-", "_", "a_b"},
+	} {
+		if got, ok := code.Transliterate(c.text, c.from, c.to); got != c.want || !ok {
+			t.Errorf("%q", got)
+		}
+	}
+	if _, ok := code.Transliterate("a", "a", ""); ok {
+		t.Error("replaced by nothing")
+	}
+}
+
+// No program makes the reader panic or write without a bound.
+func FuzzProgram(f *testing.F) {
+	for _, program := range []string{
+		"import shutil as s\nroot = os.path.expanduser(\"~\")\nfor d in os.listdir(root):\n    s.rmtree(os.path.join(root, d))",
+		"const {rmSync: gone} = require('fs'); gone('/e' + 'tc')", "foreach (glob('/etc/*') as $f) { unlink($f); }", "a.each do |f| rm(f) end",
+		"s = 'a'\ns += s\ns += s\nrun(f\"{s}{s!r:>3}\")", "x = ['a', 'b'] * 9; y = x[::-1]; '%s' % (x)", "with a as b, c as d: ((([[[{{{", `'\x4\u00\1`,
+	} {
+		f.Add(program)
+	}
+	f.Fuzz(func(t *testing.T, program string) {
+		if len(program) > code.MaxProgram {
+			return
+		}
+		var r code.Reader
+		followed := r.Followed(program)
+		if len(followed) > 8*len(program)+32*code.MaxValue {
+			t.Errorf("%d bytes became %d", len(program), len(followed))
+		}
+		for _, c := range code.Calls(followed) {
+			if followed[c.Open] != '(' || c.Start > c.Open || !strings.HasSuffix(followed[:c.Open], c.Name) {
+				t.Errorf("%+v", c)
+			}
+			for _, argument := range code.Arguments(followed, c.Open) {
+				code.Place(argument)
+			}
+			code.Place(code.Receiver(followed, c.Start))
+		}
+		for _, s := range code.Strings(program) {
+			code.Decoded(s)
+		}
+	})
+}
