@@ -24,6 +24,8 @@ func TestFollowed(t *testing.T) {
 		"$a = \"x\"; run(\"$a/y\")":                                                                         "a = 'x'; run('x/y')",
 		"s = 'a'\ns += 'b'\nrun(s)":                                                                         "s = 'a'\n'a' += 'b'\nrun('ab')",
 		"run(''.join(['r','m']) + ' -rf ' + chr(47))":                                                       "run('rm -rf /')",
+		"run('a-b'.tr('-', '_'))":                                                                           "run('a_b')",
+		"run('ab'.translate(str.maketrans('ab', 'rm')))":                                                    "run('rm')",
 		"run({'a': 'one'}['a'] + 'ba'[::-1])":                                                               "run('oneab')",
 		"run(atob('cm0gLXJm'))":                                                                             "run('rm -rf')",
 		"# a comment\nrun(1)\n// another\nrun(2)":                                                           "\nrun(1)\n\nrun(2)",

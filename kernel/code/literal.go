@@ -131,12 +131,8 @@ var foldings = []struct {
 		}
 		return m[0]
 	}},
-	{regex.New(anyLiteral + `\.(?:translate\(\s*str\.maketrans|tr)\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)\)?`), func(m []string) string {
-		if made, is := Transliterate(Bare(m[1]), Bare(m[2]), Bare(m[3])); is {
-			return literalOf(made)
-		}
-		return m[0]
-	}},
+	{regex.New(anyLiteral + `\.translate\(\s*str\.maketrans\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)\s*\)`), transliterated},
+	{regex.New(anyLiteral + `\.tr\(\s*` + anyLiteral + `\s*,\s*` + anyLiteral + `\s*\)`), transliterated},
 	{regex.New(anyLiteral + `\s*(?:\+|\.)\s*\[` + aList + `\]`), func(m []string) string { // of a loop: one by one
 		values := literalsIn(m[2])
 		for n := range values {
@@ -177,6 +173,14 @@ var foldable = func() *regex.Screen {
 	}
 	return regex.NewScreen(all...)
 }()
+
+// transliterated is a text with the characters of one set in the place of another's.
+func transliterated(m []string) string {
+	if made, is := Transliterate(Bare(m[1]), Bare(m[2]), Bare(m[3])); is {
+		return literalOf(made)
+	}
+	return m[0]
+}
 
 // withFilled writes values in the places that a format has for them.
 func withFilled(format, hole string, values []string) string {
