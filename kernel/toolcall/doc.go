@@ -24,9 +24,10 @@
 //	intention  who wanted the call: the user, or a text that was read
 //	rules      what the operator says
 //
-// Six packages beside this one know nothing of calls: kernel/regex matches the tables of
+// Seven packages beside this one know nothing of its rules: kernel/regex matches the tables of
 // expressions, kernel/sql reads statements, kernel/code programs, kernel/prose sentences and
-// kernel/address addresses, and kernel/schema checks arguments against a JSON Schema.
+// kernel/address addresses, kernel/schema checks arguments against a JSON Schema, and
+// kernel/resemblance compares the words of a call with those of other calls.
 //
 // # Reading
 //
@@ -127,10 +128,10 @@
 // # Resemblance
 //
 // The readers know what they were told. What nobody thought of is told by a call's words, by
-// their resemblance to those of hostile calls (resemblance.go). A call that resembles these is
+// their resemblance to those of hostile calls (package resemblance). A call that resembles these is
 // blocked, and one that resembles ordinary calls and that the user asked for passes where a
-// reader of what may be ordinary objects. The weights, resemblance.bin, are fitted to the open
-// corpora (resemblance_fit_test.go).
+// reader of what may be ordinary objects. The weights of package resemblance are fitted to the
+// open corpora (resemblance_fit_test.go).
 //
 // # Work
 //

@@ -2,10 +2,8 @@ package toolcall
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/regex"
+	"github.com/caddy-lex/lex/kernel/resemblance"
 )
 
 // MaxWork is the budget of one call.
@@ -222,37 +221,5 @@ func WinnowByWindow(text string) (out []uint64) {
 	return out
 }
 
-// What fits and tests the resemblance needs of it.
-const ResemblanceBuckets = resemblanceBuckets
-
-// ResemblanceScale is what each of the features counts.
-var ResemblanceScale = scale
-
-// Impression returns the features by which the resemblance of a call is told.
-func Impression(c Call) []uint32 { return Impressions(c)[0] }
-
-// Impressions returns those of the call and of each of its parts.
-func Impressions(c Call) [][]uint32 { return impressionsOf(c, readTool(c.Name)) }
-
-// Resemblance is what weights make of features.
-type Resemblance struct{ resemblance }
-
-// Odds returns the log-odds that a call with these impressions is hostile.
-func (m *Resemblance) Odds(parts [][]uint32) float64 { return m.odds(parts) }
-
-// ReadResemblance reads a file of weights.
-func ReadResemblance(file []byte) *Resemblance { return &Resemblance{readResemblance(file)} }
-
-// ResemblanceFile writes one.
-func ResemblanceFile(bias float64, weights []float64) []byte {
-	unit := 0.0
-	for _, w := range weights {
-		unit = max(unit, math.Abs(w)/127)
-	}
-	file := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(bias)))
-	file = binary.LittleEndian.AppendUint32(file, math.Float32bits(float32(unit)))
-	for _, w := range weights {
-		file = append(file, byte(int8(math.Round(w/unit))))
-	}
-	return file
-}
+// Impressions returns the features of a call and of each of its parts.
+func Impressions(c Call) [][]uint32 { return resemblance.Impressions(c.asWords(readTool(c.Name))) }

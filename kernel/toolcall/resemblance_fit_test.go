@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 
+	"github.com/caddy-lex/lex/kernel/resemblance"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
@@ -108,7 +109,7 @@ func TestResemblance(t *testing.T) {
 	all := impressions(calls)
 	if *update {
 		w := fitResemblance(all, "")
-		if err := os.WriteFile("resemblance.bin", toolcall.ResemblanceFile(w[0], w[1:]), 0o600); err != nil {
+		if err := os.WriteFile("../resemblance/weights.bin", resemblance.Encode(w[0], w[1:]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +119,7 @@ func TestResemblance(t *testing.T) {
 			continue
 		}
 		w := fitResemblance(all, author)
-		m := toolcall.ReadResemblance(toolcall.ResemblanceFile(w[0], w[1:]))
+		m := resemblance.Read(resemblance.Encode(w[0], w[1:]))
 		hostile, ordinary := make([]share, len(thresholds)), make([]share, len(thresholds))
 		for _, l := range calls {
 			if l.author != author {
@@ -166,7 +167,7 @@ func fitResemblance(all []impression, but string) []float64 {
 			if l.author == but {
 				continue
 			}
-			scale := toolcall.ResemblanceScale(l.features)
+			scale := resemblance.Scale(l.features)
 			margin, sign := w[0], -1.0
 			for _, f := range l.features {
 				margin += scale * w[1+f]
@@ -190,7 +191,7 @@ func fitResemblance(all []impression, but string) []float64 {
 		Func: func(w []float64) float64 { return loss(nil, w) },
 		Grad: func(gradient, w []float64) { loss(gradient, w) },
 	}
-	result, err := optimize.Minimize(p, make([]float64, 1+toolcall.ResemblanceBuckets), &optimize.Settings{GradientThreshold: 0.05, MajorIterations: 150}, &optimize.LBFGS{})
+	result, err := optimize.Minimize(p, make([]float64, 1+resemblance.Buckets), &optimize.Settings{GradientThreshold: 0.05, MajorIterations: 150}, &optimize.LBFGS{})
 	if result == nil {
 		panic(err)
 	}

@@ -1,7 +1,6 @@
 package toolcall_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,47 +98,3 @@ func TestPaddingDoesNotAcquit(t *testing.T) {
 }
 
 const ordinaryWords = "the weekly report of the team in Bern lists what was done since Monday and what is planned until Friday and who is away on which day so that nobody waits for an answer that cannot come before the holidays are over and the office opens again in the new year after the works on the roof have been finished by the builders from next door who also paint the stairs"
-
-// A call's words are told however they are written together, and hosts and addresses are alike.
-func TestImpressionsOfCalls(t *testing.T) {
-	same := func(a, b string) bool {
-		return slices.Equal(toolcall.Impression(written(a)), toolcall.Impression(written(b)))
-	}
-	if !same(`sendEmail {"toAddress": "ann@corp.example"}`, `send_email {"to_address": "ann@other.test"}`) ||
-		!same(`fetch {"url": "https://203.0.113.7/a"}`, `fetch {"url": "https://files.example.com/a"}`) ||
-		!same(`pay {"amount": 9500}`, `pay {"amount": 1200}`) {
-		t.Error("calls of the same words differ")
-	}
-	if same(`fetch {"url": "https://10.1.2.3/a"}`, `fetch {"url": "https://files.example.com/a"}`) ||
-		same(`bash {"command": "rm -r build"}`, `send_message {"text": "rm -r build"}`) {
-		t.Error("calls of other words are the same")
-	}
-}
-
-func FuzzImpression(f *testing.F) {
-	f.Add("sendEmail", `{"to":["a@b.example"],"n":{"x":1.5e3,"y":null}}`, "send it", "203.0.113.7.")
-	f.Add("", `{"ÄÖ":"ǅ\u0000-.-..a.com."}`, "..", "-")
-	f.Fuzz(func(t *testing.T, name, arguments, request, text string) {
-		c := toolcall.Call{Name: name, Arguments: []byte(arguments), Request: request, Context: []toolcall.Observation{{Text: text}}}
-		features := toolcall.Impression(c)
-		if most := 8*(len(name)+len(arguments)) + 2; len(features) > most {
-			t.Errorf("%d features of %d bytes", len(features), len(name)+len(arguments))
-		}
-		for _, feature := range features {
-			if feature >= toolcall.ResemblanceBuckets {
-				t.Fatalf("feature %d", feature)
-			}
-		}
-		if again := toolcall.Impression(c); !slices.Equal(again, features) {
-			t.Error("the same call reads in two ways")
-		}
-	})
-}
-
-func BenchmarkResemblance(b *testing.B) {
-	c := written(`bash {"command": "git fetch origin && git rebase origin/main && git push --force-with-lease origin feat/invoice-rounding"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		toolcall.Impression(c)
-	}
-}
