@@ -159,6 +159,37 @@ func TestTransliterate(t *testing.T) {
 	}
 }
 
+// What PowerShell makes of literals, in small letters, and what it decodes.
+func TestPowerShell(t *testing.T) {
+	t.Parallel()
+	for program, want := range map[string]string{
+		`& ('rem' + 'ove-item') x`:                   "& remove-item x",
+		`$x = -join (114,109)`:                       "$x = 'rm'",
+		`$x = -join 'cba'[2..0]`:                     "$x = 'abc'",
+		`$x = 'a','b' -join '-'`:                     "$x ='a-b'",
+		`$x = [string]::join('', 'a', 'b')`:          "$x = 'ab'",
+		`$x = 'x1y'.replace('1', '2')`:               "$x = 'x2y'",
+		`$x = 'x1y' -replace '1','2'`:                "$x = 'x2y'",
+		`$x = '{1}{0}' -f 'b','a'`:                   "$x = 'ab'",
+		`$a = 'x'; get-item ("$a" + 'y')`:            "$a = 'x'; get-item 'xy'",
+		`$x = [ipaddress]2852039166`:                 "$x = '169.254.169.254'",
+		`$o.('de' + 'lete')()`:                       "$o.delete()",
+		`get-item x`:                                 "get-item x",
+		`'a' + '` + strings.Repeat("b", 1<<14) + `'`: `'a' + '` + strings.Repeat("b", 1<<14) + `'`, // too long
+	} {
+		if got := code.PowerShell(program); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
+			t.Errorf("%.80s\n got %.80q\nwant %.80q", program, got, want)
+		}
+	}
+	const packed = `iex ([Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('cm0gLXJm')))`
+	if got := code.PowerShellDecoded(packed); got != "iex ('rm -rf')" || !code.PowerShellDecodes(packed) {
+		t.Errorf("%q", got)
+	}
+	if got := code.UTF16("cgBtAA=="); got != "rm" || code.UTF16("?") != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 // No program makes the reader panic or write without a bound.
 func FuzzProgram(f *testing.F) {
 	for _, program := range []string{
@@ -186,6 +217,7 @@ func FuzzProgram(f *testing.F) {
 			}
 			code.Place(code.Receiver(followed, c.Start))
 		}
+		code.PowerShell(code.PowerShellDecoded(program))
 		for _, s := range code.Strings(program) {
 			code.Decoded(s)
 		}

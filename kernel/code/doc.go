@@ -19,7 +19,8 @@
 //
 // Then [Calls] finds what is called, [Arguments] and [Receiver] with what and on what
 // (call.go), and [Place] tells which file or folder an expression names (place.go): here
-// "~/*". What it cannot follow stays as it was written. It never runs anything, and the work is
+// "~/*". PowerShell joins and formats its literals in ways of its own (powershell.go). What it
+// cannot follow stays as it was written. It never runs anything, and the work is
 // bounded by [Reader.Spend] and by the length of the program.
 //
 // What a program does is judged by package toolcall.

@@ -60,7 +60,7 @@
 //     (shell_projection.go) and what was made to be lost (shell_ephemeral.go) are told from the
 //     rest.
 //   - PowerShell and cmd are put into one spelling, with variables, loops and what is made of
-//     literals (windows_pieces.go) written out, and cut into commands; there is no parser for
+//     literals (package code) written out, and cut into commands; there is no parser for
 //     them (windows.go). What their commands do stands in tables by name (windows_cmdlets.go
 //     says which file has what), and so do the languages of a network's devices
 //     (windows_devices.go).

@@ -1,9 +1,9 @@
 package toolcall
 
 import (
-	"encoding/base64"
 	"strings"
-	"unicode/utf16"
+
+	"github.com/caddy-lex/lex/kernel/code"
 )
 
 // interpreters are the languages other than the shell's, with the flags that
@@ -131,7 +131,7 @@ func windowsProgram(argv []string) (string, bool) {
 		case flag == "c" || flag == "k" || flag == "r" || len(flag) > 2 && abbreviates(flag, "command"):
 			return strings.Join(argv[i+1:], " "), i+1 < len(argv)
 		case flag == "ec" || flag != "" && flag != "ex" && abbreviates(flag, "encodedcommand"):
-			return utf16Text(wordAt(argv, i+1)), true
+			return code.UTF16(wordAt(argv, i+1)), true
 		case flag == "f" || flag == "file":
 			return "", false
 		case len(flag) > 1 && (abbreviates(flag, "windowstyle") || abbreviates(flag, "executionpolicy") || flag == "ep" || abbreviates(flag, "inputformat") || abbreviates(flag, "outputformat") || abbreviates(flag, "version")) || flag == "w" || flag == "v":
@@ -143,19 +143,6 @@ func windowsProgram(argv []string) (string, bool) {
 
 // abbreviates reports whether PowerShell takes a flag for the one of that name.
 func abbreviates(flag, name string) bool { return strings.HasPrefix(name, flag) }
-
-// utf16Text decodes what -EncodedCommand takes: base64 of UTF-16.
-func utf16Text(text string) string {
-	raw, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return ""
-	}
-	units := make([]uint16, len(raw)/2)
-	for i := range units {
-		units[i] = uint16(raw[2*i]) | uint16(raw[2*i+1])<<8
-	}
-	return string(utf16.Decode(units))
-}
 
 // readsProgram reports whether an interpreter takes its program from its input.
 func readsProgram(argv []string) bool {

@@ -23,7 +23,7 @@ func (r *reading) windows(text string) {
 	if !r.spend(costCommand + 2*costJudge*len(text)) {
 		return
 	}
-	packed, written := windowsPacked.MatchString(text), strings.ToLower(text)
+	packed, written := code.PowerShellDecodes(text), strings.ToLower(text)
 	text = windowsVariables(windowsSpelling(text))
 	if strings.Contains(text, "-alias ") {
 		text = windowsVariables(text) // what an alias stands for may be a variable
@@ -424,9 +424,9 @@ var windowsRemoval = regex.New(`\b(?:remove-item|rd|rmdir|del|erase|format|ri|rm
 
 // windowsSpelling is the text in one spelling, in lower case.
 func windowsSpelling(text string) string {
-	text = windowsSigns.Replace(windowsDecoded(text))
+	text = windowsSigns.Replace(code.PowerShellDecoded(text))
 	text = joinedLiterals.ReplaceAllString(text, "")
-	return windowsFolders(windowsPieces(strings.ToLower(text)))
+	return windowsFolders(code.PowerShell(strings.ToLower(text)))
 }
 
 // windowsFolders writes a folder that a command puts together as one word.
