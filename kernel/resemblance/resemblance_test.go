@@ -1,7 +1,10 @@
 package resemblance_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +57,18 @@ func TestImpressionsOfTheConversation(t *testing.T) {
 			t.Errorf("%+v reads as another conversation", c)
 		}
 		seen = append(seen, features)
+	}
+}
+
+// Other weights have another hash, by which receipts tell which ones decided.
+func TestSHA256(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile("weights.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(file)); resemblance.SHA256() != sum {
+		t.Errorf("%s, the file has %s", resemblance.SHA256(), sum)
 	}
 }
 

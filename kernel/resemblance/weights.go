@@ -1,8 +1,10 @@
 package resemblance
 
 import (
+	"crypto/sha256"
 	_ "embed"
 	"encoding/binary"
+	"encoding/hex"
 	"math"
 )
 
@@ -25,6 +27,12 @@ var shipped []byte
 
 // Shipped are the weights in the binary.
 var Shipped = Read(shipped)
+
+// SHA256 is the hash of the shipped weights, in lower-case hex.
+func SHA256() string {
+	sum := sha256.Sum256(shipped)
+	return hex.EncodeToString(sum[:])
+}
 
 // Read reads a file of weights as [Encode] writes it.
 func Read(file []byte) *Weights {

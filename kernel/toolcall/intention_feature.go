@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
+	"github.com/caddy-lex/lex/kernel/resemblance"
 )
 
 // A feature is one number that is measured of a call and its conversation. Most are
@@ -25,13 +26,15 @@ type feature struct {
 // more.
 type weight struct{ reads, changes float64 }
 
-// WeightsSHA256 is the hash of the weights that were fitted to data, in lower-case hex. It
-// tells two interceptors apart that were fitted differently.
+// WeightsSHA256 is the hash of all weights that were fitted to data, in lower-case hex: those
+// of injections and those of the resemblance. It tells two interceptors apart that were fitted
+// differently.
 func WeightsSHA256() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		_, _ = fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
 	}
+	_, _ = fmt.Fprintln(h, resemblance.SHA256())
 	return hex.EncodeToString(h.Sum(nil))
 }
 
