@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/store"
@@ -58,6 +59,9 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 		}
 		entry, known := ParseLogLine(line)
 		if !known {
+			if writtenAnew(line) {
+				return fmt.Errorf("%w: line %d is one of an export that was written anew, with other spaces or its members in another order; give the file as export wrote it", kernel.ErrReceipt, n)
+			}
 			entry.JSON = line
 		}
 		return visit(ctx, name+":"+strconv.Itoa(n), entry)
@@ -66,6 +70,17 @@ func (s *FileSource) eachOf(ctx context.Context, name string, visit Visit) error
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
+}
+
+// writtenAnew reports whether a line that is none of an export has the members of one, as if
+// a tool for JSON had read it and written it again.
+func writtenAnew(line []byte) bool {
+	compact := jsontext.Value(bytes.Clone(line))
+	if err := compact.Compact(); err != nil || bytes.Equal(compact, line) && bytes.HasPrefix(line, []byte(seqMember)) {
+		return false
+	}
+	v := gjson.ParseBytes(line)
+	return v.Get("receipt").IsObject() && v.Get("seq").Exists() || v.Get("policy").IsObject() || v.Get("setup").IsObject()
 }
 
 // The lines that hold no receipts begin with these.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/audit"
@@ -141,6 +142,28 @@ func TestSetupsAreLookedAt(t *testing.T) {
 		}).Verify(t.Context())
 		if err != nil || faults != c.faults || sum.SetupsUnknown != c.absent {
 			t.Errorf("%s: %d faults, %d unknown, %v", name, faults, sum.SetupsUnknown, err)
+		}
+	}
+}
+
+// Who has sent an export through a tool that writes JSON anew is told so.
+func TestLinesWrittenAnew(t *testing.T) {
+	for name, line := range map[string]string{
+		"a receipt with spaces":       `{"seq": 1, "log_prev": "", "receipt": {"id": "KRN-1"}}`,
+		"a receipt in another order":  `{"log_prev":"","receipt":{"id":"KRN-1"},"seq":1}`,
+		"a policy with spaces":        `{"policy": {"rho": 0.3}}`,
+		"a setup with a space before": ` {"setup":{"version":"1"}}`,
+	} {
+		file := filepath.Join(t.TempDir(), "export")
+		if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := audit.NewFileSource(file).Each(t.Context(), func(context.Context, string, store.Receipt) error {
+			t.Errorf("%s: read as a receipt", name)
+			return nil
+		})
+		if !errors.Is(err, kernel.ErrReceipt) || !strings.Contains(err.Error(), "line 1 is one of an export that was written anew") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
