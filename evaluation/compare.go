@@ -132,11 +132,11 @@ func (c *Comparison) WriteText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "A: %s\nB: %s\n%d records\n", c.A, c.B, c.Records)
 	for _, label := range slices.Sorted(maps.Keys(c.LeftOut)) {
-		_, _ = fmt.Fprintf(w, "left out: %d %s\n", c.LeftOut[label], printable(label))
+		_, _ = fmt.Fprintf(w, "left out: %d %s\n", c.LeftOut[label], Printable(label))
 	}
 	writeDifferences(w, "Totals", c.Totals, func(Difference) string { return "" })
-	writeDifferences(w, "By label and source", c.Sources, func(d Difference) string { return printable(d.Label) + "\t" + printable(d.Source) })
-	writeDifferences(w, "By language", c.Languages, func(d Difference) string { return printable(d.Language) + "\t" })
+	writeDifferences(w, "By label and source", c.Sources, func(d Difference) string { return Printable(d.Label) + "\t" + Printable(d.Source) })
+	writeDifferences(w, "By language", c.Languages, func(d Difference) string { return Printable(d.Language) + "\t" })
 	return w.Flush() // also reports an error of the lines before
 }
 

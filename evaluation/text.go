@@ -15,22 +15,22 @@ func (r *Report) WriteText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "%s, detector %s: %d records\n", r.Version, r.Detector, r.Records)
 	for _, label := range slices.Sorted(maps.Keys(r.LeftOut)) {
-		_, _ = fmt.Fprintf(w, "left out: %d %s\n", r.LeftOut[label], printable(label))
+		_, _ = fmt.Fprintf(w, "left out: %d %s\n", r.LeftOut[label], Printable(label))
 	}
 	if r.Unread > 0 {
 		_, _ = fmt.Fprintf(w, "not wholly inspected: %d\n", r.Unread)
 	}
 	writeRows(w, "Totals", r.Totals, func(Row) string { return "" })
-	writeRows(w, "By label and source", r.Sources, func(row Row) string { return printable(row.Label) + "\t" + printable(row.Source) })
-	writeRows(w, "By language", r.Languages, func(row Row) string { return printable(row.Language) + "\t" })
+	writeRows(w, "By label and source", r.Sources, func(row Row) string { return Printable(row.Label) + "\t" + Printable(row.Source) })
+	writeRows(w, "By language", r.Languages, func(row Row) string { return Printable(row.Language) + "\t" })
 	r.writeReliability(w)
 	_, _ = fmt.Fprintf(w, "\nLatency of a turn, in microseconds: p50 %d, p90 %d, p99 %d, longest %d\n", r.Latency.P50, r.Latency.P90, r.Latency.P99, r.Latency.Max)
 	return w.Flush() // also reports an error of the lines before
 }
 
-// printable returns a word of the data as it is, or quoted where it has what a terminal acts on
+// Printable returns a word of the data as it is, or quoted where it has what a terminal acts on
 // or what breaks a table.
-func printable(word string) string {
+func Printable(word string) string {
 	if strings.ContainsFunc(word, func(c rune) bool { return !strconv.IsPrint(c) }) {
 		return strconv.Quote(word)
 	}

@@ -343,7 +343,7 @@ func (c *calibration) write(out io.Writer, asJSON bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "%s, detector %s\n", c.Version, c.Detector)
 	for _, label := range slices.Sorted(maps.Keys(c.LeftOut)) {
-		_, _ = fmt.Fprintf(w, "left out: %d %s\n", c.LeftOut[label], label)
+		_, _ = fmt.Fprintf(w, "left out: %d %s\n", c.LeftOut[label], evaluation.Printable(label))
 	}
 	if c.RefuseAt != nil {
 		_, _ = fmt.Fprintf(w, "\nFor a false-alarm rate of %s: refuse_at %.2f (95 %% interval %.2f to %.2f)\n", percent(c.Rate), *c.RefuseAt, c.RefuseAtCI[0], c.RefuseAtCI[1])

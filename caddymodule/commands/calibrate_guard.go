@@ -206,7 +206,7 @@ func leftOutText(leftOut map[string]int) string {
 	}
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(leftOut)) {
-		parts = append(parts, fmt.Sprintf("%d %s", leftOut[reason], reason))
+		parts = append(parts, fmt.Sprintf("%d %s", leftOut[reason], evaluation.Printable(reason)))
 	}
 	return "left out: " + strings.Join(parts, ", ")
 }

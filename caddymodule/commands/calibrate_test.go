@@ -184,6 +184,18 @@ func TestCalibrateReadsLabels(t *testing.T) {
 	}
 }
 
+// What the data calls its labels does nothing to the terminal.
+func TestCalibratePrintsStrangersWords(t *testing.T) {
+	line, err := json.Marshal(map[string]string{"id": "x", "label": "a\x1b[2J\nleft out: none", "text": "Hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := lexCommand("", "calibrate", "--benign", labelled(t, append(calm(400), string(line))...), "--fpr", "1%")
+	if err != nil || !strings.Contains(out, `left out: 1 "a\x1b[2J\nleft out: none"`+"\n") {
+		t.Errorf("%v: %q", err, out)
+	}
+}
+
 func TestCalibrateNamesBadLines(t *testing.T) {
 	const secret = "hunter2"
 	bad := labelled(t, "", "oops "+secret, `{"id":"a","text":" "}`, `{"id":NaN,"text":"x"}`, `{"text":"`+secret+`"}`, `[1]`, `{"id":"b","text":"Hello"}`, `{"id":"c","text":"`+"\xff"+secret+`"}`)
