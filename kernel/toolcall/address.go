@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/address"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -107,7 +108,7 @@ func (r *reading) target(text string, local bool) {
 	case a.Internal && !r.asksFor(a.Host), a.Disguised && a.Internal:
 		r.breaks(ServerSideRequestForgery)
 	}
-	if strings.Contains(lowerEscapes(text), "%2e%2e") || strings.Contains(lowerEscapes(text), "..%2f") {
+	if strings.Contains(file.LowerEscapes(text), "%2e%2e") || strings.Contains(file.LowerEscapes(text), "..%2f") {
 		r.breaks(PathTraversal)
 	}
 }

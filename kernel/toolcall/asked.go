@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -119,7 +120,7 @@ func (s *shell) placeToGo(place string) bool {
 		return key != "" && s.toGo(bucket)
 	}
 	p := s.resolve(place)
-	if isVital(p) || isDevice(p) || systemFolder.MatchString(p) || strings.Count(p, "/") < 3 && strings.HasPrefix(p, "/") {
+	if file.IsVital(p) || file.IsDevice(p) || file.InSystem(p) || strings.Count(p, "/") < 3 && strings.HasPrefix(p, "/") {
 		return false
 	}
 	return s.toGo(p) || s.toGo(path.Base(p))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -49,14 +50,14 @@ func (r *reading) literals(text string) {
 		if !r.spend(costWord + costSearch*len(l)) {
 			return
 		}
-		if removes && (isVital(cleanPath(slashed(l))) || isDevice(l)) || changes && isDevice(l) {
+		if removes && (file.IsVital(file.Clean(file.Slashed(l))) || file.IsDevice(l)) || changes && file.IsDevice(l) {
 			r.breaks(DestructiveCommand)
 		}
 		if changes && len(l) < maxValue {
-			r.governed(slashed(l))
-			r.planted(slashed(l))
+			r.governed(file.Slashed(l))
+			r.planted(file.Slashed(l))
 		}
-		if isCredentialFile(slashed(l)) {
+		if file.IsCredential(file.Slashed(l)) {
 			r.breaks(CredentialAccess)
 		}
 		if requests && posts && strings.Contains(l, "://") {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -165,7 +166,7 @@ func (r *reading) carriedOff(text string, calls []code.Call) {
 		}
 		for _, m := range fileRead.FindAllStringSubmatch(args, 8) {
 			name := strings.Join(m[1:], "")
-			if mails.MatchString(text) && !r.nearby(receiver+" "+args) && (privateFile.MatchString(slashed(name)) || isCredentialFile(slashed(name))) {
+			if mails.MatchString(text) && !r.nearby(receiver+" "+args) && (privateFile.MatchString(file.Slashed(name)) || file.IsCredential(file.Slashed(name))) {
 				r.breaks(DataExfiltration)
 			}
 		}

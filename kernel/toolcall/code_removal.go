@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -15,11 +16,11 @@ var everything = regexp.MustCompile(`/\*+\.?\*?(?:/[*?]+)*$`)
 // irreplaceable reports whether a place is one that a machine, a person or others
 // cannot lose as a whole.
 func irreplaceable(place string) bool {
-	p := everything.ReplaceAllString(slashed(place), "/*")
+	p := everything.ReplaceAllString(file.Slashed(place), "/*")
 	if strings.ContainsRune(p, '?') || p == "" {
 		return false
 	}
-	return isVital(cleanPath(p)) || strings.HasSuffix(p, "/*") && sharedData.MatchString(p) && !passing.MatchString(p)
+	return file.IsVital(file.Clean(p)) || strings.HasSuffix(p, "/*") && sharedData.MatchString(p) && !passing.MatchString(p)
 }
 
 var (

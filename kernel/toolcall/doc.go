@@ -24,10 +24,11 @@
 //	intention  who wanted the call: the user, or a text that was read
 //	rules      what the operator says
 //
-// Seven packages beside this one know nothing of its rules: kernel/regex matches the tables of
-// expressions, kernel/sql reads statements, kernel/code programs, kernel/prose sentences and
-// kernel/address addresses, kernel/schema checks arguments against a JSON Schema, and
-// kernel/resemblance compares the words of a call with those of other calls.
+// Eight packages beside this one know nothing of its rules: kernel/regex matches the tables of
+// expressions, kernel/sql reads statements, kernel/code programs, kernel/prose sentences,
+// kernel/address addresses and kernel/file names of files, kernel/schema checks arguments
+// against a JSON Schema, and kernel/resemblance compares the words of a call with those of
+// other calls.
 //
 // # Reading
 //
@@ -75,7 +76,8 @@
 //   - What runs as root is judged by what only root can spoil (shell_upkeep.go), and files in
 //     the folders of the system by whether they start, name or record something
 //     (file_configuration.go).
-//   - File names are decoded as the layers below may decode them.
+//   - File names are decoded as the layers below may decode them, and tell what would be lost,
+//     read or started (package file).
 //   - Programs in other languages are judged by their string literals and the calls that would
 //     make them commands, files or requests (code.go). Values are followed to their uses
 //     (package code); then what is removed is read as a place (code_removal.go), and calls of

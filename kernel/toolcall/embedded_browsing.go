@@ -97,6 +97,3 @@ func bareAddresses(text string) []string {
 	}
 	return out
 }
-
-// savedLogins are the files in which programs keep the logins of their users.
-var savedLogins = regex.New(`(?i)(?:^|/)\.?filezilla/(?:sitemanager|recentservers|filezilla)\.xml$|(?:^|/)(?:winscp\.ini|confcons\.xml|wcx_ftp\.ini|signons\.sqlite|credentials-config\.json|coreftp\.cfg|\.smbcredentials|\.cifscredentials)$|\.remmina$|(?:^|/)sequel (?:pro|ace)/.*favorites\.plist$|martin prikryl/winscp 2/sessions|(?:^|/)\.?(?:ws_ftp|cuteftp|smartftp|flashfxp)/.*\.(?:ini|dat|xml)$|(?:^|/)heidisql.*\.(?:ini|txt)$|(?:^|/)\.dbvis/.*\.xml$|(?:^|/)\.purple/accounts\.xml$|(?:^|/)psi/.*accounts\.xml$|(?:^|/)robo3t\.json$`)

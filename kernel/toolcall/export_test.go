@@ -84,7 +84,7 @@ func Winnow(text string) (prints []uint64, shared int) {
 // Screens are the patterns behind a screen, and whether each matches a text as the screen
 // tells.
 func Screens(text string) (patterns []*regexp.Regexp, matches []bool) {
-	for _, s := range []*regex.Screen{codeScreen, windowsScreen, tokenScreen, secretFiles, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, startsCode, accountFile, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
+	for _, s := range []*regex.Screen{codeScreen, windowsScreen, tokenScreen, secret, sqlVerb, starter, removal, changing, requesting, decoder, executing, evaluates, startsShell, sending, governedFile, dropSite, recordFile, caddySocket, downloads, posting, turns, secretName, adminRole, windowsFetch, windowsRun, windowsDecodes} {
 		mask := s.Matching(text, false)
 		for i, p := range s.Patterns() {
 			patterns, matches = append(patterns, p.Regexp()), append(matches, mask&(1<<i) != 0)

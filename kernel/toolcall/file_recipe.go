@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -67,7 +68,7 @@ func (r *reading) writtenName(leaves []leaf) string {
 	}
 	for _, l := range leaves {
 		if l.text && len(l.value) < maxValue && r.tool.roleOf(l.key) == rolePath {
-			return slashed(l.value)
+			return file.Slashed(l.value)
 		}
 	}
 	return ""

@@ -41,7 +41,7 @@ const (
 	amount                 // of money
 	date                   // or a time
 	webAddress             // of the web
-	file                   // or a folder
+	fileName               // or a folder
 	handle                 // a channel, or a person's name in a network
 	id                     // a number or code that names a thing
 	person                 // a receiver's name
@@ -77,7 +77,7 @@ func kindOf(key, text string, as role) kind {
 	case containsAny(key, "role", "permission", "visib", "access", "scope", "mode", "public"):
 		return level
 	case filePaths.MatchString(text):
-		return file
+		return fileName
 	case quantities.MatchString(text):
 		return quantity
 	case ids.MatchString(text):
@@ -103,7 +103,7 @@ func (p passage) names(k kind) bool {
 		return dates.MatchString(p.folded)
 	case webAddress:
 		return webAddresses.MatchString(p.folded)
-	case file:
+	case fileName:
 		return namesFile.MatchString(p.folded)
 	case handle:
 		return handles.MatchString(p.folded)

@@ -74,7 +74,7 @@ func (r *reading) supportFor(d deed) support {
 			s.words++
 		case named && v.telling():
 			s.strong++
-			s.act = s.act || v.aims() && (d.effect == kernel.ToolSends || v.kind == amount || v.kind == file && d.effect == kernel.ToolWrites)
+			s.act = s.act || v.aims() && (d.effect == kernel.ToolSends || v.kind == amount || v.kind == fileName && d.effect == kernel.ToolWrites)
 		case named || r.wish.resembles(v):
 			s.words++
 		default:
@@ -106,7 +106,7 @@ func (v value) telling() bool { return v.kind != plain && v.kind != quantity && 
 
 // aims reports whether a value says where an act goes.
 func (v value) aims() bool {
-	return v.kind == mailbox || v.kind == account || v.kind == webAddress || v.kind == handle || v.kind == person || v.kind == amount || v.kind == file
+	return v.kind == mailbox || v.kind == account || v.kind == webAddress || v.kind == handle || v.kind == person || v.kind == amount || v.kind == fileName
 }
 
 // contradicts reports whether a value takes the place of one that the user named, or adds

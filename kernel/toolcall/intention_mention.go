@@ -110,7 +110,7 @@ func (v value) core() string {
 	case webAddress:
 		base, _, _ := strings.Cut(v.form, "?")
 		return strings.TrimLeftFunc(strings.TrimRightFunc(base, isAlphanumeric), isAlphanumeric)
-	case file:
+	case fileName:
 		return v.form[strings.LastIndexByte(strings.TrimRight(v.form, "/"), '/')+1:]
 	}
 	return v.form

@@ -110,7 +110,7 @@ func (p passage) named(v value) bool {
 		if base, _, cut := strings.Cut(v.form, "?"); cut && len(base) > 12 && strings.Contains(p.folded, base) {
 			return true
 		}
-	case file:
+	case fileName:
 		if base := v.form[strings.LastIndexByte(strings.TrimRight(v.form, "/"), '/')+1:]; len(base) > 4 && strings.Contains(base, ".") && containsWord(p.folded, base) {
 			return true
 		}

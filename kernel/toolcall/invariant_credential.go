@@ -1,102 +1,12 @@
 package toolcall
 
 import (
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
-
-// credentialFile names the files that hold keys, tokens and passwords.
-var credentialFile = regex.New(`(?i)(?:^|/)(?:` + strings.Join([]string{
-	`\.ssh(?:/(?:id_[a-z0-9_]+|identity|authorized_keys|\*)?)?$`,
-	`id_(?:rsa|dsa|ecdsa|ed25519)$`,
-	`\.env(?:\.[a-z0-9_-]+)*$`,
-	`etc/(?:shadow|gshadow|master\.passwd|sudoers|krb5\.keytab)-?$`,
-	`\.aws(?:/(?:credentials|sso/.*|\*)?)?$`,
-	`\.config/gcloud(?:/(?:.*credentials.*|access_tokens\.db|legacy_credentials.*|\*)?)?$`,
-	`\.azure(?:/(?:accesstokens\.json|msal_token_cache.*|\*)?)?$`,
-	`\.kube/config$`,
-	`\.docker/config\.json$`,
-	`\.(?:netrc|pgpass|npmrc|pypirc|git-credentials|my\.cnf|vault-token|htpasswd|bash_history|zsh_history)$`,
-	`_netrc$`,
-	`\.gnupg(?:/.*)?$`,
-	`\.config/gh/hosts\.yml$`,
-	`\.password-store(?:/.*)?$`,
-	`proc/[^/]+/(?:environ|mem)$`,
-	`(?:run|var/run)/secrets(?:/.*)?$`,
-	`(?:login data|cookies\.sqlite|logins\.json|key[34]\.db|wallet\.dat|login\.keychain(?:-db)?)$`,
-	`credentials\.json$|service[-_]account[^/]*\.json$|client_secret[^/]*\.json$`,
-	`(?:[^/]*\.)?(?:kdbx|jks|p12|pfx|ppk)$`,
-	`windows/system32/config/(?:sam|system|security)$|ntds\.dit$`,
-	`(?:private|server|tls|privkey)[^/]*\.(?:key|pem)$`,
-	`\*\.(?:pem|key)$`,
-	`\.cargo/credentials(?:\.toml)?$|\.gem/credentials$|\.boto$|\.s3cfg$|\.databrickscfg$|\.terraformrc$|\.vault_pass(?:\.txt)?$|\.vaultpass$`,
-	`credentials\.tfrc\.json$|terraform\.tfstate(?:\.backup)?$|\.tfvars$`,
-	`\.config/(?:rclone/rclone\.conf|hub|op/.*|doctl/config\.yaml|github-copilot/(?:hosts|apps)\.json|containers/auth\.json|composer/auth\.json|sops/.*|gh-copilot/.*|heroku/.*|git/credentials|fly/.*|stripe/config\.toml|netlify/config\.json|configstore/.*)$`,
-	`containers/auth\.json$|\.composer/auth\.json$|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|nuget\.config$|\.fly/config\.yml$|\.snowsql/config$|\.snowflake/.*\.toml$`,
-	`\.(?:claude/\.credentials|codex/auth|gemini/oauth_creds)\.json$`,
-	`\.local/share/keyrings/.*$|library/keychains/.*$|\.config/(?:google-chrome|chromium|brave[^/]*|microsoft-edge)/.*(?:cookies|login data|local state)$|user data/.*/(?:cookies|local state|web data|login data)$|network/cookies$`,
-	`\.(?:mozilla|thunderbird)/.*(?:logins\.json|key4\.db|cookies\.sqlite|cert9\.db)$`,
-	`etc/(?:ssl/private(?:/.*)?|ssh/ssh_host_[a-z0-9]+_key|kubernetes/(?:admin\.conf|pki/.*|kubelet\.conf)|rancher/.*\.yaml|wireguard/.*|openvpn/.*|ppp/.*-secrets|exim4/passwd\.client|postfix/sasl_passwd|mysql/debian\.cnf|security/opasswd|NetworkManager/system-connections(?:/.*)?)$`,
-	`var/lib/(?:rancher/.*token|kubelet/.*kubeconfig|docker/swarm/.*|jenkins/(?:secrets/.*|credentials\.xml))$|proc/(?:kcore|keys|\$\$/environ|self/task/.*environ)$|dev/(?:mem|kmem)$`,
-	`(?:config/)?master\.key$|config/(?:credentials\.yml\.enc|secrets\.ya?ml)$|(?:^|/)secrets?\.(?:ya?ml|json|toml|env|properties|ini)$|wp-config\.php$|\.erlang\.cookie$|\.htpasswd$|\.vnc/passwd$|\.mylogin\.cnf$|\.subversion/auth(?:/.*)?$`,
-	`(?:[^/]*\.)?(?:keystore|ovpn|kdb|keytab|jceks|bks|pkcs12)$|unattend(?:ed)?\.xml$|sysprep\.(?:xml|inf)$|groups\.xml$|(?:repair|regback)/(?:sam|system|security)$`,
-	`(?:psql|mysql|python|node_repl|rediscli|sqlite|ash|fish|sh)_history$|consolehost_history\.txt$|fish_history$`,
-	`(?:google/chrome|chromium|microsoft/edge|brave-browser|opera software[^/]*|vivaldi)/(?:user data)(?:/(?:default|profile \d+))?$|\.config/(?:google-chrome|chromium|brave[^/]*|microsoft-edge)(?:/(?:default|profile \d+))?$|application support/(?:google/chrome|firefox|bravesoftware[^/]*)(?:/(?:default|profiles))?$|\.?mozilla/firefox/?(?:profiles)?(?:/[^/]*\.default[^/]*)?$`,
-	`gcloud/(?:credentials\.db|access_tokens\.db|legacy_credentials(?:/.*)?|application_default_credentials\.json)$`,
-	`kubeconfig(?:\.ya?ml)?$|\.kube(?:/(?:\*|cache/.*token.*))?$|id_[a-z0-9]+_sk$`,
-}, "|") + `)`)
-
-// sampleFile names the files of the same look that hold none.
-var sampleFile = regex.New(`(?i)\.(?:example|sample|template|dist|defaults?|schema|tpl|md|test)$|\.pub$`)
-
-// secretFiles are the files in which programs keep logins, and those of credentials.
-var secretFiles = regex.NewScreen(savedLogins, credentialFile)
-
-func isCredentialFile(name string) bool {
-	found := secretFiles.Matching(name, false)
-	return found&1 != 0 || found&2 != 0 && !sampleFile.MatchString(name) || matchesCredential(name)
-}
-
-// wellKnown are credential files that a pattern is compared with, folder by folder.
-var wellKnown = cutPaths(".ssh/id_rsa .ssh/id_ed25519 .aws/credentials .kube/config .docker/config.json .config/gcloud/credentials.db etc/shadow .env .netrc .npmrc .pypirc .git-credentials .pgpass .vault-token .gnupg/secring.gpg")
-
-// cutPaths cuts file names into their folders.
-func cutPaths(names string) (out [][]string) {
-	for name := range strings.FieldsSeq(names) {
-		out = append(out, strings.Split(name, "/"))
-	}
-	return out
-}
-
-// matchesCredential reports whether a shell's pattern can stand for a well-known
-// credential file. As in a shell, a pattern stands for a leading dot only where it
-// has one.
-func matchesCredential(pattern string) bool { return standsForAny(pattern, wellKnown) }
-
-// standsForAny reports whether a shell's pattern can stand for one of the files, folder by
-// folder.
-func standsForAny(pattern string, files [][]string) bool {
-	if !strings.ContainsAny(pattern, "*?[") || len(pattern) > maxValue {
-		return false
-	}
-	parts := strings.Split(strings.ToLower(pattern), "/")
-	return pattern != "*" && slices.ContainsFunc(files, func(known []string) bool {
-		return len(parts) >= len(known) && slices.EqualFunc(parts[len(parts)-len(known):], known, standsFor)
-	})
-}
-
-// standsFor reports whether a pattern stands for one folder or file.
-func standsFor(pattern, name string) bool {
-	dotted := pattern != "" && (pattern[0] == '.' || pattern[0] == '[')
-	if dotted != (name[0] == '.') {
-		return false
-	}
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
-}
 
 // neverReads lists commands that handle a file without showing it.
 var neverReads = words("source . ls ll stat file chmod chown touch mkdir rm unlink test [ [[ ssh-keygen ssh ssh-add git cd pushd echo printf chattr du which find")
@@ -136,7 +46,7 @@ func (s *shell) credentials(name string, argv []string) {
 
 // opened judges a file that a command reads.
 func (s *shell) opened(argv []string, name string) {
-	if file := s.resolve(name); isCredentialFile(file) && !s.withholds(argv, file) {
+	if p := s.resolve(name); file.IsCredential(p) && !s.withholds(argv, p) {
 		s.breaks(CredentialAccess)
 	}
 }
@@ -169,7 +79,7 @@ func (s *shell) packsCredentials(argv []string) {
 			folder = w + "/"
 		case strings.HasPrefix(w, "--directory="):
 			folder = strings.TrimPrefix(w, "--directory=") + "/"
-		case folder != "" && !strings.HasPrefix(w, "-") && isCredentialFile(s.resolve(folder+w)):
+		case folder != "" && !strings.HasPrefix(w, "-") && file.IsCredential(s.resolve(folder+w)):
 			s.breaks(CredentialAccess)
 		}
 	}
@@ -212,7 +122,7 @@ func hunts(name string, argv []string) bool {
 	if len(words) < 2 || !secretPattern.MatchString(words[0]) {
 		return false
 	}
-	return slices.ContainsFunc(words[1:], func(w string) bool { return wideFolder.MatchString(cleanPath(w)) })
+	return slices.ContainsFunc(words[1:], func(w string) bool { return wideFolder.MatchString(file.Clean(w)) })
 }
 
 var (
@@ -237,11 +147,11 @@ func (r *reading) searches(leaves []leaf) {
 		case !l.text || len(l.value) > maxValue:
 		case searchKeys[l.key]:
 			hunts = hunts || secretPattern.MatchString(l.value)
-			if strings.ContainsAny(l.value, "/") && isCredentialFile(l.value) {
+			if strings.ContainsAny(l.value, "/") && file.IsCredential(l.value) {
 				r.breaks(CredentialAccess)
 			}
 		case r.tool.roleOf(l.key) == rolePath:
-			wide = wide || wideFolder.MatchString(cleanPath(l.value))
+			wide = wide || wideFolder.MatchString(file.Clean(l.value))
 		}
 	}
 	if hunts && wide {

@@ -1,10 +1,10 @@
 package toolcall
 
 import (
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -28,13 +28,13 @@ func (s *shell) destroys(name string, argv []string) {
 		s.losesEach(operands(argv))
 	case name == "dd":
 		for _, w := range argv {
-			if target, ok := strings.CutPrefix(w, "of="); ok && (isDevice(target) || isVital(s.resolve(target))) && !s.deviceToGo(target) {
+			if target, ok := strings.CutPrefix(w, "of="); ok && (file.IsDevice(target) || file.IsVital(s.resolve(target))) && !s.deviceToGo(target) {
 				s.breaks(DestructiveCommand)
 			}
 		}
 	case (name == "chmod" || name == "chown" || name == "chgrp") && hasFlag(argv, 'R', "--recursive"):
 		for _, n := range operands(argv)[min(1, len(operands(argv))):] {
-			if p := s.resolve(n); (isVital(p) || isDevice(p)) && (name == "chmod" || !containerHome.MatchString(p)) {
+			if p := s.resolve(n); (file.IsVital(p) || file.IsDevice(p)) && (name == "chmod" || !containerHome.MatchString(p)) {
 				s.breaks(DestructiveCommand)
 			}
 		}
@@ -150,7 +150,7 @@ func (s *shell) remove(name string, argv []string) {
 	}
 	s.losesEach(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.ContainsAny(n, "*?[") }))
 	for _, n := range names {
-		if p := s.resolve(n); isVital(p) && !isConfiguration(p) && (strings.HasSuffix(p, "*") || strings.HasPrefix(p, "/etc/") || strings.HasPrefix(p, "/boot/")) {
+		if p := s.resolve(n); file.IsVital(p) && !file.IsConfiguration(p) && (strings.HasSuffix(p, "*") || strings.HasPrefix(p, "/etc/") || strings.HasPrefix(p, "/boot/")) {
 			s.breaks(DestructiveCommand)
 		}
 	}
@@ -160,69 +160,14 @@ func (s *shell) remove(name string, argv []string) {
 func (s *shell) removes(names []string) {
 	for _, n := range names {
 		p := s.resolve(n)
-		if isCache(p) || s.deviceToGo(p) {
+		if file.IsCache(p) || s.deviceToGo(p) {
 			continue
 		}
-		if isVital(p) || isDevice(p) || s.folder == "" && (p == "." || p == ".." || p == "*" || p == ".git" || strings.HasPrefix(p, "../..")) {
+		if file.IsVital(p) || file.IsDevice(p) || s.folder == "" && (p == "." || p == ".." || p == "*" || p == ".git" || strings.HasPrefix(p, "../..")) {
 			s.breaks(DestructiveCommand)
 		}
 	}
 }
-
-// isCache reports whether a path is a cache, or what is in one, of which a program makes the content
-// anew.
-func isCache(p string) bool { return cacheFolder.MatchString(p) && !strings.Contains(p, "..") }
-
-var cacheFolder = regex.New(`^(?:~|/(?:home|Users)/[\w.-]+|/Library|/volume\d+|C:/Windows)/(?:[\w. -]+/)*(?:[Cc]aches?|@tmp|DerivedData|SoftwareDistribution/Download)(?:/[\w.* -]+)*/?\*?$`)
-
-// vital names what a machine or a person cannot lose: the root, the folders
-// directly below it but temporary ones, the system's folders at any depth, and
-// homes as a whole.
-var vital = regex.New(`^(?:` + strings.Join([]string{
-	`/[*.?]*`,
-	`/(?:bin|boot|dev|etc|lib|lib32|lib64|proc|root|sbin|sys|usr|System|Library|Applications|Windows)(?:/.*)?`,
-	`/(?:home|Users|var|opt|srv|mnt|media|run|data|app|backups?)(?:/[*]*)?`,
-	`/(?:home|Users)/[^/]+(?:/[*.]*)?`,
-	`/var/(?:lib|log|backups?|spool|mail|www|cache)(?:/[*]*)?`,
-	`/var/lib/(?:postgres\w*|pgsql|mysql|mariadb|mongo\w*|redis|docker|containerd|etcd|kubelet|rancher|libvirt|dpkg|rpm|elasticsearch|influxdb|grafana|prometheus|jenkins|gitlab|clickhouse|cassandra|neo4j|rabbitmq|kafka|zookeeper|consul|vault)(?:/.*)?`,
-	`~[^/]*(?:/[*.]*)?`,
-	`~/\.(?:ssh|gnupg|aws|config|kube)(?:/.*)?`,
-	`(?:~|/(?:home|Users)/[^/]+)/(?:Documents|Desktop|Pictures|Photos|Movies|Music|Videos|Library|Mail|OneDrive|Dropbox|Nextcloud)(?:/[*.]*)?`,
-	`/(?:mnt|media|Volumes|srv)/[^/]+(?:/[*.]*)?`,
-	`[A-Za-z]:/?[*.]*`,
-	`[A-Za-z]:/?(?i:windows|program files)(?:/.*)?`,
-	`[A-Za-z]:/?(?i:users)(?:/[^/]*)?(?:/[*.]*)?`,
-}, "|") + `)$`)
-
-func isVital(p string) bool { return vital.MatchString(p) || vitalPattern(p) }
-
-// vitalPattern reports whether a pattern of the shell stands for one of the folders
-// below the root that cannot be lost.
-func vitalPattern(p string) bool {
-	if !strings.HasPrefix(p, "/") || !strings.ContainsAny(p, "*?[") || len(p) > maxValue {
-		return false
-	}
-	first, rest, below := strings.Cut(p[1:], "/")
-	if !strings.ContainsAny(first, "*?[") {
-		return false
-	}
-	for _, folder := range rootFolders {
-		if match, err := path.Match(first, folder); err != nil || !match {
-			continue
-		}
-		if !below || vital.MatchString("/"+folder+"/"+rest) {
-			return true
-		}
-	}
-	return false
-}
-
-// rootFolders are the folders below the root that a machine or a person needs.
-var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
-
-var device = regex.New(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d|` + unknownText + `$)`)
-
-func isDevice(p string) bool { return device.MatchString(p) }
 
 // operands are the words after the command that are no flags.
 func operands(argv []string) []string {
@@ -257,13 +202,4 @@ func hasFlag(argv []string, short byte, long string) bool {
 		}
 	}
 	return false
-}
-
-// cleanPath is path.Clean that leaves a home at the front alone.
-func cleanPath(p string) string {
-	p = path.Clean(p)
-	if strings.HasPrefix(p, "//") {
-		p = p[1:]
-	}
-	return p
 }

@@ -3,17 +3,9 @@ package toolcall
 import (
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
-
-// accountFile names the files that say who may do what on a machine.
-var accountFile = regex.NewScreen(regex.New(`(?:^|/)etc/(?:sudoers(?:\.d/.*)?|doas\.conf|passwd|shadow|gshadow|group|pam\.d/.*|polkit-1/.*|security/.*|ssh/sshd_config(?:\.d/.*)?)$`))
-
-func isAccountFile(name string) bool {
-	return accountFile.Matches(name) || standsForAny(name, accountFiles)
-}
-
-var accountFiles = cutPaths("etc/sudoers etc/passwd etc/shadow etc/group etc/doas.conf etc/ssh/sshd_config")
 
 // escapeFile names the files by which a kernel is told what to start outside of a container.
 var escapeFile = regex.New(`(?:^|/)(?:release_agent|notify_on_release|core_pattern|uevent_helper|sysrq-trigger)$|^/proc/sys/(?:kernel/modprobe|fs/binfmt_misc/.*)$|^/proc/(?:1|\d+)/root/`)
@@ -55,7 +47,7 @@ func (s *shell) modes(argv []string) {
 		if i == 0 && setID.MatchString(n) {
 			s.breaks(PrivilegeEscalation)
 		}
-		if i > 0 && (worldWritable.MatchString(names[0]) || programName(argv[0]) == "chown") && isVital(s.resolve(n)) {
+		if i > 0 && (worldWritable.MatchString(names[0]) || programName(argv[0]) == "chown") && file.IsVital(s.resolve(n)) {
 			s.breaks(PrivilegeEscalation)
 		}
 	}

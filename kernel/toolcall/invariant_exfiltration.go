@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -45,7 +46,7 @@ func (r *reading) carriedByMail(leaves []leaf) {
 		if !l.text || len(l.value) > maxValue || !attachedKeys[l.key] && roleOfKey(l.key) != rolePath {
 			return false
 		}
-		name := slashed(l.value)
+		name := file.Slashed(l.value)
 		return privateFile.MatchString(name) && guardedName.MatchString(name) && !shownFile.MatchString(name)
 	})
 	named := func(l leaf) bool {

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel/address"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -271,7 +272,7 @@ func (s *shell) upload(name string, argv []string) (string, bool) {
 			if m := putFile.FindStringSubmatch(w); m != nil {
 				return m[1], true
 			}
-			if isCredentialFile(w) {
+			if file.IsCredential(w) {
 				return w, true
 			}
 		}
@@ -349,17 +350,13 @@ var curlMethod = regex.New(`^-[sSfkLivgnqN#01246jJlZ]+X\w*$`)
 var speaksHTTP = words("curl wget http https httpie xh curlie")
 
 // private reports whether a file holds credentials, or is a person's own.
-func (s *shell) private(file string) bool {
-	p := s.resolve(file)
-	return isCredentialFile(p) || personalFolder.MatchString(p) && path.Ext(p) == "" // one document is what one sends
+func (s *shell) private(name string) bool {
+	p := s.resolve(name)
+	return file.IsCredential(p) || personalFolder.MatchString(p) && path.Ext(p) == "" // one document is what one sends
 }
 
-// othersData reports whether a file is of what a machine keeps for others, and no report that
-// somebody made to be sent.
-func (s *shell) othersData(file string) bool {
-	p := s.resolve(file)
-	return (sharedRoot.MatchString(p) || strings.HasPrefix(p, "/var/lib/")) && (holdsData.MatchString(p) || valued.MatchString(p)) && !passes.MatchString(p)
-}
+// othersData reports whether a file is of what a machine keeps for others.
+func (s *shell) othersData(name string) bool { return file.HoldsOthersData(s.resolve(name)) }
 
 // personalFolder is a home, or the folder in it where people keep what concerns nobody else.
 var personalFolder = regex.New(`^(?:~|/(?:home|Users)/[^/]+|/root)/?[*.]*$|(?i)^(?:~|(?:[a-z]:)?/(?:home|users)/[^/]+|/root)/(?:documents?|desktop|pictures|photos|financ\w*|mail|private|personal|tax\w*|bank\w*|medical|contracts?|hr|invoices?|accounting|library|onedrive\w*|dropbox|nextcloud|\.mozilla|\.thunderbird)(?:/|$)`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -183,7 +184,7 @@ func (s *shell) find(argv []string, depth int) {
 			}
 			words := unwrap(run)
 			removes = removes || len(words) > 0 && (programName(words[0]) == "rm" || programName(words[0]) == "shred")
-			if len(words) > 0 && spoils[programName(words[0])] && slices.ContainsFunc(roots, func(root string) bool { return isVital(s.resolve(root)) }) {
+			if len(words) > 0 && spoils[programName(words[0])] && slices.ContainsFunc(roots, func(root string) bool { return file.IsVital(s.resolve(root)) }) {
 				s.breaks(DestructiveCommand)
 			}
 			i += len(run) // another -exec in there is the command's own
@@ -191,9 +192,9 @@ func (s *shell) find(argv []string, depth int) {
 	}
 	if removes {
 		files := found(roots, argv)
-		picked := len(files) == 0 || passingFile.MatchString(files[0])
+		picked := len(files) == 0 || file.IsPassing(files[0])
 		s.removes(slices.DeleteFunc(slices.Clone(withoutCurrentFolder(roots, argv)), func(root string) bool {
-			return picked && sharedRoot.MatchString(s.resolve(root)+"/")
+			return picked && file.InSharedRoot(s.resolve(root)+"/")
 		}))
 		s.loses(files)
 	}
@@ -242,11 +243,11 @@ func (s *shell) listed(argv []string) []string {
 		}
 		roots = append(roots, word)
 	}
-	if len(roots) == 0 && isVital(s.folder) {
+	if len(roots) == 0 && file.IsVital(s.folder) {
 		roots = []string{s.folder}
 	}
 	if name == "find" && aged(argv) { // what somebody lets go by its age
-		roots = slices.DeleteFunc(roots, func(root string) bool { return sharedRoot.MatchString(s.resolve(root) + "/") })
+		roots = slices.DeleteFunc(roots, func(root string) bool { return file.InSharedRoot(s.resolve(root) + "/") })
 	}
 	last := "*"
 	for i, w := range argv {
@@ -260,7 +261,7 @@ func (s *shell) listed(argv []string) []string {
 			out = append(out, root)
 			continue
 		}
-		if name == "ls" && path.Base(root) != root && isCredentialFile(s.resolve(root)) {
+		if name == "ls" && path.Base(root) != root && file.IsCredential(s.resolve(root)) {
 			out = append(out, root)
 			continue
 		}
@@ -314,17 +315,17 @@ func (s *shell) enter(argv []string) {
 // resolve names a file from the folder the shell is in.
 func (s *shell) resolve(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
-	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") && s.folder != "" && !drive.MatchString(name) {
+	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") && s.folder != "" && !file.OnDrive(name) {
 		name = s.folder + "/" + name
 	}
-	return s.followed(cleanPath(name))
+	return s.followed(file.Clean(name))
 }
 
 // followed is where a name leads by the links that the text itself has made.
 func (s *shell) followed(name string) string {
 	for link, target := range s.links {
 		if rest, below := strings.CutPrefix(name, link); below && (rest == "" || rest[0] == '/') {
-			return cleanPath(target + rest)
+			return file.Clean(target + rest)
 		}
 	}
 	return name
@@ -342,8 +343,6 @@ func (s *shell) linksTo(target, link string) {
 		note(&s.links, from, to)
 	}
 }
-
-var drive = regex.New(`^[A-Za-z]:`)
 
 // asksForRights reports whether sudo only tells whether it would work and for what, by a command
 // that does nothing or by its own list.

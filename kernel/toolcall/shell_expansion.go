@@ -10,11 +10,13 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/caddy-lex/lex/kernel/file"
 )
 
 // unknownText stands for what only the running shell would know. It is not
 // empty: rm -rf "$BUILD/" must not look like rm -rf /.
-const unknownText = "\u25a1"
+const unknownText = file.Unknown
 
 var errTooManyWords = errors.New("expansion yields too many words")
 

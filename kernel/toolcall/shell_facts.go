@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -138,7 +139,7 @@ var (
 // guarded reports whether a word names what holds credentials, or the system's.
 func (s *shell) guarded(word string) bool {
 	p := s.resolve(word)
-	return isCredentialFile(p) || systemFolder.MatchString(p)
+	return file.IsCredential(p) || file.InSystem(p)
 }
 
 var fileReaders = words("pbpaste xclip xsel screencapture history crontab ps journalctl dmesg tree sqlite3 mysql psql mongodump rg jq sort tail nl tac bat base32 gpg hexdump rev column 7z 7za rar cpio bzip2 xz zstd pg_dumpall hostname whoami id uname cat head tail tar zip gzip base64 xxd less more grep awk sed cut printenv env find ls od strings dd mysqldump pg_dump git")

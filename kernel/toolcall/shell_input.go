@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -88,7 +89,7 @@ func (s *shell) feed(argv []string, text string) {
 			s.calls--
 		}
 	case programName(argv[0]) == "sftp" && putFile.MatchString(text):
-		s.sends(argv, isCredentialFile(s.resolve(putFile.FindStringSubmatch(text)[1])))
+		s.sends(argv, file.IsCredential(s.resolve(putFile.FindStringSubmatch(text)[1])))
 	case speaks[programName(argv[0])]:
 		for _, command := range escapes([]string{argv[0], text}) {
 			s.opens(command)

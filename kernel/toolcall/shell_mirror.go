@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -82,7 +83,7 @@ func (s *shell) mirrorLoses(name string, argv []string) {
 		return
 	}
 	empty := emptyFolder.MatchString(m.from) || s.emptyFolders[s.resolve(m.from)]
-	elsewhere := remotePlace.MatchString(m.to) && !drive.MatchString(m.to)
+	elsewhere := remotePlace.MatchString(m.to) && !file.OnDrive(m.to)
 	far := elsewhere || strings.HasPrefix(s.resolve(m.to), "/") && !scratch.MatchString(s.resolve(m.to)) || strings.HasPrefix(s.resolve(m.to), "~")
 	switch {
 	case name == "rsync" && !elsewhere:

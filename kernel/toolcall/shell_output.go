@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -136,7 +137,7 @@ func (s *shell) filed(argv []string) (string, bool) {
 // losses are the names that a listing prints, where losing them would be a loss.
 func (s *shell) losses(argv []string) []string {
 	names := s.listed(unwrap(argv))
-	if slices.ContainsFunc(names, isVital) {
+	if slices.ContainsFunc(names, file.IsVital) {
 		return names
 	}
 	return nil

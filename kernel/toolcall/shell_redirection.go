@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -27,7 +28,7 @@ func (s *shell) redirects(n *syntax.Stmt) {
 			if !s.writesEveryday(n, d, name) {
 				s.writes(name)
 			}
-			if d.Op == syntax.RdrOut && holdsData.MatchString(name) && s.saysNothing(n) {
+			if d.Op == syntax.RdrOut && file.HoldsData(name) && s.saysNothing(n) {
 				s.losesEach([]string{name})
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 	"github.com/caddy-lex/lex/kernel/sql"
 )
@@ -132,7 +133,7 @@ var servedFile = regex.New(`\.(?:php\d?|phtml|jsp|jspx|asp|aspx|ashx|cgi|html?|s
 // leadsOut reports whether a name that a query reads lies outside the database's own
 // folder.
 func leadsOut(name string) bool {
-	return strings.Contains(name, "://") || outside(strings.ToLower(name))
+	return strings.Contains(name, "://") || file.IsOutside(strings.ToLower(name))
 }
 
 // workspaceData are files of data in the workspace. A server would not read or write there: it
@@ -158,7 +159,7 @@ func leavesDatabase(s sql.Statement) bool {
 		return s.Is(len(s)-2, "0")
 	case s.Is(0, "ATTACH", "VACUUM"):
 		for _, t := range s {
-			if name := strings.ToLower(t.Value()); t.Quoted && (outside(name) || servedFile.MatchString(name)) {
+			if name := strings.ToLower(t.Value()); t.Quoted && (file.IsOutside(name) || servedFile.MatchString(name)) {
 				return true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 	"github.com/caddy-lex/lex/kernel/sql"
 )
@@ -129,7 +130,7 @@ func (r *reading) clientCommands(text string) {
 		r.breaks(DestructiveQuery)
 	}
 	for _, m := range psqlCopy.FindAllStringSubmatch(text, maxMatches) {
-		if !workspaceData.MatchString(m[1]) && (servedFile.MatchString(m[1]) || outside(strings.ToLower(m[1])) && !strings.HasPrefix(m[1], "/tmp/")) {
+		if !workspaceData.MatchString(m[1]) && (servedFile.MatchString(m[1]) || file.IsOutside(strings.ToLower(m[1])) && !strings.HasPrefix(m[1], "/tmp/")) {
 			r.breaks(DestructiveQuery)
 		}
 	}

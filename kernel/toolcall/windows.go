@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel/address"
 	"github.com/caddy-lex/lex/kernel/code"
+	"github.com/caddy-lex/lex/kernel/file"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -285,7 +286,7 @@ func (r *reading) windowsPipeline(commands []string) {
 		}
 		if windowsWrites[programName(words[0])] || strings.Contains(command, ">") {
 			for _, t := range targets {
-				if isPersistence(t) || profileFile.MatchString(t) {
+				if file.StartsCode(t) || profileFile.MatchString(t) {
 					r.breaks(Persistence)
 				}
 			}
@@ -295,7 +296,7 @@ func (r *reading) windowsPipeline(commands []string) {
 		}
 		if windowsSends.MatchString(command) {
 			for _, t := range targets {
-				if isCredentialFile(t) || personalFolder.MatchString(t) {
+				if file.IsCredential(t) || personalFolder.MatchString(t) {
 					r.breaks(DataExfiltration)
 				}
 			}
@@ -303,12 +304,12 @@ func (r *reading) windowsPipeline(commands []string) {
 		switch name := programName(words[0]); {
 		case strings.HasSuffix(words[0], "]::getfiles"), strings.HasSuffix(words[0], "]::getdirectories"), strings.HasSuffix(words[0], "]::enumeratefiles"):
 			found = append(found, targets...)
-		case drive.MatchString(slashed(words[0])) && len(commands) > 1:
+		case file.OnDrive(file.Slashed(words[0])) && len(commands) > 1:
 			found = append(found, windowsTargets(words)...)
 		case strings.HasSuffix(words[0], "]::delete"), strings.Contains(command, ").delete"):
 			for _, t := range append(targets, windowsTargets(words[:1])...) {
 				r.windowsLoses(t)
-				if strings.Contains(command, ").delete") && windowsLasting(t) {
+				if strings.Contains(command, ").delete") && file.IsSharedOnWindows(t) {
 					r.breaks(DestructiveCommand)
 				}
 			}
@@ -316,7 +317,7 @@ func (r *reading) windowsPipeline(commands []string) {
 			if name == "forfiles" && windowsRemoval.MatchString(command) {
 				for _, t := range targets {
 					r.windowsLoses(t)
-					if !slices.Contains(words, "/d") && !slices.Contains(words, "/m") && windowsLasting(t) {
+					if !slices.Contains(words, "/d") && !slices.Contains(words, "/m") && file.IsSharedOnWindows(t) {
 						r.breaks(DestructiveCommand)
 					}
 				}
@@ -336,14 +337,14 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 		case name == "robocopy" && len(targets) > 1 && (slices.Contains(words, "/mir") || slices.Contains(words, "/purge")):
 			r.windowsLoses(targets[1])
-			if emptyFolder.MatchString(targets[0]) && windowsLasting(targets[1]) {
+			if emptyFolder.MatchString(targets[0]) && file.IsSharedOnWindows(targets[1]) {
 				r.breaks(DestructiveCommand)
 			}
 		case name == "set-content" || name == "sc":
 			r.windowsShares(words, targets[:min(len(targets), 1)], found, commands)
 		case windowsOpens.MatchString(words[0]):
 			for _, t := range targets {
-				if isCredentialFile(t) {
+				if file.IsCredential(t) {
 					r.breaks(CredentialAccess)
 				}
 			}
@@ -361,7 +362,7 @@ func (r *reading) windowsPipeline(commands []string) {
 			}
 		case windowsReads[name]:
 			for _, t := range append(targets, found...) {
-				if isCredentialFile(t) {
+				if file.IsCredential(t) {
 					r.breaks(CredentialAccess)
 				}
 			}
@@ -377,8 +378,8 @@ func (r *reading) windowsPipeline(commands []string) {
 
 // windowsLoses judges a target that a command removes.
 func (r *reading) windowsLoses(target string) {
-	p := cleanPath(strings.TrimPrefix(strings.TrimPrefix(target, "//?/"), "//./"))
-	if (isVital(p) || windowsVital.MatchString(p)) && !windowsPassing.MatchString(p) {
+	p := file.Clean(strings.TrimPrefix(strings.TrimPrefix(target, "//?/"), "//./"))
+	if (file.IsVital(p) || windowsVital.MatchString(p)) && !windowsPassing.MatchString(p) {
 		r.breaks(DestructiveCommand)
 	}
 	if recordFile.Matches(p) {
@@ -401,12 +402,12 @@ func (r *reading) windowsShares(words, targets, found, commands []string) {
 		return w == "/s" || w == "-r" || len(w) > 3 && w[0] == '-' && abbreviates(w[1:], "recurse")
 	})
 	for _, t := range targets {
-		if (whole || strings.ContainsAny(t, "*?")) && windowsLasting(t) {
+		if (whole || strings.ContainsAny(t, "*?")) && file.IsSharedOnWindows(t) {
 			r.breaks(DestructiveCommand)
 		}
 	}
 	for _, t := range found {
-		if windowsLasting(t) && !slices.ContainsFunc(found, func(f string) bool { return passingFile.MatchString(f) }) {
+		if file.IsSharedOnWindows(t) && !slices.ContainsFunc(found, file.IsPassing) {
 			r.breaks(DestructiveCommand)
 		}
 	}
@@ -491,7 +492,7 @@ func windowsTargets(argv []string) []string {
 		if strings.HasPrefix(w, "-") || len(w) == 2 && w[0] == '/' {
 			continue
 		}
-		if w = slashed(w); strings.ContainsAny(w, "$%") { // where all places begin
+		if w = file.Slashed(w); strings.ContainsAny(w, "$%") { // where all places begin
 			w = windowsPlaces.Replace(w)
 		}
 		out = append(out, w)
