@@ -100,8 +100,11 @@ func newLocalClient(c Config, slots int, observer Observer) (*client, error) {
 	return &client{config: c, gate: newGate(slots), breaker: breaker, observer: observer}, nil
 }
 
+// headerFor has an Idempotency-Key without a value, which is not sent. It tells net/http that a
+// question may be sent again if the server closed a connection that it had kept open just when the
+// question was on its way.
 func headerFor(keyHeader, key string) http.Header {
-	h := http.Header{"Content-Type": {"application/json"}}
+	h := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": nil}
 	if key != "" && keyHeader == "Authorization" {
 		key = "Bearer " + key
 	}
