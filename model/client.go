@@ -114,6 +114,14 @@ func headerFor(keyHeader, key string) http.Header {
 	return h
 }
 
+// A connection over HTTP/2 on which nothing came for quietTime is asked for a sign of life, and
+// closed if none comes within pingTime. It carries all requests, so that all would fail for as long
+// as the operating system believes in it after the network has forgotten it.
+const (
+	quietTime = 10 * time.Second
+	pingTime  = 5 * time.Second
+)
+
 // newHTTPClient has connections of its own, so that they can be closed with the
 // client that used them.
 func newHTTPClient() *http.Client {
@@ -122,6 +130,7 @@ func newHTTPClient() *http.Client {
 		transport = standard.Clone()
 	}
 	transport.MaxIdleConnsPerHost = 32
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: quietTime, PingTimeout: pingTime}
 	return &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
